@@ -9,8 +9,9 @@ use crate::project::cargo_with;
 use crate::setup;
 
 /// The targets, and where inputs lie that each may begin with.
-const TARGETS: [(&str, Option<&str>); 11] = [
+const TARGETS: [(&str, Option<&str>); 12] = [
     ("response", None),
+    ("http2", None),
     ("frames", None),
     ("chunked", None),
     ("multistatus", None),

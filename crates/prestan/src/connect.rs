@@ -5,7 +5,7 @@ use std::time::Duration;
 use engine::{
     ClockChoice, Drive, Endpoint, Family, HttpOptions, Rounds, Route, Settings, TlsOptions,
 };
-use record::{Clock, Http};
+use record::{Clock, Http, HttpVersion};
 use wire::auth::{AuthScheme, Credentials};
 use wire::target::Target;
 
@@ -97,6 +97,7 @@ pub(crate) fn connection_to(
         },
         http: HttpOptions {
             connections: Http {
+                version: options.http.into(),
                 full_handshakes,
                 ..Http::default()
             },
@@ -171,6 +172,7 @@ fn header(text: &str) -> Result<(String, String), String> {
 pub(crate) fn to_own_server(
     url: &str,
     credentials: Option<Credentials>,
+    version: HttpVersion,
 ) -> Result<ServerAccess, Failed> {
     let target = Target::parse(url).map_err(|error| Failed::Local(error.to_string()))?;
     let route = engine::look_up(&target, Family::Any, &[]).map_err(Failed::Local)?;
@@ -183,7 +185,10 @@ pub(crate) fn to_own_server(
             credentials,
         },
         http: HttpOptions {
-            connections: Http::default(),
+            connections: Http {
+                version,
+                ..Http::default()
+            },
             headers: Vec::new(),
             auth: AuthScheme::Auto,
             timeout: TIMEOUT,

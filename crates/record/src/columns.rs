@@ -295,7 +295,7 @@ pub const COLUMNS: [Column; 30] = [
         },
     )),
     only(
-        |_| false,
+        |plan| plan.load.http.version == HttpVersion::Http2,
         since_5(optional(
             "stream",
             Holds::Int64,

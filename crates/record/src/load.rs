@@ -123,14 +123,17 @@ pub enum HttpVersion {
     /// RFC 9112.
     #[default]
     Http11,
+    /// RFC 9113.
+    Http2,
 }
 
 impl HttpVersion {
     /// All versions.
-    pub const ALL: [HttpVersion; 2] = [HttpVersion::Http10, HttpVersion::Http11];
+    pub const ALL: [HttpVersion; 3] =
+        [HttpVersion::Http10, HttpVersion::Http11, HttpVersion::Http2];
 
     /// Their names, in the same order, as in heads and in files.
-    pub const NAMES: [&str; 2] = ["HTTP/1.0", "HTTP/1.1"];
+    pub const NAMES: [&str; 3] = ["HTTP/1.0", "HTTP/1.1", "HTTP/2"];
 
     /// Its name: `HTTP/1.1`.
     pub fn name(self) -> &'static str {
@@ -157,7 +160,10 @@ impl TryFrom<WrittenVersion> for HttpVersion {
 
     fn try_from(written: WrittenVersion) -> Result<HttpVersion, String> {
         let (place, written) = match written {
-            WrittenVersion::Minor(minor) => (Some(minor), format!("HTTP/1.{minor}")),
+            WrittenVersion::Minor(minor) => (
+                Some(minor).filter(|minor| *minor < 2),
+                format!("HTTP/1.{minor}"),
+            ),
             WrittenVersion::Name(name) => {
                 (HttpVersion::NAMES.iter().position(|own| *own == name), name)
             }
@@ -178,7 +184,7 @@ pub struct Http {
     pub version: HttpVersion,
     /// Whether a connection is used for more than one operation.
     pub keep_alive: bool,
-    /// Requests that may be under way on one connection at a time.
+    /// Requests that may be under way on one connection at a time: a pipeline, with HTTP/2 streams.
     pub pipeline: u32,
     /// Connections of one user, for the files of a page.
     #[serde(default = "one")]
@@ -193,6 +199,10 @@ pub struct Http {
     /// requested after its response.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub at_once: bool,
+    /// Bytes that a server may send before it hears that they were read, of each stream and of the
+    /// connection (HTTP/2); `None` with versions that leave that to TCP.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub window: Option<u32>,
 }
 
 fn one() -> u32 {
@@ -210,6 +220,7 @@ impl Default for Http {
             full_handshakes: false,
             per_page: false,
             at_once: false,
+            window: None,
         }
     }
 }
@@ -238,8 +249,16 @@ impl fmt::Display for Http {
         if !self.keep_alive {
             f.write_str(", a connection for each request")?;
         }
-        if self.pipeline > 1 {
-            write!(f, ", {} requests pipelined", self.pipeline)?;
+        match (self.version, self.pipeline) {
+            (HttpVersion::Http2, 1) => f.write_str(", one stream at a time")?,
+            (HttpVersion::Http2, streams) => write!(f, ", {streams} streams at a time")?,
+            (_, 1) => {}
+            (_, requests) => write!(f, ", {requests} requests pipelined")?,
+        }
+        if let Some(window) = self.window {
+            // 2^31-1 is two of them, to the byte.
+            let mebibytes = (f64::from(window) / f64::from(1 << 20)).round();
+            write!(f, ", windows of {mebibytes} MiB")?;
         }
         if self.parallel > 1 {
             write!(f, ", {} connections a user", self.parallel)?;

@@ -330,6 +330,7 @@ impl From<record::Http> for wire::HttpJson {
             per_page: http.per_page,
             at_once: http.at_once,
             full_handshakes: http.full_handshakes,
+            window: http.window,
         }
     }
 }

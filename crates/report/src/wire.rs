@@ -278,11 +278,11 @@ pub(crate) struct LoadJson {
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "Http", deny_unknown_fields)]
 pub(crate) struct HttpJson {
-    /// Version in requests: `1.1` or `1.0`.
+    /// Version in requests: `1.0`, `1.1` or `2`.
     pub(crate) version: String,
     /// Whether a connection is used for more than one operation.
     pub(crate) keep_alive: bool,
-    /// Requests in flight on one connection.
+    /// Requests in flight on one connection: a pipeline, with HTTP/2 streams.
     pub(crate) pipeline: u32,
     /// Connections of one user, for the files of a page.
     pub(crate) parallel: u32,
@@ -296,6 +296,9 @@ pub(crate) struct HttpJson {
     /// Every TLS handshake was a full one, because `--tls-resumption off` was given; false in runs that
     /// were recorded before this was.
     pub(crate) full_handshakes: bool,
+    /// Flow-control window of the server for each stream and for the connection, in bytes; null before
+    /// HTTP/2, which leaves that to TCP.
+    pub(crate) window: Option<u32>,
 }
 
 /// How the load generator fared while a test was measured.

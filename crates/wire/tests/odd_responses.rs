@@ -22,7 +22,7 @@ const CASES: &[(&[u8], &str)] = &[
     ),
     (
         b"\x00\x00\x12\x04\x00\x00\x00\x00\x00",
-        r#"the answer is not HTTP, it begins with "\x00\x00\x12\x04\x00\x00\x00\x00\x00": it looks like HTTP/2, and only HTTP/1.0 and HTTP/1.1 are spoken here"#,
+        r#"the answer is not HTTP, it begins with "\x00\x00\x12\x04\x00\x00\x00\x00\x00": it looks like HTTP/2 (--http 2)"#,
     ),
     (
         b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",

@@ -15,6 +15,8 @@
 //! | an answer, and the server ends the connection | ends | are sent again, if they may be repeated or were not sent yet |
 //! | a connection that has brought answers ends in silence | is sent again, if it may be repeated | are sent again, if they may be repeated |
 //! | any other end, or what is no HTTP | fails | are sent again, if they may be repeated |
+//! | a stream ends without an answer | fails, or is sent again if it was refused | stay under way |
+//! | the server takes no more streams (GOAWAY) | is sent again if it was not looked at | are sent again if they were not looked at |
 //! | no connection, no answer in time | fails | fail |
 //!
 //! Every connection brings an answer or a failure, so that all requests end.
@@ -22,6 +24,7 @@
 mod authentication;
 mod ending;
 mod exchange;
+mod repetition;
 
 use std::collections::VecDeque;
 use std::pin::pin;
@@ -30,19 +33,21 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rand_chacha::ChaCha8Rng;
-use record::{Http, Nanos, Outcome};
+use record::{Http, HttpVersion, Nanos, Outcome};
 use wire::auth::Authenticator;
 use wire::response::{Limits, ResponseHead};
-use wire::target::Target;
+use wire::target::{Scheme, Target};
 
 use crate::clock::nanos;
 use crate::clock::timekeeper::Stamps;
 use crate::clock::timekeeper::Timekeeper;
+use crate::connection::carrier::Carrier;
 use crate::connection::dial::Dialer;
-use crate::connection::http1::{Connection, ExchangeError, Idle, Response, Scratch};
+use crate::connection::http1::{Connection, Idle, Response, Scratch};
+use crate::connection::http2::Http2Connection;
 use crate::connection::prepared::{PreparedRequest, Values};
 pub(crate) use crate::connection::queue::{KeptBody, RequestToken};
-use crate::connection::queue::{RequestHistory, RequestQueue, UnderWay, WrittenBytes};
+use crate::connection::queue::{RequestHistory, RequestQueue, UnderWay};
 use crate::connection::silent_closes::{Caution, CloseShown, SilentCloses};
 use crate::event_loop::patience::{GaveUp, Patience, Watchdog};
 use crate::watch::heads::{Heads, HeadsOfClient};
@@ -62,6 +67,8 @@ pub(crate) const ANSWER_LIMITS: Limits = Limits {
     body_bytes: 1 << 30,
     interim: 16,
 };
+/// Why requests are sent again.
+const LATE_STREAM: &str = "another stream had no answer in time, and the connection was closed";
 /// Room for kept answers that stays with a user.
 const COMMON_BODY: usize = 256 * 1024;
 /// What the clients of a run have in common.
@@ -89,8 +96,7 @@ pub(crate) struct Client {
     config: Rc<ClientConfig>,
     /// How it uses connections, from the beginning of a test on.
     http: Http,
-    /// Boxed, because it is handed to and fro.
-    connection: Option<Box<Connection>>,
+    connection: Option<Carrier>,
     /// The head of the last answer, where its connection is gone.
     parting: Option<ResponseHead>,
     patience: Rc<Patience>,
@@ -334,7 +340,12 @@ impl Client {
             Err(gave_up) => {
                 self.was_left_waiting = gave_up == GaveUp::Late;
                 self.connection = None;
-                self.end_all(&gave_up_failure(gave_up, timeout))
+                let failure = gave_up_failure(gave_up, timeout);
+                // Streams do not wait for each other: the others are not late.
+                if gave_up == GaveUp::Late && self.has_streams() && self.queue.len() > 1 {
+                    return Some(self.end_oldest(Err(failure), LATE_STREAM, true));
+                }
+                self.end_all(&failure)
             }
         }
     }
@@ -356,7 +367,7 @@ impl Client {
             let answer = connection.answer(&mut self.queue, &mut self.body, clock);
             let ended = match answer.await {
                 Ok(response) => self.answered(connection, response).map(Ending::Answered),
-                Err(error) => self.broken_off(&connection, error).map(Ending::BrokenOff),
+                Err(error) => self.broken_off(connection, error).map(Ending::BrokenOff),
             };
             if let Some(ended) = ended {
                 return ended;
@@ -367,7 +378,7 @@ impl Client {
     /// The oldest request has an answer, and ends with it unless that asks for other credentials.
     fn answered(
         &mut self,
-        connection: Box<Connection>,
+        connection: Carrier,
         response: Response,
     ) -> Option<Result<Response, Failure>> {
         let first = self.queue.first_mut()?;
@@ -392,79 +403,6 @@ impl Client {
             Ok(false) => Some(Ok(response)),
             Err(failure) => Some(Err(failure)),
         }
-    }
-
-    /// The connection has ended, or what came on it is no HTTP.
-    fn broken_off(&mut self, connection: &Connection, error: ExchangeError) -> Option<Failure> {
-        let first = self.queue.first_mut()?;
-        first.history.ended(connection, &self.http);
-        let may_repeat = first.history.is_idempotent;
-        let (outcome, what) = match error {
-            ExchangeError::Ended { what, silent: true } if connection.has_answered => {
-                self.note_silent_close(CloseShown::Lost);
-                if may_repeat {
-                    self.tell_of_failure(
-                        "the persistent connection was closed; sent again on another",
-                    );
-                    self.send_again(&what, true);
-                    return None;
-                }
-                let method = String::from_utf8_lossy(self.queue.first_method());
-                let what = format!(
-                    "{what}; the connection was kept from the request before, and {method} is not sent \
-                     again, because it may have been carried out"
-                );
-                (Outcome::Reset, what)
-            }
-            ExchangeError::Ended { what, .. } => (Outcome::Reset, what),
-            error @ (ExchangeError::Protocol(_) | ExchangeError::Unasked) => {
-                (Outcome::ProtocolError, error.to_string())
-            }
-        };
-        Some(Failure { outcome, what })
-    }
-
-    /// The oldest request is sent once more, behind the others, with the credentials that are known now.
-    fn ask_again(&mut self) {
-        let written = self.queue.written();
-        let Some(mut first) = self.queue.take_first() else {
-            return;
-        };
-        if self.connection.is_none() {
-            first.history.began = self.config.time.clock.now();
-            self.send_again("the server ended the connection", false);
-        }
-        first.history.resent = true;
-        self.resubmit(first, &written);
-    }
-
-    /// The connection is gone: what was not answered is sent on a new one, if it may be repeated or
-    /// nothing of it was sent.
-    fn send_again(&mut self, why: &str, may_be_carried_out: bool) {
-        let now = self.config.time.clock.now();
-        let (requests, written) = self.queue.take_all();
-        for mut request in requests {
-            let is_sent = request.stamps.bytes_sent > 0;
-            if request.history.is_idempotent || !is_sent {
-                request.history.resent |= is_sent;
-                request.history.died_once |= is_sent && may_be_carried_out;
-                request.history.began = now;
-                self.resubmit(request, &written);
-                continue;
-            }
-            let outcome = Outcome::Reset;
-            let what = format!("{why}, and the request behind it was never answered");
-            let failed = self.exchange_of(&request, Err(Failure { outcome, what }));
-            self.ended.push_back((request.token, failed));
-        }
-    }
-
-    fn resubmit(&mut self, mut request: UnderWay, written: &WrittenBytes) {
-        request.history.credentials = self.credentials.heeded;
-        let credentials = &mut self.credentials;
-        let end_head = |bytes: &mut Vec<u8>, start| credentials.write(bytes, start);
-        self.queue.resubmit(request, written, end_head);
-        self.show_request();
     }
 
     fn show_request(&self) {
@@ -492,8 +430,18 @@ impl Client {
             if self.connection.is_none() {
                 self.send_again(why, may_be_carried_out);
             }
+            if self.has_streams()
+                && let Some(first) = self.queue.first()
+            {
+                self.waiting_since = first.history.began;
+            }
         }
         (token, exchange)
+    }
+
+    /// Whether requests under way are streams, which are answered in any order.
+    fn has_streams(&self) -> bool {
+        self.http.version == HttpVersion::Http2
     }
 
     /// Nothing that is under way will be answered.
@@ -525,7 +473,7 @@ impl Client {
             return;
         };
         let closes = &self.config.closes;
-        let is_kept = connection.has_answered;
+        let is_kept = connection.has_answered();
         let caution = if is_kept && closes.any() && !is_idempotent {
             closes.caution(self.last_status)
         } else {
@@ -555,13 +503,28 @@ impl Client {
                 if let Some(first) = self.queue.first_mut() {
                     first.history.connect = Some(connect);
                 }
-                self.connection = Some(Box::new(Connection::new(
-                    self.config.dialer.next_number(),
+                let number = self.config.dialer.next_number();
+                let (scratch, heads) = (Rc::clone(&self.config.scratch), self.heads.clone());
+                if self.http.version != HttpVersion::Http2 {
+                    let connection =
+                        Connection::new(number, transport, scratch, ANSWER_LIMITS, heads);
+                    self.connection = Some(Carrier::Http1(Box::new(connection)));
+                    return Ok(());
+                }
+                let is_https = self.config.target.scheme() == Scheme::Https;
+                let begun = Http2Connection::begin(
+                    number,
                     transport,
-                    Rc::clone(&self.config.scratch),
+                    scratch,
                     ANSWER_LIMITS,
-                    self.heads.clone(),
-                )));
+                    heads,
+                    is_https,
+                );
+                let connection = begun.await.map_err(|what| Failure {
+                    outcome: Outcome::ConnectFailed,
+                    what,
+                })?;
+                self.connection = Some(Carrier::Http2(Box::new(connection)));
                 Ok(())
             }
             Err(error) => Err(Failure {
@@ -575,9 +538,9 @@ impl Client {
 /// The head of the last answer: that of a connection that is gone, or of the present one.
 fn last_head<'a>(
     parting: &'a Option<ResponseHead>,
-    connection: &'a Option<Box<Connection>>,
+    connection: &'a Option<Carrier>,
 ) -> Option<&'a ResponseHead> {
-    let kept = connection.as_deref().and_then(Connection::head);
+    let kept = connection.as_ref().and_then(Carrier::head);
     parting.as_ref().or(kept)
 }
 

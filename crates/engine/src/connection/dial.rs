@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use record::Connect;
+use record::{Connect, HttpVersion};
 use wire::target::{Scheme, Target};
 
 use crate::clock::timekeeper::Timekeeper;
@@ -16,6 +16,9 @@ use crate::connection::tls::hint;
 use crate::connection::transport::Transport;
 use crate::event_loop::within;
 use crate::watch::exhaustion::Exhaustion;
+
+/// The name of HTTP/2 over TLS (RFC 9113, section 3.2).
+const H2: &[u8] = b"h2";
 
 /// Opens connections to the target of a run.
 #[derive(Debug)]
@@ -42,12 +45,17 @@ impl Dialer {
     pub(crate) fn new(
         target: Target,
         route: Route,
-        tls: Arc<rustls::ClientConfig>,
+        mut tls: Arc<rustls::ClientConfig>,
         time: Arc<Timekeeper>,
         exhaustion: Arc<Exhaustion>,
         opened: Arc<AtomicU32>,
         patience: Duration,
+        version: HttpVersion,
     ) -> Self {
+        if version == HttpVersion::Http2 {
+            // Sessions to be resumed are shared all the same.
+            Arc::make_mut(&mut tls).alpn_protocols = vec![H2.to_vec()];
+        }
         Dialer {
             target,
             route,
@@ -82,6 +90,13 @@ impl Dialer {
                 .map_err(|error| self.tls_error(&error))?;
             connect.tls = Some(self.time.clock.now() - connected);
             connect.resumed = transport.has_resumed();
+            let wanted = self.tls.alpn_protocols.first().map(Vec::as_slice);
+            if wanted == Some(H2) && transport.agreed_protocol() != wanted {
+                let authority = self.target.authority();
+                return Err(DialError(format!(
+                    "{authority} does not offer HTTP/2 over TLS (ALPN); --http 1.1 measures it all the same"
+                )));
+            }
         }
         Ok((transport, connect))
     }

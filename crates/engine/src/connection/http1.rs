@@ -26,6 +26,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use record::{HttpVersion, Nanos, Segments};
+use wire::http2::FrameError;
 use wire::response::{Limits, ProtocolError, ReadEvent, ResponseHead, ResponseReader, Version};
 
 use crate::clock::RunClock;
@@ -36,16 +37,17 @@ use crate::connection::queue::RequestQueue;
 use crate::connection::transport::{BITE, Look, Transport};
 use crate::event_loop::{sleep, yield_now};
 use crate::watch::heads::HeadsOfClient;
-use reading::{ResponseReading, SeenAt, Taken, begin};
+use reading::{ResponseReading, Taken};
+pub(super) use reading::{SeenAt, begin};
 
 /// Largest piece of a request handed to the kernel at once.
-const PIECE: usize = 32 * 1024;
+pub(super) const PIECE: usize = 32 * 1024;
 /// Reads in a row before others have their turn, the clock of the time limit among them: a server
 /// that never stops sending is given up in time. Four MiB, so ordinary answers do not notice.
-const GREED: u32 = 64;
+pub(super) const GREED: u32 = 64;
 /// A stamp of what was sent may come after the answer; so often it is waited for, a millisecond
 /// each time, before it counts as missed.
-const STAMP_PATIENCE: u32 = 5;
+pub(super) const STAMP_PATIENCE: u32 = 5;
 /// Unread bytes for which a connection keeps room.
 const COMMON_PENDING: usize = 4 * 1024;
 
@@ -119,9 +121,35 @@ pub(crate) enum ExchangeError {
     /// What arrived is no HTTP, or breaks a bound.
     #[error(transparent)]
     Protocol(#[from] ProtocolError),
+    /// The frames that arrived are none (HTTP/2).
+    #[error(transparent)]
+    Frame(#[from] FrameError),
+    /// The stream of the oldest request ended without a response; the connection goes on.
+    #[error(transparent)]
+    Stream(StreamEnd),
+    /// The server takes no more streams, and has not looked at any request of the queue.
+    #[error("{0}")]
+    GoingAway(String),
     /// Of several requests under way, nobody knows which answer is whose.
     #[error("more answers came than there were requests")]
     Unasked,
+}
+
+/// How a stream ends.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum StreamEnd {
+    /// With a response.
+    #[error("it was answered")]
+    Answered,
+    /// The server has not looked at the request.
+    #[error("the server refused the stream (RST_STREAM, REFUSED_STREAM)")]
+    Refused,
+    /// The server gave it up.
+    #[error("{0}")]
+    Reset(String),
+    /// What arrived is no response, or breaks a bound.
+    #[error(transparent)]
+    Malformed(ProtocolError),
 }
 
 impl Connection {
@@ -366,6 +394,7 @@ impl Connection {
                 version: match head.version {
                     Version::Http10 => HttpVersion::Http10,
                     Version::Http11 => HttpVersion::Http11,
+                    Version::Http2 => HttpVersion::Http2,
                 },
                 body_length: reading.body_length,
                 reusable: self.reader.reusable() && whole,

@@ -3,13 +3,15 @@
 //! ```text
 //! client: submit --> connection kept or opened --> answer --> 401, dead? again --> poll
 //! queue: requests under way, as bytes
-//! http1: offer bytes --> sent --> first --> done
+//! http1, http2: offer bytes --> sent --> first --> done
 //! transport: one socket, its system calls, TLS by hand
 //! ```
 
+pub(crate) mod carrier;
 pub(crate) mod client;
 pub(crate) mod dial;
 pub(crate) mod http1;
+pub(crate) mod http2;
 pub(crate) mod limits;
 pub(crate) mod prepared;
 pub(crate) mod queue;

@@ -411,6 +411,7 @@ fn version(http: Http) -> Version {
     match http.version {
         HttpVersion::Http10 => Version::Http10,
         HttpVersion::Http11 => Version::Http11,
+        HttpVersion::Http2 => Version::Http2,
     }
 }
 
@@ -419,7 +420,9 @@ fn version(http: Http) -> Version {
 fn connection_header(http: Http) -> Option<(&'static str, &'static str)> {
     match (http.version, http.keep_alive) {
         (HttpVersion::Http10, true) => Some(("Connection", "keep-alive")),
-        (HttpVersion::Http10, false) | (HttpVersion::Http11, true) => None,
+        (HttpVersion::Http10, false) | (HttpVersion::Http11, true) | (HttpVersion::Http2, _) => {
+            None
+        }
         (HttpVersion::Http11, false) => Some(("Connection", "close")),
     }
 }

@@ -9,6 +9,9 @@
 //!
 //! A body without holes stays where the plan has it: ten thousand users need one of it.
 
+mod moments;
+mod streams;
+
 use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
@@ -86,6 +89,10 @@ pub(crate) struct RequestHistory {
     pub(crate) credentials: u32,
     /// How often these were not good enough.
     pub(crate) challenges: u32,
+    /// The stream that it was, with a version that has streams.
+    pub(crate) stream: Option<u32>,
+    /// How often the server refused its stream.
+    pub(crate) refusals: u32,
 }
 
 /// Where the bytes of a request are, counted from the first that the queue ever had.
@@ -280,10 +287,11 @@ impl RequestQueue {
 
     /// Forgets the bytes of what is not under way any more, when that is more than what is left.
     fn make_room(&mut self) {
-        let Some(first) = self.requests.front() else {
+        // Usually the first; streams end in any order.
+        let Some(start) = self.requests.iter().map(|request| request.at.start).min() else {
             return self.forget();
         };
-        let over = first.at.start - self.gone;
+        let over = start - self.gone;
         if over > self.bytes.len() / 2 {
             self.bytes.drain(..over);
             self.gone += over;
@@ -396,29 +404,6 @@ impl RequestQueue {
         (whole, rest)
     }
 
-    /// What is to be written begins now on this connection, where it has not begun before; when that was.
-    pub(super) fn begin(&mut self, connection: u32, now: impl FnOnce() -> Nanos) -> Option<Nanos> {
-        let is_new = |request: &UnderWay| request.stamps.started == 0;
-        let mut at = self.whole;
-        while self
-            .requests
-            .get(at)
-            .is_some_and(|request| !is_new(request))
-        {
-            at += 1;
-        }
-        if at == self.requests.len() {
-            return None;
-        }
-        let now = now();
-        while let Some(request) = self.requests.get_mut(at) {
-            request.stamps.started = now;
-            request.history.connection = Some(connection);
-            at += 1;
-        }
-        Some(now)
-    }
-
     /// So many bytes more are written.
     pub(super) fn wrote(&mut self, mut count: usize) {
         while count > 0
@@ -438,17 +423,6 @@ impl RequestQueue {
     /// Whether more requests are written than are noted to have left.
     pub(super) fn has_just_written(&self) -> bool {
         self.left < self.whole
-    }
-
-    /// Those have left, at that moment and under that mark.
-    pub(super) fn have_left(&mut self, at: Nanos, mark: Option<u64>) {
-        while self.left < self.whole {
-            let request = &mut self.requests[self.left];
-            request.stamps.sent = Some(at);
-            request.mark = mark;
-            request.stamps.kernel = mark.map(|_| KernelStamps::default());
-            self.left += 1;
-        }
     }
 }
 

@@ -131,6 +131,9 @@ pub(crate) fn hint(error: &io::Error) -> &'static str {
             AlertDescription::UnknownCA | AlertDescription::BadCertificate => {
                 "; the server does not trust our certificate (--cert FILE --key FILE)"
             }
+            AlertDescription::NoApplicationProtocol => {
+                "; the server does not offer this version of HTTP over TLS (--http 1.1 or --http 2)"
+            }
             _ => "",
         },
         Some(Error::InvalidMessage(_)) => {

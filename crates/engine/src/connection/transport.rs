@@ -57,6 +57,8 @@ pub(crate) enum Look {
     AtFirst,
     /// Several answers may arrive together: the stamps of all of them are.
     AtEach,
+    /// The stamp of the next bytes is, so many at most.
+    Next(usize),
 }
 
 /// Bytes read at once where several answers may arrive together: they share the stamp of the last
@@ -130,6 +132,7 @@ impl Socket {
         };
         let room = match look {
             Look::AtEach => buffer.len().min(BITE),
+            Look::Next(most) => buffer.len().min(most),
             _ => buffer.len(),
         };
         let buffer = &mut buffer[..room];
@@ -140,6 +143,10 @@ impl Socket {
         let taken = match look {
             Look::Away => recv(fd, buffer),
             Look::AtFirst | Look::AtEach => receive_closely(fd, buffer, &mut self.arrival),
+            Look::Next(_) => stamps::receive(fd, buffer).map(|(count, stamp)| {
+                (self.arrival.first, self.arrival.last) = (stamp, stamp);
+                count
+            }),
         };
         let is_drained = match &taken {
             // Said here, it saves the call that would find out.
@@ -365,6 +372,11 @@ impl Transport {
                 return Err(io::Error::other(error));
             }
         }
+    }
+
+    /// What client and server have agreed to speak over TLS, if they have.
+    pub(crate) fn agreed_protocol(&self) -> Option<&[u8]> {
+        self.tls.as_ref()?.session.alpn_protocol()
     }
 
     /// Whether the TLS handshake resumed a session; `None` without TLS.

@@ -60,7 +60,7 @@ impl Worker {
             timing: trace.timing,
             connection: trace.connection,
             protocol: trace.protocol,
-            stream: None,
+            stream: trace.stream,
             connect: trace.connect,
             segments: trace.segments,
             resent: trace.resent,

@@ -547,6 +547,7 @@ fn client_config(
         Arc::clone(&means.exhaustion),
         Arc::clone(&means.opened),
         settings.http.timeout,
+        settings.http.connections.version,
     );
     ClientConfig {
         dialer,

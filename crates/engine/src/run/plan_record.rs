@@ -1,8 +1,9 @@
 //! The plan as it was run, for the record.
 
-use record::{AdaptRecord, Clock, Pace, PlanRecord, RUN_FORMAT, TestRecord};
+use record::{AdaptRecord, Clock, HttpVersion, Pace, PlanRecord, RUN_FORMAT, TestRecord};
 use suite::{AdaptRule, Limit, Plan};
 
+use crate::connection::http2::WINDOW;
 use crate::drive::{Drive, LoadDrive};
 use crate::run::settings::Settings;
 
@@ -88,7 +89,10 @@ fn load_record(
         warmup_s: load.warmup_time.as_secs_f64(),
         timeout_s: settings.http.timeout.as_secs_f64(),
         seed: settings.seed,
-        http: settings.http.connections,
+        http: record::Http {
+            window: (settings.http.connections.version == HttpVersion::Http2).then_some(WINDOW),
+            ..settings.http.connections
+        },
         in_turn: load.in_turn,
         adapt: adapt.filter(|_| settings.drive.pace() == Pace::Closed),
     }

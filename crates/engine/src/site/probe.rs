@@ -193,6 +193,7 @@ fn server_of(head: &ResponseHead) -> Server {
         http: match head.version {
             Version::Http10 => "1.0".to_owned(),
             Version::Http11 => "1.1".to_owned(),
+            Version::Http2 => "2".to_owned(),
         },
     }
 }

@@ -3,10 +3,11 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use record::HttpVersion;
 
 /// The options of [`ConnectOptions`]: nothing is to be said of them where the server is one that is
 /// started for it.
-pub(crate) const CONNECTING: [&str; 14] = [
+pub(crate) const CONNECTING: [&str; 15] = [
     "user",
     "password_file",
     "token_file",
@@ -21,6 +22,7 @@ pub(crate) const CONNECTING: [&str; 14] = [
     "insecure",
     "cert",
     "key",
+    "http",
 ];
 
 #[derive(Debug, Clone, Default, PartialEq, Args)]
@@ -65,6 +67,11 @@ pub(crate) struct ConnectOptions {
     #[arg(long, value_name = "PATH")]
     pub(crate) unix_socket: Option<PathBuf>,
 
+    /// HTTP version; 2 needs a server that offers it over TLS, or for http:// one that speaks nothing else
+    /// first (prior knowledge)
+    #[arg(long, value_enum, default_value_t = HttpArg::Http11, value_name = "VERSION")]
+    pub(crate) http: HttpArg,
+
     /// Send this header with every request; may be repeated
     #[arg(long, value_name = "NAME: VALUE")]
     pub(crate) header: Vec<String>,
@@ -88,6 +95,28 @@ pub(crate) struct ConnectOptions {
     /// Whether connections resume TLS sessions
     #[arg(long, value_enum, default_value_t = TlsResumptionArg::On, value_name = "SWITCH")]
     pub(crate) tls_resumption: TlsResumptionArg,
+}
+
+/// Version of HTTP in requests.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub(crate) enum HttpArg {
+    #[value(name = "1.0")]
+    Http10,
+    #[default]
+    #[value(name = "1.1")]
+    Http11,
+    #[value(name = "2")]
+    Http2,
+}
+
+impl From<HttpArg> for HttpVersion {
+    fn from(version: HttpArg) -> HttpVersion {
+        match version {
+            HttpArg::Http10 => HttpVersion::Http10,
+            HttpArg::Http11 => HttpVersion::Http11,
+            HttpArg::Http2 => HttpVersion::Http2,
+        }
+    }
 }
 
 /// Whether TLS sessions are resumed.

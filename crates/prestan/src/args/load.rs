@@ -164,15 +164,11 @@ pub(crate) struct PaceOptions {
     #[arg(long, value_name = "N", default_value_t = WARMUP, value_parser = whole(0_u32..))]
     pub(crate) warmup: u32,
 
-    /// HTTP version
-    #[arg(long, value_name = "VERSION", default_value = "1.1", value_parser = ["1.0", "1.1"])]
-    pub(crate) http: String,
-
     /// Open a new connection for each request
     #[arg(long)]
     pub(crate) no_keep_alive: bool,
 
-    /// Requests in flight on each connection (pipelining)
+    /// Requests in flight on each connection: a pipeline, or with --http 2 streams
     #[arg(long, value_name = "N", default_value_t = 1,
           value_parser = whole(1..=1_000_u32))]
     pub(crate) pipeline: u32,

@@ -127,7 +127,7 @@ pub(crate) struct ChildrenOptions {
           value_parser = whole(1..=64_u32))]
     pub(crate) parallel: u32,
 
-    /// Requests in flight on the connection of a child (pipelining)
+    /// Requests in flight on the connection of a child: a pipeline, or with --http 2 streams
     #[arg(long, value_name = "N", default_value_t = 1,
           value_parser = whole(1..=1_000_u32))]
     pub(crate) pipeline: u32,

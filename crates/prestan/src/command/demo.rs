@@ -4,6 +4,7 @@ use std::fs;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 
+use record::HttpVersion;
 use testbed::{DemoServer, Root, Slowdown};
 
 use crate::args::{DemoArgs, LayoutArg, ServeArgs};
@@ -19,7 +20,7 @@ pub(crate) fn demo(args: &DemoArgs) -> Result<ExitStatus, Failed> {
     output.formats.layout.get_or_insert(LayoutArg::Brief);
     let task = SuiteTask::new("prestan", &args.load, &output)?;
     let server = start(Root::Temporary, 0, None)?;
-    let connection = to_own_server(&server.url(), None)?;
+    let connection = to_own_server(&server.url(), None, HttpVersion::Http11)?;
     measure(task, args.clock, connection)
 }
 

@@ -26,7 +26,7 @@ pub(crate) fn load(args: &LoadArgs) -> Result<ExitStatus, Failed> {
         in_turn,
         ..
     } = LoadWorkload::of(&args.words(), &args.request)?;
-    pace::check(&args.pace, &plan)?;
+    pace::check(&args.pace, args.connect.http.into(), &plan)?;
     output::check_report(&args.output.formats, &args.output.output)?;
     let connection = connection_to(target, &Login::default(), &args.connect)?;
     let pace = &args.pace;
@@ -46,7 +46,6 @@ pub(crate) fn load(args: &LoadArgs) -> Result<ExitStatus, Failed> {
     };
     pace::set_http(
         &mut settings.http.connections,
-        pace.http == "1.0",
         !pace.no_keep_alive,
         pace.pipeline,
     );

@@ -9,7 +9,9 @@ use engine::{
     Cancel, Conditions, Drive, Finished, Observer, Pacing, Progress, RunError, Said, Settings,
     Turn, Watch,
 };
-use record::{ConstraintRecord, ConstraintSense, Event, EventKind, LeftBehind, PlanRecord};
+use record::{
+    ConstraintRecord, ConstraintSense, Event, EventKind, HttpVersion, LeftBehind, PlanRecord,
+};
 use rundir::RunDir;
 use stats::Until;
 use suite::{AdaptPlan, Plan};
@@ -357,6 +359,14 @@ fn adapting(plan: &Plan, adapt: &AdaptPlan, settings: Settings) -> Result<Settin
 
 /// The settings with as many users as a plan needs, by its roles or because their number changes.
 fn with_users_of(plan: &Plan, settings: Settings) -> Result<Settings, Failed> {
+    let own = plan.tests.iter().find(|test| test.http.is_some());
+    if let (HttpVersion::Http2, Some(test)) = (settings.http.connections.version, own) {
+        return Err(Failed::Usage(format!(
+            "the suite {} says how the test {} uses connections (`http`), which is about HTTP/1; leave out \
+             --http 2",
+            plan.suite.name, test.name
+        )));
+    }
     if let Some(adapt) = &plan.adapt {
         return adapting(plan, adapt, settings);
     }

@@ -5,6 +5,7 @@ use std::fs;
 use std::time::Duration;
 
 use engine::{Drive, Rounds, Settings};
+use record::HttpVersion;
 use suite::{Builtin, Overrides, Plan, Selection};
 use testbed::RealServer;
 use testbed::real::Recipe;
@@ -44,7 +45,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitStatus, Failed> {
     };
     let server = RealServer::start(&recipe(name)?);
     let mut server = server.map_err(|error| Failed::Target(error.to_string()))?;
-    let connection = to_own_server(&server.url(), credentials_of(&server))?;
+    let connection = to_own_server(&server.url(), credentials_of(&server), version_of(&server))?;
     let measured = measure(task, args.options.clock, connection);
     // A server that fails may be about to end.
     let within = match measured {
@@ -70,6 +71,15 @@ pub(crate) fn credentials_of(server: &RealServer) -> Option<Credentials> {
         user,
         password: Secret::new(password),
     })
+}
+
+/// The version of HTTP that a server of our own is for.
+pub(crate) fn version_of(server: &RealServer) -> HttpVersion {
+    if server.recipe().is_http2 {
+        HttpVersion::Http2
+    } else {
+        HttpVersion::Http11
+    }
 }
 
 /// The recipe of that name, with its parameters.

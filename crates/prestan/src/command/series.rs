@@ -16,7 +16,7 @@ use testbed::real::{EndedServer, Recipe};
 use wire::target::Target;
 
 use crate::args::{ClockOptions, ConnectOptions, LoadOptions, Login};
-use crate::command::run::{credentials_of, recipe, settings};
+use crate::command::run::{credentials_of, recipe, settings, version_of};
 use crate::connect::{ServerAccess, connection, to_own_server};
 use crate::exit::Failed;
 use crate::forecast::{Meter, RunMeter, roughly};
@@ -240,7 +240,7 @@ impl TestedServer {
     fn own_connection(&self, running: Option<&RealServer>) -> Result<ServerAccess, Failed> {
         let not_running = || Failed::Local(format!("{} does not run", self.name));
         let server = running.ok_or_else(not_running)?;
-        to_own_server(&server.url(), credentials_of(server))
+        to_own_server(&server.url(), credentials_of(server), version_of(server))
     }
 }
 

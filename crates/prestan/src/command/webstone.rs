@@ -7,6 +7,7 @@ use std::fs;
 use std::time::Duration;
 
 use engine::{Drive, LoadDrive, Settings};
+use record::HttpVersion;
 use suite::{Overrides, Workspace};
 use webstone::{FileList, Mix};
 
@@ -172,7 +173,10 @@ fn settings(args: &WebstoneArgs, urls: &[String]) -> Result<Settings, Failed> {
         ..first.settings_of_run(&load.running, args.clock)?
     };
     let http = &mut settings.http.connections;
-    set_http(http, load.classic, !load.classic, load.pipeline);
+    if load.classic {
+        http.version = HttpVersion::Http10;
+    }
+    set_http(http, !load.classic, load.pipeline);
     http.parallel = load.parallel;
     Ok(settings)
 }

@@ -45,6 +45,8 @@ mod guides;
 #[cfg(test)]
 mod hostile;
 #[cfg(test)]
+mod http2;
+#[cfg(test)]
 mod http_versions;
 #[cfg(test)]
 mod interruption;

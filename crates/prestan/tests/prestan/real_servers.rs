@@ -52,6 +52,23 @@ const APACHE_DIGEST: Known = Known {
     recipe: "apache-digest",
     ..APACHE
 };
+const APACHE_HTTP2: Known = Known {
+    recipe: "apache,http=2",
+    ..APACHE
+};
+const APACHE_DIGEST_HTTP2: Known = Known {
+    recipe: "apache-digest,http=2",
+    ..APACHE
+};
+/// HTTP/2 has no reason phrases, so that the one shown is the registered one.
+const NGINX_HTTP2: Known = Known {
+    recipe: "nginx,http=2",
+    dav: &["2"],
+    cannot: &[(
+        DEAD_PROPERTIES,
+        "PROPPATCH prop: 405 Method Not Allowed (OPTIONS does not list PROPPATCH)",
+    )],
+};
 /// The module of nginx has no PROPPATCH at all.
 const NGINX: Known = Known {
     recipe: "nginx",
@@ -191,16 +208,19 @@ const XANDIKOS: Known = Known {
 
 /// Starts a server, or skips the test. It serves a file of its owner, which must survive.
 fn start(recipe: &str) -> Option<RealServer> {
-    let recipe = Recipe::named(recipe).unwrap();
+    let recipe = Recipe::with_parameters(recipe).unwrap();
     need_or(recipe.installed())?;
-    let server = RealServer::start(recipe).unwrap_or_else(|error| panic!("{error}"));
+    let server = RealServer::start(&recipe).unwrap_or_else(|error| panic!("{error}"));
     fs::write(server.storage().join("precious.txt"), "not ours").unwrap();
     Some(server)
 }
 
 /// `prestan run prestan URL`, with credentials where the server wants them.
 fn measure(server: &RealServer) -> Prestan {
-    let prestan = Prestan::new().args(["run", "prestan", &server.url(), "--json", "-"]);
+    let mut prestan = Prestan::new().args(["run", "prestan", &server.url(), "--json", "-"]);
+    if server.recipe().is_http2 {
+        prestan = prestan.args(["--http", "2"]);
+    }
     let Some((user, password)) = server.credentials() else {
         return prestan;
     };
@@ -370,6 +390,9 @@ whole_suite! {
     apache: APACHE,
     apache_basic: APACHE_BASIC,
     apache_digest: APACHE_DIGEST,
+    apache_http2: APACHE_HTTP2,
+    apache_digest_http2: APACHE_DIGEST_HTTP2,
+    nginx_http2: NGINX_HTTP2,
     nginx: NGINX,
     lighttpd: LIGHTTPD,
     rclone: RCLONE,

@@ -89,7 +89,7 @@ pub(crate) const RESULT: &[Numbers] = &[
         ],
     ),
     facts("Goal", &["half_width_percent"]),
-    facts("Http", &["pipeline", "parallel"]),
+    facts("Http", &["pipeline", "parallel", "window"]),
     Numbers {
         of: "Lateness",
         estimates: &[],

@@ -53,6 +53,9 @@ pub struct Recipe {
     /// The URL of the collection that is measured: that of its root, unless it can hold nothing.
     #[serde(default = "root_url")]
     pub(super) url: String,
+    /// It speaks HTTP/2, without TLS to those who know (prior knowledge).
+    #[serde(skip)]
+    pub is_http2: bool,
     /// It runs in the directory in which this process does, not in its own.
     #[serde(skip)]
     pub(super) in_place: bool,
@@ -244,6 +247,7 @@ impl Recipe {
             },
             variants: Vec::new(),
             url: url.map_or_else(root_url, str::to_owned),
+            is_http2: false,
             in_place: true,
         }
     }
@@ -258,7 +262,7 @@ impl Recipe {
 
     /// A recipe with parameters behind its name, with commas between them: `apache`, or
     /// `apache,program=/opt/httpd/bin/httpd`. There are `program=PATH`, `arg=ARGUMENT` (one more),
-    /// `env.NAME=VALUE`, and `file.NAME=PATH` (the content of one of its files).
+    /// `http=2` (where the server has a switch for that), `env.NAME=VALUE`, and `file.NAME=PATH` (the content of one of its files).
     ///
     /// # Errors
     /// A sentence that says what is wrong.
@@ -277,7 +281,7 @@ impl Recipe {
         Ok(recipe)
     }
 
-    /// Changes what the recipe says: `program=PATH`, `arg=ARGUMENT` (one more), `env.NAME=VALUE`, or
+    /// Changes what the recipe says: `program=PATH`, `arg=ARGUMENT` (one more), `http=2`, `env.NAME=VALUE`, or
     /// `file.NAME=PATH` (the content of one of its files, from that file).
     fn set(&mut self, parameter: &str) -> Result<(), String> {
         let (key, value) = parameter
@@ -285,6 +289,13 @@ impl Recipe {
             .ok_or_else(|| format!("`{parameter}`: write NAME=VALUE"))?;
         match key.split_once('.') {
             None if key == "program" => self.program = value.to_owned(),
+            None if key == "http" => {
+                let has_switch = self.files.values().any(|text| text.contains("http2"));
+                if value != "2" || !has_switch {
+                    return Err(format!("http={value}: only apache and nginx have http=2"));
+                }
+                self.is_http2 = true;
+            }
             None if key == "arg" => self.arguments.push(value.to_owned()),
             Some(("env", name)) => {
                 self.environment.insert(name.to_owned(), value.to_owned());
@@ -303,8 +314,8 @@ impl Recipe {
             }
             _ => {
                 return Err(format!(
-                    "`{key}` is no parameter of a server; there are program, arg, env.NAME and \
-                     file.NAME"
+                    "`{key}` is no parameter of a server; there are program, arg, http, env.NAME \
+                     and file.NAME"
                 ));
             }
         }

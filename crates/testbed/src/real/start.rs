@@ -25,6 +25,11 @@ const PROBE_EVERY: Duration = Duration::from_millis(5);
 
 const LOG_LINES: usize = 20;
 
+/// What begins a connection of HTTP/2: the preface, and settings without any (RFC 9113, section 3.4).
+const HTTP2_PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0";
+/// Type of the frame that a server sends first.
+const SETTINGS: u8 = 4;
+
 /// Why a server could not be started.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
@@ -138,7 +143,7 @@ pub(super) fn start(recipe: &Recipe, processors: &[u32]) -> Result<RealServer, S
     let port = Port::reserve().map_err(step.io("find a free port of 127.0.0.1"))?;
     let templates = RecipeTemplates::of(recipe, dir.path(), &port);
     let url = templates.render(&recipe.url)?;
-    let address = Address::of(&url).ok_or_else(|| StartError::Url {
+    let address = Address::of(&url, recipe.is_http2).ok_or_else(|| StartError::Url {
         server: recipe.name.clone(),
         url: url.clone(),
     })?;
@@ -187,6 +192,7 @@ impl RecipeTemplates<'_> {
             storage => dir.join(STORAGE).to_string_lossy(),
             port => port.number(),
             auth => recipe.auth.name(),
+            http2 => recipe.is_http2,
         };
         RecipeTemplates {
             recipe,
@@ -209,22 +215,24 @@ struct Address {
     /// Host and port.
     authority: String,
     is_tls: bool,
+    is_http2: bool,
 }
 
 impl Address {
     /// That of a URL; `None` where it has no host.
-    fn of(url: &str) -> Option<Address> {
+    fn of(url: &str, is_http2: bool) -> Option<Address> {
         let uri: http::Uri = url.parse().ok()?;
         let is_tls = uri.scheme_str() == Some("https");
         let port = uri.port_u16().unwrap_or(if is_tls { 443 } else { 80 });
         Some(Address {
             authority: format!("{}:{port}", uri.host()?),
             is_tls,
+            is_http2,
         })
     }
 
-    /// Any HTTP response but a server's error will do: with authentication it is a 401. Of a server
-    /// with TLS it is enough that it accepts connections.
+    /// Any HTTP response but a server's error will do: with authentication it is a 401. With HTTP/2 the
+    /// server has to send its settings. Of a server with TLS it is enough that it accepts connections.
     fn answers(&self) -> bool {
         let status = || -> io::Result<u8> {
             let mut addresses = self.authority.to_socket_addrs()?;
@@ -234,6 +242,12 @@ impl Address {
                 return Ok(b'2');
             }
             stream.set_read_timeout(Some(Duration::from_secs(1)))?;
+            if self.is_http2 {
+                stream.write_all(HTTP2_PREFACE)?;
+                let mut header = [0; 9];
+                stream.read_exact(&mut header)?;
+                return Ok(if header[3] == SETTINGS { b'2' } else { b'5' });
+            }
             let probe = format!(
                 "OPTIONS / HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n\r\n",
                 self.authority

@@ -46,6 +46,19 @@ pub enum ProtocolError {
     /// The framing of a chunked body is broken.
     #[error(transparent)]
     Chunk(#[from] crate::chunked::ChunkError),
+    /// Fields of HTTP/2 that are none of a response.
+    #[error("the header block of the response is malformed: {0} (RFC 9113, sections 8.2 and 8.3)")]
+    Fields(&'static str),
+    /// Not as long as its Content-Length (HTTP/2).
+    #[error(
+        "the body has {received} bytes, and Content-Length is {expected} (RFC 9113, section 8.1.1)"
+    )]
+    BodyLength {
+        /// Bytes that came.
+        received: u64,
+        /// What the head says.
+        expected: u64,
+    },
     /// More than [`Limits::body_bytes`](super::Limits::body_bytes).
     #[error("the response body is longer than {0} bytes")]
     BodyTooLarge(u64),
@@ -93,7 +106,7 @@ impl std::fmt::Display for Hint {
         f.write_str(match self {
             Hint::None => "",
             Hint::Tls => ": it looks like TLS, so try https",
-            Hint::Http2 => ": it looks like HTTP/2, and only HTTP/1.0 and HTTP/1.1 are spoken here",
+            Hint::Http2 => ": it looks like HTTP/2 (--http 2)",
             Hint::Ssh => ": it may be an SSH server, so check the port",
             Hint::Greeting => ": it looks like a mail or FTP server, so check the port",
             Hint::Http09 => ": it looks like a body without a response head",

@@ -114,7 +114,7 @@ impl FramingFields {
     pub(super) fn persists(&self, version: Version) -> bool {
         match version {
             _ if self.close => false,
-            Version::Http11 => true,
+            Version::Http11 | Version::Http2 => true,
             Version::Http10 => self.keep_alive,
         }
     }

@@ -40,6 +40,8 @@ pub enum Version {
     Http10,
     /// HTTP/1.1 (RFC 9112).
     Http11,
+    /// HTTP/2 (RFC 9113).
+    Http2,
 }
 
 impl Version {
@@ -48,9 +50,14 @@ impl Version {
         match self {
             Version::Http10 => "HTTP/1.0",
             Version::Http11 => "HTTP/1.1",
+            Version::Http2 => "HTTP/2",
         }
     }
 }
+
+/// Bytes that each buffer of a head may keep from one response to the next: more than any ordinary
+/// head needs, and little enough for ten thousand connections that met one that was not ordinary.
+const KEPT_BYTES: usize = 16 * 1024;
 
 /// A response without its body.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -65,15 +72,24 @@ pub struct ResponseHead {
     pub headers: Headers,
 }
 
-impl ResponseHead {
+impl Default for ResponseHead {
     /// A head to be filled.
-    fn blank() -> ResponseHead {
+    fn default() -> ResponseHead {
         ResponseHead {
             version: Version::Http11,
             status: 0,
             reason: String::new(),
             headers: Headers::new(),
         }
+    }
+}
+
+impl ResponseHead {
+    /// Empties the head for another response of that version, and keeps the memory.
+    pub(crate) fn begin(&mut self, version: Version) {
+        self.version = version;
+        self.status = 0;
+        self.recycle(KEPT_BYTES);
     }
 
     /// Empties the head for another response; of each buffer so many bytes are kept.

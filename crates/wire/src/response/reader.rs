@@ -2,14 +2,11 @@
 
 use super::framing::{BodyFraming, Framing, framing};
 use super::head;
-use super::{Limits, ProtocolError, ResponseHead, Truncation};
+use super::{KEPT_BYTES, Limits, ProtocolError, ResponseHead, Truncation};
 use crate::chunked::{ChunkEvent, ChunkedDecoder, LineScanner, ScanResult};
 
 /// Bytes of CR and LF that are skipped before a status line.
 const LEADING_BYTES: usize = 8;
-/// Bytes that each buffer of a head may keep from one response to the next: more than any ordinary
-/// head needs, and little enough for ten thousand connections that met one that was not ordinary.
-const KEPT_BYTES: usize = 16 * 1024;
 /// Longest head that is compared with the next one.
 const REPEATED_BYTES: usize = 2 * 1024;
 
@@ -99,7 +96,7 @@ impl ResponseReader {
             leading: 0,
             interim: 0,
             started: false,
-            head: ResponseHead::blank(),
+            head: ResponseHead::default(),
             head_is_complete: false,
             keep_alive: false,
             received: 0,

@@ -98,7 +98,7 @@ mod tests {
             let head = ResponseHead {
                 status,
                 reason: reason.to_owned(),
-                ..ResponseHead::blank()
+                ..ResponseHead::default()
             };
             assert_eq!(head.status_text(), wanted);
         }

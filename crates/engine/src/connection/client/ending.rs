@@ -3,13 +3,13 @@
 use record::{Http, Segments};
 
 use super::{Client, Exchange};
-use crate::connection::http1::Connection;
+use crate::connection::carrier::Carrier;
 use crate::connection::queue::RequestHistory;
 
 impl RequestHistory {
     /// A connection ends with this request, in a test that uses connections so. Where they are to be kept,
     /// the segments of the few that the server ends would describe none of the others.
-    pub(super) fn ended(&mut self, connection: &Connection, http: &Http) {
+    pub(super) fn ended(&mut self, connection: &Carrier, http: &Http) {
         if http.ends_connections() {
             self.segments = both(self.segments, connection.segments());
         }

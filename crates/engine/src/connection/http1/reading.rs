@@ -8,7 +8,7 @@ use crate::connection::queue::KeptBody;
 use crate::connection::transport::{ArrivalStamps, Look};
 
 /// The first byte of the answer, unless it was there before.
-pub(super) fn begin(stamps: &mut Stamps, seen: SeenAt, arrival: Option<RealNanos>) {
+pub(crate) fn begin(stamps: &mut Stamps, seen: SeenAt, arrival: Option<RealNanos>) {
     if stamps.first.is_none() {
         stamps.first = Some(seen.at);
         stamps.first_read = seen.read;
@@ -27,11 +27,11 @@ pub(super) enum Taken {
 
 /// When bytes were seen.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct SeenAt {
-    pub(super) at: Nanos,
+pub(crate) struct SeenAt {
+    pub(crate) at: Nanos,
     /// Just after they were read.
-    pub(super) read: Nanos,
-    pub(super) arrival: ArrivalStamps,
+    pub(crate) read: Nanos,
+    pub(crate) arrival: ArrivalStamps,
 }
 
 /// A response under way.

@@ -22,7 +22,7 @@ const MAX_WAITING: u32 = 10_000;
 const PIPELINED_BYTES: usize = 16 << 10;
 
 /// Refuses options that contradict each other.
-pub(super) fn check(pace: &PaceOptions, plan: &Plan) -> Result<(), Failed> {
+pub(super) fn check(pace: &PaceOptions, version: HttpVersion, plan: &Plan) -> Result<(), Failed> {
     let open_only = [
         ("--arrivals", pace.arrivals.is_some()),
         ("--max-waiting", pace.max_waiting.is_some()),
@@ -43,12 +43,12 @@ pub(super) fn check(pace: &PaceOptions, plan: &Plan) -> Result<(), Failed> {
         )));
     }
     if pace.pipeline > 1 {
-        check_pipeline(pace, plan).map_err(Failed::Usage)?;
+        check_pipeline(pace, version, plan).map_err(Failed::Usage)?;
     }
     Ok(())
 }
 
-fn check_pipeline(pace: &PaceOptions, plan: &Plan) -> Result<(), String> {
+fn check_pipeline(pace: &PaceOptions, version: HttpVersion, plan: &Plan) -> Result<(), String> {
     if is_open(pace) {
         return Err(
             "--pipeline keeps a fixed number of requests in progress, which is a closed loop; it cannot be \
@@ -56,7 +56,7 @@ fn check_pipeline(pace: &PaceOptions, plan: &Plan) -> Result<(), String> {
                 .to_owned(),
         );
     }
-    if pace.http == "1.0" || pace.no_keep_alive {
+    if version == HttpVersion::Http10 || pace.no_keep_alive {
         return Err(
             "--pipeline needs connections that are kept: leave --http 1.0 and --no-keep-alive out"
                 .to_owned(),
@@ -72,6 +72,10 @@ fn check_pipeline(pace: &PaceOptions, plan: &Plan) -> Result<(), String> {
             "--pipeline sends requests before others are answered, and the loop of {test} has steps \
              that follow one another; use more --users instead"
         ));
+    }
+    // Streams have windows, and none waits for another.
+    if version == HttpVersion::Http2 {
+        return Ok(());
     }
     let bodies = plan.looped_requests().map(|request| match &request.body {
         Body::None => 0,
@@ -146,10 +150,7 @@ pub(crate) fn at_rate(rate: f64, duration: Duration) -> Pacing {
     }
 }
 
-/// How a load uses its connections; whether TLS sessions are resumed was decided before.
-pub(crate) fn set_http(http: &mut Http, is_http10: bool, keep_alive: bool, pipeline: u32) {
-    if is_http10 {
-        http.version = HttpVersion::Http10;
-    }
+/// How a load uses its connections; their version, and whether TLS sessions are resumed, was decided before.
+pub(crate) fn set_http(http: &mut Http, keep_alive: bool, pipeline: u32) {
     (http.keep_alive, http.pipeline) = (keep_alive, pipeline);
 }

@@ -11,6 +11,7 @@ pub(crate) mod browser;
 pub(crate) mod faulty;
 pub(crate) mod load;
 pub(crate) mod pages;
+pub(crate) mod peer;
 pub(crate) mod rows;
 pub(crate) mod shape;
 

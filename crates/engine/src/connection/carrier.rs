@@ -1,0 +1,73 @@
+//! A connection of whichever version of HTTP.
+
+use record::Segments;
+use wire::response::ResponseHead;
+
+use crate::clock::RunClock;
+use crate::connection::http1::{Connection, ExchangeError, Idle, Response};
+use crate::connection::http2::Http2Connection;
+use crate::connection::queue::RequestQueue;
+
+/// A connection that serves the requests of a queue; boxed, because it is handed to and fro.
+#[derive(Debug)]
+pub(crate) enum Carrier {
+    Http1(Box<Connection>),
+    Http2(Box<Http2Connection>),
+}
+
+impl Carrier {
+    /// It has brought an answer.
+    pub(crate) fn has_answered(&self) -> bool {
+        match self {
+            Carrier::Http1(connection) => connection.has_answered,
+            Carrier::Http2(connection) => connection.has_answered,
+        }
+    }
+
+    /// TCP segments until now, where the system tells.
+    pub(crate) fn segments(&self) -> Option<Segments> {
+        match self {
+            Carrier::Http1(connection) => connection.segments(),
+            Carrier::Http2(connection) => connection.segments(),
+        }
+    }
+
+    /// What is known of the connection since the last exchange.
+    pub(crate) fn idle(&mut self) -> Idle {
+        match self {
+            Carrier::Http1(connection) => connection.idle(),
+            Carrier::Http2(connection) => connection.idle(),
+        }
+    }
+
+    /// The next look asks the kernel, whether the event loop has something to tell or not.
+    pub(crate) fn look_again(&mut self) {
+        match self {
+            Carrier::Http1(connection) => connection.look_again(),
+            Carrier::Http2(connection) => connection.look_again(),
+        }
+    }
+
+    /// The head of the response that was read last.
+    pub(crate) fn head(&self) -> Option<&ResponseHead> {
+        match self {
+            Carrier::Http1(connection) => connection.head(),
+            Carrier::Http2(connection) => connection.head(),
+        }
+    }
+
+    /// Writes what is to be written, and reads the response to the oldest request; with streams, the request
+    /// that is answered first becomes the oldest.
+    #[inline]
+    pub(crate) async fn answer(
+        &mut self,
+        queue: &mut RequestQueue,
+        body: &mut Vec<u8>,
+        clock: RunClock,
+    ) -> Result<Response, ExchangeError> {
+        match self {
+            Carrier::Http1(connection) => connection.answer(queue, body, clock).await,
+            Carrier::Http2(connection) => connection.answer(queue, body, clock).await,
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! Requests that are sent once more, and those that must not be.
+
+use record::Outcome;
+
+use super::{Client, Failure};
+use crate::connection::carrier::Carrier;
+use crate::connection::http1::{ExchangeError, StreamEnd};
+use crate::connection::queue::{UnderWay, WrittenBytes};
+use crate::connection::silent_closes::CloseShown;
+
+/// A request whose stream was refused so often is not sent again.
+const REFUSALS: u32 = 3;
+
+impl Client {
+    /// The connection has ended, or what came on it is no HTTP; or a stream has, and the connection goes on.
+    pub(super) fn broken_off(
+        &mut self,
+        connection: Carrier,
+        error: ExchangeError,
+    ) -> Option<Failure> {
+        let first = self.queue.first_mut()?;
+        if !matches!(error, ExchangeError::Stream(_)) {
+            first.history.ended(&connection, &self.http);
+        }
+        let may_repeat = first.history.is_idempotent;
+        let (outcome, what) = match error {
+            ExchangeError::Stream(end) => {
+                self.connection = Some(connection);
+                let is_refused = matches!(end, StreamEnd::Refused);
+                if is_refused && first.history.refusals < REFUSALS {
+                    first.history.refusals += 1;
+                    self.ask_again();
+                    return None;
+                }
+                let outcome = match end {
+                    StreamEnd::Malformed(_) => Outcome::ProtocolError,
+                    _ => Outcome::Reset,
+                };
+                (outcome, end.to_string())
+            }
+            // Nothing of what is left was looked at. A server that serves nothing is not asked for ever.
+            ExchangeError::GoingAway(what) if connection.has_answered() => {
+                self.send_again(&what, false);
+                return None;
+            }
+            ExchangeError::GoingAway(what) => (Outcome::Reset, what),
+            ExchangeError::Ended { what, silent: true } if connection.has_answered() => {
+                self.note_silent_close(CloseShown::Lost);
+                if may_repeat {
+                    self.tell_of_failure(
+                        "the persistent connection was closed; sent again on another",
+                    );
+                    self.send_again(&what, true);
+                    return None;
+                }
+                let method = String::from_utf8_lossy(self.queue.first_method());
+                let what = format!(
+                    "{what}; the connection was kept from the request before, and {method} is not sent \
+                     again, because it may have been carried out"
+                );
+                (Outcome::Reset, what)
+            }
+            ExchangeError::Ended { what, .. } => (Outcome::Reset, what),
+            error @ (ExchangeError::Protocol(_)
+            | ExchangeError::Frame(_)
+            | ExchangeError::Unasked) => (Outcome::ProtocolError, error.to_string()),
+        };
+        Some(Failure { outcome, what })
+    }
+
+    /// The oldest request is sent once more, behind the others, with the credentials that are known now.
+    pub(super) fn ask_again(&mut self) {
+        let written = self.queue.written();
+        let Some(mut first) = self.queue.take_first() else {
+            return;
+        };
+        if self.connection.is_none() {
+            first.history.began = self.config.time.clock.now();
+            self.send_again("the server ended the connection", false);
+        }
+        first.history.resent = true;
+        self.resubmit(first, &written);
+    }
+
+    /// The connection is gone: what was not answered is sent on a new one, if it may be repeated or
+    /// nothing of it was sent.
+    pub(super) fn send_again(&mut self, why: &str, may_be_carried_out: bool) {
+        let now = self.config.time.clock.now();
+        let (requests, written) = self.queue.take_all();
+        for mut request in requests {
+            let is_sent = request.stamps.bytes_sent > 0;
+            if request.history.is_idempotent || !is_sent {
+                request.history.resent |= is_sent;
+                request.history.died_once |= is_sent && may_be_carried_out;
+                request.history.began = now;
+                self.resubmit(request, &written);
+                continue;
+            }
+            let outcome = Outcome::Reset;
+            let what = format!("{why}, and the request behind it was never answered");
+            let failed = self.exchange_of(&request, Err(Failure { outcome, what }));
+            self.ended.push_back((request.token, failed));
+        }
+    }
+
+    fn resubmit(&mut self, mut request: UnderWay, written: &WrittenBytes) {
+        request.history.credentials = self.credentials.heeded;
+        let credentials = &mut self.credentials;
+        let end_head = |bytes: &mut Vec<u8>, start| credentials.write(bytes, start);
+        self.queue.resubmit(request, written, end_head);
+        self.show_request();
+    }
+}

@@ -1,0 +1,160 @@
+//! One stream: a request and its response.
+
+use wire::response::{Limits, ProtocolError, ResponseHead};
+
+use crate::connection::http1::StreamEnd;
+use crate::connection::queue::{RequestQueue, RequestToken};
+use crate::watch::heads::HeadsOfClient;
+
+/// Room that a body may keep for the next one.
+const COMMON_BODY: usize = 256 * 1024;
+
+/// A request under way as a stream.
+#[derive(Debug, Default)]
+pub(super) struct Stream {
+    pub(super) number: u32,
+    pub(super) token: RequestToken,
+    pub(super) head: ResponseHead,
+    /// The head is that of the final response.
+    pub(super) has_head: bool,
+    /// A byte of the final response has arrived.
+    pub(super) has_begun: bool,
+    interim: u32,
+    pub(super) body: Vec<u8>,
+    /// Length of the body that has arrived, kept or not.
+    pub(super) body_length: u64,
+    /// How many more bytes of the body to keep.
+    allowance: usize,
+    /// Bytes of the request's body that were put into frames.
+    pub(super) sent: usize,
+    /// All of the request was put into frames.
+    pub(super) is_sent: bool,
+    /// Bytes that the server takes; below 0 after it has made that smaller.
+    pub(super) window: i64,
+    pub(super) end: Option<StreamEnd>,
+}
+
+impl Stream {
+    /// Begins another request.
+    pub(super) fn begin(&mut self, number: u32, token: RequestToken, window: i64) {
+        let mut body = std::mem::take(&mut self.body);
+        body.clear();
+        let head = std::mem::take(&mut self.head);
+        *self = Stream {
+            number,
+            token,
+            head,
+            body,
+            window,
+            ..Stream::default()
+        };
+    }
+
+    /// Gives back the memory of an unusually large body.
+    pub(super) fn forget_large_body(&mut self) {
+        if self.body.capacity() > COMMON_BODY {
+            self.body = Vec::new();
+        }
+    }
+
+    /// It has ended with a response.
+    pub(super) fn is_answered(&self) -> bool {
+        matches!(self.end, Some(StreamEnd::Answered))
+    }
+
+    /// The head of a response has arrived.
+    pub(super) fn on_head(
+        &mut self,
+        is_end: bool,
+        limits: Limits,
+        queue: &mut RequestQueue,
+        heads: Option<&HeadsOfClient>,
+    ) {
+        let status = self.head.status;
+        if status < 200 {
+            return self.on_interim(is_end, limits, queue, heads);
+        }
+        self.has_head = true;
+        if let Some(heads) = heads {
+            heads.response(&self.head);
+        }
+        if let Some(request) = queue.of(self.token) {
+            self.allowance = request.keep.most(&self.head);
+        }
+        if is_end {
+            self.finish(queue);
+        }
+    }
+
+    /// What was taken for the beginning of the response was an interim one.
+    fn on_interim(
+        &mut self,
+        is_end: bool,
+        limits: Limits,
+        queue: &mut RequestQueue,
+        heads: Option<&HeadsOfClient>,
+    ) {
+        if let Some(heads) = heads {
+            heads.interim(self.head.status);
+        }
+        self.interim += 1;
+        self.has_begun = false;
+        if let Some(request) = queue.of(self.token) {
+            request.stamps.first = None;
+        }
+        if is_end || self.head.status == 101 {
+            let what = "an interim response ends the stream, or is 101";
+            self.end = Some(StreamEnd::Malformed(ProtocolError::Fields(what)));
+        } else if self.interim > limits.interim {
+            self.end = Some(StreamEnd::Malformed(ProtocolError::TooManyInterim(
+                limits.interim,
+            )));
+        }
+    }
+
+    /// Part of the body has arrived.
+    pub(super) fn on_data(
+        &mut self,
+        data: &[u8],
+        is_end: bool,
+        limits: Limits,
+        queue: &mut RequestQueue,
+    ) {
+        self.body_length += data.len() as u64;
+        if !self.has_head {
+            self.end = Some(StreamEnd::Malformed(ProtocolError::Fields(
+                "DATA came before it",
+            )));
+        } else if self.body_length > limits.body_bytes {
+            self.end = Some(StreamEnd::Malformed(ProtocolError::BodyTooLarge(
+                limits.body_bytes,
+            )));
+        } else {
+            let kept = data.len().min(self.allowance);
+            self.allowance -= kept;
+            self.body.extend_from_slice(&data[..kept]);
+            if is_end {
+                self.finish(queue);
+            }
+        }
+    }
+
+    /// The response is complete, if it is as long as its head says. The one to a HEAD has no body whatever its
+    /// head says.
+    pub(super) fn finish(&mut self, queue: &mut RequestQueue) {
+        let is_head = queue.of(self.token).is_some_and(|request| request.is_head);
+        let length = self
+            .head
+            .headers
+            .get("content-length")
+            .and_then(|length| length.parse().ok());
+        let may_differ = is_head || self.head.status == 304;
+        self.end = Some(match length {
+            Some(expected) if expected != self.body_length && !may_differ => {
+                let received = self.body_length;
+                StreamEnd::Malformed(ProtocolError::BodyLength { received, expected })
+            }
+            _ => StreamEnd::Answered,
+        });
+    }
+}

@@ -1,0 +1,77 @@
+//! When requests began, and when they left.
+
+use std::ops::Range;
+
+use record::Nanos;
+
+use super::{KernelStamps, RequestQueue, RequestToken, UnderWay};
+
+impl RequestQueue {
+    /// What is to be written begins now on this connection, where it has not begun before; when that was.
+    pub(crate) fn begin(&mut self, connection: u32, now: impl FnOnce() -> Nanos) -> Option<Nanos> {
+        self.begin_between(self.whole..self.requests.len(), connection, now)
+    }
+
+    #[inline]
+    fn begin_between(
+        &mut self,
+        range: Range<usize>,
+        connection: u32,
+        now: impl FnOnce() -> Nanos,
+    ) -> Option<Nanos> {
+        let is_new = |request: &UnderWay| request.stamps.started == 0;
+        let mut at = range.start;
+        while at < range.end && !is_new(&self.requests[at]) {
+            at += 1;
+        }
+        if at == range.end {
+            return None;
+        }
+        let now = now();
+        while at < range.end {
+            let request = &mut self.requests[at];
+            request.stamps.started = now;
+            request.history.connection = Some(connection);
+            at += 1;
+        }
+        Some(now)
+    }
+
+    /// Those have left, at that moment and under that mark.
+    pub(crate) fn have_left(&mut self, at: Nanos, mark: Option<u64>) {
+        while self.left < self.whole {
+            let request = &mut self.requests[self.left];
+            request.stamps.sent = Some(at);
+            request.mark = mark;
+            request.stamps.kernel = mark.map(|_| KernelStamps::default());
+            self.left += 1;
+        }
+    }
+
+    /// The oldest requests, so many, begin now on this connection, where they have not begun before; when that
+    /// was.
+    pub(crate) fn begin_streams(
+        &mut self,
+        connection: u32,
+        count: usize,
+        now: impl FnOnce() -> Nanos,
+    ) -> Option<Nanos> {
+        self.begin_between(0..count, connection, now)
+    }
+
+    /// That request has left, at that moment and under that mark; false where it is not under way any more.
+    pub(crate) fn has_left(&mut self, token: RequestToken, at: Nanos, mark: Option<u64>) -> bool {
+        let Some(request) = self.of(token) else {
+            return false;
+        };
+        request.stamps.sent = Some(at);
+        request.mark = mark;
+        // What had begun before it left has no stamp of its own.
+        let first = request.stamps.kernel.and_then(|kernel| kernel.first);
+        request.stamps.kernel = mark.map(|_| KernelStamps {
+            first,
+            ..KernelStamps::default()
+        });
+        true
+    }
+}

@@ -1,0 +1,50 @@
+//! The queue where its requests are streams: they are put into frames elsewhere, and end in any order.
+
+use super::{RequestQueue, RequestToken, Stamps, UnderWay};
+
+impl RequestQueue {
+    /// That request; `None` where it is not under way any more.
+    pub(crate) fn of(&mut self, token: RequestToken) -> Option<&mut UnderWay> {
+        self.requests
+            .iter_mut()
+            .find(|request| request.token == token)
+    }
+
+    /// Token, head, and length of the body of the request at that place.
+    pub(crate) fn head_at(&self, place: usize) -> Option<(RequestToken, &[u8], usize)> {
+        let request = self.requests.get(place)?;
+        let head = self.own(request.at.start..request.at.body_start);
+        Some((request.token, head, self.body_at(place)?.len()))
+    }
+
+    /// The body of the request at that place.
+    pub(crate) fn body_at(&self, place: usize) -> Option<&[u8]> {
+        let request = self.requests.get(place)?;
+        Some(match &request.fixed {
+            Some(fixed) => fixed,
+            None => self.own(request.at.body_start..request.at.end),
+        })
+    }
+
+    /// The server has not looked at that request: it is as if it had not been sent.
+    pub(crate) fn was_not_sent(&mut self, token: RequestToken) {
+        if let Some(request) = self.of(token) {
+            request.stamps = Stamps::default();
+            request.mark = None;
+        }
+    }
+
+    /// That request ends next, before those that are older; false where it is not under way any more.
+    pub(crate) fn bring_first(&mut self, token: RequestToken) -> bool {
+        let place = self
+            .requests
+            .iter()
+            .position(|request| request.token == token);
+        if let Some(place @ 1..) = place
+            && let Some(request) = self.requests.remove(place)
+        {
+            self.requests.push_front(request);
+        }
+        place.is_some()
+    }
+}

@@ -1,0 +1,521 @@
+//! `--http 2`: against a server that does what servers may do, and what they must not, and real ones.
+
+use std::fs;
+use std::io::Write;
+
+use crate::support::Outcome;
+use crate::support::load::{counted, ended, kept, load, plain};
+use crate::support::pages::{generate, webstone};
+use crate::support::peer::{
+    ACK, Asked, CONTINUATION, DATA, END_HEADERS, END_STREAM, HEADERS, INTERNAL_ERROR, OK, PADDED,
+    PING, PRIORITISED, PUSH_PROMISE, Peer, REFUSED, Script, WINDOW_UPDATE, scripted,
+};
+use record::{HttpVersion, Outcome as Ended, Run, Sample};
+use testbed::real::Recipe;
+use testbed::{RealServer, need_or};
+
+/// Six operations of one user against such a server.
+fn run_of(script: Script, options: &[&str]) -> (Outcome, Run) {
+    let url = scripted(&[], script);
+    run_at(&url, "GET", options)
+}
+
+fn run_at(url: &str, method: &str, options: &[&str]) -> (Outcome, Run) {
+    let outcome = load(method, url)
+        .args([
+            "--http",
+            "2",
+            "--total",
+            "6",
+            "--warmup",
+            "0",
+            "--max-failures",
+            "none",
+        ])
+        .args(options)
+        .run();
+    let run = kept(&outcome);
+    assert_eq!(run.samples.len(), 6, "{outcome}");
+    (outcome, run)
+}
+
+#[test]
+fn what_a_server_may_do_is_no_failure() {
+    let table: [(&str, Script); 9] = [
+        ("padding and priorities", |peer, asked| {
+            let block = [&[3, 0, 0, 0, 0, 16][..], OK, &[0; 3]].concat();
+            peer.send(
+                HEADERS,
+                END_HEADERS | PADDED | PRIORITISED,
+                asked.stream,
+                &block,
+            );
+            peer.send(DATA, PADDED, asked.stream, b"\x04hel\0\0\0\0");
+            peer.send(DATA, PADDED, asked.stream, b"\x02\0\0");
+            peer.send(DATA, 0, asked.stream, b"lo");
+            peer.send(DATA, END_STREAM, asked.stream, b"");
+            true
+        }),
+        ("a block in three frames", |peer, asked| {
+            // content-length: 5, a byte at a time.
+            peer.send(HEADERS, 0, asked.stream, OK);
+            peer.send(CONTINUATION, 0, asked.stream, &[0x0f, 0x0d]);
+            peer.send(CONTINUATION, END_HEADERS, asked.stream, b"\x015");
+            peer.send(DATA, END_STREAM, asked.stream, b"hello");
+            true
+        }),
+        ("interim responses and trailers", |peer, asked| {
+            peer.send(HEADERS, END_HEADERS, asked.stream, b"\x08\x03103");
+            peer.send(HEADERS, END_HEADERS, asked.stream, OK);
+            peer.send(DATA, 0, asked.stream, b"hello");
+            peer.send(
+                HEADERS,
+                END_HEADERS | END_STREAM,
+                asked.stream,
+                b"\x00\x01a\x01b",
+            );
+            true
+        }),
+        ("frames in between", |peer, asked| {
+            let before = peer.pongs;
+            peer.send(PING, 0, 0, b"12345678");
+            peer.settings(&[(1, 0), (4, 100_000), (99, 1)]);
+            peer.send(WINDOW_UPDATE, 0, 0, &[0, 0, 1, 0]);
+            peer.send(200, 0xff, asked.stream, b"unknown");
+            while peer.pongs == before {
+                let (kind, flags, ..) = peer.frame().unwrap();
+                peer.pongs += usize::from(kind == PING && flags & ACK != 0);
+            }
+            peer.answer(asked.stream);
+            // Of a stream that has ended.
+            peer.send(WINDOW_UPDATE, 0, asked.stream, &[0, 0, 1, 0]);
+            peer.reset(asked.stream, 0);
+            true
+        }),
+        ("byte by byte", |peer, asked| {
+            let bytes = [
+                &[0, 0, 1, HEADERS, END_HEADERS, 0, 0, 0, asked.stream as u8][..],
+                OK,
+            ]
+            .concat();
+            let data = [
+                &[0, 0, 5, DATA, END_STREAM, 0, 0, 0, asked.stream as u8][..],
+                b"hello",
+            ]
+            .concat();
+            for byte in [bytes, data].concat() {
+                let _ = peer.socket.write_all(&[byte]);
+            }
+            true
+        }),
+        ("a stream that is refused once", |peer, asked| {
+            if asked.number == Some(2) {
+                peer.reset(asked.stream, REFUSED);
+            } else {
+                peer.answer(asked.stream);
+            }
+            true
+        }),
+        ("GOAWAY behind a response", |peer, asked| {
+            peer.answer(asked.stream);
+            peer.go_away(asked.stream);
+            false
+        }),
+        ("GOAWAY instead of a response", |peer, asked| {
+            // The first request of a connection is answered.
+            if asked.stream == 1 {
+                peer.answer(asked.stream);
+                return true;
+            }
+            peer.go_away(asked.stream - 2);
+            false
+        }),
+        ("an end in silence", |peer, asked| {
+            let is_first = asked.stream == 1;
+            if is_first {
+                peer.answer(asked.stream);
+            }
+            is_first
+        }),
+    ];
+    for (what, script) in table {
+        for clock in ["kernel", "user"] {
+            let (outcome, run) = run_of(script, &["--clock", clock]);
+            assert_eq!(ended(&run, Ended::Ok), 6, "{what}: {outcome}");
+            for sample in &run.samples {
+                assert_eq!(sample.protocol, Some(HttpVersion::Http2), "{what}");
+                assert_eq!(
+                    (sample.status, sample.body_received),
+                    (Some(200), 5),
+                    "{what}"
+                );
+                assert!(
+                    sample.stream.is_some_and(|stream| stream % 2 == 1),
+                    "{what}"
+                );
+                assert!(sample.bytes_received >= 9 + 1 + 9 + 5, "{what}: {sample:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn what_a_server_must_not_do_is_a_failure_of_one_operation() {
+    let table: [(&str, Script, Ended, &str); 12] = [
+        (
+            "RST_STREAM",
+            |peer, asked| {
+                peer.reset(asked.stream, INTERNAL_ERROR);
+                true
+            },
+            Ended::Reset,
+            "RST_STREAM, INTERNAL_ERROR",
+        ),
+        (
+            "RST_STREAM in the body",
+            |peer, asked| {
+                peer.send(HEADERS, END_HEADERS, asked.stream, OK);
+                peer.send(DATA, 0, asked.stream, b"hel");
+                peer.reset(asked.stream, INTERNAL_ERROR);
+                true
+            },
+            Ended::Reset,
+            "RST_STREAM, INTERNAL_ERROR",
+        ),
+        (
+            "an end in the body",
+            |peer, asked| {
+                peer.send(HEADERS, END_HEADERS, asked.stream, OK);
+                peer.send(DATA, 0, asked.stream, b"hel");
+                false
+            },
+            Ended::Reset,
+            "the server ended the connection",
+        ),
+        (
+            "a frame that is too large",
+            |peer, asked| {
+                peer.send(DATA, 0, asked.stream, &[0; 16385]);
+                true
+            },
+            Ended::ProtocolError,
+            "16385 bytes",
+        ),
+        (
+            "a block that is none",
+            |peer, asked| {
+                peer.send(HEADERS, END_HEADERS, asked.stream, &[0xff; 20]);
+                assert!(
+                    peer.asked().is_none() && peer.goodbyes == [9],
+                    "no COMPRESSION_ERROR"
+                );
+                false
+            },
+            Ended::ProtocolError,
+            "cannot be decoded",
+        ),
+        (
+            "a wrong length",
+            |peer, asked| {
+                peer.send(HEADERS, END_HEADERS, asked.stream, b"\x88\x0f\x0d\x016");
+                peer.send(DATA, END_STREAM, asked.stream, b"hello");
+                true
+            },
+            Ended::ProtocolError,
+            "Content-Length is 6",
+        ),
+        (
+            "no status",
+            |peer, asked| {
+                peer.send(
+                    HEADERS,
+                    END_HEADERS | END_STREAM,
+                    asked.stream,
+                    b"\x00\x01a\x01b",
+                );
+                true
+            },
+            Ended::ProtocolError,
+            ":status",
+        ),
+        (
+            "a push",
+            |peer, asked| {
+                peer.send(PUSH_PROMISE, END_HEADERS, asked.stream, &[0, 0, 0, 2, 0x82]);
+                true
+            },
+            Ended::ProtocolError,
+            "SETTINGS_ENABLE_PUSH=0",
+        ),
+        (
+            "DATA before HEADERS",
+            |peer, asked| {
+                peer.send(DATA, END_STREAM, asked.stream, b"hello");
+                true
+            },
+            Ended::ProtocolError,
+            "DATA came before",
+        ),
+        (
+            "a stream of nobody",
+            |peer, _| {
+                peer.send(HEADERS, END_HEADERS, 7777, OK);
+                true
+            },
+            Ended::ProtocolError,
+            "stream 7777",
+        ),
+        (
+            "a window beyond all bounds",
+            |peer, _| {
+                peer.send(WINDOW_UPDATE, 0, 0, &[0x7f, 0xff, 0xff, 0xff]);
+                true
+            },
+            Ended::ProtocolError,
+            "2^31-1",
+        ),
+        (
+            "HTTP/1",
+            |peer, _| {
+                let _ = peer
+                    .socket
+                    .write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
+                true
+            },
+            Ended::ProtocolError,
+            "a frame of",
+        ),
+    ];
+    for (what, script, expected, said) in table {
+        let (outcome, run) = run_of(script, &["--verbose"]);
+        assert_eq!(ended(&run, expected), 6, "{what}: {outcome}");
+        assert!(format!("{outcome}").contains(said), "{what}: {outcome}");
+    }
+}
+
+#[test]
+fn a_stream_that_fails_leaves_the_connection_to_others() {
+    let (outcome, run) = run_of(
+        |peer, asked| {
+            match asked.number {
+                Some(2) => peer.reset(asked.stream, INTERNAL_ERROR),
+                _ => peer.answer(asked.stream),
+            }
+            true
+        },
+        &[],
+    );
+    assert_eq!(
+        (ended(&run, Ended::Ok), ended(&run, Ended::Reset)),
+        (5, 1),
+        "{outcome}"
+    );
+    let mut connections: Vec<_> = run.samples.iter().map(|sample| sample.connection).collect();
+    connections.dedup();
+    assert_eq!(connections.len(), 1, "{outcome}");
+}
+
+#[test]
+fn a_server_that_refuses_every_stream_is_not_asked_for_ever() {
+    let (outcome, run) = run_of(
+        |peer, asked| {
+            peer.reset(asked.stream, REFUSED);
+            true
+        },
+        &[],
+    );
+    assert_eq!(ended(&run, Ended::Reset), 6, "{outcome}");
+}
+
+#[test]
+fn requests_above_the_last_stream_are_sent_elsewhere_whatever_they_do() {
+    let url = scripted(&[], |peer, asked| {
+        if asked.stream == 1 {
+            peer.answer(asked.stream);
+            return true;
+        }
+        peer.go_away(1);
+        // What was not read would make a reset of the end.
+        while peer.asked().is_some() {}
+        false
+    });
+    let (outcome, run) = run_at(&url, "POST", &["--pipeline", "3", "--writes"]);
+    assert_eq!(ended(&run, Ended::Ok), 6, "{outcome}");
+    assert!(run.samples.iter().all(|sample| !sample.resent), "{outcome}");
+}
+
+#[test]
+fn bodies_wait_for_windows_that_open_and_shrink() {
+    let url = scripted(&[(4, 1000)], |peer, asked| {
+        assert_eq!(asked.body, 50_000, "the whole body");
+        // All streams from now on have less, and those under way would owe some of it.
+        peer.settings(&[(4, 700)]);
+        peer.window_step = Some(1000);
+        peer.answer(asked.stream);
+        true
+    });
+    let url = format!("{url}new.bin");
+    let outcome = load("PUT", &url)
+        .args([
+            "--http",
+            "2",
+            "--total",
+            "4",
+            "--warmup",
+            "0",
+            "--writes",
+            "--body-size",
+            "50000",
+        ])
+        .run();
+    let run = kept(&outcome);
+    assert_eq!(ended(&run, Ended::Ok), 4, "{outcome}");
+    assert!(
+        run.samples.iter().all(|sample| sample.bytes_sent > 50_000),
+        "{outcome}"
+    );
+}
+
+/// Answers four requests at a time, the last one first.
+fn backwards(peer: &mut Peer, asked: Asked) -> bool {
+    let mut streams = vec![asked.stream];
+    while streams.len() < 4
+        && let Some(asked) = peer.asked()
+    {
+        streams.push(asked.stream);
+    }
+    streams.iter().rev().for_each(|stream| peer.answer(*stream));
+    true
+}
+
+#[test]
+fn streams_end_in_any_order() {
+    let url = scripted(&[], backwards);
+    for clock in ["kernel", "user"] {
+        let outcome = load("GET", &url)
+            .args([
+                "--http",
+                "2",
+                "--pipeline",
+                "4",
+                "--total",
+                "200",
+                "--warmup",
+                "0",
+                "--clock",
+                clock,
+            ])
+            .run();
+        let (result, run) = counted(&outcome);
+        assert_eq!(ended(&run, Ended::Ok), 200, "{outcome}");
+        assert_eq!(result["load"]["http"]["version"], "2");
+        assert_eq!(result["load"]["http"]["window"], u32::MAX >> 1);
+        let ends = |sample: &Sample| sample.moments.done.unwrap();
+        assert!(
+            run.samples.iter().map(ends).is_sorted(),
+            "in the order in which they ended"
+        );
+        for sample in &run.samples {
+            let moments = &sample.moments;
+            assert!(
+                moments.sent <= moments.first && moments.first <= moments.done,
+                "{sample:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_server_may_allow_fewer_streams() {
+    let url = scripted(&[(3, 1)], |peer, asked| {
+        peer.answer(asked.stream);
+        true
+    });
+    let (outcome, run) = run_at(&url, "GET", &["--pipeline", "4"]);
+    assert_eq!(ended(&run, Ended::Ok), 6, "{outcome}");
+}
+
+#[test]
+fn one_late_stream_is_late_alone() {
+    let url = scripted(&[], |peer, asked| {
+        if asked.number != Some(0) {
+            peer.answer(asked.stream);
+        }
+        true
+    });
+    let (outcome, run) = run_at(&url, "GET", &["--pipeline", "2", "--timeout", "300ms"]);
+    assert_eq!(
+        (ended(&run, Ended::Timeout), ended(&run, Ended::Ok)),
+        (1, 5),
+        "{outcome}"
+    );
+}
+
+#[test]
+fn a_server_without_http2_is_said_so() {
+    let server = plain();
+    let outcome = load("GET", &server.server.url())
+        .args(["--http", "2"])
+        .run();
+    assert_eq!(outcome.code, 4, "{outcome}");
+    assert!(
+        outcome.stderr.contains("does not speak HTTP/2"),
+        "{outcome}"
+    );
+}
+
+/// Starts a real server with HTTP/2, or skips the test.
+fn real(recipe: &str) -> Option<RealServer> {
+    let recipe = Recipe::with_parameters(recipe).unwrap();
+    need_or(recipe.installed())?;
+    Some(RealServer::start(&recipe).unwrap_or_else(|error| panic!("{error}")))
+}
+
+#[test]
+fn loads_of_real_servers() {
+    for recipe in ["apache,http=2", "nginx,http=2"] {
+        let Some(server) = real(recipe) else { continue };
+        fs::write(server.storage().join("a.bin"), vec![7; 100_000]).unwrap();
+        let url = format!("{}a.bin", server.url());
+        for streams in ["1", "8"] {
+            let options = [
+                "--http",
+                "2",
+                "--pipeline",
+                streams,
+                "-c",
+                "3",
+                "--total",
+                "1500",
+            ];
+            let outcome = load("GET", &url).args(options).run();
+            let (_, run) = counted(&outcome);
+            assert_eq!(
+                ended(&run, Ended::Ok),
+                1500,
+                "{recipe}, {streams}: {outcome}"
+            );
+            let whole =
+                |sample: &Sample| sample.body_received == 100_000 && sample.stream.is_some();
+            assert!(run.samples.iter().all(whole), "{recipe}, {streams}");
+        }
+    }
+}
+
+#[test]
+fn pages_of_real_servers() {
+    for recipe in ["apache,http=2", "nginx,http=2"] {
+        let Some(server) = real(recipe) else { continue };
+        generate(&server.storage());
+        for streams in ["1", "4"] {
+            let options = ["--http", "2", "--pipeline", streams];
+            let outcome = webstone(&server.url()).args(options).run();
+            assert_eq!(outcome.code, 0, "{recipe}: {outcome}");
+            let (result, _) = crate::support::pages::counted(&outcome);
+            assert_eq!(
+                result["webstone"]["retrieved"]["errors"], 0,
+                "{recipe}: {outcome}"
+            );
+        }
+    }
+}

@@ -1,0 +1,188 @@
+//! A server of HTTP/2 that follows a script.
+
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+
+use super::faulty::LOOPBACK;
+
+pub(crate) const DATA: u8 = 0;
+pub(crate) const HEADERS: u8 = 1;
+pub(crate) const RST_STREAM: u8 = 3;
+pub(crate) const SETTINGS: u8 = 4;
+pub(crate) const PUSH_PROMISE: u8 = 5;
+pub(crate) const PING: u8 = 6;
+pub(crate) const GOAWAY: u8 = 7;
+pub(crate) const WINDOW_UPDATE: u8 = 8;
+pub(crate) const CONTINUATION: u8 = 9;
+
+pub(crate) const END_STREAM: u8 = 0x1;
+pub(crate) const ACK: u8 = 0x1;
+pub(crate) const END_HEADERS: u8 = 0x4;
+pub(crate) const PADDED: u8 = 0x8;
+pub(crate) const PRIORITISED: u8 = 0x20;
+
+/// The indexed field `:status: 200` (RFC 7541, appendix A).
+pub(crate) const OK: &[u8] = &[0x88];
+pub(crate) const INTERNAL_ERROR: u32 = 2;
+pub(crate) const REFUSED: u32 = 7;
+
+/// A request as the server sees it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Asked {
+    pub(crate) stream: u32,
+    /// Bytes of its body.
+    pub(crate) body: usize,
+    /// How many requests of that method came before on all connections; `None` for the probe.
+    pub(crate) number: Option<usize>,
+}
+
+/// One connection of a server that follows a script.
+pub(crate) struct Peer {
+    pub(crate) socket: TcpStream,
+    /// Acknowledgements of PING that came.
+    pub(crate) pongs: usize,
+    /// Error codes of GOAWAY that came.
+    pub(crate) goodbyes: Vec<u8>,
+    count: Arc<AtomicUsize>,
+    /// More of a body may come on each stream, and is allowed one piece at a time.
+    pub(crate) window_step: Option<u32>,
+}
+
+impl Peer {
+    pub(crate) fn send(&mut self, kind: u8, flags: u8, stream: u32, payload: &[u8]) {
+        let [_, a, b, c] = (payload.len() as u32).to_be_bytes();
+        let mut frame = vec![a, b, c, kind, flags];
+        frame.extend(stream.to_be_bytes());
+        frame.extend(payload);
+        // The client may have had enough.
+        let _ = self.socket.write_all(&frame);
+    }
+
+    pub(crate) fn settings(&mut self, settings: &[(u16, u32)]) {
+        let bytes =
+            |(name, value): &(u16, u32)| [&name.to_be_bytes()[..], &value.to_be_bytes()].concat();
+        let payload: Vec<u8> = settings.iter().flat_map(bytes).collect();
+        self.send(SETTINGS, 0, 0, &payload);
+    }
+
+    pub(crate) fn frame(&mut self) -> Option<(u8, u8, u32, Vec<u8>)> {
+        let mut header = [0; 9];
+        self.socket.read_exact(&mut header).ok()?;
+        let [a, b, c, kind, flags, stream @ ..] = header;
+        let mut payload = vec![0; u32::from_be_bytes([0, a, b, c]) as usize];
+        self.socket.read_exact(&mut payload).ok()?;
+        Some((kind, flags, u32::from_be_bytes(stream), payload))
+    }
+
+    /// The next whole request; `None` at the end of the connection.
+    pub(crate) fn asked(&mut self) -> Option<Asked> {
+        let mut asked = Asked {
+            stream: 0,
+            body: 0,
+            number: None,
+        };
+        loop {
+            let (kind, flags, stream, payload) = self.frame()?;
+            match kind {
+                HEADERS => {
+                    asked.stream = stream;
+                    // The method is the first field: GET, POST, or a literal.
+                    let is_measured =
+                        matches!(payload[0], 0x82 | 0x83) || payload[2..].starts_with(b"PUT");
+                    asked.number = is_measured.then(|| self.count.fetch_add(1, Ordering::SeqCst));
+                }
+                DATA => {
+                    asked.body += payload.len();
+                    if let Some(step) = self.window_step
+                        && flags & END_STREAM == 0
+                    {
+                        assert!(
+                            payload.len() <= step as usize,
+                            "more than the window allows"
+                        );
+                        self.send(WINDOW_UPDATE, 0, stream, &step.to_be_bytes());
+                        self.send(WINDOW_UPDATE, 0, 0, &step.to_be_bytes());
+                    }
+                }
+                PING if flags & ACK != 0 => self.pongs += 1,
+                GOAWAY => self.goodbyes.push(payload[7]),
+                _ => {}
+            }
+            if matches!(kind, HEADERS | DATA) && flags & END_STREAM != 0 {
+                return Some(asked);
+            }
+        }
+    }
+
+    pub(crate) fn answer(&mut self, stream: u32) {
+        self.send(HEADERS, END_HEADERS, stream, OK);
+        self.send(DATA, END_STREAM, stream, b"hello");
+    }
+
+    pub(crate) fn reset(&mut self, stream: u32, code: u32) {
+        self.send(RST_STREAM, 0, stream, &code.to_be_bytes());
+    }
+
+    pub(crate) fn go_away(&mut self, last: u32) {
+        self.send(
+            GOAWAY,
+            0,
+            0,
+            &[&last.to_be_bytes()[..], &[0; 4], b"bye"].concat(),
+        );
+    }
+}
+
+/// What a server does with a request; false ends the connection.
+pub(crate) type Script = fn(&mut Peer, Asked) -> bool;
+
+/// A server that answers the probe, and everything else by a script; the connection begins with these
+/// settings.
+pub(crate) fn scripted(settings: &'static [(u16, u32)], script: Script) -> String {
+    let listener = TcpListener::bind(LOOPBACK).unwrap();
+    let address = listener.local_addr().unwrap();
+    let count = Arc::new(AtomicUsize::new(0));
+    thread::spawn(move || {
+        for socket in listener.incoming() {
+            let mut socket = socket.unwrap();
+            socket.set_nodelay(true).unwrap();
+            let count = Arc::clone(&count);
+            thread::spawn(move || {
+                let mut preface = [0; 24];
+                if socket.read_exact(&mut preface).is_err() {
+                    return;
+                }
+                assert_eq!(&preface, b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
+                let window_step = settings
+                    .iter()
+                    .find(|(name, _)| *name == 4)
+                    .map(|(_, step)| *step);
+                let goodbyes = Vec::new();
+                let mut peer = Peer {
+                    socket,
+                    pongs: 0,
+                    goodbyes,
+                    count,
+                    window_step,
+                };
+                peer.settings(settings);
+                while let Some(asked) = peer.asked() {
+                    let goes_on = match asked.number {
+                        None => {
+                            peer.answer(asked.stream);
+                            true
+                        }
+                        Some(_) => script(&mut peer, asked),
+                    };
+                    if !goes_on {
+                        return;
+                    }
+                }
+            });
+        }
+    });
+    format!("http://{address}/")
+}

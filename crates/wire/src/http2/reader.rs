@@ -1,0 +1,425 @@
+//! Frames as they are read.
+
+use super::frame::{
+    ACK, CONTINUATION, DATA, END_HEADERS, END_STREAM, GOAWAY, HEADER, HEADERS, PADDED, PING,
+    PRIORITISED, PRIORITY, PUSH_PROMISE, RST_STREAM, SETTINGS, SettingsPayload, WINDOW_UPDATE,
+};
+use super::{ErrorCode, FrameError, LARGEST_FRAME};
+
+/// Reads frames, incrementally: bodies are handed on as they come, everything else when it is complete.
+#[derive(Debug)]
+pub struct FrameReader {
+    header: [u8; HEADER],
+    /// Bytes of `header` that have come.
+    have: usize,
+    frame: Option<FrameHeader>,
+    /// Of a frame that came in several pieces.
+    payload: Vec<u8>,
+    /// A header block that came in several frames.
+    block: Vec<u8>,
+    /// The stream of that block, and whether no body follows it.
+    continued: Option<(u32, bool)>,
+    largest_block: usize,
+}
+
+/// A frame under way.
+#[derive(Debug, Clone, Copy)]
+struct FrameHeader {
+    kind: u8,
+    flags: u8,
+    stream: u32,
+    /// Bytes of payload that have not been taken.
+    left: usize,
+    /// Of them, padding of DATA at the end; `None` until it is known.
+    padding: Option<usize>,
+}
+
+/// What a step found.
+#[derive(Debug, PartialEq, Eq)]
+pub enum FrameEvent<'a> {
+    /// All of the input is taken, and nothing more can be said.
+    NeedMore,
+    /// A frame of headers begins: its first byte was the first of the nine that were taken last.
+    HeadersBegin {
+        /// Number of the stream.
+        stream: u32,
+    },
+    /// A whole header block.
+    Headers {
+        /// Number of the stream.
+        stream: u32,
+        /// The block, to be decoded in any case: the table depends on it.
+        block: &'a [u8],
+        /// No body follows.
+        is_end: bool,
+    },
+    /// Part of a body; may be empty.
+    Data {
+        /// Number of the stream.
+        stream: u32,
+        /// The bytes, without padding.
+        data: &'a [u8],
+        /// So many bytes count against the windows.
+        counted: u32,
+        /// This was the last of the body.
+        is_end: bool,
+    },
+    /// The peer gives up a stream.
+    Reset {
+        /// Number of the stream.
+        stream: u32,
+        /// Why.
+        code: ErrorCode,
+    },
+    /// Settings, to be acknowledged.
+    Settings(SettingsPayload<'a>),
+    /// Our settings are acknowledged.
+    SettingsAck,
+    /// To be answered with the same bytes.
+    Ping([u8; 8]),
+    /// The peer takes no streams above this one.
+    GoAway {
+        /// Number of the last stream that it has processed or may process.
+        last_stream: u32,
+        /// Why.
+        code: ErrorCode,
+        /// Anything else that it says, which nobody has checked.
+        debug: &'a [u8],
+    },
+    /// More may be sent.
+    WindowUpdate {
+        /// Number of the stream, 0 for the connection.
+        stream: u32,
+        /// So many bytes; never 0.
+        increment: u32,
+    },
+    /// A frame that means nothing to us.
+    Ignored,
+}
+
+/// What a frame was, its bytes taken.
+type Stepped<'a> = (usize, FrameEvent<'a>);
+
+impl FrameReader {
+    /// A reader at the beginning of a connection, for header blocks of so many bytes.
+    pub fn new(largest_block: usize) -> FrameReader {
+        FrameReader {
+            header: [0; HEADER],
+            have: 0,
+            frame: None,
+            payload: Vec::new(),
+            block: Vec::new(),
+            continued: None,
+            largest_block,
+        }
+    }
+
+    /// Bytes to the end of the frame's header, or of the frame: who reads no more than these has nothing of
+    /// another frame.
+    pub fn missing(&self) -> usize {
+        match &self.frame {
+            None => HEADER - self.have,
+            Some(frame) => (frame.left - self.payload.len()).max(1),
+        }
+    }
+
+    /// Whether the header of a frame has begun and is not complete.
+    pub fn is_within_header(&self) -> bool {
+        self.have > 0
+    }
+
+    /// The stream of the frame whose header was complete last.
+    pub fn stream(&self) -> u32 {
+        let [.., a, b, c, d] = self.header;
+        u32::from_be_bytes([a, b, c, d]) & (u32::MAX >> 1)
+    }
+
+    /// Whether nothing of a frame or a header block is under way.
+    pub fn is_between_frames(&self) -> bool {
+        self.have == 0 && self.frame.is_none() && self.continued.is_none()
+    }
+
+    /// Takes what it can from `input`, up to and including one event; returns how many bytes these were.
+    ///
+    /// # Errors
+    /// What breaks RFC 9113. The reader is of no use afterwards.
+    pub fn step<'a>(&'a mut self, input: &'a [u8]) -> Result<Stepped<'a>, FrameError> {
+        let Some(frame) = self.frame else {
+            return self.step_header(input);
+        };
+        if frame.kind == DATA {
+            return self.step_data(frame, input);
+        }
+        if self.payload.is_empty() && input.len() >= frame.left {
+            self.frame = None;
+            let (payload, _) = input.split_at(frame.left);
+            return Ok((
+                frame.left,
+                event(
+                    frame,
+                    payload,
+                    self.largest_block,
+                    &mut self.block,
+                    &mut self.continued,
+                )?,
+            ));
+        }
+        let count = input.len().min(frame.left - self.payload.len());
+        self.payload.extend_from_slice(&input[..count]);
+        if self.payload.len() < frame.left {
+            return Ok((count, FrameEvent::NeedMore));
+        }
+        self.frame = None;
+        Ok((
+            count,
+            event(
+                frame,
+                &self.payload,
+                self.largest_block,
+                &mut self.block,
+                &mut self.continued,
+            )?,
+        ))
+    }
+
+    fn step_header(&mut self, input: &[u8]) -> Result<Stepped<'static>, FrameError> {
+        let count = input.len().min(HEADER - self.have);
+        self.header[self.have..self.have + count].copy_from_slice(&input[..count]);
+        self.have += count;
+        if self.have < HEADER {
+            return Ok((count, FrameEvent::NeedMore));
+        }
+        self.have = 0;
+        self.payload.clear();
+        let [a, b, c, kind, flags, stream @ ..] = self.header;
+        let frame = FrameHeader {
+            kind,
+            flags,
+            stream: u32::from_be_bytes(stream) & (u32::MAX >> 1),
+            left: u32::from_be_bytes([0, a, b, c]) as usize,
+            padding: (flags & PADDED == 0).then_some(0),
+        };
+        check(frame, self.continued)?;
+        self.frame = Some(frame);
+        let begins = frame.kind == HEADERS;
+        let stream = frame.stream;
+        Ok((
+            count,
+            if begins {
+                FrameEvent::HeadersBegin { stream }
+            } else {
+                FrameEvent::Ignored
+            },
+        ))
+    }
+
+    fn step_data<'a>(
+        &mut self,
+        mut frame: FrameHeader,
+        input: &'a [u8],
+    ) -> Result<Stepped<'a>, FrameError> {
+        let mut taken = 0;
+        let padding = match (frame.padding, input.first()) {
+            (Some(padding), _) => padding,
+            (None, None) => return Ok((0, FrameEvent::NeedMore)),
+            (None, Some(&padding)) => {
+                taken = 1;
+                let padding = usize::from(padding);
+                frame.left = frame
+                    .left
+                    .checked_sub(1 + padding)
+                    .ok_or(FrameError::Padding("DATA"))?
+                    + padding;
+                frame.padding = Some(padding);
+                padding
+            }
+        };
+        if input.len() == taken && frame.left > 0 {
+            self.frame = Some(frame);
+            let event = if taken == 0 {
+                FrameEvent::NeedMore
+            } else {
+                data(frame, &[], taken, false)
+            };
+            return Ok((taken, event));
+        }
+        let body = (frame.left - padding.min(frame.left)).min(input.len() - taken);
+        let bytes = &input[taken..taken + body];
+        frame.left -= body;
+        taken += body;
+        if frame.left <= padding {
+            let count = frame.left.min(input.len() - taken);
+            frame.left -= count;
+            frame.padding = Some(padding - count.min(padding));
+            taken += count;
+        }
+        let is_over = frame.left == 0;
+        self.frame = (!is_over).then_some(frame);
+        Ok((
+            taken,
+            data(
+                frame,
+                bytes,
+                taken,
+                is_over && frame.flags & END_STREAM != 0,
+            ),
+        ))
+    }
+}
+
+fn data(frame: FrameHeader, data: &[u8], counted: usize, is_end: bool) -> FrameEvent<'_> {
+    FrameEvent::Data {
+        stream: frame.stream,
+        data,
+        counted: counted as u32,
+        is_end,
+    }
+}
+
+/// What a header alone must not be.
+fn check(frame: FrameHeader, continued: Option<(u32, bool)>) -> Result<(), FrameError> {
+    let (length, stream) = (frame.left, frame.stream);
+    if length > LARGEST_FRAME {
+        return Err(FrameError::TooLarge(length));
+    }
+    match continued {
+        Some((of, _)) if frame.kind != CONTINUATION || of != stream => {
+            return Err(FrameError::Continuation);
+        }
+        None if frame.kind == CONTINUATION => return Err(FrameError::Continuation),
+        _ => {}
+    }
+    let is_ack = frame.flags & ACK != 0;
+    let (kind, section, is_of_stream, is_right) = match frame.kind {
+        DATA => ("DATA", "6.1", Some(true), true),
+        HEADERS => ("HEADERS", "6.2", Some(true), true),
+        PRIORITY => ("PRIORITY", "6.3", Some(true), length == 5),
+        RST_STREAM => ("RST_STREAM", "6.4", Some(true), length == 4),
+        SETTINGS => (
+            "SETTINGS",
+            "6.5",
+            Some(false),
+            if is_ack {
+                length == 0
+            } else {
+                length.is_multiple_of(6)
+            },
+        ),
+        PUSH_PROMISE => return Err(FrameError::Push),
+        PING => ("PING", "6.7", Some(false), length == 8),
+        GOAWAY => ("GOAWAY", "6.8", Some(false), length >= 8),
+        WINDOW_UPDATE => ("WINDOW_UPDATE", "6.9", None, length == 4),
+        _ => return Ok(()),
+    };
+    if is_of_stream.is_some_and(|is_of_stream| is_of_stream == (stream == 0)) {
+        return Err(FrameError::WrongStream {
+            kind,
+            stream,
+            section,
+        });
+    }
+    if !is_right {
+        return Err(FrameError::Length {
+            kind,
+            length,
+            section,
+        });
+    }
+    Ok(())
+}
+
+/// A whole frame but DATA.
+fn event<'a>(
+    frame: FrameHeader,
+    payload: &'a [u8],
+    largest_block: usize,
+    block: &'a mut Vec<u8>,
+    continued: &mut Option<(u32, bool)>,
+) -> Result<FrameEvent<'a>, FrameError> {
+    let stream = frame.stream;
+    let number = |at: usize| {
+        let bytes = payload
+            .get(at..at + 4)
+            .and_then(|bytes| bytes.try_into().ok());
+        u32::from_be_bytes(bytes.unwrap_or_default())
+    };
+    let is_ack = frame.flags & ACK != 0;
+    Ok(match frame.kind {
+        HEADERS | CONTINUATION => {
+            let (part, is_end) = match *continued {
+                Some((_, is_end)) => (payload, is_end),
+                None => {
+                    block.clear();
+                    (fragment(frame, payload)?, frame.flags & END_STREAM != 0)
+                }
+            };
+            if block.len() + part.len() > largest_block {
+                return Err(FrameError::BlockTooLong(largest_block));
+            }
+            let is_complete = frame.flags & END_HEADERS != 0;
+            if is_complete && continued.is_none() {
+                return Ok(FrameEvent::Headers {
+                    stream,
+                    block: part,
+                    is_end,
+                });
+            }
+            // Frames without anything could go on for ever.
+            if part.is_empty() && !is_complete {
+                return Err(FrameError::Continuation);
+            }
+            block.extend_from_slice(part);
+            if !is_complete {
+                *continued = Some((stream, is_end));
+                return Ok(FrameEvent::Ignored);
+            }
+            *continued = None;
+            FrameEvent::Headers {
+                stream,
+                block,
+                is_end,
+            }
+        }
+        RST_STREAM => FrameEvent::Reset {
+            stream,
+            code: ErrorCode(number(0)),
+        },
+        SETTINGS if is_ack => FrameEvent::SettingsAck,
+        SETTINGS => FrameEvent::Settings(SettingsPayload(payload)),
+        PING if is_ack => FrameEvent::Ignored,
+        PING => FrameEvent::Ping(payload.try_into().unwrap_or_default()),
+        GOAWAY => FrameEvent::GoAway {
+            last_stream: number(0) & (u32::MAX >> 1),
+            code: ErrorCode(number(4)),
+            debug: &payload[8..],
+        },
+        WINDOW_UPDATE => match number(0) & (u32::MAX >> 1) {
+            0 => return Err(FrameError::Window(0)),
+            increment => FrameEvent::WindowUpdate { stream, increment },
+        },
+        _ => FrameEvent::Ignored,
+    })
+}
+
+/// The part of a header block in HEADERS, without padding and priority.
+fn fragment(frame: FrameHeader, mut payload: &[u8]) -> Result<&[u8], FrameError> {
+    let mut padding = 0;
+    if frame.flags & PADDED != 0 {
+        let (&count, rest) = payload
+            .split_first()
+            .ok_or(FrameError::Padding("HEADERS"))?;
+        (padding, payload) = (usize::from(count), rest);
+    }
+    if frame.flags & PRIORITISED != 0 {
+        payload = payload.get(5..).ok_or(FrameError::Length {
+            kind: "HEADERS",
+            length: frame.left,
+            section: "6.2",
+        })?;
+    }
+    let length = payload
+        .len()
+        .checked_sub(padding)
+        .ok_or(FrameError::Padding("HEADERS"))?;
+    Ok(&payload[..length])
+}
