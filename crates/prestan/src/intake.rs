@@ -10,6 +10,7 @@
 //! A full disk does not end a run: a load run is added up all the same, and the samples of a suite
 //! fit into memory as a rule. What was written until then stays readable.
 
+use std::borrow::Cow;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -316,9 +317,10 @@ impl Sink for Intake {
         if let RunningSummary::Load(sums) = &mut self.sums {
             sums.add(samples, window);
         }
-        self.live.add(samples);
+        let requests = requests(&self.plan, samples);
+        self.live.add(&requests);
         if let Some(limit) = &mut self.limit {
-            limit.take(samples)?;
+            limit.take(&requests)?;
         }
         if let Some(steering) = &mut self.steering {
             steering.take(samples, window, known.begun)?;
@@ -333,6 +335,19 @@ impl Sink for Intake {
 
     fn measured(&mut self) {
         self.on_file(SamplesWriter::seal);
+    }
+}
+
+/// The samples that are requests: stop-watches are not.
+fn requests<'s>(plan: &PlanRecord, samples: &'s [Sample]) -> Cow<'s, [Sample]> {
+    let is_request = |sample: &&Sample| {
+        let measure = plan.measures.get(usize::from(sample.measure.0));
+        !measure.is_some_and(|measure| measure.stop_watch)
+    };
+    if plan.measures.iter().any(|measure| measure.stop_watch) {
+        Cow::Owned(samples.iter().filter(is_request).cloned().collect())
+    } else {
+        Cow::Borrowed(samples)
     }
 }
 

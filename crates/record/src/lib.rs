@@ -178,10 +178,11 @@ impl PlanRecord {
             .zip(&self.roles)
             .filter(|(_, role)| role.test == test)
             .collect();
-        let total: u32 = roles.iter().map(|(_, role)| role.users).sum();
+        let users = roles.iter().map(|(_, role)| role.users);
+        let total = users.fold(0, u32::saturating_add);
         let mut of_test = self.measures.iter().filter(|own| own.test == test);
-        if of_test.all(|own| own.stop_watch) {
-            // Whoever stops them is at work, and others may be.
+        if !of_test.any(MeasureRecord::is_always_done) {
+            // Whoever does something is at work, and others may be.
             return 1;
         }
         if total == 0 {
@@ -189,27 +190,27 @@ impl PlanRecord {
         }
         let is_measured = |role: u16| {
             let mut own = self.measures.iter();
-            own.any(|measure| measure.role == role && !measure.stop_watch)
+            own.any(|measure| measure.role == role && measure.is_always_done())
         };
         let (whole, rest) = (self.load.users / total, self.load.users % total);
         let mut dealt = 0;
         let of_role = |(role, record): &(u16, &RoleRecord)| {
             let in_rest = rest.saturating_sub(dealt).min(record.users);
-            dealt += record.users;
+            dealt = record.users.saturating_add(dealt);
             if is_measured(*role) {
-                whole * record.users + in_rest
+                (whole.saturating_mul(record.users)).saturating_add(in_rest)
             } else {
                 0
             }
         };
-        roles.iter().map(of_role).sum()
+        roles.iter().map(of_role).fold(0, u32::saturating_add)
     }
 
-    /// Whether its samples tell when users are at work: those of requests do, and those of stop-watches where
-    /// nothing else of their test is measured.
+    /// Whether its samples tell when users are at work: those of requests do, unless a condition decides about
+    /// them; and all where nothing else of their test is measured.
     pub fn shows_work(&self, measure: &MeasureRecord) -> bool {
         let mut of_test = self.measures.iter().filter(|own| own.test == measure.test);
-        !measure.stop_watch || of_test.all(|own| own.stop_watch)
+        measure.is_always_done() || !of_test.any(MeasureRecord::is_always_done)
     }
 
     /// Whether connections end with an operation, so that their [segments](Segments) are known: where they
@@ -284,6 +285,9 @@ pub struct MeasureRecord {
     /// Every time, chance decides whether it is done.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub by_chance: bool,
+    /// A condition of the suite decides whether it is done.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub conditional: bool,
     /// A stop-watch: its samples are no requests, but the time from one step to another.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub stop_watch: bool,
@@ -293,6 +297,13 @@ pub struct MeasureRecord {
     /// How much of its responses is verified.
     #[serde(default, skip_serializing_if = "Verify::is_usual")]
     pub verify: Verify,
+}
+
+impl MeasureRecord {
+    /// A user who goes on does it sooner or later.
+    fn is_always_done(&self) -> bool {
+        !self.stop_watch && !self.conditional
+    }
 }
 
 fn is_no_role(role: &u16) -> bool {

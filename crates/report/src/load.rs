@@ -307,7 +307,7 @@ pub(crate) struct RoleUsers<'a> {
 pub(crate) fn roles(plan: &PlanRecord) -> impl Iterator<Item = RoleUsers<'_>> {
     let users_of = |test| -> u32 {
         let own = plan.roles.iter().filter(|role| role.test == test);
-        own.map(|role| role.users).sum()
+        own.map(|role| role.users).fold(0, u32::saturating_add)
     };
     (1..).zip(&plan.roles).map(move |(number, role): (u16, _)| {
         let own = plan
@@ -318,7 +318,9 @@ pub(crate) fn roles(plan: &PlanRecord) -> impl Iterator<Item = RoleUsers<'_>> {
         RoleUsers {
             name: &role.name,
             test: test.map_or("", |test| &test.name),
-            users: role.users * (plan.load.users / users_of(role.test).max(1)),
+            users: role
+                .users
+                .saturating_mul(plan.load.users / users_of(role.test).max(1)),
             rows: own.map(|measure| measure.name.as_str()).collect(),
         }
     })

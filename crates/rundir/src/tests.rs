@@ -16,6 +16,7 @@ pub(crate) fn plan() -> PlanRecord {
         test: TestId(0),
         method: "GET".to_owned(),
         by_chance: false,
+        conditional: false,
         stop_watch: false,
         role: 0,
         verify: record::Verify::default(),

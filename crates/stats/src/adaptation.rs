@@ -71,9 +71,9 @@ impl Adaptation {
                 let is_first = !std::mem::replace(&mut self.is_near, true);
                 // The last step was a doubling, and half of it was known to be fine.
                 if is_first {
-                    self.users - self.users / 4
+                    self.users.saturating_sub((self.users / 4).max(1))
                 } else {
-                    self.users - part
+                    self.users.saturating_sub(part)
                 }
             }
             LoadWish { raise: true, .. } if self.is_near => self.users.saturating_add(part),

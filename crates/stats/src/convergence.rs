@@ -50,6 +50,8 @@ pub struct Convergence {
     until: Until,
     open: bool,
     measures: Vec<MeasureTimes>,
+    /// Of each measure, whether it must come near the goal: no stop-watch, and nothing under a condition.
+    counts: Vec<bool>,
 }
 
 impl Convergence {
@@ -59,6 +61,11 @@ impl Convergence {
             until,
             open: matches!(plan.load.pace, Pace::Open { .. }),
             measures: vec![MeasureTimes::default(); plan.measures.len()],
+            counts: plan
+                .measures
+                .iter()
+                .map(|own| !own.stop_watch && !own.conditional)
+                .collect(),
         }
     }
 
@@ -92,7 +99,9 @@ impl Convergence {
         let widths = self
             .measures
             .iter()
-            .map(|measure| measure.relative_half_width(self.until.statistic));
+            .zip(&self.counts)
+            .filter(|(_, counts)| **counts)
+            .map(|(measure, _)| measure.relative_half_width(self.until.statistic));
         widths.reduce(|a, b| Some(a?.max(b?))).flatten()
     }
 

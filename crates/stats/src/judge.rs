@@ -188,7 +188,15 @@ impl FigureSource for FiguresOfRun<'_> {
             return ConstraintFigure::Unknown(WhyUnknown::NotMeasured);
         };
         match self.of_part(part) {
-            Ok(estimates) => self.of_row(estimates, place, row, statistic),
+            Ok(estimates) => {
+                let figure = self.of_row(estimates, place, row, statistic);
+                let slides = matches!(part, PartOfRun::Last(_));
+                if slides && self.moment.goes_on {
+                    still_open(figure)
+                } else {
+                    figure
+                }
+            }
             Err(why) => ConstraintFigure::Unknown(why),
         }
     }
@@ -286,6 +294,21 @@ impl<'a> FiguresOfRun<'a> {
                 None => ConstraintFigure::Unknown(without_interval(why)),
             },
         }
+    }
+}
+
+/// What a sliding window has now decides nothing: it will have something else when the run ends.
+fn still_open(figure: ConstraintFigure) -> ConstraintFigure {
+    match figure {
+        ConstraintFigure::Known(known) | ConstraintFigure::Vague(known, _) => {
+            let open = Known {
+                low: f64::NEG_INFINITY,
+                high: f64::INFINITY,
+                ..known
+            };
+            ConstraintFigure::Vague(open, WhyUnknown::NotSteady)
+        }
+        unknown => unknown,
     }
 }
 

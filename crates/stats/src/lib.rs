@@ -320,7 +320,17 @@ where
     let measured = MeasuringTimes::by(plan, events);
     let window = |(test, users): (TestId, Users)| {
         let through = measured.ended(test);
-        (test, users.window(plan.measured_users(test), through))
+        let at_work = plan.measured_users(test);
+        let window = users.window(at_work, through);
+        // Beside others who are not measured, one user keeps the load up, too.
+        let is_one_of_several = at_work <= 1 && plan.load.users > 1;
+        let window = window.map(|mut window| {
+            if let (true, Some(through)) = (is_one_of_several, through) {
+                window.end = window.end.min(through).max(window.start);
+            }
+            window
+        });
+        (test, window)
     };
     Ok(users.into_iter().map(window).collect())
 }

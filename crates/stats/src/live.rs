@@ -4,9 +4,11 @@
 //! `abort` is judged at doubling times, each time with an interval that is wider ([`miss_at_look`]), so that all
 //! looks together err as rarely as one at the end. A count that can still grow is no reason to end a run.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use record::{
-    ConstraintRecord, ConstraintSense, Environment, Event, EventKind, Machine, Nanos, PlanRecord,
-    Sample, TestId,
+    ConstraintRecord, ConstraintSense, Environment, Event, EventKind, Machine, Nanos, Pace,
+    PlanRecord, Sample, TestId,
 };
 
 use crate::estimated::{MISS, miss_at_look};
@@ -31,6 +33,8 @@ pub struct LiveJudge {
     ended: Nanos,
     /// Looks so far at what may end the run.
     looks: u32,
+    /// Users of each test of a suite who were seen at work: before all were, nothing counts.
+    seen: BTreeMap<TestId, BTreeSet<u32>>,
 }
 
 impl LiveJudge {
@@ -62,6 +66,7 @@ impl LiveJudge {
             begun: Nanos::MAX,
             ended: 0,
             looks: 0,
+            seen: BTreeMap::new(),
         })
     }
 
@@ -72,8 +77,31 @@ impl LiveJudge {
             self.ended = self
                 .ended
                 .max(sample.moments.done.unwrap_or(sample.moments.started));
+            let counts = self.are_all_at_work(sample);
+            self.operations.add_one(sample, |_| {
+                if counts {
+                    window
+                } else {
+                    MeasurementWindow::Nothing
+                }
+            });
         }
-        self.operations.add(samples, window);
+    }
+
+    /// Whether all users were seen at work in the test of an operation, where that is what its window waits for.
+    fn are_all_at_work(&mut self, sample: &Sample) -> bool {
+        let plan = self.operations.plan();
+        let measure = plan.measures.get(usize::from(sample.measure.0));
+        let (Pace::Rounds, Some(measure)) = (&plan.load.pace, measure) else {
+            return true;
+        };
+        let users = plan.measured_users(measure.test) as usize;
+        let shows_work = plan.shows_work(measure);
+        let seen = self.seen.entry(measure.test).or_default();
+        if seen.len() < users && shows_work {
+            seen.insert(sample.user);
+        }
+        seen.len() >= users
     }
 
     /// Whether each of the conditions is true of what was measured until now, in a window that began then.

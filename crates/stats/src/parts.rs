@@ -1,7 +1,8 @@
 //! PartsOfRun of a run that constraints are about: stages of the load, and the last seconds.
 //!
 //! The operations of a stage are those that were planned in it, and its window reaches from the first of them to
-//! the last response, as that of an open loop does. A sliding window has the operations that begin in it.
+//! the last response, as that of an open loop does. A sliding window has the operations that begin in it; while the
+//! run goes on, those that end in it, because slow ones under way would be missing from those that begin.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -10,28 +11,28 @@ use record::{Nanos, Pace, PlanRecord, Sample, TestId};
 
 use crate::estimated::RunEstimates;
 use crate::summariser::Summariser;
-use crate::window::{MeasurementWindow, NoWindow, Span};
+use crate::window::{MeasurementWindow, NoWindow, Span, end};
 
-/// Operations of sliding windows that are held: 100 MB.
-const HELD: usize = 500_000;
+/// Operations of a test that are held for sliding windows: 50 MB.
+const HELD: usize = 250_000;
 
 /// What is added up of the parts that the constraints of a plan name.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct PartsOfRun {
     stages: BTreeMap<u16, Summariser>,
-    recent: Option<Recent>,
+    /// The length of the longest sliding window; 0 without any.
+    length: Nanos,
+    recent: BTreeMap<TestId, Recent>,
 }
 
-/// The operations of the last seconds.
-#[derive(Debug, Clone)]
+/// The operations of the last seconds of a test.
+#[derive(Debug, Clone, Default)]
 struct Recent {
-    /// Those of the longest sliding window.
-    length: Nanos,
-    /// When the latest of them began.
+    /// When the last of them ended.
     newest: Nanos,
     samples: VecDeque<Sample>,
-    /// They were more than are held.
-    overflowed: bool,
+    /// When the last of those ended that did not fit.
+    lost_until: Nanos,
 }
 
 /// The estimates of a part.
@@ -94,29 +95,22 @@ impl PartsOfRun {
                         parts.stages.insert(stage, Summariser::new(&own));
                     }
                 }
-                PartOfRun::Last(seconds) => {
-                    let recent = parts.recent.get_or_insert_with(|| Recent {
-                        length: 0,
-                        newest: 0,
-                        samples: VecDeque::new(),
-                        overflowed: false,
-                    });
-                    recent.length = recent.length.max(nanos(seconds));
-                }
+                PartOfRun::Last(seconds) => parts.length = parts.length.max(nanos(seconds)),
             }
         }
         parts
     }
 
-    /// Adds an operation, for the window of its test.
-    pub(crate) fn add(&mut self, sample: &Sample, window: MeasurementWindow) {
-        if let Some(stage) = self.stages.get_mut(&(sample.phase + 1)) {
+    /// Adds an operation of a test, for the window of that.
+    pub(crate) fn add(&mut self, sample: &Sample, test: TestId, window: MeasurementWindow) {
+        if let Some(stage) = self.stages.get_mut(&sample.phase.saturating_add(1)) {
             stage.add_one(sample, |_| window);
         }
-        if let Some(recent) = &mut self.recent
-            && window.contains(sample)
-        {
-            recent.add(sample);
+        if self.length > 0 && window.contains(sample) {
+            self.recent
+                .entry(test)
+                .or_default()
+                .add(sample, self.length);
         }
     }
 
@@ -127,9 +121,13 @@ impl PartsOfRun {
                 own.merge(others);
             }
         }
-        if let (Some(own), Some(others)) = (&mut self.recent, &other.recent) {
-            own.overflowed |= others.overflowed;
-            others.samples.iter().for_each(|sample| own.add(sample));
+        for (test, others) in &other.recent {
+            let own = self.recent.entry(*test).or_default();
+            own.lost_until = own.lost_until.max(others.lost_until);
+            others
+                .samples
+                .iter()
+                .for_each(|sample| own.add(sample, self.length));
         }
     }
 
@@ -138,11 +136,12 @@ impl PartsOfRun {
         &self,
         plan: &PlanRecord,
         windows: &BTreeMap<TestId, Result<Span, NoWindow>>,
+        goes_on: bool,
     ) -> Vec<(PartOfRun, PartEstimates)> {
         let of = |part: PartOfRun| match part {
             PartOfRun::Whole => PartEstimates::NoStage,
-            PartOfRun::Stage(stage) => self.of_stage(stage),
-            PartOfRun::Last(seconds) => self.of_last(plan, nanos(seconds), windows),
+            PartOfRun::Stage(stage) => self.of_stage(stage, windows),
+            PartOfRun::Last(seconds) => self.of_last(plan, nanos(seconds), windows, goes_on),
         };
         named(plan)
             .into_iter()
@@ -150,14 +149,34 @@ impl PartsOfRun {
             .collect()
     }
 
-    fn of_stage(&self, stage: u16) -> PartEstimates {
-        match self.stages.get(&stage) {
-            None => PartEstimates::NoStage,
-            Some(own) => {
-                let windows = own.hulls();
-                PartEstimates::Known(Box::new(RunEstimates::owned(own.clone(), windows)))
-            }
-        }
+    fn of_stage(
+        &self,
+        stage: u16,
+        windows: &BTreeMap<TestId, Result<Span, NoWindow>>,
+    ) -> PartEstimates {
+        let Some(own) = self.stages.get(&stage) else {
+            return PartEstimates::NoStage;
+        };
+        // What was sent before all were at work, and after, is not counted.
+        let inside = |(test, hull): (TestId, Result<Span, NoWindow>)| {
+            let whole = windows
+                .get(&test)
+                .copied()
+                .unwrap_or(Err(NoWindow::Nothing));
+            let both = hull.and_then(|hull| Ok(hull.overlap(whole?)));
+            (
+                test,
+                both.and_then(|both| {
+                    if both.start <= both.end {
+                        Ok(both)
+                    } else {
+                        Err(NoWindow::Nothing)
+                    }
+                }),
+            )
+        };
+        let windows = own.hulls().into_iter().map(inside).collect();
+        PartEstimates::Known(Box::new(RunEstimates::owned(own.clone(), windows)))
     }
 
     fn of_last(
@@ -165,10 +184,8 @@ impl PartsOfRun {
         plan: &PlanRecord,
         length: Nanos,
         windows: &BTreeMap<TestId, Result<Span, NoWindow>>,
+        goes_on: bool,
     ) -> PartEstimates {
-        let Some(recent) = self.recent.as_ref().filter(|recent| !recent.overflowed) else {
-            return PartEstimates::TooMany;
-        };
         let last = |whole: &Span| Span {
             start: whole.start.max(whole.end.saturating_sub(length)),
             end: whole.end,
@@ -178,33 +195,42 @@ impl PartsOfRun {
             .map(|(test, whole)| (*test, whole.as_ref().map(last).map_err(|why| *why)))
             .collect();
         let mut own = Summariser::new(&plan_of_part(plan));
-        for sample in &recent.samples {
-            own.add_one(sample, |test| match windows.get(&test) {
-                Some(window) => (*window).into(),
-                None => MeasurementWindow::Nothing,
-            });
+        for (test, recent) in &self.recent {
+            let Some(Ok(window)) = windows.get(test) else {
+                continue;
+            };
+            if recent.lost_until > window.start {
+                return PartEstimates::TooMany;
+            }
+            for sample in &recent.samples {
+                if !goes_on {
+                    own.add_one(sample, |_| Ok(*window).into());
+                } else if (window.start..=window.end).contains(&end(sample)) {
+                    own.add_one(sample, |_| MeasurementWindow::Everything);
+                }
+            }
         }
         PartEstimates::Known(Box::new(RunEstimates::owned(own, windows)))
     }
 }
 
 impl Recent {
-    /// Holds an operation, and those no longer that began before the longest window ending now. They come roughly
-    /// in the order in which they end: of those at the front, some that follow may be older.
-    fn add(&mut self, sample: &Sample) {
-        self.newest = self.newest.max(sample.moments.started);
+    /// Holds an operation, and those no longer that ended before a window of that length ending now. They come
+    /// roughly in the order in which they end: of those at the front, some that follow may be older.
+    fn add(&mut self, sample: &Sample, length: Nanos) {
+        self.newest = self.newest.max(end(sample));
         self.samples.push_back(sample.clone());
-        let oldest = self.newest.saturating_sub(self.length);
+        let oldest = self.newest.saturating_sub(length);
         while self
             .samples
             .front()
-            .is_some_and(|first| first.moments.started < oldest)
+            .is_some_and(|first| end(first) < oldest)
         {
             self.samples.pop_front();
         }
         if self.samples.len() > HELD {
-            self.overflowed = true;
-            self.samples.clear();
+            let lost = self.samples.pop_front();
+            self.lost_until = lost.map_or(0, |lost| end(&lost)).max(self.lost_until);
         }
     }
 }

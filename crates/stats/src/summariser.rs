@@ -120,7 +120,7 @@ impl Summariser {
         if let Some(pages) = &mut self.pages {
             pages.add(sample, window);
         }
-        self.parts.add(sample, window);
+        self.parts.add(sample, measure.test, window);
         row.add_end(sample, window);
         if window.contains(sample) {
             let steps = self.steps.as_mut().filter(|_| !measure.stop_watch);
@@ -257,7 +257,7 @@ impl Summariser {
             &self.plan,
             &judge::FiguresOfRun {
                 estimates: &RunEstimates::of(self, events, windows.clone()),
-                parts: &self.parts.estimates(&self.plan, windows),
+                parts: &self.parts.estimates(&self.plan, windows, judged.goes_on),
                 rows: &tests,
                 moment: judged,
             },
@@ -340,7 +340,7 @@ impl Summariser {
         let of = |id: &MeasureId| usize::from(id.0);
         let by_chance = match load.pace {
             Pace::Rounds => self.plan.measures[of(&id)].by_chance,
-            _ => !load.in_turn,
+            _ => !load.in_turn || self.plan.measures[of(&id)].conditional,
         };
         let mut pages = self.plan.pages.iter().map(|page| &page.files);
         let own = [id];

@@ -183,6 +183,7 @@ impl RunBuilder {
             test,
             method: (*method).into(),
             by_chance: false,
+            conditional: false,
             stop_watch: false,
             role: 0,
             verify: record::Verify::default(),

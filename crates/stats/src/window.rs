@@ -190,7 +190,7 @@ impl Span {
         }
     }
 
-    fn overlap(self, other: Span) -> Span {
+    pub(crate) fn overlap(self, other: Span) -> Span {
         Span {
             start: self.start.max(other.start),
             end: self.end.min(other.end),

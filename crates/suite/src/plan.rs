@@ -136,7 +136,8 @@ pub struct LoopPlan {
 impl TestPlan {
     /// Users of all its roles together; 1 without roles.
     pub fn users_of_roles(&self) -> u32 {
-        self.loops.iter().map(|own| own.users).sum()
+        let users = self.loops.iter().map(|own| own.users);
+        users.fold(0, u32::saturating_add)
     }
 
     /// The loop of a user, by its place: roles are dealt in their order, round and round.

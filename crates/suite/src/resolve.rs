@@ -19,7 +19,7 @@ use sha2::{Digest, Sha256};
 use crate::error::SuiteError;
 use crate::place::{Place, Placed};
 use crate::plan::{Limit, NeedsClass, Plan, TestPlan, Workspace};
-use crate::spec::{NeedsSpec, StepSpec, SuiteSpec, TestSpec};
+use crate::spec::{AcrossSpec, NeedsSpec, StepSpec, SuiteSpec, TestSpec};
 use crate::template::{Templates, is_name};
 
 use constraints::{Nameable, WrittenConditions};
@@ -102,6 +102,7 @@ pub fn resolve(
                 test: id,
                 method: measure.method.to_owned(),
                 by_chance: measure.by_chance,
+                conditional: measure.conditional,
                 stop_watch: measure.is_stop_watch(),
                 role: if measure.is_stop_watch() {
                     0
@@ -201,6 +202,7 @@ fn resolve_test(
         .map(|(position, measure)| (measure.name.as_str(), MeasureId(index(position))))
         .collect();
     let stop_watches = loops::stop_watches(spec, variant, &measure_ids);
+    let own_names: Vec<&str> = measures_of(test).into_iter().map(|own| own.name).collect();
     let resolver = StepResolver {
         file,
         templates: &templates,
@@ -211,6 +213,7 @@ fn resolve_test(
         watches_before: plan.stop_watches.len(),
         conditions,
         suffix,
+        own_names: &own_names,
         verify: test.verify.or(spec.verify).unwrap_or_default(),
     };
     let unmeasured = StepResolver {
@@ -282,7 +285,7 @@ fn check_tests(
     }
     let mut tests = BTreeSet::new();
     let mut measures = BTreeSet::new();
-    for Variant { test, .. } in variants {
+    for Variant { test, suffix, .. } in variants {
         check_name(file, &test.name)?;
         if !tests.insert(test.name.value.to_lowercase()) {
             return Err(file.error(
@@ -290,7 +293,12 @@ fn check_tests(
                 format!("a second test `{}`", test.name.value),
             ));
         }
-        loops::check(file, test)?;
+        let is_across = |watch: &str| {
+            let written = watch.strip_suffix(suffix.as_str()).unwrap_or(watch);
+            let own = spec.stopwatches.get(written);
+            own.is_some_and(|own| own.value.across == AcrossSpec::Users)
+        };
+        loops::check(file, test, is_across)?;
         for step in test.setup.iter().chain(&test.cleanup) {
             if let Some(place) = measure_place(step) {
                 return Err(file.error(place, "only steps of the `loop` are measured"));

@@ -110,6 +110,7 @@ pub fn single(single: &Single) -> Result<(Plan, String), String> {
             test: TestId(0),
             method: method.clone(),
             by_chance: false,
+            conditional: false,
             stop_watch: false,
             role: 0,
             verify: Verify::default(),

@@ -49,10 +49,9 @@ impl Dialer {
         time: Arc<Timekeeper>,
         exhaustion: Arc<Exhaustion>,
         opened: Arc<AtomicU32>,
-        patience: Duration,
-        version: HttpVersion,
+        http: &HttpOptions,
     ) -> Self {
-        if version == HttpVersion::Http2 {
+        if http.connections.version == HttpVersion::Http2 {
             // Sessions to be resumed are shared all the same.
             Arc::make_mut(&mut tls).alpn_protocols = vec![H2.to_vec()];
         }
@@ -62,7 +61,7 @@ impl Dialer {
             tls,
             time,
             exhaustion,
-            patience,
+            patience: http.timeout,
             preferred: Cell::new(0),
             opened,
         }

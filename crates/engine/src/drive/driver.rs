@@ -86,8 +86,10 @@ pub(crate) struct Operating {
     pub(crate) paused: Nanos,
     /// When its first request began.
     pub(crate) started: Option<Nanos>,
-    /// When its last request ended.
+    /// When its last request or pause ended.
     pub(crate) ended: Nanos,
+    /// A pause of it was cut off.
+    pub(crate) is_cut: bool,
 }
 
 /// How the requests of an operation are numbered in `X-Prestan`.
@@ -122,6 +124,7 @@ impl Operating {
             paused: 0,
             started: None,
             ended: 0,
+            is_cut: false,
         }
     }
 

@@ -137,6 +137,7 @@ impl User {
             self.make_workplace(script).await?;
             script.workplace_made = true;
         }
+        script.is_begun = true;
         let test = Rc::clone(&script.test);
         self.unmeasured(script, &test.setup, Phase::SetUp).await
     }
@@ -187,7 +188,7 @@ impl User {
         }
         self.client.ignore_cancel = true;
         self.client.is_patient = true;
-        if self.is_in_charge(script) && context.goes_on(script.test.id) {
+        if self.is_in_charge(script) && script.is_begun && context.goes_on(script.test.id) {
             let test = Rc::clone(&script.test);
             let cleaned = self.unmeasured(script, &test.cleanup, Phase::CleanUp).await;
             if let Err(stop) = cleaned {

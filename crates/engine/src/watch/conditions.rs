@@ -90,6 +90,11 @@ impl Conditions {
         user < self.users.load(Ordering::Relaxed)
     }
 
+    /// Users at work, of so many.
+    pub(crate) fn at_work(&self, of: u32) -> u32 {
+        self.users.load(Ordering::Relaxed).min(of)
+    }
+
     /// How many changes of the number of users there were.
     pub(crate) fn phase(&self) -> u16 {
         u16::try_from(self.changes.load(Ordering::Relaxed)).unwrap_or(u16::MAX)

@@ -117,7 +117,15 @@ impl PlannedRun {
         settings: Settings,
         save: Option<&Path>,
     ) -> Result<PlannedRun, Failed> {
+        let users = settings.users;
         let settings = with_users_of(plan, settings)?;
+        if settings.users != users {
+            // Points and reports of a series would have another number than its runs.
+            return Err(Failed::Usage(format!(
+                "the suite {} needs {} users in each run of a series; set their number to that",
+                plan.suite.name, settings.users
+            )));
+        }
         let directory = state::directory_of(&settings.run_id, save)?;
         let record = PlanRecord {
             series: Some(state::series_of(&settings.run_id).to_owned()),
@@ -342,6 +350,12 @@ fn adapting(plan: &Plan, adapt: &AdaptPlan, settings: Settings) -> Result<Settin
         return Err(Failed::Usage(format!(
             "the suite {suite} changes the number of users while it runs (`adapt`), which only a closed loop \
              can: use `prestan load --mix {suite}`, without --rate and --stages"
+        )));
+    }
+    if settings.http.connections.pipeline > 1 {
+        return Err(Failed::Usage(format!(
+            "the suite {suite} changes the number of users while it runs (`adapt`), and --pipeline cannot be \
+             combined with that; leave it out"
         )));
     }
     match settings.users {

@@ -164,8 +164,13 @@ impl WrittenConditions {
     ) -> Result<Vec<String>, SuiteError> {
         let scope = nameable.scope(BTreeMap::new());
         let checked = |(text, constraint): &(Placed<String>, Constraint)| {
-            let known = constraint.check(&scope);
-            known.map_err(|why| at(file, text, &why))?;
+            let checked = constraint
+                .check(&scope)
+                .map_err(|why| at(file, text, &why))?;
+            if !is_of(&checked, &nameable.selected) {
+                let why = "this condition names what is not selected, and could never be true; select it, too";
+                return Err(file.error(text.place, why));
+            }
             Ok(constraint.to_string())
         };
         self.0.borrow().iter().map(checked).collect()

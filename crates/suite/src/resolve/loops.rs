@@ -22,6 +22,8 @@ pub(super) struct MeasuredName<'a> {
     pub(super) method: &'a str,
     /// It is only done when it is chosen.
     pub(super) by_chance: bool,
+    /// It is only done under a condition.
+    pub(super) conditional: bool,
     /// The loop of its test, by its place.
     pub(super) in_loop: usize,
 }
@@ -68,14 +70,19 @@ fn of_steps(steps: &[StepSpec]) -> Vec<MeasuredName<'_>> {
                 .map(|placed| measured(placed, "MKCOL")),
         };
         let is_choice = matches!(step.action, ActionSpec::Choose(_) | ActionSpec::When(_));
+        let is_condition = matches!(step.action, ActionSpec::When(_));
         let inner = nested(step).flat_map(|step| of_steps(std::slice::from_ref(step)));
         let inner = inner.map(|inner| MeasuredName {
             by_chance: inner.by_chance || is_choice,
+            conditional: inner.conditional || is_condition,
             ..inner
         });
         for measure in own.into_iter().chain(inner) {
             match found.iter_mut().find(|known| known.name == measure.name) {
-                Some(known) => known.by_chance &= measure.by_chance,
+                Some(known) => {
+                    known.by_chance &= measure.by_chance;
+                    known.conditional &= measure.conditional;
+                }
                 None => found.push(measure),
             }
         }
@@ -89,6 +96,7 @@ fn measured<'a>(placed: &'a Placed<String>, method: &'a str) -> MeasuredName<'a>
         placed,
         method,
         by_chance: false,
+        conditional: false,
         in_loop: 0,
     }
 }
@@ -138,7 +146,11 @@ fn named<'a>(step: &'a StepSpec, names: &mut Vec<(&'a Placed<String>, bool)>) {
 }
 
 /// Checks the loops of a test: either one or roles, stop-watches that both start and stop.
-pub(super) fn check(file: &SuiteSource<'_>, test: &TestSpec) -> Result<(), SuiteError> {
+pub(super) fn check(
+    file: &SuiteSource<'_>,
+    test: &TestSpec,
+    is_across: impl Fn(&str) -> bool,
+) -> Result<(), SuiteError> {
     let name = &test.name;
     match (test.body.is_empty(), test.roles.is_empty()) {
         (true, true) => {
@@ -187,6 +199,15 @@ pub(super) fn check(file: &SuiteSource<'_>, test: &TestSpec) -> Result<(), Suite
             let message = format!("`{}` is the name of a measured request already", name.value);
             return Err(file.error(name.place, message));
         }
+        let is_shared = is_across(&name.value);
+        if !is_shared && has_parted(test, &name.value) {
+            let message = format!(
+                "the users of one role start the stop-watch `{0}`, and those of another stop it; write \
+                 `stopwatches: {{{0}: {{across: users}}}}`",
+                name.value
+            );
+            return Err(file.error(name.place, message));
+        }
         let has_other = names
             .iter()
             .any(|(other, is_start)| other.value == name.value && is_start != starts);
@@ -204,6 +225,21 @@ pub(super) fn check(file: &SuiteSource<'_>, test: &TestSpec) -> Result<(), Suite
         }
     }
     Ok(())
+}
+
+/// Whether some role starts a stop-watch that it does not stop, or the other way round, and another one does.
+fn has_parted(test: &TestSpec, watch: &str) -> bool {
+    let does = |own: &LoopSpec<'_>, wanted: bool| {
+        let mut names = Vec::new();
+        own.steps.iter().for_each(|step| named(step, &mut names));
+        names
+            .iter()
+            .any(|(name, starts)| name.value == watch && *starts == wanted)
+    };
+    let loops = test.loops();
+    let both = loops.iter().any(|own| does(own, true) && does(own, false));
+    let any = |wanted| loops.iter().any(|own| does(own, wanted));
+    !both && any(true) && any(false)
 }
 
 fn measured_requests<'a>(step: &'a StepSpec, names: &mut Vec<&'a str>) {

@@ -31,6 +31,8 @@ pub(super) struct StepResolver<'a> {
     pub(super) conditions: &'a WrittenConditions,
     /// What stands behind the names of the test.
     pub(super) suffix: &'a str,
+    /// What the test measures, selected or not.
+    pub(super) own_names: &'a [&'a str],
     /// How much of the responses of measured steps is verified that say nothing else.
     pub(super) verify: Verify,
 }
@@ -133,9 +135,8 @@ impl StepResolver<'_> {
     fn condition(&self, text: &Placed<String>) -> Result<usize, SuiteError> {
         let own = |name: &str| {
             let renamed = format!("{name}{}", self.suffix);
-            let watches = self.stop_watches.iter().map(|watch| watch.name.as_str());
-            let mut known = self.measure_ids.keys().copied().chain(watches);
-            (!self.suffix.is_empty() && known.any(|known| known == renamed)).then_some(renamed)
+            let is_own = self.own_names.contains(&renamed.as_str());
+            (!self.suffix.is_empty() && is_own).then_some(renamed)
         };
         self.conditions.add(self.file, text, own)
     }

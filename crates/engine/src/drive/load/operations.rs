@@ -60,28 +60,25 @@ impl Operations {
         user: u32,
     ) -> Option<Rc<OperationPlan>> {
         let all = self.all.borrow();
-        if !self.have_roles {
-            let index = self.index(rng, number, all.iter().map(|one| one.weight));
-            return all.get(index).cloned();
-        }
-        let is_of = |one: &&Rc<OperationPlan>| {
-            self.tests[usize::from(one.test.0)].loop_of(user) == one.in_loop
+        let is_of = |one: &OperationPlan| {
+            let test = &self.tests[usize::from(one.test.0)];
+            !self.have_roles || test.loop_of(user) == one.in_loop
         };
-        let own: Vec<_> = all.iter().filter(is_of).collect();
-        let index = self.index(rng, number, own.iter().map(|one| one.weight));
-        own.get(index).map(|one| Rc::clone(one))
-    }
-
-    fn index(
-        &self,
-        rng: &mut ChaCha8Rng,
-        number: u64,
-        weights: impl ExactSizeIterator<Item = f64> + Clone,
-    ) -> usize {
-        match (weights.len(), self.in_turn) {
-            (0 | 1, _) => 0,
-            (count, true) => (number.saturating_sub(1) % count as u64) as usize,
-            (_, false) => draw(rng, weights.clone().sum(), weights),
+        let count = || all.iter().filter(|one| is_of(one)).count();
+        if self.in_turn {
+            let place = number.saturating_sub(1) % count().max(1) as u64;
+            let mut own = all.iter().filter(|one| is_of(one));
+            return own.nth(place as usize).cloned();
+        }
+        let weights = || {
+            all.iter()
+                .map(|one| if is_of(one) { one.weight } else { 0.0 })
+        };
+        match (all.len(), weights().sum()) {
+            (_, 0.0) => None,
+            // Nothing is drawn.
+            (1, _) => all.first().cloned(),
+            (_, total) => all.get(draw(rng, total, weights())).cloned(),
         }
     }
 

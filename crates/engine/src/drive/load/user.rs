@@ -178,6 +178,7 @@ impl LoadUser {
             };
             let mut operating = self.operation(0, Phase::WarmUp, uncounted).await;
             self.user.log.rest(&mut operating).await;
+            self.user.give_way(&operating, now).await;
             times += 1;
             now = context.clock.now();
         }

@@ -399,7 +399,8 @@ impl Driver for Arc<Workload> {
             return Ok(());
         }
         hearing.is_silent = true;
-        if self.silent.fetch_add(1, Ordering::Relaxed) + 1 == self.context.users {
+        let at_work = self.context.conditions.at_work(self.context.users);
+        if self.silent.fetch_add(1, Ordering::Relaxed) + 1 >= at_work {
             let what = heard.wrong.map_or("", |(wrong, _)| &wrong.what);
             self.context.abort(format!(
                 "no user got an answer for five seconds; the last: {what}"

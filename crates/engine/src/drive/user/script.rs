@@ -39,6 +39,8 @@ pub(crate) struct Script {
     pub(super) filling: Filling,
     /// Whether the collection in which the user works was made.
     pub(super) workplace_made: bool,
+    /// Whether its set-up was begun.
+    pub(super) is_begun: bool,
     pub(super) memory: Memory,
     /// Whether the others know that this user has done its share.
     pub(crate) through: bool,
@@ -103,6 +105,7 @@ impl Script {
             },
             test,
             workplace_made: false,
+            is_begun: false,
             memory: Memory::default(),
             through: false,
             batch_end: 0,

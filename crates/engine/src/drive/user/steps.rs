@@ -16,10 +16,13 @@ use crate::drive::chance::draw;
 use crate::drive::context::Stop;
 use crate::drive::driver::{Numbering, Operating};
 use crate::drive::step::PreparedStep;
-use crate::event_loop::sleep_until;
+use crate::event_loop::{sleep, sleep_until};
 
 /// A pause is waited for in pieces of at most this, so that the end of the run is noticed.
 const PIECE_OF_PAUSE: Nanos = 1_000_000_000;
+
+/// An operation that does nothing takes so long.
+const NOTHING_DONE: Duration = Duration::from_millis(1);
 
 /// Why the rest of an operation is not sent.
 const OUT_OF_TIME: &str = "the run had ended a long time before";
@@ -31,9 +34,23 @@ impl User {
     /// Why the test cannot be done any more.
     pub(crate) async fn round(&mut self, script: &mut Script, phase: Phase) -> Result<(), Stop> {
         let test = Rc::clone(&script.test);
-        let mut operating = Operating::at_once(Numbering::Each);
+        let begun = self.log.context.clock.now();
+        let mut operating = Operating {
+            ended: begun,
+            ..Operating::at_once(Numbering::Each)
+        };
         let steps = &test.loops[script.in_loop()].steps;
-        self.operation(script, steps, phase, &mut operating).await
+        let done = self.operation(script, steps, phase, &mut operating).await;
+        self.give_way(&operating, begun).await;
+        done
+    }
+
+    /// After an operation that began then and neither sent anything nor paused, the others of the thread have
+    /// their turn.
+    pub(crate) async fn give_way(&self, operating: &Operating, begun: Nanos) {
+        if operating.started.is_none() && operating.ended <= begun {
+            sleep(NOTHING_DONE).await;
+        }
     }
 
     /// Once through the steps of an operation.
@@ -154,6 +171,8 @@ impl User {
     /// Ends the measurement of a test, or of all.
     fn end(&self, test: Option<TestId>, phase: Phase) {
         if phase == Phase::Measured {
+            // A load does all its tests in one window.
+            let test = test.filter(|_| self.log.driver.is_strict());
             self.log.context.end(test, EndedBy::Step { test });
         }
     }
@@ -184,6 +203,11 @@ impl User {
                 () = context.cancel.cancelled() => break,
             }
             operating.ended = clock.now();
+        }
+        if operating.ended < enough {
+            // What goes on is not as long as it would have been.
+            operating.is_cut = true;
+            self.log.watches.forget();
         }
         let time = operating.ended - begun;
         self.log.rests_in(phase, time);

@@ -42,6 +42,11 @@ impl StopWatches {
         }
     }
 
+    /// Nothing that runs is stopped any more.
+    pub(crate) fn forget(&mut self) {
+        self.0.clear();
+    }
+
     /// The run waited for another one so long.
     pub(crate) fn hold(&mut self, time: Nanos) {
         for running in self.0.iter_mut().flatten() {
@@ -87,8 +92,14 @@ impl SharedStopWatches {
         });
     }
 
-    fn stop(&self, watch: usize) -> Option<StartedWatch> {
-        self.with(watch, VecDeque::pop_front)
+    /// The oldest start, of those that count where the stop does: warming up may leave some behind.
+    fn stop(&self, watch: usize, counts: bool) -> Option<StartedWatch> {
+        self.with(watch, |running| {
+            while counts && running.front().is_some_and(|first| !first.counts) {
+                running.pop_front();
+            }
+            running.pop_front()
+        })
     }
 }
 
@@ -131,8 +142,8 @@ impl User {
         let plan = &context.plan.stop_watches[watch];
         let stopped = if plan.is_shared {
             // What this user could not do has nothing to do with what another one has begun.
-            (!script.is_broken())
-                .then(|| context.shared_watches.stop(watch))
+            (!script.is_broken() && !operating.is_cut)
+                .then(|| context.shared_watches.stop(watch, phase == Phase::Measured))
                 .flatten()
         } else {
             self.log.watches.stop(watch)
@@ -146,8 +157,13 @@ impl User {
         let failed = running
             .failed
             .or(script.is_broken().then_some(Outcome::Dropped));
-        let at = operating.ended.max(running.since);
-        self.record_watch(script, measure, running, at, failed);
+        // In an open loop nothing may have ended yet.
+        let ended = match (operating.started, operating.ended) {
+            (None, 0) => context.clock.now(),
+            (_, ended) => ended,
+        };
+        let at = ended.max(running.since);
+        self.record_watch(script, measure, running, (at, operating.phase), failed);
     }
 
     fn record_watch(
@@ -155,7 +171,7 @@ impl User {
         script: &Script,
         measure: MeasureId,
         running: StartedWatch,
-        at: Nanos,
+        (at, phase): (Nanos, u16),
         failed: Option<Outcome>,
     ) {
         let worker = &self.log.worker;
@@ -176,7 +192,7 @@ impl User {
             role: script.role(),
             number: 0,
             visit: None,
-            phase: 0,
+            phase,
         };
         if let Some(outcome) = failed {
             let why = "an operation failed between its start and its stop";
@@ -238,11 +254,11 @@ mod tests {
         for at in 0..MOST_RUNNING as u64 + 3 {
             shared.start(0, running(at));
         }
-        assert_eq!(shared.stop(0), Some(running(3)));
-        assert_eq!(shared.stop(0), Some(running(4)));
+        assert_eq!(shared.stop(0, true), Some(running(3)));
+        assert_eq!(shared.stop(0, true), Some(running(4)));
         for _ in 0..MOST_RUNNING {
-            shared.stop(0);
+            shared.stop(0, true);
         }
-        assert_eq!(shared.stop(0), None);
+        assert_eq!(shared.stop(0, true), None);
     }
 }
