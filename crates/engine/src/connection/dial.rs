@@ -7,18 +7,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use record::{Connect, HttpVersion};
+use record::Connect;
 use wire::target::{Scheme, Target};
 
 use crate::clock::timekeeper::Timekeeper;
 use crate::connection::route::Route;
-use crate::connection::tls::hint;
+use crate::connection::tls::{H2, hint};
 use crate::connection::transport::Transport;
 use crate::event_loop::within;
 use crate::watch::exhaustion::Exhaustion;
-
-/// The name of HTTP/2 over TLS (RFC 9113, section 3.2).
-const H2: &[u8] = b"h2";
 
 /// Opens connections to the target of a run.
 #[derive(Debug)]
@@ -45,23 +42,19 @@ impl Dialer {
     pub(crate) fn new(
         target: Target,
         route: Route,
-        mut tls: Arc<rustls::ClientConfig>,
+        tls: Arc<rustls::ClientConfig>,
         time: Arc<Timekeeper>,
         exhaustion: Arc<Exhaustion>,
         opened: Arc<AtomicU32>,
-        http: &HttpOptions,
+        patience: Duration,
     ) -> Self {
-        if http.connections.version == HttpVersion::Http2 {
-            // Sessions to be resumed are shared all the same.
-            Arc::make_mut(&mut tls).alpn_protocols = vec![H2.to_vec()];
-        }
         Dialer {
             target,
             route,
             tls,
             time,
             exhaustion,
-            patience: http.timeout,
+            patience,
             preferred: Cell::new(0),
             opened,
         }

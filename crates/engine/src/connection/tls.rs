@@ -4,6 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use record::HttpVersion;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::client::{Resumption, WebPkiServerVerifier, verify_server_name};
 use rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature};
@@ -15,6 +16,9 @@ use rustls::{
     SignatureScheme,
 };
 use wire::target::Scheme;
+
+/// The name of HTTP/2 over TLS (RFC 9113, section 3.2).
+pub(crate) const H2: &[u8] = b"h2";
 
 /// Whom to trust, and who we are.
 #[derive(Debug, Clone, Default)]
@@ -80,6 +84,15 @@ pub fn tls_config(options: &TlsOptions, scheme: Scheme) -> Result<Arc<ClientConf
         config.resumption = Resumption::disabled();
     }
     Ok(Arc::new(config))
+}
+
+/// The same for connections of that version. Sessions to be resumed are shared.
+pub(crate) fn for_version(tls: &Arc<ClientConfig>, version: HttpVersion) -> Arc<ClientConfig> {
+    let mut tls = Arc::clone(tls);
+    if version == HttpVersion::Http2 {
+        Arc::make_mut(&mut tls).alpn_protocols = vec![H2.to_vec()];
+    }
+    tls
 }
 
 /// The roots to trust, and the certificates of the file that names them.

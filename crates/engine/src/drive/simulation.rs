@@ -231,7 +231,6 @@ fn config(context: &RunContext, http: &HttpOptions, socket: &Path) -> ClientConf
         Arc::default(),
         Arc::default(),
         http.timeout,
-        http.connections.version,
     );
     ClientConfig {
         dialer,

@@ -26,6 +26,7 @@ use crate::connection::http1::scratch;
 use crate::connection::limits::room_for;
 use crate::connection::route::Endpoint;
 use crate::connection::silent_closes::SilentCloses;
+use crate::connection::tls::for_version;
 use crate::drive::context::{RunContext, Standing, Stop};
 use crate::drive::rounds::RoundsOfUser;
 use crate::drive::step::{PreparedTests, prepare_tests};
@@ -542,12 +543,11 @@ fn client_config(
     let dialer = Dialer::new(
         target.clone(),
         route.clone(),
-        Arc::clone(tls),
+        for_version(tls, settings.http.connections.version),
         Arc::clone(&means.time),
         Arc::clone(&means.exhaustion),
         Arc::clone(&means.opened),
         settings.http.timeout,
-        settings.http.connections.version,
     );
     ClientConfig {
         dialer,
