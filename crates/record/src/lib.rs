@@ -210,7 +210,10 @@ impl PlanRecord {
     /// them; and all where nothing else of their test is measured.
     pub fn shows_work(&self, measure: &MeasureRecord) -> bool {
         let mut of_test = self.measures.iter().filter(|own| own.test == measure.test);
-        measure.is_always_done() || !of_test.any(MeasureRecord::is_always_done)
+        // One user is at work from its first sample to its last.
+        self.load.users <= 1
+            || measure.is_always_done()
+            || !of_test.any(MeasureRecord::is_always_done)
     }
 
     /// Whether connections end with an operation, so that their [segments](Segments) are known: where they

@@ -112,7 +112,12 @@ fn a_load_grows_while_its_condition_is_true_and_shrinks_again() {
 fn what_cannot_be_is_refused_before_anything_is_sent() {
     let server = plain();
     let ladder = SUITE.replace("RULE", "  ladder: [1, 2]");
-    let table: [(&[&str], String, &str); 8] = [
+    let table: [(&[&str], String, &str); 9] = [
+        (
+            &["load", "--pipeline", "4", "--mix"],
+            ladder.clone(),
+            "--pipeline cannot be combined with that",
+        ),
         (
             &["run"],
             ladder.clone(),

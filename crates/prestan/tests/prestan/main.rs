@@ -5,6 +5,7 @@ mod support;
 
 #[cfg(test)]
 mod adapt;
+#[cfg(test)]
 mod auth;
 #[cfg(test)]
 mod beside;
@@ -74,6 +75,7 @@ mod pull_requests;
 mod real_servers;
 #[cfg(test)]
 mod record;
+#[cfg(test)]
 mod roles;
 #[cfg(test)]
 mod runs;

@@ -542,3 +542,112 @@ fn mistakes_in_roles_and_stop_watches_have_a_place() {
     }
     assert!(server.server.exchanges().is_empty());
 }
+
+/// A suite of one test with this loop, as a load of so long.
+fn load_of(server: &Faulty, steps: &str, duration: &str) -> Outcome {
+    let text = format!("suite: watched\ntests:\n  - name: T\n    loop:\n{steps}");
+    let (_directory, path) = write(&text);
+    let url = server.server.url();
+    let options = ["--duration", duration, "--users", "2", "-q", "--json", "-"];
+    let prestan = Prestan::new().args(["load", "--mix"]).arg(&path).arg(&url);
+    prestan.args(options).run()
+}
+
+/// Nanoseconds of the samples of a row.
+fn times(outcome: &Outcome, name: &str) -> Vec<u64> {
+    let run = kept(outcome);
+    let place = run.plan.measures.iter().position(|own| own.name == name);
+    let own = run
+        .samples
+        .iter()
+        .filter(|sample| Some(usize::from(sample.measure.0)) == place);
+    own.map(|sample| sample.moments.response().unwrap())
+        .collect()
+}
+
+#[test]
+fn a_time_that_the_end_of_the_load_cuts_off_is_none() {
+    let steps = "
+      - start: Span
+      - think: {constant: 300ms}
+      - GET: ''
+        measure: Get
+      - stop: Span
+";
+    let outcome = load_of(&plain(), steps, "2s");
+    let spans = times(&outcome, "Span");
+    assert!(spans.len() > 4, "{outcome}");
+    assert!(spans.iter().all(|time| *time >= 300_000_000), "{spans:?}");
+}
+
+#[test]
+fn a_stop_watch_may_reach_into_the_next_iteration() {
+    let text = "suite: cycle\nneeds: http\ntests:\n  - name: T\n    loop:\n      - stop: Between\n      - GET: ''\n        measure: Get\n      - start: Between\n      - think: {constant: 20ms}\n";
+    let outcome = run(&plain(), text, &["-r", "6"]);
+    let between = times(&outcome, "Between");
+    assert_eq!(between.len(), 5, "{outcome}");
+    assert!(
+        between.iter().all(|time| *time >= 20_000_000),
+        "{between:?}"
+    );
+}
+
+#[test]
+fn users_who_do_nothing_hold_nobody_up() {
+    let text = "suite: idle
+needs: http
+tests:
+  - name: T
+    roles:
+      idle:
+        loop:
+          - when: p50(Get) > 1 h
+            steps: [{GET: '', measure: Never}]
+      busy:
+        loop:
+          - GET: ''
+            measure: Get
+";
+    let outcome = run(&plain(), text, &["-r", "20"]);
+    assert!(matches!(outcome.code, 0 | 3), "{outcome}");
+    assert!(
+        row(&outcome, "Get")["operations"].as_u64().unwrap() >= 20,
+        "{outcome}"
+    );
+    assert_eq!(row(&outcome, "Never")["status"], "not_drawn", "{outcome}");
+}
+
+#[test]
+fn a_step_ends_a_load() {
+    let steps = "
+      - GET: ''
+        measure: Get
+      - when: operations(Get) > 20
+        steps: [{end: test}]
+";
+    let begun = std::time::Instant::now();
+    let outcome = load_of(&plain(), steps, "40s");
+    assert!(begun.elapsed() < Duration::from_secs(30), "{outcome}");
+    let ended = &outcome.json()["ended_early"];
+    assert_eq!(
+        *ended,
+        serde_json::json!(["a step of the suite ended the run"])
+    );
+}
+
+#[test]
+fn what_could_never_be_is_refused() {
+    let server = plain();
+    let parted = EDITING.replace("CONSTRAINTS\n", "");
+    let parted = parted.replace("stopwatches:\n  Handover: {across: users}\n", "");
+    let outcome = run(&server, &parted, &[]);
+    assert_eq!(outcome.code, 2, "{outcome}");
+    let says = "write `stopwatches: {Handover: {across: users}}`";
+    assert!(outcome.stderr.contains(says), "{outcome}");
+    let outcome = steered("", "test", &["--only", "Afterwards,Early"]);
+    assert_eq!(outcome.code, 2, "{outcome}");
+    assert!(
+        outcome.stderr.contains("names what is not selected"),
+        "{outcome}"
+    );
+}

@@ -20,6 +20,7 @@ mod hostile;
 mod layout;
 #[cfg(test)]
 mod numbers;
+#[cfg(test)]
 mod page;
 #[cfg(test)]
 mod runs;
