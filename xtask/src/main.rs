@@ -32,7 +32,7 @@ usage: cargo xtask TASK
   bless   write the snapshots and schemas anew, to be read with `git diff`
   gallery measure all servers anew, for docs/gallery and the table of its guide
   charts  make the chart library of the pages anew (needs npm)
-  bench   accuracy, cost, pages, scale, suite, threads or verdicts: measure Prestan itself; --quick, --docs, scale --full
+  bench   accuracy, cost, pages, scale, suite, threads, verdicts or verify: measure Prestan itself; --quick, --docs, scale --full
   dist    build what is published into target/dist: archive, Debian package, list of parts, checksums
   guides  run the commands of README and the guides in full, and put their figures there
   docs    make a web site of the documents, in target/docs/site

@@ -3,7 +3,7 @@
 //! ```text
 //! tests         those that are ignored because they are long, on all real servers
 //! fuzz          every target for a minute
-//! bench         accuracy, cost, pages, scale, suite, threads, verdicts, in full
+//! bench         accuracy, cost, pages, scale, suite, threads, verdicts, verify, in full
 //! dist          what is published, twice from nothing: it works, and has the same bytes
 //! dependencies  the rules of deny.toml, and the advisories of RustSec
 //! docs          the documents as a web site
@@ -35,7 +35,7 @@ const STEPS: [Step; 7] = [
     ("links", links),
 ];
 
-const BENCHMARKS: [&[&str]; 7] = [
+const BENCHMARKS: [&[&str]; 8] = [
     &["accuracy"],
     &["cost"],
     &["pages"],
@@ -43,6 +43,7 @@ const BENCHMARKS: [&[&str]; 7] = [
     &["suite"],
     &["threads"],
     &["verdicts"],
+    &["verify"],
 ];
 
 /// Documents whose links lead somewhere.

@@ -17,6 +17,7 @@ mod details;
 mod diagnosis;
 mod figure_parts;
 mod headline;
+mod load_steps;
 pub(crate) mod markup;
 pub(crate) mod measured;
 mod names;
@@ -187,6 +188,7 @@ fn body(page: &ReportPage<'_>, names: &[String]) -> Markup {
             @for part in [FigurePart::Growth, FigurePart::Capacity] {
                 @if !part.is_first(subject) { (part.places(subject)) }
             }
+            (load_steps::tables(page, names))
             (points::tables(page))
             section #measured {
                 h2 { "How it was measured" }

@@ -19,6 +19,8 @@ mod hostile;
 #[cfg(test)]
 mod layout;
 #[cfg(test)]
+mod load_steps;
+#[cfg(test)]
 mod numbers;
 #[cfg(test)]
 mod page;
