@@ -20,6 +20,8 @@ mod compare;
 #[cfg(test)]
 mod compare_budget;
 #[cfg(test)]
+mod conditions;
+#[cfg(test)]
 mod debug;
 #[cfg(test)]
 mod demo;

@@ -1,0 +1,162 @@
+//! Conditions of steps, constraints that end a run, and figures of parts of a run.
+
+use std::time::Duration;
+
+use record::{EndedBy, EventKind, Outcome as Ended};
+
+use crate::roles::{row, run, verdict, write};
+use crate::support::load::{file, kept, load, plain};
+use crate::support::{Outcome, Prestan};
+
+const STEERED: &str = "
+suite: steered
+params: {requests: 30000}
+CONSTRAINTS
+tests:
+  - name: Reading
+    setup:
+      - PUT: doc
+        body: {size: 1KiB}
+    loop:
+      - GET: doc
+        measure: Read
+      - when: operations(Read, last 60 s) > 100 and p50(Read) > 1 ns
+        steps:
+          - HEAD: doc
+            measure: Late
+          - end: WHAT
+        else:
+          - GET: doc
+            measure: Early
+  - name: Afterwards
+    setup:
+      - PUT: doc
+        body: {size: 1KiB}
+    loop:
+      - GET: doc
+        measure: After
+        requests: 3
+";
+
+fn steered(constraints: &str, ends: &str, options: &[&str]) -> Outcome {
+    let text = STEERED
+        .replace("CONSTRAINTS", constraints)
+        .replace("WHAT", ends);
+    let text = text.replace("        requests: 3\n", "");
+    run(&plain(), &text, options)
+}
+
+#[test]
+fn a_condition_chooses_steps_and_ends_a_test_or_the_run() {
+    let test = steered("", "test", &["-r", "20000", "--only", "Reading"]);
+    let (read, late) = (row(&test, "Read"), row(&test, "Late"));
+    assert_eq!(late["operations"], 1, "{test}");
+    assert!(
+        (100..20_000).contains(&read["operations"].as_u64().unwrap()),
+        "{test}"
+    );
+    assert_eq!(
+        test.json()["ended_early"][0],
+        "a step of the suite ended its test"
+    );
+
+    let whole = steered("", "run", &["-r", "20000"]);
+    assert_eq!(row(&whole, "After")["status"], "skipped", "{whole}");
+    let events = kept(&whole).events;
+    let ended = |kind: &EventKind| {
+        matches!(
+            kind,
+            EventKind::EndedEarly {
+                by: EndedBy::Step { test: None }
+            }
+        )
+    };
+    assert_eq!(events.iter().filter(|event| ended(&event.kind)).count(), 1);
+}
+
+#[test]
+fn a_hopeless_run_is_ended_by_its_constraint() {
+    let constraints = "constraints:
+  fast: {expression: max(Read) < 1 ns, abort: true}
+  counted: {expression: operations(Read) >= 30000, abort: true}";
+    let outcome = steered(constraints, "test", &["--only", "Read", "--skip", "Early"]);
+    assert!(outcome.code == 1 || outcome.inconclusive, "{outcome}");
+    assert_eq!(verdict(&outcome, "fast"), "fail", "{outcome}");
+}
+
+#[test]
+fn a_load_is_ended_by_a_constraint_that_cannot_be_fulfilled() {
+    let text = "
+suite: hopeless
+constraints:
+  fast: {expression: max(Read) < 1 ns, abort: true}
+  enough: {expression: operations(Read) > 1000000000, abort: true}
+tests:
+  - name: Reading
+    setup:
+      - PUT: doc
+        body: {size: 1KiB}
+    loop:
+      - GET: doc
+        measure: Read
+";
+    let (_directory, path) = write(text);
+    let server = plain();
+    let url = server.server.url();
+    let options = ["--duration", "60s", "-q", "--json", "-"];
+    let begun = std::time::Instant::now();
+    let outcome = Prestan::new()
+        .args(["load", "--writes", "--mix"])
+        .arg(&path)
+        .arg(&url)
+        .args(options)
+        .run();
+    assert!(begun.elapsed() < Duration::from_secs(40), "{outcome}");
+    assert_eq!(outcome.code, 1, "{outcome}");
+    // What may still be fulfilled ends nothing.
+    assert_eq!(
+        outcome.json()["ended_early"],
+        serde_json::json!(["the constraint `fast` failed, and ended the run"])
+    );
+    assert!(
+        kept(&outcome)
+            .samples
+            .iter()
+            .all(|sample| sample.outcome == Ended::Ok)
+    );
+    assert_eq!(server.left(), [""; 0]);
+}
+
+#[test]
+fn stages_and_the_last_seconds_have_figures_of_their_own() {
+    let server = plain();
+    let url = file(&server, "a.txt");
+    let condition = "operations(GET, stage 1) != 40 or operations(GET, stage 2) != 100";
+    let options = [
+        "--stages",
+        "40/s@1s,100/s@1s",
+        "--arrivals",
+        "constant",
+        "-q",
+        "--fail-if",
+        condition,
+    ];
+    let outcome = load("GET", &url).args(options).run();
+    assert_eq!(
+        outcome.json()["constraints"][0]["verdict"],
+        "pass",
+        "{outcome}"
+    );
+
+    let judge = outcome.home().join("judge.yaml");
+    let last = "constraints:\n  ending: operations(GET, last 500 ms) < 60 and operations(GET, last 500 ms) > 40\n  \
+                none: operations(GET, stage 3) > 0\n";
+    std::fs::write(&judge, last).unwrap();
+    let judged = outcome
+        .again()
+        .args(["report", "--json", "-", "--judge"])
+        .arg(&judge)
+        .run();
+    assert_eq!(verdict(&judged, "ending"), "pass", "{judged}");
+    assert_eq!(verdict(&judged, "none"), "inconclusive", "{judged}");
+}
