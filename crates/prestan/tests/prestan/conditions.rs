@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use record::{EndedBy, EventKind, Outcome as Ended};
 
-use crate::roles::{row, run, verdict, write};
+use crate::roles::{load_of, row, run, verdict, write};
 use crate::support::load::{file, kept, load, plain};
 use crate::support::{Outcome, Prestan};
 
@@ -159,4 +159,32 @@ fn stages_and_the_last_seconds_have_figures_of_their_own() {
         .run();
     assert_eq!(verdict(&judged, "ending"), "pass", "{judged}");
     assert_eq!(verdict(&judged, "none"), "inconclusive", "{judged}");
+}
+
+#[test]
+fn a_step_ends_a_load() {
+    let steps = "
+      - GET: ''
+        measure: Get
+      - when: operations(Get) > 20
+        steps: [{end: test}]
+";
+    let begun = std::time::Instant::now();
+    let outcome = load_of(&plain(), steps, "40s");
+    assert!(begun.elapsed() < Duration::from_secs(30), "{outcome}");
+    let ended = &outcome.json()["ended_early"];
+    assert_eq!(
+        *ended,
+        serde_json::json!(["a step of the suite ended the run"])
+    );
+}
+
+#[test]
+fn a_condition_on_what_is_not_selected_is_refused() {
+    let outcome = steered("", "test", &["--only", "Afterwards,Early"]);
+    assert_eq!(outcome.code, 2, "{outcome}");
+    assert!(
+        outcome.stderr.contains("names what is not selected"),
+        "{outcome}"
+    );
 }

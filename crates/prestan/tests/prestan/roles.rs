@@ -3,13 +3,12 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use record::{EndedBy, EventKind, Outcome as Ended};
 use serde_json::Value;
 use tempfile::TempDir;
 use testbed::fault::{Fault, Rule};
 
 use crate::support::faulty::{Faulty, status};
-use crate::support::load::{file, kept, load, plain};
+use crate::support::load::{kept, plain};
 use crate::support::{Outcome, Prestan};
 
 /// Readers beside a writer, with a time of each session of the writer and one from a writing to the next reading.
@@ -391,7 +390,7 @@ fn mistakes_in_roles_and_stop_watches_have_a_place() {
 }
 
 /// A suite of one test with this loop, as a load of so long.
-fn load_of(server: &Faulty, steps: &str, duration: &str) -> Outcome {
+pub(crate) fn load_of(server: &Faulty, steps: &str, duration: &str) -> Outcome {
     let text = format!("suite: watched\ntests:\n  - name: T\n    loop:\n{steps}");
     let (_directory, path) = write(&text);
     let url = server.server.url();
@@ -465,25 +464,7 @@ tests:
 }
 
 #[test]
-fn a_step_ends_a_load() {
-    let steps = "
-      - GET: ''
-        measure: Get
-      - when: operations(Get) > 20
-        steps: [{end: test}]
-";
-    let begun = std::time::Instant::now();
-    let outcome = load_of(&plain(), steps, "40s");
-    assert!(begun.elapsed() < Duration::from_secs(30), "{outcome}");
-    let ended = &outcome.json()["ended_early"];
-    assert_eq!(
-        *ended,
-        serde_json::json!(["a step of the suite ended the run"])
-    );
-}
-
-#[test]
-fn what_could_never_be_is_refused() {
+fn a_stop_watch_across_users_is_declared() {
     let server = plain();
     let parted = EDITING.replace("CONSTRAINTS\n", "");
     let parted = parted.replace("stopwatches:\n  Handover: {across: users}\n", "");
@@ -491,10 +472,4 @@ fn what_could_never_be_is_refused() {
     assert_eq!(outcome.code, 2, "{outcome}");
     let says = "write `stopwatches: {Handover: {across: users}}`";
     assert!(outcome.stderr.contains(says), "{outcome}");
-    let outcome = steered("", "test", &["--only", "Afterwards,Early"]);
-    assert_eq!(outcome.code, 2, "{outcome}");
-    assert!(
-        outcome.stderr.contains("names what is not selected"),
-        "{outcome}"
-    );
 }
