@@ -95,6 +95,7 @@ fn settings(address: SocketAddr, clock: Clock, pacing: Pacing, pipeline: u32) ->
             route: engine::Route::Tcp(vec![address]),
             target,
             credentials: None,
+            name: None,
         },
         others: Vec::new(),
         http: HttpOptions {

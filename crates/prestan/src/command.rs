@@ -6,6 +6,7 @@ pub(crate) mod compare;
 pub(crate) mod completed;
 pub(crate) mod demo;
 pub(crate) mod diagnose;
+mod fitting;
 pub(crate) mod gallery;
 pub(crate) mod generate;
 pub(crate) mod kept;

@@ -23,6 +23,8 @@ const TIMEOUT: Duration = Duration::from_secs(60);
 /// How the server is reached, and who we are.
 pub(crate) struct ServerAccess {
     pub(crate) endpoint: Endpoint,
+    /// Further targets of a suite.
+    pub(crate) others: Vec<Endpoint>,
     pub(crate) http: HttpOptions,
 }
 
@@ -38,15 +40,61 @@ pub(crate) fn connection(
 
 /// The same for a target that may be any resource.
 pub(crate) fn connection_to(
-    mut target: Target,
+    target: Target,
     login: &Login,
     options: &ConnectOptions,
 ) -> Result<ServerAccess, Failed> {
+    let other = |(name, url): &(String, String)| -> Result<Endpoint, Failed> {
+        let target = Target::parse(url).map_err(|why| Failed::Usage(why.to_string()))?;
+        Ok(Endpoint {
+            name: Some(name.clone()),
+            ..endpoint(target, login, options)?
+        })
+    };
     let headers = options
         .header
         .iter()
         .map(|text| header(text).map_err(|what| Failed::Usage(format!("--header: {what}"))))
         .collect::<Result<_, _>>()?;
+    Ok(ServerAccess {
+        endpoint: endpoint(target, login, options)?,
+        others: options
+            .targets
+            .iter()
+            .map(other)
+            .collect::<Result<_, _>>()?,
+        http: HttpOptions {
+            connections: Http {
+                version: options.http.into(),
+                full_handshakes: has_full_handshakes(options),
+                ..Http::default()
+            },
+            headers,
+            auth: scheme(options),
+            timeout: TIMEOUT,
+        },
+    })
+}
+
+fn has_full_handshakes(options: &ConnectOptions) -> bool {
+    options.tls_resumption == TlsResumptionArg::Off
+}
+
+fn scheme(options: &ConnectOptions) -> AuthScheme {
+    match options.auth {
+        AuthArg::Auto => AuthScheme::Auto,
+        AuthArg::Basic => AuthScheme::Basic,
+        AuthArg::Digest => AuthScheme::Digest,
+        AuthArg::Bearer => AuthScheme::Bearer,
+    }
+}
+
+/// The way to one of the servers.
+fn endpoint(
+    mut target: Target,
+    login: &Login,
+    options: &ConnectOptions,
+) -> Result<Endpoint, Failed> {
     let user_info = target.take_user_info();
     let (credentials, exposure) = credentials::find(login, options, user_info, target.host())?;
     if exposure == Exposure::ProcessList {
@@ -66,45 +114,27 @@ pub(crate) fn connection_to(
             engine::look_up(&target, family, &options.resolve).map_err(Failed::Target)?
         }
     };
-    let auth = match options.auth {
-        AuthArg::Auto => AuthScheme::Auto,
-        AuthArg::Basic => AuthScheme::Basic,
-        AuthArg::Digest => AuthScheme::Digest,
-        AuthArg::Bearer => AuthScheme::Bearer,
-    };
     let is_token = matches!(credentials, Some(Credentials::Bearer(_)));
-    if is_token && auth != AuthScheme::Bearer && !route.is_private(&target) {
+    if is_token && scheme(options) != AuthScheme::Bearer && !route.is_private(&target) {
         tell(&format!(
             "prestan: the token is sent over plain HTTP to {} only if the server asks for it; \
              --auth bearer sends it with every request, readable by everyone on the way",
             target.authority()
         ));
     }
-    let full_handshakes = options.tls_resumption == TlsResumptionArg::Off;
     let options_of_tls = TlsOptions {
         cacert: options.cacert.clone(),
         insecure: options.insecure,
         identity: options.cert.clone().zip(options.key.clone()),
-        without_resumption: full_handshakes,
+        without_resumption: has_full_handshakes(options),
     };
     let tls = engine::tls_config(&options_of_tls, target.scheme()).map_err(Failed::Usage)?;
-    Ok(ServerAccess {
-        endpoint: Endpoint {
-            target,
-            route,
-            tls,
-            credentials,
-        },
-        http: HttpOptions {
-            connections: Http {
-                version: options.http.into(),
-                full_handshakes,
-                ..Http::default()
-            },
-            headers,
-            auth,
-            timeout: TIMEOUT,
-        },
+    Ok(Endpoint {
+        target,
+        route,
+        tls,
+        credentials,
+        name: None,
     })
 }
 
@@ -183,7 +213,9 @@ pub(crate) fn to_own_server(
             route,
             tls,
             credentials,
+            name: None,
         },
+        others: Vec::new(),
         http: HttpOptions {
             connections: Http {
                 version,
@@ -229,7 +261,7 @@ impl ServerAccess {
             seed: state::new_seed(),
             http: self.http,
             endpoint: self.endpoint,
-            others: Vec::new(),
+            others: self.others,
             files: Vec::new(),
             lock_tokens: state::lock_tokens(),
             made_files: state::made_files(),

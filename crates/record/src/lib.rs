@@ -68,10 +68,14 @@ pub struct PlanRecord {
     pub suite: SuiteRecord,
     /// URL of the collection below which the run worked, without user information.
     pub target: String,
-    /// URLs of further collections, over which and the first the users were spread: user `n` works
-    /// below the `n`th of them, counted round and round.
+    /// URLs of further collections: those of further `targets`, or those over which and the first the users
+    /// were spread: user `n` works below the `n`th of them, counted round and round.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub others: Vec<String>,
+    /// What the suite calls the first collection and the others, where its steps say which of them they are
+    /// about; else empty.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub targets: Vec<String>,
     /// How operations were timed.
     pub clock: Clock,
     /// Whether the kernel's stamp of the server's acknowledgement was asked for as well.
@@ -171,6 +175,13 @@ pub struct Processors {
     pub server: Vec<u32>,
 }
 
+impl Environment {
+    /// What each target of a suite said of itself, in the order of the plan.
+    pub fn servers(&self) -> impl Iterator<Item = &Server> {
+        self.server.iter().chain(&self.others)
+    }
+}
+
 impl PlanRecord {
     /// Users of a test of whose requests some are measured: all, unless a role of theirs measures none.
     pub fn measured_users(&self, test: TestId) -> u32 {
@@ -237,6 +248,11 @@ impl PlanRecord {
         Verify::ALL.into_iter().filter(is_some).collect()
     }
 
+    /// The targets of a suite that has several: name and URL of each.
+    pub fn named_targets(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.targets.iter().map(String::as_str).zip(self.servers())
+    }
+
     /// URLs of all collections below which the run worked.
     pub fn servers(&self) -> impl Iterator<Item = &str> {
         let others = self.others.iter().map(String::as_str);
@@ -295,8 +311,11 @@ pub struct MeasureRecord {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub stop_watch: bool,
     /// The role in whose loop it is measured, counted from 1 as in samples; 0 where its test has no roles.
-    #[serde(default, skip_serializing_if = "is_no_role")]
+    #[serde(default, skip_serializing_if = "is_zero")]
     pub role: u16,
+    /// Where its requests are sent: index into [`PlanRecord::targets`]; 0 for a stop-watch.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub target: u16,
     /// How much of its responses is verified.
     #[serde(default, skip_serializing_if = "Verify::is_usual")]
     pub verify: Verify,
@@ -309,8 +328,8 @@ impl MeasureRecord {
     }
 }
 
-fn is_no_role(role: &u16) -> bool {
-    *role == 0
+fn is_zero(number: &u16) -> bool {
+    *number == 0
 }
 
 /// What is written in place of the method of a stop-watch.
@@ -399,6 +418,9 @@ pub struct Environment {
     pub machine: Machine,
     /// What the server said of itself; `None` when it was never reached.
     pub server: Option<Server>,
+    /// What further targets of the suite said of themselves, in the order of [`PlanRecord::others`].
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub others: Vec<Server>,
     /// Start of the run, RFC 3339, UTC.
     pub started_at: String,
     /// End of the run, RFC 3339, UTC; `None` in a run that was cut off.

@@ -86,6 +86,14 @@ fn header() -> Vec<String> {
     .concat()
 }
 
+/// The URL of the server that a row is about.
+fn target_of<'a>(run: &'a Run, test: &TestSummary) -> &'a str {
+    let mut measures = run.plan.measures.iter();
+    let own = measures.find(|measure| measure.name == test.name);
+    let place = own.map_or(0, |measure| usize::from(measure.target));
+    run.plan.servers().nth(place).unwrap_or(&run.plan.target)
+}
+
 fn row(run: &Run, test: &TestSummary) -> Vec<String> {
     let evidence = test.evidence.as_ref().map(reason).unwrap_or_default();
     let counts = [test.operations(), test.left_out(), test.early];
@@ -94,7 +102,7 @@ fn row(run: &Run, test: &TestSummary) -> Vec<String> {
     [
         vec![
             cell(&run.plan.run_id),
-            cell(&run.plan.target),
+            cell(target_of(run, test)),
             run.plan.load.users.to_string(),
         ],
         vec![

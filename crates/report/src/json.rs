@@ -6,6 +6,7 @@ use stats::{Completeness, Summary, TestSummary};
 
 use crate::clean::is_harmful;
 use crate::reasons::{abort_reason, ended_early, note, reason};
+use crate::targets::{TargetUse, targets};
 use crate::{load, webstone, wire};
 
 /// What went on beside a run.
@@ -94,6 +95,10 @@ pub(crate) fn document(run: &Run, summary: &Summary) -> wire::ResultDocument {
             .map(wire::LoadStepJson::from)
             .collect(),
         ended_early: summary.ended_early.iter().map(ended_early).collect(),
+        targets: targets(plan, env)
+            .iter()
+            .map(wire::TargetJson::from)
+            .collect(),
         roles: load::roles(plan).map(wire::RoleJson::from).collect(),
         left_out: summary.left_out(),
         conclusion: summary.conclusion(),
@@ -151,6 +156,17 @@ impl From<&stats::LoadStep> for wire::LoadStepJson {
             per_second: step.per_second.map(thousandths),
             p50_us: times(step.p50),
             p99_us: times(step.p99),
+        }
+    }
+}
+
+impl From<&TargetUse<'_>> for wire::TargetJson {
+    fn from(of: &TargetUse<'_>) -> wire::TargetJson {
+        wire::TargetJson {
+            name: of.name.to_owned(),
+            url: of.url.to_owned(),
+            server: of.server.cloned(),
+            rows: of.rows.iter().map(|row| (*row).to_owned()).collect(),
         }
     }
 }

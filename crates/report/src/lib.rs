@@ -41,6 +41,7 @@ mod runs;
 mod search;
 mod sweep;
 mod table;
+mod targets;
 mod terminal;
 mod text;
 mod warnings;

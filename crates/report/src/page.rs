@@ -188,7 +188,7 @@ fn body(page: &ReportPage<'_>, names: &[String]) -> Markup {
             @for part in [FigurePart::Growth, FigurePart::Capacity] {
                 @if !part.is_first(subject) { (part.places(subject)) }
             }
-            (load_steps::tables(page, names))
+            (load_steps::table(page, names))
             (points::tables(page))
             section #measured {
                 h2 { "How it was measured" }

@@ -16,6 +16,7 @@ use crate::json::BesideResult;
 use crate::load;
 use crate::reasons::{self, abort_reason};
 use crate::table::{TableRows, TextTable, table};
+use crate::targets::all_targets;
 use crate::terminal::{TextReport, wrap};
 use crate::webstone;
 use configuration::warm_up;
@@ -142,7 +143,8 @@ impl TextReport {
         let software = software.and_then(|server| server.software.as_deref());
         let server = software.map_or(String::new(), |name| format!(" ({name})"));
         let load = load::pace(&plan.load.pace).map_or(String::new(), |pace| format!(", {pace}"));
-        let headline = format!("{} on {}{server}{load}", plan.suite.name, plan.target);
+        let on = all_targets(plan, &run.env).unwrap_or_else(|| format!("{}{server}", plan.target));
+        let headline = format!("{} on {on}{load}", plan.suite.name);
         self.wrapped("", "  ", &clean(&headline));
     }
 

@@ -73,6 +73,9 @@ pub(crate) struct ResultDocument {
     /// Why measurements ended before their time; absent where none did.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) ended_early: Vec<String>,
+    /// The servers of a suite that has several, with the rows that are measured there; absent where it has one.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) targets: Vec<TargetJson>,
     /// The roles of the tests, with the rows that their users measure; absent where they have none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) roles: Vec<RoleJson>,
@@ -133,6 +136,20 @@ pub(crate) struct RoleJson {
     /// Users that had it.
     pub(crate) users: u32,
     /// Names of the rows that they measure.
+    pub(crate) rows: Vec<String>,
+}
+
+/// One of several servers of a suite.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Target", deny_unknown_fields)]
+pub(crate) struct TargetJson {
+    /// Its name in the suite.
+    pub(crate) name: String,
+    /// URL of the collection below which the run worked there.
+    pub(crate) url: String,
+    /// What it tells about itself; null when it was never reached.
+    pub(crate) server: Option<Server>,
+    /// Names of the rows that are measured there.
     pub(crate) rows: Vec<String>,
 }
 

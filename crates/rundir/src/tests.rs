@@ -18,6 +18,7 @@ pub(crate) fn plan() -> PlanRecord {
         by_chance: false,
         conditional: false,
         stop_watch: false,
+        target: 1,
         role: 0,
         verify: record::Verify::default(),
     };
@@ -39,6 +40,7 @@ pub(crate) fn plan() -> PlanRecord {
         },
         target: "http://h/".to_owned(),
         others: vec!["http://i/".to_owned()],
+        targets: vec!["a".to_owned(), "b".to_owned()],
         clock: Clock::User,
         acks: false,
         fresh_start: false,
@@ -86,6 +88,7 @@ pub(crate) fn env() -> Environment {
         memory_bytes: 0,
     };
     Environment {
+        others: Vec::new(),
         machine,
         server: None,
         started_at: String::new(),
@@ -208,6 +211,7 @@ proptest! {
 fn only_columns_that_a_run_needs_are_written() {
     let mut plain = plan();
     plain.others.clear();
+    plain.targets.clear();
     plain.tests[0].http = None;
     plain.load.pace = Pace::Closed;
     let columns = |plan: &PlanRecord| {

@@ -166,6 +166,7 @@ impl LiveJudge {
 /// The environment of a run that goes on: what is known at its end only is not asked for.
 fn under_way() -> Environment {
     Environment {
+        others: Vec::new(),
         machine: Machine {
             os: String::new(),
             cpu: String::new(),

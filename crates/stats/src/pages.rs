@@ -177,7 +177,13 @@ impl PageTally {
     /// `None` for a plan without pages.
     pub(crate) fn new(plan: &PlanRecord) -> Option<PageTally> {
         let pages = plan.pages.iter().enumerate();
-        let servers: Vec<String> = plan.servers().map(str::to_owned).collect();
+        // Users are spread over servers, unless the suite says what goes to which.
+        let spread = if plan.targets.is_empty() {
+            usize::MAX
+        } else {
+            1
+        };
+        let servers: Vec<String> = plan.servers().take(spread).map(str::to_owned).collect();
         (!plan.pages.is_empty()).then(|| PageTally {
             of: pages
                 .flat_map(|(place, page)| page.files.iter().map(move |file| (*file, place)))

@@ -108,6 +108,7 @@ impl RunBuilder {
             },
             target: "http://127.0.0.1:8080/dav/".into(),
             others: Vec::new(),
+            targets: Vec::new(),
             clock: Clock::User,
             acks: false,
             fresh_start: false,
@@ -136,6 +137,7 @@ impl RunBuilder {
             constraints: Vec::new(),
         };
         let env = Environment {
+            others: Vec::new(),
             machine: Machine {
                 os: "Linux 6.1.0".into(),
                 cpu: "Example CPU @ 2.10GHz".into(),
@@ -185,6 +187,7 @@ impl RunBuilder {
             by_chance: false,
             conditional: false,
             stop_watch: false,
+            target: 0,
             role: 0,
             verify: record::Verify::default(),
         });

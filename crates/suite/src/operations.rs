@@ -77,22 +77,26 @@ impl Plan {
                 request.verify = verify;
             }
         });
-        self.note_verify();
+        self.note_requests();
     }
 
-    /// Notes of what is measured how much of the responses is verified: the least, where requests of one
-    /// name differ.
-    pub(crate) fn note_verify(&mut self) {
+    /// Notes of what is measured where its requests are sent, and how much of the responses is verified: the
+    /// least, where requests of one name differ.
+    pub(crate) fn note_requests(&mut self) {
         let mut least = vec![Verify::Full; self.measures.len()];
+        let mut targets = vec![0; self.measures.len()];
         for request in self.looped_requests() {
             let Some(measure) = request.measure else {
                 continue;
             };
             let own = &mut least[usize::from(measure.0)];
             *own = (*own).max(request.verify);
+            targets[usize::from(measure.0)] = request.target;
         }
-        for (measure, verify) in self.measures.iter_mut().zip(least) {
-            measure.verify = verify;
+        for (measure, (verify, target)) in
+            self.measures.iter_mut().zip(least.into_iter().zip(targets))
+        {
+            (measure.verify, measure.target) = (verify, target);
         }
     }
 

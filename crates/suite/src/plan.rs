@@ -1,6 +1,6 @@
 //! A plan: a suite in which everything is resolved, ready to be run.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -20,6 +20,9 @@ pub struct Plan {
     pub suite: SuiteRecord,
     /// Whether a collection of our own is made on the server.
     pub workspace: Workspace,
+    /// What the suite calls its servers, the first of which is that of the URL; empty where it has one and does
+    /// not name it. [`RequestPlan::target`] is an index into it.
+    pub targets: Vec<String>,
     /// Parameters after the command line had its say.
     pub params: BTreeMap<String, serde_json::Value>,
     /// The selected tests, in order; [`TestId`] is an index into it.
@@ -134,6 +137,20 @@ pub struct LoopPlan {
 }
 
 impl TestPlan {
+    /// The servers that its requests are sent to, by their places in [`Plan::targets`]; the first of them where
+    /// it sends none.
+    pub fn targets(&self) -> BTreeSet<u16> {
+        let mut found = BTreeSet::new();
+        let loops = self.loops.iter().map(|own| &own.steps);
+        for steps in [&self.setup, &self.cleanup].into_iter().chain(loops) {
+            add_targets(steps, &mut found);
+        }
+        if found.is_empty() {
+            found.insert(0);
+        }
+        found
+    }
+
     /// Users of all its roles together; 1 without roles.
     pub fn users_of_roles(&self) -> u32 {
         let users = self.loops.iter().map(|own| own.users);
@@ -150,6 +167,19 @@ impl TestPlan {
             }
         }
         0
+    }
+}
+
+fn add_targets(steps: &[Step], found: &mut BTreeSet<u16>) {
+    for step in steps {
+        match step {
+            Step::Request(request) => found.extend([request.target]),
+            Step::Page(page) => found.extend([page.target()]),
+            other => {
+                let inside = other.inside().into_iter();
+                inside.for_each(|steps| add_targets(steps, found));
+            }
+        }
     }
 }
 
@@ -257,6 +287,13 @@ pub struct PagePlan {
     pub files: Vec<Arc<RequestPlan>>,
 }
 
+impl PagePlan {
+    /// The server of all its files, by its place in [`Plan::targets`].
+    pub fn target(&self) -> u16 {
+        self.files.first().map_or(0, |file| file.target)
+    }
+}
+
 /// One way to go on.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Alternative {
@@ -302,6 +339,8 @@ pub struct RequestPlan {
     pub measure: Option<MeasureId>,
     /// How much of its response is verified.
     pub verify: Verify,
+    /// Where it is sent: index into [`Plan::targets`].
+    pub target: u16,
 }
 
 /// A header of a request.

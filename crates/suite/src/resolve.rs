@@ -9,6 +9,7 @@ mod params;
 mod request;
 mod select;
 mod steps;
+mod targets;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -65,11 +66,13 @@ pub fn resolve(
     let variants = variants(&file, spec, &params)?;
     check_tests(&file, spec, &variants)?;
     pages::check(&file, &variants)?;
+    targets::check(&file, spec, &variants)?;
     let selected = overrides.selection.apply(&file, &variants)?;
 
     let mut plan = Plan {
         suite: suite_record(spec, text),
         workspace,
+        targets: targets::names(spec),
         params: params.clone(),
         tests: Vec::new(),
         measures: Vec::new(),
@@ -109,6 +112,7 @@ pub fn resolve(
                 } else {
                     index(role)
                 },
+                target: 0,
                 verify: Verify::default(),
             });
         }
@@ -123,7 +127,7 @@ pub fn resolve(
     }
     match overrides.verify {
         Some(verify) => plan.set_verify(verify),
-        None => plan.note_verify(),
+        None => plan.note_requests(),
     }
     plan.pages = pages::records(&plan.tests);
     let adapt = spec.adapt.as_ref();
@@ -190,6 +194,7 @@ fn resolve_test(
     let id = TestId(index(plan.tests.len()));
     let saved = saved_names(file, test, params)?;
     let templates = Templates::new(params, &saved);
+    let targets = plan.targets.clone();
     let limit = match duration {
         Some(duration) => Limit::Duration(duration),
         None => Limit::Requests(requests(file, test, &templates)?),
@@ -215,6 +220,7 @@ fn resolve_test(
         suffix,
         own_names: &own_names,
         verify: test.verify.or(spec.verify).unwrap_or_default(),
+        targets: &targets,
     };
     let unmeasured = StepResolver {
         verify: Verify::default(),

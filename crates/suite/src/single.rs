@@ -104,6 +104,7 @@ pub fn single(single: &Single) -> Result<(Plan, String), String> {
             sha256: sha256(text.as_bytes()),
         },
         workspace: Workspace::ReadOnly,
+        targets: Vec::new(),
         params: BTreeMap::new(),
         measures: vec![MeasureRecord {
             name: method.clone(),
@@ -113,6 +114,7 @@ pub fn single(single: &Single) -> Result<(Plan, String), String> {
             conditional: false,
             stop_watch: false,
             role: 0,
+            target: 0,
             verify: Verify::default(),
         }],
         tests: vec![test],
@@ -180,6 +182,7 @@ fn request(single: &Single, path: Text) -> Step {
         save: Vec::new(),
         measure: Some(MeasureId(0)),
         verify: Verify::default(),
+        target: 0,
     }))
 }
 

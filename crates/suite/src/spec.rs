@@ -51,6 +51,10 @@ pub struct SuiteSpec {
     /// Stop-watches of which more is to be said than where they start and stop, by name.
     #[serde(default)]
     pub stopwatches: BTreeMap<String, Placed<StopWatchSpec>>,
+    /// Several servers of one run: names, each with one line about it. The first is that of the URL, where
+    /// steps go that name none; the others are given on the command line: `--target cache=URL`.
+    #[serde(default)]
+    pub targets: BTreeMap<String, Placed<String>>,
     /// How much of the responses of measured steps is verified, unless a test or a step has the key itself.
     #[serde(default)]
     pub verify: Option<Verify>,
@@ -240,6 +244,8 @@ pub struct StepOptions {
     pub measure: Option<Placed<String>>,
     /// How much of its response is verified; of a page, of its files.
     pub verify: Option<Verify>,
+    /// Where it is sent: a name of `targets`; the first of them where this is absent.
+    pub target: Option<Placed<String>>,
     /// Name of the number of a repetition, to be used in its steps as `{{ name }}`.
     pub counter: Option<Placed<String>>,
     /// The steps of a repetition, the files of a page, what is done when a condition is true.
@@ -252,10 +258,12 @@ impl StepOptions {
     /// What a page says of all its files, each of them says.
     fn hand_on_to_files(&mut self) {
         let (measure, verify) = (self.measure.take(), self.verify.take());
+        let target = self.target.take();
         for file in &mut self.steps {
             let with = &mut file.with;
             with.measure = with.measure.take().or_else(|| measure.clone());
             with.verify = with.verify.or(verify);
+            with.target = with.target.take().or_else(|| target.clone());
         }
     }
 }
@@ -430,6 +438,7 @@ const STEP_KEYS: &[&str] = &[
     "save",
     "measure",
     "verify",
+    "target",
     "as",
     "steps",
     "else",
@@ -491,6 +500,7 @@ impl<'de> Visitor<'de> for StepVisitor {
                 "save" => with.save = map.next_value()?,
                 "measure" => with.measure = Some(map.next_value()?),
                 "verify" => with.verify = Some(map.next_value()?),
+                "target" => with.target = Some(map.next_value()?),
                 "as" => with.counter = Some(map.next_value()?),
                 "steps" => with.steps = map.next_value()?,
                 "else" => with.otherwise = map.next_value()?,
@@ -566,6 +576,7 @@ impl JsonSchema for StepSpec {
                 "save": generator.subschema_for::<BTreeMap<String, String>>(),
                 "measure": { "type": "string" },
                 "verify": generator.subschema_for::<Verify>(),
+                "target": { "type": "string" },
                 "as": { "type": "string" },
                 "steps": steps,
                 "else": generator.subschema_for::<Vec<StepSpec>>(),

@@ -313,6 +313,30 @@ const FILES: &[(&str, &str)] = &[
         "suite: s\nneeds: http\ntests: [{name: T, loop: [{PUT: a, measure: M}]}]",
     ),
     (
+        "target that there is not",
+        "suite: s\ntargets: {a: one}\ntests: [{name: T, loop: [{GET: a, target: b, measure: M}]}]",
+    ),
+    (
+        "target of a suite without any",
+        "suite: s\ntests: [{name: T, loop: [{GET: a, target: b, measure: M}]}]",
+    ),
+    (
+        "target that is not used",
+        "suite: s\ntargets:\n  a: one\n  b: two\ntests: [{name: T, loop: [{GET: a, measure: M}]}]",
+    ),
+    (
+        "row of two targets",
+        "suite: s\ntargets:\n  a: one\n  b: two\ntests: [{name: T, loop: [{GET: a, measure: M}, {GET: a, target: b, measure: M}]}]",
+    ),
+    (
+        "page of two targets",
+        "suite: s\ntargets:\n  a: one\n  b: two\ntests: [{name: T, loop: [{page: P, steps: [{GET: a, measure: M}, {GET: a, target: b, measure: N}]}]}]",
+    ),
+    (
+        "target of a pause",
+        "suite: s\ntargets:\n  a: one\n  b: two\ntests: [{name: T, loop: [{GET: a, target: b, measure: M}, {think: {constant: 1s}, target: b}]}]",
+    ),
+    (
         "duplicate key",
         "suite: s\nsuite: t\ntests: [{name: T, loop: [{GET: a, measure: M}]}]",
     ),

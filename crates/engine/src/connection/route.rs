@@ -20,6 +20,8 @@ pub struct Endpoint {
     pub tls: Arc<rustls::ClientConfig>,
     /// Who we are there, and nowhere else.
     pub credentials: Option<Credentials>,
+    /// What a suite with several targets calls it; `None` for the first, and where there is one.
+    pub name: Option<String>,
 }
 
 impl Endpoint {

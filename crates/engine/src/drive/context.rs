@@ -26,14 +26,23 @@ pub(crate) struct RunContext {
     pub(crate) journal: Arc<Journal>,
     pub(crate) held: Arc<HeldLocks>,
     pub(crate) users: u32,
-    /// Methods that OPTIONS lists, for evidence.
-    pub(crate) allow: Vec<String>,
+    /// The targets of the plan, in its order.
+    pub(crate) sites: Vec<TargetSite>,
     pub(crate) standing: Standing,
     pub(crate) vitals: Totals,
     /// Where tests are done in turns with other runs.
     pub(crate) turn: Option<Arc<Turn>>,
     pub(crate) shared_watches: SharedStopWatches,
     pub(crate) conditions: Arc<Conditions>,
+}
+
+/// What is known of a target before measuring begins.
+#[derive(Default)]
+pub(crate) struct TargetSite {
+    /// Methods that OPTIONS lists, for evidence.
+    pub(crate) allow: Vec<String>,
+    /// The collection of the run was there when it was to be made: it is another way to a target before it.
+    pub(crate) is_alias: bool,
 }
 
 /// How far the users have come together.

@@ -10,6 +10,8 @@ use crate::drive::context::RunContext;
 pub(crate) struct Operation {
     pub(crate) measure: MeasureId,
     pub(crate) user: u32,
+    /// The target of the plan that it went to.
+    pub(crate) target: u16,
     /// The role of that user in the test, from 1; 0 in a test without roles.
     pub(crate) role: u16,
     /// Number of the request, as in `X-Prestan`.

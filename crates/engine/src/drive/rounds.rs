@@ -93,7 +93,7 @@ impl RoundsOfUser {
         rounds: Rounds,
         tests: PreparedTests,
         worker: &Rc<Worker>,
-        authenticator: impl Fn() -> Authenticator,
+        authenticator: impl Fn(u16) -> Authenticator,
         seed: u64,
     ) -> Self {
         let driver = Rc::new(Strict(Arc::clone(context)));

@@ -33,7 +33,7 @@ use crate::connection::client::ClientConfig;
 use crate::connection::dial::Dialer;
 use crate::connection::http1::scratch;
 use crate::connection::route::{HttpOptions, Route};
-use crate::drive::context::{RunContext, Standing};
+use crate::drive::context::{RunContext, Standing, TargetSite};
 use crate::drive::rounds::RoundsOfUser;
 use crate::drive::step::prepare_tests;
 use crate::drive::user::stop_watch::SharedStopWatches;
@@ -126,7 +126,7 @@ impl<'s> Simulation<'s> {
             held: Arc::new(HeldLocks::new(None, "simulated", Arc::clone(&journal))),
             journal,
             users: self.users,
-            allow: Vec::new(),
+            sites: vec![TargetSite::default()],
             standing: Standing::new(plan.tests.len(), self.users),
             vitals: Totals::default(),
             turn: None,
@@ -178,19 +178,19 @@ impl<'s> Simulation<'s> {
             let (drive, seed, threads) = (self.drive.clone(), self.seed, self.threads);
             let interrupted_at = self.interrupted_at;
             work(&event_loop, context, vec![config], recorder, |worker| {
-                let anonymous = || Authenticator::new(None, AuthScheme::Auto, false);
+                let anonymous = |_| Authenticator::new(None, AuthScheme::Auto, false);
                 let tasks: Vec<load::Task> = match (&drive, &workload) {
                     (Drive::Load(load), Some(workload)) => {
                         let of_thread = |thread: u32| {
                             let own = users.iter().filter(|id| **id % threads == thread);
                             let own: Vec<u32> = own.copied().collect();
                             let share = (thread, threads);
-                            load::tasks(workload, load, seed, worker, &own, share, |_| anonymous())
+                            load::tasks(workload, load, seed, worker, &own, share, |_| anonymous(0))
                         };
                         (0..threads).flat_map(of_thread).collect()
                     }
                     (Drive::Rounds(rounds), _) => {
-                        let tests = prepare_tests(context, &worker.config, false).unwrap();
+                        let tests = prepare_tests(context, worker.configs_of(0), false).unwrap();
                         let user = |id: &u32| {
                             let tests = Rc::clone(&tests);
                             let user = RoundsOfUser::new(

@@ -99,6 +99,8 @@ pub(crate) struct PreparedTest {
     pub(crate) http: Http,
     /// Whether all users work in one collection.
     pub(crate) shared: bool,
+    /// The targets of the plan that its requests go to.
+    pub(crate) targets: Vec<u16>,
     /// How many values its steps save.
     pub(crate) saved: usize,
     pub(crate) setup: Vec<PreparedStep>,
@@ -117,20 +119,20 @@ impl PreparedTest {
 /// The steps of all tests of a plan, as the users of one server and thread share them.
 pub(crate) type PreparedTests = Rc<[Rc<PreparedTest>]>;
 
-/// Prepares all tests of a plan. In a load, measured steps have one purpose, warming up or not, which is
+/// Prepares all tests of a plan for these ways to its targets. In a load, measured steps have one purpose, warming up or not, which is
 /// written once.
 ///
 /// # Errors
 /// Why a step cannot be sent.
 pub(crate) fn prepare_tests(
     context: &RunContext,
-    config: &ClientConfig,
+    configs: &[Rc<ClientConfig>],
     is_load: bool,
 ) -> Result<PreparedTests, String> {
     let mut preparer = Preparer {
         context,
-        config,
-        http: config.http,
+        configs,
+        http: Http::default(),
         is_load,
         count: 0,
     };
@@ -151,7 +153,8 @@ pub(crate) fn test_http(usual: Http, own: Option<Http>) -> Http {
 /// Prepares requests for one server and thread.
 struct Preparer<'a> {
     context: &'a RunContext,
-    config: &'a ClientConfig,
+    /// Of each target.
+    configs: &'a [Rc<ClientConfig>],
     /// Of the test.
     http: Http,
     is_load: bool,
@@ -174,12 +177,13 @@ impl Preparer<'_> {
     /// # Errors
     /// Why one cannot be sent.
     fn test(&mut self, test: &TestPlan) -> Result<PreparedTest, String> {
-        self.http = test_http(self.config.http, test.http);
+        self.http = test_http(self.configs[0].http, test.http);
         Ok(PreparedTest {
             id: test.id,
             name: test.name.clone(),
             http: self.http,
             shared: test.shared,
+            targets: test.targets().into_iter().collect(),
             saved: test.saved.len(),
             setup: self.steps(&test.setup)?,
             loops: test
@@ -258,12 +262,13 @@ impl Preparer<'_> {
             };
             format!("{name} cannot be sent: {why}")
         };
-        let mut request = PreparedRequest::new(plan, (self.config, self.http), &suite.suite.name)
-            .map_err(fail)?;
+        let config = &*self.configs[usize::from(plan.target)];
+        let mut request =
+            PreparedRequest::new(plan, (config, self.http), &suite.suite.name).map_err(fail)?;
         let has_one_purpose = self.is_load && measure.is_some();
         let has_one_workplace = suite.workspace != Workspace::Collection;
         request = request.bound(
-            has_one_workplace.then_some(&*self.config.root),
+            has_one_workplace.then_some(&*config.root),
             has_one_purpose.then_some(&*purpose),
         );
         let contains: Vec<Prepared> = plan.expect.contains.iter().map(Prepared::of).collect();
@@ -332,6 +337,11 @@ impl RequestStep {
     /// Whether the suite says what the body of a response has in it.
     pub(crate) fn has_contents(&self) -> bool {
         !self.contains.is_empty() || self.plan.expect.body.is_some()
+    }
+
+    /// Where it is sent, by its place among the targets of the plan.
+    pub(crate) fn target(&self) -> usize {
+        usize::from(self.plan.target)
     }
 
     /// The path that it asks for, on the server.

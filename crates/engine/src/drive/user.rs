@@ -33,14 +33,27 @@ use stop_watch::StopWatches;
 
 /// One user of a run.
 pub(crate) struct User {
-    pub(crate) client: Client,
-    /// Further connections, for the files of a page.
-    pub(crate) others: Vec<Client>,
+    /// Its ways to each target of the plan.
+    pub(crate) clients: Vec<TargetClients>,
     pub(crate) log: Log,
     /// What it does is drawn from this.
     pub(crate) rng: ChaCha8Rng,
     /// Nothing counts any more: it ends what it has begun without a pause.
     pub(crate) is_through: bool,
+}
+
+/// How a user asks one target.
+pub(crate) struct TargetClients {
+    pub(crate) client: Client,
+    /// Further connections, for the files of a page.
+    pub(crate) others: Vec<Client>,
+}
+
+impl TargetClients {
+    /// All connections.
+    pub(crate) fn all(&mut self) -> impl Iterator<Item = &mut Client> {
+        self.others.iter_mut().chain([&mut self.client])
+    }
 }
 
 /// What a user does beside sending requests: it records them, and remembers what they made.
@@ -52,9 +65,16 @@ pub(crate) struct Log {
     /// The user pauses no longer than until then, and begins no file of a page.
     pub(crate) deadline: Nanos,
     pub(crate) hearing: Hearing,
-    /// Locks that it holds: path and token.
-    locks: Vec<(String, String)>,
+    locks: Vec<OwnLock>,
     pub(crate) watches: StopWatches,
+}
+
+/// A lock that a user holds.
+struct OwnLock {
+    /// The target, by its place in the plan.
+    target: usize,
+    path: String,
+    token: String,
 }
 
 /// What becomes of steps that are left.
@@ -68,21 +88,27 @@ enum StepsLeft {
 }
 
 impl User {
-    /// One that has so many further connections for the files of a page.
+    /// One that has so many further connections for the files of a page, and these credentials for each target.
     pub(crate) fn new(
         id: u32,
         context: &Arc<RunContext>,
         worker: &Rc<Worker>,
         driver: Rc<dyn Driver>,
-        authenticator: impl Fn() -> Authenticator,
+        authenticator: impl Fn(u16) -> Authenticator,
         seed: u64,
         others: u32,
     ) -> Self {
         let (rng, nonces) = chance::of_user(seed, id);
-        let client = |nonces| Client::new(Rc::clone(worker.config_of(id)), authenticator(), nonces);
+        let clients = (0..).zip(worker.configs_of(id).iter());
+        let clients = clients.map(|(target, config)| {
+            let client = || Client::new(Rc::clone(config), authenticator(target), nonces.clone());
+            TargetClients {
+                others: (0..others).map(|_| client()).collect(),
+                client: client(),
+            }
+        });
         User {
-            others: (0..others).map(|_| client(nonces.clone())).collect(),
-            client: client(nonces),
+            clients: clients.collect(),
             log: Log {
                 id,
                 context: Arc::clone(context),
@@ -100,19 +126,28 @@ impl User {
 
     /// Uses connections as a test says, on new ones where that is not how it used them before.
     pub(crate) fn use_http(&mut self, http: Http) {
-        for client in self.others.iter_mut().chain([&mut self.client]) {
-            client.use_http(http);
-        }
+        self.all_clients().for_each(|client| client.use_http(http));
+    }
+
+    /// All connections to all targets.
+    pub(crate) fn all_clients(&mut self) -> impl Iterator<Item = &mut Client> {
+        self.clients.iter_mut().flat_map(TargetClients::all)
+    }
+
+    /// Its usual way to a target.
+    fn client(&mut self, target: usize) -> &mut Client {
+        &mut self.clients[target].client
     }
 
     /// A test that this user begins.
     pub(crate) fn script(&self, test: &Rc<PreparedTest>) -> Script {
-        Script::new(Rc::clone(test), self.log.id, self.workplace(test))
+        let clients = self.clients.iter();
+        let workplaces = clients.map(|own| self.workplace(own.client.root(), test));
+        Script::new(Rc::clone(test), self.log.id, workplaces.collect())
     }
 
-    /// The collection in which it works, during this test.
-    fn workplace(&self, test: &PreparedTest) -> String {
-        let root = self.client.root();
+    /// The collection in which it works at a target, during this test.
+    fn workplace(&self, root: &str, test: &PreparedTest) -> String {
         match (self.log.context.plan.workspace, test.shared) {
             (Workspace::ReadOnly | Workspace::Furnished, _) => root.to_owned(),
             (Workspace::Collection, true) => format!("{root}{}-shared/", test.name),
@@ -133,25 +168,35 @@ impl User {
         if !self.is_in_charge(script) || !self.log.context.goes_on(script.test.id) {
             return Ok(());
         }
+        let test = Rc::clone(&script.test);
         if self.log.context.plan.workspace == Workspace::Collection {
-            self.make_workplace(script).await?;
-            script.workplace_made = true;
+            for target in test.targets.iter().map(|target| usize::from(*target)) {
+                if self.make_workplace(script, target).await? {
+                    script.workplaces_made.push(target);
+                }
+            }
         }
         script.is_begun = true;
-        let test = Rc::clone(&script.test);
         self.unmeasured(script, &test.setup, Phase::SetUp).await
     }
 
-    async fn make_workplace(&mut self, script: &Script) -> Result<(), Stop> {
-        let path = script.workplace();
+    /// Makes the collection in which the user works at a target; false where it is there already, because the
+    /// target is another way to one before it.
+    async fn make_workplace(&mut self, script: &Script, target: usize) -> Result<bool, Stop> {
+        let context = Arc::clone(&self.log.context);
+        let place = self.log.worker.endpoint_of(self.log.id, target as u16);
+        let is_alias = context.sites[place].is_alias;
+        let path = script.workplace(target);
         let label = self.label(script, Phase::SetUp);
         let exchange = self
-            .client
+            .client(target)
             .perform(PlainRequest::bare("MKCOL", path, &label))
             .await;
         let by_first_attempt = exchange.repeats("MKCOL");
         match exchange.result {
-            Ok(answer) if (200..300).contains(&answer.head.status) || by_first_attempt => Ok(()),
+            Ok(answer) if (200..300).contains(&answer.head.status) || by_first_attempt => Ok(true),
+            // A collection cannot be made twice (RFC 4918, section 9.3.1).
+            Ok(answer) if answer.head.status == 405 && is_alias => Ok(false),
             Ok(answer) => Err(Stop::Failed(format!(
                 "MKCOL {path}: {}; expected 201",
                 answer.head.status_text()
@@ -164,7 +209,7 @@ impl User {
                 );
                 // One lost connection is no reason to end a run; a server that is gone is, or
                 // the time limit would be waited for again and again.
-                Err(if unanswered && !self.is_server_there().await {
+                Err(if unanswered && !self.is_server_there(target).await {
                     Stop::Unreachable(what)
                 } else {
                     Stop::Failed(what)
@@ -173,10 +218,11 @@ impl User {
         }
     }
 
-    async fn is_server_there(&mut self) -> bool {
-        let root = self.client.root().to_owned();
+    async fn is_server_there(&mut self, target: usize) -> bool {
+        let client = self.client(target);
+        let root = client.root().to_owned();
         let options = PlainRequest::bare("OPTIONS", &root, "prestan: 0 (probe)");
-        self.client.perform(options).await.result.is_ok()
+        client.perform(options).await.result.is_ok()
     }
 
     /// Undoes what a test did for this user. What cannot be undone here is met once more when
@@ -186,8 +232,7 @@ impl User {
         if context.is_aborted() {
             return;
         }
-        self.client.ignore_cancel = true;
-        self.client.is_patient = true;
+        self.set_cleaning(true);
         if self.is_in_charge(script) && script.is_begun && context.goes_on(script.test.id) {
             let test = Rc::clone(&script.test);
             let cleaned = self.unmeasured(script, &test.cleanup, Phase::CleanUp).await;
@@ -200,28 +245,40 @@ impl User {
             }
         }
         self.release_locks(script).await;
-        if script.workplace_made {
+        for target in std::mem::take(&mut script.workplaces_made) {
             let label = self.label(script, Phase::CleanUp);
-            let delete = PlainRequest::bare("DELETE", script.workplace(), &label);
-            self.client.perform(delete).await;
+            let delete = PlainRequest::bare("DELETE", script.workplace(target), &label);
+            self.client(target).perform(delete).await;
         }
-        self.client.ignore_cancel = false;
-        self.client.is_patient = false;
+        self.set_cleaning(false);
+    }
+
+    /// Cleaning up goes on when the run is interrupted, and may take longer than what is measured.
+    fn set_cleaning(&mut self, is_cleaning: bool) {
+        for own in &mut self.clients {
+            own.client.ignore_cancel = is_cleaning;
+            own.client.is_patient = is_cleaning;
+        }
     }
 
     /// Releases what is still held in a test: what follows would fail because of that. Whether there was
     /// anything.
     pub(crate) async fn release_locks(&mut self, script: &Script) -> bool {
-        let locks = self.log.locks_below(script.workplace());
+        let locks = self.log.locks_below(script);
         let has_any = !locks.is_empty();
-        for (path, token) in locks {
+        for OwnLock {
+            target,
+            path,
+            token,
+        } in locks
+        {
             let label = self.label(script, Phase::CleanUp);
             let headers = [("Lock-Token", token.as_str())];
             let unlock = PlainRequest {
                 headers: &headers,
                 ..PlainRequest::bare("UNLOCK", &path, &label)
             };
-            let unlocked = self.client.perform(unlock).await;
+            let unlocked = self.client(target).perform(unlock).await;
             if unlocked.result.is_ok_and(|answer| answer.head.status < 300) {
                 self.log.context.held.released(&token);
             }
@@ -270,25 +327,30 @@ impl Log {
     }
 
     /// Keeps in mind that a lock is held, in case that nobody else releases it.
-    fn hold(&mut self, target: String, path: &str, token: String) {
+    fn hold(&mut self, (target, url): (usize, String), path: &str, token: String) {
         self.context.held.taken(HeldLock {
-            target,
+            target: url,
             path: path.to_owned(),
             token: token.clone(),
         });
-        self.locks.push((path.to_owned(), token));
+        self.locks.push(OwnLock {
+            target,
+            path: path.to_owned(),
+            token,
+        });
     }
 
     /// Whatever was locked there is no longer.
-    fn let_go(&mut self, path: &str) {
-        for (_, token) in self.locks.extract_if(.., |(locked, _)| locked == path) {
-            self.context.held.released(&token);
+    fn let_go(&mut self, target: usize, path: &str) {
+        let is_there = |lock: &mut OwnLock| lock.target == target && lock.path == path;
+        for lock in self.locks.extract_if(.., is_there) {
+            self.context.held.released(&lock.token);
         }
     }
 
-    /// The locks below a path, which are forgotten here.
-    fn locks_below(&mut self, workplace: &str) -> Vec<(String, String)> {
-        let of_it = |(path, _): &mut (String, String)| path.starts_with(workplace);
+    /// The locks in the collections of a test, which are forgotten here.
+    fn locks_below(&mut self, script: &Script) -> Vec<OwnLock> {
+        let of_it = |lock: &mut OwnLock| lock.path.starts_with(script.workplace(lock.target));
         self.locks.extract_if(.., of_it).collect()
     }
 }

@@ -18,8 +18,8 @@ use crate::watch::vitals::Vitals;
 pub(crate) struct Worker {
     /// How they ask the first server.
     pub(crate) config: Rc<ClientConfig>,
-    /// How they ask each of the servers.
-    pub(crate) configs: Vec<Rc<ClientConfig>>,
+    /// How they ask servers: users are spread over these, each of which has one for each target of the plan.
+    pub(crate) configs: Vec<Rc<[Rc<ClientConfig>]>>,
     pub(crate) recorder: Recorder,
     pub(crate) vitals: Vitals,
 }
@@ -30,9 +30,14 @@ impl Worker {
         server_of(user, self.configs.len())
     }
 
-    /// How a user asks its server.
-    pub(crate) fn config_of(&self, user: u32) -> &Rc<ClientConfig> {
+    /// How a user asks the targets of the plan.
+    pub(crate) fn configs_of(&self, user: u32) -> &Rc<[Rc<ClientConfig>]> {
         &self.configs[self.server_of(user)]
+    }
+
+    /// The place among all collections of the run of the one that a user asks as a target.
+    pub(crate) fn endpoint_of(&self, user: u32, target: u16) -> usize {
+        self.server_of(user) * self.configs_of(user).len() + usize::from(target)
     }
 
     /// Records an operation.
@@ -40,6 +45,7 @@ impl Worker {
         let Operation {
             measure,
             user,
+            target,
             role,
             number,
             visit,
@@ -48,7 +54,7 @@ impl Worker {
         self.recorder.record(Sample {
             measure,
             user,
-            target: self.server_of(user) as u16,
+            target: self.endpoint_of(user, target) as u16,
             role,
             worker: 0,
             phase,
@@ -111,9 +117,10 @@ pub(crate) fn work<F>(
 {
     let configs: Vec<Rc<ClientConfig>> = configs.into_iter().map(Rc::new).collect();
     let watchdog = Rc::clone(&configs[0].watchdog);
+    let targets = context.plan.targets.len().max(1);
     let worker = Rc::new(Worker {
         config: Rc::clone(&configs[0]),
-        configs,
+        configs: configs.chunks(targets).map(Rc::from).collect(),
         recorder,
         vitals: Vitals::new(context.clock, Arc::clone(&context.progress)),
     });

@@ -11,8 +11,8 @@ use wire::response::ResponseHead;
 
 use crate::connection::client::{Client, PlainRequest};
 use crate::error::RunError;
+use crate::run::clients::with_client;
 use crate::run::settings::Settings;
-use crate::run::with_client;
 use crate::site::probe::{INSTEAD, RESOURCETYPE, probe, propfind_request, reached};
 use crate::site::workspace::made::{self, made_files, remove_resource};
 use crate::site::workspace::{self, Leftover, LeftoverKind, held};

@@ -1,5 +1,6 @@
 //! A run, from the first question to the last clean-up.
 
+pub(crate) mod clients;
 pub(crate) mod errand;
 pub(crate) mod machine;
 mod plan_record;
@@ -9,8 +10,6 @@ pub(crate) mod settings;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU32;
-use std::time::Duration;
 
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
@@ -21,13 +20,9 @@ use crate::clock::stamps::Stamping;
 use crate::clock::timekeeper::{OnClockStep, Timekeeper};
 use crate::clock::{RunClock, time_of_day};
 use crate::connection::client::{Client, ClientConfig};
-use crate::connection::dial::Dialer;
-use crate::connection::http1::scratch;
 use crate::connection::limits::room_for;
 use crate::connection::route::Endpoint;
-use crate::connection::silent_closes::SilentCloses;
-use crate::connection::tls::for_version;
-use crate::drive::context::{RunContext, Standing, Stop};
+use crate::drive::context::{RunContext, Standing, Stop, TargetSite};
 use crate::drive::rounds::RoundsOfUser;
 use crate::drive::step::{PreparedTests, prepare_tests};
 use crate::drive::turns::Turn;
@@ -37,7 +32,8 @@ use crate::drive::{Drive, LoadDrive, Rounds, load};
 use crate::error::RunError;
 use crate::event_loop::cancel::Cancel;
 use crate::event_loop::patience::Watchdog;
-use crate::event_loop::{within, words};
+use crate::event_loop::words;
+use crate::run::clients::{ClientResources, client_config};
 use crate::run::machine::machine;
 pub use crate::run::plan_record::plan_record;
 use crate::run::processors::kept_to;
@@ -47,7 +43,6 @@ use crate::site::publish::publish;
 use crate::site::workspace::held::HeldLocks;
 use crate::site::workspace::{self, FilesRefused, Leftover, LeftoverState, collection_path};
 use crate::watch::conditions::Conditions;
-use crate::watch::exhaustion::Exhaustion;
 use crate::watch::heads::Heads;
 use crate::watch::journal::Journal;
 use crate::watch::progress::{Observer, Progress};
@@ -89,6 +84,7 @@ pub fn environment() -> Environment {
     Environment {
         machine: machine(),
         server: None,
+        others: Vec::new(),
         started_at: time_of_day(),
         ended_at: None,
         conclusion: None,
@@ -156,21 +152,12 @@ pub fn run(plan: Plan, settings: &Settings, watch: &Watch, sink: &mut dyn Sink) 
     }
 }
 
-/// What all clients of a run share.
-#[derive(Clone)]
-struct ClientResources {
-    time: Arc<Timekeeper>,
-    exhaustion: Arc<Exhaustion>,
-    heads: Option<Arc<Heads>>,
-    closes: Arc<SilentCloses>,
-    /// Connections that have been opened.
-    opened: Arc<AtomicU32>,
-}
-
 /// A collection below which a run works, and who asks its server what is not measured.
 struct RunSite {
     endpoint: Endpoint,
     client: Client,
+    /// What it said of itself.
+    server: Option<Server>,
     /// The collection of the run has been made there, and is to be removed there.
     is_open: bool,
     /// It stores no files.
@@ -200,14 +187,15 @@ impl Session<'_> {
             .collect();
         for place in &mut places {
             let server = event_loop.run(watchdog.guard(cancel, || (), self.probe(place)))?;
-            env.server.get_or_insert(server);
+            match &mut env.server {
+                first @ None => *first = Some(server.clone()),
+                Some(_) if self.plan.targets.is_empty() => {}
+                Some(_) => env.others.push(server.clone()),
+            }
+            place.server = Some(server);
         }
-        let server = env
-            .server
-            .clone()
-            .unwrap_or_else(|| unreachable!("there is a first"));
         if self.plan.workspace == Workspace::ReadOnly {
-            let measured = self.measure(&server, None, sink);
+            let measured = self.measure(&places, sink);
             self.held.end(false);
             return measured;
         }
@@ -225,8 +213,7 @@ impl Session<'_> {
                 event_loop.run(watchdog.guard(cancel, || (), furnished))
             })
         });
-        let refuses = places.iter().find_map(|place| place.refuses);
-        let measured = furnished.and_then(|()| self.measure(&server, refuses, sink));
+        let measured = furnished.and_then(|()| self.measure(&places, sink));
         if places.iter().all(|place| !place.is_open) {
             return measured;
         }
@@ -256,6 +243,7 @@ impl Session<'_> {
                 nonces,
             ),
             endpoint,
+            server: None,
             is_open: false,
             refuses: None,
         }
@@ -336,13 +324,9 @@ impl Session<'_> {
         }
     }
 
-    fn measure(
-        &self,
-        server: &Server,
-        refuses: Option<FilesRefused>,
-        sink: &mut dyn Sink,
-    ) -> Result<(), RunError> {
+    fn measure(&self, places: &[RunSite], sink: &mut dyn Sink) -> Result<(), RunError> {
         let settings = self.settings;
+        let refuses = places.iter().find_map(|place| place.refuses);
         let plan = refuses.map(|refuses| Arc::new(refuses.applied_to(self.plan)));
         let context = Arc::new(RunContext {
             plan: plan.unwrap_or_else(|| Arc::clone(self.plan)),
@@ -352,7 +336,7 @@ impl Session<'_> {
             journal: Arc::clone(self.journal),
             held: Arc::clone(self.held),
             users: settings.users,
-            allow: server.allow.clone(),
+            sites: places.iter().map(|place| self.known_of(place)).collect(),
             standing: Standing::new(self.plan.tests.len(), settings.users),
             vitals: Totals::default(),
             turn: self.watch.turn.clone(),
@@ -360,7 +344,7 @@ impl Session<'_> {
             conditions: Arc::clone(&self.watch.conditions),
         });
         for test in &self.plan.tests {
-            if let Some(evidence) = unmet_need(test, server) {
+            if let Some(evidence) = unmet_need(test, places) {
                 let stop = Stop::NotSupported {
                     step: None,
                     evidence,
@@ -381,6 +365,14 @@ impl Session<'_> {
         Ok(())
     }
 
+    fn known_of(&self, place: &RunSite) -> TargetSite {
+        let server = place.server.as_ref();
+        TargetSite {
+            allow: server.map_or(Vec::new(), |server| server.allow.clone()),
+            is_alias: !place.is_open && self.plan.workspace == Workspace::Collection,
+        }
+    }
+
     /// Users go through the tests of a suite.
     fn rounds(
         &self,
@@ -391,7 +383,7 @@ impl Session<'_> {
         let endpoints: Vec<&Endpoint> = self.settings.endpoints().collect();
         let users = |worker: &Rc<Worker>, ids: &[u32], _| {
             let configs = worker.configs.iter();
-            let tests = configs.map(|config| prepare_tests(context, config, false));
+            let tests = configs.map(|configs| prepare_tests(context, configs, false));
             let tests: Vec<PreparedTests> = match tests.collect() {
                 Ok(tests) => tests,
                 Err(reason) => {
@@ -400,9 +392,11 @@ impl Session<'_> {
                 }
             };
             let user = |id: &u32| {
-                let server = worker.server_of(*id);
-                let auth = || endpoints[server].authenticator(self.settings.http.auth);
-                let tests = Rc::clone(&tests[server]);
+                let auth = |target| {
+                    let endpoint = endpoints[worker.endpoint_of(*id, target)];
+                    endpoint.authenticator(self.settings.http.auth)
+                };
+                let tests = Rc::clone(&tests[worker.server_of(*id)]);
                 RoundsOfUser::new(
                     *id,
                     context,
@@ -435,7 +429,7 @@ impl Session<'_> {
         ));
         let endpoints: Vec<&Endpoint> = self.settings.endpoints().collect();
         let tasks = |worker: &Rc<Worker>, ids: &[u32], share| {
-            let auth = |server: usize| endpoints[server].authenticator(self.settings.http.auth);
+            let auth = |place: usize| endpoints[place].authenticator(self.settings.http.auth);
             load::tasks(
                 &workload,
                 load,
@@ -517,80 +511,19 @@ impl Session<'_> {
     }
 }
 
-fn unmet_need(test: &TestPlan, server: &Server) -> Option<String> {
+/// Why a test cannot be done by all the servers that it asks.
+fn unmet_need(test: &TestPlan, places: &[RunSite]) -> Option<String> {
     let class = &test.needs.as_ref()?.0;
-    if server.dav.iter().any(|token| token == class) {
-        return None;
-    }
+    let targets = test.targets();
+    let mut asked = targets.iter().filter_map(|target| {
+        let place = places.get(usize::from(*target))?;
+        place.server.as_ref()
+    });
+    let server = asked.find(|server| !server.dav.contains(class))?;
     let says = if server.dav.is_empty() {
         "OPTIONS gives no DAV header".to_owned()
     } else {
         format!("OPTIONS says `DAV: {}`", server.dav.join(", "))
     };
     Some(format!("the test needs a class {class} server, and {says}"))
-}
-
-fn client_config(
-    settings: &Settings,
-    endpoint: &Endpoint,
-    root: String,
-    means: &ClientResources,
-    watchdog: &Rc<Watchdog>,
-) -> ClientConfig {
-    let Endpoint {
-        target, route, tls, ..
-    } = endpoint;
-    let dialer = Dialer::new(
-        target.clone(),
-        route.clone(),
-        for_version(tls, settings.http.connections.version),
-        Arc::clone(&means.time),
-        Arc::clone(&means.exhaustion),
-        Arc::clone(&means.opened),
-        settings.http.timeout,
-    );
-    ClientConfig {
-        dialer,
-        target: target.clone(),
-        root,
-        authority: target.authority(),
-        headers: settings.http.headers.clone(),
-        http: settings.http.connections,
-        time: Arc::clone(&means.time),
-        timeout: settings.http.timeout,
-        watchdog: Rc::clone(watchdog),
-        scratch: scratch(),
-        heads: means.heads.clone(),
-        closes: Arc::clone(&means.closes),
-    }
-}
-
-/// A client for a few requests outside of any run, whose heads the observer may want.
-pub(crate) fn with_client<T>(
-    settings: &Settings,
-    observer: &Arc<dyn Observer>,
-    work: impl AsyncFnOnce(&mut Client) -> Result<T, RunError>,
-) -> Result<T, RunError> {
-    let means = ClientResources {
-        time: Arc::new(Timekeeper::plain(RunClock::start())),
-        exhaustion: Arc::default(),
-        heads: Heads::wanted_by(observer, &settings.http.headers),
-        closes: Arc::default(),
-        opened: Arc::default(),
-    };
-    let watchdog = Rc::new(Watchdog::new(means.time.clock));
-    let endpoint = &settings.endpoint;
-    let root = endpoint.target.path().to_owned();
-    let config = client_config(settings, endpoint, root, &means, &watchdog);
-    let nonces = ChaCha8Rng::seed_from_u64(settings.seed);
-    let auth = endpoint.authenticator(settings.http.auth);
-    let mut client = Client::new(Rc::new(config), auth, nonces);
-    let limit = Duration::from_secs(3600);
-    let bounded = async {
-        match within(limit, work(&mut client)).await {
-            Some(result) => result,
-            None => Err(RunError::Local(format!("gave up after {limit:?}"))),
-        }
-    };
-    event_loop()?.run(watchdog.guard(&Cancel::default(), || (), bounded))
 }

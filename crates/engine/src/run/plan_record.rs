@@ -24,6 +24,7 @@ pub fn plan_record(plan: &Plan, settings: &Settings) -> PlanRecord {
             .iter()
             .map(|other| other.target.url())
             .collect(),
+        targets: plan.targets.clone(),
         clock: settings.clock,
         acks: settings.acks && settings.clock == Clock::Kernel,
         fresh_start: settings.fresh_start,

@@ -20,7 +20,8 @@ pub struct Settings {
     pub seed: u64,
     /// The collection below which the run works.
     pub endpoint: Endpoint,
-    /// Further servers, or further routes to the same one: users are spread over all of them.
+    /// Further targets of the plan, in its order; of a plan without targets further servers, or further routes
+    /// to the same one: users are spread over all of them.
     pub others: Vec<Endpoint>,
     /// How requests are sent.
     pub http: HttpOptions,
@@ -66,7 +67,8 @@ impl Settings {
         let of_tests = plan.tests.iter().filter_map(|test| test.http);
         let all = of_tests.chain([self.http.connections]);
         let most = all.map(|http| http.parallel).max().unwrap_or(1);
-        self.users.saturating_mul(most)
+        let targets = u32::try_from(plan.targets.len().max(1)).unwrap_or(u32::MAX);
+        self.users.saturating_mul(most).saturating_mul(targets)
     }
 
     /// All collections below which the run works.

@@ -5,9 +5,11 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use record::HttpVersion;
 
+use super::name_and_value;
+
 /// The options of [`ConnectOptions`]: nothing is to be said of them where the server is one that is
 /// started for it.
-pub(crate) const CONNECTING: [&str; 15] = [
+pub(crate) const CONNECTING: [&str; 16] = [
     "user",
     "password_file",
     "token_file",
@@ -23,6 +25,7 @@ pub(crate) const CONNECTING: [&str; 15] = [
     "cert",
     "key",
     "http",
+    "targets",
 ];
 
 #[derive(Debug, Clone, Default, PartialEq, Args)]
@@ -71,6 +74,13 @@ pub(crate) struct ConnectOptions {
     /// first (prior knowledge)
     #[arg(long, value_enum, default_value_t = HttpArg::Http11, value_name = "VERSION")]
     pub(crate) http: HttpArg,
+
+    /// Server of a suite that has several `targets`; the first is that of the URL; may be repeated
+    ///
+    /// Credentials, certificates and --resolve are for all of them.
+    #[arg(long = "target", value_name = "NAME=URL", value_parser = name_and_value,
+          conflicts_with = "unix_socket")]
+    pub(crate) targets: Vec<(String, String)>,
 
     /// Send this header with every request; may be repeated
     #[arg(long, value_name = "NAME: VALUE")]

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use engine::{Observer, Silent};
+use engine::{Observer, Settings, Silent};
 
 use crate::args::CleanArgs;
 use crate::connect::connection;
@@ -12,15 +12,27 @@ use crate::state;
 use crate::watch::HeadsOnly;
 
 pub(crate) fn clean(args: &CleanArgs) -> Result<ExitStatus, Failed> {
-    let connection = connection(&args.url, &args.login, &args.connect)?;
-    let settings = connection.settings();
+    let mut settings = connection(&args.url, &args.login, &args.connect)?.settings();
+    let others = std::mem::take(&mut settings.others);
+    let mut code = clean_one(args, &settings)?;
+    for endpoint in others {
+        settings.endpoint = endpoint;
+        if clean_one(args, &settings)? == ExitStatus::TestFailed {
+            code = ExitStatus::TestFailed;
+        }
+    }
+    Ok(code)
+}
+
+/// What is left on one server.
+fn clean_one(args: &CleanArgs, settings: &Settings) -> Result<ExitStatus, Failed> {
     let observer: Arc<dyn Observer> = if args.debug {
         Arc::new(HeadsOnly)
     } else {
         Arc::new(Silent)
     };
     let run_ids = state::unfinished_runs(&settings.endpoint.target.url());
-    let leftovers = engine::find_leftovers(&settings, &observer, &run_ids)?;
+    let leftovers = engine::find_leftovers(settings, &observer, &run_ids)?;
     if leftovers.is_empty() {
         let url = settings.endpoint.target.url();
         print_list([format!("no leftovers of prestan in {url}")], "  ")?;
@@ -33,7 +45,7 @@ pub(crate) fn clean(args: &CleanArgs) -> Result<ExitStatus, Failed> {
         } else if args.dry_run {
             format!("would be removed: {}", leftover.url)
         } else {
-            match engine::remove_leftover(&settings, &observer, leftover, args.force) {
+            match engine::remove_leftover(settings, &observer, leftover, args.force) {
                 Ok(()) => format!("removed: {}", leftover.url),
                 Err(reason) => {
                     code = ExitStatus::TestFailed;

@@ -6,19 +6,17 @@ use std::sync::atomic::AtomicBool;
 
 use constraint::Constraint;
 use engine::{
-    Cancel, Conditions, Drive, Finished, Observer, Pacing, Progress, RunError, Said, Settings,
-    Turn, Watch,
+    Cancel, Conditions, Finished, Observer, Progress, RunError, Said, Settings, Turn, Watch,
 };
-use record::{
-    ConstraintRecord, ConstraintSense, Event, EventKind, HttpVersion, LeftBehind, PlanRecord,
-};
+use record::{ConstraintRecord, ConstraintSense, Event, EventKind, LeftBehind, PlanRecord};
 use rundir::RunDir;
 use stats::Until;
-use suite::{AdaptPlan, Plan};
+use suite::Plan;
 
 use crate::args::{MaxFailures, OutputOptions};
 use crate::command::beside::{self, BesideLoad, BesideLoads, BesideTask};
 use crate::command::completed::{CompletedRun, IncompleteRun, not_saved};
+use crate::command::fitting::settings_for;
 use crate::command::kept::KeptRun;
 use crate::command::load::guard;
 use crate::command::series::SeriesProgress;
@@ -80,7 +78,7 @@ impl PlannedRun {
         output: &OutputOptions,
         tasks: Vec<BesideTask>,
     ) -> Result<PlannedRun, Failed> {
-        settings = with_users_of(&plan, settings)?;
+        settings = settings_for(&plan, settings)?;
         if let Some(condition) = &output.fail_if {
             let gate = constraint_for("--fail-if", condition, ConstraintSense::FailsIf, &plan)?;
             plan.constraints.push(gate);
@@ -118,7 +116,7 @@ impl PlannedRun {
         save: Option<&Path>,
     ) -> Result<PlannedRun, Failed> {
         let users = settings.users;
-        let settings = with_users_of(plan, settings)?;
+        let settings = settings_for(plan, settings)?;
         if settings.users != users {
             // Points and reports of a series would have another number than its runs.
             return Err(Failed::Usage(format!(
@@ -141,7 +139,7 @@ impl PlannedRun {
         settings: Settings,
         directory: Option<PathBuf>,
     ) -> Result<PlannedRun, Failed> {
-        let settings = with_users_of(&plan, settings)?;
+        let settings = settings_for(&plan, settings)?;
         let record = engine::plan_record(&plan, &settings);
         PlannedRun::recorded(plan, suite_text, settings, record, directory)
     }
@@ -338,79 +336,6 @@ impl PlannedRun {
             summary,
             samples,
         }
-    }
-}
-
-/// The settings with as many users as a load that changes may need.
-fn adapting(plan: &Plan, adapt: &AdaptPlan, settings: Settings) -> Result<Settings, Failed> {
-    let suite = &plan.suite.name;
-    let is_closed =
-        matches!(&settings.drive, Drive::Load(load) if matches!(load.pacing, Pacing::Closed));
-    if !is_closed {
-        return Err(Failed::Usage(format!(
-            "the suite {suite} changes the number of users while it runs (`adapt`), which only a closed loop \
-             can: use `prestan load --mix {suite}`, without --rate and --stages"
-        )));
-    }
-    if settings.http.connections.pipeline > 1 {
-        return Err(Failed::Usage(format!(
-            "the suite {suite} changes the number of users while it runs (`adapt`), and --pipeline cannot be \
-             combined with that; leave it out"
-        )));
-    }
-    match settings.users {
-        users if users == 1 || users == adapt.most => Ok(Settings {
-            users: adapt.most,
-            ..settings
-        }),
-        users => Err(Failed::Usage(format!(
-            "the suite {suite} says how many users there are (`adapt`: {} to {}), and --users {users} says \
-             something else; leave it out",
-            adapt.least, adapt.most
-        ))),
-    }
-}
-
-/// The settings with as many users as a plan needs, by its roles or because their number changes.
-fn with_users_of(plan: &Plan, settings: Settings) -> Result<Settings, Failed> {
-    let own = plan.tests.iter().find(|test| test.http.is_some());
-    if let (HttpVersion::Http2, Some(test)) = (settings.http.connections.version, own) {
-        return Err(Failed::Usage(format!(
-            "the suite {} says how the test {} uses connections (`http`), which is about HTTP/1; leave out \
-             --http 2",
-            plan.suite.name, test.name
-        )));
-    }
-    if let Some(adapt) = &plan.adapt {
-        return adapting(plan, adapt, settings);
-    }
-    if plan.roles.is_empty() {
-        return Ok(settings);
-    }
-    let suite = &plan.suite.name;
-    if let Drive::Load(load) = &settings.drive
-        && !matches!(load.pacing, Pacing::Closed)
-    {
-        return Err(Failed::Usage(format!(
-            "the suite {suite} has roles, whose users begin operations themselves, and --rate and --stages \
-             begin them by a schedule; leave these out"
-        )));
-    }
-    let least = plan.least_users().ok_or_else(|| {
-        Failed::Usage(format!(
-            "the suite {suite} has roles whose numbers of users fit no number of users together"
-        ))
-    })?;
-    match settings.users {
-        1 => Ok(Settings {
-            users: least,
-            ..settings
-        }),
-        users if users % least == 0 => Ok(settings),
-        users => Err(Failed::Usage(format!(
-            "the roles of the suite {suite} are written for {least} users; {users} users do not have them in \
-             the same proportion: use {least}, or a multiple of it"
-        ))),
     }
 }
 

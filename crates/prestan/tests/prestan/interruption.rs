@@ -185,7 +185,7 @@ fn has_event(run: &Path, event: &str) -> bool {
 }
 
 /// Kills it; nobody cleans up.
-fn kill(running: Running) -> Outcome {
+pub(crate) fn kill(running: Running) -> Outcome {
     send(&running, Signal::KILL);
     let outcome = running.wait();
     assert_eq!(outcome.code, -9, "{outcome}");

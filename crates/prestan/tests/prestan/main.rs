@@ -86,6 +86,8 @@ mod search;
 #[cfg(test)]
 mod sweep;
 #[cfg(test)]
+mod targets;
+#[cfg(test)]
 mod tls;
 #[cfg(test)]
 mod verdicts;

@@ -8,29 +8,35 @@ use super::tables::{nothing, number, section};
 use super::{PageRun, ReportPage};
 use crate::load_steps::{HEADINGS, cells, rule};
 
-/// A table for each run whose load changed; nothing for others.
-pub(super) fn tables(page: &ReportPage<'_>, names: &[String]) -> Markup {
+/// A table of all runs whose load changed; nothing for others.
+pub(super) fn table(page: &ReportPage<'_>, names: &[String]) -> Markup {
     let runs = page.runs.iter().zip(names);
-    html! {
-        @for (run, name) in runs {
-            (of_run(run, (page.runs.len() > 1).then_some(name.as_str())))
-        }
-    }
-}
-
-fn of_run(PageRun { run, summary, .. }: &PageRun<'_>, name: Option<&str>) -> Markup {
-    let Some(adapt) = &run.plan.load.adapt else {
+    let changed: Vec<_> = runs
+        .filter_map(|(of, name)| Some((of, name, of.run.plan.load.adapt.as_ref()?)))
+        .collect();
+    if changed.is_empty() {
         return Markup::default();
-    };
-    let begun = summary.load_steps.first().map_or(0, |step| step.from);
+    }
+    let is_one = page.runs.len() == 1;
     let head = html! {
+        @if !is_one { (heading("Run", "", "text")) }
         @for name in HEADINGS { (heading(name, "", "number")) }
     };
     let body = html! {
-        @for step in &summary.load_steps { (row(step, begun)) }
+        @for (PageRun { summary, .. }, name, _) in &changed {
+            @let begun = summary.load_steps.first().map_or(0, |step| step.from);
+            @for step in &summary.load_steps {
+                tr {
+                    @if !is_one { td { (name) } }
+                    (row(step, begun))
+                }
+            }
+        }
     };
     let below = html! {
-        p.label { @if let Some(name) = name { (name) ": " } (rule(adapt)) ". No intervals: a step is short." }
+        @for (_, name, adapt) in &changed {
+            p.label { @if !is_one { (name) ": " } (rule(adapt)) ". No intervals: a step is short." }
+        }
     };
     section("load-steps", "Load, step by step", &head, &body, &below)
 }
@@ -42,17 +48,15 @@ fn row(step: &LoadStep, begun: record::Nanos) -> Markup {
         None => nothing(),
     };
     html! {
-        tr {
-            (number(step.from as f64, &from, ""))
-            (number(f64::from(step.users), &users, ""))
-            (number(step.operations as f64, &operations, ""))
-            (number(step.failed as f64, &failed, if step.failed > 0 { "bad" } else { "" }))
-            @match step.per_second {
-                Some(of) => (number(of, &rate, "")),
-                None => (nothing()),
-            }
-            (time(step.p50, &p50))
-            (time(step.p99, &p99))
+        (number(step.from as f64, &from, ""))
+        (number(f64::from(step.users), &users, ""))
+        (number(step.operations as f64, &operations, ""))
+        (number(step.failed as f64, &failed, if step.failed > 0 { "bad" } else { "" }))
+        @match step.per_second {
+            Some(of) => (number(of, &rate, "")),
+            None => (nothing()),
         }
+        (time(step.p50, &p50))
+        (time(step.p99, &p99))
     }
 }

@@ -6,6 +6,7 @@ use stats::{Summary, TestSummary};
 use super::pages_of_tests::{http_of_tests, verification};
 use crate::clean;
 use crate::load;
+use crate::targets::targets;
 
 /// How the warm-up went: `3 rounds of each test, not measured`.
 pub(super) fn warm_up(run: &Run, summary: &Summary) -> String {
@@ -45,6 +46,11 @@ const WEBDAV: [&str; 7] = [
     "UNLOCK",
 ];
 
+fn server_line(server: &Server) -> String {
+    let software = server.software.as_deref().unwrap_or(UNKNOWN_SOFTWARE);
+    format!("{software}, HTTP/{}", server.http)
+}
+
 /// The configuration lines: the classic ones, then ours.
 pub(crate) fn configuration(
     plan: &PlanRecord,
@@ -54,7 +60,7 @@ pub(crate) fn configuration(
     let of = &plan.load;
     let mut lines: Vec<(String, String)> = Vec::new();
     let mut add = |what: &str, value: String| lines.push((what.to_owned(), value));
-    if !plan.others.is_empty() {
+    if !plan.others.is_empty() && plan.targets.is_empty() {
         add("Further Servers", plan.others.join(", "));
     }
     if let Some(pace) = load::pace(&of.pace) {
@@ -118,15 +124,25 @@ pub(crate) fn configuration(
             plan.suite.name, plan.suite.version
         ),
     );
+    for of in targets(plan, env) {
+        add(
+            &format!("Target {}", of.name),
+            format!(
+                "{}, {}",
+                of.url,
+                of.server.map_or("not reached".into(), server_line)
+            ),
+        );
+    }
     match &env.server {
+        Some(_) if !plan.targets.is_empty() => {}
         // The record has it at the end only.
         None if summary.tests.iter().any(|test| test.operations() > 0) => {
             add("Server", "not recorded, because the run was cut off".into());
         }
         None => add("Server", "not reached".into()),
         Some(server) => {
-            let software = server.software.as_deref().unwrap_or(UNKNOWN_SOFTWARE);
-            add("Server", format!("{software}, HTTP/{}", server.http));
+            add("Server", server_line(server));
             add("DAV Class", dav_classes(server));
         }
     }

@@ -5,7 +5,7 @@ use report::{TextOptions, text};
 use stats::summarise;
 use stats::testing::RunBuilder;
 
-use crate::page::page_of;
+use crate::page::{page_of, page_of_runs};
 
 /// One user and then four, with 120 operations each.
 fn run() -> Run {
@@ -67,5 +67,24 @@ fn each_number_of_users_has_a_line() {
     assert!(
         table.contains("Load, step by step") && table.contains("1, 4 users, each for 0.5 s"),
         "{table}"
+    );
+}
+
+#[test]
+fn several_runs_share_a_table() {
+    let mut other = run();
+    other.plan.target = "http://192.0.2.9/".to_owned();
+    let page = page_of_runs(&[run(), other]);
+    assert_eq!(page.matches("id=\"load-steps\"").count(), 1);
+    let (_, table) = page.split_once("id=\"load-steps\"").unwrap();
+    let (table, _) = table.split_once("</section>").unwrap();
+    let (_, body) = table.split_once("<tbody>").unwrap();
+    let (body, below) = body.split_once("</tbody>").unwrap();
+    assert_eq!(body.matches("<tr>").count(), 4, "{body}");
+    assert_eq!(body.matches("(192.0.2.9)</td>").count(), 2, "{body}");
+    assert_eq!(
+        below.matches("1, 4 users, each for 0.5 s").count(),
+        2,
+        "{below}"
     );
 }

@@ -42,9 +42,15 @@ fn shown<'a>(run: &'a Run, summary: &'a Summary) -> PageRun<'a> {
 
 /// The page of one run.
 pub(crate) fn page_of(run: &Run) -> String {
-    let summary = summarise(run);
+    page_of_runs(std::slice::from_ref(run))
+}
+
+/// The page of several runs.
+pub(crate) fn page_of_runs(runs: &[Run]) -> String {
+    let summaries: Vec<Summary> = runs.iter().map(summarise).collect();
+    let shown = |(run, summary)| shown(run, summary);
     html(&ReportPage {
-        runs: vec![shown(run, &summary)],
+        runs: runs.iter().zip(&summaries).map(shown).collect(),
         ..ReportPage::default()
     })
 }

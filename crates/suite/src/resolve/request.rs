@@ -109,6 +109,7 @@ impl StepResolver<'_> {
             save: self.saves(step)?,
             measure: self.measure(step),
             verify: self.verify(step),
+            target: self.target(step),
         })))
     }
 
@@ -157,39 +158,21 @@ impl StepResolver<'_> {
             ));
         };
         let mut level = with_slash(root);
-        out.push(plain_request(
-            "MKCOL",
-            level.clone(),
-            Body::None,
-            None,
-            measure,
-        ));
+        let target = self.target(step);
+        let collection =
+            |path: String| plain_request("MKCOL", path, (Body::None, None), measure, target);
+        out.push(collection(level.clone()));
         for number in 2..=depth {
             level.push_str(&format!("l{number}/"));
-            out.push(plain_request(
-                "MKCOL",
-                level.clone(),
-                Body::None,
-                None,
-                measure,
-            ));
+            out.push(collection(level.clone()));
         }
         for number in 0..width {
             out.push(match of {
-                LeafSpec::Collections => plain_request(
-                    "MKCOL",
-                    format!("{level}c{number}/"),
-                    Body::None,
-                    None,
-                    measure,
-                ),
-                LeafSpec::Resources => plain_request(
-                    "PUT",
-                    format!("{level}r{number}"),
-                    body.clone(),
-                    content_type.as_deref(),
-                    None,
-                ),
+                LeafSpec::Collections => collection(format!("{level}c{number}/")),
+                LeafSpec::Resources => {
+                    let body = (body.clone(), content_type.as_deref());
+                    plain_request("PUT", format!("{level}r{number}"), body, None, target)
+                }
             });
         }
         Ok(())
@@ -529,9 +512,9 @@ fn with_slash(mut path: String) -> String {
 fn plain_request(
     method: &str,
     path: String,
-    body: Body,
-    content_type: Option<&str>,
+    (body, content_type): (Body, Option<&str>),
     measure: Option<MeasureId>,
+    target: u16,
 ) -> Step {
     Step::Request(Arc::new(RequestPlan {
         method: method.to_owned(),
@@ -556,5 +539,6 @@ fn plain_request(
         save: Vec::new(),
         measure,
         verify: Verify::default(),
+        target,
     }))
 }

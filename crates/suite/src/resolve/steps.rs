@@ -35,6 +35,8 @@ pub(super) struct StepResolver<'a> {
     pub(super) own_names: &'a [&'a str],
     /// How much of the responses of measured steps is verified that say nothing else.
     pub(super) verify: Verify,
+    /// Names of the servers, in the order of the plan.
+    pub(super) targets: &'a [String],
 }
 
 impl StepResolver<'_> {
@@ -63,12 +65,13 @@ impl StepResolver<'_> {
                         "save",
                         "measure",
                         "verify",
+                        "target",
                     ],
                 )?;
                 out.push(self.request(step, method, path)?);
             }
             ActionSpec::Tree(path) => {
-                self.only_keys(step, &["depth", "width", "of", "body", "measure"])?;
+                self.only_keys(step, &["depth", "width", "of", "body", "measure", "target"])?;
                 self.tree(step, path, out)?;
             }
             ActionSpec::Repeat(times) => {
@@ -236,6 +239,7 @@ impl StepResolver<'_> {
             save,
             measure,
             verify,
+            target,
             counter,
             steps,
             otherwise,
@@ -254,6 +258,7 @@ impl StepResolver<'_> {
             ("save", !save.is_empty()),
             ("measure", measure.is_some()),
             ("verify", verify.is_some()),
+            ("target", target.is_some()),
             ("as", counter.is_some()),
             ("steps", !steps.is_empty()),
             ("else", !otherwise.is_empty()),
@@ -288,6 +293,13 @@ impl StepResolver<'_> {
             None => Verify::default(),
         };
         step.with.verify.unwrap_or(usual)
+    }
+
+    /// Where the requests of a step are sent.
+    pub(super) fn target(&self, step: &StepSpec) -> u16 {
+        let named = step.with.target.as_ref();
+        let place = named.and_then(|named| self.targets.iter().position(|own| *own == named.value));
+        super::index(place.unwrap_or(0))
     }
 
     pub(super) fn fixed(&self, scalar: &Placed<Scalar>) -> Result<String, SuiteError> {

@@ -31,6 +31,7 @@ pub(super) fn request(method: &str, body: &str) -> RequestPlan {
         unsupported_without: Vec::new(),
         save: Vec::new(),
         measure: None,
+        target: 0,
     }
 }
 

@@ -49,13 +49,16 @@ pub(crate) fn tasks(
     authenticator: impl Fn(usize) -> Authenticator,
 ) -> Vec<Task> {
     let depth = worker.config.http.pipeline_of_load() as usize;
-    let of_server = |config: &Rc<_>| {
+    let of_server = |configs: &Rc<[Rc<_>]>| {
         if workload.context().plan.http().is_err() {
             return Err(
                 "tests that use connections in different ways cannot be one load".to_owned(),
             );
         }
-        let tests = prepare_tests(workload.context(), config, true)?;
+        if depth > 1 && workload.context().plan.targets.len() > 1 {
+            return Err("requests to several targets cannot be in a pipeline".to_owned());
+        }
+        let tests = prepare_tests(workload.context(), configs, true)?;
         let operations = Operations::of(tests, &workload.context().plan, load.in_turn)?;
         if depth > 1 && !operations.fit_a_pipeline() {
             return Err("steps that follow one another cannot be in a pipeline".to_owned());
@@ -71,9 +74,8 @@ pub(crate) fn tasks(
     };
     let driver: Rc<dyn Driver> = Rc::new(Arc::clone(workload));
     let user = |id: &u32| {
-        let server = worker.server_of(*id);
-        let auth = || authenticator(server);
-        let operations = &operations[server];
+        let auth = |target| authenticator(worker.endpoint_of(*id, target));
+        let operations = &operations[worker.server_of(*id)];
         let user = LoadUser::new(*id, workload, worker, operations, &driver, auth, seed);
         Box::new(user)
     };

@@ -318,6 +318,7 @@ impl Dispatcher {
             let operation = Operation {
                 measure,
                 user: 0,
+                target: request.plan.target,
                 role: 0,
                 number: match operating.numbering {
                     Numbering::Own(number) => number,

@@ -27,11 +27,13 @@ pub(super) async fn operate(user: &mut LoadUser, depth: usize, phase: &mut UserP
     let operations = Rc::clone(&user.operations);
     let LoadUser {
         user: User {
-            client, log, rng, ..
+            clients, log, rng, ..
         },
         scripts,
         ..
     } = user;
+    // One connection has one server at its end (`load::tasks`).
+    let client = &mut clients[0].client;
     let parts = scripts
         .iter_mut()
         .map(|script| script.parts(Phase::Measured));

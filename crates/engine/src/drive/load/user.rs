@@ -65,7 +65,7 @@ impl LoadUser {
         worker: &Rc<Worker>,
         operations: &Rc<Operations>,
         driver: &Rc<dyn Driver>,
-        authenticator: impl Fn() -> Authenticator,
+        authenticator: impl Fn(u16) -> Authenticator,
         seed: u64,
     ) -> Self {
         let others = if operations.have_pages() {
@@ -125,16 +125,10 @@ impl LoadUser {
 
     async fn connect(&mut self) {
         self.workload.turn_to_connect().await;
-        let User {
-            client,
-            others,
-            log,
-            ..
-        } = &mut self.user;
-        if log.worker.config.http.ends_connections() {
+        if self.user.log.worker.config.http.ends_connections() {
             return;
         }
-        for client in others.iter_mut().chain([client]) {
+        for client in self.user.all_clients() {
             if self.workload.is_over() {
                 break;
             }

@@ -18,7 +18,7 @@ use crate::clock::simulated::SimulatedTime;
 use crate::clock::{RunClock, nanos};
 use crate::connection::route::HttpOptions;
 use crate::drive::Rounds;
-use crate::drive::context::{RunContext, Standing};
+use crate::drive::context::{RunContext, Standing, TargetSite};
 use crate::drive::rounds::RoundsOfUser;
 use crate::drive::step::prepare_tests;
 use crate::drive::turns::{Turn, Turns};
@@ -98,7 +98,7 @@ impl RunBeside {
             held: Arc::new(HeldLocks::new(None, "simulated", Arc::clone(&journal))),
             journal,
             users: 1,
-            allow: Vec::new(),
+            sites: vec![TargetSite::default()],
             standing: Standing::new(plan.tests.len(), 1),
             vitals: Totals::default(),
             turn: Some(Arc::clone(&turn)),
@@ -115,12 +115,12 @@ impl RunBeside {
         let config = Rc::new(config(&context, &http, &socket));
         let worker = Rc::new(Worker {
             config: Rc::clone(&config),
-            configs: vec![Rc::clone(&config)],
+            configs: vec![[Rc::clone(&config)].into()],
             recorder: recorders(1).0.remove(0),
             vitals: Vitals::new(clock, Arc::clone(&context.progress)),
         });
-        let tests = prepare_tests(&context, &config, false).unwrap();
-        let anonymous = || Authenticator::new(None, AuthScheme::Auto, false);
+        let tests = prepare_tests(&context, &[Rc::clone(&config)], false).unwrap();
+        let anonymous = |_| Authenticator::new(None, AuthScheme::Auto, false);
         let rounds = Rounds {
             warmup: 2,
             steady_within: Duration::ZERO,

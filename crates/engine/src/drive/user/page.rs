@@ -7,11 +7,16 @@ use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use record::{Nanos, TestId};
 
-use super::{Attempt, Log, Phase, Script, User};
+use super::{Attempt, Log, Phase, Script, TargetClients, User};
 use crate::connection::client::{Client, RequestToken};
 use crate::drive::context::Stop;
 use crate::drive::driver::Operating;
 use crate::drive::step::RequestStep;
+
+/// Where the files of a page are fetched.
+fn target_of(files: &[Rc<RequestStep>]) -> usize {
+    files.first().map_or(0, |file| file.target())
+}
 
 impl Log {
     /// Whether the next file of a page is fetched: however long the page is, warming up and the run end in
@@ -56,7 +61,7 @@ impl User {
 
     /// Ends all connections, those of a page that was broken off.
     fn close(&mut self) {
-        for client in self.others.iter_mut().chain([&mut self.client]) {
+        for client in self.all_clients() {
             client.close();
         }
     }
@@ -69,7 +74,8 @@ impl User {
         operating: &mut Operating,
     ) -> Result<(), Stop> {
         let (part, memory) = script.parts(phase);
-        let User { client, log, .. } = self;
+        let User { clients, log, .. } = self;
+        let client = &mut clients[target_of(files)].client;
         let mut left = files.iter();
         while log.begins_file(part.test.id, phase, operating.ended)
             && let Some(step) = left.next()
@@ -100,7 +106,8 @@ impl User {
         operating: &mut Operating,
     ) -> Result<(), Stop> {
         let (part, memory) = script.parts(phase);
-        let User { client, log, .. } = self;
+        let User { clients, log, .. } = self;
+        let client = &mut clients[target_of(files)].client;
         let http = part.test.http;
         let depth = http.pipeline as usize;
         let mut left = files.iter();
@@ -150,12 +157,8 @@ impl User {
         operating: &mut Operating,
     ) -> Result<(), Stop> {
         let (part, memory) = script.parts(phase);
-        let User {
-            client,
-            others,
-            log,
-            ..
-        } = self;
+        let User { clients, log, .. } = self;
+        let TargetClients { client, others } = &mut clients[target_of(files)];
         let http = part.test.http;
         let connections = http.parallel as usize;
         let others = others.iter_mut().take(connections - 1);

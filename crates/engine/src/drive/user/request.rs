@@ -76,9 +76,10 @@ impl User {
             log.rest(operating).await;
         }
         let values = attempt.values();
-        let sent = self.client.send(&step.request, &values, attempt.sending);
+        let client = &mut self.clients[step.target()].client;
+        let sent = client.send(&step.request, &values, attempt.sending);
         let exchange = sent.await;
-        let judged = log.judge(&self.client, &attempt, &exchange);
+        let judged = log.judge(client, &attempt, &exchange);
         let saved = log.conclude(memory, &attempt, &exchange, judged, operating)?;
         for (slot, value) in saved {
             script.filling.saved[slot] = Some(value);
@@ -229,8 +230,10 @@ impl Log {
             Ok(expected) => {
                 saved = expected.saved;
                 match expected.lock {
-                    Some(Lock::Taken { token, target }) => self.hold(target, &path, token),
-                    Some(Lock::Released) => self.let_go(&path),
+                    Some(Lock::Taken { token, target }) => {
+                        self.hold((step.target(), target), &path, token);
+                    }
+                    Some(Lock::Released) => self.let_go(step.target(), &path),
                     None => {}
                 }
                 Ok(expected.note)
@@ -401,7 +404,8 @@ impl Log {
     /// Adds what OPTIONS said about the method. It was asked about the collection above, which is
     /// there, and Allow speaks of one resource: of methods that make one it says nothing.
     fn with_options(&self, request: &RequestPlan, evidence: String) -> String {
-        let allow = &self.context.allow;
+        let place = self.worker.endpoint_of(self.id, request.target);
+        let allow = &self.context.sites[place].allow;
         if allow.is_empty() || matches!(request.method.as_str(), "MKCOL" | "PUT" | "POST") {
             return evidence;
         }
@@ -414,7 +418,8 @@ impl Log {
 impl<'s> Attempt<'s> {
     pub(super) fn values(&self) -> Values<'_> {
         let purpose = self.unmeasured.as_deref().unwrap_or(&self.step.purpose);
-        self.part.filling.values(self.count, purpose)
+        let target = self.step.target();
+        self.part.filling.values(self.count, purpose, target)
     }
 
     /// Puts it behind the requests of a client that are under way.
@@ -428,6 +433,7 @@ impl<'s> Attempt<'s> {
         (self.part.phase == Phase::Measured).then_some(Operation {
             measure,
             user: self.count.user,
+            target: self.step.plan.target,
             role: self.part.role,
             number: self.count.number,
             visit: self.visit,

@@ -37,8 +37,8 @@ pub(crate) struct Script {
     /// When the iteration that has a pace was to end; 0 before the first has.
     pub(super) paced_until: Nanos,
     pub(super) filling: Filling,
-    /// Whether the collection in which the user works was made.
-    pub(super) workplace_made: bool,
+    /// The targets at which the collection in which the user works was made.
+    pub(super) workplaces_made: Vec<usize>,
     /// Whether its set-up was begun.
     pub(super) is_begun: bool,
     pub(super) memory: Memory,
@@ -50,8 +50,8 @@ pub(crate) struct Script {
 
 /// What fills the holes of requests.
 pub(crate) struct Filling {
-    /// Path of the collection in which the user works.
-    workplace: String,
+    /// Path of the collection in which the user works, at each target.
+    workplaces: Vec<String>,
     /// What steps have saved in this round.
     pub(super) saved: Vec<Option<String>>,
     /// Numbers of the named repetitions that are under way, from the outermost on.
@@ -93,18 +93,18 @@ impl SmallSet {
 }
 
 impl Script {
-    /// Of a user, who works there.
-    pub(super) fn new(test: Rc<PreparedTest>, user: u32, workplace: String) -> Self {
+    /// Of a user, who works there at each target.
+    pub(super) fn new(test: Rc<PreparedTest>, user: u32, workplaces: Vec<String>) -> Self {
         Script {
             in_loop: test.loop_of(user),
             paced_until: 0,
             filling: Filling {
-                workplace,
+                workplaces,
                 saved: vec![None; test.saved],
                 repetitions: Vec::new(),
             },
             test,
-            workplace_made: false,
+            workplaces_made: Vec::new(),
             is_begun: false,
             memory: Memory::default(),
             through: false,
@@ -112,9 +112,9 @@ impl Script {
         }
     }
 
-    /// Path of the collection in which the user works.
-    pub(super) fn workplace(&self) -> &str {
-        &self.filling.workplace
+    /// Path of the collection in which the user works at a target.
+    pub(super) fn workplace(&self, target: usize) -> &str {
+        &self.filling.workplaces[target]
     }
 
     /// The role of the user, from 1; 0 in a test without roles.
@@ -178,12 +178,17 @@ impl Script {
 }
 
 impl Filling {
-    /// What fills the holes of the next request.
-    pub(super) fn values<'v>(&'v self, count: RequestCount, purpose: &'v str) -> Values<'v> {
+    /// What fills the holes of the next request, which goes to that target.
+    pub(super) fn values<'v>(
+        &'v self,
+        count: RequestCount,
+        purpose: &'v str,
+        target: usize,
+    ) -> Values<'v> {
         Values {
             count,
             purpose,
-            workplace: &self.workplace,
+            workplace: &self.workplaces[target],
             saved: &self.saved,
             repetitions: &self.repetitions,
         }

@@ -189,6 +189,7 @@ impl User {
         let operation = Operation {
             measure,
             user: self.log.id,
+            target: 0,
             role: script.role(),
             number: 0,
             visit: None,

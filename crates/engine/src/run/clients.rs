@@ -1,0 +1,104 @@
+//! The clients of a run, and one for a few requests outside of any.
+
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU32;
+use std::time::Duration;
+
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
+
+use crate::clock::RunClock;
+use crate::clock::timekeeper::Timekeeper;
+use crate::connection::client::{Client, ClientConfig};
+use crate::connection::dial::Dialer;
+use crate::connection::http1::scratch;
+use crate::connection::route::Endpoint;
+use crate::connection::silent_closes::SilentCloses;
+use crate::connection::tls::for_version;
+use crate::drive::worker::event_loop;
+use crate::error::RunError;
+use crate::event_loop::cancel::Cancel;
+use crate::event_loop::patience::Watchdog;
+use crate::event_loop::within;
+use crate::run::settings::Settings;
+use crate::watch::exhaustion::Exhaustion;
+use crate::watch::heads::Heads;
+use crate::watch::progress::Observer;
+
+/// What all clients of a run share.
+#[derive(Clone)]
+pub(super) struct ClientResources {
+    pub(super) time: Arc<Timekeeper>,
+    pub(super) exhaustion: Arc<Exhaustion>,
+    pub(super) heads: Option<Arc<Heads>>,
+    pub(super) closes: Arc<SilentCloses>,
+    /// Connections that have been opened.
+    pub(super) opened: Arc<AtomicU32>,
+}
+
+/// How clients ask a server, below `root`.
+pub(super) fn client_config(
+    settings: &Settings,
+    endpoint: &Endpoint,
+    root: String,
+    means: &ClientResources,
+    watchdog: &Rc<Watchdog>,
+) -> ClientConfig {
+    let Endpoint {
+        target, route, tls, ..
+    } = endpoint;
+    let dialer = Dialer::new(
+        target.clone(),
+        route.clone(),
+        for_version(tls, settings.http.connections.version),
+        Arc::clone(&means.time),
+        Arc::clone(&means.exhaustion),
+        Arc::clone(&means.opened),
+        settings.http.timeout,
+    );
+    ClientConfig {
+        dialer,
+        target: target.clone(),
+        root,
+        authority: target.authority(),
+        headers: settings.http.headers.clone(),
+        http: settings.http.connections,
+        time: Arc::clone(&means.time),
+        timeout: settings.http.timeout,
+        watchdog: Rc::clone(watchdog),
+        scratch: scratch(),
+        heads: means.heads.clone(),
+        closes: Arc::clone(&means.closes),
+    }
+}
+
+/// A client for a few requests outside of any run, whose heads the observer may want.
+pub(crate) fn with_client<T>(
+    settings: &Settings,
+    observer: &Arc<dyn Observer>,
+    work: impl AsyncFnOnce(&mut Client) -> Result<T, RunError>,
+) -> Result<T, RunError> {
+    let means = ClientResources {
+        time: Arc::new(Timekeeper::plain(RunClock::start())),
+        exhaustion: Arc::default(),
+        heads: Heads::wanted_by(observer, &settings.http.headers),
+        closes: Arc::default(),
+        opened: Arc::default(),
+    };
+    let watchdog = Rc::new(Watchdog::new(means.time.clock));
+    let endpoint = &settings.endpoint;
+    let root = endpoint.target.path().to_owned();
+    let config = client_config(settings, endpoint, root, &means, &watchdog);
+    let nonces = ChaCha8Rng::seed_from_u64(settings.seed);
+    let auth = endpoint.authenticator(settings.http.auth);
+    let mut client = Client::new(Rc::new(config), auth, nonces);
+    let limit = Duration::from_secs(3600);
+    let bounded = async {
+        match within(limit, work(&mut client)).await {
+            Some(result) => result,
+            None => Err(RunError::Local(format!("gave up after {limit:?}"))),
+        }
+    };
+    event_loop()?.run(watchdog.guard(&Cancel::default(), || (), bounded))
+}

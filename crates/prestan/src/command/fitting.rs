@@ -1,0 +1,131 @@
+//! Whether settings fit a plan, and what follows from the plan: how many users there are, and where its targets
+//! are.
+
+use engine::{Drive, Endpoint, Pacing, Settings};
+use record::HttpVersion;
+use suite::{AdaptPlan, Plan};
+
+use crate::exit::Failed;
+
+/// The settings with as many users as a load that changes may need.
+fn adapting(plan: &Plan, adapt: &AdaptPlan, settings: Settings) -> Result<Settings, Failed> {
+    let suite = &plan.suite.name;
+    let is_closed =
+        matches!(&settings.drive, Drive::Load(load) if matches!(load.pacing, Pacing::Closed));
+    if !is_closed {
+        return Err(Failed::Usage(format!(
+            "the suite {suite} changes the number of users while it runs (`adapt`), which only a closed loop \
+             can: use `prestan load --mix {suite}`, without --rate and --stages"
+        )));
+    }
+    if settings.http.connections.pipeline > 1 {
+        return Err(Failed::Usage(format!(
+            "the suite {suite} changes the number of users while it runs (`adapt`), and --pipeline cannot be \
+             combined with that; leave it out"
+        )));
+    }
+    match settings.users {
+        users if users == 1 || users == adapt.most => Ok(Settings {
+            users: adapt.most,
+            ..settings
+        }),
+        users => Err(Failed::Usage(format!(
+            "the suite {suite} says how many users there are (`adapt`: {} to {}), and --users {users} says \
+             something else; leave it out",
+            adapt.least, adapt.most
+        ))),
+    }
+}
+
+/// The settings with as many users as a plan needs, by its roles or because their number changes, and its
+/// targets in its order.
+pub(super) fn settings_for(plan: &Plan, settings: Settings) -> Result<Settings, Failed> {
+    let own = plan.tests.iter().find(|test| test.http.is_some());
+    if let (HttpVersion::Http2, Some(test)) = (settings.http.connections.version, own) {
+        return Err(Failed::Usage(format!(
+            "the suite {} says how the test {} uses connections (`http`), which is about HTTP/1; leave out \
+             --http 2",
+            plan.suite.name, test.name
+        )));
+    }
+    let settings = with_targets_of(plan, settings)?;
+    if let Some(adapt) = &plan.adapt {
+        return adapting(plan, adapt, settings);
+    }
+    if plan.roles.is_empty() {
+        return Ok(settings);
+    }
+    let suite = &plan.suite.name;
+    if let Drive::Load(load) = &settings.drive
+        && !matches!(load.pacing, Pacing::Closed)
+    {
+        return Err(Failed::Usage(format!(
+            "the suite {suite} has roles, whose users begin operations themselves, and --rate and --stages \
+             begin them by a schedule; leave these out"
+        )));
+    }
+    let least = plan.least_users().ok_or_else(|| {
+        Failed::Usage(format!(
+            "the suite {suite} has roles whose numbers of users fit no number of users together"
+        ))
+    })?;
+    match settings.users {
+        1 => Ok(Settings {
+            users: least,
+            ..settings
+        }),
+        users if users % least == 0 => Ok(settings),
+        users => Err(Failed::Usage(format!(
+            "the roles of the suite {suite} are written for {least} users; {users} users do not have them in \
+             the same proportion: use {least}, or a multiple of it"
+        ))),
+    }
+}
+
+/// The settings with the targets of a plan in its order.
+fn with_targets_of(plan: &Plan, settings: Settings) -> Result<Settings, Failed> {
+    let suite = &plan.suite.name;
+    let (named, spread): (Vec<Endpoint>, Vec<Endpoint>) = settings
+        .others
+        .into_iter()
+        .partition(|other| other.name.is_some());
+    let is_known = |other: &&Endpoint| {
+        let mut further = plan.targets.iter().skip(1);
+        further.any(|name| Some(name) == other.name.as_ref())
+    };
+    if let Some(strange) = named.iter().find(|other| !is_known(other)) {
+        let name = strange.name.as_deref().unwrap_or_default();
+        let has = match &plan.targets[..] {
+            [] => format!("the suite {suite} has no targets"),
+            [first, ..] if first == name => {
+                format!("the target {name} of the suite {suite} is that of the URL")
+            }
+            [_, further @ ..] => {
+                format!(
+                    "the suite {suite} has these targets beside that of the URL: {}",
+                    further.join(", ")
+                )
+            }
+        };
+        return Err(Failed::Usage(format!("--target {name}=...: {has}")));
+    }
+    let mut others = spread;
+    for name in plan.targets.iter().skip(1) {
+        let mut own = named
+            .iter()
+            .filter(|other| other.name.as_ref() == Some(name));
+        match (own.next(), own.next()) {
+            (Some(endpoint), None) => others.push(endpoint.clone()),
+            (Some(_), Some(_)) => {
+                return Err(Failed::Usage(format!("--target {name}=... is given twice")));
+            }
+            (None, _) => {
+                return Err(Failed::Usage(format!(
+                    "the suite {suite} also needs the URL of its target {name}: give it with --target \
+                     {name}=URL"
+                )));
+            }
+        }
+    }
+    Ok(Settings { others, ..settings })
+}
