@@ -32,6 +32,7 @@ use wire::response::{Limits, ProtocolError, ReadEvent, ResponseHead, ResponseRea
 use crate::clock::RunClock;
 use crate::clock::stamps::RealNanos;
 use crate::clock::timekeeper::Stamps;
+use crate::connection::body::{BodyIntake, ComparedBody};
 use crate::connection::dial::plain;
 use crate::connection::queue::RequestQueue;
 use crate::connection::transport::{BITE, Look, Transport};
@@ -91,6 +92,8 @@ pub(crate) struct Response {
     pub(crate) version: HttpVersion,
     /// Length of the whole body, kept or not.
     pub(crate) body_length: u64,
+    /// How it differs from the expected one, where it is not kept to find out.
+    pub(crate) compared: Option<ComparedBody>,
     /// The connection can carry another exchange.
     pub(crate) reusable: bool,
     /// More arrived than the heads of all answers said.
@@ -224,7 +227,7 @@ impl Connection {
         } else {
             Look::AtFirst
         };
-        let mut reading = ResponseReading::new(first.keep, body, look);
+        let mut reading = ResponseReading::new(first.keep.clone(), body, look);
         if !self.pending.is_empty()
             && let Some(first) = queue.first_mut()
         {
@@ -396,7 +399,8 @@ impl Connection {
                     Version::Http11 => HttpVersion::Http11,
                     Version::Http2 => HttpVersion::Http2,
                 },
-                body_length: reading.body_length,
+                body_length: reading.intake.length,
+                compared: reading.intake.compared,
                 reusable: self.reader.reusable() && whole,
                 surplus,
             }),
@@ -505,17 +509,14 @@ impl Connection {
                 ReadEvent::Head => {
                     begin(stamps, seen, self.pending_arrival);
                     if let Some(head) = self.reader.head() {
-                        reading.allowance = reading.keep.most(head);
+                        reading.intake = BodyIntake::after(head, &reading.keep);
                         if let Some(heads) = &self.heads {
                             heads.response(head);
                         }
                     }
                 }
                 ReadEvent::Body(data) => {
-                    reading.body_length += data.len() as u64;
-                    let kept = data.len().min(reading.allowance);
-                    reading.allowance -= kept;
-                    reading.body.extend_from_slice(&data[..kept]);
+                    reading.intake.take(data, reading.body);
                 }
                 ReadEvent::End => {}
             }

@@ -220,7 +220,8 @@ impl Http2Connection {
         self.settle(queue).await;
         let end = stream.end.take();
         std::mem::swap(body, &mut stream.body);
-        let (length, number) = (stream.body_length, stream.number);
+        let (length, number) = (stream.intake.length, stream.number);
+        let compared = stream.intake.compared;
         let head = self.head.get_or_insert_default();
         std::mem::swap(head, &mut stream.head);
         let status = head.status;
@@ -234,6 +235,7 @@ impl Http2Connection {
                 status,
                 version: HttpVersion::Http2,
                 body_length: length,
+                compared,
                 reusable: !self.streams.cannot_go_on(),
                 surplus: false,
             });

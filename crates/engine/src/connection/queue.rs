@@ -17,39 +17,13 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use record::{Connect, Nanos, Segments};
-use wire::response::ResponseHead;
 
 use crate::clock::timekeeper::{KernelStamps, Stamps};
-
-/// How much of the body of an answer is kept to explain a failure.
-const EXCERPT: usize = 2 * 1024;
-/// Largest answer that is kept: every 207 is read as a whole.
-const LARGEST_KEPT: usize = 64 << 20;
+use crate::connection::body::KeptBody;
 
 /// Names a request from when it is submitted until it has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct RequestToken(u64);
-
-/// How much of the body of a good response is kept; a 207 is always kept, and of others an excerpt.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) enum KeptBody {
-    /// Its length is checked, and nothing else of it.
-    #[default]
-    Nothing,
-    Excerpt,
-    All,
-}
-
-impl KeptBody {
-    /// Bytes of the body that are kept.
-    pub(super) fn most(self, head: &ResponseHead) -> usize {
-        match (head.status, self) {
-            (207, _) | (200..=299, KeptBody::All) => LARGEST_KEPT,
-            (200..=299, KeptBody::Nothing) => 0,
-            _ => EXCERPT,
-        }
-    }
-}
 
 /// A request under way.
 #[derive(Debug)]

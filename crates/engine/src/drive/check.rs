@@ -13,6 +13,8 @@ use wire::dav::{XmlLimits, condition};
 use wire::response::ResponseHead;
 use wire::shown::redacted_url;
 
+use crate::connection::body::ComparedBody;
+
 /// An answer, as the checker sees it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Answered<'a> {
@@ -21,6 +23,8 @@ pub(crate) struct Answered<'a> {
     pub(crate) body: &'a [u8],
     /// Its whole length.
     pub(crate) length: u64,
+    /// How it differs from the expected one, where it was compared as it arrived.
+    pub(crate) compared: Option<ComparedBody>,
     /// It is read closely, as the first answer to this request of a test is.
     pub(crate) first: bool,
     /// Texts that the first answer must contain.
@@ -187,14 +191,17 @@ fn check_body(request: &RequestPlan, answered: &Answered<'_>) -> Result<(), Wron
     check_length(request, answered)?;
     if let Some(expected) = &request.expect.body
         && answered.first
-        && answered.body != &expected[..]
     {
-        let mut pairs = answered.body.iter().zip(expected.iter());
-        let at = pairs.position(|(a, b)| a != b);
-        return Err(wrong_body(format!(
-            "the content received differs from the content sent, from byte {} on",
-            at.unwrap_or(answered.body.len().min(expected.len()))
-        )));
+        let differs_at = match answered.compared {
+            Some(ComparedBody::Alike) => None,
+            Some(ComparedBody::Differs(at)) => Some(at),
+            None => difference(answered.body, expected),
+        };
+        if let Some(at) = differs_at {
+            return Err(wrong_body(format!(
+                "the content received differs from the content sent, from byte {at} on"
+            )));
+        }
     }
     if answered.first {
         for text in answered.contains {
@@ -208,6 +215,15 @@ fn check_body(request: &RequestPlan, answered: &Answered<'_>) -> Result<(), Wron
         }
     }
     Ok(())
+}
+
+/// Where two bodies begin to differ.
+fn difference(body: &[u8], expected: &[u8]) -> Option<u64> {
+    if body == expected {
+        return None;
+    }
+    let at = body.iter().zip(expected).position(|(a, b)| a != b);
+    Some(at.unwrap_or(body.len().min(expected.len())) as u64)
 }
 
 fn wrong_body(what: String) -> Wrong {

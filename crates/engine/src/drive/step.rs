@@ -11,6 +11,7 @@ use wire::response::ResponseHead;
 
 use crate::clock::nanos;
 use crate::connection::client::ClientConfig;
+use crate::connection::http1::Response;
 use crate::connection::prepared::{Prepared, PreparedRequest, Values};
 use crate::drive::check::{Answered, Wrong, check};
 use crate::drive::context::RunContext;
@@ -356,7 +357,7 @@ impl RequestStep {
         &self,
         head: &ResponseHead,
         body: &[u8],
-        length: u64,
+        response: &Response,
         reading: Scrutiny<'_>,
     ) -> Result<Option<String>, Wrong> {
         if self.plan.verify == Verify::None {
@@ -377,7 +378,8 @@ impl RequestStep {
         let answered = Answered {
             head,
             body,
-            length,
+            length: response.body_length,
+            compared: response.compared,
             first: !is_quick,
             contains: &contains,
         };

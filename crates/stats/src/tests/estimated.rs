@@ -5,3 +5,4 @@ mod families;
 mod looks;
 mod others;
 mod simulated;
+mod unseen;

@@ -6,8 +6,9 @@ use record::{Connect, HttpVersion, Moments, Nanos, Outcome, Segments, Timing};
 use wire::response::ResponseHead;
 
 use crate::clock::timekeeper::{Stamps, Timekeeper};
+use crate::connection::body::KeptBody;
 use crate::connection::http1::Response;
-use crate::connection::queue::{KeptBody, RequestHistory};
+use crate::connection::queue::RequestHistory;
 use crate::event_loop::patience::GaveUp;
 
 /// A request ready to be sent.
@@ -26,7 +27,7 @@ pub(crate) struct PlainRequest<'a> {
 }
 
 /// When a prepared request is sent, and what is kept of its response.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct SendOptions {
     /// When the operation was to begin; `None` for as soon as it can.
     pub(crate) planned: Option<Nanos>,

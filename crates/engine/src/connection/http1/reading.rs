@@ -4,7 +4,7 @@ use record::Nanos;
 
 use super::Stamps;
 use crate::clock::stamps::RealNanos;
-use crate::connection::queue::KeptBody;
+use crate::connection::body::{BodyIntake, KeptBody};
 use crate::connection::transport::{ArrivalStamps, Look};
 
 /// The first byte of the answer, unless it was there before.
@@ -40,10 +40,9 @@ pub(super) struct ResponseReading<'a> {
     pub(super) interim: bool,
     pub(super) keep: KeptBody,
     pub(super) look: Look,
-    /// How many more bytes of the body to keep.
-    pub(super) allowance: usize,
+    pub(super) intake: BodyIntake,
+    /// What is kept of its body.
     pub(super) body: &'a mut Vec<u8>,
-    pub(super) body_length: u64,
 }
 
 impl<'a> ResponseReading<'a> {
@@ -52,9 +51,8 @@ impl<'a> ResponseReading<'a> {
             interim: false,
             keep,
             look,
-            allowance: 0,
+            intake: BodyIntake::default(),
             body,
-            body_length: 0,
         }
     }
 }

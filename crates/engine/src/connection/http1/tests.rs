@@ -9,7 +9,8 @@ use std::time::Instant;
 use super::*;
 use crate::clock::real;
 use crate::clock::stamps::{self, RealNanos, Stamping};
-use crate::connection::queue::{KeptBody, RequestHistory, UnderWay};
+use crate::connection::body::KeptBody;
+use crate::connection::queue::{RequestHistory, UnderWay};
 use crate::event_loop::{EventLoop, spawn, yield_now};
 use crate::watch::exhaustion::Exhaustion;
 

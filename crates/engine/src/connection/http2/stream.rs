@@ -2,6 +2,7 @@
 
 use wire::response::{Limits, ProtocolError, ResponseHead};
 
+use crate::connection::body::BodyIntake;
 use crate::connection::http1::StreamEnd;
 use crate::connection::queue::{RequestQueue, RequestToken};
 use crate::watch::heads::HeadsOfClient;
@@ -21,10 +22,7 @@ pub(super) struct Stream {
     pub(super) has_begun: bool,
     interim: u32,
     pub(super) body: Vec<u8>,
-    /// Length of the body that has arrived, kept or not.
-    pub(super) body_length: u64,
-    /// How many more bytes of the body to keep.
-    allowance: usize,
+    pub(super) intake: BodyIntake,
     /// Bytes of the request's body that were put into frames.
     pub(super) sent: usize,
     /// All of the request was put into frames.
@@ -79,7 +77,7 @@ impl Stream {
             heads.response(&self.head);
         }
         if let Some(request) = queue.of(self.token) {
-            self.allowance = request.keep.most(&self.head);
+            self.intake = BodyIntake::after(&self.head, &request.keep);
         }
         if is_end {
             self.finish(queue);
@@ -120,19 +118,16 @@ impl Stream {
         limits: Limits,
         queue: &mut RequestQueue,
     ) {
-        self.body_length += data.len() as u64;
         if !self.has_head {
             self.end = Some(StreamEnd::Malformed(ProtocolError::Fields(
                 "DATA came before it",
             )));
-        } else if self.body_length > limits.body_bytes {
+        } else if self.intake.length + data.len() as u64 > limits.body_bytes {
             self.end = Some(StreamEnd::Malformed(ProtocolError::BodyTooLarge(
                 limits.body_bytes,
             )));
         } else {
-            let kept = data.len().min(self.allowance);
-            self.allowance -= kept;
-            self.body.extend_from_slice(&data[..kept]);
+            self.intake.take(data, &mut self.body);
             if is_end {
                 self.finish(queue);
             }
@@ -150,8 +145,8 @@ impl Stream {
             .and_then(|length| length.parse().ok());
         let may_differ = is_head || self.head.status == 304;
         self.end = Some(match length {
-            Some(expected) if expected != self.body_length && !may_differ => {
-                let received = self.body_length;
+            Some(expected) if expected != self.intake.length && !may_differ => {
+                let received = self.intake.length;
                 StreamEnd::Malformed(ProtocolError::BodyLength { received, expected })
             }
             _ => StreamEnd::Answered,

@@ -17,6 +17,7 @@ fn verdict(request: &RequestPlan, status: &str, body: &[u8]) -> Result<Option<St
         head: &head(status),
         body,
         length: body.len() as u64,
+        compared: None,
         first: true,
         contains: &[Cow::Borrowed("<response>")],
     };

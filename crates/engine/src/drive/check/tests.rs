@@ -54,6 +54,7 @@ fn verdict(request: &RequestPlan, status: &str, body: &str) -> Result<Option<Str
         head: &head(status),
         body: body.as_bytes(),
         length: body.len() as u64,
+        compared: None,
         first: true,
         contains: &[Cow::Borrowed("")],
     };
@@ -424,6 +425,7 @@ fn length_every_time_and_content_the_first_time() {
             head: &head("200 OK"),
             body: body.as_bytes(),
             length: body.len() as u64,
+            compared: None,
             first,
             contains: &[],
         };
@@ -454,6 +456,7 @@ fn what_the_first_answer_must_contain() {
             head: &head("200 OK"),
             body: b"some value7- here",
             length: 17,
+            compared: None,
             first,
             contains: &[Cow::Borrowed("value7-"), Cow::Borrowed("value8-")],
         };
@@ -487,6 +490,7 @@ fn less_is_verified_on_demand() {
             head: &head(status),
             body: body.as_bytes(),
             length: body.len() as u64,
+            compared: None,
             first,
             contains: &[Cow::Borrowed("b")],
         };

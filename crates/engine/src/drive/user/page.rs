@@ -87,7 +87,7 @@ impl User {
                 log.rest(operating).await;
             }
             let (request, values) = (&step.request, attempt.values());
-            let mut exchange = client.send(request, &values, attempt.sending).await;
+            let mut exchange = client.send(request, &values, attempt.sending.clone()).await;
             if part.test.http.per_page && left.len() == 0 {
                 exchange.ends_connection_of(client);
             }
@@ -179,7 +179,7 @@ impl User {
                 attempt.sending.now = None;
                 under_way.push(async move {
                     let (request, values) = (&step.request, attempt.values());
-                    let exchange = client.send(request, &values, attempt.sending).await;
+                    let exchange = client.send(request, &values, attempt.sending.clone()).await;
                     (attempt, exchange, client)
                 });
             }

@@ -1,5 +1,6 @@
 //! One request of a user: fill it in, send, judge, record, remember.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use record::{Cause, EventKind, MissingStep, Nanos, Outcome, Verify};
@@ -77,7 +78,7 @@ impl User {
         }
         let values = attempt.values();
         let client = &mut self.clients[step.target()].client;
-        let sent = client.send(&step.request, &values, attempt.sending);
+        let sent = client.send(&step.request, &values, attempt.sending.clone());
         let exchange = sent.await;
         let judged = log.judge(client, &attempt, &exchange);
         let saved = log.conclude(memory, &attempt, &exchange, judged, operating)?;
@@ -135,9 +136,14 @@ impl Log {
                 Verify::First => is_read && memory.is_first_response(step),
                 Verify::Head | Verify::None => false,
             };
-        if attempt.closely || !step.plan.save.is_empty() {
-            attempt.sending.keep = KeptBody::All;
-        }
+        attempt.sending.keep = match &step.plan.expect.body {
+            _ if !step.plan.save.is_empty() => KeptBody::All,
+            Some(body) if attempt.closely && step.plan.expect.contains.is_empty() => {
+                KeptBody::Compared(Arc::clone(body))
+            }
+            _ if attempt.closely => KeptBody::All,
+            _ => KeptBody::Nothing,
+        };
         Some(attempt)
     }
 
@@ -424,7 +430,7 @@ impl<'s> Attempt<'s> {
 
     /// Puts it behind the requests of a client that are under way.
     pub(crate) fn submit(&self, client: &mut Client) -> RequestToken {
-        client.submit(&self.step.request, &self.values(), self.sending)
+        client.submit(&self.step.request, &self.values(), self.sending.clone())
     }
 
     /// The operation that it is, where it is measured.
@@ -451,7 +457,7 @@ fn judge(
     reading: Scrutiny<'_>,
 ) -> Result<Expected, Wrong> {
     let body = client.body();
-    let note = step.judge(head, body, response.body_length, reading)?;
+    let note = step.judge(head, body, response, reading)?;
     let mut expected = Expected {
         note: note.or_else(|| response.surplus.then(surplus)),
         ..Expected::default()

@@ -208,12 +208,12 @@ fn longer_intervals_of_reports_do_not_keep_the_promise() {
 }
 
 /// A heading of a table of sizes.
-fn heading(name: &str, sizes: &[usize]) {
+pub(super) fn heading(name: &str, sizes: &[usize]) {
     let cells: Vec<String> = sizes.iter().map(usize::to_string).collect();
     println!("| {name} | {} |", cells.join(" | "));
 }
 
-fn line(name: &str, cells: &[VerdictRates]) {
+pub(super) fn line(name: &str, cells: &[VerdictRates]) {
     let cells: Vec<String> = cells.iter().map(VerdictRates::to_string).collect();
     println!("| {name} | {} |", cells.join(" | "));
 }
