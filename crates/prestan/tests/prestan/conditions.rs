@@ -148,15 +148,9 @@ fn stages_and_the_last_seconds_have_figures_of_their_own() {
         "{outcome}"
     );
 
-    let judge = outcome.home().join("judge.yaml");
     let last = "constraints:\n  ending: operations(GET, last 500 ms) < 60 and operations(GET, last 500 ms) > 40\n  \
                 none: operations(GET, stage 3) > 0\n";
-    std::fs::write(&judge, last).unwrap();
-    let judged = outcome
-        .again()
-        .args(["report", "--json", "-", "--judge"])
-        .arg(&judge)
-        .run();
+    let judged = outcome.judged_by(last);
     assert_eq!(verdict(&judged, "ending"), "pass", "{judged}");
     assert_eq!(verdict(&judged, "none"), "inconclusive", "{judged}");
 }

@@ -10,6 +10,7 @@ use testbed::fault::{Fault, Rule};
 use crate::support::faulty::{Faulty, status};
 use crate::support::load::{kept, plain};
 use crate::support::{Outcome, Prestan};
+use crate::verdicts::settled;
 
 /// Readers beside a writer, with a time of each session of the writer and one from a writing to the next reading.
 const EDITING: &str = "
@@ -183,14 +184,9 @@ fn roles_are_at_work_together_and_stop_watches_are_rows() {
 #[test]
 fn a_suite_with_roles_ends_in_the_verdict_of_its_constraints() {
     let fine = plain();
-    let mut outcome = edit(&fine, "300");
-    for _ in crate::support::attempts() {
-        if outcome.code == 0 && !outcome.inconclusive {
-            break;
-        }
-        outcome = edit(&fine, "300");
-    }
-    assert!(outcome.code == 0 && !outcome.inconclusive, "{outcome}");
+    let is_fine = |outcome: &Outcome| outcome.code == 0 && !outcome.inconclusive;
+    let outcome = settled(|| edit(&fine, "300"), is_fine);
+    assert!(is_fine(&outcome), "{outcome}");
     assert!(
         verdicts(&outcome)
             .iter()
@@ -232,18 +228,9 @@ fn a_suite_with_roles_ends_in_the_verdict_of_its_constraints() {
     let p50 = row(&outcome, "OpenToSaved")["response_us"]["p50"]
         .as_f64()
         .unwrap();
-    let at = outcome.home().join("at.yaml");
-    std::fs::write(
-        &at,
-        format!("constraints:\n  at: p50(OpenToSaved) < {p50} us\n"),
-    )
-    .unwrap();
     std::fs::write(&events, text).unwrap();
-    let judged = outcome
-        .again()
-        .args(["report", "--json", "-", "--judge"])
-        .arg(&at)
-        .run();
+    let at = format!("constraints:\n  at: p50(OpenToSaved) < {p50} us\n");
+    let judged = outcome.judged_by(&at);
     assert_eq!(verdict(&judged, "at"), "inconclusive", "{judged}");
 }
 
@@ -251,9 +238,9 @@ fn a_suite_with_roles_ends_in_the_verdict_of_its_constraints() {
 fn slow_failing_and_missing_servers_have_verdicts_of_their_own() {
     let slow = Rule::new(Fault::Delay(Duration::from_millis(50))).tag("(Read)");
     let server = Faulty::new(|builder| builder.rule(slow));
-    let outcome = edit(&server, "100");
-    assert_eq!(outcome.code, 1, "{outcome}");
-    assert_eq!(verdict(&outcome, "reads"), "fail", "{outcome}");
+    let is_slow = |outcome: &Outcome| outcome.code == 1 && verdict(outcome, "reads") == "fail";
+    let outcome = settled(|| edit(&server, "100"), is_slow);
+    assert!(is_slow(&outcome), "{outcome}");
 
     let broken = Rule::new(status(500, &[], "")).tag("(Write)").every(2);
     let server = Faulty::new(|builder| builder.rule(broken));

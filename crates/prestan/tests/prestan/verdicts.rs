@@ -65,7 +65,7 @@ fn verdict(outcome: &Outcome, name: &str) -> String {
 }
 
 /// What makes no sense on a busy machine is tried again.
-fn settled(run: impl Fn() -> Outcome, is_settled: impl Fn(&Outcome) -> bool) -> Outcome {
+pub(crate) fn settled(run: impl Fn() -> Outcome, is_settled: impl Fn(&Outcome) -> bool) -> Outcome {
     let mut outcome = run();
     for _ in crate::support::attempts() {
         if is_settled(&outcome) {

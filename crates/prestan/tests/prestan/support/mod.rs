@@ -269,6 +269,14 @@ impl Outcome {
         Prestan::at(Arc::clone(&self.home))
     }
 
+    /// The result of its run, judged by these constraints.
+    pub(crate) fn judged_by(&self, constraints: &str) -> Outcome {
+        let again = self.again();
+        let file = again.file("judge.yaml", constraints);
+        let report = again.args(["report", "--json", "-", "--judge"]);
+        report.arg(file).run()
+    }
+
     pub(crate) fn home(&self) -> &Path {
         self.home.path()
     }
