@@ -125,7 +125,10 @@ pub(crate) fn configuration(
         }
         None => add("Server", "not reached".into()),
         Some(server) => {
-            let software = server.software.as_deref().unwrap_or(UNKNOWN_SOFTWARE);
+            let software = match (&plan.label, &server.software) {
+                (Some(label), _) => format!("{label} (address and software not shown)"),
+                (None, software) => software.as_deref().unwrap_or(UNKNOWN_SOFTWARE).to_owned(),
+            };
             add("Server", format!("{software}, HTTP/{}", server.http));
             add("DAV Class", dav_classes(server));
         }
