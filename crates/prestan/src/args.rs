@@ -348,6 +348,12 @@ pub(crate) struct ReportArgs {
     #[arg(long, value_enum, value_name = "AS", requires = "judge")]
     pub(crate) inconclusive: Option<InconclusiveArg>,
 
+    /// Name of the server in the report, in place of its URL, addresses and Server header
+    ///
+    /// May be repeated: one for each run, in their order. The record of the run is not changed.
+    #[arg(long, value_name = "NAME", value_parser = label)]
+    pub(crate) label: Vec<String>,
+
     #[command(flatten)]
     pub(crate) formats: FormatOptions,
 }
@@ -527,6 +533,15 @@ fn note(text: &str) -> Result<NoteRecord, String> {
         return Err("the text of a note has up to 500 characters on one line".to_owned());
     }
     Ok(NoteRecord { name, text })
+}
+
+/// What reports call a server.
+fn label(text: &str) -> Result<String, String> {
+    let text = text.trim();
+    if text.is_empty() || text.chars().count() > 60 || text.chars().any(char::is_control) {
+        return Err("a label has up to 60 characters on one line".to_owned());
+    }
+    Ok(text.to_owned())
 }
 
 fn run_id(text: &str) -> Result<String, String> {

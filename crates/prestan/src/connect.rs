@@ -228,6 +228,32 @@ pub(crate) fn to_own_server(
     })
 }
 
+/// The label of a run of one server.
+fn one_label(labels: &[String]) -> Result<Option<String>, Failed> {
+    match labels {
+        [] => Ok(None),
+        [label] => Ok(Some(label.clone())),
+        several => Err(Failed::Usage(format!(
+            "--label is given {} times, and one server is measured; give it once",
+            several.len()
+        ))),
+    }
+}
+
+/// The label of each of so many servers: of all, or of none.
+pub(crate) fn labels_of(labels: &[String], servers: usize) -> Result<Vec<Option<String>>, Failed> {
+    if labels.is_empty() {
+        return Ok(vec![None; servers]);
+    }
+    if labels.len() != servers {
+        return Err(Failed::Usage(format!(
+            "--label is given {} times for {servers} servers; give one for each, in their order",
+            labels.len()
+        )));
+    }
+    Ok(labels.iter().cloned().map(Some).collect())
+}
+
 impl ServerAccess {
     /// Settings of a run; what it does is still to be said.
     pub(crate) fn settings_of_run(
@@ -243,6 +269,7 @@ impl ServerAccess {
             run_id: run_id.unwrap_or_else(state::new_run_id),
             seed: running.seed.unwrap_or_else(state::new_seed),
             notes: running.notes.clone(),
+            label: one_label(&running.label)?,
             threads: running.threads,
             http: HttpOptions {
                 timeout: running.timeout,
@@ -274,6 +301,7 @@ impl ServerAccess {
             beside: Vec::new(),
             processors: None,
             notes: Vec::new(),
+            label: None,
         }
     }
 }

@@ -62,6 +62,9 @@ pub struct PlanRecord {
     /// What the report of the series calls the server; `None` where it compares no servers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub side: Option<String>,
+    /// What reports call the server, in place of all that identifies it; `None` where they tell what it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub label: Option<String>,
     /// Version of the program that ran it.
     pub prestan: String,
     /// The suite that was run.

@@ -29,6 +29,7 @@ mod file_names;
 pub mod gallery;
 mod json;
 mod junit;
+mod label;
 mod lists;
 mod load;
 mod load_steps;
@@ -65,6 +66,7 @@ pub use diagnose::{
 pub use file_names::FileNames;
 pub use json::{BesideResult, json, schema};
 pub use junit::junit;
+pub use label::apply_label;
 pub use log::{log, log_header};
 pub use reasons::{abort_reason, ended_early, reason};
 pub use runs::{

@@ -41,9 +41,11 @@ pub(crate) struct ResultDocument {
     pub(crate) suite: SuiteRecord,
     /// Parameters of the suite, resolved.
     pub(crate) params: BTreeMap<String, serde_json::Value>,
-    /// URL of the collection below which the run worked, without user information.
+    /// URL of the collection below which the run worked, without user information; the label of the server where
+    /// it has one (`--label`).
     pub(crate) target: String,
-    /// What the server tells about itself; null when it was never reached.
+    /// What the server tells about itself; null when it was never reached. Of a server with a label, what
+    /// identifies it is left out.
     pub(crate) server: Option<Server>,
     /// The clock that gave the moments of an operation.
     pub(crate) clock: Clock,

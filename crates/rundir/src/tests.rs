@@ -31,6 +31,7 @@ pub(crate) fn plan() -> PlanRecord {
         run_id: "r".to_owned(),
         series: None,
         side: None,
+        label: None,
         prestan: "0".to_owned(),
         suite: SuiteRecord {
             name: "s".to_owned(),

@@ -99,6 +99,7 @@ impl RunBuilder {
             run_id: "20261121-040600-k3f9".into(),
             series: None,
             side: None,
+            label: None,
             prestan: "0.1.0".into(),
             suite: SuiteRecord {
                 name: "prestan".into(),

@@ -16,6 +16,7 @@ pub fn plan_record(plan: &Plan, settings: &Settings) -> PlanRecord {
         run_id: settings.run_id.clone(),
         series: None,
         side: None,
+        label: settings.label.clone(),
         prestan: env!("CARGO_PKG_VERSION").to_owned(),
         suite: plan.suite.clone(),
         target: settings.endpoint.target.url(),

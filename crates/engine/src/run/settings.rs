@@ -45,6 +45,8 @@ pub struct Settings {
     pub fresh_start: bool,
     /// What is said about the run, for its reports.
     pub notes: Vec<NoteRecord>,
+    /// What reports call the server, in place of all that identifies it.
+    pub label: Option<String>,
     /// Loads that go on beside it, for the record: they are runs of their own.
     pub beside: Vec<BesideRecord>,
     /// The processors that worker threads and the server are kept to; `None` leaves it to the system.

@@ -7,8 +7,8 @@ use clap::{Args, ValueEnum};
 use record::NoteRecord;
 
 use super::{
-    ConnectOptions, OutputOptions, duration, name_and_value, note, positive_duration, run_id,
-    verify, whole,
+    ConnectOptions, OutputOptions, duration, label, name_and_value, note, positive_duration,
+    run_id, verify, whole,
 };
 
 /// Times each user goes through each test before measuring, unless something else is said.
@@ -102,6 +102,13 @@ pub(crate) struct RunningOptions {
     /// Note for the report: hardware, software, tuning ('disk=NVMe, ext4'); may be repeated
     #[arg(long = "note", value_name = "NAME=TEXT", value_parser = note)]
     pub(crate) notes: Vec<NoteRecord>,
+
+    /// Name of the server in all reports, in place of its URL, addresses and Server header
+    ///
+    /// For results of servers that are not to be named. May be repeated: one for each server of a comparison or
+    /// sweep, in their order. The record of the run keeps all; do not publish it.
+    #[arg(long, value_name = "NAME", value_parser = label)]
+    pub(crate) label: Vec<String>,
 
     /// Worker threads, among which the users are divided
     ///

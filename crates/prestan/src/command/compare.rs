@@ -13,8 +13,8 @@ use report::{Comparisons, Versus};
 use stats::{Compared, ComparedTimes, Side};
 use testbed::real::Recipe;
 
-use super::kept::KeptRun;
-use super::series::{TestedServer, tested_servers};
+use super::kept::{KeptRun, RecordReading};
+use super::series::{TestedServer, labelled, tested_servers};
 use crate::args::{CompareArgs, Gate, is_given};
 use crate::command::report::diagnosed;
 use crate::exit::{ExitStatus, Failed};
@@ -29,17 +29,15 @@ pub(crate) const SAME_WITHIN: f64 = 0.02;
 pub(crate) fn compare(args: &CompareArgs) -> Result<ExitStatus, Failed> {
     check(args)?;
     let asked = asked(args)?;
+    let labels = &args.load.running.label;
     let is_measured = matches!(asked, ComparedRuns::Now);
     let MeasuredSeries { servers, ended } = match asked {
         ComparedRuns::Recorded(sides) => MeasuredSeries {
-            servers: sides
-                .into_iter()
-                .map(recorded::read)
-                .collect::<Result<_, _>>()?,
+            servers: recorded::read(&sides, labels)?,
             ended: None,
         },
         ComparedRuns::Series(runs) => {
-            let servers = recorded::read_series(&runs)?;
+            let servers = recorded::read_series(&runs, labels)?;
             if args.question.fail_if.is_some() && servers[0].runs.len() == 1 {
                 return Err(gate::refuse("measure again, for longer"));
             }
@@ -98,7 +96,8 @@ fn measure(args: &CompareArgs) -> Result<MeasuredSeries, Failed> {
         save: args.runs.save.as_deref(),
         quiet: args.runs.quiet,
     };
-    side_by_side::measure(&how, servers_of(args)?)
+    let servers = labelled(servers_of(args)?, &args.load.running.label)?;
+    side_by_side::measure(&how, servers)
 }
 
 /// The servers to measure.
@@ -160,7 +159,10 @@ fn undecided(servers: &[MeasuredServer], args: &CompareArgs) -> Option<BTreeSet<
 
 /// A server and its runs.
 pub(crate) struct MeasuredServer {
+    /// In reports.
     pub(crate) name: String,
+    /// What it is called instead of what its runs have.
+    pub(crate) label: Option<String>,
     pub(crate) runs: Vec<KeptRun>,
 }
 
@@ -234,8 +236,11 @@ fn asked(args: &CompareArgs) -> Result<ComparedRuns<'_>, Failed> {
 
 /// Recorded runs are as they are.
 fn refuse_measuring(args: &CompareArgs) -> Result<(), Failed> {
+    // What servers are called is no question of how they are measured.
+    let mut load = args.load.clone();
+    load.running.label.clear();
     let is_said = is_given(&args.series)
-        || is_given(&args.load)
+        || is_given(&load)
         || is_given(&args.clock)
         || is_given(&args.connect)
         || args.runs.save.is_some();
@@ -252,14 +257,17 @@ fn refuse_measuring(args: &CompareArgs) -> Result<(), Failed> {
 
 /// All runs of each server, for a page.
 pub(crate) fn shown(servers: &[MeasuredServer]) -> Result<Vec<KeptRun>, Failed> {
-    let paths = |server: &MeasuredServer| -> Vec<PathBuf> {
+    let pooled = |server: &MeasuredServer| {
         let runs = server.runs.iter();
-        runs.map(|run| PathBuf::from(&run.path)).collect()
+        let paths: Vec<PathBuf> = runs.map(|run| PathBuf::from(&run.path)).collect();
+        let reading = RecordReading {
+            label: server.label.as_deref(),
+            ..RecordReading::default()
+        };
+        KeptRun::pooled(&paths, servers.len(), reading)
     };
-    let measured = servers.iter().map(paths).filter(|paths| !paths.is_empty());
-    measured
-        .map(|paths| KeptRun::pooled(&paths, servers.len(), None))
-        .collect()
+    let measured = servers.iter().filter(|server| !server.runs.is_empty());
+    measured.map(pooled).collect()
 }
 
 pub(crate) fn compared(

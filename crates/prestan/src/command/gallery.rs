@@ -25,6 +25,11 @@ const MARK: &str = "assets/prestan.js";
 
 /// Measures the servers and writes the site.
 pub(crate) fn gallery(args: &GalleryArgs) -> Result<ExitStatus, Failed> {
+    if !args.load.running.label.is_empty() {
+        return Err(Failed::Usage(
+            "--label: a gallery is about the servers that it names; leave it out".to_owned(),
+        ));
+    }
     let recipes = chosen(&args.server)?;
     check(&args.directory)?;
     let names: Vec<String> = recipes.iter().map(|recipe| recipe.name.clone()).collect();

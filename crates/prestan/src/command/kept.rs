@@ -36,38 +36,21 @@ impl KeptRun {
         }
     }
 
-    pub(crate) fn read(path: &Path) -> Result<KeptRun, Failed> {
-        KeptRun::judged(path, None)
-    }
-
-    /// The same, judged by these constraints in place of its own.
-    pub(crate) fn judged(
-        path: &Path,
-        constraints: Option<&[ConstraintRecord]>,
-    ) -> Result<KeptRun, Failed> {
-        let mut recorded = open(path)?;
-        if let Some(constraints) = constraints {
-            recorded.plan.constraints = constraints.to_vec();
-        }
+    pub(crate) fn read(path: &Path, reading: RecordReading<'_>) -> Result<KeptRun, Failed> {
+        let recorded = reading.open(path)?;
         let summary = summary_of_kept(&recorded).map_err(Failed::Usage)?;
         let path = path.display().to_string();
         Ok(KeptRun::new(recorded.into_run(), summary, path))
     }
 
     /// Reads and pools runs of one server, at least one, with the details for figures of so many servers.
-    /// `constraints` are those that they are judged by in place of their own.
     pub(crate) fn pooled(
         paths: &[PathBuf],
         servers: usize,
-        constraints: Option<&[ConstraintRecord]>,
+        reading: RecordReading<'_>,
     ) -> Result<KeptRun, Failed> {
-        let opened = paths.iter().map(|path| open(path));
+        let opened = paths.iter().map(|path| reading.open(path));
         let mut recorded = opened.collect::<Result<Vec<Recorded>, Failed>>()?;
-        for recorded in &mut recorded {
-            if let Some(constraints) = constraints {
-                recorded.plan.constraints = constraints.to_vec();
-            }
-        }
         let rows = servers * recorded[0].plan.measures.len();
         let Drawn {
             summary,
@@ -122,6 +105,34 @@ impl KeptRun {
     }
 }
 
+/// What is read differently from what a record has.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct RecordReading<'a> {
+    /// By these constraints it is judged, in place of its own.
+    pub(crate) constraints: Option<&'a [ConstraintRecord]>,
+    /// What reports call the server, in place of its own label.
+    pub(crate) label: Option<&'a str>,
+}
+
+impl RecordReading<'_> {
+    /// Opens a record, for a report of it.
+    pub(crate) fn open(self, path: &Path) -> Result<Recorded, Failed> {
+        let opened = rundir::open(path);
+        let mut recorded = opened.map_err(|error| Failed::Usage(error.to_string()))?;
+        if let Some(constraints) = self.constraints {
+            recorded.plan.constraints = constraints.to_vec();
+        }
+        if let Some(label) = self.label {
+            recorded.plan.label = Some(label.to_owned());
+        }
+        let Recorded {
+            plan, env, events, ..
+        } = &mut recorded;
+        report::apply_label(plan, env, events);
+        Ok(recorded)
+    }
+}
+
 pub(crate) fn open(path: &Path) -> Result<Recorded, Failed> {
-    rundir::open(path).map_err(|error| Failed::Usage(error.to_string()))
+    RecordReading::default().open(path)
 }

@@ -8,7 +8,9 @@ use constraint::Constraint;
 use engine::{
     Cancel, Conditions, Finished, Observer, Progress, RunError, Said, Settings, Turn, Watch,
 };
-use record::{ConstraintRecord, ConstraintSense, Event, EventKind, LeftBehind, PlanRecord};
+use record::{
+    ConstraintRecord, ConstraintSense, Environment, Event, EventKind, LeftBehind, PlanRecord,
+};
 use rundir::RunDir;
 use stats::Until;
 use suite::Plan;
@@ -194,7 +196,7 @@ impl PlannedRun {
         observer: Arc<dyn Observer>,
         enough: Arc<AtomicBool>,
     ) -> Result<KeptRun, IncompleteRun> {
-        let intake = Intake::new(&self.record, self.directory.as_ref(), None, Arc::default());
+        let intake = self.intake(None, Arc::default());
         let watch = Watch {
             cancel: cancel.clone(),
             progress: Arc::default(),
@@ -212,7 +214,7 @@ impl PlannedRun {
         (series, group): (&Arc<SeriesProgress>, usize),
         turn: Option<Turn>,
     ) -> Result<KeptRun, IncompleteRun> {
-        let intake = Intake::new(&self.record, self.directory.as_ref(), None, Arc::default());
+        let intake = self.intake(None, Arc::default());
         let progress = Arc::default();
         let observer = series.of_run(group, &progress, (&self.plan, &self.settings));
         let watch = Watch {
@@ -234,17 +236,19 @@ impl PlannedRun {
         self.on_console(output, cancel)?.keep()
     }
 
+    /// Takes its samples. What is made of them has the label of the server.
+    fn intake(&self, until: Option<Until>, live: Arc<LiveStatistics>) -> Intake {
+        let mut plan = self.record.clone();
+        report::apply_label(&mut plan, &mut engine::environment(), &mut []);
+        Intake::new(&plan, self.directory.as_ref(), until, live)
+    }
+
     fn on_console(self, output: &OutputOptions, cancel: Cancel) -> Result<CompletedRun, Failed> {
         let (live, progress) = (
             Arc::new(LiveStatistics::default()),
             Arc::new(Progress::default()),
         );
-        let mut intake = Intake::new(
-            &self.record,
-            self.directory.as_ref(),
-            self.until,
-            Arc::clone(&live),
-        );
+        let mut intake = self.intake(self.until, Arc::clone(&live));
         if let Some(limit) = self.max_failures {
             intake = intake.limited(limit);
         }
@@ -312,6 +316,9 @@ impl PlannedRun {
             let reason = reason.to_owned();
             add(&mut finished, &recorder, EventKind::Aborted { reason });
         }
+        let recorded = finished.env.clone();
+        let is_unreachable = was_unreachable(&finished);
+        report::apply_label(&mut finished.plan, &mut finished.env, &mut finished.events);
         let Concluded {
             written,
             summary,
@@ -321,12 +328,15 @@ impl PlannedRun {
             let conclusion = summary.conclusion();
             conclusion.name().to_owned()
         });
-        let is_worthless =
-            |directory: &&RunDir| was_unreachable(&finished) && directory.discard().is_ok();
+        let recorded = Environment {
+            conclusion: finished.env.conclusion.clone(),
+            ..recorded
+        };
+        let is_worthless = |directory: &&RunDir| is_unreachable && directory.discard().is_ok();
         let directory = recorder.directory.as_ref();
         let directory = directory.filter(|directory| !is_worthless(directory));
         let complete = |directory: &RunDir| {
-            let completed = directory.complete(finished.env.clone(), written);
+            let completed = directory.complete(recorded, written);
             completed.map_err(|why| not_saved(&why, directory))
         };
         CompletedRun {

@@ -8,8 +8,9 @@ use report::page::ReportPage;
 use report::{Comparisons, Diagnosed, Versus};
 
 use super::compare::SAME_WITHIN;
-use super::kept::{KeptRun, open};
+use super::kept::{KeptRun, RecordReading, open};
 use crate::args::{FormatOptions, ReportArgs};
+use crate::connect::labels_of;
 use crate::exit::{ExitStatus, Failed, code_of_all};
 use crate::{log, output, state};
 
@@ -32,15 +33,20 @@ fn one(args: &ReportArgs) -> Result<ExitStatus, Failed> {
     };
     let constraints = args.judge.as_deref().map(|file| constraints(file, &path));
     let constraints = constraints.transpose()?;
+    let labels = labels_of(&args.label, 1)?;
+    let reading = RecordReading {
+        constraints: constraints.as_deref(),
+        label: labels[0].as_deref(),
+    };
     let kept = if args.formats.figures.any() {
-        KeptRun::pooled(std::slice::from_ref(&path), 1, constraints.as_deref())?
+        KeptRun::pooled(std::slice::from_ref(&path), 1, reading)?
     } else {
-        KeptRun::judged(&path, constraints.as_deref())?
+        KeptRun::read(&path, reading)?
     };
     let printed = output::print(
         kept.page_run(None),
         kept.diagnosed.clone(),
-        &loads_beside(&kept, &path)?,
+        &loads_beside(&kept, &path, reading.label)?,
         &args.formats,
         args.output.as_deref(),
         Some(kept.path.clone()),
@@ -69,11 +75,19 @@ fn constraints(file: &Path, run: &Path) -> Result<Vec<ConstraintRecord>, Failed>
 }
 
 /// What went on beside a run that is kept there.
-fn loads_beside(kept: &KeptRun, path: &Path) -> Result<Vec<(String, KeptRun)>, Failed> {
+fn loads_beside(
+    kept: &KeptRun,
+    path: &Path,
+    label: Option<&str>,
+) -> Result<Vec<(String, KeptRun)>, Failed> {
+    let reading = RecordReading {
+        label,
+        ..RecordReading::default()
+    };
     let loads = kept.run.plan.beside.iter();
     let read = |load: &record::BesideRecord| {
         let path = path.join(rundir::BESIDE).join(&load.name);
-        Ok((load.name.clone(), KeptRun::read(&path)?))
+        Ok((load.name.clone(), KeptRun::read(&path, reading)?))
     };
     loads.map(read).collect()
 }
@@ -99,9 +113,18 @@ fn side_by_side(paths: &[PathBuf], args: &ReportArgs) -> Result<ExitStatus, Fail
                 .to_owned(),
         ));
     }
+    let labels = labels_of(&args.label, paths.len())?;
+    let read = |(run, label): (&PathBuf, &Option<String>)| {
+        let reading = RecordReading {
+            label: label.as_deref(),
+            ..RecordReading::default()
+        };
+        KeptRun::pooled(&[state::find_run(Some(run))?], paths.len(), reading)
+    };
     let kept = paths
         .iter()
-        .map(|run| KeptRun::pooled(&[state::find_run(Some(run))?], paths.len(), None))
+        .zip(&labels)
+        .map(read)
         .collect::<Result<Vec<KeptRun>, Failed>>()?;
     let mut page = ReportPage {
         runs: kept.iter().map(|kept| kept.page_run(None)).collect(),

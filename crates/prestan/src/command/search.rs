@@ -63,7 +63,7 @@ pub(crate) fn search(args: &SearchArgs) -> Result<ExitStatus, Failed> {
     let mut trials = Trials::new(args, &sending)?;
     let ended = trials.go_on(&mut search).err();
     let is_known = ended.is_none() || !trials.made.is_empty();
-    let common = Common::of(&sending.target.url(), trials.ran.iter().map(KeptRun::side));
+    let common = Common::of(&trials.target(), trials.ran.iter().map(KeptRun::side));
     let found = trials.found(&search, ended.as_ref());
     if is_known {
         print(&found, common, &args.answer)?;
@@ -292,6 +292,12 @@ impl<'a> Trials<'a> {
         }
     }
 
+    /// What reports call the target.
+    fn target(&self) -> String {
+        let label = self.settings.label.clone();
+        label.unwrap_or_else(|| self.sending.target.url())
+    }
+
     fn find(&self) -> Find {
         match self.args.search.find {
             FindArg::Users => Find::Users,
@@ -307,7 +313,7 @@ impl<'a> Trials<'a> {
             find: self.find(),
             condition: Some(self.args.search.condition.to_string()),
             counted: counted(&self.ran),
-            target: self.sending.target.url(),
+            target: self.target(),
             software: server.and_then(|server| server.software.clone()),
             what: self.sending.what.clone(),
             answer: search.answer(),

@@ -15,9 +15,9 @@ use testbed::RealServer;
 use testbed::real::{EndedServer, Recipe};
 use wire::target::Target;
 
-use crate::args::{ClockOptions, ConnectOptions, LoadOptions, Login};
+use crate::args::{ClockOptions, ConnectOptions, LoadOptions, Login, RunningOptions};
 use crate::command::run::{credentials_of, recipe, settings, version_of};
-use crate::connect::{ServerAccess, connection, to_own_server};
+use crate::connect::{ServerAccess, connection, labels_of, to_own_server};
 use crate::exit::Failed;
 use crate::forecast::{Meter, RunMeter, roughly};
 use crate::output::tell;
@@ -47,6 +47,18 @@ pub(crate) fn tested_servers(
     let running = urls.iter().map(|url| TestedServer::at(url));
     let own = |text: &String| Ok(TestedServer::of_recipe(recipe(text)?));
     running.chain(recipes.iter().map(own)).collect()
+}
+
+/// The same servers, called so in reports: all of them, or none.
+pub(crate) fn labelled(
+    mut servers: Vec<TestedServer>,
+    labels: &[String],
+) -> Result<Vec<TestedServer>, Failed> {
+    let labels = labels_of(labels, servers.len())?;
+    for (server, label) in servers.iter_mut().zip(labels) {
+        server.label = label;
+    }
+    Ok(servers)
 }
 
 impl RunSeries {
@@ -144,6 +156,8 @@ fn collections(servers: &[TestedServer], name: &str) -> Option<String> {
 pub(crate) struct TestedServer {
     /// Its URL, without a password, its recipe, or the command that starts it.
     pub(crate) name: String,
+    /// What reports call it instead.
+    pub(crate) label: Option<String>,
     origin: ServerOrigin,
 }
 
@@ -163,6 +177,7 @@ impl TestedServer {
         let target = Target::parse(url).map_err(|error| Failed::Usage(error.to_string()))?;
         Ok(TestedServer {
             name: target.url(),
+            label: None,
             origin: ServerOrigin::Url(url.to_owned()),
         })
     }
@@ -171,6 +186,7 @@ impl TestedServer {
     pub(crate) fn of_recipe(recipe: Recipe) -> TestedServer {
         TestedServer {
             name: recipe.name.clone(),
+            label: None,
             origin: ServerOrigin::Own {
                 recipe: Box::new(recipe),
                 running: None,
@@ -225,7 +241,19 @@ impl TestedServer {
             ServerOrigin::Own { running, .. } => self.own_connection(running.as_deref()),
             ServerOrigin::Url(url) => connection(url, &Login::default(), connect),
         };
-        settings(connection?, load, clock)
+        let load = LoadOptions {
+            running: RunningOptions {
+                label: self.label.iter().cloned().collect(),
+                ..load.running.clone()
+            },
+            ..load.clone()
+        };
+        settings(connection?, &load, clock)
+    }
+
+    /// What reports call it.
+    pub(crate) fn reported_name(&self) -> &String {
+        self.label.as_ref().unwrap_or(&self.name)
     }
 
     /// Points the settings of an earlier start at the process that runs now.

@@ -16,7 +16,7 @@ use super::completed::IncompleteRun;
 use super::kept::KeptRun;
 use super::load::{guard, pace};
 use super::planned::PlannedRun;
-use super::series::{LOG_FOLLOWS, RunSeries, SeriesProgress, tested_servers};
+use super::series::{LOG_FOLLOWS, RunSeries, SeriesProgress, labelled, tested_servers};
 use crate::args::{AnswerOptions, DesignArg, LoadOptions, SweepArgs, Vary};
 use crate::command::run::{SuiteText, overrides};
 use crate::exit::{ExitStatus, Failed};
@@ -42,9 +42,11 @@ pub(crate) fn sweep(args: &SweepArgs) -> Result<ExitStatus, Failed> {
     tell_budget(args, &plans, &order);
 
     let servers = tested_servers(&args.urls, &args.server)?;
+    let servers = labelled(servers, &args.load.running.label)?;
     let mut series = RunSeries::of(servers, args.load.running.run_id.as_deref(), None)?;
     let made = perform(args, &suite, &plans, &mut series, &order, seed)?;
-    let servers = series.servers.iter().map(|server| server.name.clone());
+    let servers = series.servers.iter();
+    let servers = servers.map(|server| server.reported_name().clone());
     let servers: Vec<String> = servers.collect();
     drop(series);
     let name = &plans[0].plan.suite.name;

@@ -54,6 +54,8 @@ mod http_versions;
 #[cfg(test)]
 mod interruption;
 #[cfg(test)]
+mod labels;
+#[cfg(test)]
 mod load;
 #[cfg(test)]
 mod load_real;

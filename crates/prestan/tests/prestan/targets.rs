@@ -99,6 +99,17 @@ fn each_step_goes_to_its_target_and_nothing_is_left_at_either() {
         .collect();
     assert_eq!(urls, [Some(&*here), Some(&*there)], "{csv}");
 
+    let anonymous = outcome
+        .again()
+        .args(["report", "--label", "Server A"])
+        .run()
+        .stdout;
+    assert!(
+        anonymous.contains("Server A") && anonymous.contains("copy"),
+        "{anonymous}"
+    );
+    assert!(!anonymous.contains("127.0.0.1"), "{anonymous}");
+
     let log = outcome.home().join("again.csv");
     let again = outcome.again().arg("report").arg("--log").arg(&log).run();
     assert!(

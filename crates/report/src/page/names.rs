@@ -32,7 +32,8 @@ pub(super) fn of(page: &ReportPage<'_>) -> Vec<String> {
 }
 
 fn own(run: &PageRun<'_>) -> String {
-    let name = run.name.as_deref().or(run.software());
+    let label = run.run.plan.label.as_deref();
+    let name = run.name.as_deref().or(label).or(run.software());
     match name.filter(|name| !name.trim().is_empty()) {
         Some(name) => shortened(&clean(name)),
         None => address(&run.run.plan.target),

@@ -46,8 +46,11 @@ const WEBDAV: [&str; 7] = [
     "UNLOCK",
 ];
 
-fn server_line(server: &Server) -> String {
-    let software = server.software.as_deref().unwrap_or(UNKNOWN_SOFTWARE);
+fn server_line(plan: &PlanRecord, server: &Server) -> String {
+    let software = match (&plan.label, &server.software) {
+        (Some(label), _) => format!("{label} (address and software not shown)"),
+        (None, software) => software.as_deref().unwrap_or(UNKNOWN_SOFTWARE).to_owned(),
+    };
     format!("{software}, HTTP/{}", server.http)
 }
 
@@ -130,7 +133,10 @@ pub(crate) fn configuration(
             format!(
                 "{}, {}",
                 of.url,
-                of.server.map_or("not reached".into(), server_line)
+                match of.server {
+                    Some(server) => server_line(plan, server),
+                    None => "not reached".to_owned(),
+                }
             ),
         );
     }
@@ -142,7 +148,7 @@ pub(crate) fn configuration(
         }
         None => add("Server", "not reached".into()),
         Some(server) => {
-            add("Server", server_line(server));
+            add("Server", server_line(plan, server));
             add("DAV Class", dav_classes(server));
         }
     }

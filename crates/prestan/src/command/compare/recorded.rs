@@ -9,9 +9,10 @@ use stats::Completeness;
 use suite::{Builtin, Overrides};
 
 use super::MeasuredServer;
-use crate::command::kept::KeptRun;
+use crate::command::kept::{KeptRun, RecordReading};
 use crate::command::run::SuiteText;
 use crate::command::runs;
+use crate::connect::labels_of;
 use crate::exit::Failed;
 use crate::state;
 
@@ -53,15 +54,21 @@ fn place_of(run: &str) -> Option<(char, u32)> {
 
 /// Reads the runs of a comparison. As when it was measured, a block counts if it has a complete run of
 /// each server.
-pub(super) fn read_series(paths: &[PathBuf]) -> Result<Vec<MeasuredServer>, Failed> {
+pub(super) fn read_series(
+    paths: &[PathBuf],
+    labels: &[String],
+) -> Result<Vec<MeasuredServer>, Failed> {
     let mut blocks: BTreeMap<u32, BTreeMap<char, KeptRun>> = BTreeMap::new();
-    let mut letters = BTreeSet::new();
+    let place = |path: &PathBuf| place_of(&state::name_of(path));
+    let letters: BTreeSet<char> = paths.iter().filter_map(place).map(|(own, _)| own).collect();
+    let labels = letters.iter().zip(labels_of(labels, letters.len())?);
+    let labels: BTreeMap<char, Option<String>> =
+        labels.map(|(letter, label)| (*letter, label)).collect();
     for path in paths {
-        let Some((letter, block)) = place_of(&state::name_of(path)) else {
+        let Some((letter, block)) = place(path) else {
             continue;
         };
-        letters.insert(letter);
-        let run = KeptRun::read(path)?;
+        let run = KeptRun::read(path, reading(&labels[&letter]))?;
         if Completeness::of(&run.run.events, &run.run.env) == Completeness::Complete {
             blocks.entry(block).or_default().insert(letter, run);
         }
@@ -71,12 +78,13 @@ pub(super) fn read_series(paths: &[PathBuf]) -> Result<Vec<MeasuredServer>, Fail
         .into_values()
         .filter(|block| block.len() == letters.len())
     {
-        for (place, run) in block.into_values().enumerate() {
+        for (place, (letter, run)) in block.into_iter().enumerate() {
             if servers.len() == place {
                 let PlanRecord { side, target, .. } = &run.run.plan;
                 let name = side.as_ref().unwrap_or(target).clone();
                 servers.push(MeasuredServer {
                     name,
+                    label: labels[&letter].clone(),
                     runs: Vec::new(),
                 });
             }
@@ -93,15 +101,28 @@ pub(super) fn read_series(paths: &[PathBuf]) -> Result<Vec<MeasuredServer>, Fail
     Ok(servers)
 }
 
-/// Reads the runs of a server.
-pub(super) fn read(side: &str) -> Result<MeasuredServer, Failed> {
-    let runs = side
-        .split(',')
-        .map(|name| KeptRun::read(&state::find_run(Some(Path::new(name)))?));
-    Ok(MeasuredServer {
-        name: name(side),
-        runs: runs.collect::<Result<_, Failed>>()?,
-    })
+/// Reads the runs of servers.
+pub(super) fn read(sides: &[&str], labels: &[String]) -> Result<Vec<MeasuredServer>, Failed> {
+    let labels = labels_of(labels, sides.len())?;
+    let read = |(side, label): (&&str, Option<String>)| {
+        let runs = side.split(',').map(|name| {
+            let path = state::find_run(Some(Path::new(name)))?;
+            KeptRun::read(&path, reading(&label))
+        });
+        Ok(MeasuredServer {
+            runs: runs.collect::<Result<_, Failed>>()?,
+            name: label.clone().unwrap_or_else(|| name(side)),
+            label,
+        })
+    };
+    sides.iter().zip(labels).map(read).collect()
+}
+
+fn reading(label: &Option<String>) -> RecordReading<'_> {
+    RecordReading {
+        label: label.as_deref(),
+        ..RecordReading::default()
+    }
 }
 
 /// A name for the runs of a side: the run, or the first of several and their number.

@@ -89,12 +89,18 @@ pub(crate) fn measure(
     let are_kept_apart = servers.iter().all(TestedServer::is_own) && has_one_user(how.load);
     let run_id = how.load.running.run_id.as_deref();
     let series = RunSeries::of(servers, run_id, processors(are_kept_apart, 1))?;
-    let names: Vec<&String> = match how.names {
-        Some(names) => names.into(),
-        None => series.servers.iter().map(|server| &server.name).collect(),
+    let names: Vec<String> = match how.names {
+        Some(names) => names.map(Clone::clone).into(),
+        None => series
+            .servers
+            .iter()
+            .map(|server| server.name.clone())
+            .collect(),
     };
-    let servers = names.into_iter().map(|name| MeasuredServer {
-        name: name.clone(),
+    let servers = names.iter().zip(&series.servers);
+    let servers = servers.map(|(name, server)| MeasuredServer {
+        name: server.label.as_ref().unwrap_or(name).clone(),
+        label: server.label.clone(),
         runs: Vec::new(),
     });
     let servers = servers.collect();
@@ -110,6 +116,7 @@ pub(crate) fn measure(
             ended: None,
         },
         are_kept_apart,
+        names,
         series,
         blocks: 0,
     };
@@ -166,6 +173,8 @@ struct Comparing<'a> {
     are_kept_apart: bool,
     /// Runs of a block do the same, also where chance decides what.
     seed: u64,
+    /// What the record calls the servers.
+    names: Vec<String>,
     series: RunSeries,
     /// Of each server.
     settings: Vec<Settings>,
@@ -281,7 +290,7 @@ impl Comparing<'_> {
     fn runs(&self, plan: &Plan) -> Result<Vec<PlannedRun>, Failed> {
         let number = self.blocks;
         let servers = self.series.servers.iter().zip(&self.settings);
-        let names = self.measured.servers.iter().map(|server| &server.name);
+        let names = &self.names;
         let run = |(((server, settings), name), letter): (
             ((&TestedServer, &Settings), &String),
             char,

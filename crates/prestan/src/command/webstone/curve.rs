@@ -129,7 +129,10 @@ fn found(
         find: Find::Users,
         condition: None,
         counted: CountedUnit::Pages,
-        target: settings.endpoint.target.url(),
+        target: settings
+            .label
+            .clone()
+            .unwrap_or_else(|| settings.endpoint.target.url()),
         software: server.and_then(|server| server.software.clone()),
         what: format!("{}: {}", plan.suite.name, plan.suite.title),
         answer: SearchOutcome::default(),

@@ -1,0 +1,193 @@
+//! `--label`: nothing in a report tells which server was measured.
+
+use std::fs;
+use std::path::Path;
+
+use testbed::fault::Rule;
+
+use crate::support::faulty::{Faulty, status};
+use crate::support::{Outcome, Prestan};
+
+/// What the server says of itself.
+const SOFTWARE: &str = "Telltale/1.2 (Secretos)";
+const DAV: &str = "1,2,<http://telltale.example/dav/>";
+
+/// Words of the report that lead to a server, in lower case.
+fn traces(faulty: &Faulty) -> Vec<String> {
+    let address = faulty.server.url();
+    let address = address.trim_start_matches("http://").trim_end_matches('/');
+    let (host, port) = address.split_once(':').unwrap();
+    let port = format!(":{port}");
+    let words = ["telltale", "secretos", "localhost", host, &port, "http://1"];
+    words.map(str::to_owned).into()
+}
+
+/// A server that names itself wherever it can, and at which much goes wrong.
+fn talkative() -> Faulty {
+    let body = format!("<address>{SOFTWARE} at 127.0.0.1</address>");
+    let elsewhere = [
+        ("Location", "http://telltale.example:9/x"),
+        ("Server", SOFTWARE),
+    ];
+    let options = [("Server", SOFTWARE), ("DAV", DAV), ("Allow", "GET, PUT")];
+    Faulty::new(|builder| {
+        builder
+            .rule(Rule::new(status(200, &options, "")).method("OPTIONS"))
+            .rule(Rule::new(status(500, &[("Server", SOFTWARE)], &body)).tag("(Get1K)"))
+            .rule(Rule::new(status(302, &elsewhere, "")).tag("(Put1K)"))
+            .rule(
+                Rule::new(status(503, &[], &body))
+                    .method("DELETE")
+                    .tag("clean"),
+            )
+    })
+}
+
+/// The options that write every format.
+fn formats(home: &Path, name: &str) -> Vec<String> {
+    let file = |end: &str| home.join(format!("{name}.{end}")).display().to_string();
+    let formats = ["json", "csv", "junit", "log", "html", "output"];
+    let formats = formats.map(|format| [format!("--{format}"), file(format)]);
+    formats.into_iter().flatten().collect()
+}
+
+/// Checks all files of a report, and that they are about this label.
+#[track_caller]
+fn assert_anonymous(home: &Path, name: &str, label: &str, faulty: &Faulty) {
+    for format in ["json", "csv", "junit", "html", "output", "log"] {
+        let text = fs::read_to_string(home.join(format!("{name}.{format}"))).unwrap();
+        assert_no_trace(&text, faulty);
+        assert!(format == "log" || text.contains(label), "{name}.{format}");
+    }
+}
+
+#[track_caller]
+fn assert_no_trace(text: &str, faulty: &Faulty) {
+    let lower = text.to_lowercase();
+    for trace in traces(faulty) {
+        if let Some(found) = lower.find(&trace) {
+            let around: String = lower[..found].chars().rev().take(200).collect();
+            let around: String = around.chars().rev().collect();
+            panic!("{trace} stands behind: {around}");
+        }
+    }
+}
+
+fn run(faulty: &Faulty, label: &[&str]) -> Outcome {
+    let prestan = Prestan::new();
+    let formats = formats(prestan.home(), "run");
+    let url = faulty.server.url().replace("127.0.0.1", "localhost");
+    prestan
+        .arg(url)
+        .args(["--only", "Get1K,Put1K,Get64K", "-r", "2", "--run-id", "one"])
+        .args(formats)
+        .args(label)
+        .run()
+}
+
+#[test]
+fn a_label_replaces_all_that_identifies_a_server() {
+    let faulty = talkative();
+    let outcome = run(&faulty, &["--label", "Server A"]);
+    assert_eq!(outcome.code, 1, "{outcome}");
+    assert_anonymous(outcome.home(), "run", "Server A", &faulty);
+    let text = fs::read_to_string(outcome.home().join("run.output")).unwrap();
+    assert!(
+        text.contains("prestan on Server A\n")
+            && text.contains("Server A (address and software not shown)"),
+        "{text}"
+    );
+    // The record keeps all, and its label: it is not printed without one.
+    let kept = outcome.home().join("state/prestan/runs/one");
+    let plan = fs::read_to_string(kept.join("plan.yaml")).unwrap();
+    let env = fs::read_to_string(kept.join("env.json")).unwrap();
+    assert!(plan.contains("http://localhost:") && env.contains(SOFTWARE));
+    let report = formats(outcome.home(), "again");
+    let again = outcome.again().args(["report", "one"]).args(report).run();
+    assert_eq!(again.code, 0, "{again}");
+    assert_anonymous(outcome.home(), "again", "Server A", &faulty);
+    for format in ["json", "csv", "junit", "output", "log"] {
+        let read = |name| fs::read_to_string(outcome.home().join(format!("{name}.{format}")));
+        assert_eq!(read("run").unwrap(), read("again").unwrap(), "{format}");
+    }
+}
+
+#[test]
+fn a_recorded_run_is_labelled_when_it_is_published() {
+    let faulty = talkative();
+    let outcome = run(&faulty, &[]);
+    let text = fs::read_to_string(outcome.home().join("run.output")).unwrap();
+    assert!(
+        text.contains(SOFTWARE) && text.contains("localhost"),
+        "{text}"
+    );
+    let report = formats(outcome.home(), "again");
+    let again = outcome
+        .again()
+        .args(["report", "one", "--label", "Server B"]);
+    let again = again.args(report).run();
+    assert_eq!(again.code, 0, "{again}");
+    assert_anonymous(outcome.home(), "again", "Server B", &faulty);
+    let twice = outcome
+        .again()
+        .args(["report", "one", "--label", "B", "--label", "C"]);
+    let twice = twice.run();
+    assert!(
+        twice.code == 2 && twice.stderr.contains("2 times for 1 servers"),
+        "{twice}"
+    );
+}
+
+#[test]
+fn servers_of_comparisons_and_sweeps_have_labels() {
+    let (one, other) = (talkative(), talkative());
+    let urls = [one.server.url(), other.server.url()];
+    let labels = ["--label", "First", "--label", "Second"];
+    let files = ["--json", "c.json", "--html", "c.html", "--output", "c.txt"];
+    let compared = Prestan::new()
+        .arg("compare")
+        .args(&urls)
+        .args([
+            "--only", "Get64K", "--repeat", "2", "-r", "5", "--run-id", "both",
+        ])
+        .args(labels)
+        .args(files)
+        .run();
+    assert!([0, 3].contains(&compared.code), "{compared}");
+    let check = |outcome: &Outcome, labels: &[&str]| {
+        for name in ["c.json", "c.html", "c.txt"] {
+            let text = fs::read_to_string(outcome.home().join(name)).unwrap();
+            assert_no_trace(&text, &one);
+            assert_no_trace(&text, &other);
+            assert!(
+                labels.iter().all(|label| text.contains(label)),
+                "{name}: {text}"
+            );
+        }
+    };
+    check(&compared, &["First", "Second"]);
+    let again = compared.again().args(["compare", "both"]).args(files).run();
+    check(&again, &["First", "Second"]);
+    let others = ["--label", "Third", "--label", "Fourth"];
+    let again = compared.again().args(["compare", "both"]).args(others);
+    check(&again.args(files).run(), &["Third", "Fourth"]);
+    let again = compared.again().args(["compare", "both-a1", "both-b1"]);
+    check(&again.args(others).args(files).run(), &["Third", "Fourth"]);
+    let swept = Prestan::new()
+        .arg("sweep")
+        .args(&urls)
+        .args([
+            "--only",
+            "Get64K",
+            "--repeat",
+            "2",
+            "-r",
+            "3",
+            "--vary",
+            "width=1,2",
+        ])
+        .args(labels)
+        .args(files)
+        .run();
+    check(&swept, &["First", "Second"]);
+}

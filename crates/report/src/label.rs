@@ -1,0 +1,305 @@
+//! A server under another name (`--label`): what identifies it leaves the record before anything is made of it, so
+//! that no report can print it.
+//!
+//! The record on disk keeps all.
+
+use core::net::{IpAddr, SocketAddr};
+
+use record::{Environment, Event, EventKind, PlanRecord, Server};
+
+/// Stands where something was left out.
+const HIDDEN: &str = "(not shown)";
+
+/// Tokens of a DAV header that identify no program: the classes of RFC 4918, section 18.
+const CLASSES: [&str; 3] = ["1", "2", "3"];
+
+/// Words of a Server header that are also words of reports.
+const COMMON: [&str; 6] = ["prestan", "dav", "webdav", "http", "https", "server"];
+
+/// Gives the server of a run the name that its plan has for it, if it has one, in everything that reports are
+/// made of.
+pub fn apply_label(plan: &mut PlanRecord, env: &mut Environment, events: &mut [Event]) {
+    let Some(label) = plan.label.clone() else {
+        return;
+    };
+    let server = ServerLabel::of(&label, plan, env.servers());
+    server.plan(plan);
+    for answered in env.server.iter_mut().chain(&mut env.others) {
+        answered.software = None;
+        answered.dav.retain(|token| is_class(token));
+    }
+    for event in events {
+        server.event(event);
+    }
+}
+
+/// The name of a server, and what it replaces.
+struct ServerLabel {
+    label: String,
+    /// What is replaced, and by what, in this order.
+    replaced: Vec<(String, String)>,
+}
+
+impl ServerLabel {
+    fn of<'a>(
+        label: &str,
+        plan: &PlanRecord,
+        servers: impl Iterator<Item = &'a Server>,
+    ) -> ServerLabel {
+        let mut replaced = Vec::new();
+        let mut hosts = Vec::new();
+        for (url, number) in plan.servers().zip(0..) {
+            let name = numbered(label, number);
+            let (authority, path) = parts(url);
+            replaced.push((url.trim_end_matches('/').to_owned(), name.clone()));
+            if path.len() > 1 {
+                replaced.push((path.to_owned(), "/".to_owned()));
+            }
+            hosts.push((authority.to_owned(), name.clone()));
+            // An IP address is hidden as all of them are, and may be a part of another one.
+            if host(authority).parse::<IpAddr>().is_err() {
+                hosts.push((host(authority).to_owned(), name));
+            }
+        }
+        replaced.append(&mut hosts);
+        let identifying = servers.flat_map(identifying);
+        replaced.extend(identifying.map(|word| (word, HIDDEN.to_owned())));
+        replaced.retain(|(from, _)| !from.is_empty());
+        // A part of something longer would leave the rest of it.
+        replaced.sort_by_key(|(from, _)| std::cmp::Reverse(from.len()));
+        ServerLabel {
+            label: label.to_owned(),
+            replaced,
+        }
+    }
+
+    fn plan(&self, plan: &mut PlanRecord) {
+        plan.target = self.label.clone();
+        for (other, number) in plan.others.iter_mut().zip(1..) {
+            *other = numbered(&self.label, number);
+        }
+        if let Some(side) = &mut plan.side {
+            side.clone_from(&self.label);
+        }
+        self.hide(&mut plan.suite.title);
+        for note in &mut plan.notes {
+            self.hide(&mut note.text);
+        }
+    }
+
+    fn event(&self, event: &mut Event) {
+        match &mut event.kind {
+            EventKind::NotSupported { evidence, .. }
+            | EventKind::TestFailed { evidence, .. }
+            | EventKind::OperationFailed { evidence, .. } => self.hide(evidence),
+            EventKind::Note { text, .. } | EventKind::Warning { text } => self.hide(text),
+            EventKind::LeftBehind(left) => {
+                self.hide(&mut left.url);
+                self.hide(&mut left.reason);
+            }
+            EventKind::Aborted { reason } => self.hide(reason),
+            EventKind::TestStarted { .. }
+            | EventKind::MeasuringStarted { .. }
+            | EventKind::MeasuringEnded { .. }
+            | EventKind::Generator(_)
+            | EventKind::ClockStepped { .. }
+            | EventKind::Goal(_)
+            | EventKind::LoadChanged { .. }
+            | EventKind::EndedEarly { .. }
+            | EventKind::TestEnded { .. }
+            | EventKind::FirstAnswer { .. }
+            | EventKind::ClosedSilently { .. }
+            | EventKind::Interrupted => {}
+        }
+    }
+
+    fn hide(&self, text: &mut String) {
+        for (from, to) in &self.replaced {
+            *text = replace_words(text, from, to);
+        }
+        *text = without_addresses(&without_authorities(text));
+    }
+}
+
+/// The name of the `number`th server of a run: the first has the label itself.
+fn numbered(label: &str, number: usize) -> String {
+    match number {
+        0 => label.to_owned(),
+        _ => format!("{label} #{}", number + 1),
+    }
+}
+
+/// Authority and path of a URL.
+fn parts(url: &str) -> (&str, &str) {
+    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
+    rest.split_at(rest.find('/').unwrap_or(rest.len()))
+}
+
+/// The host of an authority, without the brackets of IPv6.
+fn host(authority: &str) -> &str {
+    let host = match authority.rsplit_once(':') {
+        Some((host, port)) if port.bytes().all(|digit| digit.is_ascii_digit()) => host,
+        _ => authority,
+    };
+    host.trim_start_matches('[').trim_end_matches(']')
+}
+
+fn is_class(token: &str) -> bool {
+    CLASSES.contains(&token)
+}
+
+/// What a server says of itself, whole and word by word.
+fn identifying(server: &Server) -> Vec<String> {
+    let software = server.software.as_deref().unwrap_or_default();
+    let separates = |c: char| c.is_whitespace() || "/()[],;".contains(c);
+    let is_name = |word: &&str| {
+        let is_common = COMMON
+            .iter()
+            .any(|common| common.eq_ignore_ascii_case(word));
+        word.len() > 2 && !is_common
+    };
+    let words = software.split(separates).filter(is_name);
+    let tokens = server.dav.iter().map(String::as_str);
+    let tokens = tokens.filter(|token| !is_class(token));
+    let all = words.chain([software]).chain(tokens);
+    all.map(str::to_owned).collect()
+}
+
+/// Replaces a text where it is no part of a word, whatever the case of its letters.
+fn replace_words(text: &str, from: &str, to: &str) -> String {
+    let (lower, wanted) = (text.to_ascii_lowercase(), from.to_ascii_lowercase());
+    let mut out = String::with_capacity(text.len());
+    let mut rest = 0;
+    while let Some(found) = lower[rest..].find(&wanted) {
+        let (start, end) = (rest + found, rest + found + wanted.len());
+        let goes_on = |one: Option<char>, other: Option<char>| {
+            one.is_some_and(char::is_alphanumeric) && other.is_some_and(char::is_alphanumeric)
+        };
+        let before = lower[..start].chars().next_back();
+        let after = lower[end..].chars().next();
+        let is_part =
+            goes_on(before, wanted.chars().next()) || goes_on(wanted.chars().next_back(), after);
+        out.push_str(&text[rest..start]);
+        out.push_str(if is_part { &text[start..end] } else { to });
+        rest = end;
+    }
+    out.push_str(&text[rest..]);
+    out
+}
+
+/// Hides who is named in URLs: a redirect may point anywhere.
+fn without_authorities(text: &str) -> String {
+    const SLASHES: &str = "://";
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(found) = rest.find(SLASHES) {
+        let (before, after) = rest.split_at(found + SLASHES.len());
+        let end = after.find(|c: char| c.is_whitespace() || "/\"'<>?#;,`".contains(c));
+        out.push_str(before);
+        out.push_str(HIDDEN);
+        rest = &after[end.unwrap_or(after.len())..];
+    }
+    out.push_str(rest);
+    out
+}
+
+/// Hides IP addresses, with their ports.
+fn without_addresses(text: &str) -> String {
+    let is_of_address = |c: char| c.is_ascii_hexdigit() || ".:[]%".contains(c);
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(start) = rest.find(is_of_address) {
+        let (before, after) = rest.split_at(start);
+        let end = after.find(|c| !is_of_address(c)).unwrap_or(after.len());
+        // The end of a sentence is none of an address.
+        let word = after[..end].trim_end_matches(['.', ':']);
+        let is_apart = |c: Option<char>| !c.is_some_and(char::is_alphanumeric);
+        let is_word = is_apart(before.chars().next_back()) && is_apart(after[end..].chars().next());
+        let parses = word.parse::<IpAddr>().is_ok() || word.parse::<SocketAddr>().is_ok();
+        out.push_str(before);
+        if is_word && parses {
+            out.push_str(HIDDEN);
+            out.push_str(&after[word.len()..end]);
+        } else {
+            out.push_str(&after[..end]);
+        }
+        rest = &after[end..];
+    }
+    out.push_str(rest);
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hidden(text: &str) -> String {
+        let server = Server {
+            software: Some("Apache/2.4.62 (Debian) mod_x/1".to_owned()),
+            dav: ["1", "2", "<http://apache.org/dav/propset/fs/1>"]
+                .map(str::to_owned)
+                .to_vec(),
+            allow: Vec::new(),
+            http: "1.1".to_owned(),
+        };
+        let mut run = stats::testing::RunBuilder::new(1).build();
+        run.plan.target = "http://dav.example.org:8080/store/".to_owned();
+        run.plan.others = vec!["http://[::1]:81/".to_owned()];
+        let label = ServerLabel::of("Server 1", &run.plan, [&server].into_iter());
+        let mut text = text.to_owned();
+        label.hide(&mut text);
+        text
+    }
+
+    #[test]
+    fn what_identifies_a_server_is_replaced_wherever_it_stands() {
+        let cases = [
+            ("GET /store/x was answered 404", "GET /x was answered 404"),
+            (
+                "at http://dav.example.org:8080/store/PrestanTest-1/",
+                "at Server 1/PrestanTest-1/",
+            ),
+            (
+                "connecting failed: 192.0.2.7:8080: refused; [2001:db8::1]:81: refused",
+                "connecting failed: (not shown): refused; (not shown): refused",
+            ),
+            (
+                "it points to https://other.example.net:9/a, and redirects are not followed",
+                "it points to https://(not shown)/a, and redirects are not followed",
+            ),
+            (
+                "\"<address>Apache/2.4.62 (Debian) mod_x/1 Server at DAV.example.ORG Port 8080\"",
+                "\"<address>(not shown) Server at Server 1 Port 8080\"",
+            ),
+            ("apache answered", "(not shown) answered"),
+            (
+                "OPTIONS says `DAV: 1,2,<http://apache.org/dav/propset/fs/1>`",
+                "OPTIONS says `DAV: 1,2,(not shown)`",
+            ),
+            ("[::1]:81 and ::1.", "Server 1 #2 and (not shown)."),
+            // Numbers, times and words that only look like it.
+            ("12:30 of 1.5 ms, fed: abc", "12:30 of 1.5 ms, fed: abc"),
+            ("apaches, prestan", "apaches, prestan"),
+            ("größe: Apache", "größe: (not shown)"),
+        ];
+        for (text, wanted) in cases {
+            assert_eq!(hidden(text), wanted);
+        }
+    }
+
+    #[test]
+    fn a_run_without_a_label_stays_as_it_is() {
+        let mut run = stats::testing::RunBuilder::new(1).build();
+        let before = run.clone();
+        apply_label(&mut run.plan, &mut run.env, &mut run.events);
+        assert_eq!(run, before);
+        run.plan.label = Some("A".to_owned());
+        apply_label(&mut run.plan, &mut run.env, &mut run.events);
+        assert_eq!(run.plan.target, "A");
+        assert!(
+            run.env
+                .server
+                .is_none_or(|server| server.software.is_none())
+        );
+    }
+}
