@@ -6,6 +6,7 @@ use stats::{Completeness, Summary, TestSummary};
 
 use crate::clean::is_harmful;
 use crate::reasons::{abort_reason, ended_early, note, reason};
+use crate::surroundings::RoundTripJson;
 use crate::{load, webstone, wire};
 
 /// What went on beside a run.
@@ -79,6 +80,8 @@ pub(crate) fn document(run: &Run, summary: &Summary) -> wire::ResultDocument {
         bias_us: summary.clock.bias.as_ref().map(wire::BiasJson::from),
         missed: summary.clock.missed,
         machine: env.machine.clone(),
+        same_machine: env.same_machine,
+        round_trip: env.round_trip.map(RoundTripJson::from),
         notes: plan.notes.clone(),
         load: plan.into(),
         started_at: env.started_at.clone(),
@@ -331,6 +334,8 @@ impl From<record::Http> for wire::HttpJson {
             at_once: http.at_once,
             full_handshakes: http.full_handshakes,
             window: http.window,
+            nagle: http.nagle,
+            two_writes: http.two_writes,
         }
     }
 }

@@ -11,8 +11,8 @@
 use std::collections::BTreeMap;
 
 use record::{
-    AdaptRecord, Clock, ConstraintSense, Exhausted, LeftBehind, Machine, NoteRecord, Pace, Server,
-    SuiteRecord, Verify,
+    AdaptRecord, Clock, ConstraintSense, Exhausted, LeftBehind, Machine, NoteRecord, Pace,
+    SameMachine, Server, SuiteRecord, Verify,
 };
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -56,6 +56,12 @@ pub(crate) struct ResultDocument {
     pub(crate) missed: u64,
     /// The machine that sent the requests.
     pub(crate) machine: Machine,
+    /// How it is known that the server is on the same machine; absent where that is not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) same_machine: Option<SameMachine>,
+    /// The round trip to the server on an idle network, before the tests; absent where it was not measured.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) round_trip: Option<crate::surroundings::RoundTripJson>,
     /// What is said about the run (`--note`); absent where nothing is.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) notes: Vec<NoteRecord>,
@@ -301,6 +307,12 @@ pub(crate) struct HttpJson {
     /// Flow-control window of the server for each stream and for the connection, in bytes; null before
     /// HTTP/2, which leaves that to TCP.
     pub(crate) window: Option<u32>,
+    /// Nagle's algorithm was left on (`--nagle`); absent where not.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) nagle: bool,
+    /// Head and body of requests were sent by a system call each (`--two-writes`); absent where not.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) two_writes: bool,
 }
 
 /// How the load generator fared while a test was measured.

@@ -45,6 +45,7 @@ pub(crate) fn plan() -> PlanRecord {
         fresh_start: false,
         processors: None,
         notes: Vec::new(),
+        labels_of_2004: false,
         params: Default::default(),
         load: Load {
             users: 1,
@@ -92,6 +93,8 @@ pub(crate) fn env() -> Environment {
         started_at: String::new(),
         ended_at: None,
         conclusion: None,
+        same_machine: None,
+        round_trip: None,
     }
 }
 

@@ -176,5 +176,7 @@ fn under_way() -> Environment {
         started_at: String::new(),
         ended_at: None,
         conclusion: None,
+        same_machine: None,
+        round_trip: None,
     }
 }

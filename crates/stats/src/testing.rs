@@ -114,6 +114,7 @@ impl RunBuilder {
             fresh_start: false,
             processors: None,
             notes: Vec::new(),
+            labels_of_2004: false,
             params: params(),
             load: Load {
                 users,
@@ -154,6 +155,8 @@ impl RunBuilder {
             started_at: "2026-11-21T04:06:00Z".into(),
             ended_at: Some("2026-11-21T04:07:30Z".into()),
             conclusion: None,
+            same_machine: None,
+            round_trip: None,
         };
         let run = Run {
             plan,

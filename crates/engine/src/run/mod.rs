@@ -5,6 +5,7 @@ pub(crate) mod machine;
 mod plan_record;
 pub mod processors;
 pub(crate) mod settings;
+mod surroundings;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
@@ -15,7 +16,7 @@ use std::time::Duration;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use record::{Clock, Environment, Event, EventKind, LeftBehind, PlanRecord, Server};
-use suite::{Plan, TestPlan, Workspace};
+use suite::{Plan, Workspace};
 
 use crate::clock::stamps::Stamping;
 use crate::clock::timekeeper::{OnClockStep, Timekeeper};
@@ -42,7 +43,8 @@ use crate::run::machine::machine;
 pub use crate::run::plan_record::plan_record;
 use crate::run::processors::kept_to;
 use crate::run::settings::Settings;
-use crate::site::probe::{INSTEAD, INSTEAD_OF_PUTTING, probe};
+use crate::run::surroundings::look_around;
+use crate::site::probe::{INSTEAD, INSTEAD_OF_PUTTING, probe, unmet_need};
 use crate::site::publish::publish;
 use crate::site::workspace::held::HeldLocks;
 use crate::site::workspace::{self, FilesRefused, Leftover, LeftoverState, collection_path};
@@ -92,6 +94,8 @@ pub fn environment() -> Environment {
         started_at: time_of_day(),
         ended_at: None,
         conclusion: None,
+        same_machine: None,
+        round_trip: None,
     }
 }
 
@@ -134,6 +138,9 @@ pub fn run(plan: Plan, settings: &Settings, watch: &Watch, sink: &mut dyn Sink) 
         journal: &journal,
     };
 
+    if let Some(text) = settings.experiment() {
+        journal.write(EventKind::Warning { text });
+    }
     if session.means.heads.is_some() {
         let text = HEADS_ARE_SHOWN.to_owned();
         journal.write(EventKind::Warning { text });
@@ -207,6 +214,7 @@ impl Session<'_> {
             .clone()
             .unwrap_or_else(|| unreachable!("there is a first"));
         if self.plan.workspace == Workspace::ReadOnly {
+            look_around(&places[0].client, &self.settings.endpoint, env);
             let measured = self.measure(&server, None, sink);
             self.held.end(false);
             return measured;
@@ -226,6 +234,9 @@ impl Session<'_> {
             })
         });
         let refuses = places.iter().find_map(|place| place.refuses);
+        if furnished.is_ok() {
+            look_around(&places[0].client, &self.settings.endpoint, env);
+        }
         let measured = furnished.and_then(|()| self.measure(&server, refuses, sink));
         if places.iter().all(|place| !place.is_open) {
             return measured;
@@ -517,19 +528,6 @@ impl Session<'_> {
     }
 }
 
-fn unmet_need(test: &TestPlan, server: &Server) -> Option<String> {
-    let class = &test.needs.as_ref()?.0;
-    if server.dav.iter().any(|token| token == class) {
-        return None;
-    }
-    let says = if server.dav.is_empty() {
-        "OPTIONS gives no DAV header".to_owned()
-    } else {
-        format!("OPTIONS says `DAV: {}`", server.dav.join(", "))
-    };
-    Some(format!("the test needs a class {class} server, and {says}"))
-}
-
 fn client_config(
     settings: &Settings,
     endpoint: &Endpoint,
@@ -548,7 +546,8 @@ fn client_config(
         Arc::clone(&means.exhaustion),
         Arc::clone(&means.opened),
         settings.http.timeout,
-    );
+    )
+    .with_nagle(settings.http.connections.nagle);
     ClientConfig {
         dialer,
         target: target.clone(),

@@ -1,7 +1,7 @@
 //! What is there? Asks the target before anything is made on it.
 
 use record::{Outcome, Server};
-use suite::Workspace;
+use suite::{TestPlan, Workspace};
 use wire::dav::{XmlLimits, dav_tokens, parse_multistatus};
 use wire::response::{ResponseHead, Version};
 use wire::shown::redacted_url;
@@ -87,6 +87,20 @@ pub(crate) async fn probe(
         answer.status_text(),
         advice(&answer, instead)
     )))
+}
+
+/// Why a test cannot be done, where the DAV header lacks the class that it needs.
+pub(crate) fn unmet_need(test: &TestPlan, server: &Server) -> Option<String> {
+    let class = &test.needs.as_ref()?.0;
+    if server.dav.iter().any(|token| token == class) {
+        return None;
+    }
+    let says = if server.dav.is_empty() {
+        "OPTIONS gives no DAV header".to_owned()
+    } else {
+        format!("OPTIONS says `DAV: {}`", server.dav.join(", "))
+    };
+    Some(format!("the test needs a class {class} server, and {says}"))
 }
 
 /// What to try where there is no target.

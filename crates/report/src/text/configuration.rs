@@ -6,6 +6,7 @@ use stats::{Summary, TestSummary};
 use super::pages_of_tests::{http_of_tests, verification};
 use crate::clean;
 use crate::load;
+use crate::surroundings::{round_trip, same_machine};
 
 /// How the warm-up went: `3 rounds of each test, not measured`.
 pub(super) fn warm_up(run: &Run, summary: &Summary) -> String {
@@ -133,6 +134,12 @@ pub(crate) fn configuration(
             add("DAV Class", dav_classes(server));
         }
     }
+    if let Some(same) = env.same_machine {
+        add("Server Machine", same_machine(same));
+    }
+    if let Some(found) = env.round_trip {
+        add("Idle Round Trip", round_trip(&found));
+    }
     add("Clock", load::clock(summary));
     let machine = &env.machine;
     add(
@@ -148,6 +155,12 @@ pub(crate) fn configuration(
         add(
             "Processors",
             format!("no. {worker} for prestan, no. {server} for the server"),
+        );
+    }
+    if plan.labels_of_2004 {
+        add(
+            "X-Prestan",
+            "as printed in 2004, without numbers of requests".into(),
         );
     }
     for note in &plan.notes {
