@@ -3,7 +3,8 @@
 //!
 //! The record on disk keeps all.
 
-use std::net::{IpAddr, SocketAddr};
+// Addresses as texts: nothing is opened.
+use core::net::{IpAddr, SocketAddr};
 
 use record::{Environment, Event, EventKind, PlanRecord, Server};
 
@@ -239,7 +240,7 @@ mod tests {
             http: "1.1".to_owned(),
         };
         let mut run = stats::testing::RunBuilder::new(1).build();
-        run.plan.target = "http://dav.example.org:8080/home/".to_owned();
+        run.plan.target = "http://dav.example.org:8080/files/".to_owned();
         run.plan.others = vec!["http://[::1]:81/".to_owned()];
         let label = ServerLabel::of("Server 1", &run.plan, Some(&server));
         let mut text = text.to_owned();
@@ -250,9 +251,9 @@ mod tests {
     #[test]
     fn what_identifies_a_server_is_replaced_wherever_it_stands() {
         let cases = [
-            ("GET /home/x was answered 404", "GET /x was answered 404"),
+            ("GET /files/x was answered 404", "GET /x was answered 404"),
             (
-                "at http://dav.example.org:8080/home/PrestanTest-1/",
+                "at http://dav.example.org:8080/files/PrestanTest-1/",
                 "at Server 1/PrestanTest-1/",
             ),
             (

@@ -13,7 +13,7 @@ use report::{Comparisons, Versus};
 use stats::{Compared, ComparedTimes, Side};
 use testbed::real::Recipe;
 
-use super::kept::{KeptRun, Reading};
+use super::kept::{KeptRun, ReadOptions};
 use super::series::{TestedServer, labelled, tested_servers};
 use crate::args::{CompareArgs, Gate, is_given};
 use crate::command::report::diagnosed;
@@ -260,9 +260,9 @@ pub(crate) fn shown(servers: &[MeasuredServer]) -> Result<Vec<KeptRun>, Failed> 
     let pooled = |server: &MeasuredServer| {
         let runs = server.runs.iter();
         let paths: Vec<PathBuf> = runs.map(|run| PathBuf::from(&run.path)).collect();
-        let reading = Reading {
+        let reading = ReadOptions {
             label: server.label.as_deref(),
-            ..Reading::default()
+            ..ReadOptions::default()
         };
         KeptRun::pooled(&paths, servers.len(), reading)
     };

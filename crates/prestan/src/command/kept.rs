@@ -36,7 +36,7 @@ impl KeptRun {
         }
     }
 
-    pub(crate) fn read(path: &Path, reading: Reading<'_>) -> Result<KeptRun, Failed> {
+    pub(crate) fn read(path: &Path, reading: ReadOptions<'_>) -> Result<KeptRun, Failed> {
         let recorded = reading.open(path)?;
         let summary = summary_of_kept(&recorded).map_err(Failed::Usage)?;
         let path = path.display().to_string();
@@ -47,7 +47,7 @@ impl KeptRun {
     pub(crate) fn pooled(
         paths: &[PathBuf],
         servers: usize,
-        reading: Reading<'_>,
+        reading: ReadOptions<'_>,
     ) -> Result<KeptRun, Failed> {
         let opened = paths.iter().map(|path| reading.open(path));
         let mut recorded = opened.collect::<Result<Vec<Recorded>, Failed>>()?;
@@ -107,14 +107,14 @@ impl KeptRun {
 
 /// What is read differently from what a record has.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Reading<'a> {
+pub(crate) struct ReadOptions<'a> {
     /// By these constraints it is judged, in place of its own.
     pub(crate) constraints: Option<&'a [ConstraintRecord]>,
     /// What reports call the server, in place of its own label.
     pub(crate) label: Option<&'a str>,
 }
 
-impl Reading<'_> {
+impl ReadOptions<'_> {
     /// Opens a record, for a report of it.
     pub(crate) fn open(self, path: &Path) -> Result<Recorded, Failed> {
         let opened = rundir::open(path);
@@ -134,5 +134,5 @@ impl Reading<'_> {
 }
 
 pub(crate) fn open(path: &Path) -> Result<Recorded, Failed> {
-    Reading::default().open(path)
+    ReadOptions::default().open(path)
 }

@@ -8,7 +8,7 @@ use report::page::ReportPage;
 use report::{Comparisons, Diagnosed, Versus};
 
 use super::compare::SAME_WITHIN;
-use super::kept::{KeptRun, Reading, open};
+use super::kept::{KeptRun, ReadOptions, open};
 use crate::args::{FormatOptions, ReportArgs};
 use crate::connect::labels_of;
 use crate::exit::{ExitStatus, Failed, code_of_all};
@@ -34,7 +34,7 @@ fn one(args: &ReportArgs) -> Result<ExitStatus, Failed> {
     let constraints = args.judge.as_deref().map(|file| constraints(file, &path));
     let constraints = constraints.transpose()?;
     let labels = labels_of(&args.label, 1)?;
-    let reading = Reading {
+    let reading = ReadOptions {
         constraints: constraints.as_deref(),
         label: labels[0].as_deref(),
     };
@@ -80,9 +80,9 @@ fn loads_beside(
     path: &Path,
     label: Option<&str>,
 ) -> Result<Vec<(String, KeptRun)>, Failed> {
-    let reading = Reading {
+    let reading = ReadOptions {
         label,
-        ..Reading::default()
+        ..ReadOptions::default()
     };
     let loads = kept.run.plan.beside.iter();
     let read = |load: &record::BesideRecord| {
@@ -115,9 +115,9 @@ fn side_by_side(paths: &[PathBuf], args: &ReportArgs) -> Result<ExitStatus, Fail
     }
     let labels = labels_of(&args.label, paths.len())?;
     let read = |(run, label): (&PathBuf, &Option<String>)| {
-        let reading = Reading {
+        let reading = ReadOptions {
             label: label.as_deref(),
-            ..Reading::default()
+            ..ReadOptions::default()
         };
         KeptRun::pooled(&[state::find_run(Some(run))?], paths.len(), reading)
     };

@@ -9,7 +9,7 @@ use stats::Completeness;
 use suite::{Builtin, Overrides};
 
 use super::MeasuredServer;
-use crate::command::kept::{KeptRun, Reading};
+use crate::command::kept::{KeptRun, ReadOptions};
 use crate::command::run::SuiteText;
 use crate::command::runs;
 use crate::connect::labels_of;
@@ -118,10 +118,10 @@ pub(super) fn read(sides: &[&str], labels: &[String]) -> Result<Vec<MeasuredServ
     sides.iter().zip(labels).map(read).collect()
 }
 
-fn reading(label: &Option<String>) -> Reading<'_> {
-    Reading {
+fn reading(label: &Option<String>) -> ReadOptions<'_> {
+    ReadOptions {
         label: label.as_deref(),
-        ..Reading::default()
+        ..ReadOptions::default()
     }
 }
 
