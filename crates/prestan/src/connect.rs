@@ -264,7 +264,16 @@ impl ServerAccess {
         let run_id = running.run_id.clone();
         let acks = clock_options.acks;
         let clock = clock(clock_options, &self.endpoint.route)?;
-        let settings = self.settings();
+        let mut settings = self.settings();
+        let connections = &mut settings.http.connections;
+        (connections.nagle, connections.two_writes) = (running.nagle, running.two_writes);
+        if running.two_writes && connections.version == HttpVersion::Http2 {
+            return Err(Failed::Usage(
+                "--two-writes is about HTTP/1: with HTTP/2, head and body are frames of one stream; leave out one \
+                 of --two-writes and --http 2"
+                    .to_owned(),
+            ));
+        }
         Ok(Settings {
             run_id: run_id.unwrap_or_else(state::new_run_id),
             seed: running.seed.unwrap_or_else(state::new_seed),

@@ -90,6 +90,9 @@ pub struct PlanRecord {
     /// The processors that the worker thread and the server were kept to; `None` where the system chose.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub processors: Option<Processors>,
+    /// X-Prestan of the requests of tests was as printed in 2004, without their numbers.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub labels_of_2004: bool,
     /// What whoever made the run says about it: hardware, software, tuning.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<NoteRecord>,
@@ -182,6 +185,11 @@ impl Environment {
     /// What each target of a suite said of itself, in the order of the plan.
     pub fn servers(&self) -> impl Iterator<Item = &Server> {
         self.server.iter().chain(&self.others)
+    }
+
+    /// All servers, to say more of them.
+    pub fn servers_mut(&mut self) -> impl Iterator<Item = &mut Server> {
+        self.server.iter_mut().chain(&mut self.others)
     }
 }
 
@@ -449,8 +457,45 @@ pub struct Machine {
     pub memory_bytes: u64,
 }
 
+/// How it is known that server and client are on the same machine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum SameMachine {
+    /// The address of the server is a loopback address.
+    Loopback,
+    /// The address of the server is one of this machine.
+    OwnAddress,
+    /// The server listens on a local socket.
+    LocalSocket,
+}
+
+/// The time for a packet to the server and back, without any work of the server program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RoundTrip {
+    /// The least that the system has seen on the connection of the preparations (`TCP_INFO`, `tcpi_min_rtt`); `None`
+    /// where that connection had ended.
+    pub tcp: Option<Nanos>,
+    /// Of ICMP; `None` where this user may send none, or no response came.
+    pub icmp: Option<Pings>,
+}
+
+/// Round trips of ICMP echo requests, one after the other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Pings {
+    /// How many had a response.
+    pub count: u32,
+    /// The shortest.
+    pub least: Nanos,
+    /// Half of them took no longer.
+    pub median: Nanos,
+    /// The longest.
+    pub most: Nanos,
+}
+
 /// What the server tells about itself in its response to OPTIONS.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Server {
     /// `Server` header.
@@ -461,4 +506,12 @@ pub struct Server {
     pub allow: Vec<String>,
     /// HTTP version of the response.
     pub http: String,
+    /// How it is known that the server is on the machine that sent the requests; `None` where that is not known, and
+    /// in older records.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub same_machine: Option<SameMachine>,
+    /// The round trip to the server on an idle network, before the tests; `None` where nothing told it, and in older
+    /// records.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub round_trip: Option<RoundTrip>,
 }

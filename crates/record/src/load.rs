@@ -203,6 +203,12 @@ pub struct Http {
     /// connection (HTTP/2); `None` with versions that leave that to TCP.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub window: Option<u32>,
+    /// Nagle's algorithm is left on: an experiment.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub nagle: bool,
+    /// Head and body of a request are sent by a system call each: an experiment.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub two_writes: bool,
 }
 
 fn one() -> u32 {
@@ -221,6 +227,8 @@ impl Default for Http {
             per_page: false,
             at_once: false,
             window: None,
+            nagle: false,
+            two_writes: false,
         }
     }
 }
@@ -271,6 +279,12 @@ impl fmt::Display for Http {
         }
         if self.full_handshakes {
             f.write_str(", full TLS handshakes only")?;
+        }
+        if self.nagle {
+            f.write_str(", with Nagle's algorithm")?;
+        }
+        if self.two_writes {
+            f.write_str(", head and body in two writes")?;
         }
         Ok(())
     }

@@ -6,7 +6,8 @@ use stats::{Completeness, Summary, TestSummary};
 
 use crate::clean::is_harmful;
 use crate::reasons::{abort_reason, ended_early, note, reason};
-use crate::targets::{TargetUse, targets};
+use crate::surroundings::ServerJson;
+use crate::targets::{TargetJson, targets};
 use crate::{load, webstone, wire};
 
 /// What went on beside a run.
@@ -75,7 +76,7 @@ pub(crate) fn document(run: &Run, summary: &Summary) -> wire::ResultDocument {
         suite: plan.suite.clone(),
         params: plan.params.clone(),
         target: plan.target.clone(),
-        server: env.server.clone(),
+        server: env.server.as_ref().map(ServerJson::from),
         clock: plan.clock,
         bias_us: summary.clock.bias.as_ref().map(wire::BiasJson::from),
         missed: summary.clock.missed,
@@ -95,10 +96,7 @@ pub(crate) fn document(run: &Run, summary: &Summary) -> wire::ResultDocument {
             .map(wire::LoadStepJson::from)
             .collect(),
         ended_early: summary.ended_early.iter().map(ended_early).collect(),
-        targets: targets(plan, env)
-            .iter()
-            .map(wire::TargetJson::from)
-            .collect(),
+        targets: targets(plan, env).iter().map(TargetJson::from).collect(),
         roles: load::roles(plan).map(wire::RoleJson::from).collect(),
         left_out: summary.left_out(),
         conclusion: summary.conclusion(),
@@ -156,17 +154,6 @@ impl From<&stats::LoadStep> for wire::LoadStepJson {
             per_second: step.per_second.map(thousandths),
             p50_us: times(step.p50),
             p99_us: times(step.p99),
-        }
-    }
-}
-
-impl From<&TargetUse<'_>> for wire::TargetJson {
-    fn from(of: &TargetUse<'_>) -> wire::TargetJson {
-        wire::TargetJson {
-            name: of.name.to_owned(),
-            url: of.url.to_owned(),
-            server: of.server.cloned(),
-            rows: of.rows.iter().map(|row| (*row).to_owned()).collect(),
         }
     }
 }
@@ -347,6 +334,8 @@ impl From<record::Http> for wire::HttpJson {
             at_once: http.at_once,
             full_handshakes: http.full_handshakes,
             window: http.window,
+            nagle: http.nagle,
+            two_writes: http.two_writes,
         }
     }
 }

@@ -241,6 +241,8 @@ mod tests {
                 .to_vec(),
             allow: Vec::new(),
             http: "1.1".to_owned(),
+            same_machine: None,
+            round_trip: None,
         };
         let mut run = stats::testing::RunBuilder::new(1).build();
         run.plan.target = "http://dav.example.org:8080/store/".to_owned();

@@ -40,6 +40,7 @@ mod ranking;
 mod reasons;
 mod runs;
 mod search;
+mod surroundings;
 mod sweep;
 mod table;
 mod targets;

@@ -1,8 +1,11 @@
 //! The servers of a run whose suite says what is sent to which.
 
 use record::{Environment, PlanRecord, Server};
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use crate::lists::enumerated;
+use crate::surroundings::ServerJson;
 use crate::text::UNKNOWN_SOFTWARE;
 
 /// A target of a suite, and what it is in a run.
@@ -15,11 +18,36 @@ pub(crate) struct TargetUse<'a> {
     pub(crate) rows: Vec<&'a str>,
 }
 
+/// One of several servers of a suite.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Target", deny_unknown_fields)]
+pub(crate) struct TargetJson {
+    /// Its name in the suite.
+    pub(crate) name: String,
+    /// URL of the collection below which the run worked there.
+    pub(crate) url: String,
+    /// What it tells about itself; null when it was never reached.
+    pub(crate) server: Option<ServerJson>,
+    /// Names of the rows that are measured there.
+    pub(crate) rows: Vec<String>,
+}
+
 impl TargetUse<'_> {
     /// What it says that it is.
     pub(crate) fn software(&self) -> &str {
         let said = self.server.and_then(|server| server.software.as_deref());
         said.unwrap_or(UNKNOWN_SOFTWARE)
+    }
+}
+
+impl From<&TargetUse<'_>> for TargetJson {
+    fn from(of: &TargetUse<'_>) -> TargetJson {
+        TargetJson {
+            name: of.name.to_owned(),
+            url: of.url.to_owned(),
+            server: of.server.map(ServerJson::from),
+            rows: of.rows.iter().map(|row| (*row).to_owned()).collect(),
+        }
     }
 }
 

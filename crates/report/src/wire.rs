@@ -11,7 +11,7 @@
 use std::collections::BTreeMap;
 
 use record::{
-    AdaptRecord, Clock, ConstraintSense, Exhausted, LeftBehind, Machine, NoteRecord, Pace, Server,
+    AdaptRecord, Clock, ConstraintSense, Exhausted, LeftBehind, Machine, NoteRecord, Pace,
     SuiteRecord, Verify,
 };
 use schemars::JsonSchema;
@@ -22,6 +22,8 @@ use stats::{
 
 use crate::constraints::why_unknown;
 use crate::json::us;
+use crate::surroundings::ServerJson;
+use crate::targets::TargetJson;
 
 /// Version of the document; raised when a reader of the older one would misread it.
 pub const SCHEMA_VERSION: u32 = 3;
@@ -46,7 +48,7 @@ pub(crate) struct ResultDocument {
     pub(crate) target: String,
     /// What the server tells about itself; null when it was never reached. Of a server with a label, what
     /// identifies it is left out.
-    pub(crate) server: Option<Server>,
+    pub(crate) server: Option<ServerJson>,
     /// The clock that gave the moments of an operation.
     pub(crate) clock: Clock,
     /// By how much a user-space clock would have over-reported response times, over all operations; null
@@ -138,20 +140,6 @@ pub(crate) struct RoleJson {
     /// Users that had it.
     pub(crate) users: u32,
     /// Names of the rows that they measure.
-    pub(crate) rows: Vec<String>,
-}
-
-/// One of several servers of a suite.
-#[derive(Debug, Serialize, JsonSchema)]
-#[schemars(rename = "Target", deny_unknown_fields)]
-pub(crate) struct TargetJson {
-    /// Its name in the suite.
-    pub(crate) name: String,
-    /// URL of the collection below which the run worked there.
-    pub(crate) url: String,
-    /// What it tells about itself; null when it was never reached.
-    pub(crate) server: Option<Server>,
-    /// Names of the rows that are measured there.
     pub(crate) rows: Vec<String>,
 }
 
@@ -318,6 +306,12 @@ pub(crate) struct HttpJson {
     /// Flow-control window of the server for each stream and for the connection, in bytes; null before
     /// HTTP/2, which leaves that to TCP.
     pub(crate) window: Option<u32>,
+    /// Nagle's algorithm was left on (`--nagle`); absent where not.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) nagle: bool,
+    /// Head and body of requests were sent by a system call each (`--two-writes`); absent where not.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) two_writes: bool,
 }
 
 /// How the load generator fared while a test was measured.

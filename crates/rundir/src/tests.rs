@@ -47,6 +47,7 @@ pub(crate) fn plan() -> PlanRecord {
         fresh_start: false,
         processors: None,
         notes: Vec::new(),
+        labels_of_2004: false,
         params: Default::default(),
         load: Load {
             users: 1,

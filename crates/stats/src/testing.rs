@@ -115,6 +115,7 @@ impl RunBuilder {
             fresh_start: false,
             processors: None,
             notes: Vec::new(),
+            labels_of_2004: false,
             params: params(),
             load: Load {
                 users,
@@ -152,6 +153,8 @@ impl RunBuilder {
                     .map(String::from)
                     .to_vec(),
                 http: "1.1".into(),
+                same_machine: None,
+                round_trip: None,
             }),
             started_at: "2026-11-21T04:06:00Z".into(),
             ended_at: Some("2026-11-21T04:07:30Z".into()),

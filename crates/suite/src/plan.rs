@@ -123,6 +123,9 @@ pub struct TestPlan {
     pub loops: Vec<LoopPlan>,
     /// Afterwards.
     pub cleanup: Vec<Step>,
+    /// X-Prestan of all its requests; `None` for the usual one, with the number of the request.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub label: Option<String>,
 }
 
 /// A loop of a test.

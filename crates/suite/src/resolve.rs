@@ -3,6 +3,7 @@
 mod adapt;
 mod constraints;
 mod http;
+mod labels;
 mod loops;
 mod pages;
 mod params;
@@ -43,6 +44,8 @@ pub struct Overrides {
     pub selection: Selection,
     /// How much of the responses of measured steps is verified, whatever the suite says.
     pub verify: Option<Verify>,
+    /// Requests have the X-Prestan that was printed in 2004, where the suite is that of 2004.
+    pub labels_of_2004: bool,
 }
 
 /// Makes the plan of a suite. `name` and `text` are those given to [`parse`](crate::parse).
@@ -128,6 +131,9 @@ pub fn resolve(
     match overrides.verify {
         Some(verify) => plan.set_verify(verify),
         None => plan.note_requests(),
+    }
+    if overrides.labels_of_2004 {
+        labels::of_2004(&file, &mut plan)?;
     }
     plan.pages = pages::records(&plan.tests);
     let adapt = spec.adapt.as_ref();
@@ -244,6 +250,7 @@ fn resolve_test(
         loops,
         cleanup: unmeasured.steps(&test.cleanup)?,
         saved: saved.clone(),
+        label: None,
     };
     plan.roles = roles;
     plan.tests.push(resolved);

@@ -95,6 +95,7 @@ pub fn single(single: &Single) -> Result<(Plan, String), String> {
             steps: body,
         }],
         cleanup: Vec::new(),
+        label: None,
     };
     let plan = Plan {
         suite: SuiteRecord {

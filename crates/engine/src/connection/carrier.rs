@@ -1,6 +1,6 @@
 //! A connection of whichever version of HTTP.
 
-use record::Segments;
+use record::{Nanos, Segments};
 use wire::response::ResponseHead;
 
 use crate::clock::RunClock;
@@ -29,6 +29,14 @@ impl Carrier {
         match self {
             Carrier::Http1(connection) => connection.segments(),
             Carrier::Http2(connection) => connection.segments(),
+        }
+    }
+
+    /// The shortest round trip until now, where the system tells.
+    pub(crate) fn least_round_trip(&self) -> Option<Nanos> {
+        match self {
+            Carrier::Http1(connection) => connection.least_round_trip(),
+            Carrier::Http2(connection) => connection.least_round_trip(),
         }
     }
 

@@ -27,6 +27,7 @@ mod exchange;
 mod repetition;
 
 use std::collections::VecDeque;
+use std::net::SocketAddr;
 use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -173,6 +174,16 @@ impl Client {
         let dialing = pin!(self.dial());
         let dialed = patience.wait_for(end, interruptible, dialing).await;
         dialed.unwrap_or_else(|gave_up| Err(gave_up_failure(gave_up, timeout)))
+    }
+
+    /// The shortest round trip of the present connection, where there is one and the system tells.
+    pub(crate) fn least_round_trip(&self) -> Option<Nanos> {
+        self.connection.as_ref()?.least_round_trip()
+    }
+
+    /// The address of the server that was connected to last.
+    pub(crate) fn address(&self) -> Option<SocketAddr> {
+        self.config.dialer.address()
     }
 
     /// Tells whoever reads along why there is no answer.
@@ -508,7 +519,8 @@ impl Client {
                 let (scratch, heads) = (Rc::clone(&self.config.scratch), self.heads.clone());
                 if self.http.version != HttpVersion::Http2 {
                     let connection =
-                        Connection::new(number, transport, scratch, ANSWER_LIMITS, heads);
+                        Connection::new(number, transport, scratch, ANSWER_LIMITS, heads)
+                            .in_two_writes(self.http.two_writes);
                     self.connection = Some(Carrier::Http1(Box::new(connection)));
                     return Ok(());
                 }

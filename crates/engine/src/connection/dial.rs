@@ -29,6 +29,8 @@ pub(crate) struct Dialer {
     patience: Duration,
     /// Which address worked the last time.
     preferred: Cell<usize>,
+    /// Nagle's algorithm is left on.
+    nagle: bool,
     /// Connections that have been opened in the run.
     opened: Arc<AtomicU32>,
 }
@@ -56,7 +58,21 @@ impl Dialer {
             exhaustion,
             patience,
             preferred: Cell::new(0),
+            nagle: false,
             opened,
+        }
+    }
+
+    /// The same for connections with Nagle's algorithm, or without.
+    pub(crate) fn with_nagle(self, nagle: bool) -> Dialer {
+        Dialer { nagle, ..self }
+    }
+
+    /// The address that worked the last time; `None` for a local socket.
+    pub(crate) fn address(&self) -> Option<SocketAddr> {
+        match &self.route {
+            Route::Tcp(addresses) => addresses.get(self.preferred.get()).copied(),
+            Route::Unix(_) => None,
         }
     }
 
@@ -118,7 +134,7 @@ impl Dialer {
             let index = (self.preferred.get() + offset) % count;
             let address = addresses[index];
             let (clock, stamping) = (self.time.clock, self.time.stamping);
-            let tcp = Transport::tcp(address, clock, stamping, &self.exhaustion);
+            let tcp = Transport::tcp(address, clock, stamping, &self.exhaustion, self.nagle);
             match within(share, tcp).await {
                 Some(Ok(transport)) => {
                     self.preferred.set(index);

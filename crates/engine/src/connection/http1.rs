@@ -68,6 +68,8 @@ pub(crate) struct Connection {
     seen: SeenAt,
     /// Several requests were under way on it at a time.
     is_shared: bool,
+    /// Head and body of a request are never handed over together.
+    two_writes: bool,
     /// It has brought an answer.
     pub(crate) has_answered: bool,
     /// For whoever reads along.
@@ -172,9 +174,15 @@ impl Connection {
             pending_arrival: None,
             seen: SeenAt::default(),
             is_shared: false,
+            two_writes: false,
             has_answered: false,
             heads,
         }
+    }
+
+    /// The same with head and body of a request in a system call each, or together.
+    pub(crate) fn in_two_writes(self, two_writes: bool) -> Connection {
+        Connection { two_writes, ..self }
     }
 
     /// What is known of the connection since the last exchange: as far as the event loop came, or
@@ -186,6 +194,11 @@ impl Connection {
             Err(_) | Ok(0) => Idle::Ended,
             Ok(_) => Idle::Spoke,
         }
+    }
+
+    /// The shortest round trip until now, where the system tells.
+    pub(crate) fn least_round_trip(&self) -> Option<Nanos> {
+        self.transport.least_round_trip()
     }
 
     /// TCP segments until now, where the system tells.
@@ -300,13 +313,22 @@ impl Connection {
     fn offer(&mut self, queue: &mut RequestQueue, clock: RunClock) -> io::Result<usize> {
         let mut scratch = self.incoming.borrow_mut();
         // Copying a body of 32 KiB takes a microsecond or more, which is no time of the server.
-        let joined = queue.join(&mut scratch[..PIECE]);
+        let joined = if self.two_writes {
+            0
+        } else {
+            queue.join(&mut scratch[..PIECE])
+        };
         let now = queue.begin(self.number, || clock.now());
         let piece = if joined > 0 {
             &scratch[..joined]
         } else {
             let piece = queue.piece();
-            &piece[..piece.len().min(PIECE)]
+            let most = if self.two_writes {
+                queue.part_left()
+            } else {
+                piece.len()
+            };
+            &piece[..most.min(PIECE)]
         };
         let ends = queue.ends_within(piece.len());
         self.transport.offer(piece, ends, now)

@@ -152,6 +152,11 @@ impl Http2Connection {
         }
     }
 
+    /// The shortest round trip until now, where the system tells.
+    pub(crate) fn least_round_trip(&self) -> Option<Nanos> {
+        self.transport.least_round_trip()
+    }
+
     /// TCP segments until now, where the system tells.
     pub(crate) fn segments(&self) -> Option<Segments> {
         self.transport.segments()

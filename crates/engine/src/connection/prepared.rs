@@ -147,10 +147,10 @@ impl PreparedRequest {
     pub(crate) fn new(
         request: &RequestPlan,
         (config, http): (&ClientConfig, Http),
-        suite: &str,
+        label: &str,
     ) -> Result<PreparedRequest, String> {
         Ok(PreparedRequest {
-            head: head(request, (config, http), suite)?,
+            head: head(request, (config, http), label)?,
             body: match &request.body {
                 Body::None => PreparedBody::None,
                 Body::Fixed(bytes) => PreparedBody::Fixed(Arc::clone(bytes)),
@@ -244,11 +244,17 @@ impl PreparedRequest {
     }
 }
 
-/// The head of `request`, with holes.
+/// X-Prestan of the requests of a suite, with holes: `prestan: 0000000007 (Put1K)`.
+pub(crate) fn numbered_label(suite: &str) -> String {
+    let (number, purpose) = (mark(&TemplatePart::Number), mark(&TemplatePart::Purpose));
+    format!("{suite}: {number} ({purpose})")
+}
+
+/// The head of `request`, with holes; some may be in its label.
 fn head(
     request: &RequestPlan,
     (config, http): (&ClientConfig, Http),
-    suite: &str,
+    label: &str,
 ) -> Result<Prepared, String> {
     let in_workplace = |path: &Text| format!("{}{}", mark(&TemplatePart::Workplace), marked(path));
     let destination = request.to.as_ref();
@@ -260,14 +266,13 @@ fn head(
     let own = own.iter().map(|(name, value)| (*name, value.as_str()));
     let destination = destination.as_deref().map(|value| ("Destination", value));
     let headers: Vec<(&str, &str)> = destination.into_iter().chain(own).collect();
-    let (number, purpose) = (mark(&TemplatePart::Number), mark(&TemplatePart::Purpose));
     let length = mark(&TemplatePart::Length);
     let head = HeadParts {
         method: &request.method,
         path: &in_workplace(&request.path),
         headers: &headers,
         length: (request.body != Body::None).then_some(&length),
-        label: &format!("{suite}: {number} ({purpose})"),
+        label,
     };
     Ok(Prepared::of_marked(&head.bytes(config, http)?))
 }

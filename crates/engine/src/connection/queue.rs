@@ -335,6 +335,18 @@ impl RequestQueue {
         self.slice((self.whole, self.part)).unwrap_or_default()
     }
 
+    /// Bytes that are left of the head of the request that is being written, or else of its body.
+    pub(super) fn part_left(&self) -> usize {
+        let Some(next) = self.requests.get(self.whole) else {
+            return 0;
+        };
+        let head = next.at.body_start - next.at.start;
+        match head.checked_sub(self.part) {
+            None | Some(0) => next.len() - self.part,
+            Some(left) => left,
+        }
+    }
+
     /// Whether the request that is being written ends within so many bytes.
     pub(super) fn ends_within(&self, count: usize) -> bool {
         let next = self.requests.get(self.whole);

@@ -1,18 +1,36 @@
-//! What the kernel knows of a TCP connection (`TCP_INFO`): how many segments it took.
+//! What the kernel knows of a TCP connection (`TCP_INFO`): how many segments it took, and the round trip.
 
 use std::mem::size_of;
 use std::os::fd::{AsRawFd, BorrowedFd};
 
-use record::Segments;
+use record::{Nanos, Segments};
 
 /// Numbers of 32 bits of `struct tcp_info` (`linux/tcp.h`) as far as they are read here.
-const WORDS: usize = 36;
+const WORDS: usize = 38;
 /// Places of `tcpi_segs_out` and `tcpi_segs_in` among them. The structure only grows at its end.
 const SENT: usize = 34;
 const RECEIVED: usize = 35;
+/// Place of `tcpi_min_rtt`, in microseconds; from Linux 4.3 on.
+const LEAST_ROUND_TRIP: usize = 37;
 
 /// Segments of a connection until now; `None` where the system does not tell.
 pub(super) fn segments(socket: BorrowedFd<'_>) -> Option<Segments> {
+    let words = words(socket, RECEIVED + 1)?;
+    Some(Segments {
+        sent: words[SENT],
+        received: words[RECEIVED],
+    })
+}
+
+/// The shortest round trip of a connection until now, the handshake included; `None` where the system does not tell.
+pub(super) fn least_round_trip(socket: BorrowedFd<'_>) -> Option<Nanos> {
+    let microseconds = words(socket, LEAST_ROUND_TRIP + 1)?[LEAST_ROUND_TRIP];
+    // Without any, it is the largest number.
+    (microseconds != u32::MAX).then(|| Nanos::from(microseconds) * 1000)
+}
+
+/// The numbers of a connection; `None` where there are fewer than `least`. Local sockets have none.
+fn words(socket: BorrowedFd<'_>, least: usize) -> Option<[u32; WORDS]> {
     let mut info = [0_u32; WORDS];
     let mut length = size_of::<[u32; WORDS]>() as libc::socklen_t;
     // SAFETY: the kernel writes at most `length` bytes into `info`, which is that long, and any of them
@@ -26,12 +44,8 @@ pub(super) fn segments(socket: BorrowedFd<'_>) -> Option<Segments> {
             &mut length,
         )
     };
-    // Kernels before 4.2 have a shorter structure, and local sockets have none.
-    let is_whole = result == 0 && length as usize == size_of::<[u32; WORDS]>();
-    is_whole.then(|| Segments {
-        sent: info[SENT],
-        received: info[RECEIVED],
-    })
+    let is_whole = result == 0 && length as usize >= least * size_of::<u32>();
+    is_whole.then_some(info)
 }
 
 #[cfg(test)]
@@ -64,11 +78,15 @@ mod tests {
             segments(server.as_fd()).map(|own| own.received > 0),
             Some(true)
         );
+        // On loopback: less than a second, and not nothing at all in nanoseconds and years.
+        let round_trip = least_round_trip(client.as_fd()).unwrap();
+        assert!(round_trip < 1_000_000_000, "{round_trip}");
     }
 
     #[test]
     fn a_local_socket_has_none() {
         let (one, _other) = UnixStream::pair().unwrap();
         assert_eq!(segments(one.as_fd()), None);
+        assert_eq!(least_round_trip(one.as_fd()), None);
     }
 }

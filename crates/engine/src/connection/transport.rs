@@ -27,7 +27,7 @@ use rustls::{ClientConfig, ClientConnection, HandshakeKind};
 use crate::clock::RunClock;
 use crate::clock::stamp_book::{Departure, StampBook};
 use crate::clock::stamps::{self, RealNanos, Stamping};
-use crate::connection::tcp_info::segments;
+use crate::connection::tcp_info::{least_round_trip, segments};
 use crate::connection::tls_records::Records;
 use crate::event_loop::{Source, sleep};
 use crate::watch::exhaustion::Exhaustion;
@@ -274,19 +274,22 @@ impl Write for Leaving<'_> {
 }
 
 impl Transport {
-    /// Connects by TCP, without Nagle's algorithm.
+    /// Connects by TCP; without Nagle's algorithm, unless `nagle` leaves it on.
     pub(crate) async fn tcp(
         address: SocketAddr,
         clock: RunClock,
         stamping: Stamping,
         exhaustion: &Arc<Exhaustion>,
+        nagle: bool,
     ) -> io::Result<Transport> {
         let family = match address {
             SocketAddr::V4(_) => AddressFamily::INET,
             SocketAddr::V6(_) => AddressFamily::INET6,
         };
         let fd = socket_with(family, SocketType::STREAM, FLAGS, Some(ipproto::TCP))?;
-        sockopt::set_tcp_nodelay(&fd, true)?;
+        if !nagle {
+            sockopt::set_tcp_nodelay(&fd, true)?;
+        }
         let connecting = connect(&fd, &address);
         let source = Source::new(fd)?;
         match connecting {
@@ -474,6 +477,11 @@ impl Transport {
     /// TCP segments until now; `None` for a local socket, and where the system does not tell.
     pub(crate) fn segments(&self) -> Option<Segments> {
         segments(self.socket.source.fd())
+    }
+
+    /// The shortest round trip until now; `None` for a local socket, and where the system does not tell.
+    pub(crate) fn least_round_trip(&self) -> Option<Nanos> {
+        least_round_trip(self.socket.source.fd())
     }
 
     /// Notes what is to be found again when its stamp comes: the last byte written until now.

@@ -12,7 +12,7 @@ use wire::response::ResponseHead;
 use crate::clock::nanos;
 use crate::connection::client::ClientConfig;
 use crate::connection::http1::Response;
-use crate::connection::prepared::{Prepared, PreparedRequest, Values};
+use crate::connection::prepared::{Prepared, PreparedRequest, Values, numbered_label};
 use crate::drive::check::{Answered, Wrong, check};
 use crate::drive::context::RunContext;
 
@@ -111,6 +111,11 @@ pub(crate) struct PreparedTest {
 }
 
 impl PreparedTest {
+    /// X-Prestan of all its requests, where that is not the usual one.
+    pub(crate) fn label(&self) -> Option<&String> {
+        self.plan.label.as_ref()
+    }
+
     /// The loop of a user, by its place.
     pub(crate) fn loop_of(&self, user: u32) -> usize {
         self.plan.loop_of(user)
@@ -134,6 +139,7 @@ pub(crate) fn prepare_tests(
         context,
         configs,
         http: Http::default(),
+        label: String::new(),
         is_load,
         count: 0,
     };
@@ -147,6 +153,8 @@ pub(crate) fn prepare_tests(
 pub(crate) fn test_http(usual: Http, own: Option<Http>) -> Http {
     own.map_or(usual, |own| Http {
         full_handshakes: usual.full_handshakes,
+        nagle: usual.nagle,
+        two_writes: usual.two_writes,
         ..own
     })
 }
@@ -158,6 +166,8 @@ struct Preparer<'a> {
     configs: &'a [Rc<ClientConfig>],
     /// Of the test.
     http: Http,
+    /// X-Prestan of its requests, with holes.
+    label: String,
     is_load: bool,
     /// Requests that have been prepared.
     count: usize,
@@ -179,6 +189,8 @@ impl Preparer<'_> {
     /// Why one cannot be sent.
     fn test(&mut self, test: &TestPlan) -> Result<PreparedTest, String> {
         self.http = test_http(self.configs[0].http, test.http);
+        let numbered = || numbered_label(&self.context.plan.suite.name);
+        self.label = test.label.clone().unwrap_or_else(numbered);
         Ok(PreparedTest {
             id: test.id,
             name: test.name.clone(),
@@ -265,7 +277,7 @@ impl Preparer<'_> {
         };
         let config = &*self.configs[usize::from(plan.target)];
         let mut request =
-            PreparedRequest::new(plan, (config, self.http), &suite.suite.name).map_err(fail)?;
+            PreparedRequest::new(plan, (config, self.http), &self.label).map_err(fail)?;
         let has_one_purpose = self.is_load && measure.is_some();
         let has_one_workplace = suite.workspace != Workspace::Collection;
         request = request.bound(

@@ -288,6 +288,9 @@ impl User {
 
     /// Value of X-Prestan for a request that is no step.
     fn label(&self, script: &Script, phase: Phase) -> String {
+        if let Some(label) = script.test.label() {
+            return label.clone();
+        }
         let context = &self.log.context;
         let number = match self.log.beside_operations() {
             Numbering::Own(number) => number,

@@ -56,7 +56,8 @@ pub(super) fn client_config(
         Arc::clone(&means.exhaustion),
         Arc::clone(&means.opened),
         settings.http.timeout,
-    );
+    )
+    .with_nagle(settings.http.connections.nagle);
     ClientConfig {
         dialer,
         target: target.clone(),

@@ -6,6 +6,7 @@ pub(crate) mod machine;
 mod plan_record;
 pub mod processors;
 pub(crate) mod settings;
+mod surroundings;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
@@ -130,6 +131,9 @@ pub fn run(plan: Plan, settings: &Settings, watch: &Watch, sink: &mut dyn Sink) 
         journal: &journal,
     };
 
+    if let Some(text) = settings.experiment() {
+        journal.write(EventKind::Warning { text });
+    }
     if session.means.heads.is_some() {
         let text = HEADS_ARE_SHOWN.to_owned();
         journal.write(EventKind::Warning { text });
@@ -195,6 +199,7 @@ impl Session<'_> {
             place.server = Some(server);
         }
         if self.plan.workspace == Workspace::ReadOnly {
+            look_around(&places, env);
             let measured = self.measure(&places, sink);
             self.held.end(false);
             return measured;
@@ -213,6 +218,9 @@ impl Session<'_> {
                 event_loop.run(watchdog.guard(cancel, || (), furnished))
             })
         });
+        if furnished.is_ok() {
+            look_around(&places, env);
+        }
         let measured = furnished.and_then(|()| self.measure(&places, sink));
         if places.iter().all(|place| !place.is_open) {
             return measured;
@@ -508,6 +516,13 @@ impl Session<'_> {
             let mut ended = workers.into_iter().map(|worker| worker.join());
             ended.try_for_each(|done| done.unwrap_or_else(|_| unreachable!("panics are caught")))
         })
+    }
+}
+
+/// Finds out what lies between this machine and each server of the environment.
+fn look_around(places: &[RunSite], env: &mut Environment) {
+    for (place, server) in places.iter().zip(env.servers_mut()) {
+        surroundings::look_around(&place.client, &place.endpoint.route, server);
     }
 }
 

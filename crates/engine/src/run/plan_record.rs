@@ -30,6 +30,7 @@ pub fn plan_record(plan: &Plan, settings: &Settings) -> PlanRecord {
         acks: settings.acks && settings.clock == Clock::Kernel,
         fresh_start: settings.fresh_start,
         processors: settings.processors.clone(),
+        labels_of_2004: plan.tests.iter().any(|test| test.label.is_some()),
         notes: settings.notes.clone(),
         params: plan.params.clone(),
         load: load_record(limit, settings, adapt_record(plan)),

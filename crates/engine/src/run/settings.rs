@@ -64,6 +64,24 @@ impl Settings {
         own
     }
 
+    /// What is to be said of a run that sends requests as Prestan usually does not.
+    pub(crate) fn experiment(&self) -> Option<String> {
+        let http = self.http.connections;
+        let what = match (http.nagle, http.two_writes) {
+            (false, false) => return None,
+            (true, false) => "Nagle's algorithm is left on (--nagle)",
+            (false, true) => "head and body of a request are sent in two writes (--two-writes)",
+            (true, true) => {
+                "Nagle's algorithm is left on (--nagle), and head and body of a request are sent in two writes \
+                 (--two-writes)"
+            }
+        };
+        Some(format!(
+            "these are the figures of an experiment with the client: {what}; without these options, they describe the \
+             server"
+        ))
+    }
+
     /// Connections of all users together, at most.
     pub(crate) fn connections(&self, plan: &Plan) -> u32 {
         let of_tests = plan.tests.iter().filter_map(|test| test.http);

@@ -195,5 +195,7 @@ fn server_of(head: &ResponseHead) -> Server {
             Version::Http11 => "1.1".to_owned(),
             Version::Http2 => "2".to_owned(),
         },
+        same_machine: None,
+        round_trip: None,
     }
 }

@@ -83,8 +83,23 @@ pub(crate) struct LoadOptions {
     #[arg(long, value_name = "N", default_value_t = WARMUP, value_parser = whole(0_u32..))]
     pub(crate) warmup: u32,
 
+    /// Value of X-Prestan in requests [default: suite, number of the request, and name of the measure]
+    ///
+    /// 2004: as printed in the paper (Xu 2004, section 5), '(null): 6 (put1K)' for example; only for the tests of
+    /// the suite prestan. Requests have no numbers then.
+    #[arg(long, value_enum, value_name = "FORM")]
+    pub(crate) x_prestan: Option<XPrestanArg>,
+
     #[command(flatten)]
     pub(crate) running: RunningOptions,
+}
+
+/// Form of X-Prestan.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum XPrestanArg {
+    /// Number and name of the test case, as printed in 2004
+    #[value(name = "2004")]
+    Of2004,
 }
 
 /// Options of every run, whatever it does.
@@ -98,6 +113,20 @@ pub(crate) struct RunningOptions {
     /// Seed of all random numbers [default: random, and recorded]
     #[arg(long, value_name = "N", value_parser = whole(0_u64..))]
     pub(crate) seed: Option<u64>,
+
+    /// Leave Nagle's algorithm on: an experiment (with --two-writes: Xu 2004, figure 1)
+    ///
+    /// Prestan usually switches it off (TCP_NODELAY). With it, a small segment waits for the acknowledgement of the
+    /// one before it, which many systems delay by 40 ms. The wait is part of response times with --clock user; with
+    /// the kernel clock it precedes the moment at which the request has left, and is part of total times.
+    #[arg(long, help_heading = "Connection")]
+    pub(crate) nagle: bool,
+
+    /// Send head and body of each request in two writes: an experiment (Xu 2004, figures 1 and 2)
+    ///
+    /// Prestan usually sends both in one, up to 32 KiB. Only for HTTP/1.
+    #[arg(long, help_heading = "Connection")]
+    pub(crate) two_writes: bool,
 
     /// Note for the report: hardware, software, tuning ('disk=NVMe, ext4'); may be repeated
     #[arg(long = "note", value_name = "NAME=TEXT", value_parser = note)]

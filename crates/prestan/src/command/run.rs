@@ -157,6 +157,7 @@ pub(crate) fn overrides(load: &LoadOptions) -> Overrides {
         duration: load.duration,
         selection,
         verify: load.verify,
+        labels_of_2004: load.x_prestan.is_some(),
     }
 }
 

@@ -34,6 +34,8 @@ mod diagnose_features;
 #[cfg(test)]
 mod endings;
 #[cfg(test)]
+mod experiments;
+#[cfg(test)]
 mod faults;
 #[cfg(test)]
 mod figures;

@@ -6,6 +6,7 @@ use stats::{Summary, TestSummary};
 use super::pages_of_tests::{http_of_tests, verification};
 use crate::clean;
 use crate::load;
+use crate::surroundings::surroundings;
 use crate::targets::targets;
 
 /// How the warm-up went: `3 rounds of each test, not measured`.
@@ -139,6 +140,9 @@ pub(crate) fn configuration(
                 }
             ),
         );
+        for (what, said) in of.server.into_iter().flat_map(surroundings) {
+            add(&format!("{what} of {}", of.name), said);
+        }
     }
     match &env.server {
         Some(_) if !plan.targets.is_empty() => {}
@@ -150,6 +154,9 @@ pub(crate) fn configuration(
         Some(server) => {
             add("Server", server_line(plan, server));
             add("DAV Class", dav_classes(server));
+            for (what, said) in surroundings(server) {
+                add(what, said);
+            }
         }
     }
     add("Clock", load::clock(summary));
@@ -167,6 +174,12 @@ pub(crate) fn configuration(
         add(
             "Processors",
             format!("no. {worker} for prestan, no. {server} for the server"),
+        );
+    }
+    if plan.labels_of_2004 {
+        add(
+            "X-Prestan",
+            "as printed in 2004, without numbers of requests".into(),
         );
     }
     for note in &plan.notes {

@@ -109,6 +109,13 @@ pub(crate) const RESULT: &[Numbers] = &[
         ],
     ),
     facts("Machine", &["cores", "memory_bytes"]),
+    Numbers {
+        of: "Pings",
+        estimates: &[],
+        without: &["p50"],
+        facts: &["n", "min", "max"],
+    },
+    facts("RoundTrip", &["tcp_us"]),
     // Constraints read estimates, with their intervals, and facts.
     Numbers {
         of: "Reading",

@@ -171,7 +171,7 @@ fn exchange(
     EventLoop::new().unwrap().run(async {
         let stamping = Stamping::On { acks: false };
         let exhaustion = Arc::<Exhaustion>::default();
-        let transport = Transport::tcp(address, clock, stamping, &exhaustion).await;
+        let transport = Transport::tcp(address, clock, stamping, &exhaustion, false).await;
         let mut connection =
             Connection::new(1, transport.unwrap(), scratch(), Limits::default(), None);
         hand_over.send(connection.transport.descriptor()).unwrap();
@@ -264,7 +264,7 @@ fn sent_comes_after_the_copy_of_a_small_body() {
             copying = copying.min(clock.now() - begun);
 
             let exhaustion = Arc::<Exhaustion>::default();
-            let transport = Transport::tcp(address, clock, Stamping::Off, &exhaustion).await;
+            let transport = Transport::tcp(address, clock, Stamping::Off, &exhaustion, false).await;
             let scratch = Rc::new(RefCell::new(untouched()));
             let mut connection =
                 Connection::new(1, transport.unwrap(), scratch, Limits::default(), None);

@@ -2,13 +2,14 @@
 //! where they stand.
 
 /// Beginnings of lines of which the rest changes.
-const CHANGING: [&str; 6] = [
+const CHANGING: [&str; 7] = [
     "* Prestan ",
     "* Suite prestan, version 2 ",
     "* Suite load, version 1 ",
     "* Clock ",
     "* Client ",
     "* Started ",
+    "* Idle Round Trip ",
 ];
 
 /// Beginnings of paragraphs that are wrapped where the numbers in them want it.

@@ -1,0 +1,219 @@
+//! What repeats the experiments of Xu (2004): Nagle's algorithm, two writes, X-Prestan as it was printed; and what the
+//! paper states beside its figures: the round trip, and the machines.
+
+use std::fs;
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::Duration;
+
+use testbed::fault::ServedExchange;
+
+use crate::support::Prestan;
+use crate::support::faulty::{Faulty, anonymous_run};
+
+/// How many bytes each read had of the requests with POST.
+type Reads = Arc<Mutex<Vec<Vec<usize>>>>;
+
+/// A server that notes its reads: what a client sends by one system call arrives with one of them, unless it is
+/// joined with what follows. Gives its URL.
+fn noting_server() -> (String, Reads) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/file", listener.local_addr().unwrap());
+    let reads = Reads::default();
+    let noted = Arc::clone(&reads);
+    thread::spawn(move || {
+        for stream in listener.incoming() {
+            let (stream, noted) = (stream.unwrap(), Arc::clone(&noted));
+            thread::spawn(move || serve(stream, &noted));
+        }
+    });
+    (url, reads)
+}
+
+/// Serves a connection to its end.
+fn serve(mut stream: TcpStream, noted: &Reads) {
+    let mut buffer = vec![0; 64 * 1024];
+    let (mut reads, mut text) = (Vec::new(), Vec::new());
+    while let Ok(count @ 1..) = stream.read(&mut buffer) {
+        text.extend_from_slice(&buffer[..count]);
+        reads.push(count);
+        if !is_whole(&text) {
+            continue;
+        }
+        if text.starts_with(b"POST") {
+            noted.lock().unwrap().push(std::mem::take(&mut reads));
+        }
+        reads.clear();
+        text.clear();
+        let response = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
+        if stream.write_all(response).is_err() {
+            return;
+        }
+    }
+}
+
+/// Whether a request has come with its body.
+fn is_whole(text: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(text);
+    let Some((head, body)) = text.split_once("\r\n\r\n") else {
+        return false;
+    };
+    let length = head
+        .lines()
+        .find_map(|line| line.strip_prefix("Content-Length: "));
+    body.len() >= length.map_or(0, |length| length.parse().unwrap())
+}
+
+/// Reads and the median of the times in µs from the first system call to the response, of ten POSTs.
+fn posts(options: &[&str]) -> (Vec<Vec<usize>>, f64, String) {
+    let (url, reads) = noting_server();
+    let outcome = Prestan::new()
+        .args([
+            "load", "POST", &url, "--body", "x=1", "--writes", "-n", "10", "--warmup", "0",
+        ])
+        .args([
+            "--clock",
+            "user",
+            "--json",
+            "result.json",
+            "--output",
+            "text",
+        ])
+        .args(options)
+        .run();
+    let text = fs::read_to_string(outcome.home().join("text")).unwrap();
+    let json = fs::read_to_string(outcome.home().join("result.json")).unwrap();
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    let row = &json["tests"][0];
+    assert_eq!(row["outcomes"]["ok"], 10, "{outcome}");
+    let reads = reads.lock().unwrap().clone();
+    (reads, row["response_us"]["p50"].as_f64().unwrap(), text)
+}
+
+#[test]
+fn nagles_algorithm_with_two_writes_waits_for_a_delayed_acknowledgement() {
+    let (reads, usual, text) = posts(&[]);
+    assert!(reads.iter().all(|reads| reads.len() == 1), "{reads:?}");
+    assert!(!text.contains("experiment"), "{text}");
+    // Figure 1: the body waits until the head is acknowledged, which Linux delays by 40 ms.
+    let (reads, with_nagle, text) = posts(&["--nagle", "--two-writes"]);
+    // The first segments of a connection are acknowledged at once, and may be read with what follows them.
+    let twice = reads.iter().filter(|reads| reads.len() == 2).count();
+    assert!(twice > reads.len() / 2, "{reads:?}");
+    assert!(with_nagle > 20_000.0, "{with_nagle}: {text}");
+    assert!(usual < 20_000.0, "{usual}");
+    assert!(
+        text.contains("HTTP/1.1, with Nagle's algorithm, head and body in two writes")
+            && text.contains("figures of an experiment"),
+        "{text}"
+    );
+    // Figure 2: without it nothing waits; nor does it with one write.
+    for options in [&["--two-writes"], &["--nagle"]] {
+        let (_, without, text) = posts(options);
+        assert!(without < 20_000.0, "{options:?} {without}");
+        assert!(text.contains("figures of an experiment"), "{text}");
+    }
+}
+
+#[test]
+fn two_writes_are_of_http_1() {
+    let refused = Prestan::new()
+        .args(["http://127.0.0.1:1/", "--two-writes", "--http", "2"])
+        .run();
+    assert!(
+        refused.code == 2 && refused.stderr.contains("leave out one of --two-writes"),
+        "{refused}"
+    );
+}
+
+#[test]
+fn x_prestan_is_as_it_was_printed() {
+    let faulty = Faulty::new(|builder| builder);
+    let outcome = anonymous_run(&faulty.server.url(), "*", 1)
+        .args(["--x-prestan", "2004"])
+        .run();
+    assert_eq!(outcome.code, 0, "{outcome}");
+    // Section 5, page by page: what a method was sent with, and the path, where several have it.
+    let printed = [
+        ("PROPPATCH", "prop", "(null): 4 (propfinddead)"),
+        ("PROPPATCH", "prop", "(null): 3 (proppatch)"),
+        ("PROPFIND", "prop", "(null): 4 (propfinddead)"),
+        ("PROPFIND", "prop", "(null): 5 (propfindlive)"),
+        ("PUT", "res", "(null): 6 (put1K)"),
+        ("PUT", "res", "(null): 1 (put64K)"),
+        ("PUT", "res", "(null): 8 (put1024K)"),
+        ("GET", "res", "(null): 6 (get1K)"),
+        ("GET", "res", "(null): 7 (get64K)"),
+        ("GET", "res", "(null): 8 (get1024K)"),
+        ("MKCOL", "coll/", "(null): 10 (my_collection)"),
+        ("COPY", "copy", "(null): 1 (begin)"),
+        ("COPY", "copy_col/", "(null): 10 (my_collection)"),
+        ("MOVE", "move", "(null): 1 (begin)"),
+        ("MOVE", "move_col/", "(null): 10 (my_collection)"),
+        ("DELETE", "delete", "(null): 1 (begin)"),
+        ("DELETE", "delete_col/", "(null): 10 (my_collection)"),
+        ("LOCK", "lockme", "(null): 11 (locks)"),
+        ("LOCK", "lockme2/", "(null): 11 (locks)"),
+        ("UNLOCK", "lockme", "(null): 11 (locks)"),
+        ("UNLOCK", "lockme2/", "(null): 11 (locks)"),
+    ];
+    let exchanges = faulty.server.exchanges();
+    let label = |one: &ServedExchange| one.header("x-prestan").unwrap_or_default().to_owned();
+    for (method, path, wanted) in printed {
+        let mut all = exchanges.iter();
+        let is_it = |one: &ServedExchange| {
+            one.method == method && one.path.ends_with(&format!("/{path}")) && label(one) == wanted
+        };
+        assert!(all.any(is_it), "{method} {path} {wanted}");
+    }
+    // Below the collections of tests, there is no other.
+    let printed: Vec<&str> = printed.iter().map(|(.., label)| *label).collect();
+    for one in &exchanges {
+        let label = label(one);
+        assert!(
+            printed.contains(&&*label) || label.starts_with("prestan: 0 ("),
+            "{} {}: {label}",
+            one.method,
+            one.path
+        );
+    }
+    let elsewhere = Prestan::new()
+        .args(["run", "locks", &faulty.server.url(), "--x-prestan", "2004"])
+        .run();
+    assert!(
+        elsewhere.code == 2
+            && elsewhere
+                .stderr
+                .contains("for the tests of the suite prestan"),
+        "{elsewhere}"
+    );
+}
+
+#[test]
+fn round_trip_and_machines_are_stated() {
+    let faulty = Faulty::new(|builder| builder);
+    let began = std::time::Instant::now();
+    let outcome = anonymous_run(&faulty.server.url(), "Get1K", 3)
+        .args(["--output", "text", "--html", "page.html"])
+        .run();
+    assert!(began.elapsed() < Duration::from_secs(60));
+    let json = outcome.json();
+    let round_trip = &json["server"]["round_trip"];
+    let tcp = round_trip["tcp_us"].as_f64().unwrap();
+    assert!(tcp < 100_000.0, "{round_trip}");
+    if let Some(pings) = round_trip["icmp_us"].as_object() {
+        let of = |name: &str| pings[name].as_f64().unwrap();
+        assert!(of("n") >= 1.0 && of("min") <= of("p50") && of("p50") <= of("max"));
+    }
+    assert_eq!(json["server"]["same_machine"], "loopback");
+    let text = fs::read_to_string(outcome.home().join("text")).unwrap();
+    let page = fs::read_to_string(outcome.home().join("page.html")).unwrap();
+    for words in ["(TCP, the shortest)", "its address is a loopback address"] {
+        assert!(
+            text.contains(words) && page.contains(words),
+            "{words}: {text}"
+        );
+    }
+}
