@@ -121,7 +121,7 @@ impl AccuracySize {
     };
 }
 
-/// Measures everything.
+/// Measures everything with HTTP/1.
 ///
 /// # Errors
 /// Where a program is missing, fails, or packets cannot be captured.
@@ -144,37 +144,52 @@ pub fn run(prestan: &Prestan, size: AccuracySize) -> Result<AccuracyReport> {
             cells.push(delayed(prestan, delay, size.delayed, clock)?);
         }
     }
-    let nginx_http2 = BenchServer::nginx_http2()?;
-    let apache_http2 = BenchServer::apache_http2()?;
-    machine.add(&apache_http2.version());
-    cells.extend(streams(
-        prestan,
-        HTTP2_GET,
-        "PUT 1 MiB, nginx, HTTP/2",
-        &nginx_http2,
-        size,
-    )?);
+    let peers = Peer::installed().map(|peer| peers(peer, &nginx, &mut machine, size));
+    let peers: Vec<Vec<PeerRun>> = peers.collect::<Result<_>>()?;
+    Ok(AccuracyReport {
+        machine,
+        wanted: WANTED,
+        cells,
+        peers: peers.concat(),
+    })
+}
+
+/// Measures the same with HTTP/2 in clear text.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_http2(prestan: &Prestan, size: AccuracySize) -> Result<AccuracyReport> {
+    let nginx = BenchServer::nginx_http2()?;
+    let apache = BenchServer::apache_http2()?;
+    let mut machine = BenchMachine::this();
+    machine.add(&nginx.version());
+    machine.add(&apache.version());
+    let put = "PUT 1 MiB, nginx, HTTP/2";
+    let mut cells = streams(prestan, HTTP2_GET, put, &nginx, size)?;
     let (get, put) = ("GET 1 KiB, Apache, HTTP/2", "PUT 1 MiB, Apache, HTTP/2");
-    cells.extend(streams(prestan, get, put, &apache_http2, size)?);
-    let mut peers = Vec::new();
-    for peer in Peer::installed() {
-        machine.add(&peer.version());
-        let servers: &[_] = match peer {
-            Peer::H2load => &[&nginx, &nginx_http2],
-            _ => &[&nginx],
-        };
-        for server in servers {
-            for connections in [1, 15, 64] {
-                peers.push(beside(peer, server, connections, size)?);
-            }
-        }
-    }
+    cells.extend(streams(prestan, get, put, &apache, size)?);
+    let h2load = Peer::installed().find(|peer| *peer == Peer::H2load);
+    let peers = match h2load {
+        Some(h2load) => peers(h2load, &nginx, &mut machine, size)?,
+        None => Vec::new(),
+    };
     Ok(AccuracyReport {
         machine,
         wanted: WANTED,
         cells,
         peers,
     })
+}
+
+fn peers(
+    peer: Peer,
+    nginx: &BenchServer,
+    machine: &mut BenchMachine,
+    size: AccuracySize,
+) -> Result<Vec<PeerRun>> {
+    machine.add(&peer.version());
+    let runs = [1, 15, 64].map(|connections| beside(peer, nginx, connections, size));
+    runs.into_iter().collect()
 }
 
 /// One stream at a time on each connection, by the kernel's clock: that of user space has no other way to its
@@ -334,7 +349,11 @@ fn beside(
 impl AccuracyReport {
     /// For the terminal and for pages.
     pub fn tables(&self) -> Vec<BenchTable> {
-        vec![self.differences(), self.beside(), self.delays()]
+        let mut tables = vec![self.differences(), self.beside()];
+        if self.cells.iter().any(|cell| cell.server_p50.is_some()) {
+            tables.push(self.delays());
+        }
+        tables
     }
 
     fn differences(&self) -> BenchTable {
@@ -410,8 +429,8 @@ impl AccuracyReport {
         table
     }
 
-    /// Those that people know best, at a load as usual.
-    pub fn excerpt(&self) -> BenchTable {
+    /// Those that people know best, at a load as usual; not of HTTP/2.
+    pub fn excerpt(&self) -> Option<BenchTable> {
         let heads = [
             "tool",
             "p50 on the wire",
@@ -442,17 +461,16 @@ impl AccuracyReport {
             .cells
             .iter()
             .find(|cell| cell.what == GET && cell.clock == "kernel" && cell.connections == USUAL);
-        if let Some(cell) = ours {
-            let reported = (cell.reported.p50, cell.reported.p99);
-            table.row(line("prestan", cell.wire, reported));
-        }
+        let ours = ours?;
+        let reported = (ours.reported.p50, ours.reported.p99);
+        table.row(line("prestan", ours.wire, reported));
         for name in ["wrk", "oha", "k6"] {
             let of_tool = |cell: &&PeerRun| cell.tool == name && cell.connections == USUAL;
             if let Some(cell) = self.peers.iter().find(of_tool) {
                 table.row(line(name, cell.wire, (cell.p50, cell.p99)));
             }
         }
-        table
+        Some(table)
     }
 
     fn delays(&self) -> BenchTable {

@@ -62,11 +62,21 @@ pub struct CostReport {
     pub requests: u64,
     /// The clients, the floor first.
     pub clients: Vec<CostClient>,
-    /// Those of HTTP/2, with one stream at a time on each connection; none without h2load.
-    #[serde(default)]
-    pub streams: Vec<StreamClient>,
     /// `prestan load` with a single request: what it costs to start and to end.
     pub start: Start,
+}
+
+/// The same with HTTP/2 in clear text, with one stream at a time on each connection.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Http2CostReport {
+    /// Where.
+    pub machine: BenchMachine,
+    /// Rounds.
+    pub rounds: usize,
+    /// Requests of each client in each round.
+    pub requests: u64,
+    /// The clients, h2load first.
+    pub clients: Vec<StreamClient>,
 }
 
 /// One client.
@@ -150,17 +160,6 @@ pub fn run(prestan: &Prestan, size: CostSize) -> Result<CostReport> {
     bench.seconds = (size.requests as f64 / pace).round().max(1.0) as u64;
     let contenders = contenders();
     let turns = bench.rounds("cost", size.rounds, &contenders)?;
-    let nginx_http2 = BenchServer::nginx_http2()?;
-    let http2 = CostBench {
-        server: &nginx_http2,
-        ..bench
-    };
-    let streams = if Peer::installed().any(|peer| peer == Peer::H2load) {
-        http2.turn(CostContender::Peer(Peer::H2load))?;
-        streams(&http2.rounds("cost of HTTP/2", size.rounds, &HTTP2_CONTENDERS)?)
-    } else {
-        Vec::new()
-    };
     let mut machine = BenchMachine::this();
     machine.add(&nginx.version());
     Peer::installed().for_each(|peer| machine.add(&peer.version()));
@@ -169,8 +168,33 @@ pub fn run(prestan: &Prestan, size: CostSize) -> Result<CostReport> {
         rounds: size.rounds,
         requests: size.requests,
         clients: clients(&contenders, &turns).context("no rounds")?,
-        streams,
         start: bench.start(size.starts)?,
+    })
+}
+
+/// Measures what HTTP/2 costs.
+///
+/// # Errors
+/// Where a program is missing, h2load included, or fails.
+pub fn run_http2(prestan: &Prestan, size: CostSize) -> Result<Http2CostReport> {
+    let nginx = BenchServer::nginx_http2()?;
+    let bench = CostBench {
+        prestan,
+        server: &nginx,
+        requests: size.requests,
+        seconds: 1,
+    };
+    // As there: to warm the server up.
+    bench.turn(CostContender::Peer(Peer::H2load))?;
+    let turns = bench.rounds("cost of HTTP/2", size.rounds, &HTTP2_CONTENDERS)?;
+    let mut machine = BenchMachine::this();
+    machine.add(&nginx.version());
+    machine.add(&Peer::H2load.version());
+    Ok(Http2CostReport {
+        machine,
+        rounds: size.rounds,
+        requests: size.requests,
+        clients: streams(&turns),
     })
 }
 
@@ -397,10 +421,6 @@ impl CostReport {
                 verdicts(&client.wanted),
             ]);
         }
-        let mut tables = vec![table];
-        if !self.streams.is_empty() {
-            tables.push(self.http2());
-        }
         let mut start = BenchTable::new(
             "To start, make one request, keep the run and end, in ms",
             &["", "processor", "wall"],
@@ -410,20 +430,24 @@ impl CostReport {
             interval(self.start.cpu_ms),
             interval(self.start.wall_ms),
         ]);
-        tables.push(start);
-        tables
+        vec![table, start]
     }
+}
 
-    fn http2(&self) -> BenchTable {
+impl Http2CostReport {
+    /// For the terminal and for pages.
+    pub fn tables(&self) -> Vec<BenchTable> {
         let mut table = BenchTable::new(
             &format!(
-                "The same with HTTP/2 in clear text, one stream at a time on each connection (wanted: at most \
-                 h2load's, which holds if the interval includes 1 or less and the median is at most \
-                 {LITTLE_MORE})"
+                "Processor time of the client a request with HTTP/2 in clear text, in µs ({} requests, 1 KiB \
+                 GET, {CONNECTIONS} kept connections, one stream at a time on each, {} rounds; median, with \
+                 the 95 % interval of the sign test in brackets; wanted: at most h2load's, which holds if the \
+                 interval includes 1 or less and the median is at most {LITTLE_MORE})",
+                self.requests, self.rounds
             ),
             &["client", "µs", "of h2load", "per second", "wanted"],
         );
-        for client in &self.streams {
+        for client in &self.clients {
             table.row(vec![
                 client.name.clone(),
                 micros(client.cpu.value),
@@ -432,7 +456,7 @@ impl CostReport {
                 client.verdict.name().to_owned(),
             ]);
         }
-        table
+        vec![table]
     }
 }
 
