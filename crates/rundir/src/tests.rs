@@ -153,6 +153,7 @@ prop_compose! {
             stream: None,
             connect: connect.map(|(tcp, tls)| Connect { tcp, tls, resumed }),
             resent,
+            shares_first: resent,
             bytes_sent,
             bytes_received,
             body_received,
