@@ -9,6 +9,7 @@ use std::fs;
 use std::time::Duration;
 
 use anyhow::Result;
+use record::HttpVersion;
 use serde::{Deserialize, Serialize};
 use testbed::FaultServer;
 use testbed::fault::Fault;
@@ -21,13 +22,17 @@ use crate::numbers::Spread;
 use crate::observe::observe;
 use crate::peers::{Peer, PeerJob};
 use crate::samples::{self, Reported};
-use crate::server::{FILE_BYTES, Nginx, port_of};
+use crate::server::{BenchServer, FILE_BYTES, port_of};
 use crate::table::{BenchTable, micros};
 use capture::CapturedExchange;
 use capture::live::RING;
 
 /// Connections of the excerpt for README.
 const USUAL: u32 = 15;
+
+/// The cells that other tools stand beside.
+const GET: &str = "GET 1 KiB, nginx";
+const HTTP2_GET: &str = "GET 1 KiB, nginx, HTTP/2";
 
 /// What the kernel's clock is held to.
 pub const WANTED: Tolerance = Tolerance { p50: 1.5, p99: 5.0 };
@@ -116,19 +121,19 @@ impl AccuracySize {
     };
 }
 
-/// Measures everything.
+/// Measures everything with HTTP/1.
 ///
 /// # Errors
 /// Where a program is missing, fails, or packets cannot be captured.
 pub fn run(prestan: &Prestan, size: AccuracySize) -> Result<AccuracyReport> {
-    let nginx = Nginx::start()?;
+    let nginx = BenchServer::nginx()?;
     let mut machine = BenchMachine::this();
     machine.add(&nginx.version());
     let mut cells = Vec::new();
     for clock in [RequestedClock::Kernel, RequestedClock::User] {
         for users in [1, 15, 64] {
             let load = nginx.get(users, size.gets, clock);
-            cells.push(compared(prestan, "GET 1 KiB, nginx", load)?);
+            cells.push(compared(prestan, GET, load)?);
         }
         for users in [1, 15] {
             let load = nginx.put(users, size.puts, clock);
@@ -139,19 +144,72 @@ pub fn run(prestan: &Prestan, size: AccuracySize) -> Result<AccuracyReport> {
             cells.push(delayed(prestan, delay, size.delayed, clock)?);
         }
     }
-    let mut peers = Vec::new();
-    for peer in Peer::installed() {
-        machine.add(&peer.version());
-        for connections in [1, 15, 64] {
-            peers.push(beside(peer, &nginx, connections, size)?);
-        }
-    }
+    let peers = Peer::installed().map(|peer| peers(peer, &nginx, &mut machine, size));
+    let peers: Vec<Vec<PeerRun>> = peers.collect::<Result<_>>()?;
+    Ok(AccuracyReport {
+        machine,
+        wanted: WANTED,
+        cells,
+        peers: peers.concat(),
+    })
+}
+
+/// Measures the same with HTTP/2 in clear text.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_http2(prestan: &Prestan, size: AccuracySize) -> Result<AccuracyReport> {
+    let nginx = BenchServer::nginx_http2()?;
+    let apache = BenchServer::apache_http2()?;
+    let mut machine = BenchMachine::this();
+    machine.add(&nginx.version());
+    machine.add(&apache.version());
+    let put = "PUT 1 MiB, nginx, HTTP/2";
+    let mut cells = streams(prestan, HTTP2_GET, put, &nginx, size)?;
+    let (get, put) = ("GET 1 KiB, Apache, HTTP/2", "PUT 1 MiB, Apache, HTTP/2");
+    cells.extend(streams(prestan, get, put, &apache, size)?);
+    let h2load = Peer::installed().find(|peer| *peer == Peer::H2load);
+    let peers = match h2load {
+        Some(h2load) => peers(h2load, &nginx, &mut machine, size)?,
+        None => Vec::new(),
+    };
     Ok(AccuracyReport {
         machine,
         wanted: WANTED,
         cells,
         peers,
     })
+}
+
+fn peers(
+    peer: Peer,
+    nginx: &BenchServer,
+    machine: &mut BenchMachine,
+    size: AccuracySize,
+) -> Result<Vec<PeerRun>> {
+    machine.add(&peer.version());
+    let runs = [1, 15, 64].map(|connections| beside(peer, nginx, connections, size));
+    runs.into_iter().collect()
+}
+
+/// One stream at a time on each connection, by the kernel's clock: that of user space has no other way to its
+/// readings than with HTTP/1.
+fn streams(
+    prestan: &Prestan,
+    get: &str,
+    put: &str,
+    server: &BenchServer,
+    size: AccuracySize,
+) -> Result<Vec<AccuracyRun>> {
+    let gets = [1, 15, 64].map(|users| {
+        let load = server.get(users, size.gets, RequestedClock::Kernel);
+        compared(prestan, get, load)
+    });
+    let puts = [1, 15].map(|users| {
+        let load = server.put(users, size.puts, RequestedClock::Kernel);
+        compared(prestan, put, load)
+    });
+    gets.into_iter().chain(puts).collect()
 }
 
 /// A run of Prestan, and what the capture saw of it.
@@ -205,6 +263,7 @@ fn delayed(
         users: 1,
         requests,
         clock,
+        version: HttpVersion::Http11,
     };
     let Observed {
         reported,
@@ -250,13 +309,19 @@ fn cell(what: &str, load: Closed<'_>, pairs: &Pairs) -> Result<AccuracyRun> {
     })
 }
 
-fn beside(peer: Peer, nginx: &Nginx, connections: u32, size: AccuracySize) -> Result<PeerRun> {
+fn beside(
+    peer: Peer,
+    nginx: &BenchServer,
+    connections: u32,
+    size: AccuracySize,
+) -> Result<PeerRun> {
     let job = PeerJob {
         url: nginx.file_url(),
         connections,
         // A multiple of the connections, or some tools do fewer.
         requests: size.gets / u64::from(connections) * u64::from(connections),
         seconds: size.seconds,
+        version: nginx.http(),
     };
     let directory = tempfile::tempdir()?;
     let log = directory.path().join("log");
@@ -268,8 +333,12 @@ fn beside(peer: Peer, nginx: &Nginx, connections: u32, size: AccuracySize) -> Re
     let wire: Vec<i64> = exchanges.iter().filter_map(|one| one.wire_ns()).collect();
     let none = || anyhow::anyhow!("{} made no requests, or reports no times", peer.name());
     let (p50, p99) = said.p50_p99_us.ok_or_else(none)?;
+    let tool = match nginx.http() {
+        HttpVersion::Http2 => format!("{}, HTTP/2", peer.name()),
+        _ => peer.name().to_owned(),
+    };
     Ok(PeerRun {
-        tool: peer.name().to_owned(),
+        tool,
         connections,
         wire: Spread::of(&wire).ok_or_else(none)?,
         p50,
@@ -280,7 +349,11 @@ fn beside(peer: Peer, nginx: &Nginx, connections: u32, size: AccuracySize) -> Re
 impl AccuracyReport {
     /// For the terminal and for pages.
     pub fn tables(&self) -> Vec<BenchTable> {
-        vec![self.differences(), self.beside(), self.delays()]
+        let mut tables = vec![self.differences(), self.beside()];
+        if self.cells.iter().any(|cell| cell.server_p50.is_some()) {
+            tables.push(self.delays());
+        }
+        tables
     }
 
     fn differences(&self) -> BenchTable {
@@ -339,13 +412,14 @@ impl AccuracyReport {
             "reported p99",
         ];
         let mut table = BenchTable::new("Reported and on the wire, in µs, GET of 1 KiB", &heads);
-        let ours = self
-            .cells
-            .iter()
-            .filter(|cell| cell.what.contains("GET 1 KiB, nginx"));
-        for cell in ours {
+        for cell in &self.cells {
+            let version = match &*cell.what {
+                GET => "",
+                HTTP2_GET => "HTTP/2, ",
+                _ => continue,
+            };
             let Spread { p50, p99, .. } = cell.reported;
-            let tool = format!("prestan, {} clock", cell.clock);
+            let tool = format!("prestan, {version}{} clock", cell.clock);
             table.row(line(tool, cell.connections, cell.wire, p50, p99));
         }
         for cell in &self.peers {
@@ -355,8 +429,8 @@ impl AccuracyReport {
         table
     }
 
-    /// Those that people know best, at a load as usual.
-    pub fn excerpt(&self) -> BenchTable {
+    /// Those that people know best, at a load as usual; not of HTTP/2.
+    pub fn excerpt(&self) -> Option<BenchTable> {
         let heads = [
             "tool",
             "p50 on the wire",
@@ -383,22 +457,20 @@ impl AccuracyReport {
                 error(p99, wire.p99),
             ]
         };
-        let ours = self.cells.iter().find(|cell| {
-            cell.what.contains("GET 1 KiB, nginx")
-                && cell.clock == "kernel"
-                && cell.connections == USUAL
-        });
-        if let Some(cell) = ours {
-            let reported = (cell.reported.p50, cell.reported.p99);
-            table.row(line("prestan", cell.wire, reported));
-        }
+        let ours = self
+            .cells
+            .iter()
+            .find(|cell| cell.what == GET && cell.clock == "kernel" && cell.connections == USUAL);
+        let ours = ours?;
+        let reported = (ours.reported.p50, ours.reported.p99);
+        table.row(line("prestan", ours.wire, reported));
         for name in ["wrk", "oha", "k6"] {
             let of_tool = |cell: &&PeerRun| cell.tool == name && cell.connections == USUAL;
             if let Some(cell) = self.peers.iter().find(of_tool) {
                 table.row(line(name, cell.wire, (cell.p50, cell.p99)));
             }
         }
-        table
+        Some(table)
     }
 
     fn delays(&self) -> BenchTable {

@@ -17,11 +17,15 @@ use crate::load::{self, Prestan, RequestedClock};
 use crate::machine::BenchMachine;
 use crate::numbers::Median;
 use crate::peers::{Peer, PeerJob};
-use crate::server::Nginx;
+use crate::server::BenchServer;
 use crate::table::{BenchTable, micros};
 
 /// Kept connections of every client.
 const CONNECTIONS: u32 = 64;
+
+/// How far above another client's a median may be that is called at most as much, if its interval is not
+/// above it.
+const LITTLE_MORE: f64 = 1.05;
 
 /// How much is done.
 #[derive(Debug, Clone, Copy)]
@@ -62,6 +66,19 @@ pub struct CostReport {
     pub start: Start,
 }
 
+/// The same with HTTP/2 in clear text, with one stream at a time on each connection.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Http2CostReport {
+    /// Where.
+    pub machine: BenchMachine,
+    /// Rounds.
+    pub rounds: usize,
+    /// Requests of each client in each round.
+    pub requests: u64,
+    /// The clients, h2load first.
+    pub clients: Vec<StreamClient>,
+}
+
 /// One client.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct CostClient {
@@ -77,6 +94,21 @@ pub struct CostClient {
     pub per_second: Median,
     /// What it is held to, and whether it holds.
     pub wanted: Vec<(String, Attainment)>,
+}
+
+/// One client with HTTP/2.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct StreamClient {
+    /// Its name.
+    pub name: String,
+    /// Processor time a request, in microseconds.
+    pub cpu: Median,
+    /// The same as a multiple of h2load's, round by round.
+    pub of_h2load: Median,
+    /// Requests a second of wall time, start and end included.
+    pub per_second: Median,
+    /// At most as much as h2load; nothing is demanded of the kernel's clock.
+    pub verdict: Attainment,
 }
 
 /// What it costs to start and to end.
@@ -105,7 +137,7 @@ struct CostTurn {
 
 struct CostBench<'a> {
     prestan: &'a Prestan,
-    nginx: &'a Nginx,
+    server: &'a BenchServer,
     requests: u64,
     /// As many as wrk needs for about the same number of requests.
     seconds: u64,
@@ -116,10 +148,10 @@ struct CostBench<'a> {
 /// # Errors
 /// Where a program is missing or fails.
 pub fn run(prestan: &Prestan, size: CostSize) -> Result<CostReport> {
-    let nginx = Nginx::start()?;
+    let nginx = BenchServer::nginx()?;
     let mut bench = CostBench {
         prestan,
-        nginx: &nginx,
+        server: &nginx,
         requests: size.requests,
         seconds: 1,
     };
@@ -127,13 +159,7 @@ pub fn run(prestan: &Prestan, size: CostSize) -> Result<CostReport> {
     let pace = bench.turn(CostContender::Floor)?.per_second;
     bench.seconds = (size.requests as f64 / pace).round().max(1.0) as u64;
     let contenders = contenders();
-    let mut turns: Vec<Vec<CostTurn>> = vec![Vec::new(); contenders.len()];
-    for round in 0..size.rounds {
-        eprintln!("cost: round {} of {}", round + 1, size.rounds);
-        for index in order(round, contenders.len()) {
-            turns[index].push(bench.turn(contenders[index])?);
-        }
-    }
+    let turns = bench.rounds("cost", size.rounds, &contenders)?;
     let mut machine = BenchMachine::this();
     machine.add(&nginx.version());
     Peer::installed().for_each(|peer| machine.add(&peer.version()));
@@ -143,6 +169,32 @@ pub fn run(prestan: &Prestan, size: CostSize) -> Result<CostReport> {
         requests: size.requests,
         clients: clients(&contenders, &turns).context("no rounds")?,
         start: bench.start(size.starts)?,
+    })
+}
+
+/// Measures what HTTP/2 costs.
+///
+/// # Errors
+/// Where a program is missing, h2load included, or fails.
+pub fn run_http2(prestan: &Prestan, size: CostSize) -> Result<Http2CostReport> {
+    let nginx = BenchServer::nginx_http2()?;
+    let bench = CostBench {
+        prestan,
+        server: &nginx,
+        requests: size.requests,
+        seconds: 1,
+    };
+    // As there: to warm the server up.
+    bench.turn(CostContender::Peer(Peer::H2load))?;
+    let turns = bench.rounds("cost of HTTP/2", size.rounds, &HTTP2_CONTENDERS)?;
+    let mut machine = BenchMachine::this();
+    machine.add(&nginx.version());
+    machine.add(&Peer::H2load.version());
+    Ok(Http2CostReport {
+        machine,
+        rounds: size.rounds,
+        requests: size.requests,
+        clients: streams(&turns),
     })
 }
 
@@ -175,7 +227,31 @@ impl CostContender {
     }
 }
 
+/// h2load first: the others are compared with it.
+const HTTP2_CONTENDERS: [CostContender; 3] = [
+    CostContender::Peer(Peer::H2load),
+    CostContender::Prestan(RequestedClock::User),
+    CostContender::Prestan(RequestedClock::Kernel),
+];
+
 impl CostBench<'_> {
+    /// The turns of each contender.
+    fn rounds(
+        &self,
+        what: &str,
+        rounds: usize,
+        contenders: &[CostContender],
+    ) -> Result<Vec<Vec<CostTurn>>> {
+        let mut turns: Vec<Vec<CostTurn>> = vec![Vec::new(); contenders.len()];
+        for round in 0..rounds {
+            eprintln!("{what}: round {} of {rounds}", round + 1);
+            for index in order(round, contenders.len()) {
+                turns[index].push(self.turn(contenders[index])?);
+            }
+        }
+        Ok(turns)
+    }
+
     fn turn(&self, contender: CostContender) -> Result<CostTurn> {
         let (finished, requests) = match contender {
             CostContender::Floor => (child::run(&mut self.floor()?)?, self.requests),
@@ -185,10 +261,11 @@ impl CostBench<'_> {
             }
             CostContender::Peer(peer) => {
                 let job = PeerJob {
-                    url: self.nginx.file_url(),
+                    url: self.server.file_url(),
                     connections: CONNECTIONS,
                     requests: self.requests,
                     seconds: self.seconds,
+                    version: self.server.http(),
                 };
                 let finished = child::run(&mut peer.command(job, None)?)?;
                 let said = peer.said(&finished.stdout, job)?;
@@ -206,7 +283,7 @@ impl CostBench<'_> {
         let ourselves = env::current_exe().context("find this program")?;
         let mut command = Command::new(ourselves);
         command
-            .args(["floor", &self.nginx.addr()?.to_string(), "/1k.bin"])
+            .args(["floor", &self.server.addr()?.to_string(), "/1k.bin"])
             .args(["--connections", &CONNECTIONS.to_string()])
             .args(["--requests", &self.requests.to_string()]);
         Ok(command)
@@ -215,7 +292,7 @@ impl CostBench<'_> {
     fn prestan(&self, clock: RequestedClock, requests: u64) -> Result<FinishedChild> {
         let save = tempfile::tempdir()?;
         let users = CONNECTIONS.min(requests.try_into().unwrap_or(CONNECTIONS));
-        let load = self.nginx.get(users, requests, clock);
+        let load = self.server.get(users, requests, clock);
         let mut command = self.prestan.closed(load, &save.path().join("run"));
         load::run(command.args(["--threads", "1"]))
     }
@@ -232,6 +309,33 @@ impl CostBench<'_> {
             wall_ms: median(|run| run.wall)?,
         })
     }
+}
+
+/// Of [`HTTP2_CONTENDERS`], in their order.
+fn streams(turns: &[Vec<CostTurn>]) -> Vec<StreamClient> {
+    let cost = |turns: &[CostTurn]| turns.iter().map(|turn| turn.cpu_us).collect::<Vec<_>>();
+    let Some(base) = turns.first().map(|turns| cost(turns)) else {
+        return Vec::new();
+    };
+    let clients = HTTP2_CONTENDERS.iter().zip(turns);
+    let clients = clients.filter_map(|(&contender, turns)| {
+        let cpu = cost(turns);
+        let of_h2load = Median::of(&ratios(&cpu, &base))?;
+        let pace: Vec<f64> = turns.iter().map(|turn| turn.per_second).collect();
+        Some(StreamClient {
+            name: contender.name(),
+            cpu: Median::of(&cpu)?,
+            of_h2load,
+            per_second: Median::of(&pace)?,
+            verdict: match contender {
+                CostContender::Prestan(RequestedClock::User) => {
+                    Attainment::of(of_h2load.low <= 1.0 && of_h2load.value <= LITTLE_MORE)
+                }
+                _ => Attainment::None,
+            },
+        })
+    });
+    clients.collect()
 }
 
 /// `None` where there was no round.
@@ -330,6 +434,32 @@ impl CostReport {
     }
 }
 
+impl Http2CostReport {
+    /// For the terminal and for pages.
+    pub fn tables(&self) -> Vec<BenchTable> {
+        let mut table = BenchTable::new(
+            &format!(
+                "Processor time of the client a request with HTTP/2 in clear text, in µs ({} requests, 1 KiB \
+                 GET, {CONNECTIONS} kept connections, one stream at a time on each, {} rounds; median, with \
+                 the 95 % interval of the sign test in brackets; wanted: at most h2load's, which holds if the \
+                 interval includes 1 or less and the median is at most {LITTLE_MORE})",
+                self.requests, self.rounds
+            ),
+            &["client", "µs", "of h2load", "per second", "wanted"],
+        );
+        for client in &self.clients {
+            table.row(vec![
+                client.name.clone(),
+                micros(client.cpu.value),
+                interval(client.of_h2load),
+                format!("{:.0}", client.per_second.value),
+                client.verdict.name().to_owned(),
+            ]);
+        }
+        vec![table]
+    }
+}
+
 pub(crate) fn interval(median: Median) -> String {
     let Median { value, low, high } = median;
     format!("{value:.2} [{low:.2}, {high:.2}]")
@@ -375,5 +505,29 @@ mod tests {
             .collect();
         assert_eq!(verdicts, [Attainment::Ok, Attainment::Missed]);
         assert_eq!(clients[0].wanted, []);
+    }
+
+    #[test]
+    fn with_http2_h2load_is_what_others_are_compared_with() {
+        let verdicts = |of_h2load: [f64; 6]| {
+            let turn = |cpu_us| CostTurn {
+                cpu_us,
+                per_second: 1.0,
+            };
+            let base = vec![turn(10.0); 6];
+            let user = of_h2load.map(|of| turn(10.0 * of)).to_vec();
+            let clients = streams(&[base, user.clone(), user]);
+            clients
+                .iter()
+                .map(|client| client.verdict)
+                .collect::<Vec<_>>()
+        };
+        let (ok, missed, none) = (Attainment::Ok, Attainment::Missed, Attainment::None);
+        let cheaper = verdicts([0.8, 0.9, 0.9, 0.9, 0.9, 1.2]);
+        assert_eq!(cheaper, [none, ok, none]);
+        // As much, for all that is known; more, and surely; and too much more.
+        assert_eq!(verdicts([0.9, 1.03, 1.03, 1.03, 1.03, 1.1])[1], ok);
+        assert_eq!(verdicts([1.02, 1.03, 1.03, 1.03, 1.03, 1.1])[1], missed);
+        assert_eq!(verdicts([0.9, 1.06, 1.06, 1.06, 1.06, 1.1])[1], missed);
     }
 }

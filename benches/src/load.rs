@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::Result;
+use record::HttpVersion;
 
 use crate::child::{self, FinishedChild};
 
@@ -56,6 +57,8 @@ pub struct Closed<'a> {
     pub requests: u64,
     /// Which clock.
     pub clock: RequestedClock,
+    /// As which version of HTTP; with HTTP/2 one stream at a time.
+    pub version: HttpVersion,
 }
 
 impl Prestan {
@@ -85,6 +88,9 @@ impl Prestan {
             .args(["--clock", load.clock.name()])
             .arg("--save")
             .arg(save);
+        if load.version == HttpVersion::Http2 {
+            command.args(["--http", "2"]);
+        }
         if load.method == "PUT" {
             command.args(["--body-size", "1MiB", "--writes"]);
         }

@@ -27,9 +27,9 @@ struct BenchArgs {
 #[derive(Debug, Subcommand)]
 enum What {
     /// Reported times beside those on the wire
-    Accuracy(How),
+    Accuracy(Versions),
     /// Processor time a request, beside other tools
-    Cost(How),
+    Cost(Versions),
     /// Processor time a file of a page, beside other tools
     Pages(How),
     /// Many users, and a schedule
@@ -72,6 +72,16 @@ enum What {
         #[arg(long)]
         requests: u64,
     },
+}
+
+/// HTTP/1, then HTTP/2.
+#[derive(Debug, Args)]
+struct Versions {
+    #[command(flatten)]
+    how: How,
+    /// Only HTTP/2
+    #[arg(long)]
+    http2: bool,
 }
 
 #[derive(Debug, Args)]
@@ -119,12 +129,13 @@ impl BenchReport for accuracy::AccuracyReport {
     }
 
     fn excerpt(&self) -> Option<(&'static str, BenchTable)> {
-        Some(("trust", accuracy::AccuracyReport::excerpt(self)))
+        Some(("trust", accuracy::AccuracyReport::excerpt(self)?))
     }
 }
 
 report!(
     cost::CostReport,
+    cost::Http2CostReport,
     pages::PagesReport,
     scale::ScaleReport,
     suite::SuiteReport,
@@ -152,16 +163,22 @@ fn dispatch(what: What) -> Result<()> {
             requests,
         } => floor::run(server, &path, connections, requests),
         What::Serve { port, slow, by_ns } => verdicts::serve(port, slow.as_deref().zip(by_ns)),
-        What::Accuracy(how) => perform("accuracy", &how, |prestan| {
-            let sizes = (accuracy::AccuracySize::FULL, accuracy::AccuracySize::QUICK);
-            accuracy::run(prestan, how.size(sizes))
-        }),
-        What::Cost(how) => perform("cost", &how, |prestan| {
-            cost::run(
-                prestan,
-                how.size((cost::CostSize::FULL, cost::CostSize::QUICK)),
-            )
-        }),
+        What::Accuracy(Versions { how, http2 }) => {
+            let size = how.size((accuracy::AccuracySize::FULL, accuracy::AccuracySize::QUICK));
+            if !http2 {
+                perform("accuracy", &how, |prestan| accuracy::run(prestan, size))?;
+            }
+            perform("accuracy-http2", &how, |prestan| {
+                accuracy::run_http2(prestan, size)
+            })
+        }
+        What::Cost(Versions { how, http2 }) => {
+            let size = how.size((cost::CostSize::FULL, cost::CostSize::QUICK));
+            if !http2 {
+                perform("cost", &how, |prestan| cost::run(prestan, size))?;
+            }
+            perform("cost-http2", &how, |prestan| cost::run_http2(prestan, size))
+        }
         What::Pages(how) => perform("pages", &how, |prestan| {
             pages::run(
                 prestan,

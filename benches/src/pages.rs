@@ -20,7 +20,7 @@ use crate::load::{self, Prestan, RequestedClock};
 use crate::machine::BenchMachine;
 use crate::numbers::Median;
 use crate::peers::Peer;
-use crate::server::Nginx;
+use crate::server::BenchServer;
 use crate::table::{BenchTable, micros};
 
 /// The mix.
@@ -120,7 +120,7 @@ struct List<'a> {
 /// # Errors
 /// Where a program is missing or fails.
 pub fn run(prestan: &Prestan, size: PagesSize) -> Result<PagesReport> {
-    let nginx = Nginx::start()?;
+    let nginx = BenchServer::nginx()?;
     let mut generate = prestan.command();
     generate
         .args(["webstone", MIX, "--generate"])

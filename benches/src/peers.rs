@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result};
+use record::HttpVersion;
 use testbed::real::{find_program, tool_cache};
 
 /// A load generator.
@@ -12,7 +13,7 @@ use testbed::real::{find_program, tool_cache};
 pub enum Peer {
     /// One thread with an event loop, in C.
     Wrk,
-    /// Of nghttp2; here with HTTP/1.1.
+    /// Of nghttp2, the only one that speaks HTTP/2 in clear text.
     H2load,
     /// In Rust, on hyper.
     Oha,
@@ -38,6 +39,8 @@ pub struct PeerJob<'a> {
     pub requests: u64,
     /// The same as whole seconds, for those that count no requests.
     pub seconds: u64,
+    /// As which version of HTTP; with HTTP/2 one stream at a time.
+    pub version: HttpVersion,
 }
 
 /// What it says itself.
@@ -127,7 +130,11 @@ impl Peer {
                 command.arg(format!("-d{}s", job.seconds)).arg("--latency");
             }
             Peer::H2load => {
-                command.args(["--h1", "-t1"]).args(clients).args(total);
+                let version = match job.version {
+                    HttpVersion::Http2 => "-m1",
+                    _ => "--h1",
+                };
+                command.args([version, "-t1"]).args(clients).args(total);
                 if let Some(log) = log {
                     command.arg("--log-file").arg(log);
                 }
@@ -292,6 +299,7 @@ mod tests {
         connections: 2,
         requests: 3,
         seconds: 1,
+        version: HttpVersion::Http11,
     };
 
     #[test]

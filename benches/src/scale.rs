@@ -12,7 +12,7 @@ use crate::comparison::Attainment;
 use crate::load::{self, Prestan, RequestedClock};
 use crate::machine::BenchMachine;
 use crate::numbers::Median;
-use crate::server::Nginx;
+use crate::server::BenchServer;
 use crate::table::{BenchTable, micros};
 
 /// Open files of ten thousand connections, with something to spare, here and at the server.
@@ -112,7 +112,7 @@ pub struct Long {
 /// Where a program is missing or fails, and where so many files may not be open.
 pub fn run(prestan: &Prestan, size: ScaleSize, long: Option<u64>) -> Result<ScaleReport> {
     raise_open_files()?;
-    let nginx = Nginx::start()?;
+    let nginx = BenchServer::nginx()?;
     let mut machine = BenchMachine::this();
     machine.add(&nginx.version());
     let users = size.users.iter().map(|&users| {
@@ -139,7 +139,12 @@ pub fn run(prestan: &Prestan, size: ScaleSize, long: Option<u64>) -> Result<Scal
     })
 }
 
-fn measure(prestan: &Prestan, nginx: &Nginx, users: u32, size: ScaleSize) -> Result<ClosedLoop> {
+fn measure(
+    prestan: &Prestan,
+    nginx: &BenchServer,
+    users: u32,
+    size: ScaleSize,
+) -> Result<ClosedLoop> {
     let mut cpu = Vec::new();
     let mut cpu_gross = Vec::new();
     let mut peak = Vec::new();
@@ -162,7 +167,12 @@ fn measure(prestan: &Prestan, nginx: &Nginx, users: u32, size: ScaleSize) -> Res
     })
 }
 
-fn closed(prestan: &Prestan, nginx: &Nginx, users: u32, requests: u64) -> Result<FinishedChild> {
+fn closed(
+    prestan: &Prestan,
+    nginx: &BenchServer,
+    users: u32,
+    requests: u64,
+) -> Result<FinishedChild> {
     let save = tempfile::tempdir()?;
     let closed = nginx.get(users, requests, RequestedClock::User);
     let mut command = prestan.closed(closed, &save.path().join("run"));

@@ -6,6 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail};
+use record::HttpVersion;
 use testbed::RealServer;
 use testbed::real::Recipe;
 
@@ -14,32 +15,59 @@ use crate::load::{Closed, RequestedClock};
 /// Bytes of the file that is fetched.
 pub const FILE_BYTES: usize = 1024;
 
-/// A running nginx with one worker.
+/// A running server with a file to GET and a directory to PUT to.
 #[derive(Debug)]
-pub struct Nginx {
+pub struct BenchServer {
     server: RealServer,
+    program: &'static str,
+    version: HttpVersion,
     file_url: String,
     upload_url: String,
 }
 
-impl Nginx {
-    /// Starts it, with the file and a directory that PUT may write to.
+impl BenchServer {
+    /// nginx with one worker.
     ///
     /// # Errors
-    /// Where nginx is missing or does not start.
-    pub fn start() -> Result<Nginx> {
-        let server = RealServer::start(&recipe()?)?;
+    /// Where it is missing or does not start.
+    pub fn nginx() -> Result<BenchServer> {
+        BenchServer::start("nginx", &nginx_recipe()?, HttpVersion::Http11)
+    }
+
+    /// The same with HTTP/2, and nothing else.
+    ///
+    /// # Errors
+    /// As [`BenchServer::nginx`].
+    pub fn nginx_http2() -> Result<BenchServer> {
+        let mut recipe = nginx_recipe()?;
+        recipe.is_http2 = true;
+        BenchServer::start("nginx", &recipe, HttpVersion::Http2)
+    }
+
+    /// Apache with HTTP/2, as everybody can start it.
+    ///
+    /// # Errors
+    /// Where it is missing or does not start.
+    pub fn apache_http2() -> Result<BenchServer> {
+        let recipe = Recipe::with_parameters("apache,http=2").map_err(anyhow::Error::msg)?;
+        BenchServer::start("apache", &recipe, HttpVersion::Http2)
+    }
+
+    fn start(program: &'static str, recipe: &Recipe, version: HttpVersion) -> Result<BenchServer> {
+        let server = RealServer::start(recipe)?;
         let file = server.storage().join("1k.bin");
         fs::write(&file, [b'x'; FILE_BYTES])
             .with_context(|| format!("write {}", file.display()))?;
         let uploads = server.storage().join("put");
         fs::create_dir(&uploads).with_context(|| format!("create {}", uploads.display()))?;
-        // nginx runs as another user.
+        // The server runs as another user.
         fs::set_permissions(&uploads, fs::Permissions::from_mode(0o777))
             .with_context(|| format!("let everybody write to {}", uploads.display()))?;
         let root = server.url();
-        Ok(Nginx {
+        Ok(BenchServer {
             server,
+            program,
+            version,
             file_url: format!("{root}1k.bin"),
             upload_url: format!("{root}put/1m.bin"),
         })
@@ -68,7 +96,13 @@ impl Nginx {
             users,
             requests,
             clock,
+            version: self.version,
         }
+    }
+
+    /// How HTTP is spoken to it.
+    pub fn http(&self) -> HttpVersion {
+        self.version
     }
 
     /// PUT of 1 MiB, always to the same name.
@@ -80,9 +114,9 @@ impl Nginx {
         }
     }
 
-    /// `nginx` and its version.
+    /// The program and its version.
     pub fn version(&self) -> String {
-        format!("nginx {}", self.server.installed().version)
+        format!("{} {}", self.program, self.server.installed().version)
     }
 
     /// Where it listens.
@@ -108,6 +142,6 @@ pub fn port_of(url: &str) -> Result<u16> {
     }
 }
 
-fn recipe() -> Result<Recipe> {
+fn nginx_recipe() -> Result<Recipe> {
     serde_saphyr::from_str(include_str!("../nginx.yaml")).context("read benches/nginx.yaml")
 }

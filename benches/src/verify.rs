@@ -15,7 +15,7 @@ use crate::cost::{interval, order, ratios};
 use crate::load::{self, Prestan};
 use crate::machine::BenchMachine;
 use crate::numbers::Median;
-use crate::server::Nginx;
+use crate::server::BenchServer;
 use crate::table::BenchTable;
 
 /// The pages, by the sizes of their files in bytes: those of the suite `http-versions`.
@@ -93,7 +93,7 @@ pub struct VerifiedPage {
 /// # Errors
 /// Where a program is missing or fails.
 pub fn run(prestan: &Prestan, size: VerifySize) -> Result<VerifyReport> {
-    let nginx = Nginx::start()?;
+    let nginx = BenchServer::nginx()?;
     let suites = tempfile::tempdir()?;
     let mut ways = Vec::new();
     for (page, sizes) in PAGES {

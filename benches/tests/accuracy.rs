@@ -19,7 +19,7 @@ use benches::comparison::{Attainment, Tolerance, pair};
 use benches::load::{Closed, Prestan, RequestedClock};
 use benches::observe::observe;
 use benches::samples::Reported;
-use benches::server::Nginx;
+use benches::server::BenchServer;
 use capture::live;
 
 const WANTED: Tolerance = Tolerance {
@@ -41,12 +41,15 @@ fn prestan() -> Option<Prestan> {
 }
 
 /// Everything a comparison needs, or nothing where that is no failure.
-fn needed() -> Option<(Prestan, Nginx)> {
+fn needed(
+    program: &str,
+    start: fn() -> anyhow::Result<BenchServer>,
+) -> Option<(Prestan, BenchServer)> {
     need_or(live::available())?;
-    if !need("nginx") {
+    if !need(program) {
         return None;
     }
-    Some((prestan()?, Nginx::start().unwrap()))
+    Some((prestan()?, start().unwrap()))
 }
 
 /// Judges a run, and the same run with every time 20 us too long, which must not pass.
@@ -86,13 +89,30 @@ fn holds(prestan: &Prestan, load: Closed<'_>) {
 
 #[test]
 fn times_of_the_kernel_are_those_of_the_wire() {
-    let Some((prestan, nginx)) = needed() else {
+    let Some((prestan, nginx)) = needed("nginx", BenchServer::nginx) else {
         return;
     };
     for users in [1, 15] {
         holds(&prestan, nginx.get(users, 2_000, RequestedClock::Kernel));
     }
     holds(&prestan, nginx.put(1, 50, RequestedClock::Kernel));
+}
+
+#[test]
+fn times_of_streams_are_those_of_their_frames_on_the_wire() {
+    let servers: [(_, fn() -> _); 2] = [
+        ("nginx", BenchServer::nginx_http2),
+        ("apache2", BenchServer::apache_http2),
+    ];
+    for (program, start) in servers {
+        let Some((prestan, server)) = needed(program, start) else {
+            continue;
+        };
+        for users in [1, 15] {
+            holds(&prestan, server.get(users, 2_000, RequestedClock::Kernel));
+        }
+        holds(&prestan, server.put(1, 50, RequestedClock::Kernel));
+    }
 }
 
 /// Answers one request on one connection, in two pieces.

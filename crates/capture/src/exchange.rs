@@ -6,19 +6,19 @@
 //!        request_first       request_last   response_first  response_last
 //! ```
 //!
+//! What follows is HTTP/1; a client that begins with the preface of HTTP/2 is read [as that](crate::http2).
+//!
 //! One request at a time on each connection. A request ends where its `Content-Length` says; where
 //! it has none, or its head did not fit the capture, whatever the client sends before the first
 //! byte of the response belongs to it. The response is whatever comes from the byte on that the
 //! request's last segment expects next (its acknowledgment number), until the next request.
-//!
-//! Both streams of a connection are put into the order of their bytes before they are read, because
-//! segments can overtake each other. Of each byte the first time counts: one that passes again
-//! (a retransmission) changes nothing.
 
 use core::net::SocketAddr;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 
+use crate::http2;
 use crate::segment::TcpSegment;
+use crate::stream::{ByteStream, Stretch};
 
 /// A request and its response, as they passed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,8 +35,8 @@ pub struct CapturedExchange {
     pub response_first_ns: Option<i64>,
     /// Last segment of the response.
     pub response_last_ns: Option<i64>,
-    /// One request at a time, and complete before the response began. Without this the exchange has
-    /// no response time.
+    /// The request was complete before the response began, and with HTTP/1 the only one on its connection.
+    /// Without this the exchange has no response time.
     pub clean: bool,
 }
 
@@ -60,7 +60,7 @@ impl Exchanges {
             requests,
             responses,
         } = self.0.entry(segment.source).or_default();
-        requests.add(segment, responses, RequestStart::parse(segment.payload));
+        requests.add(segment, responses);
     }
 
     /// Adds a segment from the server to a client. Without a request before it, it is no response.
@@ -70,7 +70,7 @@ impl Exchanges {
             responses,
         }) = self.0.get_mut(&segment.destination)
         {
-            responses.add(segment, requests, RequestStart::default());
+            responses.add(segment, requests);
         }
     }
 
@@ -92,70 +92,6 @@ struct TcpFlow {
     responses: ByteStream,
 }
 
-/// One direction of a connection: which bytes passed when. Places are sequence numbers that do not
-/// wrap, so that they have an order.
-#[derive(Debug, Default)]
-struct ByteStream {
-    /// By the place of the first byte; no two overlap.
-    stretches: BTreeMap<i64, Stretch>,
-    /// A sequence number, and its place.
-    latest: Option<(u32, i64)>,
-}
-
-/// Neighbouring bytes that passed together for the first time.
-#[derive(Debug, Clone, Copy)]
-struct Stretch {
-    /// Place behind the last of them.
-    end: i64,
-    at_ns: i64,
-    /// Place in the other stream that their sender expected next.
-    acknowledged: i64,
-    start: RequestStart,
-}
-
-impl ByteStream {
-    fn add(&mut self, segment: &TcpSegment<'_>, other: &mut ByteStream, start: RequestStart) {
-        let first = self.place(segment.sequence);
-        let end = first + i64::from(segment.length);
-        let acknowledged = other.place(segment.acknowledged);
-        let mut place = first;
-        while place < end {
-            let before = self.stretches.range(..=place).next_back();
-            if let Some((_, before)) = before.filter(|(_, before)| before.end > place) {
-                place = before.end;
-                continue;
-            }
-            let behind = self.stretches.range(place..end).next();
-            let stretch = Stretch {
-                end: behind.map_or(end, |(behind, _)| *behind),
-                at_ns: segment.at_ns,
-                acknowledged,
-                start: if place == first {
-                    start
-                } else {
-                    RequestStart::default()
-                },
-            };
-            self.stretches.insert(place, stretch);
-            place = stretch.end;
-        }
-    }
-
-    /// The place of a sequence number: the nearest one to the latest (RFC 9293, section 3.4).
-    fn place(&mut self, sequence: u32) -> i64 {
-        let (latest, place) = self.latest.unwrap_or((sequence, i64::from(sequence)));
-        let place = place + i64::from(sequence.wrapping_sub(latest).cast_signed());
-        self.latest = Some((sequence, place));
-        place
-    }
-
-    /// What has the byte at that place.
-    fn with(&self, place: i64) -> Option<Stretch> {
-        let (_, stretch) = self.stretches.range(..=place).next_back()?;
-        (stretch.end > place).then_some(*stretch)
-    }
-}
-
 /// A request, stretch by stretch, and where its response begins.
 struct OpenRequest {
     exchange: CapturedExchange,
@@ -167,6 +103,9 @@ struct OpenRequest {
 
 impl TcpFlow {
     fn exchanges(&self, client: SocketAddr) -> Vec<CapturedExchange> {
+        if http2::is_http2(&self.requests) {
+            return http2::exchanges(client, &self.requests, &self.responses);
+        }
         let mut requests: Vec<OpenRequest> = Vec::new();
         for (place, stretch) in &self.requests.stretches {
             match requests.last_mut() {
@@ -223,11 +162,12 @@ impl TcpFlow {
 
 impl OpenRequest {
     fn new(client: SocketAddr, place: i64, stretch: &Stretch) -> OpenRequest {
-        let end = stretch.start.length.map(|length| place + length);
+        let start = RequestStart::parse(&stretch.bytes);
+        let end = start.length.map(|length| place + length);
         OpenRequest {
             exchange: CapturedExchange {
                 client,
-                number: stretch.start.number,
+                number: start.number,
                 request_first_ns: stretch.at_ns,
                 request_last_ns: stretch.at_ns,
                 response_first_ns: None,

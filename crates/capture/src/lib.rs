@@ -2,14 +2,18 @@
 //!
 //! ```text
 //! live::Capture --> packets --> segment::parse --> exchange::Exchanges --> CapturedExchange
+//!                                                       |       |
+//!                                          stream (bytes in order)  http2 (frames)
 //! ```
 //!
-//! [`segment`] and [`exchange`] are pure and read bytes that strangers wrote: nothing in a packet makes
-//! them panic. [`live`] has the socket, and all unsafe code of the crate.
+//! All but [`live`] is pure and reads bytes that strangers wrote: nothing in a packet makes it panic.
+//! [`live`] has the socket, and all unsafe code of the crate.
 
 pub mod exchange;
+mod http2;
 pub mod live;
 pub mod segment;
+mod stream;
 #[cfg(test)]
 mod tests;
 

@@ -1,3 +1,5 @@
+mod http2;
+
 use etherparse::PacketBuilder;
 use proptest::prelude::*;
 use proptest::sample::Index;

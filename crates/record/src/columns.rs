@@ -56,7 +56,7 @@ pub enum Cell {
 /// Times are nanoseconds since the run began; absent where the operation did not come so far.
 /// `timing` is the clock that gave *sent* and *first*: `user`, `kernel`, or `missed` where a stamp of the
 /// kernel never came; `bias_ns` is what user space would have added to the response time.
-pub const COLUMNS: [Column; 30] = [
+pub const COLUMNS: [Column; 31] = [
     required(
         "measure",
         Holds::Measures,
@@ -304,6 +304,24 @@ pub const COLUMNS: [Column; 30] = [
         )),
     ),
     only(
+        PlanRecord::has_pipelines,
+        since_5(optional(
+            "shares_first",
+            Holds::Flags,
+            |sample| {
+                if sample.shares_first {
+                    Cell::Flag(true)
+                } else {
+                    Cell::Absent
+                }
+            },
+            |sample, cell| {
+                sample.shares_first = cell != Cell::Absent && cell.flag()?;
+                Some(())
+            },
+        )),
+    ),
+    only(
         PlanRecord::has_segments,
         since_5(optional(
             "segments_sent",
@@ -465,6 +483,7 @@ mod tests {
             received: 5,
         });
         whole.resent = true;
+        whole.shares_first = true;
         (whole.target, whole.role, whole.worker, whole.phase) = (1, 2, 3, 4);
         (whole.connection, whole.protocol, whole.stream) =
             (Some(9), Some(HttpVersion::Http10), Some(11));

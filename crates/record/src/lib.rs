@@ -241,9 +241,17 @@ impl PlanRecord {
     /// Whether connections end with an operation, so that their [segments](Segments) are known: where they
     /// are kept until the end of the run, no operation has them.
     pub fn has_segments(&self) -> bool {
+        self.any_http(Http::ends_connections)
+    }
+
+    /// Whether several requests can be under way on a connection, so that responses arrive together.
+    pub fn has_pipelines(&self) -> bool {
+        self.any_http(|http| http.pipeline > 1)
+    }
+
+    fn any_http(&self, is_such: impl FnMut(&Http) -> bool) -> bool {
         let of_tests = self.tests.iter().filter_map(|test| test.http.as_ref());
-        let mut all = of_tests.chain([&self.load.http]);
-        all.any(Http::ends_connections)
+        of_tests.chain([&self.load.http]).any(is_such)
     }
 
     /// How a test used connections.

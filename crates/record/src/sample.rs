@@ -56,6 +56,9 @@ pub struct Sample {
     /// The request was sent once more, because a kept connection had died before the first byte
     /// of the answer or because a Digest nonce had run out; the moments are those of the last time.
     pub resent: bool,
+    /// *first* is also that of the response that ended before it on the connection: they arrived in one
+    /// segment, or were read together. False before the column existed.
+    pub shares_first: bool,
     /// Bytes of request head and body.
     pub bytes_sent: u64,
     /// Bytes of response head and body as they came over the connection.
@@ -93,6 +96,7 @@ impl Sample {
             connect: None,
             segments: None,
             resent: false,
+            shares_first: false,
             bytes_sent: 0,
             bytes_received: 0,
             body_received: 0,

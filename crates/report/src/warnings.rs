@@ -34,6 +34,7 @@ pub(crate) fn fact(kind: Kind) -> &'static str {
         Kind::Dropped => "operations were never sent",
         Kind::EarlyResponses => "the server responded before it had the whole request",
         Kind::ClockStepped => "the system clock was set during the run",
+        Kind::SharedStamps => "responses share the time at which they began",
         Kind::Resent => "requests were sent again",
         Kind::Reconnects => "most operations opened a new connection",
         Kind::FewForPercentiles => "p99 is the maximum",
@@ -115,6 +116,10 @@ fn rest(warning: &Warning) -> String {
         Kind::WindowSmall => format!(": {shares}; {raise}"),
         Kind::EarlyResponses => format!(
             ": these operations have no response time: {shares}; compare total times instead"
+        ),
+        Kind::SharedStamps => format!(
+            " with the response before them on their connection, because they arrived in one segment or were \
+             read together: {shares}; response times of single requests need --pipeline 1"
         ),
         Kind::Resent => format!(
             ", outside the measured times, because the server had closed the connection (or a Digest nonce \

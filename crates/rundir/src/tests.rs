@@ -71,6 +71,7 @@ pub(crate) fn plan() -> PlanRecord {
             name: "T".to_owned(),
             http: Some(record::Http {
                 per_page: true,
+                pipeline: 2,
                 ..record::Http::default()
             }),
         }],
@@ -158,6 +159,7 @@ prop_compose! {
             stream: None,
             connect: connect.map(|(tcp, tls)| Connect { tcp, tls, resumed }),
             resent,
+            shares_first: resent,
             bytes_sent,
             bytes_received,
             body_received,

@@ -39,6 +39,8 @@ pub struct TestSummary {
     /// Operations among the expected ones that have no response time, because the server answered
     /// before it had the whole request.
     pub early: u64,
+    /// Operations whose response has its *first* in common with the one before it on the connection.
+    pub shared_first: u64,
     /// Operations among the expected ones that have no response time, because a time stamp of the
     /// kernel never came or made no sense.
     pub missed: u64,
@@ -207,6 +209,7 @@ pub(crate) struct RowTally {
     bias: Differences,
     connects: u64,
     resent: u64,
+    shared_first: u64,
     segments: Option<SegmentCount>,
     tcp: Times,
     tls: Times,
@@ -239,6 +242,7 @@ impl RowTally {
         self.failures.add(sample);
         self.connects += u64::from(sample.connect.is_some());
         self.resent += u64::from(sample.resent);
+        self.shared_first += u64::from(sample.shares_first);
         SegmentCount::add(&mut self.segments, SegmentCount::of(sample));
         self.bytes_sent += sample.bytes_sent;
         self.bytes_received += sample.bytes_received;
@@ -285,6 +289,7 @@ impl RowTally {
         self.missed += other.missed;
         self.connects += other.connects;
         self.resent += other.resent;
+        self.shared_first += other.shared_first;
         SegmentCount::add(&mut self.segments, other.segments);
         self.bytes_sent += other.bytes_sent;
         self.bytes_received += other.bytes_received;
@@ -425,6 +430,7 @@ pub(crate) fn row(tally: &RowTally, around: &Around<'_>) -> TestSummary {
         outcomes: tally.outcomes,
         left_out_outcomes: tally.left_out,
         early: tally.outcomes.ok() - tally.missed - timed,
+        shared_first: tally.shared_first,
         missed: tally.missed,
         response,
         planned,

@@ -144,6 +144,8 @@ pub enum WarningKind {
     /// The server answered, so many of the expected responses, before it had the whole request: there is
     /// no response time then.
     EarlyResponses,
+    /// So many responses have the moment of *first* in common with the one before them on their connection.
+    SharedStamps,
     /// So many requests were sent once more, because a kept connection had died or a Digest nonce had
     /// run out.
     Resent,
@@ -195,7 +197,7 @@ struct About {
 
 /// All kinds, in the order in which warnings are given.
 #[rustfmt::skip]
-const KINDS: [About; 23] = {
+const KINDS: [About; 24] = {
     use WarningSubject::{Rows, Run, Tests};
     use Together::{Largest, Smallest, Sum};
     use WarningKind as Kind;
@@ -218,6 +220,7 @@ const KINDS: [About; 23] = {
         about(Kind::NoOverlap, "no_overlap", Tests, Sum, false),
         about(Kind::WindowSmall, "window_small", Tests, Sum, false),
         about(Kind::EarlyResponses, "early_responses", Rows, Sum, false),
+        about(Kind::SharedStamps, "shared_stamps", Rows, Sum, false),
         about(Kind::Resent, "resent", Rows, Sum, false),
         about(Kind::Reconnects, "reconnects", Rows, Sum, false),
         about(Kind::Dropped, "dropped", Rows, Sum, false),

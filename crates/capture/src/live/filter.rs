@@ -3,7 +3,7 @@
 //! It runs in the kernel for every packet of the loopback interface, in the time that is being
 //! measured. So it is short, and keeps what is needed and no more: requests as they leave,
 //! responses as they arrive, none without payload; of requests enough for the head, of responses
-//! only the packet's own headers.
+//! enough for the headers of frames of HTTP/2, where the response is small.
 
 use libc::{
     BPF_ABS, BPF_ADD, BPF_ALU, BPF_AND, BPF_B, BPF_H, BPF_IND, BPF_JEQ, BPF_JGT, BPF_JMP, BPF_K,
@@ -15,6 +15,9 @@ const HEADERS: u32 = 14 + 60 + 60;
 
 /// Room for the head of a request.
 const HEAD: u32 = 1024;
+
+/// Room for the HEADERS frame of a response, and the header of the frame behind it.
+const RESPONSE_FRAMES: u32 = 256;
 
 /// Start of the IP header behind that of the link.
 const IP: u32 = 14;
@@ -108,7 +111,7 @@ impl Way {
     fn kept(self) -> u32 {
         match self {
             Way::There => HEADERS + HEAD,
-            Way::Back => HEADERS,
+            Way::Back => HEADERS + RESPONSE_FRAMES,
         }
     }
 }

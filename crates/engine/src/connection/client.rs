@@ -26,6 +26,7 @@ mod ending;
 mod exchange;
 mod repetition;
 
+use std::cell::Cell;
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::pin::pin;
@@ -106,6 +107,8 @@ pub(crate) struct Client {
     /// When the last answer was complete.
     last_used: Nanos,
     last_status: u16,
+    /// Connection and *first* of the response that ended last.
+    last_begun: Cell<Option<(Option<u32>, Nanos)>>,
     credentials: OwnCredentials,
     queue: RequestQueue,
     /// What has ended and was not handed out yet.
@@ -136,6 +139,7 @@ impl Client {
             patience: Rc::new(patience),
             last_used: 0,
             last_status: 0,
+            last_begun: Cell::new(None),
             credentials: OwnCredentials::new(auth, rng),
             queue: RequestQueue::default(),
             ended: VecDeque::new(),
@@ -475,7 +479,14 @@ impl Client {
         if let Err(failure) = &result {
             self.tell_of_failure(&failure.what);
         }
-        Exchange::of(&request.history, &request.stamps, result, &self.config.time)
+        let mut exchange =
+            Exchange::of(&request.history, &request.stamps, result, &self.config.time);
+        let trace = &mut exchange.trace;
+        if let Some(first) = trace.moments.first {
+            let begun = Some((trace.connection, first));
+            trace.shares_first = begun == self.last_begun.replace(begun);
+        }
+        exchange
     }
 
     /// Drops the kept connection where the server has closed it, and where the server has closed

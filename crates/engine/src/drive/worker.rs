@@ -70,6 +70,7 @@ impl Worker {
             connect: trace.connect,
             segments: trace.segments,
             resent: trace.resent,
+            shares_first: trace.shares_first,
             bytes_sent: trace.bytes_sent,
             bytes_received: trace.bytes_received,
             body_received: trace.body_received,

@@ -68,6 +68,7 @@ pub(crate) fn pooled(runs: &[RunRow<'_>]) -> TestSummary {
         outcomes: outcomes(|row| &row.outcomes),
         left_out_outcomes: outcomes(|row| &row.left_out_outcomes),
         early: sum(|row| row.early),
+        shared_first: sum(|row| row.shared_first),
         missed: sum(|row| row.missed),
         response,
         planned,

@@ -110,6 +110,17 @@ fn early_responses() {
 }
 
 #[test]
+fn shared_stamps() {
+    let together = Sample {
+        shares_first: true,
+        ..op(0, 0, 10)
+    };
+    let text = fires("shared_stamps", ops(put(1), [op(0, 0, 10), together]));
+    assert!(text.contains("Put1K 1 of 2"), "{text}");
+    silent("shared_stamps", ops(put(1), [op(0, 0, 10)]));
+}
+
+#[test]
 fn resent() {
     let again = Sample {
         resent: true,

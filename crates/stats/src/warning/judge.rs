@@ -306,6 +306,7 @@ fn about_operations(material: &WarningInputs<'_>) -> Vec<Warning> {
         Warning::of(Kind::NoOverlap, test(no_overlap)).with(raise()),
         Warning::of(Kind::WindowSmall, test(window_small)).with(raise()),
         Warning::of(Kind::EarlyResponses, row(early)),
+        Warning::of(Kind::SharedStamps, row(shared_first)),
         Warning::of(Kind::Resent, row(resent)),
         Warning::of(Kind::Reconnects, row(reconnects)),
         Warning::of(Kind::Dropped, row(dropped)).with(schedule),
@@ -384,6 +385,10 @@ fn window_small(test: &TestFacts, _: u32) -> Option<(u64, u64)> {
 
 fn early(row: &TestSummary, _: &Load) -> Option<(u64, u64)> {
     (row.early > 0).then_some((row.early, row.outcomes.ok()))
+}
+
+fn shared_first(row: &TestSummary, _: &Load) -> Option<(u64, u64)> {
+    (row.shared_first > 0).then_some((row.shared_first, row.operations()))
 }
 
 fn resent(row: &TestSummary, _: &Load) -> Option<(u64, u64)> {

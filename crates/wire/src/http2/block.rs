@@ -60,8 +60,11 @@ impl HeaderDecoder {
         self.fields(block, |_, _| ())
     }
 
-    /// Calls `each` with every field.
-    fn fields(
+    /// Calls `each` with every field, of a request or of a response, pseudo-fields included.
+    ///
+    /// # Errors
+    /// The block cannot be decoded, and none after it.
+    pub fn fields(
         &mut self,
         mut block: &[u8],
         mut each: impl FnMut(&[u8], &[u8]),

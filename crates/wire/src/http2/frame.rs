@@ -5,9 +5,6 @@ use super::{ErrorCode, FrameError, LARGEST_FRAME, LARGEST_WINDOW};
 /// What a client sends before its first frame (RFC 9113, section 3.4).
 pub const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
-/// Bytes of a frame before its payload.
-pub(super) const HEADER: usize = 9;
-
 pub(super) const DATA: u8 = 0;
 pub(super) const HEADERS: u8 = 1;
 pub(super) const PRIORITY: u8 = 2;
@@ -26,6 +23,83 @@ pub(super) const ACK: u8 = 0x1;
 pub(super) const END_HEADERS: u8 = 0x4;
 pub(super) const PADDED: u8 = 0x8;
 pub(super) const PRIORITISED: u8 = 0x20;
+
+/// The nine bytes of a frame before its payload.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FrameHeader {
+    pub(super) kind: u8,
+    pub(super) flags: u8,
+    /// Number of the stream, 0 for the connection.
+    pub stream: u32,
+    /// Bytes of payload.
+    pub length: usize,
+}
+
+impl FrameHeader {
+    /// How long it is.
+    pub const BYTES: usize = 9;
+
+    /// Every value of these bytes is a header; whether it means anything is not looked at.
+    pub fn parse([a, b, c, kind, flags, stream @ ..]: [u8; FrameHeader::BYTES]) -> FrameHeader {
+        FrameHeader {
+            kind,
+            flags,
+            stream: u32::from_be_bytes(stream) & (u32::MAX >> 1),
+            length: u32::from_be_bytes([0, a, b, c]) as usize,
+        }
+    }
+
+    /// A request, a response or trailers begin.
+    pub fn is_headers(self) -> bool {
+        self.kind == HEADERS
+    }
+
+    /// Part of a body.
+    pub fn is_data(self) -> bool {
+        self.kind == DATA
+    }
+
+    /// More of a header block.
+    pub fn is_continuation(self) -> bool {
+        self.kind == CONTINUATION
+    }
+
+    /// With the frame, a header block is complete.
+    pub fn ends_block(self) -> bool {
+        matches!(self.kind, HEADERS | CONTINUATION) && self.flags & END_HEADERS != 0
+    }
+
+    /// Its sender sends no more on the stream, but for the rest of a header block.
+    pub fn ends_stream(self) -> bool {
+        matches!(self.kind, HEADERS | DATA) && self.flags & END_STREAM != 0
+    }
+
+    /// The part of a header block in the payload of HEADERS, without padding and priority.
+    ///
+    /// # Errors
+    /// There is less payload than padding and priority need.
+    pub fn fragment(self, mut payload: &[u8]) -> Result<&[u8], FrameError> {
+        let mut padding = 0;
+        if self.flags & PADDED != 0 {
+            let (&count, rest) = payload
+                .split_first()
+                .ok_or(FrameError::Padding("HEADERS"))?;
+            (padding, payload) = (usize::from(count), rest);
+        }
+        if self.flags & PRIORITISED != 0 {
+            payload = payload.get(5..).ok_or(FrameError::Length {
+                kind: "HEADERS",
+                length: self.length,
+                section: "6.2",
+            })?;
+        }
+        let length = payload
+            .len()
+            .checked_sub(padding)
+            .ok_or(FrameError::Padding("HEADERS"))?;
+        Ok(&payload[..length])
+    }
+}
 
 /// What a peer may be told of the connection (RFC 9113, section 6.5.2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -20,8 +20,9 @@ mod table;
 pub use block::HeaderDecoder;
 pub use error::{ErrorCode, FrameError};
 pub use frame::{
-    PREFACE, PeerSetting, SettingsPayload, append_data_header, append_goaway, append_headers,
-    append_ping_ack, append_reset, append_settings, append_settings_ack, append_window_update,
+    FrameHeader, PREFACE, PeerSetting, SettingsPayload, append_data_header, append_goaway,
+    append_headers, append_ping_ack, append_reset, append_settings, append_settings_ack,
+    append_window_update,
 };
 pub use reader::{FrameEvent, FrameReader};
 pub use request::append_request_block;

@@ -1,10 +1,12 @@
 //! Frames as they are read.
 
 use super::frame::{
-    ACK, CONTINUATION, DATA, END_HEADERS, END_STREAM, GOAWAY, HEADER, HEADERS, PADDED, PING,
-    PRIORITISED, PRIORITY, PUSH_PROMISE, RST_STREAM, SETTINGS, SettingsPayload, WINDOW_UPDATE,
+    ACK, CONTINUATION, DATA, GOAWAY, HEADERS, PADDED, PING, PRIORITY, PUSH_PROMISE, RST_STREAM,
+    SETTINGS, SettingsPayload, WINDOW_UPDATE,
 };
-use super::{ErrorCode, FrameError, LARGEST_FRAME};
+use super::{ErrorCode, FrameError, FrameHeader, LARGEST_FRAME};
+
+const HEADER: usize = FrameHeader::BYTES;
 
 /// Reads frames, incrementally: bodies are handed on as they come, everything else when it is complete.
 #[derive(Debug)]
@@ -12,7 +14,7 @@ pub struct FrameReader {
     header: [u8; HEADER],
     /// Bytes of `header` that have come.
     have: usize,
-    frame: Option<FrameHeader>,
+    frame: Option<FrameUnderWay>,
     /// Of a frame that came in several pieces.
     payload: Vec<u8>,
     /// A header block that came in several frames.
@@ -22,12 +24,10 @@ pub struct FrameReader {
     largest_block: usize,
 }
 
-/// A frame under way.
+/// A frame whose header has come.
 #[derive(Debug, Clone, Copy)]
-struct FrameHeader {
-    kind: u8,
-    flags: u8,
-    stream: u32,
+struct FrameUnderWay {
+    header: FrameHeader,
     /// Bytes of payload that have not been taken.
     left: usize,
     /// Of them, padding of DATA at the end; `None` until it is known.
@@ -130,8 +130,7 @@ impl FrameReader {
 
     /// The stream of the frame whose header was complete last.
     pub fn stream(&self) -> u32 {
-        let [.., a, b, c, d] = self.header;
-        u32::from_be_bytes([a, b, c, d]) & (u32::MAX >> 1)
+        FrameHeader::parse(self.header).stream
     }
 
     /// Whether nothing of a frame or a header block is under way.
@@ -147,7 +146,7 @@ impl FrameReader {
         let Some(frame) = self.frame else {
             return self.step_header(input);
         };
-        if frame.kind == DATA {
+        if frame.header.is_data() {
             return self.step_data(frame, input);
         }
         if self.payload.is_empty() && input.len() >= frame.left {
@@ -156,7 +155,7 @@ impl FrameReader {
             return Ok((
                 frame.left,
                 event(
-                    frame,
+                    frame.header,
                     payload,
                     self.largest_block,
                     &mut self.block,
@@ -173,7 +172,7 @@ impl FrameReader {
         Ok((
             count,
             event(
-                frame,
+                frame.header,
                 &self.payload,
                 self.largest_block,
                 &mut self.block,
@@ -191,18 +190,15 @@ impl FrameReader {
         }
         self.have = 0;
         self.payload.clear();
-        let [a, b, c, kind, flags, stream @ ..] = self.header;
-        let frame = FrameHeader {
-            kind,
-            flags,
-            stream: u32::from_be_bytes(stream) & (u32::MAX >> 1),
-            left: u32::from_be_bytes([0, a, b, c]) as usize,
-            padding: (flags & PADDED == 0).then_some(0),
-        };
-        check(frame, self.continued)?;
-        self.frame = Some(frame);
-        let begins = frame.kind == HEADERS;
-        let stream = frame.stream;
+        let header = FrameHeader::parse(self.header);
+        check(header, self.continued)?;
+        self.frame = Some(FrameUnderWay {
+            header,
+            left: header.length,
+            padding: (header.flags & PADDED == 0).then_some(0),
+        });
+        let begins = header.is_headers();
+        let stream = header.stream;
         Ok((
             count,
             if begins {
@@ -215,7 +211,7 @@ impl FrameReader {
 
     fn step_data<'a>(
         &mut self,
-        mut frame: FrameHeader,
+        mut frame: FrameUnderWay,
         input: &'a [u8],
     ) -> Result<Stepped<'a>, FrameError> {
         let mut taken = 0;
@@ -239,7 +235,7 @@ impl FrameReader {
             let event = if taken == 0 {
                 FrameEvent::NeedMore
             } else {
-                data(frame, &[], taken, false)
+                data(frame.header, &[], taken, false)
             };
             return Ok((taken, event));
         }
@@ -258,10 +254,10 @@ impl FrameReader {
         Ok((
             taken,
             data(
-                frame,
+                frame.header,
                 bytes,
                 taken,
-                is_over && frame.flags & END_STREAM != 0,
+                is_over && frame.header.ends_stream(),
             ),
         ))
     }
@@ -278,7 +274,7 @@ fn data(frame: FrameHeader, data: &[u8], counted: usize, is_end: bool) -> FrameE
 
 /// What a header alone must not be.
 fn check(frame: FrameHeader, continued: Option<(u32, bool)>) -> Result<(), FrameError> {
-    let (length, stream) = (frame.left, frame.stream);
+    let FrameHeader { length, stream, .. } = frame;
     if length > LARGEST_FRAME {
         return Err(FrameError::TooLarge(length));
     }
@@ -350,13 +346,13 @@ fn event<'a>(
                 Some((_, is_end)) => (payload, is_end),
                 None => {
                     block.clear();
-                    (fragment(frame, payload)?, frame.flags & END_STREAM != 0)
+                    (frame.fragment(payload)?, frame.ends_stream())
                 }
             };
             if block.len() + part.len() > largest_block {
                 return Err(FrameError::BlockTooLong(largest_block));
             }
-            let is_complete = frame.flags & END_HEADERS != 0;
+            let is_complete = frame.ends_block();
             if is_complete && continued.is_none() {
                 return Ok(FrameEvent::Headers {
                     stream,
@@ -399,27 +395,4 @@ fn event<'a>(
         },
         _ => FrameEvent::Ignored,
     })
-}
-
-/// The part of a header block in HEADERS, without padding and priority.
-fn fragment(frame: FrameHeader, mut payload: &[u8]) -> Result<&[u8], FrameError> {
-    let mut padding = 0;
-    if frame.flags & PADDED != 0 {
-        let (&count, rest) = payload
-            .split_first()
-            .ok_or(FrameError::Padding("HEADERS"))?;
-        (padding, payload) = (usize::from(count), rest);
-    }
-    if frame.flags & PRIORITISED != 0 {
-        payload = payload.get(5..).ok_or(FrameError::Length {
-            kind: "HEADERS",
-            length: frame.left,
-            section: "6.2",
-        })?;
-    }
-    let length = payload
-        .len()
-        .checked_sub(padding)
-        .ok_or(FrameError::Padding("HEADERS"))?;
-    Ok(&payload[..length])
 }
