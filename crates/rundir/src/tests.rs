@@ -227,7 +227,13 @@ fn only_columns_that_a_run_needs_are_written() {
         .filter(|name| !columns(&plain).contains(name));
     assert_eq!(
         more.collect::<Vec<&str>>(),
-        ["target", "phase", "segments_sent", "segments_received"]
+        [
+            "target",
+            "phase",
+            "shares_first",
+            "segments_sent",
+            "segments_received"
+        ]
     );
     let directory = tempfile::tempdir().unwrap();
     let kept = RunDir::create(directory.path(), &plain, "suite: s\n", &env()).unwrap();
