@@ -8,9 +8,12 @@
 //!
 //! The kernel says which byte a stamp is for, modulo 2^32. It keeps one stamp a packet: when a
 //! packet takes in more bytes before it leaves, the stamp of the later byte replaces that of the
-//! earlier one, and is true of both. So a mark is answered by the first stamp at or behind it. A
-//! stamp that is lost while nothing else is under way stays lost: its mark is given up before the
-//! next bytes are written.
+//! earlier one, and is true of both. So a mark is answered by the first stamp at or behind it.
+//!
+//! Stamps are lost when the receive buffer is full. While nothing else is under way, a lost one stays
+//! lost: its mark is given up before the next bytes are written. In a pipeline, that of a later request
+//! would answer, with a time that is too late; so where a stamp is not there at once, the kernel is
+//! asked whether all bytes have left. If they have, the mark is answered by its own stamp or none.
 
 #[cfg(test)]
 mod schedules;
@@ -42,6 +45,8 @@ pub(crate) struct StampBook {
     marked: u64,
     sent: StampLine,
     acked: StampLine,
+    /// Marks whose bytes left before more was written, in order: a later stamp is not theirs.
+    left_alone: VecDeque<u64>,
 }
 
 /// Stamps of one kind, in the order of their bytes.
@@ -66,11 +71,12 @@ impl StampLine {
         self.stamps.push_back((end, at));
     }
 
-    fn find(&mut self, mark: u64) -> Option<RealNanos> {
+    /// The first stamp at or behind a mark, and the offset that it is of.
+    fn find(&mut self, mark: u64) -> Option<(u64, RealNanos)> {
         while self.stamps.front().is_some_and(|(end, _)| *end < mark) {
             self.stamps.pop_front();
         }
-        self.stamps.front().map(|(_, at)| *at)
+        self.stamps.front().copied()
     }
 }
 
@@ -82,7 +88,25 @@ impl StampBook {
             marked: 0,
             sent: StampLine::default(),
             acked: StampLine::default(),
+            left_alone: VecDeque::new(),
         }
+    }
+
+    /// A stamp of the last byte written until now is still to come, and it is the latest mark: it can be asked
+    /// whether that byte [has left](Self::has_left).
+    pub(crate) fn is_in_question(&self) -> bool {
+        self.sent.reached < self.marked && self.marked == self.written
+    }
+
+    /// All bytes that were written have left.
+    pub(crate) fn has_left(&mut self) {
+        if self.left_alone.back() == Some(&self.marked) {
+            return;
+        }
+        if self.left_alone.len() == KEPT {
+            self.left_alone.pop_front();
+        }
+        self.left_alone.push_back(self.marked);
     }
 
     /// Whether stamps of acknowledgements are asked for.
@@ -129,9 +153,17 @@ impl StampBook {
 
     /// The stamps for a mark. Marks are asked about in their order.
     pub(crate) fn departure(&mut self, mark: u64) -> Departure {
+        while self.left_alone.front().is_some_and(|left| *left < mark) {
+            self.left_alone.pop_front();
+        }
+        let has_own = self.left_alone.front() == Some(&mark);
+        let sent = self.sent.find(mark);
+        let acked = self.acked.find(mark);
         Departure {
-            sent: self.sent.find(mark),
-            acked: self.acked.find(mark),
+            sent: sent
+                .filter(|(end, _)| !has_own || *end == mark)
+                .map(|(_, at)| at),
+            acked: acked.map(|(_, at)| at),
         }
     }
 
@@ -204,6 +236,30 @@ mod tests {
         assert_eq!(book.departure(next).sent, None);
         book.enter(sent(19, 2));
         assert_eq!(book.departure(next).sent, Some(2));
+    }
+
+    #[test]
+    fn what_left_by_itself_is_not_answered_by_the_stamp_of_the_next_request() {
+        let mut book = StampBook::new(false);
+        book.wrote(10);
+        let lost = book.expect();
+        assert!(book.is_in_question());
+        book.has_left();
+        book.wrote(10);
+        let next = book.expect();
+        book.wrote(5);
+        assert!(!book.is_in_question(), "there is more behind the mark");
+        book.enter(sent(19, 2));
+        assert_eq!(book.departure(lost).sent, None);
+        assert_eq!(book.departure(next).sent, Some(2));
+        // One that was only late.
+        let late = book.expect();
+        book.has_left();
+        book.enter(sent(24, 4));
+        book.wrote(10);
+        book.expect();
+        book.enter(sent(34, 6));
+        assert_eq!(book.departure(late).sent, Some(4));
     }
 
     #[test]

@@ -145,6 +145,16 @@ pub(crate) fn receive(
     Ok((taken, stamp))
 }
 
+/// Whether all bytes that were written have been handed to the network; false where the kernel does not tell.
+pub(crate) fn has_all_left(socket: BorrowedFd<'_>) -> bool {
+    /// Bytes that were never sent (`linux/sockios.h`).
+    const SIOCOUTQNSD: libc::Ioctl = 0x894b;
+    let mut waiting: libc::c_int = -1;
+    // SAFETY: the kernel writes one `int`, which outlives the call.
+    let result = unsafe { libc::ioctl(socket.as_raw_fd(), SIOCOUTQNSD, &raw mut waiting) };
+    result == 0 && waiting == 0
+}
+
 /// Takes one stamp from the error queue; `None` when none is there.
 pub(crate) fn take(socket: BorrowedFd<'_>) -> io::Result<Option<TxStamp>> {
     let mut control = MaybeUninit::<Control>::uninit();
@@ -322,6 +332,7 @@ mod tests {
             let socket = client.as_fd();
             enable(socket).unwrap();
             let mut offset = 0;
+            assert!(has_all_left(socket));
             for length in [10usize, 1, 3000, 70_000] {
                 let before = now();
                 let bytes = vec![b'x'; length];
@@ -353,6 +364,22 @@ mod tests {
             });
             assert!(arrived.0 <= arrived.1 && arrived.1 <= now());
         }
+    }
+
+    #[test]
+    fn what_waits_for_a_slow_peer_has_not_left() {
+        let (client, mut server) = pair("127.0.0.1:0");
+        let socket = client.as_fd();
+        client.set_nonblocking(true).unwrap();
+        enable(socket).unwrap();
+        let bytes = [b'x'; 100_000];
+        let mut written = 0;
+        while let Ok(count) = send(socket, &bytes, true) {
+            written += count;
+        }
+        assert!(!has_all_left(socket));
+        server.read_exact(&mut vec![0; written]).unwrap();
+        eventually(|| has_all_left(socket).then_some(()));
     }
 
     #[test]

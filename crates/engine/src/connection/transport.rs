@@ -166,6 +166,9 @@ impl Socket {
     fn collect(&mut self) {
         let Some(book) = &mut self.book else { return };
         while book.waits() && take_stamp(self.source.fd(), book) {}
+        if book.is_in_question() && stamps::has_all_left(self.source.fd()) {
+            book.has_left();
+        }
     }
 
     /// Waits until it can be read, which is true, or written. The error queue is emptied before:

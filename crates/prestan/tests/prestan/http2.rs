@@ -1,5 +1,7 @@
 //! `--http 2`: against a server that does what servers may do, and what they must not, and real ones.
 
+mod over_tls;
+
 use std::fs;
 use std::io::Write;
 
@@ -11,6 +13,7 @@ use crate::support::peer::{
     PING, PRIORITISED, PUSH_PROMISE, Peer, REFUSED, Script, WINDOW_UPDATE, scripted,
 };
 use record::{HttpVersion, Outcome as Ended, Run, Sample};
+use serde_json::Value;
 use testbed::real::Recipe;
 use testbed::{RealServer, need_or};
 
@@ -423,6 +426,55 @@ fn streams_end_in_any_order() {
             );
         }
     }
+}
+
+/// Answers four requests at a time, all in one segment.
+fn together(peer: &mut Peer, asked: Asked) -> bool {
+    let mut streams = vec![asked.stream];
+    while streams.len() < 4
+        && let Some(asked) = peer.asked()
+    {
+        streams.push(asked.stream);
+    }
+    let frame = |kind, flags, stream: u32, payload: &[u8]| {
+        let header = [0, 0, payload.len() as u8, kind, flags];
+        [&header, &stream.to_be_bytes()[..], payload].concat()
+    };
+    let responses = streams.iter().map(|stream| {
+        let head = frame(HEADERS, END_HEADERS, *stream, OK);
+        [head, frame(DATA, END_STREAM, *stream, b"hello")].concat()
+    });
+    let bytes = responses.collect::<Vec<_>>().concat();
+    peer.socket.write_all(&bytes).is_ok()
+}
+
+#[test]
+fn responses_that_arrive_together_are_marked() {
+    for clock in ["kernel", "user"] {
+        let url = scripted(&[], together);
+        let options = ["--http", "2", "--total", "40", "--warmup", "0"];
+        let prestan = load("GET", &url).args(options);
+        let outcome = prestan.args(["--pipeline", "4", "--clock", clock]).run();
+        let (result, run) = counted(&outcome);
+        assert_eq!(ended(&run, Ended::Ok), 40, "{outcome}");
+        let marked = run.samples.iter().filter(|sample| sample.shares_first);
+        // All but the first of each four.
+        assert_eq!(marked.count(), 30, "{clock}: {outcome}");
+        let warnings = result["warnings"].as_array().unwrap();
+        let of_streams = |warning: &&Value| warning["kind"] == "shared_stamps";
+        let about: Vec<&Value> = warnings.iter().filter(of_streams).collect();
+        assert_eq!(about.len(), 1, "{clock}: {result:#}");
+        assert_eq!(about[0]["about"][0]["count"], 30, "{clock}: {result:#}");
+    }
+    let (outcome, run) = run_of(
+        |peer, asked| {
+            peer.answer(asked.stream);
+            true
+        },
+        &[],
+    );
+    assert!(!run.samples.iter().any(|sample| sample.shares_first));
+    assert!(!outcome.stdout.contains("shared_stamps"), "{outcome}");
 }
 
 #[test]

@@ -70,6 +70,7 @@ pub struct ClientIdentity {
 pub struct FaultTls {
     config: Arc<ServerConfig>,
     pem: String,
+    key: String,
 }
 
 impl Authority {
@@ -121,16 +122,17 @@ impl Authority {
 
     fn config(&self, certificate: Certificate, clients: Arc<dyn ClientCertVerifier>) -> FaultTls {
         let (certificate, key) = self.identity(certificate);
-        let key = PrivateKeyDer::Pkcs8(key.serialize_der().into());
+        let der = PrivateKeyDer::Pkcs8(key.serialize_der().into());
         let chain = vec![certificate.der().clone()];
         let config = ServerConfig::builder_with_provider(provider())
             .with_safe_default_protocol_versions()
             .expect("ring has cipher suites for TLS 1.2 and 1.3")
             .with_client_cert_verifier(clients)
-            .with_single_cert(chain, key);
+            .with_single_cert(chain, der);
         FaultTls {
             config: Arc::new(config.expect(GENERATES)),
             pem: certificate.pem(),
+            key: key.serialize_pem(),
         }
     }
 
@@ -175,6 +177,11 @@ impl FaultTls {
     /// The certificate of the server as PEM.
     pub fn pem(&self) -> &str {
         &self.pem
+    }
+
+    /// Its private key as PEM, for a program that is to be this server.
+    pub fn key(&self) -> &str {
+        &self.key
     }
 
     pub(super) fn into_config(self) -> Arc<ServerConfig> {
