@@ -9,9 +9,21 @@ use crate::statistic::{Characteristic, PartOfRun, Statistic};
 use crate::tree::{Constraint, ConstraintOperator, ExpressionNode, Part, WrittenQuantity};
 use crate::unit::UnitKind;
 
+/// What a constraint is about, which decides which characteristics there are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ConstraintSubject {
+    /// A run.
+    #[default]
+    Run,
+    /// A server beside another one.
+    Comparison,
+}
+
 /// The names that a constraint can use.
 #[derive(Debug, Clone, Default)]
 pub struct Scope<'a> {
+    /// What it is about.
+    pub subject: ConstraintSubject,
     /// What is measured.
     pub measurements: Vec<&'a str>,
     /// Numbers, by name.
@@ -43,10 +55,18 @@ impl Constraint {
     pub fn check(&self, scope: &Scope<'_>) -> Result<CheckedConstraint, ConstraintError> {
         let root = resolved(&self.root, scope, &mut Vec::new())?;
         let root = root.unwrap_or_else(|| self.root.clone());
-        if type_of(&root)? != Type::Truth {
-            let why = "a constraint compares something, p99(Get1K) < 50 ms for example";
+        if !is_truth(&root)? {
+            let why = match scope.subject {
+                ConstraintSubject::Run => {
+                    "a constraint compares something, p99(Get1K) < 50 ms for example"
+                }
+                ConstraintSubject::Comparison => {
+                    "a condition is true or false; write slower > 5 % for example"
+                }
+            };
             return Err(ConstraintError::at(root.offset, why));
         }
+        check_compared(&root)?;
         check_constants(&root)?;
         Ok(CheckedConstraint { root })
     }
@@ -106,12 +126,32 @@ fn resolved<'a>(
     match &node.part {
         Part::Quantity(_) => Ok(None),
         Part::Characteristic(of) => match &of.measurement {
+            _ if of.statistic.is_compared() != (scope.subject == ConstraintSubject::Comparison) => {
+                fail(other_subject(&of.statistic.to_string(), scope.subject))
+            }
+            _ if of.statistic.is_compared() && !is_whole(of) => fail(format!(
+                "`{}` is about all runs of both servers; write {0}(NAME) without anything behind it",
+                of.statistic
+            )),
             Some(name) if !scope.measurements.contains(&name.as_str()) => {
                 fail(unknown_measurement(name, scope))
             }
             _ => Ok(None),
         },
         Part::Name(name) => {
+            let compared = match scope.subject {
+                ConstraintSubject::Run => None,
+                ConstraintSubject::Comparison => Statistic::compared(name),
+            };
+            if let Some(statistic) = compared {
+                return with(Part::Characteristic(Characteristic {
+                    statistic,
+                    measurement: None,
+                    part: PartOfRun::Whole,
+                    samples: None,
+                    seconds: None,
+                }));
+            }
             if let Some(number) = scope.parameters.get(name.as_str()) {
                 let number = *number;
                 return with(Part::Quantity(WrittenQuantity { number, unit: None }));
@@ -162,6 +202,30 @@ fn moved(node: ExpressionNode, offset: usize) -> ExpressionNode {
     ExpressionNode { offset, part }
 }
 
+/// It is not of a part of a run, and asks for no number of samples.
+fn is_whole(of: &Characteristic) -> bool {
+    of.part == PartOfRun::Whole && of.samples.is_none() && of.seconds.is_none()
+}
+
+/// A characteristic that this subject does not have.
+fn other_subject(name: &str, subject: ConstraintSubject) -> String {
+    match subject {
+        ConstraintSubject::Run => format!(
+            "`{name}` compares two servers (`prestan compare --fail-if`), and this is about one; there are {} \
+             and other percentiles",
+            listed(Statistic::names())
+        ),
+        ConstraintSubject::Comparison => format!(
+            "`{name}` is about one server, and this compares two; there are {}",
+            listed(Statistic::compared_names())
+        ),
+    }
+}
+
+fn listed<'a>(names: impl Iterator<Item = &'a str>) -> String {
+    names.collect::<Vec<_>>().join(", ")
+}
+
 fn unknown_measurement(name: &str, scope: &Scope<'_>) -> String {
     let known = scope.measurements.iter().copied();
     let advice = match similar(name, known.clone()) {
@@ -174,6 +238,19 @@ fn unknown_measurement(name: &str, scope: &Scope<'_>) -> String {
 fn unknown_name(name: &str, scope: &Scope<'_>) -> String {
     let parameters = scope.parameters.keys().copied();
     let known = parameters.chain(scope.constraints.keys().copied());
+    if scope.subject == ConstraintSubject::Comparison {
+        let own = Statistic::compared_names().map(|name| -> &str { name });
+        let known = known.chain(own);
+        let all = listed(Statistic::compared_names());
+        return match similar(name, known) {
+            Some(similar) => format!("there is no `{name}`; did you mean `{similar}`?"),
+            None if Statistic::named(name).is_some() => other_subject(name, scope.subject),
+            None => format!("there is no `{name}`; a comparison has {all}"),
+        };
+    }
+    if Statistic::compared(name).is_some() {
+        return other_subject(name, scope.subject);
+    }
     if scope.measurements.contains(&name) {
         return format!(
             "`{name}` is measured; write which statistic of it, p99({name}) for example"
@@ -201,6 +278,7 @@ fn some_of<'a>(names: impl Iterator<Item = &'a str>) -> String {
 fn type_of(node: &ExpressionNode) -> Result<Type, ConstraintError> {
     match &node.part {
         Part::Quantity(quantity) => Ok(Type::Number(quantity.kind())),
+        Part::Characteristic(of) if of.statistic.is_verdict() => Ok(Type::Truth),
         Part::Characteristic(of) => Ok(Type::Number(of.statistic.kind())),
         // Names are resolved.
         Part::Name(_) => Ok(Type::Truth),
@@ -234,9 +312,44 @@ fn number(node: &ExpressionNode) -> Result<UnitKind, ConstraintError> {
     }
 }
 
+/// Whether it is true or false. `slower` alone is: by any share.
+fn is_truth(node: &ExpressionNode) -> Result<bool, ConstraintError> {
+    Ok(type_of(node)? == Type::Truth || is_compared(node))
+}
+
+fn is_compared(node: &ExpressionNode) -> bool {
+    matches!(&node.part, Part::Characteristic(of) if of.statistic.is_compared())
+}
+
+/// Refuses to calculate with what a comparison shows: that one row is slower by more than another has no
+/// promised rate of errors.
+fn check_compared(node: &ExpressionNode) -> Result<(), ConstraintError> {
+    let is_calculated = match &node.part {
+        Part::Negative(_) => true,
+        Part::Pair(operator, a, b) => match operator {
+            ConstraintOperator::Or | ConstraintOperator::And => false,
+            ConstraintOperator::Plus
+            | ConstraintOperator::Minus
+            | ConstraintOperator::Times
+            | ConstraintOperator::Over => true,
+            _ => is_compared(a) && is_compared(b),
+        },
+        _ => false,
+    };
+    let within = all(node);
+    match within.iter().find(|part| is_compared(part)) {
+        Some(compared) if is_calculated => Err(ConstraintError::at(
+            compared.offset,
+            "what a comparison shows is compared with a share and nothing else: slower(Get1K) > 5 %",
+        )),
+        _ => node.below().try_for_each(check_compared),
+    }
+}
+
 fn truth(node: &ExpressionNode) -> Result<Type, ConstraintError> {
     match type_of(node)? {
         Type::Truth => Ok(Type::Truth),
+        Type::Number(_) if is_compared(node) => Ok(Type::Truth),
         Type::Number(kind) => Err(ConstraintError::at(
             node.offset,
             format!("this is {}, and a comparison is expected", kind.words()),

@@ -109,6 +109,15 @@ pub struct JudgedTruth {
     pub readings: Vec<Reading>,
 }
 
+/// Whether a constraint is true of a row.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RowTruth {
+    /// The row; `None` where the constraint names all its rows.
+    pub row: Option<String>,
+    /// Whether it is true; `None` where the figures do not tell.
+    pub truth: Option<bool>,
+}
+
 /// A characteristic of a row, and what is known of it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Reading {
@@ -217,12 +226,32 @@ impl CheckedConstraint {
         self.judge(figures, over).truth
     }
 
+    /// The same of each row on its own.
+    pub fn judge_rows(&self, figures: &dyn FigureSource) -> Vec<RowTruth> {
+        self.of_rows(figures, false).0
+    }
+
     fn evaluate(
         &self,
         figures: &dyn FigureSource,
         over: Quantifier,
         as_measured: bool,
     ) -> JudgedTruth {
+        let (rows, readings) = self.of_rows(figures, as_measured);
+        let truths = rows.iter().map(|row| row.truth);
+        let truth = match over {
+            _ if rows.is_empty() => None,
+            Quantifier::All => truths.fold(Some(true), and),
+            Quantifier::Any => truths.fold(Some(false), or),
+        };
+        JudgedTruth { truth, readings }
+    }
+
+    fn of_rows(
+        &self,
+        figures: &dyn FigureSource,
+        as_measured: bool,
+    ) -> (Vec<RowTruth>, Vec<Reading>) {
         let is_of_rows = self.characteristics().any(|of| of.measurement.is_none());
         let rows = if is_of_rows {
             figures.rows().into_iter().map(Some).collect()
@@ -231,22 +260,18 @@ impl CheckedConstraint {
         };
         let mut readings = Vec::new();
         let mut truths = Vec::new();
-        for row in &rows {
+        for row in rows {
             let mut evaluation = Evaluation {
                 figures,
                 row: row.as_deref(),
                 as_measured,
                 readings,
             };
-            truths.push(evaluation.truth(&self.root));
+            let truth = evaluation.truth(&self.root);
             readings = evaluation.readings;
+            truths.push(RowTruth { row, truth });
         }
-        let truth = match over {
-            _ if truths.is_empty() => None,
-            Quantifier::All => truths.into_iter().fold(Some(true), and),
-            Quantifier::Any => truths.into_iter().fold(Some(false), or),
-        };
-        JudgedTruth { truth, readings }
+        (truths, readings)
     }
 }
 
@@ -268,6 +293,10 @@ impl Evaluation<'_> {
     fn truth(&mut self, node: &ExpressionNode) -> Option<bool> {
         match &node.part {
             Part::Not(of) => self.truth(of).map(|truth| !truth),
+            Part::Characteristic(_) => {
+                let nothing = ValueSpan::of(0.0, 0.0);
+                self.span(node)?.compared(ConstraintOperator::More, nothing)
+            }
             Part::Pair(ConstraintOperator::And, a, b) => {
                 let (a, b) = (self.truth(a), self.truth(b));
                 and(a, b)

@@ -24,7 +24,8 @@
 //! ```
 //!
 //! A characteristic without a measurement stands for each row of a run in turn. A *name* is a parameter of the
-//! suite or another constraint.
+//! suite or another constraint. Of a comparison of two servers there are other characteristics than of a run
+//! ([`ConstraintSubject`]), which are true or false, or are compared with a share: `slower(Get1K) > 5 % or broken`.
 //!
 //! A constraint is judged in Kleene's strong three-valued logic: every estimate is an interval, arithmetic is that
 //! of intervals (Moore, *Interval Analysis*, 1966), and a comparison is true if it holds for all values of both
@@ -40,11 +41,11 @@ mod tests;
 mod tree;
 mod unit;
 
-pub use check::{CheckedConstraint, Scope};
+pub use check::{CheckedConstraint, ConstraintSubject, Scope};
 pub use judge::{
-    ConstraintFigure, FigureSource, JudgedTruth, Known, Quantifier, Reading, WhyUnknown,
+    ConstraintFigure, FigureSource, JudgedTruth, Known, Quantifier, Reading, RowTruth, WhyUnknown,
 };
-pub use statistic::{Characteristic, PartOfRun, Statistic};
+pub use statistic::{Characteristic, ComparedCharacteristic, PartOfRun, Statistic};
 pub use tree::Constraint;
 pub use unit::UnitKind;
 
@@ -64,5 +65,11 @@ impl ConstraintError {
             offset,
             message: message.into(),
         }
+    }
+
+    /// The message, and this text with a mark below the place.
+    pub fn marked(&self, text: &str) -> String {
+        let before = text.get(..self.offset).unwrap_or(text).chars().count();
+        format!("{self}\n\n  {text}\n  {}^", " ".repeat(before))
     }
 }

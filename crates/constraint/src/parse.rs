@@ -308,7 +308,9 @@ impl<'a> TokenReader<'a> {
     fn named(&mut self, name: &str, offset: usize) -> Result<Part, ConstraintError> {
         let statistic = Statistic::named(name);
         let is_called = self.passes("(");
-        let Some(statistic) = statistic else {
+        // A suite may call a parameter or a constraint like a characteristic of comparisons.
+        let is_name = |statistic: &Statistic| statistic.is_compared() && !is_called;
+        let Some(statistic) = statistic.filter(|statistic| !is_name(statistic)) else {
             if !is_called {
                 return Ok(Part::Name(name.to_owned()));
             }
@@ -429,7 +431,7 @@ pub(crate) fn unknown_statistic(name: &str) -> String {
     let similar = match name {
         "throughput" => Some("rate"),
         _ if is_old => Some("p99.9"),
-        _ => similar(name, Statistic::names()),
+        _ => similar(name, Statistic::names().chain(Statistic::compared_names())),
     };
     let advice = similar.map_or_else(String::new, |similar| {
         format!(", did you mean `{similar}`?")

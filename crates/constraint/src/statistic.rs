@@ -37,6 +37,27 @@ pub enum Statistic {
     BytesReceived,
     /// Connections that were opened.
     Connections,
+    /// Of two servers, what a comparison of them shows.
+    Compared(ComparedCharacteristic),
+}
+
+/// What a comparison shows of a row of server B beside that of server A.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ComparedCharacteristic {
+    /// The share by which B takes more time; zero where that is not significant.
+    Slower,
+    /// The share by which B takes less time; zero where that is not significant.
+    Faster,
+    /// It fails more often with B.
+    Broken,
+    /// It fails more often with A.
+    Repaired,
+    /// A supports it, and B does not.
+    Lost,
+    /// B supports it, and A does not.
+    Gained,
+    /// It has no verdict yet.
+    Inconclusive,
 }
 
 /// Those with a fixed name.
@@ -57,6 +78,17 @@ const NAMED: [(&str, Statistic); 14] = [
     ("connections", Statistic::Connections),
 ];
 
+/// Those of comparisons.
+const COMPARED: [(&str, ComparedCharacteristic); 7] = [
+    ("slower", ComparedCharacteristic::Slower),
+    ("faster", ComparedCharacteristic::Faster),
+    ("broken", ComparedCharacteristic::Broken),
+    ("repaired", ComparedCharacteristic::Repaired),
+    ("lost", ComparedCharacteristic::Lost),
+    ("gained", ComparedCharacteristic::Gained),
+    ("inconclusive", ComparedCharacteristic::Inconclusive),
+];
+
 /// Parts per million in a whole.
 const MILLION: u32 = 1_000_000;
 
@@ -67,9 +99,32 @@ impl Statistic {
         known
             .map(|(_, statistic)| *statistic)
             .or_else(|| percentile(name))
+            .or_else(|| Statistic::compared(name))
     }
 
-    /// The names of all of them, with examples of percentiles.
+    /// That of comparisons of this name: `slower`.
+    pub(crate) fn compared(name: &str) -> Option<Statistic> {
+        let known = COMPARED.iter().find(|(known, _)| *known == name);
+        known.map(|(_, of)| Statistic::Compared(*of))
+    }
+
+    /// It compares two servers, and a run alone has no such statistic.
+    pub fn is_compared(self) -> bool {
+        matches!(self, Statistic::Compared(_))
+    }
+
+    /// It is true or false, and no number.
+    pub(crate) fn is_verdict(self) -> bool {
+        use ComparedCharacteristic::{Faster, Slower};
+        matches!(self, Statistic::Compared(of) if !matches!(of, Slower | Faster))
+    }
+
+    /// The names of those of comparisons.
+    pub fn compared_names() -> impl Iterator<Item = &'static str> {
+        COMPARED.iter().map(|(name, _)| *name)
+    }
+
+    /// The names of all of them that a run has, with examples of percentiles.
     pub fn names() -> impl Iterator<Item = &'static str> {
         let named = NAMED.iter().map(|(name, _)| *name);
         ["p50", "p90", "p95", "p99", "p99.9"]
@@ -92,7 +147,7 @@ impl Statistic {
             Statistic::Operations | Statistic::Failures | Statistic::Connections => {
                 UnitKind::NUMBER
             }
-            Statistic::FailureRate => UnitKind::SHARE,
+            Statistic::FailureRate | Statistic::Compared(_) => UnitKind::SHARE,
             Statistic::BytesSent | Statistic::BytesReceived => UnitKind::SIZE,
         }
     }
@@ -100,7 +155,8 @@ impl Statistic {
     /// The greatest value it can have.
     pub(crate) fn most(self) -> f64 {
         match self {
-            Statistic::FailureRate => 1.0,
+            Statistic::Compared(ComparedCharacteristic::Slower) => f64::INFINITY,
+            Statistic::FailureRate | Statistic::Compared(_) => 1.0,
             _ => f64::INFINITY,
         }
     }
@@ -123,6 +179,10 @@ impl fmt::Display for Statistic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Statistic::Percentile(ppm) = self {
             return write!(f, "p{}", f64::from(*ppm) / 10_000.0);
+        }
+        if let Statistic::Compared(of) = self {
+            let known = COMPARED.iter().find(|(_, known)| known == of);
+            return f.write_str(known.map_or("", |(name, _)| name));
         }
         let known = NAMED.iter().find(|(_, known)| known == self);
         f.write_str(known.map_or("", |(name, _)| name))

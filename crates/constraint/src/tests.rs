@@ -33,6 +33,7 @@ impl FigureSource for Measured {
 
 fn scope() -> Scope<'static> {
     Scope {
+        subject: ConstraintSubject::Run,
         measurements: vec!["Get", "Put", "Depth1x100", "to open"],
         parameters: BTreeMap::from([("width", 100.0)]),
         constraints: BTreeMap::new(),
@@ -340,4 +341,90 @@ proptest! {
             prop_assert_eq!(resolved.holds(&narrow, Quantifier::All), Some(truth));
         }
     }
+}
+
+/// What a comparison shows of its rows.
+fn compared(text: &str) -> Result<CheckedConstraint, ConstraintError> {
+    Constraint::parse(text)?.check(&Scope {
+        subject: ConstraintSubject::Comparison,
+        ..scope()
+    })
+}
+
+#[test]
+fn conditions_on_comparisons_have_words_of_their_own() {
+    let measured = Measured(BTreeMap::from([
+        ("slower(Get)", (0.06, 0.06, 0.12)),
+        ("slower(Put)", (0.0, 0.0, 0.03)),
+        ("faster(Get)", (0.0, 0.0, 0.0)),
+        ("faster(Put)", (0.0, 0.0, 0.2)),
+        ("broken(Get)", (0.0, 0.0, 0.0)),
+        ("broken(Put)", (1.0, 1.0, 1.0)),
+        ("lost(Get)", (0.0, 0.0, 0.0)),
+        ("lost(Put)", (0.0, 0.0, 1.0)),
+    ]));
+    let (yes, no, open) = (Some(true), Some(false), None);
+    let table = [
+        ("slower", [yes, open]),
+        ("not slower", [no, open]),
+        ("slower > 5 %", [yes, no]),
+        ("slower > 10 %", [open, no]),
+        ("slower >= 20%", [no, no]),
+        ("slower > 2 %", [yes, open]),
+        ("slower > width * 1 %", [no, no]),
+        ("slower > 20 % or broken", [no, yes]),
+        ("lost", [no, open]),
+        ("lost and broken", [no, open]),
+        ("faster < 10 %", [yes, open]),
+    ];
+    for (text, expected) in table {
+        let condition = compared(text).unwrap_or_else(|why| panic!("{text}: {why:?}"));
+        let rows = condition.judge_rows(&measured);
+        let truths: Vec<_> = rows.iter().map(|row| row.truth).collect();
+        assert_eq!(truths, expected, "{text}");
+        assert_eq!(rows[0].row.as_deref(), Some("Get"), "{text}");
+    }
+    let of_one = compared("slower(Get) > 5 % or broken(Get)").unwrap();
+    let truth = RowTruth {
+        row: None,
+        truth: yes,
+    };
+    assert_eq!(of_one.judge_rows(&measured), [truth]);
+
+    let refused = [
+        ("slower > 5", 9, "write 1 %"),
+        ("slower > 5 ms", 9, "a share and a time cannot"),
+        ("slower 5 %", 7, "an operator is expected"),
+        ("slowre > 5 %", 0, "did you mean `slower`"),
+        ("slowre(Get) > 5 %", 0, "did you mean `slower`"),
+        ("Get > 5 %", 0, "a comparison has slower, faster"),
+        ("slower(Got) > 5 %", 0, "did you mean `Get`"),
+        ("broken or p99(Get) > 5 ms", 10, "is about one server"),
+        ("broken or p99 > 5 ms", 10, "is about one server"),
+        ("slower(Get, last 10 s)", 0, "all runs of both servers"),
+        ("slower(Get) > slower(Put)", 0, "with a share and nothing"),
+        ("1.5 * slower(Get) > 5 %", 6, "with a share and nothing"),
+        ("slower >= 0 %", 0, "always true"),
+        ("faster > 100 %", 0, "never true"),
+        ("broken > 0", 0, "true or false"),
+        ("5 %", 0, "a condition is true or false"),
+    ];
+    for (text, offset, says) in refused {
+        let error = compared(text).expect_err(text);
+        assert!(error.message.contains(says), "{text}: {error:?}");
+        assert_eq!(error.offset, offset, "{text}: {error:?}");
+    }
+    // A run has none of them, but a suite may use the words.
+    for text in ["slower(Get) > 5 %", "slower > 5 %", "not broken"] {
+        let error = checked(text).expect_err(text);
+        assert!(error.message.contains("compares two servers"), "{error:?}");
+    }
+    let broken = Constraint::parse("failures > 10").unwrap();
+    let with_words = Scope {
+        parameters: BTreeMap::from([("slower", 2.0)]),
+        constraints: BTreeMap::from([("broken", &broken)]),
+        ..scope()
+    };
+    let own = Constraint::parse("not broken and mean(Get) < slower * 1 s").unwrap();
+    assert!(own.check(&with_words).is_ok());
 }

@@ -36,14 +36,16 @@ use testbed::Slowdown;
 
 pub(crate) use answer::{AnswerOptions, RunsOptions};
 pub(crate) use beside::{BesideArg, BesideOptions};
-pub(crate) use compare::{CompareArgs, Gate};
+pub(crate) use compare::{CompareArgs, Gate, Question};
 pub(crate) use connect::{AuthArg, CONNECTING, ConnectOptions, TlsResumptionArg};
 pub(crate) use diagnose::DiagnoseArgs;
 pub(crate) use figures::FigureOptions;
 pub(crate) use gallery::GalleryArgs;
 pub(crate) use load::{ArrivalsArg, LoadArgs, MaxFailures, PaceOptions, RequestOptions};
 pub(crate) use options::{ClockArg, ClockOptions, LoadOptions, RunOptions, RunningOptions, WARMUP};
-pub(crate) use output::{ColorArg, FormatOptions, InconclusiveArg, LayoutArg, OutputOptions};
+pub(crate) use output::{
+    ColorArg, FormatOptions, GateOptions, InconclusiveArg, LayoutArg, OutputOptions,
+};
 pub(crate) use runs::{PruneArgs, RunsAction, RunsArgs};
 pub(crate) use search::{FindArg, SearchArgs, SearchOptions};
 pub(crate) use sweep::{DesignArg, SweepArgs, Vary};
@@ -344,8 +346,14 @@ pub(crate) struct ReportArgs {
     #[arg(long, value_name = "FILE")]
     pub(crate) judge: Option<PathBuf>,
 
-    /// With --judge: exit status of an inconclusive result: pass (0) or fail (1) instead of 3
-    #[arg(long, value_enum, value_name = "AS", requires = "judge")]
+    /// Exit with status 1 if this is true of any row: 'p99 > 50 ms or failures > 0'
+    ///
+    /// As --fail-if of runs, beside the constraints of the run, or of --judge.
+    #[arg(long, value_name = "CONSTRAINT", value_parser = constraint)]
+    pub(crate) fail_if: Option<Constraint>,
+
+    /// With --judge or --fail-if: exit status of an inconclusive result: pass (0) or fail (1) instead of 3
+    #[arg(long, value_enum, value_name = "AS")]
     pub(crate) inconclusive: Option<InconclusiveArg>,
 
     /// Name of the server in the report, in place of its URL, addresses and Server header
@@ -470,10 +478,7 @@ fn duration(text: &str) -> Result<Duration, String> {
 
 /// Reads a constraint; its names are checked when the plan is known.
 fn constraint(text: &str) -> Result<Constraint, String> {
-    Constraint::parse(text).map_err(|error| {
-        let before = text.get(..error.offset).unwrap_or(text).chars().count();
-        format!("{}\n\n  {text}\n  {}^", error.message, " ".repeat(before))
-    })
+    Constraint::parse(text).map_err(|error| error.marked(text))
 }
 
 fn size(text: &str) -> Result<u64, String> {

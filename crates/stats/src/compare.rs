@@ -21,6 +21,7 @@
 //! often is a second question about the same row ([`failing`]): *broken* or *repaired*.
 
 mod alike;
+mod condition;
 mod failing;
 mod holm;
 mod inference;
@@ -41,6 +42,7 @@ use rows::RowInRun;
 pub(crate) use holm::holm;
 
 pub use alike::{Caveat, Difference, Setting};
+pub use condition::{compared_names, is_finer};
 pub use failing::{Failing, LEAST_TOTAL};
 pub use inference::{EARLY, Early, Inference, infer};
 pub use ratio::{Certainty, Direction, Observations, Ratio, WORTH_DETECTING};

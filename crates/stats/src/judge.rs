@@ -6,8 +6,8 @@
 use std::collections::BTreeMap;
 
 use constraint::{
-    CheckedConstraint, Constraint, ConstraintFigure, FigureSource, JudgedTruth, Known, PartOfRun,
-    Quantifier, Reading, Scope, Statistic, WhyUnknown,
+    CheckedConstraint, Constraint, ConstraintFigure, ConstraintSubject, FigureSource, JudgedTruth,
+    Known, PartOfRun, Quantifier, Reading, Scope, Statistic, WhyUnknown,
 };
 use record::{ConstraintRecord, ConstraintSense, PlanRecord};
 
@@ -72,6 +72,7 @@ pub(crate) fn constraints(plan: &PlanRecord, figures: &FiguresOfRun<'_>) -> Vec<
         .map(|record| (record, Constraint::parse(&record.expression)))
         .collect();
     let scope = Scope {
+        subject: ConstraintSubject::Run,
         measurements: plan.measures.iter().map(|own| own.name.as_str()).collect(),
         parameters: parameters(&plan.params),
         constraints: parsed
@@ -246,7 +247,10 @@ impl<'a> FiguresOfRun<'a> {
         if row.disqualified().is_some() && !is_count && statistic != Statistic::Failures {
             return ConstraintFigure::Unknown(WhyUnknown::Disqualified);
         }
-        match source(statistic) {
+        let Some(source) = source(statistic) else {
+            return ConstraintFigure::Unknown(WhyUnknown::NotMeasured);
+        };
+        match source {
             FigureOrigin::Fact(fact, scale) => match estimates.fact(place, fact) {
                 Some(count) => {
                     let value = count as f64 / scale;
@@ -318,8 +322,9 @@ enum FigureOrigin {
     Estimate(EstimatedStatistic, f64),
 }
 
-fn source(statistic: Statistic) -> FigureOrigin {
-    match statistic {
+/// `None` of what needs another run.
+fn source(statistic: Statistic) -> Option<FigureOrigin> {
+    Some(match statistic {
         Statistic::Mean => FigureOrigin::Estimate(EstimatedStatistic::Mean, SECOND),
         Statistic::Sd => FigureOrigin::Estimate(EstimatedStatistic::Sd, SECOND),
         Statistic::Percentile(ppm) => {
@@ -337,7 +342,8 @@ fn source(statistic: Statistic) -> FigureOrigin {
         Statistic::BytesSent => FigureOrigin::Fact(FactOfRow::BytesSent, 1.0),
         Statistic::BytesReceived => FigureOrigin::Fact(FactOfRow::BytesReceived, 1.0),
         Statistic::Connections => FigureOrigin::Fact(FactOfRow::Connections, 1.0),
-    }
+        Statistic::Compared(_) => return None,
+    })
 }
 
 /// Why there is no interval.

@@ -25,7 +25,7 @@ use crate::spec::{AcrossSpec, NeedsSpec, StepSpec, SuiteSpec, TestSpec};
 use crate::template::{Templates, is_name};
 
 use constraints::{Nameable, WrittenConditions};
-pub use constraints::{constraint_for, constraints_for};
+pub use constraints::{constraint_for, constraint_for_recorded, constraints_for};
 use loops::measures_of;
 pub use params::param_value;
 use params::{Params, Variant, variants};

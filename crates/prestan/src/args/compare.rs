@@ -4,10 +4,12 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
+use constraint::Constraint;
 use stats::ComparedTimes;
 
 use super::{
-    AnswerOptions, CONNECTING, ClockOptions, ConnectOptions, LoadOptions, RunsOptions, whole,
+    AnswerOptions, CONNECTING, ClockOptions, ConnectOptions, LoadOptions, RunsOptions, constraint,
+    whole,
 };
 
 #[derive(Debug, Args)]
@@ -92,11 +94,13 @@ pub(crate) struct Question {
     #[arg(long, value_enum, value_name = "TIMES", default_value = "response")]
     pub(crate) times: TimesArg,
 
-    /// Exit with status 1 if a test is slower, by at least this much: slower, 'slower 5%'
+    /// Exit with status 1 if this is true of any test: slower, 'slower > 5 % or inconclusive'
     ///
-    /// Tests that fail more often with B, or that only A supports, fail it, too. Tests that may be
-    /// slower by more than that, or that could not be compared, are listed as undecided; with
-    /// 'slower 5%, undecided' these fail it as well.
+    /// In the language of constraints (docs/SUITES.md), with slower and faster (shares of time), broken,
+    /// repaired, lost, gained and inconclusive, of each test, or of one: 'slower(Get1K) > 5 %'. Tests that
+    /// fail more often with B, or that only A supports, are slower than any share. 'slower 5%' is short for
+    /// 'slower >= 5 %'. Tests of which it may be true, or that could not be compared, are listed as
+    /// undecided; with 'slower > 5 %, undecided' these fail it as well.
     #[arg(long, value_name = "CONDITION", value_parser = gate)]
     pub(crate) fail_if: Option<Gate>,
 }
@@ -140,10 +144,10 @@ pub(crate) struct SeriesOptions {
 }
 
 /// What a comparison fails by.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Gate {
-    /// How much slower is too slow, as a share.
-    pub(crate) by: f64,
+    /// It fails if this is true of a test.
+    pub(crate) condition: Constraint,
     /// A test of which this is not known fails, too.
     pub(crate) undecided: bool,
 }
@@ -157,18 +161,21 @@ pub(super) fn share(text: &str) -> Result<f64, String> {
     }
 }
 
-/// Reads `slower`, `slower 5%`, `slower 5%, undecided`.
+/// Reads a condition, with `, undecided` or without; its names are checked when the rows are known.
 fn gate(text: &str) -> Result<Gate, String> {
-    let unknown = || "write slower, 'slower 5%' or 'slower 5%, undecided'".to_owned();
-    let (slower, undecided) = match text.split_once(',') {
-        None => (text, false),
-        Some((slower, rest)) if rest.trim() == "undecided" => (slower, true),
-        Some(_) => return Err(unknown()),
+    let (condition, undecided) = match text.rsplit_once(',') {
+        Some((condition, end)) if end.trim() == "undecided" => (condition, true),
+        _ => (text, false),
     };
-    let by = match slower.trim().strip_prefix("slower").map(str::trim) {
-        Some("") => 0.0,
-        Some(by) => share(by)?,
-        None => return Err(unknown()),
+    let by = condition.trim().strip_prefix("slower");
+    let by = by.and_then(|by| Some((by.trim(), share(by.trim()).ok()?)));
+    let written = match by {
+        Some((_, 0.0)) => "slower".to_owned(),
+        Some((by, _)) => format!("slower >= {by}"),
+        None => condition.to_owned(),
     };
-    Ok(Gate { by, undecided })
+    Ok(Gate {
+        condition: constraint(&written)?,
+        undecided,
+    })
 }

@@ -17,12 +17,8 @@ pub(crate) struct OutputOptions {
     #[command(flatten)]
     pub(crate) formats: FormatOptions,
 
-    /// Exit with status 1 if this is true of any row: 'p99 > 50 ms or failures > 0'
-    ///
-    /// In the language of constraints (docs/SUITES.md). It is judged with 99.8 % intervals: if they do not
-    /// decide it, the result is inconclusive (status 3). 'p99(Get1K) > 50 ms' is about one row.
-    #[arg(long, value_name = "CONSTRAINT", value_parser = constraint)]
-    pub(crate) fail_if: Option<Constraint>,
+    #[command(flatten)]
+    pub(crate) gate: GateOptions,
 
     /// Exit status of an inconclusive result: pass (0) or fail (1) instead of 3
     #[arg(long, value_enum, value_name = "AS")]
@@ -50,6 +46,19 @@ pub(crate) struct OutputOptions {
     /// has a warning.
     #[arg(long)]
     pub(crate) debug: bool,
+}
+
+/// What a run fails by.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Output")]
+pub(crate) struct GateOptions {
+    /// Exit with status 1 if this is true of any row: 'p99 > 50 ms or failures > 0'
+    ///
+    /// In the language of constraints (docs/SUITES.md). It is judged with 99.8 % intervals: if they do not
+    /// decide it, the result is inconclusive (status 3). 'p99(Get1K) > 50 ms' is about one row. Of several
+    /// runs, each is judged on its own.
+    #[arg(long, value_name = "CONSTRAINT", value_parser = constraint)]
+    pub(crate) fail_if: Option<Constraint>,
 }
 
 /// Formats beside the text.

@@ -3,8 +3,8 @@
 use clap::{Args, ValueEnum};
 
 use super::{
-    AnswerOptions, CONNECTING, ClockOptions, ConnectOptions, LoadOptions, RunsOptions, compare,
-    whole,
+    AnswerOptions, CONNECTING, ClockOptions, ConnectOptions, GateOptions, LoadOptions, RunsOptions,
+    compare, whole,
 };
 
 #[derive(Debug, Args)]
@@ -35,6 +35,9 @@ pub(crate) struct SweepArgs {
 
     #[command(flatten)]
     pub(crate) answer: AnswerOptions,
+
+    #[command(flatten)]
+    pub(crate) gate: GateOptions,
 
     #[command(flatten)]
     pub(crate) runs: RunsOptions,

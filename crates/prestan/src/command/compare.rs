@@ -4,7 +4,7 @@ mod gate;
 mod recorded;
 pub(crate) mod side_by_side;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use record::PlanRecord;
@@ -15,8 +15,9 @@ use testbed::real::Recipe;
 
 use super::kept::{KeptRun, RecordReading};
 use super::series::{TestedServer, labelled, tested_servers};
-use crate::args::{CompareArgs, Gate, is_given};
+use crate::args::{CompareArgs, is_given};
 use crate::command::report::diagnosed;
+use crate::command::run::SuiteText;
 use crate::exit::{ExitStatus, Failed};
 use crate::{output, state};
 
@@ -27,7 +28,7 @@ pub(crate) const SAME_WITHIN: f64 = 0.02;
 
 /// Measures, or reads, and compares.
 pub(crate) fn compare(args: &CompareArgs) -> Result<ExitStatus, Failed> {
-    check(args)?;
+    output::check_answer(&args.answer, &[&args.markdown])?;
     let asked = asked(args)?;
     let labels = &args.load.running.label;
     let is_measured = matches!(asked, ComparedRuns::Now);
@@ -53,6 +54,9 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<ExitStatus, Failed> {
         args.question.same_within,
         args.question.times.into(),
     )?;
+    let first = servers.first().and_then(|server| server.runs.first());
+    let params = first.map_or_else(BTreeMap::new, |run| run.run.plan.params.clone());
+    let gate = gate::for_rows(&args.question, &comparisons, &params)?;
     // Where not all could be done, what was is told all the same.
     if ended.is_none() || rows(&comparisons).any(|row| row.ratio.is_some()) {
         print(&comparisons, &servers, args)?;
@@ -62,10 +66,10 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<ExitStatus, Failed> {
     }
     match ended {
         Some(why) => {
-            gate::not_judged(args.question.fail_if);
+            gate::not_judged(gate.as_ref());
             Err(why)
         }
-        None => gate::judge(&comparisons, args.question.fail_if),
+        None => gate::judge(&comparisons, gate.as_ref()),
     }
 }
 
@@ -81,6 +85,8 @@ fn tell_name(servers: &[MeasuredServer]) {
 }
 
 fn measure(args: &CompareArgs) -> Result<MeasuredSeries, Failed> {
+    let plan = SuiteText::find(&args.series.suite)?.plan(&args.load)?;
+    gate::check(&args.question, &plan)?;
     let undecided = |servers: &[MeasuredServer]| undecided(servers, args);
     let how = SideBySide {
         suite: &args.series.suite,
@@ -310,21 +316,6 @@ fn told_apart(servers: &[MeasuredServer]) -> Vec<String> {
         }
     };
     servers.iter().enumerate().map(name).collect()
-}
-
-fn check(args: &CompareArgs) -> Result<(), Failed> {
-    let same_within = args.question.same_within;
-    if let Some(Gate { by, .. }) = args.question.fail_if.filter(|gate| gate.by > 0.0)
-        && by < same_within
-    {
-        return Err(Failed::Usage(format!(
-            "--fail-if 'slower {}%': times that differ by {}% count as the same; give a smaller \
-             --same-within as well",
-            by * 100.0,
-            same_within * 100.0
-        )));
-    }
-    output::check_answer(&args.answer, &[&args.markdown])
 }
 
 fn print(

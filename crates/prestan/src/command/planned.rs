@@ -15,7 +15,7 @@ use rundir::RunDir;
 use stats::Until;
 use suite::Plan;
 
-use crate::args::{MaxFailures, OutputOptions};
+use crate::args::{GateOptions, MaxFailures, OutputOptions};
 use crate::command::beside::{self, BesideLoad, BesideLoads, BesideTask};
 use crate::command::completed::{CompletedRun, IncompleteRun, not_saved};
 use crate::command::fitting::settings_for;
@@ -61,6 +61,18 @@ pub(crate) fn constraint_for(
     suite::constraint_for(option, constraint, sense, plan).map_err(Failed::Usage)
 }
 
+/// The name of a gate among the constraints of a run.
+pub(crate) const GATE: &str = "--fail-if";
+
+/// Adds what a run fails by to the constraints of its plan.
+pub(crate) fn add_gate(gate: &GateOptions, plan: &mut Plan) -> Result<(), Failed> {
+    if let Some(condition) = &gate.fail_if {
+        let gate = constraint_for(GATE, condition, ConstraintSense::FailsIf, plan)?;
+        plan.constraints.push(gate);
+    }
+    Ok(())
+}
+
 impl PlannedRun {
     /// A run on its own, kept where these options say.
     pub(crate) fn single(
@@ -81,10 +93,7 @@ impl PlannedRun {
         tasks: Vec<BesideTask>,
     ) -> Result<PlannedRun, Failed> {
         settings = settings_for(&plan, settings)?;
-        if let Some(condition) = &output.fail_if {
-            let gate = constraint_for("--fail-if", condition, ConstraintSense::FailsIf, &plan)?;
-            plan.constraints.push(gate);
-        }
+        add_gate(&output.gate, &mut plan)?;
         let directory = match &output.save {
             _ if output.no_save => None,
             Some(path) => Some(path.clone()),

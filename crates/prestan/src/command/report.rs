@@ -3,12 +3,13 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use record::{ConstraintRecord, PlanRecord};
+use record::{ConstraintRecord, ConstraintSense, PlanRecord};
 use report::page::ReportPage;
 use report::{Comparisons, Diagnosed, Versus};
 
 use super::compare::SAME_WITHIN;
 use super::kept::{KeptRun, RecordReading, open};
+use super::planned::GATE;
 use crate::args::{FormatOptions, ReportArgs};
 use crate::connect::labels_of;
 use crate::exit::{ExitStatus, Failed, code_of_all};
@@ -18,8 +19,8 @@ pub(crate) fn report(args: &ReportArgs) -> Result<ExitStatus, Failed> {
     output::check_report(&args.formats, &args.output)?;
     match &args.runs[..] {
         [] | [_] => one(args),
-        _ if args.judge.is_some() => Err(Failed::Usage(
-            "--judge is for one run; judge one after the other".to_owned(),
+        _ if args.judge.is_some() || args.fail_if.is_some() => Err(Failed::Usage(
+            "--judge and --fail-if are for one run; judge one after the other".to_owned(),
         )),
         several => side_by_side(several, args),
     }
@@ -31,8 +32,7 @@ fn one(args: &ReportArgs) -> Result<ExitStatus, Failed> {
         Some(file) => write_log(file, &path),
         None => Ok(()),
     };
-    let constraints = args.judge.as_deref().map(|file| constraints(file, &path));
-    let constraints = constraints.transpose()?;
+    let constraints = constraints(args, &path)?;
     let labels = labels_of(&args.label, 1)?;
     let reading = RecordReading {
         constraints: constraints.as_deref(),
@@ -58,19 +58,41 @@ fn one(args: &ReportArgs) -> Result<ExitStatus, Failed> {
             "prestan: this is one of the runs of a comparison; `prestan compare {series}` prints all of it"
         ));
     }
-    match args.judge {
+    match constraints {
         Some(_) => code_of_all(std::iter::once(&kept.summary)),
         None => Ok(ExitStatus::Done),
     }
 }
 
+/// What a recorded run is judged by in place of its own constraints, if it is judged again.
+fn constraints(args: &ReportArgs, run: &Path) -> Result<Option<Vec<ConstraintRecord>>, Failed> {
+    if args.judge.is_none() && args.fail_if.is_none() {
+        return match args.inconclusive {
+            Some(_) => Err(Failed::Usage(
+                "--inconclusive is about --judge or --fail-if; give one of them as well".to_owned(),
+            )),
+            None => Ok(None),
+        };
+    }
+    let plan = open(run)?.plan;
+    let mut constraints = match &args.judge {
+        Some(file) => constraints_of(file, &plan)?,
+        None => plan.constraints.clone(),
+    };
+    if let Some(condition) = &args.fail_if {
+        constraints.retain(|own| own.name != GATE);
+        let gate = suite::constraint_for_recorded(GATE, condition, ConstraintSense::FailsIf, &plan);
+        constraints.push(gate.map_err(Failed::Usage)?);
+    }
+    Ok(Some(constraints))
+}
+
 /// The constraints of a file, for a recorded run.
-fn constraints(file: &Path, run: &Path) -> Result<Vec<ConstraintRecord>, Failed> {
+fn constraints_of(file: &Path, plan: &PlanRecord) -> Result<Vec<ConstraintRecord>, Failed> {
     let name = file.display().to_string();
     let text = fs::read_to_string(file)
         .map_err(|error| Failed::Usage(format!("reading {name} failed: {error}")))?;
-    let plan = open(run)?.plan;
-    let constraints = suite::constraints_for(&name, &text, &plan);
+    let constraints = suite::constraints_for(&name, &text, plan);
     constraints.map_err(|error| Failed::Usage(error.to_string()))
 }
 

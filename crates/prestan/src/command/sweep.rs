@@ -9,13 +9,13 @@ use rand::rngs::StdRng;
 use rand::seq::SliceRandom;
 use report::page::{Common, ReportPage};
 use report::{Design, Sweep, SweepServer, Varied};
-use stats::{Swept, Warning, WarningKind};
+use stats::{Conclusion, Swept, Warning, WarningKind};
 use suite::{Limit, Plan};
 
 use super::completed::IncompleteRun;
 use super::kept::KeptRun;
 use super::load::{guard, pace};
-use super::planned::PlannedRun;
+use super::planned::{GATE, PlannedRun, add_gate};
 use super::series::{LOG_FOLLOWS, RunSeries, SeriesProgress, labelled, tested_servers};
 use crate::args::{AnswerOptions, DesignArg, LoadOptions, SweepArgs, Vary};
 use crate::command::run::{SuiteText, overrides};
@@ -56,10 +56,53 @@ pub(crate) fn sweep(args: &SweepArgs) -> Result<ExitStatus, Failed> {
         Common::of(server, own.map(|(_, ran)| ran.side()))
     });
     print(&result, common.collect(), &args.answer)?;
-    match made.ended {
-        Some((_, why)) => Err(why),
-        None => judge(&made.done, &result),
+    if let Some((_, why)) = made.ended {
+        return Err(why);
     }
+    let gate = gated(&made.done, &points, &result);
+    if matches!(gate, Ok(ExitStatus::TestFailed)) {
+        return gate;
+    }
+    match judge(&made.done, &result)? {
+        ExitStatus::Done => gate,
+        status => Ok(status),
+    }
+}
+
+/// Whether a run failed by what it was to fail by; tells where.
+fn gated(done: &Done, points: &[Levels], result: &Sweep) -> Result<ExitStatus, Failed> {
+    let ended_so = |wanted: Conclusion| -> Vec<String> {
+        let mut runs: BTreeMap<(usize, usize), (usize, usize)> = BTreeMap::new();
+        for (at, ran) in done {
+            let mut gates = ran.summary.constraints.iter();
+            let (found, all) = runs.entry((at.point, at.server)).or_default();
+            *found += usize::from(gates.any(|own| own.name == GATE && own.verdict == wanted));
+            *all += 1;
+        }
+        let found = runs.into_iter().filter(|(_, (found, _))| *found > 0);
+        let shown = found.map(|((point, server), (found, all))| {
+            let varied = result.vary.iter().zip(&points[point]);
+            let varied = varied.map(|(of, level)| format!("{}={}", of.name, of.written[*level]));
+            let name = &result.servers[server].name;
+            let varied = varied.collect::<Vec<_>>().join(" ");
+            format!("{varied} of {name} ({found} of {all} runs)")
+        });
+        shown.collect()
+    };
+    let failed = ended_so(Conclusion::Fail);
+    if !failed.is_empty() {
+        let failed = failed.join(", ");
+        tell(&format!("prestan: failed: {GATE} at {failed}"));
+        return Ok(ExitStatus::TestFailed);
+    }
+    let undecided = ended_so(Conclusion::Inconclusive);
+    if undecided.is_empty() {
+        return Ok(ExitStatus::Done);
+    }
+    let undecided = undecided.join(", ");
+    Err(Failed::inconclusive(format!(
+        "{GATE} is not decided at {undecided}"
+    )))
 }
 
 /// Whether it says something of the servers.
@@ -194,6 +237,7 @@ fn plans(args: &SweepArgs, suite: &SuiteText, points: &[Levels]) -> Result<Vec<A
         if args.plan.mix {
             guard::mix(&mut plan, args.plan.writes)?;
         }
+        add_gate(&args.gate, &mut plan)?;
         let of_a_rate = rate.map(|_| pace::OPEN_CONNECTIONS);
         let users = users.or(args.load.concurrency).or(of_a_rate);
         Ok(AtPoint {

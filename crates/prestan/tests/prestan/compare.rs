@@ -292,6 +292,7 @@ fn recorded_runs_are_compared_too() {
     assert_eq!(many.json()["tests"].as_array().unwrap().len(), 4);
     assert_eq!(many.json()["a"]["name"], format!("{a} (2 runs) #1"));
 
+    let url = fast.server.url();
     for (sides, says) in [
         (vec![&*a, &format!("{b},{b}")], "as many of both"),
         (
@@ -316,8 +317,24 @@ fn recorded_runs_are_compared_too() {
             "nothing is measured: leave out",
         ),
         (
-            vec![&*a, &b, "--fail-if", "slower 1%"],
+            vec![&*url, &url, "--fail-if", "slower 1%"],
             "times that differ by 2% count as the same",
+        ),
+        (
+            vec![&*url, &url, "--fail-if", "slower(Get1K) > 5 % or brokn"],
+            "  slower(Get1K) > 5 % or brokn\n                         ^",
+        ),
+        (
+            vec![&*url, &url, "--fail-if", "broken or slower(Get1K1K) > 5 %"],
+            "nothing is measured as `Get1K1K`",
+        ),
+        (
+            vec![&*url, &url, "--fail-if", "p99 > 5 ms"],
+            "`p99` is about one server, and this compares two",
+        ),
+        (
+            vec![&*url, &url, "--fail-if", "slower >"],
+            "  slower >\n          ^",
         ),
         (vec![], "nothing to compare is given"),
     ] {

@@ -98,6 +98,38 @@ fn a_known_law_is_found() {
 }
 
 #[test]
+fn a_point_that_fails_the_gate_is_named() {
+    let (server, (_directory, suite)) = (linear(), suite(SUITE));
+    let (url, suite) = (server.server.url(), suite.to_string_lossy().into_owned());
+    let gated = |condition: &str| {
+        sweep(&[
+            &url,
+            "--suite",
+            &suite,
+            "--vary",
+            "k=1,8",
+            "--repeat",
+            "2",
+            "--fail-if",
+            condition,
+        ])
+    };
+    let failed = gated("min > 60 ms or failures > 0");
+    assert_eq!(failed.code, 1, "{failed}");
+    let told = format!("prestan: failed: --fail-if at k=8 of {url} (2 of 2 runs)");
+    assert!(failed.stderr.contains(&told), "{failed}");
+    assert_eq!(gated("failures > 0").code, 0);
+    assert!(gated("p99 > 1 s").inconclusive);
+    let mistyped = gated("min(Slwo) > 1 s");
+    assert_eq!(mistyped.code, 2, "{mistyped}");
+    assert!(
+        mistyped.stderr.contains("did you mean `Slow`?"),
+        "{mistyped}"
+    );
+    assert_eq!(server.left(), [""; 0]);
+}
+
+#[test]
 fn users_are_varied_and_a_failing_point_is_left_out() {
     let fails = Rule::new(Fault::Status {
         code: 507,

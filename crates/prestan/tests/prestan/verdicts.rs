@@ -157,6 +157,25 @@ fn a_slow_server_fails_and_is_named_everywhere() {
     std::fs::write(&other, "constraints:\n  strict: p50(Get) < 2 ms\n").unwrap();
     assert_eq!(judged("other.yaml").code, 1);
     std::fs::write(&other, "constraints:\n  strict: p50(Got) < 2 ms\n").unwrap();
+    let gated = |condition: &str| {
+        let report = outcome.again().args(["report", "--fail-if", condition]);
+        report.args(["--json", "-"]).run()
+    };
+    let passed = gated("max > 10 s or failures > 0");
+    // Its own constraint stays.
+    assert_eq!(
+        (passed.code, &*verdict(&passed, "fast")),
+        (1, "fail"),
+        "{passed}"
+    );
+    assert_eq!(verdict(&passed, "--fail-if"), "pass");
+    let failed = gated("p50(Get) > 2 ms");
+    assert_eq!(verdict(&failed, "--fail-if"), "fail", "{failed}");
+    let mistyped = gated("p50(Got) > 2 ms");
+    assert_eq!(mistyped.code, 2, "{mistyped}");
+    let told = "did you mean `Get`?\n\n  p50(Got) > 2 ms\n  ^";
+    assert!(mistyped.stderr.contains(told), "{mistyped}");
+
     let unknown = judged("other.yaml");
     assert_eq!(unknown.code, 2, "{unknown}");
     let told = "other.yaml:2:11: nothing is measured as `Got`; did you mean `Get`?";

@@ -252,6 +252,11 @@ impl Certainty {
         self.means.ci95.1.max(self.means.ci95_of_mean.1).exp()
     }
 
+    /// The smallest ratio that the means allow, as for [`most`](Certainty::most).
+    pub fn least(&self) -> f64 {
+        self.means.ci95.0.min(self.means.ci95_of_mean.0).exp()
+    }
+
     /// The sequences alone show that there is no difference that matters.
     fn is_early_same(&self, same_within: f64) -> bool {
         let is_within = |of: &Inference| {

@@ -38,7 +38,7 @@ impl RowKind {
 const MINUTE: f64 = 60e9;
 
 /// The name of the row of the WEBSTONE number.
-const NUMBER: &str = "WEBSTONE number";
+pub(super) const NUMBER: &str = "WEBSTONE number";
 
 /// A row, as it is called.
 pub(super) struct RowName {
@@ -213,7 +213,12 @@ fn names_of(summary: &Summary) -> Vec<RowName> {
 }
 
 fn page_name(page: &PageSummary) -> String {
-    format!("page {}", page.page.name)
+    page_row(&page.page.name)
+}
+
+/// The name of the row of a page.
+pub(super) fn page_row(page: &str) -> String {
+    format!("page {page}")
 }
 
 /// That row of each of the runs that have it.

@@ -1,6 +1,7 @@
 //! Comparisons of which the answer is known.
 
 mod budget;
+mod conditions;
 mod failures;
 mod recorded;
 pub(super) mod simulated;

@@ -3,7 +3,9 @@
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
-use constraint::{CheckedConstraint, Constraint, ConstraintError, Scope, Statistic};
+use constraint::{
+    CheckedConstraint, Constraint, ConstraintError, ConstraintSubject, Scope, Statistic,
+};
 use record::{ConstraintRecord, ConstraintSense, MeasureRecord, PlanRecord};
 
 use super::params::Variant;
@@ -51,6 +53,7 @@ impl<'a> Nameable<'a> {
             Some((name.as_str(), value.as_f64()?))
         };
         Scope {
+            subject: ConstraintSubject::Run,
             measurements: self.measurements.clone(),
             parameters: self.params.iter().filter_map(number).collect(),
             constraints,
@@ -125,11 +128,35 @@ pub fn constraint_for(
     sense: ConstraintSense,
     plan: &Plan,
 ) -> Result<ConstraintRecord, String> {
-    let nameable = Nameable::measured(&plan.measures, &plan.params);
+    constraint_of(option, constraint, sense, &plan.measures, &plan.params)
+}
+
+/// The same, for a recorded run.
+///
+/// # Errors
+/// What is wrong with it, with a mark below the place.
+pub fn constraint_for_recorded(
+    option: &str,
+    constraint: &Constraint,
+    sense: ConstraintSense,
+    plan: &PlanRecord,
+) -> Result<ConstraintRecord, String> {
+    constraint_of(option, constraint, sense, &plan.measures, &plan.params)
+}
+
+fn constraint_of(
+    option: &str,
+    constraint: &Constraint,
+    sense: ConstraintSense,
+    measures: &[MeasureRecord],
+    params: &BTreeMap<String, serde_json::Value>,
+) -> Result<ConstraintRecord, String> {
+    let nameable = Nameable::measured(measures, params);
     let expression = constraint.to_string();
-    // Places are those of what was written, which is not known here any more.
-    let checked = constraint.check(&nameable.scope(BTreeMap::new()));
-    checked.map_err(|why| format!("{option} '{expression}': {}", why.message))?;
+    // The place is that in the text which the message shows.
+    let shown = Constraint::parse(&expression);
+    let checked = shown.and_then(|shown| shown.check(&nameable.scope(BTreeMap::new())));
+    checked.map_err(|why| format!("{option}: {}", why.marked(&expression)))?;
     Ok(ConstraintRecord {
         name: option.to_owned(),
         expression,
@@ -185,7 +212,8 @@ fn is_of(constraint: &CheckedConstraint, selected: &BTreeSet<&str>) -> bool {
 }
 
 fn check_name(name: &str, params: &BTreeMap<String, serde_json::Value>) -> Result<(), String> {
-    if !is_name(name) || Statistic::named(name).is_some() || ["and", "or", "not"].contains(&name) {
+    let is_statistic = Statistic::named(name).is_some_and(|known| !known.is_compared());
+    if !is_name(name) || is_statistic || ["and", "or", "not"].contains(&name) {
         return Err(format!(
             "`{name}` is no name for a constraint; use letters, digits and _, and no name of a statistic"
         ));

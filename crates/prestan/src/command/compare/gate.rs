@@ -1,9 +1,13 @@
 //! `--fail-if`: which rows fail its condition, and which are undecided.
 
-use report::{Comparisons, Versus};
-use stats::{Certainty, Compared, Verdict};
+use std::collections::BTreeMap;
 
-use crate::args::Gate;
+use constraint::{CheckedConstraint, Constraint, ConstraintSubject, RowTruth, Scope};
+use report::{Comparisons, Versus};
+use stats::{Comparison, Verdict};
+use suite::Plan;
+
+use crate::args::{Gate, Question};
 use crate::exit::{ExitStatus, Failed};
 use crate::output::tell;
 
@@ -16,67 +20,105 @@ pub(super) fn refuse(remedy: &str) -> Failed {
     Failed::Usage(format!("{ONE_RUN}: {remedy}"))
 }
 
-/// What a gate makes of a row.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Passage {
-    Passes,
-    Fails,
-    /// It may be slower than allowed, or fail more often.
-    Undecided,
+/// Checks the condition of a gate, for a comparison of runs of this plan.
+pub(super) fn check(question: &Question, plan: &Plan) -> Result<(), Failed> {
+    let Some(gate) = &question.fail_if else {
+        return Ok(());
+    };
+    let names = stats::compared_names(&plan.measures, &plan.pages);
+    let condition = checked(gate, &names, &plan.params)?;
+    refuse_finer(&condition, question)
 }
 
-impl Gate {
-    /// Looks at times and failures of a row.
-    fn passage(self, row: &Compared, same_within: f64) -> Passage {
-        let is_too_slow = row
-            .ratio
-            .is_some_and(|ratio| ratio.verdict == Verdict::Slower && ratio.value >= 1.0 + self.by);
-        if matches!(row.verdict, Verdict::Broken | Verdict::Lost) || is_too_slow {
-            return Passage::Fails;
-        }
-        if row.verdict == Verdict::Gained {
-            return Passage::Passes;
-        }
-        let limit = 1.0 + self.by.max(same_within);
-        // A few slow runs are in the means over all of them, and not in their usual ratio.
-        let is_below = |found: &Certainty| found.most() < limit;
-        let times_are_fine = !row.is_disqualified() && row.evidence().is_some_and(is_below);
-        let failures_are_fine = row.doubtful == 0
-            && row
-                .failing
-                .is_none_or(|failing| failing.verdict == Verdict::Repaired);
-        // Nothing is known of times that A does not have.
-        let is_repaired = row.ratio.is_none() && row.verdict == Verdict::Repaired;
-        if is_repaired || (times_are_fine && failures_are_fine) {
-            Passage::Passes
-        } else {
-            Passage::Undecided
-        }
+/// The condition, with the names of these rows and parameters.
+fn checked(
+    gate: &Gate,
+    rows: &[String],
+    params: &BTreeMap<String, serde_json::Value>,
+) -> Result<CheckedConstraint, Failed> {
+    let numbers = params.iter();
+    let numbers = numbers.filter_map(|(name, value)| Some((name.as_str(), value.as_f64()?)));
+    let scope = Scope {
+        subject: ConstraintSubject::Comparison,
+        measurements: rows.iter().map(String::as_str).collect(),
+        parameters: numbers.collect(),
+        constraints: BTreeMap::new(),
+    };
+    // The place is that in the text which the message shows.
+    let text = gate.condition.to_string();
+    let parsed = Constraint::parse(&text);
+    let checked = parsed.and_then(|parsed| parsed.check(&scope));
+    checked.map_err(|why| Failed::Usage(format!("--fail-if: {}", why.marked(&text))))
+}
+
+/// Refuses to tell differences from each other that count as the same.
+fn refuse_finer(condition: &CheckedConstraint, question: &Question) -> Result<(), Failed> {
+    let Question {
+        fail_if: Some(gate),
+        same_within,
+        ..
+    } = question
+    else {
+        return Ok(());
+    };
+    if !stats::is_finer(condition, *same_within) {
+        return Ok(());
     }
+    Err(Failed::Usage(format!(
+        "--fail-if '{}': times that differ by {}% count as the same; give a smaller --same-within as well",
+        gate.condition,
+        same_within * 100.0
+    )))
 }
 
 /// Reports that a gate has no result, because the measurement ended early.
-pub(super) fn not_judged(gate: Option<Gate>) {
+pub(super) fn not_judged(gate: Option<&CheckedGate<'_>>) {
     if gate.is_some() {
         tell("prestan: --fail-if has no result, because the measurement ended early");
     }
 }
 
+/// A gate with its condition, for the rows of comparisons.
+pub(super) type CheckedGate<'a> = (&'a Gate, CheckedConstraint);
+
+/// Checks the condition of a gate, for comparisons of runs with these parameters.
+pub(super) fn for_rows<'a>(
+    question: &'a Question,
+    comparisons: &Comparisons,
+    params: &BTreeMap<String, serde_json::Value>,
+) -> Result<Option<CheckedGate<'a>>, Failed> {
+    let Some(gate) = &question.fail_if else {
+        return Ok(None);
+    };
+    let rows = comparisons.versus.iter();
+    let rows = rows.flat_map(|versus| versus.comparison.rows.iter());
+    let rows: Vec<String> = rows.map(|row| row.name.clone()).collect();
+    let condition = checked(gate, &rows, params)?;
+    refuse_finer(&condition, question)?;
+    Ok(Some((gate, condition)))
+}
+
 /// Judges all rows of all comparisons.
-pub(super) fn judge(comparisons: &Comparisons, gate: Option<Gate>) -> Result<ExitStatus, Failed> {
+pub(super) fn judge(
+    comparisons: &Comparisons,
+    gate: Option<&CheckedGate<'_>>,
+) -> Result<ExitStatus, Failed> {
     let disqualified = disqualified(comparisons);
-    let Some(gate) = gate else {
+    let Some((gate, condition)) = gate else {
         return disqualified.map_or(Ok(ExitStatus::Done), Err);
     };
-    let named = |wanted: Passage, name: fn(&Compared) -> String| {
-        names(comparisons, name, |row, same_within| {
-            gate.passage(row, same_within) == wanted
-        })
+    let named = |wanted: Option<bool>| -> Vec<String> {
+        let of_server = |versus: &Versus| -> Vec<String> {
+            let judged = versus.comparison.judged_by(condition).into_iter();
+            let judged = judged.filter(|judged| judged.truth == wanted);
+            let shown = |judged| shown(gate, &versus.comparison, judged);
+            judged
+                .map(|judged| of(comparisons, versus, shown(judged)))
+                .collect()
+        };
+        comparisons.versus.iter().flat_map(of_server).collect()
     };
-    let failed = named(Passage::Fails, |row| {
-        format!("{} ({})", row.name, row.verdict.name())
-    });
-    let undecided = named(Passage::Undecided, |row| row.name.clone());
+    let (failed, undecided) = (named(Some(true)), named(None));
     if !failed.is_empty() {
         tell(&format!("prestan: failed: {}", failed.join(", ")));
     }
@@ -89,8 +131,8 @@ pub(super) fn judge(comparisons: &Comparisons, gate: Option<Gate>) -> Result<Exi
         tell("prestan: failed: no test could be compared");
     } else if !undecided.is_empty() {
         tell(&format!(
-            "prestan: undecided (may be slower than the limit, may fail more often, or could not be \
-             compared): {}",
+            "prestan: undecided ({} may be true of them, or they could not be compared): {}",
+            gate.condition,
             undecided.join(", ")
         ));
     }
@@ -106,13 +148,27 @@ pub(super) fn judge(comparisons: &Comparisons, gate: Option<Gate>) -> Result<Exi
     }
 }
 
+/// A row with its verdict; the condition itself where it names its rows.
+fn shown(gate: &Gate, comparison: &Comparison, judged: RowTruth) -> String {
+    let Some(name) = judged.row else {
+        return gate.condition.to_string();
+    };
+    let row = comparison.rows.iter().find(|row| row.name == name);
+    match row.filter(|_| judged.truth == Some(true)) {
+        Some(row) => format!("{name} ({})", row.verdict.name()),
+        None => name,
+    }
+}
+
 /// Rows whose times have no verdict, because the load generator may have changed them.
 fn disqualified(comparisons: &Comparisons) -> Option<Failed> {
-    let names = names(
-        comparisons,
-        |row| row.name.clone(),
-        |row, _| row.is_disqualified(),
-    );
+    let of_server = |versus: &Versus| -> Vec<String> {
+        let rows = versus.comparison.rows.iter();
+        let rows = rows.filter(|row| row.is_disqualified());
+        rows.map(|row| of(comparisons, versus, row.name.clone()))
+            .collect()
+    };
+    let names: Vec<String> = comparisons.versus.iter().flat_map(of_server).collect();
     (!names.is_empty()).then(|| {
         Failed::inconclusive(format!(
             "the load generator may have changed the times of {} in half of the pairs of runs or more; \
@@ -122,25 +178,10 @@ fn disqualified(comparisons: &Comparisons) -> Option<Failed> {
     })
 }
 
-/// Rows of which that is so, with the name of the server where several are compared with A.
-fn names(
-    comparisons: &Comparisons,
-    name: fn(&Compared) -> String,
-    is_so: impl Fn(&Compared, f64) -> bool,
-) -> Vec<String> {
-    let is_one = comparisons.versus.len() == 1;
-    let of_server = |versus: &'_ Versus| -> Vec<String> {
-        let comparison = &versus.comparison;
-        let rows = comparison.rows.iter();
-        let rows = rows.filter(|row| is_so(row, comparison.same_within));
-        rows.map(|row| {
-            if is_one {
-                name(row)
-            } else {
-                format!("{} of {}", name(row), versus.name)
-            }
-        })
-        .collect()
-    };
-    comparisons.versus.iter().flat_map(of_server).collect()
+/// The name of a row, with that of the server where several are compared with A.
+fn of(comparisons: &Comparisons, versus: &Versus, name: String) -> String {
+    match &comparisons.versus[..] {
+        [_] => name,
+        _ => format!("{name} of {}", versus.name),
+    }
 }
