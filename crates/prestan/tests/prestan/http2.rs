@@ -1,5 +1,6 @@
 //! `--http 2`: against a server that does what servers may do, and what they must not, and real ones.
 
+mod idle;
 mod over_tls;
 
 use std::fs;

@@ -1,0 +1,72 @@
+//! What a server sends while a connection is idle.
+
+use std::thread;
+use std::time::Duration;
+
+use super::run_at;
+use crate::support::load::ended;
+use crate::support::peer::{Asked, PING, Peer, Script, WINDOW_UPDATE, scripted};
+use record::Outcome as Ended;
+
+/// Between requests there are 200 ms.
+const PACE: [&str; 6] = ["--rate", "5", "--arrivals", "constant", "-c", "1"];
+
+/// Well within the pause between two requests.
+fn pause() {
+    thread::sleep(Duration::from_millis(30));
+}
+
+/// A client that sends a request after GOAWAY gets no response.
+fn end_of_idle_time(peer: &mut Peer, asked: Asked) -> bool {
+    peer.answer(asked.stream);
+    pause();
+    peer.go_away(asked.stream);
+    assert!(peer.asked().is_none(), "a request after GOAWAY");
+    false
+}
+
+#[test]
+fn a_request_after_a_pause_in_which_the_server_said_goaway_goes_to_a_new_connection() {
+    let table: [(&str, Script); 2] = [
+        ("the connection stays open", end_of_idle_time),
+        ("the connection ends", |peer, asked| {
+            peer.answer(asked.stream);
+            pause();
+            peer.go_away(asked.stream);
+            false
+        }),
+    ];
+    for (what, script) in table {
+        for (method, clock) in [("GET", "kernel"), ("POST", "kernel"), ("POST", "user")] {
+            let url = scripted(&[], script);
+            let options = [&PACE[..], &["--writes", "--clock", clock]].concat();
+            let (outcome, run) = run_at(&url, method, &options);
+            assert_eq!(ended(&run, Ended::Ok), 6, "{what}, {method}: {outcome}");
+            for sample in &run.samples {
+                assert!(!sample.resent, "{what}, {method}: {sample:?}");
+                assert_eq!(sample.stream, Some(1), "{what}, {method}: {sample:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn control_frames_in_a_pause_are_acknowledged_with_the_next_request() {
+    let url = scripted(&[], |peer, asked| {
+        // On the measured connection every request but the first comes with one.
+        assert_eq!(peer.pongs, asked.stream as usize / 2, "{asked:?}");
+        peer.answer(asked.stream);
+        pause();
+        peer.send(PING, 0, 0, b"12345678");
+        peer.settings(&[(4, 100_000)]);
+        peer.send(WINDOW_UPDATE, 0, 0, &[0, 0, 1, 0]);
+        true
+    });
+    let (outcome, run) = run_at(&url, "POST", &[&PACE[..], &["--writes"]].concat());
+    assert_eq!(ended(&run, Ended::Ok), 6, "{outcome}");
+    // A request that failed would have begun a connection, and with it the numbers of streams, anew.
+    let streams = run.samples.iter().map(|sample| sample.stream);
+    let expected = [1, 3, 5, 7, 9, 11].map(Some);
+    assert!(streams.eq(expected), "{outcome}");
+    assert!(!run.samples.iter().any(|sample| sample.resent), "{outcome}");
+}
