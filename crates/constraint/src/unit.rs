@@ -15,6 +15,12 @@ pub struct UnitKind {
 impl UnitKind {
     /// A number without a unit.
     pub const NUMBER: UnitKind = UnitKind::of(0, 0);
+    /// The signs of all units, each once.
+    pub fn signs() -> impl Iterator<Item = &'static str> {
+        let signs = UNITS.iter().map(|(sign, ..)| *sign);
+        signs.filter(|sign| *sign != "\u{3bc}s")
+    }
+
     /// Seconds.
     pub const TIME: UnitKind = UnitKind::of(1, 0);
     /// Bytes.

@@ -10,6 +10,7 @@ mod generator;
 mod load;
 mod outcome;
 mod sample;
+mod unit;
 
 use std::collections::BTreeMap;
 
@@ -22,6 +23,7 @@ pub use generator::{Exhausted, Generator, Lateness};
 pub use load::{AdaptRecord, Arrivals, Http, HttpVersion, Load, Pace, Stage};
 pub use outcome::Outcome;
 pub use sample::{Connect, MeasureId, Moments, Nanos, Sample, Segments, Timing};
+pub use unit::TimeUnit;
 
 /// Version of the run directory's layout; raised when an older reader would misread it.
 ///
@@ -329,6 +331,9 @@ pub struct MeasureRecord {
     /// A stop-watch: its samples are no requests, but the time from one step to another.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub stop_watch: bool,
+    /// The unit in which reports show its times; `None` for one that fits each time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unit: Option<TimeUnit>,
     /// The role in whose loop it is measured, counted from 1 as in samples; 0 where its test has no roles.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub role: u16,

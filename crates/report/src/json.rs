@@ -174,6 +174,7 @@ impl From<&TestSummary> for wire::TestJson {
         wire::TestJson {
             measure: test.name.clone(),
             method: test.method.clone(),
+            unit: test.unit,
             status: test.status,
             evidence: test.evidence.as_ref().map(reason),
             outcomes: (&test.outcomes).into(),

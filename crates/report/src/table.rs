@@ -17,7 +17,7 @@ use crate::clean;
 use crate::figure::{self, percent};
 use crate::reasons::reason;
 use crate::terminal::{Columns, Paint, wrap};
-use crate::units::{human, human_range};
+use crate::units::{human_in, human_range_in};
 
 /// What the rows of a table are about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -130,21 +130,23 @@ impl TableColumn {
 
     /// The figure of a row that has these times.
     fn figure(self, test: &TestSummary, times: &Distribution, starred: bool) -> String {
+        let unit = test.unit;
         let or_none = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
         let ends = |ends: Option<(u64, u64)>| {
-            or_none(ends.map(|(low, high)| human_range((low as f64, high as f64))))
+            or_none(ends.map(|(low, high)| human_range_in(unit, (low as f64, high as f64))))
         };
         let rate = test
             .per_second
             .map(|of| figure::rate(of, test.per_second_ci95));
         let (rate, of_rate) = rate.unzip();
         let [of_p50, _, _, of_p99, _] = times.percentiles_ci95;
-        let time = |ns: u64| human(ns as f64);
+        let time = |ns: u64| human_in(unit, ns as f64);
         match self {
             // One blank before the number, as in 2004: scripts that read the old report read this one.
+            Rsp if unit.is_some() => format!("Rsp = {}", human_in(unit, times.mean)),
             Rsp => format!("Rsp = {:.0} µs", times.mean / 1e3),
-            Mean => human(times.mean),
-            MeanEnds => or_none(times.ci95.map(human_range)),
+            Mean => human_in(unit, times.mean),
+            MeanEnds => or_none(times.ci95.map(|ends| human_range_in(unit, ends))),
             MeanShare => or_none(half_width(times)),
             Count => times.n.to_string(),
             P50 => time(times.p50),

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 
 use record::{
     AdaptRecord, Clock, ConstraintSense, Exhausted, LeftBehind, Machine, NoteRecord, Pace,
-    SuiteRecord, Verify,
+    SuiteRecord, TimeUnit, Verify,
 };
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -428,6 +428,9 @@ pub(crate) struct TestJson {
     pub(crate) measure: String,
     /// HTTP method that is measured.
     pub(crate) method: String,
+    /// The unit in which reports for people show its times; absent where the suite declares none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) unit: Option<TimeUnit>,
     /// Its status.
     pub(crate) status: Status,
     /// Why it is not ok; null when it is.

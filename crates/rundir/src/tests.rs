@@ -18,6 +18,7 @@ pub(crate) fn plan() -> PlanRecord {
         by_chance: false,
         conditional: false,
         stop_watch: false,
+        unit: None,
         target: 1,
         role: 0,
         verify: record::Verify::default(),

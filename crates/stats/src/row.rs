@@ -2,7 +2,9 @@
 
 mod pooled;
 
-use record::{Clock, Connect, Http, Load, MeasureId, MeasureRecord, Outcome, Sample, Timing};
+use record::{
+    Clock, Connect, Http, Load, MeasureId, MeasureRecord, Outcome, Sample, TimeUnit, Timing,
+};
 
 use crate::bias::{Bias, Differences};
 use crate::estimated::{EstimatedRow, JudgedTally};
@@ -26,6 +28,8 @@ pub struct TestSummary {
     pub test: String,
     /// HTTP method whose time it is.
     pub method: String,
+    /// The unit in which its times are shown, where the suite declares one.
+    pub unit: Option<TimeUnit>,
     /// How its test uses connections.
     pub http: Http,
     /// What became of it.
@@ -424,6 +428,7 @@ pub(crate) fn row(tally: &RowTally, around: &Around<'_>) -> TestSummary {
         name: measure.name.clone(),
         test: around.test.clone(),
         method: measure.method.clone(),
+        unit: measure.unit,
         http: around.http,
         status,
         evidence,

@@ -191,6 +191,7 @@ impl RunBuilder {
             by_chance: false,
             conditional: false,
             stop_watch: false,
+            unit: None,
             target: 0,
             role: 0,
             verify: record::Verify::default(),

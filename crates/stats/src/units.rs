@@ -1,5 +1,7 @@
 //! Times for people: three significant digits and a unit that fits.
 
+use record::TimeUnit;
+
 /// Units from the finest on: name and nanoseconds.
 const UNITS: [(&str, f64); 3] = [("µs", 1e3), ("ms", 1e6), ("s", 1e9)];
 
@@ -7,7 +9,12 @@ const UNITS: [(&str, f64); 3] = [("µs", 1e3), ("ms", 1e6), ("s", 1e9)];
 ///
 /// Below a microsecond it stays in microseconds (`0.041 µs`), above 1000 s in seconds.
 pub fn human(ns: f64) -> String {
-    let (unit, scale) = unit_for(ns);
+    human_in(None, ns)
+}
+
+/// The same in a unit that was asked for, if one was: `0.041 ms`.
+pub fn human_in(unit: Option<TimeUnit>, ns: f64) -> String {
+    let (unit, scale) = unit.map_or_else(|| unit_for(ns), TimeUnit::sign_and_nanos);
     let value = ns / scale;
     format!("{value:.*} {unit}", decimals(value))
 }
@@ -15,8 +22,13 @@ pub fn human(ns: f64) -> String {
 /// Two times in nanoseconds with one unit, that of the greater: `13.9 .. 14.6 ms`.
 ///
 /// As many digits as the greater one needs, and a few more where both would read the same.
-pub fn human_range((low, high): (f64, f64)) -> String {
-    let (unit, scale) = unit_for(high);
+pub fn human_range(ends: (f64, f64)) -> String {
+    human_range_in(None, ends)
+}
+
+/// The same in a unit that was asked for, if one was.
+pub fn human_range_in(unit: Option<TimeUnit>, (low, high): (f64, f64)) -> String {
+    let (unit, scale) = unit.map_or_else(|| unit_for(high), TimeUnit::sign_and_nanos);
     let (low, high) = (low / scale, high / scale);
     let least = decimals(high);
     let digits = (least..=least + 2)
@@ -71,6 +83,22 @@ mod tests {
         for (ns, expected) in table {
             assert_eq!(human(ns), expected, "{ns}");
         }
+    }
+
+    #[test]
+    fn a_unit_that_was_asked_for_is_kept() {
+        let table = [
+            (41_000.0, "0.041 ms", "0.041 .. 82.000 ms"),
+            (1_304_000_000.0, "1304 ms", "1304 .. 2608 ms"),
+        ];
+        let unit = Some(TimeUnit::Milliseconds);
+        for (ns, expected, range) in table {
+            assert_eq!(human_in(unit, ns), expected, "{ns}");
+            if ns > 1e6 {
+                assert_eq!(human_range_in(unit, (ns, 2.0 * ns)), range);
+            }
+        }
+        assert_eq!(human_in(Some(TimeUnit::Minutes), 90e9), "1.50 min");
     }
 
     #[test]

@@ -110,6 +110,11 @@ pub fn resolve(
                 by_chance: measure.by_chance,
                 conditional: measure.conditional,
                 stop_watch: measure.is_stop_watch(),
+                unit: if measure.is_stop_watch() {
+                    spec.stop_watch(measure.name, &variant.suffix).unit
+                } else {
+                    None
+                },
                 role: if measure.is_stop_watch() {
                     0
                 } else {

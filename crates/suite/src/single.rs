@@ -114,6 +114,7 @@ pub fn single(single: &Single) -> Result<(Plan, String), String> {
             by_chance: false,
             conditional: false,
             stop_watch: false,
+            unit: None,
             role: 0,
             target: 0,
             verify: Verify::default(),

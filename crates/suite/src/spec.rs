@@ -2,6 +2,7 @@
 
 mod adapt;
 mod constraints;
+mod expressions;
 mod loops;
 
 use std::borrow::Cow;
@@ -558,7 +559,7 @@ impl JsonSchema for StepSpec {
                 "think": generator.subschema_for::<ThinkSpec>(),
                 "start": { "type": "string" },
                 "stop": { "type": "string" },
-                "when": { "type": "string" },
+                "when": expressions::condition(generator),
                 "end": generator.subschema_for::<EndSpec>(),
                 "to": scalar,
                 "depth": scalar,

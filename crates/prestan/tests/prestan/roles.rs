@@ -182,6 +182,39 @@ fn roles_are_at_work_together_and_stop_watches_are_rows() {
 }
 
 #[test]
+fn a_declared_unit_is_that_of_all_times_of_a_row() {
+    let server = plain();
+    let declared = EDITING.replace("CONSTRAINTS\n", "").replace(
+        "  Handover: {across: users}",
+        "  Handover: {across: users}\n  OpenToSaved: {unit: s}",
+    );
+    let outcome = run(&server, &declared, &[]);
+    assert_eq!(outcome.code, 0, "{outcome}");
+    assert_eq!(row(&outcome, "OpenToSaved")["unit"], "s", "{outcome}");
+    assert!(row(&outcome, "Read").get("unit").is_none());
+    let page = outcome
+        .again()
+        .args(["report", "--html", "page.html"])
+        .run();
+    let page = std::fs::read_to_string(page.home().join("page.html")).unwrap();
+    let text = outcome.again().arg("report").run().stdout;
+    let line = text.lines().find(|line| line.starts_with("OpenToSaved"));
+    let line = line.unwrap_or_else(|| panic!("{text}"));
+    // At least 5 ms.
+    assert!(line.contains("Rsp = 0.0") && line.contains(" s "), "{line}");
+    assert!(!line.contains(" ms") && !line.contains("µs"), "{line}");
+    let start = page.find(">OpenToSaved<").unwrap();
+    let cells = &page[start..start + page[start..].find("</tr>").unwrap()];
+    assert!(cells.contains(" s<") && !cells.contains(" ms"), "{cells}");
+
+    let wrong = declared.replace("unit: s", "unit: GB");
+    let refused = run(&server, &wrong, &[]);
+    assert_eq!(refused.code, 2, "{refused}");
+    let told = refused.stderr.contains("suite.yaml:6:") && refused.stderr.contains("GB");
+    assert!(told, "{refused}");
+}
+
+#[test]
 fn a_suite_with_roles_ends_in_the_verdict_of_its_constraints() {
     let fine = plain();
     let is_fine = |outcome: &Outcome| outcome.code == 0 && !outcome.inconclusive;

@@ -2,15 +2,16 @@
 //! with its figures.
 
 use maud::{Markup, html};
+use record::TimeUnit;
 use stats::{Distribution, TestSummary};
 
 use super::ReportPage;
 use super::markup::{headings, mean, meanings, percentile, wide};
 use super::tables::test_names;
-use crate::human;
 use crate::load::{handshakes, outcomes, per_second};
 use crate::reasons::reason;
 use crate::table::in_words;
+use crate::units::{human, human_in};
 
 /// What a percentile has beside it.
 const INTERVAL: &str = "With its 95 % interval; - where there are too few operations";
@@ -73,7 +74,7 @@ fn percentiles(rows: &[(String, &TestSummary)]) -> Markup {
         let kinds = kinds.into_iter();
         let kinds = kinds.filter_map(|(kind, times)| Some((kind, times.as_ref()?)));
         let kinds = kinds.chain(handshakes(&row.connects));
-        kinds.map(move |(kind, times)| line(&format!("{whose}{kind}"), times))
+        kinds.map(move |(kind, times)| line(row.unit, &format!("{whose}{kind}"), times))
     });
     let lines = html! { @for line in lines { (line) } };
     if lines.0.is_empty() {
@@ -83,7 +84,7 @@ fn percentiles(rows: &[(String, &TestSummary)]) -> Markup {
     wide("Percentiles", None, &head, &lines)
 }
 
-fn line(what: &str, times: &Distribution) -> Markup {
+fn line(unit: Option<TimeUnit>, what: &str, times: &Distribution) -> Markup {
     let [of_p50, of_p90, of_p95, of_p99, of_p999] = times.percentiles_ci95;
     let percentiles = [
         (times.p50, of_p50),
@@ -96,11 +97,11 @@ fn line(what: &str, times: &Distribution) -> Markup {
         tr {
             th scope="row" { (what) }
             td { (times.n) }
-            td { (human(times.min as f64)) }
-            @for (ns, ci95) in percentiles { td { (percentile(ns, ci95, "")) } }
-            td { (human(times.max as f64)) }
-            td { (mean(times.mean, times.ci95)) }
-            td { (times.sd.map_or("-".to_owned(), human)) }
+            td { (human_in(unit, times.min as f64)) }
+            @for (ns, ci95) in percentiles { td { (percentile(unit, ns, ci95, "")) } }
+            td { (human_in(unit, times.max as f64)) }
+            td { (mean(unit, times.mean, times.ci95)) }
+            td { (times.sd.map_or("-".to_owned(), |sd| human_in(unit, sd))) }
         }
     }
 }

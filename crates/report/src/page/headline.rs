@@ -1,7 +1,7 @@
 //! What a page answers, first of all: its numbers, and before which figure they stand.
 
 use maud::{Markup, Render, html};
-use record::{Pace, PlanRecord};
+use record::{Pace, PlanRecord, TimeUnit};
 use stats::{Distribution, TestSummary};
 
 use super::markup::{heading, list, percentile, rate, wide};
@@ -9,7 +9,7 @@ use super::tables::test_names;
 use super::{PageRun, ReportPage, answers, diagnosis, pages, sections};
 use crate::ranking::{heat, ranking};
 use crate::table::in_words;
-use crate::units::{factor, human, human_range};
+use crate::units::{factor, human, human_in, human_range};
 
 /// What a page is about. It decides what stands first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -121,23 +121,23 @@ fn tiles(plan: &PlanRecord, test: &TestSummary) -> Markup {
             @if let Some(of) = test.per_second {
                 (tile("req/s", rate(of, test.per_second_ci95), planned.as_deref(), ""))
             }
-            (percentiles(times))
+            (percentiles(test.unit, times))
             (tile("failed", failed, Some(&of_all), if failed > 0 { "bad" } else { "" }))
         }
         @if let Some(times) = &test.planned {
             p.label { "Latency from schedule" }
-            dl.headline { (percentiles(times)) }
+            dl.headline { (percentiles(test.unit, times)) }
         }
     }
 }
 
-fn percentiles(times: &Distribution) -> Markup {
+fn percentiles(unit: Option<TimeUnit>, times: &Distribution) -> Markup {
     let [of_p50, of_p90, _, of_p99, _] = times.percentiles_ci95;
     html! {
         @for (name, ns, ci95) in [("p50", times.p50, of_p50), ("p90", times.p90, of_p90), ("p99", times.p99, of_p99)] {
-            (tile(name, percentile(ns, ci95, ""), None, ""))
+            (tile(name, percentile(unit, ns, ci95, ""), None, ""))
         }
-        (tile("max", human(times.max as f64), None, ""))
+        (tile("max", human_in(unit, times.max as f64), None, ""))
     }
 }
 
@@ -165,10 +165,10 @@ fn of_several(all: &[(&PlanRecord, &str, &TestSummary)], has_servers: bool) -> M
                     (Some(of), Some(times)) => {
                         @let [of_p50, of_p90, _, of_p99, _] = times.percentiles_ci95;
                         td.number { (rate(of, test.per_second_ci95)) }
-                        td.number { (percentile(times.p50, of_p50, "")) }
-                        td.number { (percentile(times.p90, of_p90, "")) }
-                        td.number { (percentile(times.p99, of_p99, "")) }
-                        td.number { (human(times.max as f64)) }
+                        td.number { (percentile(test.unit, times.p50, of_p50, "")) }
+                        td.number { (percentile(test.unit, times.p90, of_p90, "")) }
+                        td.number { (percentile(test.unit, times.p99, of_p99, "")) }
+                        td.number { (human_in(test.unit, times.max as f64)) }
                         td.number.bad[test.failed() > 0] { (test.failed()) }
                     }
                     _ => td.words colspan="6" { (in_words(test).0) },

@@ -2,9 +2,9 @@
 //! inserted.
 
 use maud::{Markup, PreEscaped, Render, html};
-use record::Nanos;
+use record::{Nanos, TimeUnit};
 
-use crate::units::{human, human_range};
+use crate::units::{human_in, human_range_in};
 use crate::{clean, figure};
 
 /// What stands in a document beside its body.
@@ -113,14 +113,20 @@ pub(crate) fn headings(columns: &[(&str, &str)]) -> Markup {
 }
 
 /// A mean in nanoseconds and its interval.
-pub(crate) fn mean(mean: f64, ci95: Option<(f64, f64)>) -> Markup {
-    estimate(&human(mean), ci95.map(human_range))
+pub(crate) fn mean(unit: Option<TimeUnit>, mean: f64, ci95: Option<(f64, f64)>) -> Markup {
+    let ends = ci95.map(|ends| human_range_in(unit, ends));
+    estimate(&human_in(unit, mean), ends)
 }
 
 /// A percentile in nanoseconds and its interval.
-pub(crate) fn percentile(ns: Nanos, ci95: Option<(Nanos, Nanos)>, star: &str) -> Markup {
-    let ends = ci95.map(|(low, high)| human_range((low as f64, high as f64)));
-    estimate(&(human(ns as f64) + star), ends)
+pub(crate) fn percentile(
+    unit: Option<TimeUnit>,
+    ns: Nanos,
+    ci95: Option<(Nanos, Nanos)>,
+    star: &str,
+) -> Markup {
+    let ends = ci95.map(|(low, high)| human_range_in(unit, (low as f64, high as f64)));
+    estimate(&(human_in(unit, ns as f64) + star), ends)
 }
 
 /// Operations a second and their interval.

@@ -149,7 +149,7 @@ fn retrieved(of: &Visits) -> Markup {
             None => @for _ in 0..5 { (nothing()) },
         }
         @match &of.first_byte {
-            Some(times) => (timed(times.mean, mean(times.mean, times.ci95))),
+            Some(times) => (timed(times.mean, mean(None, times.mean, times.ci95))),
             None => (nothing()),
         }
     }
@@ -167,10 +167,10 @@ fn segments(of: &Visits) -> Markup {
 fn loads(load: &Distribution) -> Markup {
     let [of_p50, of_p90, _, of_p99, _] = load.percentiles_ci95;
     html! {
-        (timed(load.mean, mean(load.mean, load.ci95)))
-        (ranked(load.p50, of_p50, ""))
-        (ranked(load.p90, of_p90, ""))
-        (ranked(load.p99, of_p99, if few(load) { "*" } else { "" }))
+        (timed(load.mean, mean(None, load.mean, load.ci95)))
+        (ranked(None, load.p50, of_p50, ""))
+        (ranked(None, load.p90, of_p90, ""))
+        (ranked(None, load.p99, of_p99, if few(load) { "*" } else { "" }))
         (timed(load.max as f64, human(load.max as f64)))
     }
 }

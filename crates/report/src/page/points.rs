@@ -83,7 +83,7 @@ fn point(sweep: &Sweep, place: usize, row: &SweptRow, levels: &[usize]) -> Marku
 
 fn cell(point: &SweepPoint) -> Markup {
     match (point.mean, point.status) {
-        (Some(of), Status::Ok) => timed(of, mean(of, point.ci95)),
+        (Some(of), Status::Ok) => timed(of, mean(None, of, point.ci95)),
         _ => html! { td class="bad" data-sort="" { (sweep::without_time(point)) } },
     }
 }

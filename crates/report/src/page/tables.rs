@@ -1,7 +1,7 @@
 //! The tables of the page. They are there without any script; scripts make them sortable.
 
 use maud::{Markup, Render, html};
-use record::Nanos;
+use record::{Nanos, TimeUnit};
 use stats::{Distribution, P99_NEEDS, Status, TestSummary};
 
 use super::ReportPage;
@@ -9,7 +9,7 @@ use super::markup::{heading, headings, meanings, percentile, rate, wide};
 use crate::json::{thousandths, us};
 use crate::lists::distinct;
 use crate::table::{few, in_words, shown_times};
-use crate::units::{human, human_range};
+use crate::units::{human_in, human_range_in};
 
 /// Columns of figures: heading, and what a reader may ask about it.
 const COLUMNS: [(&str, &str); 9] = [
@@ -140,18 +140,19 @@ fn figures(test: &TestSummary, times: &Distribution) -> Markup {
         0 => count(0, ""),
         some => count(some, "bad"),
     };
+    let unit = test.unit;
     let [of_p50, of_p90, _, of_p99, _] = times.percentiles_ci95;
     html! {
         (count(times.n, ""))
-        (timed(times.mean, human(times.mean)))
+        (timed(times.mean, human_in(unit, times.mean)))
         @match times.ci95 {
-            Some(ends) => (timed(ends.1 - ends.0, human_range(ends))),
+            Some(ends) => (timed(ends.1 - ends.0, human_range_in(unit, ends))),
             None => (nothing()),
         }
-        (ranked(times.p50, of_p50, ""))
-        (ranked(times.p90, of_p90, ""))
-        (ranked(times.p99, of_p99, star))
-        (timed(times.max as f64, human(times.max as f64)))
+        (ranked(unit, times.p50, of_p50, ""))
+        (ranked(unit, times.p90, of_p90, ""))
+        (ranked(unit, times.p99, of_p99, star))
+        (timed(times.max as f64, human_in(unit, times.max as f64)))
         @match test.per_second {
             Some(of) => (number(thousandths(of), rate(of, test.per_second_ci95), "")),
             None => (nothing()),
@@ -161,8 +162,13 @@ fn figures(test: &TestSummary, times: &Distribution) -> Markup {
 }
 
 /// A percentile with its interval.
-pub(super) fn ranked(ns: Nanos, ci95: Option<(Nanos, Nanos)>, star: &str) -> Markup {
-    timed(ns as f64, percentile(ns, ci95, star))
+pub(super) fn ranked(
+    unit: Option<TimeUnit>,
+    ns: Nanos,
+    ci95: Option<(Nanos, Nanos)>,
+    star: &str,
+) -> Markup {
+    timed(ns as f64, percentile(unit, ns, ci95, star))
 }
 
 /// A time for people; the figure of the JSON document beside it, for sorting.

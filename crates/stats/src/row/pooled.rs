@@ -62,6 +62,7 @@ pub(crate) fn pooled(runs: &[RunRow<'_>]) -> TestSummary {
         name: first.name.clone(),
         test: first.test.clone(),
         method: first.method.clone(),
+        unit: first.unit,
         http: first.http,
         status: worst.status,
         evidence: worst.evidence.clone(),

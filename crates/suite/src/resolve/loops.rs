@@ -116,15 +116,7 @@ pub(super) fn stop_watches(
         .for_each(|step| named(step, &mut names));
     for (name, _) in names {
         if found.iter().all(|known| known.name != name.value) {
-            let written = name
-                .value
-                .strip_suffix(&variant.suffix)
-                .unwrap_or(&name.value);
-            let StopWatchSpec { across } = spec
-                .stopwatches
-                .get(written)
-                .map(|placed| placed.value)
-                .unwrap_or_default();
+            let StopWatchSpec { across, .. } = spec.stop_watch(&name.value, &variant.suffix);
             found.push(StopWatchPlan {
                 name: name.value.clone(),
                 measure: measures.get(name.value.as_str()).copied(),

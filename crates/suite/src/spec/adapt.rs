@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{Placed, Scalar};
+use super::{Placed, Scalar, expressions};
 
 /// How the number of users of a closed loop changes while it goes on.
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
@@ -18,8 +18,10 @@ pub struct AdaptSpec {
     pub ladder: Vec<Placed<Scalar>>,
     /// While this is true, there are more users each time.
     #[serde(default)]
+    #[schemars(schema_with = "expressions::condition")]
     pub raise: Option<Placed<String>>,
     /// While this is true, there are fewer.
     #[serde(default)]
+    #[schemars(schema_with = "expressions::condition")]
     pub lower: Option<Placed<String>>,
 }

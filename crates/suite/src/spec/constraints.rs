@@ -8,7 +8,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 use serde::de::{self, Deserializer, MapAccess, Visitor};
 
-use super::Placed;
+use super::{Placed, expressions};
 use crate::error::SuiteError;
 
 /// A constraint: its expression, or `{expression: ..., abort: true}`.
@@ -80,15 +80,16 @@ impl JsonSchema for ConstraintSpec {
         "Constraint".into()
     }
 
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let expression = expressions::constraint(generator);
         json_schema!({
             "description": "What measurements must fulfil: an expression like `p99(Get) < 5 ms`, or keys.",
             "anyOf": [
-                { "type": "string" },
+                expression,
                 {
                     "type": "object",
                     "properties": {
-                        "expression": { "type": "string" },
+                        "expression": expression,
                         "abort": {
                             "type": "boolean",
                             "description": "The run ends when the constraint cannot be fulfilled any more.",

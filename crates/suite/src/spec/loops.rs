@@ -1,9 +1,10 @@
 //! The loops of a test, as they are written: one, or those of its roles; and its stop-watches.
 
+use record::TimeUnit;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{Placed, Scalar, StepSpec, TestSpec};
+use super::{Placed, Scalar, StepSpec, SuiteSpec, TestSpec};
 
 /// Users of a test that have a loop of their own.
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
@@ -60,6 +61,15 @@ impl TestSpec {
     }
 }
 
+impl SuiteSpec {
+    /// What it says of a stop-watch, whose name has the suffix of a variant of its test.
+    pub(crate) fn stop_watch(&self, name: &str, suffix: &str) -> StopWatchSpec {
+        let written = name.strip_suffix(suffix).unwrap_or(name);
+        let said = self.stopwatches.get(written);
+        said.map(|placed| placed.value).unwrap_or_default()
+    }
+}
+
 /// What a suite says of a stop-watch, beside where it starts and stops.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -67,6 +77,9 @@ pub struct StopWatchSpec {
     /// Whose steps start and stop it.
     #[serde(default)]
     pub across: AcrossSpec,
+    /// Unit in which reports show its times; without it, one that fits each time.
+    #[serde(default)]
+    pub unit: Option<TimeUnit>,
 }
 
 /// Whose steps start and stop a stop-watch.
