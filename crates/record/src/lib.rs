@@ -93,6 +93,9 @@ pub struct PlanRecord {
     /// X-Prestan of the requests of tests was as printed in 2004, without their numbers.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub labels_of_2004: bool,
+    /// The command line of a run of WebSTONE, with redacted credentials; `None` of others, and in older records.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command: Option<String>,
     /// What whoever made the run says about it: hardware, software, tuning.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<NoteRecord>,

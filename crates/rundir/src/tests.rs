@@ -48,6 +48,7 @@ pub(crate) fn plan() -> PlanRecord {
         processors: None,
         notes: Vec::new(),
         labels_of_2004: false,
+        command: None,
         params: Default::default(),
         load: Load {
             users: 1,
