@@ -420,6 +420,9 @@ pub struct PageRecord {
     pub files: Vec<MeasureId>,
     /// Bytes of all its files together; `None` where the suite does not say.
     pub bytes: Option<u64>,
+    /// That of its files which stands for the parts that its first file names, of which each visit has any number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parts: Option<MeasureId>,
 }
 
 /// Which clock gave the moments of an operation.

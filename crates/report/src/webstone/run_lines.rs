@@ -85,6 +85,7 @@ mod tests {
             weight: 1.0,
             files: vec![MeasureId(0)],
             bytes: None,
+            parts: None,
         }];
         run.env.started_at = started_at.to_owned();
         let event = |(at, kind): &(Nanos, EventKind)| Event {
