@@ -48,7 +48,7 @@ pub fn named_parts(document: &[u8], page: &str) -> NamedParts {
     };
     let read = &document[..document.len().min(MOST_BYTES)];
     let text = String::from_utf8_lossy(read);
-    let tokenizer = Tokenizer::new(Found::default(), TokenizerOpts::default());
+    let tokenizer = Tokenizer::new(NamedUrls::default(), TokenizerOpts::default());
     let queue = BufferQueue::default();
     let mut is_cut = read.len() < document.len();
     let (mut rest, mut separators) = (&*text, 0);
@@ -70,7 +70,7 @@ pub fn named_parts(document: &[u8], page: &str) -> NamedParts {
             break;
         }
     }
-    let Found { base, urls, .. } = &tokenizer.sink;
+    let NamedUrls { base, urls, .. } = &tokenizer.sink;
     let base = base
         .borrow()
         .as_deref()
@@ -117,7 +117,7 @@ fn sorted_out(urls: &[String], base: &Url, page: &Url) -> NamedParts {
 
 /// What the tags of a document name.
 #[derive(Default)]
-struct Found {
+struct NamedUrls {
     /// Of the first `base`.
     base: RefCell<Option<String>>,
     /// As they are written.
@@ -128,7 +128,7 @@ struct Found {
     has_token: Cell<bool>,
 }
 
-impl TokenSink for Found {
+impl TokenSink for NamedUrls {
     type Handle = ();
 
     fn process_token(&self, token: Token, _line: u64) -> TokenSinkResult<()> {
@@ -143,7 +143,7 @@ impl TokenSink for Found {
     }
 }
 
-impl Found {
+impl NamedUrls {
     /// Takes what a tag names, and says how what is behind it is read.
     fn tag(&self, tag: &Tag) -> TokenSinkResult<()> {
         let name = &*tag.name;

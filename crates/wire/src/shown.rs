@@ -194,9 +194,10 @@ fn redacted_argument(before: &str, argument: &str) -> String {
     // `--user=ann` and `-uann`; `--users` is another option.
     let value_of = |option: &str| {
         let rest = argument.strip_prefix(option)?;
-        let rest = match option.starts_with("--") {
-            true => rest.strip_prefix('=')?,
-            false => Some(rest).filter(|rest| !rest.is_empty())?,
+        let rest = if option.starts_with("--") {
+            rest.strip_prefix('=')?
+        } else {
+            Some(rest).filter(|rest| !rest.is_empty())?
         };
         Some((&argument[..argument.len() - rest.len()], rest))
     };
