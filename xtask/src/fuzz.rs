@@ -9,11 +9,12 @@ use crate::project::cargo_with;
 use crate::setup;
 
 /// The targets, and where inputs lie that each may begin with.
-const TARGETS: [(&str, Option<&str>); 12] = [
+const TARGETS: [(&str, Option<&str>); 13] = [
     ("response", None),
     ("http2", None),
     ("frames", None),
     ("chunked", None),
+    ("html", None),
     ("multistatus", None),
     ("challenge", None),
     ("netrc", None),

@@ -124,6 +124,7 @@ fn settings(address: SocketAddr, clock: Clock, pacing: Pacing, pipeline: u32) ->
         beside: Vec::new(),
         processors: None,
         notes: Vec::new(),
+        command: None,
         label: None,
     }
 }

@@ -309,6 +309,7 @@ impl ServerAccess {
             fresh_start: false,
             beside: Vec::new(),
             processors: None,
+            command: None,
             notes: Vec::new(),
             label: None,
         }

@@ -56,7 +56,7 @@ pub enum Cell {
 /// Times are nanoseconds since the run began; absent where the operation did not come so far.
 /// `timing` is the clock that gave *sent* and *first*: `user`, `kernel`, or `missed` where a stamp of the
 /// kernel never came; `bias_ns` is what user space would have added to the response time.
-pub const COLUMNS: [Column; 31] = [
+pub const COLUMNS: [Column; 32] = [
     required(
         "measure",
         Holds::Measures,
@@ -350,6 +350,15 @@ pub const COLUMNS: [Column; 31] = [
                 sample.segments = sample.segments.map(|own| Segments { received, ..own });
                 Some(())
             },
+        )),
+    ),
+    only(
+        |plan| plan.pages.iter().any(|page| page.parts.is_some()),
+        since_5(optional(
+            "parts",
+            Holds::Int32,
+            |sample| Cell::of_some(sample.parts.map(u64::from)),
+            |sample, cell| set(&mut sample.parts, cell.some_small()),
         )),
     ),
 ];

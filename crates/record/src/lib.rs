@@ -95,6 +95,9 @@ pub struct PlanRecord {
     /// X-Prestan of the requests of tests was as printed in 2004, without their numbers.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub labels_of_2004: bool,
+    /// The command line of a run of WebSTONE, with redacted credentials; `None` of others, and in older records.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command: Option<String>,
     /// What whoever made the run says about it: hardware, software, tuning.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<NoteRecord>,
@@ -422,6 +425,9 @@ pub struct PageRecord {
     pub files: Vec<MeasureId>,
     /// Bytes of all its files together; `None` where the suite does not say.
     pub bytes: Option<u64>,
+    /// That of its files which stands for the parts that its first file names, of which each visit has any number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parts: Option<MeasureId>,
 }
 
 /// Which clock gave the moments of an operation.

@@ -33,6 +33,8 @@ pub struct Sample {
     pub number: u64,
     /// Number of the visit whose page it is a part of; `None` where it stands for itself.
     pub visit: Option<u64>,
+    /// How many parts the first file of the visit named; `None` of pages without such parts.
+    pub parts: Option<u16>,
     /// How it ended.
     pub outcome: Outcome,
     /// Status code of the final response, when there was one.
@@ -79,6 +81,7 @@ impl Sample {
             phase: 0,
             number: 0,
             visit: None,
+            parts: None,
             outcome: Outcome::Ok,
             status: None,
             connection: None,

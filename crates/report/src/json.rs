@@ -81,6 +81,7 @@ pub(crate) fn document(run: &Run, summary: &Summary) -> wire::ResultDocument {
         bias_us: summary.clock.bias.as_ref().map(wire::BiasJson::from),
         missed: summary.clock.missed,
         machine: env.machine.clone(),
+        command: plan.command.clone(),
         notes: plan.notes.clone(),
         load: plan.into(),
         started_at: env.started_at.clone(),

@@ -82,6 +82,9 @@ impl ServerLabel {
             side.clone_from(&self.label);
         }
         self.hide(&mut plan.suite.title);
+        if let Some(command) = &mut plan.command {
+            self.hide(command);
+        }
         for note in &mut plan.notes {
             self.hide(&mut note.text);
         }

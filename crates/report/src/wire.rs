@@ -58,6 +58,9 @@ pub(crate) struct ResultDocument {
     pub(crate) missed: u64,
     /// The machine that sent the requests.
     pub(crate) machine: Machine,
+    /// The command line of a run of WebSTONE, with redacted credentials; absent for others.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) command: Option<String>,
     /// What is said about the run (`--note`); absent where nothing is.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) notes: Vec<NoteRecord>,

@@ -49,6 +49,7 @@ pub(crate) fn plan() -> PlanRecord {
         processors: None,
         notes: Vec::new(),
         labels_of_2004: false,
+        command: None,
         params: Default::default(),
         load: Load {
             users: 1,
@@ -77,7 +78,13 @@ pub(crate) fn plan() -> PlanRecord {
             }),
         }],
         measures: vec![measure("A"), measure("B")],
-        pages: Vec::new(),
+        pages: vec![record::PageRecord {
+            name: "p".to_owned(),
+            weight: 1.0,
+            files: vec![MeasureId(0), MeasureId(1)],
+            bytes: None,
+            parts: Some(MeasureId(1)),
+        }],
         roles: Vec::new(),
         beside: Vec::new(),
         constraints: Vec::new(),
@@ -138,6 +145,7 @@ prop_compose! {
         connect in proptest::option::of((0..1_000_000u64, proptest::option::of(0..9u64))),
         resumed in proptest::option::of(any::<bool>()),
         resent in any::<bool>(),
+        parts in proptest::option::of(any::<u16>()),
         (bytes_sent, bytes_received) in (0..1u64 << 40, 0..1u64 << 40),
         (body_received, segments) in (0..1u64 << 40, proptest::option::of((any::<u32>(), any::<u32>()))),
     ) -> Sample {
@@ -151,6 +159,7 @@ prop_compose! {
             phase,
             number,
             visit,
+            parts,
             outcome: Outcome::ALL[outcome],
             status,
             moments: Moments { planned, started, sent, acked, first, done },
@@ -216,6 +225,7 @@ proptest! {
 fn only_columns_that_a_run_needs_are_written() {
     let mut plain = plan();
     plain.others.clear();
+    plain.pages.clear();
     plain.targets.clear();
     plain.tests[0].http = None;
     plain.load.pace = Pace::Closed;
@@ -233,7 +243,8 @@ fn only_columns_that_a_run_needs_are_written() {
             "phase",
             "shares_first",
             "segments_sent",
-            "segments_received"
+            "segments_received",
+            "parts"
         ]
     );
     let directory = tempfile::tempdir().unwrap();

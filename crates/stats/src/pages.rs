@@ -148,6 +148,8 @@ pub(crate) struct PageTally {
 struct Visit {
     server: usize,
     page: usize,
+    /// How many parts its first file named.
+    parts: Option<u16>,
     files: u64,
     failed: u64,
     started: Nanos,
@@ -209,7 +211,7 @@ impl PageTally {
         let fresh = Visit::new(server, *page, sample);
         let visit = self.open.entry(number).or_insert(fresh);
         visit.add(sample);
-        if visit.requests() < self.pages[*page].files.len() as u64 {
+        if visit.requests() < files_of(&self.pages[*page], visit) {
             return;
         }
         if let Some(visit) = self.open.remove(&number) {
@@ -218,7 +220,8 @@ impl PageTally {
     }
 
     fn close(&mut self, visit: &Visit, window: MeasurementWindow) {
-        let is_complete = visit.failed == 0 && visit.requests() == self.files_of(visit.page);
+        let is_complete =
+            visit.failed == 0 && visit.requests() == files_of(&self.pages[visit.page], visit);
         let place = visit.server * self.pages.len() + visit.page;
         self.under_way += u128::from(window.share(visit.span()));
         let timed = if window.counts_from(visit.started) {
@@ -234,10 +237,6 @@ impl PageTally {
         if is_complete {
             self.throughput[visit.server].add(visit.ended);
         }
-    }
-
-    fn files_of(&self, page: usize) -> u64 {
-        self.pages[page].files.len() as u64
     }
 
     /// Takes in what another one of the same plan has added up. Of a visit that is open in both,
@@ -355,11 +354,21 @@ impl PageTally {
     }
 }
 
+/// How many files a visit has: those of its page, and as many parts as its first file named.
+fn files_of(page: &PageRecord, visit: &Visit) -> u64 {
+    let listed = page.files.len() as u64;
+    match page.parts {
+        Some(_) => listed - 1 + u64::from(visit.parts.unwrap_or(0)),
+        None => listed,
+    }
+}
+
 impl Visit {
     fn new(server: usize, page: usize, sample: &Sample) -> Visit {
         Visit {
             server,
             page,
+            parts: sample.parts,
             files: 0,
             failed: 0,
             started: sample.moments.started,
@@ -423,6 +432,7 @@ impl Visit {
 
     /// The visit of which another one knows the other part.
     fn with(mut self, other: &Visit) -> Visit {
+        self.parts = self.parts.or(other.parts);
         self.files += other.files;
         self.failed += other.failed;
         self.started = self.started.min(other.started);

@@ -342,10 +342,11 @@ impl Summariser {
             Pace::Rounds => self.plan.measures[of(&id)].by_chance,
             _ => !load.in_turn || self.plan.measures[of(&id)].conditional,
         };
-        let mut pages = self.plan.pages.iter().map(|page| &page.files);
+        let mut pages = self.plan.pages.iter();
         let own = [id];
-        let drawn_together = pages.find(|files| files.contains(&id));
-        let drawn_together = drawn_together.map_or(&own[..], |files| files);
+        // The first file of a page decides whether it has parts.
+        let page = pages.find(|page| page.files.contains(&id) && page.parts != Some(id));
+        let drawn_together = page.map_or(&own[..], |page| &page.files);
         let was_done = |id| {
             let row = self.rows.get(of(id));
             row.is_some_and(|row| row.all_outcomes().total() > 0)

@@ -116,6 +116,7 @@ impl RunBuilder {
             processors: None,
             notes: Vec::new(),
             labels_of_2004: false,
+            command: None,
             params: params(),
             load: Load {
                 users,

@@ -38,8 +38,8 @@ pub use plan::{
 };
 pub use quantity::{parse_duration, parse_size};
 pub use resolve::{
-    KEYED_HEADERS, METHOD_HEADERS, OWN_HEADERS, Overrides, READING, Selection, constraint_for,
-    constraint_for_recorded, constraints_for, param_value, resolve,
+    KEYED_HEADERS, METHOD_HEADERS, OWN_HEADERS, Overrides, READING, Selection, check_query,
+    constraint_for, constraint_for_recorded, constraints_for, param_value, resolve,
 };
 pub use schema::schema;
 pub use single::{RequestedPath, RequestedPaths, Single, single};

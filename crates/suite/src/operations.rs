@@ -149,7 +149,8 @@ fn add(
         weight,
         kind: match steps {
             [Step::Request(_)] => OperationKind::Request,
-            [Step::Page(_)] => OperationKind::Page,
+            // Its parts are known when its first file is.
+            [Step::Page(page)] if page.parts().is_none() => OperationKind::Page,
             _ => OperationKind::Steps,
         },
     });

@@ -291,6 +291,11 @@ pub struct PagePlan {
 }
 
 impl PagePlan {
+    /// What stands for the parts that its first file names; `None` where that is not read.
+    pub fn parts(&self) -> Option<&Arc<RequestPlan>> {
+        self.files.iter().find(|file| file.is_for_parts)
+    }
+
     /// The server of all its files, by its place in [`Plan::targets`].
     pub fn target(&self) -> u16 {
         self.files.first().map_or(0, |file| file.target)
@@ -344,6 +349,9 @@ pub struct RequestPlan {
     pub verify: Verify,
     /// Where it is sent: index into [`Plan::targets`].
     pub target: u16,
+    /// It stands for the parts that the first file of its page names, as HTML: each is requested in this way.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_for_parts: bool,
 }
 
 /// A header of a request.

@@ -185,6 +185,7 @@ fn request(single: &Single, path: Text) -> Step {
         measure: Some(MeasureId(0)),
         verify: Verify::default(),
         target: 0,
+        is_for_parts: false,
     }))
 }
 

@@ -19,7 +19,7 @@ pub use crate::place::{Place, Placed, Scalar};
 pub use adapt::AdaptSpec;
 pub use constraints::ConstraintSpec;
 pub(crate) use constraints::constraints;
-pub use loops::{AcrossSpec, LoopSpec, RoleSpec, StopWatchSpec};
+pub use loops::{AcrossSpec, LoopSpec, PartsSpec, RoleSpec, StopWatchSpec};
 
 /// A whole suite file.
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
@@ -191,6 +191,8 @@ pub enum ActionSpec {
     Repeat(Placed<Scalar>),
     /// `page: name`: the `steps` are its files, which are fetched together.
     Page(Placed<String>),
+    /// `parts: html`: the files that the first file of its page names.
+    Parts(PartsSpec),
     /// `choose:` one of several lists of steps, by weight.
     Choose(Vec<ChoiceSpec>),
     /// `think: 100ms`: a pause.
@@ -218,6 +220,8 @@ pub enum EndSpec {
 /// The keys that may stand beside an action.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct StepOptions {
+    /// What stands behind a `?` after the path, as it is.
+    pub query: Option<Placed<Scalar>>,
     /// Destination of COPY and MOVE, relative like the path.
     pub to: Option<Placed<Scalar>>,
     /// Depth header of a request; number of levels of a tree.
@@ -420,12 +424,14 @@ const STEP_KEYS: &[&str] = &[
     "tree",
     "repeat",
     "page",
+    "parts",
     "choose",
     "think",
     "start",
     "stop",
     "when",
     "end",
+    "query",
     "to",
     "depth",
     "width",
@@ -482,12 +488,14 @@ impl<'de> Visitor<'de> for StepVisitor {
                 "tree" => actions.push((key, ActionSpec::Tree(map.next_value()?))),
                 "repeat" => actions.push((key, ActionSpec::Repeat(map.next_value()?))),
                 "page" => actions.push((key, ActionSpec::Page(map.next_value()?))),
+                "parts" => actions.push((key, ActionSpec::Parts(map.next_value()?))),
                 "choose" => actions.push((key, ActionSpec::Choose(map.next_value()?))),
                 "think" => actions.push((key, ActionSpec::Think(map.next_value()?))),
                 "start" => actions.push((key, ActionSpec::Start(map.next_value()?))),
                 "stop" => actions.push((key, ActionSpec::Stop(map.next_value()?))),
                 "when" => actions.push((key, ActionSpec::When(map.next_value()?))),
                 "end" => actions.push((key, ActionSpec::End(map.next_value()?))),
+                "query" => with.query = Some(map.next_value()?),
                 "to" => with.to = Some(map.next_value()?),
                 "depth" => with.depth = Some(map.next_value()?),
                 "width" => with.width = Some(map.next_value()?),
@@ -521,7 +529,7 @@ impl<'de> Visitor<'de> for StepVisitor {
                 Ok(BareStep(action, with))
             }
             0 => Err(de::Error::custom(
-                "a step needs a method in capitals, `tree`, `repeat`, `page`, `choose`, `think`, `start`, \
+                "a step needs a method in capitals, `tree`, `repeat`, `page`, `parts`, `choose`, `think`, `start`, \
                  `stop`, `when` or `end`",
             )),
             _ => Err(de::Error::custom(format!(
@@ -548,19 +556,21 @@ impl JsonSchema for StepSpec {
         let scalar = generator.subschema_for::<Scalar>();
         let steps = generator.subschema_for::<Vec<StepSpec>>();
         json_schema!({
-            "description": "One step: a request (a method in capitals, with its path), or tree, repeat, page, choose, think, start, stop, when, end.",
+            "description": "One step: a request (a method in capitals, with its path), or tree, repeat, page, parts, choose, think, start, stop, when, end.",
             "type": "object",
             "patternProperties": { "^[A-Z][A-Z-]*$": scalar },
             "properties": {
                 "tree": scalar,
                 "repeat": scalar,
                 "page": { "type": "string" },
+                "parts": generator.subschema_for::<PartsSpec>(),
                 "choose": generator.subschema_for::<Vec<ChoiceSpec>>(),
                 "think": generator.subschema_for::<ThinkSpec>(),
                 "start": { "type": "string" },
                 "stop": { "type": "string" },
                 "when": expressions::condition(generator),
                 "end": generator.subschema_for::<EndSpec>(),
+                "query": scalar,
                 "to": scalar,
                 "depth": scalar,
                 "width": scalar,

@@ -163,6 +163,40 @@ const STEPS: &[(&str, &str)] = &[
         "file of a page that is not measured",
         "- page: P\n  steps: [{GET: a, measure: M}, {GET: b}]",
     ),
+    ("parts outside a page", "- parts: html\n  measure: M"),
+    (
+        "parts without a file that names them",
+        "- page: P\n  measure: M\n  steps: [{parts: html}, {GET: a}]",
+    ),
+    (
+        "parts that a HEAD would name",
+        "- page: P\n  measure: M\n  steps: [{HEAD: a}, {parts: html}]",
+    ),
+    (
+        "parts twice",
+        "- page: P\n  measure: M\n  steps: [{GET: a}, {parts: html}, {parts: html}]",
+    ),
+    (
+        "parts in an unknown language",
+        "- page: P\n  measure: M\n  steps: [{GET: a}, {parts: latex}]",
+    ),
+    (
+        "parts with a body",
+        "- page: P\n  measure: M\n  steps: [{GET: a}, {parts: html, body: {size: 1}}]",
+    ),
+    ("query of a PUT", "- PUT: a\n  query: b\n  measure: M"),
+    (
+        "query with a blank",
+        "- GET: a\n  query: 'b c'\n  measure: M",
+    ),
+    (
+        "query that names a method",
+        "- GET: a\n  query: _Method=PUT\n  measure: M",
+    ),
+    (
+        "query with a saved name",
+        "- GET: a\n  save: {t: header ETag}\n- GET: a\n  query: 'b={{ t }}'\n  measure: M",
+    ),
     (
         "file of a page that saves",
         "- page: P\n  steps: [{GET: a, measure: M, save: {t: header ETag}}]",

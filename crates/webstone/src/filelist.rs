@@ -11,6 +11,8 @@
 //! /logo.gif 14KiB       # a size, where the name does not tell it
 //! ```
 //!
+//! A line with a `?` is a dynamic page, which a program on the server makes (CGI): `/cgi-bin/send?size=1024`.
+//!
 //! A file is known by its path: everywhere it stands, it has the same size.
 
 use std::collections::BTreeMap;
@@ -42,6 +44,8 @@ pub struct Page {
 pub struct ListedFile {
     /// Below the URL of the server, without a slash at its beginning and without escapes.
     pub path: String,
+    /// What stands behind the `?` of a dynamic page, with its escapes.
+    pub query: Option<String>,
     /// Its length in bytes, where it is known.
     pub size: Option<u64>,
 }
@@ -113,7 +117,7 @@ impl FileList {
             };
             let weight = read_weight(weight).map_err(help)?;
             let files = files.split(',').map(|file| {
-                let (path, size) = match file.split_once('=') {
+                let (path, size) = match file.split_once('=').filter(|_| !file.contains('?')) {
                     Some((path, size)) => (path, Some(size)),
                     None => (file, None),
                 };
@@ -152,10 +156,12 @@ impl FileList {
         })
     }
 
-    /// Every file once, in the order of the names, with its size where that is known.
+    /// Every file once, in the order of the names, with its size where that is known; without dynamic pages, which
+    /// are no files.
     pub fn files(&self) -> impl Iterator<Item = (&str, Option<u64>)> {
         let mut sizes: BTreeMap<&str, Option<u64>> = BTreeMap::new();
-        for file in self.pages.iter().flat_map(|page| &page.files) {
+        let files = self.pages.iter().flat_map(|page| &page.files);
+        for file in files.filter(|file| file.query.is_none()) {
             let known = sizes.entry(&file.path).or_default();
             *known = known.or(file.size);
         }
@@ -171,14 +177,17 @@ impl Sizes {
     /// A file has the same size wherever it stands.
     fn agree(&mut self, file: &ListedFile, line: Option<usize>) -> Result<(), String> {
         let Some(size) = file.size else { return Ok(()) };
-        let (known, at) = *self.0.entry(file.path.clone()).or_insert((size, line));
+        let name = match &file.query {
+            Some(query) => format!("{}?{query}", file.path),
+            None => file.path.clone(),
+        };
+        let (known, at) = *self.0.entry(name.clone()).or_insert((size, line));
         if known == size {
             return Ok(());
         }
         let place = at.map_or("elsewhere".to_owned(), |line| format!("in line {line}"));
-        let path = &file.path;
         Err(format!(
-            "/{path} has {size} bytes here, and {known} {place}"
+            "/{name} has {size} bytes here, and {known} {place}"
         ))
     }
 }
@@ -300,18 +309,20 @@ fn read_file(text: &str, size: Option<&str>) -> Result<ListedFile, String> {
             "`{text}` is a URL; write its path only, and give the server on the command line"
         ));
     }
-    if text.contains('?') {
-        return Err(format!("`{text}` has a query, which a page cannot have"));
+    let (path, query) = match text.split_once('?') {
+        Some((path, query)) => (path, Some(query)),
+        None => (text, None),
+    };
+    if let Some(Err(why)) = query.map(suite::check_query) {
+        return Err(format!("`{text}` cannot be requested: {why}"));
     }
-    let path = percent_decode_str(text.strip_prefix('/').unwrap_or(text)).decode_utf8();
+    let path = percent_decode_str(path.strip_prefix('/').unwrap_or(path)).decode_utf8();
     let path = path.map_err(|_| format!("`{text}` is not UTF-8 once it is decoded"))?;
     if path.starts_with('/') || path.split('/').any(|part| part == ".." || part == ".") {
         return Err(format!("`{text}` leads out of the collection at the URL"));
     }
-    if ["{{", "{%", "{#"]
-        .iter()
-        .any(|braces| path.contains(braces))
-    {
+    let is_filled_in = |text: &str| ["{{", "{%", "{#"].iter().any(|own| text.contains(own));
+    if is_filled_in(&path) || query.is_some_and(is_filled_in) {
         return Err(format!("`{text}` has braces that a suite would fill in"));
     }
     if path.contains(char::is_control) {
@@ -319,10 +330,12 @@ fn read_file(text: &str, size: Option<&str>) -> Result<ListedFile, String> {
     }
     let size = match size {
         Some(size) => Some(suite::parse_size(size)?),
+        None if query.is_some() => None,
         None => size_in_name(&path),
     };
+    let query = query.map(str::to_owned);
     let path = path.into_owned();
-    Ok(ListedFile { path, size })
+    Ok(ListedFile { path, query, size })
 }
 
 /// The size that a name tells as those of 1995 do: `file3k.html` has 3 KiB, `file5m.html` 5 MiB. A

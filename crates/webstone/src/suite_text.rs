@@ -50,8 +50,11 @@ fn write_page(number: usize, page: &Page, out: &mut String) -> std::fmt::Result 
     writeln!(out, "              - page: Page{number}")?;
     writeln!(out, "                steps:")?;
     for (place, file) in page.files.iter().enumerate() {
-        let ListedFile { path, size } = file;
+        let ListedFile { path, query, size } = file;
         writeln!(out, "                  - GET: {}", quoted(path))?;
+        if let Some(query) = query {
+            writeln!(out, "                    query: {}", quoted(query))?;
+        }
         let length = size.map(|size| format!(", length: {size}"));
         let length = length.unwrap_or_default();
         writeln!(out, "                    expect: {{status: [200]{length}}}")?;
@@ -157,9 +160,39 @@ mod tests {
         );
     }
 
+    #[test]
+    fn a_dynamic_page_is_requested_as_it_is_written() {
+        let text = "1 2\n/cgi%20bin/send?size=1024&name=a%20b%2f? 5\n/file1k.dyn?\n";
+        let list = FileList::parse("l", text).unwrap();
+        assert_eq!(list.files().count(), 0);
+        let plan = plan(&list);
+        let requests: Vec<_> = plan.looped_requests().collect();
+        let path = |text: &str| suite::Text::Fixed(text.to_owned());
+        assert_eq!(
+            requests[0].path,
+            path("cgi%20bin/send?size=1024&name=a%20b%2f?")
+        );
+        assert_eq!(requests[0].expect.length, Some(5));
+        // What its name says is not the size of what a program makes.
+        assert_eq!(
+            (&requests[1].path, requests[1].expect.length),
+            (&path("file1k.dyn?"), None)
+        );
+        let pages = ["/a?b=1&c=2,/d=3".to_owned()];
+        let of_pages = FileList::of_pages(&pages).unwrap();
+        let [dynamic, file] = &of_pages.pages[0].files[..] else {
+            panic!("two files")
+        };
+        assert_eq!(
+            (dynamic.query.as_deref(), dynamic.size),
+            (Some("b=1&c=2"), None)
+        );
+        assert_eq!((file.query.as_deref(), file.size), (None, Some(3)));
+    }
+
     proptest! {
         #[test]
-        fn what_is_a_list_is_a_suite(paths in proptest::collection::vec("[^\\s#?]{1,12}", 1..5)) {
+        fn what_is_a_list_is_a_suite(paths in proptest::collection::vec("[^\\s#]{1,12}", 1..5)) {
             let text = format!("1 {}\n{}", paths.len(), paths.join("\n"));
             if let Ok(list) = FileList::parse("l", &text) {
                 let files = plan(&list).pages[0].files.len();

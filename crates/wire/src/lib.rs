@@ -19,6 +19,7 @@ pub mod chunked;
 pub mod coding;
 pub mod dav;
 mod excerpt;
+pub mod html;
 pub mod http2;
 pub mod request;
 pub mod response;

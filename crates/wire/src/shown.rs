@@ -163,6 +163,80 @@ pub fn redacted_url(url: &str) -> String {
     without_secret_values(&without_user_info(url))
 }
 
+/// Options that are followed by a secret.
+const SECRET_OPTIONS: [&str; 2] = ["--user", "-u"];
+/// Options that are followed by a header.
+const HEADER_OPTIONS: [&str; 2] = ["--header", "-H"];
+
+/// A command line as it may be shown, quoted for a shell: the program without the directories in front of it,
+/// and without user, password, values of headers and what is secret in URLs. Rather too much is hidden than too
+/// little.
+pub fn redacted_command(arguments: impl IntoIterator<Item = String>) -> String {
+    let mut arguments = arguments.into_iter();
+    let program = arguments.next().unwrap_or_default();
+    let mut words = vec![quoted(program.rsplit('/').next().unwrap_or_default())];
+    let mut before = String::new();
+    for argument in arguments {
+        words.push(quoted(&redacted_argument(&before, &argument)));
+        before = argument;
+    }
+    words.join(" ")
+}
+
+/// An argument that follows another one.
+fn redacted_argument(before: &str, argument: &str) -> String {
+    if SECRET_OPTIONS.contains(&before) {
+        return HIDDEN.to_owned();
+    }
+    if HEADER_OPTIONS.contains(&before) {
+        return redacted_header(argument);
+    }
+    // `--user=ann` and `-uann`; `--users` is another option.
+    let value_of = |option: &str| {
+        let rest = argument.strip_prefix(option)?;
+        let rest = if option.starts_with("--") {
+            rest.strip_prefix('=')?
+        } else {
+            Some(rest).filter(|rest| !rest.is_empty())?
+        };
+        Some((&argument[..argument.len() - rest.len()], rest))
+    };
+    if let Some((option, _)) = SECRET_OPTIONS.iter().find_map(|own| value_of(own)) {
+        return format!("{option}{HIDDEN}");
+    }
+    if let Some((option, value)) = HEADER_OPTIONS.iter().find_map(|own| value_of(own)) {
+        return format!("{option}{}", redacted_header(value));
+    }
+    if argument.contains("://") {
+        return redacted_url(argument);
+    }
+    // A URL may lack its scheme.
+    let end = argument.find(['/', '?', '#']).unwrap_or(argument.len());
+    let shown = match argument[..end].rfind('@') {
+        Some(at) => format!("...{}", &argument[at..]),
+        None => argument.to_owned(),
+    };
+    without_secret_values(&shown)
+}
+
+/// A header without its value, whatever its name.
+fn redacted_header(header: &str) -> String {
+    match header.split_once(':') {
+        Some((name, _)) => format!("{name}: {HIDDEN}"),
+        None => HIDDEN.to_owned(),
+    }
+}
+
+/// A word as a shell takes it.
+fn quoted(word: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,@%+".contains(c);
+    if !word.is_empty() && word.chars().all(is_plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', "'\\''"))
+    }
+}
+
 /// A URL, or the path of one, without the values of secret parameters in its query.
 pub(crate) fn without_secret_values(url: &str) -> String {
     let Some((path, rest)) = url.split_once('?') else {
@@ -320,6 +394,73 @@ mod tests {
         }
         let head = request_head(b"GET /a?token=5;6?7 HTTP/1.1\r\n\r\n", &[]);
         assert_eq!(head, ["GET /a?token=(not shown) HTTP/1.1"]);
+    }
+
+    #[test]
+    fn a_command_without_what_lets_somebody_in() {
+        let table: [(&[&str], &str); 5] = [
+            (
+                &[
+                    "/opt/bin/prestan",
+                    "webstone",
+                    "general",
+                    "http://me:pw@h:81/?token=5",
+                    "-c",
+                    "4",
+                ],
+                "prestan webstone general 'http://...@h:81/?token=(not shown)' -c 4",
+            ),
+            (
+                &[
+                    "prestan",
+                    "--user",
+                    "ann:pw",
+                    "--user=ann:pw",
+                    "-uann:pw",
+                    "--users",
+                    "8",
+                ],
+                "prestan --user '(not shown)' '--user=(not shown)' '-u(not shown)' --users 8",
+            ),
+            (
+                &[
+                    "prestan",
+                    "--header",
+                    "X-Mine: pw",
+                    "--header=Cookie: pw",
+                    "-H",
+                    "pw",
+                ],
+                "prestan --header 'X-Mine: (not shown)' '--header=Cookie: (not shown)' -H '(not shown)'",
+            ),
+            (
+                &[
+                    "prestan",
+                    "me:pw@h/a",
+                    "--target",
+                    "b=http://me:pw@h/",
+                    "--password-file",
+                    "secret",
+                ],
+                "prestan ...@h/a --target b=http://...@h/ --password-file secret",
+            ),
+            (
+                &[
+                    "prestan",
+                    "--page",
+                    "/a?b=1&password=pw",
+                    "--note",
+                    "disk=it's new",
+                    "",
+                ],
+                r"prestan --page '/a?b=1&password=(not shown)' --note 'disk=it'\''s new' ''",
+            ),
+        ];
+        for (arguments, expected) in table {
+            let shown = redacted_command(arguments.iter().map(|&own| own.to_owned()));
+            assert_eq!(shown, expected);
+            assert!(!shown.contains("pw"));
+        }
     }
 
     #[test]

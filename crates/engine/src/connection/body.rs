@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use wire::html::MOST_BYTES;
 use wire::response::ResponseHead;
 
 /// How much of the body of an answer is kept to explain a failure.
@@ -17,6 +18,8 @@ pub(crate) enum KeptBody {
     Nothing,
     Excerpt,
     All,
+    /// As much as is read of a page of HTML, and a byte more, which tells that there is more.
+    Beginning,
     /// Nothing: it is compared with this while it arrives, which spares a copy.
     Compared(Arc<[u8]>),
 }
@@ -26,6 +29,7 @@ impl KeptBody {
     fn most(&self, head: &ResponseHead) -> usize {
         match (head.status, self) {
             (207, _) | (200..=299, KeptBody::All) => LARGEST_KEPT,
+            (200..=299, KeptBody::Beginning) => MOST_BYTES + 1,
             (200..=299, KeptBody::Nothing | KeptBody::Compared(_)) => 0,
             _ => EXCERPT,
         }

@@ -317,6 +317,12 @@ impl Prepared {
         Prepared::of_marked(marked(text).as_bytes())
     }
 
+    /// The path on the server of something in the collection in which the user works.
+    pub(crate) fn in_workplace(path: &Text) -> Prepared {
+        let path = format!("{}{}", mark(&TemplatePart::Workplace), marked(path));
+        Prepared::of_marked(path.as_bytes())
+    }
+
     fn of_pieces(pieces: &[Piece]) -> Prepared {
         Prepared::of_marked(marked_pieces(pieces).as_bytes())
     }
@@ -338,7 +344,7 @@ impl Prepared {
     }
 
     /// The same with what is known of workplace and purpose in it.
-    fn bound(self, workplace: Option<&str>, purpose: Option<&str>) -> Prepared {
+    pub(crate) fn bound(self, workplace: Option<&str>, purpose: Option<&str>) -> Prepared {
         let mut parts: Vec<TemplatePart> = Vec::new();
         for part in self.parts {
             let bytes: Box<[u8]> = match (part, workplace, purpose) {

@@ -75,6 +75,8 @@ pub(crate) struct Operating {
     pub(crate) numbering: Numbering,
     /// The visit that it is, where it is a page.
     pub(crate) visit: Option<u64>,
+    /// How many parts the first file of the page under way named; `None` where no file names any.
+    pub(crate) parts: Option<u16>,
     /// The stage of the schedule that it is of.
     pub(crate) phase: u16,
     /// When the next request was to begin; `None` for at once. What an operation waited for a connection
@@ -118,6 +120,7 @@ impl Operating {
         Operating {
             numbering,
             visit: None,
+            parts: None,
             phase: 0,
             planned: None,
             now: None,

@@ -18,6 +18,8 @@ pub(crate) struct Operation {
     pub(crate) number: u64,
     /// The visit whose page it is a part of.
     pub(crate) visit: Option<u64>,
+    /// How many parts the first file of its page named; `None` where no file names any.
+    pub(crate) parts: Option<u16>,
     /// The stage of the load in which it was planned.
     pub(crate) phase: u16,
 }

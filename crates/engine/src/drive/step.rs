@@ -15,6 +15,7 @@ use crate::connection::http1::Response;
 use crate::connection::prepared::{Prepared, PreparedRequest, Values, numbered_label};
 use crate::drive::check::{Answered, Wrong, check};
 use crate::drive::context::RunContext;
+use crate::drive::user::FoundParts;
 
 /// Largest 207 that is remembered as good.
 const REMEMBERED: usize = 1 << 20;
@@ -29,8 +30,12 @@ pub(crate) struct RequestStep {
     pub(crate) lock: LockEffect,
     /// What X-Prestan says that it is for, where it is measured: the name of the measure.
     pub(crate) purpose: String,
-    /// Its path in the collection in which the user works.
+    /// Its path on the server.
     path: Prepared,
+    /// It is the first file of a page, and names parts of it.
+    pub(crate) names_parts: bool,
+    /// Of what stands for such parts, those that were found last.
+    pub(crate) found: FoundParts,
     /// Something that a step saves goes into it, or into what its response must contain.
     needs_saved: bool,
     /// Texts that its first response must contain.
@@ -222,7 +227,9 @@ impl Preparer<'_> {
         Ok(match step {
             Step::Request(request) => PreparedStep::Request(self.request(request)?),
             Step::Page(page) => {
-                let files = page.files.iter().map(|file| self.request(file));
+                let is_first = |place| place == 0 && page.parts().is_some();
+                let files = page.files.iter().enumerate();
+                let files = files.map(|(place, file)| self.file(file, is_first(place)));
                 PreparedStep::Page(files.collect::<Result<_, _>>()?)
             }
             Step::Repeat {
@@ -263,6 +270,18 @@ impl Preparer<'_> {
     /// # Errors
     /// Why it cannot be sent.
     fn request(&mut self, plan: &Arc<RequestPlan>) -> Result<Rc<RequestStep>, String> {
+        self.file(plan, false)
+    }
+
+    /// A request, which may be the first file of a page that names parts of it.
+    ///
+    /// # Errors
+    /// Why it cannot be sent.
+    fn file(
+        &mut self,
+        plan: &Arc<RequestPlan>,
+        names_parts: bool,
+    ) -> Result<Rc<RequestStep>, String> {
         let suite = &self.context.plan;
         let measure = plan.measure;
         let measure = measure.and_then(|measure| suite.measures.get(usize::from(measure.0)));
@@ -279,7 +298,8 @@ impl Preparer<'_> {
         let mut request =
             PreparedRequest::new(plan, (config, self.http), &self.label).map_err(fail)?;
         let has_one_purpose = self.is_load && measure.is_some();
-        let has_one_workplace = suite.workspace != Workspace::Collection;
+        // Parts have paths of their own.
+        let has_one_workplace = suite.workspace != Workspace::Collection && !plan.is_for_parts;
         request = request.bound(
             has_one_workplace.then_some(&*config.root),
             has_one_purpose.then_some(&*purpose),
@@ -292,7 +312,9 @@ impl Preparer<'_> {
             place,
             needs_saved: request.needs_saved() || contains.iter().any(Prepared::needs_saved),
             request,
-            path: Prepared::of(&plan.path),
+            path: Prepared::in_workplace(&plan.path),
+            names_parts,
+            found: FoundParts::default(),
             contains,
             plan: Arc::clone(plan),
             purpose,
@@ -315,7 +337,9 @@ impl PreparedStep {
                     found.extend(Some(&**request).filter(is_measured))
                 }
                 PreparedStep::Page(files) => {
-                    found.extend(files.iter().map(|file| &**file).filter(is_measured));
+                    // Which parts there are is known when the first file is.
+                    let known = files.iter().filter(|file| !file.plan.is_for_parts);
+                    found.extend(known.map(|file| &**file).filter(is_measured));
                 }
                 PreparedStep::Repeat { times, steps, .. } => {
                     (0..*times).for_each(|_| PreparedStep::measured(steps, choose, found));
@@ -359,8 +383,24 @@ impl RequestStep {
 
     /// The path that it asks for, on the server.
     pub(crate) fn path(&self, values: &Values<'_>) -> String {
-        let path = self.path.text(values).unwrap_or_default();
-        format!("{}{path}", values.workplace)
+        self.path.text(values).unwrap_or_default()
+    }
+
+    /// The request for one of the parts for which it stands, at that path on the server.
+    pub(crate) fn part(&self, path: &str) -> RequestStep {
+        RequestStep {
+            plan: Arc::clone(&self.plan),
+            place: self.place,
+            request: self.request.clone().bound(Some(path), None),
+            lock: self.lock,
+            purpose: self.purpose.clone(),
+            path: self.path.clone().bound(Some(path), None),
+            names_parts: false,
+            found: FoundParts::default(),
+            needs_saved: self.needs_saved,
+            contains: self.contains.clone(),
+            good: RefCell::default(),
+        }
     }
 
     /// Whether a response is the expected one; a good one may come with a note for the reader of the

@@ -6,6 +6,7 @@
 //! ```
 
 mod page;
+mod parts;
 mod request;
 mod script;
 mod steps;
@@ -26,6 +27,7 @@ use crate::drive::driver::{Driver, Hearing, Numbering};
 use crate::drive::step::PreparedTest;
 use crate::drive::worker::Worker;
 use crate::site::workspace::held::HeldLock;
+pub(crate) use parts::FoundParts;
 pub(crate) use request::Attempt;
 pub(crate) use script::{Phase, Script};
 pub(crate) use steps::choose;

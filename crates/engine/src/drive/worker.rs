@@ -49,6 +49,7 @@ impl Worker {
             role,
             number,
             visit,
+            parts,
             phase,
         } = operation;
         self.recorder.record(Sample {
@@ -60,6 +61,7 @@ impl Worker {
             phase,
             number,
             visit,
+            parts,
             outcome,
             status: trace.status,
             moments: trace.moments,

@@ -31,6 +31,7 @@ pub fn plan_record(plan: &Plan, settings: &Settings) -> PlanRecord {
         fresh_start: settings.fresh_start,
         processors: settings.processors.clone(),
         labels_of_2004: plan.tests.iter().any(|test| test.label.is_some()),
+        command: settings.command.clone(),
         notes: settings.notes.clone(),
         params: plan.params.clone(),
         load: load_record(limit, settings, adapt_record(plan)),

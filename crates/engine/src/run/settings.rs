@@ -43,6 +43,8 @@ pub struct Settings {
     pub acks: bool,
     /// The server was started for this run.
     pub fresh_start: bool,
+    /// The command line, where reports repeat it, with redacted credentials.
+    pub command: Option<String>,
     /// What is said about the run, for its reports.
     pub notes: Vec<NoteRecord>,
     /// What reports call the server, in place of all that identifies it.

@@ -3,6 +3,7 @@
 mod curve;
 mod files;
 
+use std::env;
 use std::fs;
 use std::time::Duration;
 
@@ -18,7 +19,7 @@ use crate::command::run::SuiteText;
 use crate::connect::connection;
 use crate::exit::{ExitStatus, Failed};
 use crate::output;
-use wire::shown::redacted_url;
+use wire::shown::{redacted_command, redacted_url};
 
 /// The mix that is meant where none is named.
 const USUAL_MIX: &str = "general";
@@ -168,8 +169,10 @@ fn settings(args: &WebstoneArgs, urls: &[String]) -> Result<Settings, Failed> {
             urls.len()
         )));
     }
+    let arguments = env::args_os().map(|own| own.to_string_lossy().into_owned());
     let mut settings = Settings {
         others: others.collect(),
+        command: Some(redacted_command(arguments)),
         ..first.settings_of_run(&load.running, args.clock)?
     };
     let http = &mut settings.http.connections;

@@ -70,6 +70,8 @@ mod load_ways;
 #[cfg(test)]
 mod mid_run;
 #[cfg(test)]
+mod named_parts;
+#[cfg(test)]
 mod oddities;
 #[cfg(test)]
 mod page;

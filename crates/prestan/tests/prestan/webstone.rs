@@ -86,8 +86,25 @@ fn the_report_is_that_of_1995_and_more() {
     let server = furnished();
     let outcome = listed()
         .args([&server.server.url(), "--duration", "300ms"])
+        .args([
+            "--user",
+            "ann:open-sesame",
+            "--header",
+            "X-Mine: open-sesame",
+        ])
         .run();
     assert_eq!(outcome.code, 0, "{outcome}");
+    // First the command, without what lets somebody in.
+    let options = "--duration 300ms --user '(not shown)' --header 'X-Mine: (not shown)'";
+    let command = outcome
+        .stdout
+        .lines()
+        .find(|line| line.starts_with("prestan webstone"));
+    assert!(
+        command.is_some_and(|line| line.ends_with(options)),
+        "{outcome}"
+    );
+    assert!(!outcome.stdout.contains("open-sesame"), "{outcome}");
     // All lines are in a snapshot of `report`.
     for part in [
         "\nPage # 1 (Page1)\n",

@@ -5,14 +5,19 @@
 use chrono::{DateTime, TimeDelta, Utc};
 use record::{Event, EventKind, Nanos, Run, TestId};
 
+use crate::clean;
+
 /// What had happened when the run was over; a run that was cut off has the first of these lines only.
 pub(super) fn run_lines(run: &Run) -> Vec<String> {
     let clients = run.plan.load.users;
-    let mut lines = vec![
+    let command = run.plan.command.as_ref();
+    let mut lines: Vec<String> =
+        command.map_or(Vec::new(), |command| vec![clean(command), String::new()]);
+    lines.extend([
         format!("Client: localhost Number of Clients: {clients}"),
         String::new(),
         format!("Waiting for READY from {clients} clients"),
-    ];
+    ]);
     let started = times(run, |kind| match kind {
         EventKind::MeasuringStarted { test } => Some(*test),
         _ => None,
@@ -80,6 +85,7 @@ mod tests {
             weight: 1.0,
             files: vec![MeasureId(0)],
             bytes: None,
+            parts: None,
         }];
         run.env.started_at = started_at.to_owned();
         let event = |(at, kind): &(Nanos, EventKind)| Event {
@@ -118,6 +124,12 @@ Waiting for clients completion
 All clients ended at Fri Mar 17 11:58:34 1995 UTC
 ";
         assert_eq!(lines, expected);
+        let mut run = run("1995-03-17T11:23:00.250Z", &events);
+        run.plan.command = Some("prestan webstone mix\u{1b} http://h/".to_owned());
+        let lines = run_lines(&run).join("\n");
+        let command = lines.strip_suffix(expected).unwrap();
+        assert!(command.starts_with("prestan webstone mix"), "{command}");
+        assert!(command.ends_with(" http://h/\n\n") && !command.contains('\u{1b}'));
     }
 
     #[test]

@@ -117,6 +117,7 @@ fn what_strangers_write_stays_text() {
                     weight: 1.0,
                     files: vec![record::MeasureId(0)],
                     bytes: None,
+                    parts: None,
                 }];
             })
             .test(name, &[(name, "GET")])

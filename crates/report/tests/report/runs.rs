@@ -284,6 +284,7 @@ pub(crate) fn pages() -> Run {
         weight,
         files: files.iter().copied().map(MeasureId).collect(),
         bytes,
+        parts: None,
     };
     let files = [("Page0-1", "GET"), ("Page0-2", "GET"), ("Page1-1", "GET")];
     let mut run = RunBuilder::new(3)

@@ -16,6 +16,7 @@ fn run() -> Run {
         weight: 1.0,
         files: files.iter().copied().map(MeasureId).collect(),
         bytes: None,
+        parts: None,
     };
     RunBuilder::new(2)
         .test("Pages", &files)
@@ -93,6 +94,35 @@ fn a_visit_that_misses_a_file_is_an_error_and_its_bytes_are_apart() {
     assert_eq!((a.files, a.files_of_complete, a.failed), (2, 0, 1));
     assert_eq!((a.bytes_received, a.bytes_apart), (0, 500 + 70 + 500));
     assert_eq!((a.load, pages.per_minute), (None, 0.0));
+}
+
+#[test]
+fn a_visit_has_as_many_parts_as_its_first_file_named() {
+    let named = |parts, sample| Sample {
+        parts: Some(parts),
+        ..sample
+    };
+    let samples = vec![
+        // The first file names three.
+        named(3, file(1, 0, 2 * S, 3 * S)),
+        named(3, file(1, 1, 3 * S, 4 * S)),
+        named(3, file(1, 1, 3 * S, 5 * S)),
+        // Another visit: none.
+        named(0, file(2, 0, 2 * S, 3 * S)),
+        named(3, file(1, 1, 5 * S, 6 * S)),
+        // The first file did not come.
+        named(0, failed(file(3, 0, 2 * S, 3 * S))),
+        // The second part is missing.
+        named(2, file(4, 0, 2 * S, 3 * S)),
+        named(2, file(4, 1, 3 * S, 4 * S)),
+    ];
+    let mut run = Run { samples, ..run() };
+    run.plan.pages[0].parts = Some(MeasureId(1));
+    let whole = summarise(&run).pages.unwrap();
+    let page = &whole.pages[0].visits;
+    assert_eq!((page.complete, page.incomplete), (2, 2));
+    assert_eq!((page.files, page.failed), (7, 1));
+    assert_eq!(page.load.unwrap().max, 4 * S);
 }
 
 #[test]

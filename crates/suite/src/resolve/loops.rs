@@ -63,6 +63,14 @@ fn of_steps(steps: &[StepSpec]) -> Vec<MeasuredName<'_>> {
                 .measure
                 .as_ref()
                 .map(|placed| measured(placed, method)),
+            ActionSpec::Parts(_) => {
+                let placed = step.with.measure.as_ref();
+                // A page may name none.
+                placed.map(|placed| MeasuredName {
+                    by_chance: true,
+                    ..measured(placed, "GET")
+                })
+            }
             _ => step
                 .with
                 .measure

@@ -8,9 +8,9 @@ use record::PageRecord;
 use super::steps::StepResolver;
 use super::{SuiteSource, Variant, nested};
 use crate::error::SuiteError;
-use crate::place::Placed;
+use crate::place::{Placed, Scalar};
 use crate::plan::{Alternative, PagePlan, RequestPlan, Step, TestPlan};
-use crate::spec::{ActionSpec, StepSpec};
+use crate::spec::{ActionSpec, PartsSpec, StepSpec};
 
 /// Methods that fetch a file.
 const FETCHING: [&str; 2] = ["GET", "HEAD"];
@@ -25,6 +25,21 @@ impl StepResolver<'_> {
         for file in &step.with.steps {
             files.push(self.page_file(file)?);
         }
+        let mut of_parts = files
+            .iter()
+            .enumerate()
+            .filter(|(_, file)| file.is_for_parts);
+        if let Some((place, _)) = of_parts.next() {
+            let help = |message| Err(self.file.error(step.with.steps[place].place, message));
+            if of_parts.next().is_some() {
+                return help(
+                    "a page has one step `parts`, for all parts that its first file names",
+                );
+            }
+            if place == 0 || files[0].method != "GET" {
+                return help("`parts` are named by the first file of the page, which is a GET");
+            }
+        }
         Ok(Step::Page(Arc::new(PagePlan {
             name: name.value.clone(),
             files,
@@ -37,8 +52,13 @@ impl StepResolver<'_> {
             ActionSpec::Request { method, .. } if !FETCHING.contains(&method.as_str()) => {
                 return help("a page is fetched: its steps are GET and HEAD");
             }
-            ActionSpec::Request { .. } => {}
-            _ => return help("the steps of a page are its files: GET and HEAD, one for each"),
+            ActionSpec::Request { .. } | ActionSpec::Parts(_) => {}
+            _ => {
+                return help(
+                    "the steps of a page are its files: GET and HEAD, one for each, and `parts` for those that the \
+                     first one names",
+                );
+            }
         }
         if step.with.measure.is_none() {
             return help("every file of a page has `measure`");
@@ -49,10 +69,31 @@ impl StepResolver<'_> {
             );
         }
         let mut resolved = Vec::new();
-        self.step(step, &mut resolved)?;
+        match &step.action {
+            ActionSpec::Parts(PartsSpec::Html) => {
+                self.only_keys(step, &["headers", "expect", "measure", "verify", "target"])?;
+                resolved.push(self.parts(step)?);
+            }
+            _ => self.step(step, &mut resolved)?,
+        }
         match resolved.pop() {
             Some(Step::Request(request)) => Ok(request),
             _ => unreachable!("a request is resolved to a request"),
+        }
+    }
+
+    /// What the parts of a page have in common; their paths are known when the page is.
+    fn parts(&self, step: &StepSpec) -> Result<Step, SuiteError> {
+        let nowhere = Placed {
+            value: Scalar(String::new()),
+            place: step.place,
+        };
+        match self.request(step, "GET", &nowhere)? {
+            Step::Request(request) => Ok(Step::Request(Arc::new(RequestPlan {
+                is_for_parts: true,
+                ..Arc::unwrap_or_clone(request)
+            }))),
+            other => Ok(other),
         }
     }
 }
@@ -155,6 +196,7 @@ fn record(page: &PagePlan, weight: f64) -> Option<PageRecord> {
         name: page.name.clone(),
         weight,
         files: measured().filter_map(|file| file.measure).collect(),
+        parts: page.parts().and_then(|parts| parts.measure),
         bytes: lengths.sum(),
     };
     (!record.files.is_empty()).then_some(record)

@@ -99,7 +99,7 @@ impl StepResolver<'_> {
         }
         Ok(Step::Request(Arc::new(RequestPlan {
             method: method.to_owned(),
-            path: self.path(path)?,
+            path: self.path_and_query(method, path, with.query.as_ref())?,
             to: with.to.as_ref().map(|to| self.path(to)).transpose()?,
             headers,
             body,
@@ -110,6 +110,7 @@ impl StepResolver<'_> {
             measure: self.measure(step),
             verify: self.verify(step),
             target: self.target(step),
+            is_for_parts: false,
         })))
     }
 
@@ -184,13 +185,13 @@ impl StepResolver<'_> {
     }
 
     /// A text that may still have run-time variables in it.
-    fn text(&self, scalar: &Placed<Scalar>) -> Result<Text, SuiteError> {
+    pub(super) fn text(&self, scalar: &Placed<Scalar>) -> Result<Text, SuiteError> {
         self.templates
             .text(&scalar.value.0)
             .map_err(|message| self.file.error(scalar.place, message))
     }
 
-    fn path(&self, path: &Placed<Scalar>) -> Result<Text, SuiteError> {
+    pub(super) fn path(&self, path: &Placed<Scalar>) -> Result<Text, SuiteError> {
         let text = self.text(path)?;
         if text
             .variables()
@@ -494,7 +495,7 @@ fn encoded(text: &str) -> String {
 }
 
 /// What a piece contributes to a path when its shape is checked.
-fn placeholder(piece: &Piece) -> String {
+pub(super) fn placeholder(piece: &Piece) -> String {
     match piece {
         Piece::Literal(text) => text.clone(),
         Piece::Variable(_) | Piece::Computed(_) => "x".to_owned(),
@@ -540,5 +541,6 @@ fn plain_request(
         measure,
         verify: Verify::default(),
         target,
+        is_for_parts: false,
     }))
 }

@@ -54,6 +54,7 @@ impl StepResolver<'_> {
                 self.only_keys(
                     step,
                     &[
+                        "query",
                         "to",
                         "depth",
                         "overwrite",
@@ -85,6 +86,10 @@ impl StepResolver<'_> {
             ActionSpec::Page(name) => {
                 self.only_keys(step, &["steps"])?;
                 out.push(self.page(name, step)?);
+            }
+            ActionSpec::Parts(_) => {
+                let message = "`parts` is a step of a `page`, whose first file names them";
+                return Err(self.file.error(step.place, message));
             }
             ActionSpec::Choose(choices) => {
                 self.only_keys(step, &[])?;
@@ -224,8 +229,9 @@ impl StepResolver<'_> {
     }
 
     /// Refuses keys that mean nothing beside this action.
-    fn only_keys(&self, step: &StepSpec, allowed: &[&str]) -> Result<(), SuiteError> {
+    pub(super) fn only_keys(&self, step: &StepSpec, allowed: &[&str]) -> Result<(), SuiteError> {
         let StepOptions {
+            query,
             to,
             depth,
             width,
@@ -245,6 +251,7 @@ impl StepResolver<'_> {
             otherwise,
         } = &step.with;
         let present = [
+            ("query", query.is_some()),
             ("to", to.is_some()),
             ("depth", depth.is_some()),
             ("width", width.is_some()),
@@ -274,6 +281,7 @@ impl StepResolver<'_> {
             ActionSpec::Tree(_) => "`tree`",
             ActionSpec::Repeat(_) => "`repeat`",
             ActionSpec::Page(_) => "`page`",
+            ActionSpec::Parts(_) => "`parts`",
             ActionSpec::Choose(_) => "`choose`",
             ActionSpec::Think(_) => "`think`",
             ActionSpec::Start(_) => "`start`",

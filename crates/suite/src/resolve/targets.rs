@@ -75,8 +75,10 @@ struct Walk<'a> {
 impl<'a> Walk<'a> {
     fn step(&mut self, step: &'a StepSpec) -> Result<(), SuiteError> {
         let own = self.target(step)?;
-        if let (Some(measure), ActionSpec::Request { .. } | ActionSpec::Tree(_)) =
-            (&step.with.measure, &step.action)
+        if let (
+            Some(measure),
+            ActionSpec::Request { .. } | ActionSpec::Parts(_) | ActionSpec::Tree(_),
+        ) = (&step.with.measure, &step.action)
             && *self.measures.entry(&measure.value).or_insert(own) != own
         {
             let message = format!(

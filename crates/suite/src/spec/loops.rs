@@ -92,3 +92,11 @@ pub enum AcrossSpec {
     /// Any user stops what any user has started, the oldest first.
     Users,
 }
+
+/// How the first file of a page is read that names others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum PartsSpec {
+    /// As HTML.
+    Html,
+}

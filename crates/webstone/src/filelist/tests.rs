@@ -17,6 +17,7 @@ impl Page {
     fn of(weight: f64, files: &[(&str, Option<u64>)]) -> Page {
         let file = |(path, size): &(&str, Option<u64>)| ListedFile {
             path: (*path).to_owned(),
+            query: None,
             size: *size,
         };
         Page {
@@ -108,7 +109,19 @@ fn errors_name_the_line() {
             "dir/my.list:1: 3 pages are announced, and there are 1",
         ),
         ("1 1\nhttp://h/a\n", "dir/my.list:2: `http://h/a` is a URL"),
-        ("1 1\n/a?b\n", "dir/my.list:2: `/a?b` has a query"),
+        (
+            "1 1\n/a?b\"c\n",
+            "dir/my.list:2: `/a?b\"c` cannot be requested: a query is sent as it is",
+        ),
+        (
+            "1 1\n/a?x=1&%5fmethod=PUT\n",
+            "dir/my.list:2: `/a?x=1&%5fmethod=PUT` cannot be requested: a query that names a method",
+        ),
+        ("1 1\n/a?{{x}}\n", "dir/my.list:2: `/a?{{x}}` has braces"),
+        (
+            "1 2\n/a?b 3\n/a?b 4\n",
+            "dir/my.list:3: /a?b has 4 bytes here, and 3 in line 2",
+        ),
         ("1 1\n/../a\n", "dir/my.list:2: `/../a` leads out"),
         ("1 1\n/%2e%2e/a\n", "dir/my.list:2: `/%2e%2e/a` leads out"),
         ("1 1\n//a\n", "dir/my.list:2: `//a` leads out"),

@@ -32,6 +32,7 @@ pub(super) fn request(method: &str, body: &str) -> RequestPlan {
         save: Vec::new(),
         measure: None,
         target: 0,
+        is_for_parts: false,
     }
 }
 

@@ -325,6 +325,7 @@ impl Dispatcher {
                     Numbering::Each => context.progress.next_request(),
                 },
                 visit: operating.visit,
+                parts: None,
                 phase: arrival.phase,
             };
             let method = &request.plan.method;

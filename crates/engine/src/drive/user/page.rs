@@ -45,18 +45,106 @@ impl User {
         if http.per_page {
             self.close();
         }
-        let fetched = if http.pipeline > 1 {
-            self.in_pipeline(script, files, phase, operating).await
-        } else if http.parallel > 1 {
-            self.in_parallel(script, files, phase, operating).await
-        } else {
-            self.in_order(script, files, phase, operating).await
+        let fetched = match files.iter().position(|file| file.plan.is_for_parts) {
+            None => {
+                self.files(script, files, http.at_once, phase, operating)
+                    .await
+            }
+            Some(place) => {
+                self.files_and_parts(script, files, place, phase, operating)
+                    .await
+            }
         };
         if http.per_page || fetched.is_err() {
             self.close();
         }
-        operating.visit = of_operation;
+        (operating.visit, operating.parts) = (of_operation, None);
         fetched
+    }
+
+    /// Fetches files, several at a time where the test says so: with `at_once`, the first as well.
+    async fn files(
+        &mut self,
+        script: &mut Script,
+        files: &[Rc<RequestStep>],
+        at_once: bool,
+        phase: Phase,
+        operating: &mut Operating,
+    ) -> Result<(), Stop> {
+        let http = script.test.http;
+        if http.pipeline > 1 {
+            self.in_pipeline(script, files, at_once, phase, operating)
+                .await
+        } else if http.parallel > 1 {
+            self.in_parallel(script, files, at_once, phase, operating)
+                .await
+        } else {
+            self.in_order(script, files, phase, operating).await
+        }
+    }
+
+    /// Fetches the first file, and then the others with the parts that it names in their place.
+    async fn files_and_parts(
+        &mut self,
+        script: &mut Script,
+        files: &[Rc<RequestStep>],
+        place: usize,
+        phase: Phase,
+        operating: &mut Operating,
+    ) -> Result<(), Stop> {
+        operating.parts = Some(0);
+        let parts = self
+            .first_file(script, files, place, phase, operating)
+            .await?;
+        let (before, behind) = (&files[1..place], &files[place + 1..]);
+        let others: Vec<_> = before
+            .iter()
+            .chain(&*parts)
+            .chain(behind)
+            .cloned()
+            .collect();
+        self.files(script, &others, true, phase, operating).await
+    }
+
+    /// Fetches the first file of a page, and finds the parts that it names.
+    async fn first_file(
+        &mut self,
+        script: &mut Script,
+        files: &[Rc<RequestStep>],
+        place: usize,
+        phase: Phase,
+        operating: &mut Operating,
+    ) -> Result<Rc<[Rc<RequestStep>]>, Stop> {
+        let (part, memory) = script.parts(phase);
+        let User { clients, log, .. } = self;
+        let client = &mut clients[target_of(files)].client;
+        if !log.begins_file(part.test.id, phase, operating.ended) {
+            return Ok(Rc::default());
+        }
+        let Some(mut attempt) = log.attempt(part, memory, &files[0], operating) else {
+            return Ok(Rc::default());
+        };
+        if operating.started.is_some() {
+            log.rest(operating).await;
+        }
+        let (request, values) = (&attempt.step.request, attempt.values());
+        let sent = client.send(request, &values, attempt.sending.clone());
+        let mut exchange = sent.await;
+        let judged = log.judge(client, &attempt, &exchange);
+        let parts = if judged.is_expected() {
+            log.parts(client, &attempt, &files[place])
+        } else {
+            Rc::default()
+        };
+        if part.test.http.per_page && parts.is_empty() && files.len() == 2 {
+            exchange.ends_connection_of(client);
+        }
+        operating.parts = u16::try_from(parts.len()).ok();
+        attempt.parts = operating.parts;
+        log.conclude(memory, &attempt, &exchange, judged, operating)?;
+        // Reading the file took time, which belongs to no request.
+        operating.now = None;
+        Ok(parts)
     }
 
     /// Ends all connections, those of a page that was broken off.
@@ -102,6 +190,7 @@ impl User {
         &mut self,
         script: &mut Script,
         files: &[Rc<RequestStep>],
+        at_once: bool,
         phase: Phase,
         operating: &mut Operating,
     ) -> Result<(), Stop> {
@@ -112,7 +201,7 @@ impl User {
         let depth = http.pipeline as usize;
         let mut left = files.iter();
         let mut under_way: Vec<(RequestToken, Attempt<'_>)> = Vec::with_capacity(depth);
-        let mut most = if http.at_once { depth } else { 1 };
+        let mut most = if at_once { depth } else { 1 };
         loop {
             // Of what failed together, all is heard of before anything else is asked.
             while under_way.len() < most
@@ -153,6 +242,7 @@ impl User {
         &mut self,
         script: &mut Script,
         files: &[Rc<RequestStep>],
+        at_once: bool,
         phase: Phase,
         operating: &mut Operating,
     ) -> Result<(), Stop> {
@@ -166,7 +256,7 @@ impl User {
         // That which was used last is used next.
         let mut free: Vec<&mut Client> = others.rev().chain([client]).collect();
         let mut under_way = FuturesUnordered::new();
-        let mut most = if http.at_once { connections } else { 1 };
+        let mut most = if at_once { connections } else { 1 };
         loop {
             while under_way.len() < most && log.begins_file(part.test.id, phase, operating.ended) {
                 let Some(step) = left.next() else { break };

@@ -36,10 +36,12 @@ pub(crate) struct TestPart<'s> {
 
 /// A request that is to be sent.
 pub(crate) struct Attempt<'s> {
-    step: &'s RequestStep,
+    pub(super) step: &'s RequestStep,
     part: TestPart<'s>,
     count: RequestCount,
     visit: Option<u64>,
+    /// How many parts the first file of its page named.
+    pub(super) parts: Option<u16>,
     /// The stage of the schedule.
     stage: u16,
     /// What X-Prestan says that it is for, where it is not measured.
@@ -54,6 +56,13 @@ pub(crate) struct Judged {
     verdict: Result<Expected, Wrong>,
     /// Its path on the server, where that is told or kept.
     path: String,
+}
+
+impl Judged {
+    /// Whether it is the expected one.
+    pub(super) fn is_expected(&self) -> bool {
+        self.verdict.is_ok()
+    }
 }
 
 impl User {
@@ -112,6 +121,7 @@ impl Log {
                 user: self.id,
             },
             visit: operating.visit,
+            parts: operating.parts,
             stage: operating.phase,
             unmeasured: (!is_measured).then(|| format!("{} {}", part.test.name, part.phase.name())),
             closely: false,
@@ -138,10 +148,13 @@ impl Log {
             };
         attempt.sending.keep = match &step.plan.expect.body {
             _ if !step.plan.save.is_empty() => KeptBody::All,
-            Some(body) if attempt.closely && step.plan.expect.contains.is_empty() => {
+            Some(body)
+                if attempt.closely && step.plan.expect.contains.is_empty() && !step.names_parts =>
+            {
                 KeptBody::Compared(Arc::clone(body))
             }
             _ if attempt.closely => KeptBody::All,
+            _ if step.names_parts => KeptBody::Beginning,
             _ => KeptBody::Nothing,
         };
         Some(attempt)
@@ -443,6 +456,7 @@ impl<'s> Attempt<'s> {
             role: self.part.role,
             number: self.count.number,
             visit: self.visit,
+            parts: self.parts,
             phase: self.stage,
         })
     }

@@ -193,6 +193,7 @@ impl User {
             role: script.role(),
             number: 0,
             visit: None,
+            parts: None,
             phase,
         };
         if let Some(outcome) = failed {

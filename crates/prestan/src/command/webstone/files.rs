@@ -120,6 +120,13 @@ pub(super) fn to_be_put(
         )));
     }
     let files = list.pages.iter().flat_map(|page| &page.files);
+    if let Some(dynamic) = files.clone().find(|file| file.query.is_some()) {
+        return Err(Failed::Usage(format!(
+            "/{} has a query, and a program on the server makes it, which --prepare cannot put there; leave --prepare \
+             out, and put the files there by other means (--generate DIR writes them)",
+            dynamic.path
+        )));
+    }
     let mut escaped = BTreeMap::new();
     for (request, file) in plan.looped_requests().zip(files) {
         if let Text::Fixed(path) = &request.path {

@@ -42,6 +42,7 @@ fn run(id: &str, ms: u64, incomplete: usize) -> Run {
                 weight: 1.0,
                 files: vec![MeasureId(0)],
                 bytes: None,
+                parts: None,
             }];
             run.samples = samples;
         })

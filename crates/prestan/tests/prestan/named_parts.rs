@@ -1,0 +1,327 @@
+//! Pages whose first file names their parts, and pages that programs make.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::support::faulty::Faulty;
+use crate::support::load::{kept, plain};
+use crate::support::{Outcome, Prestan};
+use record::EventKind;
+use testbed::fault::{Fault, Rule};
+use testbed::need_or;
+
+const SITE: &str = r#"<!doctype html><link rel=stylesheet href=s.css?v=1&amp;w=2><script src=/s.js></script>
+<img src=img/a.png><img src=img/a.png#again><img src="http://elsewhere.example/x.png"><!-- <img src=no> -->"#;
+
+/// Paths that the site has, beside its first file.
+const PARTS: [&str; 3] = ["/s.css?v=1&w=2", "/s.js", "/img/a.png"];
+
+/// A suite with the site fetched in each way.
+const SUITE: &str = "suite: shop
+needs: http
+tests:
+  - name: Order
+    loop:
+      - page: Order
+        measure: OrderParts
+        steps: [{GET: index.html, measure: OrderText}, {parts: html}]
+  - name: Four
+    http: {connections: 4, keep: page}
+    loop:
+      - page: Four
+        measure: FourParts
+        steps: [{GET: index.html}, {parts: html}]
+  - name: Piped
+    http: {pipeline: 8}
+    loop:
+      - page: Piped
+        measure: PipedParts
+        steps: [{GET: index.html}, {parts: html}, {GET: last.gif}]
+  - name: None
+    http: {keep: page}
+    loop:
+      - page: None
+        measure: NoneParts
+        steps: [{GET: none.html, measure: NoneText}, {parts: html}]
+";
+
+fn site() -> Faulty {
+    let server = plain();
+    let root = server.demo.root();
+    fs::create_dir(root.join("img")).unwrap();
+    let files = [
+        ("index.html", SITE),
+        ("none.html", ""),
+        ("s.css", "b {}"),
+        ("s.js", "1"),
+        ("img/a.png", "png"),
+        ("last.gif", "gif"),
+    ];
+    for (name, content) in files {
+        fs::write(root.join(name), content).unwrap();
+    }
+    server
+}
+
+fn run(url: &str) -> Outcome {
+    let prestan = Prestan::new();
+    let suite = prestan.file("shop.yaml", SUITE);
+    let suite = suite.display().to_string();
+    let options = ["-r", "5", "--warmup", "0", "--json", "-"];
+    prestan.args(["run", &suite, url]).args(options).run()
+}
+
+fn pages(outcome: &Outcome) -> BTreeMap<String, (u64, u64, u64, u64)> {
+    let document = outcome.json();
+    let pages = document["webstone"]["pages"].as_array().unwrap().clone();
+    let page = |page: serde_json::Value| {
+        let number = |what: &str| page["retrieved"][what].as_u64().unwrap();
+        let numbers = (
+            number("pages"),
+            number("errors"),
+            number("files"),
+            number("connects"),
+        );
+        (page["name"].as_str().unwrap().to_owned(), numbers)
+    };
+    pages.into_iter().map(page).collect()
+}
+
+#[test]
+fn a_page_names_its_own_parts() {
+    let server = site();
+    let outcome = run(&server.server.url());
+    assert_eq!(outcome.code, 0, "{outcome}");
+    let pages = pages(&outcome);
+    assert_eq!(pages["Order"], (5, 0, 20, 1), "{outcome}");
+    assert_eq!(
+        (pages["Four"].0, pages["Four"].1, pages["Four"].2),
+        (5, 0, 20),
+        "{outcome}"
+    );
+    // The first on one connection, three parts on as many.
+    assert_eq!(pages["Four"].3, 15, "{outcome}");
+    assert_eq!((pages["Piped"].0, pages["Piped"].2), (5, 25), "{outcome}");
+    assert_eq!(pages["None"], (5, 0, 5, 5), "{outcome}");
+    let mut asked: BTreeMap<String, usize> = BTreeMap::new();
+    for one in server.server.exchanges() {
+        if one.method == "GET" {
+            *asked.entry(one.path).or_default() += 1;
+        }
+    }
+    for part in PARTS {
+        assert_eq!(asked[part], 15, "{asked:?}");
+    }
+    assert_eq!((asked["/last.gif"], asked["/none.html"]), (5, 5));
+    assert!(
+        !asked.contains_key("/no") && !asked.contains_key("/x.png"),
+        "{asked:?}"
+    );
+    let run = kept(&outcome);
+    let notes = run.events.iter().filter_map(|event| match &event.kind {
+        EventKind::Note { text, .. } => Some(text.as_str()),
+        _ => None,
+    });
+    let notes: Vec<&str> = notes.collect();
+    let wanted = format!(
+        "it names 3 parts: {}; not requested: 1 on other servers",
+        PARTS.join(", ")
+    );
+    assert_eq!(
+        notes.iter().filter(|own| **own == wanted).count(),
+        3,
+        "{notes:?}"
+    );
+    assert_eq!(
+        notes
+            .iter()
+            .filter(|own| **own == "it names no part")
+            .count(),
+        1,
+        "{notes:?}"
+    );
+    // A part begins after the file that names it, and the record tells how many there are.
+    let mut firsts: BTreeMap<u64, u64> = BTreeMap::new();
+    for sample in &run.samples {
+        let is_first = run.plan.measures[usize::from(sample.measure.0)].name == "OrderText";
+        if is_first {
+            assert_eq!(sample.parts, Some(3));
+            firsts.insert(sample.visit.unwrap(), sample.moments.done.unwrap());
+        }
+        if let Some(done) = firsts.get(&sample.visit.unwrap()).filter(|_| !is_first) {
+            assert!(*done <= sample.moments.started);
+        }
+    }
+    let status = outcome.json()["tests"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find_map(|test| (test["measure"] == "NoneParts").then(|| test["status"].clone()));
+    assert_eq!(status, Some("not_drawn".into()), "{outcome}");
+}
+
+#[test]
+fn a_page_is_incomplete_where_a_part_or_the_first_file_does_not_come() {
+    let server = site();
+    fs::remove_file(server.demo.root().join("s.js")).unwrap();
+    fs::remove_file(server.demo.root().join("none.html")).unwrap();
+    let outcome = run(&server.server.url());
+    assert_eq!(outcome.code, 1, "{outcome}");
+    let pages = pages(&outcome);
+    assert_eq!((pages["Order"].1, pages["Order"].2), (5, 15), "{outcome}");
+    assert_eq!((pages["None"].1, pages["None"].2), (5, 0), "{outcome}");
+}
+
+#[test]
+fn a_load_of_such_pages_counts_them() {
+    let server = site();
+    let prestan = Prestan::new();
+    let suite = prestan.file("shop.yaml", &SUITE[..SUITE.find("  - name: Four").unwrap()]);
+    let suite = suite.display().to_string();
+    let url = server.server.url();
+    let load = [
+        "load", "--mix", &suite, &url, "--users", "3", "--total", "60", "--json", "-",
+    ];
+    let outcome = prestan.args(load).run();
+    assert_eq!(outcome.code, 0, "{outcome}");
+    let retrieved = &outcome.json()["webstone"]["retrieved"];
+    let left_out = &outcome.json()["webstone"]["left_out"];
+    let both = |what: &str| retrieved[what].as_u64().unwrap() + left_out[what].as_u64().unwrap();
+    assert_eq!(
+        (both("pages"), both("errors"), both("files")),
+        (60, 0, 240),
+        "{outcome}"
+    );
+    let piped = Prestan::new();
+    let file = piped.file("shop.yaml", SUITE);
+    let file = file.display().to_string();
+    let outcome = piped.args(["suites", "check", &file]).run();
+    assert!(outcome.stdout.contains("not with --pipeline"), "{outcome}");
+}
+
+#[test]
+fn what_is_compressed_is_read_and_what_is_no_html_is_not() {
+    let document = |headers: Vec<(String, String)>| Fault::Status {
+        code: 200,
+        headers,
+        body: SITE.as_bytes().to_vec(),
+    };
+    let kind = vec![("Content-Type".to_owned(), "text/plain".to_owned())];
+    for (fault, told) in [
+        (document(kind), "its parts are not known: it is no HTML"),
+        (Fault::Gzip, "it names 3 parts: /s.css"),
+    ] {
+        let server = site();
+        server.server.add_rule(Rule::new(fault).path("index.html"));
+        let prestan = Prestan::new();
+        let suite = prestan.file("shop.yaml", &SUITE[..SUITE.find("  - name: Four").unwrap()]);
+        let suite = suite.display().to_string();
+        let url = server.server.url();
+        let outcome = prestan.args(["run", &suite, &url, "-r", "2"]).run();
+        assert!(outcome.stdout.contains(told), "{outcome}");
+    }
+}
+
+/// A CGI script that says how it was asked.
+const SCRIPT: &str = "#!/bin/sh
+printf 'Content-Type: text/plain\\n\\n%s %s\\n' \"$REQUEST_METHOD\" \"$QUERY_STRING\"
+echo \"$REQUEST_METHOD $QUERY_STRING\" >> asked.log
+";
+
+/// Apache with `mod_cgi`, which a test configures for itself.
+const CONFIGURATION: &str = "ServerRoot {dir}
+ServerName 127.0.0.1
+Listen 127.0.0.1:{port}
+PidFile {dir}/pid
+DefaultRuntimeDir {dir}
+Mutex file:{dir}
+ErrorLog {dir}/error.log
+LoadModule mpm_prefork_module /usr/lib/apache2/modules/mod_mpm_prefork.so
+LoadModule authz_core_module /usr/lib/apache2/modules/mod_authz_core.so
+LoadModule alias_module /usr/lib/apache2/modules/mod_alias.so
+LoadModule cgi_module /usr/lib/apache2/modules/mod_cgi.so
+DocumentRoot {dir}/site
+ScriptAlias /cgi-bin/ {dir}/cgi-bin/
+<Directory {dir}>
+  Require all granted
+</Directory>
+";
+
+/// Ends with the test.
+struct Apache(std::process::Child);
+
+impl Drop for Apache {
+    fn drop(&mut self) {
+        let _ = Command::new("kill").arg(self.0.id().to_string()).status();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn apache_is_asked_for_dynamic_pages_as_they_are_written() {
+    let program = ["/usr/sbin/apache2", "/usr/lib/apache2/modules/mod_cgi.so"];
+    let missing = program
+        .iter()
+        .find(|path| !std::path::Path::new(path).exists());
+    let found = missing.map_or(Ok(()), |path| Err(format!("{path} is not installed")));
+    let Some(()) = need_or(found) else { return };
+    let directory = tempfile::tempdir().unwrap();
+    let dir = directory.path();
+    // Its children may be another user.
+    fs::set_permissions(dir, fs::Permissions::from_mode(0o777)).unwrap();
+    for (name, mode) in [("site", 0o755), ("cgi-bin", 0o777)] {
+        fs::create_dir(dir.join(name)).unwrap();
+        fs::set_permissions(dir.join(name), fs::Permissions::from_mode(mode)).unwrap();
+    }
+    let script = dir.join("cgi-bin/send");
+    fs::write(&script, SCRIPT).unwrap();
+    fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
+    fs::write(dir.join("site/file1k.html"), [b'x'; 1024]).unwrap();
+    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = free.local_addr().unwrap().port();
+    drop(free);
+    let place = dir.display().to_string();
+    let configuration = CONFIGURATION
+        .replace("{dir}", &place)
+        .replace("{port}", &port.to_string());
+    fs::write(dir.join("httpd.conf"), configuration).unwrap();
+    let mut command = Command::new("/usr/sbin/apache2");
+    command
+        .arg("-f")
+        .arg(dir.join("httpd.conf"))
+        .arg("-DFOREGROUND");
+    // It ends all of its process group when it ends.
+    command.process_group(0);
+    let _apache = Apache(command.spawn().unwrap());
+    let until = Instant::now() + Duration::from_secs(20);
+    while std::net::TcpStream::connect(("127.0.0.1", port)).is_err() {
+        let log = fs::read_to_string(dir.join("error.log")).unwrap_or_default();
+        assert!(Instant::now() < until, "{log}");
+        thread::park_timeout(Duration::from_millis(20)); // between two attempts
+    }
+    let prestan = Prestan::new();
+    let list = "1 3\n/file1k.html\n/cgi-bin/send?size=1024&name=a%20b%2f\n/cgi-bin/send?b\n";
+    let list = prestan.file("dynamic.list", list).display().to_string();
+    let url = format!("http://127.0.0.1:{port}/");
+    let options = ["--repeat", "3", "--children", "2", "--json", "-"];
+    let outcome = prestan.args(["webstone", &list, &url]).args(options).run();
+    assert_eq!(outcome.code, 0, "{outcome}");
+    let retrieved = &outcome.json()["webstone"]["retrieved"];
+    assert_eq!(retrieved["errors"], 0, "{outcome}");
+    let asked = fs::read_to_string(dir.join("cgi-bin/asked.log")).unwrap();
+    for query in ["GET size=1024&name=a%20b%2f", "GET b"] {
+        let times = asked.lines().filter(|line| *line == query).count();
+        assert!(times >= 6, "{times} of {query} in {asked}");
+    }
+    // Nothing can be put there for a program.
+    let prepared = Prestan::new();
+    let file = prepared.file("l", "1 1\n/a?b\n").display().to_string();
+    let outcome = prepared.args(["webstone", &file, &url, "--prepare"]).run();
+    assert_eq!(outcome.code, 2, "{outcome}");
+    assert!(outcome.stderr.contains("/a has a query"), "{outcome}");
+}
