@@ -71,6 +71,10 @@ impl Frames<'_> {
     /// What is next. `is_awaited` knows the streams with whose HEADERS frames can be found again.
     fn next(&mut self, is_awaited: impl Fn(u32) -> bool) -> Option<Found> {
         let place = self.place;
+        // Nothing more can be found.
+        if place == i64::MAX {
+            return None;
+        }
         if let Some(header) = self.header(place) {
             self.place = place + (FrameHeader::BYTES + header.length) as i64;
             return Some(Found::Frame { header, place });

@@ -22,7 +22,7 @@ pub fn apply_label(plan: &mut PlanRecord, env: &mut Environment, events: &mut [E
     let Some(label) = plan.label.clone() else {
         return;
     };
-    let server = ServerLabel::of(&label, plan, env.servers());
+    let server = ServerLabel::of(&label, plan.servers(), env.servers());
     server.plan(plan);
     for answered in env.server.iter_mut().chain(&mut env.others) {
         answered.software = None;
@@ -31,6 +31,16 @@ pub fn apply_label(plan: &mut PlanRecord, env: &mut Environment, events: &mut [E
     for event in events {
         server.event(event);
     }
+}
+
+/// A message about servers with these URLs, or names of recipes, as reports may show it.
+pub fn labelled_text(label: Option<&str>, urls: &[String], text: &str) -> String {
+    let mut text = text.to_owned();
+    if let Some(label) = label {
+        let urls = urls.iter().map(String::as_str);
+        ServerLabel::of(label, urls, std::iter::empty()).hide(&mut text);
+    }
+    text
 }
 
 /// The name of a server, and what it replaces.
@@ -43,12 +53,12 @@ struct ServerLabel {
 impl ServerLabel {
     fn of<'a>(
         label: &str,
-        plan: &PlanRecord,
+        urls: impl Iterator<Item = &'a str>,
         servers: impl Iterator<Item = &'a Server>,
     ) -> ServerLabel {
         let mut replaced = Vec::new();
         let mut hosts = Vec::new();
-        for (url, number) in plan.servers().zip(0..) {
+        for (url, number) in urls.zip(0..) {
             let name = numbered(label, number);
             let (authority, path) = parts(url);
             replaced.push((url.trim_end_matches('/').to_owned(), name.clone()));
@@ -82,9 +92,8 @@ impl ServerLabel {
             side.clone_from(&self.label);
         }
         self.hide(&mut plan.suite.title);
-        if let Some(command) = &mut plan.command {
-            self.hide(command);
-        }
+        // It names the server in as many ways as there are options.
+        plan.command = None;
         for note in &mut plan.notes {
             self.hide(&mut note.text);
         }
@@ -178,7 +187,7 @@ fn replace_words(text: &str, from: &str, to: &str) -> String {
         let goes_on = |one: Option<char>, other: Option<char>| {
             one.is_some_and(char::is_alphanumeric) && other.is_some_and(char::is_alphanumeric)
         };
-        let before = lower[..start].chars().next_back();
+        let before = end_of_word(&lower[..start]);
         let after = lower[end..].chars().next();
         let is_part =
             goes_on(before, wanted.chars().next()) || goes_on(wanted.chars().next_back(), after);
@@ -190,20 +199,38 @@ fn replace_words(text: &str, from: &str, to: &str) -> String {
     out
 }
 
-/// Hides who is named in URLs: a redirect may point anywhere.
+/// The last character of a text, if what follows may be a part of its word. In excerpts a line end is `\\n`.
+fn end_of_word(text: &str) -> Option<char> {
+    let is_escaped = ["\\n", "\\r", "\\t"].iter().any(|end| text.ends_with(end));
+    text.chars().next_back().filter(|_| !is_escaped)
+}
+
+/// Hides who is named in URLs, also in those without a scheme: a redirect may point anywhere.
 fn without_authorities(text: &str) -> String {
-    const SLASHES: &str = "://";
+    const SLASHES: &str = "//";
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(found) = rest.find(SLASHES) {
         let (before, after) = rest.split_at(found + SLASHES.len());
-        let end = after.find(|c: char| c.is_whitespace() || "/\"'<>?#;,`".contains(c));
         out.push_str(before);
+        rest = after;
+        // Within a path they separate nothing.
+        if end_of_word(&before[..found]).is_some_and(|c| c.is_alphanumeric() || c == '/') {
+            continue;
+        }
+        let end = after.find(|c: char| c.is_whitespace() || "/\"'<>?#;,`".contains(c));
         out.push_str(HIDDEN);
         rest = &after[end.unwrap_or(after.len())..];
     }
     out.push_str(rest);
     out
+}
+
+/// An IP address, with a port, brackets or a zone, or without.
+fn is_address(word: &str) -> bool {
+    let bare = word.split('%').next().unwrap_or_default();
+    let bare = bare.trim_start_matches('[').trim_end_matches(']');
+    bare.parse::<IpAddr>().is_ok() || word.parse::<SocketAddr>().is_ok()
 }
 
 /// Hides IP addresses, with their ports.
@@ -214,13 +241,21 @@ fn without_addresses(text: &str) -> String {
     while let Some(start) = rest.find(is_of_address) {
         let (before, after) = rest.split_at(start);
         let end = after.find(|c| !is_of_address(c)).unwrap_or(after.len());
+        let is_apart = |c: Option<char>| !c.is_some_and(char::is_alphanumeric);
         // The end of a sentence is none of an address.
         let word = after[..end].trim_end_matches(['.', ':']);
-        let is_apart = |c: Option<char>| !c.is_some_and(char::is_alphanumeric);
-        let is_word = is_apart(before.chars().next_back()) && is_apart(after[end..].chars().next());
-        let parses = word.parse::<IpAddr>().is_ok() || word.parse::<SocketAddr>().is_ok();
+        // It may stand behind a name and a colon.
+        let starts = std::iter::once(0).chain(word.match_indices(':').map(|(at, _)| at + 1));
+        let mut addresses = starts.filter(|at| is_address(&word[*at..]));
+        let is_within_zone = word.contains('%');
+        let is_behind = is_within_zone || is_apart(after[end..].chars().next());
+        let address = addresses.next().filter(|at| {
+            let is_before = *at > 0 || is_apart(end_of_word(before));
+            is_before && is_behind
+        });
         out.push_str(before);
-        if is_word && parses {
+        if let Some(at) = address {
+            out.push_str(&after[..at]);
             out.push_str(HIDDEN);
             out.push_str(&after[word.len()..end]);
         } else {
@@ -250,7 +285,7 @@ mod tests {
         let mut run = stats::testing::RunBuilder::new(1).build();
         run.plan.target = "http://dav.example.org:8080/store/".to_owned();
         run.plan.others = vec!["http://[::1]:81/".to_owned()];
-        let label = ServerLabel::of("Server 1", &run.plan, [&server].into_iter());
+        let label = ServerLabel::of("Server 1", run.plan.servers(), [&server].into_iter());
         let mut text = text.to_owned();
         label.hide(&mut text);
         text
@@ -282,6 +317,22 @@ mod tests {
                 "OPTIONS says `DAV: 1,2,(not shown)`",
             ),
             ("[::1]:81 and ::1.", "Server 1 #2 and (not shown)."),
+            (
+                "at [2001:db8::1], at fe80::1%eth0",
+                "at (not shown), at (not shown)th0",
+            ),
+            (
+                "x:127.0.0.1, x:80:127.0.0.1",
+                "x:(not shown), x:80:(not shown)",
+            ),
+            (
+                "to //other.example.net:9/a, a//b",
+                "to //(not shown)/a, a//b",
+            ),
+            (
+                "`Bad\\n192.0.2.7\\nApache/2.4.62`",
+                "`Bad\\n(not shown)\\n(not shown)/(not shown)`",
+            ),
             // Numbers, times and words that only look like it.
             ("12:30 of 1.5 ms, fed: abc", "12:30 of 1.5 ms, fed: abc"),
             ("apaches, prestan", "apaches, prestan"),

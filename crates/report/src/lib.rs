@@ -67,7 +67,7 @@ pub use diagnose::{
 pub use file_names::FileNames;
 pub use json::{BesideResult, json, schema};
 pub use junit::junit;
-pub use label::apply_label;
+pub use label::{apply_label, labelled_text};
 pub use log::{log, log_header};
 pub use reasons::{abort_reason, ended_early, reason};
 pub use runs::{

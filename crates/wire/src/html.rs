@@ -23,8 +23,8 @@ pub const MOST_PARTS: usize = 256;
 const LONGEST: usize = 2048;
 /// Bytes that are read at a time.
 const CHUNK: usize = 1024;
-/// Blanks and slashes in one tag or comment, after which nothing more is read: attributes are compared with all before
-/// them in their tag, so a long list of them would take minutes.
+/// Blanks, slashes, quotes and equals signs in one tag or comment, after which nothing more is read: attributes are
+/// compared with all before them in their tag, so a long list of them would take minutes.
 const MOST_SEPARATORS: usize = 4096;
 
 /// The files that a page names.
@@ -62,7 +62,7 @@ pub fn named_parts(document: &[u8], page: &str) -> NamedParts {
         separators = if tokenizer.sink.has_token.get() {
             0
         } else {
-            let is_separator = |c: &char| c.is_ascii_whitespace() || *c == '/';
+            let is_separator = |c: &char| c.is_ascii_whitespace() || "/\"'=".contains(*c);
             separators + chunk.chars().filter(is_separator).count()
         };
         if separators > MOST_SEPARATORS {
@@ -308,6 +308,12 @@ mod tests {
             "x".repeat(200_000)
         );
         assert_eq!(paths(&inline), ["/a/1"]);
+        let quoted: String = (0..200_000).map(|n| format!("a{n}=\"\"")).collect();
+        let adjacent = named_parts(
+            format!("<img src=1><b {quoted}><img src=2>").as_bytes(),
+            PAGE,
+        );
+        assert!(adjacent.is_cut && adjacent.paths.len() == 1, "{adjacent:?}");
         let attributes: String = (0..400_000).map(|n| format!("{n} ")).collect();
         let found = named_parts(
             format!("<img src=1><b {attributes}><img src=2>").as_bytes(),

@@ -94,7 +94,7 @@ impl Settings {
     }
 
     /// All collections below which the run works.
-    pub(crate) fn endpoints(&self) -> impl Iterator<Item = &Endpoint> {
+    pub fn endpoints(&self) -> impl Iterator<Item = &Endpoint> {
         std::iter::once(&self.endpoint).chain(&self.others)
     }
 }

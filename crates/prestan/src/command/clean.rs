@@ -7,21 +7,26 @@ use engine::{Observer, Settings, Silent};
 use crate::args::CleanArgs;
 use crate::connect::connection;
 use crate::exit::{ExitStatus, Failed};
-use crate::output::print_list;
+use crate::output::{print_list, tell};
 use crate::state;
 use crate::watch::HeadsOnly;
 
 pub(crate) fn clean(args: &CleanArgs) -> Result<ExitStatus, Failed> {
     let mut settings = connection(&args.url, &args.login, &args.connect)?.settings();
     let others = std::mem::take(&mut settings.others);
-    let mut code = clean_one(args, &settings)?;
+    let mut ended = clean_one(args, &settings);
+    // That one cannot be reached is no reason to leave the others alone.
     for endpoint in others {
         settings.endpoint = endpoint;
-        if clean_one(args, &settings)? == ExitStatus::TestFailed {
-            code = ExitStatus::TestFailed;
+        match (&ended, clean_one(args, &settings)) {
+            (Err(Failed::Interrupted(_)), _) => break,
+            (Err(_), Err(why)) => tell(&format!("prestan: {why}")),
+            (Ok(_), Err(why)) => ended = Err(why),
+            (Ok(_), Ok(ExitStatus::TestFailed)) => ended = Ok(ExitStatus::TestFailed),
+            (_, Ok(_)) => {}
         }
     }
-    Ok(code)
+    ended
 }
 
 /// What is left on one server.

@@ -318,10 +318,19 @@ impl<'a> Trials<'a> {
             what: self.sending.what.clone(),
             answer: search.answer(),
             knee: knee(&self.made),
-            inconclusive: ended.map(ToString::to_string),
+            inconclusive: ended.map(|why| shown_reason(why, &self.settings)),
             trials: self.made,
         }
     }
+}
+
+/// Why a series ended, as its report says it.
+pub(crate) fn shown_reason(why: &Failed, settings: &Settings) -> String {
+    let urls: Vec<String> = settings
+        .endpoints()
+        .map(|endpoint| endpoint.target.url())
+        .collect();
+    report::labelled_text(settings.label.as_deref(), &urls, &why.to_string())
 }
 
 /// How all trials are done, but for their loads.

@@ -509,6 +509,12 @@ fn caveats(args: &SweepArgs, SweepRuns { done, ended }: &SweepRuns) -> Vec<Strin
             place.repeat + 1,
             args.plan.repeat
         ));
+        let named = args.urls.iter().chain(&args.server).nth(place.server);
+        let label = args.load.running.label.get(place.server);
+        if let (Some(named), Some(caveat)) = (named, caveats.last_mut()) {
+            let named = std::slice::from_ref(named);
+            *caveat = report::labelled_text(label.map(String::as_str), named, caveat);
+        }
     }
     caveats
 }

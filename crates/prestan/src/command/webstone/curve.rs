@@ -13,6 +13,7 @@ use crate::args::{AnswerOptions, OutputOptions};
 use crate::command::kept::KeptRun;
 use crate::command::planned::PlannedRun;
 use crate::command::run::SuiteText;
+use crate::command::search::shown_reason;
 use crate::command::search::{knee, print, tried};
 use crate::command::series::{SeriesProgress, name_of};
 use crate::exit::{ExitStatus, Failed};
@@ -137,7 +138,9 @@ fn found(
         what: format!("{}: {}", plan.suite.name, plan.suite.title),
         answer: SearchOutcome::default(),
         knee: knee(&made),
-        inconclusive: ended.map(ToString::to_string).or_else(|| inconclusive(ran)),
+        inconclusive: ended
+            .map(|why| shown_reason(why, settings))
+            .or_else(|| inconclusive(ran)),
         trials: made,
     }
 }
