@@ -89,9 +89,10 @@ Environment:
 
 Exit status:
   0    success
-  1    a test failed, or a file could not be written on this machine
+  1    a test or a constraint failed, --fail-if was true, or a file could not be written on this machine
   2    wrong usage, or an invalid suite file
-  3    no test failed, but the result is inconclusive: the load generator may have changed it
+  3    nothing failed, but the result is inconclusive: too few operations, a constraint that is not decided,
+       or the load generator may have changed it
        (--inconclusive pass|fail makes it 0 or 1)
   4    the target could not be reached, or is not a WebDAV server
   130  interrupted";
