@@ -6,7 +6,7 @@
 //!        request_first       request_last   response_first  response_last
 //! ```
 //!
-//! What follows is HTTP/1; a client that begins with the preface of HTTP/2 is read [as that].
+//! What follows is HTTP/1; a client that begins with the preface of HTTP/2 is read as that.
 //!
 //! One request at a time on each connection. A request ends where its `Content-Length` says; where
 //! it has none, or its head did not fit the capture, whatever the client sends before the first
