@@ -194,11 +194,11 @@ mod tests {
             "sweep --vary width=1,2 http://h/",
             "search --find users --while p99<1s http://h/",
             "diagnose",
+            "report",
         ] {
             assert_eq!(read(line).ok(), Some(Some(InconclusiveArg::Pass)), "{line}");
         }
         for line in [
-            "report",
             "runs",
             "gallery d",
             "suites",
