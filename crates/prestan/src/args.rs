@@ -289,6 +289,10 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "NAME", conflicts_with = "url", conflicts_with_all = CONNECTING)]
     pub(crate) server: Option<String>,
 
+    /// Send the POST requests of a suite with `needs: cgi`, whose effects on the server remain
+    #[arg(long)]
+    pub(crate) writes: bool,
+
     #[command(flatten)]
     pub(crate) beside: BesideOptions,
 

@@ -34,20 +34,22 @@ pub(crate) struct AdaptingLoad {
 }
 
 impl AdaptingLoad {
-    pub(crate) fn new(plan: &AdaptPlan) -> AdaptingLoad {
+    /// `None` where steps of the suite change the number of users.
+    pub(crate) fn new(plan: &AdaptPlan) -> Option<AdaptingLoad> {
         let (adaptation, wishes) = match &plan.rule {
             AdaptRule::Ladder(rungs) => (Adaptation::ladder(rungs), None),
             AdaptRule::Steer { raise, lower } => {
                 let steered = Adaptation::steered(plan.least, plan.most);
                 (steered, Some((*raise, *lower)))
             }
+            AdaptRule::Steps => return None,
         };
-        AdaptingLoad {
+        Some(AdaptingLoad {
             adaptation,
             every: plan.every,
             wishes,
             since: None,
-        }
+        })
     }
 
     /// Users at work now.

@@ -41,7 +41,8 @@ pub struct Load {
     pub adapt: Option<AdaptRecord>,
 }
 
-/// How the number of users of a closed loop changes while it goes on.
+/// How the number of users of a closed loop changes while it goes on: by a ladder, by conditions, or else by steps of
+/// the suite.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Adapt")]

@@ -28,6 +28,10 @@ pub(crate) fn rule(adapt: &AdaptRecord) -> String {
             "{} to {} users; every {every} more while {raise}, fewer while {lower}",
             adapt.least, adapt.most
         )),
+        _ if adapt.ladder.is_empty() => format!(
+            "{} to {} users, as steps of the suite say; each number for {every} at least",
+            adapt.least, adapt.most
+        ),
         _ => {
             let rungs: Vec<String> = adapt.ladder.iter().map(u32::to_string).collect();
             format!("{} users, each for {every}", rungs.join(", "))

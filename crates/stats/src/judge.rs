@@ -24,6 +24,7 @@ const SECOND: f64 = 1e9;
 
 /// The figures of a run.
 pub(crate) struct FiguresOfRun<'a> {
+    pub(crate) plan: &'a PlanRecord,
     pub(crate) estimates: &'a RunEstimates<'a>,
     /// Those of parts of the run.
     pub(crate) parts: &'a [(PartOfRun, PartEstimates)],
@@ -65,7 +66,8 @@ impl JudgingMoment {
 }
 
 /// What the constraints of a plan come to.
-pub(crate) fn constraints(plan: &PlanRecord, figures: &FiguresOfRun<'_>) -> Vec<JudgedConstraint> {
+pub(crate) fn constraints(figures: &FiguresOfRun<'_>) -> Vec<JudgedConstraint> {
+    let plan = figures.plan;
     let parsed: Vec<_> = plan
         .constraints
         .iter()
@@ -73,7 +75,7 @@ pub(crate) fn constraints(plan: &PlanRecord, figures: &FiguresOfRun<'_>) -> Vec<
         .collect();
     let scope = Scope {
         subject: ConstraintSubject::Run,
-        measurements: plan.measures.iter().map(|own| own.name.as_str()).collect(),
+        measurements: figures.estimates.rows().collect(),
         parameters: parameters(&plan.params),
         constraints: parsed
             .iter()
@@ -183,14 +185,12 @@ impl FigureSource for FiguresOfRun<'_> {
     }
 
     fn figure(&self, statistic: Statistic, measurement: &str, part: PartOfRun) -> ConstraintFigure {
-        let place = self.estimates.row_named(measurement);
-        let Some((place, row)) = place.and_then(|place| Some((place, self.rows.get(place)?)))
-        else {
+        let Some(place) = self.estimates.row_named(measurement) else {
             return ConstraintFigure::Unknown(WhyUnknown::NotMeasured);
         };
         match self.of_part(part) {
             Ok(estimates) => {
-                let figure = self.of_row(estimates, place, row, statistic);
+                let figure = self.of_row(estimates, place, statistic);
                 let slides = matches!(part, PartOfRun::Last(_));
                 if slides && self.moment.goes_on {
                     still_open(figure)
@@ -216,19 +216,36 @@ impl<'a> FiguresOfRun<'a> {
         }
     }
 
+    /// The summaries of a row; of a page, those of its files.
+    fn summaries(&self, place: usize) -> Vec<&TestSummary> {
+        let Some(page) = place.checked_sub(self.rows.len()) else {
+            return self.rows.get(place).into_iter().collect();
+        };
+        let files = self
+            .plan
+            .pages
+            .get(page)
+            .map_or(&[][..], |page| &page.files);
+        let rows = files
+            .iter()
+            .filter_map(|file| self.rows.get(usize::from(file.0)));
+        rows.collect()
+    }
+
     fn of_row(
         &self,
         estimates: &RunEstimates<'_>,
         place: usize,
-        row: &TestSummary,
         statistic: Statistic,
     ) -> ConstraintFigure {
-        match row.status {
-            Status::NotSupported | Status::Skipped => {
-                return ConstraintFigure::Unknown(WhyUnknown::NotSupported);
-            }
-            Status::NotDrawn => return ConstraintFigure::Unknown(WhyUnknown::NeverChosen),
-            Status::Ok | Status::Failed => {}
+        let rows = self.summaries(place);
+        let is = |status: Status| rows.iter().any(|row| row.status == status);
+        if is(Status::NotSupported) || is(Status::Skipped) {
+            return ConstraintFigure::Unknown(WhyUnknown::NotSupported);
+        }
+        // Of a page, the parts may be none.
+        if rows.iter().all(|row| row.status == Status::NotDrawn) {
+            return ConstraintFigure::Unknown(WhyUnknown::NeverChosen);
         }
         let (operations, seconds) = estimates.extent(place);
         if operations == 0 {
@@ -241,10 +258,11 @@ impl<'a> FiguresOfRun<'a> {
                 | Statistic::BytesSent
                 | Statistic::BytesReceived
         );
-        if row.may_be_no_failure && !is_count {
+        if rows.iter().any(|row| row.may_be_no_failure) && !is_count {
             return ConstraintFigure::Unknown(WhyUnknown::MayBeNoFailure);
         }
-        if row.disqualified().is_some() && !is_count && statistic != Statistic::Failures {
+        let is_disqualified = rows.iter().any(|row| row.disqualified().is_some());
+        if is_disqualified && !is_count && statistic != Statistic::Failures {
             return ConstraintFigure::Unknown(WhyUnknown::Disqualified);
         }
         let Some(source) = source(statistic) else {

@@ -10,6 +10,7 @@
 //! ```
 
 mod came;
+mod judged;
 mod pooled;
 
 use std::collections::{BTreeMap, HashMap};
@@ -22,6 +23,7 @@ use crate::throughput::{Throughput, is_steady};
 use crate::times::Times;
 use crate::window::{MeasurementWindow, Span, end};
 pub use came::{BodySizes, FilesCame};
+pub(crate) use judged::PageRow;
 pub(crate) use pooled::pooled;
 
 /// Seconds of a minute.
@@ -135,6 +137,8 @@ pub(crate) struct PageTally {
     /// Of each page of each server, what counts.
     counted: Vec<VisitTally>,
     left_out: VisitTally,
+    /// Of each page, what constraints read.
+    rows: Vec<PageRow>,
     /// Nanoseconds of visits inside the window, of all users together.
     under_way: u128,
     /// The load was the same throughout.
@@ -193,6 +197,7 @@ impl PageTally {
             open: HashMap::new(),
             counted: vec![VisitTally::default(); servers.len() * plan.pages.len()],
             left_out: VisitTally::default(),
+            rows: vec![PageRow::default(); plan.pages.len()],
             under_way: 0,
             steady: is_steady(&plan.load),
             throughput: vec![Throughput::default(); servers.len()],
@@ -230,6 +235,7 @@ impl PageTally {
             &mut self.left_out
         };
         timed.time(visit, is_complete);
+        self.rows[visit.page].add(visit, is_complete, window);
         if !window.contains_moment(visit.ended) {
             return self.left_out.count(visit, is_complete);
         }
@@ -246,6 +252,9 @@ impl PageTally {
             own.merge(others);
         }
         self.left_out.merge(&other.left_out);
+        for (own, others) in self.rows.iter_mut().zip(&other.rows) {
+            own.merge(others);
+        }
         self.under_way += other.under_way;
         for (own, others) in self.throughput.iter_mut().zip(&other.throughput) {
             own.merge(others);
@@ -255,6 +264,11 @@ impl PageTally {
             let whole = own.map_or_else(|| visit.clone(), |own| own.with(visit));
             self.open.insert(*number, whole);
         }
+    }
+
+    /// What constraints read of the page at that place of the plan.
+    pub(crate) fn row(&self, place: usize) -> Option<&PageRow> {
+        self.rows.get(place)
     }
 
     /// Nanoseconds of visits inside the window, those included that still miss a file.

@@ -13,7 +13,7 @@ use crate::estimated::RunEstimates;
 use crate::generator::Strain;
 use crate::judge::{self, JudgingMoment};
 use crate::load_steps::LoadSteps;
-use crate::pages::PageTally;
+use crate::pages::{PageRow, PageTally};
 use crate::parts::PartsOfRun;
 use crate::row::{Around, RowTally, row};
 use crate::throughput::is_steady;
@@ -253,15 +253,13 @@ impl Summariser {
             .filter_map(|test| self.tests.get(test));
         let under_way = under_way.map(|tally| tally.under_way).sum();
         let pages = self.pages.as_ref().map(|pages| pages.closed(&spans));
-        let constraints = judge::constraints(
-            &self.plan,
-            &judge::FiguresOfRun {
-                estimates: &RunEstimates::of(self, events, windows.clone()),
-                parts: &self.parts.estimates(&self.plan, windows, judged.goes_on),
-                rows: &tests,
-                moment: judged,
-            },
-        );
+        let constraints = judge::constraints(&judge::FiguresOfRun {
+            plan: &self.plan,
+            estimates: &RunEstimates::of(self, events, windows.clone()),
+            parts: &self.parts.estimates(&self.plan, windows, judged.goes_on),
+            rows: &tests,
+            moment: judged,
+        });
         let steps = self.steps.as_ref();
         let load_steps = steps.map_or(Vec::new(), |steps| steps.described(&told));
         let summary = Summary {
@@ -331,6 +329,11 @@ impl Summariser {
     /// The operations of the measure at that place of the plan.
     pub(crate) fn row(&self, place: usize) -> Option<&RowTally> {
         self.rows.get(place)
+    }
+
+    /// The visits of the page at that place of the plan.
+    pub(crate) fn page(&self, place: usize) -> Option<&PageRow> {
+        self.pages.as_ref()?.row(place)
     }
 
     /// Whether chance decides about a measure, and has never come to it: nor to any other file of

@@ -69,6 +69,8 @@ pub enum AdaptRule {
         /// While it is true, there are fewer.
         lower: usize,
     },
+    /// Steps of the tests ([`Step::Users`]).
+    Steps,
 }
 
 impl Plan {
@@ -250,6 +252,8 @@ pub enum Step {
     EndTest,
     /// That of the run does.
     EndRun,
+    /// From now on so many users of a load are at work.
+    Users(u32),
 }
 
 impl Step {

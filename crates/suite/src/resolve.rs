@@ -48,6 +48,8 @@ pub struct Overrides {
     pub verify: Option<Verify>,
     /// Requests have the X-Prestan that was printed in 2004, where the suite is that of 2004.
     pub labels_of_2004: bool,
+    /// A suite with `needs: cgi` may send POST.
+    pub may_post: bool,
 }
 
 /// Makes the plan of a suite. `name` and `text` are those given to [`parse`](crate::parse).
@@ -66,6 +68,12 @@ pub fn resolve(
     let workspace = match spec.needs {
         NeedsSpec::Webdav => Workspace::Collection,
         NeedsSpec::Http => Workspace::ReadOnly,
+        NeedsSpec::Cgi if overrides.may_post => Workspace::ReadOnly,
+        NeedsSpec::Cgi => {
+            let why = "the suite says `needs: cgi`: it sends POST to programs of the server, and what these change \
+                       cannot be undone; if that is intended, give --writes";
+            return Err(file.error_anywhere(why));
+        }
     };
     loops::check_declared(&file, spec)?;
     let variants = variants(&file, spec, &params)?;
@@ -144,7 +152,13 @@ pub fn resolve(
     }
     plan.pages = pages::records(&plan.tests);
     let adapt = spec.adapt.as_ref();
-    let adapt = adapt.map(|adapt| adapt::plan(&file, adapt, &params, &conditions));
+    let steps = adapt::steps_of(spec);
+    if let (None, [first, ..]) = (adapt, &steps[..]) {
+        let why =
+            "`users` changes the load of a suite with `adapt`, which says between which numbers";
+        return Err(file.error(first.place, why));
+    }
+    let adapt = adapt.map(|adapt| adapt::plan(&file, adapt, &steps, &params, &conditions));
     plan.adapt = adapt.transpose()?;
     if let (Some(spec), false) = (&spec.adapt, plan.roles.is_empty()) {
         return Err(file.error(
@@ -227,6 +241,7 @@ fn resolve_test(
         saved: &saved,
         measure_ids: &measure_ids,
         workspace: plan.workspace,
+        may_post: spec.needs != NeedsSpec::Http,
         stop_watches: &stop_watches,
         watches_before: plan.stop_watches.len(),
         conditions,

@@ -34,8 +34,9 @@ pub struct SuiteSpec {
     /// One line about it.
     #[serde(default)]
     pub title: String,
-    /// What the server must be: `webdav` (a collection is made for the run, and removed), or
-    /// `http` (nothing is made; only reading methods are allowed).
+    /// What the server must be: `webdav` (a collection is made for the run, and removed),
+    /// `http` (nothing is made; only reading methods are allowed), or `cgi` (as `http`, and POST, if the command line
+    /// has --writes).
     #[serde(default)]
     pub needs: NeedsSpec,
     /// Names and defaults of what the command line can change: numbers, texts, and lists of these
@@ -76,6 +77,8 @@ pub enum NeedsSpec {
     Webdav,
     /// Any HTTP server; the suite only reads.
     Http,
+    /// The same, and the suite also sends POST to programs of the server. What these change remains.
+    Cgi,
 }
 
 /// One test: set-up, a loop that is measured, clean-up.
@@ -205,6 +208,8 @@ pub enum ActionSpec {
     When(Placed<String>),
     /// `end: test` or `end: run`: nothing else of it is done.
     End(EndSpec),
+    /// `users: 8`: from now on so many users of a load that adapts are at work.
+    Users(Placed<Scalar>),
 }
 
 /// What a step ends.
@@ -495,6 +500,7 @@ impl<'de> Visitor<'de> for StepVisitor {
                 "stop" => actions.push((key, ActionSpec::Stop(map.next_value()?))),
                 "when" => actions.push((key, ActionSpec::When(map.next_value()?))),
                 "end" => actions.push((key, ActionSpec::End(map.next_value()?))),
+                "users" => actions.push((key, ActionSpec::Users(map.next_value()?))),
                 "query" => with.query = Some(map.next_value()?),
                 "to" => with.to = Some(map.next_value()?),
                 "depth" => with.depth = Some(map.next_value()?),
@@ -570,6 +576,7 @@ impl JsonSchema for StepSpec {
                 "stop": { "type": "string" },
                 "when": expressions::condition(generator),
                 "end": generator.subschema_for::<EndSpec>(),
+                "users": scalar,
                 "query": scalar,
                 "to": scalar,
                 "depth": scalar,

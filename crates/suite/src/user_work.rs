@@ -92,7 +92,9 @@ fn of_step(step: &Step) -> UserWork {
         Step::When {
             steps, otherwise, ..
         } => (of_steps(steps) + of_steps(otherwise)).times(0.5),
-        Step::Start(_) | Step::Stop(_) | Step::EndTest | Step::EndRun => UserWork::default(),
+        Step::Start(_) | Step::Stop(_) | Step::EndTest | Step::EndRun | Step::Users(_) => {
+            UserWork::default()
+        }
     }
 }
 

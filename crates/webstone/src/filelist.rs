@@ -11,6 +11,7 @@
 //! /logo.gif 14KiB       # a size, where the name does not tell it
 //! ```
 //!
+//! A line `POST /cgi-bin/order item=5&count=2` sends a form to such a program.
 //! A line with a `?` is a dynamic page, which a program on the server makes (CGI): `/cgi-bin/send?size=1024`.
 //!
 //! A file is known by its path: everywhere it stands, it has the same size.
@@ -46,8 +47,17 @@ pub struct ListedFile {
     pub path: String,
     /// What stands behind the `?` of a dynamic page, with its escapes.
     pub query: Option<String>,
+    /// The form that is sent to it by POST, coded as in a URL; `None` of what is fetched by GET.
+    pub form: Option<String>,
     /// Its length in bytes, where it is known.
     pub size: Option<u64>,
+}
+
+impl ListedFile {
+    /// Whether a program on the server makes it.
+    pub fn is_dynamic(&self) -> bool {
+        self.query.is_some() || self.form.is_some()
+    }
 }
 
 /// What is wrong with a file list, and where.
@@ -156,12 +166,18 @@ impl FileList {
         })
     }
 
+    /// Whether a page of it sends a form.
+    pub fn posts(&self) -> bool {
+        let mut files = self.pages.iter().flat_map(|page| &page.files);
+        files.any(|file| file.form.is_some())
+    }
+
     /// Every file once, in the order of the names, with its size where that is known; without dynamic pages, which
     /// are no files.
     pub fn files(&self) -> impl Iterator<Item = (&str, Option<u64>)> {
         let mut sizes: BTreeMap<&str, Option<u64>> = BTreeMap::new();
         let files = self.pages.iter().flat_map(|page| &page.files);
-        for file in files.filter(|file| file.query.is_none()) {
+        for file in files.filter(|file| !file.is_dynamic()) {
             let known = sizes.entry(&file.path).or_default();
             *known = known.or(file.size);
         }
@@ -177,10 +193,12 @@ impl Sizes {
     /// A file has the same size wherever it stands.
     fn agree(&mut self, file: &ListedFile, line: Option<usize>) -> Result<(), String> {
         let Some(size) = file.size else { return Ok(()) };
-        let name = match &file.query {
-            Some(query) => format!("{}?{query}", file.path),
-            None => file.path.clone(),
-        };
+        let form = file.form.iter().map(|form| format!(" {form}"));
+        let query = file.query.iter().map(|query| format!("?{query}"));
+        let name: String = std::iter::once(file.path.clone())
+            .chain(query)
+            .chain(form)
+            .collect();
         let (known, at) = *self.0.entry(name.clone()).or_insert((size, line));
         if known == size {
             return Ok(());
@@ -273,19 +291,45 @@ impl<'a> Lines<'a> {
             if page_line(text).is_some() {
                 return Err(self.error(line, format!("{short}: line {at} begins another page")));
             }
-            let mut words = text.split_whitespace();
-            let (path, size) = (words.next().unwrap_or_default(), words.next());
-            if let Some(more) = words.next() {
-                let message = format!("`{more}` follows a file and its size; escape blanks as %20");
-                return Err(self.error(at, message));
-            }
-            let file = read_file(path, size).map_err(|message| self.error(at, message))?;
+            let file = read_line(text).map_err(|message| self.error(at, message))?;
             let agreed = self.sizes.agree(&file, Some(at));
             agreed.map_err(|message| self.error(at, message))?;
             files.push(file);
         }
         Ok(Page { weight, files })
     }
+}
+
+/// A file, or a form and what it is sent to.
+fn read_line(text: &str) -> Result<ListedFile, String> {
+    let mut words = text.split_whitespace();
+    let mut next = || words.next();
+    let first = next().unwrap_or_default();
+    let (path, form) = if first == "POST" {
+        let (path, form) = (next(), next());
+        let needs = "a line with POST has a path and a form: `POST /cgi-bin/order item=5&count=2`";
+        (path.ok_or(needs)?, Some(form.ok_or(needs)?))
+    } else {
+        (first, None)
+    };
+    let size = next();
+    if let Some(more) = next() {
+        return Err(format!(
+            "`{more}` follows a file and its size; escape blanks as %20"
+        ));
+    }
+    let file = read_file(path, size)?;
+    let Some(form) = form else { return Ok(file) };
+    suite::check_query(form).map_err(|why| format!("the form `{form}` cannot be sent: {why}"))?;
+    if is_filled_in(form) {
+        return Err(format!("`{form}` has braces that a suite would fill in"));
+    }
+    Ok(ListedFile {
+        form: Some(form.to_owned()),
+        // What a program returns does not depend on its name.
+        size: file.size.filter(|_| size.is_some()),
+        ..file
+    })
 }
 
 /// Two numbers, which begin a page.
@@ -321,7 +365,6 @@ fn read_file(text: &str, size: Option<&str>) -> Result<ListedFile, String> {
     if path.starts_with('/') || path.split('/').any(|part| part == ".." || part == ".") {
         return Err(format!("`{text}` leads out of the collection at the URL"));
     }
-    let is_filled_in = |text: &str| ["{{", "{%", "{#"].iter().any(|own| text.contains(own));
     if is_filled_in(&path) || query.is_some_and(is_filled_in) {
         return Err(format!("`{text}` has braces that a suite would fill in"));
     }
@@ -335,7 +378,17 @@ fn read_file(text: &str, size: Option<&str>) -> Result<ListedFile, String> {
     };
     let query = query.map(str::to_owned);
     let path = path.into_owned();
-    Ok(ListedFile { path, query, size })
+    Ok(ListedFile {
+        path,
+        query,
+        form: None,
+        size,
+    })
+}
+
+/// Whether a suite would take a part of a text for a template.
+fn is_filled_in(text: &str) -> bool {
+    ["{{", "{%", "{#"].iter().any(|own| text.contains(own))
 }
 
 /// The size that a name tells as those of 1995 do: `file3k.html` has 3 KiB, `file5m.html` 5 MiB. A

@@ -21,7 +21,7 @@ impl FileList {
         writeln!(out, "suite: {}", self.suite_name())?;
         writeln!(out, "version: 1")?;
         writeln!(out, "title: {}", quoted(title))?;
-        writeln!(out, "needs: http")?;
+        writeln!(out, "needs: {}", if self.posts() { "cgi" } else { "http" })?;
         writeln!(out, "params: {{requests: 10}}")?;
         writeln!(out, "tests:")?;
         writeln!(out, "  - name: Pages")?;
@@ -50,10 +50,23 @@ fn write_page(number: usize, page: &Page, out: &mut String) -> std::fmt::Result 
     writeln!(out, "              - page: Page{number}")?;
     writeln!(out, "                steps:")?;
     for (place, file) in page.files.iter().enumerate() {
-        let ListedFile { path, query, size } = file;
-        writeln!(out, "                  - GET: {}", quoted(path))?;
+        let ListedFile {
+            path,
+            query,
+            form,
+            size,
+        } = file;
+        let method = if form.is_some() { "POST" } else { "GET" };
+        writeln!(out, "                  - {method}: {}", quoted(path))?;
         if let Some(query) = query {
             writeln!(out, "                    query: {}", quoted(query))?;
+        }
+        if let Some(form) = form {
+            let (text, kind) = (quoted(form), "application/x-www-form-urlencoded");
+            writeln!(
+                out,
+                "                    body: {{text: {text}, type: {kind}}}"
+            )?;
         }
         let length = size.map(|size| format!(", length: {size}"));
         let length = length.unwrap_or_default();

@@ -2,7 +2,7 @@
 //! compressed.
 
 use std::borrow::Cow;
-use std::io::Read;
+use std::io::{self, Read};
 
 use flate2::read::MultiGzDecoder;
 use thiserror::Error;
@@ -33,28 +33,78 @@ pub fn decoded<'a>(
     body: &'a [u8],
     limit: usize,
 ) -> Result<Cow<'a, [u8]>, CodingError> {
-    match coding.map(str::trim).unwrap_or_default() {
-        "" => Ok(Cow::Borrowed(body)),
-        plain if plain.eq_ignore_ascii_case("identity") => Ok(Cow::Borrowed(body)),
-        gzip if gzip.eq_ignore_ascii_case("gzip") || gzip.eq_ignore_ascii_case("x-gzip") => {
-            unpacked(body, limit).map(Cow::Owned)
+    match Packing::of(coding)? {
+        Packing::None => Ok(Cow::Borrowed(body)),
+        Packing::Gzip => {
+            let mut unpacked = Vec::new();
+            unpack(body, limit, &mut unpacked).map_err(|error| broken(&error))?;
+            if unpacked.len() > limit {
+                return Err(CodingError::TooLong(limit));
+            }
+            Ok(Cow::Owned(unpacked))
         }
-        other => Err(CodingError::Unknown(excerpt::of_text(other))),
     }
 }
 
-fn unpacked(body: &[u8], limit: usize) -> Result<Vec<u8>, CodingError> {
-    let mut unpacked = Vec::new();
-    // One byte beyond the limit tells that there is more.
+/// At most so many bytes from the beginning of such a body, of which only the beginning may be here; and whether
+/// there is more of it.
+///
+/// # Errors
+/// Why it cannot be read.
+pub fn beginning<'a>(
+    coding: Option<&str>,
+    body: &'a [u8],
+    is_whole: bool,
+    limit: usize,
+) -> Result<(Cow<'a, [u8]>, bool), CodingError> {
+    let mut document = match Packing::of(coding)? {
+        Packing::None => Cow::Borrowed(body),
+        Packing::Gzip => {
+            let mut unpacked = Vec::new();
+            match unpack(body, limit, &mut unpacked) {
+                Err(error) if is_whole || error.kind() != io::ErrorKind::UnexpectedEof => {
+                    return Err(broken(&error));
+                }
+                _ => Cow::Owned(unpacked),
+            }
+        }
+    };
+    let has_more = !is_whole || document.len() > limit;
+    match &mut document {
+        Cow::Borrowed(document) => *document = &document[..document.len().min(limit)],
+        Cow::Owned(document) => document.truncate(limit),
+    }
+    Ok((document, has_more))
+}
+
+/// How a body is packed.
+enum Packing {
+    None,
+    Gzip,
+}
+
+impl Packing {
+    fn of(coding: Option<&str>) -> Result<Packing, CodingError> {
+        match coding.map(str::trim).unwrap_or_default() {
+            "" => Ok(Packing::None),
+            plain if plain.eq_ignore_ascii_case("identity") => Ok(Packing::None),
+            gzip if gzip.eq_ignore_ascii_case("gzip") || gzip.eq_ignore_ascii_case("x-gzip") => {
+                Ok(Packing::Gzip)
+            }
+            other => Err(CodingError::Unknown(excerpt::of_text(other))),
+        }
+    }
+}
+
+/// Unpacks one byte more than the limit, where there is more.
+fn unpack(body: &[u8], limit: usize, into: &mut Vec<u8>) -> io::Result<usize> {
     MultiGzDecoder::new(body)
         .take((limit as u64).saturating_add(1))
-        .read_to_end(&mut unpacked)
-        .map_err(|error| CodingError::Broken(excerpt::of_text(&error.to_string())))?;
-    if unpacked.len() > limit {
-        Err(CodingError::TooLong(limit))
-    } else {
-        Ok(unpacked)
-    }
+        .read_to_end(into)
+}
+
+fn broken(error: &io::Error) -> CodingError {
+    CodingError::Broken(excerpt::of_text(&error.to_string()))
 }
 
 #[cfg(test)]
@@ -98,6 +148,42 @@ mod tests {
             let error = decoded(Some("gzip"), broken, 9).unwrap_err();
             assert!(matches!(error, CodingError::Broken(_)), "{error}");
         }
+    }
+
+    #[test]
+    fn of_a_long_body_there_is_the_beginning() {
+        let packed = gzip(b"<html>");
+        let read = |body, is_whole, limit| {
+            let (document, has_more) = beginning(Some("gzip"), body, is_whole, limit)?;
+            Ok((document.into_owned(), has_more))
+        };
+        assert_eq!(read(&packed, true, 6), Ok((b"<html>".to_vec(), false)));
+        assert_eq!(read(&packed, true, 5), Ok((b"<html".to_vec(), true)));
+        // Noise is not made shorter, so a part of it is still a part when it is unpacked.
+        let noise: Vec<u8> = (0..9_000_u32)
+            .map(|n| (n.wrapping_mul(n) >> 7) as u8)
+            .collect();
+        let cut = &gzip(&noise)[..4_000];
+        let (document, has_more) = beginning(Some("gzip"), cut, false, 1 << 20).unwrap();
+        assert!(has_more && noise.starts_with(&document) && document.len() > 1_000);
+        assert!(matches!(
+            read(cut, true, 1 << 20),
+            Err(CodingError::Broken(_))
+        ));
+        assert!(matches!(
+            read(b"no gzip at all", false, 9),
+            Err(CodingError::Broken(_))
+        ));
+        let plain = beginning(None, b"<html>", true, 5).unwrap();
+        assert_eq!(plain, (Cow::Borrowed(&b"<html"[..]), true));
+        assert_eq!(
+            beginning(None, b"<htm", false, 5).unwrap(),
+            (Cow::Borrowed(&b"<htm"[..]), true)
+        );
+        assert!(matches!(
+            beginning(Some("br"), b"", true, 5),
+            Err(CodingError::Unknown(_))
+        ));
     }
 
     #[test]

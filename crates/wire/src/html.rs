@@ -19,7 +19,9 @@ use crate::target::Target;
 pub const MOST_BYTES: usize = 2 << 20;
 /// Most files that are taken from one.
 pub const MOST_PARTS: usize = 256;
-/// Longest path of one.
+/// Most references that are looked at.
+const MOST_REFERENCES: usize = 4096;
+/// Longest path of one, and longest `base`, which is a part of each.
 const LONGEST: usize = 2048;
 /// Bytes that are read at a time.
 const CHUNK: usize = 1024;
@@ -34,8 +36,8 @@ pub struct NamedParts {
     pub paths: Vec<String>,
     /// Different files of other servers.
     pub elsewhere: usize,
-    /// Different files that are not among `paths`, because there are too many, or because their paths are too long or
-    /// name another method.
+    /// Files that are not among `paths`, because there are too many, or because their paths are too long or name
+    /// another method.
     pub refused: usize,
     /// The document was not read to its end.
     pub is_cut: bool,
@@ -74,6 +76,7 @@ pub fn named_parts(document: &[u8], page: &str) -> NamedParts {
     let base = base
         .borrow()
         .as_deref()
+        .filter(|base| base.len() <= LONGEST)
         .and_then(|base| page.join(base).ok());
     NamedParts {
         is_cut,
@@ -85,7 +88,8 @@ pub fn named_parts(document: &[u8], page: &str) -> NamedParts {
 fn sorted_out(urls: &[String], base: &Url, page: &Url) -> NamedParts {
     let mut parts = NamedParts::default();
     let mut known = BTreeSet::new();
-    for url in urls {
+    parts.refused = urls.len().saturating_sub(MOST_REFERENCES);
+    for url in urls.iter().take(MOST_REFERENCES) {
         let Ok(mut url) = base.join(url) else {
             continue;
         };
@@ -299,6 +303,12 @@ mod tests {
             (found.paths.len(), found.refused, found.is_cut),
             (256, 44, false)
         );
+        let references: String = (0..5000).map(|n| format!("<img src={n}>")).collect();
+        let found = named_parts(references.as_bytes(), PAGE);
+        assert_eq!((found.paths.len(), found.refused), (256, 5000 - 256));
+        // Each file has the base in it: together they are no longer than what is read.
+        let base = format!("<base href=\"/{}/\"><img src=1>", "x".repeat(LONGEST));
+        assert_eq!(paths(&base), ["/a/1"]);
         let long = format!("<img src={}><img src=1>", "x".repeat(3000));
         let found = named_parts(long.as_bytes(), PAGE);
         assert_eq!((found.paths.len(), found.refused), (1, 1));

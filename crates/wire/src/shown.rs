@@ -163,6 +163,13 @@ pub fn redacted_url(url: &str) -> String {
     without_secret_values(&without_user_info(url))
 }
 
+/// A URL that a server names, as it may be shown: as [`redacted_url`], and without the values of all parameters, of
+/// paths and fragments as well, whose names sound like that of a secret (`;jsessionid=...`). The server that made them
+/// knows what they are good for, and the user does not.
+pub fn redacted_link(url: &str) -> String {
+    without_secret_parameters(url)
+}
+
 /// Options that are followed by a secret.
 const SECRET_OPTIONS: [&str; 2] = ["--user", "-u"];
 /// Options that are followed by a header.
@@ -394,6 +401,20 @@ mod tests {
         }
         let head = request_head(b"GET /a?token=5;6?7 HTTP/1.1\r\n\r\n", &[]);
         assert_eq!(head, ["GET /a?token=(not shown) HTTP/1.1"]);
+    }
+
+    #[test]
+    fn a_link_without_the_values_of_what_sounds_secret() {
+        let table = [
+            ("/a.png;jsessionid=5E1F", "/a.png;jsessionid=(not shown)"),
+            ("/a?csrf_token=5&b=1", "/a?csrf_token=(not shown)&b=1"),
+            ("/a?sid=5#jwt=6", "/a?sid=(not shown)#jwt=(not shown)"),
+            ("http://me:pw@h/a?code=5", "http://...@h/a?code=(not shown)"),
+            ("/a;v=1/b?c=2", "/a;v=1/b?c=2"),
+        ];
+        for (url, expected) in table {
+            assert_eq!(redacted_link(url), expected);
+        }
     }
 
     #[test]

@@ -11,7 +11,7 @@ use suite::{RequestPlan, Text};
 use wire::coding::decoded;
 use wire::dav::{XmlLimits, condition};
 use wire::response::ResponseHead;
-use wire::shown::redacted_url;
+use wire::shown::redacted_link;
 
 use crate::connection::body::ComparedBody;
 
@@ -99,7 +99,7 @@ fn check_status(request: &RequestPlan, answered: &Answered<'_>) -> Result<(), Wr
     {
         what.push_str(&format!(
             "; it points to {}, and redirects are not followed",
-            redacted_url(location)
+            redacted_link(location)
         ));
     }
     Err(Wrong::new(outcome_of(status), what))

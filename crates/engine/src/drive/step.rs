@@ -88,6 +88,8 @@ pub(crate) enum PreparedStep {
     },
     EndTest,
     EndRun,
+    /// From now on so many users of a load are at work.
+    Users(u32),
 }
 
 /// A loop of a test, prepared.
@@ -262,6 +264,7 @@ impl Preparer<'_> {
             },
             Step::EndTest => PreparedStep::EndTest,
             Step::EndRun => PreparedStep::EndRun,
+            Step::Users(users) => PreparedStep::Users(*users),
         })
     }
 
@@ -356,7 +359,8 @@ impl PreparedStep {
                 | PreparedStep::Start(_)
                 | PreparedStep::Stop(_)
                 | PreparedStep::EndTest
-                | PreparedStep::EndRun => {}
+                | PreparedStep::EndRun
+                | PreparedStep::Users(_) => {}
             }
         }
     }

@@ -57,6 +57,7 @@ fn adapt_record(plan: &Plan) -> Option<AdaptRecord> {
     let (ladder, raise, lower) = match &adapt.rule {
         AdaptRule::Ladder(ladder) => (ladder.clone(), None, None),
         AdaptRule::Steer { raise, lower } => (Vec::new(), condition(raise), condition(lower)),
+        AdaptRule::Steps => (Vec::new(), None, None),
     };
     Some(AdaptRecord {
         least: adapt.least,

@@ -4,7 +4,7 @@ use record::{Outcome, Server};
 use suite::Workspace;
 use wire::dav::{XmlLimits, dav_tokens, parse_multistatus};
 use wire::response::{ResponseHead, Version};
-use wire::shown::redacted_url;
+use wire::shown::redacted_link;
 
 use crate::connection::client::{Client, Exchange, PlainRequest};
 use crate::error::RunError;
@@ -147,7 +147,7 @@ fn advice(answer: &ResponseHead, instead: &str) -> String {
     match (answer.status, location) {
         (300..=399, Some(location)) => format!(
             "it points to {}, and redirects are not followed: give that URL if it is yours",
-            redacted_url(location)
+            redacted_link(location)
         ),
         (403, _) => "does this user have the right to look there?".to_owned(),
         (500.., _) if answer.status != 501 => {

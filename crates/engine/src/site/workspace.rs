@@ -15,7 +15,7 @@ mod removal;
 use record::{EventKind, LeftBehind};
 use wire::dav::{XmlLimits, parse_multistatus};
 use wire::response::ResponseHead;
-use wire::shown::redacted_url;
+use wire::shown::redacted_link;
 use wire::target::Target;
 
 use crate::connection::client::{Client, PlainRequest};
@@ -119,7 +119,7 @@ pub(crate) async fn create(
 fn answered(method: &str, head: &ResponseHead) -> String {
     let hint = match (head.status, head.headers.get("Location")) {
         (300..=399, Some(location)) => {
-            let location = redacted_url(location);
+            let location = redacted_link(location);
             format!("; it points to {location}, and redirects are not followed")
         }
         (401 | 403, _) => "; does this user have the right to write there?".to_owned(),

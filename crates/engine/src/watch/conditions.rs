@@ -1,8 +1,10 @@
 //! How what is measured steers the run: the [`Sink`](crate::Sink) writes, users read.
 
 use std::fmt;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+use record::Nanos;
 
 /// Is told of a new number of users, and how many changes there were before.
 type OnChange = Box<dyn Fn(u32, u32) + Send + Sync>;
@@ -16,6 +18,10 @@ pub struct Conditions {
     users: AtomicU32,
     /// Changes of that number.
     changes: AtomicU32,
+    /// For how long steps leave a number of users as it is, in nanoseconds.
+    kept: Nanos,
+    /// When a step last changed it.
+    stepped: Mutex<Nanos>,
     on_change: OnceLock<OnChange>,
 }
 
@@ -42,6 +48,8 @@ impl Conditions {
             ended_by: OnceLock::new(),
             users: AtomicU32::new(u32::MAX),
             changes: AtomicU32::new(0),
+            kept: 0,
+            stepped: Mutex::new(0),
             on_change: OnceLock::new(),
         }
     }
@@ -52,6 +60,11 @@ impl Conditions {
         self
     }
 
+    /// Steps may change the number of users, which is kept for so many nanoseconds each time.
+    pub fn keep_for(self, kept: Nanos) -> Conditions {
+        Conditions { kept, ..self }
+    }
+
     /// Says whether one is true as far as is known now.
     pub fn set(&self, place: usize, is_true: bool) {
         if let Some(condition) = self.truths.get(place) {
@@ -59,7 +72,20 @@ impl Conditions {
         }
     }
 
-    /// So many users are at work from now on. Called by one thread.
+    /// A step wants so many users at work from now on; one that comes too early changes nothing.
+    pub(crate) fn step_to(&self, users: u32, now: Nanos) {
+        if self.users.load(Ordering::Relaxed) == users {
+            return;
+        }
+        let mut stepped = self.stepped.lock().unwrap_or_else(PoisonError::into_inner);
+        if now < stepped.saturating_add(self.kept) {
+            return;
+        }
+        *stepped = now;
+        self.set_users(users);
+    }
+
+    /// So many users are at work from now on. Called by one thread, or in turn.
     pub fn set_users(&self, users: u32) {
         if self.users.swap(users, Ordering::SeqCst) == users {
             return;

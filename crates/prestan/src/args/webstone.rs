@@ -90,6 +90,10 @@ pub(crate) struct PagesOptions {
     #[arg(long, value_name = "DIR", conflicts_with = "prepare")]
     pub(crate) generate: Option<PathBuf>,
 
+    /// Send the POST requests of the list, whose effects on the server remain
+    #[arg(long)]
+    pub(crate) writes: bool,
+
     /// Print the pages as a suite, for use with other commands, and exit
     #[arg(long, conflicts_with_all = ["prepare", "generate"])]
     pub(crate) print: bool,

@@ -281,11 +281,14 @@ impl PlannedRun {
 
     fn measure(self, intake: Intake, watch: Watch, console: Option<&Arc<Console>>) -> CompletedRun {
         let PlannedRun { plan, settings, .. } = self;
-        let adaptation = plan.adapt.as_ref().map(AdaptingLoad::new);
+        let adaptation = plan.adapt.as_ref().and_then(AdaptingLoad::new);
         let conditions = Conditions::new(plan.conditions.len());
-        let conditions = Arc::new(match &adaptation {
-            Some(adaptation) => conditions.begin_with(adaptation.users()),
-            None => conditions,
+        let conditions = Arc::new(match (&adaptation, &plan.adapt) {
+            (Some(adaptation), _) => conditions.begin_with(adaptation.users()),
+            (None, Some(by_steps)) => conditions
+                .begin_with(by_steps.least)
+                .keep_for(u64::try_from(by_steps.every.as_nanos()).unwrap_or(u64::MAX)),
+            (None, None) => conditions,
         });
         let mut intake = intake.steering(&plan.conditions, adaptation, &conditions);
         let recorder = Arc::new(RunRecorder {

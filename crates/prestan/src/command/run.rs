@@ -11,7 +11,7 @@ use testbed::RealServer;
 use testbed::real::Recipe;
 use wire::auth::{Credentials, Secret};
 
-use crate::args::{ClassicArgs, ClockOptions, LoadOptions, OutputOptions, RunArgs};
+use crate::args::{ClassicArgs, ClockOptions, LoadOptions, OutputOptions, RunArgs, RunOptions};
 use crate::command::beside::BesideTask;
 use crate::command::planned::PlannedRun;
 use crate::command::series::{ENDS_WITHIN, server_ended};
@@ -24,7 +24,7 @@ use wire::shown::redacted_url;
 pub(crate) fn classic(args: &ClassicArgs) -> Result<ExitStatus, Failed> {
     let url = args.url.as_deref().unwrap_or_default();
     let connection = connection(url, &args.login, &args.options.connect)?;
-    let task = SuiteTask::new("prestan", &args.options.load, &args.options.output)?;
+    let task = SuiteTask::allowed("prestan", &args.options, false)?;
     measure(task, args.options.clock, connection)
 }
 
@@ -33,7 +33,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitStatus, Failed> {
     // A bad suite file or option is reported before a server is started for it.
     let mut task = SuiteTask {
         beside: BesideTask::all(&args.beside.beside)?,
-        ..SuiteTask::new(&args.suite, &args.options.load, &args.options.output)?
+        ..SuiteTask::allowed(&args.suite, &args.options, args.writes)?
     };
     if args.beside.compete {
         task.compete(&args.suite)?;
@@ -158,6 +158,7 @@ pub(crate) fn overrides(load: &LoadOptions) -> Overrides {
         selection,
         verify: load.verify,
         labels_of_2004: load.x_prestan.is_some(),
+        may_post: false,
     }
 }
 
@@ -178,8 +179,25 @@ impl<'a> SuiteTask<'a> {
         load: &'a LoadOptions,
         output: &'a OutputOptions,
     ) -> Result<Self, Failed> {
+        SuiteTask::of(suite, load, output, false)
+    }
+
+    /// The same, and a suite with `needs: cgi` may send POST where `writes` says so.
+    fn allowed(suite: &str, options: &'a RunOptions, writes: bool) -> Result<Self, Failed> {
+        SuiteTask::of(suite, &options.load, &options.output, writes)
+    }
+
+    fn of(
+        suite: &str,
+        load: &'a LoadOptions,
+        output: &'a OutputOptions,
+        may_post: bool,
+    ) -> Result<Self, Failed> {
         let suite = SuiteText::find(suite)?;
-        let plan = suite.plan(load)?;
+        let plan = suite.resolved(&Overrides {
+            may_post,
+            ..overrides(load)
+        })?;
         output::check_report(&output.formats, &output.output)?;
         Ok(SuiteTask {
             suite,

@@ -233,6 +233,7 @@ fn plans(args: &SweepArgs, suite: &SuiteText, points: &[Levels]) -> Result<Vec<A
                 }
             }
         }
+        overrides.may_post = args.plan.writes;
         let mut plan = suite.resolved(&overrides)?;
         if args.plan.mix {
             guard::mix(&mut plan, args.plan.writes)?;

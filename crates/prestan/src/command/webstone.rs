@@ -48,7 +48,10 @@ pub(crate) fn webstone(args: &WebstoneArgs) -> Result<ExitStatus, Failed> {
                 .to_owned(),
         ));
     }
-    let mut plan = suite.resolved(&Overrides::default())?;
+    let mut plan = suite.resolved(&Overrides {
+        may_post: args.pages.writes,
+        ..Overrides::default()
+    })?;
     output::check_report(&args.output.formats, &args.output.output)?;
     let mut settings = settings(args, &urls)?;
     if args.pages.prepare {

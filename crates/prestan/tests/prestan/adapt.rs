@@ -108,11 +108,61 @@ fn a_load_grows_while_its_condition_is_true_and_shrinks_again() {
     assert_eq!(course.last(), Some(&1), "{outcome}");
 }
 
+/// Steps of the suite that change the number of users.
+const STEPS: &str = "
+      - when: operations(Read) > 200
+        steps: [{users: 4}]
+        else: [{users: 2}]
+";
+
+#[test]
+fn steps_change_the_number_of_users_and_each_is_kept_for_a_while() {
+    let server = plain();
+    let suite = SUITE.replace("RULE", "") + STEPS.trim_start_matches('\n');
+    let outcome = run(&server, &suite, &["load", "--duration", "4s", "--mix"]);
+    let run = kept(&outcome);
+    assert_eq!(changes(&run), [(1, 0), (2, 1), (4, 2)], "{outcome}");
+    let at: Vec<u64> = run
+        .events
+        .iter()
+        .filter(|event| matches!(event.kind, EventKind::LoadChanged { .. }))
+        .map(|event| event.at)
+        .collect();
+    assert!(at[2] - at[1] >= 300_000_000, "{at:?}");
+    let text = outcome.again().arg("report").run();
+    let told = "1 to 6 users, as steps of the suite say; each number for 0.3 s at least";
+    assert!(text.stdout.contains(told), "{text}");
+}
+
 #[test]
 fn what_cannot_be_is_refused_before_anything_is_sent() {
     let server = plain();
     let ladder = SUITE.replace("RULE", "  ladder: [1, 2]");
-    let table: [(&[&str], String, &str); 9] = [
+    let stepped = |rule: &str, users: &str| {
+        let suite = SUITE.replace("RULE", rule);
+        format!("{suite}      - users: {users}\n")
+    };
+    let table: [(&[&str], String, &str); 13] = [
+        (
+            &["load", "--mix"],
+            stepped("", "7"),
+            "suite.yaml:12:16: 7 users are not within `users` of `adapt`, from 1 to 6",
+        ),
+        (
+            &["load", "--mix"],
+            stepped("", "many"),
+            "`many` is no number of users",
+        ),
+        (
+            &["load", "--mix"],
+            stepped("  ladder: [1, 2]", "2"),
+            "steps change the number of users where `adapt` has no other rule",
+        ),
+        (
+            &["load", "--mix"],
+            stepped("", "2").replace("adapt:\n  users: [1, 6]\n  every: 300ms\n", ""),
+            "`users` changes the load of a suite with `adapt`",
+        ),
         (
             &["load", "--pipeline", "4", "--mix"],
             ladder.clone(),

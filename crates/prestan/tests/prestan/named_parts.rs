@@ -2,11 +2,15 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
 
 use crate::support::faulty::Faulty;
 use crate::support::load::{kept, plain};
@@ -24,6 +28,10 @@ const PARTS: [&str; 3] = ["/s.css?v=1&w=2", "/s.js", "/img/a.png"];
 /// A suite with the site fetched in each way.
 const SUITE: &str = "suite: shop
 needs: http
+constraints:
+  whole: failures(Order) == 0 and failures(Order, last 60 s) == 0
+  counted: operations(Order) > 0 and connections(Order) <= operations(Order)
+  longer: min(Order) > min(OrderText) and first(Order) > 0 s
 tests:
   - name: Order
     loop:
@@ -130,7 +138,7 @@ fn a_page_names_its_own_parts() {
     let notes: Vec<&str> = notes.collect();
     let wanted = format!(
         "it names 3 parts: {}; not requested: 1 on other servers",
-        PARTS.join(", ")
+        PARTS.map(|path| &path[1..]).join(", ")
     );
     assert_eq!(
         notes.iter().filter(|own| **own == wanted).count(),
@@ -172,6 +180,9 @@ fn a_page_is_incomplete_where_a_part_or_the_first_file_does_not_come() {
     fs::remove_file(server.demo.root().join("none.html")).unwrap();
     let outcome = run(&server.server.url());
     assert_eq!(outcome.code, 1, "{outcome}");
+    let whole = &outcome.json()["constraints"][0];
+    assert_eq!(whole["verdict"], "fail", "{outcome}");
+    assert_eq!(whole["readings"][0]["value"], 5.0, "{outcome}");
     let pages = pages(&outcome);
     assert_eq!((pages["Order"].1, pages["Order"].2), (5, 15), "{outcome}");
     assert_eq!((pages["None"].1, pages["None"].2), (5, 0), "{outcome}");
@@ -205,32 +216,61 @@ fn a_load_of_such_pages_counts_them() {
 }
 
 #[test]
-fn what_is_compressed_is_read_and_what_is_no_html_is_not() {
-    let document = |headers: Vec<(String, String)>| Fault::Status {
+fn what_is_compressed_is_read_and_what_cannot_be_read_fails() {
+    let document = |headers: &[(&str, &str)], body: &[u8]| Fault::Status {
         code: 200,
-        headers,
-        body: SITE.as_bytes().to_vec(),
+        headers: headers
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+            .collect(),
+        body: body.to_vec(),
     };
-    let kind = vec![("Content-Type".to_owned(), "text/plain".to_owned())];
-    for (fault, told) in [
-        (document(kind), "its parts are not known: it is no HTML"),
-        (Fault::Gzip, "it names 3 parts: /s.css"),
-    ] {
+    let long = format!("{SITE}{}", "text ".repeat(600_000));
+    let html = ("Content-Type", "text/html");
+    let cases = [
+        (
+            document(&[("Content-Type", "text/plain")], SITE.as_bytes()),
+            "a page of HTML was expected",
+            1,
+        ),
+        (
+            document(&[html, ("Content-Encoding", "gzip")], b"not gzip"),
+            "its parts are not known: the body is not gzip",
+            1,
+        ),
+        (Fault::Gzip, "it names 3 parts: s.css", 0),
+        (
+            document(&[html, ("Content-Encoding", "gzip")], &gzip(&long)),
+            "and was not read to its end",
+            0,
+        ),
+    ];
+    for (fault, told, code) in cases {
         let server = site();
         server.server.add_rule(Rule::new(fault).path("index.html"));
         let prestan = Prestan::new();
         let suite = prestan.file("shop.yaml", &SUITE[..SUITE.find("  - name: Four").unwrap()]);
         let suite = suite.display().to_string();
         let url = server.server.url();
-        let outcome = prestan.args(["run", &suite, &url, "-r", "2"]).run();
+        let outcome = prestan.args(["run", &suite, &url, "-r", "3"]).run();
         assert!(outcome.stdout.contains(told), "{outcome}");
+        assert_eq!(outcome.code, code, "{outcome}");
+        let complete = pages(&outcome.again().args(["report", "--json", "-"]).run())["Order"].0;
+        assert_eq!(complete > 0, code == 0, "{outcome}");
     }
+}
+
+fn gzip(text: &str) -> Vec<u8> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
+    encoder.write_all(text.as_bytes()).unwrap();
+    encoder.finish().unwrap()
 }
 
 /// A CGI script that says how it was asked.
 const SCRIPT: &str = "#!/bin/sh
+[ \"$REQUEST_METHOD\" = POST ] && form=$(head -c \"$CONTENT_LENGTH\")
 printf 'Content-Type: text/plain\\n\\n%s %s\\n' \"$REQUEST_METHOD\" \"$QUERY_STRING\"
-echo \"$REQUEST_METHOD $QUERY_STRING\" >> asked.log
+echo \"$REQUEST_METHOD $QUERY_STRING$form\" >> asked.log
 ";
 
 /// Apache with `mod_cgi`, which a test configures for itself.
@@ -305,16 +345,27 @@ fn apache_is_asked_for_dynamic_pages_as_they_are_written() {
         thread::park_timeout(Duration::from_millis(20)); // between two attempts
     }
     let prestan = Prestan::new();
-    let list = "1 3\n/file1k.html\n/cgi-bin/send?size=1024&name=a%20b%2f\n/cgi-bin/send?b\n";
+    let list = "1 4\n/file1k.html\n/cgi-bin/send?size=1024&name=a%20b%2f\n/cgi-bin/send?b\n\
+                POST /cgi-bin/send item=5&name=a%20b\n";
     let list = prestan.file("dynamic.list", list).display().to_string();
     let url = format!("http://127.0.0.1:{port}/");
     let options = ["--repeat", "3", "--children", "2", "--json", "-"];
-    let outcome = prestan.args(["webstone", &list, &url]).args(options).run();
+    let refused = Prestan::new().args(["webstone", &list, &url]).run();
+    assert_eq!(refused.code, 2, "{refused}");
+    assert!(refused.stderr.contains("give --writes"), "{refused}");
+    let outcome = prestan
+        .args(["webstone", &list, &url, "--writes"])
+        .args(options)
+        .run();
     assert_eq!(outcome.code, 0, "{outcome}");
     let retrieved = &outcome.json()["webstone"]["retrieved"];
     assert_eq!(retrieved["errors"], 0, "{outcome}");
     let asked = fs::read_to_string(dir.join("cgi-bin/asked.log")).unwrap();
-    for query in ["GET size=1024&name=a%20b%2f", "GET b"] {
+    for query in [
+        "GET size=1024&name=a%20b%2f",
+        "GET b",
+        "POST item=5&name=a%20b",
+    ] {
         let times = asked.lines().filter(|line| *line == query).count();
         assert!(times >= 6, "{times} of {query} in {asked}");
     }
@@ -323,5 +374,5 @@ fn apache_is_asked_for_dynamic_pages_as_they_are_written() {
     let file = prepared.file("l", "1 1\n/a?b\n").display().to_string();
     let outcome = prepared.args(["webstone", &file, &url, "--prepare"]).run();
     assert_eq!(outcome.code, 2, "{outcome}");
-    assert!(outcome.stderr.contains("/a has a query"), "{outcome}");
+    assert!(outcome.stderr.contains("/a is dynamic"), "{outcome}");
 }

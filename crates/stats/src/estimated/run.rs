@@ -14,7 +14,7 @@ use crate::window::{NoWindow, Span};
 use crate::{Summary, added_up};
 
 /// The estimates and the facts of a run, row by row. Rows are named by their place in the plan
-/// ([`row_named`](RunEstimates::row_named)).
+/// ([`row_named`](RunEstimates::row_named)); behind its measures follow its pages.
 #[derive(Debug)]
 pub struct RunEstimates<'a> {
     operations: Cow<'a, Summariser>,
@@ -86,10 +86,11 @@ impl<'a> RunEstimates<'a> {
         }
     }
 
-    /// Names of the rows, in the order of the plan.
+    /// Names of the rows, in the order of the plan: those of measures, and then those of pages.
     pub fn rows(&self) -> impl Iterator<Item = &str> {
-        let measures = self.operations.plan().measures.iter();
-        measures.map(|measure| measure.name.as_str())
+        let plan = self.operations.plan();
+        let measures = plan.measures.iter().map(|measure| measure.name.as_str());
+        measures.chain(plan.pages.iter().map(|page| page.name.as_str()))
     }
 
     /// The place of the first row of this name.
@@ -135,7 +136,17 @@ impl<'a> RunEstimates<'a> {
 
     fn row(&self, place: usize) -> Option<(EstimatedRow<'_>, MeasuredTime)> {
         let plan = self.operations.plan();
-        let test = plan.measures.get(place)?.test;
+        let (row, test) = match place.checked_sub(plan.measures.len()) {
+            None => (
+                self.operations.row(place)?.estimated(),
+                plan.measures[place].test,
+            ),
+            Some(page) => {
+                let first = plan.pages.get(page)?.files.first()?;
+                let test = plan.measures.get(usize::from(first.0))?.test;
+                (self.operations.page(page)?.estimated(), test)
+            }
+        };
         let window = self.windows.get(&test).and_then(|window| window.ok());
         let waited = self.told.waited(test) as f64 / 1e9;
         let seconds = window.map_or(0.0, |window| (window.seconds() - waited).max(0.0));
@@ -144,6 +155,6 @@ impl<'a> RunEstimates<'a> {
             is_steady: is_steady(&plan.load) && waited == 0.0,
             seconds,
         };
-        Some((self.operations.row(place)?.estimated(), measured))
+        Some((row, measured))
     }
 }

@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use super::SuiteSource;
 use super::constraints::WrittenConditions;
 use super::params::Params;
+use super::{SuiteSource, nested};
 use crate::error::SuiteError;
 use crate::place::{Placed, Scalar};
 use crate::plan::{AdaptPlan, AdaptRule};
 use crate::quantity::parse_duration;
-use crate::spec::AdaptSpec;
+use crate::spec::{ActionSpec, AdaptSpec, StepSpec, SuiteSpec};
 use crate::template::Templates;
 
 /// The most users that a load may grow to: a bound, not a recommendation.
@@ -21,6 +21,7 @@ const SHORTEST: Duration = Duration::from_millis(100);
 pub(super) fn plan(
     file: &SuiteSource<'_>,
     spec: &Placed<AdaptSpec>,
+    steps: &[&Placed<Scalar>],
     params: &Params,
     conditions: &WrittenConditions,
 ) -> Result<AdaptPlan, SuiteError> {
@@ -51,11 +52,20 @@ pub(super) fn plan(
             lower: condition(lower)?,
         },
         ([_, ..], None, None) => AdaptRule::Ladder(ladder(file, adapt, (low, high), users)?),
+        ([], None, None) if !steps.is_empty() => AdaptRule::Steps,
         _ => {
-            let why = "`adapt` needs either `ladder`, or `raise` and `lower`";
+            let why = "`adapt` needs either `ladder`, or `raise` and `lower`, or steps `users: N` in its tests";
             return Err(file.error(*place, why));
         }
     };
+    for written in steps {
+        let number = users(written)?;
+        if !matches!(rule, AdaptRule::Steps) {
+            let why = "steps change the number of users where `adapt` has no other rule";
+            return Err(file.error(written.place, why));
+        }
+        is_within(file, written, number, (low, high))?;
+    }
     Ok(AdaptPlan {
         least: low,
         most: high,
@@ -67,19 +77,46 @@ pub(super) fn plan(
 fn ladder(
     file: &SuiteSource<'_>,
     adapt: &AdaptSpec,
-    (low, high): (u32, u32),
+    bounds: (u32, u32),
     users: impl Fn(&Placed<Scalar>) -> Result<u32, SuiteError>,
 ) -> Result<Vec<u32>, SuiteError> {
     let mut rungs = Vec::with_capacity(adapt.ladder.len());
     for scalar in &adapt.ladder {
         let rung = users(scalar)?;
-        if !(low..=high).contains(&rung) {
-            let why = format!("{rung} users are not within `users`, from {low} to {high}");
-            return Err(file.error(scalar.place, why));
-        }
+        is_within(file, scalar, rung, bounds)?;
         rungs.push(rung);
     }
     Ok(rungs)
+}
+
+fn is_within(
+    file: &SuiteSource<'_>,
+    written: &Placed<Scalar>,
+    number: u32,
+    (low, high): (u32, u32),
+) -> Result<(), SuiteError> {
+    if (low..=high).contains(&number) {
+        return Ok(());
+    }
+    let why = format!("{number} users are not within `users` of `adapt`, from {low} to {high}");
+    Err(file.error(written.place, why))
+}
+
+/// The steps of a suite that change the number of users.
+pub(super) fn steps_of(spec: &SuiteSpec) -> Vec<&Placed<Scalar>> {
+    fn add<'a>(step: &'a StepSpec, found: &mut Vec<&'a Placed<Scalar>>) {
+        if let ActionSpec::Users(users) = &step.action {
+            found.push(users);
+        }
+        nested(step).for_each(|step| add(step, found));
+    }
+    let mut found = Vec::new();
+    for test in &spec.tests {
+        let loops = test.value.loops().into_iter();
+        let steps = loops.flat_map(|own| own.steps);
+        steps.for_each(|step| add(step, &mut found));
+    }
+    found
 }
 
 fn number_of_users(

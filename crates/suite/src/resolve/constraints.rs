@@ -6,8 +6,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use constraint::{
     CheckedConstraint, Constraint, ConstraintError, ConstraintSubject, Scope, Statistic,
 };
-use record::{ConstraintRecord, ConstraintSense, MeasureRecord, PlanRecord};
+use record::{ConstraintRecord, ConstraintSense, MeasureRecord, PageRecord, PlanRecord};
 
+use super::pages::pages_of;
 use super::params::Variant;
 use super::{SuiteSource, measures_of};
 use crate::error::SuiteError;
@@ -29,18 +30,22 @@ impl<'a> Nameable<'a> {
         let of_tests = variants
             .iter()
             .flat_map(|variant| measures_of(&variant.test));
+        let measures = of_tests.map(|measure| measure.name);
+        let pages = variants.iter().flat_map(|variant| pages_of(&variant.test));
         Nameable {
-            measurements: of_tests.map(|measure| measure.name).collect(),
-            ..Nameable::measured(&plan.measures, &plan.params)
+            measurements: measures.chain(pages).collect(),
+            ..Nameable::measured(&plan.measures, &plan.pages, &plan.params)
         }
     }
 
     /// What a run measures, and nothing else.
     fn measured(
         measures: &'a [MeasureRecord],
+        pages: &'a [PageRecord],
         params: &'a BTreeMap<String, serde_json::Value>,
     ) -> Nameable<'a> {
-        let names = measures.iter().map(|own| own.name.as_str());
+        let measures = measures.iter().map(|own| own.name.as_str());
+        let names = measures.chain(pages.iter().map(|own| own.name.as_str()));
         Nameable {
             measurements: names.clone().collect(),
             selected: names.collect(),
@@ -108,7 +113,7 @@ pub fn constraints_for(
 ) -> Result<Vec<ConstraintRecord>, SuiteError> {
     let file = SuiteSource { name, text };
     let constraints = crate::spec::constraints(name, text)?;
-    let nameable = Nameable::measured(&plan.measures, &plan.params);
+    let nameable = Nameable::measured(&plan.measures, &plan.pages, &plan.params);
     let records = records(&file, &constraints, &nameable)?;
     match records.len() {
         0 => Err(file.error_anywhere(
@@ -128,7 +133,8 @@ pub fn constraint_for(
     sense: ConstraintSense,
     plan: &Plan,
 ) -> Result<ConstraintRecord, String> {
-    constraint_of(option, constraint, sense, &plan.measures, &plan.params)
+    let nameable = Nameable::measured(&plan.measures, &plan.pages, &plan.params);
+    constraint_of(option, constraint, sense, &nameable)
 }
 
 /// The same, for a recorded run.
@@ -141,17 +147,16 @@ pub fn constraint_for_recorded(
     sense: ConstraintSense,
     plan: &PlanRecord,
 ) -> Result<ConstraintRecord, String> {
-    constraint_of(option, constraint, sense, &plan.measures, &plan.params)
+    let nameable = Nameable::measured(&plan.measures, &plan.pages, &plan.params);
+    constraint_of(option, constraint, sense, &nameable)
 }
 
 fn constraint_of(
     option: &str,
     constraint: &Constraint,
     sense: ConstraintSense,
-    measures: &[MeasureRecord],
-    params: &BTreeMap<String, serde_json::Value>,
+    nameable: &Nameable<'_>,
 ) -> Result<ConstraintRecord, String> {
-    let nameable = Nameable::measured(measures, params);
     let expression = constraint.to_string();
     // The place is that in the text which the message shows.
     let shown = Constraint::parse(&expression);

@@ -10,10 +10,10 @@ use super::{SuiteSource, Variant, nested};
 use crate::error::SuiteError;
 use crate::place::{Placed, Scalar};
 use crate::plan::{Alternative, PagePlan, RequestPlan, Step, TestPlan};
-use crate::spec::{ActionSpec, PartsSpec, StepSpec};
+use crate::spec::{ActionSpec, PartsSpec, StepSpec, TestSpec};
 
 /// Methods that fetch a file.
-const FETCHING: [&str; 2] = ["GET", "HEAD"];
+const FETCHING: [&str; 3] = ["GET", "HEAD", "POST"];
 
 impl StepResolver<'_> {
     pub(super) fn page(&self, name: &Placed<String>, step: &StepSpec) -> Result<Step, SuiteError> {
@@ -50,12 +50,12 @@ impl StepResolver<'_> {
         let help = |message: &str| Err(self.file.error(step.place, message));
         match &step.action {
             ActionSpec::Request { method, .. } if !FETCHING.contains(&method.as_str()) => {
-                return help("a page is fetched: its steps are GET and HEAD");
+                return help("a page is fetched: its steps are GET, HEAD and POST");
             }
             ActionSpec::Request { .. } | ActionSpec::Parts(_) => {}
             _ => {
                 return help(
-                    "the steps of a page are its files: GET and HEAD, one for each, and `parts` for those that the \
+                    "the steps of a page are its files: GET, HEAD or POST, one for each, and `parts` for those that the \
                      first one names",
                 );
             }
@@ -158,6 +158,16 @@ impl<'a> Named<'a> {
         };
         nested(step).for_each(|inner| self.add(inner, page));
     }
+}
+
+/// Names of the pages in the loops of a test.
+pub(super) fn pages_of(test: &TestSpec) -> Vec<&str> {
+    let mut named = Named::default();
+    let loops = test.loops().into_iter();
+    for step in loops.flat_map(|own| own.steps) {
+        named.add(step, None);
+    }
+    named.pages.iter().map(|name| name.value.as_str()).collect()
 }
 
 /// The pages in the loops of all tests, with how often each is drawn.

@@ -78,10 +78,12 @@ impl StepResolver<'_> {
         method: &str,
         path: &Placed<Scalar>,
     ) -> Result<Step, SuiteError> {
-        if self.workspace == Workspace::ReadOnly && !READING.contains(&method) {
+        let changes = !READING.contains(&method) && (method != "POST" || !self.may_post);
+        if self.workspace == Workspace::ReadOnly && changes {
+            let needs = if self.may_post { "cgi" } else { "http" };
             return Err(self.file.error(
                 step.place,
-                format!("{method} changes the server, and the suite says `needs: http`"),
+                format!("{method} changes the server, and the suite says `needs: {needs}`"),
             ));
         }
         let with = &step.with;

@@ -24,6 +24,7 @@ pub(super) struct StepResolver<'a> {
     pub(super) saved: &'a [String],
     pub(super) measure_ids: &'a BTreeMap<&'a str, MeasureId>,
     pub(super) workspace: Workspace,
+    pub(super) may_post: bool,
     /// Those of the test.
     pub(super) stop_watches: &'a [StopWatchPlan],
     /// How many there are in tests before.
@@ -124,6 +125,18 @@ impl StepResolver<'_> {
                     EndSpec::Test => Step::EndTest,
                     EndSpec::Run => Step::EndRun,
                 });
+            }
+            ActionSpec::Users(users) => {
+                self.only_keys(step, &[])?;
+                let text = self.templates.fixed(&users.value.0);
+                let number = text.and_then(|text| {
+                    text.trim()
+                        .parse()
+                        .map_err(|_| format!("`{text}` is no number of users"))
+                });
+                out.push(Step::Users(
+                    number.map_err(|why| self.file.error(users.place, why))?,
+                ));
             }
         }
         Ok(())
@@ -288,6 +301,7 @@ impl StepResolver<'_> {
             ActionSpec::Stop(_) => "`stop`",
             ActionSpec::When(_) => "`when`",
             ActionSpec::End(_) => "`end`",
+            ActionSpec::Users(_) => "`users`",
         };
         Err(self
             .file

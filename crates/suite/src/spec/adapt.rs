@@ -5,7 +5,8 @@ use serde::Deserialize;
 
 use super::{Placed, Scalar, expressions};
 
-/// How the number of users of a closed loop changes while it goes on.
+/// How the number of users of a closed loop changes while it goes on: by a ladder, by conditions, or, with neither, by
+/// steps `users: 8` of its tests.
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AdaptSpec {

@@ -16,6 +16,7 @@ fn paths(list: &FileList) -> Vec<Vec<&str>> {
 impl Page {
     fn of(weight: f64, files: &[(&str, Option<u64>)]) -> Page {
         let file = |(path, size): &(&str, Option<u64>)| ListedFile {
+            form: None,
             path: (*path).to_owned(),
             query: None,
             size: *size,
@@ -172,5 +173,36 @@ proptest! {
         if let Ok(list) = parse(&lines.join("\n")) {
             prop_assert!(list.pages.iter().all(|page| !page.files.is_empty()));
         }
+    }
+}
+
+#[test]
+fn a_form_is_sent_by_post() {
+    let list = FileList::parse("l", "1 2\nPOST /cgi-bin/a b=1&c=%20 10\nPOST /file3k d\n").unwrap();
+    let files = &list.pages[0].files;
+    assert_eq!(
+        (
+            files[0].path.as_str(),
+            files[0].form.as_deref(),
+            files[0].size
+        ),
+        ("cgi-bin/a", Some("b=1&c=%20"), Some(10))
+    );
+    // The name of a program tells no size.
+    assert_eq!((files[1].form.as_deref(), files[1].size), (Some("d"), None));
+    assert!(list.posts() && list.files().next().is_none());
+    assert!(list.suite_text("t").contains("needs: cgi\n"));
+    for (text, told) in [
+        (
+            "1 1\nPOST /a\n",
+            "l:2: a line with POST has a path and a form",
+        ),
+        ("1 1\nPOST\n", "l:2: a line with POST has a path and a form"),
+        ("1 1\nPOST /a b\u{e9}\n", "l:2: the form `b"),
+        ("1 1\nPOST /a {{b}}\n", "l:2: "),
+        ("1 1\nPOST /a b 1 2\n", "`2` follows a file and its size"),
+    ] {
+        let error = FileList::parse("l", text).unwrap_err().to_string();
+        assert!(error.contains(told), "{text}: {error}");
     }
 }

@@ -130,12 +130,15 @@ impl User {
         let (request, values) = (&attempt.step.request, attempt.values());
         let sent = client.send(request, &values, attempt.sending.clone());
         let mut exchange = sent.await;
-        let judged = log.judge(client, &attempt, &exchange);
-        let parts = if judged.is_expected() {
-            log.parts(client, &attempt, &files[place])
-        } else {
-            Rc::default()
-        };
+        let mut judged = log.judge(client, &attempt, &exchange);
+        let mut parts = Rc::default();
+        if judged.is_expected() {
+            match log.parts(client, &attempt, &files[place]) {
+                Ok(found) => parts = found,
+                // Without its parts the page would be fast.
+                Err(why) => judged = super::request::Judged::unreadable(&attempt, why),
+            }
+        }
         if part.test.http.per_page && parts.is_empty() && files.len() == 2 {
             exchange.ends_connection_of(client);
         }

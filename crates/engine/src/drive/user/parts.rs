@@ -1,28 +1,32 @@
 //! The parts of a page that its first file names.
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
+use std::collections::VecDeque;
 use std::rc::Rc;
 
 use record::EventKind;
-use wire::coding::decoded;
+use wire::coding::beginning;
 use wire::html::{MOST_BYTES, NamedParts, named_parts};
 use wire::response::ResponseHead;
-use wire::shown::redacted_url;
+use wire::shown::redacted_link;
 
 use super::{Attempt, Log};
 use crate::connection::client::Client;
 use crate::drive::step::RequestStep;
 
 /// How often it is told that a page names other parts than before.
-const MOST_NOTES: u32 = 8;
+const MOST_NOTES: usize = 8;
 /// Parts that a note lists.
 const LISTED: usize = 40;
+/// Files that are kept as they were read: those of so many users of a thread, each with a collection of its own.
+const MOST_KEPT: usize = 16;
 
-/// The parts that were found last by the users of one thread: the same file again need not be read again.
+/// The parts that the users of one thread found last: the same file again need not be read again.
 #[derive(Default)]
 pub(crate) struct FoundParts {
-    last: RefCell<Option<ReadPage>>,
-    notes: Cell<u32>,
+    /// The one that was read last is the first.
+    read: RefCell<VecDeque<ReadPage>>,
+    told: RefCell<Vec<String>>,
 }
 
 /// A file that was read.
@@ -32,63 +36,81 @@ struct ReadPage {
     parts: Rc<[Rc<RequestStep>]>,
 }
 
+impl FoundParts {
+    fn known(&self, url: &str, body: &[u8]) -> Option<Rc<[Rc<RequestStep>]>> {
+        let read = self.read.borrow();
+        let known = read.iter().find(|own| own.url == url && own.body == body)?;
+        Some(Rc::clone(&known.parts))
+    }
+
+    fn keep(&self, page: ReadPage) {
+        let mut read = self.read.borrow_mut();
+        read.retain(|own| own.url != page.url);
+        read.truncate(MOST_KEPT - 1);
+        read.push_front(page);
+    }
+
+    /// Whether this is to be told: once, and not of pages without end.
+    fn is_news(&self, text: &str) -> bool {
+        let mut told = self.told.borrow_mut();
+        let is_news = told.len() < MOST_NOTES && !told.iter().any(|own| own == text);
+        if is_news {
+            told.push(text.to_owned());
+        }
+        is_news
+    }
+}
+
 impl Log {
     /// The parts that the file names which a client has just received; `stands_for` is what all of them have in common.
+    ///
+    /// # Errors
+    /// Why the file cannot be read.
     pub(super) fn parts(
         &self,
         client: &Client,
         attempt: &Attempt<'_>,
         stands_for: &RequestStep,
-    ) -> Rc<[Rc<RequestStep>]> {
+    ) -> Result<Rc<[Rc<RequestStep>]>, String> {
         let begun = self.context.clock.now();
         let first = attempt.step;
         let config = &self.worker.configs_of(self.id)[first.target()];
         let url = config.target.absolute(&first.path(&attempt.values()));
-        let body = client.body();
-        let known = stands_for.found.last.borrow().as_ref().and_then(|last| {
-            (last.url == url && last.body == body).then(|| Rc::clone(&last.parts))
-        });
-        let parts = known.unwrap_or_else(|| {
-            let named = client.head().map_or_else(
-                || Err("it has no head".to_owned()),
-                |head| read(head, body, &url),
-            );
-            self.tell_of_parts(first, stands_for, &named);
-            let paths = named.map_or(Vec::new(), |named| named.paths);
-            let parts = paths.iter().map(|path| Rc::new(stands_for.part(path)));
-            let parts: Rc<[Rc<RequestStep>]> = parts.collect();
-            *stands_for.found.last.borrow_mut() = Some(ReadPage {
-                url,
-                body: body.to_vec(),
-                parts: Rc::clone(&parts),
-            });
-            parts
-        });
+        let parts = match stands_for.found.known(&url, client.body()) {
+            Some(parts) => Ok(parts),
+            None => self.read_parts(client, first, stands_for, url),
+        };
         self.worker.vitals.excuse(self.context.clock.now() - begun);
         parts
     }
 
-    fn tell_of_parts(
+    fn read_parts(
         &self,
+        client: &Client,
         first: &RequestStep,
         stands_for: &RequestStep,
-        named: &Result<NamedParts, String>,
-    ) {
-        let FoundParts { notes, .. } = &stands_for.found;
-        let Some(measure) = first.plan.measure.or(stands_for.plan.measure) else {
-            return;
+        url: String,
+    ) -> Result<Rc<[Rc<RequestStep>]>, String> {
+        let (Some(head), body) = (client.head(), client.body()) else {
+            unreachable!("a response that is expected has a head");
         };
-        if notes.get() == MOST_NOTES {
-            return;
+        let named = read(head, body, &url)?;
+        let text = described(&named, &url);
+        if let Some(measure) = first.plan.measure.or(stands_for.plan.measure)
+            && stands_for.found.is_news(&text)
+        {
+            self.context
+                .journal
+                .write(EventKind::Note { measure, text });
         }
-        notes.set(notes.get() + 1);
-        let text = match named {
-            Ok(named) => described(named),
-            Err(why) => format!("its parts are not known: {why}"),
-        };
-        self.context
-            .journal
-            .write(EventKind::Note { measure, text });
+        let parts = named.paths.iter();
+        let parts: Rc<[_]> = parts.map(|path| Rc::new(stands_for.part(path))).collect();
+        stands_for.found.keep(ReadPage {
+            url,
+            body: body.to_vec(),
+            parts: Rc::clone(&parts),
+        });
+        Ok(parts)
     }
 }
 
@@ -98,17 +120,24 @@ fn read(head: &ResponseHead, body: &[u8], url: &str) -> Result<NamedParts, Strin
     let other = kind.filter(|kind| !kind.to_ascii_lowercase().contains("html"));
     if let Some(other) = other {
         return Err(format!(
-            "it is no HTML (Content-Type: {})",
+            "a page of HTML was expected, whose parts are requested (Content-Type: {})",
             other.escape_default()
         ));
     }
     let coding = head.headers.get("Content-Encoding");
-    let document = decoded(coding, body, MOST_BYTES).map_err(|error| error.to_string())?;
-    Ok(named_parts(&document, url))
+    // Of a longer body, one byte more was kept (`KeptBody::Beginning`).
+    let is_whole = body.len() <= MOST_BYTES;
+    let read = beginning(coding, body, is_whole, MOST_BYTES);
+    let (document, has_more) = read.map_err(|error| format!("its parts are not known: {error}"))?;
+    let named = named_parts(&document, url);
+    Ok(NamedParts {
+        is_cut: named.is_cut || has_more,
+        ..named
+    })
 }
 
-/// What a file names, in words.
-fn described(named: &NamedParts) -> String {
+/// What the file at that URL names, in words: parts beside or below it without the path that they share.
+fn described(named: &NamedParts, url: &str) -> String {
     let NamedParts {
         paths,
         elsewhere,
@@ -120,10 +149,20 @@ fn described(named: &NamedParts) -> String {
         1 => "it names 1 part".to_owned(),
         count => format!("it names {count} parts"),
     };
+    let path = url
+        .split("://")
+        .nth(1)
+        .and_then(|rest| rest.find('/').map(|at| &rest[at..]));
+    let path = path
+        .unwrap_or_default()
+        .split('?')
+        .next()
+        .unwrap_or_default();
+    let directory = &path[..path.rfind('/').map_or(0, |at| at + 1)];
     let listed: Vec<String> = paths
         .iter()
         .take(LISTED)
-        .map(|path| redacted_url(path))
+        .map(|path| redacted_link(path.strip_prefix(directory).unwrap_or(path)))
         .collect();
     if !listed.is_empty() {
         text.push_str(&format!(": {}", listed.join(", ")));

@@ -7,7 +7,7 @@ use record::{Cause, EventKind, MissingStep, Nanos, Outcome, Verify};
 use suite::{RequestPlan, SaveFrom};
 use wire::dav::{lock_token_from_body, lock_token_from_header};
 use wire::response::ResponseHead;
-use wire::shown::redacted_url;
+use wire::shown::redacted_link;
 
 use super::script::{Filling, Memory};
 use super::{Log, Phase, Script, User};
@@ -59,6 +59,14 @@ pub(crate) struct Judged {
 }
 
 impl Judged {
+    /// The body is not one that can be read.
+    pub(super) fn unreadable(attempt: &Attempt<'_>, why: String) -> Judged {
+        Judged {
+            verdict: Err(Wrong::new(Outcome::WrongBody, why)),
+            path: attempt.step.path(&attempt.values()),
+        }
+    }
+
     /// Whether it is the expected one.
     pub(super) fn is_expected(&self) -> bool {
         self.verdict.is_ok()
@@ -380,8 +388,8 @@ impl Log {
         let asked = match below.unwrap_or(path) {
             // A load of one resource works in no collection.
             "" if path.ends_with('/') => request.method.clone(),
-            "" => format!("{} {}", request.method, redacted_url(path)),
-            below => format!("{} {}", request.method, redacted_url(below)),
+            "" => format!("{} {}", request.method, redacted_link(path)),
+            below => format!("{} {}", request.method, redacted_link(below)),
         };
         let evidence = format!("{asked}: {}", wrong.what);
         let is_strict = self.driver.is_strict() || matches!(phase, Phase::SetUp | Phase::CleanUp);

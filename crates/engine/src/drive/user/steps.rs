@@ -132,6 +132,11 @@ impl User {
                 }
                 PreparedStep::EndTest => self.end(Some(script.test.id), phase),
                 PreparedStep::EndRun => self.end(None, phase),
+                PreparedStep::Users(users) if phase == Phase::Measured => {
+                    let context = &self.log.context;
+                    context.conditions.step_to(*users, context.clock.now());
+                }
+                PreparedStep::Users(_) => {}
                 PreparedStep::Repeat {
                     times,
                     counter,

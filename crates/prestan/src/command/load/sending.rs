@@ -111,6 +111,7 @@ impl LoadWorkload {
         }
         let suite = SuiteText::find(suite)?;
         let mut plan = suite.resolved(&Overrides {
+            may_post: options.writes,
             verify: options.verify,
             ..Overrides::default()
         })?;

@@ -120,10 +120,10 @@ pub(super) fn to_be_put(
         )));
     }
     let files = list.pages.iter().flat_map(|page| &page.files);
-    if let Some(dynamic) = files.clone().find(|file| file.query.is_some()) {
+    if let Some(dynamic) = files.clone().find(|file| file.is_dynamic()) {
         return Err(Failed::Usage(format!(
-            "/{} has a query, and a program on the server makes it, which --prepare cannot put there; leave --prepare \
-             out, and put the files there by other means (--generate DIR writes them)",
+            "/{} is dynamic: a program on the server makes it, which --prepare cannot put there; leave --prepare \
+             out, and put the programs and the files there by other means (--generate DIR writes the files)",
             dynamic.path
         )));
     }
