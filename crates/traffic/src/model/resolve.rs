@@ -3,16 +3,12 @@
 use std::sync::Arc;
 
 use super::parts::ModelParts;
-use super::spec::{
-    CbrSpec, FullSpec, MmppSpec, ModelSpec, OnOffSpec, SelfSimilarSpec, UserSpec,
-};
+use super::spec::{CbrSpec, FullSpec, MmppSpec, ModelSpec, OnOffSpec, SelfSimilarSpec, UserSpec};
 use super::{Model, application};
 use crate::law::LawSpec;
 use crate::probability::ProbabilityLaw;
 use crate::quantity::{BitRate, DrawnQuantity, Octets, TimeSpan};
-use crate::source::{
-    ChainLaws, Interval, OnOffLaws, RequestLaws, SelfSimilarLaws, shares_of_time,
-};
+use crate::source::{ChainLaws, Interval, OnOffLaws, RequestLaws, SelfSimilarLaws, shares_of_time};
 
 /// The parts of a model with its mean and its peak rate; or the key that is wrong, and why.
 pub(super) type Resolved = Result<(ModelParts, Option<f64>, Option<f64>), (String, String)>;
@@ -122,7 +118,10 @@ fn cbr(spec: &CbrSpec) -> Resolved {
             let bytes = bits / 8_000_000_000;
             let block = Octets::of(u64::try_from(bytes).unwrap_or(u64::MAX));
             if bytes == 0 {
-                return Err(wrong("rate", "sends less than a byte every time; give a longer `every`"));
+                return Err(wrong(
+                    "rate",
+                    "sends less than a byte every time; give a longer `every`",
+                ));
             }
             // The rate is kept where the block had to be rounded.
             Ok(steady(block_bytes("rate", block)?, rate))
@@ -172,8 +171,8 @@ fn mmpp(spec: &MmppSpec) -> Resolved {
             &format!("{rate} is not between 0 and 100 million blocks per second"),
         ));
     }
-    let is_square = spec.generator.len() == states
-        && spec.generator.iter().all(|row| row.len() == states);
+    let is_square =
+        spec.generator.len() == states && spec.generator.iter().all(|row| row.len() == states);
     if !is_square {
         let why = format!("has {states} rows of {states} numbers, as there are {states} rates");
         return Err(wrong("generator", &why));
@@ -181,9 +180,17 @@ fn mmpp(spec: &MmppSpec) -> Resolved {
     for (state, row) in spec.generator.iter().enumerate() {
         check_row(state, row).map_err(|why| wrong(&format!("generator[{state}]"), &why))?;
     }
-    let shares = shares_of_time(&spec.generator)
-        .ok_or_else(|| wrong("generator", "has a state that is never entered or never left"))?;
-    let blocks: f64 = shares.iter().zip(&spec.rates).map(|(share, rate)| share * rate).sum();
+    let shares = shares_of_time(&spec.generator).ok_or_else(|| {
+        wrong(
+            "generator",
+            "has a state that is never entered or never left",
+        )
+    })?;
+    let blocks: f64 = shares
+        .iter()
+        .zip(&spec.rates)
+        .map(|(share, rate)| share * rate)
+        .sum();
     if blocks <= 0.0 {
         return Err(wrong("rates", "are 0 in all states"));
     }
@@ -242,7 +249,12 @@ pub(super) fn block_bytes(key: &str, size: Octets) -> Result<u32, (String, Strin
     let bytes = u32::try_from(size.bytes()).ok();
     bytes
         .filter(|bytes| (1..=MOST_BYTES).contains(&u64::from(*bytes)))
-        .ok_or_else(|| wrong(key, &format!("a block of {size} is not between 1 byte and 16MiB")))
+        .ok_or_else(|| {
+            wrong(
+                key,
+                &format!("a block of {size} is not between 1 byte and 16MiB"),
+            )
+        })
 }
 
 pub(super) fn positive_time(key: &str, time: TimeSpan) -> Result<f64, (String, String)> {
@@ -275,13 +287,13 @@ fn time_law(
     if law.mean() >= least_mean_ns {
         return Ok(law);
     }
-    Err(wrong(key, &format!("the mean must be at least {least_mean_ns:.0} ns")))
+    Err(wrong(
+        key,
+        &format!("the mean must be at least {least_mean_ns:.0} ns"),
+    ))
 }
 
-fn size_law(
-    key: &'static str,
-    law: &LawSpec<Octets>,
-) -> Result<ProbabilityLaw, (String, String)> {
+fn size_law(key: &'static str, law: &LawSpec<Octets>) -> Result<ProbabilityLaw, (String, String)> {
     let law = law.law().map_err(at(key))?;
     if law.chance_outside(1, MOST_BYTES) < 0.001 && law.mean_whole() <= MOST_BYTES as f64 {
         return Ok(law);

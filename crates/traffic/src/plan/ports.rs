@@ -59,7 +59,8 @@ impl Ports {
         let key = format!("components.{}.{key}", flow.component);
         let port = u32::from(first) + instance;
         let Ok(port) = u16::try_from(port) else {
-            let why = format!("instance {instance} in {place} has the port {port}; 65535 is the last");
+            let why =
+                format!("instance {instance} in {place} has the port {port}; 65535 is the last");
             return Err(TrafficError::new(key, why));
         };
         let end = (flow.protocol, port);

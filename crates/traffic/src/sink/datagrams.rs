@@ -236,7 +236,9 @@ impl DatagramSink {
         }
         figures.jitter_ns = self.delays.jitter_ns();
         figures.delay = self.delays.variation(&self.seconds.all);
-        figures.duration_ns = self.last_ns.saturating_sub(self.first_ns.unwrap_or(self.last_ns));
+        figures.duration_ns = self
+            .last_ns
+            .saturating_sub(self.first_ns.unwrap_or(self.last_ns));
         figures.is_series_cut = self.seconds.is_cut;
         figures
     }

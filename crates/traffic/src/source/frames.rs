@@ -80,7 +80,9 @@ impl BlockSource for PacketVideo {
             self.at_ns = frame_at(self.frame, self.per_second)?;
         } else {
             let gap = clipped_pareto(PACKET_GAP, open_unit(rng));
-            self.at_ns = self.at_ns.checked_add((gap * 1e9 / self.per_second) as u64)?;
+            self.at_ns = self
+                .at_ns
+                .checked_add((gap * 1e9 / self.per_second) as u64)?;
         }
         self.packet = (self.packet + 1) % PACKETS;
         self.frame += u64::from(self.packet == 0);
@@ -133,7 +135,9 @@ impl BlockSource for GroupOfPictures {
         // Flows that are alike do not send their large frames together.
         let offset = match self.offset {
             Some(offset) => offset,
-            None => *self.offset.insert((open_unit(rng) * length as f64) as usize),
+            None => *self
+                .offset
+                .insert((open_unit(rng) * length as f64) as usize),
         };
         let at_ns = frame_at(self.frame, self.laws.per_second)?;
         let place = (self.frame % length as u64) as usize + offset;
