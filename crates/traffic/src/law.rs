@@ -9,7 +9,7 @@ use crate::quantity::DrawnQuantity;
 /// A law of times, sizes or numbers of blocks. `min` and `max` cut a law: what lies outside is drawn again.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase", deny_unknown_fields)]
-#[schemars(rename = "Law of {Q}")]
+#[schemars(rename = "LawOf{Q}")]
 pub enum LawSpec<Q> {
     /// Always this.
     Constant(Q),

@@ -44,7 +44,7 @@ pub enum Behaviour {
 #[derive(Debug)]
 pub struct DepartureSchedule {
     source: Box<dyn BlockSource>,
-    rng: ChaCha8Rng,
+    rng: Box<ChaCha8Rng>,
     least_bytes: u32,
     most_bytes: u32,
 }
@@ -56,7 +56,7 @@ impl DepartureSchedule {
         rng.set_stream(u64::from(flow));
         DepartureSchedule {
             source,
-            rng,
+            rng: Box::new(rng),
             least_bytes: 1,
             most_bytes: u32::MAX,
         }

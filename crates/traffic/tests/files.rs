@@ -340,7 +340,7 @@ const DEFECTS: &[(&str, &str, &str)] = &[
     (
         "rate: 1mbit, block",
         "rate: 1MB, block",
-        "x:3:18: `1MB` is no rate; write 64kbit, 10mbit or 1.5gbit (per second)",
+        "x:3:19: `1MB` is no rate; write 64kbit, 10mbit or 1.5gbit (per second)",
     ),
     (
         "rate: 1mbit, block",
@@ -364,6 +364,20 @@ fn defects_are_named_with_their_key() {
         };
         assert!(error.starts_with(message), "{to}\n{error}\n{message}");
     }
+}
+
+#[test]
+fn the_schema_is_the_one_in_docs() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/traffic.schema.json");
+    let today = traffic::schema();
+    if std::env::var_os("PRESTAN_BLESS").is_some() {
+        std::fs::write(&path, &today).unwrap();
+    }
+    let kept = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(
+        kept == today,
+        "docs/traffic.schema.json is stale; `cargo xtask bless` renews it"
+    );
 }
 
 #[test]
@@ -409,13 +423,15 @@ proptest! {
         let text = example(EXAMPLES[which]);
         let begin = at.index(text.len());
         let end = (begin + length).min(text.len());
-        if let (Some(head), Some(tail)) = (text.get(..begin), text.get(end..)) {
-            if let Ok(traffic) = Traffic::parse("x", &format!("{head}{insert}{tail}")) {
-                for flow in traffic.loads.values().flat_map(|load| &load.flows) {
-                    if let traffic::Behaviour::Scheduled(schedule) = flow.behaviour(1) {
-                        prop_assert!(schedule.take(3).all(|own| own.bytes > 0));
-                    }
-                }
+        let (Some(head), Some(tail)) = (text.get(..begin), text.get(end..)) else {
+            return Ok(());
+        };
+        let Ok(traffic) = Traffic::parse("x", &format!("{head}{insert}{tail}")) else {
+            return Ok(());
+        };
+        for flow in traffic.loads.values().flat_map(|load| &load.flows) {
+            if let traffic::Behaviour::Scheduled(schedule) = flow.behaviour(1) {
+                prop_assert!(schedule.take(3).all(|own| own.bytes > 0));
             }
         }
     }

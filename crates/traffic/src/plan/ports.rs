@@ -1,6 +1,7 @@
 //! Ports of sinks: those that are given first, the others from what is left.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 use super::PlannedFlow;
 use crate::error::TrafficError;
@@ -83,8 +84,8 @@ impl Ports {
             let port = *next;
             *next += 1;
             let end = (flow.protocol, port);
-            if !self.taken.contains_key(&end) {
-                self.taken.insert(end, flow.component.clone());
+            if let Entry::Vacant(free) = self.taken.entry(end) {
+                free.insert(flow.component.clone());
                 return Ok(port);
             }
         }
