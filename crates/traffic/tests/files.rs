@@ -239,6 +239,21 @@ const DEFECTS: &[(&str, &str, &str)] = &[
     ),
     (
         "cbr: {rate: 1mbit, block: 1000}",
+        "on-off: {on: {constant: 1us}, off: {constant: 1us}, rate: 1kbit, block: 1000}",
+        "models.m.rate: lets 8000000 periods pass for a block; at most 10000 may",
+    ),
+    (
+        "cbr: {rate: 1mbit, block: 1000}",
+        "mmpp: {rates: [1, 0], generator: [[-1e6, 1e6], [1e6, -1e6]], block: {constant: 100}}",
+        "models.m.generator: lets 2000000 changes of state pass for a block; at most 10000 may",
+    ),
+    (
+        "cbr: {rate: 1mbit, block: 1000}",
+        "self-similar: {rate: 1bit, hurst: 0.7, block: 1000}",
+        "models.m.slot: lets 800000 slots pass for a block; at most 10000 may",
+    ),
+    (
+        "cbr: {rate: 1mbit, block: 1000}",
         "user: {gap: {pareto: {min: 1ms, shape: 0.9}}, block: {constant: 100}}",
         "models.m.gap: the mean of this Pareto law is infinite; give a shape above 1, or max",
     ),

@@ -1,7 +1,5 @@
 //! What sinks compute from sequences that were made by hand.
 
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use proptest::prelude::*;
 use traffic::sink::{
     DatagramArrival, DatagramFigures, DatagramSink, LONGEST_SERIES_S, SequenceWidth, StreamSink,

@@ -20,6 +20,8 @@ const LEAST_GAP_NS: f64 = 1.0;
 /// Least mean time of a period.
 const LEAST_PERIOD_NS: f64 = 1000.0;
 const MOST_STATES: usize = 100;
+/// Most periods, changes of state or slots that pass between two blocks on average: a source goes through all of them.
+const MOST_STEPS: f64 = 10_000.0;
 
 pub(super) fn model(spec: &ModelSpec) -> Result<Model, (String, String)> {
     let (parts, mean_rate_bps, peak_rate_bps) = match spec {
@@ -150,6 +152,11 @@ fn on_off(spec: &OnOffSpec) -> Resolved {
     let on = time_law("on", &spec.on, LEAST_PERIOD_NS)?;
     let off = time_law("off", &spec.off, 0.0)?;
     let peak = rate.bits_per_second() as f64;
+    check_steps(
+        "rate",
+        8e9 * f64::from(block_bytes) / peak / on.mean(),
+        "periods",
+    )?;
     let mean = peak * on.mean() / (on.mean() + off.mean());
     let laws = OnOffLaws {
         on,
@@ -194,6 +201,12 @@ fn mmpp(spec: &MmppSpec) -> Resolved {
     if blocks <= 0.0 {
         return Err(wrong("rates", "are 0 in all states"));
     }
+    let leaving = |(state, row): (usize, &Vec<f64>)| {
+        let others = row.iter().enumerate().filter(|(other, _)| *other != state);
+        shares[state] * others.map(|(_, rate)| rate).sum::<f64>()
+    };
+    let changes: f64 = spec.generator.iter().enumerate().map(leaving).sum();
+    check_steps("generator", changes / blocks, "changes of state")?;
     let size = size_law("block", &spec.block)?;
     let rate = 8.0 * blocks * size.mean_whole();
     let laws = ChainLaws {
@@ -231,9 +244,20 @@ fn self_similar(spec: &SelfSimilarSpec) -> Resolved {
         return Err(wrong("slot", "must be between 100us and 100s"));
     }
     let (rate, block_bytes) = (rate.bits_per_second(), block_bytes("block", spec.block)?);
+    let block_ns = 8e9 * f64::from(block_bytes) / rate as f64;
+    check_steps("slot", block_ns / slot_ns as f64, "slots")?;
     let laws = SelfSimilarLaws::new(spec.hurst, slot_ns, spec.sessions, rate, block_bytes);
     let parts = ModelParts::SelfSimilar(Arc::new(laws));
     Ok((parts, Some(rate as f64), None))
+}
+
+fn check_steps(key: &str, steps_per_block: f64, steps: &str) -> Result<(), (String, String)> {
+    if steps_per_block <= MOST_STEPS {
+        return Ok(());
+    }
+    let why =
+        format!("lets {steps_per_block:.0} {steps} pass for a block; at most {MOST_STEPS:.0} may");
+    Err(wrong(key, &why))
 }
 
 fn wrong(key: &str, why: &str) -> (String, String) {

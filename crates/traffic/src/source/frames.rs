@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use rand_chacha::ChaCha8Rng;
 
-use super::{BlockSource, Pieces, PlannedDeparture, block_length};
+use super::{BlockSource, ObjectPieces, PlannedDeparture, block_length};
 use crate::probability::{ProbabilityLaw, open_unit};
 
 /// The moment of a frame. Frames per second may have a fraction (29.97).
@@ -110,7 +110,7 @@ pub(crate) struct PictureLaws {
 pub(crate) struct GroupOfPictures {
     laws: Arc<PictureLaws>,
     frame: u64,
-    pieces: Pieces,
+    pieces: ObjectPieces,
     /// Place in the pattern of the first frame.
     offset: Option<usize>,
 }
@@ -120,7 +120,7 @@ impl GroupOfPictures {
         GroupOfPictures {
             laws,
             frame: 0,
-            pieces: Pieces::default(),
+            pieces: ObjectPieces::default(),
             offset: None,
         }
     }
@@ -143,7 +143,7 @@ impl BlockSource for GroupOfPictures {
         let place = (self.frame % length as u64) as usize + offset;
         self.frame += 1;
         let bytes = self.laws.group[place % length].draw_whole(rng);
-        self.pieces = Pieces::cut(at_ns, bytes, self.laws.most_bytes);
+        self.pieces = ObjectPieces::cut(at_ns, bytes, self.laws.most_bytes);
         self.pieces.next()
     }
 }
