@@ -338,6 +338,3 @@ fn standard_gamma(shape: f64, rng: &mut impl Rng) -> f64 {
         }
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -72,7 +72,7 @@ pub struct DatagramFigures {
     pub is_series_cut: bool,
 }
 
-/// The sink of one UDP flow. It needs at most 300 KB, and 80 bytes for each second.
+/// The sink of one UDP flow. It needs at most 400 KB, and 80 bytes for each second.
 #[derive(Debug, Clone)]
 pub struct DatagramSink {
     width: SequenceWidth,
