@@ -24,8 +24,8 @@ use crate::peers::{Peer, PeerJob};
 use crate::samples::{self, Reported};
 use crate::server::{BenchServer, FILE_BYTES, port_of};
 use crate::table::{BenchTable, micros};
-use capture::CapturedExchange;
 use capture::live::RING;
+use trace::CapturedExchange;
 
 /// Connections of the excerpt for README.
 const USUAL: u32 = 15;

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::numbers::{Spread, rank};
 use crate::samples::Reported;
-use capture::CapturedExchange;
+use trace::CapturedExchange;
 
 /// How far reported times may be from those on the wire, in microseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]

@@ -2,7 +2,8 @@
 
 use anyhow::{Context, Result, bail};
 
-use capture::{Capture, CapturedExchange, Exchanges, segment};
+use capture::Capture;
+use trace::{CapturedExchange, Exchanges, segment};
 
 /// Does something that makes requests to this port, and gives what it says and the exchanges.
 ///

@@ -18,7 +18,7 @@ use crate::numbers::covered;
 use crate::observe::observe;
 use crate::server::port_of;
 use crate::table::BenchTable;
-use capture::CapturedExchange;
+use trace::CapturedExchange;
 
 /// Share of the wall time in which a request is to be at the server.
 const WANTED: f64 = 0.9;

@@ -3,7 +3,7 @@
 
 #![no_main]
 
-use capture::{Exchanges, segment};
+use trace::{Exchanges, segment};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|captured: &[u8]| {

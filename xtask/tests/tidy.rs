@@ -23,17 +23,16 @@ const PURE: &[(&str, &[&str])] = &[
     ("report", &["record", "stats"]),
     ("figures", &["report"]),
     ("webstone", &["suite"]),
+    ("trace", &["wire"]),
+    ("traffic", &[]),
 ];
 
 /// Which other crates of ours an impure crate may know; the binary and the servers may know all.
 const IMPURE_CRATES: &[(&str, &[&str])] = &[
-    ("capture", &["wire"]),
+    ("capture", &["trace"]),
     ("rundir", &["record"]),
     ("engine", &["record", "suite", "wire"]),
 ];
-
-/// The rooms of impure crates that are pure.
-const PURE_ROOMS: &[(&str, &[&str])] = &[("capture", &["exchange", "http2", "segment", "stream"])];
 
 /// Names that a pure crate does not use outside its tests.
 const IMPURE: &[&str] = &[
@@ -188,20 +187,6 @@ fn pure_crates_know_no_clock_socket_file_or_terminal() {
             compiled.len()
         );
         assert_none(&check(compiled, impurities));
-    }
-    for (name, rooms) in PURE_ROOMS {
-        let source = root().join("crates").join(name).join("src");
-        let is_pure = |file: &PathBuf| {
-            let room = file.strip_prefix(&source).unwrap().components().next();
-            let room = Path::new(room.unwrap().as_os_str()).with_extension("");
-            rooms.iter().any(|pure| room == Path::new(pure))
-        };
-        let pure: Vec<PathBuf> = files(&source, &[".rs"])
-            .into_iter()
-            .filter(is_pure)
-            .collect();
-        assert!(pure.len() >= rooms.len(), "{name}: {pure:?}");
-        assert_none(&check(pure, impurities));
     }
 }
 

@@ -2,9 +2,11 @@
 
 use core::net::{IpAddr, SocketAddr};
 
-use etherparse::{Ethernet2HeaderSlice, Ipv4HeaderSlice, Ipv6HeaderSlice, TcpHeaderSlice};
+use etherparse::{
+    Ethernet2HeaderSlice, Ipv4HeaderSlice, Ipv6HeaderSlice, TcpHeaderSlice, TcpOptionElement,
+};
 
-/// What a TCP packet says, payload included as far as it was captured.
+/// A TCP packet, with its payload as far as it was captured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TcpSegment<'a> {
     /// When it passed, in nanoseconds.
@@ -17,10 +19,69 @@ pub struct TcpSegment<'a> {
     pub sequence: u32,
     /// The byte of the other direction that its sender expects next, modulo 2^32.
     pub acknowledged: u32,
+    /// Its flags.
+    pub flags: TcpFlags,
+    /// The window field as it stands in the header, unscaled.
+    pub window: u16,
+    /// Its options.
+    pub options: TcpOptions,
     /// Bytes of payload on the wire.
     pub length: u32,
     /// The first of these bytes; a capture cuts packets off.
     pub payload: &'a [u8],
+}
+
+/// Flags of a segment (RFC 9293, section 3.1), without those of no use here.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[expect(missing_docs, reason = "named as in the RFC")]
+pub struct TcpFlags {
+    pub syn: bool,
+    pub ack: bool,
+    pub fin: bool,
+    pub rst: bool,
+    pub psh: bool,
+    pub ece: bool,
+    pub cwr: bool,
+}
+
+/// Options of a segment. One that is cut off or malformed is left out, and so is all that follows it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct TcpOptions {
+    /// Maximum segment size (RFC 9293, section 3.7.1).
+    pub mss: Option<u16>,
+    /// Shift of the window (RFC 7323, section 2), as it stands there: more than 14 counts as 14.
+    pub window_scale: Option<u8>,
+    /// SACK permitted (RFC 2018, section 2).
+    pub sack_permitted: bool,
+    /// Blocks of SACK, the most recent first: first byte, and the byte behind the last.
+    pub sack: [Option<(u32, u32)>; 4],
+    /// TSval and TSecr (RFC 7323, section 3).
+    pub timestamps: Option<(u32, u32)>,
+}
+
+impl TcpOptions {
+    fn of(tcp: &TcpHeaderSlice<'_>) -> TcpOptions {
+        let mut options = TcpOptions::default();
+        for element in tcp.options_iterator() {
+            match element {
+                Ok(TcpOptionElement::MaximumSegmentSize(size)) => options.mss = Some(size),
+                Ok(TcpOptionElement::WindowScale(shift)) => options.window_scale = Some(shift),
+                Ok(TcpOptionElement::SelectiveAcknowledgementPermitted) => {
+                    options.sack_permitted = true;
+                }
+                Ok(TcpOptionElement::SelectiveAcknowledgement(first, others)) => {
+                    let [second, third, fourth] = others;
+                    options.sack = [Some(first), second, third, fourth];
+                }
+                Ok(TcpOptionElement::Timestamp(value, echo)) => {
+                    options.timestamps = Some((value, echo));
+                }
+                Ok(TcpOptionElement::Noop) => {}
+                Err(_) => break,
+            }
+        }
+        options
+    }
 }
 
 /// Why a packet is none that can be used.
@@ -79,6 +140,17 @@ pub fn parse(packet: &[u8], at_ns: i64) -> Result<TcpSegment<'_>, SegmentError> 
         destination: SocketAddr::new(destination, tcp.destination_port()),
         sequence: tcp.sequence_number(),
         acknowledged: tcp.acknowledgment_number(),
+        flags: TcpFlags {
+            syn: tcp.syn(),
+            ack: tcp.ack(),
+            fin: tcp.fin(),
+            rst: tcp.rst(),
+            psh: tcp.psh(),
+            ece: tcp.ece(),
+            cwr: tcp.cwr(),
+        },
+        window: tcp.window_size(),
+        options: TcpOptions::of(&tcp),
         length: length as u32,
         // A frame can be padded behind the payload.
         payload: &payload[..payload.len().min(length)],
