@@ -1,0 +1,231 @@
+//! The thread of a forwarder.
+
+use std::io;
+use std::num::NonZeroU64;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, PoisonError};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fd::AsFd;
+
+use super::{ForwarderCounters, ForwarderSettings, Shared};
+use crate::counters::Lateness;
+use crate::link_model::{LinkModel, Passage, Transit};
+use crate::system;
+use crate::tap::Tap;
+use crate::wheel::TimerWheel;
+
+/// Longest frame: an Ethernet header with a VLAN tag, and the largest MTU of a device.
+const LONGEST_FRAME: usize = 18 + 65_535;
+
+/// Frames read from one device before the other has its turn. A frame that is due meanwhile waits for
+/// one of them at most.
+const TURN: usize = 16;
+
+/// Buffers of frames kept for use again.
+const SPARE_BUFFERS: usize = 4096;
+
+/// How often counters are published while frames pass.
+const PUBLISHING: u64 = 1_000_000;
+
+/// A frame inside the link.
+#[derive(Debug)]
+struct Cargo {
+    /// The device that it came from: 0 or 1.
+    from: usize,
+    number: u64,
+    frame: Vec<u8>,
+}
+
+/// The state of the thread.
+#[derive(Debug)]
+pub(super) struct Ferry {
+    taps: [Tap; 2],
+    /// By the device that frames come from.
+    models: [LinkModel; 2],
+    wheel: TimerWheel<Cargo>,
+    spare: Vec<Vec<u8>>,
+    start: Instant,
+    busy_wait: u64,
+    asks_for_real_time: bool,
+    is_real_time: bool,
+    lateness: Lateness,
+    published: u64,
+    shared: Arc<Shared>,
+}
+
+impl Ferry {
+    pub(super) fn new(
+        taps: [Tap; 2],
+        models: [LinkModel; 2],
+        settings: &ForwarderSettings,
+        shared: Arc<Shared>,
+    ) -> Ferry {
+        Ferry {
+            taps,
+            models,
+            wheel: TimerWheel::new(),
+            spare: Vec::new(),
+            start: Instant::now(),
+            busy_wait: u64::try_from(settings.busy_wait.as_nanos()).unwrap_or(u64::MAX),
+            asks_for_real_time: settings.asks_for_real_time,
+            is_real_time: false,
+            lateness: Lateness::default(),
+            published: 0,
+            shared,
+        }
+    }
+
+    /// Forwards until it is told to stop.
+    ///
+    /// # Errors
+    ///
+    /// A device disappeared.
+    pub(super) fn run(mut self) -> io::Result<()> {
+        // By default the kernel may wake a thread 50 µs late, to save energy.
+        rustix::thread::set_current_timer_slack(NonZeroU64::new(1))?;
+        if self.asks_for_real_time {
+            self.is_real_time = system::become_real_time().is_ok();
+        }
+        let result = self.forward();
+        let counters = self.snapshot();
+        *self
+            .shared
+            .counters
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner) = counters;
+        result
+    }
+
+    fn forward(&mut self) -> io::Result<()> {
+        let mut buffer = vec![0; LONGEST_FRAME];
+        while !self.shared.stops.load(Ordering::Acquire) {
+            self.deliver();
+            let mut is_idle = true;
+            for from in [0, 1] {
+                for _ in 0..TURN {
+                    if !self.receive(from, &mut buffer)? {
+                        break;
+                    }
+                    is_idle = false;
+                    self.deliver();
+                }
+            }
+            let now = self.now();
+            if now - self.published >= PUBLISHING {
+                self.publish(now);
+            }
+            if is_idle {
+                self.wait(now)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn now(&self) -> u64 {
+        self.start.elapsed().as_nanos() as u64
+    }
+
+    /// Reads one frame of a device. False if there is none.
+    fn receive(&mut self, from: usize, buffer: &mut [u8]) -> io::Result<bool> {
+        let length = match self.taps[from].read(buffer) {
+            Ok(length) => length,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => return Ok(true),
+            Err(error) => return Err(error),
+        };
+        let frame = &buffer[..length];
+        let now = self.now();
+        if let Transit::Leaves(passage, copy) = self.models[from].offer(now, frame) {
+            self.keep(from, passage, frame);
+            if let Some(copy) = copy {
+                self.keep(from, copy, frame);
+            }
+        }
+        Ok(true)
+    }
+
+    fn keep(&mut self, from: usize, passage: Passage, frame: &[u8]) {
+        let mut kept = self.spare.pop().unwrap_or_default();
+        kept.clear();
+        kept.extend_from_slice(frame);
+        if let Some(bit) = passage.inverted_bit
+            && let Some(byte) = kept.get_mut(bit / 8)
+        {
+            *byte ^= 0x80 >> (bit % 8);
+        }
+        let cargo = Cargo {
+            from,
+            number: passage.number,
+            frame: kept,
+        };
+        self.wheel.insert(passage.at, cargo);
+    }
+
+    /// Writes all frames that are due.
+    fn deliver(&mut self) {
+        let mut now = self.now();
+        while let Some((at, cargo)) = self.wheel.pop(now) {
+            let written = self.taps[1 - cargo.from].write(&cargo.frame);
+            self.lateness.add(now.saturating_sub(at));
+            let model = &mut self.models[cargo.from];
+            model.leave(cargo.number, cargo.frame.len(), written.is_ok());
+            if self.spare.len() < SPARE_BUFFERS {
+                self.spare.push(cargo.frame);
+            }
+            now = self.now();
+        }
+    }
+
+    /// Sleeps until a frame arrives, or shortly before one is due.
+    fn wait(&mut self, now: u64) -> io::Result<()> {
+        let next = self.wheel.next_deadline();
+        let timeout = match next {
+            None => None,
+            Some(at) => match at.saturating_sub(now).saturating_sub(self.busy_wait) {
+                0 => return Ok(()),
+                sleep => Some(timespec(sleep)),
+            },
+        };
+        if self.published < now {
+            self.publish(now);
+        }
+        let mut descriptors = [
+            PollFd::from_borrowed_fd(self.taps[0].as_fd(), PollFlags::IN),
+            PollFd::from_borrowed_fd(self.taps[1].as_fd(), PollFlags::IN),
+            PollFd::from_borrowed_fd(self.shared.wake.as_fd(), PollFlags::IN),
+        ];
+        match poll(&mut descriptors, timeout.as_ref()) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Shows the counters to the owner, unless it is reading them at this moment.
+    fn publish(&mut self, now: u64) {
+        if let Ok(mut counters) = self.shared.counters.try_lock() {
+            counters.forth = self.models[0].counters();
+            counters.back = self.models[1].counters();
+            counters.is_real_time = self.is_real_time;
+            counters.lateness.clone_from(&self.lateness);
+            self.published = now;
+        }
+    }
+
+    fn snapshot(&self) -> ForwarderCounters {
+        ForwarderCounters {
+            forth: self.models[0].counters(),
+            back: self.models[1].counters(),
+            lateness: self.lateness.clone(),
+            is_real_time: self.is_real_time,
+        }
+    }
+}
+
+fn timespec(nanos: u64) -> Timespec {
+    Timespec::try_from(Duration::from_nanos(nanos)).unwrap_or(Timespec {
+        tv_sec: 1,
+        tv_nsec: 0,
+    })
+}

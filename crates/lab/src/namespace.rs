@@ -1,0 +1,224 @@
+//! Network namespaces, held by a file descriptor: the last one that closes ends the namespace.
+
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::process::{Command, Stdio};
+use std::thread;
+
+use crate::error::LabError;
+use crate::system;
+
+/// A network namespace of our own. It has no name in `/run/netns`: it ends when this value is
+/// dropped (or this process ends) and no process or socket is left in it.
+#[derive(Debug)]
+pub struct Namespace {
+    label: String,
+    network: OwnedFd,
+}
+
+impl Namespace {
+    /// Creates a namespace whose `lo` is up. The label stands in messages only.
+    ///
+    /// # Errors
+    ///
+    /// The kernel refuses it (without root and outside a user namespace), or `ip` is missing.
+    pub fn new(label: &str) -> Result<Namespace, LabError> {
+        let create = || -> io::Result<OwnedFd> {
+            system::unshare_network()?;
+            Ok(File::open("/proc/thread-self/ns/net")?.into())
+        };
+        let network = in_a_thread(create)
+            .flatten()
+            .map_err(|source| LabError::Namespace {
+                kind: "network",
+                source,
+            })?;
+        let namespace = Namespace {
+            label: label.to_owned(),
+            network,
+        };
+        namespace.ip(&["link set lo up"])?;
+        Ok(namespace)
+    }
+
+    /// Its label.
+    #[must_use]
+    pub fn label(&self) -> &str {
+        &self.label
+    }
+
+    /// Runs a closure in this namespace, on a thread of its own. Sockets that it opens belong to
+    /// this namespace for good.
+    ///
+    /// # Errors
+    ///
+    /// The thread could not start or could not enter the namespace.
+    ///
+    /// # Panics
+    ///
+    /// If the closure does.
+    pub fn run<T: Send>(&self, action: impl FnOnce() -> T + Send) -> Result<T, LabError> {
+        let enter_and_act = || {
+            system::enter_network(self.network.as_fd())?;
+            Ok(action())
+        };
+        in_a_thread(enter_and_act)
+            .flatten()
+            .map_err(LabError::system("enter a network namespace"))
+    }
+
+    /// Makes the program start in this namespace, which it keeps alive. Start it with
+    /// [`crate::Lab::spawn`] if it should end with this process.
+    ///
+    /// # Errors
+    ///
+    /// This process has no file descriptor left.
+    pub fn enter_before_exec(&self, command: &mut Command) -> Result<(), LabError> {
+        self.enter_with(command, Vec::new())
+    }
+
+    fn enter_with(&self, command: &mut Command, passed: Vec<OwnedFd>) -> Result<(), LabError> {
+        let network = self.network.try_clone().map_err(copying)?;
+        system::start_in_network(command, network, passed);
+        Ok(())
+    }
+
+    /// Runs commands of `ip` in this namespace, in one process: `addr add 10.0.0.1/24 dev eth0`.
+    ///
+    /// # Errors
+    ///
+    /// `ip` is missing, or it refuses a command; those before it have been executed.
+    pub fn ip(&self, commands: &[&str]) -> Result<(), LabError> {
+        self.ip_with(commands, Vec::new())
+    }
+
+    fn ip_with(&self, commands: &[&str], passed: Vec<OwnedFd>) -> Result<(), LabError> {
+        let mut program = Command::new("ip");
+        program
+            .args(["-batch", "-"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped());
+        self.enter_with(&mut program, passed)?;
+        let missing = |source| LabError::Program {
+            program: "ip",
+            package: "iproute2",
+            source,
+        };
+        let mut child = program.spawn().map_err(missing)?;
+        if let Some(mut input) = child.stdin.take() {
+            // `ip` ends at the first command that it refuses, and closes its input: what it
+            // reports then is the reason.
+            let _ = writeln!(input, "{}", commands.join("\n"));
+        }
+        let output = child.wait_with_output().map_err(missing)?;
+        if output.status.success() {
+            return Ok(());
+        }
+        let message = String::from_utf8_lossy(&output.stderr);
+        Err(LabError::Ip {
+            namespace: self.label.clone(),
+            commands: commands.join("; "),
+            message: message.trim().replace('\n', "; "),
+        })
+    }
+
+    /// Joins two namespaces by a pair of virtual Ethernet devices. Both are down.
+    ///
+    /// # Errors
+    ///
+    /// As [`Namespace::ip`].
+    pub fn join(&self, device: &str, other: &Namespace, peer: &str) -> Result<(), LabError> {
+        // The program inherits the descriptor under the number it has here.
+        let passed = other.network.try_clone().map_err(copying)?;
+        let network = passed.as_raw_fd();
+        let add =
+            format!("link add {device} type veth peer name {peer} netns /proc/self/fd/{network}");
+        self.ip_with(&[&add], vec![passed])
+    }
+
+    /// Sets kernel parameters of this namespace, by their names with dots:
+    /// `net.ipv4.tcp_congestion_control`.
+    ///
+    /// # Errors
+    ///
+    /// There is no such parameter here, or the kernel refuses the value.
+    pub fn sysctl(&self, values: &[(&str, &str)]) -> Result<(), LabError> {
+        let write = || {
+            for (key, value) in values {
+                let path = format!("/proc/sys/{}", key.replace('.', "/"));
+                fs::write(path, value).map_err(|source| LabError::Sysctl {
+                    key: (*key).to_owned(),
+                    value: (*value).to_owned(),
+                    namespace: self.label.clone(),
+                    source,
+                })?;
+            }
+            Ok(())
+        };
+        self.run(write).flatten()
+    }
+
+    /// Frames that the kernel dropped at a device of this namespace, in both directions, since it
+    /// was created.
+    ///
+    /// # Errors
+    ///
+    /// There is no such device.
+    pub fn dropped(&self, device: &str) -> Result<u64, LabError> {
+        let read = || fs::read_to_string("/proc/thread-self/net/dev");
+        let failed = LabError::system("read the counters of a device");
+        let table = self.run(read)?.map_err(&failed)?;
+        let count = dropped_in(&table, device);
+        count.ok_or_else(|| failed(io::ErrorKind::NotFound.into()))
+    }
+}
+
+impl AsFd for Namespace {
+    fn as_fd(&self) -> std::os::fd::BorrowedFd<'_> {
+        self.network.as_fd()
+    }
+}
+
+fn copying(source: io::Error) -> LabError {
+    LabError::system("copy the file descriptor of a namespace")(source)
+}
+
+/// The sum of the columns `drop` of received and of sent frames (proc_net_dev(5)).
+fn dropped_in(table: &str, device: &str) -> Option<u64> {
+    let line = table.lines().find_map(|line| {
+        let (name, counts) = line.split_once(':')?;
+        (name.trim() == device).then_some(counts)
+    })?;
+    let count = |column| line.split_whitespace().nth(column)?.parse::<u64>().ok();
+    Some(count(3)? + count(11)?)
+}
+
+/// Runs an action on a thread that ends with it, so that a namespace it enters is left with it.
+fn in_a_thread<T: Send>(action: impl FnOnce() -> T + Send) -> io::Result<T> {
+    thread::scope(|scope| {
+        let thread = thread::Builder::new().name("namespace".to_owned());
+        let thread = thread.spawn_scoped(scope, action)?;
+        match thread.join() {
+            Ok(result) => Ok(result),
+            Err(panic) => std::panic::resume_unwind(panic),
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dropped_frames_of_a_device_are_those_of_both_directions() {
+        let table = "Inter-|   Receive                                                |  Transmit\n \
+                     face |bytes    packets errs drop fifo frame compressed multicast|bytes    packets errs drop fifo colls carrier compressed\n    \
+                     lo:       0       0    0    0    0     0          0         0        0       0    0    0    0     0       0          0\n  \
+                     eth0:  1000      10    0    3    0     0          0         0     2000      20    0   40    0     0       0          0\n";
+        assert_eq!(dropped_in(table, "eth0"), Some(43));
+        assert_eq!(dropped_in(table, "lo"), Some(0));
+        assert_eq!(dropped_in(table, "eth1"), None);
+    }
+}
