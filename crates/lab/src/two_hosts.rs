@@ -29,8 +29,8 @@ pub struct HostAddresses {
 /// Two hosts, client and server, joined by one link. Their devices are `eth0`.
 ///
 /// Nothing is on the link but what programs send: neighbours are entered by hand, so that no ARP
-/// request can be lost, and there are no link-local addresses. The default congestion control is
-/// Cubic, whatever it is on this machine, and the kernel remembers nothing of former connections.
+/// request can be lost, and there are no link-local addresses. Congestion control is Cubic, whatever it
+/// is on this machine, and the kernel remembers nothing of former connections.
 #[derive(Debug)]
 pub struct TwoHosts {
     /// The link: `forth` is from the client to the server.
@@ -75,6 +75,17 @@ impl TwoHosts {
         self.server.sysctl(values)
     }
 
+    /// Sets the congestion control of connections that begin from now on, in both hosts: `reno`, `cubic`
+    /// (which it is at first).
+    ///
+    /// # Errors
+    ///
+    /// The kernel has no such congestion control.
+    pub fn set_congestion_control(&self, name: &str) -> Result<(), LabError> {
+        route(&self.client, name)?;
+        route(&self.server, name)
+    }
+
     /// Frames that the kernel dropped at the devices, before the forwarder read them or after it
     /// wrote them. They are losses that no counter of the link has.
     ///
@@ -104,10 +115,7 @@ fn host(
 ) -> Result<(Namespace, Tap), LabError> {
     let namespace = Namespace::new(label)?;
     let tap = Tap::create(&namespace, DEVICE)?;
-    namespace.sysctl(&[
-        ("net.ipv4.tcp_congestion_control", "cubic"),
-        ("net.ipv4.tcp_no_metrics_save", "1"),
-    ])?;
+    namespace.sysctl(&[("net.ipv4.tcp_no_metrics_save", "1")])?;
     let link = format!(
         "link set dev {DEVICE} address {} txqueuelen {DEVICE_QUEUE} addrgenmode none",
         ethernet(own)
@@ -119,14 +127,25 @@ fn host(
     let commands = [
         link,
         format!("link set dev {DEVICE} up"),
-        format!("addr add {}/24 dev {DEVICE}", own.ipv4),
-        format!("addr add {}/64 dev {DEVICE} nodad", own.ipv6),
+        format!("addr add {}/24 dev {DEVICE} noprefixroute", own.ipv4),
+        format!("addr add {}/64 dev {DEVICE} nodad noprefixroute", own.ipv6),
         neighbour(&other.ipv4),
         neighbour(&other.ipv6),
     ];
     let commands: Vec<&str> = commands.iter().map(String::as_str).collect();
     namespace.ip(&commands)?;
+    route(&namespace, "cubic")?;
     Ok((namespace, tap))
+}
+
+/// Sets the routes to the other host. Congestion control is a property of the route, because the kernel
+/// lets a namespace other than the first choose its default only among those that are allowed to
+/// every user.
+fn route(namespace: &Namespace, congestion_control: &str) -> Result<(), LabError> {
+    let to = |network: &str| {
+        format!("route replace {network} dev {DEVICE} congctl {congestion_control}")
+    };
+    namespace.ip(&[&to("198.18.0.0/24"), &to("2001:2::/64")])
 }
 
 fn ethernet(host: HostAddresses) -> String {
