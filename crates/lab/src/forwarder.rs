@@ -61,6 +61,8 @@ pub struct ForwarderCounters {
     pub back: LinkCounters,
     /// How much later than planned frames left, in both directions.
     pub lateness: Lateness,
+    /// Processor time of the thread.
+    pub processor_time: Duration,
     /// Whether the thread has real-time priority.
     pub is_real_time: bool,
 }

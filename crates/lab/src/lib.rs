@@ -35,7 +35,7 @@ pub use impairment::{
     Bandwidth, Delay, HoldBack, HoldBackPeriod, Impairment, Jitter, LossProcess, QueueLimit,
 };
 pub use link_model::{DropCause, LinkModel, Passage, Transit};
-pub use namespace::Namespace;
+pub use namespace::{Namespace, ProtocolCounters};
 pub use processes::Lab;
 pub use requirements::check_requirements;
 pub use tap::Tap;

@@ -1,5 +1,6 @@
 //! Network namespaces, held by a file descriptor: the last one that closes ends the namespace.
 
+use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
@@ -173,6 +174,62 @@ impl Namespace {
         let count = dropped_in(&table, device);
         count.ok_or_else(|| failed(io::ErrorKind::NotFound.into()))
     }
+
+    /// What the protocols of this namespace counted since it was created: what the kernel knows of
+    /// retransmissions, and of their causes.
+    ///
+    /// # Errors
+    ///
+    /// The kernel does not show its counters.
+    pub fn protocol_counters(&self) -> Result<ProtocolCounters, LabError> {
+        let read = || -> io::Result<ProtocolCounters> {
+            let mut counters = ProtocolCounters::default();
+            counters.add(&fs::read_to_string("/proc/thread-self/net/snmp")?);
+            counters.add(&fs::read_to_string("/proc/thread-self/net/netstat")?);
+            Ok(counters)
+        };
+        self.run(read)?
+            .map_err(LabError::system("read the counters of protocols"))
+    }
+}
+
+/// Counters of a namespace's network protocols, by the names that nstat(8) uses: `TcpRetransSegs`,
+/// `TcpExtTCPFastRetrans`.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ProtocolCounters(BTreeMap<String, i64>);
+
+impl ProtocolCounters {
+    /// A counter; 0 if the kernel has none of that name.
+    #[must_use]
+    pub fn of(&self, name: &str) -> i64 {
+        self.0.get(name).copied().unwrap_or(0)
+    }
+
+    /// All counters that are not 0, by name.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, i64)> {
+        let all = self.0.iter().map(|(name, value)| (&**name, *value));
+        all.filter(|(_, value)| *value != 0)
+    }
+
+    /// Reads a table of pairs of lines: names, and values below them, both behind the protocol's name.
+    fn add(&mut self, table: &str) {
+        let lines: Vec<&str> = table.lines().collect();
+        for pair in lines.chunks_exact(2) {
+            let split = |line: &'_ str| -> Option<(String, Vec<String>)> {
+                let (protocol, rest) = line.split_once(':')?;
+                let words = rest.split_whitespace().map(str::to_owned);
+                Some((protocol.to_owned(), words.collect()))
+            };
+            let (Some((protocol, names)), Some((_, values))) = (split(pair[0]), split(pair[1]))
+            else {
+                continue;
+            };
+            for (name, value) in names.iter().zip(values) {
+                let value = value.parse().unwrap_or(0);
+                self.0.insert(format!("{protocol}{name}"), value);
+            }
+        }
+    }
 }
 
 impl AsFd for Namespace {
@@ -220,5 +277,21 @@ mod tests {
         assert_eq!(dropped_in(table, "eth0"), Some(43));
         assert_eq!(dropped_in(table, "lo"), Some(0));
         assert_eq!(dropped_in(table, "eth1"), None);
+    }
+
+    #[test]
+    fn protocol_counters_are_read_by_protocol_and_name() {
+        let mut counters = ProtocolCounters::default();
+        counters.add("Tcp: MaxConn RetransSegs\nTcp: -1 7\nIp: Forwarding\nIp: 0\n");
+        counters.add("TcpExt: TCPFastRetrans Odd\nTcpExt: 3");
+        assert_eq!(counters.of("TcpRetransSegs"), 7);
+        assert_eq!(counters.of("TcpMaxConn"), -1);
+        assert_eq!(counters.of("TcpExtTCPFastRetrans"), 3);
+        assert_eq!(counters.of("TcpExtOdd"), 0);
+        let names: Vec<_> = counters.iter().map(|(name, _)| name).collect();
+        assert_eq!(
+            names,
+            ["TcpExtTCPFastRetrans", "TcpMaxConn", "TcpRetransSegs"]
+        );
     }
 }

@@ -48,7 +48,10 @@ fn make_all(directory: &Path, names: &[String]) -> Result<(), Box<dyn Error>> {
          198.18.0.2 (2001:2::2) port 80; captured by tcpdump at the server's device, where segments have \
          at most the MTU and correct checksums. 10 ms in each direction unless stated otherwise; Cubic. \
          *Lost* is a segment from the server after the capture, so that the capture has it; a segment \
-         from the client that is lost is not in the capture.\n\n\
+         from the client that is lost is not in the capture. NAME.counters.txt has what the kernels of client and server \
+         counted, by the names of nstat: the truth about kinds of retransmission (TcpRetransSegs, \
+         TcpExtTCPFastRetrans, TcpExtTCPSlowStartRetrans, TcpExtTCPLossProbes, TcpExtTCPTimeouts, \
+         TcpExtTCPDSACKRecv, ...).\n\n\
          | file | contents | on the link, server to client |\n|---|---|---|\n",
     );
     for scenario in scenarios::all() {
@@ -81,6 +84,8 @@ fn make(scenario: &Scenario, file: &Path) -> Result<String, Box<dyn Error>> {
     if dropped > 0 {
         return Err(format!("the devices dropped {dropped} frames").into());
     }
+    let counters = tcp_counters(&hosts)?;
+    fs::write(file.with_extension("counters.txt"), counters)?;
     let back = hosts.forwarder.counters().back;
     Ok(format!(
         "{} frames, {} lost as chosen, {} lost at random, {} dropped by the queue, {} reordered, {} \
@@ -92,6 +97,19 @@ fn make(scenario: &Scenario, file: &Path) -> Result<String, Box<dyn Error>> {
         back.reordered,
         back.duplicated
     ))
+}
+
+/// What the kernels of both hosts counted for TCP.
+fn tcp_counters(hosts: &TwoHosts) -> Result<String, Box<dyn Error>> {
+    let mut text = String::new();
+    for host in [&hosts.client, &hosts.server] {
+        let counters = host.protocol_counters()?;
+        let of_tcp = counters.iter().filter(|(name, _)| name.starts_with("Tcp"));
+        for (name, value) in of_tcp {
+            writeln!(text, "{} {name} {value}", host.label())?;
+        }
+    }
+    Ok(text)
 }
 
 /// A running tcpdump, and the thread that reads what it reports.

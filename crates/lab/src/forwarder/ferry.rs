@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::AsFd;
+use rustix::time::{ClockId, clock_gettime};
 
 use super::{ForwarderCounters, ForwarderSettings, Shared};
 use crate::counters::Lateness;
@@ -89,12 +90,8 @@ impl Ferry {
             self.is_real_time = system::become_real_time().is_ok();
         }
         let result = self.forward();
-        let counters = self.snapshot();
-        *self
-            .shared
-            .counters
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner) = counters;
+        let counters = self.shared.counters.lock();
+        self.show(&mut counters.unwrap_or_else(PoisonError::into_inner));
         result
     }
 
@@ -204,22 +201,20 @@ impl Ferry {
 
     /// Shows the counters to the owner, unless it is reading them at this moment.
     fn publish(&mut self, now: u64) {
-        if let Ok(mut counters) = self.shared.counters.try_lock() {
-            counters.forth = self.models[0].counters();
-            counters.back = self.models[1].counters();
-            counters.is_real_time = self.is_real_time;
-            counters.lateness.clone_from(&self.lateness);
+        let shared = Arc::clone(&self.shared);
+        if let Ok(mut counters) = shared.counters.try_lock() {
+            self.show(&mut counters);
             self.published = now;
         }
     }
 
-    fn snapshot(&self) -> ForwarderCounters {
-        ForwarderCounters {
-            forth: self.models[0].counters(),
-            back: self.models[1].counters(),
-            lateness: self.lateness.clone(),
-            is_real_time: self.is_real_time,
-        }
+    fn show(&self, counters: &mut ForwarderCounters) {
+        let time = clock_gettime(ClockId::ThreadCPUTime);
+        counters.forth = self.models[0].counters();
+        counters.back = self.models[1].counters();
+        counters.lateness.clone_from(&self.lateness);
+        counters.processor_time = Duration::try_from(time).unwrap_or_default();
+        counters.is_real_time = self.is_real_time;
     }
 }
 
