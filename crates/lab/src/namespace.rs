@@ -134,8 +134,9 @@ impl Namespace {
         // The program inherits the descriptor under the number it has here.
         let passed = other.network.try_clone().map_err(copying)?;
         let network = passed.as_raw_fd();
-        let add =
-            format!("link add {device} type veth peer name {peer} netns /proc/self/fd/{network}");
+        let add = format!(
+            "link add name {device} type veth peer name {peer} netns /proc/self/fd/{network}"
+        );
         self.ip_with(&[&add], vec![passed])
     }
 

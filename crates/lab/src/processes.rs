@@ -6,13 +6,21 @@
 //! becomes a zombie.
 //!
 //! The thread that created a process namespace stays where it was; only its children are in the
-//! new one. So one thread forks all programs, as long as the laboratory exists.
+//! new one. So one thread forks all programs, as long as the laboratory exists. When it is told that
+//! there will be no more, it waits for init, which ends after its namespace is empty, and a program that
+//! has ended is there until its owner waits for it ([`Child::wait`]).
 
 use std::io;
+use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::thread::{self, JoinHandle};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
 use crate::error::LabError;
 use crate::namespace::Namespace;
@@ -25,12 +33,11 @@ type Request = (Command, Sender<io::Result<Child>>);
 /// dropped or this process ends, also by `kill -9`.
 #[derive(Debug)]
 pub struct Lab {
-    /// `None` while it is being dropped.
-    requests: Option<Sender<Request>>,
-    thread: Option<JoinHandle<()>>,
-    init: Child,
+    requests: Sender<Request>,
     /// Closing it ends init.
     life: Option<ChildStdin>,
+    /// The programs started so far, but for those that were seen to have ended.
+    programs: Mutex<Vec<OwnedFd>>,
 }
 
 impl Lab {
@@ -42,21 +49,18 @@ impl Lab {
     pub fn new() -> Result<Lab, LabError> {
         let (requests, received) = channel();
         let (started, answer) = channel();
-        let thread = thread::Builder::new()
+        thread::Builder::new()
             .name("lab processes".to_owned())
             .spawn(move || fork_all(&started, &received))
             .map_err(LabError::system("start a thread"))?;
-        let mut init = answer.recv().map_err(|_| LabError::Ended)??;
-        let life = init.stdin.take();
         Ok(Lab {
-            requests: Some(requests),
-            thread: Some(thread),
-            init,
-            life,
+            requests,
+            life: answer.recv().map_err(|_| LabError::Ended)??,
+            programs: Mutex::default(),
         })
     }
 
-    /// Starts a program in a network namespace. Its process id is that of this process's view.
+    /// Starts a program in a network namespace. Its process id is the one that this process sees.
     ///
     /// # Errors
     ///
@@ -64,41 +68,70 @@ impl Lab {
     pub fn spawn(&self, namespace: &Namespace, mut command: Command) -> Result<Child, LabError> {
         namespace.enter_before_exec(&mut command)?;
         let (result, answer) = channel();
-        let requests = self.requests.as_ref().ok_or(LabError::Ended)?;
-        requests
+        self.requests
             .send((command, result))
             .map_err(|_| LabError::Ended)?;
         let started = answer.recv().map_err(|_| LabError::Ended)?;
-        started.map_err(|source| match source.raw_os_error() {
+        let child = started.map_err(|source| match source.raw_os_error() {
             // What fork reports in a process namespace whose init has ended.
             Some(libc::ENOMEM) => LabError::Ended,
             _ => LabError::system("start a program in a namespace")(source),
-        })
+        })?;
+        let program = pidfd_open(Pid::from_child(&child), PidfdFlags::empty())
+            .map_err(|error| LabError::system("watch a program")(error.into()))?;
+        let mut programs = self.programs.lock().unwrap_or_else(PoisonError::into_inner);
+        programs.retain(|program| !ends_within(program, Some(&Timespec::default())));
+        programs.push(program);
+        Ok(child)
     }
 }
 
 impl Drop for Lab {
+    /// Ends all programs, and waits for the end of those that it started. Their owners still have to
+    /// wait for them, as for every child.
     fn drop(&mut self) {
-        drop(self.requests.take());
         drop(self.life.take());
-        // It ends after the kernel has killed all others in its namespace.
-        let _ = self.init.wait();
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
+        let programs = self
+            .programs
+            .get_mut()
+            .unwrap_or_else(PoisonError::into_inner);
+        for program in programs {
+            ends_within(program, None);
+        }
+    }
+}
+
+/// Whether a program ends within a time; without one, waits until it has ended.
+fn ends_within(program: &OwnedFd, timeout: Option<&Timespec>) -> bool {
+    loop {
+        // A process is ready for reading when it has ended (pidfd_open(2)).
+        let mut ended = [PollFd::new(program, PollFlags::IN)];
+        match poll(&mut ended, timeout) {
+            Ok(count) => return count > 0,
+            Err(Errno::INTR) => {}
+            Err(_) => return false,
         }
     }
 }
 
 /// The thread that forks.
-fn fork_all(started: &Sender<Result<Child, LabError>>, requests: &Receiver<Request>) {
-    let init = start_init();
-    if started.send(init).is_err() {
-        return;
+fn fork_all(started: &Sender<Result<Option<ChildStdin>, LabError>>, requests: &Receiver<Request>) {
+    let mut init = match start_init() {
+        Ok(init) => init,
+        Err(error) => {
+            // Fails only if nobody waits for the laboratory any more.
+            let _ = started.send(Err(error));
+            return;
+        }
+    };
+    if started.send(Ok(init.stdin.take())).is_ok() {
+        for (mut command, result) in requests {
+            // Fails only if the thread that asked has ended; then the child ends with the laboratory.
+            let _ = result.send(command.spawn());
+        }
     }
-    for (mut command, result) in requests {
-        // Fails only if the thread that asked has ended; then the child ends with the laboratory.
-        let _ = result.send(command.spawn());
-    }
+    // Its input is closed. It leaves nothing but its status, which nobody needs.
+    let _ = init.wait();
 }
 
 fn start_init() -> Result<Child, LabError> {

@@ -29,7 +29,8 @@ pub struct HostAddresses {
 /// Two hosts, client and server, joined by one link. Their devices are `eth0`.
 ///
 /// Nothing is on the link but what programs send: neighbours are entered by hand, so that no ARP
-/// request can be lost, and there are no link-local addresses. Congestion control is Cubic, whatever it
+/// request can be lost; there are no link-local addresses; and the devices resolve no addresses, so
+/// that no group of multicast listeners has to be reported. Congestion control is Cubic, whatever it
 /// is on this machine, and the kernel remembers nothing of former connections.
 #[derive(Debug)]
 pub struct TwoHosts {
@@ -39,7 +40,7 @@ pub struct TwoHosts {
     pub client: Namespace,
     /// The server's namespace.
     pub server: Namespace,
-    /// Programs in both. Dropped last: it waits for the end of them.
+    /// Programs in both.
     pub lab: Lab,
 }
 
@@ -117,7 +118,7 @@ fn host(
     let tap = Tap::create(&namespace, DEVICE)?;
     namespace.sysctl(&[("net.ipv4.tcp_no_metrics_save", "1")])?;
     let link = format!(
-        "link set dev {DEVICE} address {} txqueuelen {DEVICE_QUEUE} addrgenmode none",
+        "link set dev {DEVICE} address {} txqueuelen {DEVICE_QUEUE} addrgenmode none arp off",
         ethernet(own)
     );
     let neighbour = |address: &dyn std::fmt::Display| {
