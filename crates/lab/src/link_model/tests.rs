@@ -302,7 +302,7 @@ fn a_frame_too_many_inside_the_link_is_dropped() {
     let frame = [0; 1 << 16];
     let mut model = model(&delay(Jitter::None, false));
     let room = LinkModel::ROOM / frame.len();
-    let mut offer = |model: &mut LinkModel| departure(model.offer(0, &frame)).is_some();
+    let offer = |model: &mut LinkModel| departure(model.offer(0, &frame)).is_some();
     let accepted = (0..room + 10).filter(|_| offer(&mut model)).count();
     // There must be room for a copy, too.
     assert_eq!(accepted, room - 1);

@@ -10,6 +10,8 @@ use lab::{
     LossProcess, Namespace, QueueLimit, Transit, TwoHosts,
 };
 
+use socket2::{Domain, Protocol, Socket, Type};
+
 use crate::support::{DEADLINE, DatagramPath, delay, forth, turn, wait_until};
 
 /// How often a measurement of time is repeated before it counts as failed: other programs use the
@@ -33,6 +35,18 @@ fn nothing_passes_an_unused_link() {
     assert_eq!(hosts.dropped_at_devices().unwrap(), 0);
 }
 
+/// A socket of the client for ICMP echo: the server's kernel answers, without a program.
+fn pinger(hosts: &TwoHosts) -> Socket {
+    let groups = [("net.ipv4.ping_group_range", "0 0")];
+    hosts.client.sysctl(&groups).unwrap();
+    let open = || Socket::new(Domain::IPV4, Type::DGRAM, Some(Protocol::ICMPV4)).unwrap();
+    let socket = hosts.client.run(open).unwrap();
+    let address = SocketAddr::from((TwoHosts::SERVER.ipv4, 0));
+    socket.connect(&address.into()).unwrap();
+    socket.set_read_timeout(Some(DEADLINE)).unwrap();
+    socket
+}
+
 /// Whether a round-trip time is that of a link: never less, and not much more.
 fn is_round_trip(measured: Duration, delay: Duration) -> bool {
     (2 * delay..2 * delay + Duration::from_micros(100)).contains(&measured)
@@ -48,25 +62,21 @@ fn a_round_trip_takes_the_delay_of_both_directions() {
         ..ForwarderSettings::default()
     })
     .unwrap();
-    let DatagramPath { sender, receiver } = DatagramPath::new(&hosts);
-    let echo = thread::spawn(move || {
-        let mut byte = [0];
-        while receiver.recv(&mut byte).unwrap() > 0 {
-            receiver.send(&byte).unwrap();
-        }
-    });
+    let sender = pinger(&hosts);
     let mut shortest = Duration::MAX;
-    for _ in 0..50 * ATTEMPTS {
+    for number in 0..50 * ATTEMPTS {
+        let [high, low] = (number as u16).to_be_bytes();
         let start = Instant::now();
-        sender.send(&[1]).unwrap();
-        assert_eq!(sender.recv(&mut [0]).unwrap(), 1);
+        // An echo request; the kernel fills in checksum and identifier (icmp(7)).
+        sender.send(&[8, 0, 0, 0, 0, 0, high, low]).unwrap();
+        let mut reply = [0; 8];
+        assert_eq!((&sender).read(&mut reply).unwrap(), 8);
         shortest = shortest.min(start.elapsed());
+        assert_eq!([reply[0], reply[6], reply[7]], [0, high, low]);
         if is_round_trip(shortest, DELAY) {
             break;
         }
     }
-    sender.send(&[]).unwrap();
-    echo.join().unwrap();
     assert!(is_round_trip(shortest, DELAY), "{shortest:?}");
     for other in [
         DELAY - Duration::from_micros(60),
