@@ -3,12 +3,17 @@
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{self, Write};
+use std::net::Ipv6Addr;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::process::{Command, Stdio};
 use std::thread;
+use std::time::{Duration, Instant};
 
 use crate::error::LabError;
 use crate::system;
+
+/// Longest wait for an IPv6 address.
+const IPV6_DEADLINE: Duration = Duration::from_secs(10);
 
 /// A network namespace of our own. It has no name in `/run/netns`: it ends when this value is
 /// dropped (or this process ends) and no process or socket is left in it.
@@ -162,6 +167,31 @@ impl Namespace {
         self.run(write).flatten()
     }
 
+    /// Waits until packets to an IPv6 address of this namespace are received. The kernel inserts the
+    /// route for that some time after `ip addr add` has succeeded, also without duplicate address
+    /// detection, and drops what arrives before.
+    ///
+    /// # Errors
+    ///
+    /// It did not within ten seconds, as for an address that is not of this namespace.
+    pub fn wait_for_ipv6(&self, address: Ipv6Addr) -> Result<(), LabError> {
+        let failed = LabError::system("use an IPv6 address");
+        let wait = || {
+            let start = Instant::now();
+            loop {
+                let routes = fs::read_to_string("/proc/thread-self/net/ipv6_route")?;
+                if has_host_route(&routes, address) {
+                    return Ok(());
+                }
+                if start.elapsed() > IPV6_DEADLINE {
+                    return Err(io::ErrorKind::TimedOut.into());
+                }
+                thread::sleep(Duration::from_millis(1));
+            }
+        };
+        self.run(wait)?.map_err(failed)
+    }
+
     /// Frames that the kernel dropped at a device of this namespace, in both directions, since it
     /// was created.
     ///
@@ -253,6 +283,13 @@ fn dropped_in(table: &str, device: &str) -> Option<u64> {
     Some(count(3)? + count(11)?)
 }
 
+/// Whether a table of IPv6 routes has one to this address alone. A line begins with the destination and
+/// the length of its prefix, both in hexadecimal.
+fn has_host_route(table: &str, address: Ipv6Addr) -> bool {
+    let start = format!("{:032x} 80 ", u128::from(address));
+    table.lines().any(|line| line.starts_with(&start))
+}
+
 /// Runs an action on a thread that ends with it, so that a namespace it enters is left with it.
 fn in_a_thread<T: Send>(action: impl FnOnce() -> T + Send) -> io::Result<T> {
     thread::scope(|scope| {
@@ -278,6 +315,21 @@ mod tests {
         assert_eq!(dropped_in(table, "eth0"), Some(43));
         assert_eq!(dropped_in(table, "lo"), Some(0));
         assert_eq!(dropped_in(table, "eth1"), None);
+    }
+
+    #[test]
+    fn a_host_route_is_found_by_address_and_prefix() {
+        let zeros = "0".repeat(32);
+        let line = |prefix: &str| {
+            let address = "20010002000000000000000000000001";
+            format!(
+                "{address} {prefix} {zeros} 00 {zeros} 00000000 00000002 00000000 80200001     eth0\n"
+            )
+        };
+        let address = Ipv6Addr::new(0x2001, 2, 0, 0, 0, 0, 0, 1);
+        assert!(has_host_route(&(line("40") + &line("80")), address));
+        assert!(!has_host_route(&line("40"), address));
+        assert!(!has_host_route(&line("80"), Ipv6Addr::LOCALHOST));
     }
 
     #[test]

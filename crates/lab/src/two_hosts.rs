@@ -136,6 +136,7 @@ fn host(
     let commands: Vec<&str> = commands.iter().map(String::as_str).collect();
     namespace.ip(&commands)?;
     route(&namespace, "cubic")?;
+    namespace.wait_for_ipv6(own.ipv6)?;
     Ok((namespace, tap))
 }
 

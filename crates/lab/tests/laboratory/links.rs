@@ -211,8 +211,11 @@ fn time_at_rate(bits_per_second: u64) -> Duration {
     }))
     .unwrap();
     let path = DatagramPath::new(&hosts);
-    path.send(1_000, 1_358);
-    let received = path.receive(1_000);
+    let received = thread::scope(|scope| {
+        let receiver = scope.spawn(|| path.receive(1_000));
+        path.send(1_000, 1_358);
+        receiver.join().unwrap()
+    });
     received[999].1 - received[0].1
 }
 
@@ -224,7 +227,7 @@ fn a_limited_rate_is_kept_within_two_percent() {
     let is_within = |time: Duration, rate| {
         (time.as_secs_f64() / expected(rate).as_secs_f64() - 1.0).abs() <= 0.02
     };
-    for rate in [20_000_000, 100_000_000] {
+    for rate in [20_000_000, 50_000_000] {
         let times: Vec<Duration> = (0..ATTEMPTS)
             .map(|_| time_at_rate(rate))
             .scan(false, |is_done, time| {
