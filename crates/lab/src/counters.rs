@@ -87,6 +87,12 @@ impl Lateness {
         self.longest
     }
 
+    /// Becomes equal to another, without allocating.
+    pub(crate) fn copy_from(&mut self, other: &Lateness) {
+        *self.buckets = *other.buckets;
+        (self.count, self.longest) = (other.count, other.longest);
+    }
+
     /// Adds a frame.
     pub(crate) fn add(&mut self, nanos: u64) {
         let bucket = usize::try_from(nanos / 1_000).unwrap_or(BUCKETS);

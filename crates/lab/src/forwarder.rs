@@ -6,6 +6,7 @@
 //! microseconds late.
 
 mod ferry;
+mod rest;
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -33,7 +34,8 @@ pub struct ForwarderSettings {
     /// The same seed makes the same decisions for the same frames.
     pub seed: u64,
     /// How long before a deadline the thread stops sleeping and busy-waits. More is more precise and
-    /// takes more processor time; `Duration::MAX` occupies a processor as long as frames are inside.
+    /// takes more processor time, but busy-waiting never brings it above 5/6 of a processor: without rest, the
+    /// kernel would stop a thread of real-time priority for 50 ms in every second.
     pub busy_wait: Duration,
     /// Whether to ask for real-time priority, which only root gets. Without it, other programs can
     /// keep the thread from its processor for milliseconds.

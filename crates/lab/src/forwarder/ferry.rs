@@ -8,8 +8,10 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::AsFd;
+use rustix::io::Errno;
 use rustix::time::{ClockId, clock_gettime};
 
+use super::rest::RestAccount;
 use super::{ForwarderCounters, ForwarderSettings, Shared};
 use crate::counters::Lateness;
 use crate::link_model::{LinkModel, Passage, Transit};
@@ -27,7 +29,7 @@ const TURN: usize = 16;
 /// Buffers of frames kept for use again.
 const SPARE_BUFFERS: usize = 4096;
 
-/// How often counters are published while frames pass.
+/// How often counters are published, in ns, while frames pass.
 const PUBLISHING: u64 = 1_000_000;
 
 /// A frame inside the link.
@@ -53,6 +55,9 @@ pub(super) struct Ferry {
     is_real_time: bool,
     lateness: Lateness,
     published: u64,
+    rest: RestAccount,
+    /// Processor time in ns until counters were published.
+    used: u64,
     shared: Arc<Shared>,
 }
 
@@ -74,6 +79,8 @@ impl Ferry {
             is_real_time: false,
             lateness: Lateness::default(),
             published: 0,
+            rest: RestAccount::new(),
+            used: 0,
             shared,
         }
     }
@@ -91,7 +98,10 @@ impl Ferry {
         }
         let result = self.forward();
         let counters = self.shared.counters.lock();
-        self.show(&mut counters.unwrap_or_else(PoisonError::into_inner));
+        self.show(
+            processor_time(),
+            &mut counters.unwrap_or_else(PoisonError::into_inner),
+        );
         result
     }
 
@@ -177,45 +187,58 @@ impl Ferry {
 
     /// Sleeps until a frame arrives, or shortly before one is due.
     fn wait(&mut self, now: u64) -> io::Result<()> {
-        let next = self.wheel.next_deadline();
-        let timeout = match next {
-            None => None,
-            Some(at) => match at.saturating_sub(now).saturating_sub(self.busy_wait) {
-                0 => return Ok(()),
-                sleep => Some(timespec(sleep)),
-            },
+        let sleep = match self.wheel.next_deadline() {
+            None => u64::MAX,
+            Some(at) => {
+                let left = at.saturating_sub(now);
+                let is_rested = self.rest.allows_busy_waiting();
+                if left == 0 || is_rested && left <= self.busy_wait {
+                    return Ok(());
+                }
+                left.saturating_sub(if is_rested { self.busy_wait } else { 0 })
+            }
         };
-        if self.published < now {
+        if sleep >= PUBLISHING && self.published < now {
             self.publish(now);
         }
+        let timeout = (sleep < u64::MAX).then(|| timespec(sleep));
         let mut descriptors = [
             PollFd::from_borrowed_fd(self.taps[0].as_fd(), PollFlags::IN),
             PollFd::from_borrowed_fd(self.taps[1].as_fd(), PollFlags::IN),
             PollFd::from_borrowed_fd(self.shared.wake.as_fd(), PollFlags::IN),
         ];
         match poll(&mut descriptors, timeout.as_ref()) {
-            Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
+            Ok(_) | Err(Errno::INTR) => Ok(()),
             Err(error) => Err(error.into()),
         }
     }
 
     /// Shows the counters to the owner, unless it is reading them at this moment.
     fn publish(&mut self, now: u64) {
+        let used = processor_time();
         let shared = Arc::clone(&self.shared);
         if let Ok(mut counters) = shared.counters.try_lock() {
-            self.show(&mut counters);
-            self.published = now;
+            self.show(used, &mut counters);
         }
+        let used = u64::try_from(used.as_nanos()).unwrap_or(u64::MAX);
+        self.rest
+            .count(now - self.published, used.saturating_sub(self.used));
+        self.published = now;
+        self.used = used;
     }
 
-    fn show(&self, counters: &mut ForwarderCounters) {
-        let time = clock_gettime(ClockId::ThreadCPUTime);
+    fn show(&self, processor_time: Duration, counters: &mut ForwarderCounters) {
         counters.forth = self.models[0].counters();
         counters.back = self.models[1].counters();
-        counters.lateness.clone_from(&self.lateness);
-        counters.processor_time = Duration::try_from(time).unwrap_or_default();
+        counters.lateness.copy_from(&self.lateness);
+        counters.processor_time = processor_time;
         counters.is_real_time = self.is_real_time;
     }
+}
+
+/// Processor time of this thread.
+fn processor_time() -> Duration {
+    Duration::try_from(clock_gettime(ClockId::ThreadCPUTime)).unwrap_or_default()
 }
 
 fn timespec(nanos: u64) -> Timespec {
