@@ -69,7 +69,7 @@ struct CountedSegment {
 
 /// What was seen of one connection.
 #[derive(Debug)]
-struct Progress {
+struct CountedConnection {
     /// Sequence number behind the last byte sent so far.
     end: u32,
     /// Segments with new data so far.
@@ -82,7 +82,7 @@ struct Progress {
 #[derive(Debug)]
 pub(crate) struct SegmentCounter {
     chosen: Vec<ChosenSegment>,
-    connections: HashMap<ConnectionKey, Progress>,
+    connections: HashMap<ConnectionKey, CountedConnection>,
 }
 
 impl SegmentCounter {
@@ -109,7 +109,7 @@ impl SegmentCounter {
         let room = self.connections.len() < CONNECTIONS;
         let progress = match self.connections.entry(segment.key) {
             Entry::Occupied(entry) => entry.into_mut(),
-            Entry::Vacant(entry) if room => entry.insert(Progress {
+            Entry::Vacant(entry) if room => entry.insert(CountedConnection {
                 end: segment.sequence,
                 segments: 0,
                 losses: Vec::new(),
@@ -120,7 +120,7 @@ impl SegmentCounter {
     }
 }
 
-impl Progress {
+impl CountedConnection {
     fn count(&mut self, segment: CountedSegment, chosen: &[ChosenSegment]) -> Option<SegmentFault> {
         if is_before(segment.sequence, self.end) {
             return self.count_resent(segment);

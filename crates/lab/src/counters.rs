@@ -49,18 +49,18 @@ impl LinkCounters {
     }
 }
 
-/// Buckets of [`Lateness`]: one for each microsecond, and the last for all that is longer.
+/// Buckets of [`DeliveryLateness`]: one for each microsecond, and the last for all that is longer.
 const BUCKETS: usize = 1024;
 
 /// How much later than planned frames were passed on, to a microsecond.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Lateness {
+pub struct DeliveryLateness {
     buckets: Box<[u64; BUCKETS]>,
     count: u64,
     longest: Duration,
 }
 
-impl Lateness {
+impl DeliveryLateness {
     /// Number of frames.
     #[must_use]
     pub fn count(&self) -> u64 {
@@ -88,7 +88,7 @@ impl Lateness {
     }
 
     /// Becomes equal to another, without allocating.
-    pub(crate) fn copy_from(&mut self, other: &Lateness) {
+    pub(crate) fn copy_from(&mut self, other: &DeliveryLateness) {
         *self.buckets = *other.buckets;
         (self.count, self.longest) = (other.count, other.longest);
     }
@@ -102,9 +102,9 @@ impl Lateness {
     }
 }
 
-impl Default for Lateness {
-    fn default() -> Lateness {
-        Lateness {
+impl Default for DeliveryLateness {
+    fn default() -> DeliveryLateness {
+        DeliveryLateness {
             buckets: Box::new([0; BUCKETS]),
             count: 0,
             longest: Duration::ZERO,
@@ -118,7 +118,7 @@ mod tests {
 
     #[test]
     fn quantiles_of_lateness_are_exact_to_a_microsecond() {
-        let mut lateness = Lateness::default();
+        let mut lateness = DeliveryLateness::default();
         assert_eq!(lateness.quantile(0.99), Duration::ZERO);
         for nanos in (0..100).map(|n| n * 1_000 + 500) {
             lateness.add(nanos);

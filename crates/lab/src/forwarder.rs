@@ -17,7 +17,7 @@ use std::time::Duration;
 
 use rustix::event::{EventfdFlags, eventfd};
 
-use crate::counters::{Lateness, LinkCounters};
+use crate::counters::{DeliveryLateness, LinkCounters};
 use crate::error::LabError;
 use crate::impairment::Impairment;
 use crate::link_model::LinkModel;
@@ -62,7 +62,7 @@ pub struct ForwarderCounters {
     /// From the second device to the first.
     pub back: LinkCounters,
     /// How much later than planned frames left, in both directions.
-    pub lateness: Lateness,
+    pub lateness: DeliveryLateness,
     /// Processor time of the thread.
     pub processor_time: Duration,
     /// Whether the thread has real-time priority.
@@ -72,13 +72,13 @@ pub struct ForwarderCounters {
 /// A running forwarder. It ends when it is dropped.
 #[derive(Debug)]
 pub struct Forwarder {
-    shared: Arc<Shared>,
+    shared: Arc<ForwarderState>,
     thread: Option<JoinHandle<io::Result<()>>>,
 }
 
 /// What the thread and its owner share.
 #[derive(Debug)]
-struct Shared {
+struct ForwarderState {
     stops: AtomicBool,
     /// Wakes the thread up when it should stop.
     wake: OwnedFd,
@@ -103,7 +103,7 @@ impl Forwarder {
         ];
         let flags = EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK;
         let failed = LabError::system("start the forwarder");
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(ForwarderState {
             stops: AtomicBool::new(false),
             wake: eventfd(0, flags).map_err(|error| failed(error.into()))?,
             counters: Mutex::default(),

@@ -28,7 +28,7 @@ pub mod user_namespace;
 mod wheel;
 
 pub use chosen::{ChosenSegment, SegmentFault};
-pub use counters::{Lateness, LinkCounters};
+pub use counters::{DeliveryLateness, LinkCounters};
 pub use error::LabError;
 pub use forwarder::{Forwarder, ForwarderCounters, ForwarderSettings};
 pub use impairment::{

@@ -12,8 +12,8 @@ use rustix::io::Errno;
 use rustix::time::{ClockId, clock_gettime};
 
 use super::rest::RestAccount;
-use super::{ForwarderCounters, ForwarderSettings, Shared};
-use crate::counters::Lateness;
+use super::{ForwarderCounters, ForwarderSettings, ForwarderState};
+use crate::counters::DeliveryLateness;
 use crate::link_model::{LinkModel, Passage, Transit};
 use crate::system;
 use crate::tap::Tap;
@@ -53,12 +53,12 @@ pub(super) struct Ferry {
     busy_wait: u64,
     asks_for_real_time: bool,
     is_real_time: bool,
-    lateness: Lateness,
+    lateness: DeliveryLateness,
     published: u64,
     rest: RestAccount,
     /// Processor time in ns until counters were published.
     used: u64,
-    shared: Arc<Shared>,
+    shared: Arc<ForwarderState>,
 }
 
 impl Ferry {
@@ -66,7 +66,7 @@ impl Ferry {
         taps: [Tap; 2],
         models: [LinkModel; 2],
         settings: &ForwarderSettings,
-        shared: Arc<Shared>,
+        shared: Arc<ForwarderState>,
     ) -> Ferry {
         Ferry {
             taps,
@@ -77,7 +77,7 @@ impl Ferry {
             busy_wait: u64::try_from(settings.busy_wait.as_nanos()).unwrap_or(u64::MAX),
             asks_for_real_time: settings.asks_for_real_time,
             is_real_time: false,
-            lateness: Lateness::default(),
+            lateness: DeliveryLateness::default(),
             published: 0,
             rest: RestAccount::new(),
             used: 0,
