@@ -1,0 +1,105 @@
+//! What can go wrong while a laboratory is built, each with its remedy.
+
+use std::io;
+
+/// Why a part of a laboratory could not be built.
+#[derive(Debug, thiserror::Error)]
+pub enum LabError {
+    /// The kernel refuses a network or process namespace.
+    #[error(
+        "cannot create a {kind} namespace: {source}; run as root (CAP_SYS_ADMIN), or enter a user \
+         namespace first"
+    )]
+    Namespace {
+        /// `network` or `process`.
+        kind: &'static str,
+        /// What the kernel reported.
+        source: io::Error,
+    },
+    /// The kernel refuses a user namespace.
+    #[error(
+        "cannot create a user namespace: {0}; allow them (sysctl user.max_user_namespaces, \
+         kernel.unprivileged_userns_clone=1 or kernel.apparmor_restrict_unprivileged_userns=0), or \
+         run as root"
+    )]
+    UserNamespace(io::Error),
+    /// A process with several threads cannot enter a user namespace.
+    #[error(
+        "cannot enter a user namespace: this process has several threads; enter it before the \
+         first thread starts"
+    )]
+    SeveralThreads,
+    /// There is no device for TAP devices.
+    #[error("cannot open /dev/net/tun: {0}; {remedy}", remedy = tun_remedy(.0))]
+    NoTun(io::Error),
+    /// A TAP device could not be created.
+    #[error(
+        "cannot create the TAP device `{device}`: {source}; this needs CAP_NET_ADMIN in its namespace"
+    )]
+    Tap {
+        /// Name of the device.
+        device: String,
+        /// What the kernel reported.
+        source: io::Error,
+    },
+    /// A program of the system is missing.
+    #[error("cannot run `{program}`: {source}; install the package {package}")]
+    Program {
+        /// Name of the program.
+        program: &'static str,
+        /// Debian's package that has it.
+        package: &'static str,
+        /// Why it did not start.
+        source: io::Error,
+    },
+    /// `ip` refused a command.
+    #[error("`ip` failed in the namespace `{namespace}`: {message} (commands: {commands})")]
+    Ip {
+        /// Label of the namespace.
+        namespace: String,
+        /// The commands, separated by `; `.
+        commands: String,
+        /// What `ip` reported.
+        message: String,
+    },
+    /// A kernel parameter could not be set.
+    #[error("cannot set {key} to `{value}` in the namespace `{namespace}`: {source}")]
+    Sysctl {
+        /// Name of the parameter, with dots.
+        key: String,
+        /// The value.
+        value: String,
+        /// Label of the namespace.
+        namespace: String,
+        /// What the kernel reported.
+        source: io::Error,
+    },
+    /// A setting of an impairment is out of range.
+    #[error("{0}")]
+    Setting(String),
+    /// The processes of this laboratory have ended, and no other can start.
+    #[error("the laboratory has ended")]
+    Ended,
+    /// Another operation of the system failed.
+    #[error("cannot {attempt}: {source}")]
+    System {
+        /// What was attempted.
+        attempt: &'static str,
+        /// What the kernel reported.
+        source: io::Error,
+    },
+}
+
+impl LabError {
+    /// An error of the system, with what was attempted: `cannot ATTEMPT: ...`.
+    pub(crate) fn system(attempt: &'static str) -> impl Fn(io::Error) -> LabError {
+        move |source| LabError::System { attempt, source }
+    }
+}
+
+fn tun_remedy(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::PermissionDenied => "allow this user to read and write it (chmod 0666)",
+        _ => "load the kernel module (modprobe tun)",
+    }
+}

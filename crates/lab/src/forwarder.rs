@@ -1,0 +1,163 @@
+//! The forwarder: a thread that moves frames between two TAP devices.
+//!
+//! It reads a frame, asks the [`LinkModel`] when the frame leaves, keeps it on a [`TimerWheel`], and
+//! writes it to the other device when it is due. It sleeps until `busy_wait` before the next deadline,
+//! and busy-waits from then on, reading what arrives: a sleeping thread wakes up tens of
+//! microseconds late.
+
+mod ferry;
+mod rest;
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use rustix::event::{EventfdFlags, eventfd};
+
+use crate::counters::{DeliveryLateness, LinkCounters};
+use crate::error::LabError;
+use crate::impairment::Impairment;
+use crate::link_model::LinkModel;
+use crate::tap::Tap;
+use ferry::Ferry;
+
+/// What a forwarder does.
+#[derive(Debug, Clone)]
+pub struct ForwarderSettings {
+    /// What happens to frames from the first device to the second.
+    pub forth: Impairment,
+    /// What happens to frames from the second device to the first.
+    pub back: Impairment,
+    /// The same seed makes the same decisions for the same frames.
+    pub seed: u64,
+    /// How long before a deadline the thread stops sleeping and busy-waits. More is more precise and
+    /// takes more processor time, but busy-waiting never brings it above 5/6 of a processor: without rest, the
+    /// kernel would stop a thread of real-time priority for 50 ms in every second.
+    pub busy_wait: Duration,
+    /// Whether to ask for real-time priority, which only root gets. Without it, other programs can
+    /// keep the thread from its processor for milliseconds.
+    pub asks_for_real_time: bool,
+}
+
+impl Default for ForwarderSettings {
+    fn default() -> ForwarderSettings {
+        ForwarderSettings {
+            forth: Impairment::default(),
+            back: Impairment::default(),
+            seed: 1,
+            busy_wait: Duration::from_micros(100),
+            asks_for_real_time: true,
+        }
+    }
+}
+
+/// What a forwarder did so far.
+#[derive(Debug, Clone, Default)]
+pub struct ForwarderCounters {
+    /// From the first device to the second.
+    pub forth: LinkCounters,
+    /// From the second device to the first.
+    pub back: LinkCounters,
+    /// How much later than planned frames left, in both directions.
+    pub lateness: DeliveryLateness,
+    /// Processor time of the thread.
+    pub processor_time: Duration,
+    /// Whether the thread has real-time priority.
+    pub is_real_time: bool,
+}
+
+/// A running forwarder. It ends when it is dropped.
+#[derive(Debug)]
+pub struct Forwarder {
+    shared: Arc<ForwarderState>,
+    thread: Option<JoinHandle<io::Result<()>>>,
+}
+
+/// What the thread and its owner share.
+#[derive(Debug)]
+struct ForwarderState {
+    stops: AtomicBool,
+    /// Wakes the thread up when it should stop.
+    wake: OwnedFd,
+    counters: Mutex<ForwarderCounters>,
+}
+
+impl Forwarder {
+    /// Begins to forward between two devices.
+    ///
+    /// # Errors
+    ///
+    /// A setting is out of range, or the thread cannot start.
+    pub fn start(
+        first: Tap,
+        second: Tap,
+        settings: &ForwarderSettings,
+    ) -> Result<Forwarder, LabError> {
+        let models = [
+            LinkModel::new(&settings.forth, settings.seed)?,
+            // Another seed: otherwise both directions would lose the same numbers of frames.
+            LinkModel::new(&settings.back, !settings.seed)?,
+        ];
+        let flags = EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK;
+        let failed = LabError::system("start the forwarder");
+        let shared = Arc::new(ForwarderState {
+            stops: AtomicBool::new(false),
+            wake: eventfd(0, flags).map_err(|error| failed(error.into()))?,
+            counters: Mutex::default(),
+        });
+        let ferry = Ferry::new([first, second], models, settings, Arc::clone(&shared));
+        let thread = thread::Builder::new()
+            .name("forwarder".to_owned())
+            .spawn(move || ferry.run())
+            .map_err(failed)?;
+        Ok(Forwarder {
+            shared,
+            thread: Some(thread),
+        })
+    }
+
+    /// What it did until a millisecond ago.
+    #[must_use]
+    pub fn counters(&self) -> ForwarderCounters {
+        let counters = self.shared.counters.lock();
+        counters.unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Whether the thread has ended, because a device disappeared.
+    #[must_use]
+    pub fn has_ended(&self) -> bool {
+        self.thread.as_ref().is_none_or(JoinHandle::is_finished)
+    }
+
+    /// Ends it, with the frames that are inside. Returns all that it did.
+    ///
+    /// # Errors
+    ///
+    /// It had ended before, because a device disappeared.
+    pub fn stop(mut self) -> Result<ForwarderCounters, LabError> {
+        self.end()
+            .map_err(LabError::system("forward between two TAP devices"))?;
+        Ok(self.counters())
+    }
+
+    fn end(&mut self) -> io::Result<()> {
+        self.shared.stops.store(true, Ordering::Release);
+        let written = rustix::io::write(&self.shared.wake, &1_u64.to_ne_bytes());
+        let Some(thread) = self.thread.take() else {
+            return Ok(());
+        };
+        written?;
+        let ended = thread.join();
+        ended.unwrap_or_else(|_| Err(io::Error::other("its thread panicked")))
+    }
+}
+
+impl Drop for Forwarder {
+    fn drop(&mut self) {
+        // Who wants to know why it ended calls `stop`.
+        let _ = self.end();
+    }
+}

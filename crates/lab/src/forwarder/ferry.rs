@@ -1,0 +1,249 @@
+//! The thread of a forwarder.
+
+use std::io;
+use std::num::NonZeroU64;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, PoisonError};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fd::AsFd;
+use rustix::io::Errno;
+use rustix::time::{ClockId, clock_gettime};
+
+use super::rest::RestAccount;
+use super::{ForwarderCounters, ForwarderSettings, ForwarderState};
+use crate::counters::DeliveryLateness;
+use crate::link_model::{LinkModel, Passage, Transit};
+use crate::system;
+use crate::tap::Tap;
+use crate::wheel::TimerWheel;
+
+/// Longest frame: an Ethernet header with a VLAN tag, and the largest MTU of a device.
+const LONGEST_FRAME: usize = 18 + 65_535;
+
+/// Frames read from one device before the other has its turn. A frame that is due meanwhile waits for
+/// one of them at most.
+const TURN: usize = 16;
+
+/// Buffers of frames kept for use again.
+const SPARE_BUFFERS: usize = 4096;
+
+/// How often counters are published, in ns, while frames pass.
+const PUBLISHING: u64 = 1_000_000;
+
+/// A frame inside the link.
+#[derive(Debug)]
+struct Cargo {
+    /// The device that it came from: 0 or 1.
+    from: usize,
+    number: u64,
+    frame: Vec<u8>,
+}
+
+/// The state of the thread.
+#[derive(Debug)]
+pub(super) struct Ferry {
+    taps: [Tap; 2],
+    /// By the device that frames come from.
+    models: [LinkModel; 2],
+    wheel: TimerWheel<Cargo>,
+    spare: Vec<Vec<u8>>,
+    start: Instant,
+    busy_wait: u64,
+    asks_for_real_time: bool,
+    is_real_time: bool,
+    lateness: DeliveryLateness,
+    published: u64,
+    rest: RestAccount,
+    /// Processor time in ns until counters were published.
+    used: u64,
+    shared: Arc<ForwarderState>,
+}
+
+impl Ferry {
+    pub(super) fn new(
+        taps: [Tap; 2],
+        models: [LinkModel; 2],
+        settings: &ForwarderSettings,
+        shared: Arc<ForwarderState>,
+    ) -> Ferry {
+        Ferry {
+            taps,
+            models,
+            wheel: TimerWheel::new(),
+            spare: Vec::new(),
+            start: Instant::now(),
+            busy_wait: u64::try_from(settings.busy_wait.as_nanos()).unwrap_or(u64::MAX),
+            asks_for_real_time: settings.asks_for_real_time,
+            is_real_time: false,
+            lateness: DeliveryLateness::default(),
+            published: 0,
+            rest: RestAccount::new(),
+            used: 0,
+            shared,
+        }
+    }
+
+    /// Forwards until it is told to stop.
+    ///
+    /// # Errors
+    ///
+    /// A device disappeared.
+    pub(super) fn run(mut self) -> io::Result<()> {
+        // By default the kernel may wake a thread 50 µs late, to save energy.
+        rustix::thread::set_current_timer_slack(NonZeroU64::new(1))?;
+        if self.asks_for_real_time {
+            self.is_real_time = system::become_real_time().is_ok();
+        }
+        let result = self.forward();
+        let counters = self.shared.counters.lock();
+        self.show(
+            processor_time(),
+            &mut counters.unwrap_or_else(PoisonError::into_inner),
+        );
+        result
+    }
+
+    fn forward(&mut self) -> io::Result<()> {
+        let mut buffer = vec![0; LONGEST_FRAME];
+        while !self.shared.stops.load(Ordering::Acquire) {
+            self.deliver();
+            let mut is_idle = true;
+            for from in [0, 1] {
+                for _ in 0..TURN {
+                    if !self.receive(from, &mut buffer)? {
+                        break;
+                    }
+                    is_idle = false;
+                    self.deliver();
+                }
+            }
+            let now = self.now();
+            if now - self.published >= PUBLISHING {
+                self.publish(now);
+            }
+            if is_idle {
+                self.wait(now)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn now(&self) -> u64 {
+        self.start.elapsed().as_nanos() as u64
+    }
+
+    /// Reads one frame of a device. False if there is none.
+    fn receive(&mut self, from: usize, buffer: &mut [u8]) -> io::Result<bool> {
+        let length = match self.taps[from].read(buffer) {
+            Ok(length) => length,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => return Ok(true),
+            Err(error) => return Err(error),
+        };
+        let frame = &buffer[..length];
+        let now = self.now();
+        if let Transit::Leaves(passage, copy) = self.models[from].offer(now, frame) {
+            self.keep(from, passage, frame);
+            if let Some(copy) = copy {
+                self.keep(from, copy, frame);
+            }
+        }
+        Ok(true)
+    }
+
+    fn keep(&mut self, from: usize, passage: Passage, frame: &[u8]) {
+        let mut kept = self.spare.pop().unwrap_or_default();
+        kept.clear();
+        kept.extend_from_slice(frame);
+        if let Some(bit) = passage.inverted_bit
+            && let Some(byte) = kept.get_mut(bit / 8)
+        {
+            *byte ^= 0x80 >> (bit % 8);
+        }
+        let cargo = Cargo {
+            from,
+            number: passage.number,
+            frame: kept,
+        };
+        self.wheel.insert(passage.at, cargo);
+    }
+
+    /// Writes all frames that are due.
+    fn deliver(&mut self) {
+        let mut now = self.now();
+        while let Some((at, cargo)) = self.wheel.pop(now) {
+            let written = self.taps[1 - cargo.from].write(&cargo.frame);
+            self.lateness.add(now.saturating_sub(at));
+            let model = &mut self.models[cargo.from];
+            model.leave(cargo.number, cargo.frame.len(), written.is_ok());
+            if self.spare.len() < SPARE_BUFFERS {
+                self.spare.push(cargo.frame);
+            }
+            now = self.now();
+        }
+    }
+
+    /// Sleeps until a frame arrives, or shortly before one is due.
+    fn wait(&mut self, now: u64) -> io::Result<()> {
+        let sleep = match self.wheel.next_deadline() {
+            None => u64::MAX,
+            Some(at) => {
+                let left = at.saturating_sub(now);
+                let is_rested = self.rest.allows_busy_waiting();
+                if left == 0 || is_rested && left <= self.busy_wait {
+                    return Ok(());
+                }
+                left.saturating_sub(if is_rested { self.busy_wait } else { 0 })
+            }
+        };
+        if sleep >= PUBLISHING && self.published < now {
+            self.publish(now);
+        }
+        let timeout = (sleep < u64::MAX).then(|| timespec(sleep));
+        let mut descriptors = [
+            PollFd::from_borrowed_fd(self.taps[0].as_fd(), PollFlags::IN),
+            PollFd::from_borrowed_fd(self.taps[1].as_fd(), PollFlags::IN),
+            PollFd::from_borrowed_fd(self.shared.wake.as_fd(), PollFlags::IN),
+        ];
+        match poll(&mut descriptors, timeout.as_ref()) {
+            Ok(_) | Err(Errno::INTR) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Shows the counters to the owner, unless it is reading them at this moment.
+    fn publish(&mut self, now: u64) {
+        let used = processor_time();
+        let shared = Arc::clone(&self.shared);
+        if let Ok(mut counters) = shared.counters.try_lock() {
+            self.show(used, &mut counters);
+        }
+        let used = u64::try_from(used.as_nanos()).unwrap_or(u64::MAX);
+        self.rest
+            .count(now - self.published, used.saturating_sub(self.used));
+        self.published = now;
+        self.used = used;
+    }
+
+    fn show(&self, processor_time: Duration, counters: &mut ForwarderCounters) {
+        counters.forth = self.models[0].counters();
+        counters.back = self.models[1].counters();
+        counters.lateness.copy_from(&self.lateness);
+        counters.processor_time = processor_time;
+        counters.is_real_time = self.is_real_time;
+    }
+}
+
+/// Processor time of this thread.
+fn processor_time() -> Duration {
+    Duration::try_from(clock_gettime(ClockId::ThreadCPUTime)).unwrap_or_default()
+}
+
+fn timespec(nanos: u64) -> Timespec {
+    Timespec::try_from(Duration::from_nanos(nanos)).unwrap_or(Timespec {
+        tv_sec: 1,
+        tv_nsec: 0,
+    })
+}

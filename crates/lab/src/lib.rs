@@ -1,0 +1,43 @@
+//! A laboratory of network namespaces of our own, and links between them that delay, lose, reorder,
+//! duplicate and slow down what passes, without the kernel's netem.
+//!
+//! ```text
+//!  namespace "client"                  this process                    namespace "server"
+//!  [socket] - [TAP eth0] ==> read - [link model] - [timer wheel] - write ==> [TAP eth0] - [socket]
+//!                        <== write - [timer wheel] - [link model] - read <==
+//! ```
+//!
+//! Namespaces and devices are held by file descriptors only. They end with this process, however
+//! it ends, and so do the programs that a [`Lab`] starts.
+//!
+//! Without root, the process first enters a user namespace ([`user_namespace`]).
+
+mod chosen;
+mod counters;
+mod error;
+mod forwarder;
+mod impairment;
+mod link_model;
+mod namespace;
+mod processes;
+mod requirements;
+mod system;
+mod tap;
+mod two_hosts;
+pub mod user_namespace;
+mod wheel;
+
+pub use chosen::{ChosenSegment, SegmentFault};
+pub use counters::{DeliveryLateness, LinkCounters};
+pub use error::LabError;
+pub use forwarder::{Forwarder, ForwarderCounters, ForwarderSettings};
+pub use impairment::{
+    Bandwidth, Delay, HoldBack, HoldBackPeriod, Impairment, Jitter, LossProcess, QueueLimit,
+};
+pub use link_model::{DropCause, LinkModel, Passage, Transit};
+pub use namespace::{Namespace, ProtocolCounters};
+pub use processes::Lab;
+pub use requirements::check_requirements;
+pub use tap::Tap;
+pub use two_hosts::{HostAddresses, TwoHosts};
+pub use wheel::TimerWheel;

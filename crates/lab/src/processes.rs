@@ -1,0 +1,155 @@
+//! Programs of a laboratory, which end with it.
+//!
+//! They run in a process namespace. Its init is `cat` with a pipe from this process as its input:
+//! when this process ends, however it does, the pipe closes, init ends, and the kernel kills what is
+//! left in the namespace, with all children of children. Init ignores SIGCHLD, so that no orphan
+//! becomes a zombie.
+//!
+//! The thread that created a process namespace stays where it was; only its children are in the
+//! new one. So one thread forks all programs, as long as the laboratory exists. When it is told that
+//! there will be no more, it waits for init, which ends after its namespace is empty, and a program that
+//! has ended is there until its owner waits for it ([`Child::wait`]).
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::process::CommandExt;
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
+
+use crate::error::LabError;
+use crate::namespace::Namespace;
+use crate::system;
+
+/// A program to start, and where to put it.
+type Request = (Command, Sender<io::Result<Child>>);
+
+/// A laboratory: a set of programs in network namespaces, all of which end when this value is
+/// dropped or this process ends, also by `kill -9`.
+#[derive(Debug)]
+pub struct Lab {
+    requests: Sender<Request>,
+    /// Closing it ends init.
+    life: Option<ChildStdin>,
+    /// The programs started so far, but for those that were seen to have ended.
+    programs: Mutex<Vec<OwnedFd>>,
+}
+
+impl Lab {
+    /// Creates a laboratory without programs.
+    ///
+    /// # Errors
+    ///
+    /// The kernel refuses a process namespace (without root and outside a user namespace).
+    pub fn new() -> Result<Lab, LabError> {
+        let (requests, received) = channel();
+        let (started, answer) = channel();
+        thread::Builder::new()
+            .name("lab processes".to_owned())
+            .spawn(move || fork_all(&started, &received))
+            .map_err(LabError::system("start a thread"))?;
+        Ok(Lab {
+            requests,
+            life: answer.recv().map_err(|_| LabError::Ended)??,
+            programs: Mutex::default(),
+        })
+    }
+
+    /// Starts a program in a network namespace. Its process id is the one that this process sees.
+    ///
+    /// # Errors
+    ///
+    /// The program cannot start.
+    pub fn spawn(&self, namespace: &Namespace, mut command: Command) -> Result<Child, LabError> {
+        namespace.enter_before_exec(&mut command)?;
+        let (result, answer) = channel();
+        self.requests
+            .send((command, result))
+            .map_err(|_| LabError::Ended)?;
+        let started = answer.recv().map_err(|_| LabError::Ended)?;
+        let child = started.map_err(|source| match source.raw_os_error() {
+            // What fork reports in a process namespace whose init has ended.
+            Some(libc::ENOMEM) => LabError::Ended,
+            _ => LabError::system("start a program in a namespace")(source),
+        })?;
+        let program = pidfd_open(Pid::from_child(&child), PidfdFlags::empty())
+            .map_err(|error| LabError::system("watch a program")(error.into()))?;
+        let mut programs = self.programs.lock().unwrap_or_else(PoisonError::into_inner);
+        programs.retain(|program| !ends_within(program, Some(&Timespec::default())));
+        programs.push(program);
+        Ok(child)
+    }
+}
+
+impl Drop for Lab {
+    /// Ends all programs, and waits for the end of those that it started. Their owners still have to
+    /// wait for them, as for every child.
+    fn drop(&mut self) {
+        drop(self.life.take());
+        let programs = self
+            .programs
+            .get_mut()
+            .unwrap_or_else(PoisonError::into_inner);
+        for program in programs {
+            ends_within(program, None);
+        }
+    }
+}
+
+/// Whether a program ends within a time; without one, waits until it has ended.
+fn ends_within(program: &OwnedFd, timeout: Option<&Timespec>) -> bool {
+    loop {
+        // A process is ready for reading when it has ended (pidfd_open(2)).
+        let mut ended = [PollFd::new(program, PollFlags::IN)];
+        match poll(&mut ended, timeout) {
+            Ok(count) => return count > 0,
+            Err(Errno::INTR) => {}
+            Err(_) => return false,
+        }
+    }
+}
+
+/// The thread that forks.
+fn fork_all(started: &Sender<Result<Option<ChildStdin>, LabError>>, requests: &Receiver<Request>) {
+    let mut init = match start_init() {
+        Ok(init) => init,
+        Err(error) => {
+            // Fails only if nobody waits for the laboratory any more.
+            let _ = started.send(Err(error));
+            return;
+        }
+    };
+    if started.send(Ok(init.stdin.take())).is_ok() {
+        for (mut command, result) in requests {
+            // Fails only if the thread that asked has ended; then the child ends with the laboratory.
+            let _ = result.send(command.spawn());
+        }
+    }
+    // Its input is closed. It leaves nothing but its status, which nobody needs.
+    let _ = init.wait();
+}
+
+fn start_init() -> Result<Child, LabError> {
+    system::unshare_processes().map_err(|source| LabError::Namespace {
+        kind: "process",
+        source,
+    })?;
+    let mut init = Command::new("cat");
+    init.current_dir("/")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        // Ctrl-C in a terminal is for this process, which then ends the laboratory in order.
+        .process_group(0);
+    system::start_without_zombies(&mut init);
+    init.spawn().map_err(|source| LabError::Program {
+        program: "cat",
+        package: "coreutils",
+        source,
+    })
+}

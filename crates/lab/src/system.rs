@@ -1,0 +1,133 @@
+//! The system calls that need unsafe code, and nothing else.
+
+use std::ffi::CStr;
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+
+use rustix::fd::AsFd;
+use rustix::io::FdFlags;
+use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space};
+
+/// Moves the calling thread into a new network namespace.
+pub(crate) fn unshare_network() -> io::Result<()> {
+    unshare(UnshareFlags::NEWNET)
+}
+
+/// Children of the calling thread are in a new process namespace, whose init is the first of them.
+pub(crate) fn unshare_processes() -> io::Result<()> {
+    unshare(UnshareFlags::NEWPID)
+}
+
+/// Moves the calling process, which has one thread, into a new user namespace.
+pub(crate) fn unshare_users() -> io::Result<()> {
+    unshare(UnshareFlags::NEWUSER)
+}
+
+fn unshare(flags: UnshareFlags) -> io::Result<()> {
+    // SAFETY: none of the flags above separates the table of file descriptors (CLONE_FILES), which
+    // is why the call is unsafe; file descriptors stay valid in all threads.
+    unsafe { rustix::thread::unshare_unsafe(flags)? };
+    Ok(())
+}
+
+/// Moves the calling thread into a network namespace.
+pub(crate) fn enter_network(namespace: BorrowedFd<'_>) -> io::Result<()> {
+    move_into_link_name_space(namespace, Some(LinkNameSpaceType::Network))?;
+    Ok(())
+}
+
+/// The program will be in this network namespace. It inherits the descriptors `passed`, under the
+/// same numbers.
+pub(crate) fn start_in_network(command: &mut Command, namespace: OwnedFd, passed: Vec<OwnedFd>) {
+    let enter = move || {
+        enter_network(namespace.as_fd())?;
+        for descriptor in &passed {
+            rustix::io::fcntl_setfd(descriptor, FdFlags::empty())?;
+        }
+        Ok(())
+    };
+    // SAFETY: between fork and exec the closure makes system calls only (setns, fcntl); it neither
+    // allocates nor takes a lock.
+    unsafe { command.pre_exec(enter) };
+}
+
+/// The program will be in a new user namespace, as its root. `uid_map` and `gid_map` are the texts
+/// of the files of that name.
+pub(crate) fn start_in_user_namespace(command: &mut Command, uid_map: String, gid_map: String) {
+    let enter = move || {
+        unshare_users()?;
+        write_user_maps(&uid_map, &gid_map)
+    };
+    // SAFETY: between fork and exec the closure makes system calls only (unshare, open, write,
+    // close), with paths and texts that exist already; it neither allocates nor takes a lock.
+    unsafe { command.pre_exec(enter) };
+}
+
+/// Writes the maps of the calling process. Allocates nothing.
+pub(crate) fn write_user_maps(uid_map: &str, gid_map: &str) -> io::Result<()> {
+    // A process without CAP_SETGID may write `gid_map` only after it gave up setgroups
+    // (user_namespaces(7)).
+    write_file(c"/proc/self/setgroups", "deny")?;
+    write_file(c"/proc/self/uid_map", uid_map)?;
+    write_file(c"/proc/self/gid_map", gid_map)
+}
+
+fn write_file(path: &CStr, text: &str) -> io::Result<()> {
+    use rustix::fs::{Mode, OFlags};
+    let file = rustix::fs::open(path, OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty())?;
+    rustix::io::write(&file, text.as_bytes())?;
+    Ok(())
+}
+
+/// The program will ignore SIGCHLD: the kernel then reaps its children, also those it inherits.
+pub(crate) fn start_without_zombies(command: &mut Command) {
+    let ignore = || {
+        // SAFETY: `signal` changes a disposition of this process, which has one thread.
+        let previous = unsafe { libc::signal(libc::SIGCHLD, libc::SIG_IGN) };
+        if previous == libc::SIG_ERR {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(())
+    };
+    // SAFETY: between fork and exec the closure makes one system call; it neither allocates nor
+    // takes a lock.
+    unsafe { command.pre_exec(ignore) };
+}
+
+/// Attaches a descriptor of `/dev/net/tun` to a new TAP device of the calling thread's network
+/// namespace. Frames have no header in front.
+pub(crate) fn attach_tap(tun: &OwnedFd, name: &str) -> io::Result<()> {
+    let bytes = name.as_bytes();
+    if bytes.is_empty() || bytes.len() >= libc::IFNAMSIZ || bytes.contains(&0) {
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
+    let flags = libc::IFF_TAP | libc::IFF_NO_PI | libc::IFF_TUN_EXCL;
+    // SAFETY: `ifreq` is a C structure of integers, for which zeros are a valid value.
+    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+    for (to, from) in request.ifr_name.iter_mut().zip(bytes) {
+        *to = from.cast_signed();
+    }
+    // TUNSETIFF reads the flags as 16 bits (linux/if_tun.h).
+    request.ifr_ifru.ifru_flags = (flags & 0xffff) as libc::c_short;
+    // SAFETY: TUNSETIFF reads and writes one `ifreq`, which lives as long as the call.
+    let result = unsafe { libc::ioctl(tun.as_raw_fd(), libc::TUNSETIFF, &raw mut request) };
+    if result < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(())
+}
+
+/// The calling thread runs before all threads of normal priority (SCHED_FIFO, the lowest of them).
+pub(crate) fn become_real_time() -> io::Result<()> {
+    // SAFETY: `sched_param` is a C structure of integers, for which zeros are a valid value.
+    let mut parameters: libc::sched_param = unsafe { std::mem::zeroed() };
+    parameters.sched_priority = 1;
+    // SAFETY: the call reads one `sched_param`, which lives as long as the call; 0 is this thread.
+    let result = unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const parameters) };
+    if result < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(())
+}

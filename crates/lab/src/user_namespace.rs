@@ -1,0 +1,37 @@
+//! User namespaces: with one, an ordinary user is root of network namespaces of their own.
+
+use std::fs;
+use std::process::Command;
+
+use crate::error::LabError;
+use crate::system;
+
+/// Moves this process into a new user namespace, in which it is root, and in which it may create
+/// network namespaces. Call it before the first thread starts.
+///
+/// # Errors
+///
+/// This process has several threads, or the system does not allow user namespaces.
+pub fn enter() -> Result<(), LabError> {
+    let threads = fs::read_dir("/proc/self/task").map_err(LabError::UserNamespace)?;
+    if threads.count() > 1 {
+        return Err(LabError::SeveralThreads);
+    }
+    let (uid_map, gid_map) = maps();
+    system::unshare_users().map_err(LabError::UserNamespace)?;
+    system::write_user_maps(&uid_map, &gid_map).map_err(LabError::UserNamespace)
+}
+
+/// Starts the program in a new user namespace, in which it is root. Where the system does not allow
+/// that, `spawn` fails.
+pub fn enter_before_exec(command: &mut Command) {
+    let (uid_map, gid_map) = maps();
+    system::start_in_user_namespace(command, uid_map, gid_map);
+}
+
+/// Root of the namespace is the user who runs this process, and nobody else exists in it.
+fn maps() -> (String, String) {
+    let uid = rustix::process::geteuid().as_raw();
+    let gid = rustix::process::getegid().as_raw();
+    (format!("0 {uid} 1"), format!("0 {gid} 1"))
+}
