@@ -13,7 +13,12 @@ type PacketRow = (i64, LinkType, u32, Vec<u8>);
 fn row(packet: &CapturedPacket<'_>) -> PacketRow {
     // Times before 1970 are written as 1970, and link types have 16 bits.
     let link = LinkType(packet.link.0 & 0xffff);
-    (packet.at_ns.max(0), link, packet.wire_length, packet.bytes.to_vec())
+    (
+        packet.at_ns.max(0),
+        link,
+        packet.wire_length,
+        packet.bytes.to_vec(),
+    )
 }
 
 fn write(writer: &mut PcapngWriter<Vec<u8>>, packet: &CapturedPacket<'_>) {
@@ -24,7 +29,12 @@ fn write(writer: &mut PcapngWriter<Vec<u8>>, packet: &CapturedPacket<'_>) {
         dropped: None,
     };
     let interface = writer.interface(&interface).expect("memory");
-    writer.packet(&CapturedPacket { interface, ..*packet }).expect("memory");
+    writer
+        .packet(&CapturedPacket {
+            interface,
+            ..*packet
+        })
+        .expect("memory");
 }
 
 fuzz_target!(|bytes: &[u8]| {
@@ -51,7 +61,10 @@ fuzz_target!(|bytes: &[u8]| {
     let written = writer.finish().expect("memory");
     let mut reader = CaptureReader::new(&written[..]).expect("a section");
     for (index, expected) in rows.iter().enumerate() {
-        let packet = reader.next_packet().expect("a file of ours").expect("all packets");
+        let packet = reader
+            .next_packet()
+            .expect("a file of ours")
+            .expect("all packets");
         assert_eq!(packet.number, index as u64 + 1);
         assert_eq!(row(&packet), *expected);
     }
