@@ -1,1 +1,3 @@
-
+mod filter;
+mod live;
+mod output;

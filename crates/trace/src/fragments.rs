@@ -136,6 +136,17 @@ impl Reassembly {
         self.given_up + self.open.len() as u64
     }
 
+    #[cfg(test)]
+    pub(crate) fn stored_bytes(&self) -> usize {
+        let pieces = self.open.values().flat_map(|open| open.pieces.values());
+        let stored = pieces
+            .map(|piece| piece.bytes.len() + PIECE_COST)
+            .sum::<usize>();
+        let stored = stored + self.open.len() * PIECE_COST;
+        assert_eq!((stored, self.order.len()), (self.bytes, self.open.len()));
+        stored
+    }
+
     /// Gives up what has waited too long, and what the key belonged to before it was used again.
     fn expire(&mut self, key: FragmentKey, at_ns: i64) {
         let is_late = |open: &OpenDatagram| open.first_ns.abs_diff(at_ns) > PATIENCE_NS;

@@ -138,6 +138,11 @@ impl Dissector {
     pub fn incomplete_datagrams(&self) -> u64 {
         self.fragments.incomplete()
     }
+
+    #[cfg(test)]
+    pub(crate) fn stored_bytes(&self) -> usize {
+        self.fragments.stored_bytes()
+    }
 }
 
 fn dissect<'a>(
@@ -214,7 +219,7 @@ pub fn link_payload(
         }
         LinkType::LINUX_SLL2 => {
             let inside = LinkPayload::after(bytes, wire, 20).ok_or(NotTcp::CutOff)?;
-            let direction = cooked_direction(half(10)? & 0xff);
+            let direction = cooked_direction(half(10)? >> 8);
             network(
                 half(0)?,
                 LinkPayload {
