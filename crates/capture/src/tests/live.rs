@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::thread;
@@ -99,7 +99,11 @@ fn found(path: &Path, port: u16) -> Found {
         let CapturedPacket {
             at_ns, direction, ..
         } = packet;
-        let segment = dissector.segment(&packet).unwrap();
+        found.packets += 1;
+        // Another program may use the port with UDP.
+        let Ok(segment) = dissector.segment(&packet) else {
+            continue;
+        };
         let is_request = segment.destination.port() == port;
         *match is_request {
             true => &mut found.payload_there,
@@ -107,7 +111,6 @@ fn found(path: &Path, port: u16) -> Found {
         } += u64::from(segment.length);
         let way = (is_request, direction == PacketDirection::Outgoing);
         *found.ways.entry(way).or_default() += 1;
-        found.packets += 1;
         found.times.push(at_ns);
     }
     found
@@ -303,6 +306,17 @@ fn what_cannot_be_recorded_is_an_error() {
     assert!(error.starts_with("writing /dev/full failed: "), "{error}");
 }
 
+/// A process that does not outlive its test, however that ends.
+struct OwnProcess(Child);
+
+impl Drop for OwnProcess {
+    fn drop(&mut self) {
+        // It may have ended already.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
 #[test]
 fn files_of_tcpdump_are_read() {
     if !can_capture() || !has("tcpdump") {
@@ -312,7 +326,7 @@ fn files_of_tcpdump_are_read() {
     for (source, precision) in [("lo", "micro"), ("lo", "nano"), ("any", "nano")] {
         let path = directory.path().join("a.pcap");
         let (listener, address) = listener("127.0.0.1");
-        let mut tcpdump = Command::new("tcpdump")
+        let tcpdump = Command::new("tcpdump")
             .args(["-i", source, "-U", "--immediate-mode", "-s", "64", "-w"])
             .arg(&path)
             .arg(format!("--time-stamp-precision={precision}"))
@@ -320,8 +334,9 @@ fn files_of_tcpdump_are_read() {
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
+        let mut tcpdump = OwnProcess(tcpdump);
         // It says "listening on" when it does.
-        let mut stderr = tcpdump.stderr.take().unwrap();
+        let mut stderr = tcpdump.0.stderr.take().unwrap();
         let mut said = Vec::new();
         while !String::from_utf8_lossy(&said).contains("listening on") {
             let mut byte = [0];
@@ -340,7 +355,7 @@ fn files_of_tcpdump_are_read() {
         while !all() && Instant::now() < deadline {
             thread::yield_now();
         }
-        let id = tcpdump.id().to_string();
+        let id = tcpdump.0.id().to_string();
         assert!(
             Command::new("kill")
                 .args(["-INT", &id])
@@ -348,12 +363,12 @@ fn files_of_tcpdump_are_read() {
                 .unwrap()
                 .success()
         );
-        tcpdump.wait().unwrap();
+        tcpdump.0.wait().unwrap();
         let found = found(&path, address.port());
-        // Both copies.
+        // libpcap leaves the outgoing copies of loopback out.
         assert_eq!(
             (found.payload_there, found.payload_back),
-            (1000, 1000),
+            (500, 500),
             "{source}"
         );
         if has("tshark") {
@@ -369,7 +384,9 @@ fn is_complete(path: &Path) -> bool {
     };
     let (mut dissector, mut ends) = (Dissector::default(), 0);
     while let Ok(Some(packet)) = reader.next_packet() {
-        let segment = dissector.segment(&packet).unwrap();
+        let Ok(segment) = dissector.segment(&packet) else {
+            continue;
+        };
         ends += u32::from(segment.flags.fin || ends >= 2);
     }
     ends >= 3

@@ -67,7 +67,7 @@ fn a_full_disk_is_an_error_and_leaves_whole_packets() {
         };
         let output = CaptureOutput::new(&mut disk, "a test", None, &interface());
         let result = output.and_then(|mut output| {
-            let result = (0..2000).try_for_each(|at_ns| output.packet(&packet(at_ns, &[7; 1001])));
+            let result = (0..2500).try_for_each(|at_ns| output.packet(&packet(at_ns, &[7; 1001])));
             // The statistics may still fit.
             let _ = output.finish(1, 2, 3);
             result
@@ -83,7 +83,7 @@ fn a_full_disk_is_an_error_and_leaves_whole_packets() {
             assert_eq!((packet.number, packet.at_ns), (count + 1, count as i64));
             count += 1;
         }
-        assert!(count > 0);
+        assert!(count > 0 || room == 100);
     }
 }
 
