@@ -190,7 +190,7 @@ impl Recording {
         let output = CaptureOutput::new(file, program, comment, &interface);
         let output = output.map_err(in_file("writing"))?;
         let progress = Arc::new(SharedProgress::default());
-        let recorder = Recorder {
+        let task = RecordingTask {
             path: path.to_owned(),
             limits: options.limits,
             stop: Arc::clone(&stop),
@@ -203,8 +203,7 @@ impl Recording {
             tap,
         };
         let thread = thread::Builder::new().name("capture".to_owned());
-        // The flag of a recorder that is not waited for any longer is set by `Recording`.
-        let thread = thread.spawn(move || recorder.run());
+        let thread = thread.spawn(move || task.run());
         let thread = thread.map_err(CaptureError::system("starting the thread of the capture"))?;
         Ok(Recording {
             thread: Some(thread),
@@ -282,9 +281,10 @@ impl PacketTap {
                 let kind = hardware(index);
                 let kind =
                     kind.map_err(CaptureError::system("asking for the type of an interface"))?;
-                let link = match WITH_ETHERNET.contains(&kind) {
-                    true => LinkType::ETHERNET,
-                    false => LinkType::LINUX_SLL2,
+                let link = if WITH_ETHERNET.contains(&kind) {
+                    LinkType::ETHERNET
+                } else {
+                    LinkType::LINUX_SLL2
                 };
                 (index, name.clone(), link)
             }
@@ -343,7 +343,7 @@ fn no_interface(name: &str) -> CaptureError {
 
 /// What the thread of a recording works with.
 #[derive(Debug)]
-struct Recorder {
+struct RecordingTask {
     path: PathBuf,
     limits: CaptureLimits,
     stop: Arc<AtomicBool>,
@@ -357,7 +357,7 @@ struct Recorder {
     tap: PacketTap,
 }
 
-impl Recorder {
+impl RecordingTask {
     fn run(mut self) -> Result<RecordingSummary, CaptureError> {
         let outcome = self.record();
         // Whatever became of it, the file is complete.
@@ -422,7 +422,7 @@ impl Recorder {
             return Ok((false, None));
         }
         let mut outcome = Ok(None);
-        let Recorder {
+        let RecordingTask {
             tap,
             output,
             scratch,
@@ -524,9 +524,10 @@ pub(crate) fn frame<'a>(
         link,
         at_ns: packet.at_ns,
         wire_length,
-        direction: match packet.outgoing {
-            true => PacketDirection::Outgoing,
-            false => PacketDirection::Incoming,
+        direction: if packet.outgoing {
+            PacketDirection::Outgoing
+        } else {
+            PacketDirection::Incoming
         },
         bytes: if scratch.is_empty() {
             packet.bytes

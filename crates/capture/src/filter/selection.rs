@@ -206,9 +206,10 @@ fn choose_copy(program: &mut Assembler, once_on: Option<u32>) {
             program.load(BPF_W | BPF_ABS, INTERFACE);
             program.goto_unless(interface, Label::Accept);
             program.load(BPF_W | BPF_ABS, PACKET_TYPE);
-            let (if_outgoing, otherwise) = match incoming {
-                true => (Label::Reject, Label::Accept),
-                false => (Label::Accept, Label::Reject),
+            let (if_outgoing, otherwise) = if incoming {
+                (Label::Reject, Label::Accept)
+            } else {
+                (Label::Accept, Label::Reject)
             };
             program.goto_if(OUTGOING, if_outgoing);
             program.goto(otherwise);

@@ -11,6 +11,7 @@ use std::sync::atomic::AtomicBool;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use etherparse::{PacketBuilder, VlanId};
 use trace::file::{LinkType, PacketDirection};
 use trace::{CaptureReader, CapturedPacket, Dissector};
 
@@ -105,10 +106,11 @@ fn found(path: &Path, port: u16) -> Found {
             continue;
         };
         let is_request = segment.destination.port() == port;
-        *match is_request {
-            true => &mut found.payload_there,
-            false => &mut found.payload_back,
-        } += u64::from(segment.length);
+        *(if is_request {
+            &mut found.payload_there
+        } else {
+            &mut found.payload_back
+        }) += u64::from(segment.length);
         let way = (is_request, direction == PacketDirection::Outgoing);
         *found.ways.entry(way).or_default() += 1;
         found.times.push(at_ns);
@@ -424,5 +426,81 @@ fn link_types_are_those_of_the_interfaces() {
             (link, Some(name))
         );
         assert_eq!(reader.dropped(), Some(0));
+    }
+}
+
+/// The kernel takes the tag out of a packet that arrives, here at one of a pair of interfaces in a network
+/// namespace of its own.
+#[test]
+fn a_tag_that_the_kernel_took_out_is_recorded() {
+    if !can_capture() {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let script = "ip link set lo up && ip link add va0 type veth peer name va1 && ip link set va0 up && \
+                  ip link set va1 up && exec \"$0\" \"$@\"";
+    let output = Command::new("unshare")
+        .args(["--net", "sh", "-ec", script])
+        .arg(std::env::current_exe().unwrap())
+        .args([
+            "--exact",
+            "tests::live::inside_a_namespace_with_a_pair_of_interfaces",
+            "--ignored",
+        ])
+        .env("PRESTAN_TEST_DIRECTORY", directory.path())
+        .output();
+    let Ok(output) = output else {
+        assert!(std::env::var_os("CI").is_none(), "there is no unshare");
+        return;
+    };
+    let said = String::from_utf8_lossy(&output.stderr);
+    if said.contains("Operation not permitted") && std::env::var_os("CI").is_none() {
+        eprintln!("skipped: {said}");
+        return;
+    }
+    let stdout = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{said}\n{stdout}");
+    assert!(stdout.contains("1 passed"), "{stdout}");
+}
+
+#[test]
+#[ignore = "another test runs it in a network namespace"]
+fn inside_a_namespace_with_a_pair_of_interfaces() {
+    let Some(directory) = std::env::var_os("PRESTAN_TEST_DIRECTORY") else {
+        return;
+    };
+    let path = Path::new(&directory).join("a.pcapng");
+    let mut frame = Vec::new();
+    let builder = PacketBuilder::ethernet2([2, 0, 0, 0, 0, 1], [0xff; 6]);
+    let builder = builder.single_vlan(VlanId::try_new(5).unwrap());
+    let builder = builder.ipv4([10, 9, 0, 1], [10, 9, 0, 2], 64);
+    builder.udp(4000, 9).write(&mut frame, b"tagged").unwrap();
+    let sender = crate::socket::open(socket2::Type::RAW).unwrap();
+    let index = |name| rustix::net::netdevice::name_to_index(&sender, name).unwrap();
+    crate::socket::bind(&sender, index("va0")).unwrap();
+    for source in [
+        CaptureSource::Interface("va1".to_owned()),
+        CaptureSource::Any,
+    ] {
+        let options = RecordingOptions {
+            source: source.clone(),
+            ..loopback(9)
+        };
+        let recording = start(&path, &options).unwrap();
+        sender.send(&frame).unwrap();
+        recording.stop().unwrap();
+        let mut reader = CaptureReader::new(File::open(&path).unwrap()).unwrap();
+        let mut tags = Vec::new();
+        while let Some(packet) = reader.next_packet().unwrap() {
+            // Where it leaves, older kernels leave the tag of a cooked packet out.
+            if packet.direction == PacketDirection::Outgoing {
+                continue;
+            }
+            let inside = trace::link::link_payload(packet.link, packet.bytes, packet.wire_length);
+            let inside = inside.unwrap();
+            assert_eq!((inside.bytes.len(), inside.wire_length), (34, 34));
+            tags.push(inside.vlan);
+        }
+        assert_eq!(tags, [Some(5)], "{source:?}");
     }
 }

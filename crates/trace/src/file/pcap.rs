@@ -94,9 +94,10 @@ impl PcapHeader {
         };
         let header = input.peek(self.packet_header);
         let Some(bytes) = header.map_err(|failure| failure.after(number - 1))? else {
-            return match input.is_empty() {
-                true => Ok(None),
-                false => Err(fail(CaptureDefect::CutOff)),
+            return if input.is_empty() {
+                Ok(None)
+            } else {
+                Err(fail(CaptureDefect::CutOff))
             };
         };
         let at_ns = i64::from(self.order.u32(bytes, 0)) * 1_000_000_000
@@ -107,9 +108,10 @@ impl PcapHeader {
             LengthOrder::WireFirst => true,
             LengthOrder::Either => first > second,
         };
-        let (captured, wire) = match is_swapped {
-            true => (second, first),
-            false => (first, second),
+        let (captured, wire) = if is_swapped {
+            (second, first)
+        } else {
+            (first, second)
         };
         let captured = captured as usize;
         // Kuznetzov's header ends with `sll_pkttype`.

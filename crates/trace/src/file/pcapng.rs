@@ -138,9 +138,10 @@ impl Section {
             .peek(HEAD + 4)
             .map_err(|failure| failure.after(number - 1))?;
         let Some(head) = head else {
-            return match input.is_empty() {
-                true => Ok(None),
-                false => Err(block.fail(CaptureDefect::CutOff)),
+            return if input.is_empty() {
+                Ok(None)
+            } else {
+                Err(block.fail(CaptureDefect::CutOff))
             };
         };
         if head.starts_with(&SECTION_HEADER) {

@@ -23,17 +23,19 @@ impl FileMaker {
     }
 
     fn half(&mut self, value: u16) -> &mut FileMaker {
-        self.bytes.extend(match self.big {
-            true => value.to_be_bytes(),
-            false => value.to_le_bytes(),
+        self.bytes.extend(if self.big {
+            value.to_be_bytes()
+        } else {
+            value.to_le_bytes()
         });
         self
     }
 
     fn word(&mut self, value: u32) -> &mut FileMaker {
-        self.bytes.extend(match self.big {
-            true => value.to_be_bytes(),
-            false => value.to_le_bytes(),
+        self.bytes.extend(if self.big {
+            value.to_be_bytes()
+        } else {
+            value.to_le_bytes()
         });
         self
     }
@@ -51,9 +53,10 @@ impl FileMaker {
     }
 
     fn eight(&self, value: i64) -> [u8; 8] {
-        match self.big {
-            true => value.to_be_bytes(),
-            false => value.to_le_bytes(),
+        if self.big {
+            value.to_be_bytes()
+        } else {
+            value.to_le_bytes()
         }
     }
 
@@ -93,9 +96,10 @@ impl FileMaker {
             body.word(bytes.len() as u32).word(1500).raw(bytes);
             let padded = body.bytes.len().next_multiple_of(4);
             body.bytes.resize(padded, 0);
-            let flags = match body.big {
-                true => flags.to_be_bytes(),
-                false => flags.to_le_bytes(),
+            let flags = if body.big {
+                flags.to_be_bytes()
+            } else {
+                flags.to_le_bytes()
             };
             body.option(1, b"a comment").option(2, &flags);
         })
@@ -151,9 +155,10 @@ fn pcap_is_read_in_both_byte_orders_and_resolutions() {
                     link: LinkType::ETHERNET,
                     at_ns,
                     wire_length: 60,
-                    direction: match patched {
-                        true => PacketDirection::Outgoing,
-                        false => PacketDirection::Unknown,
+                    direction: if patched {
+                        PacketDirection::Outgoing
+                    } else {
+                        PacketDirection::Unknown
                     },
                     bytes: &[6 + number as u8, 0],
                 };

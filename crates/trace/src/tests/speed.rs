@@ -18,9 +18,10 @@ struct RepeatedPackets {
 
 impl Read for RepeatedPackets {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let source = match self.header.is_empty() {
-            true => &self.packets[self.at..],
-            false => &self.header[..],
+        let source = if self.header.is_empty() {
+            &self.packets[self.at..]
+        } else {
+            &self.header[..]
         };
         let count = source.len().min(buffer.len()).min(self.left);
         buffer[..count].copy_from_slice(&source[..count]);
