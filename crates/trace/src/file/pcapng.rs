@@ -20,8 +20,8 @@ pub(super) const STATISTICS_BLOCK: u32 = 5;
 pub(super) const ENHANCED_BLOCK: u32 = 6;
 pub(super) const BYTE_ORDER_MAGIC: u32 = 0x1a2b_3c4d;
 
-/// Blocks that tshark numbers like packets: journal entries, and custom blocks that can be copied or not.
-const NUMBERED_BLOCKS: [u32; 3] = [9, 0xbad, 0x4000_0bad];
+/// Blocks that tshark numbers like packets: journal entries, custom blocks, events of sysdig.
+const NUMBERED_BLOCKS: [u32; 6] = [9, 0xbad, 0x4000_0bad, 0x204, 0x216, 0x221];
 
 /// Type and length before a block, and the length behind it.
 const HEAD: usize = 8;

@@ -77,6 +77,7 @@ fn speed_of_a_gigabyte() {
         assert_eq!(bytes, segments * payload as u64);
         let elapsed = started.elapsed();
         println!("1 GiB with {payload} bytes each: {segments} segments in {elapsed:.2?}");
-        assert!(elapsed.as_secs() < 10);
+        // What is not optimised takes longer.
+        assert!(cfg!(debug_assertions) || elapsed.as_secs() < 10);
     }
 }
