@@ -224,13 +224,11 @@ impl Section {
                     return Err(block.fail(CaptureDefect::Interface(index)));
                 };
                 // isb_ifdrop, isb_osdrop
-                for (code, value) in options(order, &body[12..]) {
-                    if matches!(code, 5 | 7) && value.len() == 8 {
-                        let lost = order.u64(value, 0);
-                        let before = interface.dropped.filter(|_| code == 7).unwrap_or(0);
-                        interface.dropped = Some(before.saturating_add(lost));
-                    }
-                }
+                let lost = options(order, body.get(12..).unwrap_or_default())
+                    .filter(|(code, value)| matches!(code, 5 | 7) && value.len() == 8)
+                    .map(|(_, value)| order.u64(value, 0));
+                // The latest block counts from the beginning.
+                interface.dropped = lost.reduce(u64::saturating_add).or(interface.dropped);
             }
         }
         input.take(block.length as usize);
