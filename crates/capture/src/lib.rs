@@ -1,5 +1,26 @@
-//! Packets of the loopback interface with the kernel's time stamps, as the crate `trace` reads them.
+//! Packets of interfaces with the kernel's time stamps, as the crate `trace` reads them.
+//!
+//! ```text
+//! live::Capture        loopback, one port, read when it is over: what benchmarks compare with
+//! recording::Recording any interface, filtered, streamed to a pcapng file by a thread of its own
+//!
+//! recording --> output    the file: whole blocks only, also on a full disk
+//!     |   `---> filter    BPF programs
+//!     `-------> socket --> ring
+//! ```
+//!
+//! All unsafe code of the crate is in `socket` and `ring`.
 
+mod error;
+mod filter;
 pub mod live;
+mod output;
+pub mod recording;
+mod ring;
+mod socket;
+#[cfg(test)]
+mod tests;
 
+pub use error::CaptureError;
 pub use live::Capture;
+pub use recording::{CaptureLimits, CaptureSource, Recording, RecordingOptions};

@@ -1,10 +1,13 @@
-//! From a captured packet to a TCP segment. Pure: bytes in, segment out.
+//! TCP segments: headers and options (RFC 9293). Pure: bytes in, segment out.
 
-use core::net::{IpAddr, SocketAddr};
+use core::net::SocketAddr;
 
-use etherparse::{
-    Ethernet2HeaderSlice, Ipv4HeaderSlice, Ipv6HeaderSlice, TcpHeaderSlice, TcpOptionElement,
-};
+use crate::file::LinkType;
+use crate::ip::{self, IpPayload};
+use crate::link::{self, NotTcp};
+
+/// Bytes of a TCP header without options.
+const HEADER: usize = 20;
 
 /// A TCP packet, with its payload as far as it was captured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,7 +28,7 @@ pub struct TcpSegment<'a> {
     pub window: u16,
     /// Its options.
     pub options: TcpOptions,
-    /// Bytes of payload on the wire.
+    /// Bytes of payload on the wire, at most [`LONGEST_PACKET`](crate::file::LONGEST_PACKET).
     pub length: u32,
     /// The first of these bytes; a capture cuts packets off.
     pub payload: &'a [u8],
@@ -44,7 +47,7 @@ pub struct TcpFlags {
     pub cwr: bool,
 }
 
-/// Options of a segment. One that is cut off or malformed is left out, and so is all that follows it.
+/// Options of a segment. One of another kind or with a wrong length is left out, and what is cut off.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct TcpOptions {
     /// Maximum segment size (RFC 9293, section 3.7.1).
@@ -60,28 +63,47 @@ pub struct TcpOptions {
 }
 
 impl TcpOptions {
-    fn of(tcp: &TcpHeaderSlice<'_>) -> TcpOptions {
+    fn parse(mut bytes: &[u8]) -> TcpOptions {
         let mut options = TcpOptions::default();
-        for element in tcp.options_iterator() {
-            match element {
-                Ok(TcpOptionElement::MaximumSegmentSize(size)) => options.mss = Some(size),
-                Ok(TcpOptionElement::WindowScale(shift)) => options.window_scale = Some(shift),
-                Ok(TcpOptionElement::SelectiveAcknowledgementPermitted) => {
-                    options.sack_permitted = true;
+        while let [kind, rest @ ..] = bytes {
+            bytes = match (kind, rest) {
+                // End of the list, and no operation.
+                (0, _) => break,
+                (1, rest) => rest,
+                (_, [length, ..]) => {
+                    let Some(value) = rest.get(1..usize::from(*length).saturating_sub(1)) else {
+                        break;
+                    };
+                    options.read(*kind, value);
+                    &rest[value.len() + 1..]
                 }
-                Ok(TcpOptionElement::SelectiveAcknowledgement(first, others)) => {
-                    let [second, third, fourth] = others;
-                    options.sack = [Some(first), second, third, fourth];
-                }
-                Ok(TcpOptionElement::Timestamp(value, echo)) => {
-                    options.timestamps = Some((value, echo));
-                }
-                Ok(TcpOptionElement::Noop) => {}
-                Err(_) => break,
-            }
+                _ => break,
+            };
         }
         options
     }
+
+    /// Notes an option. One with a wrong length or of another kind is left out.
+    fn read(&mut self, kind: u8, value: &[u8]) {
+        match (kind, value) {
+            (2, [high, low]) => self.mss = Some(u16::from_be_bytes([*high, *low])),
+            (3, [shift]) => self.window_scale = Some(*shift),
+            (4, []) => self.sack_permitted = true,
+            (5, blocks) if blocks.len().is_multiple_of(8) => {
+                let (blocks, _) = blocks.as_chunks::<8>();
+                for (place, block) in self.sack.iter_mut().zip(blocks) {
+                    *place = Some(two_words(block));
+                }
+            }
+            (8, value) => self.timestamps = value.first_chunk().map(two_words),
+            _ => {}
+        }
+    }
+}
+
+fn two_words(bytes: &[u8; 8]) -> (u32, u32) {
+    let both = u64::from_be_bytes(*bytes);
+    ((both >> 32) as u32, both as u32)
 }
 
 /// Why a packet is none that can be used.
@@ -95,64 +117,63 @@ pub enum SegmentError {
     Length,
 }
 
-/// Reads a packet of the loopback interface: Ethernet header, IPv4 or IPv6, TCP.
+/// Reads a packet with an Ethernet header, as the loopback interface has it: IPv4 or IPv6, TCP. Captures in
+/// general are read by [`Dissector`](crate::link::Dissector), which puts fragments together.
 ///
 /// # Errors
 /// Where it is no such packet.
 pub fn parse(packet: &[u8], at_ns: i64) -> Result<TcpSegment<'_>, SegmentError> {
-    let no_headers = |_| SegmentError::Headers(packet.len());
-    let link = Ethernet2HeaderSlice::from_slice(packet).map_err(|_| no_headers(()))?;
-    let rest = &packet[link.slice().len()..];
-    let (source, destination, length, rest) = match link.ether_type() {
-        etherparse::EtherType::IPV4 => {
-            let ip = Ipv4HeaderSlice::from_slice(rest).map_err(|_| no_headers(()))?;
-            let header = ip.slice().len();
-            let length = usize::from(ip.total_len()).checked_sub(header);
-            let source = IpAddr::from(ip.source_addr());
-            (
-                source,
-                ip.destination_addr().into(),
-                length,
-                &rest[header..],
-            )
+    let read = || {
+        let inside = link::link_payload(LinkType::ETHERNET, packet, 0)?;
+        let ip = ip::parse(inside.bytes, inside.wire_length)?;
+        match ip.fragment {
+            Some(_) => Err(NotTcp::Fragment),
+            None => of_ip(at_ns, &ip),
         }
-        etherparse::EtherType::IPV6 => {
-            let ip = Ipv6HeaderSlice::from_slice(rest).map_err(|_| no_headers(()))?;
-            let length = Some(usize::from(ip.payload_length()));
-            let source = IpAddr::from(ip.source_addr());
-            (
-                source,
-                ip.destination_addr().into(),
-                length,
-                &rest[ip.slice().len()..],
-            )
-        }
-        _ => return Err(no_headers(())),
     };
-    let tcp = TcpHeaderSlice::from_slice(rest).map_err(|_| no_headers(()))?;
-    let header = tcp.slice().len();
-    let length = length.and_then(|length| length.checked_sub(header));
-    let length = length.ok_or(SegmentError::Length)?;
-    let payload = &rest[header..];
+    read().map_err(|error| match error {
+        NotTcp::Malformed => SegmentError::Length,
+        _ => SegmentError::Headers(packet.len()),
+    })
+}
+
+/// The segment in an IP packet that is no fragment.
+pub(crate) fn of_ip<'a>(at_ns: i64, ip: &IpPayload<'a>) -> Result<TcpSegment<'a>, NotTcp> {
+    if ip.protocol != ip::TCP {
+        return Err(ip::other(ip.protocol));
+    }
+    let Some(header) = ip.bytes.first_chunk::<HEADER>() else {
+        return Err(match ip.wire_length {
+            0..HEADER => NotTcp::Malformed,
+            _ => NotTcp::CutOff,
+        });
+    };
+    let half = |at: usize| u16::from_be_bytes([header[at], header[at + 1]]);
+    let word = |at: usize| (u32::from(half(at)) << 16) | u32::from(half(at + 2));
+    let header_length = usize::from(header[12] >> 4) * 4;
+    if header_length < HEADER || header_length > ip.wire_length {
+        return Err(NotTcp::Malformed);
+    }
+    let options = &ip.bytes[HEADER..header_length.min(ip.bytes.len())];
+    let flag = |bit: u8| header[13] & bit != 0;
     Ok(TcpSegment {
         at_ns,
-        source: (source, tcp.source_port()).into(),
-        destination: SocketAddr::new(destination, tcp.destination_port()),
-        sequence: tcp.sequence_number(),
-        acknowledged: tcp.acknowledgment_number(),
+        source: (ip.source, half(0)).into(),
+        destination: (ip.destination, half(2)).into(),
+        sequence: word(4),
+        acknowledged: word(8),
         flags: TcpFlags {
-            syn: tcp.syn(),
-            ack: tcp.ack(),
-            fin: tcp.fin(),
-            rst: tcp.rst(),
-            psh: tcp.psh(),
-            ece: tcp.ece(),
-            cwr: tcp.cwr(),
+            fin: flag(1),
+            syn: flag(2),
+            rst: flag(4),
+            psh: flag(8),
+            ack: flag(16),
+            ece: flag(64),
+            cwr: flag(128),
         },
-        window: tcp.window_size(),
-        options: TcpOptions::of(&tcp),
-        length: length as u32,
-        // A frame can be padded behind the payload.
-        payload: &payload[..payload.len().min(length)],
+        window: half(14),
+        options: TcpOptions::parse(options),
+        length: (ip.wire_length - header_length) as u32,
+        payload: ip.bytes.get(header_length..).unwrap_or_default(),
     })
 }

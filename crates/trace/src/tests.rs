@@ -1,4 +1,7 @@
+mod file;
 mod http2;
+mod link;
+mod speed;
 
 use etherparse::PacketBuilder;
 use proptest::prelude::*;

@@ -1,4 +1,4 @@
-//! The packet filter of a capture, as a classic BPF program.
+//! The filter of the captures that benchmarks compare with.
 //!
 //! It runs in the kernel for every packet of the loopback interface, in the time that is being
 //! measured. So it is short, and keeps what is needed and no more: requests as they leave,
@@ -9,6 +9,8 @@ use libc::{
     BPF_ABS, BPF_ADD, BPF_ALU, BPF_AND, BPF_B, BPF_H, BPF_IND, BPF_JEQ, BPF_JGT, BPF_JMP, BPF_K,
     BPF_LD, BPF_LDX, BPF_MISC, BPF_MSH, BPF_RET, BPF_RSH, BPF_TAX, BPF_W, BPF_X,
 };
+
+use super::{FilterStep, INCOMING, OUTGOING, TCP, step};
 
 /// Longest headers of a packet: Ethernet, IP and TCP with all options.
 const HEADERS: u32 = 14 + 60 + 60;
@@ -22,25 +24,6 @@ const RESPONSE_FRAMES: u32 = 256;
 /// Start of the IP header behind that of the link.
 const IP: u32 = 14;
 
-/// `PACKET_HOST` and `PACKET_OUTGOING` of `linux/if_packet.h`.
-const INCOMING: u32 = 0;
-const OUTGOING: u32 = 4;
-
-const TCP: u32 = 6;
-
-/// One instruction.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct FilterStep {
-    /// What is done.
-    pub(super) code: u16,
-    /// Instructions to skip when a comparison holds.
-    pub(super) jt: u8,
-    /// Instructions to skip when it does not.
-    pub(super) jf: u8,
-    /// Its operand.
-    pub(super) k: u32,
-}
-
 /// Which way a packet goes, seen from the client.
 #[derive(Debug, Clone, Copy)]
 enum Way {
@@ -50,7 +33,7 @@ enum Way {
 
 /// The program for a server's port: four blocks, one for each way and each version of IP. Whatever
 /// does not fit goes on to the next block, and in the end is not kept.
-pub(super) fn program(port: u16) -> Vec<FilterStep> {
+pub(crate) fn program(port: u16) -> Vec<FilterStep> {
     let mut steps = Vec::new();
     for way in [Way::There, Way::Back] {
         for block in [ipv4(way, port), ipv6(way, port)] {
@@ -151,14 +134,5 @@ impl FilterBlock {
             }
         }
         self.0
-    }
-}
-
-fn step(code: u32, k: u32) -> FilterStep {
-    FilterStep {
-        code: code as u16,
-        jt: 0,
-        jf: 0,
-        k,
     }
 }

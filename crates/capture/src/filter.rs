@@ -1,0 +1,41 @@
+//! Packet filters, as classic BPF programs: they run in the kernel for every packet of an interface.
+
+pub(crate) mod benchmark;
+pub(crate) mod selection;
+
+/// `PACKET_HOST` and `PACKET_OUTGOING` of `linux/if_packet.h`.
+const INCOMING: u32 = 0;
+const OUTGOING: u32 = 4;
+
+const TCP: u32 = 6;
+const UDP: u32 = 17;
+
+/// One instruction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct FilterStep {
+    /// What is done.
+    pub(crate) code: u16,
+    /// Instructions to skip when a comparison holds.
+    pub(crate) jt: u8,
+    /// Instructions to skip when it does not.
+    pub(crate) jf: u8,
+    /// Its operand.
+    pub(crate) k: u32,
+}
+
+/// Keeps nothing.
+pub(crate) const REJECT_ALL: [FilterStep; 1] = [FilterStep {
+    code: (libc::BPF_RET | libc::BPF_K) as u16,
+    jt: 0,
+    jf: 0,
+    k: 0,
+}];
+
+fn step(code: u32, k: u32) -> FilterStep {
+    FilterStep {
+        code: code as u16,
+        jt: 0,
+        jf: 0,
+        k,
+    }
+}

@@ -1,0 +1,3 @@
+mod filter;
+mod live;
+mod output;

@@ -1,0 +1,295 @@
+//! From captured packets to TCP segments: headers of the link, IP, fragments.
+//!
+//! ```text
+//! CapturedPacket --> link_payload --> ip --> fragments --> segment --> TcpSegment
+//!                        |            |          |            |
+//!                        `------------`- NotTcp -`------------'  counted
+//! ```
+//!
+//! Checksums are not verified, because network cards compute them after a capture has seen the packet.
+
+use core::fmt;
+
+use crate::file::{CapturedPacket, LinkType, PacketDirection};
+use crate::fragments::{FragmentKey, Reassembly};
+use crate::ip::{self, IpPayload};
+use crate::segment::{self, TcpSegment};
+
+/// Stacked VLAN tags that are followed.
+const MOST_TAGS: usize = 8;
+
+const IPV4: u16 = 0x0800;
+const IPV6: u16 = 0x86dd;
+const ARP: u16 = 0x0806;
+
+/// `PACKET_OUTGOING` of `linux/if_packet.h`.
+const OUTGOING: u16 = 4;
+
+/// Why a packet is not a TCP segment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum NotTcp {
+    /// Its link type is not supported.
+    UnknownLink,
+    /// ARP.
+    Arp,
+    /// Another protocol than IP.
+    OtherNetwork,
+    /// UDP.
+    Udp,
+    /// ICMP or ICMPv6.
+    Icmp,
+    /// Another protocol over IP, for example a tunnel.
+    OtherTransport,
+    /// A part of an IP packet whose other parts are still missing.
+    Fragment,
+    /// A fragment that overlaps another, ends behind the longest packet, or contradicts the others.
+    BadFragment,
+    /// So little of it was captured that its headers are not complete.
+    CutOff,
+    /// Lengths that contradict one another, or an unknown version of IP.
+    Malformed,
+}
+
+impl NotTcp {
+    /// All of them.
+    pub const ALL: [NotTcp; 10] = [
+        NotTcp::UnknownLink,
+        NotTcp::Arp,
+        NotTcp::OtherNetwork,
+        NotTcp::Udp,
+        NotTcp::Icmp,
+        NotTcp::OtherTransport,
+        NotTcp::Fragment,
+        NotTcp::BadFragment,
+        NotTcp::CutOff,
+        NotTcp::Malformed,
+    ];
+}
+
+impl fmt::Display for NotTcp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            NotTcp::UnknownLink => "unknown link type",
+            NotTcp::Arp => "ARP",
+            NotTcp::OtherNetwork => "not IP",
+            NotTcp::Udp => "UDP",
+            NotTcp::Icmp => "ICMP",
+            NotTcp::OtherTransport => "other IP protocols",
+            NotTcp::Fragment => "IP fragments",
+            NotTcp::BadFragment => "bad IP fragments",
+            NotTcp::CutOff => "cut off in the headers",
+            NotTcp::Malformed => "malformed",
+        })
+    }
+}
+
+/// Packets of a capture, by kind.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct PacketCounts {
+    /// TCP segments. One that came in fragments counts once here, with the last of them.
+    pub tcp: u64,
+    others: [u64; NotTcp::ALL.len()],
+}
+
+impl PacketCounts {
+    /// Packets that were not TCP for that reason.
+    pub fn of(&self, kind: NotTcp) -> u64 {
+        self.others[kind as usize]
+    }
+
+    /// All kinds that occurred, except TCP.
+    pub fn others(&self) -> impl Iterator<Item = (NotTcp, u64)> {
+        let kinds = NotTcp::ALL.into_iter().map(|kind| (kind, self.of(kind)));
+        kinds.filter(|(_, count)| *count > 0)
+    }
+}
+
+/// Turns captured packets into TCP segments.
+#[derive(Debug, Default)]
+pub struct Dissector {
+    fragments: Reassembly,
+    counts: PacketCounts,
+}
+
+impl Dissector {
+    /// The TCP segment of a packet. A segment that came in fragments has the time of the last of them.
+    ///
+    /// # Errors
+    /// Where it is no TCP, or not yet a complete packet. It is counted.
+    pub fn segment<'a>(
+        &'a mut self,
+        packet: &CapturedPacket<'a>,
+    ) -> Result<TcpSegment<'a>, NotTcp> {
+        let result = dissect(&mut self.fragments, packet);
+        match &result {
+            Ok(_) => self.counts.tcp += 1,
+            Err(kind) => self.counts.others[*kind as usize] += 1,
+        }
+        result
+    }
+
+    /// What came so far.
+    pub fn counts(&self) -> &PacketCounts {
+        &self.counts
+    }
+
+    /// IP packets of which fragments came, but never all of them, up to here. At the end of a capture, those
+    /// that are still open are among them.
+    pub fn incomplete_datagrams(&self) -> u64 {
+        self.fragments.incomplete()
+    }
+
+    #[cfg(test)]
+    pub(crate) fn stored_bytes(&self) -> usize {
+        self.fragments.stored_bytes()
+    }
+}
+
+fn dissect<'a>(
+    fragments: &'a mut Reassembly,
+    packet: &CapturedPacket<'a>,
+) -> Result<TcpSegment<'a>, NotTcp> {
+    let inside = link_payload(packet.link, packet.bytes, packet.wire_length)?;
+    let ip = ip::parse(inside.bytes, inside.wire_length)?;
+    let Some(place) = ip.fragment else {
+        return segment::of_ip(packet.at_ns, &ip);
+    };
+    let key = FragmentKey::new(packet.interface, inside.vlan, &ip, place);
+    let whole = fragments.add(key, packet.at_ns, &ip, place)?;
+    let whole = IpPayload {
+        protocol: whole.protocol,
+        bytes: whole.bytes,
+        wire_length: whole.wire_length,
+        fragment: None,
+        ..ip
+    };
+    segment::of_ip(packet.at_ns, &ip::after_reassembly(whole)?)
+}
+
+/// What a frame carries.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LinkPayload<'a> {
+    /// From the IP header on, as far as it was captured. Padding of the frame may stand behind it.
+    pub bytes: &'a [u8],
+    /// Bytes from the IP header to the end of the frame on the wire; 0 if unknown.
+    pub wire_length: usize,
+    /// The VLAN (the outermost), where the frame has a tag.
+    pub vlan: Option<u16>,
+    /// Which way it passed, where the header of the link has it.
+    pub direction: PacketDirection,
+}
+
+impl<'a> LinkPayload<'a> {
+    fn after(bytes: &'a [u8], wire_length: usize, header: usize) -> Option<LinkPayload<'a>> {
+        Some(LinkPayload {
+            bytes: bytes.get(header..)?,
+            wire_length: wire_length.saturating_sub(header),
+            vlan: None,
+            direction: PacketDirection::Unknown,
+        })
+    }
+}
+
+/// Finds the IP packet in a frame of `wire_length` bytes, of which `bytes` were captured.
+///
+/// # Errors
+/// Where it carries something else.
+pub fn link_payload(
+    link: LinkType,
+    bytes: &[u8],
+    wire_length: u32,
+) -> Result<LinkPayload<'_>, NotTcp> {
+    let wire = wire_length as usize;
+    let half = |at: usize| {
+        let two = bytes.get(at..at + 2).ok_or(NotTcp::CutOff)?;
+        Ok(u16::from_be_bytes([two[0], two[1]]))
+    };
+    match link {
+        LinkType::ETHERNET => ethernet(bytes, wire),
+        LinkType::LINUX_SLL => {
+            let inside = LinkPayload::after(bytes, wire, 16).ok_or(NotTcp::CutOff)?;
+            let direction = cooked_direction(half(0)?);
+            network(
+                half(14)?,
+                LinkPayload {
+                    direction,
+                    ..inside
+                },
+            )
+        }
+        LinkType::LINUX_SLL2 => {
+            let inside = LinkPayload::after(bytes, wire, 20).ok_or(NotTcp::CutOff)?;
+            let direction = cooked_direction(half(10)? >> 8);
+            network(
+                half(0)?,
+                LinkPayload {
+                    direction,
+                    ..inside
+                },
+            )
+        }
+        LinkType::NULL | LinkType::LOOP => {
+            let inside = LinkPayload::after(bytes, wire, 4).ok_or(NotTcp::CutOff)?;
+            // The family is small: whichever half is 0 shows the byte order. IPv6 has another number in each BSD.
+            match half(0)?.swap_bytes() | half(2)? {
+                2 => Ok(inside),
+                10 | 24 | 28 | 30 => Ok(inside),
+                _ => Err(NotTcp::OtherNetwork),
+            }
+        }
+        // DLT_RAW is 12, and 14 with OpenBSD.
+        LinkType::RAW | LinkType::IPV4 | LinkType::IPV6 | LinkType(12 | 14) => {
+            LinkPayload::after(bytes, wire, 0).ok_or(NotTcp::CutOff)
+        }
+        _ => Err(NotTcp::UnknownLink),
+    }
+}
+
+fn cooked_direction(kind: u16) -> PacketDirection {
+    match kind {
+        OUTGOING => PacketDirection::Outgoing,
+        _ => PacketDirection::Incoming,
+    }
+}
+
+fn ethernet(bytes: &[u8], wire: usize) -> Result<LinkPayload<'_>, NotTcp> {
+    let inside = LinkPayload::after(bytes, wire, 14).ok_or(NotTcp::CutOff)?;
+    let kind = u16::from_be_bytes([bytes[12], bytes[13]]);
+    if kind >= 0x600 {
+        return network(kind, inside);
+    }
+    // IEEE 802.3: a length, and IP only with the header of SNAP.
+    match inside.bytes.split_first_chunk::<8>() {
+        Some(([0xaa, 0xaa, 3, 0, 0, 0, high, low], _)) => {
+            let kind = u16::from_be_bytes([*high, *low]);
+            let inside = LinkPayload::after(inside.bytes, inside.wire_length, 8);
+            network(kind, inside.ok_or(NotTcp::CutOff)?)
+        }
+        _ => Err(NotTcp::OtherNetwork),
+    }
+}
+
+/// Steps over VLAN tags (802.1Q, 802.1ad and what stood for it before) to IP.
+fn network(mut kind: u16, mut inside: LinkPayload<'_>) -> Result<LinkPayload<'_>, NotTcp> {
+    for _ in 0..=MOST_TAGS {
+        match kind {
+            IPV4 | IPV6 => return Ok(inside),
+            ARP => return Err(NotTcp::Arp),
+            0x8100 | 0x88a8 | 0x9100 | 0x9200 => {
+                let Some((tag, bytes)) = inside.bytes.split_first_chunk::<4>() else {
+                    return Err(NotTcp::CutOff);
+                };
+                let [tag, inner] = [[tag[0], tag[1]], [tag[2], tag[3]]].map(u16::from_be_bytes);
+                kind = inner;
+                inside = LinkPayload {
+                    bytes,
+                    wire_length: inside.wire_length.saturating_sub(4),
+                    vlan: inside.vlan.or(Some(tag & 0xfff)),
+                    ..inside
+                };
+            }
+            _ => return Err(NotTcp::OtherNetwork),
+        }
+    }
+    Err(NotTcp::OtherNetwork)
+}
