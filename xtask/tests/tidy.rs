@@ -24,6 +24,7 @@ const PURE: &[(&str, &[&str])] = &[
     ("figures", &["report"]),
     ("webstone", &["suite"]),
     ("trace", &["wire"]),
+    ("traffic", &[]),
 ];
 
 /// Which other crates of ours an impure crate may know; the binary and the servers may know all.

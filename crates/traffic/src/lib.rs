@@ -1,0 +1,37 @@
+//! Background traffic: its description, its schedules, and what a sink computes from what arrives.
+//!
+//! ```text
+//! YAML --TrafficSpec::read--> TrafficSpec --Traffic::new--> Traffic: loads of flows
+//! PlannedFlow --behaviour(seed)--> Behaviour: a schedule of blocks           (for a source)
+//! what arrives --DatagramSink, StreamSink--> rates, loss, reordering, delays  (for a sink)
+//! a schedule, or what arrived --verify--> agreement with a law, Hurst parameter
+//! ```
+//!
+//! There is no socket and no clock here; the crate `flow` has the sources and sinks. The language of the file is
+//! described in `docs/TRAFFIC.md`.
+
+mod error;
+mod file;
+mod law;
+mod model;
+mod plan;
+mod probability;
+mod quantity;
+pub mod sink;
+mod source;
+pub mod verify;
+
+pub use error::TrafficError;
+pub use file::{
+    ComponentSpec, Dscp, FlowDirection, FlowProtocol, FlowSetSpec, IpVersion, LoadSpec,
+    TrafficSpec, schema,
+};
+pub use law::LawSpec;
+pub use model::{
+    CbrSpec, FtpSpec, FullSpec, GopSpec, MmppSpec, Model, ModelSpec, OnOffSpec, SelfSimilarSpec,
+    TelnetSpec, UserSpec, VideoSpec, VoiceCodec, VoipSpec, WwwSpec,
+};
+pub use plan::{LEAST_DATAGRAM, MOST_DATAGRAM, MOST_FLOWS, PlannedFlow, Traffic, TrafficLoad};
+pub use probability::ProbabilityLaw;
+pub use quantity::{BitRate, BlockCount, DrawnQuantity, Octets, Percentage, TimeSpan};
+pub use source::{Behaviour, DepartureSchedule, PlannedDeparture};

@@ -1,0 +1,316 @@
+//! From a traffic file to flows in which everything is resolved.
+
+mod ports;
+mod rates;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::error::TrafficError;
+use crate::file::{
+    ComponentSpec, Dscp, FlowDirection, FlowProtocol, FlowSetSpec, IpVersion, LoadSpec, TrafficSpec,
+};
+use crate::model::{Model, ModelSpec};
+use crate::source::Behaviour;
+use ports::Ports;
+
+/// Most flows of a load.
+pub const MOST_FLOWS: usize = 10_000;
+/// Shortest block of a UDP flow in bytes: sources put a sequence number and a time stamp into each datagram.
+pub const LEAST_DATAGRAM: u32 = 32;
+/// Longest block of a UDP flow in bytes: the payload of the longest IPv4 packet.
+pub const MOST_DATAGRAM: u32 = 65_507;
+/// Longest window: what TCP can advertise (RFC 7323).
+const MOST_WINDOW: u64 = 1 << 30;
+/// Longest text of names in a file, in bytes.
+const LONGEST_NAME: usize = 64;
+
+/// A checked traffic file.
+#[derive(Debug, Clone)]
+pub struct Traffic {
+    /// Its models, by name, except those whose rate is the share of a load.
+    pub models: BTreeMap<String, Arc<Model>>,
+    /// Its loads, by name.
+    pub loads: BTreeMap<String, TrafficLoad>,
+}
+
+/// A load: flows that are active together.
+#[derive(Debug, Clone)]
+pub struct TrafficLoad {
+    /// When it begins, in nanoseconds after the beginning of the background traffic.
+    pub start_ns: u64,
+    /// When it ends; without it, when the measurement ends.
+    pub end_ns: Option<u64>,
+    /// Its flows.
+    pub flows: Vec<PlannedFlow>,
+}
+
+/// One flow of a load.
+#[derive(Debug, Clone)]
+pub struct PlannedFlow {
+    /// Number in the load, from 0, which is also that of its random numbers.
+    pub number: u32,
+    /// Name of its component.
+    pub component: String,
+    /// Instance of its set, from 0.
+    pub instance: u32,
+    /// It goes from the sink to the source of the component; `source` and `sink` are already exchanged.
+    pub is_backward: bool,
+    /// How its source behaves.
+    pub model: Arc<Model>,
+    /// Protocol.
+    pub protocol: FlowProtocol,
+    /// Version of IP.
+    pub ip: IpVersion,
+    /// Name of the host that sends.
+    pub source: String,
+    /// Name of the host that receives.
+    pub sink: String,
+    /// Port of the source, if it was given.
+    pub source_port: Option<u16>,
+    /// Port of the sink. No other flow of the load has it with this protocol.
+    pub sink_port: u16,
+    /// TCP: size of the socket buffers in bytes.
+    pub window_bytes: Option<u32>,
+    /// TCP: congestion control.
+    pub congestion: Option<String>,
+    /// Differentiated services code point.
+    pub dscp: Dscp,
+}
+
+impl PlannedFlow {
+    /// How its source behaves. Blocks of UDP flows are between [`LEAST_DATAGRAM`] and [`MOST_DATAGRAM`] bytes long: fewer
+    /// than one in a thousand had to be changed for that.
+    pub fn behaviour(&self, seed: u64) -> Behaviour {
+        match (self.protocol, self.model.behaviour(seed, self.number)) {
+            (FlowProtocol::Udp, Behaviour::Scheduled(schedule)) => {
+                Behaviour::Scheduled(schedule.with_bytes_between(LEAST_DATAGRAM, MOST_DATAGRAM))
+            }
+            (_, behaviour) => behaviour,
+        }
+    }
+}
+
+impl Traffic {
+    /// Reads and checks a traffic file. `name` is what errors call the file.
+    ///
+    /// # Errors
+    /// The first defect, with its place in the YAML or the key that is wrong.
+    pub fn parse(name: &str, text: &str) -> Result<Self, TrafficError> {
+        Traffic::new(&TrafficSpec::read(name, text)?)
+    }
+
+    /// Checks what was read.
+    ///
+    /// # Errors
+    /// The first defect, with the key that is wrong.
+    pub fn new(spec: &TrafficSpec) -> Result<Self, TrafficError> {
+        let mut models = BTreeMap::new();
+        for (name, model) in &spec.models {
+            check_name("models", name)?;
+            if !model.has_no_rate() {
+                let place = format!("models.{name}");
+                models.insert(name.clone(), Arc::new(checked_model(&place, model)?));
+            }
+        }
+        for (name, component) in &spec.components {
+            check_name("components", name)?;
+            check_component(name, component, spec, &models)?;
+        }
+        let mut loads = BTreeMap::new();
+        for (name, load) in &spec.loads {
+            check_name("loads", name)?;
+            let place = format!("loads.{name}");
+            loads.insert(name.clone(), checked_load(&place, load, spec, &models)?);
+        }
+        Ok(Traffic { models, loads })
+    }
+}
+
+type Models = BTreeMap<String, Arc<Model>>;
+
+fn checked_model(place: &str, spec: &ModelSpec) -> Result<Model, TrafficError> {
+    Model::new(spec).map_err(|(key, why)| TrafficError::new(format!("{place}.{key}"), why))
+}
+
+/// Names are parts of the names of rows and files.
+fn check_name(map: &str, name: &str) -> Result<(), TrafficError> {
+    if is_name(name, "-_") {
+        return Ok(());
+    }
+    let why = format!("a name has letters, digits, - and _, at most {LONGEST_NAME}");
+    Err(TrafficError::new(format!("{map}.{name}"), why))
+}
+
+fn is_name(name: &str, also: &str) -> bool {
+    let is_allowed = |c: char| c.is_ascii_alphanumeric() || also.contains(c);
+    (1..=LONGEST_NAME).contains(&name.len()) && name.chars().all(is_allowed)
+}
+
+fn check_component(
+    name: &str,
+    component: &ComponentSpec,
+    spec: &TrafficSpec,
+    models: &Models,
+) -> Result<(), TrafficError> {
+    let wrong = |key: &str, why: String| {
+        Err(TrafficError::new(format!("components.{name}.{key}"), why))
+    };
+    if !spec.models.contains_key(&component.model) {
+        let why = format!("there is no model `{}`", component.model);
+        return wrong("model", why);
+    }
+    for (key, host) in [("source", &component.source), ("sink", &component.sink)] {
+        if !is_name(host, "-_.:") {
+            return wrong(key, format!("`{host}` is no name of a host"));
+        }
+    }
+    if component.source == component.sink {
+        return wrong("sink", "is the same host as the source; give one of them another name".into());
+    }
+    for (key, port) in [("port", component.port), ("source_port", component.source_port)] {
+        if port == Some(0) {
+            return wrong(key, "is 0; ports begin at 1".into());
+        }
+    }
+    if let Some(window) = component.window
+        && !(1024..=MOST_WINDOW).contains(&window.bytes())
+    {
+        return wrong("window", format!("{window} is not between 1KiB and 1GiB"));
+    }
+    if let Some(congestion) = &component.congestion
+        && !is_name(congestion, "-_")
+    {
+        return wrong("congestion", format!("`{congestion}` is no congestion control"));
+    }
+    if component.protocol == FlowProtocol::Udp {
+        let has = [("window", component.window.is_some()), ("congestion", component.congestion.is_some())];
+        if let Some((key, _)) = has.into_iter().find(|(_, is_there)| *is_there) {
+            return wrong(key, "is for TCP, and this is a UDP flow".into());
+        }
+    }
+    match models.get(&component.model) {
+        Some(model) => check_datagrams(&format!("components.{name}.model"), component, model),
+        None => Ok(()),
+    }
+}
+
+fn check_datagrams(
+    place: &str,
+    component: &ComponentSpec,
+    model: &Model,
+) -> Result<(), TrafficError> {
+    if component.protocol == FlowProtocol::Tcp {
+        return Ok(());
+    }
+    let checked = model.check_lengths(u64::from(LEAST_DATAGRAM), u64::from(MOST_DATAGRAM));
+    checked.map_err(|why| {
+        let why = format!("`{}` does not fit into UDP: {why}", component.model);
+        TrafficError::new(place, why)
+    })
+}
+
+fn checked_load(
+    place: &str,
+    load: &LoadSpec,
+    spec: &TrafficSpec,
+    models: &Models,
+) -> Result<TrafficLoad, TrafficError> {
+    let wrong = |key: &str, why: &str| Err(TrafficError::new(format!("{place}.{key}"), why));
+    let start_ns = load.start.nanos();
+    let end_ns = match (load.duration, load.end) {
+        (Some(_), Some(_)) => return wrong("end", "stands beside `duration`; one of them is enough"),
+        (Some(duration), None) => Some(start_ns + duration.nanos()),
+        (None, end) => end.map(|own| own.nanos()),
+    };
+    if end_ns.is_some_and(|end_ns| end_ns <= start_ns) {
+        let key = if load.end.is_some() { "end" } else { "duration" };
+        return wrong(key, "the load ends before it has begun");
+    }
+    if load.flows.is_empty() {
+        return wrong("flows", "is empty");
+    }
+    rates::check_shares(place, load)?;
+    check_counts(place, load)?;
+    let mut flows = Vec::new();
+    for (index, set) in load.flows.iter().enumerate() {
+        let place = format!("{place}.flows[{index}]");
+        flows.extend(flows_of_set(&place, set, load, spec, models)?);
+    }
+    let mut ports = Ports::default();
+    ports.assign(place, spec, &mut flows)?;
+    for (number, flow) in flows.iter_mut().enumerate() {
+        flow.number = number as u32;
+    }
+    Ok(TrafficLoad {
+        start_ns,
+        end_ns,
+        flows,
+    })
+}
+
+fn directions(set: &FlowSetSpec) -> &'static [bool] {
+    match set.direction {
+        FlowDirection::Forward => &[false],
+        FlowDirection::Backward => &[true],
+        FlowDirection::Both => &[false, true],
+    }
+}
+
+fn check_counts(place: &str, load: &LoadSpec) -> Result<(), TrafficError> {
+    let mut total = 0;
+    for (index, set) in load.flows.iter().enumerate() {
+        if set.n == 0 {
+            let why = "is 0; a set has at least one flow";
+            return Err(TrafficError::new(format!("{place}.flows[{index}].n"), why));
+        }
+        total += u64::from(set.n) * directions(set).len() as u64;
+    }
+    if total > MOST_FLOWS as u64 {
+        let why = format!("{total} flows are too many: a load has at most {MOST_FLOWS}");
+        return Err(TrafficError::new(format!("{place}.flows"), why));
+    }
+    Ok(())
+}
+
+/// The flows of a set, without their numbers and the ports of their sinks.
+fn flows_of_set(
+    place: &str,
+    set: &FlowSetSpec,
+    load: &LoadSpec,
+    spec: &TrafficSpec,
+    models: &Models,
+) -> Result<Vec<PlannedFlow>, TrafficError> {
+    let Some(component) = spec.components.get(&set.component) else {
+        let why = format!("there is no component `{}`", set.component);
+        return Err(TrafficError::new(format!("{place}.component"), why));
+    };
+    let mut flows = Vec::new();
+    let instance_models = rates::models(place, set, load, component, spec, models)?;
+    for is_backward in directions(set) {
+        for (instance, model) in (0..set.n).zip(&instance_models) {
+            let (source, sink) = if *is_backward {
+                (&component.sink, &component.source)
+            } else {
+                (&component.source, &component.sink)
+            };
+            flows.push(PlannedFlow {
+                number: 0,
+                component: set.component.clone(),
+                instance,
+                is_backward: *is_backward,
+                model: Arc::clone(model),
+                protocol: component.protocol,
+                ip: component.ip,
+                source: source.clone(),
+                sink: sink.clone(),
+                source_port: component.source_port,
+                sink_port: 0,
+                window_bytes: component.window.and_then(|own| u32::try_from(own.bytes()).ok()),
+                congestion: component.congestion.clone(),
+                dscp: component.dscp,
+            });
+        }
+    }
+    Ok(flows)
+}

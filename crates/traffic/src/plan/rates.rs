@@ -1,0 +1,121 @@
+//! The rate of a load, shared among its flows.
+
+use std::sync::Arc;
+
+use super::{Models, check_datagrams, checked_model, directions};
+use crate::error::TrafficError;
+use crate::file::{ComponentSpec, FlowSetSpec, LoadSpec, TrafficSpec};
+use crate::model::Model;
+use crate::quantity::BitRate;
+
+/// How far the shares may miss 100 %: thirds are written with two digits.
+const TOLERANCE_PERCENT: f64 = 0.05;
+
+/// Either no set has a share, or all have one and the load has a rate.
+pub(super) fn check_shares(place: &str, load: &LoadSpec) -> Result<(), TrafficError> {
+    let shares: Vec<f64> = load
+        .flows
+        .iter()
+        .filter_map(|set| set.share.map(|share| share.percent()))
+        .collect();
+    let without = load.flows.iter().position(|set| set.share.is_none());
+    let wrong = |key: &str, why: String| Err(TrafficError::new(format!("{place}.{key}"), why));
+    match (load.rate, without) {
+        (None, _) if !shares.is_empty() => {
+            wrong("rate", "is missing: its flows have shares of it".into())
+        }
+        (Some(_), Some(index)) => wrong(
+            &format!("flows[{index}].share"),
+            "is missing: the load has a rate, of which each set has a share".into(),
+        ),
+        (Some(_), None) => {
+            let total: f64 = shares.iter().sum();
+            if (total - 100.0).abs() <= TOLERANCE_PERCENT {
+                return Ok(());
+            }
+            wrong("flows", format!("the shares add up to {total:.2} %, and not to 100 %"))
+        }
+        (None, _) => Ok(()),
+    }
+}
+
+/// The model of each instance of a set.
+pub(super) fn models(
+    place: &str,
+    set: &FlowSetSpec,
+    load: &LoadSpec,
+    component: &ComponentSpec,
+    spec: &TrafficSpec,
+    models: &Models,
+) -> Result<Vec<Arc<Model>>, TrafficError> {
+    let weights = weights(place, set)?;
+    let count = set.n as usize;
+    let (Some(rate), Some(share)) = (load.rate, set.share) else {
+        if !set.weights.is_empty() {
+            let why = "divide a share, and this set has none";
+            return Err(TrafficError::new(format!("{place}.weights"), why));
+        }
+        let Some(model) = models.get(&component.model) else {
+            let why = format!(
+                "model `{}` has no rate of its own, and this set has no share of one",
+                component.model
+            );
+            return Err(TrafficError::new(format!("{place}.component"), why));
+        };
+        return Ok(vec![Arc::clone(model); count]);
+    };
+    let of_direction = rate.bits_per_second() as f64 * share.percent()
+        / 100.0
+        / directions(set).len() as f64;
+    let total: f64 = weights.iter().sum();
+    let mut found: Vec<Arc<Model>> = Vec::with_capacity(count);
+    for (index, weight) in weights.iter().enumerate() {
+        // Instances that are alike share their model.
+        if index > 0 && weights[index - 1] == *weight {
+            found.extend(found.last().cloned());
+            continue;
+        }
+        let bits = libm::round(of_direction * weight / total);
+        if bits < 1.0 {
+            let why = "leaves a flow less than 1 bit per second";
+            return Err(TrafficError::new(format!("{place}.share"), why));
+        }
+        let rate = BitRate::of_bits_per_second(bits as u64);
+        found.push(Arc::new(model_at(place, rate, component, spec)?));
+    }
+    Ok(found)
+}
+
+fn model_at(
+    place: &str,
+    rate: BitRate,
+    component: &ComponentSpec,
+    spec: &TrafficSpec,
+) -> Result<Model, TrafficError> {
+    let name = &component.model;
+    let scaled = spec.models.get(name).and_then(|model| model.at_rate(rate));
+    let Some(scaled) = scaled else {
+        let why = format!(
+            "model `{name}` cannot have a share: only full, cbr, on-off and self-similar can be set to a rate"
+        );
+        return Err(TrafficError::new(format!("{place}.share"), why));
+    };
+    let model = checked_model(&format!("models.{name}"), &scaled)?;
+    check_datagrams(&format!("{place}.share"), component, &model)?;
+    Ok(model)
+}
+
+fn weights(place: &str, set: &FlowSetSpec) -> Result<Vec<f64>, TrafficError> {
+    if set.weights.is_empty() {
+        return Ok(vec![1.0; set.n as usize]);
+    }
+    let wrong = |why: String| Err(TrafficError::new(format!("{place}.weights"), why));
+    if set.weights.len() != set.n as usize {
+        let (given, n) = (set.weights.len(), set.n);
+        return wrong(format!("has {given} weights for {n} instances"));
+    }
+    match set.weights.iter().find(|weight| !(1e-6..=1e6).contains(*weight)) {
+        Some(weight) => wrong(format!("{weight} is not between 0.000001 and 1000000")),
+        None => Ok(set.weights.clone()),
+    }
+}
