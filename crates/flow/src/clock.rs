@@ -13,6 +13,6 @@ pub(crate) fn monotonic_ns() -> u64 {
 }
 
 /// Nanoseconds since 1970, as the kernel stamps packets.
-pub(crate) fn wall_ns() -> i64 {
-    nanos(ClockId::Realtime)
+pub(crate) fn wall_ns() -> u64 {
+    nanos(ClockId::Realtime).unsigned_abs()
 }

@@ -11,12 +11,12 @@
 //! the limits that its user set, or refuses with a sentence. Heartbeats go both ways: when either
 //! side is killed, the other stops within two seconds.
 
+pub mod behaviour;
 mod clock;
 pub mod external;
 mod link;
 pub mod message;
 pub mod payload;
-pub mod planned;
 pub mod sink;
 pub mod source;
 pub mod stability;

@@ -18,7 +18,6 @@
 use serde::{Deserialize, Serialize};
 
 use crate::FlowTransport;
-use crate::planned::ArrivalCounts;
 
 /// The version of this protocol. A sink and a source of different versions refuse each other.
 pub const PROTOCOL_VERSION: u32 = 1;
@@ -28,7 +27,7 @@ pub const LONGEST_FROM_STRANGER: usize = 1024;
 /// Longest message afterwards: the counts of all flows of a session.
 pub const LONGEST_MESSAGE: usize = 4 << 20;
 /// Most flows of one request, so that their counts fit into a message.
-pub const MOST_FLOWS: u32 = 8192;
+pub const MOST_FLOWS: u32 = traffic::MOST_FLOWS as u32;
 
 /// What one side writes to the other.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -139,12 +138,45 @@ pub struct AgreedGroup {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SinkCounts {
-    /// What has arrived.
-    pub arrivals: ArrivalCounts,
+    /// Bytes that have arrived.
+    pub bytes: u64,
+    /// Datagrams or blocks with time stamps, without duplicates.
+    pub packets: u64,
+    /// Numbers below the highest that have not arrived.
+    pub lost: u64,
+    /// Arrived after one with a higher number (RFC 4737, section 3.3).
+    pub reordered: u64,
+    /// Arrived before.
+    pub duplicates: u64,
+    /// Interarrival jitter in nanoseconds (RFC 3550, section 6.4.1).
+    pub jitter_ns: u64,
+    /// The longest one-way delay of the second, above the shortest of the flow, in nanoseconds
+    /// (RFC 5481, section 4.2).
+    pub delay_variation_ns: u64,
     /// Type of service or traffic class of the last datagram, its DSCP in the upper six bits.
     pub tos: Option<u8>,
     /// Whether the stream has ended.
     pub has_ended: bool,
+    /// Delays of the whole flow, when it has ended.
+    pub delays: Option<DelaySummary>,
+}
+
+/// How the one-way delays of a whole flow varied, each above the shortest (RFC 5481, section 4.2).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DelaySummary {
+    /// Mean in nanoseconds.
+    pub mean_ns: f64,
+    /// Median in nanoseconds.
+    pub p50_ns: u64,
+    /// 95th percentile in nanoseconds.
+    pub p95_ns: u64,
+    /// 99th percentile in nanoseconds.
+    pub p99_ns: u64,
+    /// The largest in nanoseconds.
+    pub max_ns: u64,
+    /// How much faster the clock of the sink runs than that of the source, in parts per million.
+    pub drift_ppm: Option<f64>,
 }
 
 /// Why bytes are no message.

@@ -2,9 +2,9 @@
 //! blocks. All numbers are big-endian.
 //!
 //! ```text
-//! datagram   magic u32   flow u64   number u64   sent i64           28 bytes, then anything
+//! datagram   magic u32   flow u64   number u64   sent u64           28 bytes, then anything
 //! stream     magic u32   flow u64                                   12 bytes, then anything, or
-//!     block  length u32  number u64  sent i64                       20 bytes, then anything
+//!     block  length u32  number u64  sent u64                       20 bytes, then anything
 //! ```
 
 /// Length of the header of a datagram: none is shorter.
@@ -26,7 +26,7 @@ pub(crate) struct FlowId(pub(crate) u64);
 pub(crate) struct BlockStamp {
     pub(crate) sequence: u64,
     /// Nanoseconds since 1970.
-    pub(crate) sent_ns: i64,
+    pub(crate) sent_ns: u64,
 }
 
 /// Writes the header of a datagram over the beginning of `buffer`, as far as there is room.
@@ -54,7 +54,7 @@ fn read_stamp(bytes: &[u8]) -> Option<BlockStamp> {
     let (sent, _) = rest.split_first_chunk()?;
     Some(BlockStamp {
         sequence: u64::from_be_bytes(*sequence),
-        sent_ns: i64::from_be_bytes(*sent),
+        sent_ns: u64::from_be_bytes(*sent),
     })
 }
 
@@ -145,7 +145,7 @@ mod tests {
     fn a_datagram_is_read_as_it_was_written() {
         let stamp = BlockStamp {
             sequence: 7,
-            sent_ns: -9,
+            sent_ns: 9,
         };
         let mut buffer = [0xff; 40];
         write_datagram(&mut buffer, FlowId(5), stamp);

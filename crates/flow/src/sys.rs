@@ -71,7 +71,7 @@ pub(crate) struct Received<'a> {
     /// Length of each datagram but the last.
     pub(crate) segment_bytes: usize,
     /// Time of arrival in nanoseconds since 1970, by the kernel.
-    pub(crate) stamp_ns: Option<i64>,
+    pub(crate) stamp_ns: Option<u64>,
     /// Type of service, or traffic class.
     pub(crate) tos: Option<u8>,
 }
@@ -177,9 +177,9 @@ fn each_ancillary(message: &libc::msghdr, mut visit: impl FnMut(i32, i32, &[u8])
 }
 
 /// A `struct timespec` in nanoseconds.
-fn time(data: &[u8]) -> Option<i64> {
-    let seconds = i64::from_ne_bytes(data.get(..8)?.try_into().ok()?);
-    let nanos = i64::from_ne_bytes(data.get(8..16)?.try_into().ok()?);
+fn time(data: &[u8]) -> Option<u64> {
+    let seconds = u64::from_ne_bytes(data.get(..8)?.try_into().ok()?);
+    let nanos = u64::from_ne_bytes(data.get(8..16)?.try_into().ok()?);
     seconds.checked_mul(1_000_000_000)?.checked_add(nanos)
 }
 

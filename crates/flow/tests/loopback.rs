@@ -1,16 +1,18 @@
 //! Sources and sinks of one process, over loopback.
 
 use std::net::SocketAddr;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use flow::FlowTransport::{Tcp, Udp};
-use flow::planned::{PlannedBlock, constant_rate};
+use flow::behaviour::constant_rate;
 use flow::source::{FlowPlan, LoadTotals};
 use flow::stability::StabilityRule;
 use flow::{
-    FlowError, FlowTransport, SharedToken, SinkHandle, SinkLimits, SinkSettings, SourceHandle, SourcePlan,
-    TrafficSink, TrafficSource,
+    FlowError, FlowTransport, SharedToken, SinkHandle, SinkLimits, SinkSettings, SourceHandle,
+    SourcePlan, TrafficSink, TrafficSource,
 };
+use traffic::PlannedDeparture;
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -47,6 +49,12 @@ fn totals(sink: &SinkHandle, flows: Vec<FlowPlan>) -> LoadTotals {
     totals
 }
 
+/// Loads that run side by side would disturb each other.
+fn turn() -> MutexGuard<'static, ()> {
+    static TURN: Mutex<()> = Mutex::new(());
+    TURN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
     let end = Instant::now() + PATIENCE;
     while !is_so() {
@@ -59,8 +67,9 @@ const SECOND: Duration = Duration::from_secs(1);
 
 #[test]
 fn flows_of_each_kind_arrive() {
+    let _turn = turn();
     let schedule = |bytes| {
-        let blocks = (0..100).map(move |number| PlannedBlock {
+        let blocks = (0..100).map(move |number| PlannedDeparture {
             at_ns: number * 5_000_000,
             bytes,
         });
@@ -114,38 +123,37 @@ fn flows_of_each_kind_arrive() {
 
 #[test]
 fn a_constant_rate_arrives_within_one_percent() {
+    let _turn = turn();
     let sink = sink();
     let (rate, bytes) = (2_000_000, 1000);
-    let paced = FlowPlan::paced(Udp, bytes, rate, 10 * SECOND);
+    let paced = FlowPlan::paced(Udp, bytes, rate, 30 * SECOND);
     let source = source(sink.address(), vec![paced]);
     source.ready(PATIENCE).unwrap();
-    let rule = StabilityRule {
-        percent: 1.0,
-        ..StabilityRule::default()
-    };
-    let readings = source.wait_until_stable(rule).unwrap();
-    for reading in &readings[readings.len() - 3..] {
-        let received = reading.received_bytes_per_second();
-        assert!((received / rate as f64 - 1.0).abs() < 0.01, "{reading:?}");
-        assert_eq!(reading.loss(), 0.0);
-    }
+    let readings = source.wait_until_stable(StabilityRule::default()).unwrap();
+    let last = &readings[readings.len() - 3..];
+    let received: u64 = last.iter().map(|reading| reading.flows[0].received_bytes).sum();
+    let seconds: f64 = last.iter().map(|reading| reading.span.as_secs_f64()).sum();
+    let measured = received as f64 / seconds;
+    assert!((measured / rate as f64 - 1.0).abs() < 0.01, "{readings:?}");
     let now = source.reading_now(PATIENCE).unwrap();
     assert!(!now.is_full_second && now.span < SECOND, "{now:?}");
     let sessions = sink.readings();
     assert_eq!(sessions.len(), 1);
-    assert!(sessions[0].flows[0].arrivals.bytes > 4_000_000);
+    assert!(sessions[0].flows[0].bytes > 4_000_000);
     let totals = source.stop().unwrap();
     assert_eq!(totals.flows[0].lost, 0);
-    assert!(totals.elapsed < 8 * SECOND);
-    assert!(totals.flows[0].delay_variation_ns > 0);
+    assert!(totals.elapsed < 28 * SECOND);
+    let delays = totals.flows[0].delays.unwrap();
+    assert!(0 < delays.p50_ns && delays.p50_ns <= delays.p99_ns, "{delays:?}");
 }
 
 #[test]
 fn an_unsteady_load_is_not_stable() {
+    let _turn = turn();
     let sink = sink();
     // Half a megabyte in the first 0.2 s of every other second.
     let blocks = (0..50_u64).flat_map(|second| {
-        (0..100).map(move |number| PlannedBlock {
+        (0..100).map(move |number| PlannedDeparture {
             at_ns: 2_000_000_000 * second + 2_000_000 * number,
             bytes: 5000,
         })
@@ -162,6 +170,7 @@ fn an_unsteady_load_is_not_stable() {
 
 #[test]
 fn loss_at_a_small_buffer_is_seen() {
+    let _turn = turn();
     let sink = sink();
     let mut flow = FlowPlan::full(Udp, 1000, SECOND / 2);
     flow.options.window_bytes = Some(2048);
@@ -173,11 +182,12 @@ fn loss_at_a_small_buffer_is_seen() {
 
 #[test]
 fn what_a_schedule_has_beyond_the_agreement_is_not_sent() {
+    let _turn = turn();
     let sink = sink();
     let schedule = constant_rate(4_000_000, 1000);
     let flow = FlowPlan::scheduled(Udp, schedule, 1000, Some(1_000_000), 2 * SECOND);
     // A block that is larger than the largest is not sent, either.
-    let large = [PlannedBlock {
+    let large = [PlannedDeparture {
         at_ns: 0,
         bytes: 1001,
     }];
@@ -194,9 +204,10 @@ fn what_a_schedule_has_beyond_the_agreement_is_not_sent() {
 
 #[test]
 fn blocks_that_are_too_late_are_dropped() {
+    let _turn = turn();
     let sink = sink();
     // All at the same moment: the last ones cannot be sent within the backlog.
-    let blocks = (0..1_000_000).map(|_| PlannedBlock {
+    let blocks = (0..1_000_000).map(|_| PlannedDeparture {
         at_ns: 0,
         bytes: 1000,
     });
@@ -211,6 +222,7 @@ fn blocks_that_are_too_late_are_dropped() {
 
 #[test]
 fn options_reach_both_ends() {
+    let _turn = turn();
     for address in ["127.0.0.1:0", "[::1]:0"] {
         let sink = sink_on(address, SinkLimits::default());
         let flow = |transport: FlowTransport| {
@@ -231,6 +243,7 @@ fn options_reach_both_ends() {
 
 #[test]
 fn a_port_that_is_taken_is_refused_with_a_sentence() {
+    let _turn = turn();
     let sink = sink();
     let taken = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
     let port = taken.local_addr().unwrap().port();
@@ -252,6 +265,7 @@ fn a_port_that_is_taken_is_refused_with_a_sentence() {
 
 #[test]
 fn limits_and_tokens_are_checked_before_anything_is_sent() {
+    let _turn = turn();
     let limits = SinkLimits {
         bytes_per_second: Some(1_000_000),
         ..SinkLimits::default()
@@ -270,14 +284,17 @@ fn limits_and_tokens_are_checked_before_anything_is_sent() {
     let stranger = TrafficSource::start(plan, other).unwrap();
     let error = stranger.finish(PATIENCE).unwrap_err().to_string();
     assert!(error.contains("another token"), "{error}");
-    let status = sink.status();
-    assert_eq!((status.sessions, status.flows, status.failed_sessions), (0, 0, 2));
+    eventually("both sources are gone", || {
+        let status = sink.status();
+        (status.sessions, status.flows, status.failed_sessions) == (0, 0, 2)
+    });
     // And what is within the limits flows.
     assert!(totals(&sink, vec![paced(1_000_000)]).flows[0].received_bytes > 900_000);
 }
 
 #[test]
 fn a_sink_that_stops_says_so() {
+    let _turn = turn();
     let sink = sink();
     let paced = FlowPlan::paced(Udp, 1000, 100_000, 60 * SECOND);
     let source = source(sink.address(), vec![paced]);
@@ -290,6 +307,7 @@ fn a_sink_that_stops_says_so() {
 
 #[test]
 fn a_source_that_is_dropped_leaves_nothing() {
+    let _turn = turn();
     let sink = sink();
     let paced = FlowPlan::paced(Udp, 1000, 100_000, 60 * SECOND);
     let source = source(sink.address(), vec![paced]);

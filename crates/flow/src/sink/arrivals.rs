@@ -2,19 +2,151 @@
 
 use std::collections::HashMap;
 
-use crate::message::SinkCounts;
-use crate::payload::{FlowId, read_datagram};
-use crate::planned::{BlockArrival, FlowArrivals};
+use traffic::sink::{DatagramArrival, DatagramSink, SequenceWidth, SinkSecond, StreamSink};
+
+use crate::clock::wall_ns;
+use crate::message::{DelaySummary, SinkCounts};
+use crate::payload::{BlockStamp, FlowId, read_datagram};
 use crate::sys::Received;
+
+/// A pause of a stream that counts as a stall: the shortest retransmission time-out of Linux.
+const STALL_NS: u64 = 200_000_000;
+/// Seconds that may still change, because a late datagram fills a gap of theirs.
+const UNSETTLED: usize = 60;
+
+/// Which counts are wanted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum CountsWanted {
+    /// With the delays of this second since the agreement.
+    Second(usize),
+    /// With those of the last second.
+    Now,
+    /// With those of the whole flow.
+    Last,
+}
+
+/// The arithmetic of a flow.
+#[derive(Debug)]
+enum FlowArithmetic {
+    /// Numbered blocks.
+    Blocks(Box<DatagramSink>),
+    /// A stream of bytes.
+    Bytes(Box<StreamSink>),
+}
 
 /// A flow at the sink.
 #[derive(Debug)]
 pub(super) struct SinkFlow {
     session: u64,
-    arrivals: FlowArrivals,
+    arithmetic: FlowArithmetic,
+    /// Sums of the seconds that do not change any more, and their number.
+    settled: SinkCounts,
+    settled_seconds: usize,
+    /// The shortest delay of these.
+    shortest_ns: i64,
     tos: Option<u8>,
     has_stream: bool,
     has_ended: bool,
+}
+
+impl SinkFlow {
+    fn new(session: u64, has_stamps: bool) -> SinkFlow {
+        let origin = wall_ns();
+        SinkFlow {
+            session,
+            arithmetic: if has_stamps {
+                let sink = DatagramSink::new(origin, 0, SequenceWidth::Bits64);
+                FlowArithmetic::Blocks(Box::new(sink))
+            } else {
+                FlowArithmetic::Bytes(Box::new(StreamSink::new(origin, STALL_NS)))
+            },
+            settled: SinkCounts::default(),
+            settled_seconds: 0,
+            shortest_ns: i64::MAX,
+            tos: None,
+            has_stream: false,
+            has_ended: false,
+        }
+    }
+
+    fn seconds(&self) -> &[SinkSecond] {
+        match &self.arithmetic {
+            FlowArithmetic::Blocks(sink) => sink.seconds(),
+            FlowArithmetic::Bytes(sink) => sink.seconds(),
+        }
+    }
+
+    /// Counts bytes of a stream.
+    pub(super) fn add_bytes(&mut self, received_ns: u64, bytes: u64) {
+        if let FlowArithmetic::Bytes(sink) = &mut self.arithmetic {
+            sink.arrive(received_ns, bytes);
+        }
+    }
+
+    /// Counts a datagram or block.
+    pub(super) fn add_block(&mut self, stamp: BlockStamp, received_ns: u64, bytes: u32) {
+        if let FlowArithmetic::Blocks(sink) = &mut self.arithmetic {
+            sink.arrive(&DatagramArrival {
+                sequence: stamp.sequence,
+                sent_ns: stamp.sent_ns,
+                received_ns,
+                bytes,
+            });
+        }
+    }
+
+    fn counts(&mut self, wanted: CountsWanted) -> SinkCounts {
+        let settle = self.seconds().len().saturating_sub(UNSETTLED);
+        let (mut settled, mut shortest) = (self.settled, self.shortest_ns);
+        for second in &self.seconds()[self.settled_seconds.min(settle)..settle] {
+            add_second(&mut settled, &mut shortest, second);
+        }
+        (self.settled, self.shortest_ns) = (settled, shortest);
+        self.settled_seconds = settle;
+        let mut counts = settled;
+        let seconds = self.seconds();
+        for second in &seconds[settle..] {
+            add_second(&mut counts, &mut shortest, second);
+        }
+        let second = match wanted {
+            CountsWanted::Second(second) => seconds.get(second),
+            CountsWanted::Now | CountsWanted::Last => seconds.last(),
+        };
+        let delays = second.and_then(|second| second.delays_ns);
+        counts.delay_variation_ns = delays.map_or(0, |(_, longest)| longest.abs_diff(shortest));
+        counts.tos = self.tos;
+        counts.has_ended = self.has_ended;
+        match &self.arithmetic {
+            // Reads of a stream are no blocks.
+            FlowArithmetic::Bytes(_) => counts.packets = 0,
+            FlowArithmetic::Blocks(sink) if wanted == CountsWanted::Last => {
+                let figures = sink.figures(None);
+                counts.lost = figures.lost;
+                counts.delays = figures.delay.map(|delay| DelaySummary {
+                    mean_ns: delay.mean_ns,
+                    p50_ns: delay.p50_ns,
+                    p95_ns: delay.p95_ns,
+                    p99_ns: delay.p99_ns,
+                    max_ns: delay.max_ns,
+                    drift_ppm: delay.drift_ppm,
+                });
+            }
+            FlowArithmetic::Blocks(_) => {}
+        }
+        counts
+    }
+}
+
+fn add_second(sum: &mut SinkCounts, shortest_ns: &mut i64, second: &SinkSecond) {
+    sum.bytes = sum.bytes.saturating_add(second.bytes);
+    sum.packets += second.packets - second.duplicates.min(second.packets);
+    sum.lost = sum.lost.saturating_add(second.lost);
+    sum.reordered += second.reordered;
+    sum.duplicates += second.duplicates;
+    if let Some((shortest, _)) = second.delays_ns {
+        *shortest_ns = shortest.min(*shortest_ns);
+        sum.jitter_ns = second.jitter_ns as u64;
+    }
 }
 
 /// All flows of a sink.
@@ -31,15 +163,9 @@ pub(super) struct SinkFlows {
 pub(super) type LastFlow = Option<(FlowId, usize)>;
 
 impl SinkFlows {
-    pub(super) fn add(&mut self, session: u64, ids: &[FlowId]) {
+    pub(super) fn add(&mut self, session: u64, ids: &[FlowId], has_stamps: bool) {
         for id in ids {
-            let flow = Some(SinkFlow {
-                session,
-                arrivals: FlowArrivals::default(),
-                tos: None,
-                has_stream: false,
-                has_ended: false,
-            });
+            let flow = Some(SinkFlow::new(session, has_stamps));
             let place = match self.free.pop() {
                 Some(place) => {
                     self.flows[place] = flow;
@@ -65,23 +191,13 @@ impl SinkFlows {
     }
 
     /// What has arrived of the flows of a session.
-    pub(super) fn counts(&mut self, session: u64, begins_interval: bool) -> Vec<SinkCounts> {
+    pub(super) fn counts(&mut self, session: u64, wanted: CountsWanted) -> Vec<SinkCounts> {
         let places = self.sessions.get(&session).map(Vec::as_slice);
-        let mut counts = Vec::new();
-        for place in places.unwrap_or_default() {
-            let Some(flow) = &mut self.flows[*place] else {
-                continue;
-            };
-            counts.push(SinkCounts {
-                arrivals: flow.arrivals.counts(),
-                tos: flow.tos,
-                has_ended: flow.has_ended,
-            });
-            if begins_interval {
-                flow.arrivals.begin_interval();
-            }
-        }
-        counts
+        let places = places.unwrap_or_default().iter();
+        let flows = &mut self.flows;
+        places
+            .filter_map(|place| Some(flows[*place].as_mut()?.counts(wanted)))
+            .collect()
     }
 
     fn of(&self, session: u64, id: FlowId) -> Option<usize> {
@@ -103,9 +219,9 @@ impl SinkFlows {
         }
     }
 
-    /// The arithmetic of a flow.
-    pub(super) fn arrivals(&mut self, place: usize) -> Option<&mut FlowArrivals> {
-        self.flows[place].as_mut().map(|flow| &mut flow.arrivals)
+    /// A flow by its place.
+    pub(super) fn flow(&mut self, place: usize) -> Option<&mut SinkFlow> {
+        self.flows[place].as_mut()
     }
 
     /// Counts what a socket of a session has received; returns how many datagrams were strangers'.
@@ -113,7 +229,7 @@ impl SinkFlows {
         &mut self,
         session: u64,
         received: &Received<'_>,
-        received_ns: i64,
+        received_ns: u64,
         last: &mut LastFlow,
     ) -> u64 {
         let mut strange = 0;
@@ -132,12 +248,7 @@ impl SinkFlows {
                 continue;
             };
             flow.tos = received.tos.or(flow.tos);
-            flow.arrivals.record(&BlockArrival {
-                sequence: stamp.sequence,
-                sent_ns: stamp.sent_ns,
-                received_ns,
-                bytes: datagram.len() as u32,
-            });
+            flow.add_block(stamp, received_ns, datagram.len() as u32);
         }
         // An empty datagram has no pieces.
         strange + u64::from(received.bytes.is_empty())

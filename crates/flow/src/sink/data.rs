@@ -15,11 +15,10 @@ use rustix::net::RecvFlags;
 use socket2::Socket;
 
 use super::SinkShared;
-use super::arrivals::{LastFlow, SinkFlows};
+use super::arrivals::{CountsWanted, LastFlow, SinkFlows};
 use crate::clock::wall_ns;
 use crate::message::SinkCounts;
 use crate::payload::{BlockReader, FlowId, STREAM_HEADER, read_stream};
-use crate::planned::BlockArrival;
 use crate::sys::DatagramBatch;
 use crate::{FlowError, FlowTransport};
 
@@ -52,7 +51,7 @@ pub(super) enum DataCommand {
     /// What has arrived?
     Counts {
         session: u64,
-        begins_interval: bool,
+        wanted: CountsWanted,
         reply: Sender<Vec<SinkCounts>>,
     },
     /// A session ends.
@@ -76,11 +75,11 @@ impl DataCommands {
     }
 
     /// What has arrived of the flows of a session; `None` when the sink ends.
-    pub(super) fn counts(&self, session: u64, begins_interval: bool) -> Option<Vec<SinkCounts>> {
+    pub(super) fn counts(&self, session: u64, wanted: CountsWanted) -> Option<Vec<SinkCounts>> {
         let (reply, counts) = mpsc::channel();
         self.send(DataCommand::Counts {
             session,
-            begins_interval,
+            wanted,
             reply,
         });
         counts.recv().ok()
@@ -237,7 +236,7 @@ impl DataReceiver {
                 ids,
                 has_stamps,
             } => {
-                self.flows.add(session, &ids);
+                self.flows.add(session, &ids, has_stamps);
                 self.insert(match transport {
                     FlowTransport::Tcp => DataSocket::Listener {
                         session,
@@ -254,11 +253,11 @@ impl DataReceiver {
             }
             DataCommand::Counts {
                 session,
-                begins_interval,
+                wanted,
                 reply,
             } => {
                 // A session that does not wait for it any more is no harm.
-                let _ = reply.send(self.flows.counts(session, begins_interval));
+                let _ = reply.send(self.flows.counts(session, wanted));
             }
             DataCommand::Remove { session } => {
                 for place in &mut self.sockets {
@@ -446,7 +445,7 @@ impl DataReceiver {
         place: usize,
         blocks: &mut Option<BlockReader>,
     ) -> bool {
-        let Some(arrivals) = self.flows.arrivals(place) else {
+        let Some(flow) = self.flows.flow(place) else {
             return false;
         };
         for _ in 0..TURN {
@@ -462,17 +461,12 @@ impl DataReceiver {
                 Err(error) => return is_for_later(error.into()),
             };
             let Some(blocks) = blocks else {
-                arrivals.add_bytes(count as u64);
+                flow.add_bytes(wall_ns(), count as u64);
                 continue;
             };
             let received_ns = wall_ns();
             let read = blocks.push(&self.buffer[..count], |stamp, bytes| {
-                arrivals.record(&BlockArrival {
-                    sequence: stamp.sequence,
-                    sent_ns: stamp.sent_ns,
-                    received_ns,
-                    bytes,
-                });
+                flow.add_block(stamp, received_ns, bytes);
             });
             if read.is_err() {
                 return false;

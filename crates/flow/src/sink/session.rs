@@ -3,6 +3,7 @@
 use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
+use super::arrivals::CountsWanted;
 use super::data::{DataCommand, DataCommands};
 use super::limits::Grant;
 use super::{SessionReading, SinkShared, locked, ports};
@@ -109,6 +110,7 @@ fn converse(
         commands,
         began: Instant::now(),
         reading,
+        seconds: 0,
     };
     session.follow()
 }
@@ -199,6 +201,8 @@ struct Session<'a> {
     commands: &'a DataCommands,
     began: Instant,
     reading: SessionReading,
+    /// Full seconds until now.
+    seconds: usize,
 }
 
 impl Session<'_> {
@@ -224,18 +228,22 @@ impl Session<'_> {
             if Instant::now() >= next_reading {
                 next_reading += READING;
                 self.report(ReadingOccasion::Second)?;
+                self.seconds += 1;
                 self.check_rate()?;
             }
         }
     }
 
-    fn counts(&self, begins_interval: bool) -> Result<Vec<SinkCounts>, SessionFailure> {
-        let counts = self.commands.counts(self.number, begins_interval);
+    fn counts(&self, wanted: CountsWanted) -> Result<Vec<SinkCounts>, SessionFailure> {
+        let counts = self.commands.counts(self.number, wanted);
         counts.ok_or_else(|| "the sink was stopped".to_owned().into())
     }
 
     fn report(&mut self, occasion: ReadingOccasion) -> Result<(), SessionFailure> {
-        let flows = self.counts(occasion == ReadingOccasion::Second)?;
+        let flows = self.counts(match occasion {
+            ReadingOccasion::Second => CountsWanted::Second(self.seconds),
+            ReadingOccasion::Request | ReadingOccasion::Last => CountsWanted::Now,
+        })?;
         self.send(flows, occasion)
     }
 
@@ -266,7 +274,7 @@ impl Session<'_> {
                     continue;
                 };
                 let most = agreed as f64 * seconds + BURST_BYTES + f64::from(group.block_bytes);
-                if flow.arrivals.bytes as f64 > most {
+                if flow.bytes as f64 > most {
                     return Err("a flow sends more than was agreed".to_owned().into());
                 }
             }
@@ -277,7 +285,7 @@ impl Session<'_> {
     /// Waits for what is in flight, and sends the last counts.
     fn finish(&mut self) -> Result<(), SessionFailure> {
         let end = Instant::now() + IN_FLIGHT;
-        let mut counts = self.counts(false)?;
+        let mut counts = self.counts(CountsWanted::Now)?;
         let mut changed = Instant::now();
         while Instant::now() < end {
             let has_datagrams = |group: &FlowGroup| group.transport == FlowTransport::Udp;
@@ -295,14 +303,15 @@ impl Session<'_> {
                 Some(_) => return Err(out_of_turn().into()),
             }
             let bytes = |counts: &[SinkCounts]| -> u64 {
-                counts.iter().map(|flow| flow.arrivals.bytes).sum()
+                counts.iter().map(|flow| flow.bytes).sum()
             };
-            let now = self.counts(false)?;
+            let now = self.counts(CountsWanted::Now)?;
             if bytes(&now) != bytes(&counts) {
                 changed = Instant::now();
             }
             counts = now;
         }
+        let counts = self.counts(CountsWanted::Last)?;
         self.send(counts, ReadingOccasion::Last)
     }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::message::{FlowGroup, MOST_FLOWS};
 use crate::payload::{BLOCK_HEADER, DATAGRAM_HEADER};
-use crate::planned::{BlockSchedule, FlowBehaviour};
+use crate::behaviour::{BlockSchedule, FlowBehaviour};
 use crate::sys::LARGEST_DATAGRAM;
 use crate::{FlowError, FlowTransport};
 

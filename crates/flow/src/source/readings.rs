@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use super::counters::{FlowCounters, PacingError};
 use super::open::OpenFlow;
-use crate::message::{ReadingOccasion, SinkCounts};
+use crate::message::{DelaySummary, ReadingOccasion, SinkCounts};
 use crate::sys::{TcpFacts, tcp_facts};
 use crate::{FlowError, FlowTransport};
 
 /// What has happened to one flow in an interval, or until its end. The source's counts are read when
 /// those of the sink arrive, so that the two ends are apart by the time that a message takes.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct FlowReading {
     /// Bytes that the source has passed to its kernel.
     pub sent_bytes: u64,
@@ -43,11 +43,11 @@ pub struct FlowReading {
     pub duplicates: u64,
     /// Interarrival jitter at the end of the interval in nanoseconds (RFC 3550).
     pub jitter_ns: u64,
-    /// Mean of the one-way delays above the smallest of the flow in nanoseconds (RFC 5481). In
+    /// The longest one-way delay above the shortest of the flow in nanoseconds (RFC 5481). In
     /// totals: of the last interval.
     pub delay_variation_ns: u64,
-    /// The largest of them in nanoseconds.
-    pub largest_delay_variation_ns: u64,
+    /// Delays of the whole flow, when it has ended and has time stamps.
+    pub delays: Option<DelaySummary>,
     /// DSCP of the last datagram at the sink.
     pub dscp: Option<u8>,
     /// Whether the connection of the flow failed.
@@ -195,7 +195,6 @@ fn total(flow: &WatchedFlow, sink: &SinkCounts) -> FlowReading {
     let read_now = || is_tcp.then(|| tcp_facts(std::os::fd::AsFd::as_fd(&*flow.socket)))?;
     let facts: Option<TcpFacts> = counters.last_facts().or_else(read_now);
     let sent_bytes = counters.sent_bytes.get();
-    let arrivals = sink.arrivals;
     FlowReading {
         sent_bytes,
         sent_blocks: match flow.piece_bytes {
@@ -209,14 +208,14 @@ fn total(flow: &WatchedFlow, sink: &SinkCounts) -> FlowReading {
         padding_bytes: counters.padding_bytes.get(),
         retransmissions: facts.map_or(0, |facts| u64::from(facts.retransmissions)),
         round_trip_us: facts.map(|facts| facts.round_trip_us),
-        received_bytes: arrivals.bytes,
-        received_blocks: arrivals.packets,
-        lost: arrivals.lost,
-        reordered: arrivals.reordered,
-        duplicates: arrivals.duplicates,
-        jitter_ns: arrivals.jitter_ns,
-        delay_variation_ns: arrivals.delay_variation_ns,
-        largest_delay_variation_ns: arrivals.largest_delay_variation_ns,
+        received_bytes: sink.bytes,
+        received_blocks: sink.packets,
+        lost: sink.lost,
+        reordered: sink.reordered,
+        duplicates: sink.duplicates,
+        jitter_ns: sink.jitter_ns,
+        delay_variation_ns: sink.delay_variation_ns,
+        delays: sink.delays,
         dscp: sink.tos.map(|tos| tos >> 2),
         has_failed: counters.has_failed(),
     }

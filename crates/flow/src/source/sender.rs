@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use rustix::fs::MemfdFlags;
 use socket2::Socket;
+use traffic::PlannedDeparture;
 
 use super::counters::{FlowCounters, LATE_NS, PacingHistogram};
 use super::datagrams::Datagrams;
@@ -14,7 +15,7 @@ use super::stream::{Stream, Written};
 use crate::FlowTransport;
 use crate::clock::{monotonic_ns, wall_ns};
 use crate::payload::{BlockStamp, FlowId};
-use crate::planned::{BlockSchedule, FlowBehaviour, PlannedBlock, constant_rate};
+use crate::behaviour::{BlockSchedule, FlowBehaviour, constant_rate};
 use crate::sys::tcp_facts;
 
 /// Blocks of a schedule that are sent before other flows have their turn.
@@ -71,7 +72,7 @@ enum FlowPace {
     Unlimited,
     Scheduled {
         schedule: BlockSchedule,
-        next: Option<PlannedBlock>,
+        next: Option<PlannedDeparture>,
     },
 }
 
@@ -285,7 +286,7 @@ impl SendingFlow {
     /// Sends a block whose moment has come, unless it is too late for it or more than was agreed.
     fn send_block(
         &mut self,
-        block: PlannedBlock,
+        block: PlannedDeparture,
         due: u64,
         now: u64,
         buffers: &mut SendBuffers,
