@@ -9,10 +9,11 @@ use crate::project::cargo_with;
 use crate::setup;
 
 /// The targets, and where inputs lie that each may begin with.
-const TARGETS: [(&str, Option<&str>); 13] = [
+const TARGETS: [(&str, Option<&str>); 14] = [
     ("response", None),
     ("http2", None),
     ("frames", None),
+    ("flow", None),
     ("chunked", None),
     ("html", None),
     ("multistatus", None),

@@ -30,6 +30,7 @@ const PURE: &[(&str, &[&str])] = &[
 /// Which other crates of ours an impure crate may know; the binary and the servers may know all.
 const IMPURE_CRATES: &[(&str, &[&str])] = &[
     ("capture", &["trace"]),
+    ("flow", &["traffic"]),
     ("rundir", &["record"]),
     ("engine", &["record", "suite", "wire"]),
 ];

@@ -110,12 +110,22 @@ fn ours(load: usize, seconds: u64) -> Outcome {
     let mut stdout = BufReader::new(sink.stdout.take().unwrap());
     stdout.read_line(&mut address).unwrap();
     let mut source = Command::new(&own)
-        .args(["source", address.trim(), &load.to_string(), &seconds.to_string()])
+        .args([
+            "source",
+            address.trim(),
+            &load.to_string(),
+            &seconds.to_string(),
+        ])
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
     let mut said = String::new();
-    source.stdout.take().unwrap().read_to_string(&mut said).unwrap();
+    source
+        .stdout
+        .take()
+        .unwrap()
+        .read_to_string(&mut said)
+        .unwrap();
     let of_source = source.wait4().unwrap();
     drop(sink.stdin.take());
     let of_sink = sink.wait4().unwrap();
@@ -140,7 +150,15 @@ fn theirs(load: Load, seconds: u64) -> Outcome {
     let mut lines = BufReader::new(server.stdout.take().unwrap()).lines();
     lines.find(|line| line.as_ref().is_ok_and(|line| line.contains("listening")));
     let mut client = Command::new("iperf3");
-    client.args(["-c", "127.0.0.1", "-p", &port, "-J", "-t", &seconds.to_string()]);
+    client.args([
+        "-c",
+        "127.0.0.1",
+        "-p",
+        &port,
+        "-J",
+        "-t",
+        &seconds.to_string(),
+    ]);
     if load.transport == FlowTransport::Udp {
         client.args(["-u", "-b", "0", "-l", &load.block_bytes.to_string()]);
     }
@@ -261,12 +279,13 @@ fn pacing() {
             totals.flows.iter().map(figure).sum()
         };
         println!(
-            "1,000 flows, {transport:?}, {gap_ms} ms: {} blocks, {} late, {} dropped, {} lost; pacing error \
+            "1,000 flows, {transport:?}, {gap_ms} ms: {} blocks, {} late, {} dropped, {} lost, {} failed; pacing error \
              p50 {} us, p99 {} us, max {} us; failure {:?}",
             sum(|flow| flow.sent_blocks),
             sum(|flow| flow.late_blocks),
             sum(|flow| flow.dropped_blocks),
             sum(|flow| flow.lost),
+            sum(|flow| u64::from(flow.has_failed)),
             totals.pacing.p50_ns / 1000,
             totals.pacing.p99_ns / 1000,
             totals.pacing.max_ns / 1000,

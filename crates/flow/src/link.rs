@@ -78,16 +78,18 @@ impl ControlLink {
         let patience = patience.max(Duration::from_millis(1));
         self.stream.set_read_timeout(Some(patience)).map_err(lost)?;
         match self.stream.read(&mut self.buffer) {
-            Ok(0) => Err(FlowError::ControlLost("closed by the other side".to_owned())),
+            Ok(0) => Err(FlowError::ControlLost(
+                "closed by the other side".to_owned(),
+            )),
             Ok(count) => {
                 self.heard = Instant::now();
                 self.decoder.push(&self.buffer[..count]);
                 Ok(self.decoder.next_message()?)
             }
             Err(error) => match error.kind() {
-                io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut | io::ErrorKind::Interrupted => {
-                    Ok(None)
-                }
+                io::ErrorKind::WouldBlock
+                | io::ErrorKind::TimedOut
+                | io::ErrorKind::Interrupted => Ok(None),
                 _ => Err(lost(error)),
             },
         }

@@ -30,7 +30,7 @@ pub const LONGEST_MESSAGE: usize = 4 << 20;
 pub const MOST_FLOWS: u32 = traffic::MOST_FLOWS as u32;
 
 /// What one side writes to the other.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "message", rename_all = "snake_case", deny_unknown_fields)]
 pub enum ControlMessage {
     /// The sink begins, with a number that nobody can know before.
@@ -135,7 +135,7 @@ pub struct AgreedGroup {
 }
 
 /// What a sink has of one flow.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SinkCounts {
     /// Bytes that have arrived.
@@ -162,11 +162,11 @@ pub struct SinkCounts {
 }
 
 /// How the one-way delays of a whole flow varied, each above the shortest (RFC 5481, section 4.2).
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DelaySummary {
     /// Mean in nanoseconds.
-    pub mean_ns: f64,
+    pub mean_ns: u64,
     /// Median in nanoseconds.
     pub p50_ns: u64,
     /// 95th percentile in nanoseconds.
@@ -175,8 +175,8 @@ pub struct DelaySummary {
     pub p99_ns: u64,
     /// The largest in nanoseconds.
     pub max_ns: u64,
-    /// How much faster the clock of the sink runs than that of the source, in parts per million.
-    pub drift_ppm: Option<f64>,
+    /// How much faster the clock of the sink runs than that of the source, in parts per billion.
+    pub drift_ppb: Option<i64>,
 }
 
 /// Why bytes are no message.
@@ -191,7 +191,9 @@ pub enum FrameError {
         limit: usize,
     },
     /// The other side has another version.
-    #[error("the other side has version {0} of the protocol, this one has version {PROTOCOL_VERSION}")]
+    #[error(
+        "the other side has version {0} of the protocol, this one has version {PROTOCOL_VERSION}"
+    )]
     Version(u32),
     /// It is no message of this protocol.
     #[error("not a message of this protocol: {0}")]
@@ -307,9 +309,15 @@ mod tests {
     fn other_versions_and_other_bytes_are_told_apart() {
         let other = |version| Err(FrameError::Version(version));
         let table = [
-            (r#"{"message":"greeting","version":2,"nonce":"x"}"#, other(2)),
+            (
+                r#"{"message":"greeting","version":2,"nonce":"x"}"#,
+                other(2),
+            ),
             (r#"{"message":"hello","version":3,"by":"quic"}"#, other(3)),
-            (r#"{"message":"heartbeat"}"#, Ok(Some(ControlMessage::Heartbeat {}))),
+            (
+                r#"{"message":"heartbeat"}"#,
+                Ok(Some(ControlMessage::Heartbeat {})),
+            ),
         ];
         for (body, expected) in table {
             assert_eq!(read(&framed(body)), expected, "{body}");
@@ -324,7 +332,10 @@ mod tests {
             r#"{"message":"greeting","version":-1,"nonce":""}"#,
         ] {
             let found = read(&framed(body));
-            assert!(matches!(found, Err(FrameError::Malformed(_))), "{body}: {found:?}");
+            assert!(
+                matches!(found, Err(FrameError::Malformed(_))),
+                "{body}: {found:?}"
+            );
         }
         let length = LONGEST_FROM_STRANGER + 1;
         let limit = LONGEST_FROM_STRANGER;

@@ -13,20 +13,23 @@ pub const DATAGRAM_HEADER: usize = 28;
 pub const STREAM_HEADER: usize = 12;
 /// Length of the header of a block in a stream with time stamps: none is shorter.
 pub const BLOCK_HEADER: usize = 20;
+/// The largest block of a stream.
+pub const LARGEST_BLOCK: u32 = 64 << 20;
 
 const DATAGRAM_MAGIC: [u8; 4] = *b"PFd1";
 const STREAM_MAGIC: [u8; 4] = *b"PFs1";
 
 /// The random number by which a sink recognises the data of a flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) struct FlowId(pub(crate) u64);
+pub struct FlowId(pub u64);
 
 /// What the header of a datagram or block contains.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct BlockStamp {
-    pub(crate) sequence: u64,
-    /// Nanoseconds since 1970.
-    pub(crate) sent_ns: u64,
+pub struct BlockStamp {
+    /// Number in its flow, from 0 on.
+    pub sequence: u64,
+    /// When it was sent, in nanoseconds since 1970 by the clock of the source.
+    pub sent_ns: u64,
 }
 
 /// Writes the header of a datagram over the beginning of `buffer`, as far as there is room.
@@ -42,7 +45,7 @@ pub(crate) fn write_datagram(buffer: &mut [u8], flow: FlowId, stamp: BlockStamp)
 }
 
 /// The header of a datagram; `None` where it is not of this program.
-pub(crate) fn read_datagram(bytes: &[u8]) -> Option<(FlowId, BlockStamp)> {
+pub fn read_datagram(bytes: &[u8]) -> Option<(FlowId, BlockStamp)> {
     let rest = bytes.strip_prefix(&DATAGRAM_MAGIC)?;
     let (flow, rest) = rest.split_first_chunk()?;
     let stamp = read_stamp(rest)?;
@@ -67,7 +70,7 @@ pub(crate) fn stream_header(flow: FlowId) -> [u8; STREAM_HEADER] {
 }
 
 /// The flow of a stream; `None` where it is not of this program.
-pub(crate) fn read_stream(header: &[u8; STREAM_HEADER]) -> Option<FlowId> {
+pub fn read_stream(header: &[u8; STREAM_HEADER]) -> Option<FlowId> {
     let flow = header.strip_prefix(&STREAM_MAGIC)?;
     Some(FlowId(u64::from_be_bytes(flow.try_into().ok()?)))
 }
@@ -83,7 +86,7 @@ pub(crate) fn block_header(bytes: u32, stamp: BlockStamp) -> [u8; BLOCK_HEADER] 
 
 /// Finds the blocks of a stream. A block counts when its last byte has arrived.
 #[derive(Debug, Default)]
-pub(crate) struct BlockReader {
+pub struct BlockReader {
     header: [u8; BLOCK_HEADER],
     /// Bytes of the header that are there.
     filled: usize,
@@ -92,13 +95,17 @@ pub(crate) struct BlockReader {
 }
 
 /// A block that cannot be: it is shorter than its header.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) struct ImpossibleBlock;
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("a block is shorter than its header of {BLOCK_HEADER} bytes")]
+pub struct ImpossibleBlock;
 
 impl BlockReader {
     /// Takes bytes of the stream and calls `visit` with the stamp and length of each block that
     /// ends in them.
-    pub(crate) fn push(
+    ///
+    /// # Errors
+    /// For a block that cannot be; nothing that follows can be read then.
+    pub fn push(
         &mut self,
         mut bytes: &[u8],
         mut visit: impl FnMut(BlockStamp, u32),
@@ -167,7 +174,10 @@ mod tests {
             sent_ns: 0,
         };
         let header = block_header(BLOCK_HEADER as u32 - 1, stamp);
-        assert_eq!(BlockReader::default().push(&header, |_, _| ()), Err(ImpossibleBlock));
+        assert_eq!(
+            BlockReader::default().push(&header, |_, _| ()),
+            Err(ImpossibleBlock)
+        );
     }
 
     proptest! {

@@ -133,6 +133,9 @@ mod tests {
         let mut watch = StabilityWatch::new(StabilityRule::default());
         watch.push(1_234_567.0);
         let sentence = watch.unstable().to_string();
-        assert!(sentence.contains("within 30 s") && sentence.contains("1.235 MB/s"), "{sentence}");
+        assert!(
+            sentence.contains("within 30 s") && sentence.contains("1.235 MB/s"),
+            "{sentence}"
+        );
     }
 }

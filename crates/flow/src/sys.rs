@@ -46,12 +46,7 @@ fn set_number(socket: BorrowedFd<'_>, level: i32, option: i32, value: i32) -> io
 
 /// From now on each send is cut into datagrams of this many bytes (`UDP_SEGMENT`); zero ends that.
 pub(crate) fn set_segment_bytes(socket: BorrowedFd<'_>, bytes: u16) -> io::Result<()> {
-    set_number(
-        socket,
-        libc::SOL_UDP,
-        libc::UDP_SEGMENT,
-        i32::from(bytes),
-    )
+    set_number(socket, libc::SOL_UDP, libc::UDP_SEGMENT, i32::from(bytes))
 }
 
 /// Lets the kernel hand over datagrams of one sender together (`UDP_GRO`).

@@ -37,9 +37,13 @@ impl SharedToken {
     /// Where the file cannot be read, or has fewer than 16 or more than 4,096 bytes.
     pub fn from_file(path: &Path) -> Result<SharedToken, FlowError> {
         let failed = |problem: String| FlowError::Token(format!("{}: {problem}", path.display()));
-        let length = fs::metadata(path).map_err(|error| failed(error.to_string()))?.len();
+        let length = fs::metadata(path)
+            .map_err(|error| failed(error.to_string()))?
+            .len();
         if length > MOST {
-            return Err(failed(format!("{length} bytes are too many (at most {MOST})")));
+            return Err(failed(format!(
+                "{length} bytes are too many (at most {MOST})"
+            )));
         }
         let content = fs::read(path).map_err(|error| failed(error.to_string()))?;
         SharedToken::new(content.trim_ascii()).ok_or_else(|| failed(too_short()))
@@ -196,7 +200,10 @@ mod tests {
         assert!(!token.is_proved(ProofRole::Source, &b, &a, &proof));
         assert!(!other.is_proved(ProofRole::Source, &a, &b, &proof));
         for forged in ["", "0", "zz", &proof[2..], &"0".repeat(64), &"é".repeat(32)] {
-            assert!(!token.is_proved(ProofRole::Source, &a, &b, forged), "{forged}");
+            assert!(
+                !token.is_proved(ProofRole::Source, &a, &b, forged),
+                "{forged}"
+            );
         }
         assert_eq!(format!("{token:?}"), "SharedToken(redacted)");
     }

@@ -2,6 +2,8 @@
 //!
 //! The processes are this test program itself, which runs one of the tests that are ignored.
 
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 use std::io::{BufRead, BufReader, Write};
 use std::net::UdpSocket;
 use std::process::{Child, ChildStdin, Command, Stdio};
@@ -9,9 +11,7 @@ use std::time::{Duration, Instant};
 
 use flow::FlowTransport::{Tcp, Udp};
 use flow::source::FlowPlan;
-use flow::{
-    SharedToken, SinkLimits, SinkSettings, SourcePlan, TrafficSink, TrafficSource,
-};
+use flow::{SharedToken, SinkLimits, SinkSettings, SourcePlan, TrafficSink, TrafficSource};
 use rustix::process::{Pid, Signal, kill_process};
 
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -36,7 +36,11 @@ fn plan(sink: std::net::SocketAddr) -> SourcePlan {
     let paced = |transport| FlowPlan::paced(transport, 1000, 1_000_000, Duration::from_secs(60));
     SourcePlan {
         sink,
-        flows: vec![paced(Udp), paced(Tcp), FlowPlan::full(Tcp, 8192, Duration::from_secs(60))],
+        flows: vec![
+            paced(Udp),
+            paced(Tcp),
+            FlowPlan::full(Tcp, 8192, Duration::from_secs(60)),
+        ],
         threads: 1,
     }
 }
@@ -52,8 +56,17 @@ impl Process {
     /// Starts a test of this program as a process, and waits for what it says.
     fn start(test: &str, sink: &str) -> Process {
         let mut command = Command::new(std::env::current_exe().unwrap());
-        command.args(["--exact", test, "--ignored", "--nocapture", "--test-threads=1"]);
-        command.env(SINK, sink).stdin(Stdio::piped()).stdout(Stdio::piped());
+        command.args([
+            "--exact",
+            test,
+            "--ignored",
+            "--nocapture",
+            "--test-threads=1",
+        ]);
+        command
+            .env(SINK, sink)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped());
         let mut child = command.spawn().unwrap();
         let lines = BufReader::new(child.stdout.take().unwrap()).lines();
         let said = lines.map_while(Result::ok).find_map(|line| {
@@ -155,7 +168,11 @@ fn a_sink_stops_when_its_source_is_killed_or_silent() {
 fn datagrams_end_with_the_control_connection() {
     // The datagrams go to a port of this test, which sees when the last one arrives.
     let sink = Process::start("sink_process", "");
-    let port = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let port = UdpSocket::bind("127.0.0.1:0")
+        .unwrap()
+        .local_addr()
+        .unwrap()
+        .port();
     let mut plan = plan(sink.said.parse().unwrap());
     plan.flows.truncate(1);
     plan.flows[0].options.sink_port = Some(port);

@@ -1,5 +1,7 @@
 //! Sources and sinks of one process, over loopback.
 
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 use std::net::SocketAddr;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -112,8 +114,16 @@ fn flows_of_each_kind_arrive() {
         ] {
             let planned = flow.sent_blocks + flow.dropped_blocks + flow.refused_blocks;
             assert_eq!(planned, blocks, "{flow:?}");
-            assert_eq!(flow.sent_blocks, flow.received_blocks + flow.lost, "{flow:?}");
-            assert_eq!(flow.received_bytes, flow.received_blocks * bytes, "{flow:?}");
+            assert_eq!(
+                flow.sent_blocks,
+                flow.received_blocks + flow.lost,
+                "{flow:?}"
+            );
+            assert_eq!(
+                flow.received_bytes,
+                flow.received_blocks * bytes,
+                "{flow:?}"
+            );
         }
         assert_eq!(short.padding_bytes, short.sent_blocks * 27);
         assert_eq!(plain.received_bytes, 7 * plain.sent_blocks);
@@ -131,7 +141,10 @@ fn a_constant_rate_arrives_within_one_percent() {
     source.ready(PATIENCE).unwrap();
     let readings = source.wait_until_stable(StabilityRule::default()).unwrap();
     let last = &readings[readings.len() - 3..];
-    let received: u64 = last.iter().map(|reading| reading.flows[0].received_bytes).sum();
+    let received: u64 = last
+        .iter()
+        .map(|reading| reading.flows[0].received_bytes)
+        .sum();
     let seconds: f64 = last.iter().map(|reading| reading.span.as_secs_f64()).sum();
     let measured = received as f64 / seconds;
     assert!((measured / rate as f64 - 1.0).abs() < 0.01, "{readings:?}");
@@ -144,7 +157,10 @@ fn a_constant_rate_arrives_within_one_percent() {
     assert_eq!(totals.flows[0].lost, 0);
     assert!(totals.elapsed < 28 * SECOND);
     let delays = totals.flows[0].delays.unwrap();
-    assert!(0 < delays.p50_ns && delays.p50_ns <= delays.p99_ns, "{delays:?}");
+    assert!(
+        0 < delays.p50_ns && delays.p50_ns <= delays.p99_ns,
+        "{delays:?}"
+    );
 }
 
 #[test]
@@ -165,7 +181,10 @@ fn an_unsteady_load_is_not_stable() {
         ..StabilityRule::default()
     };
     let error = source.wait_until_stable(rule).unwrap_err().to_string();
-    assert!(error.contains("did not become stable within 5 s"), "{error}");
+    assert!(
+        error.contains("did not become stable within 5 s"),
+        "{error}"
+    );
 }
 
 #[test]
@@ -197,7 +216,10 @@ fn what_a_schedule_has_beyond_the_agreement_is_not_sent() {
         unreachable!("there are two");
     };
     let agreed = 1_000_000 * 3;
-    assert!(flow.sent_bytes <= agreed && flow.sent_bytes > agreed * 9 / 10, "{flow:?}");
+    assert!(
+        flow.sent_bytes <= agreed && flow.sent_bytes > agreed * 9 / 10,
+        "{flow:?}"
+    );
     assert!(flow.excess_blocks > 4000, "{flow:?}");
     assert_eq!((large.excess_blocks, large.sent_blocks), (1, 0));
 }
@@ -216,7 +238,10 @@ fn blocks_that_are_too_late_are_dropped() {
     let totals = totals(&sink, vec![flow]);
     let flow = &totals.flows[0];
     assert!(flow.dropped_blocks > 0 && flow.late_blocks > 0, "{flow:?}");
-    assert_eq!(flow.sent_blocks + flow.dropped_blocks + flow.refused_blocks, 1_000_000);
+    assert_eq!(
+        flow.sent_blocks + flow.dropped_blocks + flow.refused_blocks,
+        1_000_000
+    );
     assert!(totals.pacing.max_ns < 25_000_000, "{:?}", totals.pacing);
 }
 
@@ -260,7 +285,10 @@ fn a_port_that_is_taken_is_refused_with_a_sentence() {
         limits: SinkLimits::default(),
     };
     let error = TrafficSink::start(settings).unwrap_err().to_string();
-    assert!(error.contains(&format!("listen on {}", sink.address())), "{error}");
+    assert!(
+        error.contains(&format!("listen on {}", sink.address())),
+        "{error}"
+    );
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! What a sink does with bytes that are not from a source of its own.
 
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream, UdpSocket};
 use std::time::{Duration, Instant};
@@ -70,7 +72,10 @@ fn a_control_port_refuses_strangers_with_a_sentence() {
     broken[10] ^= 0xff;
     let table: [(&[u8], &str); 6] = [
         (&introduction(PROTOCOL_VERSION), "another token"),
-        (&other_version, "version 2 of the protocol, this one has version 1"),
+        (
+            &other_version,
+            "version 2 of the protocol, this one has version 1",
+        ),
         (&request, "out of turn"),
         (&broken, "not a message of this protocol"),
         (b"GET / HTTP/1.1\r\n\r\n", "is too long"),
@@ -78,14 +83,19 @@ fn a_control_port_refuses_strangers_with_a_sentence() {
     ];
     for (bytes, expected) in table {
         let messages = messages_after(&sink, bytes);
-        let [ControlMessage::Greeting { .. }, ControlMessage::Refused { reason }] = &messages[..]
+        let [
+            ControlMessage::Greeting { .. },
+            ControlMessage::Refused { reason },
+        ] = &messages[..]
         else {
             unreachable!("{expected}: {messages:?}");
         };
         assert!(reason.contains(expected), "{reason}");
     }
     let all = table.len() as u64;
-    eventually("all failures are counted", || sink.status().failed_sessions == all);
+    eventually("all failures are counted", || {
+        sink.status().failed_sessions == all
+    });
 }
 
 #[test]
@@ -137,9 +147,17 @@ fn data_of_strangers_are_ignored_and_counted() {
     let sink = sink(PermittedPeers::Loopback);
     let free_port = |is_tcp: bool| {
         if is_tcp {
-            TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+            TcpListener::bind("127.0.0.1:0")
+                .unwrap()
+                .local_addr()
+                .unwrap()
+                .port()
         } else {
-            UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+            UdpSocket::bind("127.0.0.1:0")
+                .unwrap()
+                .local_addr()
+                .unwrap()
+                .port()
         }
     };
     let (tcp_port, udp_port) = (free_port(true), free_port(false));
@@ -162,7 +180,9 @@ fn data_of_strangers_are_ignored_and_counted() {
     for bytes in [b"".as_slice(), b"x", &[0; 2000], &forged] {
         stranger.send_to(bytes, ("127.0.0.1", udp_port)).unwrap();
     }
-    eventually("strange datagrams are counted", || sink.status().strange_datagrams == 4);
+    eventually("strange datagrams are counted", || {
+        sink.status().strange_datagrams == 4
+    });
 
     let mut silent = TcpStream::connect(("127.0.0.1", tcp_port)).unwrap();
     silent.set_read_timeout(Some(PATIENCE)).unwrap();
@@ -171,7 +191,9 @@ fn data_of_strangers_are_ignored_and_counted() {
     forging.set_read_timeout(Some(PATIENCE)).unwrap();
     assert_eq!(forging.read(&mut [0]).unwrap_or(0), 0);
     assert_eq!(silent.read(&mut [0]).unwrap_or(0), 0);
-    eventually("strange connections are counted", || sink.status().strange_connections == 2);
+    eventually("strange connections are counted", || {
+        sink.status().strange_connections == 2
+    });
 
     let totals = source.stop().unwrap();
     assert!(totals.failure.is_none(), "{totals:?}");

@@ -123,12 +123,12 @@ impl SinkFlow {
                 let figures = sink.figures(None);
                 counts.lost = figures.lost;
                 counts.delays = figures.delay.map(|delay| DelaySummary {
-                    mean_ns: delay.mean_ns,
+                    mean_ns: delay.mean_ns as u64,
                     p50_ns: delay.p50_ns,
                     p95_ns: delay.p95_ns,
                     p99_ns: delay.p99_ns,
                     max_ns: delay.max_ns,
-                    drift_ppm: delay.drift_ppm,
+                    drift_ppb: delay.drift_ppm.map(|drift| (drift * 1000.0) as i64),
                 });
             }
             FlowArithmetic::Blocks(_) => {}

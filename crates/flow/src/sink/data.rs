@@ -3,9 +3,9 @@
 use std::io;
 use std::net::TcpStream;
 use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{self, Receiver, Sender};
-use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -35,7 +35,7 @@ const STREAM_PIECE: usize = 1 << 20;
 const STAMPED_PIECE: usize = 256 << 10;
 /// A connection has to send the beginning of a stream within this time.
 const INTRODUCTION: Duration = Duration::from_secs(2);
-/// Connections that may be without it at a time.
+/// Connections that may be without it at a time, beside those that are expected.
 const MOST_STRANGERS: usize = 256;
 
 /// What the data thread is told.
@@ -110,6 +110,7 @@ impl DataThread {
                     epoll,
                     shared,
                     sockets: Vec::new(),
+                    strangers: 0,
                     flows: SinkFlows::default(),
                     batch: DatagramBatch::new(DATAGRAMS),
                     buffer: vec![0; STREAM_PIECE].into(),
@@ -144,6 +145,7 @@ enum DataSocket {
         session: u64,
         socket: Socket,
         has_stamps: bool,
+        flows: usize,
     },
     Datagrams {
         session: u64,
@@ -195,6 +197,8 @@ struct DataReceiver {
     shared: Arc<SinkShared>,
     /// By their tokens.
     sockets: Vec<Option<DataSocket>>,
+    /// How many of them are [`DataSocket::Stranger`].
+    strangers: usize,
     flows: SinkFlows,
     batch: DatagramBatch,
     buffer: Box<[u8]>,
@@ -242,6 +246,7 @@ impl DataReceiver {
                         session,
                         socket,
                         has_stamps,
+                        flows: ids.len(),
                     },
                     FlowTransport::Udp => DataSocket::Datagrams {
                         session,
@@ -261,7 +266,9 @@ impl DataReceiver {
             }
             DataCommand::Remove { session } => {
                 for place in &mut self.sockets {
-                    place.take_if(|socket| socket.session() == session);
+                    let gone = place.take_if(|socket| socket.session() == session);
+                    let was_stranger = matches!(gone, Some(DataSocket::Stranger { .. }));
+                    self.strangers -= usize::from(was_stranger);
                 }
                 self.flows.remove_session(session);
             }
@@ -276,9 +283,11 @@ impl DataReceiver {
             self.sockets.len() - 1
         });
         let data = EventData::new_u64(token as u64);
-        // Without a place among the watched, it is closed, which the source sees.
         if epoll::add(&self.epoll, socket.as_fd(), data, EventFlags::IN).is_ok() {
             self.sockets[token] = Some(socket);
+        } else {
+            // It is closed, which the source sees.
+            self.strangers -= usize::from(matches!(socket, DataSocket::Stranger { .. }));
         }
     }
 
@@ -290,16 +299,17 @@ impl DataReceiver {
         let Some(mut socket) = place.take() else {
             return;
         };
-        let mut after = None;
         let mut accepted = None;
         let stays = match &mut socket {
             DataSocket::Listener {
                 session,
                 socket,
                 has_stamps,
+                flows,
             } => {
                 let stream = socket.accept().ok().map(|(stream, _)| stream);
-                accepted = stream.map(|stream| (*session, stream, *has_stamps));
+                let most = *flows + MOST_STRANGERS;
+                accepted = stream.map(|stream| (*session, stream, *has_stamps, most));
                 true
             }
             DataSocket::Datagrams {
@@ -312,15 +322,18 @@ impl DataReceiver {
                 true
             }
             DataSocket::Stranger { .. } => {
-                match self.identify(socket) {
-                    Introduced::NotYet(stranger) => after = Some(stranger),
-                    Introduced::As(stream) => after = Some(stream),
-                    Introduced::Stranger => {
-                        let strangers = &self.shared.strange_connections;
-                        strangers.fetch_add(1, Ordering::Relaxed);
+                self.sockets[token] = match self.identify(socket) {
+                    Introduced::NotYet(stranger) => Some(stranger),
+                    Introduced::As(stream) => {
+                        self.strangers -= 1;
+                        Some(stream)
                     }
-                }
-                self.sockets[token] = after;
+                    Introduced::Stranger => {
+                        self.strangers -= 1;
+                        self.turn_away();
+                        None
+                    }
+                };
                 return;
             }
             DataSocket::Stream {
@@ -340,20 +353,17 @@ impl DataReceiver {
             self.sockets[token] = Some(socket);
         }
         // Not before the listener has its place again.
-        if let Some((session, stream, has_stamps)) = accepted {
-            self.welcome(session, stream, has_stamps);
+        if let Some((session, stream, has_stamps, most)) = accepted {
+            self.welcome(session, stream, has_stamps, most);
         }
     }
 
-    fn welcome(&mut self, session: u64, stream: Socket, has_stamps: bool) {
-        let strangers = self.sockets.iter().flatten();
-        let is_stranger = |socket: &&DataSocket| matches!(socket, DataSocket::Stranger { .. });
-        let is_full = strangers.filter(is_stranger).count() >= MOST_STRANGERS;
-        if is_full || stream.set_nonblocking(true).is_err() {
-            let strangers = &self.shared.strange_connections;
-            strangers.fetch_add(1, Ordering::Relaxed);
+    fn welcome(&mut self, session: u64, stream: Socket, has_stamps: bool, most: usize) {
+        if self.strangers >= most || stream.set_nonblocking(true).is_err() {
+            self.turn_away();
             return;
         }
+        self.strangers += 1;
         self.insert(DataSocket::Stranger {
             session,
             stream: stream.into(),
@@ -478,16 +488,20 @@ impl DataReceiver {
         true
     }
 
+    fn turn_away(&self) {
+        let strangers = &self.shared.strange_connections;
+        strangers.fetch_add(1, Ordering::Relaxed);
+    }
+
     fn dismiss_strangers(&mut self) {
-        for place in &mut self.sockets {
-            let is_late = |socket: &mut DataSocket| {
-                matches!(socket, DataSocket::Stranger { since, .. } if since.elapsed() > INTRODUCTION)
-            };
-            if place.take_if(is_late).is_some() {
-                let strangers = &self.shared.strange_connections;
-                strangers.fetch_add(1, Ordering::Relaxed);
-            }
+        if self.strangers == 0 {
+            return;
         }
+        let is_late = |socket: &mut DataSocket| matches!(socket, DataSocket::Stranger { since, .. } if since.elapsed() > INTRODUCTION);
+        let places = self.sockets.iter_mut();
+        let dismissed = places.filter_map(|place| place.take_if(is_late)).count();
+        self.strangers -= dismissed;
+        (0..dismissed).for_each(|_| self.turn_away());
     }
 }
 

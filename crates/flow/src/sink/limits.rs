@@ -7,11 +7,8 @@ use std::time::Duration;
 use super::locked;
 use crate::FlowTransport;
 use crate::message::{FlowGroup, MOST_FLOWS};
-use crate::payload::{BLOCK_HEADER, DATAGRAM_HEADER};
+use crate::payload::{BLOCK_HEADER, DATAGRAM_HEADER, LARGEST_BLOCK};
 use crate::sys::LARGEST_DATAGRAM;
-
-/// The largest block of a stream.
-const LARGEST_BLOCK: u32 = 64 << 20;
 
 /// What a sink agrees to.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -134,8 +131,12 @@ impl Grants {
         for group in groups {
             self.check(group)?;
             flows = flows.saturating_add(group.flows);
-            let of_group = group.bytes_per_second.map(|rate| rate.saturating_mul(u64::from(group.flows)));
-            rate = rate.zip(of_group).map(|(sum, rate)| sum.saturating_add(rate));
+            let of_group = group
+                .bytes_per_second
+                .map(|rate| rate.saturating_mul(u64::from(group.flows)));
+            rate = rate
+                .zip(of_group)
+                .map(|(sum, rate)| sum.saturating_add(rate));
         }
         let limits = &self.limits;
         let mut taken = locked(&self.taken);
@@ -242,15 +243,66 @@ mod tests {
         assert_eq!(grants.in_use(), (1, 2));
 
         let table = [
-            (group(), "2 MB/s are asked for; this sink agrees to 3 MB/s at most, of which 2 MB/s are taken"),
-            (FlowGroup { flows: 4, ..group() }, "4 flows are asked for"),
-            (FlowGroup { flows: 0, ..group() }, "0 flows are asked for"),
-            (FlowGroup { flows: u32::MAX, ..group() }, "flows are asked for"),
-            (FlowGroup { bytes_per_second: None, ..group() }, "an unlimited rate"),
-            (FlowGroup { bytes_per_second: Some(u64::MAX), ..group() }, "are asked for; this sink agrees to 3 MB/s"),
-            (FlowGroup { duration_ms: 2001, ..group() }, "2.001 s are asked for"),
-            (FlowGroup { block_bytes: 27, ..group() }, "possible are 28 to 65507"),
-            (FlowGroup { block_bytes: 65_508, ..group() }, "blocks of 65508 bytes"),
+            (
+                group(),
+                "2 MB/s are asked for; this sink agrees to 3 MB/s at most, of which 2 MB/s are taken",
+            ),
+            (
+                FlowGroup {
+                    flows: 4,
+                    ..group()
+                },
+                "4 flows are asked for",
+            ),
+            (
+                FlowGroup {
+                    flows: 0,
+                    ..group()
+                },
+                "0 flows are asked for",
+            ),
+            (
+                FlowGroup {
+                    flows: u32::MAX,
+                    ..group()
+                },
+                "flows are asked for",
+            ),
+            (
+                FlowGroup {
+                    bytes_per_second: None,
+                    ..group()
+                },
+                "an unlimited rate",
+            ),
+            (
+                FlowGroup {
+                    bytes_per_second: Some(u64::MAX),
+                    ..group()
+                },
+                "are asked for; this sink agrees to 3 MB/s",
+            ),
+            (
+                FlowGroup {
+                    duration_ms: 2001,
+                    ..group()
+                },
+                "2.001 s are asked for",
+            ),
+            (
+                FlowGroup {
+                    block_bytes: 27,
+                    ..group()
+                },
+                "possible are 28 to 65507",
+            ),
+            (
+                FlowGroup {
+                    block_bytes: 65_508,
+                    ..group()
+                },
+                "blocks of 65508 bytes",
+            ),
         ];
         for (group, expected) in table {
             let reason = grants.agree(&[group]).unwrap_err();

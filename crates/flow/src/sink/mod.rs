@@ -114,7 +114,9 @@ impl TrafficSink {
     pub fn start(settings: SinkSettings) -> Result<SinkHandle, FlowError> {
         let what = format!("listen on {}", settings.listen);
         let listener = TcpListener::bind(settings.listen).map_err(FlowError::system(&what))?;
-        listener.set_nonblocking(true).map_err(FlowError::system(&what))?;
+        listener
+            .set_nonblocking(true)
+            .map_err(FlowError::system(&what))?;
         let address = listener.local_addr().map_err(FlowError::system(&what))?;
         let wake = eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC);
         let wake = wake.map_err(|error| FlowError::system("eventfd")(error.into()))?;
@@ -166,7 +168,10 @@ impl SinkHandle {
     /// What has arrived from each source that is connected, at its last full second.
     pub fn readings(&self) -> Vec<SessionReading> {
         let readings = locked(&self.shared.readings);
-        readings.iter().map(|(_, reading)| reading.clone()).collect()
+        readings
+            .iter()
+            .map(|(_, reading)| reading.clone())
+            .collect()
     }
 
     /// Stops the sink; sources are told.

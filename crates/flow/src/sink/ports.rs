@@ -39,9 +39,13 @@ fn open_listener(group: &FlowGroup, address: SocketAddr) -> Opened {
     let failed = |what| move |error| (what, error);
     let socket = Socket::new(Domain::for_address(address), Type::STREAM, None);
     let socket = socket.map_err(failed("open a socket"))?;
-    socket.set_nonblocking(true).map_err(failed("open a socket"))?;
+    socket
+        .set_nonblocking(true)
+        .map_err(failed("open a socket"))?;
     // Connections of an earlier session may still be in TIME-WAIT.
-    socket.set_reuse_address(true).map_err(failed("reuse the port"))?;
+    socket
+        .set_reuse_address(true)
+        .map_err(failed("reuse the port"))?;
     if let Some(window) = group.window_bytes {
         let set = socket.set_recv_buffer_size(window as usize);
         set.map_err(failed("set SO_RCVBUF"))?;
@@ -50,7 +54,9 @@ fn open_listener(group: &FlowGroup, address: SocketAddr) -> Opened {
         let set = socket.set_tcp_congestion(name.as_bytes());
         set.map_err(failed("set TCP_CONGESTION"))?;
     }
-    socket.bind(&address.into()).map_err(failed("open a TCP port"))?;
+    socket
+        .bind(&address.into())
+        .map_err(failed("open a TCP port"))?;
     socket.listen(1024).map_err(failed("listen"))?;
     let name = socket.tcp_congestion().unwrap_or_default();
     let name = name.split(|byte| *byte == 0).next().unwrap_or_default();
@@ -65,9 +71,15 @@ fn open_datagrams(group: &FlowGroup, address: SocketAddr) -> Opened {
     let failed = |what| move |error| (what, error);
     let socket = Socket::new(Domain::for_address(address), Type::DGRAM, None);
     let socket = socket.map_err(failed("open a socket"))?;
-    socket.set_nonblocking(true).map_err(failed("open a socket"))?;
-    let buffer = group.window_bytes.map_or(DATAGRAM_BUFFER, |bytes| bytes as usize);
-    socket.set_recv_buffer_size(buffer).map_err(failed("set SO_RCVBUF"))?;
+    socket
+        .set_nonblocking(true)
+        .map_err(failed("open a socket"))?;
+    let buffer = group
+        .window_bytes
+        .map_or(DATAGRAM_BUFFER, |bytes| bytes as usize);
+    socket
+        .set_recv_buffer_size(buffer)
+        .map_err(failed("set SO_RCVBUF"))?;
     let class = if address.is_ipv4() {
         socket.set_recv_tos_v4(true)
     } else {
@@ -77,7 +89,9 @@ fn open_datagrams(group: &FlowGroup, address: SocketAddr) -> Opened {
     // Without them, arrivals are stamped by this program, and datagrams received one by one.
     let _ = sys::stamp_arrivals(socket.as_fd());
     let _ = sys::join_datagrams(socket.as_fd());
-    socket.bind(&address.into()).map_err(failed("open a UDP port"))?;
+    socket
+        .bind(&address.into())
+        .map_err(failed("open a UDP port"))?;
     Ok(DataPort {
         port: port_of(&socket).map_err(failed("open a UDP port"))?,
         congestion_control: None,

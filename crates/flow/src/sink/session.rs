@@ -8,7 +8,9 @@ use super::data::{DataCommand, DataCommands};
 use super::limits::Grant;
 use super::{SessionReading, SinkShared, locked, ports};
 use crate::link::{ControlLink, out_of_turn};
-use crate::message::{AgreedGroup, ControlMessage, FlowGroup, PROTOCOL_VERSION, ReadingOccasion, SinkCounts};
+use crate::message::{
+    AgreedGroup, ControlMessage, FlowGroup, PROTOCOL_VERSION, ReadingOccasion, SinkCounts,
+};
 use crate::payload::FlowId;
 use crate::token::{ProofRole, is_nonce, nonce, random};
 use crate::{FlowError, FlowTransport};
@@ -209,7 +211,12 @@ impl Session<'_> {
     /// Sends counts until the source has finished.
     fn follow(&mut self) -> Result<(), SessionFailure> {
         let mut next_reading = self.began + READING;
-        let longest = self.reading.groups.iter().map(|group| group.duration_ms).max();
+        let longest = self
+            .reading
+            .groups
+            .iter()
+            .map(|group| group.duration_ms)
+            .max();
         let longest = Duration::from_millis(longest.unwrap_or(0)) + GRACE;
         loop {
             self.link.keep_alive()?;
@@ -247,12 +254,19 @@ impl Session<'_> {
         self.send(flows, occasion)
     }
 
-    fn send(&mut self, flows: Vec<SinkCounts>, occasion: ReadingOccasion) -> Result<(), SessionFailure> {
+    fn send(
+        &mut self,
+        flows: Vec<SinkCounts>,
+        occasion: ReadingOccasion,
+    ) -> Result<(), SessionFailure> {
         let elapsed = self.began.elapsed();
         self.reading.elapsed = elapsed;
         self.reading.flows.clone_from(&flows);
         let mut readings = locked(&self.shared.readings);
-        match readings.iter_mut().find(|(number, _)| *number == self.number) {
+        match readings
+            .iter_mut()
+            .find(|(number, _)| *number == self.number)
+        {
             Some((_, reading)) => reading.clone_from(&self.reading),
             None => readings.push((self.number, self.reading.clone())),
         }
@@ -302,9 +316,8 @@ impl Session<'_> {
                 Some(ControlMessage::Heartbeat {} | ControlMessage::ReadingRequest {}) | None => {}
                 Some(_) => return Err(out_of_turn().into()),
             }
-            let bytes = |counts: &[SinkCounts]| -> u64 {
-                counts.iter().map(|flow| flow.bytes).sum()
-            };
+            let bytes =
+                |counts: &[SinkCounts]| -> u64 { counts.iter().map(|flow| flow.bytes).sum() };
             let now = self.counts(CountsWanted::Now)?;
             if bytes(&now) != bytes(&counts) {
                 changed = Instant::now();

@@ -74,10 +74,7 @@ pub(super) fn run(
     Ok(totals)
 }
 
-fn names(
-    flows: &[OpenFlow],
-    name: impl Fn(&OpenFlow) -> &Option<String>,
-) -> Vec<Option<String>> {
+fn names(flows: &[OpenFlow], name: impl Fn(&OpenFlow) -> &Option<String>) -> Vec<Option<String>> {
     flows.iter().map(|flow| name(flow).clone()).collect()
 }
 
@@ -165,7 +162,7 @@ impl<'a> Running<'a> {
             } else {
                 number % threads
             };
-            parts[part].push(SendingFlow::new(flow));
+            parts[part].push(SendingFlow::new(flow, number));
         }
         let mut running = Running {
             link,

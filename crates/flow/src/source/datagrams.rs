@@ -38,7 +38,9 @@ pub(super) struct Datagrams {
 impl Datagrams {
     pub(super) fn new(socket: &Socket, bytes: u32, is_unlimited: bool) -> Datagrams {
         let several = bytes as usize <= LARGEST_DATAGRAM / 2;
-        let segment = u16::try_from(bytes).ok().filter(|_| several && is_unlimited);
+        let segment = u16::try_from(bytes)
+            .ok()
+            .filter(|_| several && is_unlimited);
         let is_set = segment.is_some_and(|bytes| set_segment_bytes(socket.as_fd(), bytes).is_ok());
         Datagrams {
             batching: if is_set {
@@ -119,7 +121,10 @@ fn send_messages(socket: &Socket, content: &[u8], bytes: usize) -> Result<usize,
         .chunks_exact(bytes)
         .map(|datagram| [IoSlice::new(datagram)])
         .collect();
-    let mut controls: Vec<_> = slices.iter().map(|_| SendAncillaryBuffer::default()).collect();
+    let mut controls: Vec<_> = slices
+        .iter()
+        .map(|_| SendAncillaryBuffer::default())
+        .collect();
     let mut messages: Vec<_> = slices
         .iter()
         .zip(&mut controls)

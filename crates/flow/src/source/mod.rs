@@ -186,7 +186,9 @@ impl SourceHandle {
                 SourceState::Ended(ended) => Some(Err(match ended.as_ref() {
                     Err(error) => error.clone(),
                     Ok(totals) => totals.failure.clone().unwrap_or_else(|| {
-                        FlowError::Settings("the background load ended before it was stable".to_owned())
+                        FlowError::Settings(
+                            "the background load ended before it was stable".to_owned(),
+                        )
                     }),
                 })),
                 _ => None,

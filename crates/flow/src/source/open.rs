@@ -116,7 +116,10 @@ fn open(plan: &FlowPlan, address: SocketAddr) -> io::Result<Socket> {
 
 /// Waits a moment for the connection of a flow.
 fn is_connected(flow: &OpenFlow) -> Result<bool, FlowError> {
-    let mut polled = [PollFd::from_borrowed_fd(flow.socket.as_fd(), PollFlags::OUT)];
+    let mut polled = [PollFd::from_borrowed_fd(
+        flow.socket.as_fd(),
+        PollFlags::OUT,
+    )];
     let moment = Timespec {
         tv_sec: 0,
         tv_nsec: 50_000_000,

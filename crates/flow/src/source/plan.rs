@@ -1,11 +1,13 @@
 //! What a source is to send.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
 
-use crate::message::{FlowGroup, MOST_FLOWS};
-use crate::payload::{BLOCK_HEADER, DATAGRAM_HEADER};
+use traffic::{FlowProtocol, IpVersion, PlannedFlow};
+
 use crate::behaviour::{BlockSchedule, FlowBehaviour};
+use crate::message::{FlowGroup, MOST_FLOWS};
+use crate::payload::{BLOCK_HEADER, DATAGRAM_HEADER, LARGEST_BLOCK};
 use crate::sys::LARGEST_DATAGRAM;
 use crate::{FlowError, FlowTransport};
 
@@ -119,6 +121,42 @@ impl FlowPlan {
             bytes_per_second,
             duration,
             options: FlowOptions::default(),
+        }
+    }
+
+    /// A flow of a load that is described in a file. The sink is asked for the highest rate that
+    /// its model has for long, if it has one.
+    pub fn planned(flow: &PlannedFlow, seed: u64, duration: Duration) -> FlowPlan {
+        let is_tcp = flow.protocol == FlowProtocol::Tcp;
+        let behaviour = FlowBehaviour::from(flow.behaviour(seed));
+        let largest_block_bytes = match (&behaviour, is_tcp) {
+            (FlowBehaviour::Full { block_bytes }, _) => *block_bytes,
+            (FlowBehaviour::Scheduled(_), true) => LARGEST_BLOCK,
+            (FlowBehaviour::Scheduled(_), false) => LARGEST_DATAGRAM as u32,
+        };
+        let local = match flow.ip {
+            IpVersion::V4 => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
+            IpVersion::V6 => IpAddr::V6(Ipv6Addr::UNSPECIFIED),
+        };
+        FlowPlan {
+            transport: if is_tcp {
+                FlowTransport::Tcp
+            } else {
+                FlowTransport::Udp
+            },
+            behaviour,
+            largest_block_bytes,
+            // Bits to bytes; a part of a byte is permitted, too.
+            bytes_per_second: flow.model.peak_rate_bps().map(|bits| (bits / 8.0).ceil() as u64),
+            duration,
+            options: FlowOptions {
+                window_bytes: flow.window_bytes,
+                congestion_control: flow.congestion.clone(),
+                dscp: Some(flow.dscp.code_point()).filter(|dscp| *dscp > 0),
+                bind: flow.source_port.map(|port| SocketAddr::new(local, port)),
+                sink_port: Some(flow.sink_port),
+                ..FlowOptions::default()
+            },
         }
     }
 
@@ -237,7 +275,9 @@ mod tests {
         let second = Duration::from_secs(1);
         let paced = || FlowPlan::paced(FlowTransport::Udp, 100, 1000, second);
         let full = || FlowPlan::full(FlowTransport::Tcp, 8192, second);
-        let groups = plan(vec![paced(), paced(), full(), full(), paced()]).groups().unwrap();
+        let groups = plan(vec![paced(), paced(), full(), full(), paced()])
+            .groups()
+            .unwrap();
         let found: Vec<_> = groups
             .iter()
             .map(|group| (group.transport, group.flows, group.has_stamps))
@@ -258,7 +298,10 @@ mod tests {
             (vec![FlowPlan::full(udp, 65_508, second)], "65508 bytes"),
             (vec![FlowPlan::full(udp, 0, second)], "0 bytes"),
             (vec![FlowPlan::paced(udp, 1, 0, second)], "sends nothing"),
-            (vec![FlowPlan::full(udp, 1, Duration::ZERO)], "sends nothing"),
+            (
+                vec![FlowPlan::full(udp, 1, Duration::ZERO)],
+                "sends nothing",
+            ),
         ];
         for (flows, expected) in table {
             let error = plan(flows).groups().unwrap_err().to_string();

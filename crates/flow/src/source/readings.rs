@@ -11,7 +11,7 @@ use crate::{FlowError, FlowTransport};
 
 /// What has happened to one flow in an interval, or until its end. The source's counts are read when
 /// those of the sink arrive, so that the two ends are apart by the time that a message takes.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct FlowReading {
     /// Bytes that the source has passed to its kernel.
     pub sent_bytes: u64,

@@ -13,9 +13,9 @@ use super::datagrams::Datagrams;
 use super::open::OpenFlow;
 use super::stream::{Stream, Written};
 use crate::FlowTransport;
+use crate::behaviour::{BlockSchedule, FlowBehaviour, constant_rate};
 use crate::clock::{monotonic_ns, wall_ns};
 use crate::payload::{BlockStamp, FlowId};
-use crate::behaviour::{BlockSchedule, FlowBehaviour, constant_rate};
 use crate::sys::tcp_facts;
 
 /// Blocks of a schedule that are sent before other flows have their turn.
@@ -135,10 +135,13 @@ pub(super) struct SendingFlow {
 }
 
 impl SendingFlow {
-    pub(super) fn new(flow: OpenFlow) -> SendingFlow {
+    /// `number` is that of the flow in its plan.
+    pub(super) fn new(flow: OpenFlow, number: usize) -> SendingFlow {
         let plan = flow.plan;
         let largest_block = plan.largest_block_bytes.max(plan.least_block_bytes());
-        let cap = plan.bytes_per_second.map(|rate| RateCap::new(rate, largest_block));
+        let cap = plan
+            .bytes_per_second
+            .map(|rate| RateCap::new(rate, largest_block));
         let kind = match plan.transport {
             FlowTransport::Tcp => FlowSocket::Stream(Stream::new(
                 flow.id,
@@ -155,7 +158,7 @@ impl SendingFlow {
         let pace = match (plan.behaviour, plan.bytes_per_second) {
             (FlowBehaviour::Full { .. }, None) => FlowPace::Unlimited,
             (FlowBehaviour::Full { block_bytes }, Some(rate)) => {
-                scheduled(constant_rate(rate, block_bytes.max(least_block)))
+                scheduled(evenly(rate, block_bytes.max(least_block), number))
             }
             (FlowBehaviour::Scheduled(schedule), _) => scheduled(schedule),
         };
@@ -332,7 +335,9 @@ impl SendingFlow {
         self.sequence += 1;
         counters.sent_blocks.add(1);
         counters.sent_bytes.add(u64::from(bytes));
-        counters.padding_bytes.add(u64::from(bytes - block.bytes.min(bytes)));
+        counters
+            .padding_bytes
+            .add(u64::from(bytes - block.bytes.min(bytes)));
         written
     }
 
@@ -369,6 +374,19 @@ impl SendingFlow {
 fn scheduled(mut schedule: BlockSchedule) -> FlowPace {
     let next = schedule.next();
     FlowPace::Scheduled { schedule, next }
+}
+
+/// Evenly spaced blocks. So that flows that are alike do not all send at the same moments, each
+/// begins at another part of its gap: by the golden ratio, which spreads any number of them evenly.
+fn evenly(bytes_per_second: u64, block_bytes: u32, number: usize) -> BlockSchedule {
+    const GOLDEN: f64 = 0.618_033_988_749_894_9;
+    let gap_ns = f64::from(block_bytes) * 1e9 / bytes_per_second.max(1) as f64;
+    let first_ns = ((number as f64 * GOLDEN).fract() * gap_ns) as u64;
+    let blocks = constant_rate(bytes_per_second, block_bytes);
+    Box::new(blocks.map(move |block| PlannedDeparture {
+        at_ns: block.at_ns.saturating_add(first_ns),
+        ..block
+    }))
 }
 
 #[cfg(test)]

@@ -94,11 +94,21 @@ impl SendingThread {
             let timer = timerfd_create(TimerfdClockId::Monotonic, flags)?;
             let interest = EventFlags::IN | EventFlags::ET;
             epoll::add(&epoll, &timer, EventData::new_u64(TIMER), interest)?;
-            epoll::add(&epoll, &state.wake, EventData::new_u64(WAKE), EventFlags::IN)?;
+            epoll::add(
+                &epoll,
+                &state.wake,
+                EventData::new_u64(WAKE),
+                EventFlags::IN,
+            )?;
             for (place, flow) in flows.iter().enumerate() {
                 if flow.waits_for_room() {
                     let interest = EventFlags::OUT | EventFlags::RDHUP | EventFlags::ET;
-                    epoll::add(&epoll, flow.socket(), EventData::new_u64(place as u64), interest)?;
+                    epoll::add(
+                        &epoll,
+                        flow.socket(),
+                        EventData::new_u64(place as u64),
+                        interest,
+                    )?;
                 }
             }
             Ok((epoll, timer, SendBuffers::new(pacing)?))
