@@ -4,13 +4,13 @@
 #![no_main]
 
 use flow::external::ExternalReport;
-use flow::message::{ControlMessage, FrameDecoder, FrameError, LONGEST_FROM_STRANGER};
+use flow::message::{ControlMessage, FrameDecoder, ControlFrameError, LONGEST_FROM_STRANGER};
 use flow::payload::{BlockReader, read_datagram};
 use libfuzzer_sys::fuzz_target;
 
 fn messages<'a>(
     pieces: impl Iterator<Item = &'a [u8]>,
-) -> Result<Vec<ControlMessage>, FrameError> {
+) -> Result<Vec<ControlMessage>, ControlFrameError> {
     let mut decoder = FrameDecoder::new(LONGEST_FROM_STRANGER);
     let mut found = Vec::new();
     for piece in pieces {

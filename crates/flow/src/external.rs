@@ -78,7 +78,8 @@ pub enum ReadyCondition {
     Started,
     /// When a line of its standard output contains this.
     Line(String),
-    /// When this TCP port accepts a connection.
+    /// When this TCP port accepts a connection, which is closed at once: not for servers that end
+    /// after their first one.
     Port(SocketAddr),
 }
 

@@ -33,7 +33,7 @@ pub use sink::{PermittedPeers, SinkHandle, SinkLimits, SinkSettings, TrafficSink
 pub use source::{SourceHandle, SourcePlan, TrafficSource};
 pub use token::SharedToken;
 
-use crate::message::FrameError;
+use crate::message::ControlFrameError;
 
 /// How often each side of a session sends at least something.
 pub const HEARTBEAT: Duration = Duration::from_millis(250);
@@ -69,7 +69,7 @@ pub enum FlowError {
     Settings(String),
     /// The other side is not a sink or source, or of another version.
     #[error(transparent)]
-    Frame(#[from] FrameError),
+    Frame(#[from] ControlFrameError),
     /// The other side ended the session, with its reason.
     #[error("refused by the other side: {0}")]
     Refused(String),

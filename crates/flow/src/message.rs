@@ -181,7 +181,7 @@ pub struct DelaySummary {
 
 /// Why bytes are no message.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum FrameError {
+pub enum ControlFrameError {
     /// It would be longer than allowed here.
     #[error("a message of {length} bytes is too long (at most {limit})")]
     TooLong {
@@ -219,7 +219,7 @@ impl ControlMessage {
         frame
     }
 
-    fn decode(body: &[u8]) -> Result<ControlMessage, FrameError> {
+    fn decode(body: &[u8]) -> Result<ControlMessage, ControlFrameError> {
         let message = serde_json::from_slice(body);
         let version = match &message {
             Ok(ControlMessage::Greeting { version, .. })
@@ -231,8 +231,10 @@ impl ControlMessage {
             }
         };
         match version {
-            Some(version) if version != PROTOCOL_VERSION => Err(FrameError::Version(version)),
-            _ => message.map_err(|error| FrameError::Malformed(error.to_string())),
+            Some(version) if version != PROTOCOL_VERSION => {
+                Err(ControlFrameError::Version(version))
+            }
+            _ => message.map_err(|error| ControlFrameError::Malformed(error.to_string())),
         }
     }
 }
@@ -267,13 +269,13 @@ impl FrameDecoder {
     ///
     /// # Errors
     /// Where the bytes are no message. Nothing that follows can be read then.
-    pub fn next_message(&mut self) -> Result<Option<ControlMessage>, FrameError> {
+    pub fn next_message(&mut self) -> Result<Option<ControlMessage>, ControlFrameError> {
         let Some((length, rest)) = self.buffer.split_first_chunk::<4>() else {
             return Ok(None);
         };
         let length = u32::from_be_bytes(*length) as usize;
         if length > self.limit {
-            return Err(FrameError::TooLong {
+            return Err(ControlFrameError::TooLong {
                 length,
                 limit: self.limit,
             });
@@ -293,7 +295,7 @@ mod tests {
 
     use super::*;
 
-    fn read(bytes: &[u8]) -> Result<Option<ControlMessage>, FrameError> {
+    fn read(bytes: &[u8]) -> Result<Option<ControlMessage>, ControlFrameError> {
         let mut decoder = FrameDecoder::new(LONGEST_FROM_STRANGER);
         decoder.push(bytes);
         decoder.next_message()
@@ -307,7 +309,7 @@ mod tests {
 
     #[test]
     fn other_versions_and_other_bytes_are_told_apart() {
-        let other = |version| Err(FrameError::Version(version));
+        let other = |version| Err(ControlFrameError::Version(version));
         let table = [
             (
                 r#"{"message":"greeting","version":2,"nonce":"x"}"#,
@@ -333,7 +335,7 @@ mod tests {
         ] {
             let found = read(&framed(body));
             assert!(
-                matches!(found, Err(FrameError::Malformed(_))),
+                matches!(found, Err(ControlFrameError::Malformed(_))),
                 "{body}: {found:?}"
             );
         }
@@ -341,7 +343,7 @@ mod tests {
         let limit = LONGEST_FROM_STRANGER;
         assert_eq!(
             read(&(length as u32).to_be_bytes()),
-            Err(FrameError::TooLong { length, limit })
+            Err(ControlFrameError::TooLong { length, limit })
         );
     }
 

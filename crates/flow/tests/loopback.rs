@@ -164,6 +164,68 @@ fn a_constant_rate_arrives_within_one_percent() {
 }
 
 #[test]
+fn a_load_of_a_file_flows_by_its_schedules() {
+    let _turn = turn();
+    let text = "
+models:
+  cbr: {cbr: {rate: 1mbit, block: 500}}
+  telnet: {telnet: {}}
+  full: {full: {}}
+components:
+  datagrams: {model: cbr, protocol: udp, dscp: ef}
+  stream: {model: cbr, protocol: tcp, congestion: reno, window: 64KiB}
+  keys: {model: telnet, protocol: tcp}
+  full: {model: full, protocol: tcp}
+loads:
+  all: {flows: [{component: datagrams, n: 2}, {component: stream}, {component: keys}, {component: full}]}
+";
+    let load = traffic::Traffic::parse("x", text).unwrap();
+    let flows: Vec<FlowPlan> = load.loads["all"]
+        .flows
+        .iter()
+        .map(|flow| {
+            let mut plan = FlowPlan::planned(flow, 1, 2 * SECOND);
+            assert!(plan.options.sink_port.take().is_some());
+            plan
+        })
+        .collect();
+    let sink = sink();
+    let totals = totals(&sink, flows);
+    let [first, second, stream, keys, full] = &totals.flows[..] else {
+        unreachable!("there are five");
+    };
+    for flow in [first, second, stream] {
+        // 250 blocks a second.
+        let planned = flow.sent_blocks + flow.dropped_blocks + flow.refused_blocks;
+        assert!((499..=501).contains(&planned), "{flow:?}");
+        assert_eq!(flow.received_bytes, 500 * flow.received_blocks);
+        assert_eq!(flow.excess_blocks, 0);
+    }
+    assert_eq!((first.dscp, keys.has_failed), (Some(46), false));
+    assert_eq!(full.received_bytes, full.sent_bytes);
+    assert_eq!(totals.source_congestion_control[2].as_deref(), Some("reno"));
+}
+
+#[test]
+fn a_thousand_flows_keep_their_schedules() {
+    let _turn = turn();
+    let sink = sink();
+    // The rate is that of a build without optimisation on a busy machine.
+    let flow = |_| FlowPlan::paced(Udp, 100, 1000, 2 * SECOND);
+    let totals = totals(&sink, (0..1000).map(flow).collect());
+    for flow in &totals.flows {
+        let planned = flow.sent_blocks + flow.dropped_blocks + flow.refused_blocks;
+        assert!((19..=20).contains(&planned), "{flow:?}");
+        assert_eq!(flow.sent_blocks, flow.received_blocks + flow.lost);
+    }
+    let pacing = totals.pacing;
+    assert!(
+        pacing.blocks > 15_000 && pacing.p50_ns <= pacing.p99_ns,
+        "{pacing:?}"
+    );
+}
+
+#[test]
 fn an_unsteady_load_is_not_stable() {
     let _turn = turn();
     let sink = sink();
@@ -270,14 +332,19 @@ fn options_reach_both_ends() {
 fn a_port_that_is_taken_is_refused_with_a_sentence() {
     let _turn = turn();
     let sink = sink();
-    let taken = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
-    let port = taken.local_addr().unwrap().port();
-    let mut flow = FlowPlan::paced(Udp, 1000, 100_000, SECOND);
-    flow.options.sink_port = Some(port);
-    let source = source(sink.address(), vec![flow]);
-    let error = source.ready(PATIENCE).unwrap_err();
-    let expected = format!("the sink cannot open a UDP port on 127.0.0.1:{port}");
-    assert!(error.to_string().contains(&expected), "{error}");
+    let udp = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+    let tcp = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    for (transport, what, taken) in [
+        (Udp, "open a UDP port", udp.local_addr().unwrap()),
+        (Tcp, "open a TCP port", tcp.local_addr().unwrap()),
+    ] {
+        let mut flow = FlowPlan::paced(transport, 1000, 100_000, SECOND);
+        flow.options.sink_port = Some(taken.port());
+        let source = source(sink.address(), vec![flow]);
+        let error = source.ready(PATIENCE).unwrap_err();
+        let expected = format!("the sink cannot {what} on {taken}");
+        assert!(error.to_string().contains(&expected), "{error}");
+    }
     // A control port, too.
     let settings = SinkSettings {
         listen: sink.address(),

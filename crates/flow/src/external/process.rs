@@ -21,6 +21,10 @@ use crate::sys::end_with_this_thread;
 const LONGEST_REPORT: usize = 16 << 20;
 /// The end of the standard error that is kept.
 const ERROR_OUTPUT: usize = 4 << 10;
+/// The line that shows that it is ready is searched in so many bytes.
+const READY_OUTPUT: usize = 64 << 10;
+/// After its end, its output has to be there within this time.
+const LAST_OUTPUT: Duration = Duration::from_secs(1);
 /// How often the process is looked at.
 const TICK: Duration = Duration::from_millis(10);
 /// A port that does not reply at once is tried again.
@@ -29,7 +33,7 @@ const CONNECT: Duration = Duration::from_millis(100);
 /// What a process writes to a pipe.
 struct PipeContent {
     content: Arc<Mutex<VecDeque<u8>>>,
-    reader: Option<JoinHandle<()>>,
+    reader: JoinHandle<()>,
 }
 
 impl PipeContent {
@@ -62,23 +66,24 @@ impl PipeContent {
                 kept.drain(..excess);
             }
         })?;
-        let reader = Some(reader);
         Ok(PipeContent { content, reader })
     }
 
-    fn text(&self) -> String {
+    /// The first bytes as text.
+    fn beginning(&self, most: usize) -> String {
         let content = locked(&self.content);
-        let bytes: Vec<u8> = content.iter().copied().collect();
+        let bytes: Vec<u8> = content.iter().take(most).copied().collect();
         String::from_utf8_lossy(&bytes).into_owned()
     }
 
-    /// All of it. The process has ended, and everything that could hold its pipe.
-    fn finish(&mut self) -> String {
-        if let Some(reader) = self.reader.take() {
-            // A panic of that thread has been printed.
-            let _ = reader.join();
+    /// All of it, after the process has ended. A process that left its group could hold the pipe
+    /// open for ever, so it is not waited for long.
+    fn finish(&self) -> String {
+        let end = Instant::now() + LAST_OUTPUT;
+        while !self.reader.is_finished() && Instant::now() < end {
+            thread::sleep(TICK);
         }
-        self.text()
+        self.beginning(usize::MAX)
     }
 }
 
@@ -109,8 +114,8 @@ pub(super) fn keep(
         .take()
         .ok_or_else(no_pipe)
         .map_err(failed())?;
-    let mut output = PipeContent::read(stdout, LONGEST_REPORT, false).map_err(failed())?;
-    let mut errors = PipeContent::read(stderr, ERROR_OUTPUT, true).map_err(failed())?;
+    let output = PipeContent::read(stdout, LONGEST_REPORT, false).map_err(failed())?;
+    let errors = PipeContent::read(stderr, ERROR_OUTPUT, true).map_err(failed())?;
     let mut was_ready = false;
     while !process.has_ended() {
         if !was_ready && meets(&settings.ready, &output) {
@@ -144,7 +149,10 @@ pub(super) fn keep(
 fn meets(ready: &ReadyCondition, output: &PipeContent) -> bool {
     match ready {
         ReadyCondition::Started => true,
-        ReadyCondition::Line(part) => output.text().lines().any(|line| line.contains(part)),
+        ReadyCondition::Line(part) => output
+            .beginning(READY_OUTPUT)
+            .lines()
+            .any(|line| line.contains(part)),
         ReadyCondition::Port(address) => TcpStream::connect_timeout(address, CONNECT).is_ok(),
     }
 }

@@ -38,6 +38,9 @@ const INTRODUCTION: Duration = Duration::from_secs(2);
 /// Connections that may be without it at a time, beside those that are expected.
 const MOST_STRANGERS: usize = 256;
 
+/// After a connection that could not be accepted.
+const PAUSE: Duration = Duration::from_millis(1);
+
 /// What the data thread is told.
 pub(super) enum DataCommand {
     /// Flows are agreed.
@@ -307,7 +310,15 @@ impl DataReceiver {
                 has_stamps,
                 flows,
             } => {
-                let stream = socket.accept().ok().map(|(stream, _)| stream);
+                let stream = match socket.accept() {
+                    Ok((stream, _)) => Some(stream),
+                    Err(error) if is_for_later(&error) => None,
+                    Err(_) => {
+                        // Too many open files, for example: the connection waits.
+                        thread::sleep(PAUSE);
+                        None
+                    }
+                };
                 let most = *flows + MOST_STRANGERS;
                 accepted = stream.map(|stream| (*session, stream, *has_stamps, most));
                 true
@@ -389,7 +400,7 @@ impl DataReceiver {
         match rustix::net::recv(&stream, &mut header[filled..], RecvFlags::DONTWAIT) {
             Ok((_, 0)) => return Introduced::Stranger,
             Ok((_, count)) => filled += count,
-            Err(error) if is_for_later(error.into()) => {}
+            Err(error) if is_for_later(&error.into()) => {}
             Err(_) => return Introduced::Stranger,
         }
         if filled < STREAM_HEADER {
@@ -468,12 +479,13 @@ impl DataReceiver {
             let count = match rustix::net::recv(stream, &mut self.buffer[..most], flags) {
                 Ok((_, 0)) => return false,
                 Ok((_, count)) => count,
-                Err(error) => return is_for_later(error.into()),
+                Err(error) => return is_for_later(&error.into()),
             };
             let Some(blocks) = blocks else {
                 flow.add_bytes(wall_ns(), count as u64);
                 continue;
             };
+            // Of a stream, the kernel stamps segments and not blocks.
             let received_ns = wall_ns();
             let read = blocks.push(&self.buffer[..count], |stamp, bytes| {
                 flow.add_block(stamp, received_ns, bytes);
@@ -512,7 +524,7 @@ enum Introduced {
     Stranger,
 }
 
-fn is_for_later(error: io::Error) -> bool {
+fn is_for_later(error: &io::Error) -> bool {
     matches!(
         error.kind(),
         io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted

@@ -10,6 +10,9 @@ use crate::message::{FlowGroup, MOST_FLOWS};
 use crate::payload::{BLOCK_HEADER, DATAGRAM_HEADER, LARGEST_BLOCK};
 use crate::sys::LARGEST_DATAGRAM;
 
+/// The longest name of a congestion control: `TCP_CA_NAME_MAX` of Linux without the end of the text.
+const LONGEST_NAME: usize = 15;
+
 /// What a sink agrees to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SinkLimits {
@@ -99,6 +102,10 @@ impl Grants {
         Grants { limits, taken }
     }
 
+    pub(super) fn most_sessions(&self) -> usize {
+        self.limits.sessions as usize
+    }
+
     /// Sessions and flows.
     pub(super) fn in_use(&self) -> (u32, u32) {
         let taken = locked(&self.taken);
@@ -181,6 +188,12 @@ impl Grants {
                 group.duration_ms as f64 / 1e3,
                 longest.as_secs_f64()
             ));
+        }
+        if let Some(name) = &group.congestion_control {
+            let is_name = |letter: char| letter.is_ascii_alphanumeric() || "_-".contains(letter);
+            if name.len() > LONGEST_NAME || !name.chars().all(is_name) {
+                return Err("the congestion control has a name that cannot be".to_owned());
+            }
         }
         let (least, most) = match group.transport {
             FlowTransport::Udp => (DATAGRAM_HEADER as u32, LARGEST_DATAGRAM as u32),
@@ -288,6 +301,13 @@ mod tests {
                     ..group()
                 },
                 "2.001 s are asked for",
+            ),
+            (
+                FlowGroup {
+                    congestion_control: Some("../x".to_owned()),
+                    ..group()
+                },
+                "name that cannot be",
             ),
             (
                 FlowGroup {

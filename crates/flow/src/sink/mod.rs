@@ -6,6 +6,7 @@ mod limits;
 mod ports;
 mod session;
 
+use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -21,6 +22,11 @@ use crate::message::{FlowGroup, SinkCounts};
 use crate::{FlowError, SharedToken};
 use data::DataThread;
 use limits::Grants;
+
+/// Connections that may be told at the same time why they are refused.
+const MOST_REFUSALS: usize = 64;
+/// After a connection that could not be accepted.
+const PAUSE: Duration = Duration::from_millis(10);
 
 /// Settings of a sink.
 #[derive(Debug, Clone)]
@@ -201,10 +207,21 @@ fn accept(listener: &TcpListener, shared: &Arc<SinkShared>, data: DataThread) {
         ];
         // A signal interrupts it; then the loop looks again.
         let _ = poll(&mut polled, None);
-        let Ok((stream, peer)) = listener.accept() else {
-            continue;
+        let (stream, peer) = match listener.accept() {
+            Ok(accepted) => accepted,
+            Err(error) => {
+                if error.kind() != io::ErrorKind::WouldBlock {
+                    // Too many open files, for example: the connection waits.
+                    thread::sleep(PAUSE);
+                }
+                continue;
+            }
         };
         sessions.retain(|session| !session.is_finished());
+        if sessions.len() >= shared.grants.most_sessions() + MOST_REFUSALS {
+            // Closed without a word: too many wait for theirs.
+            continue;
+        }
         number += 1;
         let commands = data.commands();
         let for_thread = Arc::clone(shared);

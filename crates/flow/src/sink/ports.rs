@@ -24,8 +24,13 @@ pub(super) struct DataPort {
 ///
 /// # Errors
 /// A sentence for the source.
-pub(super) fn open(group: &FlowGroup, local: IpAddr) -> Result<DataPort, String> {
-    let address = SocketAddr::new(local.to_canonical(), group.port.unwrap_or(0));
+pub(super) fn open(group: &FlowGroup, local: SocketAddr) -> Result<DataPort, String> {
+    // Of an IPv6 address, the scope is kept.
+    let mut address = local;
+    if let IpAddr::V4(local) = local.ip().to_canonical() {
+        address = SocketAddr::new(local.into(), 0);
+    }
+    address.set_port(group.port.unwrap_or(0));
     let opened = match group.transport {
         FlowTransport::Tcp => open_listener(group, address),
         FlowTransport::Udp => open_datagrams(group, address),

@@ -27,8 +27,8 @@ const READING: Duration = Duration::from_secs(1);
 const IN_FLIGHT: Duration = Duration::from_secs(1);
 /// It has all arrived when nothing has for this long, where there is no other way to know.
 const QUIET: Duration = Duration::from_millis(100);
-/// After its duration a source may take this long to finish.
-const GRACE: Duration = Duration::from_secs(5);
+/// Beside its duration a source may take this long to connect and to finish.
+const GRACE: Duration = Duration::from_secs(15);
 /// The rate that was agreed may be exceeded by so many seconds of it, and so many bytes.
 const BURST_SECONDS: f64 = 2.0;
 const BURST_BYTES: f64 = 1e6;
@@ -105,7 +105,7 @@ fn converse(
         elapsed: Duration::ZERO,
         flows: Vec::new(),
     };
-    let mut session = Session {
+    let mut session = SinkSession {
         link,
         number,
         shared,
@@ -171,7 +171,7 @@ fn open(
     let local = local.map_err(FlowError::system("read the address of the sink"))?;
     let mut opened = Vec::new();
     for group in groups {
-        let port = ports::open(group, local.ip())?;
+        let port = ports::open(group, local)?;
         let ids: Result<Vec<u64>, FlowError> = (0..group.flows)
             .map(|_| random().map(u64::from_ne_bytes))
             .collect();
@@ -189,14 +189,14 @@ fn open(
             transport: group.transport,
             socket: port.socket,
             ids: ids.into_iter().map(FlowId).collect(),
-            has_stamps: group.has_stamps,
+            has_stamps: group.has_stamps || group.transport == FlowTransport::Udp,
         });
     }
     Ok(agreed)
 }
 
 /// A session whose flows are agreed.
-struct Session<'a> {
+struct SinkSession<'a> {
     link: &'a mut ControlLink,
     number: u64,
     shared: &'a SinkShared,
@@ -207,7 +207,7 @@ struct Session<'a> {
     seconds: usize,
 }
 
-impl Session<'_> {
+impl SinkSession<'_> {
     /// Sends counts until the source has finished.
     fn follow(&mut self) -> Result<(), SessionFailure> {
         let mut next_reading = self.began + READING;

@@ -56,7 +56,7 @@ pub(super) fn run(
         pacing: PacingHistogram::summary(&[]),
         failure: None,
     };
-    let mut running = Running::start(flows, plan.threads, link, shared)?;
+    let mut running = RunningSource::start(flows, plan.threads, link, shared)?;
     shared.change(SourceState::Running);
     let followed = running.follow();
     totals.elapsed = agreed_at.elapsed();
@@ -135,7 +135,7 @@ fn hear(link: &mut ControlLink) -> Result<(), FlowError> {
 }
 
 /// A source whose flows send.
-struct Running<'a> {
+struct RunningSource<'a> {
     link: ControlLink,
     shared: &'a SourceShared,
     sending: Arc<SendingState>,
@@ -143,13 +143,13 @@ struct Running<'a> {
     maker: ReadingMaker,
 }
 
-impl<'a> Running<'a> {
+impl<'a> RunningSource<'a> {
     fn start(
         flows: Vec<OpenFlow>,
         threads: usize,
         link: ControlLink,
         shared: &'a SourceShared,
-    ) -> Result<Running<'a>, FlowError> {
+    ) -> Result<RunningSource<'a>, FlowError> {
         let prepare = || FlowError::system("prepare to send");
         let maker = ReadingMaker::new(&flows);
         let sending = Arc::new(SendingState::new(flows.len()).map_err(prepare())?);
@@ -164,7 +164,7 @@ impl<'a> Running<'a> {
             };
             parts[part].push(SendingFlow::new(flow, number));
         }
-        let mut running = Running {
+        let mut running = RunningSource {
             link,
             shared,
             sending,

@@ -30,19 +30,19 @@ enum Batching {
 
 /// The state of a flow of datagrams.
 #[derive(Debug)]
-pub(super) struct Datagrams {
+pub(super) struct DatagramSender {
     batching: Batching,
     bytes: usize,
 }
 
-impl Datagrams {
-    pub(super) fn new(socket: &Socket, bytes: u32, is_unlimited: bool) -> Datagrams {
+impl DatagramSender {
+    pub(super) fn new(socket: &Socket, bytes: u32, is_unlimited: bool) -> DatagramSender {
         let several = bytes as usize <= LARGEST_DATAGRAM / 2;
         let segment = u16::try_from(bytes)
             .ok()
             .filter(|_| several && is_unlimited);
         let is_set = segment.is_some_and(|bytes| set_segment_bytes(socket.as_fd(), bytes).is_ok());
-        Datagrams {
+        DatagramSender {
             batching: if is_set {
                 Batching::Segments
             } else {

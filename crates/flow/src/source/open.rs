@@ -46,7 +46,8 @@ pub(super) fn open_all(
     });
     let mut flows = Vec::new();
     for (plan, (port, id, sink_congestion_control)) in plans.into_iter().zip(places) {
-        let address = SocketAddr::new(sink.ip(), port);
+        let mut address = sink;
+        address.set_port(port);
         let what = format!("open a flow to {address}");
         let socket = open(&plan, address).map_err(FlowError::system(what))?;
         let congestion_control = (plan.transport == FlowTransport::Tcp).then(|| {

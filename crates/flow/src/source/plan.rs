@@ -147,7 +147,10 @@ impl FlowPlan {
             behaviour,
             largest_block_bytes,
             // Bits to bytes; a part of a byte is permitted, too.
-            bytes_per_second: flow.model.peak_rate_bps().map(|bits| (bits / 8.0).ceil() as u64),
+            bytes_per_second: flow
+                .model
+                .peak_rate_bps()
+                .map(|bits| (bits / 8.0).ceil() as u64),
             duration,
             options: FlowOptions {
                 window_bytes: flow.window_bytes,

@@ -83,7 +83,7 @@ impl LoadReading {
 /// All flows until their end.
 #[derive(Debug, Clone)]
 pub struct LoadTotals {
-    /// From the first moment to the end of sending.
+    /// From the agreement to the end of sending.
     pub elapsed: Duration,
     /// In the order of the plan.
     pub flows: Vec<FlowReading>,

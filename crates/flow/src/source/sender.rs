@@ -9,9 +9,9 @@ use socket2::Socket;
 use traffic::PlannedDeparture;
 
 use super::counters::{FlowCounters, LATE_NS, PacingHistogram};
-use super::datagrams::Datagrams;
+use super::datagrams::DatagramSender;
 use super::open::OpenFlow;
-use super::stream::{Stream, Written};
+use super::stream::{StreamSender, Written};
 use crate::FlowTransport;
 use crate::behaviour::{BlockSchedule, FlowBehaviour, constant_rate};
 use crate::clock::{monotonic_ns, wall_ns};
@@ -110,8 +110,8 @@ impl RateCap {
 }
 
 enum FlowSocket {
-    Stream(Stream),
-    Datagrams(Datagrams),
+    Stream(StreamSender),
+    Datagrams(DatagramSender),
 }
 
 /// One flow of a sending thread.
@@ -143,12 +143,12 @@ impl SendingFlow {
             .bytes_per_second
             .map(|rate| RateCap::new(rate, largest_block));
         let kind = match plan.transport {
-            FlowTransport::Tcp => FlowSocket::Stream(Stream::new(
+            FlowTransport::Tcp => FlowSocket::Stream(StreamSender::new(
                 flow.id,
                 plan.has_stamps(),
                 plan.options.no_delay.then_some(largest_block),
             )),
-            FlowTransport::Udp => FlowSocket::Datagrams(Datagrams::new(
+            FlowTransport::Udp => FlowSocket::Datagrams(DatagramSender::new(
                 &flow.socket,
                 largest_block,
                 plan.is_unlimited(),
@@ -323,7 +323,7 @@ impl SendingFlow {
                 stream.write_pending(&self.socket, buffers)
             }
             FlowSocket::Datagrams(_) => {
-                match Datagrams::send_one(&self.socket, self.id, stamp, bytes, buffers) {
+                match DatagramSender::send_one(&self.socket, self.id, stamp, bytes, buffers) {
                     Ok(()) => Written::All,
                     Err(_) => {
                         counters.refused_blocks.add(1);

@@ -32,7 +32,7 @@ struct PendingBlock {
 
 /// The state of a stream.
 #[derive(Debug)]
-pub(super) struct Stream {
+pub(super) struct StreamSender {
     pending: Option<PendingBlock>,
     has_stamps: bool,
     /// Each call writes so much, where segments are to follow blocks (`TCP_NODELAY`).
@@ -41,13 +41,13 @@ pub(super) struct Stream {
     offset: u64,
 }
 
-impl Stream {
+impl StreamSender {
     /// The beginning of the stream is the first that is written.
-    pub(super) fn new(id: FlowId, has_stamps: bool, piece: Option<u32>) -> Stream {
+    pub(super) fn new(id: FlowId, has_stamps: bool, piece: Option<u32>) -> StreamSender {
         let beginning = stream_header(id);
         let mut header = [0; BLOCK_HEADER];
         header[..beginning.len()].copy_from_slice(&beginning);
-        Stream {
+        StreamSender {
             pending: Some(PendingBlock {
                 header,
                 header_bytes: beginning.len(),
@@ -110,6 +110,7 @@ impl Stream {
         for _ in 0..TURN {
             let left = CONTENT - self.offset as usize;
             let count = self.piece.map_or(left, |piece| left.min(piece as usize));
+            // It has no flag against SIGPIPE, which Rust programs ignore.
             let sent = rustix::fs::sendfile(socket, &buffers.file, Some(&mut self.offset), count);
             match sent {
                 Ok(count) => counters.sent_bytes.add(count as u64),
