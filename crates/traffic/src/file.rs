@@ -104,8 +104,9 @@ pub struct FlowSetSpec {
 }
 
 /// Protocol of a flow.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[derive(Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "lowercase")]
 pub enum FlowProtocol {
     /// A connection.
@@ -115,8 +116,20 @@ pub enum FlowProtocol {
 }
 
 /// Version of the Internet Protocol.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
-#[derive(Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Default,
+    Serialize,
+    Deserialize,
+    JsonSchema,
+)]
 #[serde(rename_all = "lowercase")]
 pub enum IpVersion {
     /// IPv4.
@@ -184,7 +197,11 @@ impl FromStr for Dscp {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let name = text.trim().to_ascii_lowercase();
-        let digits: Vec<u8> = name.bytes().filter(u8::is_ascii_digit).map(|own| own - b'0').collect();
+        let digits: Vec<u8> = name
+            .bytes()
+            .filter(u8::is_ascii_digit)
+            .map(|own| own - b'0')
+            .collect();
         let letters = name.trim_end_matches(|c: char| c.is_ascii_digit());
         let code_point = match (letters, digits.as_slice()) {
             ("", _) => name.parse().ok().filter(|number| *number < 64),

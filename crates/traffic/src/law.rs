@@ -9,7 +9,7 @@ use crate::quantity::DrawnQuantity;
 /// A law of times, sizes or numbers of blocks. `min` and `max` cut a law: what lies outside is drawn again.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase", deny_unknown_fields)]
-#[schemars(rename = "Law of {Q}")]
+#[schemars(rename = "LawOf{Q}")]
 pub enum LawSpec<Q> {
     /// Always this.
     Constant(Q),
@@ -123,7 +123,14 @@ impl<Q: DrawnQuantity> LawSpec<Q> {
                 if low >= high {
                     return Err("min is not below max".to_owned());
                 }
-                (Curve::Uniform { min: low, max: high }, None, None)
+                (
+                    Curve::Uniform {
+                        min: low,
+                        max: high,
+                    },
+                    None,
+                    None,
+                )
             }
             LawSpec::Exponential { mean, min, max } => {
                 let mean = positive("mean", mean.number())?;
@@ -139,10 +146,21 @@ impl<Q: DrawnQuantity> LawSpec<Q> {
                 min,
                 max,
             } => {
-                let (median, sigma) = (positive("median", median.number())?, shape("sigma", *sigma)?);
-                (Curve::Lognormal { median, sigma }, min.as_ref(), max.as_ref())
+                let (median, sigma) = (
+                    positive("median", median.number())?,
+                    shape("sigma", *sigma)?,
+                );
+                (
+                    Curve::Lognormal { median, sigma },
+                    min.as_ref(),
+                    max.as_ref(),
+                )
             }
-            LawSpec::Pareto { min, shape: own, max } => {
+            LawSpec::Pareto {
+                min,
+                shape: own,
+                max,
+            } => {
                 let (min, shape) = (positive("min", min.number())?, shape("shape", *own)?);
                 (Curve::Pareto { min, shape }, None, max.as_ref())
             }
@@ -181,7 +199,9 @@ fn shape(key: &str, number: f64) -> Result<f64, String> {
     if (0.05..=100.0).contains(&number) {
         return Ok(number);
     }
-    Err(format!("{key} is {number}; it must be between 0.05 and 100"))
+    Err(format!(
+        "{key} is {number}; it must be between 0.05 and 100"
+    ))
 }
 
 /// Reads `value` or `value,weight` lines to values with cumulated probabilities.

@@ -153,9 +153,8 @@ fn check_component(
     spec: &TrafficSpec,
     models: &Models,
 ) -> Result<(), TrafficError> {
-    let wrong = |key: &str, why: String| {
-        Err(TrafficError::new(format!("components.{name}.{key}"), why))
-    };
+    let wrong =
+        |key: &str, why: String| Err(TrafficError::new(format!("components.{name}.{key}"), why));
     if !spec.models.contains_key(&component.model) {
         let why = format!("there is no model `{}`", component.model);
         return wrong("model", why);
@@ -166,9 +165,15 @@ fn check_component(
         }
     }
     if component.source == component.sink {
-        return wrong("sink", "is the same host as the source; give one of them another name".into());
+        return wrong(
+            "sink",
+            "is the same host as the source; give one of them another name".into(),
+        );
     }
-    for (key, port) in [("port", component.port), ("source_port", component.source_port)] {
+    for (key, port) in [
+        ("port", component.port),
+        ("source_port", component.source_port),
+    ] {
         if port == Some(0) {
             return wrong(key, "is 0; ports begin at 1".into());
         }
@@ -181,10 +186,16 @@ fn check_component(
     if let Some(congestion) = &component.congestion
         && !is_name(congestion, "-_")
     {
-        return wrong("congestion", format!("`{congestion}` is no congestion control"));
+        return wrong(
+            "congestion",
+            format!("`{congestion}` is no congestion control"),
+        );
     }
     if component.protocol == FlowProtocol::Udp {
-        let has = [("window", component.window.is_some()), ("congestion", component.congestion.is_some())];
+        let has = [
+            ("window", component.window.is_some()),
+            ("congestion", component.congestion.is_some()),
+        ];
         if let Some((key, _)) = has.into_iter().find(|(_, is_there)| *is_there) {
             return wrong(key, "is for TCP, and this is a UDP flow".into());
         }
@@ -219,12 +230,18 @@ fn checked_load(
     let wrong = |key: &str, why: &str| Err(TrafficError::new(format!("{place}.{key}"), why));
     let start_ns = load.start.nanos();
     let end_ns = match (load.duration, load.end) {
-        (Some(_), Some(_)) => return wrong("end", "stands beside `duration`; one of them is enough"),
+        (Some(_), Some(_)) => {
+            return wrong("end", "stands beside `duration`; one of them is enough");
+        }
         (Some(duration), None) => Some(start_ns + duration.nanos()),
         (None, end) => end.map(|own| own.nanos()),
     };
     if end_ns.is_some_and(|end_ns| end_ns <= start_ns) {
-        let key = if load.end.is_some() { "end" } else { "duration" };
+        let key = if load.end.is_some() {
+            "end"
+        } else {
+            "duration"
+        };
         return wrong(key, "the load ends before it has begun");
     }
     if load.flows.is_empty() {
@@ -306,7 +323,9 @@ fn flows_of_set(
                 sink: sink.clone(),
                 source_port: component.source_port,
                 sink_port: 0,
-                window_bytes: component.window.and_then(|own| u32::try_from(own.bytes()).ok()),
+                window_bytes: component
+                    .window
+                    .and_then(|own| u32::try_from(own.bytes()).ok()),
                 congestion: component.congestion.clone(),
                 dscp: component.dscp,
             });

@@ -117,7 +117,9 @@ impl FromStr for BitRate {
 impl fmt::Display for BitRate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let units = [(1_000_000_000, "gbit"), (1_000_000, "mbit"), (1000, "kbit")];
-        let unit = units.iter().find(|(factor, _)| self.0 % factor == 0);
+        let unit = units
+            .iter()
+            .find(|(factor, _)| self.0.is_multiple_of(*factor));
         let (factor, unit) = unit.copied().unwrap_or((1, "bit"));
         write!(f, "{}{unit}", self.0 / factor)
     }
@@ -170,7 +172,7 @@ impl fmt::Display for Octets {
         let units = [(1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
         let unit = units
             .iter()
-            .find(|(factor, _)| self.0 > 0 && self.0 % factor == 0);
+            .find(|(factor, _)| self.0 > 0 && self.0.is_multiple_of(*factor));
         let (factor, unit) = unit.copied().unwrap_or((1, ""));
         write!(f, "{}{unit}", self.0 / factor)
     }
@@ -228,7 +230,9 @@ impl FromStr for TimeSpan {
 impl fmt::Display for TimeSpan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let units = [(1_000_000_000, "s"), (1_000_000, "ms"), (1000, "us")];
-        let unit = units.iter().find(|(factor, _)| self.0 % factor == 0);
+        let unit = units
+            .iter()
+            .find(|(factor, _)| self.0.is_multiple_of(*factor));
         let (factor, unit) = unit.copied().unwrap_or((1, "ns"));
         write!(f, "{}{unit}", self.0 / factor)
     }

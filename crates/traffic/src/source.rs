@@ -44,7 +44,7 @@ pub enum Behaviour {
 #[derive(Debug)]
 pub struct DepartureSchedule {
     source: Box<dyn BlockSource>,
-    rng: ChaCha8Rng,
+    rng: Box<ChaCha8Rng>,
     least_bytes: u32,
     most_bytes: u32,
 }
@@ -56,7 +56,7 @@ impl DepartureSchedule {
         rng.set_stream(u64::from(flow));
         DepartureSchedule {
             source,
-            rng,
+            rng: Box::new(rng),
             least_bytes: 1,
             most_bytes: u32::MAX,
         }
@@ -106,19 +106,19 @@ impl ScheduleClock {
     }
 }
 
-/// Pieces of one object that are offered at one moment.
+/// ObjectPieces of one object that are offered at one moment.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Pieces {
+pub(crate) struct ObjectPieces {
     at_ns: u64,
     left: u64,
     bytes: u64,
 }
 
-impl Pieces {
+impl ObjectPieces {
     /// Cuts an object into as few pieces of at most `most` bytes as possible, which differ by at most 1 byte: no piece
     /// is a short rest.
     pub(crate) fn cut(at_ns: u64, bytes: u64, most: u32) -> Self {
-        Pieces {
+        ObjectPieces {
             at_ns,
             left: bytes.div_ceil(u64::from(most.max(1))),
             bytes,
@@ -126,7 +126,7 @@ impl Pieces {
     }
 }
 
-impl Iterator for Pieces {
+impl Iterator for ObjectPieces {
     type Item = PlannedDeparture;
 
     fn next(&mut self) -> Option<PlannedDeparture> {
@@ -155,7 +155,9 @@ mod tests {
     #[test]
     fn an_object_is_cut_evenly() {
         let sizes = |bytes, most| -> Vec<u32> {
-            Pieces::cut(7, bytes, most).map(|own| own.bytes).collect()
+            ObjectPieces::cut(7, bytes, most)
+                .map(|own| own.bytes)
+                .collect()
         };
         assert_eq!(sizes(10, 4), [4, 3, 3]);
         assert_eq!(sizes(8193, 8192), [4097, 4096]);

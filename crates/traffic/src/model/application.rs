@@ -4,9 +4,7 @@ use std::sync::Arc;
 
 use super::parts::ModelParts;
 use super::resolve::{Resolved, at, block_bytes, factor, frame_rate, positive_time};
-use super::spec::{
-    FtpSpec, GopSpec, TelnetSpec, VideoSpec, VoipSpec, WwwSpec,
-};
+use super::spec::{FtpSpec, GopSpec, TelnetSpec, VideoSpec, VoipSpec, WwwSpec};
 use crate::probability::{Curve, ProbabilityLaw};
 use crate::source::{
     Interval, OnOffLaws, PacketVideo, PageLaws, PictureLaws, RTP_BYTES, RequestLaws,
@@ -123,7 +121,8 @@ pub(super) fn video(spec: &VideoSpec) -> Resolved {
     let per_second = frame_rate(spec.fps)?;
     let scale = PacketVideo::scale_for(spec.rate.bits_per_second() as f64, per_second);
     if !(0.1..=1e4).contains(&scale) {
-        let why = "gives packets of less than 5 or more than 500000 bytes; choose rate and fps that fit";
+        let why =
+            "gives packets of less than 5 or more than 500000 bytes; choose rate and fps that fit";
         return Err(("rate".to_owned(), why.to_owned()));
     }
     let rate = PacketVideo::mean_rate_bps(per_second, scale);
@@ -136,7 +135,10 @@ pub(super) fn gop(spec: &GopSpec) -> Resolved {
     let per_second = frame_rate(spec.fps)?;
     let variation = spec.variation;
     if !(0.05..=5.0).contains(&variation) {
-        return Err(("variation".to_owned(), "must be between 0.05 and 5".to_owned()));
+        return Err((
+            "variation".to_owned(),
+            "must be between 0.05 and 5".to_owned(),
+        ));
     }
     let sigma = libm::sqrt(libm::log1p(variation * variation));
     let frame = |key: &'static str| {
@@ -150,19 +152,33 @@ pub(super) fn gop(spec: &GopSpec) -> Resolved {
         }
     };
     let i = frame("i")(spec.i.bytes() as f64)?;
-    let p = spec.p.map(|own| frame("p")(own.bytes() as f64)).transpose()?;
-    let b = spec.b.map(|own| frame("b")(own.bytes() as f64)).transpose()?;
+    let p = spec
+        .p
+        .map(|own| frame("p")(own.bytes() as f64))
+        .transpose()?;
+    let b = spec
+        .b
+        .map(|own| frame("b")(own.bytes() as f64))
+        .transpose()?;
     let pattern = |why: &str| ("pattern".to_owned(), why.to_owned());
     let of_letter = |letter| match letter {
         'I' => Ok(Arc::clone(&i)),
-        'P' => p.clone().ok_or_else(|| pattern("has a P; give the key p, too")),
-        'B' => b.clone().ok_or_else(|| pattern("has a B; give the key b, too")),
+        'P' => p
+            .clone()
+            .ok_or_else(|| pattern("has a P; give the key p, too")),
+        'B' => b
+            .clone()
+            .ok_or_else(|| pattern("has a B; give the key b, too")),
         _ => Err(pattern("consists of the letters I, P and B")),
     };
     if !spec.pattern.starts_with('I') || spec.pattern.len() > 1000 {
         return Err(pattern("begins with I and has at most 1000 letters"));
     }
-    let group: Vec<_> = spec.pattern.chars().map(of_letter).collect::<Result<_, _>>()?;
+    let group: Vec<_> = spec
+        .pattern
+        .chars()
+        .map(of_letter)
+        .collect::<Result<_, _>>()?;
     let bytes: f64 = group.iter().map(|law| law.mean_whole()).sum();
     let rate = 8.0 * bytes / group.len() as f64 * per_second;
     let laws = PictureLaws {

@@ -11,14 +11,22 @@ use crate::source::{
 /// The parameters of a model in numbers. Flows share them.
 #[derive(Debug, Clone)]
 pub(super) enum ModelParts {
-    Full { block_bytes: u32 },
-    Steady { block_bytes: u32, interval: Interval },
+    Full {
+        block_bytes: u32,
+    },
+    Steady {
+        block_bytes: u32,
+        interval: Interval,
+    },
     Requests(Arc<RequestLaws>),
     OnOff(Arc<OnOffLaws>),
     Mmpp(Arc<ChainLaws>),
     SelfSimilar(Arc<SelfSimilarLaws>),
     Pages(Arc<PageLaws>),
-    PacketVideo { per_second: f64, scale: f64 },
+    PacketVideo {
+        per_second: f64,
+        scale: f64,
+    },
     Pictures(Arc<PictureLaws>),
 }
 
@@ -32,10 +40,10 @@ impl ModelParts {
                 check_block(u64::from(*block_bytes), least, most)
             }
             ModelParts::OnOff(laws) => check_block(u64::from(laws.block_bytes), least, most),
-            ModelParts::SelfSimilar(laws) => check_block(u64::from(laws.block_bytes()), least, most),
-            ModelParts::Requests(laws) => {
-                check_pieces(&laws.size, laws.most_bytes, least, most)
+            ModelParts::SelfSimilar(laws) => {
+                check_block(u64::from(laws.block_bytes()), least, most)
             }
+            ModelParts::Requests(laws) => check_pieces(&laws.size, laws.most_bytes, least, most),
             ModelParts::Mmpp(laws) => check_law(&laws.size, least, most),
             ModelParts::Pages(laws) => {
                 check_pieces(&laws.main, Some(laws.most_bytes), least, most)?;

@@ -3,16 +3,12 @@
 use std::sync::Arc;
 
 use super::parts::ModelParts;
-use super::spec::{
-    CbrSpec, FullSpec, MmppSpec, ModelSpec, OnOffSpec, SelfSimilarSpec, UserSpec,
-};
+use super::spec::{CbrSpec, FullSpec, MmppSpec, ModelSpec, OnOffSpec, SelfSimilarSpec, UserSpec};
 use super::{Model, application};
 use crate::law::LawSpec;
 use crate::probability::ProbabilityLaw;
 use crate::quantity::{BitRate, DrawnQuantity, Octets, TimeSpan};
-use crate::source::{
-    ChainLaws, Interval, OnOffLaws, RequestLaws, SelfSimilarLaws, shares_of_time,
-};
+use crate::source::{ChainLaws, Interval, OnOffLaws, RequestLaws, SelfSimilarLaws, shares_of_time};
 
 /// The parts of a model with its mean and its peak rate; or the key that is wrong, and why.
 pub(super) type Resolved = Result<(ModelParts, Option<f64>, Option<f64>), (String, String)>;
@@ -24,6 +20,8 @@ const LEAST_GAP_NS: f64 = 1.0;
 /// Least mean time of a period.
 const LEAST_PERIOD_NS: f64 = 1000.0;
 const MOST_STATES: usize = 100;
+/// Most periods, changes of state or slots that pass between two blocks on average: a source goes through all of them.
+const MOST_STEPS: f64 = 10_000.0;
 
 pub(super) fn model(spec: &ModelSpec) -> Result<Model, (String, String)> {
     let (parts, mean_rate_bps, peak_rate_bps) = match spec {
@@ -122,7 +120,10 @@ fn cbr(spec: &CbrSpec) -> Resolved {
             let bytes = bits / 8_000_000_000;
             let block = Octets::of(u64::try_from(bytes).unwrap_or(u64::MAX));
             if bytes == 0 {
-                return Err(wrong("rate", "sends less than a byte every time; give a longer `every`"));
+                return Err(wrong(
+                    "rate",
+                    "sends less than a byte every time; give a longer `every`",
+                ));
             }
             // The rate is kept where the block had to be rounded.
             Ok(steady(block_bytes("rate", block)?, rate))
@@ -151,6 +152,11 @@ fn on_off(spec: &OnOffSpec) -> Resolved {
     let on = time_law("on", &spec.on, LEAST_PERIOD_NS)?;
     let off = time_law("off", &spec.off, 0.0)?;
     let peak = rate.bits_per_second() as f64;
+    check_steps(
+        "rate",
+        8e9 * f64::from(block_bytes) / peak / on.mean(),
+        "periods",
+    )?;
     let mean = peak * on.mean() / (on.mean() + off.mean());
     let laws = OnOffLaws {
         on,
@@ -172,8 +178,8 @@ fn mmpp(spec: &MmppSpec) -> Resolved {
             &format!("{rate} is not between 0 and 100 million blocks per second"),
         ));
     }
-    let is_square = spec.generator.len() == states
-        && spec.generator.iter().all(|row| row.len() == states);
+    let is_square =
+        spec.generator.len() == states && spec.generator.iter().all(|row| row.len() == states);
     if !is_square {
         let why = format!("has {states} rows of {states} numbers, as there are {states} rates");
         return Err(wrong("generator", &why));
@@ -181,12 +187,26 @@ fn mmpp(spec: &MmppSpec) -> Resolved {
     for (state, row) in spec.generator.iter().enumerate() {
         check_row(state, row).map_err(|why| wrong(&format!("generator[{state}]"), &why))?;
     }
-    let shares = shares_of_time(&spec.generator)
-        .ok_or_else(|| wrong("generator", "has a state that is never entered or never left"))?;
-    let blocks: f64 = shares.iter().zip(&spec.rates).map(|(share, rate)| share * rate).sum();
+    let shares = shares_of_time(&spec.generator).ok_or_else(|| {
+        wrong(
+            "generator",
+            "has a state that is never entered or never left",
+        )
+    })?;
+    let blocks: f64 = shares
+        .iter()
+        .zip(&spec.rates)
+        .map(|(share, rate)| share * rate)
+        .sum();
     if blocks <= 0.0 {
         return Err(wrong("rates", "are 0 in all states"));
     }
+    let leaving = |(state, row): (usize, &Vec<f64>)| {
+        let others = row.iter().enumerate().filter(|(other, _)| *other != state);
+        shares[state] * others.map(|(_, rate)| rate).sum::<f64>()
+    };
+    let changes: f64 = spec.generator.iter().enumerate().map(leaving).sum();
+    check_steps("generator", changes / blocks, "changes of state")?;
     let size = size_law("block", &spec.block)?;
     let rate = 8.0 * blocks * size.mean_whole();
     let laws = ChainLaws {
@@ -224,9 +244,20 @@ fn self_similar(spec: &SelfSimilarSpec) -> Resolved {
         return Err(wrong("slot", "must be between 100us and 100s"));
     }
     let (rate, block_bytes) = (rate.bits_per_second(), block_bytes("block", spec.block)?);
+    let block_ns = 8e9 * f64::from(block_bytes) / rate as f64;
+    check_steps("slot", block_ns / slot_ns as f64, "slots")?;
     let laws = SelfSimilarLaws::new(spec.hurst, slot_ns, spec.sessions, rate, block_bytes);
     let parts = ModelParts::SelfSimilar(Arc::new(laws));
     Ok((parts, Some(rate as f64), None))
+}
+
+fn check_steps(key: &str, steps_per_block: f64, steps: &str) -> Result<(), (String, String)> {
+    if steps_per_block <= MOST_STEPS {
+        return Ok(());
+    }
+    let why =
+        format!("lets {steps_per_block:.0} {steps} pass for a block; at most {MOST_STEPS:.0} may");
+    Err(wrong(key, &why))
 }
 
 fn wrong(key: &str, why: &str) -> (String, String) {
@@ -242,7 +273,12 @@ pub(super) fn block_bytes(key: &str, size: Octets) -> Result<u32, (String, Strin
     let bytes = u32::try_from(size.bytes()).ok();
     bytes
         .filter(|bytes| (1..=MOST_BYTES).contains(&u64::from(*bytes)))
-        .ok_or_else(|| wrong(key, &format!("a block of {size} is not between 1 byte and 16MiB")))
+        .ok_or_else(|| {
+            wrong(
+                key,
+                &format!("a block of {size} is not between 1 byte and 16MiB"),
+            )
+        })
 }
 
 pub(super) fn positive_time(key: &str, time: TimeSpan) -> Result<f64, (String, String)> {
@@ -275,13 +311,13 @@ fn time_law(
     if law.mean() >= least_mean_ns {
         return Ok(law);
     }
-    Err(wrong(key, &format!("the mean must be at least {least_mean_ns:.0} ns")))
+    Err(wrong(
+        key,
+        &format!("the mean must be at least {least_mean_ns:.0} ns"),
+    ))
 }
 
-fn size_law(
-    key: &'static str,
-    law: &LawSpec<Octets>,
-) -> Result<ProbabilityLaw, (String, String)> {
+fn size_law(key: &'static str, law: &LawSpec<Octets>) -> Result<ProbabilityLaw, (String, String)> {
     let law = law.law().map_err(at(key))?;
     if law.chance_outside(1, MOST_BYTES) < 0.001 && law.mean_whole() <= MOST_BYTES as f64 {
         return Ok(law);

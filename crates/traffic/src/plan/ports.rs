@@ -1,6 +1,7 @@
 //! Ports of sinks: those that are given first, the others from what is left.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 use super::PlannedFlow;
 use crate::error::TrafficError;
@@ -59,7 +60,8 @@ impl Ports {
         let key = format!("components.{}.{key}", flow.component);
         let port = u32::from(first) + instance;
         let Ok(port) = u16::try_from(port) else {
-            let why = format!("instance {instance} in {place} has the port {port}; 65535 is the last");
+            let why =
+                format!("instance {instance} in {place} has the port {port}; 65535 is the last");
             return Err(TrafficError::new(key, why));
         };
         let end = (flow.protocol, port);
@@ -82,8 +84,8 @@ impl Ports {
             let port = *next;
             *next += 1;
             let end = (flow.protocol, port);
-            if !self.taken.contains_key(&end) {
-                self.taken.insert(end, flow.component.clone());
+            if let Entry::Vacant(free) = self.taken.entry(end) {
+                free.insert(flow.component.clone());
                 return Ok(port);
             }
         }

@@ -33,7 +33,10 @@ pub(super) fn check_shares(place: &str, load: &LoadSpec) -> Result<(), TrafficEr
             if (total - 100.0).abs() <= TOLERANCE_PERCENT {
                 return Ok(());
             }
-            wrong("flows", format!("the shares add up to {total:.2} %, and not to 100 %"))
+            wrong(
+                "flows",
+                format!("the shares add up to {total:.2} %, and not to 100 %"),
+            )
         }
         (None, _) => Ok(()),
     }
@@ -64,9 +67,8 @@ pub(super) fn models(
         };
         return Ok(vec![Arc::clone(model); count]);
     };
-    let of_direction = rate.bits_per_second() as f64 * share.percent()
-        / 100.0
-        / directions(set).len() as f64;
+    let of_direction =
+        rate.bits_per_second() as f64 * share.percent() / 100.0 / directions(set).len() as f64;
     let total: f64 = weights.iter().sum();
     let mut found: Vec<Arc<Model>> = Vec::with_capacity(count);
     for (index, weight) in weights.iter().enumerate() {
@@ -114,7 +116,11 @@ fn weights(place: &str, set: &FlowSetSpec) -> Result<Vec<f64>, TrafficError> {
         let (given, n) = (set.weights.len(), set.n);
         return wrong(format!("has {given} weights for {n} instances"));
     }
-    match set.weights.iter().find(|weight| !(1e-6..=1e6).contains(*weight)) {
+    match set
+        .weights
+        .iter()
+        .find(|weight| !(1e-6..=1e6).contains(*weight))
+    {
         Some(weight) => wrong(format!("{weight} is not between 0.000001 and 1000000")),
         None => Ok(set.weights.clone()),
     }

@@ -38,7 +38,10 @@ pub(crate) fn quantile(p: f64) -> f64 {
 
 /// The coefficients begin with the constant.
 fn polynomial(coefficients: &[f64; 8], x: f64) -> f64 {
-    coefficients.iter().rev().fold(0.0, |sum, own| sum * x + own)
+    coefficients
+        .iter()
+        .rev()
+        .fold(0.0, |sum, own| sum * x + own)
 }
 
 type Fraction = ([f64; 8], [f64; 8]);

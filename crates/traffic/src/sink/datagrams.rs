@@ -72,7 +72,7 @@ pub struct DatagramFigures {
     pub is_series_cut: bool,
 }
 
-/// The sink of one UDP flow. It needs at most 300 KB, and 80 bytes for each second.
+/// The sink of one UDP flow. It needs at most 400 KB, and 80 bytes for each second.
 #[derive(Debug, Clone)]
 pub struct DatagramSink {
     width: SequenceWidth,
@@ -236,7 +236,9 @@ impl DatagramSink {
         }
         figures.jitter_ns = self.delays.jitter_ns();
         figures.delay = self.delays.variation(&self.seconds.all);
-        figures.duration_ns = self.last_ns.saturating_sub(self.first_ns.unwrap_or(self.last_ns));
+        figures.duration_ns = self
+            .last_ns
+            .saturating_sub(self.first_ns.unwrap_or(self.last_ns));
         figures.is_series_cut = self.seconds.is_cut;
         figures
     }

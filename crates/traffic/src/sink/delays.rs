@@ -94,7 +94,10 @@ impl Delays {
             return;
         }
         let place = self.rng.random_range(0..self.count);
-        if let Some(kept) = usize::try_from(place).ok().and_then(|own| self.kept.get_mut(own)) {
+        if let Some(kept) = usize::try_from(place)
+            .ok()
+            .and_then(|own| self.kept.get_mut(own))
+        {
             *kept = delay;
         }
     }

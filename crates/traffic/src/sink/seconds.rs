@@ -43,7 +43,9 @@ impl Seconds {
     /// The place of the second of a moment. A moment before the first second belongs to it.
     pub(super) fn place(&mut self, at_ns: u64) -> Option<usize> {
         let second = at_ns.saturating_sub(self.origin_ns) / 1_000_000_000;
-        let place = usize::try_from(second).ok().filter(|own| *own < LONGEST_SERIES_S);
+        let place = usize::try_from(second)
+            .ok()
+            .filter(|own| *own < LONGEST_SERIES_S);
         match place {
             None => self.is_cut = true,
             Some(place) if place >= self.all.len() => {

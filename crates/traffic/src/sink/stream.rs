@@ -90,7 +90,9 @@ impl StreamSink {
     /// The figures at a moment: a flow of a source that is still to send may be stalled at it.
     pub fn figures(&self, now_ns: u64) -> StreamFigures {
         let mut figures = self.with_pause_until(now_ns);
-        figures.duration_ns = self.last_ns.saturating_sub(self.first_ns.unwrap_or(self.last_ns));
+        figures.duration_ns = self
+            .last_ns
+            .saturating_sub(self.first_ns.unwrap_or(self.last_ns));
         figures.is_series_cut = self.seconds.is_cut;
         figures
     }

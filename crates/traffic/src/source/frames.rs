@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use rand_chacha::ChaCha8Rng;
 
-use super::{BlockSource, Pieces, PlannedDeparture, block_length};
+use super::{BlockSource, ObjectPieces, PlannedDeparture, block_length};
 use crate::probability::{ProbabilityLaw, open_unit};
 
 /// The moment of a frame. Frames per second may have a fraction (29.97).
@@ -80,7 +80,9 @@ impl BlockSource for PacketVideo {
             self.at_ns = frame_at(self.frame, self.per_second)?;
         } else {
             let gap = clipped_pareto(PACKET_GAP, open_unit(rng));
-            self.at_ns = self.at_ns.checked_add((gap * 1e9 / self.per_second) as u64)?;
+            self.at_ns = self
+                .at_ns
+                .checked_add((gap * 1e9 / self.per_second) as u64)?;
         }
         self.packet = (self.packet + 1) % PACKETS;
         self.frame += u64::from(self.packet == 0);
@@ -108,7 +110,7 @@ pub(crate) struct PictureLaws {
 pub(crate) struct GroupOfPictures {
     laws: Arc<PictureLaws>,
     frame: u64,
-    pieces: Pieces,
+    pieces: ObjectPieces,
     /// Place in the pattern of the first frame.
     offset: Option<usize>,
 }
@@ -118,7 +120,7 @@ impl GroupOfPictures {
         GroupOfPictures {
             laws,
             frame: 0,
-            pieces: Pieces::default(),
+            pieces: ObjectPieces::default(),
             offset: None,
         }
     }
@@ -133,13 +135,15 @@ impl BlockSource for GroupOfPictures {
         // Flows that are alike do not send their large frames together.
         let offset = match self.offset {
             Some(offset) => offset,
-            None => *self.offset.insert((open_unit(rng) * length as f64) as usize),
+            None => *self
+                .offset
+                .insert((open_unit(rng) * length as f64) as usize),
         };
         let at_ns = frame_at(self.frame, self.laws.per_second)?;
         let place = (self.frame % length as u64) as usize + offset;
         self.frame += 1;
         let bytes = self.laws.group[place % length].draw_whole(rng);
-        self.pieces = Pieces::cut(at_ns, bytes, self.laws.most_bytes);
+        self.pieces = ObjectPieces::cut(at_ns, bytes, self.laws.most_bytes);
         self.pieces.next()
     }
 }

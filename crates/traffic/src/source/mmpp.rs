@@ -76,7 +76,10 @@ fn chosen(weights: &[f64], unit: f64) -> usize {
         left -= weight;
     }
     // A rounding error: the last that is possible.
-    weights.iter().rposition(|weight| *weight > 0.0).unwrap_or(0)
+    weights
+        .iter()
+        .rposition(|weight| *weight > 0.0)
+        .unwrap_or(0)
 }
 
 /// Part of the time in each state, from the changes per second between states: the solution of p Q = 0 by the method of
@@ -102,7 +105,9 @@ pub(crate) fn shares_of_time(changes: &[Vec<f64>]) -> Option<Vec<f64>> {
     let mut shares = vec![0.0; count];
     shares[0] = 1.0;
     for state in 1..count {
-        shares[state] = (0..state).map(|other| shares[other] * rates[other][state]).sum();
+        shares[state] = (0..state)
+            .map(|other| shares[other] * rates[other][state])
+            .sum();
     }
     let total: f64 = shares.iter().sum();
     let is_reached = shares.iter().all(|share| *share > 0.0) && total.is_finite();

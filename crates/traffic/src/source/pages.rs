@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use rand_chacha::ChaCha8Rng;
 
-use super::{BlockSource, Pieces, PlannedDeparture, ScheduleClock};
+use super::{BlockSource, ObjectPieces, PlannedDeparture, ScheduleClock};
 use crate::probability::{ProbabilityLaw, open_unit};
 
 /// What pages are like.
@@ -44,7 +44,7 @@ pub(crate) struct WebPages {
     clock: ScheduleClock,
     at_ns: u64,
     objects_left: u64,
-    pieces: Pieces,
+    pieces: ObjectPieces,
     /// The main object was sent and the embedded ones were not.
     is_parsing: bool,
 }
@@ -56,7 +56,7 @@ impl WebPages {
             clock: ScheduleClock::default(),
             at_ns: 0,
             objects_left: 0,
-            pieces: Pieces::default(),
+            pieces: ObjectPieces::default(),
             is_parsing: false,
         }
     }
@@ -82,7 +82,7 @@ impl BlockSource for WebPages {
                 self.at_ns = self.clock.advance(laws.reading.draw(rng))?;
                 &laws.main
             };
-            self.pieces = Pieces::cut(self.at_ns, object.draw_whole(rng), laws.most_bytes);
+            self.pieces = ObjectPieces::cut(self.at_ns, object.draw_whole(rng), laws.most_bytes);
         }
     }
 }

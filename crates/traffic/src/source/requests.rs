@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use rand_chacha::ChaCha8Rng;
 
-use super::{BlockSource, Pieces, PlannedDeparture, ScheduleClock, block_length};
+use super::{BlockSource, ObjectPieces, PlannedDeparture, ScheduleClock, block_length};
 use crate::probability::ProbabilityLaw;
 
 /// What the requests of a source are like.
@@ -27,7 +27,7 @@ pub(crate) struct Requests {
     clock: ScheduleClock,
     at_ns: u64,
     blocks_left: u64,
-    pieces: Pieces,
+    pieces: ObjectPieces,
 }
 
 impl Requests {
@@ -37,7 +37,7 @@ impl Requests {
             clock: ScheduleClock::default(),
             at_ns: 0,
             blocks_left: 0,
-            pieces: Pieces::default(),
+            pieces: ObjectPieces::default(),
         }
     }
 }
@@ -54,7 +54,7 @@ impl BlockSource for Requests {
         self.blocks_left -= 1;
         let bytes = self.laws.size.draw_whole(rng);
         let most_bytes = self.laws.most_bytes.unwrap_or(block_length(bytes));
-        self.pieces = Pieces::cut(self.at_ns, bytes, most_bytes);
+        self.pieces = ObjectPieces::cut(self.at_ns, bytes, most_bytes);
         self.pieces.next()
     }
 }

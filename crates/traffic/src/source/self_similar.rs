@@ -215,7 +215,10 @@ mod tests {
                 let more = (laws.correlations[lag] - laws.correlations[lag + 1]) / first;
                 assert_eq!(laws.duration(more * 1.0001), lag as u64, "{hurst}");
                 let just_more = laws.duration(more * 0.9999);
-                assert!(just_more.abs_diff(lag as u64 + 1) <= 1, "{hurst} {lag} {just_more}");
+                assert!(
+                    just_more.abs_diff(lag as u64 + 1) <= 1,
+                    "{hurst} {lag} {just_more}"
+                );
             }
             // Far out, against the autocorrelation itself.
             let lag = 5000;

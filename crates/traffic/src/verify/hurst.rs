@@ -88,7 +88,11 @@ pub fn hurst(series: &[f64], wavelet: Wavelet, first_octave: u32) -> Option<Hurs
     let weights = || points.iter().map(|point| point.deviation.powi(-2));
     let total: f64 = weights().sum();
     let mean = |of: fn(&LogscalePoint) -> f64| {
-        let sum: f64 = points.iter().zip(weights()).map(|(own, weight)| of(own) * weight).sum();
+        let sum: f64 = points
+            .iter()
+            .zip(weights())
+            .map(|(own, weight)| of(own) * weight)
+            .sum();
         sum / total
     };
     let (x, y) = (
@@ -197,7 +201,11 @@ mod tests {
             for degree in 0..=moments {
                 let series: Vec<f64> = (0..64).map(|x| f64::from(x).powi(degree)).collect();
                 let energy = logscale(&series, wavelet)[0].log2_energy;
-                assert_eq!(energy < -40.0, degree < moments, "{wavelet:?} {degree} {energy}");
+                assert_eq!(
+                    energy < -40.0,
+                    degree < moments,
+                    "{wavelet:?} {degree} {energy}"
+                );
             }
         }
     }
