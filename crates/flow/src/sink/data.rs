@@ -310,15 +310,7 @@ impl DataReceiver {
                 has_stamps,
                 flows,
             } => {
-                let stream = match socket.accept() {
-                    Ok((stream, _)) => Some(stream),
-                    Err(error) if is_for_later(&error) => None,
-                    Err(_) => {
-                        // Too many open files, for example: the connection waits.
-                        thread::sleep(PAUSE);
-                        None
-                    }
-                };
+                let stream = accepted_by(socket);
                 let most = *flows + MOST_STRANGERS;
                 accepted = stream.map(|stream| (*session, stream, *has_stamps, most));
                 true
@@ -514,6 +506,19 @@ impl DataReceiver {
         let dismissed = places.filter_map(|place| place.take_if(is_late)).count();
         self.strangers -= dismissed;
         (0..dismissed).for_each(|_| self.turn_away());
+    }
+}
+
+/// The next connection of a listener, if there is one.
+fn accepted_by(listener: &Socket) -> Option<Socket> {
+    match listener.accept() {
+        Ok((stream, _)) => Some(stream),
+        Err(error) if is_for_later(&error) => None,
+        Err(_) => {
+            // Too many open files, for example: the connection waits.
+            thread::sleep(PAUSE);
+            None
+        }
     }
 }
 

@@ -255,76 +255,31 @@ mod tests {
         let first = grants.agree(&[group()]).unwrap();
         assert_eq!(grants.in_use(), (1, 2));
 
-        let table = [
+        type Change = fn(&mut FlowGroup);
+        let table: [(Change, &str); 10] = [
             (
-                group(),
-                "2 MB/s are asked for; this sink agrees to 3 MB/s at most, of which 2 MB/s are taken",
+                |_| (),
+                "2 MB/s are asked for; this sink agrees to 3 MB/s at most, of which 2 MB/s",
             ),
+            (|group| group.flows = 4, "4 flows are asked for"),
+            (|group| group.flows = 0, "0 flows are asked for"),
+            (|group| group.flows = u32::MAX, "flows are asked for"),
+            (|group| group.bytes_per_second = None, "an unlimited rate"),
             (
-                FlowGroup {
-                    flows: 4,
-                    ..group()
-                },
-                "4 flows are asked for",
+                |group| group.bytes_per_second = Some(u64::MAX),
+                "this sink agrees to 3 MB/s",
             ),
+            (|group| group.duration_ms = 2001, "2.001 s are asked for"),
             (
-                FlowGroup {
-                    flows: 0,
-                    ..group()
-                },
-                "0 flows are asked for",
-            ),
-            (
-                FlowGroup {
-                    flows: u32::MAX,
-                    ..group()
-                },
-                "flows are asked for",
-            ),
-            (
-                FlowGroup {
-                    bytes_per_second: None,
-                    ..group()
-                },
-                "an unlimited rate",
-            ),
-            (
-                FlowGroup {
-                    bytes_per_second: Some(u64::MAX),
-                    ..group()
-                },
-                "are asked for; this sink agrees to 3 MB/s",
-            ),
-            (
-                FlowGroup {
-                    duration_ms: 2001,
-                    ..group()
-                },
-                "2.001 s are asked for",
-            ),
-            (
-                FlowGroup {
-                    congestion_control: Some("../x".to_owned()),
-                    ..group()
-                },
+                |group| group.congestion_control = Some("../x".into()),
                 "name that cannot be",
             ),
-            (
-                FlowGroup {
-                    block_bytes: 27,
-                    ..group()
-                },
-                "possible are 28 to 65507",
-            ),
-            (
-                FlowGroup {
-                    block_bytes: 65_508,
-                    ..group()
-                },
-                "blocks of 65508 bytes",
-            ),
+            (|group| group.block_bytes = 27, "possible are 28 to 65507"),
+            (|group| group.block_bytes = 65_508, "blocks of 65508 bytes"),
         ];
-        for (group, expected) in table {
+        for (change, expected) in table {
+            let mut group = group();
+            change(&mut group);
             let reason = grants.agree(&[group]).unwrap_err();
             assert!(reason.contains(expected), "{reason}");
         }
