@@ -31,6 +31,7 @@ const PURE: &[(&str, &[&str])] = &[
 const IMPURE_CRATES: &[(&str, &[&str])] = &[
     ("capture", &["trace"]),
     ("lab", &[]),
+    ("flow", &["traffic"]),
     ("rundir", &["record"]),
     ("engine", &["record", "suite", "wire"]),
 ];

@@ -1,0 +1,214 @@
+//! The process of an external generator, and the thread that keeps it: when that thread or this
+//! process ends, the kernel kills the generator.
+
+use std::collections::VecDeque;
+use std::io::{self, Read};
+use std::net::TcpStream;
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::sync::{Arc, Mutex};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
+
+use super::{ExternalEnd, ExternalSettings, ReadyCondition};
+use crate::FlowError;
+use crate::sink::locked;
+use crate::sys::end_with_this_thread;
+
+/// The longest report that is read; what follows is thrown away, and the report cannot be read.
+const LONGEST_REPORT: usize = 16 << 20;
+/// The end of the standard error that is kept.
+const ERROR_OUTPUT: usize = 4 << 10;
+/// The line that shows that it is ready is searched in so many bytes.
+const READY_OUTPUT: usize = 64 << 10;
+/// After its end, its output has to be there within this time.
+const LAST_OUTPUT: Duration = Duration::from_secs(1);
+/// How often the process is looked at.
+const TICK: Duration = Duration::from_millis(10);
+/// A port that does not reply at once is tried again.
+const CONNECT: Duration = Duration::from_millis(100);
+
+/// What a process writes to a pipe.
+struct PipeContent {
+    content: Arc<Mutex<VecDeque<u8>>>,
+    reader: JoinHandle<()>,
+}
+
+impl PipeContent {
+    /// Keeps the first bytes, or the last where `keeps_end`.
+    fn read(
+        mut pipe: impl Read + Send + 'static,
+        most: usize,
+        keeps_end: bool,
+    ) -> io::Result<PipeContent> {
+        let content = Arc::<Mutex<VecDeque<u8>>>::default();
+        let kept = Arc::clone(&content);
+        let thread = thread::Builder::new().name("traffic-external".to_owned());
+        let reader = thread.spawn(move || {
+            let mut buffer = [0; 4096];
+            // A pipe that fails has no more content.
+            while let Ok(count @ 1..) = pipe.read(&mut buffer) {
+                let mut kept = locked(&kept);
+                let room = if keeps_end {
+                    count
+                } else {
+                    // One more than allowed shows that the report is too long.
+                    (most + 1).saturating_sub(kept.len()).min(count)
+                };
+                kept.extend(&buffer[..room]);
+                let excess = if keeps_end {
+                    kept.len().saturating_sub(most)
+                } else {
+                    0
+                };
+                kept.drain(..excess);
+            }
+        })?;
+        Ok(PipeContent { content, reader })
+    }
+
+    /// The first bytes as text.
+    fn beginning(&self, most: usize) -> String {
+        let content = locked(&self.content);
+        let bytes: Vec<u8> = content.iter().take(most).copied().collect();
+        String::from_utf8_lossy(&bytes).into_owned()
+    }
+
+    /// All of it, after the process has ended. A process that left its group could hold the pipe
+    /// open for ever, so it is not waited for long.
+    fn finish(&self) -> String {
+        let end = Instant::now() + LAST_OUTPUT;
+        while !self.reader.is_finished() && Instant::now() < end {
+            thread::sleep(TICK);
+        }
+        self.beginning(usize::MAX)
+    }
+}
+
+/// Starts a process and keeps it until it ends or the other end of `commands` is dropped.
+pub(super) fn keep(
+    arguments: &[String],
+    settings: &ExternalSettings,
+    commands: &Receiver<()>,
+    mut is_ready: impl FnMut(),
+) -> Result<ExternalEnd, FlowError> {
+    let program = arguments.first().map(String::as_str).unwrap_or_default();
+    let failed = || FlowError::system(format!("start the external generator {program}"));
+    let mut command = Command::new(program);
+    command.args(&arguments[1..]).stdin(Stdio::null());
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    end_with_this_thread(&mut command);
+    let mut process = ExternalProcess::of(command.spawn().map_err(failed())?);
+    let no_pipe = || io::Error::other("it has no pipes");
+    let stdout = process
+        .child
+        .stdout
+        .take()
+        .ok_or_else(no_pipe)
+        .map_err(failed())?;
+    let stderr = process
+        .child
+        .stderr
+        .take()
+        .ok_or_else(no_pipe)
+        .map_err(failed())?;
+    let output = PipeContent::read(stdout, LONGEST_REPORT, false).map_err(failed())?;
+    let errors = PipeContent::read(stderr, ERROR_OUTPUT, true).map_err(failed())?;
+    let mut was_ready = false;
+    while !process.has_ended() {
+        if !was_ready && meets(&settings.ready, &output) {
+            was_ready = true;
+            is_ready();
+        }
+        if let Err(RecvTimeoutError::Disconnected) = commands.recv_timeout(TICK) {
+            process.terminate(settings.stop_patience);
+            break;
+        }
+    }
+    let status = process
+        .end()
+        .map_err(FlowError::system("wait for the external generator"))?;
+    let report = output.finish();
+    let totals = if report.len() > LONGEST_REPORT {
+        Err(format!(
+            "the report is longer than {} MiB",
+            LONGEST_REPORT >> 20
+        ))
+    } else {
+        settings.report.read(&report)
+    };
+    Ok(ExternalEnd {
+        status,
+        totals,
+        error_output: errors.finish(),
+    })
+}
+
+fn meets(ready: &ReadyCondition, output: &PipeContent) -> bool {
+    match ready {
+        ReadyCondition::Started => true,
+        ReadyCondition::Line(part) => output
+            .beginning(READY_OUTPUT)
+            .lines()
+            .any(|line| line.contains(part)),
+        ReadyCondition::Port(address) => TcpStream::connect_timeout(address, CONNECT).is_ok(),
+    }
+}
+
+/// A process and its group. Both end when this is dropped.
+struct ExternalProcess {
+    child: Child,
+    group: Option<Pid>,
+    is_reaped: bool,
+}
+
+impl ExternalProcess {
+    fn of(child: Child) -> ExternalProcess {
+        ExternalProcess {
+            group: i32::try_from(child.id()).ok().and_then(Pid::from_raw),
+            child,
+            is_reaped: false,
+        }
+    }
+
+    /// Whether it has ended. It is not reaped, so that its number is not given to another process.
+    fn has_ended(&self) -> bool {
+        let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+        self.group
+            .is_none_or(|pid| !matches!(waitid(WaitId::Pid(pid), options), Ok(None)))
+    }
+
+    fn signal(&self, signal: Signal) {
+        if let Some(group) = self.group.filter(|_| !self.is_reaped) {
+            // It fails where nothing of the group is left.
+            let _ = kill_process_group(group, signal);
+        }
+    }
+
+    fn terminate(&self, patience: Duration) {
+        self.signal(Signal::TERM);
+        let end = Instant::now() + patience;
+        while !self.has_ended() && Instant::now() < end {
+            thread::sleep(TICK.min(patience));
+        }
+    }
+
+    /// Kills what is left of the group, and returns how the process ended.
+    fn end(&mut self) -> io::Result<String> {
+        self.signal(Signal::KILL);
+        let status = self.child.wait()?;
+        self.is_reaped = true;
+        Ok(status.to_string())
+    }
+}
+
+impl Drop for ExternalProcess {
+    fn drop(&mut self) {
+        if !self.is_reaped {
+            // Nothing is left to be done where it fails.
+            let _ = self.end();
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! Background traffic: sources that send by a plan, sinks that count what arrives, and the
+//! agreement without which nothing is sent.
+//!
+//! ```text
+//! TrafficSource                                    TrafficSink
+//!   control thread   <-- ControlMessage, JSON -->    session thread, one for each source
+//!   sending threads  --- datagrams, streams   -->    data thread
+//! ```
+//!
+//! A source proves that it shares a token with the sink and asks for flows; the sink agrees within
+//! the limits that its user set, or refuses with a sentence. Heartbeats go both ways: when either
+//! side is killed, the other stops within two seconds.
+
+pub mod behaviour;
+mod clock;
+pub mod external;
+mod link;
+pub mod message;
+pub mod payload;
+pub mod sink;
+pub mod source;
+pub mod stability;
+mod sys;
+mod token;
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+pub use sink::{PermittedPeers, SinkHandle, SinkLimits, SinkSettings, TrafficSink};
+pub use source::{SourceHandle, SourcePlan, TrafficSource};
+pub use token::SharedToken;
+
+use crate::message::ControlFrameError;
+
+/// How often each side of a session sends at least something.
+pub const HEARTBEAT: Duration = Duration::from_millis(250);
+/// A side that was silent for this long is regarded as dead, and nothing is sent to it any more.
+pub const LONGEST_SILENCE: Duration = Duration::from_millis(1500);
+
+/// The protocol of a flow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum FlowTransport {
+    /// One connection.
+    Tcp,
+    /// Datagrams of one socket.
+    Udp,
+}
+
+/// Why traffic cannot flow, or does not any more.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum FlowError {
+    /// A system call failed.
+    #[error("{what}: {error}")]
+    System {
+        /// What was attempted, on what.
+        what: String,
+        /// What happened.
+        error: Arc<io::Error>,
+    },
+    /// The token cannot be had.
+    #[error("token: {0}")]
+    Token(String),
+    /// A plan or settings that cannot be.
+    #[error("{0}")]
+    Settings(String),
+    /// The other side is not a sink or source, or of another version.
+    #[error(transparent)]
+    Frame(#[from] ControlFrameError),
+    /// The other side ended the session, with its reason.
+    #[error("refused by the other side: {0}")]
+    Refused(String),
+    /// The other side does not share the token.
+    #[error("the other side has another token")]
+    OtherToken,
+    /// The control connection ended, or its heartbeats did.
+    #[error("the control connection was lost: {0}")]
+    ControlLost(String),
+    /// Something did not happen in time.
+    #[error("{what} within {seconds} s")]
+    TimedOut {
+        /// What did not happen: "the sink did not agree".
+        what: String,
+        /// The time limit.
+        seconds: f64,
+    },
+    /// The load did not become stable.
+    #[error(transparent)]
+    Unstable(#[from] stability::UnstableLoad),
+}
+
+impl FlowError {
+    fn system(what: impl Into<String>) -> impl FnOnce(io::Error) -> FlowError {
+        let what = what.into();
+        move |error| FlowError::System {
+            what,
+            error: Arc::new(error),
+        }
+    }
+}

@@ -1,0 +1,256 @@
+//! The flows of the data thread: whose data are whose, and what has arrived.
+
+use std::collections::HashMap;
+
+use traffic::sink::{DatagramArrival, DatagramSink, SequenceWidth, SinkSecond, StreamSink};
+
+use crate::clock::wall_ns;
+use crate::message::{DelaySummary, SinkCounts};
+use crate::payload::{BlockStamp, FlowId, read_datagram};
+use crate::sys::Received;
+
+/// A pause of a stream that counts as a stall: the shortest retransmission time-out of Linux.
+const STALL_NS: u64 = 200_000_000;
+/// Seconds that may still change, because a late datagram fills a gap of theirs.
+const UNSETTLED: usize = 60;
+
+/// Which counts are wanted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum CountsWanted {
+    /// With the delays of this second since the agreement.
+    Second(usize),
+    /// With those of the last second.
+    Now,
+    /// With those of the whole flow.
+    Last,
+}
+
+/// The arithmetic of a flow.
+#[derive(Debug)]
+enum FlowArithmetic {
+    /// Numbered blocks.
+    Blocks(Box<DatagramSink>),
+    /// A stream of bytes.
+    Bytes(Box<StreamSink>),
+}
+
+/// A flow at the sink.
+#[derive(Debug)]
+pub(super) struct SinkFlow {
+    session: u64,
+    arithmetic: FlowArithmetic,
+    /// Sums of the seconds that do not change any more, and their number.
+    settled: SinkCounts,
+    settled_seconds: usize,
+    /// The shortest delay of these.
+    shortest_ns: i64,
+    tos: Option<u8>,
+    has_stream: bool,
+    has_ended: bool,
+}
+
+impl SinkFlow {
+    fn new(session: u64, has_stamps: bool) -> SinkFlow {
+        let origin = wall_ns();
+        SinkFlow {
+            session,
+            arithmetic: if has_stamps {
+                let sink = DatagramSink::new(origin, 0, SequenceWidth::Bits64);
+                FlowArithmetic::Blocks(Box::new(sink))
+            } else {
+                FlowArithmetic::Bytes(Box::new(StreamSink::new(origin, STALL_NS)))
+            },
+            settled: SinkCounts::default(),
+            settled_seconds: 0,
+            shortest_ns: i64::MAX,
+            tos: None,
+            has_stream: false,
+            has_ended: false,
+        }
+    }
+
+    fn seconds(&self) -> &[SinkSecond] {
+        match &self.arithmetic {
+            FlowArithmetic::Blocks(sink) => sink.seconds(),
+            FlowArithmetic::Bytes(sink) => sink.seconds(),
+        }
+    }
+
+    /// Counts bytes of a stream.
+    pub(super) fn add_bytes(&mut self, received_ns: u64, bytes: u64) {
+        if let FlowArithmetic::Bytes(sink) = &mut self.arithmetic {
+            sink.arrive(received_ns, bytes);
+        }
+    }
+
+    /// Counts a datagram or block.
+    pub(super) fn add_block(&mut self, stamp: BlockStamp, received_ns: u64, bytes: u32) {
+        if let FlowArithmetic::Blocks(sink) = &mut self.arithmetic {
+            sink.arrive(&DatagramArrival {
+                sequence: stamp.sequence,
+                sent_ns: stamp.sent_ns,
+                received_ns,
+                bytes,
+            });
+        }
+    }
+
+    fn counts(&mut self, wanted: CountsWanted) -> SinkCounts {
+        let settle = self.seconds().len().saturating_sub(UNSETTLED);
+        let (mut settled, mut shortest) = (self.settled, self.shortest_ns);
+        for second in &self.seconds()[self.settled_seconds.min(settle)..settle] {
+            add_second(&mut settled, &mut shortest, second);
+        }
+        (self.settled, self.shortest_ns) = (settled, shortest);
+        self.settled_seconds = settle;
+        let mut counts = settled;
+        let seconds = self.seconds();
+        for second in &seconds[settle..] {
+            add_second(&mut counts, &mut shortest, second);
+        }
+        let second = match wanted {
+            CountsWanted::Second(second) => seconds.get(second),
+            CountsWanted::Now | CountsWanted::Last => seconds.last(),
+        };
+        let delays = second.and_then(|second| second.delays_ns);
+        counts.delay_variation_ns = delays.map_or(0, |(_, longest)| longest.abs_diff(shortest));
+        counts.tos = self.tos;
+        counts.has_ended = self.has_ended;
+        match &self.arithmetic {
+            // Reads of a stream are no blocks.
+            FlowArithmetic::Bytes(_) => counts.packets = 0,
+            FlowArithmetic::Blocks(sink) if wanted == CountsWanted::Last => {
+                let figures = sink.figures(None);
+                counts.lost = figures.lost;
+                counts.delays = figures.delay.map(|delay| DelaySummary {
+                    mean_ns: delay.mean_ns as u64,
+                    p50_ns: delay.p50_ns,
+                    p95_ns: delay.p95_ns,
+                    p99_ns: delay.p99_ns,
+                    max_ns: delay.max_ns,
+                    drift_ppb: delay.drift_ppm.map(|drift| (drift * 1000.0) as i64),
+                });
+            }
+            FlowArithmetic::Blocks(_) => {}
+        }
+        counts
+    }
+}
+
+fn add_second(sum: &mut SinkCounts, shortest_ns: &mut i64, second: &SinkSecond) {
+    sum.bytes = sum.bytes.saturating_add(second.bytes);
+    sum.packets += second.packets - second.duplicates.min(second.packets);
+    sum.lost = sum.lost.saturating_add(second.lost);
+    sum.reordered += second.reordered;
+    sum.duplicates += second.duplicates;
+    if let Some((shortest, _)) = second.delays_ns {
+        *shortest_ns = shortest.min(*shortest_ns);
+        sum.jitter_ns = second.jitter_ns as u64;
+    }
+}
+
+/// All flows of a sink.
+#[derive(Debug, Default)]
+pub(super) struct SinkFlows {
+    flows: Vec<Option<SinkFlow>>,
+    free: Vec<usize>,
+    places: HashMap<FlowId, usize>,
+    /// The places of each session, in the order of its agreement.
+    sessions: HashMap<u64, Vec<usize>>,
+}
+
+/// The flow of the last datagram: most belong to the same as the one before.
+pub(super) type LastFlow = Option<(FlowId, usize)>;
+
+impl SinkFlows {
+    pub(super) fn add(&mut self, session: u64, ids: &[FlowId], has_stamps: bool) {
+        for id in ids {
+            let flow = Some(SinkFlow::new(session, has_stamps));
+            let place = match self.free.pop() {
+                Some(place) => {
+                    self.flows[place] = flow;
+                    place
+                }
+                None => {
+                    self.flows.push(flow);
+                    self.flows.len() - 1
+                }
+            };
+            self.places.insert(*id, place);
+            self.sessions.entry(session).or_default().push(place);
+        }
+    }
+
+    pub(super) fn remove_session(&mut self, session: u64) {
+        for place in self.sessions.remove(&session).unwrap_or_default() {
+            self.flows[place] = None;
+            self.free.push(place);
+        }
+        let flows = &self.flows;
+        self.places.retain(|_, place| flows[*place].is_some());
+    }
+
+    /// What has arrived of the flows of a session.
+    pub(super) fn counts(&mut self, session: u64, wanted: CountsWanted) -> Vec<SinkCounts> {
+        let places = self.sessions.get(&session).map(Vec::as_slice);
+        let places = places.unwrap_or_default().iter();
+        let flows = &mut self.flows;
+        places
+            .filter_map(|place| Some(flows[*place].as_mut()?.counts(wanted)))
+            .collect()
+    }
+
+    fn of(&self, session: u64, id: FlowId) -> Option<usize> {
+        let place = *self.places.get(&id)?;
+        let flow = self.flows[place].as_ref()?;
+        (flow.session == session).then_some(place)
+    }
+
+    /// A stream begins: its place, unless it is a stranger's or the second of its flow.
+    pub(super) fn begin_stream(&mut self, session: u64, id: FlowId) -> Option<usize> {
+        let place = self.of(session, id)?;
+        let flow = self.flows[place].as_mut()?;
+        (!std::mem::replace(&mut flow.has_stream, true)).then_some(place)
+    }
+
+    pub(super) fn end_stream(&mut self, place: usize) {
+        if let Some(flow) = &mut self.flows[place] {
+            flow.has_ended = true;
+        }
+    }
+
+    /// A flow by its place.
+    pub(super) fn flow(&mut self, place: usize) -> Option<&mut SinkFlow> {
+        self.flows[place].as_mut()
+    }
+
+    /// Counts what a socket of a session has received; returns how many datagrams were strangers'.
+    pub(super) fn record_datagrams(
+        &mut self,
+        session: u64,
+        received: &Received<'_>,
+        received_ns: u64,
+        last: &mut LastFlow,
+    ) -> u64 {
+        let mut strange = 0;
+        for datagram in received.bytes.chunks(received.segment_bytes.max(1)) {
+            let Some((id, stamp)) = read_datagram(datagram) else {
+                strange += 1;
+                continue;
+            };
+            let known = last.filter(|(last, _)| *last == id).map(|(_, place)| place);
+            let Some(place) = known.or_else(|| self.of(session, id)) else {
+                strange += 1;
+                continue;
+            };
+            *last = Some((id, place));
+            let Some(flow) = &mut self.flows[place] else {
+                continue;
+            };
+            flow.tos = received.tos.or(flow.tos);
+            flow.add_block(stamp, received_ns, datagram.len() as u32);
+        }
+        // An empty datagram has no pieces.
+        strange + u64::from(received.bytes.is_empty())
+    }
+}

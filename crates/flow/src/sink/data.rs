@@ -1,0 +1,537 @@
+//! The data thread of a sink: it receives what belongs to flows, and ignores and counts the rest.
+
+use std::io;
+use std::net::TcpStream;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
+use rustix::event::{EventfdFlags, Timespec, eventfd};
+use rustix::net::RecvFlags;
+use socket2::Socket;
+
+use super::SinkShared;
+use super::arrivals::{CountsWanted, LastFlow, SinkFlows};
+use crate::clock::wall_ns;
+use crate::message::SinkCounts;
+use crate::payload::{BlockReader, FlowId, STREAM_HEADER, read_stream};
+use crate::sys::DatagramBatch;
+use crate::{FlowError, FlowTransport};
+
+/// Token of the descriptor by which commands are announced.
+const WAKE: u64 = u64::MAX;
+/// Calls for one socket before others have their turn.
+const TURN: usize = 8;
+/// Datagrams of one call. Where the kernel joins them, fewer buffers stay in the cache.
+const DATAGRAMS: usize = 32;
+const JOINED_DATAGRAMS: usize = 4;
+/// Bytes of a stream that one call takes.
+const STREAM_PIECE: usize = 1 << 20;
+/// Bytes of a stream with time stamps that one call takes: they are read.
+const STAMPED_PIECE: usize = 256 << 10;
+/// A connection has to send the beginning of a stream within this time.
+const INTRODUCTION: Duration = Duration::from_secs(2);
+/// Connections that may be without it at a time, beside those that are expected.
+const MOST_STRANGERS: usize = 256;
+
+/// After a connection that could not be accepted.
+const PAUSE: Duration = Duration::from_millis(1);
+
+/// What the data thread is told.
+pub(super) enum DataCommand {
+    /// Flows are agreed.
+    Add {
+        session: u64,
+        transport: FlowTransport,
+        socket: Socket,
+        ids: Vec<FlowId>,
+        has_stamps: bool,
+    },
+    /// What has arrived?
+    Counts {
+        session: u64,
+        wanted: CountsWanted,
+        reply: Sender<Vec<SinkCounts>>,
+    },
+    /// A session ends.
+    Remove { session: u64 },
+    /// The sink ends.
+    End,
+}
+
+/// A way to the data thread.
+#[derive(Clone)]
+pub(super) struct DataCommands {
+    sender: Sender<DataCommand>,
+    wake: Arc<OwnedFd>,
+}
+
+impl DataCommands {
+    pub(super) fn send(&self, command: DataCommand) {
+        // It fails when the thread has ended, and then nobody waits for a reply.
+        let _ = self.sender.send(command);
+        let _ = rustix::io::write(&self.wake, &1_u64.to_ne_bytes());
+    }
+
+    /// What has arrived of the flows of a session; `None` when the sink ends.
+    pub(super) fn counts(&self, session: u64, wanted: CountsWanted) -> Option<Vec<SinkCounts>> {
+        let (reply, counts) = mpsc::channel();
+        self.send(DataCommand::Counts {
+            session,
+            wanted,
+            reply,
+        });
+        counts.recv().ok()
+    }
+}
+
+/// The data thread. It ends when this is dropped.
+pub(super) struct DataThread {
+    commands: DataCommands,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl DataThread {
+    pub(super) fn start(shared: Arc<SinkShared>) -> Result<DataThread, FlowError> {
+        let failed = || FlowError::system("prepare the data thread");
+        let wake = eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC);
+        let wake = Arc::new(wake.map_err(|error| failed()(error.into()))?);
+        let epoll = epoll::create(CreateFlags::CLOEXEC);
+        let epoll = epoll.map_err(|error| failed()(error.into()))?;
+        let interest = EventFlags::IN | EventFlags::ET;
+        epoll::add(&epoll, &wake, EventData::new_u64(WAKE), interest)
+            .map_err(|error| failed()(error.into()))?;
+        let (sender, commands) = mpsc::channel();
+        let thread = thread::Builder::new().name("traffic-sink".to_owned());
+        let thread = thread
+            .spawn(move || {
+                let mut receiver = DataReceiver {
+                    epoll,
+                    shared,
+                    sockets: Vec::new(),
+                    strangers: 0,
+                    flows: SinkFlows::default(),
+                    batch: DatagramBatch::new(DATAGRAMS),
+                    buffer: vec![0; STREAM_PIECE].into(),
+                };
+                receiver.run(&commands);
+            })
+            .map_err(FlowError::system("start a thread"))?;
+        Ok(DataThread {
+            commands: DataCommands { sender, wake },
+            thread: Some(thread),
+        })
+    }
+
+    pub(super) fn commands(&self) -> DataCommands {
+        self.commands.clone()
+    }
+}
+
+impl Drop for DataThread {
+    fn drop(&mut self) {
+        self.commands.send(DataCommand::End);
+        if let Some(thread) = self.thread.take() {
+            // A panic of that thread has been printed.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// A socket of the data thread.
+enum DataSocket {
+    Listener {
+        session: u64,
+        socket: Socket,
+        has_stamps: bool,
+        flows: usize,
+    },
+    Datagrams {
+        session: u64,
+        socket: Socket,
+        last: LastFlow,
+        is_joined: bool,
+    },
+    /// A connection that has not said to which flow it belongs.
+    Stranger {
+        session: u64,
+        stream: TcpStream,
+        since: Instant,
+        header: [u8; STREAM_HEADER],
+        filled: usize,
+        has_stamps: bool,
+    },
+    Stream {
+        session: u64,
+        stream: TcpStream,
+        place: usize,
+        blocks: Option<BlockReader>,
+    },
+}
+
+impl DataSocket {
+    fn session(&self) -> u64 {
+        match self {
+            DataSocket::Listener { session, .. }
+            | DataSocket::Datagrams { session, .. }
+            | DataSocket::Stranger { session, .. }
+            | DataSocket::Stream { session, .. } => *session,
+        }
+    }
+
+    fn as_fd(&self) -> std::os::fd::BorrowedFd<'_> {
+        match self {
+            DataSocket::Listener { socket, .. } | DataSocket::Datagrams { socket, .. } => {
+                socket.as_fd()
+            }
+            DataSocket::Stranger { stream, .. } | DataSocket::Stream { stream, .. } => {
+                stream.as_fd()
+            }
+        }
+    }
+}
+
+struct DataReceiver {
+    epoll: OwnedFd,
+    shared: Arc<SinkShared>,
+    /// By their tokens.
+    sockets: Vec<Option<DataSocket>>,
+    /// How many of them are [`DataSocket::Stranger`].
+    strangers: usize,
+    flows: SinkFlows,
+    batch: DatagramBatch,
+    buffer: Box<[u8]>,
+}
+
+impl DataReceiver {
+    fn run(&mut self, commands: &Receiver<DataCommand>) {
+        let mut events: Vec<Event> = Vec::with_capacity(256);
+        let while_idle = Timespec {
+            tv_sec: 0,
+            tv_nsec: 500_000_000,
+        };
+        loop {
+            events.clear();
+            let buffer = rustix::buffer::spare_capacity(&mut events);
+            // A signal interrupts it; then the loop looks again.
+            let _ = epoll::wait(&self.epoll, buffer, Some(&while_idle));
+            while let Ok(command) = commands.try_recv() {
+                if let DataCommand::End = command {
+                    return;
+                }
+                self.obey(command);
+            }
+            for event in &events {
+                if let Ok(token) = usize::try_from(event.data.u64()) {
+                    self.attend(token);
+                }
+            }
+            self.dismiss_strangers();
+        }
+    }
+
+    fn obey(&mut self, command: DataCommand) {
+        match command {
+            DataCommand::Add {
+                session,
+                transport,
+                socket,
+                ids,
+                has_stamps,
+            } => {
+                self.flows.add(session, &ids, has_stamps);
+                self.insert(match transport {
+                    FlowTransport::Tcp => DataSocket::Listener {
+                        session,
+                        socket,
+                        has_stamps,
+                        flows: ids.len(),
+                    },
+                    FlowTransport::Udp => DataSocket::Datagrams {
+                        session,
+                        socket,
+                        last: None,
+                        is_joined: false,
+                    },
+                });
+            }
+            DataCommand::Counts {
+                session,
+                wanted,
+                reply,
+            } => {
+                // A session that does not wait for it any more is no harm.
+                let _ = reply.send(self.flows.counts(session, wanted));
+            }
+            DataCommand::Remove { session } => {
+                for place in &mut self.sockets {
+                    let gone = place.take_if(|socket| socket.session() == session);
+                    let was_stranger = matches!(gone, Some(DataSocket::Stranger { .. }));
+                    self.strangers -= usize::from(was_stranger);
+                }
+                self.flows.remove_session(session);
+            }
+            DataCommand::End => {}
+        }
+    }
+
+    fn insert(&mut self, socket: DataSocket) {
+        let free = self.sockets.iter().position(Option::is_none);
+        let token = free.unwrap_or_else(|| {
+            self.sockets.push(None);
+            self.sockets.len() - 1
+        });
+        let data = EventData::new_u64(token as u64);
+        if epoll::add(&self.epoll, socket.as_fd(), data, EventFlags::IN).is_ok() {
+            self.sockets[token] = Some(socket);
+        } else {
+            // It is closed, which the source sees.
+            self.strangers -= usize::from(matches!(socket, DataSocket::Stranger { .. }));
+        }
+    }
+
+    /// A socket has something to read.
+    fn attend(&mut self, token: usize) {
+        let Some(place) = self.sockets.get_mut(token) else {
+            return;
+        };
+        let Some(mut socket) = place.take() else {
+            return;
+        };
+        let mut accepted = None;
+        let stays = match &mut socket {
+            DataSocket::Listener {
+                session,
+                socket,
+                has_stamps,
+                flows,
+            } => {
+                let stream = accepted_by(socket);
+                let most = *flows + MOST_STRANGERS;
+                accepted = stream.map(|stream| (*session, stream, *has_stamps, most));
+                true
+            }
+            DataSocket::Datagrams {
+                session,
+                socket,
+                last,
+                is_joined,
+            } => {
+                self.read_datagrams(*session, socket, last, is_joined);
+                true
+            }
+            DataSocket::Stranger { .. } => {
+                self.sockets[token] = match self.identify(socket) {
+                    Introduced::NotYet(stranger) => Some(stranger),
+                    Introduced::As(stream) => {
+                        self.strangers -= 1;
+                        Some(stream)
+                    }
+                    Introduced::Stranger => {
+                        self.strangers -= 1;
+                        self.turn_away();
+                        None
+                    }
+                };
+                return;
+            }
+            DataSocket::Stream {
+                stream,
+                place,
+                blocks,
+                ..
+            } => {
+                let stays = self.read_stream(stream, *place, blocks);
+                if !stays {
+                    self.flows.end_stream(*place);
+                }
+                stays
+            }
+        };
+        if stays {
+            self.sockets[token] = Some(socket);
+        }
+        // Not before the listener has its place again.
+        if let Some((session, stream, has_stamps, most)) = accepted {
+            self.welcome(session, stream, has_stamps, most);
+        }
+    }
+
+    fn welcome(&mut self, session: u64, stream: Socket, has_stamps: bool, most: usize) {
+        if self.strangers >= most || stream.set_nonblocking(true).is_err() {
+            self.turn_away();
+            return;
+        }
+        self.strangers += 1;
+        self.insert(DataSocket::Stranger {
+            session,
+            stream: stream.into(),
+            since: Instant::now(),
+            header: [0; STREAM_HEADER],
+            filled: 0,
+            has_stamps,
+        });
+    }
+
+    fn identify(&mut self, socket: DataSocket) -> Introduced {
+        let DataSocket::Stranger {
+            session,
+            stream,
+            since,
+            mut header,
+            mut filled,
+            has_stamps,
+        } = socket
+        else {
+            return Introduced::Stranger;
+        };
+        match rustix::net::recv(&stream, &mut header[filled..], RecvFlags::DONTWAIT) {
+            Ok((_, 0)) => return Introduced::Stranger,
+            Ok((_, count)) => filled += count,
+            Err(error) if is_for_later(&error.into()) => {}
+            Err(_) => return Introduced::Stranger,
+        }
+        if filled < STREAM_HEADER {
+            return Introduced::NotYet(DataSocket::Stranger {
+                session,
+                stream,
+                since,
+                header,
+                filled,
+                has_stamps,
+            });
+        }
+        let place = read_stream(&header).and_then(|id| self.flows.begin_stream(session, id));
+        place.map_or(Introduced::Stranger, |place| {
+            Introduced::As(DataSocket::Stream {
+                session,
+                stream,
+                place,
+                blocks: has_stamps.then(BlockReader::default),
+            })
+        })
+    }
+
+    fn read_datagrams(
+        &mut self,
+        session: u64,
+        socket: &Socket,
+        last: &mut LastFlow,
+        is_joined: &mut bool,
+    ) {
+        for _ in 0..TURN {
+            let most = if *is_joined {
+                JOINED_DATAGRAMS
+            } else {
+                DATAGRAMS
+            };
+            let Ok(count) = self.batch.receive(socket.as_fd(), most) else {
+                return;
+            };
+            let now = wall_ns();
+            for place in 0..count {
+                let Some(received) = self.batch.datagram(place) else {
+                    break;
+                };
+                *is_joined = received.segment_bytes < received.bytes.len();
+                let stamp = received.stamp_ns.unwrap_or(now);
+                let strange = self.flows.record_datagrams(session, &received, stamp, last);
+                if strange > 0 {
+                    let strangers = &self.shared.strange_datagrams;
+                    strangers.fetch_add(strange, Ordering::Relaxed);
+                }
+            }
+            if count < most {
+                return;
+            }
+        }
+    }
+
+    /// Whether the stream goes on.
+    fn read_stream(
+        &mut self,
+        stream: &TcpStream,
+        place: usize,
+        blocks: &mut Option<BlockReader>,
+    ) -> bool {
+        let Some(flow) = self.flows.flow(place) else {
+            return false;
+        };
+        for _ in 0..TURN {
+            // Without time stamps nothing is read, and the kernel need not copy it (tcp(7)).
+            let (most, flags) = if blocks.is_some() {
+                (STAMPED_PIECE, RecvFlags::DONTWAIT)
+            } else {
+                (STREAM_PIECE, RecvFlags::DONTWAIT | RecvFlags::TRUNC)
+            };
+            let count = match rustix::net::recv(stream, &mut self.buffer[..most], flags) {
+                Ok((_, 0)) => return false,
+                Ok((_, count)) => count,
+                Err(error) => return is_for_later(&error.into()),
+            };
+            let Some(blocks) = blocks else {
+                flow.add_bytes(wall_ns(), count as u64);
+                continue;
+            };
+            // Of a stream, the kernel stamps segments and not blocks.
+            let received_ns = wall_ns();
+            let read = blocks.push(&self.buffer[..count], |stamp, bytes| {
+                flow.add_block(stamp, received_ns, bytes);
+            });
+            if read.is_err() {
+                return false;
+            }
+            if count < most {
+                return true;
+            }
+        }
+        true
+    }
+
+    fn turn_away(&self) {
+        let strangers = &self.shared.strange_connections;
+        strangers.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn dismiss_strangers(&mut self) {
+        if self.strangers == 0 {
+            return;
+        }
+        let is_late = |socket: &mut DataSocket| matches!(socket, DataSocket::Stranger { since, .. } if since.elapsed() > INTRODUCTION);
+        let places = self.sockets.iter_mut();
+        let dismissed = places.filter_map(|place| place.take_if(is_late)).count();
+        self.strangers -= dismissed;
+        (0..dismissed).for_each(|_| self.turn_away());
+    }
+}
+
+/// The next connection of a listener, if there is one.
+fn accepted_by(listener: &Socket) -> Option<Socket> {
+    match listener.accept() {
+        Ok((stream, _)) => Some(stream),
+        Err(error) if is_for_later(&error) => None,
+        Err(_) => {
+            // Too many open files, for example: the connection waits.
+            thread::sleep(PAUSE);
+            None
+        }
+    }
+}
+
+/// What a connection turned out to be.
+enum Introduced {
+    NotYet(DataSocket),
+    As(DataSocket),
+    Stranger,
+}
+
+fn is_for_later(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted
+    )
+}

@@ -1,0 +1,291 @@
+//! What the user of a sink permits, and how much of it is taken.
+
+use std::net::IpAddr;
+use std::sync::Mutex;
+use std::time::Duration;
+
+use super::locked;
+use crate::FlowTransport;
+use crate::message::{FlowGroup, MOST_FLOWS};
+use crate::payload::{BLOCK_HEADER, DATAGRAM_HEADER, LARGEST_BLOCK};
+use crate::sys::LARGEST_DATAGRAM;
+
+/// The longest name of a congestion control: `TCP_CA_NAME_MAX` of Linux without the end of the text.
+const LONGEST_NAME: usize = 15;
+
+/// What a sink agrees to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SinkLimits {
+    /// The most that all flows together may send; absent: without limit.
+    pub bytes_per_second: Option<u64>,
+    /// Most flows at a time.
+    pub flows: u32,
+    /// The longest that a flow may last.
+    pub duration: Duration,
+    /// Most sources at a time.
+    pub sessions: u32,
+    /// Addresses from which sources may connect.
+    pub peers: PermittedPeers,
+}
+
+impl Default for SinkLimits {
+    /// For sources of this machine: 1,000 flows without a limit of their rate, for an hour.
+    fn default() -> SinkLimits {
+        SinkLimits {
+            bytes_per_second: None,
+            flows: 1000,
+            duration: Duration::from_secs(3600),
+            sessions: 16,
+            peers: PermittedPeers::Loopback,
+        }
+    }
+}
+
+/// Addresses from which sources may connect.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PermittedPeers {
+    /// Those of this machine.
+    Loopback,
+    /// These.
+    Only(Vec<IpAddr>),
+    /// All.
+    Any,
+}
+
+impl PermittedPeers {
+    /// Whether a source of this address may connect.
+    pub fn include(&self, peer: IpAddr) -> bool {
+        let peer = peer.to_canonical();
+        match self {
+            PermittedPeers::Loopback => peer.is_loopback(),
+            PermittedPeers::Only(peers) => peers.iter().any(|own| own.to_canonical() == peer),
+            PermittedPeers::Any => true,
+        }
+    }
+}
+
+/// The limits of a sink, and what is taken of them.
+#[derive(Debug)]
+pub(super) struct Grants {
+    limits: SinkLimits,
+    taken: Mutex<TakenLimits>,
+}
+
+#[derive(Debug, Default)]
+struct TakenLimits {
+    sessions: u32,
+    flows: u32,
+    bytes_per_second: u64,
+}
+
+/// A part of the limits; it is free again when this is dropped.
+#[derive(Debug)]
+pub(super) struct Grant<'a> {
+    grants: &'a Grants,
+    sessions: u32,
+    flows: u32,
+    bytes_per_second: u64,
+}
+
+impl Drop for Grant<'_> {
+    fn drop(&mut self) {
+        let mut taken = locked(&self.grants.taken);
+        taken.sessions -= self.sessions;
+        taken.flows -= self.flows;
+        taken.bytes_per_second -= self.bytes_per_second;
+    }
+}
+
+impl Grants {
+    pub(super) fn new(limits: SinkLimits) -> Grants {
+        let taken = Mutex::default();
+        Grants { limits, taken }
+    }
+
+    pub(super) fn most_sessions(&self) -> usize {
+        self.limits.sessions as usize
+    }
+
+    /// Sessions and flows.
+    pub(super) fn in_use(&self) -> (u32, u32) {
+        let taken = locked(&self.taken);
+        (taken.sessions, taken.flows)
+    }
+
+    /// Admits a source, or says why not.
+    pub(super) fn admit(&self, peer: IpAddr) -> Result<Grant<'_>, String> {
+        if !self.limits.peers.include(peer) {
+            return Err(format!("this sink accepts no sources from {peer}"));
+        }
+        let mut taken = locked(&self.taken);
+        let most = self.limits.sessions;
+        if taken.sessions >= most {
+            return Err(format!("this sink serves {most} sources at a time at most"));
+        }
+        taken.sessions += 1;
+        Ok(Grant {
+            grants: self,
+            sessions: 1,
+            flows: 0,
+            bytes_per_second: 0,
+        })
+    }
+
+    /// Agrees to flows, or says why not.
+    pub(super) fn agree(&self, groups: &[FlowGroup]) -> Result<Grant<'_>, String> {
+        let mut flows = 0_u32;
+        let mut rate = Some(0_u64);
+        for group in groups {
+            self.check(group)?;
+            flows = flows.saturating_add(group.flows);
+            let of_group = group
+                .bytes_per_second
+                .map(|rate| rate.saturating_mul(u64::from(group.flows)));
+            rate = rate
+                .zip(of_group)
+                .map(|(sum, rate)| sum.saturating_add(rate));
+        }
+        let limits = &self.limits;
+        let mut taken = locked(&self.taken);
+        let most = limits.flows.min(MOST_FLOWS);
+        if flows == 0 || flows > most.saturating_sub(taken.flows) {
+            let taken = taken.flows;
+            return Err(format!(
+                "{flows} flows are asked for; this sink agrees to {most} at most, of which {taken} are taken"
+            ));
+        }
+        let asked = match (limits.bytes_per_second, rate) {
+            (None, _) => 0,
+            (Some(most), None) => {
+                let most = rate_text(most);
+                return Err(format!(
+                    "an unlimited rate is asked for; this sink agrees to {most} at most"
+                ));
+            }
+            (Some(most), Some(rate)) if rate > most.saturating_sub(taken.bytes_per_second) => {
+                let [rate, most, taken] = [rate, most, taken.bytes_per_second].map(rate_text);
+                return Err(format!(
+                    "{rate} are asked for; this sink agrees to {most} at most, of which {taken} are taken"
+                ));
+            }
+            (Some(_), Some(rate)) => rate,
+        };
+        taken.flows += flows;
+        taken.bytes_per_second += asked;
+        Ok(Grant {
+            grants: self,
+            sessions: 0,
+            flows,
+            bytes_per_second: asked,
+        })
+    }
+
+    fn check(&self, group: &FlowGroup) -> Result<(), String> {
+        let longest = self.limits.duration;
+        if Duration::from_millis(group.duration_ms) > longest {
+            return Err(format!(
+                "{} s are asked for; this sink agrees to {} s at most",
+                group.duration_ms as f64 / 1e3,
+                longest.as_secs_f64()
+            ));
+        }
+        if let Some(name) = &group.congestion_control {
+            let is_name = |letter: char| letter.is_ascii_alphanumeric() || "_-".contains(letter);
+            if name.len() > LONGEST_NAME || !name.chars().all(is_name) {
+                return Err("the congestion control has a name that cannot be".to_owned());
+            }
+        }
+        let (least, most) = match group.transport {
+            FlowTransport::Udp => (DATAGRAM_HEADER as u32, LARGEST_DATAGRAM as u32),
+            FlowTransport::Tcp if group.has_stamps => (BLOCK_HEADER as u32, LARGEST_BLOCK),
+            FlowTransport::Tcp => (1, LARGEST_BLOCK),
+        };
+        let bytes = group.block_bytes;
+        if !(least..=most).contains(&bytes) {
+            return Err(format!(
+                "blocks of {bytes} bytes are asked for; possible are {least} to {most}"
+            ));
+        }
+        Ok(())
+    }
+}
+
+/// A rate for people.
+fn rate_text(bytes_per_second: u64) -> String {
+    let rate = bytes_per_second as f64;
+    if rate >= 1e6 {
+        format!("{} MB/s", (rate / 1e4).round() / 1e2)
+    } else {
+        format!("{} kB/s", (rate / 1e1).round() / 1e2)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn group() -> FlowGroup {
+        FlowGroup {
+            transport: FlowTransport::Udp,
+            flows: 2,
+            bytes_per_second: Some(1_000_000),
+            duration_ms: 1000,
+            block_bytes: 1000,
+            has_stamps: true,
+            port: None,
+            window_bytes: None,
+            congestion_control: None,
+        }
+    }
+
+    #[test]
+    fn limits_hold_for_all_sources_together_and_come_back() {
+        let grants = Grants::new(SinkLimits {
+            bytes_per_second: Some(3_000_000),
+            flows: 5,
+            duration: Duration::from_secs(2),
+            sessions: 1,
+            peers: PermittedPeers::Loopback,
+        });
+        let loopback = "::ffff:127.0.0.1".parse().unwrap();
+        let session = grants.admit(loopback).unwrap();
+        assert!(grants.admit(loopback).unwrap_err().contains("1 sources"));
+        let stranger = grants.admit("192.0.2.1".parse().unwrap()).unwrap_err();
+        assert_eq!(stranger, "this sink accepts no sources from 192.0.2.1");
+        let first = grants.agree(&[group()]).unwrap();
+        assert_eq!(grants.in_use(), (1, 2));
+
+        type Change = fn(&mut FlowGroup);
+        let table: [(Change, &str); 10] = [
+            (
+                |_| (),
+                "2 MB/s are asked for; this sink agrees to 3 MB/s at most, of which 2 MB/s",
+            ),
+            (|group| group.flows = 4, "4 flows are asked for"),
+            (|group| group.flows = 0, "0 flows are asked for"),
+            (|group| group.flows = u32::MAX, "flows are asked for"),
+            (|group| group.bytes_per_second = None, "an unlimited rate"),
+            (
+                |group| group.bytes_per_second = Some(u64::MAX),
+                "this sink agrees to 3 MB/s",
+            ),
+            (|group| group.duration_ms = 2001, "2.001 s are asked for"),
+            (
+                |group| group.congestion_control = Some("../x".into()),
+                "name that cannot be",
+            ),
+            (|group| group.block_bytes = 27, "possible are 28 to 65507"),
+            (|group| group.block_bytes = 65_508, "blocks of 65508 bytes"),
+        ];
+        for (change, expected) in table {
+            let mut group = group();
+            change(&mut group);
+            let reason = grants.agree(&[group]).unwrap_err();
+            assert!(reason.contains(expected), "{reason}");
+        }
+        drop(first);
+        assert!(grants.agree(&[group()]).is_ok());
+        drop(session);
+        assert_eq!(grants.in_use(), (0, 0));
+    }
+}

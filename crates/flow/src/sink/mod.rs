@@ -1,0 +1,238 @@
+//! The sink: agrees to flows within the limits of its user, and counts what arrives.
+
+mod arrivals;
+mod data;
+mod limits;
+mod ports;
+mod session;
+
+use std::io;
+use std::net::{SocketAddr, TcpListener};
+use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
+
+pub use limits::{PermittedPeers, SinkLimits};
+
+use crate::message::{FlowGroup, SinkCounts};
+use crate::{FlowError, SharedToken};
+use data::DataThread;
+use limits::Grants;
+
+/// Connections that may be told at the same time why they are refused.
+const MOST_REFUSALS: usize = 64;
+/// After a connection that could not be accepted.
+const PAUSE: Duration = Duration::from_millis(10);
+
+/// Settings of a sink.
+#[derive(Debug, Clone)]
+pub struct SinkSettings {
+    /// Address of the control port; port 0 is any.
+    pub listen: SocketAddr,
+    /// What sources have to share.
+    pub token: SharedToken,
+    /// What is agreed to.
+    pub limits: SinkLimits,
+}
+
+/// What has happened at a sink.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SinkStatus {
+    /// Sources that are connected.
+    pub sessions: u32,
+    /// Flows that are agreed.
+    pub flows: u32,
+    /// Datagrams that belong to no flow.
+    pub strange_datagrams: u64,
+    /// Connections to data ports that belong to no flow.
+    pub strange_connections: u64,
+    /// Sources that were refused or lost.
+    pub failed_sessions: u64,
+    /// Why the last of them was.
+    pub last_failure: Option<String>,
+}
+
+/// The flows of one source at a sink.
+#[derive(Debug, Clone)]
+pub struct SessionReading {
+    /// Where the source is.
+    pub peer: SocketAddr,
+    /// What was agreed.
+    pub groups: Vec<FlowGroup>,
+    /// Time since the agreement.
+    pub elapsed: Duration,
+    /// What had arrived at the last full second, in the order of the groups.
+    pub flows: Vec<SinkCounts>,
+}
+
+/// A sink to start.
+#[derive(Debug)]
+pub struct TrafficSink;
+
+/// What the threads of a sink share.
+#[derive(Debug)]
+struct SinkShared {
+    token: SharedToken,
+    grants: Grants,
+    is_stopping: AtomicBool,
+    wake: OwnedFd,
+    strange_datagrams: AtomicU64,
+    strange_connections: AtomicU64,
+    failed_sessions: AtomicU64,
+    last_failure: Mutex<Option<String>>,
+    /// By the numbers of their sessions.
+    readings: Mutex<Vec<(u64, SessionReading)>>,
+}
+
+impl SinkShared {
+    fn is_stopping(&self) -> bool {
+        self.is_stopping.load(Ordering::Relaxed)
+    }
+
+    fn failed(&self, reason: String) {
+        self.failed_sessions.fetch_add(1, Ordering::Relaxed);
+        *locked(&self.last_failure) = Some(reason);
+    }
+}
+
+/// A lock that a thread held when it panicked is still good: values are replaced as a whole.
+pub(crate) fn locked<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A sink that runs. It stops when this is dropped.
+#[derive(Debug)]
+pub struct SinkHandle {
+    address: SocketAddr,
+    shared: Arc<SinkShared>,
+    acceptor: Option<JoinHandle<()>>,
+}
+
+impl TrafficSink {
+    /// Starts a sink.
+    ///
+    /// # Errors
+    /// Where the control port cannot be opened or a thread not be started.
+    pub fn start(settings: SinkSettings) -> Result<SinkHandle, FlowError> {
+        let what = format!("listen on {}", settings.listen);
+        let listener = TcpListener::bind(settings.listen).map_err(FlowError::system(&what))?;
+        listener
+            .set_nonblocking(true)
+            .map_err(FlowError::system(&what))?;
+        let address = listener.local_addr().map_err(FlowError::system(&what))?;
+        let wake = eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC);
+        let wake = wake.map_err(|error| FlowError::system("eventfd")(error.into()))?;
+        let shared = Arc::new(SinkShared {
+            token: settings.token,
+            grants: Grants::new(settings.limits),
+            is_stopping: AtomicBool::new(false),
+            wake,
+            strange_datagrams: AtomicU64::new(0),
+            strange_connections: AtomicU64::new(0),
+            failed_sessions: AtomicU64::new(0),
+            last_failure: Mutex::default(),
+            readings: Mutex::default(),
+        });
+        let data = DataThread::start(Arc::clone(&shared))?;
+        let for_thread = Arc::clone(&shared);
+        let thread = thread::Builder::new().name("traffic-accept".to_owned());
+        let acceptor = thread
+            .spawn(move || accept(&listener, &for_thread, data))
+            .map_err(FlowError::system("start a thread"))?;
+        Ok(SinkHandle {
+            address,
+            shared,
+            acceptor: Some(acceptor),
+        })
+    }
+}
+
+impl SinkHandle {
+    /// Address of the control port.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// What has happened until now.
+    pub fn status(&self) -> SinkStatus {
+        let shared = &self.shared;
+        let (sessions, flows) = shared.grants.in_use();
+        SinkStatus {
+            sessions,
+            flows,
+            strange_datagrams: shared.strange_datagrams.load(Ordering::Relaxed),
+            strange_connections: shared.strange_connections.load(Ordering::Relaxed),
+            failed_sessions: shared.failed_sessions.load(Ordering::Relaxed),
+            last_failure: locked(&shared.last_failure).clone(),
+        }
+    }
+
+    /// What has arrived from each source that is connected, at its last full second.
+    pub fn readings(&self) -> Vec<SessionReading> {
+        let readings = locked(&self.shared.readings);
+        readings
+            .iter()
+            .map(|(_, reading)| reading.clone())
+            .collect()
+    }
+
+    /// Stops the sink; sources are told.
+    pub fn stop(self) {}
+}
+
+impl Drop for SinkHandle {
+    fn drop(&mut self) {
+        self.shared.is_stopping.store(true, Ordering::Relaxed);
+        // It fails when the counter is full, and then it wakes the thread all the same.
+        let _ = rustix::io::write(&self.shared.wake, &1_u64.to_ne_bytes());
+        if let Some(acceptor) = self.acceptor.take() {
+            // A panic of that thread has been printed.
+            let _ = acceptor.join();
+        }
+    }
+}
+
+/// Accepts sources until the sink stops, and waits for their sessions.
+fn accept(listener: &TcpListener, shared: &Arc<SinkShared>, data: DataThread) {
+    let mut sessions: Vec<JoinHandle<()>> = Vec::new();
+    let mut number = 0;
+    while !shared.is_stopping() {
+        let mut polled = [
+            PollFd::new(listener, PollFlags::IN),
+            PollFd::new(&shared.wake, PollFlags::IN),
+        ];
+        // A signal interrupts it; then the loop looks again.
+        let _ = poll(&mut polled, None);
+        let (stream, peer) = match listener.accept() {
+            Ok(accepted) => accepted,
+            Err(error) => {
+                if error.kind() != io::ErrorKind::WouldBlock {
+                    // Too many open files, for example: the connection waits.
+                    thread::sleep(PAUSE);
+                }
+                continue;
+            }
+        };
+        sessions.retain(|session| !session.is_finished());
+        if sessions.len() >= shared.grants.most_sessions() + MOST_REFUSALS {
+            // Closed without a word: too many wait for theirs.
+            continue;
+        }
+        number += 1;
+        let commands = data.commands();
+        let for_thread = Arc::clone(shared);
+        let serve = move || session::serve(stream, peer, number, &for_thread, &commands);
+        let thread = thread::Builder::new().name("traffic-session".to_owned());
+        match thread.spawn(serve) {
+            Ok(session) => sessions.push(session),
+            Err(error) => shared.failed(format!("session of {peer}: start a thread: {error}")),
+        }
+    }
+    for session in sessions {
+        let _ = session.join();
+    }
+}

@@ -1,0 +1,340 @@
+//! A session of a sink: one source, from its introduction to its last counts.
+
+use std::net::{SocketAddr, TcpStream};
+use std::time::{Duration, Instant};
+
+use super::arrivals::CountsWanted;
+use super::data::{DataCommand, DataCommands};
+use super::limits::Grant;
+use super::{SessionReading, SinkShared, locked, ports};
+use crate::link::{ControlLink, out_of_turn};
+use crate::message::{
+    AgreedGroup, ControlMessage, FlowGroup, PROTOCOL_VERSION, ReadingOccasion, SinkCounts,
+};
+use crate::payload::FlowId;
+use crate::token::{ProofRole, is_nonce, nonce, random};
+use crate::{FlowError, FlowTransport};
+
+/// A source has to introduce itself within this time.
+const INTRODUCTION: Duration = Duration::from_secs(2);
+/// Then it has to ask for flows within this time.
+const REQUEST: Duration = Duration::from_secs(10);
+/// How long the session waits for a message before it looks after its heartbeats.
+const TICK: Duration = Duration::from_millis(25);
+/// How often counts are sent.
+const READING: Duration = Duration::from_secs(1);
+/// After the source has finished, data may be in flight for this long.
+const IN_FLIGHT: Duration = Duration::from_secs(1);
+/// It has all arrived when nothing has for this long, where there is no other way to know.
+const QUIET: Duration = Duration::from_millis(100);
+/// Beside its duration a source may take this long to connect and to finish.
+const GRACE: Duration = Duration::from_secs(15);
+/// The rate that was agreed may be exceeded by so many seconds of it, and so many bytes.
+const BURST_SECONDS: f64 = 2.0;
+const BURST_BYTES: f64 = 1e6;
+
+/// Serves a source.
+pub(super) fn serve(
+    stream: TcpStream,
+    peer: SocketAddr,
+    number: u64,
+    shared: &SinkShared,
+    commands: &DataCommands,
+) {
+    let link = ControlLink::new(stream).map_err(FlowError::system("prepare a session"));
+    let served = link.and_then(|mut link| {
+        let served = converse(&mut link, peer, number, shared, commands);
+        if let Err(error) = &served {
+            let reason = match error {
+                SessionFailure::Ours(reason) => reason.clone(),
+                SessionFailure::Error(error) => error.to_string(),
+            };
+            // The source may be gone already.
+            let _ = link.send(&ControlMessage::Refused { reason });
+        }
+        served.map_err(|failure| match failure {
+            SessionFailure::Ours(reason) => FlowError::Refused(reason),
+            SessionFailure::Error(error) => error,
+        })
+    });
+    commands.send(DataCommand::Remove { session: number });
+    locked(&shared.readings).retain(|(session, _)| *session != number);
+    match served {
+        Ok(()) => {}
+        Err(FlowError::Refused(reason)) => shared.failed(format!("{peer}: {reason}")),
+        Err(error) => shared.failed(format!("{peer}: {error}")),
+    }
+}
+
+/// Why a session ends before its time.
+enum SessionFailure {
+    /// The sink refuses, with this sentence.
+    Ours(String),
+    /// The source or the connection failed.
+    Error(FlowError),
+}
+
+impl From<FlowError> for SessionFailure {
+    fn from(error: FlowError) -> SessionFailure {
+        SessionFailure::Error(error)
+    }
+}
+
+impl From<String> for SessionFailure {
+    fn from(reason: String) -> SessionFailure {
+        SessionFailure::Ours(reason)
+    }
+}
+
+fn converse(
+    link: &mut ControlLink,
+    peer: SocketAddr,
+    number: u64,
+    shared: &SinkShared,
+    commands: &DataCommands,
+) -> Result<(), SessionFailure> {
+    let _session = shared.grants.admit(peer.ip())?;
+    introduce(link, shared)?;
+    let groups = requested(link, shared)?;
+    let _flows: Grant<'_> = shared.grants.agree(&groups)?;
+    let agreed = open(link, number, &groups, commands)?;
+    link.send(&ControlMessage::Agreed { groups: agreed })?;
+    let reading = SessionReading {
+        peer,
+        groups,
+        elapsed: Duration::ZERO,
+        flows: Vec::new(),
+    };
+    let mut session = SinkSession {
+        link,
+        number,
+        shared,
+        commands,
+        began: Instant::now(),
+        reading,
+        seconds: 0,
+    };
+    session.follow()
+}
+
+/// Both sides prove that they share the token.
+fn introduce(link: &mut ControlLink, shared: &SinkShared) -> Result<(), SessionFailure> {
+    let own = nonce()?;
+    link.send(&ControlMessage::Greeting {
+        version: PROTOCOL_VERSION,
+        nonce: own.clone(),
+    })?;
+    let ControlMessage::Introduction { nonce, proof, .. } =
+        link.expect(INTRODUCTION, "the source did not introduce itself")?
+    else {
+        return Err(out_of_turn().into());
+    };
+    let token = &shared.token;
+    let is_proved = is_nonce(&nonce) && token.is_proved(ProofRole::Source, &own, &nonce, &proof);
+    if !is_proved {
+        return Err("the source has another token".to_owned().into());
+    }
+    link.trust();
+    let proof = token.prove(ProofRole::Sink, &nonce, &own);
+    Ok(link.send(&ControlMessage::Welcome { proof })?)
+}
+
+/// What the source asks for.
+fn requested(
+    link: &mut ControlLink,
+    shared: &SinkShared,
+) -> Result<Vec<FlowGroup>, SessionFailure> {
+    let end = Instant::now() + REQUEST;
+    loop {
+        link.keep_alive()?;
+        match link.receive(TICK)? {
+            Some(ControlMessage::Request { groups }) => return Ok(groups),
+            Some(ControlMessage::Heartbeat {}) => {}
+            Some(_) => return Err(out_of_turn().into()),
+            None if shared.is_stopping() => return Err("the sink was stopped".to_owned().into()),
+            None => {}
+        }
+        if Instant::now() > end {
+            return Err("no flows were asked for".to_owned().into());
+        }
+    }
+}
+
+/// Opens the ports for all groups.
+fn open(
+    link: &ControlLink,
+    session: u64,
+    groups: &[FlowGroup],
+    commands: &DataCommands,
+) -> Result<Vec<AgreedGroup>, SessionFailure> {
+    let local = link.stream().local_addr();
+    let local = local.map_err(FlowError::system("read the address of the sink"))?;
+    let mut opened = Vec::new();
+    for group in groups {
+        let port = ports::open(group, local)?;
+        let ids: Result<Vec<u64>, FlowError> = (0..group.flows)
+            .map(|_| random().map(u64::from_ne_bytes))
+            .collect();
+        opened.push((port, ids?));
+    }
+    let mut agreed = Vec::new();
+    for ((port, ids), group) in opened.into_iter().zip(groups) {
+        agreed.push(AgreedGroup {
+            port: port.port,
+            ids: ids.clone(),
+            congestion_control: port.congestion_control,
+        });
+        commands.send(DataCommand::Add {
+            session,
+            transport: group.transport,
+            socket: port.socket,
+            ids: ids.into_iter().map(FlowId).collect(),
+            has_stamps: group.has_stamps || group.transport == FlowTransport::Udp,
+        });
+    }
+    Ok(agreed)
+}
+
+/// A session whose flows are agreed.
+struct SinkSession<'a> {
+    link: &'a mut ControlLink,
+    number: u64,
+    shared: &'a SinkShared,
+    commands: &'a DataCommands,
+    began: Instant,
+    reading: SessionReading,
+    /// Full seconds until now.
+    seconds: usize,
+}
+
+impl SinkSession<'_> {
+    /// Sends counts until the source has finished.
+    fn follow(&mut self) -> Result<(), SessionFailure> {
+        let mut next_reading = self.began + READING;
+        let longest = self
+            .reading
+            .groups
+            .iter()
+            .map(|group| group.duration_ms)
+            .max();
+        let longest = Duration::from_millis(longest.unwrap_or(0)) + GRACE;
+        loop {
+            self.link.keep_alive()?;
+            match self.link.receive(TICK)? {
+                Some(ControlMessage::Finished {}) => return self.finish(),
+                Some(ControlMessage::ReadingRequest {}) => self.report(ReadingOccasion::Request)?,
+                Some(ControlMessage::Heartbeat {}) | None => {}
+                Some(_) => return Err(out_of_turn().into()),
+            }
+            if self.shared.is_stopping() {
+                return Err("the sink was stopped".to_owned().into());
+            }
+            if self.began.elapsed() > longest {
+                return Err("the agreed duration is over".to_owned().into());
+            }
+            if Instant::now() >= next_reading {
+                next_reading += READING;
+                self.report(ReadingOccasion::Second)?;
+                self.seconds += 1;
+                self.check_rate()?;
+            }
+        }
+    }
+
+    fn counts(&self, wanted: CountsWanted) -> Result<Vec<SinkCounts>, SessionFailure> {
+        let counts = self.commands.counts(self.number, wanted);
+        counts.ok_or_else(|| "the sink was stopped".to_owned().into())
+    }
+
+    fn report(&mut self, occasion: ReadingOccasion) -> Result<(), SessionFailure> {
+        let flows = self.counts(match occasion {
+            ReadingOccasion::Second => CountsWanted::Second(self.seconds),
+            ReadingOccasion::Request | ReadingOccasion::Last => CountsWanted::Now,
+        })?;
+        self.send(flows, occasion)
+    }
+
+    fn send(
+        &mut self,
+        flows: Vec<SinkCounts>,
+        occasion: ReadingOccasion,
+    ) -> Result<(), SessionFailure> {
+        let elapsed = self.began.elapsed();
+        self.reading.elapsed = elapsed;
+        self.reading.flows.clone_from(&flows);
+        let mut readings = locked(&self.shared.readings);
+        match readings
+            .iter_mut()
+            .find(|(number, _)| *number == self.number)
+        {
+            Some((_, reading)) => reading.clone_from(&self.reading),
+            None => readings.push((self.number, self.reading.clone())),
+        }
+        drop(readings);
+        Ok(self.link.send(&ControlMessage::Received {
+            elapsed_ns: u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX),
+            occasion,
+            flows,
+        })?)
+    }
+
+    /// A source that sends more than was agreed is stopped.
+    fn check_rate(&self) -> Result<(), SessionFailure> {
+        let seconds = self.began.elapsed().as_secs_f64() + BURST_SECONDS;
+        let mut flows = self.reading.flows.iter();
+        for group in &self.reading.groups {
+            for flow in flows.by_ref().take(group.flows as usize) {
+                let Some(agreed) = group.bytes_per_second else {
+                    continue;
+                };
+                let most = agreed as f64 * seconds + BURST_BYTES + f64::from(group.block_bytes);
+                if flow.bytes as f64 > most {
+                    return Err("a flow sends more than was agreed".to_owned().into());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits for what is in flight, and sends the last counts.
+    fn finish(&mut self) -> Result<(), SessionFailure> {
+        let end = Instant::now() + IN_FLIGHT;
+        let mut counts = self.counts(CountsWanted::Now)?;
+        let mut changed = Instant::now();
+        while Instant::now() < end {
+            let has_datagrams = |group: &FlowGroup| group.transport == FlowTransport::Udp;
+            let is_over = if self.reading.groups.iter().any(has_datagrams) {
+                changed.elapsed() >= QUIET && self.streams_have_ended(&counts)
+            } else {
+                self.streams_have_ended(&counts)
+            };
+            if is_over {
+                break;
+            }
+            self.link.keep_alive()?;
+            match self.link.receive(Duration::from_millis(5))? {
+                Some(ControlMessage::Heartbeat {} | ControlMessage::ReadingRequest {}) | None => {}
+                Some(_) => return Err(out_of_turn().into()),
+            }
+            let bytes =
+                |counts: &[SinkCounts]| -> u64 { counts.iter().map(|flow| flow.bytes).sum() };
+            let now = self.counts(CountsWanted::Now)?;
+            if bytes(&now) != bytes(&counts) {
+                changed = Instant::now();
+            }
+            counts = now;
+        }
+        let counts = self.counts(CountsWanted::Last)?;
+        self.send(counts, ReadingOccasion::Last)
+    }
+
+    fn streams_have_ended(&self, counts: &[SinkCounts]) -> bool {
+        let mut counts = counts.iter();
+        self.reading.groups.iter().all(|group| {
+            let mut flows = counts.by_ref().take(group.flows as usize);
+            let ended = flows.by_ref().filter(|flow| flow.has_ended).count();
+            // Takes the rest of the group from the iterator, too.
+            group.transport == FlowTransport::Udp || ended == group.flows as usize
+        })
+    }
+}

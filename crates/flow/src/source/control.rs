@@ -1,0 +1,277 @@
+//! The control thread of a source.
+
+use std::net::{SocketAddr, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use super::counters::PacingHistogram;
+use super::open::{OpenFlow, open_all};
+use super::plan::SourcePlan;
+use super::readings::{LoadTotals, ReadingMaker};
+use super::sender::SendingFlow;
+use super::sending::{SendingState, SendingThread};
+use super::{LoadReading, MOST_READINGS, SourceShared, SourceState};
+use crate::clock::monotonic_ns;
+use crate::link::{ControlLink, out_of_turn};
+use crate::message::{AgreedGroup, ControlMessage, FlowGroup, PROTOCOL_VERSION, ReadingOccasion};
+use crate::sink::locked;
+use crate::token::{ProofRole, is_nonce, nonce};
+use crate::{FlowError, SharedToken};
+
+/// The sink has to be reached, and to reply, within this time each.
+const REPLY: Duration = Duration::from_secs(5);
+/// How long the thread waits for a message before it looks after everything else.
+const TICK: Duration = Duration::from_millis(25);
+/// All threads begin together, when they are running.
+const LEAD_NS: u64 = 10_000_000;
+
+/// Runs a source from its connection to its totals.
+///
+/// # Errors
+/// Where nothing was sent.
+pub(super) fn run(
+    mut plan: SourcePlan,
+    groups: Vec<FlowGroup>,
+    token: &SharedToken,
+    shared: &SourceShared,
+) -> Result<LoadTotals, FlowError> {
+    let sink = plan.sink;
+    let mut link = introduced(sink, token)?;
+    let agreed = agreement(&mut link, groups)?;
+    let agreed_at = Instant::now();
+    let plans = std::mem::take(&mut plan.flows);
+    let flows = open_all(plans, sink, &agreed, || {
+        if shared.should_stop.load(Ordering::Relaxed) {
+            return Err(FlowError::Settings("the source was stopped".to_owned()));
+        }
+        hear(&mut link)
+    })?;
+    let mut totals = LoadTotals {
+        elapsed: Duration::ZERO,
+        flows: Vec::new(),
+        source_congestion_control: names(&flows, |flow| &flow.congestion_control),
+        sink_congestion_control: names(&flows, |flow| &flow.sink_congestion_control),
+        pacing: PacingHistogram::summary(&[]),
+        failure: None,
+    };
+    let mut running = RunningSource::start(flows, plan.threads, link, shared)?;
+    shared.change(SourceState::Running);
+    let followed = running.follow();
+    totals.elapsed = agreed_at.elapsed();
+    let ended = match followed {
+        Ok(()) => running.finish(),
+        Err(error) => {
+            running.sending.is_abandoned.store(true, Ordering::Relaxed);
+            running.stop();
+            Err(error)
+        }
+    };
+    totals.failure = ended.err();
+    totals.flows = running.maker.totals(totals.failure.is_none());
+    totals.pacing = PacingHistogram::summary(&locked(&shared.pacing));
+    Ok(totals)
+}
+
+fn names(flows: &[OpenFlow], name: impl Fn(&OpenFlow) -> &Option<String>) -> Vec<Option<String>> {
+    flows.iter().map(|flow| name(flow).clone()).collect()
+}
+
+/// Connects to the sink; both sides prove that they share the token.
+fn introduced(sink: SocketAddr, token: &SharedToken) -> Result<ControlLink, FlowError> {
+    let what = format!("connect to the sink {sink}");
+    let stream = TcpStream::connect_timeout(&sink, REPLY).map_err(FlowError::system(&what))?;
+    let mut link = ControlLink::new(stream).map_err(FlowError::system(&what))?;
+    let ControlMessage::Greeting { nonce: theirs, .. } =
+        link.expect(REPLY, "the sink did not greet")?
+    else {
+        return Err(out_of_turn());
+    };
+    if !is_nonce(&theirs) {
+        return Err(out_of_turn());
+    }
+    let own = nonce()?;
+    link.send(&ControlMessage::Introduction {
+        version: PROTOCOL_VERSION,
+        nonce: own.clone(),
+        proof: token.prove(ProofRole::Source, &theirs, &own),
+    })?;
+    let ControlMessage::Welcome { proof } = link.expect(REPLY, "the sink did not reply")? else {
+        return Err(out_of_turn());
+    };
+    if !token.is_proved(ProofRole::Sink, &own, &theirs, &proof) {
+        return Err(FlowError::OtherToken);
+    }
+    link.trust();
+    Ok(link)
+}
+
+/// Asks for flows.
+fn agreement(
+    link: &mut ControlLink,
+    groups: Vec<FlowGroup>,
+) -> Result<Vec<AgreedGroup>, FlowError> {
+    let counts: Vec<usize> = groups.iter().map(|group| group.flows as usize).collect();
+    link.send(&ControlMessage::Request { groups })?;
+    let ControlMessage::Agreed { groups } = link.expect(REPLY, "the sink did not agree")? else {
+        return Err(out_of_turn());
+    };
+    let agreed: Vec<usize> = groups.iter().map(|group| group.ids.len()).collect();
+    if agreed == counts {
+        Ok(groups)
+    } else {
+        Err(out_of_turn())
+    }
+}
+
+/// Looks after the connection while nothing but heartbeats is due.
+fn hear(link: &mut ControlLink) -> Result<(), FlowError> {
+    link.keep_alive()?;
+    match link.receive(Duration::from_millis(1))? {
+        Some(ControlMessage::Refused { reason }) => Err(FlowError::Refused(reason)),
+        _ => Ok(()),
+    }
+}
+
+/// A source whose flows send.
+struct RunningSource<'a> {
+    link: ControlLink,
+    shared: &'a SourceShared,
+    sending: Arc<SendingState>,
+    threads: Vec<JoinHandle<()>>,
+    maker: ReadingMaker,
+}
+
+impl<'a> RunningSource<'a> {
+    fn start(
+        flows: Vec<OpenFlow>,
+        threads: usize,
+        link: ControlLink,
+        shared: &'a SourceShared,
+    ) -> Result<RunningSource<'a>, FlowError> {
+        let prepare = || FlowError::system("prepare to send");
+        let maker = ReadingMaker::new(&flows);
+        let sending = Arc::new(SendingState::new(flows.len()).map_err(prepare())?);
+        let threads = threads.max(1);
+        let mut parts: Vec<Vec<SendingFlow>> = Vec::new();
+        parts.resize_with(threads + 1, Vec::new);
+        for (number, flow) in flows.into_iter().enumerate() {
+            let part = if flow.plan.is_unlimited() {
+                threads
+            } else {
+                number % threads
+            };
+            parts[part].push(SendingFlow::new(flow, number));
+        }
+        let mut running = RunningSource {
+            link,
+            shared,
+            sending,
+            threads: Vec::new(),
+            maker,
+        };
+        let start = monotonic_ns() + LEAD_NS;
+        for part in parts.into_iter().filter(|part| !part.is_empty()) {
+            let started = running.start_thread(part, start);
+            if let Err(error) = started {
+                running.stop();
+                return Err(error);
+            }
+        }
+        Ok(running)
+    }
+
+    fn start_thread(&mut self, flows: Vec<SendingFlow>, start: u64) -> Result<(), FlowError> {
+        let no_bounds = || FlowError::Settings("no histogram of pacing errors".to_owned());
+        let pacing = Arc::new(PacingHistogram::new().ok_or_else(no_bounds)?);
+        locked(&self.shared.pacing).push(Arc::clone(&pacing));
+        let thread = SendingThread::new(flows, Arc::clone(&self.sending), pacing)?;
+        let builder = thread::Builder::new().name("traffic-source".to_owned());
+        let handle = builder.spawn(move || thread.run(start));
+        self.threads
+            .push(handle.map_err(FlowError::system("start a thread"))?);
+        Ok(())
+    }
+
+    /// Makes readings until all flows have ended or the user stops them.
+    fn follow(&mut self) -> Result<(), FlowError> {
+        loop {
+            self.link.keep_alive()?;
+            self.receive(TICK)?;
+            if self.shared.wants_reading.swap(false, Ordering::Relaxed) {
+                self.link.send(&ControlMessage::ReadingRequest {})?;
+            }
+            let is_over = self.sending.active.load(Ordering::Relaxed) == 0;
+            if is_over || self.shared.should_stop.load(Ordering::Relaxed) {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Receives a message; true for the last.
+    fn receive(&mut self, patience: Duration) -> Result<bool, FlowError> {
+        let message = self.link.receive(patience)?;
+        match message {
+            None => return Ok(false),
+            Some(ControlMessage::Heartbeat {}) => {}
+            Some(ControlMessage::Received {
+                elapsed_ns,
+                occasion,
+                flows,
+            }) => {
+                let at = Duration::from_nanos(elapsed_ns);
+                let reading = self.maker.reading(at, occasion, flows);
+                self.publish(occasion, reading);
+                self.sending.heard();
+                return Ok(occasion == ReadingOccasion::Last);
+            }
+            Some(ControlMessage::Refused { reason }) => return Err(FlowError::Refused(reason)),
+            Some(_) => return Err(out_of_turn()),
+        }
+        self.sending.heard();
+        Ok(false)
+    }
+
+    fn publish(&self, occasion: ReadingOccasion, reading: LoadReading) {
+        // The lock of the state makes the change visible to those who wait.
+        let state = locked(&self.shared.state);
+        if occasion == ReadingOccasion::Request {
+            *locked(&self.shared.asked) = Some(reading);
+        } else {
+            let mut readings = locked(&self.shared.readings);
+            if readings.len() == MOST_READINGS {
+                readings.pop_front();
+            }
+            readings.push_back(reading);
+        }
+        drop(state);
+        self.shared.changed.notify_all();
+    }
+
+    /// Ends the sending threads.
+    fn stop(&mut self) {
+        self.sending.stop();
+        for thread in self.threads.drain(..) {
+            // A panic of that thread has been printed.
+            let _ = thread.join();
+        }
+    }
+
+    /// Ends the flows and waits for the last counts.
+    fn finish(&mut self) -> Result<(), FlowError> {
+        self.stop();
+        self.link.send(&ControlMessage::Finished {})?;
+        let end = Instant::now() + REPLY;
+        while Instant::now() < end {
+            self.link.keep_alive()?;
+            if self.receive(TICK)? {
+                return Ok(());
+            }
+        }
+        Err(FlowError::TimedOut {
+            what: "the sink did not send its last counts".to_owned(),
+            seconds: REPLY.as_secs_f64(),
+        })
+    }
+}

@@ -1,0 +1,234 @@
+//! The source: asks a sink for flows, and sends them when it has agreed.
+
+mod control;
+mod counters;
+mod datagrams;
+mod open;
+mod plan;
+mod readings;
+mod sender;
+mod sending;
+mod stream;
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+pub use counters::PacingError;
+pub use plan::{FlowOptions, FlowPlan, SourcePlan};
+pub use readings::{FlowReading, LoadReading, LoadTotals};
+
+use crate::sink::locked;
+use crate::stability::{StabilityRule, StabilityWatch};
+use crate::{FlowError, SharedToken};
+use counters::PacingHistogram;
+
+/// Readings that are kept until they are taken: more than an hour.
+const MOST_READINGS: usize = 4096;
+
+/// A source to start.
+#[derive(Debug)]
+pub struct TrafficSource;
+
+/// How far a source is.
+#[derive(Debug, Default)]
+enum SourceState {
+    #[default]
+    Preparing,
+    Running,
+    Ended(Box<Result<LoadTotals, FlowError>>),
+}
+
+/// What the threads of a source and its user share.
+#[derive(Debug, Default)]
+struct SourceShared {
+    state: Mutex<SourceState>,
+    readings: Mutex<VecDeque<LoadReading>>,
+    /// The last that was asked for.
+    asked: Mutex<Option<LoadReading>>,
+    /// Announces a change of all these.
+    changed: Condvar,
+    should_stop: AtomicBool,
+    wants_reading: AtomicBool,
+    pacing: Mutex<Vec<Arc<PacingHistogram>>>,
+}
+
+impl SourceShared {
+    fn change(&self, state: SourceState) {
+        *locked(&self.state) = state;
+        self.changed.notify_all();
+    }
+
+    /// Waits until `find` finds something, which it looks for whenever something has changed.
+    fn wait<T>(
+        &self,
+        patience: Duration,
+        what: &str,
+        mut find: impl FnMut(&SourceState) -> Option<T>,
+    ) -> Result<T, FlowError> {
+        let end = Instant::now() + patience;
+        let mut state = locked(&self.state);
+        loop {
+            if let Some(found) = find(&state) {
+                return Ok(found);
+            }
+            let left = end.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Err(FlowError::TimedOut {
+                    what: what.to_owned(),
+                    seconds: patience.as_secs_f64(),
+                });
+            }
+            let waited = self.changed.wait_timeout(state, left);
+            state = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+}
+
+/// A source that runs. It stops when this is dropped.
+#[derive(Debug)]
+pub struct SourceHandle {
+    shared: Arc<SourceShared>,
+    control: Option<JoinHandle<()>>,
+}
+
+impl TrafficSource {
+    /// Starts a source. It connects, asks, and begins to send when the sink has agreed;
+    /// [`SourceHandle::ready`] waits for that.
+    ///
+    /// # Errors
+    /// Where the plan is impossible or a thread cannot be started.
+    pub fn start(plan: SourcePlan, token: SharedToken) -> Result<SourceHandle, FlowError> {
+        let groups = plan.groups()?;
+        let shared = Arc::<SourceShared>::default();
+        let for_thread = Arc::clone(&shared);
+        let thread = thread::Builder::new().name("traffic-control".to_owned());
+        let control = thread
+            .spawn(move || {
+                let ended = control::run(plan, groups, &token, &for_thread);
+                for_thread.change(SourceState::Ended(Box::new(ended)));
+            })
+            .map_err(FlowError::system("start a thread"))?;
+        Ok(SourceHandle {
+            shared,
+            control: Some(control),
+        })
+    }
+}
+
+impl SourceHandle {
+    /// Waits until the sink has agreed and sending has begun.
+    ///
+    /// # Errors
+    /// Where the sink refuses or cannot be reached, or `patience` is over.
+    pub fn ready(&self, patience: Duration) -> Result<(), FlowError> {
+        let what = "the sink did not agree";
+        self.shared.wait(patience, what, |state| match state {
+            SourceState::Preparing => None,
+            SourceState::Running => Some(Ok(())),
+            SourceState::Ended(ended) => Some(ended.as_ref().clone().map(|_| ())),
+        })?
+    }
+
+    /// Whether flows are still sending or being prepared.
+    pub fn is_active(&self) -> bool {
+        !matches!(*locked(&self.shared.state), SourceState::Ended(_))
+    }
+
+    /// Readings since the last call, one for each second.
+    pub fn readings(&self) -> Vec<LoadReading> {
+        locked(&self.shared.readings).drain(..).collect()
+    }
+
+    /// A reading of this moment: it covers the time since the last full second.
+    ///
+    /// # Errors
+    /// Where the source has ended, or no reading comes within `patience`.
+    pub fn reading_now(&self, patience: Duration) -> Result<LoadReading, FlowError> {
+        let shared = &self.shared;
+        locked(&shared.asked).take();
+        shared.wants_reading.store(true, Ordering::Relaxed);
+        let what = "the sink did not report";
+        shared.wait(patience, what, |state| match state {
+            SourceState::Ended(_) => {
+                let ended = "the source has ended".to_owned();
+                Some(Err(FlowError::ControlLost(ended)))
+            }
+            _ => locked(&shared.asked).take().map(Ok),
+        })?
+    }
+
+    /// How well schedules are kept until now.
+    pub fn pacing(&self) -> PacingError {
+        PacingHistogram::summary(&locked(&self.shared.pacing))
+    }
+
+    /// Waits until the load is stable (see [`crate::stability`]); returns the readings since the
+    /// last call of [`Self::readings`].
+    ///
+    /// # Errors
+    /// Where it is not within the time limit of the rule, or the source ends before.
+    pub fn wait_until_stable(&self, rule: StabilityRule) -> Result<Vec<LoadReading>, FlowError> {
+        let mut watch = StabilityWatch::new(rule);
+        let mut seen = Vec::new();
+        let shared = &self.shared;
+        let stable = shared.wait(rule.patience, "", |state| {
+            for reading in locked(&shared.readings).drain(..) {
+                let is_stable = watch.push(reading.received_bytes_per_second());
+                seen.push(reading);
+                if is_stable {
+                    return Some(Ok(()));
+                }
+            }
+            match state {
+                SourceState::Ended(ended) => Some(Err(match ended.as_ref() {
+                    Err(error) => error.clone(),
+                    Ok(totals) => totals.failure.clone().unwrap_or_else(|| {
+                        FlowError::Settings(
+                            "the background load ended before it was stable".to_owned(),
+                        )
+                    }),
+                })),
+                _ => None,
+            }
+        });
+        match stable {
+            Ok(ended) => ended.map(|()| seen),
+            Err(FlowError::TimedOut { .. }) => Err(watch.unstable().into()),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Waits until all flows have ended by themselves.
+    ///
+    /// # Errors
+    /// As [`Self::stop`]; and where `patience` is over.
+    pub fn finish(self, patience: Duration) -> Result<LoadTotals, FlowError> {
+        let what = "the flows did not end";
+        self.shared.wait(patience, what, |state| match state {
+            SourceState::Ended(ended) => Some(ended.as_ref().clone()),
+            _ => None,
+        })?
+    }
+
+    /// Stops all flows and returns their totals.
+    ///
+    /// # Errors
+    /// Where nothing was ever sent, because the sink could not be reached or refused.
+    pub fn stop(self) -> Result<LoadTotals, FlowError> {
+        self.shared.should_stop.store(true, Ordering::Relaxed);
+        self.finish(Duration::from_secs(10))
+    }
+}
+
+impl Drop for SourceHandle {
+    fn drop(&mut self) {
+        self.shared.should_stop.store(true, Ordering::Relaxed);
+        if let Some(control) = self.control.take() {
+            // A panic of that thread has been printed.
+            let _ = control.join();
+        }
+    }
+}

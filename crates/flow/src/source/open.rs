@@ -1,0 +1,134 @@
+//! The sockets of a source.
+
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::AsFd;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use socket2::{Domain, Socket, Type};
+
+use super::counters::FlowCounters;
+use super::plan::FlowPlan;
+use crate::message::AgreedGroup;
+use crate::payload::FlowId;
+use crate::{FlowError, FlowTransport};
+
+/// All connections have to be there within this time.
+const CONNECT: Duration = Duration::from_secs(10);
+
+/// A flow whose socket is connected.
+#[derive(Debug)]
+pub(super) struct OpenFlow {
+    pub(super) plan: FlowPlan,
+    pub(super) id: FlowId,
+    pub(super) socket: Arc<Socket>,
+    pub(super) counters: Arc<FlowCounters>,
+    pub(super) congestion_control: Option<String>,
+    pub(super) sink_congestion_control: Option<String>,
+}
+
+/// Opens the sockets of all flows and connects them to the ports of the agreement.
+///
+/// # Errors
+/// Where an option or an address is refused, or a connection fails; and those of `keep_alive`,
+/// which is called several times a second.
+pub(super) fn open_all(
+    plans: Vec<FlowPlan>,
+    sink: SocketAddr,
+    agreed: &[AgreedGroup],
+    mut keep_alive: impl FnMut() -> Result<(), FlowError>,
+) -> Result<Vec<OpenFlow>, FlowError> {
+    let places = agreed.iter().flat_map(|group| {
+        let ids = group.ids.iter();
+        ids.map(move |id| (group.port, FlowId(*id), group.congestion_control.clone()))
+    });
+    let mut flows = Vec::new();
+    for (plan, (port, id, sink_congestion_control)) in plans.into_iter().zip(places) {
+        let mut address = sink;
+        address.set_port(port);
+        let what = format!("open a flow to {address}");
+        let socket = open(&plan, address).map_err(FlowError::system(what))?;
+        let congestion_control = (plan.transport == FlowTransport::Tcp).then(|| {
+            let name = socket.tcp_congestion().unwrap_or_default();
+            let name = name.split(|byte| *byte == 0).next().unwrap_or_default();
+            String::from_utf8_lossy(name).into_owned()
+        });
+        flows.push(OpenFlow {
+            plan,
+            id,
+            socket: Arc::new(socket),
+            counters: Arc::default(),
+            congestion_control,
+            sink_congestion_control,
+        });
+    }
+    let end = Instant::now() + CONNECT;
+    for flow in &flows {
+        while !is_connected(flow)? {
+            keep_alive()?;
+            if Instant::now() > end {
+                return Err(FlowError::TimedOut {
+                    what: "the connections to the sink were not made".to_owned(),
+                    seconds: CONNECT.as_secs_f64(),
+                });
+            }
+        }
+    }
+    Ok(flows)
+}
+
+fn open(plan: &FlowPlan, address: SocketAddr) -> io::Result<Socket> {
+    let options = &plan.options;
+    let kind = match plan.transport {
+        FlowTransport::Tcp => Type::STREAM,
+        FlowTransport::Udp => Type::DGRAM,
+    };
+    let socket = Socket::new(Domain::for_address(address), kind, None)?;
+    socket.set_nonblocking(true)?;
+    if let Some(window) = options.window_bytes {
+        socket.set_send_buffer_size(window as usize)?;
+    }
+    if let Some(dscp) = options.dscp {
+        let tos = u32::from(dscp) << 2;
+        if address.is_ipv4() {
+            socket.set_tos_v4(tos)?;
+        } else {
+            socket.set_tclass_v6(tos)?;
+        }
+    }
+    if plan.transport == FlowTransport::Tcp {
+        if let Some(name) = &options.congestion_control {
+            socket.set_tcp_congestion(name.as_bytes())?;
+        }
+        socket.set_tcp_nodelay(options.no_delay)?;
+    }
+    if let Some(bind) = options.bind {
+        socket.set_reuse_address(true)?;
+        socket.bind(&bind.into())?;
+    }
+    match socket.connect(&address.into()) {
+        Err(error) if error.raw_os_error() == Some(libc::EINPROGRESS) => {}
+        other => other?,
+    }
+    Ok(socket)
+}
+
+/// Waits a moment for the connection of a flow.
+fn is_connected(flow: &OpenFlow) -> Result<bool, FlowError> {
+    let mut polled = [PollFd::from_borrowed_fd(
+        flow.socket.as_fd(),
+        PollFlags::OUT,
+    )];
+    let moment = Timespec {
+        tv_sec: 0,
+        tv_nsec: 50_000_000,
+    };
+    let ready = poll(&mut polled, Some(&moment)).unwrap_or(0);
+    let failed = || FlowError::system("connect a flow to the sink");
+    match flow.socket.take_error() {
+        Ok(None) => Ok(ready > 0),
+        Ok(Some(error)) | Err(error) => Err(failed()(error)),
+    }
+}

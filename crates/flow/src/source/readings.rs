@@ -1,0 +1,242 @@
+//! What is known of flows while they run and when they have ended, from both ends.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::counters::{FlowCounters, PacingError};
+use super::open::OpenFlow;
+use crate::message::{DelaySummary, ReadingOccasion, SinkCounts};
+use crate::sys::{TcpFacts, tcp_facts};
+use crate::{FlowError, FlowTransport};
+
+/// What has happened to one flow in an interval, or until its end. The source's counts are read when
+/// those of the sink arrive, so that the two ends are apart by the time that a message takes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct FlowReading {
+    /// Bytes that the source has passed to its kernel.
+    pub sent_bytes: u64,
+    /// Blocks or datagrams among them.
+    pub sent_blocks: u64,
+    /// Blocks that were sent more than 1 ms after their moments.
+    pub late_blocks: u64,
+    /// Blocks that were dropped because they were later than the backlog allows.
+    pub dropped_blocks: u64,
+    /// Blocks that were not sent because the schedule had more than was agreed.
+    pub excess_blocks: u64,
+    /// Blocks that the system refused to send: a full buffer, or a closed port.
+    pub refused_blocks: u64,
+    /// Bytes that were added to blocks shorter than their headers.
+    pub padding_bytes: u64,
+    /// Segments that TCP sent again.
+    pub retransmissions: u64,
+    /// The smoothed round trip of TCP at the end of the interval, in microseconds.
+    pub round_trip_us: Option<u32>,
+    /// Bytes that the sink received.
+    pub received_bytes: u64,
+    /// Datagrams that it received, or blocks with time stamps.
+    pub received_blocks: u64,
+    /// Datagrams that were lost. In an interval: missing now and not before.
+    pub lost: u64,
+    /// Datagrams that arrived after one that was sent later (RFC 4737).
+    pub reordered: u64,
+    /// Datagrams that arrived again.
+    pub duplicates: u64,
+    /// Interarrival jitter at the end of the interval in nanoseconds (RFC 3550).
+    pub jitter_ns: u64,
+    /// The longest one-way delay above the shortest of the flow in nanoseconds (RFC 5481). In
+    /// totals: of the last interval.
+    pub delay_variation_ns: u64,
+    /// Delays of the whole flow, when it has ended and has time stamps.
+    pub delays: Option<DelaySummary>,
+    /// DSCP of the last datagram at the sink.
+    pub dscp: Option<u8>,
+    /// Whether the connection of the flow failed.
+    pub has_failed: bool,
+}
+
+/// All flows in one interval.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LoadReading {
+    /// Its end, since the agreement, by the clock of the sink.
+    pub at: Duration,
+    /// Its length: a second, or less where it was asked for or the flows ended.
+    pub span: Duration,
+    /// Whether a full second is over.
+    pub is_full_second: bool,
+    /// In the order of the plan.
+    pub flows: Vec<FlowReading>,
+}
+
+impl LoadReading {
+    /// Rate of all flows together at the sink, in bytes per second.
+    pub fn received_bytes_per_second(&self) -> f64 {
+        let bytes: u64 = self.flows.iter().map(|flow| flow.received_bytes).sum();
+        bytes as f64 / self.span.as_secs_f64().max(1e-9)
+    }
+
+    /// Share of the datagrams of all flows that were lost.
+    pub fn loss(&self) -> f64 {
+        loss(&self.flows)
+    }
+}
+
+/// All flows until their end.
+#[derive(Debug, Clone)]
+pub struct LoadTotals {
+    /// From the agreement to the end of sending.
+    pub elapsed: Duration,
+    /// In the order of the plan.
+    pub flows: Vec<FlowReading>,
+    /// Congestion control at the source, in the order of the plan; absent for datagrams.
+    pub source_congestion_control: Vec<Option<String>>,
+    /// The same at the sink.
+    pub sink_congestion_control: Vec<Option<String>>,
+    /// How well schedules were kept.
+    pub pacing: PacingError,
+    /// Why the flows ended before their time; absent where they did not. Figures of the sink are
+    /// those of its last message then.
+    pub failure: Option<FlowError>,
+}
+
+impl LoadTotals {
+    /// Share of the datagrams of all flows that were lost.
+    pub fn loss(&self) -> f64 {
+        loss(&self.flows)
+    }
+}
+
+fn loss(flows: &[FlowReading]) -> f64 {
+    let lost: u64 = flows.iter().map(|flow| flow.lost).sum();
+    let received: u64 = flows.iter().map(|flow| flow.received_blocks).sum();
+    lost as f64 / (lost + received).max(1) as f64
+}
+
+/// Makes readings of what both ends have counted.
+#[derive(Debug)]
+pub(super) struct ReadingMaker {
+    flows: Vec<WatchedFlow>,
+    /// Totals at the last full second.
+    before: Vec<FlowReading>,
+    before_at: Duration,
+    /// The last counts of the sink.
+    sink: Vec<SinkCounts>,
+}
+
+#[derive(Debug)]
+struct WatchedFlow {
+    transport: FlowTransport,
+    /// Of a stream without time stamps, whose blocks are pieces of this length.
+    piece_bytes: Option<u32>,
+    counters: Arc<FlowCounters>,
+    socket: Arc<socket2::Socket>,
+}
+
+impl ReadingMaker {
+    pub(super) fn new(flows: &[OpenFlow]) -> ReadingMaker {
+        let watched = flows.iter().map(|flow| WatchedFlow {
+            transport: flow.plan.transport,
+            piece_bytes: (flow.plan.transport == FlowTransport::Tcp && flow.plan.is_unlimited())
+                .then_some(flow.plan.largest_block_bytes),
+            counters: Arc::clone(&flow.counters),
+            socket: Arc::clone(&flow.socket),
+        });
+        ReadingMaker {
+            flows: watched.collect(),
+            before: vec![FlowReading::default(); flows.len()],
+            before_at: Duration::ZERO,
+            sink: vec![SinkCounts::default(); flows.len()],
+        }
+    }
+
+    /// A reading from a message of the sink.
+    pub(super) fn reading(
+        &mut self,
+        at: Duration,
+        occasion: ReadingOccasion,
+        counts: Vec<SinkCounts>,
+    ) -> LoadReading {
+        if counts.len() == self.sink.len() {
+            self.sink = counts;
+        }
+        let totals = self.totals(false);
+        let pairs = totals.iter().zip(&self.before);
+        let flows = pairs.map(|(now, before)| difference(now, before)).collect();
+        let span = at.saturating_sub(self.before_at);
+        if occasion == ReadingOccasion::Second {
+            self.before = totals;
+            self.before_at = at;
+        }
+        LoadReading {
+            at,
+            span,
+            is_full_second: occasion == ReadingOccasion::Second,
+            flows,
+        }
+    }
+
+    /// Everything until now. When all has ended, what was sent and has not arrived is lost, too.
+    pub(super) fn totals(&self, has_ended: bool) -> Vec<FlowReading> {
+        let flows = self.flows.iter().zip(&self.sink);
+        flows
+            .map(|(flow, sink)| {
+                let mut reading = total(flow, sink);
+                if has_ended && flow.transport == FlowTransport::Udp {
+                    reading.lost = reading.sent_blocks.saturating_sub(reading.received_blocks);
+                }
+                reading
+            })
+            .collect()
+    }
+}
+
+fn total(flow: &WatchedFlow, sink: &SinkCounts) -> FlowReading {
+    let counters = &flow.counters;
+    let is_tcp = flow.transport == FlowTransport::Tcp;
+    let read_now = || is_tcp.then(|| tcp_facts(std::os::fd::AsFd::as_fd(&*flow.socket)))?;
+    let facts: Option<TcpFacts> = counters.last_facts().or_else(read_now);
+    let sent_bytes = counters.sent_bytes.get();
+    FlowReading {
+        sent_bytes,
+        sent_blocks: match flow.piece_bytes {
+            Some(bytes) => sent_bytes / u64::from(bytes.max(1)),
+            None => counters.sent_blocks.get(),
+        },
+        late_blocks: counters.late_blocks.get(),
+        dropped_blocks: counters.dropped_blocks.get(),
+        excess_blocks: counters.excess_blocks.get(),
+        refused_blocks: counters.refused_blocks.get(),
+        padding_bytes: counters.padding_bytes.get(),
+        retransmissions: facts.map_or(0, |facts| u64::from(facts.retransmissions)),
+        round_trip_us: facts.map(|facts| facts.round_trip_us),
+        received_bytes: sink.bytes,
+        received_blocks: sink.packets,
+        lost: sink.lost,
+        reordered: sink.reordered,
+        duplicates: sink.duplicates,
+        jitter_ns: sink.jitter_ns,
+        delay_variation_ns: sink.delay_variation_ns,
+        delays: sink.delays,
+        dscp: sink.tos.map(|tos| tos >> 2),
+        has_failed: counters.has_failed(),
+    }
+}
+
+/// Counts of an interval; the rest is as it is now.
+fn difference(now: &FlowReading, before: &FlowReading) -> FlowReading {
+    FlowReading {
+        sent_bytes: now.sent_bytes.saturating_sub(before.sent_bytes),
+        sent_blocks: now.sent_blocks.saturating_sub(before.sent_blocks),
+        late_blocks: now.late_blocks.saturating_sub(before.late_blocks),
+        dropped_blocks: now.dropped_blocks.saturating_sub(before.dropped_blocks),
+        excess_blocks: now.excess_blocks.saturating_sub(before.excess_blocks),
+        refused_blocks: now.refused_blocks.saturating_sub(before.refused_blocks),
+        padding_bytes: now.padding_bytes.saturating_sub(before.padding_bytes),
+        retransmissions: now.retransmissions.saturating_sub(before.retransmissions),
+        received_bytes: now.received_bytes.saturating_sub(before.received_bytes),
+        received_blocks: now.received_blocks.saturating_sub(before.received_blocks),
+        lost: now.lost.saturating_sub(before.lost),
+        reordered: now.reordered.saturating_sub(before.reordered),
+        duplicates: now.duplicates.saturating_sub(before.duplicates),
+        ..*now
+    }
+}

@@ -1,0 +1,412 @@
+//! A flow that sends: by its schedule, or as fast as it can.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
+
+use rustix::fs::MemfdFlags;
+use socket2::Socket;
+use traffic::PlannedDeparture;
+
+use super::counters::{FlowCounters, LATE_NS, PacingHistogram};
+use super::datagrams::DatagramSender;
+use super::open::OpenFlow;
+use super::stream::{StreamSender, Written};
+use crate::FlowTransport;
+use crate::behaviour::{BlockSchedule, FlowBehaviour, constant_rate};
+use crate::clock::{monotonic_ns, wall_ns};
+use crate::payload::{BlockStamp, FlowId};
+use crate::sys::tcp_facts;
+
+/// Blocks of a schedule that are sent before other flows have their turn.
+const TURN: usize = 64;
+/// Length of the content that is sent again and again.
+pub(super) const CONTENT: usize = 256 << 10;
+
+/// What the flows of a thread share.
+pub(super) struct SendBuffers {
+    /// What is sent. The beginning is written over by headers.
+    pub(super) content: Box<[u8]>,
+    /// The same as a file in memory, whose pages the kernel sends without copying them.
+    pub(super) file: OwnedFd,
+    pacing: Arc<PacingHistogram>,
+}
+
+impl SendBuffers {
+    pub(super) fn new(pacing: Arc<PacingHistogram>) -> io::Result<SendBuffers> {
+        // Not compressible, and the same every time: xorshift64 (Marsaglia, 2003).
+        let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+        let words = (0..CONTENT / 8).flat_map(|_| {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            state.to_ne_bytes()
+        });
+        let content: Box<[u8]> = words.collect();
+        let file = rustix::fs::memfd_create("traffic", MemfdFlags::CLOEXEC)?;
+        let mut rest = &*content;
+        while !rest.is_empty() {
+            let written = rustix::io::write(&file, rest)?;
+            rest = &rest[written..];
+        }
+        Ok(SendBuffers {
+            content,
+            file,
+            pacing,
+        })
+    }
+}
+
+/// When a flow wants to go on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum NextMoment {
+    At(u64),
+    /// When its socket has room.
+    WithRoom,
+    /// After the others had their turn.
+    Now,
+    Never,
+}
+
+enum FlowPace {
+    Unlimited,
+    Scheduled {
+        schedule: BlockSchedule,
+        next: Option<PlannedDeparture>,
+    },
+}
+
+/// Permits a rate, and at most a second of it at once.
+#[derive(Debug)]
+struct RateCap {
+    bytes_per_ns: f64,
+    depth: f64,
+    left: f64,
+    at: u64,
+}
+
+impl RateCap {
+    fn new(bytes_per_second: u64, largest_block: u32) -> RateCap {
+        let rate = bytes_per_second as f64;
+        let depth = rate.max(f64::from(largest_block));
+        RateCap {
+            bytes_per_ns: rate / 1e9,
+            depth,
+            left: depth,
+            at: 0,
+        }
+    }
+
+    fn permits(&mut self, now: u64, bytes: u32) -> bool {
+        let passed = now.saturating_sub(self.at);
+        self.at = now;
+        self.left = (self.left + passed as f64 * self.bytes_per_ns).min(self.depth);
+        let is_permitted = self.left >= f64::from(bytes);
+        if is_permitted {
+            self.left -= f64::from(bytes);
+        }
+        is_permitted
+    }
+}
+
+enum FlowSocket {
+    Stream(StreamSender),
+    Datagrams(DatagramSender),
+}
+
+/// One flow of a sending thread.
+pub(super) struct SendingFlow {
+    id: FlowId,
+    socket: Arc<Socket>,
+    kind: FlowSocket,
+    counters: Arc<FlowCounters>,
+    pace: FlowPace,
+    cap: Option<RateCap>,
+    least_block: u32,
+    largest_block: u32,
+    backlog_ns: u64,
+    start: u64,
+    duration_ns: u64,
+    sequence: u64,
+    is_blocked: bool,
+    /// When its socket had room again: blocks of moments before that waited for the network.
+    unblocked_at: u64,
+    has_ended: bool,
+}
+
+impl SendingFlow {
+    /// `number` is that of the flow in its plan.
+    pub(super) fn new(flow: OpenFlow, number: usize) -> SendingFlow {
+        let plan = flow.plan;
+        let largest_block = plan.largest_block_bytes.max(plan.least_block_bytes());
+        let cap = plan
+            .bytes_per_second
+            .map(|rate| RateCap::new(rate, largest_block));
+        let kind = match plan.transport {
+            FlowTransport::Tcp => FlowSocket::Stream(StreamSender::new(
+                flow.id,
+                plan.has_stamps(),
+                plan.options.no_delay.then_some(largest_block),
+            )),
+            FlowTransport::Udp => FlowSocket::Datagrams(DatagramSender::new(
+                &flow.socket,
+                largest_block,
+                plan.is_unlimited(),
+            )),
+        };
+        let (least_block, backlog_ns) = (plan.least_block_bytes(), plan.backlog_ns());
+        let pace = match (plan.behaviour, plan.bytes_per_second) {
+            (FlowBehaviour::Full { .. }, None) => FlowPace::Unlimited,
+            (FlowBehaviour::Full { block_bytes }, Some(rate)) => {
+                scheduled(evenly(rate, block_bytes.max(least_block), number))
+            }
+            (FlowBehaviour::Scheduled(schedule), _) => scheduled(schedule),
+        };
+        SendingFlow {
+            id: flow.id,
+            socket: flow.socket,
+            kind,
+            counters: flow.counters,
+            pace,
+            cap,
+            least_block,
+            largest_block,
+            backlog_ns,
+            start: 0,
+            duration_ns: u64::try_from(plan.duration.as_nanos()).unwrap_or(u64::MAX),
+            sequence: 0,
+            is_blocked: false,
+            unblocked_at: 0,
+            has_ended: false,
+        }
+    }
+
+    /// Sets the moment from which the schedule counts; returns that of the first block.
+    pub(super) fn begin(&mut self, start: u64) -> u64 {
+        self.start = start;
+        match &self.pace {
+            FlowPace::Scheduled {
+                next: Some(next), ..
+            } => start.saturating_add(next.at_ns),
+            _ => start,
+        }
+    }
+
+    pub(super) fn end(&self) -> u64 {
+        self.start.saturating_add(self.duration_ns)
+    }
+
+    pub(super) fn socket(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+
+    /// Whether it may have to wait until its socket has room.
+    pub(super) fn waits_for_room(&self) -> bool {
+        matches!(self.kind, FlowSocket::Stream(_)) || matches!(self.pace, FlowPace::Unlimited)
+    }
+
+    pub(super) fn is_blocked(&self) -> bool {
+        self.is_blocked
+    }
+
+    pub(super) fn has_ended(&self) -> bool {
+        self.has_ended
+    }
+
+    /// Sends what is due.
+    pub(super) fn advance(&mut self, buffers: &mut SendBuffers) -> NextMoment {
+        let now = monotonic_ns();
+        if now >= self.end() {
+            return self.finish();
+        }
+        let was_blocked = std::mem::take(&mut self.is_blocked);
+        if let FlowSocket::Stream(stream) = &mut self.kind
+            && stream.has_pending()
+        {
+            match stream.write_pending(&self.socket, buffers) {
+                Written::All => {}
+                Written::Part => return self.block(),
+                Written::Failed => return self.fail(),
+            }
+        }
+        if was_blocked {
+            self.unblocked_at = monotonic_ns();
+        }
+        if let FlowPace::Unlimited = self.pace {
+            self.send_unlimited(buffers)
+        } else {
+            self.send_scheduled(buffers)
+        }
+    }
+
+    fn send_unlimited(&mut self, buffers: &mut SendBuffers) -> NextMoment {
+        let written = match &mut self.kind {
+            FlowSocket::Stream(stream) => {
+                stream.write_unlimited(&self.socket, buffers, &self.counters)
+            }
+            FlowSocket::Datagrams(datagrams) => datagrams.send_unlimited(
+                &self.socket,
+                buffers,
+                (self.id, &mut self.sequence),
+                &self.counters,
+            ),
+        };
+        match written {
+            Written::All => NextMoment::Now,
+            Written::Part => self.block(),
+            Written::Failed => self.fail(),
+        }
+    }
+
+    fn send_scheduled(&mut self, buffers: &mut SendBuffers) -> NextMoment {
+        for _ in 0..TURN {
+            let FlowPace::Scheduled { schedule, next } = &mut self.pace else {
+                break;
+            };
+            let due = next.map(|block| self.start.saturating_add(block.at_ns));
+            let (Some(block), Some(due)) = (*next, due) else {
+                return self.finish();
+            };
+            let now = monotonic_ns();
+            if due > now {
+                return NextMoment::At(due);
+            }
+            *next = schedule.next();
+            match self.send_block(block, due, now, buffers) {
+                Written::All => {}
+                Written::Part => return self.block(),
+                Written::Failed => return self.fail(),
+            }
+        }
+        match &self.pace {
+            FlowPace::Scheduled {
+                next: Some(next), ..
+            } => NextMoment::At(self.start.saturating_add(next.at_ns)),
+            _ => NextMoment::Now,
+        }
+    }
+
+    /// Sends a block whose moment has come, unless it is too late for it or more than was agreed.
+    fn send_block(
+        &mut self,
+        block: PlannedDeparture,
+        due: u64,
+        now: u64,
+        buffers: &mut SendBuffers,
+    ) -> Written {
+        let counters = &self.counters;
+        let late = now - due;
+        if late > self.backlog_ns {
+            counters.dropped_blocks.add(1);
+            return Written::All;
+        }
+        let bytes = block.bytes.max(self.least_block);
+        let is_permitted = bytes <= self.largest_block
+            && self.cap.as_mut().is_none_or(|cap| cap.permits(now, bytes));
+        if !is_permitted {
+            counters.excess_blocks.add(1);
+            return Written::All;
+        }
+        if late > LATE_NS {
+            counters.late_blocks.add(1);
+        }
+        if due >= self.unblocked_at {
+            buffers.pacing.record(late);
+        }
+        let stamp = BlockStamp {
+            sequence: self.sequence,
+            sent_ns: wall_ns(),
+        };
+        let written = match &mut self.kind {
+            FlowSocket::Stream(stream) => {
+                stream.begin_block(bytes, stamp);
+                stream.write_pending(&self.socket, buffers)
+            }
+            FlowSocket::Datagrams(_) => {
+                match DatagramSender::send_one(&self.socket, self.id, stamp, bytes, buffers) {
+                    Ok(()) => Written::All,
+                    Err(_) => {
+                        counters.refused_blocks.add(1);
+                        return Written::All;
+                    }
+                }
+            }
+        };
+        self.sequence += 1;
+        counters.sent_blocks.add(1);
+        counters.sent_bytes.add(u64::from(bytes));
+        counters
+            .padding_bytes
+            .add(u64::from(bytes - block.bytes.min(bytes)));
+        written
+    }
+
+    fn block(&mut self) -> NextMoment {
+        self.is_blocked = true;
+        NextMoment::WithRoom
+    }
+
+    fn fail(&mut self) -> NextMoment {
+        self.counters.fail();
+        self.finish()
+    }
+
+    fn finish(&mut self) -> NextMoment {
+        self.close(false);
+        NextMoment::Never
+    }
+
+    /// Ends the flow; one that is abandoned sends nothing of what is still in its buffer.
+    pub(super) fn close(&mut self, is_abandoned: bool) {
+        let is_stream = matches!(self.kind, FlowSocket::Stream(_));
+        if !self.has_ended && is_stream {
+            self.counters.end(tcp_facts(self.socket.as_fd()));
+            // It fails where the connection has ended already.
+            let _ = self.socket.shutdown(std::net::Shutdown::Write);
+        }
+        if is_abandoned && is_stream {
+            let _ = rustix::net::connect_unspec(&*self.socket);
+        }
+        self.has_ended = true;
+    }
+}
+
+fn scheduled(mut schedule: BlockSchedule) -> FlowPace {
+    let next = schedule.next();
+    FlowPace::Scheduled { schedule, next }
+}
+
+/// Evenly spaced blocks. So that flows that are alike do not all send at the same moments, each
+/// begins at another part of its gap: by the golden ratio, which spreads any number of them evenly.
+fn evenly(bytes_per_second: u64, block_bytes: u32, number: usize) -> BlockSchedule {
+    const GOLDEN: f64 = 0.618_033_988_749_894_9;
+    let gap_ns = f64::from(block_bytes) * 1e9 / bytes_per_second.max(1) as f64;
+    let first_ns = ((number as f64 * GOLDEN).fract() * gap_ns) as u64;
+    let blocks = constant_rate(bytes_per_second, block_bytes);
+    Box::new(blocks.map(move |block| PlannedDeparture {
+        at_ns: block.at_ns.saturating_add(first_ns),
+        ..block
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cap_permits_its_rate_and_a_second_at_once() {
+        let mut cap = RateCap::new(1000, 10);
+        let second = 1_000_000_000;
+        let permitted = |cap: &mut RateCap, now, blocks: u32| {
+            (0..blocks).filter(|_| cap.permits(now, 100)).count()
+        };
+        assert_eq!(permitted(&mut cap, 5 * second, 20), 10);
+        assert_eq!(permitted(&mut cap, 6 * second - 1, 20), 9);
+        assert_eq!(permitted(&mut cap, 60 * second, 20), 10);
+        // A block may be larger than what a second has.
+        let mut cap = RateCap::new(10, 100);
+        assert!(cap.permits(second, 100));
+        assert!(!cap.permits(2 * second, 100));
+        assert!(cap.permits(11 * second, 100));
+    }
+}

@@ -1,0 +1,248 @@
+//! A sending thread: many flows, one `epoll`, one `timerfd` that is set to the first moment.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+
+use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
+use rustix::event::{EventfdFlags, Timespec, eventfd};
+use rustix::time::{
+    Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, timerfd_create, timerfd_settime,
+};
+
+use super::counters::PacingHistogram;
+use super::sender::{NextMoment, SendBuffers, SendingFlow};
+use crate::clock::monotonic_ns;
+use crate::{FlowError, LONGEST_SILENCE};
+
+const TIMER: u64 = u64::MAX;
+const WAKE: u64 = u64::MAX - 1;
+/// Moments that are served before the thread looks after its sockets again.
+const TURN: usize = 64;
+
+/// What the sending threads of a source and its control thread share.
+#[derive(Debug)]
+pub(super) struct SendingState {
+    /// When the sink was heard last, by the monotonic clock.
+    pub(super) heard_ns: AtomicU64,
+    pub(super) should_stop: AtomicBool,
+    /// Whether connections are to be closed at once, with what is in their buffers.
+    pub(super) is_abandoned: AtomicBool,
+    /// Flows that have not ended.
+    pub(super) active: AtomicUsize,
+    wake: OwnedFd,
+}
+
+impl SendingState {
+    pub(super) fn new(flows: usize) -> io::Result<SendingState> {
+        Ok(SendingState {
+            heard_ns: AtomicU64::new(monotonic_ns()),
+            should_stop: AtomicBool::new(false),
+            is_abandoned: AtomicBool::new(false),
+            active: AtomicUsize::new(flows),
+            wake: eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)?,
+        })
+    }
+
+    /// Ends all sending threads.
+    pub(super) fn stop(&self) {
+        self.should_stop.store(true, Ordering::Relaxed);
+        // It stays readable, so that all threads see it.
+        let _ = rustix::io::write(&self.wake, &1_u64.to_ne_bytes());
+    }
+
+    /// The sink is alive.
+    pub(super) fn heard(&self) {
+        self.heard_ns.store(monotonic_ns(), Ordering::Relaxed);
+    }
+
+    /// Whether sending may go on.
+    fn may_send(&self, now: u64) -> bool {
+        let silence = now.saturating_sub(self.heard_ns.load(Ordering::Relaxed));
+        let is_silent = u128::from(silence) > LONGEST_SILENCE.as_nanos();
+        !is_silent && !self.should_stop.load(Ordering::Relaxed)
+    }
+}
+
+/// One thread.
+pub(super) struct SendingThread {
+    epoll: OwnedFd,
+    timer: OwnedFd,
+    /// What the timer is set to.
+    set: u64,
+    state: Arc<SendingState>,
+    flows: Vec<SendingFlow>,
+    /// Moments at which flows have something to do.
+    due: BinaryHeap<Reverse<(u64, usize)>>,
+    /// Flows that can send at once.
+    ready: Vec<usize>,
+    buffers: SendBuffers,
+}
+
+impl SendingThread {
+    pub(super) fn new(
+        flows: Vec<SendingFlow>,
+        state: Arc<SendingState>,
+        pacing: Arc<PacingHistogram>,
+    ) -> Result<SendingThread, FlowError> {
+        let prepared = || -> io::Result<(OwnedFd, OwnedFd, SendBuffers)> {
+            let epoll = epoll::create(CreateFlags::CLOEXEC)?;
+            let flags = TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC;
+            let timer = timerfd_create(TimerfdClockId::Monotonic, flags)?;
+            let interest = EventFlags::IN | EventFlags::ET;
+            epoll::add(&epoll, &timer, EventData::new_u64(TIMER), interest)?;
+            epoll::add(
+                &epoll,
+                &state.wake,
+                EventData::new_u64(WAKE),
+                EventFlags::IN,
+            )?;
+            for (place, flow) in flows.iter().enumerate() {
+                if flow.waits_for_room() {
+                    let interest = EventFlags::OUT | EventFlags::RDHUP | EventFlags::ET;
+                    epoll::add(
+                        &epoll,
+                        flow.socket(),
+                        EventData::new_u64(place as u64),
+                        interest,
+                    )?;
+                }
+            }
+            Ok((epoll, timer, SendBuffers::new(pacing)?))
+        };
+        let (epoll, timer, buffers) = prepared().map_err(FlowError::system("prepare to send"))?;
+        Ok(SendingThread {
+            epoll,
+            timer,
+            set: u64::MAX,
+            state,
+            due: BinaryHeap::new(),
+            ready: Vec::new(),
+            flows,
+            buffers,
+        })
+    }
+
+    /// Sends until all flows have ended or the source is stopped.
+    pub(super) fn run(mut self, start: u64) {
+        for (place, flow) in self.flows.iter_mut().enumerate() {
+            let first = flow.begin(start);
+            self.due.push(Reverse((first, place)));
+            self.due.push(Reverse((flow.end(), place)));
+        }
+        let mut events = Vec::with_capacity(256);
+        let mut left = self.flows.len();
+        loop {
+            let now = monotonic_ns();
+            if left == 0 || !self.state.may_send(now) {
+                break;
+            }
+            left -= self.serve_moments(now);
+            left -= self.serve_ready();
+            self.wait(&mut events);
+            for event in &events {
+                let token = event.data.u64();
+                if let Ok(place) = usize::try_from(token)
+                    && self.flows.get(place).is_some_and(SendingFlow::is_blocked)
+                {
+                    left -= self.serve(place);
+                }
+            }
+        }
+        // Without a command to stop, it was the silence of the sink.
+        let is_silent = left > 0 && !self.state.should_stop.load(Ordering::Relaxed);
+        let is_abandoned = is_silent || self.state.is_abandoned.load(Ordering::Relaxed);
+        for flow in &mut self.flows {
+            flow.close(is_abandoned);
+        }
+    }
+
+    /// Serves moments that have come; returns how many flows have ended.
+    fn serve_moments(&mut self, mut now: u64) -> usize {
+        let mut ended = 0;
+        for _ in 0..TURN {
+            let Some(Reverse((moment, place))) = self.due.peek().copied() else {
+                break;
+            };
+            if moment > now {
+                break;
+            }
+            self.due.pop();
+            ended += self.serve(place);
+            now = monotonic_ns();
+        }
+        ended
+    }
+
+    /// Flows without a schedule have a turn each.
+    fn serve_ready(&mut self) -> usize {
+        let mut ended = 0;
+        for place in std::mem::take(&mut self.ready) {
+            ended += self.serve(place);
+        }
+        ended
+    }
+
+    /// Lets a flow send; 1 where it has ended with that.
+    fn serve(&mut self, place: usize) -> usize {
+        let flow = &mut self.flows[place];
+        if flow.has_ended() {
+            return 0;
+        }
+        match flow.advance(&mut self.buffers) {
+            NextMoment::At(moment) => self.due.push(Reverse((moment, place))),
+            NextMoment::WithRoom => {}
+            NextMoment::Now => {
+                if !self.ready.contains(&place) {
+                    self.ready.push(place);
+                }
+            }
+            NextMoment::Never => {
+                self.state.active.fetch_sub(1, Ordering::Relaxed);
+                return 1;
+            }
+        }
+        0
+    }
+
+    fn wait(&mut self, events: &mut Vec<Event>) {
+        let first = self.due.peek().map(|Reverse((moment, _))| *moment);
+        let is_due = first.is_some_and(|moment| moment <= monotonic_ns());
+        let patience = if is_due || !self.ready.is_empty() {
+            Timespec::default()
+        } else {
+            if let Some(moment) = first.filter(|moment| *moment != self.set) {
+                self.set_timer(moment);
+            }
+            // So that a silent sink is noticed.
+            Timespec {
+                tv_sec: 0,
+                tv_nsec: 100_000_000,
+            }
+        };
+        events.clear();
+        let buffer = rustix::buffer::spare_capacity(events);
+        // A signal interrupts it; then the loop looks again.
+        let _ = epoll::wait(&self.epoll, buffer, Some(&patience));
+        if events.iter().any(|event| event.data.u64() == TIMER) {
+            self.set = u64::MAX;
+        }
+    }
+
+    fn set_timer(&mut self, moment: u64) {
+        let value = Itimerspec {
+            it_interval: Timespec::default(),
+            it_value: Timespec {
+                tv_sec: (moment / 1_000_000_000).cast_signed(),
+                // Zero and zero would switch it off.
+                tv_nsec: (moment % 1_000_000_000).max(1).cast_signed(),
+            },
+        };
+        // It fails only for moments that do not exist; then the thread looks again after a while.
+        let _ = timerfd_settime(&self.timer, TimerfdTimerFlags::ABSTIME, &value);
+        self.set = moment;
+    }
+}

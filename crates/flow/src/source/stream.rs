@@ -1,0 +1,127 @@
+//! Flows over TCP.
+
+use rustix::net::SendFlags;
+use socket2::Socket;
+
+use super::counters::FlowCounters;
+use super::sender::{CONTENT, SendBuffers};
+use crate::payload::{BLOCK_HEADER, BlockStamp, FlowId, block_header, stream_header};
+
+/// Calls before other flows have their turn.
+const TURN: usize = 16;
+
+/// How far writing went.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Written {
+    All,
+    /// The socket has no room left.
+    Part,
+    Failed,
+}
+
+/// A block, or the beginning of the stream, of which a part has been written.
+#[derive(Debug, Clone, Copy)]
+struct PendingBlock {
+    header: [u8; BLOCK_HEADER],
+    /// How much of the header is sent at all.
+    header_bytes: usize,
+    /// Length with the header.
+    bytes: usize,
+    written: usize,
+}
+
+/// The state of a stream.
+#[derive(Debug)]
+pub(super) struct StreamSender {
+    pending: Option<PendingBlock>,
+    has_stamps: bool,
+    /// Each call writes so much, where segments are to follow blocks (`TCP_NODELAY`).
+    piece: Option<u32>,
+    /// Place in the file.
+    offset: u64,
+}
+
+impl StreamSender {
+    /// The beginning of the stream is the first that is written.
+    pub(super) fn new(id: FlowId, has_stamps: bool, piece: Option<u32>) -> StreamSender {
+        let beginning = stream_header(id);
+        let mut header = [0; BLOCK_HEADER];
+        header[..beginning.len()].copy_from_slice(&beginning);
+        StreamSender {
+            pending: Some(PendingBlock {
+                header,
+                header_bytes: beginning.len(),
+                bytes: beginning.len(),
+                written: 0,
+            }),
+            has_stamps,
+            piece,
+            offset: 0,
+        }
+    }
+
+    pub(super) fn has_pending(&self) -> bool {
+        self.pending.is_some()
+    }
+
+    /// The next block to write.
+    pub(super) fn begin_block(&mut self, bytes: u32, stamp: BlockStamp) {
+        self.pending = Some(PendingBlock {
+            header: block_header(bytes, stamp),
+            header_bytes: if self.has_stamps { BLOCK_HEADER } else { 0 },
+            bytes: bytes as usize,
+            written: 0,
+        });
+    }
+
+    /// Writes the rest of the current block.
+    pub(super) fn write_pending(&mut self, socket: &Socket, buffers: &mut SendBuffers) -> Written {
+        let Some(pending) = &mut self.pending else {
+            return Written::All;
+        };
+        while pending.written < pending.bytes {
+            let left = pending.bytes - pending.written;
+            let from = if pending.written < pending.header_bytes {
+                let header = &pending.header[..pending.header_bytes];
+                buffers.content[..header.len()].copy_from_slice(header);
+                pending.written
+            } else {
+                0
+            };
+            let piece = &buffers.content[from..(from + left).min(CONTENT)];
+            match rustix::net::send(socket, piece, SendFlags::NOSIGNAL | SendFlags::DONTWAIT) {
+                Ok(count) => pending.written += count,
+                Err(rustix::io::Errno::AGAIN) => return Written::Part,
+                Err(rustix::io::Errno::INTR) => {}
+                Err(_) => return Written::Failed,
+            }
+        }
+        self.pending = None;
+        Written::All
+    }
+
+    /// Writes as much as fits, without blocks.
+    pub(super) fn write_unlimited(
+        &mut self,
+        socket: &Socket,
+        buffers: &mut SendBuffers,
+        counters: &FlowCounters,
+    ) -> Written {
+        for _ in 0..TURN {
+            let left = CONTENT - self.offset as usize;
+            let count = self.piece.map_or(left, |piece| left.min(piece as usize));
+            // It has no flag against SIGPIPE, which Rust programs ignore.
+            let sent = rustix::fs::sendfile(socket, &buffers.file, Some(&mut self.offset), count);
+            match sent {
+                Ok(count) => counters.sent_bytes.add(count as u64),
+                Err(rustix::io::Errno::AGAIN) => return Written::Part,
+                Err(rustix::io::Errno::INTR) => {}
+                Err(_) => return Written::Failed,
+            }
+            if self.offset >= CONTENT as u64 {
+                self.offset = 0;
+            }
+        }
+        Written::All
+    }
+}

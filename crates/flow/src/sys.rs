@@ -1,0 +1,239 @@
+//! The system calls that neither `rustix` nor `socket2` offers: batches of datagrams with control
+//! messages, segmentation of UDP, time stamps, `TCP_INFO`. All unsafe code of this crate is here.
+
+use std::io;
+use std::mem::{size_of, zeroed};
+use std::os::fd::{AsRawFd, BorrowedFd};
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+use std::ptr;
+
+use rustix::process::{Signal, getppid, set_parent_process_death_signal};
+
+/// Largest UDP payload, and thus the largest that the kernel assembles of several datagrams.
+pub(crate) const LARGEST_DATAGRAM: usize = 65_507;
+
+/// Room for one datagram, or for several that the kernel received together (`UDP_GRO`).
+const ROOM: usize = 65_536;
+
+/// Room for the control messages of one datagram: a time stamp, the type of service, the size of
+/// segments, with their headers. Aligned like those.
+#[repr(C, align(8))]
+#[derive(Clone, Copy)]
+struct Ancillary([u8; 128]);
+
+/// Sets an option that is a number.
+///
+/// # Errors
+/// Where the kernel does not have the option or refuses the value.
+fn set_number(socket: BorrowedFd<'_>, level: i32, option: i32, value: i32) -> io::Result<()> {
+    // SAFETY: the value is an `int` that outlives the call, and its size is given.
+    let result = unsafe {
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            level,
+            option,
+            ptr::from_ref(&value).cast(),
+            size_of::<i32>() as libc::socklen_t,
+        )
+    };
+    if result == 0 {
+        Ok(())
+    } else {
+        Err(io::Error::last_os_error())
+    }
+}
+
+/// From now on each send is cut into datagrams of this many bytes (`UDP_SEGMENT`); zero ends that.
+pub(crate) fn set_segment_bytes(socket: BorrowedFd<'_>, bytes: u16) -> io::Result<()> {
+    set_number(socket, libc::SOL_UDP, libc::UDP_SEGMENT, i32::from(bytes))
+}
+
+/// Lets the kernel hand over datagrams of one sender together (`UDP_GRO`).
+pub(crate) fn join_datagrams(socket: BorrowedFd<'_>) -> io::Result<()> {
+    set_number(socket, libc::SOL_UDP, libc::UDP_GRO, 1)
+}
+
+/// Asks for the time of arrival of each datagram, by the clock of the day.
+pub(crate) fn stamp_arrivals(socket: BorrowedFd<'_>) -> io::Result<()> {
+    set_number(socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1)
+}
+
+/// One datagram, or several of the same size behind each other.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Received<'a> {
+    pub(crate) bytes: &'a [u8],
+    /// Length of each datagram but the last.
+    pub(crate) segment_bytes: usize,
+    /// Time of arrival in nanoseconds since 1970, by the kernel.
+    pub(crate) stamp_ns: Option<u64>,
+    /// Type of service, or traffic class.
+    pub(crate) tos: Option<u8>,
+}
+
+/// Buffers for several datagrams in one call.
+pub(crate) struct DatagramBatch {
+    buffers: Vec<u8>,
+    ancillary: Vec<Ancillary>,
+    headers: Vec<libc::mmsghdr>,
+    parts: Vec<libc::iovec>,
+    count: usize,
+}
+
+impl DatagramBatch {
+    pub(crate) fn new(count: usize) -> DatagramBatch {
+        DatagramBatch {
+            buffers: vec![0; count * ROOM],
+            ancillary: vec![Ancillary([0; 128]); count],
+            headers: Vec::with_capacity(count),
+            parts: Vec::with_capacity(count),
+            count,
+        }
+    }
+
+    /// Receives what is there, at most `most` times, without waiting.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::WouldBlock`] when nothing is there.
+    pub(crate) fn receive(&mut self, socket: BorrowedFd<'_>, most: usize) -> io::Result<usize> {
+        let count = most.min(self.count);
+        self.headers.clear();
+        self.parts.clear();
+        for (buffer, _) in self.buffers.chunks_exact_mut(ROOM).zip(0..count) {
+            self.parts.push(libc::iovec {
+                iov_base: buffer.as_mut_ptr().cast(),
+                iov_len: ROOM,
+            });
+        }
+        for (part, ancillary) in self.parts.iter_mut().zip(&mut self.ancillary) {
+            // SAFETY: a header of zeros is one without name, parts and control messages.
+            let mut header: libc::mmsghdr = unsafe { zeroed() };
+            header.msg_hdr.msg_iov = part;
+            header.msg_hdr.msg_iovlen = 1;
+            header.msg_hdr.msg_control = ptr::from_mut(ancillary).cast();
+            header.msg_hdr.msg_controllen = size_of::<Ancillary>();
+            self.headers.push(header);
+        }
+        // SAFETY: the headers point to parts, buffers and control buffers of `self`, which are as
+        // long as they say, do not overlap and live until the call returns.
+        let received = unsafe {
+            libc::recvmmsg(
+                socket.as_raw_fd(),
+                self.headers.as_mut_ptr(),
+                count as libc::c_uint,
+                libc::MSG_DONTWAIT,
+                ptr::null_mut(),
+            )
+        };
+        usize::try_from(received).map_err(|_| io::Error::last_os_error())
+    }
+
+    /// What the last call received, by its place.
+    pub(crate) fn datagram(&self, place: usize) -> Option<Received<'_>> {
+        let header = self.headers.get(place)?;
+        let length = (header.msg_len as usize).min(ROOM);
+        let bytes = self.buffers.get(place * ROOM..place * ROOM + length)?;
+        let mut received = Received {
+            bytes,
+            segment_bytes: length,
+            stamp_ns: None,
+            tos: None,
+        };
+        each_ancillary(&header.msg_hdr, |level, kind, data| match (level, kind) {
+            (libc::SOL_SOCKET, libc::SCM_TIMESTAMPNS) => received.stamp_ns = time(data),
+            (libc::SOL_UDP, libc::UDP_GRO) => {
+                let bytes = number(data).and_then(|bytes| usize::try_from(bytes).ok());
+                received.segment_bytes = bytes.filter(|bytes| *bytes > 0).unwrap_or(length);
+            }
+            (libc::SOL_IP, libc::IP_TOS) => received.tos = data.first().copied(),
+            (libc::SOL_IPV6, libc::IPV6_TCLASS) => {
+                received.tos = number(data).and_then(|class| u8::try_from(class).ok());
+            }
+            _ => {}
+        });
+        Some(received)
+    }
+}
+
+/// Calls `visit` with level, type and content of each control message that the kernel wrote.
+fn each_ancillary(message: &libc::msghdr, mut visit: impl FnMut(i32, i32, &[u8])) {
+    // SAFETY: `msg_control` points to `msg_controllen` bytes that the kernel has written, so the
+    // macros stay inside them; `cmsg_len` is the kernel's, and counts header and content.
+    unsafe {
+        let mut header = libc::CMSG_FIRSTHDR(message);
+        while !header.is_null() {
+            let data = libc::CMSG_DATA(header);
+            let length = (*header).cmsg_len - (data.addr() - header.addr());
+            let content = std::slice::from_raw_parts(data, length);
+            visit((*header).cmsg_level, (*header).cmsg_type, content);
+            header = libc::CMSG_NXTHDR(message, header);
+        }
+    }
+}
+
+/// A `struct timespec` in nanoseconds.
+fn time(data: &[u8]) -> Option<u64> {
+    let seconds = u64::from_ne_bytes(data.get(..8)?.try_into().ok()?);
+    let nanos = u64::from_ne_bytes(data.get(8..16)?.try_into().ok()?);
+    seconds.checked_mul(1_000_000_000)?.checked_add(nanos)
+}
+
+fn number(data: &[u8]) -> Option<i32> {
+    Some(i32::from_ne_bytes(data.get(..4)?.try_into().ok()?))
+}
+
+/// What the kernel knows of a TCP connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct TcpFacts {
+    /// Smoothed round trip in microseconds.
+    pub(crate) round_trip_us: u32,
+    /// Segments that were sent again.
+    pub(crate) retransmissions: u32,
+}
+
+/// Numbers of 32 bits of `struct tcp_info` (`linux/tcp.h`) as far as they are read here, and the
+/// places of `tcpi_rtt` and `tcpi_total_retrans` among them.
+const TCP_WORDS: usize = 26;
+const ROUND_TRIP: usize = 17;
+const RETRANSMISSIONS: usize = 25;
+
+/// Reads `TCP_INFO`; `None` where the system does not tell.
+pub(crate) fn tcp_facts(socket: BorrowedFd<'_>) -> Option<TcpFacts> {
+    let mut words = [0_u32; TCP_WORDS];
+    let mut length = size_of::<[u32; TCP_WORDS]>() as libc::socklen_t;
+    // SAFETY: the kernel writes at most `length` bytes into `words`, which is that long, and any
+    // of them make numbers; both outlive the call.
+    let result = unsafe {
+        libc::getsockopt(
+            socket.as_raw_fd(),
+            libc::IPPROTO_TCP,
+            libc::TCP_INFO,
+            words.as_mut_ptr().cast(),
+            &mut length,
+        )
+    };
+    let is_whole = result == 0 && length as usize == size_of::<[u32; TCP_WORDS]>();
+    is_whole.then(|| TcpFacts {
+        round_trip_us: words[ROUND_TRIP],
+        retransmissions: words[RETRANSMISSIONS],
+    })
+}
+
+/// The process gets a group of its own, and SIGKILL when the thread that starts it ends
+/// (`PR_SET_PDEATHSIG`, prctl(2)).
+pub(crate) fn end_with_this_thread(command: &mut Command) {
+    let parent = rustix::process::getpid();
+    command.process_group(0);
+    let prepare = move || {
+        set_parent_process_death_signal(Some(Signal::KILL))?;
+        // A parent that ended before the call sends no signal any more.
+        if getppid() == Some(parent) {
+            Ok(())
+        } else {
+            Err(io::Error::other("the parent has ended"))
+        }
+    };
+    // SAFETY: between fork and exec only two system calls are made, and nothing is allocated
+    // unless the parent has ended.
+    unsafe { command.pre_exec(prepare) };
+}

@@ -1,0 +1,181 @@
+//! A relay between source and sink that drops, repeats and exchanges datagrams, or adds its own: what
+//! it does is known, and what the sink counts is compared with that.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::io::{Read, Write};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use flow::FlowTransport::Udp;
+use flow::message::{AgreedGroup, ControlMessage, FrameDecoder, LONGEST_MESSAGE};
+use flow::source::FlowPlan;
+use flow::{
+    SharedToken, SinkHandle, SinkLimits, SinkSettings, SourcePlan, TrafficSink, TrafficSource,
+};
+
+const PATIENCE: Duration = Duration::from_secs(20);
+const SECOND: Duration = Duration::from_secs(1);
+
+fn token() -> SharedToken {
+    SharedToken::new(b"a token of these tests").unwrap()
+}
+
+fn sink() -> SinkHandle {
+    TrafficSink::start(SinkSettings {
+        listen: "127.0.0.1:0".parse().unwrap(),
+        token: token(),
+        limits: SinkLimits::default(),
+    })
+    .unwrap()
+}
+
+fn plan(sink: SocketAddr, flow: FlowPlan) -> SourcePlan {
+    SourcePlan {
+        sink,
+        flows: vec![flow],
+        threads: 1,
+    }
+}
+
+/// Relays one control connection, and lets `change` see and change each group that is agreed to.
+fn relay_control(
+    sink: SocketAddr,
+    mut change: impl FnMut(&mut AgreedGroup) + Send + 'static,
+) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    thread::spawn(move || {
+        let (mut source, _) = listener.accept().unwrap();
+        let mut sink = TcpStream::connect(sink).unwrap();
+        let (mut from_source, mut to_sink) =
+            (source.try_clone().unwrap(), sink.try_clone().unwrap());
+        thread::spawn(move || {
+            let _ = std::io::copy(&mut from_source, &mut to_sink);
+            let _ = to_sink.shutdown(std::net::Shutdown::Both);
+        });
+        let mut decoder = FrameDecoder::new(LONGEST_MESSAGE);
+        let mut buffer = [0; 4096];
+        while let Ok(count @ 1..) = sink.read(&mut buffer) {
+            decoder.push(&buffer[..count]);
+            while let Some(mut message) = decoder.next_message().unwrap() {
+                if let ControlMessage::Agreed { groups } = &mut message {
+                    groups.iter_mut().for_each(&mut change);
+                }
+                // The source may have ended.
+                let _ = source.write_all(&message.encode());
+            }
+        }
+        let _ = source.shutdown(std::net::Shutdown::Both);
+    });
+    address
+}
+
+/// What a relay of datagrams has done.
+#[derive(Default)]
+struct Misdeeds {
+    dropped: AtomicU64,
+    repeated: AtomicU64,
+    exchanged: AtomicU64,
+    should_end: AtomicBool,
+}
+
+/// Relays datagrams to a port; of ten, one is dropped, one repeated, and one exchanged with the next.
+fn relay_datagrams(socket: UdpSocket, port: u16, misdeeds: &Misdeeds) {
+    socket.set_read_timeout(Some(SECOND / 10)).unwrap();
+    let mut buffer = [0; 2000];
+    let mut held = None;
+    let mut number = 0;
+    let send = |bytes: &[u8]| socket.send_to(bytes, (Ipv4Addr::LOCALHOST, port)).unwrap();
+    while !misdeeds.should_end.load(Ordering::Relaxed) {
+        let Ok(count) = socket.recv(&mut buffer) else {
+            continue;
+        };
+        let datagram = &buffer[..count];
+        number += 1;
+        match number % 10 {
+            3 => drop(misdeeds.dropped.fetch_add(1, Ordering::Relaxed)),
+            5 => {
+                misdeeds.repeated.fetch_add(1, Ordering::Relaxed);
+                send(datagram);
+                send(datagram);
+            }
+            7 => held = Some(datagram.to_vec()),
+            _ => {
+                send(datagram);
+                if let Some(held) = held.take() {
+                    misdeeds.exchanged.fetch_add(1, Ordering::Relaxed);
+                    send(&held);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn loss_duplicates_and_order_are_counted_exactly() {
+    let sink = sink();
+    let misdeeds = Arc::<Misdeeds>::default();
+    let of_relay = Arc::clone(&misdeeds);
+    let address = relay_control(sink.address(), move |group| {
+        let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+        let port = std::mem::replace(&mut group.port, socket.local_addr().unwrap().port());
+        let misdeeds = Arc::clone(&of_relay);
+        thread::spawn(move || relay_datagrams(socket, port, &misdeeds));
+    });
+    let flow = FlowPlan::paced(Udp, 100, 50_000, 2 * SECOND);
+    let source = TrafficSource::start(plan(address, flow), token()).unwrap();
+    let totals = source.finish(PATIENCE).unwrap();
+    misdeeds.should_end.store(true, Ordering::Relaxed);
+    assert!(totals.failure.is_none(), "{totals:?}");
+    let flow = &totals.flows[0];
+    let [dropped, repeated, exchanged] =
+        [&misdeeds.dropped, &misdeeds.repeated, &misdeeds.exchanged]
+            .map(|count| count.load(Ordering::Relaxed));
+    // One may still be held when the flow ends.
+    let held = flow.lost - dropped;
+    assert!(dropped > 50 && held <= 1, "{flow:?}");
+    assert_eq!(
+        (flow.duplicates, flow.reordered),
+        (repeated, exchanged),
+        "{flow:?}"
+    );
+    assert_eq!(flow.sent_blocks, flow.received_blocks + flow.lost);
+    assert_eq!(
+        flow.received_bytes,
+        100 * (flow.received_blocks + flow.duplicates)
+    );
+}
+
+#[test]
+fn a_flow_that_sends_more_than_was_agreed_is_ended() {
+    let sink = sink();
+    let address = relay_control(sink.address(), |group| {
+        let (port, id) = (group.port, group.ids[0]);
+        thread::spawn(move || {
+            let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+            let begin = Instant::now();
+            let mut datagram = [0; 8000];
+            datagram[..4].copy_from_slice(b"PFd1");
+            datagram[4..12].copy_from_slice(&id.to_be_bytes());
+            for number in 1_000_000_u64.. {
+                datagram[12..20].copy_from_slice(&number.to_be_bytes());
+                // The port closes when the session ends.
+                let _ = socket.send_to(&datagram, (Ipv4Addr::LOCALHOST, port));
+                if begin.elapsed() > 5 * SECOND {
+                    break;
+                }
+            }
+        });
+    });
+    let flow = FlowPlan::paced(Udp, 100, 10_000, 30 * SECOND);
+    let source = TrafficSource::start(plan(address, flow), token()).unwrap();
+    let totals = source.finish(PATIENCE).unwrap();
+    let failure = totals.failure.unwrap().to_string();
+    let expected = "refused by the other side: a flow sends more than was agreed";
+    assert_eq!(failure, expected);
+    assert!(totals.elapsed < 10 * SECOND);
+}
