@@ -19,6 +19,7 @@ mod output;
 mod runs;
 mod search;
 mod sweep;
+mod traffic;
 mod webstone;
 
 use record::NoteRecord;
@@ -49,6 +50,10 @@ pub(crate) use output::{
 pub(crate) use runs::{PruneArgs, RunsAction, RunsArgs};
 pub(crate) use search::{FindArg, SearchArgs, SearchOptions};
 pub(crate) use sweep::{DesignArg, SweepArgs, Vary};
+pub(crate) use traffic::{
+    AllowedNetwork, MaxRate, SinkArg, TrafficAction, TrafficArgs, TrafficEnds, TrafficRunArgs,
+    TrafficSinkArgs,
+};
 pub(crate) use webstone::{ChildrenOptions, PagesOptions, WebstoneArgs};
 
 use crate::exit::Failed;
@@ -142,6 +147,7 @@ impl Cli {
             | Command::Suites(_)
             | Command::Servers(_)
             | Command::Serve(_)
+            | Command::Traffic(_)
             | Command::Clean(_)
             | Command::Completions { .. }
             | Command::Man { .. } => None,
@@ -245,6 +251,11 @@ pub(crate) enum Command {
     Demo(Box<DemoArgs>),
     /// Serve a directory over WebDAV, on this machine only, until Ctrl-C
     Serve(ServeArgs),
+    /// Send, receive and describe background traffic (docs/TRAFFIC.md)
+    ///
+    /// A traffic file describes flows that load a network while a suite is measured. `--background FILE` of
+    /// `run`, `load` and `webstone` sends them beside the measurement.
+    Traffic(TrafficArgs),
     /// Clean up: remove the leftovers of a killed run from a server
     ///
     /// A run works in collections PrestanTest-<run id>/ and puts a marker into each. Collections with

@@ -20,4 +20,5 @@ pub(crate) mod series;
 pub(crate) mod servers;
 pub(crate) mod suites;
 pub(crate) mod sweep;
+pub(crate) mod traffic;
 pub(crate) mod webstone;

@@ -204,6 +204,7 @@ mod tests {
             "suites",
             "servers",
             "serve",
+            "traffic check f",
             "clean http://h/",
             "completions bash",
             "man",

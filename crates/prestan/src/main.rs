@@ -1,6 +1,7 @@
 //! `prestan`: parse the command line, do it, say how it went.
 
 mod args;
+mod background;
 mod command;
 mod connect;
 mod credentials;
@@ -61,6 +62,7 @@ fn dispatch(cli: Cli) -> Result<exit::ExitStatus, Failed> {
         Some(Command::Servers(args)) => command::servers::servers(&args),
         Some(Command::Demo(args)) => command::demo::demo(&args),
         Some(Command::Serve(args)) => command::demo::serve(&args),
+        Some(Command::Traffic(args)) => command::traffic::traffic(&args),
         Some(Command::Clean(args)) => command::clean::clean(&args),
         Some(Command::Completions { shell }) => command::generate::completions(shell),
         Some(Command::Man { directory }) => command::generate::man(directory.as_deref()),

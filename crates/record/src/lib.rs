@@ -4,6 +4,7 @@
 //! line. The engine writes a [`Run`], `stats` and `report` read it, and nothing here knows a
 //! clock, a socket or a file. Everything a report prints is a pure function of a [`Run`].
 
+mod background;
 mod columns;
 mod event;
 mod generator;
@@ -17,6 +18,10 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub use background::{
+    BackgroundComponent, BackgroundCounts, BackgroundEnd, BackgroundPacing, BackgroundReading,
+    BackgroundRecord, BackgroundTotals,
+};
 pub use columns::{COLUMNS, Cell, Column, Holds};
 pub use event::{Cause, EndedBy, Event, EventKind, Goal, LeftBehind, MissingStep, TestId};
 pub use generator::{Exhausted, Generator, Lateness};

@@ -18,6 +18,7 @@
 //! markup escaped, and spreadsheets only where they cannot be taken for a formula.
 
 mod annotations;
+mod background;
 mod clean;
 mod compare;
 mod conclusion;
@@ -54,6 +55,9 @@ use stats::units;
 
 pub use self::csv::csv;
 pub use annotations::github_annotations;
+pub use background::{
+    background_json, background_lines, background_schema, background_totals, bits, planned_table,
+};
 pub use clean::clean;
 pub use compare::{
     Comparisons, Versus, compare_json, compare_markdown, compare_schema, compare_text, difference,

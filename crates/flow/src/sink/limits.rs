@@ -48,6 +48,8 @@ pub enum PermittedPeers {
     Loopback,
     /// These.
     Only(Vec<IpAddr>),
+    /// Those of these networks: an address, and how many of its first bits count.
+    Networks(Vec<(IpAddr, u8)>),
     /// All.
     Any,
 }
@@ -59,9 +61,26 @@ impl PermittedPeers {
         match self {
             PermittedPeers::Loopback => peer.is_loopback(),
             PermittedPeers::Only(peers) => peers.iter().any(|own| own.to_canonical() == peer),
+            PermittedPeers::Networks(networks) => networks
+                .iter()
+                .any(|(address, bits)| is_in_network(peer, address.to_canonical(), *bits)),
             PermittedPeers::Any => true,
         }
     }
+}
+
+/// Whether the first bits of both addresses are the same.
+fn is_in_network(peer: IpAddr, network: IpAddr, bits: u8) -> bool {
+    let differing = match (peer, network) {
+        (IpAddr::V4(peer), IpAddr::V4(network)) => {
+            (peer.to_bits() ^ network.to_bits()).leading_zeros()
+        }
+        (IpAddr::V6(peer), IpAddr::V6(network)) => {
+            (peer.to_bits() ^ network.to_bits()).leading_zeros()
+        }
+        _ => return false,
+    };
+    differing >= u32::from(bits)
 }
 
 /// The limits of a sink, and what is taken of them.
@@ -235,6 +254,27 @@ mod tests {
             port: None,
             window_bytes: None,
             congestion_control: None,
+        }
+    }
+
+    #[test]
+    fn networks_are_the_first_bits_of_addresses() {
+        let table = [
+            ("192.0.2.0", 24, "192.0.2.255", true),
+            ("192.0.2.0", 24, "192.0.3.0", false),
+            ("192.0.2.0", 24, "::ffff:192.0.2.7", true),
+            ("192.0.2.0", 0, "::1", false),
+            ("0.0.0.0", 0, "203.0.113.1", true),
+            ("2001:db8::", 32, "2001:db8:1::1", true),
+            ("2001:db8::", 128, "2001:db8::1", false),
+        ];
+        for (network, bits, peer, expected) in table {
+            let peers = PermittedPeers::Networks(vec![(network.parse().unwrap(), bits)]);
+            assert_eq!(
+                peers.include(peer.parse().unwrap()),
+                expected,
+                "{network}/{bits} {peer}"
+            );
         }
     }
 

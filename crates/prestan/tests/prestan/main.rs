@@ -8,6 +8,8 @@ mod adapt;
 #[cfg(test)]
 mod auth;
 #[cfg(test)]
+mod background;
+#[cfg(test)]
 mod beside;
 #[cfg(test)]
 mod calendars;

@@ -1,0 +1,47 @@
+//! Background traffic: from a load of a traffic file to flows that run.
+//!
+//! ```text
+//! BackgroundTask --start--> RunningBackground --poll--> readings of about a second
+//! (file, sinks)             (sources, own sinks) --end--> totals
+//! ```
+
+mod running;
+mod task;
+
+use std::path::Path;
+
+use flow::{FlowError, SharedToken};
+
+use crate::exit::Failed;
+
+pub(crate) use running::{EndedBackground, LOOK, RunningBackground, UnstableBackground};
+pub(crate) use task::{BackgroundOptions, BackgroundTask, TrafficFile, components_of};
+
+/// The variable of the environment that has the token where no file is given.
+const TOKEN_VARIABLE: &str = "PRESTAN_TRAFFIC_TOKEN";
+
+/// The token of sources and sinks.
+pub(crate) fn token(file: Option<&Path>) -> Result<SharedToken, Failed> {
+    let read = match file {
+        Some(file) => SharedToken::from_file(file),
+        None if std::env::var_os(TOKEN_VARIABLE).is_some() => {
+            SharedToken::from_environment(TOKEN_VARIABLE)
+        }
+        None => {
+            return Err(Failed::Usage(format!(
+                "sources and sinks share a token; write one of 16 bytes or more into a file that only you \
+                 can read, and give its name with --token-file (or set {TOKEN_VARIABLE})"
+            )));
+        }
+    };
+    read.map_err(|error| Failed::Usage(error.to_string()))
+}
+
+/// Why background traffic cannot be sent.
+fn failed(error: &FlowError) -> Failed {
+    let text = report::clean(&error.to_string());
+    match error {
+        FlowError::Settings(_) | FlowError::Token(_) => Failed::Usage(text),
+        _ => Failed::Target(format!("background traffic: {text}")),
+    }
+}

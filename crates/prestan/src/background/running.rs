@@ -1,0 +1,402 @@
+//! Background traffic that runs.
+
+use std::collections::VecDeque;
+use std::net::{IpAddr, SocketAddr};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use flow::message::DelaySummary;
+use flow::source::{FlowPlan, FlowReading, LoadReading, LoadTotals};
+use flow::stability::{StabilityRule, StabilityWatch};
+use flow::{
+    PermittedPeers, SharedToken, SinkHandle, SinkLimits, SinkSettings, SourceHandle, SourcePlan,
+    TrafficSink, TrafficSource,
+};
+use record::{
+    BackgroundCounts, BackgroundEnd, BackgroundPacing, BackgroundReading, BackgroundRecord,
+    BackgroundTotals, Nanos,
+};
+
+use super::failed;
+use super::task::{BackgroundTask, LONGEST_HERE, TaskFlow, TaskSink, TaskSource};
+use crate::exit::Failed;
+
+/// How often it is looked at readings.
+pub(crate) const LOOK: Duration = Duration::from_millis(50);
+/// How long a sink may take to agree.
+const AGREEMENT: Duration = Duration::from_secs(15);
+/// The rest of a second before an end is no reading where it is shorter than this.
+const LEAST_REST: Duration = Duration::from_millis(200);
+/// Seconds that are waited for where rates are random, so that nothing can be checked.
+const RUN_IN_SECONDS: usize = 3;
+
+/// Background traffic that runs. It stops when this is dropped.
+pub(crate) struct RunningBackground {
+    record: BackgroundRecord,
+    sources: Vec<RunningSource>,
+    /// Sinks in this process; after the sources, so that those end first.
+    sinks: Vec<SinkHandle>,
+    rule: StabilityRule,
+}
+
+struct RunningSource {
+    handle: SourceHandle,
+    /// Of each flow, its component and whether its rate is constant.
+    flows: Vec<(usize, bool)>,
+    pending: VecDeque<LoadReading>,
+}
+
+/// Something that all sources have counted.
+pub(crate) struct PolledReading {
+    pub(crate) reading: BackgroundReading,
+    /// Bytes per second of the flows with a constant rate at their sinks.
+    steady_rate: f64,
+    /// A whole second, not the rest before an end.
+    is_full: bool,
+}
+
+impl RunningBackground {
+    /// Starts sinks and sources, and waits until the sinks have agreed. `is_cancelled` is asked now and then.
+    pub(crate) fn start(
+        task: BackgroundTask,
+        is_cancelled: &dyn Fn() -> bool,
+    ) -> Result<RunningBackground, Failed> {
+        let token = match task.token {
+            Some(token) => token,
+            None => SharedToken::generate().map_err(|error| failed(&error))?,
+        };
+        wait(task.start, is_cancelled)?;
+        let mut running = RunningBackground {
+            sources: Vec::new(),
+            sinks: Vec::new(),
+            rule: StabilityRule {
+                percent: task.stable_percent,
+                ..StabilityRule::default()
+            },
+            record: task.record,
+        };
+        for source in task.sources {
+            running.add(source, task.duration, &token)?;
+        }
+        for source in &running.sources {
+            source
+                .handle
+                .ready(AGREEMENT)
+                .map_err(|error| failed(&error))?;
+        }
+        Ok(running)
+    }
+
+    fn add(
+        &mut self,
+        source: TaskSource,
+        duration: Duration,
+        token: &SharedToken,
+    ) -> Result<(), Failed> {
+        let is_own = matches!(source.sink, TaskSink::Own(_));
+        let sink = match source.sink {
+            TaskSink::Elsewhere(address) => address,
+            TaskSink::Own(address) => {
+                let sink = own_sink(address, token)?;
+                let address = sink.address();
+                self.sinks.push(sink);
+                address
+            }
+        };
+        let seed = self.record.seed;
+        let plan = |flow: &TaskFlow| {
+            let mut plan = FlowPlan::planned(&flow.planned, seed, duration);
+            // On loopback, several runs must not wait for each other's ports.
+            plan.options.sink_port = plan.options.sink_port.filter(|_| !is_own || flow.has_port);
+            plan
+        };
+        let plan = SourcePlan {
+            sink,
+            flows: source.flows.iter().map(plan).collect(),
+            threads: 1,
+        };
+        let handle = TrafficSource::start(plan, token.clone()).map_err(|error| failed(&error))?;
+        let flows = source.flows.iter();
+        self.sources.push(RunningSource {
+            handle,
+            flows: flows.map(|flow| (flow.component, flow.is_steady)).collect(),
+            pending: VecDeque::new(),
+        });
+        Ok(())
+    }
+
+    /// What is sent.
+    pub(crate) fn record(&self) -> &BackgroundRecord {
+        &self.record
+    }
+
+    /// Whether all sources send.
+    pub(crate) fn is_active(&self) -> bool {
+        self.sources.iter().all(|source| source.handle.is_active())
+    }
+
+    /// Readings that all sources have by now.
+    pub(crate) fn poll(&mut self) -> Vec<PolledReading> {
+        for source in &mut self.sources {
+            let mut readings = source.handle.readings();
+            readings.retain(|own| own.is_full_second || own.span >= LEAST_REST);
+            source.pending.extend(readings);
+        }
+        let mut ready = Vec::new();
+        // A source that has ended has no more readings, and the others go on without it.
+        while self.sources.iter().any(|source| !source.pending.is_empty())
+            && self
+                .sources
+                .iter()
+                .all(|source| !source.pending.is_empty() || !source.handle.is_active())
+        {
+            ready.push(self.next_reading());
+        }
+        ready
+    }
+
+    fn next_reading(&mut self) -> PolledReading {
+        let components = self.record.components.len();
+        let mut sum = ComponentSums::new(components);
+        let (mut span, mut steady_rate, mut is_full) = (Duration::ZERO, 0.0, true);
+        for source in &mut self.sources {
+            let Some(reading) = source.pending.pop_front() else {
+                continue;
+            };
+            span = span.max(reading.span);
+            is_full &= reading.is_full_second;
+            let mut steady_bytes = 0;
+            for (flow, (component, is_steady)) in reading.flows.iter().zip(&source.flows) {
+                sum.add(*component, flow);
+                steady_bytes += if *is_steady { flow.received_bytes } else { 0 };
+            }
+            steady_rate += steady_bytes as f64 / reading.span.as_secs_f64().max(1e-9);
+        }
+        PolledReading {
+            reading: BackgroundReading {
+                span: nanos(span),
+                components: sum.counts(),
+            },
+            steady_rate,
+            is_full,
+        }
+    }
+
+    /// Waits until the flows with constant rates are stable, and where there are none for three seconds. Each reading
+    /// is shown.
+    pub(crate) fn wait_until_stable(
+        &mut self,
+        is_cancelled: &dyn Fn() -> bool,
+        mut show: impl FnMut(&BackgroundReading, &BackgroundRecord),
+    ) -> Result<(), UnstableBackground> {
+        let mut watch = StabilityWatch::new(self.rule);
+        let begun = Instant::now();
+        let mut seconds = 0;
+        loop {
+            for polled in self.poll() {
+                show(&polled.reading, &self.record);
+                seconds += usize::from(polled.is_full);
+                let is_stable = polled.is_full && watch.push(polled.steady_rate);
+                let is_run_in = !self.record.checked_stable && seconds >= RUN_IN_SECONDS;
+                if is_stable || is_run_in {
+                    return Ok(());
+                }
+            }
+            if is_cancelled() {
+                return Err(UnstableBackground::Interrupted);
+            }
+            if !self.is_active() {
+                return Err(UnstableBackground::Ended);
+            }
+            if begun.elapsed() > self.rule.patience {
+                return Err(UnstableBackground::Unstable(watch.unstable().to_string()));
+            }
+            thread::sleep(LOOK);
+        }
+    }
+
+    /// Stops all flows, and says what came of them.
+    pub(crate) fn end(self) -> EndedBackground {
+        let by_itself = !self.is_active();
+        let components = self.record.components.len();
+        let mut totals: Vec<TotalsSum> = Vec::new();
+        totals.resize_with(components, TotalsSum::default);
+        let mut sum = ComponentSums::new(components);
+        let mut pacing = BackgroundPacing::default();
+        let (mut elapsed, mut failure) = (Duration::ZERO, None);
+        for source in self.sources {
+            let ended = match source.handle.stop() {
+                Ok(ended) => ended,
+                Err(error) => {
+                    failure.get_or_insert(error.to_string());
+                    continue;
+                }
+            };
+            elapsed = elapsed.max(ended.elapsed);
+            if let Some(error) = &ended.failure {
+                failure.get_or_insert(error.to_string());
+            }
+            worst_pacing(&mut pacing, &ended);
+            for (number, (component, _)) in source.flows.iter().enumerate() {
+                if let Some(of_flow) = ended.flows.get(number) {
+                    sum.add(*component, of_flow);
+                    totals[*component].add(of_flow, &ended, number);
+                }
+            }
+        }
+        let pairs = totals.into_iter().zip(sum.counts());
+        let end = BackgroundEnd {
+            elapsed: nanos(elapsed),
+            components: pairs
+                .map(|(totals, counts)| totals.finish(counts))
+                .collect(),
+            pacing,
+            failure: failure.map(|why| report::clean(&why)),
+        };
+        EndedBackground { end, by_itself }
+    }
+}
+
+/// How background traffic ended.
+pub(crate) struct EndedBackground {
+    /// Its failure is that of a source.
+    pub(crate) end: BackgroundEnd,
+    /// It had ended before it was stopped.
+    pub(crate) by_itself: bool,
+}
+
+/// Why background traffic is not stable.
+pub(crate) enum UnstableBackground {
+    /// The user had enough.
+    Interrupted,
+    /// It ended before.
+    Ended,
+    /// Its rates vary too much.
+    Unstable(String),
+}
+
+fn own_sink(address: IpAddr, token: &SharedToken) -> Result<SinkHandle, Failed> {
+    let sink = TrafficSink::start(SinkSettings {
+        listen: SocketAddr::new(address, 0),
+        token: token.clone(),
+        limits: SinkLimits {
+            bytes_per_second: None,
+            flows: flow::message::MOST_FLOWS,
+            duration: LONGEST_HERE,
+            sessions: 1,
+            peers: PermittedPeers::Loopback,
+        },
+    });
+    sink.map_err(|error| Failed::Local(format!("background traffic: {error}")))
+}
+
+/// Waits until a load begins.
+fn wait(until: Duration, is_cancelled: &dyn Fn() -> bool) -> Result<(), Failed> {
+    let begun = Instant::now();
+    while begun.elapsed() < until {
+        if is_cancelled() {
+            return Err(Failed::Interrupted("interrupted".to_owned()));
+        }
+        thread::sleep(LOOK.min(until.saturating_sub(begun.elapsed())));
+    }
+    Ok(())
+}
+
+fn nanos(time: Duration) -> Nanos {
+    Nanos::try_from(time.as_nanos()).unwrap_or(Nanos::MAX)
+}
+
+/// Adds up the flows of each component.
+struct ComponentSums {
+    counts: Vec<BackgroundCounts>,
+    /// Jitter of the flows with time stamps, and how many they are.
+    jitter: Vec<(u64, u64)>,
+}
+
+impl ComponentSums {
+    fn new(components: usize) -> ComponentSums {
+        ComponentSums {
+            counts: vec![BackgroundCounts::default(); components],
+            jitter: vec![(0, 0); components],
+        }
+    }
+
+    fn add(&mut self, component: usize, flow: &FlowReading) {
+        // Streams without time stamps have no blocks that arrive.
+        let has_stamps = flow.received_blocks > 0;
+        self.counts[component].add(&BackgroundCounts {
+            sent_bytes: flow.sent_bytes,
+            received_bytes: flow.received_bytes,
+            received: flow.received_blocks,
+            lost: flow.lost,
+            reordered: flow.reordered,
+            duplicates: flow.duplicates,
+            retransmissions: flow.retransmissions,
+            jitter: None,
+            delay_variation: has_stamps.then_some(flow.delay_variation_ns),
+        });
+        if has_stamps {
+            let (sum, flows) = &mut self.jitter[component];
+            *sum += flow.jitter_ns;
+            *flows += 1;
+        }
+    }
+
+    fn counts(self) -> Vec<BackgroundCounts> {
+        let pairs = self.counts.into_iter().zip(self.jitter);
+        let with_jitter =
+            |(counts, (sum, flows)): (BackgroundCounts, (u64, u64))| BackgroundCounts {
+                jitter: sum.checked_div(flows),
+                ..counts
+            };
+        pairs.map(with_jitter).collect()
+    }
+}
+
+/// The totals of the flows of a component.
+#[derive(Default)]
+struct TotalsSum {
+    totals: BackgroundTotals,
+    delays: Vec<DelaySummary>,
+}
+
+impl TotalsSum {
+    fn add(&mut self, flow: &FlowReading, all: &LoadTotals, number: usize) {
+        let note = |known: &mut Vec<String>, names: &[Option<String>]| {
+            let name = names.get(number).cloned().flatten();
+            if let Some(name) = name.filter(|name| !known.contains(name)) {
+                known.push(name);
+            }
+        };
+        note(
+            &mut self.totals.source_congestion,
+            &all.source_congestion_control,
+        );
+        note(
+            &mut self.totals.sink_congestion,
+            &all.sink_congestion_control,
+        );
+        self.totals.unsent_blocks += flow.dropped_blocks + flow.excess_blocks + flow.refused_blocks;
+        self.totals.failed_flows += u32::from(flow.has_failed);
+        self.delays.extend(flow.delays);
+    }
+
+    fn finish(mut self, counts: BackgroundCounts) -> BackgroundTotals {
+        self.delays.sort_by_key(|own| own.p50_ns);
+        let middle = self.delays.get(self.delays.len() / 2);
+        BackgroundTotals {
+            counts,
+            delay_p50: middle.map(|own| own.p50_ns),
+            delay_p99: self.delays.iter().map(|own| own.p99_ns).max(),
+            ..self.totals
+        }
+    }
+}
+
+/// Of several sources, the worst percentiles.
+fn worst_pacing(pacing: &mut BackgroundPacing, ended: &LoadTotals) {
+    pacing.blocks += ended.pacing.blocks;
+    pacing.p50_ns = pacing.p50_ns.max(ended.pacing.p50_ns);
+    pacing.p99_ns = pacing.p99_ns.max(ended.pacing.p99_ns);
+    pacing.max_ns = pacing.max_ns.max(ended.pacing.max_ns);
+}

@@ -1,0 +1,290 @@
+//! What is to be sent, made sense of before anything is sent.
+
+use std::fs;
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use flow::SharedToken;
+use record::{BackgroundComponent, BackgroundRecord};
+use traffic::{FlowProtocol, IpVersion, PlannedFlow, Traffic, TrafficLoad, TrafficSpec};
+
+use super::token;
+use crate::args::{SinkArg, TrafficEnds};
+use crate::exit::Failed;
+
+/// Most components of a load that are told apart: the record has figures of each for every second.
+const MOST_COMPONENTS: usize = 64;
+/// How long flows last at most whose load has no end, at a sink of somebody else.
+const LONGEST_ELSEWHERE: Duration = Duration::from_secs(3600);
+/// The same at a sink in this process.
+pub(super) const LONGEST_HERE: Duration = Duration::from_secs(366 * 24 * 3600);
+
+/// A traffic file.
+pub(crate) struct TrafficFile {
+    /// As it was given.
+    pub(crate) path: PathBuf,
+    spec: TrafficSpec,
+    pub(crate) traffic: Traffic,
+}
+
+impl TrafficFile {
+    /// Reads and checks a file.
+    pub(crate) fn read(path: &Path) -> Result<TrafficFile, Failed> {
+        let name = path.display().to_string();
+        let text = fs::read_to_string(path)
+            .map_err(|error| Failed::Usage(format!("reading {name} failed: {error}")))?;
+        let usage = |error: traffic::TrafficError| {
+            let place = error.to_string();
+            // Places within the YAML begin with the name of the file already.
+            let named = if place.starts_with(&name) {
+                place
+            } else {
+                format!("{name}: {place}")
+            };
+            Failed::Usage(named)
+        };
+        let spec = TrafficSpec::read(&name, &text).map_err(usage)?;
+        let traffic = Traffic::new(&spec).map_err(usage)?;
+        Ok(TrafficFile {
+            path: path.to_owned(),
+            spec,
+            traffic,
+        })
+    }
+
+    /// The load of that name, or the only one.
+    fn load(&self, name: Option<&str>) -> Result<(&str, &TrafficLoad), Failed> {
+        let loads = &self.traffic.loads;
+        let found = match name {
+            Some(name) => loads.get_key_value(name),
+            None if loads.len() == 1 => loads.iter().next(),
+            None => None,
+        };
+        found
+            .map(|(name, load)| (name.as_str(), load))
+            .ok_or_else(|| {
+                let names: Vec<&str> = loads.keys().map(String::as_str).collect();
+                let file = self.path.display();
+                Failed::Usage(match (name, names.is_empty()) {
+                    (_, true) => format!("{file} has no loads; only loads can be sent"),
+                    (Some(name), _) => {
+                        format!(
+                            "{file} has no load `{name}`; there are {}",
+                            names.join(", ")
+                        )
+                    }
+                    (None, _) => {
+                        format!("{file} has several loads; name one of {}", names.join(", "))
+                    }
+                })
+            })
+    }
+}
+
+/// How a load is to be sent.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct BackgroundOptions {
+    /// Name of the load; `None` for the only one.
+    pub(crate) load: Option<String>,
+    /// How long flows last at most, from the beginning of the load on.
+    pub(crate) duration: Option<Duration>,
+    /// Largest deviation from the mean of a load that is stable, in percent.
+    pub(crate) stable_percent: f64,
+    pub(crate) seed: u64,
+}
+
+/// A flow, and what is known of it beside its plan.
+pub(super) struct TaskFlow {
+    pub(super) planned: PlannedFlow,
+    /// Its component: index into those of the record.
+    pub(super) component: usize,
+    /// Whether its rate is constant, so that it can be checked to be stable.
+    pub(super) is_steady: bool,
+    /// Whether the file says at which port its sink receives.
+    pub(super) has_port: bool,
+}
+
+/// All flows to one sink.
+pub(super) struct TaskSource {
+    pub(super) sink: TaskSink,
+    pub(super) flows: Vec<TaskFlow>,
+}
+
+/// Where flows go.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum TaskSink {
+    /// A sink in this process, with this address.
+    Own(IpAddr),
+    /// Another one.
+    Elsewhere(SocketAddr),
+}
+
+/// A load that is to be sent.
+pub(crate) struct BackgroundTask {
+    pub(crate) record: BackgroundRecord,
+    pub(super) sources: Vec<TaskSource>,
+    /// `None` where all sinks are in this process.
+    pub(super) token: Option<SharedToken>,
+    /// When the load begins.
+    pub(super) start: Duration,
+    /// How long its flows last at most.
+    pub(super) duration: Duration,
+    pub(super) stable_percent: f64,
+}
+
+impl BackgroundTask {
+    /// A load of a file, for these sinks.
+    pub(crate) fn new(
+        file: &TrafficFile,
+        options: &BackgroundOptions,
+        ends: &TrafficEnds,
+    ) -> Result<BackgroundTask, Failed> {
+        let (name, load) = file.load(options.load.as_deref())?;
+        let flows: Vec<&PlannedFlow> = load.flows.iter().collect();
+        let flows = match &ends.from {
+            None => flows,
+            Some(host) => flows
+                .into_iter()
+                .filter(|flow| flow.source == *host)
+                .collect(),
+        };
+        if flows.is_empty() {
+            let host = ends.from.as_deref().unwrap_or_default();
+            return Err(Failed::Usage(format!(
+                "load {name} has no flow from host `{host}`"
+            )));
+        }
+        let components = components_of(&flows);
+        if components.len() > MOST_COMPONENTS {
+            return Err(Failed::Usage(format!(
+                "load {name} has {} components in both directions; at most {MOST_COMPONENTS} can be sent",
+                components.len()
+            )));
+        }
+        let mut sources: Vec<TaskSource> = Vec::new();
+        for flow in flows {
+            let sink = sink_of(flow, &ends.sink)?;
+            let place = components.iter().position(|own| own.name == name_of(flow));
+            let component = file.spec.components.get(&flow.component);
+            let flow = TaskFlow {
+                planned: flow.clone(),
+                component: place.unwrap_or_default(),
+                is_steady: is_steady(flow),
+                has_port: component.is_some_and(|own| own.port.is_some()),
+            };
+            match sources.iter_mut().find(|source| source.sink == sink) {
+                Some(source) => source.flows.push(flow),
+                None => sources.push(TaskSource {
+                    sink,
+                    flows: vec![flow],
+                }),
+            }
+        }
+        let all_flows = || sources.iter().flat_map(|source| &source.flows);
+        let in_process = ends.sink.is_empty();
+        let longest = if in_process {
+            LONGEST_HERE
+        } else {
+            LONGEST_ELSEWHERE
+        };
+        let planned = load
+            .end_ns
+            .map(|end| Duration::from_nanos(end.saturating_sub(load.start_ns)));
+        let asked = [planned, options.duration].into_iter().flatten().min();
+        Ok(BackgroundTask {
+            record: BackgroundRecord {
+                file: file
+                    .path
+                    .file_name()
+                    .map_or_else(String::new, |own| own.to_string_lossy().into_owned()),
+                load: name.to_owned(),
+                seed: options.seed,
+                in_process,
+                checked_stable: all_flows().any(|flow| flow.is_steady),
+                components,
+            },
+            token: (!in_process)
+                .then(|| token(ends.token_file.as_deref()))
+                .transpose()?,
+            sources,
+            start: Duration::from_nanos(load.start_ns),
+            duration: asked.unwrap_or(longest),
+            stable_percent: options.stable_percent,
+        })
+    }
+}
+
+/// Name of a component in a record.
+fn name_of(flow: &PlannedFlow) -> String {
+    let behind = if flow.is_backward { ".backward" } else { "" };
+    format!("{}{behind}", flow.component)
+}
+
+/// The components of flows, in each direction, in their order.
+pub(crate) fn components_of(flows: &[&PlannedFlow]) -> Vec<BackgroundComponent> {
+    let mut components: Vec<BackgroundComponent> = Vec::new();
+    for flow in flows {
+        let name = name_of(flow);
+        let rate = flow.model.mean_rate_bps();
+        match components.iter_mut().find(|own| own.name == name) {
+            Some(own) => {
+                own.flows += 1;
+                own.planned_bps = own.planned_bps.zip(rate).map(|(sum, rate)| sum + rate);
+            }
+            None => components.push(BackgroundComponent {
+                name,
+                protocol: match flow.protocol {
+                    FlowProtocol::Tcp => "tcp".to_owned(),
+                    FlowProtocol::Udp => "udp".to_owned(),
+                },
+                flows: 1,
+                planned_bps: rate,
+            }),
+        }
+    }
+    components
+}
+
+/// A constant rate, or as much as the network takes.
+fn is_steady(flow: &PlannedFlow) -> bool {
+    match (flow.model.mean_rate_bps(), flow.model.peak_rate_bps()) {
+        (None, None) => true,
+        (Some(mean), Some(peak)) => peak <= mean * 1.001,
+        _ => false,
+    }
+}
+
+/// Where a flow goes.
+fn sink_of(flow: &PlannedFlow, sinks: &[SinkArg]) -> Result<TaskSink, Failed> {
+    if sinks.is_empty() {
+        return Ok(TaskSink::Own(match flow.ip {
+            IpVersion::V4 => IpAddr::V4(std::net::Ipv4Addr::LOCALHOST),
+            IpVersion::V6 => IpAddr::V6(std::net::Ipv6Addr::LOCALHOST),
+        }));
+    }
+    let named = sinks
+        .iter()
+        .find(|own| own.name.as_ref() == Some(&flow.sink));
+    let sink = named.or_else(|| sinks.iter().find(|own| own.name.is_none()));
+    let Some(SinkArg { address, .. }) = sink else {
+        return Err(Failed::Usage(format!(
+            "component {} has flows from host `{}` to host `{}`, for which there is no --sink; give --sink \
+             {2}=HOST:PORT, or send only the flows of one host with --from NAME",
+            flow.component, flow.source, flow.sink
+        )));
+    };
+    let addresses = address.to_socket_addrs().map_err(|error| {
+        Failed::Target(format!(
+            "background traffic: the sink {address} cannot be resolved: {error}"
+        ))
+    })?;
+    let fits = |own: &SocketAddr| own.is_ipv4() == (flow.ip == IpVersion::V4);
+    let version = if flow.ip == IpVersion::V4 { 4 } else { 6 };
+    addresses.into_iter().find(fits).map(TaskSink::Elsewhere).ok_or_else(|| {
+        Failed::Usage(format!(
+            "component {} is IPv{version}, and the sink {address} has no address of this version",
+            flow.component
+        ))
+    })
+}

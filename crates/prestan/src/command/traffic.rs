@@ -1,0 +1,64 @@
+//! `prestan traffic`: background traffic without a measurement.
+
+mod run;
+mod sink;
+
+use std::path::Path;
+
+use record::BackgroundComponent;
+
+use crate::args::{TrafficAction, TrafficArgs};
+use crate::background::{TrafficFile, components_of};
+use crate::exit::{ExitStatus, Failed};
+use crate::output::{number_of, print_text};
+
+pub(crate) fn traffic(args: &TrafficArgs) -> Result<ExitStatus, Failed> {
+    match &args.action {
+        TrafficAction::Check { file } => print_text(&check(file)?)?,
+        TrafficAction::Sink(args) => return sink::sink(args),
+        TrafficAction::Run(args) => return run::run(args),
+        TrafficAction::Schema => print_text(&::traffic::schema())?,
+    }
+    Ok(ExitStatus::Done)
+}
+
+/// The loads of a file, each with a table of its flows.
+fn check(path: &Path) -> Result<String, Failed> {
+    let file = TrafficFile::read(path)?;
+    let name = report::clean(&path.display().to_string());
+    let loads = &file.traffic.loads;
+    let mut text = format!(
+        "{name}: {}, {}\n",
+        number_of(file.traffic.models.len(), "model"),
+        number_of(loads.len(), "load")
+    );
+    for (name, load) in loads {
+        let flows: Vec<_> = load.flows.iter().collect();
+        let components = components_of(&flows);
+        text += &format!(
+            "\nload {name}: {}, {}{}\n",
+            number_of(flows.len(), "flow"),
+            total(&components),
+            times(load)
+        );
+        text += &report::planned_table(&components);
+    }
+    Ok(text)
+}
+
+/// The planned rate of all components together.
+fn total(components: &[BackgroundComponent]) -> String {
+    let rates: Option<Vec<f64>> = components.iter().map(|own| own.planned_bps).collect();
+    rates.map_or("as fast as it goes".to_owned(), |rates| {
+        report::bits(rates.iter().sum())
+    })
+}
+
+fn times(load: &::traffic::TrafficLoad) -> String {
+    let seconds = |ns: u64| ns as f64 / 1e9;
+    match (load.start_ns, load.end_ns) {
+        (0, None) => String::new(),
+        (start, None) => format!(", from {} s on", seconds(start)),
+        (start, Some(end)) => format!(", from {} s to {} s", seconds(start), seconds(end)),
+    }
+}

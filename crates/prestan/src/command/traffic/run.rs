@@ -1,0 +1,148 @@
+//! `prestan traffic run`: sends a load, and prints what the sinks see.
+
+use std::thread;
+
+use engine::Cancel;
+use record::{BackgroundReading, BackgroundRecord, Nanos};
+
+use crate::args::TrafficRunArgs;
+use crate::background::{
+    BackgroundOptions, BackgroundTask, EndedBackground, LOOK, RunningBackground, TrafficFile,
+    UnstableBackground,
+};
+use crate::exit::{ExitStatus, Failed};
+use crate::output::{print_documents, print_text, tell};
+use crate::state;
+use crate::watch::on_interrupt;
+
+/// Most seconds that the document has: those of a day.
+const MOST_SECONDS: usize = 86_400;
+
+pub(super) fn run(args: &TrafficRunArgs) -> Result<ExitStatus, Failed> {
+    let file = TrafficFile::read(&args.file)?;
+    let options = BackgroundOptions {
+        load: args.load.clone(),
+        duration: args.duration,
+        stable_percent: args.stable,
+        seed: args.seed.unwrap_or_else(state::new_seed),
+    };
+    let task = BackgroundTask::new(&file, &options, &args.ends)?;
+    let cancel = Cancel::default();
+    let _interruptible = on_interrupt(cancel.clone(), None)?;
+    let is_cancelled = || cancel.is_cancelled();
+    let to_standard_output = |path: &std::path::PathBuf| path.as_os_str() == "-";
+    let mut shown = ShownSeconds {
+        is_quiet: args.json.as_ref().is_some_and(to_standard_output),
+        ..ShownSeconds::default()
+    };
+    shown.text(&heading(&task.record));
+    let mut running = RunningBackground::start(task, &is_cancelled)?;
+    let is_unstable = follow(&mut running, &is_cancelled, &mut shown);
+    let record = running.record().clone();
+    let EndedBackground {
+        end: ended,
+        by_itself,
+    } = running.end();
+    let document = args.json.as_ref().map(|path| {
+        let json = report::background_json(&record, &shown.seconds, &ended);
+        (path.as_path(), json)
+    });
+    print_documents(document, |_| {
+        format!("\n{}", report::background_totals(&record, &ended))
+    })?;
+    match ended.failure {
+        Some(why) => Err(Failed::Target(format!(
+            "the background traffic ended early: {why}"
+        ))),
+        None if cancel.is_cancelled() && !by_itself => Ok(ExitStatus::Interrupted),
+        None if is_unstable => Ok(ExitStatus::TestFailed),
+        None => Ok(ExitStatus::Done),
+    }
+}
+
+/// Shows readings until the flows end or the user has enough; true where they were to be stable and were not.
+fn follow(
+    running: &mut RunningBackground,
+    is_cancelled: &dyn Fn() -> bool,
+    shown: &mut ShownSeconds,
+) -> bool {
+    let stable = running.wait_until_stable(is_cancelled, |reading, record| {
+        shown.add(reading, record);
+    });
+    let is_unstable = match stable {
+        Ok(()) if running.record().checked_stable => {
+            shown.text(&format!("stable after {:.0} s\n", shown.seconds()));
+            false
+        }
+        Ok(()) | Err(UnstableBackground::Interrupted) => false,
+        Err(UnstableBackground::Ended) => {
+            if running.record().checked_stable {
+                tell("prestan: warning: the flows ended before three seconds were stable");
+            }
+            running.record().checked_stable
+        }
+        Err(UnstableBackground::Unstable(why)) => {
+            tell(&format!("prestan: warning: {why}"));
+            true
+        }
+    };
+    loop {
+        let goes_on = running.is_active() && !is_cancelled();
+        for polled in running.poll() {
+            shown.add(&polled.reading, running.record());
+        }
+        if !goes_on {
+            return is_unstable;
+        }
+        thread::sleep(LOOK);
+    }
+}
+
+/// What is sent, and to where.
+fn heading(record: &BackgroundRecord) -> String {
+    let ends = if record.in_process {
+        "; both ends are in this process, on loopback"
+    } else {
+        ""
+    };
+    let flows: u32 = record.components.iter().map(|own| own.flows).sum();
+    format!(
+        "load {} of {}: {}, seed {}{ends}\n",
+        record.load,
+        report::clean(&record.file),
+        crate::output::number_of(flows as usize, "flow"),
+        record.seed
+    )
+}
+
+/// Seconds that were printed.
+#[derive(Default)]
+struct ShownSeconds {
+    is_quiet: bool,
+    /// The end of the last one.
+    at: Nanos,
+    seconds: Vec<(Nanos, BackgroundReading)>,
+}
+
+impl ShownSeconds {
+    fn seconds(&self) -> f64 {
+        self.at as f64 / 1e9
+    }
+
+    fn text(&self, text: &str) {
+        if !self.is_quiet {
+            // Whoever closed the pipe has seen enough; totals report what else fails.
+            let _ = print_text(text);
+        }
+    }
+
+    fn add(&mut self, reading: &BackgroundReading, record: &BackgroundRecord) {
+        self.at = self.at.saturating_add(reading.span);
+        for line in report::background_lines(record, self.at, reading) {
+            self.text(&format!("{line}\n"));
+        }
+        if self.seconds.len() < MOST_SECONDS {
+            self.seconds.push((self.at, reading.clone()));
+        }
+    }
+}

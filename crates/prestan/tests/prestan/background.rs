@@ -1,0 +1,273 @@
+//! Background traffic: real processes on loopback.
+
+use std::io::{BufRead, BufReader, Read};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+
+use crate::support::{Outcome, Prestan};
+
+const TRAFFIC: &str = "
+models:
+  steady:
+    cbr: {rate: 800kbit, block: 500}
+  stream:
+    cbr: {rate: 1600kbit, block: 1000}
+components:
+  voice: {model: steady, protocol: udp}
+  bulk: {model: stream, protocol: tcp}
+loads:
+  busy:
+    flows:
+      - {component: voice, n: 2}
+      - {component: bulk, direction: both}
+  voice-only:
+    flows: [{component: voice}]
+";
+
+const TOKEN: &str = "0123456789abcdef\n";
+
+/// `prestan` in a home with a traffic file and a token.
+fn prestan() -> Prestan {
+    let prestan = Prestan::new();
+    prestan.file("load.yaml", TRAFFIC);
+    prestan.file("token", TOKEN);
+    prestan
+}
+
+/// A `prestan traffic sink`; dropping it kills it.
+struct SinkProcess {
+    child: Child,
+    address: String,
+}
+
+impl SinkProcess {
+    fn start(home: &Path, options: &[&str]) -> SinkProcess {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_prestan"))
+            .args(["traffic", "sink", "--token-file", "token"])
+            .args(options)
+            .current_dir(home)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        let mut first = BufReader::with_capacity(1, child.stdout.as_mut().unwrap());
+        first.read_line(&mut line).unwrap();
+        let address = line
+            .trim()
+            .strip_prefix("listening on ")
+            .unwrap()
+            .to_owned();
+        SinkProcess { child, address }
+    }
+
+    fn send(&self, signal: Signal) {
+        let pid = Pid::from_raw(i32::try_from(self.child.id()).unwrap()).unwrap();
+        kill_process(pid, signal).unwrap();
+    }
+
+    /// Ends it by Ctrl-C: its exit status, and what it printed.
+    fn end(mut self) -> (Option<i32>, String) {
+        self.send(Signal::INT);
+        let mut printed = String::new();
+        let stdout = self.child.stdout.as_mut().unwrap();
+        stdout.read_to_string(&mut printed).unwrap();
+        (self.child.wait().unwrap().code(), printed)
+    }
+}
+
+impl Drop for SinkProcess {
+    fn drop(&mut self) {
+        // It has ended as a rule.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn component<'a>(document: &'a Value, name: &str) -> &'a Value {
+    let all = document["components"].as_array().unwrap();
+    all.iter().find(|own| own["name"] == name).unwrap()
+}
+
+#[test]
+fn a_file_is_checked_and_its_flows_are_listed() {
+    let outcome = prestan().args(["traffic", "check", "load.yaml"]).run();
+    assert_eq!(outcome.code, 0, "{outcome}");
+    for expected in [
+        "load.yaml: 2 models, 2 loads",
+        "load busy: 4 flows, 4.80 Mbit/s",
+        "bulk.backward       tcp      1   1.60 Mbit/s",
+    ] {
+        assert!(outcome.stdout.contains(expected), "{outcome}");
+    }
+    let wrong = outcome.again();
+    wrong.file("wrong.yaml", &TRAFFIC.replace("n: 2", "n: 0"));
+    let wrong = wrong.args(["traffic", "check", "wrong.yaml"]).run();
+    assert_eq!(wrong.code, 2, "{wrong}");
+    assert!(
+        wrong.stderr.contains("loads.busy.flows[0].n: is 0"),
+        "{wrong}"
+    );
+}
+
+#[test]
+fn without_a_sink_both_ends_are_in_the_process() {
+    let run = [
+        "traffic",
+        "run",
+        "load.yaml",
+        "--load",
+        "busy",
+        "--stable",
+        "100%",
+        "--for",
+        "4s",
+    ];
+    let outcome = prestan().args(run).args(["--json", "result"]).run();
+    assert_eq!(outcome.code, 0, "{outcome}");
+    for expected in [
+        "both ends are in this process, on loopback",
+        "voice: sent ",
+        "stable after 3 s",
+        "congestion control",
+        "Pacing error of ",
+    ] {
+        assert!(outcome.stdout.contains(expected), "{outcome}");
+    }
+    let document = std::fs::read_to_string(outcome.home().join("result")).unwrap();
+    let document: Value = serde_json::from_str(&document).unwrap();
+    assert_eq!(document["in_process"], true);
+    let voice = component(&document, "voice");
+    let rate = voice["totals"]["received_bits_per_second"]
+        .as_f64()
+        .unwrap();
+    assert!((1.2e6..1.7e6).contains(&rate), "{voice}");
+    assert_eq!(voice["planned_bits_per_second"], 1_600_000.0);
+    assert!(
+        document["seconds"].as_array().unwrap().len() >= 3,
+        "{document}"
+    );
+}
+
+#[test]
+fn a_sink_of_another_process_counts_what_arrives() {
+    let prestan = prestan();
+    let sink = SinkProcess::start(prestan.home(), &["--max-rate", "100mbit"]);
+    let run = [
+        "traffic",
+        "run",
+        "load.yaml",
+        "--load",
+        "voice-only",
+        "--for",
+        "4s",
+        "--stable",
+        "100%",
+    ];
+    let ends = [
+        "--token-file",
+        "token",
+        "--json",
+        "-",
+        "--sink",
+        &sink.address,
+    ];
+    let outcome = prestan.args(run).args(ends).run();
+    assert_eq!(outcome.code, 0, "{outcome}");
+    let document = outcome.json();
+    assert_eq!(document["in_process"], false);
+    let totals = &component(&document, "voice")["totals"];
+    let (code, printed) = sink.end();
+    assert_eq!(code, Some(0), "{printed}");
+    // The sink prints full seconds; the rest is in the totals of the source.
+    let received = totals["received"].as_u64().unwrap();
+    let ended = printed.lines().find(|line| line.contains("ended; in its "));
+    let mut words = ended
+        .unwrap()
+        .split(' ')
+        .rev()
+        .skip_while(|word| *word != "blocks,")
+        .skip(1);
+    let counted: u64 = words.next().unwrap().parse().unwrap();
+    assert!(
+        counted > 300 && counted <= received,
+        "{received}: {printed}"
+    );
+    assert!(ended.unwrap().contains("lost 0"), "{printed}");
+}
+
+/// A run of a load to a sink with these options, which refuses it.
+fn refused(options: &[&str], prepare: impl FnOnce(&Prestan), load: &str) -> (Outcome, String) {
+    let prestan = prestan();
+    let sink = SinkProcess::start(prestan.home(), options);
+    prepare(&prestan);
+    let run = ["traffic", "run", "load.yaml", "--load", load, "--for", "2s"];
+    let ends = ["--token-file", "token", "--sink", &sink.address];
+    let outcome = prestan.args(run).args(ends).run();
+    (outcome, sink.end().1)
+}
+
+#[test]
+fn nothing_is_sent_that_the_sink_has_not_agreed_to() {
+    let (outcome, printed) = refused(&["--max-rate", "1mbit"], |_| (), "busy");
+    assert_eq!(outcome.code, 4, "{outcome}");
+    assert!(outcome.stderr.contains("this sink agrees to"), "{outcome}");
+    assert!(
+        printed.contains("refused or lost:") && !printed.contains("received"),
+        "{printed}"
+    );
+
+    let other_token = |prestan: &Prestan| drop(prestan.file("token", "another token that is long"));
+    let (outcome, printed) = refused(&[], other_token, "busy");
+    assert_eq!(outcome.code, 4, "{outcome}");
+    assert!(outcome.stderr.contains("token"), "{outcome}");
+    assert!(!printed.contains("received"), "{printed}");
+
+    let (outcome, _) = refused(&["--allow", "192.0.2.0/24"], |_| (), "busy");
+    assert_eq!(outcome.code, 4, "{outcome}");
+    assert!(
+        outcome.stderr.contains("accepts no sources from 127.0.0.1"),
+        "{outcome}"
+    );
+}
+
+#[test]
+fn command_lines_that_make_no_sense_are_refused_before_anything_is_sent() {
+    let table: [(&[&str], &str); 6] = [
+        (
+            &["load.yaml"],
+            "has several loads; name one of busy, voice-only",
+        ),
+        (&["load.yaml", "--load", "none"], "has no load `none`"),
+        (&["absent.yaml"], "reading absent.yaml failed"),
+        (
+            &["load.yaml", "--load", "busy", "--sink", "127.0.0.1:7"],
+            "share a token",
+        ),
+        (
+            &[
+                "load.yaml",
+                "--load",
+                "busy",
+                "--sink",
+                "there=127.0.0.1:7",
+                "--token-file",
+                "token",
+            ],
+            "to host `here`, for which there is no --sink",
+        ),
+        (
+            &["load.yaml", "--load", "busy", "--token-file", "token"],
+            "--sink",
+        ),
+    ];
+    for (line, expected) in table {
+        let outcome = prestan().args(["traffic", "run"]).args(line).run();
+        assert_eq!(outcome.code, 2, "{line:?}: {outcome}");
+        assert!(outcome.stderr.contains(expected), "{line:?}: {outcome}");
+    }
+}

@@ -1,0 +1,143 @@
+//! Background traffic that went on beside a run: what was planned, what the sinks saw, second by second, and the
+//! totals.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::Nanos;
+
+/// The description of background traffic: a load of a traffic file.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BackgroundRecord {
+    /// Name of the traffic file, without its directory.
+    pub file: String,
+    /// Name of the load in it.
+    pub load: String,
+    /// Seed of its schedules.
+    pub seed: u64,
+    /// Both ends are in the process that measured, on loopback.
+    pub in_process: bool,
+    /// Whether the rates of its flows are constant, all or some of them, so that it was checked that they are stable.
+    pub checked_stable: bool,
+    /// Its components, in each direction. Readings have their figures in this order.
+    pub components: Vec<BackgroundComponent>,
+}
+
+/// The flows of a component of a load in one direction.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BackgroundComponent {
+    /// Name of the component; with `.backward` for the flows from its sink to its source.
+    pub name: String,
+    /// `tcp` or `udp`.
+    pub protocol: String,
+    /// How many flows.
+    pub flows: u32,
+    /// Planned mean rate of all of them, in bits of payload per second; `None` for as much as the network takes.
+    pub planned_bps: Option<f64>,
+}
+
+/// What has happened to the flows of one component in an interval, or until their end.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct BackgroundCounts {
+    /// Bytes of payload that were sent.
+    pub sent_bytes: u64,
+    /// Bytes of payload that the sink received.
+    pub received_bytes: u64,
+    /// Datagrams that the sink received, or blocks of streams with time stamps.
+    pub received: u64,
+    /// Datagrams that were lost.
+    pub lost: u64,
+    /// Datagrams that arrived after one that was sent later (RFC 4737).
+    pub reordered: u64,
+    /// Datagrams that arrived again.
+    pub duplicates: u64,
+    /// Segments that TCP sent again.
+    pub retransmissions: u64,
+    /// Interarrival jitter at the end of the interval (RFC 3550), mean of the flows; `None` of flows without
+    /// time stamps.
+    pub jitter: Option<Nanos>,
+    /// The longest one-way delay above the shortest of its flow (RFC 5481), of all flows; `None` of flows without
+    /// time stamps.
+    pub delay_variation: Option<Nanos>,
+}
+
+/// What sources and sinks counted in an interval of about a second.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BackgroundReading {
+    /// Length of the interval.
+    pub span: Nanos,
+    /// In the order of the plan.
+    pub components: Vec<BackgroundCounts>,
+}
+
+/// All flows of a component until their end.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct BackgroundTotals {
+    /// Counts; delay variation and jitter are those of the last interval.
+    pub counts: BackgroundCounts,
+    /// Median of the delay variation: the median of its flows; `None` without time stamps.
+    pub delay_p50: Option<Nanos>,
+    /// 99th percentile of the delay variation: the largest of its flows.
+    pub delay_p99: Option<Nanos>,
+    /// Congestion control at the source, each that some flow had once.
+    pub source_congestion: Vec<String>,
+    /// The same at the sink.
+    pub sink_congestion: Vec<String>,
+    /// Blocks that were not sent: too late for them, beyond the rate that was agreed, or refused by the system.
+    pub unsent_blocks: u64,
+    /// Flows whose connection failed.
+    pub failed_flows: u32,
+}
+
+/// How background traffic ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BackgroundEnd {
+    /// From its beginning to its end.
+    pub elapsed: Nanos,
+    /// In the order of the plan.
+    pub components: Vec<BackgroundTotals>,
+    /// How well schedules were kept.
+    pub pacing: BackgroundPacing,
+    /// Why it ended before the measurement did; `None` where it did not.
+    pub failure: Option<String>,
+}
+
+/// How long after their moments blocks were sent.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct BackgroundPacing {
+    /// Blocks with a moment.
+    pub blocks: u64,
+    /// Median in nanoseconds.
+    pub p50_ns: Nanos,
+    /// 99th percentile in nanoseconds.
+    pub p99_ns: Nanos,
+    /// The largest in nanoseconds.
+    pub max_ns: Nanos,
+}
+
+impl BackgroundCounts {
+    /// Share of the datagrams that were lost; `None` where there were none.
+    pub fn loss(&self) -> Option<f64> {
+        let all = self.lost + self.received;
+        (all > 0).then(|| self.lost as f64 / all as f64)
+    }
+
+    /// Adds what happened at another time, or to other flows: counts are added up, and of delay variation and jitter
+    /// the larger one is kept.
+    pub fn add(&mut self, other: &BackgroundCounts) {
+        self.sent_bytes += other.sent_bytes;
+        self.received_bytes += other.received_bytes;
+        self.received += other.received;
+        self.lost += other.lost;
+        self.reordered += other.reordered;
+        self.duplicates += other.duplicates;
+        self.retransmissions += other.retransmissions;
+        self.jitter = self.jitter.max(other.jitter);
+        self.delay_variation = self.delay_variation.max(other.delay_variation);
+    }
+}
