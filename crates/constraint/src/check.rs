@@ -26,6 +26,8 @@ pub struct Scope<'a> {
     pub subject: ConstraintSubject,
     /// What is measured.
     pub measurements: Vec<&'a str>,
+    /// Components of background traffic; `None` where they are not known yet, and any name may be one.
+    pub components: Option<Vec<&'a str>>,
     /// Numbers, by name.
     pub parameters: BTreeMap<&'a str, f64>,
     /// Other constraints.
@@ -69,6 +71,26 @@ impl Constraint {
         check_compared(&root)?;
         check_constants(&root)?;
         Ok(CheckedConstraint { root })
+    }
+
+    /// Checks that the components of background traffic which it names are among these.
+    ///
+    /// # Errors
+    /// The first that is not, or any where there are none.
+    pub fn check_components(&self, components: &[&str]) -> Result<(), ConstraintError> {
+        let scope = Scope {
+            components: Some(components.to_vec()),
+            ..Scope::default()
+        };
+        for node in all(&self.root) {
+            if let Part::Characteristic(of) = &node.part
+                && of.statistic.is_background()
+                && let Some(why) = background_problem(of, of.measurement.as_deref(), &scope)
+            {
+                return Err(ConstraintError::at(node.offset, why));
+            }
+        }
+        Ok(())
     }
 
     /// Names of parameters and of other constraints in it, as they are written.
@@ -133,6 +155,12 @@ fn resolved<'a>(
                 "`{}` is about all runs of both servers; write {0}(NAME) without anything behind it",
                 of.statistic
             )),
+            component if of.statistic.is_background() => {
+                match background_problem(of, component.as_deref(), scope) {
+                    Some(why) => fail(why),
+                    None => Ok(None),
+                }
+            }
             Some(name) if !scope.measurements.contains(&name.as_str()) => {
                 fail(unknown_measurement(name, scope))
             }
@@ -205,6 +233,32 @@ fn moved(node: ExpressionNode, offset: usize) -> ExpressionNode {
 /// It is not of a part of a run, and asks for no number of samples.
 fn is_whole(of: &Characteristic) -> bool {
     of.part == PartOfRun::Whole && of.samples.is_none() && of.seconds.is_none()
+}
+
+/// What is wrong with a characteristic of background traffic.
+fn background_problem(
+    of: &Characteristic,
+    component: Option<&str>,
+    scope: &Scope<'_>,
+) -> Option<String> {
+    if matches!(of.part, PartOfRun::Stage(_)) {
+        return Some(format!(
+            "`{}` is of the whole run, or of its end: write last 10 s; stages are those of the load",
+            of.statistic
+        ));
+    }
+    let known = scope.components.as_ref()?;
+    if known.is_empty() {
+        return Some(format!(
+            "`{}` is about background traffic, and there is none (--background)",
+            of.statistic
+        ));
+    }
+    let component = component.filter(|name| !known.contains(name))?;
+    Some(format!(
+        "no component of the background traffic is called `{component}`; there are {}",
+        some_of(known.iter().copied())
+    ))
 }
 
 /// A characteristic that this subject does not have.

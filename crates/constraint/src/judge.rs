@@ -4,12 +4,16 @@ use crate::check::CheckedConstraint;
 use crate::statistic::{Characteristic, PartOfRun, Statistic};
 use crate::tree::{ConstraintOperator, ExpressionNode, Part};
 
+/// Stands for all components of background traffic where a component is named.
+pub const ALL_COMPONENTS: &str = "";
+
 /// The figures of a run.
 pub trait FigureSource {
     /// Names of the rows, for characteristics without a measurement.
     fn rows(&self) -> Vec<String>;
 
-    /// A figure of a measurement in a part of the run, in seconds, bytes, operations and parts of a whole.
+    /// A figure of a measurement in a part of the run, in seconds, bytes, operations and parts of a whole. The
+    /// measurement is a component where the statistic is of background traffic, or [`ALL_COMPONENTS`].
     fn figure(&self, statistic: Statistic, measurement: &str, part: PartOfRun) -> ConstraintFigure;
 }
 
@@ -29,6 +33,8 @@ pub enum ConstraintFigure {
 pub enum WhyUnknown {
     /// The run has no such row.
     NotMeasured,
+    /// The run has no background traffic, or no such component of it.
+    NoBackground,
     /// The server does not support it.
     NotSupported,
     /// Chance never chose it.
@@ -252,7 +258,9 @@ impl CheckedConstraint {
         figures: &dyn FigureSource,
         as_measured: bool,
     ) -> (Vec<RowTruth>, Vec<Reading>) {
-        let is_of_rows = self.characteristics().any(|of| of.measurement.is_none());
+        let is_of_rows = self
+            .characteristics()
+            .any(|of| of.measurement.is_none() && !of.statistic.is_background());
         let rows = if is_of_rows {
             figures.rows().into_iter().map(Some).collect()
         } else {
@@ -350,7 +358,12 @@ impl Evaluation<'_> {
 
     /// The figure of a characteristic, if there is enough of it.
     fn read(&mut self, of: &Characteristic) -> Option<Known> {
-        let row = of.measurement.as_deref().or(self.row)?;
+        let is_of_all = of.statistic.is_background() && of.measurement.is_none();
+        let row = match &of.measurement {
+            _ if is_of_all => ALL_COMPONENTS,
+            Some(measurement) => measurement,
+            None => self.row?,
+        };
         let figure = match self.figures.figure(of.statistic, row, of.part) {
             ConstraintFigure::Known(known) => {
                 enough(of, known).unwrap_or(ConstraintFigure::Known(known))
@@ -365,7 +378,7 @@ impl Evaluation<'_> {
             ConstraintFigure::Unknown(_) => None,
         };
         let characteristic = Characteristic {
-            measurement: Some(row.to_owned()),
+            measurement: (!is_of_all).then(|| row.to_owned()),
             ..of.clone()
         };
         let reading = Reading {

@@ -19,11 +19,13 @@
 //! unit           = "ns" | "us" | "µs" | "ms" | "s" | "min" | "h" | "%" | size [ "/s" ] | "/s"
 //! size           = "B" | "kB" | "MB" | "GB" | "KiB" | "MiB" | "GiB"
 //! characteristic = statistic [ "(" measurement { "," restriction } ")" ]
+//!                | background [ "(" ( component | restriction ) { "," restriction } ")" ]
 //! measurement    = word | '"' characters '"'
 //! restriction    = "last" quantity | "stage" number | "samples" ">=" number | "over" ">=" quantity
 //! ```
 //!
-//! A characteristic without a measurement stands for each row of a run in turn. A *name* is a parameter of the
+//! A characteristic without a measurement stands for each row of a run in turn; one of background traffic
+//! (`background_loss`) without a component stands for all of them together. A *name* is a parameter of the
 //! suite or another constraint. Of a comparison of two servers there are other characteristics than of a run
 //! ([`ConstraintSubject`]), which are true or false, or are compared with a share: `slower(Get1K) > 5 % or broken`.
 //!
@@ -43,9 +45,12 @@ mod unit;
 
 pub use check::{CheckedConstraint, ConstraintSubject, Scope};
 pub use judge::{
-    ConstraintFigure, FigureSource, JudgedTruth, Known, Quantifier, Reading, RowTruth, WhyUnknown,
+    ALL_COMPONENTS, ConstraintFigure, FigureSource, JudgedTruth, Known, Quantifier, Reading,
+    RowTruth, WhyUnknown,
 };
-pub use statistic::{Characteristic, ComparedCharacteristic, PartOfRun, Statistic};
+pub use statistic::{
+    BackgroundCharacteristic, Characteristic, ComparedCharacteristic, PartOfRun, Statistic,
+};
 pub use tree::Constraint;
 pub use unit::UnitKind;
 

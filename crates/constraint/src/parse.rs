@@ -324,13 +324,30 @@ impl<'a> TokenReader<'a> {
             seconds: None,
         };
         if is_called {
-            characteristic.measurement = Some(self.measurement()?);
+            if statistic.is_background() && self.begins_restriction() {
+                self.restriction(&mut characteristic)?;
+            } else {
+                characteristic.measurement = Some(self.measurement()?);
+            }
             while self.passes(",") {
                 self.restriction(&mut characteristic)?;
             }
             self.expects(")", "behind the measurement")?;
         }
         Ok(Part::Characteristic(characteristic))
+    }
+
+    /// Whether a restriction comes next: a component may be called `last`, too, and nothing follows its name.
+    fn begins_restriction(&self) -> bool {
+        let is_end = |text: &str| [")", ","].contains(&text);
+        match self.tokens {
+            [first, second, ..] => {
+                ["last", "stage", "samples", "over"].contains(&first.text)
+                    && first.what == TokenKind::Word
+                    && !is_end(second.text)
+            }
+            _ => false,
+        }
     }
 
     fn measurement(&mut self) -> Result<String, ConstraintError> {

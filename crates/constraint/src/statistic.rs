@@ -37,8 +37,23 @@ pub enum Statistic {
     BytesReceived,
     /// Connections that were opened.
     Connections,
+    /// Of background traffic, what its sinks see.
+    Background(BackgroundCharacteristic),
     /// Of two servers, what a comparison of them shows.
     Compared(ComparedCharacteristic),
+}
+
+/// What the sinks of background traffic see of a component, or of all of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum BackgroundCharacteristic {
+    /// Bytes of payload that they receive a second.
+    Rate,
+    /// The share of the datagrams that are lost.
+    Loss,
+    /// The longest one-way delay above the shortest one.
+    DelayVariation,
+    /// Interarrival jitter, the mean of all seconds.
+    Jitter,
 }
 
 /// What a comparison shows of a row of server B beside that of server A.
@@ -61,7 +76,7 @@ pub enum ComparedCharacteristic {
 }
 
 /// Those with a fixed name.
-const NAMED: [(&str, Statistic); 14] = [
+const NAMED: [(&str, Statistic); 18] = [
     ("mean", Statistic::Mean),
     ("sd", Statistic::Sd),
     ("min", Statistic::Min),
@@ -76,6 +91,22 @@ const NAMED: [(&str, Statistic); 14] = [
     ("bytes_sent", Statistic::BytesSent),
     ("bytes_received", Statistic::BytesReceived),
     ("connections", Statistic::Connections),
+    (
+        "background_rate",
+        Statistic::Background(BackgroundCharacteristic::Rate),
+    ),
+    (
+        "background_loss",
+        Statistic::Background(BackgroundCharacteristic::Loss),
+    ),
+    (
+        "background_delay_variation",
+        Statistic::Background(BackgroundCharacteristic::DelayVariation),
+    ),
+    (
+        "background_jitter",
+        Statistic::Background(BackgroundCharacteristic::Jitter),
+    ),
 ];
 
 /// Those of comparisons.
@@ -113,6 +144,12 @@ impl Statistic {
         matches!(self, Statistic::Compared(_))
     }
 
+    /// It is about background traffic: its measurement is a component of that, and without one all components
+    /// together.
+    pub fn is_background(self) -> bool {
+        matches!(self, Statistic::Background(_))
+    }
+
     /// It is true or false, and no number.
     pub(crate) fn is_verdict(self) -> bool {
         use ComparedCharacteristic::{Faster, Slower};
@@ -142,12 +179,19 @@ impl Statistic {
             | Statistic::Max
             | Statistic::First
             | Statistic::Last => UnitKind::TIME,
+            Statistic::Background(
+                BackgroundCharacteristic::DelayVariation | BackgroundCharacteristic::Jitter,
+            ) => UnitKind::TIME,
             Statistic::Rate => UnitKind::RATE,
-            Statistic::Goodput => UnitKind::BYTE_RATE,
+            Statistic::Goodput | Statistic::Background(BackgroundCharacteristic::Rate) => {
+                UnitKind::BYTE_RATE
+            }
             Statistic::Operations | Statistic::Failures | Statistic::Connections => {
                 UnitKind::NUMBER
             }
-            Statistic::FailureRate | Statistic::Compared(_) => UnitKind::SHARE,
+            Statistic::FailureRate
+            | Statistic::Background(BackgroundCharacteristic::Loss)
+            | Statistic::Compared(_) => UnitKind::SHARE,
             Statistic::BytesSent | Statistic::BytesReceived => UnitKind::SIZE,
         }
     }
@@ -156,7 +200,9 @@ impl Statistic {
     pub(crate) fn most(self) -> f64 {
         match self {
             Statistic::Compared(ComparedCharacteristic::Slower) => f64::INFINITY,
-            Statistic::FailureRate | Statistic::Compared(_) => 1.0,
+            Statistic::FailureRate
+            | Statistic::Background(BackgroundCharacteristic::Loss)
+            | Statistic::Compared(_) => 1.0,
             _ => f64::INFINITY,
         }
     }
@@ -226,25 +272,27 @@ pub(crate) fn is_word(name: &str) -> bool {
 impl fmt::Display for Characteristic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.statistic)?;
-        let Some(measurement) = &self.measurement else {
-            return Ok(());
+        let measurement = self.measurement.as_ref().map(|name| {
+            if is_word(name) {
+                name.clone()
+            } else {
+                format!("\"{name}\"")
+            }
+        });
+        let part = match self.part {
+            PartOfRun::Whole => None,
+            PartOfRun::Last(seconds) => Some(format!("last {seconds} s")),
+            PartOfRun::Stage(stage) => Some(format!("stage {stage}")),
         };
-        if is_word(measurement) {
-            write!(f, "({measurement}")?;
-        } else {
-            write!(f, "(\"{measurement}\"")?;
+        let samples = self.samples.map(|least| format!("samples >= {least}"));
+        let seconds = self.seconds.map(|least| format!("over >= {least} s"));
+        let all: Vec<String> = [measurement, part, samples, seconds]
+            .into_iter()
+            .flatten()
+            .collect();
+        if all.is_empty() {
+            return Ok(());
         }
-        match self.part {
-            PartOfRun::Whole => {}
-            PartOfRun::Last(seconds) => write!(f, ", last {seconds} s")?,
-            PartOfRun::Stage(stage) => write!(f, ", stage {stage}")?,
-        }
-        if let Some(samples) = self.samples {
-            write!(f, ", samples >= {samples}")?;
-        }
-        if let Some(seconds) = self.seconds {
-            write!(f, ", over >= {seconds} s")?;
-        }
-        f.write_str(")")
+        write!(f, "({})", all.join(", "))
     }
 }

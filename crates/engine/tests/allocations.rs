@@ -122,6 +122,7 @@ fn settings(address: SocketAddr, clock: Clock, pacing: Pacing, pipeline: u32) ->
         acks: false,
         fresh_start: false,
         beside: Vec::new(),
+        background: None,
         processors: None,
         notes: Vec::new(),
         command: None,

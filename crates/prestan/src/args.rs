@@ -51,8 +51,8 @@ pub(crate) use runs::{PruneArgs, RunsAction, RunsArgs};
 pub(crate) use search::{FindArg, SearchArgs, SearchOptions};
 pub(crate) use sweep::{DesignArg, SweepArgs, Vary};
 pub(crate) use traffic::{
-    AllowedNetwork, MaxRate, SinkArg, TrafficAction, TrafficArgs, TrafficEnds, TrafficRunArgs,
-    TrafficSinkArgs,
+    AllowedNetwork, BackgroundArgs, MaxRate, SinkArg, TrafficAction, TrafficArgs, TrafficEnds,
+    TrafficRunArgs, TrafficSinkArgs,
 };
 pub(crate) use webstone::{ChildrenOptions, PagesOptions, WebstoneArgs};
 
@@ -306,6 +306,9 @@ pub(crate) struct RunArgs {
 
     #[command(flatten)]
     pub(crate) beside: BesideOptions,
+
+    #[command(flatten)]
+    pub(crate) background: BackgroundArgs,
 
     #[command(flatten)]
     pub(crate) options: RunOptions,

@@ -5,6 +5,7 @@
 //! (file, sinks)             (sources, own sinks) --end--> totals
 //! ```
 
+mod follower;
 mod running;
 mod task;
 
@@ -14,6 +15,7 @@ use flow::{FlowError, SharedToken};
 
 use crate::exit::Failed;
 
+pub(crate) use follower::{BackgroundFollower, BackgroundRecorder, started};
 pub(crate) use running::{EndedBackground, LOOK, RunningBackground, UnstableBackground};
 pub(crate) use task::{BackgroundOptions, BackgroundTask, TrafficFile, components_of};
 

@@ -308,6 +308,7 @@ impl ServerAccess {
             acks: false,
             fresh_start: false,
             beside: Vec::new(),
+            background: None,
             processors: None,
             command: None,
             notes: Vec::new(),

@@ -231,7 +231,12 @@ impl Console {
                 *by as f64 / 1e9
             )),
             EventKind::EndedEarly { by } => Some(report::ended_early(by)),
+            EventKind::BackgroundEnded(end) => end
+                .failure
+                .as_ref()
+                .map(|why| format!("warning: the background traffic ended: {why}")),
             EventKind::MeasuringEnded { .. }
+            | EventKind::Background(_)
             | EventKind::LoadChanged { .. }
             | EventKind::Generator(_)
             | EventKind::Goal(_)

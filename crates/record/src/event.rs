@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Generator, MeasureId, Nanos, Outcome};
+use crate::{BackgroundEnd, BackgroundReading, Generator, MeasureId, Nanos, Outcome};
 
 /// Index into [`PlanRecord::tests`](crate::PlanRecord::tests).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -146,6 +146,10 @@ pub enum EventKind {
         /// What was attempted, on what, and what came back.
         reason: String,
     },
+    /// What sources and sinks of background traffic counted in about a second that ends now.
+    Background(BackgroundReading),
+    /// Background traffic ended: at the end of the run, or before, with a failure.
+    BackgroundEnded(BackgroundEnd),
     /// The user ended the run.
     Interrupted,
 }

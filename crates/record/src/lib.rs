@@ -123,6 +123,9 @@ pub struct PlanRecord {
     /// Loads that went on beside the run, each of which is recorded as a run of its own.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub beside: Vec<BesideRecord>,
+    /// Background traffic beside the run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub background: Option<BackgroundRecord>,
     /// What the measurements are to fulfil, in the order of the report.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub constraints: Vec<ConstraintRecord>,

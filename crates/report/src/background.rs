@@ -4,11 +4,12 @@ use std::borrow::Cow;
 
 use record::{
     BackgroundComponent, BackgroundCounts, BackgroundEnd, BackgroundPacing, BackgroundReading,
-    BackgroundRecord, Nanos,
+    BackgroundRecord, Nanos, Run,
 };
 use schemars::JsonSchema;
 use serde::Serialize;
 use stats::units::human;
+use stats::{BackgroundFigures, BackgroundSummary, PartOfRun, Summary};
 
 use crate::clean;
 use crate::figure::percent;
@@ -247,7 +248,10 @@ pub(crate) struct BackgroundComponentJson {
     pub flows: u32,
     /// Planned mean rate of all of them, in bits of payload per second; `null` for as much as the network takes.
     pub planned_bits_per_second: Option<f64>,
-    /// What happened to them; `null` where the record has no totals.
+    /// What happened to them while the run measured: jitter is the mean of the seconds, delay variation the longest.
+    /// `null` without a measurement, and where no second of it counts.
+    pub measured: Option<BackgroundFiguresJson>,
+    /// What happened to them from their beginning to their end; `null` where the record has no totals.
     pub totals: Option<BackgroundFiguresJson>,
     /// Median of the delay variation in microseconds: the median of the flows.
     pub delay_variation_p50_us: Option<f64>,
@@ -321,6 +325,7 @@ impl BackgroundJson {
         record: &BackgroundRecord,
         seconds: impl Iterator<Item = (Nanos, &'a BackgroundReading)>,
         end: Option<&BackgroundEnd>,
+        measured: impl Fn(usize) -> Option<BackgroundFigures>,
     ) -> BackgroundJson {
         let component = |(place, own): (usize, &BackgroundComponent)| {
             let totals = end.and_then(|end| Some((end.components.get(place)?, end.elapsed)));
@@ -331,6 +336,7 @@ impl BackgroundJson {
                 protocol: own.protocol.clone(),
                 flows: own.flows,
                 planned_bits_per_second: own.planned_bps.map(thousandths),
+                measured: measured(place).map(|own| figures(&own.counts, own.span)),
                 totals: totals.map(|(totals, elapsed)| figures(&totals.counts, elapsed)),
                 delay_variation_p50_us: time(known.delay_p50),
                 delay_variation_p99_us: time(known.delay_p99),
@@ -367,6 +373,92 @@ impl BackgroundJson {
     }
 }
 
+/// Background traffic of a run, if it had some.
+pub(crate) fn of_run(run: &Run, summary: &Summary) -> Option<BackgroundJson> {
+    let (record, own) = (run.plan.background.as_ref()?, summary.background.as_ref()?);
+    let seconds = own.seconds.iter().map(|(at, reading)| (*at, reading));
+    let end = own.end.as_ref().map(|(_, end)| end);
+    let measured = |place| own.figures(Some(place), PartOfRun::Whole);
+    Some(BackgroundJson::of(record, seconds, end, measured))
+}
+
+/// What was sent beside a run, for a heading.
+pub(crate) fn heading(record: &BackgroundRecord) -> String {
+    let ends = if record.in_process {
+        "; both ends on loopback, in the process that measured"
+    } else {
+        ""
+    };
+    format!(
+        "Background traffic while measuring (load {} of {}, seed {}{ends}):",
+        record.load, record.file, record.seed
+    )
+}
+
+/// A sentence for each component, about the time in which the run measured, and how it ended.
+pub(crate) fn in_words(record: &BackgroundRecord, own: &BackgroundSummary) -> Vec<String> {
+    let components = record.components.iter().enumerate();
+    let mut said: Vec<String> = components
+        .map(|(place, component)| {
+            let figures = own.figures(Some(place), PartOfRun::Whole);
+            component_in_words(component, figures)
+        })
+        .collect();
+    if !record.checked_stable {
+        said.push("its rates are random; whether they are stable was not checked".to_owned());
+    }
+    let failure = own
+        .end
+        .as_ref()
+        .and_then(|(at, end)| Some((at, end.failure.as_ref()?)));
+    if let Some((at, why)) = failure {
+        said.push(format!(
+            "it ended {:.1} s after the beginning of the run: {why}",
+            *at as f64 / SECOND
+        ));
+    }
+    said
+}
+
+fn component_in_words(
+    component: &BackgroundComponent,
+    figures: Option<BackgroundFigures>,
+) -> String {
+    let flows = if component.flows == 1 {
+        "flow"
+    } else {
+        "flows"
+    };
+    let BackgroundComponent { name, protocol, .. } = component;
+    let head = format!(
+        "{name} ({protocol}, {} {flows}): planned {}",
+        component.flows,
+        planned(component)
+    );
+    let Some(BackgroundFigures { span, counts, .. }) = figures else {
+        return head + "; nothing was counted while measuring";
+    };
+    let mut said = vec![
+        head,
+        format!("sent {}", bits(rate(counts.sent_bytes, span))),
+        format!("received {}", bits(rate(counts.received_bytes, span))),
+    ];
+    if let Some(loss) = counts.loss().filter(|_| component.protocol == "udp") {
+        said.push(format!("lost {}", percent(loss)));
+    }
+    let time = |ns: Nanos| human(ns as f64);
+    said.extend(counts.jitter.map(|ns| format!("jitter {}", time(ns))));
+    said.extend(
+        counts
+            .delay_variation
+            .map(|ns| format!("delay variation up to {}", time(ns))),
+    );
+    if component.protocol == "tcp" {
+        said.push(format!("retransmissions {}", counts.retransmissions));
+    }
+    said.join(", ")
+}
+
 /// Background traffic without a measurement as one JSON document: `prestan traffic run --json`. Ends with a newline.
 pub fn background_json(
     record: &BackgroundRecord,
@@ -374,7 +466,7 @@ pub fn background_json(
     end: &BackgroundEnd,
 ) -> String {
     let seconds = seconds.iter().map(|(at, reading)| (*at, reading));
-    pretty(&BackgroundJson::of(record, seconds, Some(end)))
+    pretty(&BackgroundJson::of(record, seconds, Some(end), |_| None))
 }
 
 /// The JSON schema of [`background_json`]. Ends with a newline.

@@ -86,6 +86,7 @@ fn reading(reading: &ConstraintReading) -> String {
 pub(crate) fn why_unknown(why: &WhyUnknown) -> String {
     let words = match why {
         WhyUnknown::NotMeasured => "not measured",
+        WhyUnknown::NoBackground => "there is no such background traffic",
         WhyUnknown::NotSupported => "the server does not support it",
         WhyUnknown::NeverChosen => "chance never chose it",
         WhyUnknown::NoStage => "the load has no such stage",

@@ -123,6 +123,7 @@ pub(crate) fn document(run: &Run, summary: &Summary) -> wire::ResultDocument {
             .pages
             .as_ref()
             .map(|pages| webstone::document(run, pages)),
+        background: crate::background::of_run(run, summary),
         beside: Vec::new(),
     }
 }

@@ -110,7 +110,13 @@ impl ServerLabel {
                 self.hide(&mut left.reason);
             }
             EventKind::Aborted { reason } => self.hide(reason),
-            EventKind::TestStarted { .. }
+            EventKind::BackgroundEnded(end) => {
+                if let Some(failure) = &mut end.failure {
+                    self.hide(failure);
+                }
+            }
+            EventKind::Background(_)
+            | EventKind::TestStarted { .. }
             | EventKind::MeasuringStarted { .. }
             | EventKind::MeasuringEnded { .. }
             | EventKind::Generator(_)

@@ -10,6 +10,7 @@ mod pages_of_tests;
 use record::{LeftBehind, Pace, Run};
 use stats::{Completeness, Note, Status, Summary, TestSummary, WarningKind};
 
+use crate::background;
 use crate::clean;
 use crate::conclusion::inconclusive_briefly;
 use crate::json::BesideResult;
@@ -85,6 +86,7 @@ impl TextReport {
         self.rows(run, summary);
         self.constraints(summary);
         self.load_steps(run, summary);
+        self.background(run, summary);
         self.generator(summary);
         if run.plan.load.pace != Pace::Rounds {
             self.throughput(summary);
@@ -244,6 +246,19 @@ impl TextReport {
                 self.text.push_str(&histogram);
             }
         }
+    }
+
+    /// Background traffic beside the run.
+    fn background(&mut self, run: &Run, summary: &Summary) {
+        let (Some(record), Some(own)) = (&run.plan.background, &summary.background) else {
+            return;
+        };
+        let items = background::in_words(record, own);
+        let items: Vec<ReportItem> = items
+            .iter()
+            .map(|item| ReportItem::new(&clean(item)))
+            .collect();
+        self.section(&clean(&background::heading(record)), &items);
     }
 
     fn failures(&mut self, summary: &Summary) {

@@ -18,6 +18,7 @@ pub fn warning(warning: &Warning) -> String {
 pub(crate) fn fact(kind: Kind) -> &'static str {
     match kind {
         Kind::Saturated => "the load generator had no idle time",
+        Kind::BackgroundEnded => "the background traffic ended before the measurement",
         Kind::Busy => "the load generator had little idle time",
         Kind::Queued => "the load generator waited for a processor",
         Kind::Stalled | Kind::TotalStalled => "the load generator stalled",
@@ -57,6 +58,10 @@ fn rest(warning: &Warning) -> String {
             Detail::RanOut(what) => exhausted(what, &listed(times)),
             _ => exhausted(Exhausted::default(), &listed(times)),
         },
+        Kind::BackgroundEnded => format!(
+            ": {percents} of the time was measured without it; see the section on background traffic, and \
+             repeat the run"
+        ),
         Kind::Saturated => format!(
             " ({percents} of the time of its worker threads used or wanted): these figures do \
              not describe the server; lower the load, or use a stronger machine"

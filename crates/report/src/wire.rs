@@ -20,6 +20,7 @@ use stats::{
     Conclusion, ConstraintReading, JudgedConstraint, ReadFigure, ReadingUnit, Share, Status,
 };
 
+use crate::background::BackgroundJson;
 use crate::constraints::why_unknown;
 use crate::json::us;
 use crate::surroundings::ServerJson;
@@ -104,6 +105,9 @@ pub(crate) struct ResultDocument {
     pub(crate) constraints: Vec<ConstraintJson>,
     /// Results of the pages of the suite; null where it has none.
     pub(crate) webstone: Option<crate::webstone::WebStone>,
+    /// Background traffic beside the run; absent without any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) background: Option<BackgroundJson>,
     /// What loads that went on beside the run came to.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) beside: Vec<BesideJson>,

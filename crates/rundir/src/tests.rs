@@ -87,6 +87,7 @@ pub(crate) fn plan() -> PlanRecord {
         }],
         roles: Vec::new(),
         beside: Vec::new(),
+        background: None,
         constraints: Vec::new(),
     }
 }

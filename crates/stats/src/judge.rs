@@ -6,8 +6,8 @@
 use std::collections::BTreeMap;
 
 use constraint::{
-    CheckedConstraint, Constraint, ConstraintFigure, ConstraintSubject, FigureSource, JudgedTruth,
-    Known, PartOfRun, Quantifier, Reading, Scope, Statistic, WhyUnknown,
+    BackgroundCharacteristic, CheckedConstraint, Constraint, ConstraintFigure, ConstraintSubject,
+    FigureSource, JudgedTruth, Known, PartOfRun, Quantifier, Reading, Scope, Statistic, WhyUnknown,
 };
 use record::{ConstraintRecord, ConstraintSense, PlanRecord};
 
@@ -16,7 +16,8 @@ use crate::estimated::{
 };
 use crate::parts::PartEstimates;
 use crate::{
-    Conclusion, ConstraintReading, JudgedConstraint, ReadFigure, ReadingUnit, Status, TestSummary,
+    BackgroundSummary, Conclusion, ConstraintReading, JudgedConstraint, ReadFigure, ReadingUnit,
+    Status, TestSummary,
 };
 
 /// Nanoseconds in a second.
@@ -29,6 +30,7 @@ pub(crate) struct FiguresOfRun<'a> {
     /// Those of parts of the run.
     pub(crate) parts: &'a [(PartOfRun, PartEstimates)],
     pub(crate) rows: &'a [TestSummary],
+    pub(crate) background: Option<&'a BackgroundSummary>,
     pub(crate) moment: JudgingMoment,
 }
 
@@ -76,6 +78,7 @@ pub(crate) fn constraints(figures: &FiguresOfRun<'_>) -> Vec<JudgedConstraint> {
     let scope = Scope {
         subject: ConstraintSubject::Run,
         measurements: figures.estimates.rows().collect(),
+        components: None,
         parameters: parameters(&plan.params),
         constraints: parsed
             .iter()
@@ -144,8 +147,12 @@ fn reading(reading: Reading) -> ConstraintReading {
     let statistic = reading.characteristic.statistic;
     let (unit, scale) = match statistic {
         Statistic::Rate => (ReadingUnit::Rate, 1.0),
-        Statistic::Goodput => (ReadingUnit::ByteRate, 1.0),
-        Statistic::FailureRate => (ReadingUnit::Share, 1.0),
+        Statistic::Goodput | Statistic::Background(BackgroundCharacteristic::Rate) => {
+            (ReadingUnit::ByteRate, 1.0)
+        }
+        Statistic::FailureRate | Statistic::Background(BackgroundCharacteristic::Loss) => {
+            (ReadingUnit::Share, 1.0)
+        }
         Statistic::Operations | Statistic::Failures | Statistic::Connections => {
             (ReadingUnit::Count, 1.0)
         }
@@ -185,6 +192,12 @@ impl FigureSource for FiguresOfRun<'_> {
     }
 
     fn figure(&self, statistic: Statistic, measurement: &str, part: PartOfRun) -> ConstraintFigure {
+        if let Statistic::Background(of) = statistic {
+            let Some(background) = self.background else {
+                return ConstraintFigure::Unknown(WhyUnknown::NoBackground);
+            };
+            return background.figure(self.plan, of, measurement, part, self.moment.goes_on);
+        }
         let Some(place) = self.estimates.row_named(measurement) else {
             return ConstraintFigure::Unknown(WhyUnknown::NotMeasured);
         };
@@ -360,7 +373,7 @@ fn source(statistic: Statistic) -> Option<FigureOrigin> {
         Statistic::BytesSent => FigureOrigin::Fact(FactOfRow::BytesSent, 1.0),
         Statistic::BytesReceived => FigureOrigin::Fact(FactOfRow::BytesReceived, 1.0),
         Statistic::Connections => FigureOrigin::Fact(FactOfRow::Connections, 1.0),
-        Statistic::Compared(_) => return None,
+        Statistic::Background(_) | Statistic::Compared(_) => return None,
     })
 }
 

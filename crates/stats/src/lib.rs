@@ -31,6 +31,7 @@ pub mod interval;
 pub mod units;
 
 mod adaptation;
+mod background;
 mod batch;
 mod bias;
 mod bins;
@@ -80,6 +81,7 @@ use record::{
 };
 
 pub use adaptation::{Adaptation, LoadWish};
+pub use background::{BackgroundFigures, BackgroundSummary};
 pub use bias::Bias;
 pub use bins::Sum as Batch;
 pub use compare::{
@@ -88,6 +90,7 @@ pub use compare::{
     TotalTimes, Verdict, WORTH_DETECTING, compare, compare_times, compared_names, infer, is_finer,
 };
 pub use conclusion::Conclusion;
+pub use constraint::PartOfRun;
 pub use convergence::Convergence;
 pub use details::{
     Bucket, Details, DistributionStep, DrawnOperation, Resolution, TimeLine, details_from,
@@ -157,6 +160,8 @@ pub struct Summary {
     pub goal: Option<Goal>,
     /// What a load came to with each number of users, where that changed.
     pub load_steps: Vec<LoadStep>,
+    /// Background traffic beside the run, where there was some.
+    pub background: Option<BackgroundSummary>,
     /// What ended measurements before their time.
     pub ended_early: Vec<EndedBy>,
     /// What the constraints of its plan came to.

@@ -55,7 +55,10 @@ fn named(plan: &PlanRecord) -> Vec<PartOfRun> {
     let parsed = parsed.filter_map(|record| Constraint::parse(&record.expression).ok());
     let mut found = Vec::new();
     for constraint in parsed {
-        for part in constraint.characteristics().map(|of| of.part) {
+        let of_operations = constraint
+            .characteristics()
+            .filter(|of| !of.statistic.is_background());
+        for part in of_operations.map(|of| of.part) {
             if part != PartOfRun::Whole && !found.contains(&part) {
                 found.push(part);
             }

@@ -379,6 +379,7 @@ impl Pool<'_> {
             generator: self.generator(),
             goal: None,
             load_steps: Vec::new(),
+            background: None,
             ended_early: Vec::new(),
             // They are judged run by run.
             constraints: Vec::new(),

@@ -7,6 +7,7 @@ use record::{
     PlanRecord, Sample, TestId,
 };
 
+use crate::background::{self, BackgroundSummary};
 use crate::bias::{Bias, Differences};
 use crate::conclusion::may_be_no_failure;
 use crate::estimated::RunEstimates;
@@ -230,6 +231,8 @@ impl Summariser {
             }
         };
         let clock = self.clock(&tests);
+        let without_background =
+            background::without_background(events, |test| self.name_of_part(test));
         let strain = Strain::of(&told.generator, |test| self.name_of_part(test));
         let warnings = warning::all(&warning::WarningInputs {
             load: &self.plan.load,
@@ -241,6 +244,7 @@ impl Summariser {
             orphans: self.orphans,
             clock_steps: told.clock_steps,
             recorded: &told.warnings,
+            without_background: &without_background,
         });
         self.warn(&mut tests, &warnings, &told);
         let tests_of_pages = self.tests_of_pages();
@@ -253,11 +257,13 @@ impl Summariser {
             .filter_map(|test| self.tests.get(test));
         let under_way = under_way.map(|tally| tally.under_way).sum();
         let pages = self.pages.as_ref().map(|pages| pages.closed(&spans));
+        let background = BackgroundSummary::of(&self.plan, events);
         let constraints = judge::constraints(&judge::FiguresOfRun {
             plan: &self.plan,
             estimates: &RunEstimates::of(self, events, windows.clone()),
             parts: &self.parts.estimates(&self.plan, windows, judged.goes_on),
             rows: &tests,
+            background: background.as_ref(),
             moment: judged,
         });
         let steps = self.steps.as_ref();
@@ -275,6 +281,7 @@ impl Summariser {
             generator: told.generator,
             goal: told.goal,
             load_steps,
+            background,
             ended_early: told.ended.into_iter().map(|(_, by)| by).collect(),
             runs: 1,
         };

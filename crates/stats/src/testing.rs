@@ -137,6 +137,7 @@ impl RunBuilder {
             pages: Vec::new(),
             roles: Vec::new(),
             beside: Vec::new(),
+            background: None,
             constraints: Vec::new(),
         };
         let env = Environment {

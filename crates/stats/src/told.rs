@@ -144,7 +144,9 @@ impl RunEvents {
                 self.ended.push((test, by.clone()));
             }
             EventKind::LoadChanged { users, phase } => self.loads.push((*phase, *users, event.at)),
-            EventKind::TestStarted { .. }
+            EventKind::Background(_)
+            | EventKind::BackgroundEnded(_)
+            | EventKind::TestStarted { .. }
             | EventKind::MeasuringStarted { .. }
             | EventKind::TestEnded { .. }
             | EventKind::Aborted { .. }

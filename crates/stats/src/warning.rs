@@ -103,6 +103,8 @@ pub enum Detail {
 pub enum WarningKind {
     /// Something of this machine ran out: how often, of as many refusals in all.
     Exhausted,
+    /// Background traffic ended before the measurement: nanoseconds without it, of all.
+    BackgroundEnded,
     /// The worker threads had no idle time: nanoseconds that went into computing and into waiting for a
     /// processor, of all.
     Saturated,
@@ -197,13 +199,14 @@ struct About {
 
 /// All kinds, in the order in which warnings are given.
 #[rustfmt::skip]
-const KINDS: [About; 24] = {
+const KINDS: [About; 25] = {
     use WarningSubject::{Rows, Run, Tests};
     use Together::{Largest, Smallest, Sum};
     use WarningKind as Kind;
     const BAD: bool = true;
     [
         about(Kind::Exhausted, "exhausted", Tests, Sum, BAD),
+        about(Kind::BackgroundEnded, "background_ended", Tests, Largest, BAD),
         about(Kind::Saturated, "saturated", Tests, Largest, BAD),
         about(Kind::Busy, "busy", Tests, Largest, false),
         about(Kind::Queued, "queued", Tests, Largest, false),

@@ -47,6 +47,7 @@ pub fn plan_record(plan: &Plan, settings: &Settings) -> PlanRecord {
         pages: plan.pages.clone(),
         roles: plan.roles.clone(),
         beside: settings.beside.clone(),
+        background: settings.background.clone(),
         constraints: plan.constraints.clone(),
     }
 }

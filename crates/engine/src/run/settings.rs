@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use record::{BesideRecord, Clock, NoteRecord, Processors};
+use record::{BackgroundRecord, BesideRecord, Clock, NoteRecord, Processors};
 use suite::Plan;
 
 use crate::clock::stamps;
@@ -51,6 +51,8 @@ pub struct Settings {
     pub label: Option<String>,
     /// Loads that go on beside it, for the record: they are runs of their own.
     pub beside: Vec<BesideRecord>,
+    /// Background traffic beside it, for the record: the engine does not send it.
+    pub background: Option<BackgroundRecord>,
     /// The processors that worker threads and the server are kept to; `None` leaves it to the system.
     pub processors: Option<Processors>,
 }

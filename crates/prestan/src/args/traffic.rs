@@ -119,6 +119,63 @@ pub(crate) struct TrafficEnds {
     pub(crate) from: Option<String>,
 }
 
+/// Background traffic beside a run.
+#[derive(Debug, Clone, Default, PartialEq, Args)]
+#[command(next_help_heading = "Background traffic")]
+pub(crate) struct BackgroundArgs {
+    /// Send the flows of a traffic file while measuring (docs/TRAFFIC.md):
+    /// FILE[,load=NAME][,stable=PERCENT][,for=TIME]
+    ///
+    /// They start before the measurement, which waits until flows with constant rates are stable (within 5 %, or
+    /// `stable`), and stop at its end. What the sinks see is in the record and in every report.
+    #[arg(long, value_name = "FILE[,KEY=VALUE...]", value_parser = background)]
+    pub(crate) background: Option<BackgroundArg>,
+
+    #[command(flatten)]
+    pub(crate) ends: TrafficEnds,
+}
+
+/// A load of a traffic file.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct BackgroundArg {
+    pub(crate) file: PathBuf,
+    pub(crate) load: Option<String>,
+    pub(crate) stable_percent: f64,
+    pub(crate) duration: Option<Duration>,
+}
+
+/// Largest deviation from the mean of a load that is stable, in percent.
+const STABLE_PERCENT: f64 = 5.0;
+
+fn background(text: &str) -> Result<BackgroundArg, String> {
+    let mut parts = text.split(',');
+    let file = parts.next().unwrap_or_default();
+    if file.is_empty() {
+        return Err(format!(
+            "`{text}` does not begin with a traffic file; write load.yaml,load=busy for example"
+        ));
+    }
+    let mut found = BackgroundArg {
+        file: file.into(),
+        load: None,
+        stable_percent: STABLE_PERCENT,
+        duration: None,
+    };
+    for part in parts {
+        match part.split_once('=') {
+            Some(("load", name)) if !name.is_empty() => found.load = Some(name.to_owned()),
+            Some(("stable", share)) => found.stable_percent = percent(share)?,
+            Some(("for", time)) => found.duration = Some(positive_duration(time)?),
+            _ => {
+                return Err(format!(
+                    "`{part}` is no option of background traffic; use load=NAME, stable=PERCENT or for=TIME"
+                ));
+            }
+        }
+    }
+    Ok(found)
+}
+
 /// A sink, and the host of the traffic file that it is.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct SinkArg {
@@ -186,7 +243,7 @@ fn sink(text: &str) -> Result<SinkArg, String> {
 }
 
 /// Reads `5%`.
-pub(super) fn percent(text: &str) -> Result<f64, String> {
+fn percent(text: &str) -> Result<f64, String> {
     let number = text.strip_suffix('%').map(str::trim);
     let number: Option<f64> = number.and_then(|number| number.parse().ok());
     number
@@ -206,6 +263,33 @@ mod tests {
         assert_eq!(sink("[::1]:7").unwrap().address, "[::1]:7");
         for wrong in ["", "host", ":7", "host:x", "=host:7", "host:70000"] {
             assert!(sink(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn background_traffic_is_a_file_with_a_few_keys() {
+        let whole = background("a/load.yaml,load=busy,stable=20%,for=3h").unwrap();
+        let expected = BackgroundArg {
+            file: "a/load.yaml".into(),
+            load: Some("busy".to_owned()),
+            stable_percent: 20.0,
+            duration: Some(Duration::from_secs(3 * 3600)),
+        };
+        assert_eq!(whole, expected);
+        assert_eq!(
+            background("load.yaml").unwrap().stable_percent,
+            STABLE_PERCENT
+        );
+        for wrong in [
+            "",
+            ",load=a",
+            "a,load=",
+            "a,stable=0%",
+            "a,stable=5",
+            "a,for=0s",
+            "a,b",
+        ] {
+            assert!(background(wrong).is_err(), "{wrong}");
         }
     }
 

@@ -6,7 +6,8 @@ use std::time::Duration;
 use clap::Args;
 
 use super::{
-    ClockOptions, ConnectOptions, OutputOptions, RunningOptions, duration, positive_duration, whole,
+    BackgroundArgs, ClockOptions, ConnectOptions, OutputOptions, RunningOptions, duration,
+    positive_duration, whole,
 };
 
 /// Most children of a run.
@@ -64,6 +65,9 @@ pub(crate) struct WebstoneArgs {
 
     #[command(flatten)]
     pub(crate) load: ChildrenOptions,
+
+    #[command(flatten)]
+    pub(crate) background: BackgroundArgs,
 
     #[command(flatten)]
     pub(crate) clock: ClockOptions,

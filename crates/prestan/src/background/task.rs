@@ -5,12 +5,13 @@ use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use engine::Settings;
 use flow::SharedToken;
 use record::{BackgroundComponent, BackgroundRecord};
 use traffic::{FlowProtocol, IpVersion, PlannedFlow, Traffic, TrafficLoad, TrafficSpec};
 
 use super::token;
-use crate::args::{SinkArg, TrafficEnds};
+use crate::args::{BackgroundArgs, SinkArg, TrafficEnds};
 use crate::exit::Failed;
 
 /// Most components of a load that are told apart: the record has figures of each for every second.
@@ -134,6 +135,32 @@ pub(crate) struct BackgroundTask {
 }
 
 impl BackgroundTask {
+    /// What these options ask for beside a run with these settings, in which it is noted.
+    pub(crate) fn beside(
+        args: &BackgroundArgs,
+        settings: &mut Settings,
+    ) -> Result<Option<BackgroundTask>, Failed> {
+        let Some(background) = &args.background else {
+            if !args.ends.sink.is_empty() {
+                return Err(Failed::Usage(
+                    "--sink is for background traffic; name its traffic file with --background"
+                        .to_owned(),
+                ));
+            }
+            return Ok(None);
+        };
+        let file = TrafficFile::read(&background.file)?;
+        let options = BackgroundOptions {
+            load: background.load.clone(),
+            duration: background.duration,
+            stable_percent: background.stable_percent,
+            seed: settings.seed,
+        };
+        let task = BackgroundTask::new(&file, &options, &args.ends)?;
+        settings.background = Some(task.record.clone());
+        Ok(Some(task))
+    }
+
     /// A load of a file, for these sinks.
     pub(crate) fn new(
         file: &TrafficFile,

@@ -131,6 +131,7 @@ impl BesideTask {
             threads: 1,
             files: Vec::new(),
             beside: Vec::new(),
+            background: None,
             drive: Drive::Load(self.drive.clone()),
             ..main.clone()
         })

@@ -1,21 +1,25 @@
 //! A run with everything decided: it is made, recorded, and reported or handed on.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
 
 use constraint::Constraint;
 use engine::{
     Cancel, Conditions, Finished, Observer, Progress, RunError, Said, Settings, Turn, Watch,
 };
 use record::{
-    ConstraintRecord, ConstraintSense, Environment, Event, EventKind, LeftBehind, PlanRecord,
+    ConstraintRecord, ConstraintSense, Environment, Event, EventKind, LeftBehind, Nanos, PlanRecord,
 };
 use rundir::RunDir;
 use stats::Until;
 use suite::Plan;
 
 use crate::args::{GateOptions, MaxFailures, OutputOptions};
+use crate::background::{
+    self, BackgroundFollower, BackgroundRecorder, BackgroundTask, RunningBackground,
+};
 use crate::command::beside::{self, BesideLoad, BesideLoads, BesideTask};
 use crate::command::completed::{CompletedRun, IncompleteRun, not_saved};
 use crate::command::fitting::settings_for;
@@ -49,6 +53,10 @@ pub(crate) struct PlannedRun {
     pub(crate) makes_target: bool,
     /// What goes on beside it.
     beside: Vec<BesideLoad>,
+    /// Background traffic to start before it.
+    pub(crate) background: Option<BackgroundTask>,
+    /// The same, when it has started.
+    traffic: Option<RunningBackground>,
 }
 
 /// A constraint of the command line, for a plan.
@@ -59,6 +67,24 @@ pub(crate) fn constraint_for(
     plan: &Plan,
 ) -> Result<ConstraintRecord, Failed> {
     suite::constraint_for(option, constraint, sense, plan).map_err(Failed::Usage)
+}
+
+/// Refuses constraints and conditions about background traffic that the run does not have.
+fn check_background(plan: &Plan, record: &PlanRecord) -> Result<(), Failed> {
+    let components = record.background.iter().flat_map(|own| &own.components);
+    let components: Vec<&str> = components.map(|own| own.name.as_str()).collect();
+    let constraints = plan.constraints.iter();
+    let constraints = constraints.map(|own| (own.name.as_str(), own.expression.as_str()));
+    let conditions = plan.conditions.iter().map(|own| ("when", own.as_str()));
+    for (name, expression) in constraints.chain(conditions) {
+        // Others have been checked when the suite was read.
+        let Ok(parsed) = Constraint::parse(expression) else {
+            continue;
+        };
+        let refused = parsed.check_components(&components);
+        refused.map_err(|why| Failed::Usage(format!("{name}: {}", why.marked(expression))))?;
+    }
+    Ok(())
 }
 
 /// The name of a gate among the constraints of a run.
@@ -162,6 +188,7 @@ impl PlannedRun {
         record: PlanRecord,
         directory: Option<PathBuf>,
     ) -> Result<PlannedRun, Failed> {
+        check_background(&plan, &record)?;
         let create = |path: PathBuf| {
             let created = RunDir::create(&path, &record, suite_text, &engine::environment());
             created.map_err(|error| {
@@ -177,6 +204,8 @@ impl PlannedRun {
             max_failures: None,
             makes_target: false,
             beside: Vec::new(),
+            background: None,
+            traffic: None,
         })
     }
 
@@ -184,6 +213,9 @@ impl PlannedRun {
     pub(crate) fn report(mut self, output: &OutputOptions) -> Result<ExitStatus, Failed> {
         let cancel = Cancel::default();
         let _interruptible = on_interrupt(cancel.clone(), self.created_urls())?;
+        let background = self.background.take();
+        let background = background.map(|task| background::started(task, &cancel, output.quiet));
+        self.traffic = background.transpose()?;
         let beside = BesideLoads::start(std::mem::take(&mut self.beside), &cancel)?;
         let completed = self.on_console(output, cancel);
         let beside = beside.end();
@@ -280,7 +312,12 @@ impl PlannedRun {
     }
 
     fn measure(self, intake: Intake, watch: Watch, console: Option<&Arc<Console>>) -> CompletedRun {
-        let PlannedRun { plan, settings, .. } = self;
+        let PlannedRun {
+            plan,
+            settings,
+            traffic,
+            ..
+        } = self;
         let adaptation = plan.adapt.as_ref().and_then(AdaptingLoad::new);
         let conditions = Conditions::new(plan.conditions.len());
         let conditions = Arc::new(match (&adaptation, &plan.adapt) {
@@ -296,6 +333,11 @@ impl PlannedRun {
             directory: self.directory,
             // Runs that take turns wait for each other: none of them may wait for one that ended.
             cancel: watch.turn.is_some().then(|| watch.cancel.clone()),
+            begun: OnceLock::new(),
+        });
+        let traffic = traffic.map(|running| {
+            let recorder = Arc::clone(&recorder) as Arc<dyn BackgroundRecorder>;
+            BackgroundFollower::start(running, recorder)
         });
         let note = self.makes_target.then(|| note_target(&plan, &settings));
         let following = console.map(Console::follow);
@@ -306,6 +348,8 @@ impl PlannedRun {
         };
         let mut finished = engine::run(plan, &settings, &watch, &mut intake);
         drop(following);
+        let counted = traffic.map_or(Vec::new(), BackgroundFollower::end);
+        finished.events.extend(counted);
 
         let was_sent = finished.error.as_ref().is_none_or(may_have_sent);
         if let Some(is_noted) = note {
@@ -389,6 +433,28 @@ struct RunRecorder {
     directory: Option<RunDir>,
     /// What is cancelled when the run is aborted: the runs that take turns with it.
     cancel: Option<Cancel>,
+    /// When the run began.
+    begun: OnceLock<Instant>,
+}
+
+impl BackgroundRecorder for RunRecorder {
+    fn now(&self) -> Option<Nanos> {
+        let begun = self.begun.get()?;
+        Nanos::try_from(begun.elapsed().as_nanos()).ok()
+    }
+
+    fn record(&self, event: &Event) {
+        self.pass(event);
+    }
+}
+
+impl RunRecorder {
+    fn pass(&self, event: &Event) {
+        self.display.event(event);
+        if let Some(directory) = &self.directory {
+            directory.append(event);
+        }
+    }
 }
 
 impl Observer for RunRecorder {
@@ -401,10 +467,12 @@ impl Observer for RunRecorder {
     }
 
     fn event(&self, event: &Event) {
-        self.display.event(event);
-        if let Some(directory) = &self.directory {
-            directory.append(event);
-        }
+        let now = Instant::now();
+        self.begun.get_or_init(|| {
+            let begun = now.checked_sub(Duration::from_nanos(event.at));
+            begun.unwrap_or(now)
+        });
+        self.pass(event);
         if let (EventKind::Aborted { .. }, Some(cancel)) = (&event.kind, &self.cancel) {
             cancel.cancel_because(PARTNER_ENDED);
         }

@@ -11,7 +11,10 @@ use testbed::RealServer;
 use testbed::real::Recipe;
 use wire::auth::{Credentials, Secret};
 
-use crate::args::{ClassicArgs, ClockOptions, LoadOptions, OutputOptions, RunArgs, RunOptions};
+use crate::args::{
+    BackgroundArgs, ClassicArgs, ClockOptions, LoadOptions, OutputOptions, RunArgs, RunOptions,
+};
+use crate::background::BackgroundTask;
 use crate::command::beside::BesideTask;
 use crate::command::planned::PlannedRun;
 use crate::command::series::{ENDS_WITHIN, server_ended};
@@ -33,6 +36,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitStatus, Failed> {
     // A bad suite file or option is reported before a server is started for it.
     let mut task = SuiteTask {
         beside: BesideTask::all(&args.beside.beside)?,
+        background: Some(&args.background),
         ..SuiteTask::allowed(&args.suite, &args.options, args.writes)?
     };
     if args.beside.compete {
@@ -170,6 +174,8 @@ pub(crate) struct SuiteTask<'a> {
     output: &'a OutputOptions,
     /// What goes on beside it.
     beside: Vec<BesideTask>,
+    /// Background traffic beside it.
+    background: Option<&'a BackgroundArgs>,
 }
 
 impl<'a> SuiteTask<'a> {
@@ -205,6 +211,7 @@ impl<'a> SuiteTask<'a> {
             load,
             output,
             beside: Vec::new(),
+            background: None,
         })
     }
 }
@@ -236,9 +243,13 @@ pub(crate) fn measure(
     clock: ClockOptions,
     connection: ServerAccess,
 ) -> Result<ExitStatus, Failed> {
-    let settings = settings(connection, task.load, clock)?;
+    let mut settings = settings(connection, task.load, clock)?;
     let (plan, output) = (task.plan, task.output);
-    let run = PlannedRun::beside(plan, &task.suite.text, settings, output, task.beside)?;
+    let background = task.background;
+    let background = background.map(|args| BackgroundTask::beside(args, &mut settings));
+    let background = background.transpose()?.flatten();
+    let mut run = PlannedRun::beside(plan, &task.suite.text, settings, output, task.beside)?;
+    run.background = background;
     run.report(output)
 }
 

@@ -13,6 +13,7 @@ use suite::{Overrides, Workspace};
 use webstone::{FileList, Mix};
 
 use crate::args::{ChildrenOptions, Login, PagesOptions, WebstoneArgs};
+use crate::background::BackgroundTask;
 use crate::command::load::pace::set_http;
 use crate::command::planned::PlannedRun;
 use crate::command::run::SuiteText;
@@ -67,8 +68,16 @@ pub(crate) fn webstone(args: &WebstoneArgs) -> Result<ExitStatus, Failed> {
         load: load(&args.load),
     };
     if let [children] = loads.children[..] {
-        let settings = loads.settings(&settings, children);
-        return PlannedRun::single(plan, &suite.text, settings, &args.output)?.report(&args.output);
+        let mut settings = loads.settings(&settings, children);
+        let background = BackgroundTask::beside(&args.background, &mut settings)?;
+        let mut run = PlannedRun::single(plan, &suite.text, settings, &args.output)?;
+        run.background = background;
+        return run.report(&args.output);
+    }
+    if args.background.background.is_some() {
+        return Err(Failed::Usage(
+            "--background is possible beside one number of --children".to_owned(),
+        ));
     }
     curve::curve(&suite, &plan, &settings, &loads, &args.output)
 }

@@ -382,6 +382,7 @@ fn an_empty_plan_and_ids_beyond_it_are_no_reason_to_panic() {
             generator: vec![],
             goal: None,
             load_steps: Vec::new(),
+            background: None,
             ended_early: Vec::new(),
             runs: 1,
         }

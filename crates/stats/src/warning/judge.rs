@@ -134,6 +134,7 @@ pub fn warnings_about(
         orphans: 0,
         clock_steps: 0,
         recorded: &[],
+        without_background: &[],
     });
     let share = |(count, of): (u64, u64)| Share {
         name: name(),
@@ -179,6 +180,8 @@ pub(crate) struct WarningInputs<'a> {
     pub(crate) clock_steps: u64,
     /// Warnings of the engine.
     pub(crate) recorded: &'a [String],
+    /// Nanoseconds of the measurement of tests without the background traffic.
+    pub(crate) without_background: &'a [Share],
 }
 
 /// All warnings of a run, in the order of the enum.
@@ -214,6 +217,7 @@ fn about_generator(material: &WarningInputs<'_>) -> Vec<Warning> {
     let (exhausted, what) = strain.exhausted();
     let mut warnings = vec![
         Warning::of(Kind::Exhausted, exhausted).with(Detail::RanOut(what)),
+        Warning::of(Kind::BackgroundEnded, material.without_background.to_vec()),
         Warning::of(Kind::Saturated, strain.used(SATURATED..u64::MAX)),
         Warning::of(Kind::Busy, strain.used(BUSY..SATURATED)),
         Warning::of(Kind::Queued, strain.queued()),

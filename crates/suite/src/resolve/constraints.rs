@@ -60,6 +60,7 @@ impl<'a> Nameable<'a> {
         Scope {
             subject: ConstraintSubject::Run,
             measurements: self.measurements.clone(),
+            components: None,
             parameters: self.params.iter().filter_map(number).collect(),
             constraints,
         }
@@ -212,6 +213,7 @@ impl WrittenConditions {
 fn is_of(constraint: &CheckedConstraint, selected: &BTreeSet<&str>) -> bool {
     let mut measurements = constraint
         .characteristics()
+        .filter(|of| !of.statistic.is_background())
         .filter_map(|of| of.measurement.as_deref());
     measurements.all(|name| selected.contains(name))
 }

@@ -41,6 +41,7 @@ fn checked(
     let scope = Scope {
         subject: ConstraintSubject::Comparison,
         measurements: rows.iter().map(String::as_str).collect(),
+        components: None,
         parameters: numbers.collect(),
         constraints: BTreeMap::new(),
     };

@@ -1,0 +1,261 @@
+//! What the sinks of background traffic saw while a run measured.
+
+use std::collections::BTreeMap;
+
+use constraint::{
+    ALL_COMPONENTS, BackgroundCharacteristic, ConstraintFigure, Known, PartOfRun, WhyUnknown,
+};
+use record::{
+    BackgroundCounts, BackgroundEnd, BackgroundReading, Event, EventKind, Nanos, PlanRecord, TestId,
+};
+
+use crate::Share;
+
+/// Nanoseconds in a second.
+const SECOND: f64 = 1e9;
+
+/// Background traffic beside a run.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct BackgroundSummary {
+    /// What was counted in each second, with the moment at which it ended, in nanoseconds of the run.
+    pub seconds: Vec<(Nanos, BackgroundReading)>,
+    /// When the first test began to measure, and the last one ended; seconds count whose middle lies between them.
+    pub measured: (Nanos, Nanos),
+    /// How it ended, and when; `None` where the run was cut off.
+    pub end: Option<(Nanos, BackgroundEnd)>,
+}
+
+/// What happened to flows while a run measured, or in a part of that.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct BackgroundFigures {
+    /// Length of all seconds that count.
+    pub span: Nanos,
+    /// How many there are.
+    pub seconds: u64,
+    /// Counts; jitter is the mean of the seconds, and delay variation the longest.
+    pub counts: BackgroundCounts,
+}
+
+impl BackgroundFigures {
+    /// Bits of payload per second that arrived.
+    pub fn received_bps(&self) -> f64 {
+        self.counts.received_bytes as f64 * 8.0 * SECOND / self.span.max(1) as f64
+    }
+}
+
+impl BackgroundSummary {
+    /// Of a run whose plan has background traffic.
+    pub(crate) fn of(plan: &PlanRecord, events: &[Event]) -> Option<BackgroundSummary> {
+        plan.background.as_ref()?;
+        let mut summary = BackgroundSummary::default();
+        let (mut begun, mut ended, mut last) = (None, None, 0);
+        for event in events {
+            match &event.kind {
+                EventKind::Background(reading) => {
+                    summary.seconds.push((event.at, reading.clone()));
+                }
+                EventKind::BackgroundEnded(end) => summary.end = Some((event.at, end.clone())),
+                EventKind::MeasuringStarted { .. } => {
+                    begun.get_or_insert(event.at);
+                }
+                EventKind::MeasuringEnded { .. } => ended = Some(event.at),
+                _ => {}
+            }
+            last = last.max(event.at);
+        }
+        summary.measured = (begun.unwrap_or(0), ended.unwrap_or(last));
+        Some(summary)
+    }
+
+    /// Figures of the measured part, or of the last seconds of it; of one component by its place, or of all. `None`
+    /// where no second counts.
+    pub fn figures(&self, component: Option<usize>, part: PartOfRun) -> Option<BackgroundFigures> {
+        let (from, to) = self.measured;
+        let from = match part {
+            PartOfRun::Last(seconds) => from.max(to.saturating_sub((seconds * SECOND) as Nanos)),
+            PartOfRun::Whole | PartOfRun::Stage(_) => from,
+        };
+        let counts = |(at, reading): &&(Nanos, BackgroundReading)| {
+            let middle = at.saturating_sub(reading.span / 2);
+            (from..=to).contains(&middle)
+        };
+        let mut sum = BackgroundFigures::default();
+        let (mut jitter, mut with_jitter) = (0_u64, 0);
+        for (_, reading) in self.seconds.iter().filter(counts) {
+            sum.span += reading.span;
+            sum.seconds += 1;
+            let of = |(place, _): &(usize, &BackgroundCounts)| {
+                component.is_none_or(|component| component == *place)
+            };
+            for (_, counts) in reading.components.iter().enumerate().filter(of) {
+                sum.counts.add(counts);
+                jitter += counts.jitter.unwrap_or(0);
+                with_jitter += u64::from(counts.jitter.is_some());
+            }
+        }
+        sum.counts.jitter = jitter.checked_div(with_jitter);
+        (sum.seconds > 0).then_some(sum)
+    }
+
+    /// A figure of the language of constraints. While a run goes on it may still become any other one.
+    pub(crate) fn figure(
+        &self,
+        plan: &PlanRecord,
+        of: BackgroundCharacteristic,
+        component: &str,
+        part: PartOfRun,
+        goes_on: bool,
+    ) -> ConstraintFigure {
+        let components = plan.background.iter().flat_map(|own| &own.components);
+        let place = components.into_iter().position(|own| own.name == component);
+        if place.is_none() && component != ALL_COMPONENTS {
+            return ConstraintFigure::Unknown(WhyUnknown::NoBackground);
+        }
+        let Some(figures) = self.figures(place, part) else {
+            return ConstraintFigure::Unknown(WhyUnknown::NoOperation);
+        };
+        let time = |ns: Option<Nanos>| ns.map(|ns| ns as f64 / SECOND);
+        let value = match of {
+            BackgroundCharacteristic::Rate => Some(figures.received_bps() / 8.0),
+            BackgroundCharacteristic::Loss => figures.counts.loss(),
+            BackgroundCharacteristic::DelayVariation => time(figures.counts.delay_variation),
+            BackgroundCharacteristic::Jitter => time(figures.counts.jitter),
+        };
+        let Some(value) = value else {
+            return ConstraintFigure::Unknown(WhyUnknown::NoTime);
+        };
+        let known = |low, high| Known {
+            value,
+            low,
+            high,
+            samples: figures.seconds,
+            seconds: figures.span as f64 / SECOND,
+        };
+        if goes_on {
+            let open = known(f64::NEG_INFINITY, f64::INFINITY);
+            return ConstraintFigure::Vague(open, WhyUnknown::NotSteady);
+        }
+        ConstraintFigure::Known(known(value, value))
+    }
+}
+
+/// Nanoseconds of the measurement of each test that had no background traffic any more, because that had ended by
+/// itself.
+pub(crate) fn without_background(events: &[Event], name: impl Fn(TestId) -> String) -> Vec<Share> {
+    let failed = events.iter().find_map(|event| match &event.kind {
+        EventKind::BackgroundEnded(end) if end.failure.is_some() => Some(event.at),
+        _ => None,
+    });
+    let Some(failed) = failed else {
+        return Vec::new();
+    };
+    // What is measured goes on until the last event where its end is not recorded.
+    let last = events.iter().map(|event| event.at).max().unwrap_or(failed);
+    let mut measured: BTreeMap<TestId, (Nanos, Nanos)> = BTreeMap::new();
+    for event in events {
+        match event.kind {
+            EventKind::MeasuringStarted { test } => {
+                measured.entry(test).or_insert((event.at, last));
+            }
+            EventKind::MeasuringEnded { test } => {
+                measured.entry(test).and_modify(|own| own.1 = event.at);
+            }
+            _ => {}
+        }
+    }
+    let mut shares: Vec<Share> = Vec::new();
+    for (test, (from, to)) in measured {
+        let count = to.saturating_sub(failed.max(from));
+        let name = name(test);
+        // The tests of a load are measured in one window.
+        if count > 0 && shares.iter().all(|own| own.name != name) {
+            shares.push(Share {
+                name,
+                count,
+                of: to.saturating_sub(from),
+            });
+        }
+    }
+    shares
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn second(at_s: u64, received: u64, lost: u64) -> (Nanos, BackgroundReading) {
+        let counts = BackgroundCounts {
+            received_bytes: received * 100,
+            received,
+            lost,
+            jitter: Some(at_s * 1000),
+            delay_variation: Some(at_s * 10_000),
+            ..BackgroundCounts::default()
+        };
+        let reading = BackgroundReading {
+            span: 1_000_000_000,
+            components: vec![counts, BackgroundCounts::default()],
+        };
+        (at_s * 1_000_000_000, reading)
+    }
+
+    fn at(seconds: f64, kind: EventKind) -> Event {
+        let at = (seconds * SECOND) as Nanos;
+        Event { at, kind }
+    }
+
+    #[test]
+    fn seconds_count_whose_middle_lies_in_the_measurement() {
+        let summary = BackgroundSummary {
+            seconds: vec![
+                second(1, 1, 99),
+                second(2, 90, 10),
+                second(3, 70, 30),
+                second(4, 0, 50),
+            ],
+            measured: (1_200_000_000, 3_100_000_000),
+            end: None,
+        };
+        let whole = summary.figures(None, PartOfRun::Whole).unwrap();
+        assert_eq!((whole.seconds, whole.counts.lost), (2, 40));
+        assert_eq!(whole.counts.loss(), Some(0.2));
+        assert_eq!(whole.counts.jitter, Some(2500));
+        assert_eq!(whole.counts.delay_variation, Some(30_000));
+        assert_eq!(whole.received_bps(), 160.0 * 100.0 * 8.0 / 2.0);
+        let last = summary.figures(Some(0), PartOfRun::Last(1.0)).unwrap();
+        assert_eq!((last.seconds, last.counts.lost), (1, 30));
+        let other = summary.figures(Some(1), PartOfRun::Whole).unwrap();
+        assert_eq!(other.counts.loss(), None);
+        let nothing = BackgroundSummary::default();
+        assert_eq!(nothing.figures(None, PartOfRun::Whole), None);
+    }
+
+    #[test]
+    fn tests_that_outlive_the_background_are_named_with_the_time_without_it() {
+        let test = TestId(0);
+        let end = |failure: Option<&str>| {
+            EventKind::BackgroundEnded(BackgroundEnd {
+                elapsed: 0,
+                components: Vec::new(),
+                pacing: record::BackgroundPacing::default(),
+                failure: failure.map(str::to_owned),
+            })
+        };
+        let events = |failure, ended| {
+            vec![
+                at(1.0, EventKind::MeasuringStarted { test }),
+                at(ended, end(failure)),
+                at(5.0, EventKind::MeasuringEnded { test }),
+            ]
+        };
+        let shares = |events: &[Event]| without_background(events, |_| "Get".to_owned());
+        let found = shares(&events(Some("the sink died"), 4.0));
+        assert_eq!(found.len(), 1);
+        assert_eq!(
+            (found[0].count, found[0].of),
+            (1_000_000_000, 4_000_000_000)
+        );
+        assert_eq!(shares(&events(None, 4.0)), []);
+        assert_eq!(shares(&events(Some("the sink died"), 6.0)), []);
+    }
+}
