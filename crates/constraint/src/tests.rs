@@ -35,6 +35,7 @@ fn scope() -> Scope<'static> {
     Scope {
         subject: ConstraintSubject::Run,
         measurements: vec!["Get", "Put", "Depth1x100", "to open"],
+        components: Some(vec!["voice", "bulk.backward"]),
         parameters: BTreeMap::from([("width", 100.0)]),
         constraints: BTreeMap::new(),
     }
@@ -91,6 +92,70 @@ fn what_is_written_differently_is_printed_in_one_way() {
             constraint.check(&scope())
         );
     }
+}
+
+#[test]
+fn background_traffic_has_components_in_place_of_rows() {
+    let table = [
+        ("background_loss<1%", "background_loss < 1 %"),
+        ("background_loss(voice)<=0", "background_loss(voice) <= 0"),
+        (
+            "background_rate( last 10s ) > 1MB/s",
+            "background_rate(last 10 s) > 1 MB/s",
+        ),
+        (
+            "background_jitter(bulk.backward, last 10 s, over >= 5 s) < 1 ms",
+            "background_jitter(bulk.backward, last 10 s, over >= 5 s) < 1 ms",
+        ),
+        (
+            "background_delay_variation(over>=5s) < 1 ms",
+            "background_delay_variation(over >= 5 s) < 1 ms",
+        ),
+    ];
+    for (text, expected) in table {
+        let constraint = Constraint::parse(text).unwrap();
+        assert_eq!(constraint.to_string(), expected);
+        assert!(constraint.check(&scope()).is_ok(), "{text}");
+    }
+    let wrong = [
+        (
+            "background_loss(Get) < 1 %",
+            "no component of the background traffic is called `Get`",
+        ),
+        ("background_loss < 1 ms", "a share"),
+        (
+            "background_loss(voice, stage 2) < 1 %",
+            "stages are those of the load",
+        ),
+        (
+            "background_rate(voice) ± 5 %",
+            "only estimates have intervals",
+        ),
+        ("p99(last 10 s) < 1 ms", "`)` is expected"),
+    ];
+    for (text, expected) in wrong {
+        let error = checked(text).unwrap_err().to_string();
+        assert!(error.contains(expected), "{text}: {error}");
+    }
+    let none = Constraint::parse("background_loss < 1 %").unwrap();
+    let error = none.check_components(&[]).unwrap_err().to_string();
+    assert!(error.contains("--background"), "{error}");
+    assert!(none.check_components(&["voice"]).is_ok());
+}
+
+#[test]
+fn a_constraint_on_all_components_is_judged_once_and_not_for_each_row() {
+    let figures = Measured(BTreeMap::from([("background_loss()", (0.02, 0.02, 0.02))]));
+    let judged = checked("background_loss < 1 %")
+        .unwrap()
+        .judge(&figures, Quantifier::All);
+    assert_eq!(judged.truth, Some(false));
+    let read: Vec<String> = judged
+        .readings
+        .iter()
+        .map(|own| own.characteristic.to_string())
+        .collect();
+    assert_eq!(read, ["background_loss"]);
 }
 
 #[test]

@@ -32,7 +32,7 @@ pub(crate) fn token(file: Option<&Path>) -> Result<SharedToken, Failed> {
         None => {
             return Err(Failed::Usage(format!(
                 "sources and sinks share a token; write one of 16 bytes or more into a file that only you \
-                 can read, and give its name with --token-file (or set {TOKEN_VARIABLE})"
+                 can read, and give its name with --token-file, beside runs --sink-token-file (or set {TOKEN_VARIABLE})"
             )));
         }
     };

@@ -28,7 +28,7 @@ use stats::{
 use crate::args::MaxFailures;
 use crate::failing::FailureLimit;
 use crate::live::LiveStatistics;
-use crate::steering::{AdaptingLoad, Steering};
+use crate::steering::{AdaptingLoad, BackgroundFeed, Steering};
 
 /// Samples of a suite that are held: 100 MB. What is more is read again from the file.
 const HELD: usize = 500_000;
@@ -123,12 +123,18 @@ impl Intake {
         expressions: &[String],
         load: Option<AdaptingLoad>,
         conditions: &Arc<Conditions>,
+        background: &BackgroundFeed,
     ) -> Intake {
         let judge = LiveJudge::new(&self.plan, expressions);
         Intake {
-            steering: Steering::new(judge, load, conditions),
+            steering: Steering::new(judge, load, conditions, background),
             ..self
         }
+    }
+
+    /// Whether conditions are looked at while it runs.
+    pub(crate) fn is_steered(&self) -> bool {
+        self.steering.is_some()
     }
 
     /// For a run that ends when too much of it fails.

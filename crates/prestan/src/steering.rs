@@ -2,11 +2,11 @@
 //! that end it.
 
 use std::ops::ControlFlow;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use engine::Conditions;
-use record::{Nanos, Sample};
+use record::{Event, Nanos, Sample};
 use stats::{Adaptation, LiveJudge, LoadWish, MeasurementWindow};
 use suite::{AdaptPlan, AdaptRule};
 
@@ -15,11 +15,21 @@ const LOOK: Duration = Duration::from_millis(200);
 /// A look is followed by so many times what it took: the collector has other work, too.
 const REST: u32 = 20;
 
+/// Readings of background traffic on their way to conditions.
+pub(crate) type BackgroundFeed = Arc<Mutex<Vec<Event>>>;
+
+fn taken(feed: &BackgroundFeed) -> Vec<Event> {
+    let mut feed = feed.lock().unwrap_or_else(PoisonError::into_inner);
+    std::mem::take(&mut *feed)
+}
+
 /// Looks at the operations of a run now and then.
 pub(crate) struct Steering {
     judge: Option<LiveJudge>,
     load: Option<AdaptingLoad>,
     conditions: Arc<Conditions>,
+    /// Readings of background traffic that are not yet looked at.
+    background: BackgroundFeed,
     next: Instant,
 }
 
@@ -83,11 +93,13 @@ impl Steering {
         judge: Option<LiveJudge>,
         load: Option<AdaptingLoad>,
         conditions: &Arc<Conditions>,
+        background: &BackgroundFeed,
     ) -> Option<Steering> {
         (judge.is_some() || load.is_some()).then(|| Steering {
             judge,
             load,
             conditions: Arc::clone(conditions),
+            background: Arc::clone(background),
             next: Instant::now() + LOOK,
         })
     }
@@ -101,6 +113,7 @@ impl Steering {
     ) -> ControlFlow<()> {
         if let Some(judge) = &mut self.judge {
             judge.add(samples, window);
+            judge.add_background(taken(&self.background));
         }
         let now = Instant::now();
         if now < self.next {

@@ -382,28 +382,22 @@ pub(crate) fn of_run(run: &Run, summary: &Summary) -> Option<BackgroundJson> {
     Some(BackgroundJson::of(record, seconds, end, measured))
 }
 
-/// What was sent beside a run, for a heading.
-pub(crate) fn heading(record: &BackgroundRecord) -> String {
+/// A sentence for each component, about the time in which the run measured, and how it ended.
+pub(crate) fn in_words(record: &BackgroundRecord, own: &BackgroundSummary) -> Vec<String> {
     let ends = if record.in_process {
         "; both ends on loopback, in the process that measured"
     } else {
         ""
     };
-    format!(
-        "Background traffic while measuring (load {} of {}, seed {}{ends}):",
-        record.load, record.file, record.seed
-    )
-}
-
-/// A sentence for each component, about the time in which the run measured, and how it ended.
-pub(crate) fn in_words(record: &BackgroundRecord, own: &BackgroundSummary) -> Vec<String> {
+    let BackgroundRecord {
+        load, file, seed, ..
+    } = record;
+    let mut said = vec![format!("load {load} of {file}, seed {seed}{ends}")];
     let components = record.components.iter().enumerate();
-    let mut said: Vec<String> = components
-        .map(|(place, component)| {
-            let figures = own.figures(Some(place), PartOfRun::Whole);
-            component_in_words(component, figures)
-        })
-        .collect();
+    said.extend(components.map(|(place, component)| {
+        let figures = own.figures(Some(place), PartOfRun::Whole);
+        component_in_words(component, figures)
+    }));
     if !record.checked_stable {
         said.push("its rates are random; whether they are stable was not checked".to_owned());
     }

@@ -258,7 +258,7 @@ impl TextReport {
             .iter()
             .map(|item| ReportItem::new(&clean(item)))
             .collect();
-        self.section(&clean(&background::heading(record)), &items);
+        self.section("Background traffic while measuring:", &items);
     }
 
     fn failures(&mut self, summary: &Summary) {

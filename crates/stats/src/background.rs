@@ -19,7 +19,8 @@ const SECOND: f64 = 1e9;
 pub struct BackgroundSummary {
     /// What was counted in each second, with the moment at which it ended, in nanoseconds of the run.
     pub seconds: Vec<(Nanos, BackgroundReading)>,
-    /// When the first test began to measure, and the last one ended; seconds count whose middle lies between them.
+    /// When the first test began to measure, and the last one ended. Seconds count whose middle lies between them,
+    /// and where the measurement was too short for that, those that overlap it.
     pub measured: (Nanos, Nanos),
     /// How it ended, and when; `None` where the run was cut off.
     pub end: Option<(Nanos, BackgroundEnd)>,
@@ -75,9 +76,20 @@ impl BackgroundSummary {
             PartOfRun::Last(seconds) => from.max(to.saturating_sub((seconds * SECOND) as Nanos)),
             PartOfRun::Whole | PartOfRun::Stage(_) => from,
         };
-        let counts = |(at, reading): &&(Nanos, BackgroundReading)| {
+        let in_middle = |(at, reading): &(Nanos, BackgroundReading)| {
             let middle = at.saturating_sub(reading.span / 2);
             (from..=to).contains(&middle)
+        };
+        let overlaps = |(at, reading): &(Nanos, BackgroundReading)| {
+            *at > from && at.saturating_sub(reading.span) < to
+        };
+        let has_middle = self.seconds.iter().any(in_middle);
+        let counts = |second: &&(Nanos, BackgroundReading)| {
+            if has_middle {
+                in_middle(second)
+            } else {
+                overlaps(second)
+            }
         };
         let mut sum = BackgroundFigures::default();
         let (mut jitter, mut with_jitter) = (0_u64, 0);
@@ -226,6 +238,12 @@ mod tests {
         assert_eq!((last.seconds, last.counts.lost), (1, 30));
         let other = summary.figures(Some(1), PartOfRun::Whole).unwrap();
         assert_eq!(other.counts.loss(), None);
+        let short = BackgroundSummary {
+            measured: (1_600_000_000, 1_900_000_000),
+            ..summary
+        };
+        let second = short.figures(None, PartOfRun::Whole).unwrap();
+        assert_eq!((second.seconds, second.counts.lost), (1, 10));
         let nothing = BackgroundSummary::default();
         assert_eq!(nothing.figures(None, PartOfRun::Whole), None);
     }

@@ -33,6 +33,8 @@ pub struct LiveJudge {
     ended: Nanos,
     /// Looks so far at what may end the run.
     looks: u32,
+    /// What the sinks of background traffic have counted.
+    background: Vec<Event>,
     /// Users of each test of a suite who were seen at work: before all were, nothing counts.
     seen: BTreeMap<TestId, BTreeSet<u32>>,
 }
@@ -66,6 +68,7 @@ impl LiveJudge {
             begun: Nanos::MAX,
             ended: 0,
             looks: 0,
+            background: Vec::new(),
             seen: BTreeMap::new(),
         })
     }
@@ -86,6 +89,11 @@ impl LiveJudge {
                 }
             });
         }
+    }
+
+    /// Adds [readings](EventKind::Background) of background traffic.
+    pub fn add_background(&mut self, events: impl IntoIterator<Item = Event>) {
+        self.background.extend(events);
     }
 
     /// Whether all users were seen at work in the test of an operation, where that is what its window waits for.
@@ -150,7 +158,8 @@ impl LiveJudge {
                 kind: EventKind::MeasuringStarted { test },
             })
         });
-        let events: Vec<Event> = started.into_iter().flatten().collect();
+        let started = started.into_iter().flatten();
+        let events: Vec<Event> = started.chain(self.background.iter().cloned()).collect();
         let windows = self.operations.windows(&events);
         let now = JudgingMoment {
             miss,

@@ -83,6 +83,10 @@ pub(crate) struct TrafficRunArgs {
     #[command(flatten)]
     pub(crate) ends: TrafficEnds,
 
+    /// File with the token that the sinks share [default: the variable PRESTAN_TRAFFIC_TOKEN]
+    #[arg(long, value_name = "FILE", requires = "sink")]
+    pub(crate) token_file: Option<PathBuf>,
+
     /// How long to send [default: as long as the load lasts, or until Ctrl-C]
     #[arg(long = "for", value_name = "TIME", value_parser = positive_duration)]
     pub(crate) duration: Option<Duration>,
@@ -108,10 +112,6 @@ pub(crate) struct TrafficEnds {
     #[arg(long, value_name = "[NAME=]HOST:PORT", value_parser = sink)]
     pub(crate) sink: Vec<SinkArg>,
 
-    /// File with the token that the sinks share [default: the variable PRESTAN_TRAFFIC_TOKEN]
-    #[arg(long, value_name = "FILE", requires = "sink")]
-    pub(crate) token_file: Option<PathBuf>,
-
     /// Send only the flows of this host of the traffic file
     ///
     /// The flows of other hosts are sent there, by a `prestan traffic run` of the same file and seed.
@@ -133,6 +133,10 @@ pub(crate) struct BackgroundArgs {
 
     #[command(flatten)]
     pub(crate) ends: TrafficEnds,
+
+    /// File with the token that the sinks share [default: the variable PRESTAN_TRAFFIC_TOKEN]
+    #[arg(long, value_name = "FILE", requires = "sink")]
+    pub(crate) sink_token_file: Option<PathBuf>,
 }
 
 /// A load of a traffic file.

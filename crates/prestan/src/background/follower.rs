@@ -122,7 +122,11 @@ fn follow(
     };
     let mut readings = 0;
     loop {
-        let is_over = should_stop.load(Ordering::SeqCst) || !running.is_active();
+        let should_stop = should_stop.load(Ordering::SeqCst);
+        let is_over = should_stop || !running.is_active();
+        if should_stop {
+            running.ask();
+        }
         for polled in running.poll() {
             if readings < MOST_READINGS && recorder.now().is_some() {
                 readings += 1;

@@ -27,6 +27,8 @@ pub(crate) const LOOK: Duration = Duration::from_millis(50);
 const AGREEMENT: Duration = Duration::from_secs(15);
 /// The rest of a second before an end is no reading where it is shorter than this.
 const LEAST_REST: Duration = Duration::from_millis(200);
+/// How long a sink may take to report before an end.
+const REST_PATIENCE: Duration = Duration::from_millis(500);
 /// Seconds that are waited for where rates are random, so that nothing can be checked.
 const RUN_IN_SECONDS: usize = 3;
 
@@ -153,6 +155,19 @@ impl RunningBackground {
             ready.push(self.next_reading());
         }
         ready
+    }
+
+    /// Asks all sources for what they have counted since the last full second.
+    pub(crate) fn ask(&mut self) {
+        for source in &mut self.sources {
+            source.pending.extend(source.handle.readings());
+            // One that does not report is about to end, and its totals say why.
+            if let Ok(rest) = source.handle.reading_now(REST_PATIENCE) {
+                source
+                    .pending
+                    .extend(Some(rest).filter(|own| own.span >= LEAST_REST));
+            }
+        }
     }
 
     fn next_reading(&mut self) -> PolledReading {

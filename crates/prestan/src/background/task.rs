@@ -156,7 +156,8 @@ impl BackgroundTask {
             stable_percent: background.stable_percent,
             seed: settings.seed,
         };
-        let task = BackgroundTask::new(&file, &options, &args.ends)?;
+        let task =
+            BackgroundTask::new(&file, &options, &args.ends, args.sink_token_file.as_deref())?;
         settings.background = Some(task.record.clone());
         Ok(Some(task))
     }
@@ -166,6 +167,7 @@ impl BackgroundTask {
         file: &TrafficFile,
         options: &BackgroundOptions,
         ends: &TrafficEnds,
+        token_file: Option<&Path>,
     ) -> Result<BackgroundTask, Failed> {
         let (name, load) = file.load(options.load.as_deref())?;
         let flows: Vec<&PlannedFlow> = load.flows.iter().collect();
@@ -231,9 +233,7 @@ impl BackgroundTask {
                 checked_stable: all_flows().any(|flow| flow.is_steady),
                 components,
             },
-            token: (!in_process)
-                .then(|| token(ends.token_file.as_deref()))
-                .transpose()?,
+            token: (!in_process).then(|| token(token_file)).transpose()?,
             sources,
             start: Duration::from_nanos(load.start_ns),
             duration: asked.unwrap_or(longest),

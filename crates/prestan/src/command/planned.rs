@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use constraint::Constraint;
@@ -10,7 +10,8 @@ use engine::{
     Cancel, Conditions, Finished, Observer, Progress, RunError, Said, Settings, Turn, Watch,
 };
 use record::{
-    ConstraintRecord, ConstraintSense, Environment, Event, EventKind, LeftBehind, Nanos, PlanRecord,
+    BackgroundRecord, ConstraintRecord, ConstraintSense, Environment, Event, EventKind, LeftBehind,
+    Nanos, PlanRecord,
 };
 use rundir::RunDir;
 use stats::Until;
@@ -32,7 +33,7 @@ use crate::intake::{Concluded, Intake};
 use crate::live::LiveStatistics;
 use crate::output;
 use crate::state;
-use crate::steering::AdaptingLoad;
+use crate::steering::{AdaptingLoad, BackgroundFeed};
 use crate::watch::{Console, on_interrupt};
 
 /// Why a run ends that takes turns with one that ended early.
@@ -70,8 +71,8 @@ pub(crate) fn constraint_for(
 }
 
 /// Refuses constraints and conditions about background traffic that the run does not have.
-fn check_background(plan: &Plan, record: &PlanRecord) -> Result<(), Failed> {
-    let components = record.background.iter().flat_map(|own| &own.components);
+fn check_background(plan: &Plan, background: Option<&BackgroundRecord>) -> Result<(), Failed> {
+    let components = background.iter().flat_map(|own| &own.components);
     let components: Vec<&str> = components.map(|own| own.name.as_str()).collect();
     let constraints = plan.constraints.iter();
     let constraints = constraints.map(|own| (own.name.as_str(), own.expression.as_str()));
@@ -120,6 +121,7 @@ impl PlannedRun {
     ) -> Result<PlannedRun, Failed> {
         settings = settings_for(&plan, settings)?;
         add_gate(&output.gate, &mut plan)?;
+        check_background(&plan, settings.background.as_ref())?;
         let directory = match &output.save {
             _ if output.no_save => None,
             Some(path) => Some(path.clone()),
@@ -161,6 +163,7 @@ impl PlannedRun {
                 plan.suite.name, settings.users
             )));
         }
+        check_background(plan, settings.background.as_ref())?;
         let directory = state::directory_of(&settings.run_id, save)?;
         let record = PlanRecord {
             series: Some(state::series_of(&settings.run_id).to_owned()),
@@ -188,7 +191,6 @@ impl PlannedRun {
         record: PlanRecord,
         directory: Option<PathBuf>,
     ) -> Result<PlannedRun, Failed> {
-        check_background(&plan, &record)?;
         let create = |path: PathBuf| {
             let created = RunDir::create(&path, &record, suite_text, &engine::environment());
             created.map_err(|error| {
@@ -327,13 +329,16 @@ impl PlannedRun {
                 .keep_for(u64::try_from(by_steps.every.as_nanos()).unwrap_or(u64::MAX)),
             (None, None) => conditions,
         });
-        let mut intake = intake.steering(&plan.conditions, adaptation, &conditions);
+        let feed = BackgroundFeed::default();
+        let mut intake = intake.steering(&plan.conditions, adaptation, &conditions, &feed);
         let recorder = Arc::new(RunRecorder {
             display: watch.observer,
             directory: self.directory,
             // Runs that take turns wait for each other: none of them may wait for one that ended.
             cancel: watch.turn.is_some().then(|| watch.cancel.clone()),
             begun: OnceLock::new(),
+            // Nobody takes from it where nothing is steered.
+            feed: intake.is_steered().then_some(feed),
         });
         let traffic = traffic.map(|running| {
             let recorder = Arc::clone(&recorder) as Arc<dyn BackgroundRecorder>;
@@ -435,6 +440,8 @@ struct RunRecorder {
     cancel: Option<Cancel>,
     /// When the run began.
     begun: OnceLock<Instant>,
+    /// Where readings of background traffic go for conditions.
+    feed: Option<BackgroundFeed>,
 }
 
 impl BackgroundRecorder for RunRecorder {
@@ -445,6 +452,10 @@ impl BackgroundRecorder for RunRecorder {
 
     fn record(&self, event: &Event) {
         self.pass(event);
+        if let Some(feed) = &self.feed {
+            let mut feed = feed.lock().unwrap_or_else(PoisonError::into_inner);
+            feed.push(event.clone());
+        }
     }
 }
 

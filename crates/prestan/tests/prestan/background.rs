@@ -1,12 +1,15 @@
 //! Background traffic: real processes on loopback.
 
 use std::io::{BufRead, BufReader, Read};
+use std::net::UdpSocket;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
+use crate::support::load::{file, plain, seen, send, until};
 use crate::support::{Outcome, Prestan};
 
 const TRAFFIC: &str = "
@@ -29,10 +32,15 @@ loads:
 
 const TOKEN: &str = "0123456789abcdef\n";
 
-/// `prestan` in a home with a traffic file and a token.
+/// `prestan` in a home with a traffic file and a token. Sinks of several tests run side by side, each with ports of
+/// its own.
 fn prestan() -> Prestan {
     let prestan = Prestan::new();
-    prestan.file("load.yaml", TRAFFIC);
+    let free = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let port = free.local_addr().unwrap().port().min(65_533);
+    let voice = format!("{{model: steady, protocol: udp, port: {port}}}");
+    let traffic = TRAFFIC.replace("{model: steady, protocol: udp}", &voice);
+    prestan.file("load.yaml", &traffic);
     prestan.file("token", TOKEN);
     prestan
 }
@@ -270,4 +278,222 @@ fn command_lines_that_make_no_sense_are_refused_before_anything_is_sent() {
         assert_eq!(outcome.code, 2, "{line:?}: {outcome}");
         assert!(outcome.stderr.contains(expected), "{line:?}: {outcome}");
     }
+}
+
+/// A load on a server for this time, beside the flow of `voice-only`.
+fn measured(prestan: Prestan, url: &str, duration: &str, options: &[&str]) -> Prestan {
+    let load = ["load", "GET", url, "--duration", duration, "--json", "-"];
+    let background = ["--background", "load.yaml,load=voice-only,stable=100%"];
+    prestan
+        .args(load)
+        .args(background)
+        .args(options.iter().copied())
+}
+
+#[test]
+fn a_run_has_what_the_sinks_saw_in_its_record_and_reports() {
+    let server = plain();
+    let url = file(&server, "doc");
+    let pass = [
+        "--fail-if",
+        "background_rate(voice) > 1 GB/s or background_loss > 99 %",
+    ];
+    let outcome = measured(prestan(), &url, "3s", &pass).run();
+    assert_eq!(outcome.code, 0, "{outcome}");
+    let document = outcome.json();
+    let background = &document["background"];
+    assert_eq!(background["load"], "voice-only");
+    assert_eq!(background["failure"], Value::Null);
+    let voice = component(background, "voice");
+    let rate = voice["measured"]["received_bits_per_second"]
+        .as_f64()
+        .unwrap();
+    assert!((4e5..1.2e6).contains(&rate), "{voice}");
+    assert!(
+        background["seconds"].as_array().unwrap().len() >= 2,
+        "{background}"
+    );
+    assert_eq!(document["constraints"][0]["verdict"], "pass");
+    let schema = include_str!("../../../../docs/result.schema.json");
+    let schema: Value = serde_json::from_str(schema).unwrap();
+    assert!(jsonschema::is_valid(&schema, &document), "{document}");
+
+    let again = outcome.again().arg("report").args(["--json", "-"]).run();
+    assert_eq!(again.json()["background"], *background);
+    let text = outcome.again().arg("report").run();
+    for expected in [
+        "\nBackground traffic while measuring:\n- load voice-only of load.yaml, seed ",
+        "- voice (udp, 1 flow): planned 800 kbit/s, sent ",
+    ] {
+        assert!(text.stdout.contains(expected), "{text}");
+    }
+    let fail = ["report", "--fail-if", "background_rate < 1 GB/s"];
+    let failed = outcome.again().args(fail).run();
+    assert_eq!(failed.code, 1, "{failed}");
+}
+
+#[test]
+fn constraints_on_background_traffic_need_some() {
+    let server = plain();
+    let url = file(&server, "doc");
+    let none = [
+        "load",
+        "GET",
+        &url,
+        "-n",
+        "5",
+        "--fail-if",
+        "background_loss > 1 %",
+    ];
+    let none = Prestan::new().args(none).run();
+    assert_eq!(none.code, 2, "{none}");
+    assert!(none.stderr.contains("(--background)"), "{none}");
+    let other = measured(
+        prestan(),
+        &url,
+        "1s",
+        &["--fail-if", "background_loss(bulk) > 1 %"],
+    )
+    .run();
+    assert_eq!(other.code, 2, "{other}");
+    assert!(
+        other
+            .stderr
+            .contains("no component of the background traffic"),
+        "{other}"
+    );
+    assert!(server.server.exchanges().is_empty());
+}
+
+/// Waits for an event in a record, and returns when it came.
+fn wait_for_event(kept: &Path, event: &str) -> Instant {
+    let event = format!("\"event\":\"{event}\"");
+    until(&event, || {
+        let events = std::fs::read_to_string(kept.join("events.jsonl"));
+        events.is_ok_and(|events| events.contains(&event))
+    });
+    Instant::now()
+}
+
+#[test]
+fn a_sink_that_dies_ends_the_background_and_disqualifies_the_run() {
+    let server = plain();
+    let url = file(&server, "doc");
+    let prestan = prestan();
+    let sink = SinkProcess::start(prestan.home(), &[]);
+    let kept = prestan.home().join("kept");
+    let ends = [
+        "--sink",
+        &sink.address,
+        "--sink-token-file",
+        "token",
+        "--save",
+        "kept",
+    ];
+    let running = measured(prestan, &url, "8s", &ends).spawn();
+    wait_for_event(&kept, "background");
+    let killed = Instant::now();
+    sink.send(Signal::KILL);
+    let ended = wait_for_event(&kept, "background_ended");
+    assert!(
+        ended - killed < Duration::from_secs(4),
+        "{:?}",
+        ended - killed
+    );
+    let outcome = running.wait();
+    assert!(outcome.inconclusive, "{outcome}");
+    assert!(
+        outcome.stderr.contains("the background traffic ended"),
+        "{outcome}"
+    );
+    let document = outcome.json();
+    assert!(document["background"]["failure"].is_string(), "{document}");
+    let warnings = document["warnings"].as_array().unwrap();
+    assert!(
+        warnings.iter().any(|own| own["kind"] == "background_ended"),
+        "{document}"
+    );
+}
+
+#[test]
+fn a_sink_that_refuses_ends_the_run_before_it_measures() {
+    let server = plain();
+    let url = file(&server, "doc");
+    let prestan = prestan();
+    let sink = SinkProcess::start(prestan.home(), &["--max-rate", "100kbit"]);
+    let ends = ["--sink", &sink.address, "--sink-token-file", "token"];
+    let outcome = measured(prestan, &url, "1s", &ends).run();
+    assert_eq!(outcome.code, 4, "{outcome}");
+    assert!(outcome.stderr.contains("this sink agrees to"), "{outcome}");
+    assert!(seen(&server, "GET").is_empty(), "{outcome}");
+}
+
+#[test]
+fn ctrl_c_stops_the_background_and_keeps_what_was_counted() {
+    let server = plain();
+    let url = file(&server, "doc");
+    let prestan = prestan();
+    let sink = SinkProcess::start(prestan.home(), &[]);
+    let kept = prestan.home().join("kept");
+    let ends = [
+        "--sink",
+        &sink.address,
+        "--sink-token-file",
+        "token",
+        "--save",
+        "kept",
+    ];
+    let running = measured(prestan, &url, "60s", &ends).spawn();
+    wait_for_event(&kept, "background");
+    send(&running, Signal::INT);
+    let outcome = running.wait();
+    assert_eq!(outcome.code, 130, "{outcome}");
+    let background = &outcome.json()["background"];
+    assert_eq!(background["failure"], Value::Null);
+    assert!(
+        !background["seconds"].as_array().unwrap().is_empty(),
+        "{background}"
+    );
+    let (code, printed) = sink.end();
+    assert_eq!(code, Some(0), "{printed}");
+    assert!(
+        printed.contains("ended; in its ") && !printed.contains("lost:"),
+        "{printed}"
+    );
+}
+
+#[test]
+fn a_condition_reads_what_the_sinks_see_while_the_run_goes_on() {
+    let server = plain();
+    let prestan = prestan();
+    let suite = "
+suite: steered
+tests:
+  - name: Reading
+    setup:
+      - PUT: doc
+        body: {size: 1KiB}
+    loop:
+      - GET: doc
+        measure: Read
+      - when: background_rate(voice, last 30 s) > 1 kB/s
+        steps:
+          - HEAD: doc
+            measure: Late
+          - end: test
+";
+    prestan.file("suite.yaml", suite);
+    let url = server.server.url();
+    let run = ["run", "suite.yaml", &url, "-r", "1000000", "--json", "-"];
+    let background = ["--background", "load.yaml,load=voice-only,stable=100%"];
+    let outcome = prestan.args(run).args(background).run();
+    assert_eq!(outcome.code, 0, "{outcome}");
+    let document = outcome.json();
+    assert_eq!(
+        document["ended_early"][0],
+        "a step of the suite ended its test"
+    );
+    let tests = document["tests"].as_array().unwrap();
+    let late = tests.iter().find(|test| test["measure"] == "Late").unwrap();
+    assert_eq!(late["operations"], 1, "{document}");
 }

@@ -26,7 +26,7 @@ pub(super) fn run(args: &TrafficRunArgs) -> Result<ExitStatus, Failed> {
         stable_percent: args.stable,
         seed: args.seed.unwrap_or_else(state::new_seed),
     };
-    let task = BackgroundTask::new(&file, &options, &args.ends)?;
+    let task = BackgroundTask::new(&file, &options, &args.ends, args.token_file.as_deref())?;
     let cancel = Cancel::default();
     let _interruptible = on_interrupt(cancel.clone(), None)?;
     let is_cancelled = || cancel.is_cancelled();
