@@ -183,14 +183,14 @@ impl OpenRequest {
 
 /// What the beginning of a request says.
 #[derive(Debug, Clone, Copy, Default)]
-struct RequestStart {
-    number: Option<u64>,
+pub(crate) struct RequestStart {
+    pub(crate) number: Option<u64>,
     /// Bytes of the whole request, where that is known.
-    length: Option<i64>,
+    pub(crate) length: Option<i64>,
 }
 
 impl RequestStart {
-    fn parse(bytes: &[u8]) -> RequestStart {
+    pub(crate) fn parse(bytes: &[u8]) -> RequestStart {
         let mut headers = [httparse::EMPTY_HEADER; 64];
         let mut request = httparse::Request::new(&mut headers);
         let Ok(httparse::Status::Complete(head)) = request.parse(bytes) else {

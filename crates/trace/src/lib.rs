@@ -8,12 +8,25 @@
 //!
 //! Everything here is pure and reads bytes that strangers wrote: nothing in a packet makes it panic.
 
+pub mod connection;
+pub mod direction;
 pub mod exchange;
 mod http2;
+mod reassembly;
+pub mod retransmission;
+pub mod round_trip;
+mod scoreboard;
 pub mod segment;
+mod sequence;
+pub mod series;
 mod stream;
 #[cfg(test)]
 mod tests;
+pub mod tls;
+pub mod transaction;
+pub mod waits;
+pub mod wireshark;
 
+pub use connection::{AnalysisLimits, ConnectionFigures, TcpConnections, TracedConnections};
 pub use exchange::{CapturedExchange, Exchanges};
 pub use segment::TcpSegment;
