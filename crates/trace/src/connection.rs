@@ -22,8 +22,12 @@ use crate::transaction::{SegmentTurn, TracedRequest, TransactionReader, WireByte
 use crate::waits::{ConnectionEnd, DirectionBefore, WaitEvent, WaitLedger, WaitTotal};
 use crate::wireshark::{Marker, WiresharkMarks};
 
-/// Moments are taken as at most this far from the epoch, so that no difference of two overflows.
-const FARTHEST_NS: i64 = 1 << 60;
+/// Moments are taken as within these, so that no difference of two overflows: 1896 to 2116.
+const EARLIEST_NS: i64 = -(1 << 61);
+const LATEST_NS: i64 = 1 << 62;
+
+/// Round trips are taken as at most this long, so that no sum of some of them overflows: nine years.
+pub(crate) const LONGEST_RTT_NS: i64 = 1 << 58;
 
 /// How much is kept of a capture. A connection needs at most about 3 MB with the default limits, 8 MB with HTTP/2,
 /// and usually some KB.
@@ -186,7 +190,7 @@ impl TcpConnections {
     /// Reads a segment, that is the `packet`-th of the capture. Its marks, where its connection is analysed.
     pub fn add(&mut self, packet: u64, segment: &TcpSegment<'_>) -> Option<WiresharkMarks> {
         let mut segment = *segment;
-        segment.at_ns = segment.at_ns.clamp(-FARTHEST_NS, FARTHEST_NS);
+        segment.at_ns = segment.at_ns.clamp(EARLIEST_NS, LATEST_NS);
         let (source, destination) = (segment.source, segment.destination);
         let ends = (source.min(destination), source.max(destination));
         let known = self.by_ends.get(&ends).copied();
@@ -319,7 +323,7 @@ impl ConnectionState {
         let shift = self.shift(from);
         let heard = self.directions[1 - from].hear(&passing, shift);
         if let Some(rtt_ns) = heard.rtt_ns.filter(|rtt_ns| *rtt_ns >= 0) {
-            self.note_rtt(from, rtt_ns);
+            self.note_rtt(from, rtt_ns.min(LONGEST_RTT_NS));
         }
         let sent = self.directions[from].send(&passing, &moment);
         self.directions[from].figures.wireshark.add(&marks);
@@ -409,7 +413,7 @@ impl ConnectionState {
                 // A second response to the SYN hides how long the first one took.
                 if handshake.syn_acks == 1 && handshake.rtt_ns.is_none() {
                     let rtt_ns = self.last_syn_ns.map(|syn_ns| at_ns - syn_ns);
-                    handshake.rtt_ns = rtt_ns.filter(|rtt_ns| *rtt_ns >= 0);
+                    handshake.rtt_ns = rtt_ns.filter(|rtt_ns| (0..LONGEST_RTT_NS).contains(rtt_ns));
                 }
             }
             _ => {}

@@ -3,7 +3,7 @@
 use core::net::SocketAddr;
 use std::ops::Range;
 
-use crate::connection::AnalysisLimits;
+use crate::connection::{AnalysisLimits, LONGEST_RTT_NS};
 use crate::retransmission::{
     Explainer, Retransmission, RetransmissionCounts, RetransmissionKind, SendMoment,
 };
@@ -435,7 +435,7 @@ impl DirectionState {
         };
         if let Some(rtt_ns) = rtt_ns.filter(|rtt_ns| *rtt_ns >= 0) {
             self.figures.rtt.add(sample(rtt_ns));
-            self.smoothed.add(rtt_ns);
+            self.smoothed.add(rtt_ns.min(LONGEST_RTT_NS));
             let point = TimedValue {
                 at_ns,
                 value: rtt_ns,

@@ -160,7 +160,6 @@ impl Marker {
         if segment.flags.syn && is_again {
             if !segment.flags.ack {
                 own.next = own.most_to_acknowledge;
-                checked.marks.reused_ports = true;
             } else if own.base != Some(segment.sequence) {
                 own.base = Some(segment.sequence);
                 checked.marks.reused_ports = true;
@@ -375,9 +374,8 @@ impl MarkedDirection {
     /// Removes what the segment acknowledges of the other direction. The oldest segment that ends there gives the
     /// round trip.
     fn acknowledge(&self, other: &mut MarkedDirection, checked: &mut Checked<'_>) {
-        let Some(acknowledged) = checked.acknowledged else {
-            return;
-        };
+        // Wireshark looks at the field also where the flag says that it has no meaning.
+        let acknowledged = checked.segment.acknowledged;
         if other.searched == Some(acknowledged) {
             return;
         }
