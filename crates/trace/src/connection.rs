@@ -373,7 +373,7 @@ impl ConnectionState {
             is_closed: direction.is_closed(),
             is_in_fast_recovery: direction.explainer.is_in_fast_recovery(),
             segment_size: direction.segment_size(&self.directions[1 - from]),
-            receiver_rtt_ns: self.rtts_ns[1 - from].unwrap_or(0),
+            receiver_rtt_ns: self.rtts_ns[1 - from].or(self.handshake.rtt_ns),
             sender_rtt_ns: self.rtts_ns[from].unwrap_or(0),
         }
     }

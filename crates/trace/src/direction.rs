@@ -8,7 +8,7 @@ use crate::retransmission::{
     Explainer, Retransmission, RetransmissionCounts, RetransmissionKind, SendMoment,
 };
 use crate::round_trip::{RoundTripTimes, RttSample, SentStamps, SmoothedRoundTrip};
-use crate::scoreboard::Scoreboard;
+use crate::scoreboard::{Delivery, Scoreboard};
 use crate::segment::{TcpOptions, TcpSegment};
 use crate::sequence::Places;
 use crate::series::{BytesOverTime, TimeSeries};
@@ -316,12 +316,14 @@ impl DirectionState {
             self.stamps.sent(value, passing.at_ns);
         }
         let mut new = Vec::new();
-        let found = self.board.send(first..end, passing.at_ns, moment.stamp, |bytes| {
-            let (first, end) = (bytes.start.max(sent.payload), bytes.end.min(payload_end));
-            if first < end {
-                new.push(first..end);
-            }
-        });
+        let found = self
+            .board
+            .send(first..end, passing.at_ns, moment.stamp, |bytes| {
+                let (first, end) = (bytes.start.max(sent.payload), bytes.end.min(payload_end));
+                if first < end {
+                    new.push(first..end);
+                }
+            });
         let unique: i64 = new.iter().map(|bytes| bytes.end - bytes.start).sum();
         self.figures.unique_bytes += unique.unsigned_abs();
         self.figures.resent_bytes += u64::from(segment.length) - unique.unsigned_abs();
@@ -377,7 +379,10 @@ impl DirectionState {
         let flags = segment.flags;
         let is_plain = !(flags.syn || flags.fin || flags.rst);
         let is_before = self.board.acknowledged == Some(first + 1);
-        is_plain && is_before && end - first <= 1 && self.board.sent.is_some_and(|sent| first < sent)
+        is_plain
+            && is_before
+            && end - first <= 1
+            && self.board.sent.is_some_and(|sent| first < sent)
     }
 
     fn note_flight(&mut self, at_ns: i64) {
@@ -402,13 +407,21 @@ impl DirectionState {
         let to = self.places.place(segment.acknowledged);
         let echo = segment.options.timestamps.map(|(_, echo)| echo);
         let flight_before = self.board.flight();
-        self.hear_sack(to, segment);
-        let newly = self.board.acknowledge(to);
+        let delivery = Delivery {
+            at_ns: passing.at_ns,
+            shortest_rtt_ns: self.figures.rtt.smallest_ns().unwrap_or(0),
+        };
+        if let Some(end) = self.hear_sack(to, segment, delivery) {
+            self.explainer.selected(end, passing.at_ns);
+        }
+        let newly = self.board.acknowledge(to, delivery);
         self.figures.uncaptured_bytes += newly.uncaptured.unsigned_abs();
         heard.progress = newly.bytes;
         let acknowledged = to - newly.bytes..to;
         let markers = self.markers.iter().flatten();
-        let markers = markers.filter(|place| acknowledged.contains(*place)).count();
+        let markers = markers
+            .filter(|place| acknowledged.contains(*place))
+            .count();
         heard.data_progress = newly.bytes - markers as i64;
         if newly.bytes > 0 {
             heard.rtt_ns = newly.sent_ns.map(|sent_ns| passing.at_ns - sent_ns);
@@ -418,7 +431,7 @@ impl DirectionState {
             let is_same = self.last_heard == Some((segment.acknowledged, segment.window));
             if is_plain && is_same && flight_before > 0 {
                 self.figures.duplicate_acks += 1;
-                self.explainer.duplicated();
+                self.explainer.duplicated(to, passing.at_ns);
             }
         }
         self.last_heard = Some((segment.acknowledged, segment.window));
@@ -456,12 +469,14 @@ impl DirectionState {
     }
 
     /// D-SACK is a first block of bytes that are acknowledged, or within the second (RFC 2883, section 4).
-    fn hear_sack(&mut self, to: i64, segment: &TcpSegment<'_>) {
+    /// Returns the place behind the last byte with a SACK.
+    fn hear_sack(&mut self, to: i64, segment: &TcpSegment<'_>, delivery: Delivery) -> Option<i64> {
         let mut blocks = [None; 4];
         for (block, sack) in blocks.iter_mut().zip(segment.options.sack) {
             *block = sack.map(|(first, end)| (self.place_near(first), self.place_near(end)));
         }
-        let within = |inner: (i64, i64), outer: (i64, i64)| outer.0 <= inner.0 && inner.1 <= outer.1;
+        let within =
+            |inner: (i64, i64), outer: (i64, i64)| outer.0 <= inner.0 && inner.1 <= outer.1;
         if let Some(first) = blocks[0].filter(|(first, end)| first < end)
             && (first.1 <= to || blocks[1].is_some_and(|second| within(first, second)))
         {
@@ -470,9 +485,9 @@ impl DirectionState {
             self.figures.unexplained_duplicate_sacks += u64::from(!is_explained);
             blocks[0] = None;
         }
-        let is_ahead = |block: &(i64, i64)| block.1 > to;
-        self.board
-            .selectively_acknowledge(blocks.map(|block| block.filter(is_ahead)));
+        let blocks = blocks.map(|block| block.filter(|block| block.1 > to));
+        self.board.selectively_acknowledge(blocks, delivery);
+        blocks.into_iter().flatten().map(|(_, end)| end).max()
     }
 
     /// The place of a sequence number, which leaves no trace where it is wrong.

@@ -11,10 +11,12 @@
 pub mod connection;
 pub mod direction;
 pub mod exchange;
+pub mod findings;
 mod http2;
 mod reassembly;
 pub mod retransmission;
 pub mod round_trip;
+pub mod rto;
 mod scoreboard;
 pub mod segment;
 mod sequence;

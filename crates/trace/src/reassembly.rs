@@ -57,8 +57,7 @@ impl InOrder {
     /// The next bytes in order, if they are there.
     pub(crate) fn pop(&mut self) -> Option<NewBytes> {
         let (first, _) = self.waiting.first_key_value()?;
-        let is_full =
-            self.waiting.len() > MOST_WAITING || self.waiting_bytes > MOST_WAITING_BYTES;
+        let is_full = self.waiting.len() > MOST_WAITING || self.waiting_bytes > MOST_WAITING_BYTES;
         if self.next != Some(*first) && !is_full {
             return None;
         }

@@ -6,9 +6,9 @@
 //! |---|---|
 //! | handshake | it is a SYN |
 //! | tail loss probe (RFC 8985, section 7) | the last bytes sent, after a silence, with SACK in use and none received, and the first repetition since the last progress |
-//! | timeout (RFC 6298) | the first missing bytes, after a silence longer than a round trip, or again without progress for two round trips and 190 ms |
+//! | timeout (RFC 6298) | the first missing bytes, after a silence longer than a round trip, or without progress for two round trips and 190 ms |
 //! | after a timeout | bytes that were in flight when the timer expired, sent again as acknowledgments come in |
-//! | fast (RFC 5681, 6675, 8985) | acknowledgments came in that show a loss: SACK of later bytes, duplicates, or progress within such a recovery |
+//! | fast (RFC 5681, 6582, 6675, 8985) | acknowledgments came in that show a loss: SACK of later bytes or of bytes sent later, duplicates, or progress up to these bytes |
 //! | unexplained | nothing of this |
 //!
 //! Whether it was needed is shown by what follows: a D-SACK of its bytes (RFC 2883), an acknowledgment with a time
@@ -113,6 +113,7 @@ pub struct Retransmission {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct RetransmissionCounts {
     by_kind: [u64; RetransmissionKind::ALL.len()],
+    bytes_by_kind: [u64; RetransmissionKind::ALL.len()],
     spurious_by_kind: [u64; RetransmissionKind::ALL.len()],
     /// Bytes sent again, that had passed before or were lost before the place of capture.
     pub bytes: u64,
@@ -124,6 +125,11 @@ impl RetransmissionCounts {
     /// Segments of a kind.
     pub fn of(&self, kind: RetransmissionKind) -> u64 {
         self.by_kind[kind as usize]
+    }
+
+    /// Bytes of a kind.
+    pub fn bytes_of(&self, kind: RetransmissionKind) -> u64 {
+        self.bytes_by_kind[kind as usize]
     }
 
     /// Segments of a kind that were not needed.
@@ -193,6 +199,9 @@ pub(crate) struct Explainer {
     has_probed: bool,
     duplicates: u32,
     progress_ns: Option<i64>,
+    /// The last SACK, and the last duplicate acknowledgment: place behind the bytes that it can have shown as lost,
+    /// and its moment.
+    shown: [Option<(i64, i64)>; 2],
 }
 
 impl Explainer {
@@ -232,11 +241,14 @@ impl Explainer {
             place: bytes.start,
             bytes: amount.unsigned_abs(),
             kind,
-            since_sent_ns: found.before.map(|before| moment.at_ns - before.last_sent_ns),
+            since_sent_ns: found
+                .before
+                .map(|before| moment.at_ns - before.last_sent_ns),
             silence_ns: moment.silence_ns,
             spurious: None,
         };
         self.counts.by_kind[kind as usize] += 1;
+        self.counts.bytes_by_kind[kind as usize] += retransmission.bytes;
         self.counts.bytes += retransmission.bytes;
         let index = (self.list.len() < self.limit).then_some(self.list.len());
         if index.is_some() {
@@ -275,44 +287,58 @@ impl Explainer {
         let sent = board.sent.unwrap_or(bytes.end);
         let is_first = bytes.start <= acknowledged;
         let is_last = bytes.end >= sent;
+        let is_repeated = found.before.is_some_and(|before| before.transmissions > 1);
         let has_sack = board.has_sack_behind(bytes.start);
         let rtt_ns = moment.rtt_ns.unwrap_or(UNKNOWN_RTT_NS);
-        let is_silent = moment.silence_ns > LEAST_SILENCE_NS.max(rtt_ns + rtt_ns / 4);
-        if is_silent {
-            let is_repaired = self.recovery != Recovery::None;
-            if is_last && moment.uses_sack && !has_sack && !self.has_probed && !is_repaired {
-                self.has_probed = true;
-                return RetransmissionKind::TailLossProbe;
-            }
-            if is_first {
-                self.recovery = Recovery::Timeout(sent);
-                return RetransmissionKind::Timeout;
-            }
+        let reaction_ns = LEAST_SILENCE_NS.max(rtt_ns + rtt_ns / 4);
+        // A loss that SACK shows is repaired up to a round trip later, to allow for reordering (RFC 8985, section 6).
+        let is_awaited = has_sack && !is_repeated;
+        let is_silent = moment.silence_ns > reaction_ns + if is_awaited { rtt_ns } else { 0 };
+        let is_unrepaired = self.recovery == Recovery::None;
+        if is_silent && (is_first || is_last && !has_sack && is_unrepaired) {
+            return self.by_timer(is_first, is_last && moment.uses_sack && !has_sack, sent);
         }
-        // Again, and without progress: the timer expired though acknowledgments come in.
-        let last_sent_ns = found.before.map(|before| before.last_sent_ns);
-        let since_progress_ns = last_sent_ns
-            .max(self.progress_ns)
-            .map(|progress_ns| moment.at_ns - progress_ns);
-        let is_repeated = found.before.is_some_and(|before| before.transmissions > 1);
-        if is_first
-            && is_repeated
-            && since_progress_ns.is_some_and(|since| since > LEAST_TIMEOUT_NS.max(2 * rtt_ns))
-        {
-            self.recovery = Recovery::Timeout(sent);
-            return RetransmissionKind::Timeout;
+        // What was shown until a round trip ago can have caused it, though it has arrived meanwhile.
+        let is_recent = |at_ns: i64| moment.at_ns - at_ns <= reaction_ns;
+        let mut shown = self.shown.iter().flatten();
+        let was_shown = shown.any(|(end, at_ns)| bytes.start < *end && is_recent(*at_ns));
+        let before = found.before.as_ref();
+        let was_overtaken = before.is_some_and(|before| board.was_overtaken(before));
+        let shows_loss = was_overtaken || !is_repeated && (has_sack || was_shown);
+        // Without progress: the timer expired though segments come in.
+        let progress_ns = before
+            .map(|before| before.last_sent_ns)
+            .max(self.progress_ns);
+        let since_ns = progress_ns.map_or(0, |progress_ns| moment.at_ns - progress_ns);
+        if is_first && !shows_loss && since_ns > LEAST_TIMEOUT_NS.max(2 * rtt_ns) {
+            return self.by_timer(is_first, is_last && moment.uses_sack && !has_sack, sent);
         }
         match self.recovery {
             Recovery::Timeout(end) if bytes.start < end => return RetransmissionKind::AfterTimeout,
             Recovery::Fast(end) if bytes.start < end => return RetransmissionKind::Fast,
             _ => {}
         }
-        let shows_loss = has_sack || is_first && self.duplicates > 0 || self.duplicates >= DUPLICATES_OF_LOSS;
-        if shows_loss {
+        // The first missing bytes, as soon as those before them are acknowledged (RFC 6582, section 3.2).
+        let is_partial = is_first && self.progress_ns.is_some_and(is_recent) && !is_last;
+        let is_duplicated = self.duplicates >= DUPLICATES_OF_LOSS;
+        if has_sack || is_duplicated || was_shown || was_overtaken || is_partial {
             self.recovery = Recovery::Fast(sent);
             return RetransmissionKind::Fast;
         }
         RetransmissionKind::Unexplained
+    }
+
+    /// Which timer expired. `can_be_probe`: the last bytes, which no SACK has shown as lost.
+    fn by_timer(&mut self, is_first: bool, can_be_probe: bool, sent: i64) -> RetransmissionKind {
+        if can_be_probe && !self.has_probed && self.recovery == Recovery::None {
+            self.has_probed = true;
+            return RetransmissionKind::TailLossProbe;
+        }
+        if !is_first {
+            return RetransmissionKind::Unexplained;
+        }
+        self.recovery = Recovery::Timeout(sent);
+        RetransmissionKind::Timeout
     }
 
     /// Notes an acknowledgment that advances to the place, with the time stamp that it echoes.
@@ -334,16 +360,25 @@ impl Explainer {
                 continue;
             }
             judged.is_acknowledged = true;
-            let is_older = judged.stamp.zip(echo).is_some_and(|(sent, echo)| is_behind(sent, echo));
+            let is_older = judged
+                .stamp
+                .zip(echo)
+                .is_some_and(|(sent, echo)| is_behind(sent, echo));
             if is_older {
                 self.condemn(index, SpuriousEvidence::TimeStamps);
             }
         }
     }
 
-    /// Notes a duplicate acknowledgment.
-    pub(crate) fn duplicated(&mut self) {
+    /// Notes a duplicate acknowledgment of what is before the place.
+    pub(crate) fn duplicated(&mut self, place: i64, at_ns: i64) {
         self.duplicates = self.duplicates.saturating_add(1);
+        self.shown[1] = Some((place + 1, at_ns));
+    }
+
+    /// Notes a SACK of what is before the place.
+    pub(crate) fn selected(&mut self, end: i64, at_ns: i64) {
+        self.shown[0] = Some((end, at_ns));
     }
 
     /// Notes that the receiver has received the bytes twice. Whether a retransmission explains it.
@@ -371,8 +406,19 @@ impl Explainer {
             return;
         }
         judged.spurious = Some(evidence);
+        let bytes = judged.bytes.clone();
+        let is_timeout = judged.kind == RetransmissionKind::Timeout;
         if let Some(listed) = judged.index.and_then(|index| self.list.get_mut(index)) {
             listed.spurious = Some(evidence);
+        }
+        // No transmission but the first was needed: the sender knows that as well, and goes on as before the
+        // timeout (RFC 5682, section 3).
+        let overlaps = |other: &&JudgedRetransmission| {
+            other.bytes.start < bytes.end && bytes.start < other.bytes.end
+        };
+        let mut same = self.judged.iter().filter(overlaps);
+        if is_timeout && same.all(|other| other.spurious.is_some()) {
+            self.recovery = Recovery::None;
         }
     }
 }

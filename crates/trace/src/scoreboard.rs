@@ -26,8 +26,6 @@ pub(crate) struct SentRange {
     pub(crate) last_sent_ns: i64,
     pub(crate) transmissions: u32,
     pub(crate) has_sack: bool,
-    /// TSval of the first transmission.
-    pub(crate) stamp: Option<u32>,
 }
 
 /// Bytes that have not passed, though later ones have.
@@ -53,6 +51,13 @@ pub(crate) struct SegmentBytes {
     pub(crate) before: Option<SentRange>,
 }
 
+/// The moment of an acknowledgment.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Delivery {
+    pub(crate) at_ns: i64,
+    pub(crate) shortest_rtt_ns: i64,
+}
+
 /// What an acknowledgment acknowledges for the first time.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct NewlyAcknowledged {
@@ -74,6 +79,8 @@ pub(crate) struct Scoreboard {
     pub(crate) acknowledged: Option<i64>,
     /// Place behind the last byte with a SACK.
     pub(crate) sack_end: Option<i64>,
+    /// When the most recently sent of all delivered bytes were sent (RFC 8985, section 5.2).
+    delivered_sent_ns: Option<i64>,
     last_blocks: [Option<(i64, i64)>; 4],
 }
 
@@ -108,14 +115,14 @@ impl Scoreboard {
             self.fill(bytes.start..old_end, &mut found, &mut new);
             self.resend(bytes.start..old_end, at_ns);
             for filled in self.unknown_within(bytes.start..old_end) {
-                self.insert(filled, at_ns, stamp);
+                self.insert(filled, at_ns);
             }
         }
         let first_new = bytes.start.max(sent);
         if first_new < bytes.end {
             found.unique += bytes.end - first_new;
             new(first_new..bytes.end);
-            self.insert(first_new..bytes.end, at_ns, stamp);
+            self.insert(first_new..bytes.end, at_ns);
             self.sent = Some(bytes.end);
         }
         found
@@ -221,7 +228,7 @@ impl Scoreboard {
         unknown
     }
 
-    fn insert(&mut self, bytes: Range<i64>, at_ns: i64, stamp: Option<u32>) {
+    fn insert(&mut self, bytes: Range<i64>, at_ns: i64) {
         let index = self.index_of(bytes.start);
         self.ranges.insert(
             index,
@@ -232,7 +239,6 @@ impl Scoreboard {
                 last_sent_ns: at_ns,
                 transmissions: 1,
                 has_sack: false,
-                stamp,
             },
         );
         while self.ranges.len() > MOST_RANGES {
@@ -240,8 +246,23 @@ impl Scoreboard {
         }
     }
 
+    /// Notes that a range was delivered. Of one that was sent twice the last transmission counts only if it can
+    /// have been the one: a shortest round trip ago.
+    fn deliver(&mut self, range: &SentRange, delivery: Delivery) {
+        let is_possible = delivery.at_ns - range.last_sent_ns >= delivery.shortest_rtt_ns;
+        if range.transmissions == 1 || is_possible {
+            self.delivered_sent_ns = self.delivered_sent_ns.max(Some(range.last_sent_ns));
+        }
+    }
+
+    /// Whether bytes that were sent later have been delivered.
+    pub(crate) fn was_overtaken(&self, range: &SentRange) -> bool {
+        self.delivered_sent_ns
+            .is_some_and(|sent_ns| sent_ns > range.last_sent_ns)
+    }
+
     /// Notes an acknowledgment number.
-    pub(crate) fn acknowledge(&mut self, to: i64) -> NewlyAcknowledged {
+    pub(crate) fn acknowledge(&mut self, to: i64, delivery: Delivery) -> NewlyAcknowledged {
         let mut newly = NewlyAcknowledged::default();
         let Some(before) = self.acknowledged else {
             self.acknowledged = Some(to);
@@ -254,14 +275,18 @@ impl Scoreboard {
         newly.bytes = to - before;
         self.acknowledged = Some(to);
         let mut is_ambiguous = false;
-        while let Some(range) = self.ranges.front_mut() {
+        while let Some(range) = self.ranges.front().copied() {
             if range.first >= to {
                 break;
             }
             is_ambiguous |= range.transmissions > 1 || range.has_sack;
             if range.end > to {
-                range.first = to;
+                self.split(to);
+                self.ranges.pop_front();
                 break;
+            }
+            if !range.has_sack {
+                self.deliver(&range, delivery);
             }
             newly.sent_ns = Some(range.first_sent_ns);
             self.ranges.pop_front();
@@ -287,7 +312,11 @@ impl Scoreboard {
     }
 
     /// Notes a block of SACK behind the acknowledged bytes.
-    pub(crate) fn selectively_acknowledge(&mut self, blocks: [Option<(i64, i64)>; 4]) {
+    pub(crate) fn selectively_acknowledge(
+        &mut self,
+        blocks: [Option<(i64, i64)>; 4],
+        delivery: Delivery,
+    ) {
         for (first, end) in blocks.into_iter().flatten() {
             let is_known = self.last_blocks.contains(&Some((first, end)));
             let is_sent = self.sent.is_some_and(|sent| end <= sent);
@@ -296,9 +325,15 @@ impl Scoreboard {
             }
             self.sack_end = self.sack_end.max(Some(end));
             let from = self.index_of(first);
-            let ranges = self.ranges.range_mut(from..);
-            for range in ranges.take_while(|range| range.end <= end) {
-                range.has_sack = true;
+            for index in from..self.ranges.len() {
+                let range = self.ranges[index];
+                if range.end > end {
+                    break;
+                }
+                if !range.has_sack {
+                    self.ranges[index].has_sack = true;
+                    self.deliver(&range, delivery);
+                }
             }
         }
         self.last_blocks = blocks;

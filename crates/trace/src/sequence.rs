@@ -20,10 +20,4 @@ impl Places {
         self.latest = Some((sequence, place));
         place
     }
-
-    /// The place of a sequence number, where the direction has one.
-    pub(crate) fn known(&mut self, sequence: u32) -> Option<i64> {
-        self.latest?;
-        Some(self.place(sequence))
-    }
 }

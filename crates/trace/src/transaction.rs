@@ -417,7 +417,9 @@ impl OpenTransaction {
             // An interim response comes before the body.
             self.is_interim = self.declared.is_some_and(is_early);
         }
-        request.response_bytes = request.response_bytes.map(|all| all + amount.unsigned_abs());
+        request.response_bytes = request
+            .response_bytes
+            .map(|all| all + amount.unsigned_abs());
         request.response_last_ns = request.response_last_ns.max(Some(bytes.at_ns));
         if is_clear && self.response_head.add(bytes) {
             request.status = status(&self.response_head.bytes);
@@ -436,7 +438,8 @@ fn request_line(head: &[u8]) -> (Option<String>, Option<String>) {
         return (None, None);
     };
     let mut words = line.split(' ');
-    let is_name = |word: &&str| !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_graphic());
+    let is_name =
+        |word: &&str| !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_graphic());
     let method = words.next().filter(is_name);
     let path = words.next().filter(is_name);
     if path.is_none() {

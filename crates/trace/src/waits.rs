@@ -80,21 +80,6 @@ pub enum WaitCause {
     SlowStartAfterIdle,
 }
 
-impl WaitCause {
-    pub(crate) const ALL: [WaitCause; 10] = [
-        WaitCause::Handshake,
-        WaitCause::Timeout,
-        WaitCause::TailLossProbe,
-        WaitCause::ZeroWindow,
-        WaitCause::DelayedAcknowledgment,
-        WaitCause::Turn,
-        WaitCause::Pause,
-        WaitCause::FastRecovery,
-        WaitCause::WindowLimited,
-        WaitCause::SlowStartAfterIdle,
-    ];
-}
-
 /// One wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Wait {
@@ -134,9 +119,15 @@ pub(crate) struct DirectionBefore {
     pub(crate) is_in_fast_recovery: bool,
     pub(crate) segment_size: i64,
     /// From the place of capture to the receiver and back.
-    pub(crate) receiver_rtt_ns: i64,
+    pub(crate) receiver_rtt_ns: Option<i64>,
     /// From the place of capture to the sender and back.
     pub(crate) sender_rtt_ns: i64,
+}
+
+impl DirectionBefore {
+    fn round_trip_ns(&self) -> i64 {
+        self.sender_rtt_ns + self.receiver_rtt_ns.unwrap_or(0)
+    }
 }
 
 /// A segment, as far as waits depend on it.
@@ -247,17 +238,21 @@ impl WaitLedger {
                     ..wait
                 };
                 self.claim(WaitCause::Turn, sender, turn);
-                self.restart(event, own, event.at_ns - start_ns);
+                self.restart(event, own);
                 true
             }
             last => {
-                let round_trip_ns = own.sender_rtt_ns + own.receiver_rtt_ns;
-                let is_pause = own.flight == 0
-                    && wait.length_ns >= LEAST_PAUSE_NS.max(2 * round_trip_ns);
+                let round_trip_ns = own.round_trip_ns();
+                let is_pause =
+                    own.flight == 0 && wait.length_ns >= LEAST_PAUSE_NS.max(2 * round_trip_ns);
                 if is_pause {
-                    let cause = if last.is_none() { WaitCause::Turn } else { WaitCause::Pause };
+                    let cause = if last.is_none() {
+                        WaitCause::Turn
+                    } else {
+                        WaitCause::Pause
+                    };
                     self.claim(cause, sender, wait);
-                    self.restart(event, own, wait.length_ns);
+                    self.restart(event, own);
                 }
                 is_pause
             }
@@ -265,9 +260,10 @@ impl WaitLedger {
     }
 
     /// Notes that the end sends again behind a pause.
-    fn restart(&mut self, event: &WaitEvent, own: &DirectionBefore, pause_ns: i64) {
+    fn restart(&mut self, event: &WaitEvent, own: &DirectionBefore) {
         let sending = &mut self.sending[event.sender as usize];
-        let is_idle = pause_ns >= IDLE_NS.max(own.sender_rtt_ns + own.receiver_rtt_ns);
+        let pause_ns = sending.last_ns.map_or(0, |last_ns| event.at_ns - last_ns);
+        let is_idle = pause_ns >= IDLE_NS.max(own.round_trip_ns());
         let was_much = sending.peak > 4 * own.segment_size;
         sending.restart = (is_idle && was_much && own.flight == 0).then_some(sending.peak);
         sending.has_restarted = false;
@@ -279,7 +275,8 @@ impl WaitLedger {
         let other = &event.before[data_sender as usize];
         let sending = self.sending[data_sender as usize];
         let since_ns = sending.last_ns.map_or(0, |last_ns| event.at_ns - last_ns);
-        let late_ns = since_ns - other.receiver_rtt_ns;
+        // Without a round trip nobody knows what is late.
+        let late_ns = other.receiver_rtt_ns.map_or(0, |rtt_ns| since_ns - rtt_ns);
         let is_alone = other.segments == 1 && other.flight == i64::from(sending.last_length);
         let is_small = i64::from(sending.last_length) < other.segment_size;
         let is_pure = event.length == 0;
@@ -296,7 +293,9 @@ impl WaitLedger {
             });
             return;
         }
-        let is_full = other.room.is_some_and(|room| room < other.segment_size.max(1));
+        let is_full = other
+            .room
+            .is_some_and(|room| room < other.segment_size.max(1));
         if is_full && other.flight > 0 {
             self.claim(WaitCause::WindowLimited, event.sender, wait);
             return;

@@ -140,7 +140,11 @@ impl Marker {
         checked.marks.reused_ports = is_reused;
         self.note_base(from, &mut checked);
         let [one, other] = &mut self.directions;
-        let (own, other) = if from == 0 { (one, other) } else { (other, one) };
+        let (own, other) = if from == 0 {
+            (one, other)
+        } else {
+            (other, one)
+        };
         own.check_windows(other, &mut checked);
         own.check_acknowledged(other, &mut checked);
         if segment.length > 0 || flags.syn || flags.fin {
@@ -222,8 +226,7 @@ impl MarkedDirection {
             && self
                 .next
                 .is_some_and(|next| is_behind(segment.sequence, next));
-        let is_before_next =
-            self.next.map(|next| next.wrapping_sub(1)) == Some(segment.sequence);
+        let is_before_next = self.next.map(|next| next.wrapping_sub(1)) == Some(segment.sequence);
         marks.keep_alive = length <= 1 && is_before_next && checked.is_plain;
         marks.window_full = length > 0
             && checked.is_plain

@@ -1,7 +1,5 @@
 //! What is read from real captures equals tshark's answers and the counters of the kernel that sent.
 
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 mod support;
 
 use support::{Answers, Capture, analyse};
@@ -44,7 +42,11 @@ fn differences(capture: &Capture, answers: &Answers) -> Vec<String> {
     for (marks, answer) in marks.iter().zip(&answers.packets) {
         let place = format!("{} packet {}", capture.name, answer.number);
         if names(marks) != answer.marks {
-            differences.push(format!("{place}: {:?}, not {:?}", names(marks), answer.marks));
+            differences.push(format!(
+                "{place}: {:?}, not {:?}",
+                names(marks),
+                answer.marks
+            ));
         }
         if marks.duplicate_ack != answer.duplicate_ack {
             let (own, other) = (marks.duplicate_ack, answer.duplicate_ack);
@@ -92,7 +94,10 @@ fn a_wrong_mark_is_found() {
     let mut answers = Answers::kept(&capture);
     assert_eq!(differences(&capture, &answers), Vec::<String>::new());
     answers.packets[40].marks = vec!["out_of_order".to_owned()];
-    let rtt = answers.packets.iter().position(|packet| packet.ack_rtt_ns.is_some());
+    let rtt = answers
+        .packets
+        .iter()
+        .position(|packet| packet.ack_rtt_ns.is_some());
     let with_rtt = &mut answers.packets[rtt.unwrap()];
     with_rtt.ack_rtt_ns = with_rtt.ack_rtt_ns.map(|rtt_ns| rtt_ns + 1500);
     assert_eq!(differences(&capture, &answers).len(), 2);
@@ -109,5 +114,70 @@ fn delays_are_those_of_tshark() {
             .map(|request| request.delay_ns())
             .collect();
         assert_eq!(delays, expected, "{}", capture.name);
+    }
+}
+
+/// Kinds of retransmissions, and what the kernel calls them.
+#[test]
+fn kinds_are_those_of_the_kernel_that_sent() {
+    use trace::retransmission::RetransmissionKind::*;
+    let mut differing = Vec::new();
+    for capture in Capture::all() {
+        let kernel = capture.kernel();
+        let (_, traced) = analyse(&capture);
+        let sender = &traced.connections[0].from_server;
+        let counts = sender.retransmissions;
+        let table = [
+            (counts.of(Timeout), "TCPTimeouts"),
+            (counts.of(Fast), "TCPFastRetrans"),
+            (counts.of(AfterTimeout), "TCPSlowStartRetrans"),
+            (counts.of(TailLossProbe), "TCPLossProbes"),
+            (counts.total(), "RetransSegs"),
+            (sender.duplicate_sacks, "TCPDSACKRecv"),
+            (counts.of(Unexplained), "none"),
+        ];
+        for (own, name) in table {
+            let other = kernel.get(name).copied().unwrap_or(0);
+            if own != other {
+                differing.push(format!("{}: {name} {other}, not {own}", capture.name));
+            }
+        }
+    }
+    assert!(differing.is_empty(), "\n{}\n", differing.join("\n"));
+}
+#[test]
+fn debug_dump() {
+    let Some(name) = std::env::var_os("DUMP") else {
+        return;
+    };
+    let capture = Capture::read(name.to_str().unwrap());
+    let (_, traced) = analyse(&capture);
+    for c in &traced.connections {
+        for r in &c.from_server.first_retransmissions {
+            println!("{:?}", r);
+        }
+        println!(
+            "handshake {:?} rtt {:?} {:?}",
+            c.handshake,
+            c.from_server.rtt.smallest_ns(),
+            c.from_server.overtaken
+        );
+        for f in trace::findings::findings(c, trace::findings::FindingThresholds { share: 0.0 }) {
+            println!(
+                "{:?} {:?} n={} {:.1} ms {:.3} {:?} first {:?}",
+                f.cause,
+                f.end,
+                f.count,
+                f.time_ns as f64 / 1e6,
+                f.share,
+                f.detail,
+                f.longest.first()
+            );
+        }
+        println!(
+            "duration {:.1} ms, requests {:#?}",
+            c.duration_ns() as f64 / 1e6,
+            c.requests
+        );
     }
 }

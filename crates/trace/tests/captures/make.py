@@ -27,7 +27,7 @@ PORT = 8080
 COUNTERS = (
     "TCPTimeouts TCPFastRetrans TCPSlowStartRetrans TCPLossProbes TCPLossProbeRecovery TCPDSACKRecv "
     "TCPDSACKOfoRecv TCPSpuriousRtxHostQueues TCPSpuriousRTOs TCPSynRetrans TCPLostRetransmit "
-    "TCPSackRecovery TCPRenoRecovery"
+    "TCPSackRecovery TCPRenoRecovery RetransSegs"
 ).split()
 
 
@@ -70,7 +70,7 @@ SCENARIOS = {
     "reordering-random": dict(size=200_000, hold=lambda s: 6 * (s.random() < 0.1)),
     "syn-loss": dict(size=5_000, side=0, drop=lambda s: s.frame == 1 and not s.is_response),
     "syn-ack-loss": dict(size=5_000, drop=lambda s: s.frame == 1 and s.is_response),
-    "zero-window": dict(size=150_000, client="slow"),
+    "zero-window": dict(size=60_000, client="slow"),
     "window-limited": dict(size=200_000, client="small-window"),
     "nagle": dict(size=300, client="two-writes", requests=4, delay=1),
     "persistent": dict(size=30_000, requests=3, client="pauses", think=0.06),
@@ -207,7 +207,7 @@ def enter_back():
 
 def counters():
     """What this namespace's kernel counted."""
-    lines = [line.split() for line in open("/proc/net/netstat")]
+    lines = [line.split() for file in ("netstat", "snmp") for line in open(f"/proc/net/{file}")]
     pairs = {}
     for names, values in zip(lines[::2], lines[1::2]):
         pairs |= dict(zip(names[1:], values[1:]))
@@ -264,17 +264,18 @@ def listen(scenario):
         connection.close()
     except ConnectionError:
         pass
+    # A FIN can be sent again.
+    time.sleep(1.2)
     print(json.dumps({"tcpi_total_retrans": retransmitted} | counters()))
 
 
-def receive(connection, count, read=65536, pause=0):
+def receive(connection, count):
     received = b""
     while b"\r\n\r\n" not in received:
-        received += connection.recv(read)
+        received += connection.recv(65536)
     rest = count - len(received.partition(b"\r\n\r\n")[2])
     while rest > 0:
-        time.sleep(pause)
-        rest -= len(connection.recv(min(read, rest)))
+        rest -= len(connection.recv(min(65536, rest)))
 
 
 def request(scenario):
@@ -308,7 +309,9 @@ def request(scenario):
             connection.recv(10_000)
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
             break
-        receive(connection, scenario["size"], *((4096, 0.03) if kind == "slow" else ()))
+        if kind == "slow":
+            time.sleep(0.9)
+        receive(connection, scenario["size"])
     connection.close()
 
 

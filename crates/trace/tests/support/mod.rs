@@ -1,6 +1,7 @@
 //! Captures, and what tshark and the kernel answered about them.
 
 #![allow(dead_code, reason = "each test uses a part of it")]
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -44,18 +45,22 @@ const FIELDS: [&str; 12] = [
     "http.request.method",
 ];
 
+/// The captures; others can be named in the environment.
 fn directory() -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/captures")
+    match env::var_os("PRESTAN_CAPTURES") {
+        Some(directory) => PathBuf::from(directory),
+        None => PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/captures"),
+    }
 }
 
 /// A capture in the classic format of pcap: nanoseconds or microseconds, little-endian, Ethernet.
-pub struct Capture {
-    pub name: String,
+pub(crate) struct Capture {
+    pub(crate) name: String,
     packets: Vec<(i64, Vec<u8>)>,
 }
 
 impl Capture {
-    pub fn all() -> Vec<Capture> {
+    pub(crate) fn all() -> Vec<Capture> {
         let files = fs::read_dir(directory()).unwrap();
         let names = files.map(|file| file.unwrap().file_name().to_string_lossy().into_owned());
         let captures = names.filter_map(|name| name.strip_suffix(".pcap").map(str::to_owned));
@@ -65,7 +70,7 @@ impl Capture {
         names.iter().map(|name| Capture::read(name)).collect()
     }
 
-    pub fn read(name: &str) -> Capture {
+    pub(crate) fn read(name: &str) -> Capture {
         let bytes = fs::read(directory().join(format!("{name}.pcap"))).unwrap();
         let word = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap());
         let unit_ns = match word(0) {
@@ -85,17 +90,17 @@ impl Capture {
         Capture { name, packets }
     }
 
-    pub fn path(&self, ending: &str) -> PathBuf {
+    pub(crate) fn path(&self, ending: &str) -> PathBuf {
         directory().join(format!("{}.{ending}", self.name))
     }
 
-    pub fn segments(&self) -> impl Iterator<Item = TcpSegment<'_>> {
+    pub(crate) fn segments(&self) -> impl Iterator<Item = TcpSegment<'_>> {
         let packets = self.packets.iter();
         packets.map(|(at_ns, packet)| segment::parse(packet, *at_ns).unwrap())
     }
 
     /// What the kernel of the sender counted.
-    pub fn kernel(&self) -> HashMap<String, u64> {
+    pub(crate) fn kernel(&self) -> HashMap<String, u64> {
         let text = fs::read_to_string(self.path("kernel.txt")).unwrap();
         let pairs = text.lines().map(|line| line.split_once(' ').unwrap());
         pairs
@@ -105,7 +110,7 @@ impl Capture {
 }
 
 /// The marks of all segments, and the figures.
-pub fn analyse(capture: &Capture) -> (Vec<WiresharkMarks>, TracedConnections) {
+pub(crate) fn analyse(capture: &Capture) -> (Vec<WiresharkMarks>, TracedConnections) {
     let mut connections = TcpConnections::new(AnalysisLimits::default(), None);
     let segments = capture.segments().enumerate();
     let marks = segments
@@ -116,27 +121,27 @@ pub fn analyse(capture: &Capture) -> (Vec<WiresharkMarks>, TracedConnections) {
 
 /// What tshark answers about a packet.
 #[derive(Debug)]
-pub struct Answer {
-    pub number: u64,
-    pub at_ns: i64,
-    pub stream: String,
-    pub ports: (u16, u16),
-    pub sequence: i64,
-    pub acknowledged: i64,
-    pub length: i64,
-    pub flags: u32,
-    pub ack_rtt_ns: Option<i64>,
-    pub duplicate_ack: Option<u32>,
-    pub is_request: bool,
-    pub marks: Vec<String>,
+pub(crate) struct Answer {
+    pub(crate) number: u64,
+    pub(crate) at_ns: i64,
+    pub(crate) stream: String,
+    pub(crate) ports: (u16, u16),
+    pub(crate) sequence: i64,
+    pub(crate) acknowledged: i64,
+    pub(crate) length: i64,
+    pub(crate) flags: u32,
+    pub(crate) ack_rtt_ns: Option<i64>,
+    pub(crate) duplicate_ack: Option<u32>,
+    pub(crate) is_request: bool,
+    pub(crate) marks: Vec<String>,
 }
 
-pub struct Answers {
-    pub packets: Vec<Answer>,
+pub(crate) struct Answers {
+    pub(crate) packets: Vec<Answer>,
 }
 
 /// Whether tshark is here, in the version whose rules are followed.
-pub fn has_tshark() -> bool {
+pub(crate) fn has_tshark() -> bool {
     let version = Command::new("tshark").arg("--version").output();
     let version = version.map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
     let is_known = version.is_ok_and(|text| text.contains("TShark (Wireshark) 4.0."));
@@ -155,12 +160,16 @@ fn nanoseconds(seconds: &str) -> i64 {
 }
 
 impl Answers {
-    pub fn of_tshark(capture: &Capture) -> String {
+    pub(crate) fn of_tshark(capture: &Capture) -> String {
         let mut command = Command::new("tshark");
         command.args(["-n", "-T", "fields", "-d", "tcp.port==8080,http", "-r"]);
         command.arg(capture.path("pcap"));
         let marks = MARKS.map(|mark| format!("tcp.analysis.{mark}"));
-        for field in FIELDS.iter().copied().chain(marks.iter().map(String::as_str)) {
+        for field in FIELDS
+            .iter()
+            .copied()
+            .chain(marks.iter().map(String::as_str))
+        {
             command.args(["-e", field]);
         }
         let output = command.output().unwrap();
@@ -168,7 +177,7 @@ impl Answers {
         String::from_utf8(output.stdout).unwrap()
     }
 
-    pub fn kept(capture: &Capture) -> Answers {
+    pub(crate) fn kept(capture: &Capture) -> Answers {
         let text = fs::read_to_string(capture.path("tshark.txt")).unwrap();
         let packets = text.lines().map(Answer::parse).collect();
         Answers { packets }
@@ -176,7 +185,7 @@ impl Answers {
 
     /// From each request to the last acknowledgment of new payload by its client, before the client's FIN and
     /// before its next request.
-    pub fn delays(&self) -> Vec<Option<i64>> {
+    pub(crate) fn delays(&self) -> Vec<Option<i64>> {
         let requests = self.packets.iter().enumerate();
         let requests = requests.filter(|(_, packet)| packet.is_request);
         requests.map(|(index, _)| self.delay(index)).collect()
