@@ -1,3 +1,4 @@
+mod analysis;
 mod http2;
 
 use etherparse::PacketBuilder;
