@@ -4,7 +4,7 @@
 //! segment --> TcpConnections --> marks of Wireshark
 //!                  |
 //!       one ConnectionState for each pair of ends
-//!         |- Marker               what Wireshark would mark
+//!         |- SegmentMarker        what Wireshark would mark
 //!         |- DirectionState x 2   bytes, round trips, retransmissions, windows
 //!         |- TransactionReader    requests and responses
 //!         `- WaitLedger           what the time was spent on
@@ -20,7 +20,7 @@ use crate::segment::TcpSegment;
 use crate::tls::TlsRecord;
 use crate::transaction::{SegmentTurn, TracedRequest, TransactionReader, WireBytes, is_client};
 use crate::waits::{ConnectionEnd, DirectionBefore, WaitEvent, WaitLedger, WaitTotal};
-use crate::wireshark::{Marker, WiresharkMarks};
+use crate::wireshark::{SegmentMarker, WiresharkMarks};
 
 /// Moments are taken as within these, so that no difference of two overflows: 1896 to 2116.
 const EARLIEST_NS: i64 = -(1 << 61);
@@ -256,7 +256,7 @@ struct ConnectionState {
     handshake: TcpHandshake,
     last_syn_ns: Option<i64>,
     closing: Option<TcpClosing>,
-    marker: Marker,
+    marker: SegmentMarker,
     directions: [DirectionState; 2],
     /// Shortest round trips between the place of capture and each end.
     rtts_ns: [Option<i64>; 2],
@@ -289,7 +289,7 @@ impl ConnectionState {
             handshake: TcpHandshake::default(),
             last_syn_ns: None,
             closing: None,
-            marker: Marker::default(),
+            marker: SegmentMarker::default(),
             directions: ends.map(|end| DirectionState::new(end, limits)),
             rtts_ns: [None; 2],
             transactions: TransactionReader::new(limits.requests),

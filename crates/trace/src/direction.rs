@@ -199,7 +199,7 @@ pub(crate) struct SentBytes {
 
 /// What an acknowledgment says.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Heard {
+pub(crate) struct HeardAcknowledgment {
     /// Bytes that it acknowledges for the first time.
     pub(crate) progress: i64,
     /// Those of them that are payload.
@@ -398,9 +398,9 @@ impl DirectionState {
 
     /// Notes what the receiver says. `shift`: by how much its windows are scaled. `uses_stamps`: both ends send
     /// time stamps.
-    pub(crate) fn hear(&mut self, passing: &Passing<'_>, shift: u8) -> Heard {
+    pub(crate) fn hear(&mut self, passing: &Passing<'_>, shift: u8) -> HeardAcknowledgment {
         let segment = passing.segment;
-        let mut heard = Heard::default();
+        let mut heard = HeardAcknowledgment::default();
         if !segment.flags.ack || segment.flags.rst {
             return heard;
         }

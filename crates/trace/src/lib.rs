@@ -1,9 +1,16 @@
-//! Packets of a capture -> TCP segments -> HTTP exchanges with their moments.
+//! Packets of a capture -> TCP segments -> connections with their figures, and HTTP exchanges with their moments.
 //!
 //! ```text
 //! packets --> segment::parse --> exchange::Exchanges --> CapturedExchange
-//!                                     |       |
-//!                        stream (bytes in order)  http2 (frames)
+//!                    |                |       |
+//!                    |   stream (bytes in order)  http2 (frames)
+//!                    |
+//!                    `--> connection::TcpConnections --> ConnectionFigures --> findings::findings
+//!                           |- wireshark       marks as tshark gives them
+//!                           |- direction       scoreboard, retransmission, round_trip, series
+//!                           |- transaction     reassembly, tls
+//!                           `- waits           what the time was spent on
+//! rto: timeouts of other settings, over the round trips of a direction
 //! ```
 //!
 //! Everything here is pure and reads bytes that strangers wrote: nothing in a packet makes it panic.

@@ -293,6 +293,41 @@ pub fn share_within(compared: &[ComparedTimeout], minimum_ns: f64) -> Option<f64
     })
 }
 
+/// Timeouts of one pair of weights and one strategy over a capture.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct RtoStudyRow {
+    /// 1 to 9: W1 to W9.
+    pub weights: usize,
+    /// Which round trips are used.
+    pub strategy: SamplingStrategy,
+    /// Its columns of Table 6.
+    pub table: RtoTable,
+    /// Its column of Tables 34 and 35, for each of [`PAPER_THRESHOLDS_NS`].
+    pub up_to: [Option<f64>; 4],
+    /// What a sender with these minimums would not have sent again.
+    pub within: [Option<f64>; 4],
+}
+
+/// The dissertation's study of timeouts (section 4.1.3) over the round trips of one direction: W1 to W9, each with
+/// some, one and all round trips, as Table 6 orders them.
+pub fn paper_study(samples: &[RttSample]) -> Vec<RtoStudyRow> {
+    use SamplingStrategy::{All, One, Some as Alternate};
+    let mut rows = Vec::new();
+    for (number, weights) in (1..).zip(PAPER_WEIGHTS) {
+        for strategy in [Alternate, One, All] {
+            let compared = timeouts(samples, RtoFormula::paper(weights), strategy);
+            rows.push(RtoStudyRow {
+                weights: number,
+                strategy,
+                table: RtoTable::of(&compared),
+                up_to: PAPER_THRESHOLDS_NS.map(|minimum_ns| share_up_to(&compared, minimum_ns)),
+                within: PAPER_THRESHOLDS_NS.map(|minimum_ns| share_within(&compared, minimum_ns)),
+            });
+        }
+    }
+    rows
+}
+
 fn share(
     compared: &[ComparedTimeout],
     is_counted: impl Fn(&ComparedTimeout) -> bool,

@@ -14,10 +14,12 @@
 
 use core::net::SocketAddr;
 
-use crate::exchange::{CapturedExchange, Exchanges, RequestStart};
+use crate::exchange::{Exchanges, RequestStart};
+use crate::http2::StreamExchange;
 use crate::reassembly::{InOrder, NewBytes};
 use crate::segment::TcpSegment;
 use crate::tls::{TlsRecord, TlsRecords, is_tls};
+use crate::waits::ConnectionEnd;
 
 /// Longest head that is read.
 const LONGEST_HEAD: usize = 16 * 1024;
@@ -63,7 +65,8 @@ impl WireBytes {
 
     /// Payload with or without what was sent again.
     pub fn bytes(self, with_resent: bool) -> u64 {
-        self.payload - if with_resent { 0 } else { self.resent }
+        let resent = if with_resent { 0 } else { self.resent };
+        self.payload.saturating_sub(resent)
     }
 }
 
@@ -80,11 +83,12 @@ pub struct TracedRequest {
     pub path: Option<String>,
     /// The status of the response, where its head was captured.
     pub status: Option<u16>,
-    /// Bytes of the request, with its head; with TLS of the records without their headers.
-    pub request_bytes: Option<u64>,
-    /// Bytes of the response, with its head.
-    pub response_bytes: Option<u64>,
-    /// Packet with the first byte of the request.
+    /// Bytes of the request, with its head; with TLS of the records, and with HTTP/2 of the frames, without their
+    /// headers.
+    pub request_bytes: u64,
+    /// Bytes of the response, likewise.
+    pub response_bytes: u64,
+    /// Packet with the first byte of the request; not known with HTTP/2.
     pub first_packet: Option<u64>,
     /// Its first byte, in nanoseconds.
     pub request_first_ns: i64,
@@ -123,10 +127,20 @@ impl TracedRequest {
         Some(self.last_acknowledged_ns? - self.request_first_ns)
     }
 
-    /// Payload of both directions over the delay, in bytes per second.
+    /// Payload of both directions over the delay, in bytes per second: the throughput of the dissertation (section
+    /// 5.1), which does not count what was sent again.
     pub fn throughput(&self, with_resent: bool) -> Option<f64> {
+        let ends = ConnectionEnd::BOTH.map(|end| self.throughput_from(end, with_resent));
+        Some(ends[0]? + ends[1]?)
+    }
+
+    /// Payload of one end over the delay, in bytes per second.
+    pub fn throughput_from(&self, end: ConnectionEnd, with_resent: bool) -> Option<f64> {
         let delay_ns = self.delay_ns().filter(|delay_ns| *delay_ns > 0)?;
-        let bytes = self.from_client.bytes(with_resent) + self.from_server.bytes(with_resent);
+        let bytes = match end {
+            ConnectionEnd::Client => self.from_client.bytes(with_resent),
+            ConnectionEnd::Server => self.from_server.bytes(with_resent),
+        };
         Some(bytes as f64 * 1e9 / delay_ns as f64)
     }
 }
@@ -321,8 +335,8 @@ impl TransactionReader {
                 method: None,
                 path: None,
                 status: None,
-                request_bytes: Some(0),
-                response_bytes: Some(0),
+                request_bytes: 0,
+                response_bytes: 0,
                 first_packet: Some(bytes.packet),
                 request_first_ns: bytes.at_ns,
                 request_last_ns: bytes.at_ns,
@@ -362,7 +376,7 @@ impl TransactionReader {
     ) -> (Vec<TracedRequest>, u64, [Vec<TlsRecord>; 2]) {
         self.close(now);
         if self.protocol == Some(RequestProtocol::Http2) {
-            let exchanges = self.http2.finish();
+            let exchanges = self.http2.streams();
             self.count += exchanges.len() as u64;
             let room = self.limit.saturating_sub(self.done.len());
             let exchanges = exchanges.into_iter().take(room);
@@ -385,8 +399,8 @@ impl OpenTransaction {
 
     fn add_request(&mut self, bytes: &NewBytes, amount: i64, is_clear: bool) {
         let request = &mut self.request;
-        let passed = request.request_bytes.unwrap_or(0) + amount.unsigned_abs();
-        request.request_bytes = Some(passed);
+        let passed = request.request_bytes.saturating_add(amount.unsigned_abs());
+        request.request_bytes = passed;
         request.request_first_ns = request.request_first_ns.min(bytes.at_ns);
         request.request_last_ns = request.request_last_ns.max(bytes.at_ns);
         if is_clear && self.request_head.add(bytes) {
@@ -411,15 +425,13 @@ impl OpenTransaction {
         }
         if request.response_first_ns.is_none() {
             request.response_first_ns = Some(bytes.at_ns);
-            let passed = request.request_bytes.unwrap_or(0);
+            let passed = request.request_bytes;
             let is_early = |declared: i64| passed < declared.unsigned_abs();
             request.is_clean &= bytes.at_ns >= request.request_last_ns;
             // An interim response comes before the body.
             self.is_interim = self.declared.is_some_and(is_early);
         }
-        request.response_bytes = request
-            .response_bytes
-            .map(|all| all + amount.unsigned_abs());
+        request.response_bytes = request.response_bytes.saturating_add(amount.unsigned_abs());
         request.response_last_ns = request.response_last_ns.max(Some(bytes.at_ns));
         if is_clear && self.response_head.add(bytes) {
             request.status = status(&self.response_head.bytes);
@@ -457,16 +469,17 @@ fn status(head: &[u8]) -> Option<u16> {
     response.code
 }
 
-impl From<CapturedExchange> for TracedRequest {
-    fn from(exchange: CapturedExchange) -> TracedRequest {
+impl From<StreamExchange> for TracedRequest {
+    fn from(stream: StreamExchange) -> TracedRequest {
+        let exchange = stream.exchange;
         TracedRequest {
             protocol: RequestProtocol::Http2,
             number: exchange.number,
-            method: None,
-            path: None,
-            status: None,
-            request_bytes: None,
-            response_bytes: None,
+            method: stream.method,
+            path: stream.path,
+            status: stream.status,
+            request_bytes: stream.bytes.0,
+            response_bytes: stream.bytes.1,
             first_packet: None,
             request_first_ns: exchange.request_first_ns,
             request_last_ns: exchange.request_last_ns,

@@ -97,7 +97,7 @@ struct MarkedDirection {
 
 /// Marks the segments of one connection.
 #[derive(Debug, Default)]
-pub(crate) struct Marker {
+pub(crate) struct SegmentMarker {
     directions: [MarkedDirection; 2],
     syn_at_ns: Option<i64>,
     first_rtt_ns: Option<i64>,
@@ -114,7 +114,7 @@ struct Checked<'a> {
     acknowledged: Option<u32>,
 }
 
-impl Marker {
+impl SegmentMarker {
     /// Whether a SYN belongs to a new connection between the same ports.
     pub(crate) fn begins_anew(&self, from: usize, segment: &TcpSegment<'_>) -> bool {
         let base = self.directions[from].base;

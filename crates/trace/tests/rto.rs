@@ -3,10 +3,12 @@
 use proptest::prelude::Rng;
 use proptest::test_runner::{RngAlgorithm, TestRng};
 
+mod support;
+
 use trace::round_trip::RttSample;
 use trace::rto::{
     ComparedTimeout, INITIAL_RTO_NS, PAPER_WEIGHTS, RtoEstimator, RtoFormula, RtoTable,
-    SamplingStrategy, share_up_to, share_within, timeouts,
+    SamplingStrategy, paper_study, share_up_to, share_within, timeouts,
 };
 
 const MS: f64 = 1e6;
@@ -182,4 +184,25 @@ fn simulated_round_trips_have_the_known_share() {
     );
     let all = timeouts(&samples, RtoFormula::paper(weights), SamplingStrategy::All);
     assert!(share_within(&all, 0.0).is_some_and(|share| share > 0.99));
+}
+
+/// A capture with round trips of 20 ms: no timeout is near them.
+#[test]
+fn the_study_covers_all_weights_and_strategies() {
+    let (_, traced) = support::analyse(&support::Capture::read("after-idle"));
+    let samples = traced.connections[0].from_server.rtt.samples();
+    let rows = paper_study(samples);
+    assert_eq!(rows.len(), 27);
+    for row in &rows {
+        assert!(row.table.total() > 0 && row.table.long_within + row.table.long_exceeded == 0);
+        assert_eq!(row.up_to, [Some(1.0); 4], "{row:?}");
+    }
+    // One sample for each window of data, and all of them.
+    let count = |strategy| {
+        rows.iter()
+            .find(|row| row.strategy == strategy)
+            .map(|row| row.table.total())
+    };
+    assert!(count(SamplingStrategy::One) < count(SamplingStrategy::Some));
+    assert!(count(SamplingStrategy::Some) < count(SamplingStrategy::All));
 }
