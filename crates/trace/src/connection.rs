@@ -378,13 +378,12 @@ impl ConnectionState {
         }
     }
 
-    /// By how much the windows of an end are scaled (RFC 7323, section 2.2: only if both ends say so).
-    fn shift(&self, from: usize) -> u8 {
-        let shift = |end: usize| {
-            let options = self.directions[end].figures.syn_options;
-            options.and_then(|options| options.window_scale)
-        };
-        shift(1 - from).and(shift(from)).unwrap_or(0)
+    /// By how much the windows of an end are scaled (RFC 7323, section 2.2: only if both ends say so), where both
+    /// SYNs were captured.
+    fn shift(&self, from: usize) -> Option<u8> {
+        let options = |end: usize| self.directions[end].figures.syn_options;
+        let (own, other) = (options(from)?, options(1 - from)?);
+        Some(other.window_scale.and(own.window_scale).unwrap_or(0))
     }
 
     fn note_rtt(&mut self, end: usize, rtt_ns: i64) {

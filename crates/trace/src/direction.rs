@@ -156,7 +156,7 @@ pub struct DirectionFigures {
     /// The most bytes in flight.
     pub largest_flight: u64,
     /// The smallest and largest window that its receiver offered behind the handshake, in bytes; not scaled where
-    /// the handshake was not captured.
+    /// one of the SYNs was not captured.
     pub window: Option<(u64, u64)>,
     /// How often its receiver closed the window.
     pub zero_windows: u64,
@@ -307,9 +307,16 @@ impl DirectionState {
         }
         self.count(passing);
         sent.is_probe = self.is_probe(first, end, segment);
-        if first == end || sent.is_probe || flags.rst {
+        if first == end || sent.is_probe {
             self.figures.probes += u64::from(sent.is_probe);
             self.figures.resent_bytes += u64::from(segment.length);
+            return sent;
+        }
+        if flags.rst {
+            // The text of a reset is no part of the stream (RFC 9293, section 3.5.3).
+            let bytes = u64::from(segment.length);
+            self.figures.unique_bytes += bytes;
+            self.figures.series.throughput.add(passing.at_ns, bytes);
             return sent;
         }
         if let Some((value, _)) = segment.options.timestamps {
@@ -396,9 +403,8 @@ impl DirectionState {
         self.figures.series.flight.push(point);
     }
 
-    /// Notes what the receiver says. `shift`: by how much its windows are scaled. `uses_stamps`: both ends send
-    /// time stamps.
-    pub(crate) fn hear(&mut self, passing: &Passing<'_>, shift: u8) -> HeardAcknowledgment {
+    /// Notes what the receiver says. `shift`: by how much its windows are scaled, where that is known.
+    pub(crate) fn hear(&mut self, passing: &Passing<'_>, shift: Option<u8>) -> HeardAcknowledgment {
         let segment = passing.segment;
         let mut heard = HeardAcknowledgment::default();
         if !segment.flags.ack || segment.flags.rst {
@@ -497,16 +503,18 @@ impl DirectionState {
     }
 
     /// Notes the window, and returns how long it was closed, if it opens.
-    fn note_window(&mut self, passing: &Passing<'_>, to: i64, shift: u8) -> Option<i64> {
+    fn note_window(&mut self, passing: &Passing<'_>, to: i64, shift: Option<u8>) -> Option<i64> {
         let segment = passing.segment;
-        let shift = if segment.flags.syn { 0 } else { shift.min(14) };
-        let window = i64::from(segment.window) << shift;
-        self.offered = Some(to + window);
-        let end = TimedValue {
-            at_ns: passing.at_ns,
-            value: to + window,
-        };
-        self.figures.series.window_end.push(end);
+        let shift = if segment.flags.syn { Some(0) } else { shift };
+        let window = i64::from(segment.window) << shift.unwrap_or(0).min(14);
+        self.offered = shift.map(|_| to + window);
+        if let Some(value) = self.offered {
+            let at_ns = passing.at_ns;
+            self.figures
+                .series
+                .window_end
+                .push(TimedValue { at_ns, value });
+        }
         if segment.flags.syn {
             return None;
         }

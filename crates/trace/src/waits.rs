@@ -194,8 +194,8 @@ impl WaitLedger {
 
     fn attribute(&mut self, event: &WaitEvent, wait: Wait) {
         let sender = event.sender;
-        let own = &event.before[sender as usize];
-        let closed = |end: &ConnectionEnd| event.before[*end as usize].is_closed;
+        let mut ends = ConnectionEnd::BOTH.into_iter();
+        let before = |end: &ConnectionEnd| &event.before[*end as usize];
         if let Some(kind) = event.retransmission.filter(|kind| kind.is_by_timer()) {
             let cause = match kind {
                 RetransmissionKind::Handshake => WaitCause::Handshake,
@@ -203,13 +203,17 @@ impl WaitLedger {
                 _ => WaitCause::Timeout,
             };
             self.claim(cause, sender, wait);
-        } else if let Some(blocked) = ConnectionEnd::BOTH.into_iter().find(closed) {
+            return;
+        }
+        if let Some(blocked) = ends.find(|end| before(end).is_closed) {
             self.claim(WaitCause::ZeroWindow, blocked.other(), wait);
-        } else if event.has_new_data && self.attribute_turn(event, own, wait) {
-        } else if let Some(end) = ConnectionEnd::BOTH
-            .into_iter()
-            .find(|end| event.before[*end as usize].is_in_fast_recovery)
-        {
+            return;
+        }
+        if event.has_new_data && self.attribute_turn(event, before(&sender), wait) {
+            return;
+        }
+        let mut ends = ConnectionEnd::BOTH.into_iter();
+        if let Some(end) = ends.find(|end| before(end).is_in_fast_recovery) {
             self.claim(WaitCause::FastRecovery, end, wait);
         } else if event.has_progress {
             self.attribute_acknowledgment(event, wait);
