@@ -362,6 +362,21 @@ fn a_handshake_a_window_and_an_end_are_reported() {
     assert!(traced.connections[0].from_client.probes >= 1);
 }
 
+#[test]
+fn ports_that_are_used_again_have_another_connection() {
+    let (marks, traced) = analyse(&Capture::read("reused-ports"));
+    let [first, second] = &traced.connections[..] else {
+        panic!("{} connections", traced.connections.len());
+    };
+    assert_eq!(marks.iter().filter(|marks| marks.reused_ports).count(), 1);
+    assert_eq!(second.first_packet, first.last_packet + 1);
+    assert_eq!(
+        first.from_server.unique_bytes,
+        second.from_server.unique_bytes
+    );
+    assert_eq!(first.requests.len(), second.requests.len());
+}
+
 /// Round trips without retransmissions: each is one of tshark's.
 #[test]
 fn round_trips_by_acknowledgments_are_among_those_of_tshark() {

@@ -198,6 +198,24 @@ def make(name, directory):
             run("ip", "netns", "delete", namespace)
 
 
+def repeat(source, target):
+    """Writes a capture twice: 10 s later the same ports have a new connection with other sequence numbers."""
+    data = open(source, "rb").read()
+    again, at = bytearray(), 24
+    while at < len(data):
+        seconds, _, captured, _ = struct.unpack_from("<4I", data, at)
+        packet = bytearray(data[at : at + 16 + captured])
+        struct.pack_into("<I", packet, 0, seconds + 10)
+        tcp = 16 + 14 + 20
+        for offset in (4, 8):
+            number = struct.unpack_from("!I", packet, tcp + offset)[0]
+            struct.pack_into("!I", packet, tcp + offset, (number + 1_000_000 * bool(number)) % 2**32)
+        again += packet
+        at += 16 + captured
+    with open(target, "wb") as file:
+        file.write(data + again)
+
+
 HOME = open("/proc/self/ns/net")
 
 
@@ -318,6 +336,13 @@ def request(scenario):
 if sys.argv[1] == "--end":
     (request, listen)[int(sys.argv[2])](SCENARIOS[sys.argv[3]])
 else:
+    directory = sys.argv[1]
     for chosen in sys.argv[2:] or SCENARIOS:
-        make(chosen, sys.argv[1])
+        make(chosen, directory)
         print(chosen)
+    paths = [os.path.join(directory, f"{name}.pcap") for name in ("reset", "reused-ports")]
+    if os.path.exists(paths[0]):
+        repeat(*paths)
+        kernel = [path.replace(".pcap", ".kernel.txt") for path in paths]
+        with open(kernel[0]) as source, open(kernel[1], "w") as target:
+            target.write(source.read())
