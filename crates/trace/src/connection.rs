@@ -29,7 +29,7 @@ const LATEST_NS: i64 = 1 << 62;
 /// Round trips are taken as at most this long, so that no sum of some of them overflows: nine years.
 pub(crate) const LONGEST_RTT_NS: i64 = 1 << 58;
 
-/// How much is kept of a capture. A connection needs at most about 3 MB with the default limits, 8 MB with HTTP/2,
+/// How much is kept of a capture. A connection needs at most about 5 MB with the default limits, 12 MB with HTTP/2,
 /// and usually some KB.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AnalysisLimits {

@@ -431,6 +431,7 @@ impl DirectionState {
         heard.data_progress = newly.bytes - markers as i64;
         if newly.bytes > 0 {
             heard.rtt_ns = newly.sent_ns.map(|sent_ns| passing.at_ns - sent_ns);
+            self.explainer.progressed(acknowledged, passing.at_ns, echo);
             self.note_progress(passing.at_ns, to, heard.rtt_ns, echo);
         } else {
             let is_plain = segment.length == 0 && !segment.flags.syn && !segment.flags.fin;
@@ -446,7 +447,6 @@ impl DirectionState {
     }
 
     fn note_progress(&mut self, at_ns: i64, to: i64, rtt_ns: Option<i64>, echo: Option<u32>) {
-        self.explainer.progressed(to, at_ns, echo);
         let sample = |rtt_ns| RttSample {
             at_ns,
             rtt_ns,

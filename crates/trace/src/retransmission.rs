@@ -341,8 +341,9 @@ impl Explainer {
         RetransmissionKind::Timeout
     }
 
-    /// Notes an acknowledgment that advances to the place, with the time stamp that it echoes.
-    pub(crate) fn progressed(&mut self, to: i64, at_ns: i64, echo: Option<u32>) {
+    /// Notes an acknowledgment that acknowledges the bytes for the first time, with the time stamp that it echoes.
+    pub(crate) fn progressed(&mut self, newly: Range<i64>, at_ns: i64, echo: Option<u32>) {
+        let to = newly.end;
         self.duplicates = 0;
         self.has_probed = false;
         self.progress_ns = Some(at_ns);
@@ -354,14 +355,15 @@ impl Explainer {
         }
         for index in 0..self.judged.len() {
             let judged = &mut self.judged[index];
-            // The first acknowledgment of all its bytes decides, and only about the first bytes that it covers:
-            // what is behind them can have been waiting at the receiver.
+            // The first acknowledgment of all its bytes decides, and only about the first bytes that it covers: it
+            // echoes the segment that brought them, and what is behind them can have been waiting at the receiver.
             if judged.is_acknowledged || judged.bytes.end > to {
                 continue;
             }
             judged.is_acknowledged = true;
-            let is_older = judged
-                .stamp
+            let is_echoed = judged.bytes.start <= newly.start;
+            let stamp = judged.stamp.filter(|_| is_echoed);
+            let is_older = stamp
                 .zip(echo)
                 .is_some_and(|(sent, echo)| is_behind(sent, echo));
             if is_older {

@@ -483,3 +483,53 @@ fn limits_hold_for_each_connection() {
     assert_eq!(figures.from_client.rtt.samples().len(), 5);
     assert_eq!(figures.from_client.rtt.count(), 11);
 }
+
+/// A retransmission that waits at the receiver for the bytes before it was needed, though the acknowledgment of both
+/// echoes the older time stamp.
+#[test]
+fn time_stamps_judge_the_first_bytes_only() {
+    use crate::retransmission::{Explainer, SendMoment};
+    use crate::scoreboard::SegmentBytes;
+
+    let mut board = Scoreboard::default();
+    board.send(0..5000, 0, None, |_| {});
+    let mut explainer = Explainer::new(10);
+    for (bytes, stamp) in [(0..1000, 100), (2000..3000, 105)] {
+        let moment = SendMoment {
+            packet: 1,
+            at_ns: 1_000_000,
+            is_syn: false,
+            stamp: Some(stamp),
+            silence_ns: 0,
+            rtt_ns: None,
+            sender_rtt_ns: None,
+            uses_sack: true,
+        };
+        let found = SegmentBytes {
+            resent: 1000,
+            ..SegmentBytes::default()
+        };
+        explainer.sent_late(bytes, found, &board, &moment);
+    }
+    explainer.progressed(0..5000, 2_000_000, Some(100));
+    assert_eq!(explainer.counts.spurious(), 0);
+    // An original arrived: the acknowledgment echoes what is older than its retransmission.
+    let moment = SendMoment {
+        packet: 2,
+        at_ns: 3_000_000,
+        is_syn: false,
+        stamp: Some(200),
+        silence_ns: 0,
+        rtt_ns: None,
+        sender_rtt_ns: None,
+        uses_sack: true,
+    };
+    board.send(5000..6000, 2_500_000, None, |_| {});
+    let found = SegmentBytes {
+        resent: 1000,
+        ..SegmentBytes::default()
+    };
+    explainer.sent_late(5000..6000, found, &board, &moment);
+    explainer.progressed(5000..6000, 4_000_000, Some(150));
+    assert_eq!(explainer.counts.spurious(), 1);
+}
