@@ -13,6 +13,27 @@ const HIDDEN: &str = "(not shown)";
 /// Tokens of a DAV header that identify no program: the classes of RFC 4918, section 18.
 const CLASSES: [&str; 3] = ["1", "2", "3"];
 
+/// Methods of an Allow header that are kept: those of RFC 9110, RFC 5789 and RFC 4918. Any other token is text of the
+/// server, and the extensions it has may be those of one program only.
+const METHODS: [&str; 16] = [
+    "GET",
+    "HEAD",
+    "POST",
+    "PUT",
+    "DELETE",
+    "CONNECT",
+    "OPTIONS",
+    "TRACE",
+    "PATCH",
+    "PROPFIND",
+    "PROPPATCH",
+    "MKCOL",
+    "COPY",
+    "MOVE",
+    "LOCK",
+    "UNLOCK",
+];
+
 /// Words of a Server header that are also words of reports.
 const COMMON: [&str; 6] = ["prestan", "dav", "webdav", "http", "https", "server"];
 
@@ -27,6 +48,9 @@ pub fn apply_label(plan: &mut PlanRecord, env: &mut Environment, events: &mut [E
     for answered in env.server.iter_mut().chain(&mut env.others) {
         answered.software = None;
         answered.dav.retain(|token| is_class(token));
+        answered
+            .allow
+            .retain(|method| METHODS.contains(&method.as_str()));
     }
     for event in events {
         server.event(event);

@@ -29,7 +29,11 @@ fn talkative() -> Faulty {
         ("Location", "http://telltale.example:9/x"),
         ("Server", SOFTWARE),
     ];
-    let options = [("Server", SOFTWARE), ("DAV", DAV), ("Allow", "GET, PUT")];
+    let options = [
+        ("Server", SOFTWARE),
+        ("DAV", DAV),
+        ("Allow", "GET, PUT, X-TELLTALE, Secretos/1.2"),
+    ];
     Faulty::new(|builder| {
         builder
             .rule(Rule::new(status(200, &options, "")).method("OPTIONS"))
@@ -98,6 +102,9 @@ fn a_label_replaces_all_that_identifies_a_server() {
         "{text}"
     );
     // The record keeps all, and its label: it is not printed without one.
+    let json = fs::read_to_string(outcome.home().join("run.json")).unwrap();
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(json["server"]["allow"], serde_json::json!(["GET", "PUT"]));
     let kept = outcome.home().join("state/prestan/runs/one");
     let plan = fs::read_to_string(kept.join("plan.yaml")).unwrap();
     let env = fs::read_to_string(kept.join("env.json")).unwrap();
