@@ -183,6 +183,7 @@ fn compared(kept: &[KeptRun], names: &[String]) -> Option<Comparisons> {
         .inspect_err(|why| {
             let why = report::difference(why);
             output::tell(&format!("prestan: the runs are not compared: {why}"));
+            notes: b.run.plan.notes.clone(),
         })
         .ok()?;
     Some(Comparisons {
@@ -191,3 +192,4 @@ fn compared(kept: &[KeptRun], names: &[String]) -> Option<Comparisons> {
         versus,
     })
 }
+        notes: a.run.plan.notes.clone(),

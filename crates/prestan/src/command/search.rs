@@ -318,6 +318,7 @@ impl<'a> Trials<'a> {
             what: self.sending.what.clone(),
             answer: search.answer(),
             knee: knee(&self.made),
+            notes: report::notes_of(self.ran.iter().map(|one| &one.run.plan)),
             inconclusive: ended.map(|why| shown_reason(why, &self.settings)),
             trials: self.made,
         }

@@ -474,6 +474,7 @@ fn result(
         servers: (0..servers.len())
             .map(|server| described(&servers[server], server, done))
             .collect(),
+        notes: report::notes_of(done.iter().map(|(_, ran)| &ran.run.plan)),
         caveats: caveats(args, made),
         rows: stats::sweep(&values, &swept, args.plan.same_within),
     }

@@ -154,6 +154,7 @@ fn answer_options(options: &OutputOptions) -> Result<AnswerOptions, Failed> {
         ("--no-save", options.no_save),
         ("--verbose", options.verbose),
         ("--debug", options.debug),
+        notes: report::notes_of(ran.iter().map(|one| &one.run.plan)),
     ];
     match of_one_run.iter().find(|(_, given)| *given) {
         Some((option, _)) => Err(Failed::Usage(format!(
