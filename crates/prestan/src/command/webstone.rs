@@ -67,7 +67,7 @@ pub(crate) fn webstone(args: &WebstoneArgs) -> Result<ExitStatus, Failed> {
         let settings = loads.settings(&settings, children);
         return PlannedRun::single(plan, &suite.text, settings, &args.output)?.report(&args.output);
     }
-    curve::curve(&suite, &plan, &settings, &loads, &args.output)
+    curve::curve(&suite, plan, &settings, &loads, &args.output)
 }
 
 /// How many children, and how much each of them does where that is not left to the clock.

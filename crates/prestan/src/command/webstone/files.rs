@@ -123,7 +123,7 @@ pub(super) fn to_be_put(
     if let Some(dynamic) = files.clone().find(|file| file.query.is_some()) {
         return Err(Failed::Usage(format!(
             "/{} has a query, and a program on the server makes it, which --prepare cannot put there; leave --prepare \
-             out, and put the files there by other means (--generate DIR writes them)",
+             out, and put the program there by other means, and the files (--generate DIR writes these, and no program)",
             dynamic.path
         )));
     }
