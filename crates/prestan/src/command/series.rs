@@ -95,6 +95,12 @@ impl RunSeries {
         servers.try_for_each(|server| server.start(self.processors.as_ref()))
     }
 
+    /// How its servers are known, for what reports say of them.
+    pub(crate) fn anonymous(&self) -> AnonymousServers {
+        let known = |server: &TestedServer| (server.label.clone(), server.known_as());
+        AnonymousServers(self.servers.iter().map(known).collect())
+    }
+
     /// Why the series ends with the runs of this number: a server that was started here has ended by itself.
     /// Of the others, what these runs could not remove there is named.
     pub(crate) fn ended_server(&mut self, run: usize, shown: &SeriesProgress) -> Option<Failed> {
@@ -103,6 +109,19 @@ impl RunSeries {
         let (gone, reasons): (Vec<String>, Vec<Failed>) = ended.unzip();
         shown.tell_left_behind(&gone);
         reasons.into_iter().next()
+    }
+}
+
+/// The labels of the servers of a series, each with the names and URLs of its server.
+pub(crate) struct AnonymousServers(Vec<(Option<String>, Vec<String>)>);
+
+impl AnonymousServers {
+    /// A message as reports may show it. It may be about any of the servers, whichever was measured when it arose.
+    pub(crate) fn shown(&self, text: &str) -> String {
+        let servers = self.0.iter();
+        servers.fold(text.to_owned(), |text, (label, known_as)| {
+            report::labelled_text(label.as_deref(), known_as, &text)
+        })
     }
 }
 
@@ -249,6 +268,15 @@ impl TestedServer {
             ..load.clone()
         };
         settings(connection?, &load, clock)
+    }
+
+    /// What messages call it: its name, and its URL where it was started here.
+    fn known_as(&self) -> Vec<String> {
+        let running = match &self.origin {
+            ServerOrigin::Own { running, .. } => running.as_ref().map(|server| server.url()),
+            ServerOrigin::Url(_) => None,
+        };
+        std::iter::once(self.name.clone()).chain(running).collect()
     }
 
     /// What reports call it.
