@@ -12,6 +12,7 @@ pub(crate) mod generate;
 pub(crate) mod kept;
 pub(crate) mod load;
 pub(crate) mod planned;
+mod point_verdicts;
 pub(crate) mod report;
 pub(crate) mod run;
 pub(crate) mod runs;

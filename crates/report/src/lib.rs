@@ -35,6 +35,7 @@ mod load;
 mod load_steps;
 mod log;
 mod markdown;
+mod notes;
 pub mod page;
 mod ranking;
 mod reasons;
@@ -69,6 +70,7 @@ pub use json::{BesideResult, json, schema};
 pub use junit::junit;
 pub use label::{apply_label, labelled_text};
 pub use log::{log, log_header};
+pub use notes::notes_of;
 pub use reasons::{abort_reason, ended_early, reason};
 pub use runs::{
     ListedGroup, ListedRun, ListedState, bytes, run_text, runs_json, runs_schema, runs_text,

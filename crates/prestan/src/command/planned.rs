@@ -212,6 +212,7 @@ impl PlannedRun {
             observer,
             turn: None,
             conditions: Arc::default(),
+            is_alone: false,
         };
         self.measure(intake.until_told(enough), watch, None).keep()
     }
@@ -230,6 +231,7 @@ impl PlannedRun {
             cancel: cancel.clone(),
             progress,
             observer: Arc::new(observer),
+            is_alone: turn.is_none(),
             turn: turn.map(Arc::new),
             conditions: Arc::default(),
         };
@@ -275,6 +277,7 @@ impl PlannedRun {
             observer: Arc::clone(&console) as Arc<dyn Observer>,
             turn: None,
             conditions: Arc::default(),
+            is_alone: self.record.beside.is_empty(),
         };
         Ok(self.measure(intake, watch, Some(&console)))
     }

@@ -318,6 +318,7 @@ impl<'a> Trials<'a> {
             what: self.sending.what.clone(),
             answer: search.answer(),
             knee: knee(&self.made),
+            notes: report::notes_of(self.ran.iter().map(|one| &one.run.plan)),
             inconclusive: ended.map(|why| shown_reason(why, &self.settings)),
             trials: self.made,
         }
@@ -330,7 +331,8 @@ pub(crate) fn shown_reason(why: &Failed, settings: &Settings) -> String {
         .endpoints()
         .map(|endpoint| endpoint.target.url())
         .collect();
-    report::labelled_text(settings.label.as_deref(), &urls, &why.to_string())
+    let label = settings.label.iter().map(|label| (&**label, &*urls));
+    report::labelled_text(label, &why.to_string())
 }
 
 /// How all trials are done, but for their loads.

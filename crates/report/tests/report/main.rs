@@ -21,6 +21,8 @@ mod layout;
 #[cfg(test)]
 mod load_steps;
 #[cfg(test)]
+mod notes;
+#[cfg(test)]
 mod numbers;
 #[cfg(test)]
 mod page;
