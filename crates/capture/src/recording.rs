@@ -10,6 +10,7 @@
 //! No interface is set to promiscuous mode.
 
 use std::fs::File;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -158,11 +159,11 @@ struct SharedProgress {
 }
 
 impl Recording {
-    /// Begins to record to a file, which is replaced if it exists. When this returns, packets are being captured.
+    /// Begins to record to a new file, which only its owner can read. When this returns, packets are being captured.
     /// The recording ends within half a second of `stop` being set, by whomever.
     ///
     /// # Errors
-    /// Without `CAP_NET_RAW`, for an interface that is absent or down, where the file cannot be created or memory
+    /// Without `CAP_NET_RAW`, for an interface that is absent or down, where the file exists or cannot be created, or memory
     /// is refused.
     pub fn start(
         path: &Path,
@@ -178,7 +179,13 @@ impl Recording {
                 error,
             }
         };
-        let file = File::create(path).map_err(in_file("creating"))?;
+        // What is secret on the wire is in it.
+        let private = File::options()
+            .write(true)
+            .create_new(true)
+            .mode(0o600)
+            .open(path);
+        let file = private.map_err(in_file("creating"))?;
         let interface = CaptureInterface {
             name: Some(tap.name.clone()),
             link: tap.link,

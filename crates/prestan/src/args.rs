@@ -8,6 +8,7 @@
 
 mod answer;
 mod beside;
+mod capture;
 mod compare;
 mod connect;
 mod diagnose;
@@ -36,6 +37,7 @@ use testbed::Slowdown;
 
 pub(crate) use answer::{AnswerOptions, RunsOptions};
 pub(crate) use beside::{BesideArg, BesideOptions};
+pub(crate) use capture::CaptureArgs;
 pub(crate) use compare::{CompareArgs, Gate, Question};
 pub(crate) use connect::{AuthArg, CONNECTING, ConnectOptions, TlsResumptionArg};
 pub(crate) use diagnose::DiagnoseArgs;
@@ -142,6 +144,7 @@ impl Cli {
             | Command::Suites(_)
             | Command::Servers(_)
             | Command::Serve(_)
+            | Command::Capture(_)
             | Command::Clean(_)
             | Command::Completions { .. }
             | Command::Man { .. } => None,
@@ -245,6 +248,14 @@ pub(crate) enum Command {
     Demo(Box<DemoArgs>),
     /// Serve a directory over WebDAV, on this machine only, until Ctrl-C
     Serve(ServeArgs),
+    /// Record packets in a file
+    ///
+    /// Packets of loopback are recorded once, as the client sees them: requests when they leave it, responses when
+    /// they arrive. The file has whole packets, with passwords in them that were not encrypted, and is
+    /// readable by its owner only. `prestan run --capture FILE` records the packets of a run.
+    ///
+    /// Capturing needs root or CAP_NET_RAW, or --isolated.
+    Capture(CaptureArgs),
     /// Clean up: remove the leftovers of a killed run from a server
     ///
     /// A run works in collections PrestanTest-<run id>/ and puts a marker into each. Collections with

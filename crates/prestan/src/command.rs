@@ -1,6 +1,7 @@
 //! One file for each sub-command.
 
 pub(crate) mod beside;
+pub(crate) mod capture;
 pub(crate) mod clean;
 pub(crate) mod compare;
 pub(crate) mod completed;

@@ -61,6 +61,7 @@ fn dispatch(cli: Cli) -> Result<exit::ExitStatus, Failed> {
         Some(Command::Servers(args)) => command::servers::servers(&args),
         Some(Command::Demo(args)) => command::demo::demo(&args),
         Some(Command::Serve(args)) => command::demo::serve(&args),
+        Some(Command::Capture(args)) => command::capture::capture(&args),
         Some(Command::Clean(args)) => command::clean::clean(&args),
         Some(Command::Completions { shell }) => command::generate::completions(shell),
         Some(Command::Man { directory }) => command::generate::man(directory.as_deref()),

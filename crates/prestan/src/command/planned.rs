@@ -17,6 +17,7 @@ use suite::Plan;
 
 use crate::args::{GateOptions, MaxFailures, OutputOptions};
 use crate::command::beside::{self, BesideLoad, BesideLoads, BesideTask};
+use crate::command::capture::RunCapture;
 use crate::command::completed::{CompletedRun, IncompleteRun, not_saved};
 use crate::command::fitting::settings_for;
 use crate::command::kept::KeptRun;
@@ -184,10 +185,15 @@ impl PlannedRun {
     pub(crate) fn report(mut self, output: &OutputOptions) -> Result<ExitStatus, Failed> {
         let cancel = Cancel::default();
         let _interruptible = on_interrupt(cancel.clone(), self.created_urls())?;
+        let captured = output.capture.as_deref();
+        let captured = captured.map(|file| RunCapture::start(file, &self.settings));
+        let captured = captured.transpose()?;
         let beside = BesideLoads::start(std::mem::take(&mut self.beside), &cancel)?;
         let completed = self.on_console(output, cancel);
         let beside = beside.end();
-        completed?.report(output, beside)
+        let captured = captured.map_or(Ok(()), RunCapture::end);
+        let status = completed?.report(output, beside);
+        captured.and(status)
     }
 
     /// URLs of what it makes on the server and removes at the end, and what goes on beside it.

@@ -11,6 +11,7 @@ mod auth;
 mod beside;
 #[cfg(test)]
 mod calendars;
+mod captures;
 #[cfg(test)]
 mod clean;
 #[cfg(test)]

@@ -168,6 +168,7 @@ fn answer_options(options: &OutputOptions) -> Result<AnswerOptions, Failed> {
         ("--junit", formats.junit.is_some()),
         ("--layout", formats.layout.is_some()),
         ("--no-save", options.no_save),
+        ("--capture", options.capture.is_some()),
         ("--verbose", options.verbose),
         ("--debug", options.debug),
     ];
