@@ -11,6 +11,7 @@ mod auth;
 mod beside;
 #[cfg(test)]
 mod calendars;
+#[cfg(test)]
 mod captures;
 #[cfg(test)]
 mod clean;
