@@ -179,13 +179,11 @@ impl Recording {
                 error,
             }
         };
-        // What is secret on the wire is in it.
-        let private = File::options()
-            .write(true)
-            .create_new(true)
-            .mode(0o600)
-            .open(path);
-        let file = private.map_err(in_file("creating"))?;
+        // What is secret on the wire is in it. A device or a pipe is there already.
+        let is_new = !path.metadata().is_ok_and(|there| !there.is_file());
+        let mut private = File::options();
+        private.write(true).create_new(is_new).mode(0o600);
+        let file = private.open(path).map_err(in_file("creating"))?;
         let interface = CaptureInterface {
             name: Some(tap.name.clone()),
             link: tap.link,

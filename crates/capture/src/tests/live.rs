@@ -55,6 +55,10 @@ fn loopback(port: u16) -> RecordingOptions {
 }
 
 fn start(path: &Path, options: &RecordingOptions) -> Result<Recording, CaptureError> {
+    // A test records to one file several times.
+    if path.is_file() {
+        std::fs::remove_file(path).unwrap();
+    }
     Recording::start(path, options, Arc::new(AtomicBool::new(false)))
 }
 
