@@ -60,7 +60,7 @@ pub use compare::{
     Comparisons, Versus, compare_json, compare_markdown, compare_schema, compare_text, difference,
 };
 pub use conclusion::{inconclusive, inconclusive_briefly};
-pub use constraints::{constraint_in_words, failed_constraints};
+pub use constraints::{constraint_in_words, failed_constraints, failed_rows};
 pub use diagnose::{
     Diagnosed, DiagnosedRun, Incomplete, NotMeasured, diagnose_json, diagnose_schema,
     diagnose_text, findings_json,

@@ -425,6 +425,7 @@ const STEP_KEYS: &[&str] = &[
     "stop",
     "when",
     "end",
+    "users",
     "query",
     "to",
     "depth",

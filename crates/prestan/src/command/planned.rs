@@ -128,6 +128,13 @@ impl PlannedRun {
         save: Option<&Path>,
     ) -> Result<PlannedRun, Failed> {
         let users = settings.users;
+        if plan.adapt.is_some() {
+            return Err(Failed::Usage(format!(
+                "the suite {} changes the number of its users (`adapt`), which a series of runs sets; use \
+                 `prestan load --mix`",
+                plan.suite.name
+            )));
+        }
         let settings = settings_for(plan, settings)?;
         if settings.users != users {
             // Points and reports of a series would have another number than its runs.
