@@ -329,6 +329,6 @@ fn a_program_on_the_server_is_put_there_by_nobody_here() {
         .args(["http://127.0.0.1:1/", "--prepare"])
         .run();
     assert_eq!(refused.code, 2, "{refused}");
-    let told = "put the program there by other means";
+    let told = "put the programs and the files there by other means";
     assert!(refused.stderr.contains(told), "{refused}");
 }
