@@ -201,6 +201,7 @@ mod tests {
         for line in [
             "runs",
             "gallery d",
+            "analyze f",
             "suites",
             "servers",
             "serve",
