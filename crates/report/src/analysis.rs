@@ -6,6 +6,7 @@ mod details;
 mod document;
 mod figures;
 mod on_wire;
+mod page;
 
 mod sheet;
 mod tables;
@@ -18,6 +19,7 @@ use trace::contents::CaptureContents;
 
 pub use document::{analysis_json, analysis_schema};
 pub use on_wire::RunOnWire;
+pub use page::analysis_html;
 
 pub use sheet::analysis_csv;
 pub use text::analysis_text;

@@ -57,8 +57,8 @@ use stats::units;
 
 pub use self::csv::csv;
 pub use analysis::{
-    CaptureAnalysis, FormulaName, RunOnWire, TimeoutStudy, analysis_csv, analysis_json,
-    analysis_schema, analysis_text,
+    CaptureAnalysis, FormulaName, RunOnWire, TimeoutStudy, analysis_csv, analysis_html,
+    analysis_json, analysis_schema, analysis_text,
 };
 pub use annotations::github_annotations;
 pub use clean::clean;

@@ -56,6 +56,10 @@ pub(crate) struct AnalysisOutput {
     #[arg(long, value_name = "FILE")]
     pub(crate) csv: Option<PathBuf>,
 
+    /// Write a page with time-sequence graphs, round trips, throughput and flight size
+    #[arg(long, value_name = "FILE")]
+    pub(crate) html: Option<PathBuf>,
+
     /// When to use colours
     #[arg(long, value_enum, default_value_t = ColorArg::Auto, value_name = "WHEN")]
     pub(crate) color: ColorArg,

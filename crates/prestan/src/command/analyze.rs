@@ -24,12 +24,9 @@ const STANDARD_INPUT: &str = "-";
 /// the damage is printed.
 pub(crate) fn analyze(args: &AnalyzeArgs) -> Result<ExitStatus, Failed> {
     let out = &args.output;
-    output::check_documents(&[&out.json, &out.csv, &out.output])?;
+    output::check_documents(&[&out.json, &out.csv, &out.html, &out.output])?;
     let options = ReadingOptions {
-        limits: AnalysisLimits {
-            points: 2,
-            ..AnalysisLimits::default()
-        },
+        limits: limits(args),
         servers: args.server.as_deref().map_or(Ok(Vec::new()), addresses)?,
     };
     let run = args.run.as_deref().map(RecordedTimes::read).transpose()?;
@@ -56,6 +53,15 @@ pub(crate) fn analyze(args: &AnalyzeArgs) -> Result<ExitStatus, Failed> {
             "reading {} failed: {damage}",
             name(&args.file)
         ))),
+    }
+}
+
+/// Points of courses are needed for figures only.
+fn limits(args: &AnalyzeArgs) -> AnalysisLimits {
+    let usual = AnalysisLimits::default();
+    match args.output.html {
+        Some(_) => usual,
+        None => AnalysisLimits { points: 2, ..usual },
     }
 }
 
@@ -162,8 +168,10 @@ fn print(analysis: &CaptureAnalysis, args: &AnalyzeArgs) -> Result<(), Failed> {
     let json = json.map(|path| (path, report::analysis_json(analysis)));
     let csv = out.csv.as_deref();
     let csv = csv.map(|path| (path, report::analysis_csv(analysis)));
+    let html = out.html.as_deref();
+    let html = html.map(|path| (path, report::analysis_html(analysis)));
     output::print_all(
-        [json, csv].into_iter().flatten().collect(),
+        [json, csv, html].into_iter().flatten().collect(),
         out.output.as_deref(),
         out.color,
         |color, width| report::analysis_text(analysis, color, width),

@@ -7,6 +7,7 @@ use insta::assert_snapshot;
 use serde_json::Value;
 use trace::file::{CaptureInterface, CapturedPacket, LinkType, PacketDirection, PcapngWriter};
 
+use crate::page;
 use crate::support::{Outcome, Prestan};
 
 fn captures() -> PathBuf {
@@ -190,10 +191,13 @@ fn what_is_no_capture_is_refused() {
     }
 }
 
+/// When captures of these tests begin.
+const START_NS: i64 = 1_700_000_000_000_000_000;
+
 const SYN: u8 = 2;
 const ACK: u8 = 16;
 
-/// A TCP segment over IPv4.
+/// A TCP segment over IPv4, both ends on one host.
 fn segment(
     ports: (u16, u16),
     sequence: u32,
@@ -203,7 +207,7 @@ fn segment(
 ) -> Vec<u8> {
     let length = u16::try_from(40 + payload.len()).unwrap().to_be_bytes();
     let mut bytes = vec![0x45, 0, length[0], length[1], 0, 0, 0, 0, 64, 6, 0, 0];
-    bytes.extend([192, 0, 2, 1, 192, 0, 2, 2]);
+    bytes.extend([192, 0, 2, 1, 192, 0, 2, 1]);
     bytes.extend(ports.0.to_be_bytes());
     bytes.extend(ports.1.to_be_bytes());
     bytes.extend(sequence.to_be_bytes());
@@ -211,6 +215,31 @@ fn segment(
     bytes.extend([0x50, flags, 0xff, 0xff, 0, 0, 0, 0]);
     bytes.extend(payload);
     bytes
+}
+
+/// Writes packets with their moments, in nanoseconds.
+fn capture_file(packets: &[(i64, Vec<u8>)]) -> PcapngWriter<Vec<u8>> {
+    let mut writer = PcapngWriter::new(Vec::new(), "tests", None).unwrap();
+    let interface = CaptureInterface {
+        name: None,
+        link: LinkType::RAW,
+        snap_length: 0,
+        dropped: None,
+    };
+    writer.interface(&interface).unwrap();
+    for (place, (at_ns, bytes)) in packets.iter().enumerate() {
+        let packet = CapturedPacket {
+            number: place as u64 + 1,
+            interface: 0,
+            link: LinkType::RAW,
+            at_ns: START_NS + at_ns,
+            wire_length: bytes.len() as u32,
+            direction: PacketDirection::Unknown,
+            bytes,
+        };
+        writer.packet(&packet).unwrap();
+    }
+    writer
 }
 
 /// A capture of a request.
@@ -226,29 +255,10 @@ fn capture_of(request: &[u8]) -> Vec<u8> {
         segment(server, 501, end, ACK, response),
         segment(client, end, 501 + response.len() as u32, ACK, b""),
     ];
-    let mut writer = PcapngWriter::new(Vec::new(), "tests", None).unwrap();
-    let interface = CaptureInterface {
-        name: None,
-        link: LinkType::RAW,
-        snap_length: 0,
-        dropped: None,
-    };
-    writer.interface(&interface).unwrap();
-    for (place, bytes) in packets.iter().enumerate() {
-        let packet = CapturedPacket {
-            number: place as u64 + 1,
-            interface: 0,
-            link: LinkType::RAW,
-            at_ns: 1_700_000_000_000_000_000 + place as i64 * 1_000_000,
-            wire_length: bytes.len() as u32,
-            direction: PacketDirection::Unknown,
-            bytes,
-        };
-        writer.packet(&packet).unwrap();
-    }
-    writer
-        .statistics(0, 1_700_000_000_000_000_000, 6, 12)
-        .unwrap();
+    let moments = (0..).step_by(1_000_000);
+    let packets: Vec<(i64, Vec<u8>)> = moments.zip(packets).collect();
+    let mut writer = capture_file(&packets);
+    writer.statistics(0, START_NS, 6, 12).unwrap();
     writer.finish().unwrap()
 }
 
@@ -263,7 +273,7 @@ fn what_strangers_wrote_is_harmless() {
     for request in requests {
         let prestan = Prestan::new();
         fs::write(prestan.home().join("hostile.pcapng"), capture_of(request)).unwrap();
-        let files = "--json r.json --csv r.csv";
+        let files = "--json r.json --csv r.csv --html r.html";
         let outcome = run(prestan, "hostile.pcapng", files);
         assert_eq!(outcome.code, 0, "{outcome}");
         assert!(
@@ -280,46 +290,111 @@ fn what_strangers_wrote_is_harmless() {
             };
             assert!(!text.contains(is_harmful), "{text:?}");
         }
+        let html = read("r.html");
+        assert!(!html.contains("SECRET") && !html.contains("<script>alert"));
         assert!(!read("r.csv").contains(",=cmd"), "{}", read("r.csv"));
     }
 }
 
 #[test]
 fn many_rows_are_bounded() {
-    let mut writer = PcapngWriter::new(Vec::new(), "tests", None).unwrap();
-    let interface = CaptureInterface {
-        name: None,
-        link: LinkType::RAW,
-        snap_length: 0,
-        dropped: None,
-    };
-    writer.interface(&interface).unwrap();
-    for number in 0..100_u16 {
+    let request = |number: u16| {
         let bytes = segment((40_000 + number, 80), 1, 1, ACK, b"GET / HTTP/1.1\r\n\r\n");
-        let packet = CapturedPacket {
-            number: u64::from(number) + 1,
-            interface: 0,
-            link: LinkType::RAW,
-            at_ns: i64::from(number),
-            wire_length: bytes.len() as u32,
-            direction: PacketDirection::Unknown,
-            bytes: &bytes,
-        };
-        writer.packet(&packet).unwrap();
-    }
+        (i64::from(number), bytes)
+    };
+    let packets: Vec<(i64, Vec<u8>)> = (0..100).map(request).collect();
     let prestan = Prestan::new();
-    fs::write(prestan.home().join("many.pcapng"), writer.finish().unwrap()).unwrap();
+    let file = capture_file(&packets).finish().unwrap();
+    fs::write(prestan.home().join("many.pcapng"), file).unwrap();
     let outcome = run(prestan, "many.pcapng", "");
     assert_eq!(outcome.code, 0, "{outcome}");
-    assert!(
-        outcome
-            .stdout
-            .contains("Connections, the 20 with the most payload of 100"),
-        "{outcome}"
-    );
+    let most = "Connections, the 20 with the most payload of 100";
+    assert!(outcome.stdout.contains(most), "{outcome}");
     assert!(
         outcome.stdout.contains("Requests, the slowest 40 of 100"),
         "{outcome}"
     );
     assert!(outcome.stdout.lines().count() < 100, "{outcome}");
+}
+
+/// How much longer a response takes on the wire of these tests than was reported.
+const LATER_NS: i64 = 1_500;
+
+/// A capture of the operations of a run; the first of them is missing.
+fn capture_of_run(run: &Path) -> Vec<u8> {
+    let recorded = rundir::open(run).unwrap();
+    let port = wire::target::Target::parse(&recorded.plan.target)
+        .unwrap()
+        .port();
+    let pieces = recorded.samples.pieces().unwrap();
+    let samples = pieces.flat_map(|piece| piece.unwrap());
+    let mut packets = Vec::new();
+    for (place, sample) in samples.enumerate().skip(1) {
+        let client = 20_000 + place as u16;
+        let (sent, first) = (sample.moments.sent.unwrap(), sample.moments.first.unwrap());
+        let number = format!("{:06}", sample.number);
+        let request = format!("GET /x HTTP/1.1\r\nX-Prestan: suite: {number} (row)\r\n\r\n");
+        let end = 1 + request.len() as u32;
+        let at_ns = place as i64 * 1_000_000_000;
+        let response_ns = first.cast_signed() - sent.cast_signed() + LATER_NS;
+        packets.push((
+            at_ns,
+            segment((client, port), 1, 1, ACK, request.as_bytes()),
+        ));
+        let response = segment((port, client), 1, end, ACK, b"HTTP/1.1 200 OK\r\n\r\n");
+        packets.push((at_ns + response_ns, response));
+    }
+    capture_file(&packets).finish().unwrap()
+}
+
+#[test]
+fn a_run_beside_its_capture() {
+    let demo = "demo -q --only Get1K -r 40 --run-id joined";
+    let outcome = Prestan::new().args(demo.split(' ')).run();
+    assert!([0, 3].contains(&outcome.code), "{outcome}");
+    let capture = capture_of_run(&outcome.home().join("state/prestan/runs/joined"));
+    fs::write(outcome.home().join("run.pcapng"), capture).unwrap();
+    let beside = run(outcome.again(), "run.pcapng", "--run joined --json -");
+    assert_eq!(beside.code, 0, "{beside}");
+    let joined = &beside.json()["run"];
+    assert!(joined["joined"].as_u64().unwrap() >= 20, "{joined}");
+    assert_eq!(joined["not_captured"], 1, "{joined}");
+    for name in ["p1", "p50", "p99", "max"] {
+        assert_eq!(joined["difference_us"][name], -1.5, "{joined}");
+    }
+    assert_eq!(joined["within_us"], 1.5, "{joined}");
+    let text = run(outcome.again(), "run.pcapng", "--run joined");
+    let says = "reported minus wire: p1 -1.5, p50 -1.5, p99 -1.5, max -1.5";
+    assert!(text.stdout.contains(says), "{text}");
+    let none = run(outcome.again(), "run.pcapng", "--run nothing");
+    assert_eq!(none.code, 2, "{none}");
+}
+
+#[test]
+fn a_page_with_courses() {
+    let outcome = analyze("random-loss-sender", "--html page.html --rto");
+    assert_eq!(outcome.code, 0, "{outcome}");
+    let Some(mut browser) = page::open(&outcome.home().join("page.html")) else {
+        return;
+    };
+    let figures = browser.evaluate(
+        "[...document.querySelectorAll('figure')].map((figure) =>
+            [figure.dataset.id, figure.querySelectorAll('svg path, svg rect').length])",
+    );
+    let figures = figures.as_array().unwrap();
+    let ids: Vec<&str> = figures.iter().map(|of| of[0].as_str().unwrap()).collect();
+    let all = ["sequence", "rtt", "throughput", "flight"].map(|id| format!("{id}-1-server"));
+    assert_eq!(ids, all);
+    for figure in figures {
+        assert!(figure[1].as_u64().unwrap() > 8, "{figure}");
+    }
+    let text = browser.evaluate("document.body.innerText");
+    for says in [
+        "The server repaired losses",
+        "GET /file-0",
+        "W9 (1/16, 1/8)",
+    ] {
+        assert!(text.as_str().unwrap().contains(says), "{says}");
+    }
+    assert_eq!(browser.problems(), [] as [&str; 0]);
 }

@@ -20,7 +20,7 @@ const LONGEST_PATH: usize = 160;
 
 /// Columns of the table of connections, and what they mean.
 pub(super) const CONNECTION_COLUMNS: [(&str, &str); 10] = [
-    ("", "place in the capture, by the first packet"),
+    ("conn.", "place in the capture, by the first packet"),
     ("client", "the end that opened the connection"),
     ("server", "the other end"),
     ("duration", "from the first to the last packet"),
