@@ -77,9 +77,10 @@ fn addresses(server: &str) -> Result<Vec<SocketAddr>, Failed> {
 }
 
 fn name(file: &Path) -> String {
-    match file.as_os_str() == STANDARD_INPUT {
-        true => "standard input".to_owned(),
-        false => file.display().to_string(),
+    if file.as_os_str() == STANDARD_INPUT {
+        "standard input".to_owned()
+    } else {
+        file.display().to_string()
     }
 }
 

@@ -63,10 +63,10 @@ fn handshake(of: &ConnectionFigures) -> String {
             .map(|(count, unit)| number_of(count, unit));
         parts.push(format!("{syns}, {syn_acks}"));
     }
-    match parts.is_empty() {
-        true => "incomplete".to_owned(),
-        false => parts.join(", "),
+    if parts.is_empty() {
+        return "incomplete".to_owned();
     }
+    parts.join(", ")
 }
 
 fn options(of: &TcpOptions) -> String {
@@ -102,9 +102,10 @@ fn direction(of: &ConnectionFigures, end: ConnectionEnd) -> String {
     if let Some((smallest, largest)) = direction.window {
         let receiver = end_name(end.other());
         let [smallest, largest] = [smallest, largest].map(size);
-        parts.push(match smallest == largest {
-            true => format!("window of the {receiver} {largest}"),
-            false => format!("window of the {receiver} {smallest} to {largest}"),
+        parts.push(if smallest == largest {
+            format!("window of the {receiver} {largest}")
+        } else {
+            format!("window of the {receiver} {smallest} to {largest}")
         });
     }
     parts.extend(round_trips(direction));

@@ -44,9 +44,11 @@ pub fn analysis_text(of: &CaptureAnalysis, color: bool, width: usize) -> String 
 pub(super) fn overview(of: &CaptureAnalysis) -> String {
     let contents = &of.contents;
     let links: Vec<String> = contents.links.iter().map(ToString::to_string).collect();
-    let links = match links.is_empty() {
-        true => String::new(),
-        false => format!("{}, ", links.join(" and ")),
+    let links = links.join(" and ");
+    let links = if links.is_empty() {
+        links
+    } else {
+        format!("{links}, ")
     };
     format!(
         "{} ({links}{}, {}, {}, {})",

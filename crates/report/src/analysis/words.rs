@@ -74,10 +74,7 @@ pub(super) fn title(of: &CauseGroup) -> String {
 pub(super) fn explanation(of: &CauseGroup) -> String {
     let figures = figures(of);
     let reason = reason(of);
-    match figures.is_empty() {
-        true => reason,
-        false => format!("{figures} {reason}"),
-    }
+    format!("{figures} {reason}").trim_start().to_owned()
 }
 
 fn figures(of: &CauseGroup) -> String {
