@@ -23,7 +23,7 @@ pub(crate) struct AnalyzeArgs {
 
     /// Retransmission timeouts that other settings would have had
     ///
-    /// Without a value: the study of Loukili (2016), nine pairs of weights with one, some and all
+    /// Without a value: the study of Loukili (2012), nine pairs of weights with one, some and all
     /// round trips of each window. With a value, one setting: alpha=1/8,beta=1/4,k=4,g=250us,min=0.2
     /// (what is left out is as in RFC 6298, without a minimum).
     #[arg(long, value_name = "SETTING", num_args = 0..=1, require_equals = true,

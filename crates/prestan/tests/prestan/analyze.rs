@@ -54,6 +54,25 @@ fn findings_are_explained_in_words() {
 }
 
 #[test]
+fn the_guide_shows_what_is_printed() {
+    let guide = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/guides/captures.md");
+    let guide = fs::read_to_string(guide).unwrap();
+    let blocks = guide.split("```text\n$ prestan analyze ").skip(1);
+    let mut checked = 0;
+    for block in blocks {
+        let (file, shown) = block.split_once('\n').unwrap();
+        let shown = shown.split("```").next().unwrap();
+        let text = printed(file.strip_suffix(".pcap").unwrap(), "");
+        let mut rest = text.lines();
+        for line in shown.lines().filter(|line| *line != "...") {
+            assert!(rest.any(|printed| printed == line), "{file}: no `{line}`");
+        }
+        checked += 1;
+    }
+    assert_eq!(checked, 3);
+}
+
+#[test]
 fn narrow_terminals_and_long_addresses() {
     let prestan = Prestan::new();
     let file = captures().join("ipv6.pcap");
