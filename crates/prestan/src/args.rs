@@ -6,6 +6,7 @@
     reason = "written for a terminal: [brackets] are optional parts, <angles> are placeholders"
 )]
 
+mod analyze;
 mod answer;
 mod beside;
 mod capture;
@@ -35,6 +36,7 @@ use clap::{Args, CommandFactory, Parser, Subcommand};
 use constraint::Constraint;
 use testbed::Slowdown;
 
+pub(crate) use analyze::AnalyzeArgs;
 pub(crate) use answer::{AnswerOptions, RunsOptions};
 pub(crate) use beside::{BesideArg, BesideOptions};
 pub(crate) use capture::CaptureArgs;
@@ -141,6 +143,7 @@ impl Cli {
             Command::Report(args) => args.inconclusive,
             Command::Runs(_)
             | Command::Gallery(_)
+            | Command::Analyze(_)
             | Command::Suites(_)
             | Command::Servers(_)
             | Command::Serve(_)
@@ -240,6 +243,12 @@ pub(crate) enum Command {
     /// (--server), with the suites prestan, listing, locks and features. A measurement takes some
     /// minutes.
     Diagnose(Box<DiagnoseArgs>),
+    /// Analyse a packet capture: why transfers were slow, connections, requests, round trips
+    ///
+    /// Reads captures of any program (pcap, pcapng). Findings stand first, most costly first, each with
+    /// its packets and what to look at; then connections and requests. docs/CAPTURES.md defines the
+    /// figures.
+    Analyze(Box<AnalyzeArgs>),
     /// List, print or check suites
     Suites(SuitesArgs),
     /// List the servers that Prestan can start

@@ -1,5 +1,6 @@
 //! One file for each sub-command.
 
+pub(crate) mod analyze;
 pub(crate) mod beside;
 pub(crate) mod capture;
 pub(crate) mod clean;

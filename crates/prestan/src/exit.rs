@@ -207,6 +207,7 @@ mod tests {
         for line in [
             "runs",
             "gallery d",
+            "analyze f",
             "suites",
             "servers",
             "serve",

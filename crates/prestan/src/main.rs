@@ -57,6 +57,7 @@ fn dispatch(cli: Cli) -> Result<exit::ExitStatus, Failed> {
         Some(Command::Webstone(args)) => command::webstone::webstone(&args),
         Some(Command::Gallery(args)) => command::gallery::gallery(&args),
         Some(Command::Diagnose(args)) => command::diagnose::diagnose(&args),
+        Some(Command::Analyze(args)) => command::analyze::analyze(&args),
         Some(Command::Suites(args)) => command::suites::suites(&args),
         Some(Command::Servers(args)) => command::servers::servers(&args),
         Some(Command::Demo(args)) => command::demo::demo(&args),

@@ -10,6 +10,7 @@
 //! Sweep, SearchResult ----> sweep_text, sweep_json; search_text, search_json
 //! all of them, Details ---> page   for showing: one self-contained page, and the data of figures
 //! Findings ---------------> diagnose_text, diagnose_json
+//! CaptureContents --------> analysis_text, analysis_json, analysis_csv, analysis_html
 //! ```
 //!
 //! Pure: no clock, no terminal, no file. The caller says how wide the terminal is and whether it
@@ -17,6 +18,7 @@
 //! reach people only with control characters made visible ([`clean()`]), Markdown only with its
 //! markup escaped, and spreadsheets only where they cannot be taken for a formula.
 
+mod analysis;
 mod annotations;
 mod clean;
 mod compare;
@@ -54,6 +56,10 @@ mod wire;
 use stats::units;
 
 pub use self::csv::csv;
+pub use analysis::{
+    CaptureAnalysis, FormulaName, RunOnWire, TimeoutStudy, analysis_csv, analysis_html,
+    analysis_json, analysis_schema, analysis_text,
+};
 pub use annotations::github_annotations;
 pub use clean::clean;
 pub use compare::{

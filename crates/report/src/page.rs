@@ -223,10 +223,35 @@ fn policy(site: Option<&Site>) -> String {
         None => (STYLE_SOURCES.as_str(), SCRIPT_SOURCES.as_str()),
         Some(_) => (BESIDE, BESIDE),
     };
+    policy_of(styles, scripts)
+}
+
+fn policy_of(styles: &str, scripts: &str) -> String {
     format!(
         "default-src 'none'; style-src {styles}; script-src {scripts}; img-src data:; \
          base-uri 'none'; form-action 'none'"
     )
+}
+
+/// A page of its own kind: its data, and the script that draws them with what all figures share.
+pub(crate) fn standalone(title: &str, data: &str, behaviour: &str, body: Markup) -> String {
+    let figures = include_str!("../page/figures.js");
+    let blocks = [
+        CHARTS.to_owned(),
+        without_comments(&[figures, behaviour].concat()),
+    ];
+    let frame = Frame {
+        title,
+        policy: &policy_of(&STYLE_SOURCES, &sources(&blocks)),
+        style: style(None),
+        scripts: html! {
+            script type="application/json" id="data" {
+                (PreEscaped(data.replace('<', "\\u003c")))
+            }
+            @for block in &blocks { script { (PreEscaped(block)) } }
+        },
+    };
+    document(frame, body)
 }
 
 /// What lies beside the page, also where it was not fetched over HTTP.

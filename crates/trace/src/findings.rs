@@ -108,6 +108,14 @@ fn cause_of(total: &WaitTotal) -> SlownessCause {
     }
 }
 
+/// The time of the transfer, in nanoseconds: the connection's duration without the client's pauses.
+pub fn transfer_ns(connection: &ConnectionFigures) -> i64 {
+    let is_client_pause = |total: &&WaitTotal| cause_of(total) == SlownessCause::ClientPause;
+    let paused = connection.waits.iter().filter(is_client_pause);
+    let paused_ns: i64 = paused.map(|total| total.total_ns).sum();
+    (connection.duration_ns() - paused_ns).max(0)
+}
+
 /// The findings about a connection, most costly first.
 pub fn findings(
     connection: &ConnectionFigures,
@@ -135,15 +143,12 @@ pub fn findings(
             detail: detail(connection, cause, total.end),
         });
     }
-    let duration_ns = connection.duration_ns();
-    let is_client_pause = |of: &&TransferFinding| of.cause == SlownessCause::ClientPause;
-    let paused = found.iter().filter(is_client_pause);
-    let paused_ns: i64 = paused.map(|of| of.time_ns).sum();
+    let (duration_ns, transfer_ns) = (connection.duration_ns(), transfer_ns(connection));
     for finding in &mut found {
         let whole_ns = if finding.cause == SlownessCause::ClientPause {
             duration_ns
         } else {
-            duration_ns - paused_ns
+            transfer_ns
         };
         finding.share = (finding.time_ns as f64 / whole_ns.max(1) as f64).min(1.0);
     }

@@ -11,12 +11,14 @@
 //!                     |- direction       scoreboard, retransmission, round_trip, series
 //!                     |- transaction     reassembly, tls
 //!                     `- waits           what the time was spent on
+//! contents: all of this over a file; on_wire: reported times beside those of exchanges
 //! rto: timeouts of other settings, over the round trips of a direction
 //! ```
 //!
 //! Everything here is pure and reads bytes that strangers wrote: nothing in a packet makes it panic.
 
 pub mod connection;
+pub mod contents;
 pub mod direction;
 pub mod exchange;
 pub mod file;
@@ -25,6 +27,7 @@ mod fragments;
 mod http2;
 mod ip;
 pub mod link;
+pub mod on_wire;
 mod reassembly;
 pub mod retransmission;
 pub mod round_trip;
@@ -42,6 +45,7 @@ pub mod waits;
 pub mod wireshark;
 
 pub use connection::{AnalysisLimits, ConnectionFigures, TcpConnections, TracedConnections};
+pub use contents::{CaptureContents, ReadingOptions, read_capture};
 pub use exchange::{CapturedExchange, Exchanges};
 pub use file::{CaptureReader, CapturedPacket, PcapngWriter};
 pub use link::Dissector;

@@ -293,11 +293,13 @@ pub fn share_within(compared: &[ComparedTimeout], minimum_ns: f64) -> Option<f64
     })
 }
 
-/// Timeouts of one pair of weights and one strategy over a capture.
+/// Timeouts of one formula and one strategy over a capture.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RtoStudyRow {
-    /// 1 to 9: W1 to W9.
+    /// The place of its formula among those of the study, from 1 on: 1 to 9 are W1 to W9 in [`paper_study`].
     pub weights: usize,
+    /// The formula.
+    pub formula: RtoFormula,
     /// Which round trips are used.
     pub strategy: SamplingStrategy,
     /// Its columns of Table 6.
@@ -311,13 +313,23 @@ pub struct RtoStudyRow {
 /// The dissertation's study of timeouts (section 4.1.3) over the round trips of one direction: W1 to W9, each with
 /// some, one and all round trips, as Table 6 orders them.
 pub fn paper_study(samples: &[RttSample]) -> Vec<RtoStudyRow> {
+    study(&[samples], &PAPER_WEIGHTS.map(RtoFormula::paper))
+}
+
+/// The same study with any formulas over the round trips of several directions: each direction has timeouts of its
+/// own, and the segments of all are counted together.
+pub fn study(directions: &[&[RttSample]], formulas: &[RtoFormula]) -> Vec<RtoStudyRow> {
     use SamplingStrategy::{All, One, Some as Alternate};
     let mut rows = Vec::new();
-    for (number, weights) in (1..).zip(PAPER_WEIGHTS) {
+    for (number, formula) in (1..).zip(formulas) {
         for strategy in [Alternate, One, All] {
-            let compared = timeouts(samples, RtoFormula::paper(weights), strategy);
+            let directions = directions.iter();
+            let compared: Vec<ComparedTimeout> = directions
+                .flat_map(|samples| timeouts(samples, *formula, strategy))
+                .collect();
             rows.push(RtoStudyRow {
                 weights: number,
+                formula: *formula,
                 strategy,
                 table: RtoTable::of(&compared),
                 up_to: PAPER_THRESHOLDS_NS.map(|minimum_ns| share_up_to(&compared, minimum_ns)),

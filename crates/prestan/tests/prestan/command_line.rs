@@ -12,7 +12,7 @@ use crate::support::{Outcome, Prestan};
 use insta::assert_snapshot;
 use serde_json::Value;
 
-const SUB_COMMANDS: [&str; 17] = [
+const SUB_COMMANDS: [&str; 18] = [
     "run",
     "load",
     "report",
@@ -23,6 +23,7 @@ const SUB_COMMANDS: [&str; 17] = [
     "webstone",
     "diagnose",
     "gallery",
+    "analyze",
     "suites",
     "servers",
     "demo",

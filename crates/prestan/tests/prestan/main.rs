@@ -6,6 +6,8 @@ mod support;
 #[cfg(test)]
 mod adapt;
 #[cfg(test)]
+mod analyze;
+#[cfg(test)]
 mod auth;
 #[cfg(test)]
 mod beside;

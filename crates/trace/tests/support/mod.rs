@@ -9,6 +9,7 @@ use std::process::Command;
 use std::{env, fs};
 
 use trace::connection::{AnalysisLimits, TcpConnections, TracedConnections};
+use trace::file::{CaptureReader, LinkType};
 use trace::segment::{self, TcpSegment};
 use trace::wireshark::WiresharkMarks;
 
@@ -53,7 +54,7 @@ fn directory() -> PathBuf {
     }
 }
 
-/// A capture in the classic format of pcap: nanoseconds or microseconds, little-endian, Ethernet.
+/// A capture with Ethernet frames.
 pub(crate) struct Capture {
     pub(crate) name: String,
     packets: Vec<(i64, Vec<u8>)>,
@@ -71,20 +72,12 @@ impl Capture {
     }
 
     pub(crate) fn read(name: &str) -> Capture {
-        let bytes = fs::read(directory().join(format!("{name}.pcap"))).unwrap();
-        let word = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap());
-        let unit_ns = match word(0) {
-            0xa1b2_3c4d => 1,
-            0xa1b2_c3d4 => 1000,
-            other => panic!("{name}: {other:x} is no format of pcap"),
-        };
-        assert_eq!(word(20), 1, "{name} has no Ethernet");
-        let (mut at, mut packets) = (24, Vec::new());
-        while at < bytes.len() {
-            let at_ns = i64::from(word(at)) * 1_000_000_000 + i64::from(word(at + 4)) * unit_ns;
-            let end = at + 16 + word(at + 8) as usize;
-            packets.push((at_ns, bytes[at + 16..end].to_vec()));
-            at = end;
+        let file = fs::File::open(directory().join(format!("{name}.pcap"))).unwrap();
+        let mut reader = CaptureReader::new(file).unwrap();
+        let mut packets = Vec::new();
+        while let Some(packet) = reader.next_packet().unwrap() {
+            assert_eq!(packet.link, LinkType::ETHERNET, "{name}");
+            packets.push((packet.at_ns, packet.bytes.to_vec()));
         }
         let name = name.to_owned();
         Capture { name, packets }
