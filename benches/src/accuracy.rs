@@ -15,17 +15,18 @@ use testbed::FaultServer;
 use testbed::fault::Fault;
 
 use crate::child;
-use crate::comparison::{Attainment, Pairs, Tolerance, pair};
+use crate::comparison::{Attainment, Tolerance, judge};
 use crate::load::{self, Closed, Prestan, RequestedClock};
 use crate::machine::BenchMachine;
 use crate::numbers::Spread;
 use crate::observe::observe;
 use crate::peers::{Peer, PeerJob};
-use crate::samples::{self, Reported};
+use crate::samples;
 use crate::server::{BenchServer, FILE_BYTES, port_of};
 use crate::table::{BenchTable, micros};
 use capture::live::RING;
 use trace::CapturedExchange;
+use trace::on_wire::{ReportedTime, TimePairs, pair};
 
 /// Connections of the excerpt for README.
 const USUAL: u32 = 15;
@@ -216,7 +217,7 @@ fn streams(
 #[derive(Debug)]
 pub struct Observed {
     /// Times that Prestan reports.
-    pub reported: Vec<Reported>,
+    pub reported: Vec<ReportedTime>,
     /// Everything on the wire, requests that are not measured included.
     pub exchanges: Vec<CapturedExchange>,
 }
@@ -285,7 +286,7 @@ fn delayed(
     })
 }
 
-fn cell(what: &str, load: Closed<'_>, pairs: &Pairs) -> Result<AccuracyRun> {
+fn cell(what: &str, load: Closed<'_>, pairs: &TimePairs) -> Result<AccuracyRun> {
     let spread = |nanos: &[i64]| {
         let none = || anyhow::anyhow!("no operation of `{what}` is in the samples and on the wire");
         Spread::of(nanos).ok_or_else(none)
@@ -303,7 +304,7 @@ fn cell(what: &str, load: Closed<'_>, pairs: &Pairs) -> Result<AccuracyRun> {
         server_p50: None,
         shorter_than_server: None,
         verdict: match load.clock {
-            RequestedClock::Kernel => pairs.judge(WANTED),
+            RequestedClock::Kernel => judge(pairs, WANTED),
             RequestedClock::User => Attainment::None,
         },
     })

@@ -1,12 +1,9 @@
 //! Reported times beside those on the wire, operation by operation. Pure.
 
-use std::collections::HashMap;
-
 use serde::{Deserialize, Serialize};
 
-use crate::numbers::{Spread, rank};
-use crate::samples::Reported;
-use trace::CapturedExchange;
+use crate::numbers::Spread;
+use trace::on_wire::TimePairs;
 
 /// How far reported times may be from those on the wire, in microseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -15,42 +12,6 @@ pub struct Tolerance {
     pub p50: f64,
     /// What 99 of 100 differences stay within, up or down.
     pub p99: f64,
-}
-
-/// The pairs of a run.
-#[derive(Debug, Default)]
-pub struct Pairs {
-    /// Response times on the wire, in nanoseconds.
-    pub wire: Vec<i64>,
-    /// The same operations as reported.
-    pub reported: Vec<i64>,
-    /// Reported minus wire.
-    pub difference: Vec<i64>,
-    /// Operations reported as ok for which the capture has no time.
-    pub unmatched: u64,
-}
-
-/// Finds for each reported operation the exchange with its number.
-///
-/// A number can pass twice: on a connection that had died, and on the next. The last one counts.
-pub fn pair(reported: &[Reported], exchanges: &[CapturedExchange]) -> Pairs {
-    let numbered = exchanges.iter().filter_map(|exchange| {
-        let number = exchange.number?;
-        Some((number, exchange))
-    });
-    let by_number: HashMap<u64, &CapturedExchange> = numbered.collect();
-    let mut pairs = Pairs::default();
-    for sample in reported {
-        let exchange = by_number.get(&sample.number);
-        let Some(wire) = exchange.and_then(|exchange| exchange.wire_ns()) else {
-            pairs.unmatched += 1;
-            continue;
-        };
-        pairs.wire.push(wire);
-        pairs.reported.push(sample.response_ns);
-        pairs.difference.push(sample.response_ns - wire);
-    }
-    pairs
 }
 
 /// Whether figures are what was wanted.
@@ -85,29 +46,23 @@ impl Attainment {
     }
 }
 
-impl Pairs {
-    /// What 99 of 100 differences stay within, up or down, in microseconds.
-    pub fn within(&self) -> Option<f64> {
-        let mut sizes: Vec<i64> = self.difference.iter().map(|ns| ns.abs()).collect();
-        sizes.sort_unstable();
-        Some(*rank(&sizes, 0.99)? as f64 / 1000.0)
-    }
-
-    /// Every operation has its time on the wire, and the differences are small enough. Of nothing
-    /// measured nothing good is said.
-    pub fn judge(&self, wanted: Tolerance) -> Attainment {
-        let median = Spread::of(&self.difference).map(|spread| spread.p50.abs());
-        let holds = match (median, self.within()) {
-            (Some(median), Some(within)) => median <= wanted.p50 && within <= wanted.p99,
-            _ => false,
-        };
-        Attainment::of(holds && self.unmatched == 0)
-    }
+/// Every operation has its time on the wire, and the differences are small enough. Of nothing measured nothing
+/// good is said.
+pub fn judge(pairs: &TimePairs, wanted: Tolerance) -> Attainment {
+    let median = Spread::of(&pairs.difference).map(|spread| spread.p50.abs());
+    let holds = match (median, pairs.within()) {
+        (Some(median), Some(within)) => median <= wanted.p50 && within <= wanted.p99,
+        _ => false,
+    };
+    Attainment::of(holds && pairs.unmatched == 0)
 }
 
 #[cfg(test)]
 mod tests {
     use std::net::{Ipv4Addr, SocketAddr};
+
+    use trace::CapturedExchange;
+    use trace::on_wire::{ReportedTime, pair};
 
     use super::*;
 
@@ -125,8 +80,8 @@ mod tests {
         }
     }
 
-    fn sample(number: u64, response_ns: i64) -> Reported {
-        Reported {
+    fn sample(number: u64, response_ns: i64) -> ReportedTime {
+        ReportedTime {
             number,
             response_ns,
         }
@@ -138,7 +93,7 @@ mod tests {
         let samples: Vec<_> = (0..100)
             .map(|number| sample(number, 50_000 + error_ns(number)))
             .collect();
-        pair(&samples, &exchanges).judge(WANTED)
+        judge(&pair(&samples, &exchanges), WANTED)
     }
 
     #[test]
@@ -155,22 +110,14 @@ mod tests {
     }
 
     #[test]
-    fn operations_are_matched_by_number_and_the_last_attempt_counts() {
-        let exchanges = [exchange(2, 9000), exchange(1, 7000), exchange(2, 8000)];
-        let pairs = pair(&[sample(1, 7100), sample(2, 8200)], &exchanges);
-        assert_eq!(pairs.difference, [100, 200]);
-        assert_eq!(pairs.unmatched, 0);
-    }
-
-    #[test]
     fn what_the_capture_does_not_know_is_no_success() {
-        assert_eq!(pair(&[], &[]).judge(WANTED), Attainment::Missed);
+        assert_eq!(judge(&pair(&[], &[]), WANTED), Attainment::Missed);
         let mut unclear = exchange(3, 5000);
         unclear.clean = false;
         let exchanges = [exchange(1, 5000), unclear];
         let samples = [sample(1, 5000), sample(2, 5000), sample(3, 5000)];
         let pairs = pair(&samples, &exchanges);
         assert_eq!((pairs.unmatched, pairs.wire.len()), (2, 1));
-        assert_eq!(pairs.judge(WANTED), Attainment::Missed);
+        assert_eq!(judge(&pairs, WANTED), Attainment::Missed);
     }
 }

@@ -1,6 +1,7 @@
 //! Order statistics of small and large samples. Pure.
 
 use serde::{Deserialize, Serialize};
+use trace::on_wire::rank;
 
 /// Some percentiles, in microseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -28,12 +29,6 @@ impl Spread {
             max: micros(1.0)?,
         })
     }
-}
-
-/// The nearest rank: the smallest value that has this share of all at or below it.
-pub fn rank<T>(sorted: &[T], share: f64) -> Option<&T> {
-    let rank = (share * sorted.len() as f64).ceil() as usize;
-    sorted.get(rank.max(1) - 1)
 }
 
 /// A median, and where the true one lies with at least 95 % confidence.

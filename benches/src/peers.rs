@@ -286,7 +286,7 @@ fn k6(stdout: &str, job: PeerJob<'_>) -> Option<PeerFigures> {
 
 fn middle_and_edge(mut times: Vec<f64>) -> Option<(f64, f64)> {
     times.sort_by(f64::total_cmp);
-    let at = |share| crate::numbers::rank(&times, share).copied();
+    let at = |share| trace::on_wire::rank(&times, share).copied();
     at(0.5).zip(at(0.99))
 }
 

@@ -4,21 +4,13 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 use record::{Outcome, Sample};
-
-/// One operation that was answered as it should be.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Reported {
-    /// Its number, as in `X-Prestan`.
-    pub number: u64,
-    /// Response time: *first* minus *sent*.
-    pub response_ns: i64,
-}
+use trace::on_wire::ReportedTime;
 
 /// The operations of a run that are ok and have a response time.
 ///
 /// # Errors
 /// Where there is no such run, or it is damaged.
-pub fn read(run: &Path) -> Result<Vec<Reported>> {
+pub fn read(run: &Path) -> Result<Vec<ReportedTime>> {
     let what = || format!("read the run in {}", run.display());
     let recorded = rundir::open(run).with_context(what)?;
     let mut samples = Vec::new();
@@ -28,11 +20,11 @@ pub fn read(run: &Path) -> Result<Vec<Reported>> {
     Ok(samples)
 }
 
-fn reported(sample: &Sample) -> Option<Reported> {
+fn reported(sample: &Sample) -> Option<ReportedTime> {
     let moments = sample.moments;
     // Not `response()`, which has no negative ones: that would be a difference to be seen here.
     let response_ns = moments.first?.cast_signed() - moments.sent?.cast_signed();
-    (sample.outcome == Outcome::Ok).then_some(Reported {
+    (sample.outcome == Outcome::Ok).then_some(ReportedTime {
         number: sample.number,
         response_ns,
     })

@@ -15,12 +15,12 @@ use std::thread;
 use testbed::{need, need_or};
 
 use benches::accuracy::{Observed, observe_load};
-use benches::comparison::{Attainment, Tolerance, pair};
+use benches::comparison::{Attainment, Tolerance, judge};
 use benches::load::{Closed, Prestan, RequestedClock};
 use benches::observe::observe;
-use benches::samples::Reported;
 use benches::server::BenchServer;
 use capture::live;
+use trace::on_wire::{ReportedTime, pair};
 
 const WANTED: Tolerance = Tolerance {
     p50: 5.0,
@@ -58,19 +58,19 @@ fn judged(observed: &Observed) -> (Attainment, Attainment, String) {
     let shifted: Vec<_> = observed
         .reported
         .iter()
-        .map(|sample| Reported {
+        .map(|sample| ReportedTime {
             response_ns: sample.response_ns + 20_000,
             ..*sample
         })
         .collect();
-    let wrong = pair(&shifted, &observed.exchanges).judge(WANTED);
+    let wrong = judge(&pair(&shifted, &observed.exchanges), WANTED);
     let told = format!(
         "{} compared, {} unmatched, 99 % within {:?} us",
         pairs.difference.len(),
         pairs.unmatched,
         pairs.within()
     );
-    (pairs.judge(WANTED), wrong, told)
+    (judge(&pairs, WANTED), wrong, told)
 }
 
 fn holds(prestan: &Prestan, load: Closed<'_>) {

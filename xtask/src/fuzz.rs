@@ -9,11 +9,12 @@ use crate::project::cargo_with;
 use crate::setup;
 
 /// The targets, and where inputs lie that each may begin with.
-const TARGETS: [(&str, Option<&str>); 15] = [
+const TARGETS: [(&str, Option<&str>); 16] = [
     ("response", None),
     ("http2", None),
     ("frames", None),
     ("capture", None),
+    ("connections", Some("crates/trace/tests/captures")),
     ("flow", None),
     ("chunked", None),
     ("html", None),

@@ -26,7 +26,7 @@ use anyhow::{Context, Result, bail};
 use crate::project::{finish, root};
 
 /// Debian packages, each with a file that shows that it, or another package that will do, is there.
-const PACKAGES: [(&str, &str); 19] = [
+const PACKAGES: [(&str, &str); 22] = [
     ("chromium", "/usr/bin/chromium"),
     ("apache2-bin", "/usr/sbin/apache2"), // not apache2, which is a service
     ("nginx-light", "/usr/sbin/nginx"),
@@ -48,6 +48,9 @@ const PACKAGES: [(&str, &str); 19] = [
     ("xandikos", "/usr/bin/xandikos"),
     ("litmus", "/usr/bin/litmus"),
     ("iproute2", "/sbin/ip"),
+    ("tshark", "/usr/bin/tshark"),
+    ("tcpdump", "/usr/bin/tcpdump"),
+    ("iperf3", "/usr/bin/iperf3"),
     ("man-db", "/usr/bin/man"),
     ("wget", "/usr/bin/wget"),
 ];

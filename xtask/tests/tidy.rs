@@ -20,7 +20,7 @@ const PURE: &[(&str, &[&str])] = &[
     ("constraint", &[]),
     ("suite", &["constraint", "record"]),
     ("stats", &["constraint", "record"]),
-    ("report", &["record", "stats"]),
+    ("report", &["record", "stats", "trace", "wire"]),
     ("figures", &["report"]),
     ("webstone", &["suite"]),
     ("trace", &["wire"]),

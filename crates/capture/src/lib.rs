@@ -23,4 +23,7 @@ mod tests;
 
 pub use error::CaptureError;
 pub use live::Capture;
-pub use recording::{CaptureLimits, CaptureSource, Recording, RecordingOptions};
+pub use recording::{
+    CaptureLimits, CaptureSource, PacketSelection, Recording, RecordingEnd, RecordingOptions,
+    RecordingSummary,
+};

@@ -10,6 +10,7 @@
 //! No interface is set to promiscuous mode.
 
 use std::fs::File;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -158,11 +159,11 @@ struct SharedProgress {
 }
 
 impl Recording {
-    /// Begins to record to a file, which is replaced if it exists. When this returns, packets are being captured.
+    /// Begins to record to a new file, which only its owner can read. When this returns, packets are being captured.
     /// The recording ends within half a second of `stop` being set, by whomever.
     ///
     /// # Errors
-    /// Without `CAP_NET_RAW`, for an interface that is absent or down, where the file cannot be created or memory
+    /// Without `CAP_NET_RAW`, for an interface that is absent or down, where the file exists or cannot be created, or memory
     /// is refused.
     pub fn start(
         path: &Path,
@@ -178,7 +179,11 @@ impl Recording {
                 error,
             }
         };
-        let file = File::create(path).map_err(in_file("creating"))?;
+        // What is secret on the wire is in it. A device or a pipe is there already.
+        let is_new = !path.metadata().is_ok_and(|there| !there.is_file());
+        let mut private = File::options();
+        private.write(true).create_new(is_new).mode(0o600);
+        let file = private.open(path).map_err(in_file("creating"))?;
         let interface = CaptureInterface {
             name: Some(tap.name.clone()),
             link: tap.link,

@@ -188,7 +188,14 @@ fn resolved<'a>(
                 return fail(unknown_name(name, scope));
             };
             if within.contains(name) || within.len() >= DEEPEST {
-                return fail(format!("`{name}` refers to itself"));
+                let why = if within.contains(name) {
+                    format!("`{name}` refers to itself")
+                } else {
+                    format!(
+                        "constraints refer to others {DEEPEST} levels deep, and `{name}` would be one more"
+                    )
+                };
+                return fail(why);
             }
             within.push(name);
             let inner = resolved(&constraint.root, scope, within);
@@ -533,6 +540,18 @@ impl FigureSource for Anything {
     }
 }
 
+/// What a comparison of something with itself comes to.
+fn of_one_thing(part: &Part) -> Option<bool> {
+    let Part::Pair(operator, left, right) = part else {
+        return None;
+    };
+    let text = |node: &ExpressionNode| Constraint { root: node.clone() }.to_string();
+    (text(left) == text(right)).then_some(matches!(
+        operator,
+        ConstraintOperator::AtMost | ConstraintOperator::AtLeast | ConstraintOperator::Equal
+    ))
+}
+
 /// Refuses a comparison that holds, or fails, whatever is measured.
 fn check_constants(node: &ExpressionNode) -> Result<(), ConstraintError> {
     if let Part::Pair(operator, _, _) = &node.part
@@ -544,6 +563,7 @@ fn check_constants(node: &ExpressionNode) -> Result<(), ConstraintError> {
     {
         let alone = CheckedConstraint { root: node.clone() };
         let known = alone.holds(&Anything, Quantifier::All);
+        let known = known.or_else(|| of_one_thing(&node.part));
         if let Some(known) = known {
             let always = if known { "always" } else { "never" };
             let why = format!("this is {always} true, whatever is measured");

@@ -146,6 +146,7 @@ fn allocations(settings: &Settings, requests: u64) -> u64 {
     .unwrap();
     let watch = Watch {
         turn: None,
+        is_alone: true,
         conditions: std::sync::Arc::default(),
         cancel: engine::Cancel::default(),
         progress: Arc::default(),

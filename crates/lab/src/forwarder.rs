@@ -1,6 +1,6 @@
 //! The forwarder: a thread that moves frames between two TAP devices.
 //!
-//! It reads a frame, asks the [`LinkModel`] when the frame leaves, keeps it on a [`TimerWheel`], and
+//! It reads a frame, asks the [`LinkModel`] when the frame leaves, keeps it on a [`TimerWheel`](crate::TimerWheel), and
 //! writes it to the other device when it is due. It sleeps until `busy_wait` before the next deadline,
 //! and busy-waits from then on, reading what arrives: a sleeping thread wakes up tens of
 //! microseconds late.

@@ -6,8 +6,10 @@
     reason = "written for a terminal: [brackets] are optional parts, <angles> are placeholders"
 )]
 
+mod analyze;
 mod answer;
 mod beside;
+mod capture;
 mod compare;
 mod connect;
 mod diagnose;
@@ -35,8 +37,10 @@ use clap::{Args, CommandFactory, Parser, Subcommand};
 use constraint::Constraint;
 use testbed::Slowdown;
 
+pub(crate) use analyze::AnalyzeArgs;
 pub(crate) use answer::{AnswerOptions, RunsOptions};
 pub(crate) use beside::{BesideArg, BesideOptions};
+pub(crate) use capture::CaptureArgs;
 pub(crate) use compare::{CompareArgs, Gate, Question};
 pub(crate) use connect::{AuthArg, CONNECTING, ConnectOptions, TlsResumptionArg};
 pub(crate) use diagnose::DiagnoseArgs;
@@ -144,10 +148,12 @@ impl Cli {
             Command::Report(args) => args.inconclusive,
             Command::Runs(_)
             | Command::Gallery(_)
+            | Command::Analyze(_)
             | Command::Suites(_)
             | Command::Servers(_)
             | Command::Serve(_)
             | Command::Traffic(_)
+            | Command::Capture(_)
             | Command::Clean(_)
             | Command::Completions { .. }
             | Command::Man { .. } => None,
@@ -243,6 +249,12 @@ pub(crate) enum Command {
     /// (--server), with the suites prestan, listing, locks and features. A measurement takes some
     /// minutes.
     Diagnose(Box<DiagnoseArgs>),
+    /// Analyse a packet capture: why transfers were slow, connections, requests, round trips
+    ///
+    /// Reads captures of any program (pcap, pcapng). Findings stand first, most costly first, each with
+    /// its packets and what to look at; then connections and requests. docs/CAPTURES.md defines the
+    /// figures.
+    Analyze(Box<AnalyzeArgs>),
     /// List, print or check suites
     Suites(SuitesArgs),
     /// List the servers that Prestan can start
@@ -256,6 +268,14 @@ pub(crate) enum Command {
     /// A traffic file describes flows that load a network while a suite is measured. `--background FILE` of
     /// `run`, `load` and `webstone` sends them beside the measurement.
     Traffic(TrafficArgs),
+    /// Record packets in a file
+    ///
+    /// Packets of loopback are recorded once, as the client sees them: requests when they leave it, responses when
+    /// they arrive. The file has whole packets, with passwords in them that were not encrypted, and is
+    /// readable by its owner only. `prestan run --capture FILE` records the packets of a run.
+    ///
+    /// Capturing needs root or CAP_NET_RAW, or --isolated.
+    Capture(CaptureArgs),
     /// Clean up: remove the leftovers of a killed run from a server
     ///
     /// A run works in collections PrestanTest-<run id>/ and puts a marker into each. Collections with

@@ -1,6 +1,8 @@
 //! One file for each sub-command.
 
+pub(crate) mod analyze;
 pub(crate) mod beside;
+pub(crate) mod capture;
 pub(crate) mod clean;
 pub(crate) mod compare;
 pub(crate) mod completed;
@@ -12,6 +14,7 @@ pub(crate) mod generate;
 pub(crate) mod kept;
 pub(crate) mod load;
 pub(crate) mod planned;
+mod point_verdicts;
 pub(crate) mod report;
 pub(crate) mod run;
 pub(crate) mod runs;

@@ -115,8 +115,14 @@ pub(crate) fn code_of_all<'s>(
         let annotations = summaries.clone().flat_map(report::github_annotations);
         annotations.for_each(|line| tell(&line));
     }
-    for failed in summaries.clone().filter_map(report::failed_constraints) {
-        tell(&format!("prestan: failed: {failed}"));
+    for summary in summaries.clone() {
+        let failed = [
+            report::failed_rows(summary),
+            report::failed_constraints(summary),
+        ];
+        for failed in failed.into_iter().flatten() {
+            tell(&format!("prestan: failed: {failed}"));
+        }
     }
     let mut inconclusive = summaries
         .filter_map(report::inconclusive_briefly)
@@ -201,6 +207,7 @@ mod tests {
         for line in [
             "runs",
             "gallery d",
+            "analyze f",
             "suites",
             "servers",
             "serve",

@@ -87,6 +87,11 @@ pub(crate) fn check_answer(
     check(&documents, &answer.figures)
 }
 
+/// The same as [`check`] for documents alone.
+pub(crate) fn check_documents(documents: &[&Option<PathBuf>]) -> Result<(), Failed> {
+    check(documents, &FigureOptions::default())
+}
+
 /// Refuses two documents in one file, and places where nothing can be written, before anything is
 /// measured for them. Directories for figures are made.
 fn check(documents: &[&Option<PathBuf>], figures: &FigureOptions) -> Result<(), Failed> {
@@ -255,7 +260,7 @@ fn print_page<'a>(
 
 /// Prints documents and, unless one of them takes standard output, the text that is made for these
 /// colours and this width. Each is attempted.
-fn print_all<'a>(
+pub(crate) fn print_all<'a>(
     mut documents: Vec<(&'a Path, String)>,
     output: Option<&'a Path>,
     color: ColorArg,

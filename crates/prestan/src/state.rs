@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::{env, fs};
 
 use record::{Event, EventKind, Run};
-use wire::shown::redacted_url;
+use wire::shown::redacted_target;
 
 use crate::exit::Failed;
 use crate::nearest::{may_be_url, nearest};
@@ -72,7 +72,7 @@ pub(crate) fn find_run(run: Option<&Path>) -> Result<PathBuf, Failed> {
     match beginning[..] {
         [one] if !wanted.is_empty() => Ok(directory.join(one)),
         [] => {
-            let wanted = redacted_url(&wanted);
+            let wanted = redacted_target(&wanted);
             let similar = some_of(&nearest(&wanted, all()));
             let advice = match (similar, names.is_empty()) {
                 (Some(similar), _) => format!("; did you mean {similar}?"),

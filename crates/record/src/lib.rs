@@ -537,8 +537,8 @@ pub struct Server {
     /// in older records.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub same_machine: Option<SameMachine>,
-    /// The round trip to the server on an idle network, before the tests; `None` where nothing told it, and in older
-    /// records.
+    /// The round trip to the server on an idle network, before the tests; `None` where nothing told it, where other runs
+    /// were made at the same time, and in older records.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub round_trip: Option<RoundTrip>,
 }

@@ -384,15 +384,7 @@ pub(crate) fn of_run(run: &Run, summary: &Summary) -> Option<BackgroundJson> {
 
 /// A sentence for each component, about the time in which the run measured, and how it ended.
 pub(crate) fn in_words(record: &BackgroundRecord, own: &BackgroundSummary) -> Vec<String> {
-    let ends = if record.in_process {
-        "; both ends on loopback, in the process that measured"
-    } else {
-        ""
-    };
-    let BackgroundRecord {
-        load, file, seed, ..
-    } = record;
-    let mut said = vec![format!("load {load} of {file}, seed {seed}{ends}")];
+    let mut said = vec![source_in_words(record)];
     let components = record.components.iter().enumerate();
     said.extend(components.map(|(place, component)| {
         let figures = own.figures(Some(place), PartOfRun::Whole);
@@ -401,17 +393,31 @@ pub(crate) fn in_words(record: &BackgroundRecord, own: &BackgroundSummary) -> Ve
     if !record.checked_stable {
         said.push("its rates are random; whether they are stable was not checked".to_owned());
     }
-    let failure = own
-        .end
-        .as_ref()
-        .and_then(|(at, end)| Some((at, end.failure.as_ref()?)));
-    if let Some((at, why)) = failure {
-        said.push(format!(
-            "it ended {:.1} s after the beginning of the run: {why}",
-            *at as f64 / SECOND
-        ));
-    }
+    said.extend(failure_in_words(own));
     said
+}
+
+/// Where the description is from.
+pub(crate) fn source_in_words(record: &BackgroundRecord) -> String {
+    let ends = if record.in_process {
+        "; both ends on loopback, in the process that measured"
+    } else {
+        ""
+    };
+    let BackgroundRecord {
+        load, file, seed, ..
+    } = record;
+    format!("load {load} of {file}, seed {seed}{ends}")
+}
+
+/// When and why it ended before the measurement did, if so.
+pub(crate) fn failure_in_words(own: &BackgroundSummary) -> Option<String> {
+    let (at, end) = own.end.as_ref()?;
+    let why = end.failure.as_ref()?;
+    let seconds = *at as f64 / SECOND;
+    Some(format!(
+        "it ended {seconds:.1} s after the beginning of the run: {why}"
+    ))
 }
 
 fn component_in_words(

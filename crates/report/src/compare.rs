@@ -4,12 +4,14 @@ mod caveats;
 pub(crate) mod wire;
 pub(crate) mod words;
 
+use record::NoteRecord;
 use stats::{Compared, Comparison};
 
 use crate::clean;
 use crate::figure::percent;
 use crate::json::{pretty, schema_of};
 use crate::markdown::{code, line, markdown};
+use crate::notes;
 use crate::terminal::{Columns, TextReport, wrap};
 
 use words::COLUMNS;
@@ -26,6 +28,8 @@ pub struct Versus {
     pub name: String,
     /// Where its runs are kept, or how they are called.
     pub runs: Vec<String>,
+    /// What whoever made them says about them, each note once.
+    pub notes: Vec<NoteRecord>,
     /// What it does beside A.
     pub comparison: Comparison,
 }
@@ -37,6 +41,8 @@ pub struct Comparisons {
     pub name: String,
     /// Where its runs are kept, or how they are called.
     pub runs: Vec<String>,
+    /// What whoever made them says about them, each note once.
+    pub notes: Vec<NoteRecord>,
     /// The others.
     pub versus: Vec<Versus>,
 }
@@ -50,8 +56,14 @@ pub fn compare_text(all: &Comparisons, color: bool, width: usize) -> String {
     for versus in &all.versus {
         let comparison = &versus.comparison;
         let (a, b) = (clean(&all.name), clean(&versus.name));
+        let is_of_both = all.notes == versus.notes;
         report.wrapped("A: ", "   ", &a);
+        if !is_of_both {
+            report.user_notes("   ", &all.notes);
+        }
         report.wrapped("B: ", "   ", &b);
+        let indent = if is_of_both { "" } else { "   " };
+        report.user_notes(indent, &versus.notes);
         report.line("");
         table(&mut report, comparison);
         report.line("");
@@ -153,6 +165,7 @@ pub fn compare_markdown(all: &Comparisons) -> String {
             code(&all.name),
             code(&versus.name)
         );
+        text += &markdown_notes(all, versus);
         text += &line(&HEADERS);
         text += &line(&["---", "---:", "---:", "---:", "---:", "---:", "---"]);
         for row in &comparison.rows {
@@ -169,6 +182,27 @@ pub fn compare_markdown(all: &Comparisons) -> String {
         text.push('\n');
     }
     text.trim_end().to_owned() + "\n"
+}
+
+/// The notes of both, for a pull request.
+fn markdown_notes(all: &Comparisons, versus: &Versus) -> String {
+    let list = |side: &str, notes: &[NoteRecord]| -> String {
+        let line = |note: &NoteRecord| {
+            let (heading, text) = (markdown(&notes::heading(note)), markdown(&note.text));
+            format!("- {heading}{side}: {text}\n")
+        };
+        notes.iter().map(line).collect()
+    };
+    let lines = if all.notes == versus.notes {
+        list("", &all.notes)
+    } else {
+        list(" (A)", &all.notes) + &list(" (B)", &versus.notes)
+    };
+    if lines.is_empty() {
+        lines
+    } else {
+        lines + "\n"
+    }
 }
 
 /// The comparison for programs: one JSON document.

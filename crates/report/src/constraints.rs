@@ -2,7 +2,8 @@
 
 use record::ConstraintSense;
 use stats::{
-    Conclusion, ConstraintReading, JudgedConstraint, ReadFigure, ReadingUnit, Summary, WhyUnknown,
+    Conclusion, ConstraintReading, JudgedConstraint, ReadFigure, ReadingUnit, Status, Summary,
+    TestSummary, WhyUnknown,
 };
 
 use crate::clean;
@@ -30,6 +31,9 @@ pub fn constraint_in_words(constraint: &JudgedConstraint) -> String {
         constraint.expression
     ))
 }
+
+/// Operations that would be enough if they did not depend on each other.
+const MANY: u64 = 100;
 
 /// Readings that are written out; of more of them, the rest is counted.
 const MOST: usize = 4;
@@ -62,7 +66,10 @@ fn reading(reading: &ConstraintReading) -> String {
         ReadFigure::Fact(value) => format!("{characteristic} is {}", quantity(*value, *unit)),
         ReadFigure::Estimate { value, low, high } => {
             let interval = match unit {
-                _ if high.is_infinite() => format!("at least {}", quantity(*low, *unit)),
+                _ if high.is_infinite() => format!(
+                    "at least {}; too few independent operations for an upper end",
+                    quantity(*low, *unit)
+                ),
                 ReadingUnit::Time => human_range((*low, *high)),
                 _ => format!("{} .. {}", quantity(*low, *unit), quantity(*high, *unit)),
             };
@@ -88,7 +95,7 @@ pub(crate) fn why_unknown(why: &WhyUnknown) -> String {
         WhyUnknown::NotMeasured => "not measured",
         WhyUnknown::NoBackground => "there is no such background traffic",
         WhyUnknown::NotSupported => "the server does not support it",
-        WhyUnknown::NeverChosen => "chance never chose it",
+        WhyUnknown::NeverChosen => "it was never reached",
         WhyUnknown::NoStage => "the load has no such stage",
         WhyUnknown::TooMany => "the sliding window has too many operations; use a shorter one",
         WhyUnknown::NoOperation => "nothing was measured",
@@ -99,9 +106,12 @@ pub(crate) fn why_unknown(why: &WhyUnknown) -> String {
         WhyUnknown::NotSteady => "the load changed on purpose, or the run waited for its turn",
         WhyUnknown::Wanders => "the rate went up or down slowly; measure for longer",
         WhyUnknown::TooFew { samples, needed } => {
-            return format!(
-                "{samples} operations are too few for an interval; about {needed} are needed"
-            );
+            let few = if *samples < MANY {
+                format!("{samples} operations are too few")
+            } else {
+                format!("{samples} operations depend on each other, and count as fewer than that")
+            };
+            return format!("{few}: an interval needs about {needed}, and a verdict often more");
         }
         WhyUnknown::FewerSamples { samples, least } => {
             return format!("{samples} of {least} samples");
@@ -136,6 +146,29 @@ fn rounded(value: f64) -> String {
 /// Names of the constraints of a run that failed, for a line; `None` where none did.
 pub fn failed_constraints(summary: &Summary) -> Option<String> {
     named(summary, Conclusion::Fail)
+}
+
+/// Names of the rows of a run that failed, with how many of their operations did; `None` where none did.
+pub fn failed_rows(summary: &Summary) -> Option<String> {
+    let failed = |row: &&TestSummary| row.status == Status::Failed && !row.may_be_no_failure;
+    let rows: Vec<&TestSummary> = summary.tests.iter().filter(failed).collect();
+    let named = |row: &&TestSummary| {
+        let (failed, all) = (row.outcomes.failed(), row.outcomes.total());
+        let name = clean(&row.name);
+        if failed == 0 {
+            name
+        } else {
+            format!("{name} ({failed} of {all} operations)")
+        }
+    };
+    let shown: Vec<String> = rows.iter().take(MOST).map(named).collect();
+    let more = rows.len() - shown.len();
+    let more = if more > 0 {
+        format!(" and {more} more")
+    } else {
+        String::new()
+    };
+    (!rows.is_empty()).then(|| format!("{}{more}", shown.join(", ")))
 }
 
 /// Names of those that are inconclusive.

@@ -5,7 +5,7 @@ pub(crate) mod sentences;
 pub(crate) mod wire;
 pub(crate) mod words;
 
-use record::PlanRecord;
+use record::{NoteRecord, PlanRecord};
 use schemars::JsonSchema;
 use serde::Serialize;
 use stats::{Diagnosis, Finding, LeftOut, MANY, Material, RULES, WhyLeftOut};
@@ -52,6 +52,9 @@ pub struct DiagnosedRun {
     pub users: u32,
     /// The server's name from its Server header; null without one.
     pub server: Option<String>,
+    /// What whoever made it says about it (`--note`); absent without.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<NoteRecord>,
     /// Rows of the report.
     #[serde(skip)]
     pub rows: usize,
@@ -68,6 +71,7 @@ impl DiagnosedRun {
             target: target.clone(),
             users: material.plan.load.users,
             server: server.and_then(|server| server.software.clone()),
+            notes: material.plan.notes.clone(),
             rows: material.plan.measures.len(),
         }
     }
@@ -112,6 +116,8 @@ impl TextReport {
             let (name, suite) = (clean(&run.name), clean(&run.suite));
             self.wrapped("", "  ", &format!("Run: {name} (suite {suite}{users})"));
         }
+        let notes = runs.iter().flat_map(|run| &run.notes).cloned();
+        self.user_notes("", &distinct(notes));
         self.line("");
         if diagnosis.findings.is_empty() {
             self.wrapped("", "", &nothing(diagnosed));

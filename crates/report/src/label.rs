@@ -13,6 +13,27 @@ const HIDDEN: &str = "(not shown)";
 /// Tokens of a DAV header that identify no program: the classes of RFC 4918, section 18.
 const CLASSES: [&str; 3] = ["1", "2", "3"];
 
+/// Methods of an Allow header that are kept: those of RFC 9110, RFC 5789 and RFC 4918. Any other token is text of the
+/// server, and the extensions it has may be those of one program only.
+const METHODS: [&str; 16] = [
+    "GET",
+    "HEAD",
+    "POST",
+    "PUT",
+    "DELETE",
+    "CONNECT",
+    "OPTIONS",
+    "TRACE",
+    "PATCH",
+    "PROPFIND",
+    "PROPPATCH",
+    "MKCOL",
+    "COPY",
+    "MOVE",
+    "LOCK",
+    "UNLOCK",
+];
+
 /// Words of a Server header that are also words of reports.
 const COMMON: [&str; 6] = ["prestan", "dav", "webdav", "http", "https", "server"];
 
@@ -27,18 +48,31 @@ pub fn apply_label(plan: &mut PlanRecord, env: &mut Environment, events: &mut [E
     for answered in env.server.iter_mut().chain(&mut env.others) {
         answered.software = None;
         answered.dav.retain(|token| is_class(token));
+        answered
+            .allow
+            .retain(|method| METHODS.contains(&method.as_str()));
     }
     for event in events {
         server.event(event);
     }
 }
 
-/// A message about servers with these URLs, or names of recipes, as reports may show it.
-pub fn labelled_text(label: Option<&str>, urls: &[String], text: &str) -> String {
-    let mut text = text.to_owned();
-    if let Some(label) = label {
+/// A message about any of several servers, as reports may show it: each label with the URLs, or names of recipes, that
+/// it stands for. Without a label, the message stays as it is.
+pub fn labelled_text<'a>(
+    labels: impl IntoIterator<Item = (&'a str, &'a [String])>,
+    text: &str,
+) -> String {
+    let mut labels = labels.into_iter().map(|(label, urls)| {
         let urls = urls.iter().map(String::as_str);
-        ServerLabel::of(label, urls, std::iter::empty()).hide(&mut text);
+        ServerLabel::of(label, urls, core::iter::empty())
+    });
+    let mut text = text.to_owned();
+    if let Some(mut all) = labels.next() {
+        // All names first: afterwards, what else names a server is hidden, whosever it is.
+        all.replaced.extend(labels.flat_map(|label| label.replaced));
+        all.sort();
+        all.hide(&mut text);
     }
     text
 }
@@ -75,12 +109,18 @@ impl ServerLabel {
         let identifying = servers.flat_map(identifying);
         replaced.extend(identifying.map(|word| (word, HIDDEN.to_owned())));
         replaced.retain(|(from, _)| !from.is_empty());
-        // A part of something longer would leave the rest of it.
-        replaced.sort_by_key(|(from, _)| std::cmp::Reverse(from.len()));
-        ServerLabel {
+        let mut own = ServerLabel {
             label: label.to_owned(),
             replaced,
-        }
+        };
+        own.sort();
+        own
+    }
+
+    /// The longest first: a part of something longer would leave the rest of it.
+    fn sort(&mut self) {
+        let replaced = &mut self.replaced;
+        replaced.sort_by_key(|(from, _)| core::cmp::Reverse(from.len()));
     }
 
     fn plan(&self, plan: &mut PlanRecord) {

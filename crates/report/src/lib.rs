@@ -10,6 +10,7 @@
 //! Sweep, SearchResult ----> sweep_text, sweep_json; search_text, search_json
 //! all of them, Details ---> page   for showing: one self-contained page, and the data of figures
 //! Findings ---------------> diagnose_text, diagnose_json
+//! CaptureContents --------> analysis_text, analysis_json, analysis_csv, analysis_html
 //! ```
 //!
 //! Pure: no clock, no terminal, no file. The caller says how wide the terminal is and whether it
@@ -17,6 +18,7 @@
 //! reach people only with control characters made visible ([`clean()`]), Markdown only with its
 //! markup escaped, and spreadsheets only where they cannot be taken for a formula.
 
+mod analysis;
 mod annotations;
 mod background;
 mod clean;
@@ -36,6 +38,7 @@ mod load;
 mod load_steps;
 mod log;
 mod markdown;
+mod notes;
 pub mod page;
 mod ranking;
 mod reasons;
@@ -54,6 +57,10 @@ mod wire;
 use stats::units;
 
 pub use self::csv::csv;
+pub use analysis::{
+    CaptureAnalysis, FormulaName, RunOnWire, TimeoutStudy, analysis_csv, analysis_html,
+    analysis_json, analysis_schema, analysis_text,
+};
 pub use annotations::github_annotations;
 pub use background::{
     background_json, background_lines, background_schema, background_totals, bits, planned_table,
@@ -63,7 +70,7 @@ pub use compare::{
     Comparisons, Versus, compare_json, compare_markdown, compare_schema, compare_text, difference,
 };
 pub use conclusion::{inconclusive, inconclusive_briefly};
-pub use constraints::{constraint_in_words, failed_constraints};
+pub use constraints::{constraint_in_words, failed_constraints, failed_rows};
 pub use diagnose::{
     Diagnosed, DiagnosedRun, Incomplete, NotMeasured, diagnose_json, diagnose_schema,
     diagnose_text, findings_json,
@@ -73,6 +80,7 @@ pub use json::{BesideResult, json, schema};
 pub use junit::junit;
 pub use label::{apply_label, labelled_text};
 pub use log::{log, log_header};
+pub use notes::notes_of;
 pub use reasons::{abort_reason, ended_early, reason};
 pub use runs::{
     ListedGroup, ListedRun, ListedState, bytes, run_text, runs_json, runs_schema, runs_text,

@@ -11,6 +11,7 @@
 //! `<` is left that could end it.
 
 mod answers;
+mod background;
 mod comparison;
 mod data;
 mod details;
@@ -189,6 +190,7 @@ fn body(page: &ReportPage<'_>, names: &[String]) -> Markup {
                 @if !part.is_first(subject) { (part.places(subject)) }
             }
             (load_steps::table(page, names))
+            (background::table(page, names))
             (points::tables(page))
             section #measured {
                 h2 { "How it was measured" }
@@ -223,10 +225,35 @@ fn policy(site: Option<&Site>) -> String {
         None => (STYLE_SOURCES.as_str(), SCRIPT_SOURCES.as_str()),
         Some(_) => (BESIDE, BESIDE),
     };
+    policy_of(styles, scripts)
+}
+
+fn policy_of(styles: &str, scripts: &str) -> String {
     format!(
         "default-src 'none'; style-src {styles}; script-src {scripts}; img-src data:; \
          base-uri 'none'; form-action 'none'"
     )
+}
+
+/// A page of its own kind: its data, and the script that draws them with what all figures share.
+pub(crate) fn standalone(title: &str, data: &str, behaviour: &str, body: Markup) -> String {
+    let figures = include_str!("../page/figures.js");
+    let blocks = [
+        CHARTS.to_owned(),
+        without_comments(&[figures, behaviour].concat()),
+    ];
+    let frame = Frame {
+        title,
+        policy: &policy_of(&STYLE_SOURCES, &sources(&blocks)),
+        style: style(None),
+        scripts: html! {
+            script type="application/json" id="data" {
+                (PreEscaped(data.replace('<', "\\u003c")))
+            }
+            @for block in &blocks { script { (PreEscaped(block)) } }
+        },
+    };
+    document(frame, body)
 }
 
 /// What lies beside the page, also where it was not fetched over HTTP.

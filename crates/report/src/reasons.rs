@@ -27,7 +27,8 @@ pub fn reason(reason: &StatusReason) -> String {
         }
         StatusReason::Failed(outcomes) => failed(outcomes),
         StatusReason::NeverDrawn => {
-            "it was never chosen, by chance or by a condition; measure longer, or give it more weight"
+            "it was never reached: chance or a condition never chose it, or no page named such a file; measure longer, or \
+             give it more weight"
                 .to_owned()
         }
         StatusReason::EndedEarly(by) => format!("not measured: {}", ended_early(by)),

@@ -2,6 +2,7 @@
 
 pub(crate) mod wire;
 
+use record::NoteRecord;
 use stats::interval::median;
 use stats::{Distribution, OfferedLoad, SearchOutcome, Tally, Tested};
 
@@ -27,6 +28,8 @@ pub struct SearchResult {
     pub software: Option<String>,
     /// What was sent.
     pub what: String,
+    /// What whoever made the trials says about them, each note once.
+    pub notes: Vec<NoteRecord>,
     /// The answer.
     pub answer: SearchOutcome,
     /// Where more load begins to cost more than it brings.
@@ -220,6 +223,7 @@ pub fn search_text(found: &SearchResult, color: bool, width: usize) -> String {
     report.wrapped("", "  ", &clean(&found.what));
     let target = format!("{} ({software})", found.target);
     report.wrapped("", "  ", &clean(&target));
+    report.user_notes("", &found.notes);
     report.line("");
     report.wrapped("", "", &verdict(found));
     report.line("");

@@ -23,7 +23,8 @@ pub(crate) struct ServerJson {
     /// How it is known that the server is on the machine of the client; absent where that is not known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) same_machine: Option<SameMachine>,
-    /// The round trip to it on an idle network, before the tests; absent where it was not measured.
+    /// The round trip to it on an idle network, before the tests; absent where it was not measured, and where other
+    /// runs were made at the same time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) round_trip: Option<RoundTripJson>,
 }

@@ -3,6 +3,7 @@
 pub(crate) mod wire;
 pub(crate) mod words;
 
+use record::NoteRecord;
 use schemars::JsonSchema;
 use serde::Serialize;
 use stats::{PointRatio, Since, Status, SweepPoint, SweptRow, SweptServer};
@@ -32,6 +33,8 @@ pub struct Sweep {
     pub same_within: f64,
     /// On which servers.
     pub servers: Vec<SweepServer>,
+    /// What whoever made the runs says about them, each note once.
+    pub notes: Vec<NoteRecord>,
     /// What to know before believing it.
     pub caveats: Vec<String>,
     /// Row by row.
@@ -180,6 +183,7 @@ fn heading(report: &mut TextReport, sweep: &Sweep) {
         };
         report.wrapped("", "  ", &clean(&line));
     }
+    report.user_notes("", &sweep.notes);
     for caveat in &sweep.caveats {
         report.wrapped("Warning: ", "  ", &clean(caveat));
     }

@@ -17,7 +17,7 @@ use crate::estimated::{
 use crate::parts::PartEstimates;
 use crate::{
     BackgroundSummary, Conclusion, ConstraintReading, JudgedConstraint, ReadFigure, ReadingUnit,
-    Status, TestSummary,
+    Status, StatusReason, TestSummary,
 };
 
 /// Nanoseconds in a second.
@@ -253,6 +253,11 @@ impl<'a> FiguresOfRun<'a> {
     ) -> ConstraintFigure {
         let rows = self.summaries(place);
         let is = |status: Status| rows.iter().any(|row| row.status == status);
+        let was_ended =
+            |row: &&TestSummary| matches!(row.evidence, Some(StatusReason::EndedEarly(_)));
+        if rows.iter().any(was_ended) {
+            return ConstraintFigure::Unknown(WhyUnknown::NotMeasured);
+        }
         if is(Status::NotSupported) || is(Status::Skipped) {
             return ConstraintFigure::Unknown(WhyUnknown::NotSupported);
         }

@@ -4,6 +4,7 @@ mod adapt;
 mod constraints;
 mod expressions;
 mod loops;
+mod needs;
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -20,6 +21,7 @@ pub use adapt::AdaptSpec;
 pub use constraints::ConstraintSpec;
 pub(crate) use constraints::constraints;
 pub use loops::{AcrossSpec, LoopSpec, PartsSpec, RoleSpec, StopWatchSpec};
+pub use needs::NeedsSpec;
 
 /// A whole suite file.
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
@@ -66,19 +68,6 @@ pub struct SuiteSpec {
 
 fn one() -> u32 {
     1
-}
-
-/// What a suite asks of a server.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum NeedsSpec {
-    /// A WebDAV server below whose URL a collection can be made.
-    #[default]
-    Webdav,
-    /// Any HTTP server; the suite only reads.
-    Http,
-    /// The same, and the suite also sends POST to programs of the server. What these change remains.
-    Cgi,
 }
 
 /// One test: set-up, a loop that is measured, clean-up.
@@ -436,6 +425,7 @@ const STEP_KEYS: &[&str] = &[
     "stop",
     "when",
     "end",
+    "users",
     "query",
     "to",
     "depth",

@@ -16,7 +16,7 @@
 use core::net::SocketAddr;
 use std::collections::HashMap;
 
-use crate::http2;
+use crate::http2::{self, StreamExchange};
 use crate::segment::TcpSegment;
 use crate::stream::{ByteStream, Stretch};
 
@@ -74,6 +74,17 @@ impl Exchanges {
         }
     }
 
+    /// The streams of connections with HTTP/2, in the order of their requests.
+    pub(crate) fn streams(self) -> Vec<StreamExchange> {
+        let flows = self.0.iter();
+        let flows = flows.filter(|(_, flow)| http2::is_http2(&flow.requests));
+        let mut all: Vec<_> = flows
+            .flat_map(|(client, flow)| http2::exchanges(*client, &flow.requests, &flow.responses))
+            .collect();
+        all.sort_by_key(|stream| stream.exchange.request_first_ns);
+        all
+    }
+
     /// All exchanges, in the order of their requests.
     pub fn finish(self) -> Vec<CapturedExchange> {
         let flows = self.0.iter();
@@ -104,7 +115,8 @@ struct OpenRequest {
 impl TcpFlow {
     fn exchanges(&self, client: SocketAddr) -> Vec<CapturedExchange> {
         if http2::is_http2(&self.requests) {
-            return http2::exchanges(client, &self.requests, &self.responses);
+            let streams = http2::exchanges(client, &self.requests, &self.responses);
+            return streams.into_iter().map(|of| of.exchange).collect();
         }
         let mut requests: Vec<OpenRequest> = Vec::new();
         for (place, stretch) in &self.requests.stretches {
@@ -183,14 +195,14 @@ impl OpenRequest {
 
 /// What the beginning of a request says.
 #[derive(Debug, Clone, Copy, Default)]
-struct RequestStart {
-    number: Option<u64>,
+pub(crate) struct RequestStart {
+    pub(crate) number: Option<u64>,
     /// Bytes of the whole request, where that is known.
-    length: Option<i64>,
+    pub(crate) length: Option<i64>,
 }
 
 impl RequestStart {
-    fn parse(bytes: &[u8]) -> RequestStart {
+    pub(crate) fn parse(bytes: &[u8]) -> RequestStart {
         let mut headers = [httparse::EMPTY_HEADER; 64];
         let mut request = httparse::Request::new(&mut headers);
         let Ok(httparse::Status::Complete(head)) = request.parse(bytes) else {

@@ -34,20 +34,38 @@ pub(crate) fn is_http2(requests: &ByteStream) -> bool {
     preface.is_some_and(|bytes| bytes == PREFACE)
 }
 
+/// An exchange, with what its frames tell beside its moments.
+#[derive(Debug, Clone)]
+pub(crate) struct StreamExchange {
+    pub(crate) exchange: CapturedExchange,
+    pub(crate) method: Option<String>,
+    pub(crate) path: Option<String>,
+    pub(crate) status: Option<u16>,
+    /// Bytes in the frames of the request, and of the response.
+    pub(crate) bytes: (u64, u64),
+}
+
 /// The exchanges of a connection, in the order of their requests.
 pub(crate) fn exchanges(
     client: SocketAddr,
     requests: &ByteStream,
     responses: &ByteStream,
-) -> Vec<CapturedExchange> {
+) -> Vec<StreamExchange> {
     let Some(start) = requests.start() else {
         return Vec::new();
     };
     let opened = opened(requests, start + PREFACE.len() as i64);
     let answers = answers(responses, &opened);
-    let exchanges = opened
-        .iter()
-        .map(|(stream, request)| request.exchange(client, requests, answers.get(stream)));
+    let exchanges = opened.iter().map(|(stream, request)| {
+        let answer = answers.get(stream);
+        StreamExchange {
+            exchange: request.exchange(client, requests, answer),
+            method: request.labels.method.clone(),
+            path: request.labels.path.clone(),
+            status: answer.and_then(|answer| answer.status),
+            bytes: (request.bytes, answer.map_or(0, |answer| answer.bytes)),
+        }
+    });
     exchanges.collect()
 }
 
@@ -98,6 +116,9 @@ impl Frames<'_> {
     }
 }
 
+/// Bytes of a method and of a path that are kept.
+const LONGEST_NAME: usize = 1024;
+
 fn begins_message(header: FrameHeader) -> bool {
     header.is_headers() && header.ends_block() && header.length <= LARGEST_FRAME
 }
@@ -105,9 +126,9 @@ fn begins_message(header: FrameHeader) -> bool {
 /// A request, frame by frame.
 #[derive(Debug)]
 struct RequestFrames {
-    number: Option<u64>,
-    /// Bytes of the body, where the head says so.
-    body_length: Option<i64>,
+    labels: StreamLabels,
+    /// Bytes in its frames.
+    bytes: u64,
     /// Bytes of frames of the body.
     body_passed: i64,
     first_ns: i64,
@@ -148,10 +169,9 @@ fn opened(requests: &ByteStream, start: i64) -> BTreeMap<u32, RequestFrames> {
                     let Some(stretch) = requests.with(place) else {
                         continue;
                     };
-                    let (number, body_length) = labels.of(header, requests, payload);
                     let request = RequestFrames {
-                        number,
-                        body_length,
+                        labels: labels.of(header, requests, payload),
+                        bytes: 0,
                         body_passed: 0,
                         first_ns: stretch.at_ns,
                         last_ns: stretch.at_ns,
@@ -164,6 +184,7 @@ fn opened(requests: &ByteStream, start: i64) -> BTreeMap<u32, RequestFrames> {
                 let is_part = header.is_headers() || header.is_data() || header.is_continuation();
                 let request = opened.get_mut(&header.stream);
                 if let Some(request) = request.filter(|_| is_part) {
+                    request.bytes += header.length as u64;
                     if header.is_data() {
                         request.body_passed += header.length as i64;
                     }
@@ -195,7 +216,7 @@ impl RequestFrames {
     ) -> CapturedExchange {
         let mut exchange = CapturedExchange {
             client,
-            number: self.number,
+            number: self.labels.number,
             request_first_ns: self.first_ns,
             request_last_ns: self.last_ns,
             response_first_ns: answer.map(|answer| answer.first_ns),
@@ -217,14 +238,46 @@ impl RequestFrames {
                 passed += stretch.end - place.max(unreadable.start);
             }
             // Answered before its whole body had passed, or nobody knows.
-            exchange.clean &= self.body_length.is_some_and(|length| passed >= length);
+            exchange.clean &= self
+                .labels
+                .body_length
+                .is_some_and(|length| passed >= length);
         }
         exchange.clean &= end.is_some_and(|end| end <= answer.acknowledged);
         exchange
     }
 }
 
-/// What the heads of requests say, which depends on those before them.
+/// What the head of a request or response says.
+#[derive(Debug, Default)]
+struct StreamLabels {
+    number: Option<u64>,
+    /// Bytes of the body.
+    body_length: Option<i64>,
+    method: Option<String>,
+    path: Option<String>,
+    status: Option<u16>,
+}
+
+impl StreamLabels {
+    fn note(&mut self, name: &[u8], value: &[u8]) {
+        let value = std::str::from_utf8(value).unwrap_or_default();
+        let text = || {
+            let is_text = value.bytes().all(|byte| byte.is_ascii_graphic());
+            is_text.then(|| value[..value.len().min(LONGEST_NAME)].to_owned())
+        };
+        match name {
+            b"x-prestan" => self.number = number(value),
+            b"content-length" => self.body_length = value.parse::<u32>().ok().map(i64::from),
+            b":method" => self.method = text(),
+            b":path" => self.path = text(),
+            b":status" => self.status = value.parse().ok(),
+            _ => {}
+        }
+    }
+}
+
+/// What the heads of one direction say, which depends on those before them.
 #[derive(Debug, Default)]
 struct Labels {
     decoder: HeaderDecoder,
@@ -233,31 +286,21 @@ struct Labels {
 }
 
 impl Labels {
-    /// Number and length of the body, where the block is in one frame and was captured.
-    fn of(
-        &mut self,
-        header: FrameHeader,
-        requests: &ByteStream,
-        place: i64,
-    ) -> (Option<u64>, Option<i64>) {
-        let (mut label, mut length) = (None, None);
-        let payload = requests.bytes(place, header.length);
+    /// What a head says, where its block is in one frame and was captured.
+    fn of(&mut self, header: FrameHeader, stream: &ByteStream, place: i64) -> StreamLabels {
+        let mut labels = StreamLabels::default();
+        let payload = stream.bytes(place, header.length);
         let block = payload.as_deref().map(|payload| header.fragment(payload));
         self.is_lost |= !header.ends_block();
         let Some(Ok(block)) = block.filter(|_| !self.is_lost) else {
             self.is_lost = true;
-            return (None, None);
+            return labels;
         };
-        let read = self.decoder.fields(block, |name, value| {
-            let value = std::str::from_utf8(value).unwrap_or_default();
-            match name {
-                b"x-prestan" => label = number(value),
-                b"content-length" => length = value.parse::<u32>().ok().map(i64::from),
-                _ => {}
-            }
-        });
+        let read = self
+            .decoder
+            .fields(block, |name, value| labels.note(name, value));
         self.is_lost = read.is_err();
-        (label, length)
+        labels
     }
 }
 
@@ -271,6 +314,10 @@ struct ResponseFrames {
     has_body: bool,
     /// It has several blocks before its body.
     is_ambiguous: bool,
+    /// The first one that is no interim response's.
+    status: Option<u16>,
+    /// Bytes in its frames.
+    bytes: u64,
 }
 
 fn answers(
@@ -285,12 +332,17 @@ fn answers(
         stream: responses,
         place,
     };
+    let mut labels = Labels::default();
     while let Some(found) =
         frames.next(|stream| opened.contains_key(&stream) && !answers.contains_key(&stream))
     {
         let Found::Frame { header, place } = found else {
+            labels.is_lost = true;
             continue;
         };
+        let payload = place + FrameHeader::BYTES as i64;
+        let is_headers = header.is_headers();
+        let status = is_headers.then(|| labels.of(header, responses, payload).status);
         if !opened.contains_key(&header.stream) {
             continue;
         }
@@ -308,11 +360,18 @@ fn answers(
                     acknowledged: stretch.acknowledged,
                     has_body: false,
                     is_ambiguous: false,
+                    status: status.flatten(),
+                    bytes: header.length as u64,
                 };
                 answers.insert(header.stream, answer);
             }
             Some(answer) if header.is_headers() || header.is_data() || header.is_continuation() => {
                 answer.last_ns = answer.last_ns.max(last_ns);
+                answer.bytes += header.length as u64;
+                let is_interim = answer.status.is_some_and(|status| status < 200);
+                if let Some(Some(status)) = status.filter(|_| is_interim) {
+                    answer.status = Some(status);
+                }
                 answer.is_ambiguous |= header.is_headers() && !answer.has_body;
                 answer.has_body |= header.is_data();
             }

@@ -1,26 +1,51 @@
-//! Packets of a capture -> TCP segments -> HTTP exchanges with their moments.
+//! Packets of a capture -> TCP segments -> connections with their figures, and HTTP exchanges with their moments.
 //!
 //! ```text
-//! bytes of a file --> file::CaptureReader --> CapturedPacket
-//!
-//! CapturedPacket --> link::Dissector --> TcpSegment --> exchange::Exchanges --> CapturedExchange
-//!                    ip, fragments                          |       |
-//!                                              stream (bytes in order)  http2 (frames)
+//! bytes of a file --> file::CaptureReader --> CapturedPacket --> link::Dissector --> TcpSegment
+//!                                                                ip, fragments
+//! TcpSegment --+--> exchange::Exchanges --> CapturedExchange
+//!              |       stream (bytes in order), http2 (frames)
+//!              |
+//!              `--> connection::TcpConnections --> ConnectionFigures --> findings::findings
+//!                     |- wireshark       marks as tshark gives them
+//!                     |- direction       scoreboard, retransmission, round_trip, series
+//!                     |- transaction     reassembly, tls
+//!                     `- waits           what the time was spent on
+//! contents: all of this over a file; on_wire: reported times beside those of exchanges
+//! rto: timeouts of other settings, over the round trips of a direction
 //! ```
 //!
 //! Everything here is pure and reads bytes that strangers wrote: nothing in a packet makes it panic.
 
+pub mod connection;
+pub mod contents;
+pub mod direction;
 pub mod exchange;
 pub mod file;
+pub mod findings;
 mod fragments;
 mod http2;
 mod ip;
 pub mod link;
+pub mod on_wire;
+mod reassembly;
+pub mod retransmission;
+pub mod round_trip;
+pub mod rto;
+mod scoreboard;
 pub mod segment;
+mod sequence;
+pub mod series;
 mod stream;
 #[cfg(test)]
 mod tests;
+pub mod tls;
+pub mod transaction;
+pub mod waits;
+pub mod wireshark;
 
+pub use connection::{AnalysisLimits, ConnectionFigures, TcpConnections, TracedConnections};
+pub use contents::{CaptureContents, ReadingOptions, read_capture};
 pub use exchange::{CapturedExchange, Exchanges};
 pub use file::{CaptureReader, CapturedPacket, PcapngWriter};
 pub use link::Dissector;

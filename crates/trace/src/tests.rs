@@ -1,3 +1,4 @@
+mod analysis;
 mod file;
 mod http2;
 mod link;

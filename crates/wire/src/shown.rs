@@ -214,16 +214,36 @@ fn redacted_argument(before: &str, argument: &str) -> String {
     if let Some((option, value)) = HEADER_OPTIONS.iter().find_map(|own| value_of(own)) {
         return format!("{option}{}", redacted_header(value));
     }
-    if argument.contains("://") {
-        return redacted_url(argument);
-    }
-    // A URL may lack its scheme.
-    let end = argument.find(['/', '?', '#']).unwrap_or(argument.len());
-    let shown = match argument[..end].rfind('@') {
-        Some(at) => format!("...{}", &argument[at..]),
-        None => argument.to_owned(),
+    redacted_target(argument)
+}
+
+/// A URL as somebody typed it, which may lack its scheme, as it may be shown: without user information and
+/// without the values of secret parameters of its query. Anything else that was typed in its place, too.
+pub fn redacted_target(typed: &str) -> String {
+    let end = end_of_authority(typed);
+    // A scheme ends with `:`, and may stand behind the name of a target or an option (`a=http://h/`). A
+    // "://" further on belongs to a path, or to a password.
+    let scheme = typed[..end]
+        .strip_suffix(':')
+        .filter(|_| typed[end..].starts_with("//"));
+    let scheme = scheme.map(|scheme| scheme.rsplit('=').next().unwrap_or_default());
+    let shown = match typed[..end].rfind('@') {
+        Some(at) if !scheme.is_some_and(is_scheme) => format!("...{}", &typed[at..]),
+        _ => typed.to_owned(),
     };
-    without_secret_values(&shown)
+    redacted_url(&shown)
+}
+
+/// Whether a URL can begin with it, and `://` follow (RFC 3986, section 3.1). A password cannot stand in it: that
+/// begins with `:`.
+fn is_scheme(text: &str) -> bool {
+    let is_of_scheme = |c: char| c.is_ascii_alphanumeric() || "+-.".contains(c);
+    text.starts_with(|c: char| c.is_ascii_alphabetic()) && text.chars().all(is_of_scheme)
+}
+
+/// Where an authority that a text begins with ends.
+fn end_of_authority(text: &str) -> usize {
+    text.find(['/', '?', '#']).unwrap_or(text.len())
 }
 
 /// A header without its value, whatever its name.
@@ -276,16 +296,23 @@ fn is_secret_parameter(name: &str) -> bool {
     known.any(|known| known.eq_ignore_ascii_case(&name))
 }
 
-/// A URL without the user and password that may stand in front of its host.
+/// A URL without the user and password that may stand in front of its host, nor in front of that of a URL that is
+/// a part of it.
 fn without_user_info(url: &str) -> String {
-    let Some((scheme, rest)) = url.split_once("://") else {
-        return url.to_owned();
-    };
-    let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
-    match rest[..end].rfind('@') {
-        Some(at) => format!("{scheme}://...{}", &rest[at..]),
-        None => url.to_owned(),
+    const SEPARATOR: &str = "://";
+    let mut out = String::with_capacity(url.len());
+    let mut rest = url;
+    while let Some(found) = rest.find(SEPARATOR) {
+        let (before, after) = rest.split_at(found + SEPARATOR.len());
+        out.push_str(before);
+        rest = after;
+        if let Some(at) = after[..end_of_authority(after)].rfind('@') {
+            out.push_str("...");
+            rest = &after[at..];
+        }
     }
+    out.push_str(rest);
+    out
 }
 
 #[cfg(test)]
@@ -481,6 +508,54 @@ mod tests {
             let shown = redacted_command(arguments.iter().map(|&own| own.to_owned()));
             assert_eq!(shown, expected);
             assert!(!shown.contains("pw"));
+        }
+    }
+
+    #[test]
+    fn a_target_without_its_scheme_has_no_user_either() {
+        let table = [
+            ("me:pw@h/a://b/", "...@h/a://b/"),
+            ("me:pw@h://b", "...@h://b"),
+            ("me:pw@http://b", "...@http://b"),
+            ("me:p@w@h", "...@h"),
+            ("me:pw@h?a://b@c", "...@h?a://...@c"),
+            ("a=me:pw@h/", "...@h/"),
+            ("a=http://me:pw@h/", "a=http://...@h/"),
+            ("--target=a=HTTP://me:pw@h/", "--target=a=HTTP://...@h/"),
+            ("h/a@b", "h/a@b"),
+            ("http://h/a@b", "http://h/a@b"),
+            ("http://h/?a=http://me:pw@h/", "http://h/?a=http://...@h/"),
+            ("general-modem", "general-modem"),
+            ("", ""),
+        ];
+        for (typed, expected) in table {
+            assert_eq!(redacted_target(typed), expected);
+        }
+    }
+
+    proptest! {
+        /// What the parser of targets takes for a password is never shown, whatever stands around it.
+        #[test]
+        fn no_password_is_shown(
+            option in "(--target=)?([a-z]{1,3}=)?",
+            scheme in "(|http://|HTTPS://)",
+            user in "[a-z+.-]{0,5}",
+            password in "[A-Za-z0-9:@=%&+.,;!$~_-]{0,8}",
+            path in "(/[a-z@:/.-]{0,12}(\\?[a-z@:/=&]{0,12})?)?",
+        ) {
+            // It occurs nowhere else.
+            let password = format!("{password}SECRET9");
+            let url = format!("{scheme}{user}:{password}@h.example{path}");
+            let parsed = crate::target::Target::resource(&url);
+            if let Ok(mut target) = parsed {
+                prop_assert!(target.take_user_info().is_some_and(|(_, password)| password.is_some()));
+            }
+            let typed = format!("{option}{url}");
+            let shown = redacted_target(&typed);
+            prop_assert!(!shown.contains("SECRET9"), "{}", shown);
+            let command = ["prestan".to_owned(), typed];
+            prop_assert!(!redacted_command(command).contains("SECRET9"));
+            prop_assert_eq!(redacted_target(&shown), shown.clone(), "a second time");
         }
     }
 

@@ -78,6 +78,9 @@ pub struct Watch {
     pub turn: Option<Arc<Turn>>,
     /// What steps ask for, as the [`Sink`] finds it.
     pub conditions: Arc<Conditions>,
+    /// No other run is made at the same time: the network is idle before the tests, so that the round trip of an
+    /// idle network can be measured.
+    pub is_alone: bool,
 }
 
 /// What is known of a run when it begins.
@@ -199,7 +202,7 @@ impl Session<'_> {
             place.server = Some(server);
         }
         if self.plan.workspace == Workspace::ReadOnly {
-            look_around(&places, env);
+            self.look_around(&places, env);
             let measured = self.measure(&places, sink);
             self.held.end(false);
             return measured;
@@ -219,7 +222,7 @@ impl Session<'_> {
             })
         });
         if furnished.is_ok() {
-            look_around(&places, env);
+            self.look_around(&places, env);
         }
         let measured = furnished.and_then(|()| self.measure(&places, sink));
         if places.iter().all(|place| !place.is_open) {
@@ -373,6 +376,17 @@ impl Session<'_> {
         Ok(())
     }
 
+    /// Finds out what lies between this machine and each server of the environment.
+    fn look_around(&self, places: &[RunSite], env: &mut Environment) {
+        for (place, server) in places.iter().zip(env.servers_mut()) {
+            let (client, route) = (&place.client, &place.endpoint.route);
+            server.same_machine = surroundings::same_machine(client, route);
+            if self.watch.is_alone {
+                server.round_trip = surroundings::round_trip(client, route);
+            }
+        }
+    }
+
     fn known_of(&self, place: &RunSite) -> TargetSite {
         let server = place.server.as_ref();
         TargetSite {
@@ -516,13 +530,6 @@ impl Session<'_> {
             let mut ended = workers.into_iter().map(|worker| worker.join());
             ended.try_for_each(|done| done.unwrap_or_else(|_| unreachable!("panics are caught")))
         })
-    }
-}
-
-/// Finds out what lies between this machine and each server of the environment.
-fn look_around(places: &[RunSite], env: &mut Environment) {
-    for (place, server) in places.iter().zip(env.servers_mut()) {
-        surroundings::look_around(&place.client, &place.endpoint.route, server);
     }
 }
 

@@ -5,7 +5,7 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::time::Duration;
 
-use record::{Nanos, Pings, RoundTrip, SameMachine, Server};
+use record::{Nanos, Pings, RoundTrip, SameMachine};
 use rustix::net::{
     AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, connect, ipproto, recv, send,
     socket_with, sockopt,
@@ -24,14 +24,8 @@ const LIMIT: Duration = Duration::from_millis(50);
 /// For so long the response is awaited awake: a thread that sleeps needs time to wake up.
 const AWAKE: Duration = Duration::from_millis(2);
 
-/// Finds it out, while nothing else goes on.
-pub(super) fn look_around(client: &Client, route: &Route, server: &mut Server) {
-    server.same_machine = same_machine(client, route);
-    server.round_trip = round_trip(client, route);
-}
-
-/// The round trip to the server on an idle network; `None` where nothing tells it.
-fn round_trip(client: &Client, route: &Route) -> Option<RoundTrip> {
+/// The round trip to the server, on an idle network if nothing else goes on meanwhile; `None` where nothing tells it.
+pub(super) fn round_trip(client: &Client, route: &Route) -> Option<RoundTrip> {
     let Route::Tcp(addresses) = route else {
         return None;
     };
@@ -44,7 +38,7 @@ fn round_trip(client: &Client, route: &Route) -> Option<RoundTrip> {
 }
 
 /// How it is known that the server is on this machine; `None` where it is not known.
-fn same_machine(client: &Client, route: &Route) -> Option<SameMachine> {
+pub(super) fn same_machine(client: &Client, route: &Route) -> Option<SameMachine> {
     let Route::Tcp(addresses) = route else {
         return Some(SameMachine::LocalSocket);
     };

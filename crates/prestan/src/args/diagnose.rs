@@ -2,7 +2,11 @@
 
 use clap::Args;
 
-use super::{AnswerOptions, CONNECTING, ClockOptions, ConnectOptions, RunsOptions, whole};
+use record::NoteRecord;
+
+use super::{
+    AnswerOptions, CONNECTING, ClockOptions, ConnectOptions, RunsOptions, label, note, whole,
+};
 
 #[derive(Debug, Args)]
 #[command(override_usage = "prestan diagnose [OPTIONS] [RUN]...\n       \
@@ -62,4 +66,14 @@ pub(crate) struct Measuring {
     /// Not these tests, by name or pattern ('*x10000'); may be repeated
     #[arg(long, value_name = "TEST", value_delimiter = ',')]
     pub(crate) skip: Vec<String>,
+
+    /// Note for the report: hardware, software, tuning ('disk=NVMe, ext4'); may be repeated
+    #[arg(long = "note", value_name = "NAME=TEXT", value_parser = note)]
+    pub(crate) notes: Vec<NoteRecord>,
+
+    /// Name of the server in all reports, in place of its URL, addresses and Server header
+    ///
+    /// The records of the runs keep all; do not publish them.
+    #[arg(long, value_name = "NAME", value_parser = label)]
+    pub(crate) label: Vec<String>,
 }

@@ -32,6 +32,12 @@ pub(crate) struct OutputOptions {
     #[arg(long)]
     pub(crate) no_save: bool,
 
+    /// Record the packets between this machine and the server in this file (pcapng)
+    ///
+    /// At most 1 GiB. It has whole packets, with what is secret in them, and needs root or CAP_NET_RAW.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) capture: Option<PathBuf>,
+
     /// Do not show progress
     #[arg(short, long, conflicts_with = "verbose")]
     pub(crate) quiet: bool,

@@ -282,6 +282,8 @@ pub(crate) fn compared(
     times: ComparedTimes,
 ) -> Result<Comparisons, Failed> {
     let paths = |server: &MeasuredServer| server.runs.iter().map(|run| run.path.clone()).collect();
+    let notes =
+        |server: &MeasuredServer| report::notes_of(server.runs.iter().map(|run| &run.run.plan));
     let names = told_apart(servers);
     let (a, others) = (&servers[0], &servers[1..]);
     let versus = others.iter().zip(&names[1..]).map(|(b, name)| {
@@ -293,12 +295,14 @@ pub(crate) fn compared(
         Ok(Versus {
             name: name.clone(),
             runs: paths(b),
+            notes: notes(b),
             comparison,
         })
     });
     Ok(Comparisons {
         name: names[0].clone(),
         runs: paths(a),
+        notes: notes(a),
         versus: versus.collect::<Result<_, Failed>>()?,
     })
 }

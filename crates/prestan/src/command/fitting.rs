@@ -44,7 +44,7 @@ pub(super) fn settings_for(plan: &Plan, settings: Settings) -> Result<Settings, 
     if let (HttpVersion::Http2, Some(test)) = (settings.http.connections.version, own) {
         return Err(Failed::Usage(format!(
             "the suite {} says how the test {} uses connections (`http`), which is about HTTP/1; leave out \
-             --http 2",
+             --http 2, or http=2 of the server",
             plan.suite.name, test.name
         )));
     }

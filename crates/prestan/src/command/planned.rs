@@ -22,6 +22,7 @@ use crate::background::{
     self, BackgroundFollower, BackgroundRecorder, BackgroundTask, RunningBackground,
 };
 use crate::command::beside::{self, BesideLoad, BesideLoads, BesideTask};
+use crate::command::capture::RunCapture;
 use crate::command::completed::{CompletedRun, IncompleteRun, not_saved};
 use crate::command::fitting::settings_for;
 use crate::command::kept::KeptRun;
@@ -155,6 +156,13 @@ impl PlannedRun {
         save: Option<&Path>,
     ) -> Result<PlannedRun, Failed> {
         let users = settings.users;
+        if plan.adapt.is_some() {
+            return Err(Failed::Usage(format!(
+                "the suite {} changes the number of its users (`adapt`), which a series of runs sets; use \
+                 `prestan load --mix`",
+                plan.suite.name
+            )));
+        }
         let settings = settings_for(plan, settings)?;
         if settings.users != users {
             // Points and reports of a series would have another number than its runs.
@@ -215,13 +223,18 @@ impl PlannedRun {
     pub(crate) fn report(mut self, output: &OutputOptions) -> Result<ExitStatus, Failed> {
         let cancel = Cancel::default();
         let _interruptible = on_interrupt(cancel.clone(), self.created_urls())?;
+        let captured = output.capture.as_deref();
+        let captured = captured.map(|file| RunCapture::start(file, &self.settings));
+        let captured = captured.transpose()?;
         let background = self.background.take();
         let background = background.map(|task| background::started(task, &cancel, output.quiet));
         self.traffic = background.transpose()?;
         let beside = BesideLoads::start(std::mem::take(&mut self.beside), &cancel)?;
         let completed = self.on_console(output, cancel);
         let beside = beside.end();
-        completed?.report(output, beside)
+        let captured = captured.map_or(Ok(()), RunCapture::end);
+        let status = completed?.report(output, beside);
+        captured.and(status)
     }
 
     /// URLs of what it makes on the server and removes at the end, and what goes on beside it.
@@ -246,6 +259,7 @@ impl PlannedRun {
             observer,
             turn: None,
             conditions: Arc::default(),
+            is_alone: false,
         };
         self.measure(intake.until_told(enough), watch, None).keep()
     }
@@ -264,6 +278,7 @@ impl PlannedRun {
             cancel: cancel.clone(),
             progress,
             observer: Arc::new(observer),
+            is_alone: turn.is_none(),
             turn: turn.map(Arc::new),
             conditions: Arc::default(),
         };
@@ -309,6 +324,7 @@ impl PlannedRun {
             observer: Arc::clone(&console) as Arc<dyn Observer>,
             turn: None,
             conditions: Arc::default(),
+            is_alone: self.record.beside.is_empty(),
         };
         Ok(self.measure(intake, watch, Some(&console)))
     }

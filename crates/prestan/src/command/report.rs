@@ -124,14 +124,23 @@ fn side_by_side(paths: &[PathBuf], args: &ReportArgs) -> Result<ExitStatus, Fail
         json,
         csv,
         log,
+        junit,
         figures,
-        ..
+        layout,
+        color: _,
     } = &args.formats;
-    let of_one_run = [json, csv, log, &args.output];
-    if of_one_run.iter().any(|file| file.is_some()) || !figures.any() {
+    if args.inconclusive.is_some() {
+        return Err(Failed::Usage(
+            "--inconclusive is about a run that is judged, and several runs are not; leave it out"
+                .to_owned(),
+        ));
+    }
+    let of_one_run = [json, csv, junit, log, &args.output];
+    let is_of_one_run = of_one_run.iter().any(|file| file.is_some()) || layout.is_some();
+    if is_of_one_run || !figures.any() {
         return Err(Failed::Usage(
             "several runs are drawn side by side: write --html FILE, --svg DIR or --png DIR; as \
-             text, JSON or CSV they are printed one by one, and `prestan compare` compares them"
+             text, JSON, JUnit or CSV they are printed one by one, and `prestan compare` compares them"
                 .to_owned(),
         ));
     }
@@ -174,6 +183,7 @@ fn compared(kept: &[KeptRun], names: &[String]) -> Option<Comparisons> {
         Ok(Versus {
             name: name.clone(),
             runs: vec![b.path.clone()],
+            notes: b.run.plan.notes.clone(),
             comparison,
         })
     };
@@ -188,6 +198,7 @@ fn compared(kept: &[KeptRun], names: &[String]) -> Option<Comparisons> {
     Some(Comparisons {
         name: names[0].clone(),
         runs: vec![a.path.clone()],
+        notes: a.run.plan.notes.clone(),
         versus,
     })
 }

@@ -21,7 +21,7 @@ use crate::command::series::{ENDS_WITHIN, server_ended};
 use crate::connect::{ServerAccess, connection, to_own_server};
 use crate::exit::{ExitStatus, Failed};
 use crate::output;
-use wire::shown::redacted_url;
+use wire::shown::redacted_target;
 
 /// `prestan URL [USER PASSWORD] [options]`: the line of 2004.
 pub(crate) fn classic(args: &ClassicArgs) -> Result<ExitStatus, Failed> {
@@ -112,7 +112,7 @@ impl SuiteText {
             let names: Vec<&str> = suite::BUILTIN.iter().map(|builtin| builtin.name).collect();
             Failed::Usage(format!(
                 "`{}` is no built-in suite ({}), and reading it as a file failed: {error}",
-                redacted_url(name),
+                redacted_target(name),
                 names.join(", ")
             ))
         })?;

@@ -4,6 +4,7 @@ use std::io::{self, IsTerminal};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use constraint::{Characteristic, PartOfRun};
 use engine::{Cancel, Drive, Pacing, Settings};
 use indicatif::ProgressBar;
 use record::{ConstraintSense, Outcome};
@@ -59,6 +60,12 @@ pub(crate) fn search(args: &SearchArgs) -> Result<ExitStatus, Failed> {
         ConstraintSense::Trial,
         &sending.plan,
     )?];
+    let of_stage = |of: &Characteristic| matches!(of.part, PartOfRun::Stage(_));
+    if args.search.condition.characteristics().any(of_stage) {
+        return Err(Failed::Usage(
+            "--while: the trials of a search have no stages; leave `stage` out".to_owned(),
+        ));
+    }
     let mut search = begin(&args.search)?;
     let mut trials = Trials::new(args, &sending)?;
     let ended = trials.go_on(&mut search).err();
@@ -68,7 +75,12 @@ pub(crate) fn search(args: &SearchArgs) -> Result<ExitStatus, Failed> {
     if is_known {
         print(&found, common, &args.answer)?;
     }
-    ended.map_or(Ok(ExitStatus::Done), Err)
+    match ended {
+        Some(why) => Err(why),
+        // A gate of CI: the smallest load is too much.
+        None if found.answer.holds.is_none() => Ok(ExitStatus::TestFailed),
+        None => Ok(ExitStatus::Done),
+    }
 }
 
 fn begin(options: &SearchOptions) -> Result<Search, Failed> {
@@ -241,9 +253,21 @@ impl<'a> Trials<'a> {
                     self.find().amount(load)
                 )));
             }
-            let mut verdicts = ran.summary.constraints.iter().map(|own| own.verdict);
-            let held = verdicts.next_back() == Some(Conclusion::Pass);
+            let condition = ran.summary.constraints.last();
+            let verdict = condition.map(|own| own.verdict);
+            let held = verdict == Some(Conclusion::Pass);
             let tried = tried(load, held && is_there(&ran.summary), &ran.summary);
+            // Where nothing failed, the server is not the reason.
+            if let (Some(condition), 0) = (condition, tried.failures)
+                && condition.verdict == Conclusion::Inconclusive
+            {
+                why = format!(
+                    "{}: the condition is not decided: {}",
+                    self.find().amount(load),
+                    report::constraint_in_words(condition)
+                );
+                continue;
+            }
             self.made.push(tried);
             self.ran.push(ran);
             return Ok(tried);
@@ -318,6 +342,7 @@ impl<'a> Trials<'a> {
             what: self.sending.what.clone(),
             answer: search.answer(),
             knee: knee(&self.made),
+            notes: report::notes_of(self.ran.iter().map(|one| &one.run.plan)),
             inconclusive: ended.map(|why| shown_reason(why, &self.settings)),
             trials: self.made,
         }
@@ -330,7 +355,8 @@ pub(crate) fn shown_reason(why: &Failed, settings: &Settings) -> String {
         .endpoints()
         .map(|endpoint| endpoint.target.url())
         .collect();
-    report::labelled_text(settings.label.as_deref(), &urls, &why.to_string())
+    let label = settings.label.iter().map(|label| (&**label, &*urls));
+    report::labelled_text(label, &why.to_string())
 }
 
 /// How all trials are done, but for their loads.

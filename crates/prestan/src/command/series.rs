@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io::{self, IsTerminal};
+use std::slice;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
@@ -95,6 +96,12 @@ impl RunSeries {
         servers.try_for_each(|server| server.start(self.processors.as_ref()))
     }
 
+    /// How its servers are known, for what reports say of them.
+    pub(crate) fn anonymous(&self) -> AnonymousServers {
+        let known = |server: &TestedServer| (server.label.clone(), server.known_as());
+        AnonymousServers(self.servers.iter().map(known).collect())
+    }
+
     /// Why the series ends with the runs of this number: a server that was started here has ended by itself.
     /// Of the others, what these runs could not remove there is named.
     pub(crate) fn ended_server(&mut self, run: usize, shown: &SeriesProgress) -> Option<Failed> {
@@ -103,6 +110,20 @@ impl RunSeries {
         let (gone, reasons): (Vec<String>, Vec<Failed>) = ended.unzip();
         shown.tell_left_behind(&gone);
         reasons.into_iter().next()
+    }
+}
+
+/// The labels of the servers of a series, each with the names and URLs of its server.
+pub(crate) struct AnonymousServers(Vec<(Option<String>, Vec<String>)>);
+
+impl AnonymousServers {
+    /// A message as reports may show it. It may be about any of the servers, whichever was measured when it arose.
+    pub(crate) fn shown(&self, text: &str) -> String {
+        let labels = self.0.iter().flat_map(|(label, known_as)| {
+            let names = known_as.iter().map(slice::from_ref);
+            names.filter_map(|name| Some((label.as_deref()?, name)))
+        });
+        report::labelled_text(labels, text)
     }
 }
 
@@ -249,6 +270,15 @@ impl TestedServer {
             ..load.clone()
         };
         settings(connection?, &load, clock)
+    }
+
+    /// What messages call it: its name, and its URL where it was started here.
+    fn known_as(&self) -> Vec<String> {
+        let running = match &self.origin {
+            ServerOrigin::Own { running, .. } => running.as_ref().map(|server| server.url()),
+            ServerOrigin::Url(_) => None,
+        };
+        std::iter::once(self.name.clone()).chain(running).collect()
     }
 
     /// What reports call it.
@@ -462,4 +492,36 @@ fn share_of(meter: &Meter, budget: Duration) -> f64 {
 
 fn at_most(left: Duration) -> String {
     format!("at most {} left", roughly(left.as_secs_f64()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_about_any_server_has_the_label_of_that_server() {
+        let url = |url: &str| TestedServer::at(url).ok().unwrap().known_as();
+        let own = ["nginx", "http://127.0.0.1:4711/"].map(str::to_owned);
+        let servers = AnonymousServers(vec![
+            (
+                Some("A".to_owned()),
+                url("http://ann@dav.example.org/store/"),
+            ),
+            (Some("B".to_owned()), own.to_vec()),
+        ]);
+        let shown = [
+            ("nginx ended during run 3", "B ended during run 3"),
+            (
+                "dav.example.org: no address; then nginx ended",
+                "A: no address; then B ended",
+            ),
+            ("at http://127.0.0.1:4711/x", "at B/x"),
+            ("at http://dav.example.org/store/x", "at A/x"),
+        ];
+        for (text, wanted) in shown {
+            assert_eq!(servers.shown(text), wanted);
+        }
+        let named = AnonymousServers(vec![(None, url("http://dav.example.org/"))]);
+        assert_eq!(named.shown("at dav.example.org"), "at dav.example.org");
+    }
 }

@@ -9,14 +9,17 @@ use rand::rngs::StdRng;
 use rand::seq::SliceRandom;
 use report::page::{Common, ReportPage};
 use report::{Design, Sweep, SweepServer, Varied};
-use stats::{Conclusion, Swept, Warning, WarningKind};
+use stats::{Swept, Warning, WarningKind};
 use suite::{Limit, Plan};
 
 use super::completed::IncompleteRun;
 use super::kept::KeptRun;
 use super::load::{guard, pace};
-use super::planned::{GATE, PlannedRun, add_gate};
-use super::series::{LOG_FOLLOWS, RunSeries, SeriesProgress, labelled, tested_servers};
+use super::planned::{PlannedRun, add_gate};
+use super::point_verdicts::{RunAtPoint, by_constraints};
+use super::series::{
+    AnonymousServers, LOG_FOLLOWS, RunSeries, SeriesProgress, labelled, tested_servers,
+};
 use crate::args::{AnswerOptions, DesignArg, LoadOptions, SweepArgs, Vary};
 use crate::command::run::{SuiteText, overrides};
 use crate::exit::{ExitStatus, Failed};
@@ -48,9 +51,13 @@ pub(crate) fn sweep(args: &SweepArgs) -> Result<ExitStatus, Failed> {
     let servers = series.servers.iter();
     let servers = servers.map(|server| server.reported_name().clone());
     let servers: Vec<String> = servers.collect();
+    let caveats = caveats(args, &made, &series.anonymous());
     drop(series);
     let name = &plans[0].plan.suite.name;
-    let result = result(args, name, &points, &servers, &made, seed);
+    let result = Sweep {
+        caveats,
+        ..result(args, name, &points, &servers, &made, seed)
+    };
     let common = servers.iter().enumerate().map(|(place, server)| {
         let own = made.done.iter().filter(|(at, _)| at.server == place);
         Common::of(server, own.map(|(_, ran)| ran.side()))
@@ -59,50 +66,30 @@ pub(crate) fn sweep(args: &SweepArgs) -> Result<ExitStatus, Failed> {
     if let Some((_, why)) = made.ended {
         return Err(why);
     }
-    let gate = gated(&made.done, &points, &result);
-    if matches!(gate, Ok(ExitStatus::TestFailed)) {
-        return gate;
+    let constraints = by_constraints(&at_points(&made.done, &points, &result));
+    if matches!(constraints, Ok(ExitStatus::TestFailed)) {
+        return constraints;
     }
     match judge(&made.done, &result)? {
-        ExitStatus::Done => gate,
+        ExitStatus::Done => constraints,
         status => Ok(status),
     }
 }
 
-/// Whether a run failed by what it was to fail by; tells where.
-fn gated(done: &Done, points: &[Levels], result: &Sweep) -> Result<ExitStatus, Failed> {
-    let ended_so = |wanted: Conclusion| -> Vec<String> {
-        let mut runs: BTreeMap<(usize, usize), (usize, usize)> = BTreeMap::new();
-        for (at, ran) in done {
-            let mut gates = ran.summary.constraints.iter();
-            let (found, all) = runs.entry((at.point, at.server)).or_default();
-            *found += usize::from(gates.any(|own| own.name == GATE && own.verdict == wanted));
-            *all += 1;
+/// Each run with its point, in the order of the points and of the servers.
+fn at_points<'r>(done: &'r Done, points: &[Levels], result: &Sweep) -> Vec<RunAtPoint<'r>> {
+    let mut runs: Vec<&(SweepSlot, KeptRun)> = done.iter().collect();
+    runs.sort_by_key(|(at, _)| (at.point, at.server));
+    let at_point = |(at, ran): &'r (SweepSlot, KeptRun)| {
+        let varied = result.vary.iter().zip(&points[at.point]);
+        let varied = varied.map(|(of, level)| format!("{}={}", of.name, of.written[*level]));
+        let varied = varied.collect::<Vec<_>>().join(" ");
+        RunAtPoint {
+            point: format!("{varied} of {}", result.servers[at.server].name),
+            summary: &ran.summary,
         }
-        let found = runs.into_iter().filter(|(_, (found, _))| *found > 0);
-        let shown = found.map(|((point, server), (found, all))| {
-            let varied = result.vary.iter().zip(&points[point]);
-            let varied = varied.map(|(of, level)| format!("{}={}", of.name, of.written[*level]));
-            let name = &result.servers[server].name;
-            let varied = varied.collect::<Vec<_>>().join(" ");
-            format!("{varied} of {name} ({found} of {all} runs)")
-        });
-        shown.collect()
     };
-    let failed = ended_so(Conclusion::Fail);
-    if !failed.is_empty() {
-        let failed = failed.join(", ");
-        tell(&format!("prestan: failed: {GATE} at {failed}"));
-        return Ok(ExitStatus::TestFailed);
-    }
-    let undecided = ended_so(Conclusion::Inconclusive);
-    if undecided.is_empty() {
-        return Ok(ExitStatus::Done);
-    }
-    let undecided = undecided.join(", ");
-    Err(Failed::inconclusive(format!(
-        "{GATE} is not decided at {undecided}"
-    )))
+    runs.into_iter().map(at_point).collect()
 }
 
 /// Whether it says something of the servers.
@@ -475,7 +462,8 @@ fn result(
         servers: (0..servers.len())
             .map(|server| described(&servers[server], server, done))
             .collect(),
-        caveats: caveats(args, made),
+        notes: report::notes_of(done.iter().map(|(_, ran)| &ran.run.plan)),
+        caveats: Vec::new(),
         rows: stats::sweep(&values, &swept, args.plan.same_within),
     }
 }
@@ -493,7 +481,11 @@ fn described(name: &str, place: usize, done: &Done) -> SweepServer {
     }
 }
 
-fn caveats(args: &SweepArgs, SweepRuns { done, ended }: &SweepRuns) -> Vec<String> {
+fn caveats(
+    args: &SweepArgs,
+    SweepRuns { done, ended }: &SweepRuns,
+    servers: &AnonymousServers,
+) -> Vec<String> {
     let mut caveats = Vec::new();
     caveats.extend(disqualified(done));
     if let Some((place, why)) = ended {
@@ -505,17 +497,12 @@ fn caveats(args: &SweepArgs, SweepRuns { done, ended }: &SweepRuns) -> Vec<Strin
                 why.split(LOG_FOLLOWS).next().unwrap_or_default().to_owned()
             }
         };
-        caveats.push(format!(
+        let caveat = format!(
             "it ended in repeat {} of {}: {why}",
             place.repeat + 1,
             args.plan.repeat
-        ));
-        let named = args.urls.iter().chain(&args.server).nth(place.server);
-        let label = args.load.running.label.get(place.server);
-        if let (Some(named), Some(caveat)) = (named, caveats.last_mut()) {
-            let named = std::slice::from_ref(named);
-            *caveat = report::labelled_text(label.map(String::as_str), named, caveat);
-        }
+        );
+        caveats.push(servers.shown(&caveat));
     }
     caveats
 }

@@ -20,7 +20,7 @@ use crate::command::run::SuiteText;
 use crate::connect::connection;
 use crate::exit::{ExitStatus, Failed};
 use crate::output;
-use wire::shown::{redacted_command, redacted_url};
+use wire::shown::{redacted_command, redacted_target};
 
 /// The mix that is meant where none is named.
 const USUAL_MIX: &str = "general";
@@ -79,7 +79,7 @@ pub(crate) fn webstone(args: &WebstoneArgs) -> Result<ExitStatus, Failed> {
             "--background is possible beside one number of --children".to_owned(),
         ));
     }
-    curve::curve(&suite, &plan, &settings, &loads, &args.output)
+    curve::curve(&suite, plan, &settings, &loads, &args.output)
 }
 
 /// How many children, and how much each of them does where that is not left to the clock.
@@ -147,7 +147,7 @@ fn find(name: &str) -> Result<(FileList, String), Failed> {
         Failed::Usage(format!(
             "`{}` is no mix ({}), and reading it as a file list failed: {error}; a URL begins with \
              http:// or https:// here",
-            redacted_url(name),
+            redacted_target(name),
             names.join(", ")
         ))
     })?;

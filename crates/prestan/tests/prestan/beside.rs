@@ -284,3 +284,36 @@ fn what_makes_no_sense_beside_a_run_is_refused() {
     }
     assert_eq!(server.server.exchanges().len(), 0);
 }
+
+#[test]
+fn a_round_trip_beside_other_runs_is_not_called_idle() {
+    let server = plain();
+    let url = server.server.url();
+    let is_told = |result: &serde_json::Value| {
+        assert_eq!(result["server"]["same_machine"], "loopback", "{result:#}");
+        result["server"].get("round_trip").is_some()
+    };
+    let alone = run(&url, &[], &["-r", "5"]).run();
+    assert!(is_told(&alone.json()), "{alone}");
+    let beside = run(&url, &["reading", "writing"], &["-r", "5"]).run();
+    assert!(!is_told(&beside.json()), "{beside}");
+    let loads = loads(&beside);
+    assert!(
+        loads.len() == 2 && !loads.iter().any(|(_, load)| is_told(load)),
+        "{beside}"
+    );
+
+    let compared = |options: &[&str]| {
+        let servers = ["compare", &url, &url, "--only", "Get1K", "-r", "3"];
+        let compared = Prestan::new().args(servers).args(options).run();
+        let runs = compared.runs();
+        assert!(runs.len() >= 2, "{compared}");
+        let env = |run: std::path::PathBuf| std::fs::read_to_string(run.join("env.json")).unwrap();
+        let told = runs
+            .into_iter()
+            .map(env)
+            .filter(|env| env.contains("round_trip"));
+        told.count()
+    };
+    assert_eq!(compared(&["--repeat", "2"]), 0);
+}

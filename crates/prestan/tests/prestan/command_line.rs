@@ -12,7 +12,7 @@ use crate::support::{Outcome, Prestan};
 use insta::assert_snapshot;
 use serde_json::Value;
 
-const SUB_COMMANDS: [&str; 17] = [
+const SUB_COMMANDS: [&str; 19] = [
     "run",
     "load",
     "report",
@@ -23,10 +23,12 @@ const SUB_COMMANDS: [&str; 17] = [
     "webstone",
     "diagnose",
     "gallery",
+    "analyze",
     "suites",
     "servers",
     "demo",
     "serve",
+    "traffic",
     "clean",
     "completions",
     "man",

@@ -1,6 +1,7 @@
 //! `--label`: nothing in a report tells which server was measured.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use testbed::fault::Rule;
@@ -29,7 +30,11 @@ fn talkative() -> Faulty {
         ("Location", "http://telltale.example:9/x"),
         ("Server", SOFTWARE),
     ];
-    let options = [("Server", SOFTWARE), ("DAV", DAV), ("Allow", "GET, PUT")];
+    let options = [
+        ("Server", SOFTWARE),
+        ("DAV", DAV),
+        ("Allow", "GET, PUT, X-TELLTALE, Secretos/1.2"),
+    ];
     Faulty::new(|builder| {
         builder
             .rule(Rule::new(status(200, &options, "")).method("OPTIONS"))
@@ -97,6 +102,9 @@ fn a_label_replaces_all_that_identifies_a_server() {
             && text.contains("Server A (address and software not shown)"),
         "{text}"
     );
+    let json = fs::read_to_string(outcome.home().join("run.json")).unwrap();
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(json["server"]["allow"], serde_json::json!(["GET", "PUT"]));
     // The record keeps all, and its label: it is not printed without one.
     let kept = outcome.home().join("state/prestan/runs/one");
     let plan = fs::read_to_string(kept.join("plan.yaml")).unwrap();
@@ -190,4 +198,105 @@ fn servers_of_comparisons_and_sweeps_have_labels() {
         .args(files)
         .run();
     check(&swept, &["First", "Second"]);
+}
+
+/// One server ends while the other one is measured: a script starts a server under the name of another program, and
+/// either ends when the file appears, or makes it when so many runs were made there.
+const SCRIPT: &str = r#"#!/bin/sh
+[ "$1" = --version ] && exec echo dufs 1.0
+'PROGRAM' serve --port "${3#--port=}" "$1" & server=$!
+if [ "$ROLE" = ends ]; then
+    until [ -e 'FLAG' ]; do sleep 0.01; done
+    kill -9 $server
+    exit 7
+fi
+until ls "$1" | grep -q 'PrestanTest-.*-\(9\|1[0-9]\)$'; do sleep 0.01; done
+: > 'FLAG'
+wait $server
+"#;
+
+#[test]
+fn a_server_that_ends_is_named_by_its_label_whichever_is_measured() {
+    let prestan = Prestan::new();
+    let flag = prestan.home().join("flag").display().to_string();
+    let script = SCRIPT.replace("PROGRAM", env!("CARGO_BIN_EXE_prestan"));
+    let script = prestan.file("server", &script.replace("FLAG", &flag));
+    fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
+    let server = |role: &str| format!("dufs,program={},env.ROLE={role}", script.display());
+    let sweep = prestan
+        .args([
+            "sweep",
+            "--server",
+            &server("ends"),
+            "--server",
+            &server("stays"),
+        ])
+        .args([
+            "--label",
+            "First",
+            "--label",
+            "Second",
+            "--note",
+            "disk=NVMe",
+        ])
+        .args([
+            "--vary",
+            "requests=300,400",
+            "--repeat",
+            "4",
+            "--run-id",
+            "both",
+        ])
+        .args(["--only", "Put1K,Get1K", "--warmup", "1", "-q"])
+        .args(["--json", "s.json", "--html", "s.html"]);
+    let outcome = sweep.run();
+    assert_eq!(outcome.code, 4, "{outcome}");
+    assert!(
+        outcome.stdout.contains(": First ended during run "),
+        "{outcome}"
+    );
+    for name in ["s.json", "s.html"] {
+        let text = fs::read_to_string(outcome.home().join(name)).unwrap();
+        assert!(text.contains("First ended during run "), "{name}");
+        assert!(
+            !text.contains("dufs") && !text.contains("127.0.0.1"),
+            "{name}"
+        );
+    }
+    assert!(!outcome.stdout.contains("dufs"), "{outcome}");
+}
+
+#[test]
+fn a_diagnosis_has_a_label_and_notes() {
+    let faulty = talkative();
+    let url = faulty.server.url();
+    let files = ["--json", "d.json", "--html", "d.html", "--output", "d.txt"];
+    let measured = [
+        "--suite",
+        "prestan",
+        "--load-users",
+        "1",
+        "--skip",
+        "*Mult,*Dead*,Mk*,*Col*,*1024K",
+    ];
+    let outcome = Prestan::new()
+        .args(["diagnose", &*url, "-r", "5", "--quiet"])
+        .args(measured)
+        .args(["--label", "Server A", "--note", "disk=NVMe"])
+        .args(files)
+        .run();
+    assert!(outcome.code == 0, "{outcome}");
+    for name in ["d.json", "d.html", "d.txt"] {
+        let text = fs::read_to_string(outcome.home().join(name)).unwrap();
+        assert_no_trace(&text, &faulty);
+        assert!(text.contains("Server A") && text.contains("NVMe"), "{name}");
+    }
+    let recorded = outcome.again().args(["diagnose", "--label", "B"]).run();
+    assert_eq!(recorded.code, 2, "{recorded}");
+    assert!(
+        recorded.stderr.contains("recorded runs are given"),
+        "{recorded}"
+    );
+    let twice = Prestan::new().args(["diagnose", &*url, "--label", "A", "--label", "B"]);
+    assert_eq!(twice.run().code, 2);
 }

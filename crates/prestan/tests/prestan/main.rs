@@ -6,6 +6,8 @@ mod support;
 #[cfg(test)]
 mod adapt;
 #[cfg(test)]
+mod analyze;
+#[cfg(test)]
 mod auth;
 #[cfg(test)]
 mod background;
@@ -13,6 +15,8 @@ mod background;
 mod beside;
 #[cfg(test)]
 mod calendars;
+#[cfg(test)]
+mod captures;
 #[cfg(test)]
 mod clean;
 #[cfg(test)]

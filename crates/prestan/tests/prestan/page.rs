@@ -241,6 +241,7 @@ fn every_kind_of_figure_is_drawn() {
             target: run.plan.target.clone(),
             users: 1,
             server: None,
+            notes: Vec::new(),
             rows: 1,
         }],
         diagnosis: Diagnosis {

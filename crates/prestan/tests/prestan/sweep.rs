@@ -4,7 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::support::faulty::{Faulty, PASSWORD, no_secret_in};
+use crate::support::faulty::{Faulty, PASSWORD, no_secret_in, status};
 use crate::support::load::{plain, send, until};
 use crate::support::{Outcome, Prestan};
 use rustix::process::Signal;
@@ -133,6 +133,33 @@ fn a_point_that_fails_the_gate_is_named() {
         mistyped.stderr.contains("did you mean `Slow`?"),
         "{mistyped}"
     );
+    assert_eq!(server.left(), [""; 0]);
+}
+
+#[test]
+fn a_point_that_breaks_a_constraint_of_the_suite_is_named() {
+    let fails = Rule::new(status(507, &[], "")).method("GET");
+    let server = Faulty::new(|builder| builder.rule(fails.path("/k8-")));
+    let url = server.server.url();
+    let swept = |constraint: &str, options: &[&str]| {
+        let (_directory, suite) = suite(&format!("{SUITE}constraints:\n  own: {constraint}\n"));
+        let prestan = Prestan::new().args(["sweep", &url, "--suite"]).arg(suite);
+        let varied = ["--vary", "k=1,8", "--repeat", "2"];
+        prestan.args(varied).args(options).run()
+    };
+    // Counts are known, whatever the load generator did.
+    let failed = swept("failures(Slow) == 0", &[]);
+    assert_eq!(failed.code, 1, "{failed}");
+    let told = format!("prestan: failed: constraint own at k=8 of {url} (2 of 2 runs)\n");
+    assert!(failed.stderr.contains(&told), "{failed}");
+    let kept = swept("operations(Slow) < 1000", &[]);
+    assert_eq!(kept.code, 0, "{kept}");
+    // Four operations are too few for it.
+    let few = "p99(Slow) < 1 s or failures(Slow) > 0";
+    let undecided = swept(few, &[]);
+    assert!(undecided.inconclusive, "{undecided}");
+    let passed = swept(few, &["--inconclusive", "pass"]);
+    assert_eq!((passed.code, passed.inconclusive), (0, false), "{passed}");
     assert_eq!(server.left(), [""; 0]);
 }
 

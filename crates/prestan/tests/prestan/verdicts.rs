@@ -367,3 +367,40 @@ fn expressions_of_a_file_are_formatted() {
     assert_eq!(broken.code, 2, "{broken}");
     assert!(broken.stderr.contains("slo.yaml:4:"), "{broken}");
 }
+
+#[test]
+fn several_runs_are_drawn_and_not_judged() {
+    let server = plain();
+    let outcome = run(
+        &server,
+        &["fast: p50(Get) < 10 s"],
+        &["-r", "5", "--run-id", "one"],
+    );
+    let drawn = |options: &[&str]| {
+        let report = ["report", "one", "one", "--html", "both.html"];
+        outcome.again().args(report).args(options).run()
+    };
+    let refused: [(&[&str], &str); 4] = [
+        (&["--junit", "j.xml"], "several runs are drawn side by side"),
+        (
+            &["--layout", "brief"],
+            "several runs are drawn side by side",
+        ),
+        (
+            &["--inconclusive", "fail"],
+            "--inconclusive is about a run that is judged",
+        ),
+        (
+            &["--fail-if", "p50 > 1 s"],
+            "--judge and --fail-if are for one run",
+        ),
+    ];
+    for (options, says) in refused {
+        let refused = drawn(options);
+        assert_eq!(refused.code, 2, "{options:?}: {refused}");
+        assert!(refused.stderr.contains(says), "{options:?}: {refused}");
+        assert!(!outcome.home().join("both.html").exists());
+    }
+    let drawn = drawn(&[]);
+    assert_eq!(drawn.code, 0, "{drawn}");
+}

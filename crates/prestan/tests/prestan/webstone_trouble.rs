@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use crate::support::Prestan;
 use crate::support::faulty::{Faulty, LOOPBACK, status};
 use crate::support::load::{send, until};
-use crate::support::pages::{counted, furnished, generate, lasting, number, webstone};
+use crate::support::pages::{counted, furnished, generate, lasting, listed, number, webstone};
 use record::Outcome as Ended;
 use rustix::process::Signal;
 use serde_json::Value;
@@ -281,4 +281,54 @@ fn a_file_that_was_broken_off_is_not_taken_for_somebody_elses() {
         fs::read(home.path().join("files/large")).unwrap().len(),
         4096
     );
+}
+
+#[test]
+fn every_run_of_a_load_curve_is_judged_and_those_that_fail_are_named() {
+    let server = furnished();
+    let url = server.server.url();
+    let curve = |options: &[&str]| {
+        let counted = [&*url, "--repeat", "3", "-c", "1,2", "--json", "-"];
+        listed().args(counted).args(options).run()
+    };
+    // Each file of a page is fetched three times by one child, and six times by two.
+    let failed = curve(&["--fail-if", "operations > 4"]);
+    assert_eq!(failed.code, 1, "{failed}");
+    let told = "prestan: failed: --fail-if at 2 children\n";
+    assert!(failed.stderr.contains(told), "{failed}");
+    let passed = curve(&["--fail-if", "operations > 6", "--note", "disk=NVMe"]);
+    assert_eq!(passed.code, 0, "{passed}");
+    assert_eq!(passed.json()["notes"][0]["text"], "NVMe", "{passed}");
+    let undecided = curve(&["--fail-if", "p99.9 > 1 ns"]);
+    assert!(undecided.code == 1 || undecided.inconclusive, "{undecided}");
+
+    let sent = server.server.exchanges().len();
+    let refused: [(&[&str], &str); 3] = [
+        (
+            &["--fail-if", "p99(Page0-1-file1k) > 1 s"],
+            "did you mean `Page0-1-file1k_html`?",
+        ),
+        (&["--junit", "j.xml"], "--junit is for one run"),
+        (&["--layout", "2004"], "--layout is for one run"),
+    ];
+    for (options, says) in refused {
+        let refused = curve(options);
+        assert_eq!(refused.code, 2, "{options:?}: {refused}");
+        assert!(refused.stderr.contains(says), "{options:?}: {refused}");
+    }
+    assert_eq!(server.server.exchanges().len(), sent);
+}
+
+#[test]
+fn a_program_on_the_server_is_put_there_by_nobody_here() {
+    let prestan = Prestan::new();
+    let list = prestan.file("cgi.list", "1 2\n/file1k.html\n/cgi?x 1KiB\n");
+    let refused = prestan
+        .arg("webstone")
+        .arg(list)
+        .args(["http://127.0.0.1:1/", "--prepare"])
+        .run();
+    assert_eq!(refused.code, 2, "{refused}");
+    let told = "put the programs and the files there by other means";
+    assert!(refused.stderr.contains(told), "{refused}");
 }

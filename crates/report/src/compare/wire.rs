@@ -1,6 +1,7 @@
 //! The JSON document of a comparison. Its types have what those of `stats` lack: percentages, microseconds,
 //! intervals, and the rate of a number for its time.
 
+use record::NoteRecord;
 use schemars::JsonSchema;
 use serde::Serialize;
 use stats::{Compared, Direction, Estimate, Failing, RowKind, Since, Verdict};
@@ -34,6 +35,9 @@ struct ServerRuns {
     name: String,
     /// Its runs.
     runs: Vec<String>,
+    /// What whoever made them says about them (`--note`); absent without.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    notes: Vec<NoteRecord>,
 }
 
 /// A server that is compared with A.
@@ -44,6 +48,9 @@ struct ComparedServer {
     name: String,
     /// Its runs.
     runs: Vec<String>,
+    /// What whoever made them says about them (`--note`); absent without.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    notes: Vec<NoteRecord>,
     /// Pairs of runs.
     pairs: usize,
     /// Percent by which times may differ and still count as the same.
@@ -179,6 +186,7 @@ impl From<&Comparisons> for ComparisonDocument {
             a: ServerRuns {
                 name: all.name.clone(),
                 runs: all.runs.clone(),
+                notes: all.notes.clone(),
             },
             b: all.versus.iter().map(ComparedServer::from).collect(),
             tests: all.versus.iter().flat_map(tests).collect(),
@@ -192,6 +200,7 @@ impl From<&Versus> for ComparedServer {
         ComparedServer {
             name: versus.name.clone(),
             runs: versus.runs.clone(),
+            notes: versus.notes.clone(),
             pairs: comparison.pairs,
             same_within_percent: comparison.same_within * 100.0,
             since: comparison.since.name(),

@@ -2,6 +2,7 @@
 
 use maud::{Markup, html};
 use record::{BackgroundComponent, BackgroundRecord};
+use stats::units::human;
 use stats::{BackgroundFigures, BackgroundSummary, PartOfRun};
 
 use super::ReportPage;
@@ -9,7 +10,6 @@ use super::markup::heading;
 use super::tables::{nothing, number, section};
 use crate::background::{bits, failure_in_words, planned, rate, source_in_words};
 use crate::figure::percent;
-use crate::units::human;
 
 const HEADINGS: [&str; 8] = [
     "Flows",

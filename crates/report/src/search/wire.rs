@@ -4,7 +4,7 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use record::Nanos;
+use record::{Nanos, NoteRecord};
 use stats::Tested;
 
 use super::{Loaded, Medians, SearchResult, Tried};
@@ -34,6 +34,9 @@ pub(crate) struct SearchDocument {
     software: Option<String>,
     /// What was sent.
     what: String,
+    /// What whoever made them says about the trials (`--note`); absent without.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    notes: Vec<NoteRecord>,
     /// The answer.
     answer: AnswerJson,
     /// The load beyond which more costs more time than it brings answers; null where it may lie
@@ -136,6 +139,7 @@ impl From<&SearchResult> for SearchDocument {
             target: found.target.clone(),
             software: found.software.clone(),
             what: found.what.clone(),
+            notes: found.notes.clone(),
             answer: AnswerJson {
                 holds: found.answer.holds.map(TestedLoad::from),
                 fails: found.answer.fails.map(TestedLoad::from),

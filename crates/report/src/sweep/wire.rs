@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use record::NoteRecord;
 use schemars::JsonSchema;
 use serde::Serialize;
 use stats::{Effect, Fitted, Growing, Law, Shape, SweepPoint, SweptServer, Term};
@@ -36,6 +37,9 @@ pub(crate) struct SweepDocument {
     vary: Vec<Varied>,
     /// On which servers.
     servers: Vec<SweepServer>,
+    /// What whoever made them says about the runs (`--note`); absent without.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    notes: Vec<NoteRecord>,
     /// What to know before believing it.
     caveats: Vec<String>,
     /// Every row of the suite.
@@ -176,6 +180,7 @@ impl From<&Sweep> for SweepDocument {
             same_within_percent: sweep.same_within * 100.0,
             vary: sweep.vary.clone(),
             servers: sweep.servers.clone(),
+            notes: sweep.notes.clone(),
             caveats: sweep.caveats.clone(),
             tests: tests.collect(),
         }

@@ -6,6 +6,7 @@ use stats::{Summary, TestSummary};
 use super::pages_of_tests::{http_of_tests, verification};
 use crate::clean;
 use crate::load;
+use crate::notes;
 use crate::surroundings::surroundings;
 use crate::targets::targets;
 
@@ -183,7 +184,7 @@ pub(crate) fn configuration(
         );
     }
     for note in &plan.notes {
-        add(&format!("Note {}:", clean(&note.name)), note.text.clone());
+        add(&format!("{}:", notes::heading(note)), note.text.clone());
     }
     add("Started", env.started_at.clone());
     add("Run", plan.run_id.clone());

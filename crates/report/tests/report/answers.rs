@@ -70,6 +70,7 @@ pub(crate) fn sweep() -> Sweep {
     };
     Sweep {
         suite: "prestan".to_owned(),
+        notes: Vec::new(),
         rows: stats::sweep(&values, &runs, 0.05),
         vary,
         design: Design::Grid,
@@ -100,6 +101,7 @@ pub(crate) fn found() -> SearchResult {
     };
     SearchResult {
         find: Find::Users,
+        notes: Vec::new(),
         condition: Some("p99 < 50ms and failures == 0".to_owned()),
         counted: CountedUnit::Answers,
         target: "http://127.0.0.1:1/x".to_owned(),
@@ -186,9 +188,11 @@ pub(crate) fn comparisons() -> Comparisons {
     Comparisons {
         name: "http://127.0.0.1:1/".to_owned(),
         runs: vec!["runs/a".to_owned()],
+        notes: Vec::new(),
         versus: vec![Versus {
             name: "evil|`\u{1b}[31m`".to_owned(),
             runs: vec!["runs/b".to_owned()],
+            notes: Vec::new(),
             comparison,
         }],
     }

@@ -7,7 +7,7 @@ use stats::{
     WhyLeftOut,
 };
 
-use record::Run;
+use record::{NoteRecord, Run};
 use report::page::{PageRun, ReportPage, html};
 use report::{Diagnosed, DiagnosedRun, Incomplete, NotMeasured};
 
@@ -72,6 +72,7 @@ fn run(suite: &str, server: Option<&str>) -> DiagnosedRun {
         target: "http://127.0.0.1:8080/dav/".into(),
         users: if suite == "listing" { 4 } else { 1 },
         server: server.map(str::to_owned),
+        notes: Vec::new(),
         rows: 23,
     }
 }
@@ -134,6 +135,22 @@ pub(crate) fn of(findings: Vec<Finding>, left_out: Vec<LeftOut>) -> Diagnosed {
         diagnosis,
         incomplete: None,
     }
+}
+
+#[test]
+fn notes_of_runs_are_told_once() {
+    let note = |name: &str| NoteRecord {
+        name: name.to_owned(),
+        text: "x".to_owned(),
+    };
+    let mut one = diagnosed();
+    assert!(!report::diagnose_text(&[one.clone()], false, 100).contains("Note "));
+    one.runs[0].notes = vec![note("disk"), note("os")];
+    one.runs[1].notes = vec![note("disk")];
+    let text = report::diagnose_text(&[one.clone()], false, 100);
+    assert!(text.contains("\nNote disk: x\nNote os: x\n\n"), "{text}");
+    let json: serde_json::Value = serde_json::from_str(&report::diagnose_json(&[one])).unwrap();
+    assert_eq!(json["runs"][1]["notes"][0]["name"], "disk");
 }
 
 #[test]

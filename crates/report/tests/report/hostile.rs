@@ -4,7 +4,7 @@
 //! that run must have the shape of a report of a harmless one: as many lines, cells, elements.
 
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
-use record::{Environment, PlanRecord, Run};
+use record::{Environment, NoteRecord, PlanRecord, Run};
 use report::gallery::{Exhibit, Gallery, gallery};
 use report::page::{PageRun, ReportPage};
 use report::{Comparisons, SearchResult, Sweep, TextOptions, Versus};
@@ -161,9 +161,11 @@ fn of_run(run: &Run, reports: &mut Reports) {
     let comparisons = Comparisons {
         name: name.clone(),
         runs: vec![name.clone()],
+        notes: vec![note(&name)],
         versus: vec![Versus {
             name: name.clone(),
             runs: vec![name.clone()],
+            notes: Vec::new(),
             comparison: stats::compare(&[side()], &[side()], 0.02).unwrap(),
         }],
     };
@@ -218,11 +220,19 @@ fn of_gallery(name: &str, shown: PageRun<'_>, comparison: &Comparisons, reports:
     }
 }
 
+fn note(text: &str) -> NoteRecord {
+    NoteRecord {
+        name: text.to_owned(),
+        text: text.to_owned(),
+    }
+}
+
 fn of_answers(hostile: &str, reports: &mut Reports) {
     let text = || hostile.to_owned();
     let mut sweep: Sweep = answers::sweep();
     sweep.suite = text();
     sweep.caveats = vec![text()];
+    sweep.notes = vec![note(hostile)];
     for server in &mut sweep.servers {
         (server.name, server.target, server.software) = (text(), text(), Some(text()));
     }
@@ -233,6 +243,7 @@ fn of_answers(hostile: &str, reports: &mut Reports) {
         target: text(),
         software: Some(text()),
         what: text(),
+        notes: vec![note(hostile)],
         inconclusive: Some(text()),
         ..answers::found()
     };

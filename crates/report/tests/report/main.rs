@@ -3,6 +3,8 @@
 #[cfg(test)]
 mod answers;
 #[cfg(test)]
+mod captures;
+#[cfg(test)]
 mod comparisons;
 #[cfg(test)]
 mod diagnoses;
@@ -20,6 +22,8 @@ mod hostile;
 mod layout;
 #[cfg(test)]
 mod load_steps;
+#[cfg(test)]
+mod notes;
 #[cfg(test)]
 mod numbers;
 #[cfg(test)]

@@ -33,6 +33,38 @@ pub(crate) const fn facts(of: &'static str, facts: &'static [&'static str]) -> N
 
 pub(crate) const RESULT: &[Numbers] = &[
     facts("", &["schema_version", "missed", "left_out"]),
+    facts("Background", &["seed"]),
+    facts(
+        "BackgroundComponent",
+        &[
+            "flows",
+            "planned_bits_per_second",
+            "delay_variation_p50_us",
+            "delay_variation_p99_us",
+            "unsent_blocks",
+            "failed_flows",
+        ],
+    ),
+    facts(
+        "BackgroundFigures",
+        &[
+            "sent_bits_per_second",
+            "received_bits_per_second",
+            "received",
+            "lost",
+            "lost_percent",
+            "reordered",
+            "duplicates",
+            "retransmissions",
+            "jitter_us",
+            "delay_variation_us",
+        ],
+    ),
+    facts(
+        "BackgroundPacing",
+        &["blocks", "p50_ns", "p99_ns", "max_ns"],
+    ),
+    facts("BackgroundSecond", &["at_s"]),
     facts("Bar", &["from_us", "to_us", "response", "planned"]),
     Numbers {
         of: "Bias",

@@ -135,7 +135,7 @@ pub fn constraint_for(
     plan: &Plan,
 ) -> Result<ConstraintRecord, String> {
     let nameable = Nameable::measured(&plan.measures, &plan.pages, &plan.params);
-    constraint_of(option, constraint, sense, &nameable)
+    constraint_of(option, constraint, sense, (&nameable, &plan.constraints))
 }
 
 /// The same, for a recorded run.
@@ -149,19 +149,24 @@ pub fn constraint_for_recorded(
     plan: &PlanRecord,
 ) -> Result<ConstraintRecord, String> {
     let nameable = Nameable::measured(&plan.measures, &plan.pages, &plan.params);
-    constraint_of(option, constraint, sense, &nameable)
+    constraint_of(option, constraint, sense, (&nameable, &plan.constraints))
 }
 
 fn constraint_of(
     option: &str,
     constraint: &Constraint,
     sense: ConstraintSense,
-    nameable: &Nameable<'_>,
+    (nameable, others): (&Nameable<'_>, &[ConstraintRecord]),
 ) -> Result<ConstraintRecord, String> {
+    let others: BTreeMap<&str, Constraint> = others
+        .iter()
+        .filter_map(|own| Some((own.name.as_str(), Constraint::parse(&own.expression).ok()?)))
+        .collect();
+    let others = others.iter().map(|(name, own)| (*name, own)).collect();
     let expression = constraint.to_string();
     // The place is that in the text which the message shows.
     let shown = Constraint::parse(&expression);
-    let checked = shown.and_then(|shown| shown.check(&nameable.scope(BTreeMap::new())));
+    let checked = shown.and_then(|shown| shown.check(&nameable.scope(others)));
     checked.map_err(|why| format!("{option}: {}", why.marked(&expression)))?;
     Ok(ConstraintRecord {
         name: option.to_owned(),

@@ -51,9 +51,13 @@ pub(super) fn merged(
     Ok(params)
 }
 
-/// The new value of a parameter. In place of a list, a text with commas is one.
+/// The new value of a parameter. In place of a list, a text with commas is one, and in place of a number any number.
 fn changed(default: &Value, value: &Value) -> Value {
+    let number = |text: &str| text.parse::<f64>().ok().filter(|number| number.is_finite());
     match value.as_str() {
+        Some(text) if default.is_number() => {
+            number(text).map_or_else(|| value.clone(), Value::from)
+        }
         Some(text) if default.is_array() && text.contains(',') => text
             .split(',')
             .map(|value| param_value(value.trim()))

@@ -336,3 +336,33 @@ proptest! {
         prop_assert!(exchanges(&packets).len() <= there.len() / 9);
     }
 }
+
+#[test]
+fn heads_and_sizes_of_streams_are_read() {
+    use core::net::SocketAddr;
+
+    use crate::connection::{AnalysisLimits, TcpConnections};
+
+    let (mut talk, mut packets) = conversation();
+    packets.push(talk.send(&request(1, 7, 0)));
+    let mut response = Vec::new();
+    // `:status: 200` of the static table (RFC 7541, appendix A), and a body.
+    append_headers(&mut response, 1, &[0x88], 16_384, false);
+    append_data_header(&mut response, 1, 5, true);
+    response.extend_from_slice(b"hello");
+    packets.push(talk.answer(&response));
+    let server = SocketAddr::from(([127, 0, 0, 1], 8080));
+    let mut connections = TcpConnections::new(AnalysisLimits::default(), Some(server));
+    for (number, packet) in (1..).zip(&packets) {
+        connections.add(number, &parse(packet, number.cast_signed() * 1000).unwrap());
+    }
+    let requests = connections.finish().connections.remove(0).requests;
+    let [request] = &requests[..] else {
+        panic!("{requests:?}");
+    };
+    assert_eq!((request.number, request.status), (Some(7), Some(200)));
+    assert_eq!(request.method.as_deref(), Some("PUT"));
+    assert_eq!(request.path.as_deref(), Some("/f"));
+    assert_eq!(request.response_bytes, 6);
+    assert_eq!(request.response_time_ns(), Some(1000));
+}

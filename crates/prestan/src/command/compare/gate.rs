@@ -112,6 +112,7 @@ pub(super) fn judge(
         let of_server = |versus: &Versus| -> Vec<String> {
             let judged = versus.comparison.judged_by(condition).into_iter();
             let judged = judged.filter(|judged| judged.truth == wanted);
+            let judged = judged.filter(|judged| is_reason(condition, &versus.comparison, judged));
             let shown = |judged| shown(gate, &versus.comparison, judged);
             judged
                 .map(|judged| of(comparisons, versus, shown(judged)))
@@ -147,6 +148,26 @@ pub(super) fn judge(
         (false, Some(why)) => Err(why),
         (false, None) => Ok(ExitStatus::Done),
     }
+}
+
+/// Whether a row is a reason for what the condition is: one that it names, or one that is worse. Another row only
+/// shares what it says of those.
+fn is_reason(condition: &CheckedConstraint, comparison: &Comparison, judged: &RowTruth) -> bool {
+    let named: Vec<&str> = condition
+        .characteristics()
+        .filter_map(|of| of.measurement.as_deref())
+        .collect();
+    let (Some(name), [_, ..]) = (&judged.row, &named[..]) else {
+        return true;
+    };
+    let row = comparison.rows.iter().find(|row| row.name == *name);
+    let is_worse = row.is_some_and(|row| {
+        matches!(
+            row.verdict,
+            Verdict::Slower | Verdict::Broken | Verdict::Lost
+        )
+    });
+    named.contains(&name.as_str()) || is_worse || judged.truth.is_none()
 }
 
 /// A row with its verdict; the condition itself where it names its rows.

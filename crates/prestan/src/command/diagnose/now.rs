@@ -10,11 +10,11 @@ use stats::Material;
 use suite::Plan;
 
 use super::{EarlyEnd, Runs};
-use crate::args::{DiagnoseArgs, LoadOptions, OutputOptions, defaults};
+use crate::args::{DiagnoseArgs, LoadOptions, OutputOptions, RunningOptions, defaults};
 use crate::command::kept::KeptRun;
 use crate::command::planned::PlannedRun;
 use crate::command::run::SuiteText;
-use crate::command::series::{RunSeries, tested_servers};
+use crate::command::series::{AnonymousServers, RunSeries, labelled, tested_servers};
 use crate::exit::Failed;
 use crate::intake::pooled;
 use crate::output::tell;
@@ -33,11 +33,9 @@ const LOAD_REQUESTS: u32 = 25;
 pub(super) fn measure(args: &DiagnoseArgs) -> Result<Runs, Failed> {
     // What is wrong with a suite is said before anything is measured.
     let suites = suites(args)?;
-    let series = RunSeries::of(
-        tested_servers(&args.subjects, args.server.as_slice())?,
-        None,
-        None,
-    )?;
+    let servers = tested_servers(&args.subjects, args.server.as_slice())?;
+    let servers = labelled(servers, &args.measuring.label)?;
+    let series = RunSeries::of(servers, None, None)?;
     let of_server = series.servers[0].settings(&args.connect, &load_options(args), args.clock)?;
     let mut made = DiagnosisRuns {
         args,
@@ -66,7 +64,9 @@ pub(super) fn measure(args: &DiagnoseArgs) -> Result<Runs, Failed> {
         Err(why) if kept.is_empty() => Err(without_report(why)),
         measured => Ok(Runs {
             paths: kept,
-            early_end: measured.err().map(|why| early_end(why, not_measured)),
+            early_end: measured
+                .err()
+                .map(|why| early_end(why, not_measured, &series.anonymous())),
         }),
     }
 }
@@ -82,10 +82,10 @@ fn without_report(why: Failed) -> Failed {
     }
 }
 
-fn early_end(why: Failed, not_measured: Vec<NotMeasured>) -> EarlyEnd {
+fn early_end(why: Failed, not_measured: Vec<NotMeasured>, servers: &AnonymousServers) -> EarlyEnd {
     let failure = match &why {
         Failed::Interrupted(_) => None,
-        why => Some(why.to_string()),
+        why => Some(servers.shown(&why.to_string())),
     };
     EarlyEnd {
         why,
@@ -333,6 +333,10 @@ fn load_options(args: &DiagnoseArgs) -> LoadOptions {
     LoadOptions {
         requests: measuring.requests,
         concurrency: measuring.concurrency,
+        running: RunningOptions {
+            notes: measuring.notes.clone(),
+            ..defaults()
+        },
         ..defaults()
     }
 }

@@ -7,7 +7,7 @@ use suite::{RequestedPaths, Single, StatusSet};
 
 use crate::args::RequestOptions;
 use crate::exit::Failed;
-use wire::shown::redacted_url;
+use wire::shown::redacted_target;
 
 /// The request that these options describe, to these paths.
 pub(super) fn single(
@@ -19,7 +19,7 @@ pub(super) fn single(
     if method.is_empty() || !method.chars().all(token) {
         return Err(Failed::Usage(format!(
             "`{}` is no method; write GET, PROPFIND or PUT for example, and the URL after it",
-            redacted_url(method)
+            redacted_target(method)
         )));
     }
     let method = method.to_ascii_uppercase();

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use suite::{RequestedPath, RequestedPaths};
-use wire::shown::redacted_url;
+use wire::shown::{redacted_target, redacted_url};
 use wire::target::Target;
 
 use crate::exit::Failed;
@@ -39,7 +39,7 @@ impl LoadResources {
             _ => {
                 return Err(Failed::Usage(format!(
                     "{}: a template can stand in the path of a URL, not in its host",
-                    redacted_url(url)
+                    redacted_target(url)
                 )));
             }
         };

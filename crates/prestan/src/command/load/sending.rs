@@ -2,7 +2,7 @@
 
 use record::Verify;
 use suite::{Overrides, Plan};
-use wire::shown::redacted_url;
+use wire::shown::redacted_target;
 use wire::target::Target;
 
 use super::guard::{self, Permission};
@@ -106,7 +106,7 @@ impl LoadWorkload {
         if !may_be_url(url) {
             return Err(Failed::Usage(format!(
                 "with --mix, the suite defines the methods: give the URL of a collection instead of `{}`",
-                redacted_url(url)
+                redacted_target(url)
             )));
         }
         let suite = SuiteText::find(suite)?;

@@ -11,7 +11,8 @@ use suite::Plan;
 use super::Loads;
 use crate::args::{AnswerOptions, OutputOptions};
 use crate::command::kept::KeptRun;
-use crate::command::planned::PlannedRun;
+use crate::command::planned::{PlannedRun, add_gate};
+use crate::command::point_verdicts::{RunAtPoint, by_constraints};
 use crate::command::run::SuiteText;
 use crate::command::search::shown_reason;
 use crate::command::search::{knee, print, tried};
@@ -23,13 +24,14 @@ use crate::watch::on_interrupt;
 /// A run for each number of children, and what all of them say.
 pub(super) fn curve(
     suite: &SuiteText,
-    plan: &Plan,
+    mut plan: Plan,
     settings: &Settings,
     loads: &Loads<'_>,
     options: &OutputOptions,
 ) -> Result<ExitStatus, Failed> {
     let answer = answer_options(options)?;
     output::check_answer(&answer, &[])?;
+    add_gate(&options.gate, &mut plan)?;
     let settings = Settings {
         run_id: name_of(Some(&settings.run_id))?,
         ..settings.clone()
@@ -37,7 +39,7 @@ pub(super) fn curve(
     let (mut made, mut ran) = (Vec::new(), Vec::new());
     let ended = measure(
         suite,
-        plan,
+        &plan,
         &settings,
         loads,
         options,
@@ -48,18 +50,29 @@ pub(super) fn curve(
     )
     .err();
     if !made.is_empty() {
-        let found = found(plan, &settings, &ran, made, ended.as_ref());
+        let found = found(&plan, &settings, &ran, made, ended.as_ref());
         let common = Common::of(&found.target, ran.iter().map(KeptRun::side));
         print(&found, common, &answer)?;
     }
     if let Some(why) = ended {
         return Err(why);
     }
+    let points: Vec<RunAtPoint<'_>> = loads.children.iter().zip(&ran).map(at_point).collect();
+    let by_constraints = by_constraints(&points);
     let worst = ran.iter().map(|one| one.summary.conclusion()).max();
     match (worst, inconclusive(&ran)) {
         (Some(Conclusion::Fail), _) => Ok(ExitStatus::TestFailed),
-        (_, Some(why)) => Err(Failed::inconclusive(why)),
-        (_, None) => Ok(ExitStatus::Done),
+        // The reason of a constraint names the numbers of children.
+        (_, Some(why)) if by_constraints.is_ok() => Err(Failed::inconclusive(why)),
+        _ => by_constraints,
+    }
+}
+
+/// A run, at its number of children.
+fn at_point<'r>((children, ran): (&u32, &'r KeptRun)) -> RunAtPoint<'r> {
+    RunAtPoint {
+        point: CountedUnit::Pages.amount(Find::Users, f64::from(*children)),
+        summary: &ran.summary,
     }
 }
 
@@ -141,6 +154,7 @@ fn found(
         inconclusive: ended
             .map(|why| shown_reason(why, settings))
             .or_else(|| inconclusive(ran)),
+        notes: report::notes_of(ran.iter().map(|one| &one.run.plan)),
         trials: made,
     }
 }
@@ -151,7 +165,10 @@ fn answer_options(options: &OutputOptions) -> Result<AnswerOptions, Failed> {
     let of_one_run = [
         ("--csv", formats.csv.is_some()),
         ("--log", formats.log.is_some()),
+        ("--junit", formats.junit.is_some()),
+        ("--layout", formats.layout.is_some()),
         ("--no-save", options.no_save),
+        ("--capture", options.capture.is_some()),
         ("--verbose", options.verbose),
         ("--debug", options.debug),
     ];

@@ -1,0 +1,242 @@
+//! `prestan capture`, and the packets of a run.
+
+use std::fs;
+use std::net::IpAddr;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus as ProcessStatus};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use capture::{
+    CaptureError, CaptureLimits, CaptureSource, PacketSelection, Recording, RecordingEnd,
+    RecordingOptions, RecordingSummary,
+};
+use engine::{Route, Settings};
+use lab::{Namespace, user_namespace};
+
+use crate::args::CaptureArgs;
+use crate::exit::{ExitStatus, Failed};
+use crate::output::{number_of, print_list, tell};
+use crate::watch::Signals;
+
+/// The longest file of a run.
+const LONGEST_OF_RUN: u64 = 1 << 30;
+
+/// How often it is looked whether a program has ended.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// Records packets until a limit, Ctrl-C, or the end of a command.
+pub(crate) fn capture(args: &CaptureArgs) -> Result<ExitStatus, Failed> {
+    check_absent(&args.file)?;
+    // Before the first thread starts.
+    let namespace = args.isolated.then(own_namespace).transpose()?;
+    let options = options(args)?;
+    let stop = Arc::new(AtomicBool::new(false));
+    let mut signals = Signals::listen()?;
+    let start = || Recording::start(&args.file, &options, Arc::clone(&stop));
+    let recording = match &namespace {
+        Some(namespace) => namespace
+            .run(start)
+            .map_err(|error| Failed::Local(error.to_string()))?,
+        None => start(),
+    };
+    let recording = recording.map_err(failed)?;
+    let flag = Arc::clone(&stop);
+    thread::spawn(move || {
+        signals.wait();
+        flag.store(true, Ordering::Relaxed);
+    });
+    let ended = match args.command.split_first() {
+        None => None,
+        Some((program, arguments)) => {
+            let mut command = Command::new(program);
+            command.args(arguments);
+            if let Some(namespace) = &namespace {
+                let entered = namespace.enter_before_exec(&mut command);
+                entered.map_err(|error| Failed::Local(error.to_string()))?;
+            } else {
+                tell(&format!("prestan: capturing to {}", args.file.display()));
+            }
+            match command.spawn() {
+                Ok(child) => Some(wait(child)?),
+                Err(error) => {
+                    drop(recording);
+                    // Nothing that was asked for is in it.
+                    let _ = fs::remove_file(&args.file);
+                    let program = program.display();
+                    return Err(Failed::Usage(format!("starting {program} failed: {error}")));
+                }
+            }
+        }
+    };
+    let summary = if ended.is_some() {
+        recording.stop()
+    } else {
+        tell(&format!(
+            "prestan: capturing to {}; Ctrl-C ends it",
+            args.file.display()
+        ));
+        recording.wait()
+    };
+    let summary = summary.map_err(failed)?;
+    print_list([described(&summary, &args.file)], "  ")?;
+    warn_of_lost(&summary);
+    match ended {
+        Some(status) if !status.success() => {
+            let program = args.command[0].display();
+            tell(&format!("prestan: {program} ended with {status}"));
+            Ok(ExitStatus::TestFailed)
+        }
+        _ => Ok(ExitStatus::Done),
+    }
+}
+
+/// A network namespace with nothing but loopback, made without root where that is allowed.
+fn own_namespace() -> Result<Namespace, Failed> {
+    let local = |error: lab::LabError| Failed::Local(error.to_string());
+    if !rustix::process::geteuid().is_root() {
+        user_namespace::enter().map_err(local)?;
+    }
+    Namespace::new("the capture").map_err(local)
+}
+
+fn options(args: &CaptureArgs) -> Result<RecordingOptions, Failed> {
+    let usual = RecordingOptions::default();
+    let snap = args.snap.map(|snap| match u32::try_from(snap) {
+        Ok(snap @ 64..) => Ok(snap.min(usual.snap_length)),
+        _ => Err(Failed::Usage(format!(
+            "--snap {snap}: keep at least 64 bytes of each packet, for its headers"
+        ))),
+    });
+    let source = args.interface.clone();
+    Ok(RecordingOptions {
+        source: source.map_or(CaptureSource::Any, CaptureSource::Interface),
+        selection: PacketSelection {
+            hosts: args.host.clone(),
+            ports: args.port.clone(),
+        },
+        snap_length: snap.transpose()?.unwrap_or(usual.snap_length),
+        limits: CaptureLimits {
+            bytes: Some(args.max_size),
+            packets: args.packets,
+            time: args.time,
+        },
+        ..usual
+    })
+}
+
+/// Waits for a program. Ctrl-C in a terminal is for the program, too, which then ends by itself.
+fn wait(mut child: Child) -> Result<ProcessStatus, Failed> {
+    loop {
+        let ended = child.try_wait();
+        match ended.map_err(|error| Failed::Local(format!("waiting for the command: {error}")))? {
+            Some(status) => return Ok(status),
+            None => thread::park_timeout(LOOK),
+        }
+    }
+}
+
+fn check_absent(file: &Path) -> Result<(), Failed> {
+    if file.symlink_metadata().is_ok() {
+        return Err(Failed::Usage(format!(
+            "{} is there already, and a capture would replace it; choose another name",
+            file.display()
+        )));
+    }
+    Ok(())
+}
+
+fn failed(error: CaptureError) -> Failed {
+    match error {
+        CaptureError::NoInterface { .. } | CaptureError::Filter { .. } => {
+            Failed::Usage(error.to_string())
+        }
+        other => Failed::Local(other.to_string()),
+    }
+}
+
+fn described(summary: &RecordingSummary, file: &Path) -> String {
+    let packets = usize::try_from(summary.packets).unwrap_or(usize::MAX);
+    let end = match summary.end {
+        RecordingEnd::Stopped => "",
+        RecordingEnd::Bytes => "; the file is as long as it may be",
+        RecordingEnd::Packets => "; that number was asked for",
+        RecordingEnd::Time => "; the time is over",
+    };
+    format!(
+        "{} in {} ({} KiB){end}",
+        number_of(packets, "packet"),
+        file.display(),
+        summary.bytes.div_ceil(1024)
+    )
+}
+
+fn warn_of_lost(summary: &RecordingSummary) {
+    let dropped = summary.counters.dropped;
+    if dropped > 0 {
+        tell(&format!(
+            "prestan: warning: the kernel lost {dropped} packets, because they were not written fast enough; \
+             select hosts and ports, or keep less of each packet (--snap 128)"
+        ));
+    }
+}
+
+/// The packets between a run and its servers.
+pub(crate) struct RunCapture {
+    recording: Recording,
+    file: PathBuf,
+}
+
+impl RunCapture {
+    /// Begins to record them.
+    pub(crate) fn start(file: &Path, settings: &Settings) -> Result<RunCapture, Failed> {
+        check_absent(file)?;
+        let endpoints = std::iter::once(&settings.endpoint).chain(&settings.others);
+        let (mut hosts, mut ports): (Vec<IpAddr>, Vec<u16>) = Default::default();
+        for endpoint in endpoints {
+            let Route::Tcp(addresses) = &endpoint.route else {
+                return Err(Failed::Usage(format!(
+                    "--capture: {} is reached by a local socket, which has no packets",
+                    endpoint.target.url()
+                )));
+            };
+            hosts.extend(addresses.iter().map(|address| address.ip()));
+            ports.extend(addresses.iter().map(|address| address.port()));
+        }
+        hosts.sort();
+        hosts.dedup();
+        ports.sort_unstable();
+        ports.dedup();
+        let options = RecordingOptions {
+            selection: PacketSelection { hosts, ports },
+            limits: CaptureLimits {
+                bytes: Some(LONGEST_OF_RUN),
+                ..CaptureLimits::default()
+            },
+            comment: Some(format!("run {}", settings.run_id)),
+            ..RecordingOptions::default()
+        };
+        let recording = Recording::start(file, &options, Arc::default());
+        let recording = recording.map_err(|error| match failed(error) {
+            Failed::Local(what) => Failed::Local(format!("--capture: {what}")),
+            other => other,
+        })?;
+        Ok(RunCapture {
+            recording,
+            file: file.to_owned(),
+        })
+    }
+
+    /// Ends it, and tells what there is.
+    pub(crate) fn end(self) -> Result<(), Failed> {
+        let RunCapture { recording, file } = self;
+        let summary = recording
+            .stop()
+            .map_err(|error| Failed::Local(format!("--capture: {error}")))?;
+        tell(&format!("prestan: {}", described(&summary, &file)));
+        warn_of_lost(&summary);
+        Ok(())
+    }
+}

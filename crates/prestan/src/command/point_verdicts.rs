@@ -1,0 +1,78 @@
+//! What the runs of a series come to by their constraints: at which points one failed, or is not decided.
+
+use stats::{Conclusion, Summary};
+
+use super::planned::GATE;
+use crate::exit::{ExitStatus, Failed};
+use crate::output::tell;
+
+/// A run of a series, and the point at which it was made, in words.
+pub(crate) struct RunAtPoint<'r> {
+    pub(crate) point: String,
+    pub(crate) summary: &'r Summary,
+}
+
+/// How a series ends by the constraints of its runs, what they fail by (`--fail-if`) included; tells which
+/// failed where. Rows do not count.
+pub(crate) fn by_constraints(runs: &[RunAtPoint<'_>]) -> Result<ExitStatus, Failed> {
+    let failed = ended_so(runs, Conclusion::Fail);
+    if !failed.is_empty() {
+        for (name, points) in failed {
+            tell(&format!("prestan: failed: {name} at {points}"));
+        }
+        return Ok(ExitStatus::TestFailed);
+    }
+    let undecided = ended_so(runs, Conclusion::Inconclusive);
+    if undecided.is_empty() {
+        return Ok(ExitStatus::Done);
+    }
+    let undecided = undecided.into_iter();
+    let undecided = undecided.map(|(name, points)| format!("{name} is not decided at {points}"));
+    Err(Failed::inconclusive(
+        undecided.collect::<Vec<_>>().join("; "),
+    ))
+}
+
+/// The constraints that have this verdict in a run, and the points of these runs. Both in the order of the runs.
+fn ended_so(runs: &[RunAtPoint<'_>], wanted: Conclusion) -> Vec<(String, String)> {
+    let mut names: Vec<&str> = Vec::new();
+    for own in runs.iter().flat_map(|run| &run.summary.constraints) {
+        if own.verdict == wanted && !names.contains(&&*own.name) {
+            names.push(&own.name);
+        }
+    }
+    let named = |name: &str| {
+        let shown = if name == GATE {
+            name.to_owned()
+        } else {
+            format!("constraint {name}")
+        };
+        (shown, points(runs, name, wanted))
+    };
+    names.into_iter().map(named).collect()
+}
+
+/// The points at which a constraint has this verdict: `k=8 of nginx (1 of 2 runs)`.
+fn points(runs: &[RunAtPoint<'_>], name: &str, wanted: Conclusion) -> String {
+    let is_so = |run: &RunAtPoint<'_>| {
+        let mut own = run.summary.constraints.iter();
+        own.any(|own| own.name == name && own.verdict == wanted)
+    };
+    let mut points: Vec<(&str, usize, usize)> = Vec::new();
+    for run in runs {
+        let place = points.iter().position(|(point, ..)| *point == run.point);
+        let place = place.unwrap_or_else(|| {
+            points.push((&run.point, 0, 0));
+            points.len() - 1
+        });
+        let (_, found, all) = &mut points[place];
+        *found += usize::from(is_so(run));
+        *all += 1;
+    }
+    let found = points.into_iter().filter(|(_, found, _)| *found > 0);
+    let shown = found.map(|(point, found, all)| match all {
+        1 => point.to_owned(),
+        _ => format!("{point} ({found} of {all} runs)"),
+    });
+    shown.collect::<Vec<_>>().join(", ")
+}

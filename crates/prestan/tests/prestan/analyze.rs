@@ -1,0 +1,419 @@
+//! `prestan analyze`: captures of the tests of `trace`, damaged files, and what strangers wrote into requests.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use insta::assert_snapshot;
+use serde_json::Value;
+use trace::file::{CaptureInterface, CapturedPacket, LinkType, PacketDirection, PcapngWriter};
+
+use crate::page;
+use crate::support::{Outcome, Prestan};
+
+fn captures() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../trace/tests/captures")
+}
+
+/// A command line in a home with this capture, in a terminal of 100 columns.
+fn analyze(capture: &str, options: &str) -> Outcome {
+    let prestan = Prestan::new();
+    let file = format!("{capture}.pcap");
+    fs::copy(captures().join(&file), prestan.home().join(&file)).unwrap();
+    run(prestan, &file, options)
+}
+
+fn run(prestan: Prestan, file: &str, options: &str) -> Outcome {
+    let options = options.split(' ').filter(|word| !word.is_empty());
+    let prestan = prestan.env("COLUMNS", "100").args(["analyze", file]);
+    prestan.args(options).run()
+}
+
+#[track_caller]
+fn printed(capture: &str, options: &str) -> String {
+    let outcome = analyze(capture, options);
+    assert_eq!((outcome.code, &*outcome.stderr), (0, ""), "{outcome}");
+    outcome.stdout
+}
+
+#[test]
+fn findings_are_explained_in_words() {
+    for capture in [
+        "timeout-twice",
+        "spurious-timeout",
+        "zero-window",
+        "nagle",
+        "window-limited",
+        "syn-loss",
+        "after-idle",
+        "persistent",
+        "reused-ports",
+        "tls",
+    ] {
+        assert_snapshot!(format!("analyze_{capture}"), printed(capture, ""));
+    }
+}
+
+#[test]
+fn the_guide_shows_what_is_printed() {
+    let guide = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/guides/captures.md");
+    let guide = fs::read_to_string(guide).unwrap();
+    let blocks = guide.split("```text\n$ prestan analyze ").skip(1);
+    let mut checked = 0;
+    for block in blocks {
+        let (file, shown) = block.split_once('\n').unwrap();
+        let shown = shown.split("```").next().unwrap();
+        let text = printed(file.strip_suffix(".pcap").unwrap(), "");
+        let mut rest = text.lines();
+        for line in shown.lines().filter(|line| *line != "...") {
+            assert!(rest.any(|printed| printed == line), "{file}: no `{line}`");
+        }
+        checked += 1;
+    }
+    assert_eq!(checked, 3);
+}
+
+#[test]
+fn narrow_terminals_and_long_addresses() {
+    let prestan = Prestan::new();
+    let file = captures().join("ipv6.pcap");
+    fs::copy(file, prestan.home().join("ipv6.pcap")).unwrap();
+    let outcome = prestan
+        .env("COLUMNS", "60")
+        .args(["analyze", "ipv6.pcap"])
+        .run();
+    assert_snapshot!("analyze_narrow", outcome.stdout);
+}
+
+#[test]
+fn timeouts_of_other_settings() {
+    let text = printed("random-loss-sender", "--rto");
+    let (_, study) = text.split_once("Timeouts of other settings").unwrap();
+    assert_snapshot!("analyze_rto", study);
+    let text = printed(
+        "random-loss-sender",
+        "--rto=alpha=1/8,beta=1/4,k=4,g=250us,min=0.2",
+    );
+    let (_, study) = text.split_once("Timeouts of other settings").unwrap();
+    assert_snapshot!("analyze_rto_one", study);
+    let json: Value =
+        serde_json::from_str(&printed("random-loss-sender", "--rto --json -")).unwrap();
+    let rows = json["timeouts"]["rows"].as_array().unwrap();
+    assert_eq!(rows.len(), 27);
+    for row in rows {
+        let counts = ["short_within", "short_exceeded", "short_exceeded_long"];
+        let counts = counts.into_iter().chain(["long_within", "long_exceeded"]);
+        let sum: u64 = counts.map(|name| row[name].as_u64().unwrap()).sum();
+        assert_eq!(row["segments"], sum, "{row}");
+    }
+    let wrong = analyze("fast", "--rto=alpha=7");
+    assert_eq!(wrong.code, 2, "{wrong}");
+}
+
+#[test]
+fn documents_keep_to_the_published_schema() {
+    let schema = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/analysis.schema.json");
+    let schema: Value = serde_json::from_str(&fs::read_to_string(schema).unwrap()).unwrap();
+    let validator = jsonschema::draft202012::new(&schema).unwrap();
+    let files = fs::read_dir(captures()).unwrap();
+    let names = files.map(|file| file.unwrap().file_name().to_string_lossy().into_owned());
+    let mut checked = 0;
+    for name in names.filter_map(|name| name.strip_suffix(".pcap").map(str::to_owned)) {
+        let json: Value = serde_json::from_str(&printed(&name, "--rto --json -")).unwrap();
+        let errors: Vec<String> = validator
+            .iter_errors(&json)
+            .map(|error| format!("{error} at {}", error.instance_path()))
+            .collect();
+        assert_eq!(errors, [] as [&str; 0], "{name}");
+        checked += 1;
+    }
+    assert!(checked >= 20, "{checked}");
+    assert!(!validator.is_valid(&serde_json::json!({"schema_version": 1})));
+}
+
+#[test]
+fn a_row_of_the_sheet_for_each_request() {
+    let sheet = printed("persistent", "--csv -");
+    let rows: Vec<Vec<&str>> = sheet
+        .lines()
+        .map(|line| line.split(',').collect())
+        .collect();
+    assert_eq!(rows.len(), 4);
+    assert!(rows.iter().all(|row| row.len() == rows[0].len()));
+    let column = |name| rows[0].iter().position(|of| *of == name).unwrap();
+    for row in &rows[1..] {
+        assert_eq!(
+            (row[column("method")], row[column("status")]),
+            ("GET", "200")
+        );
+        let response_us: f64 = row[column("response_us")].parse().unwrap();
+        assert!((60_000.0..70_000.0).contains(&response_us), "{response_us}");
+    }
+}
+
+#[test]
+fn only_one_server() {
+    let all = analyze("persistent", "--server 10.9.0.2:8080");
+    assert!(all.stdout.contains("1 TCP connection, 3 requests"), "{all}");
+    let none = analyze("persistent", "--server [::1]:80");
+    assert_eq!(none.code, 0, "{none}");
+    assert!(
+        none.stdout.contains("0 TCP connections") && none.stdout.contains("138 of other servers")
+    );
+    let wrong = analyze("persistent", "--server nothing");
+    assert_eq!(wrong.code, 2, "{wrong}");
+}
+
+#[test]
+fn a_damaged_file_is_reported_up_to_the_damage() {
+    let prestan = Prestan::new();
+    let bytes = fs::read(captures().join("timeout-twice.pcap")).unwrap();
+    fs::write(prestan.home().join("cut.pcap"), &bytes[..bytes.len() - 50]).unwrap();
+    let outcome = run(prestan, "cut.pcap", "");
+    assert_eq!(outcome.code, 1, "{outcome}");
+    assert!(
+        outcome
+            .stderr
+            .contains("reading cut.pcap failed: packet 69 at byte"),
+        "{outcome}"
+    );
+    let says = [
+        "Incomplete: the capture could not be read to its end (packet 69",
+        "68 packets",
+    ];
+    for says in says
+        .into_iter()
+        .chain(["waited for 3 retransmission timeouts"])
+    {
+        assert!(outcome.stdout.contains(says), "no `{says}`: {outcome}");
+    }
+}
+
+#[test]
+fn what_is_no_capture_is_refused() {
+    let prestan = Prestan::new();
+    let gzip = [0x1f, 0x8b, 8, 0, 0, 0, 0, 0];
+    fs::write(prestan.home().join("packed"), gzip).unwrap();
+    prestan.file("empty", "");
+    prestan.file("text", "GET / HTTP/1.1\r\n\r\n");
+    let first = prestan.arg("suites").run();
+    let table = [
+        ("packed", "it is compressed with gzip"),
+        ("empty", "it is not a capture file"),
+        ("text", "it is not a capture file"),
+        ("nothing", "No such file"),
+        (".", "Is a directory"),
+    ];
+    for (file, says) in table {
+        let outcome = run(first.again(), file, "");
+        assert_eq!((outcome.code, &*outcome.stdout), (2, ""), "{outcome}");
+        assert!(outcome.stderr.contains(says), "no `{says}`: {outcome}");
+    }
+}
+
+/// When captures of these tests begin.
+const START_NS: i64 = 1_700_000_000_000_000_000;
+
+const SYN: u8 = 2;
+const ACK: u8 = 16;
+
+/// A TCP segment over IPv4, both ends on one host.
+fn segment(
+    ports: (u16, u16),
+    sequence: u32,
+    acknowledged: u32,
+    flags: u8,
+    payload: &[u8],
+) -> Vec<u8> {
+    let length = u16::try_from(40 + payload.len()).unwrap().to_be_bytes();
+    let mut bytes = vec![0x45, 0, length[0], length[1], 0, 0, 0, 0, 64, 6, 0, 0];
+    bytes.extend([192, 0, 2, 1, 192, 0, 2, 1]);
+    bytes.extend(ports.0.to_be_bytes());
+    bytes.extend(ports.1.to_be_bytes());
+    bytes.extend(sequence.to_be_bytes());
+    bytes.extend(acknowledged.to_be_bytes());
+    bytes.extend([0x50, flags, 0xff, 0xff, 0, 0, 0, 0]);
+    bytes.extend(payload);
+    bytes
+}
+
+/// Writes packets with their moments, in nanoseconds.
+fn capture_file(packets: &[(i64, Vec<u8>)]) -> PcapngWriter<Vec<u8>> {
+    let mut writer = PcapngWriter::new(Vec::new(), "tests", None).unwrap();
+    let interface = CaptureInterface {
+        name: None,
+        link: LinkType::RAW,
+        snap_length: 0,
+        dropped: None,
+    };
+    writer.interface(&interface).unwrap();
+    for (place, (at_ns, bytes)) in packets.iter().enumerate() {
+        let packet = CapturedPacket {
+            number: place as u64 + 1,
+            interface: 0,
+            link: LinkType::RAW,
+            at_ns: START_NS + at_ns,
+            wire_length: bytes.len() as u32,
+            direction: PacketDirection::Unknown,
+            bytes,
+        };
+        writer.packet(&packet).unwrap();
+    }
+    writer
+}
+
+/// A capture of a request.
+fn capture_of(request: &[u8]) -> Vec<u8> {
+    let (client, server) = ((40_000, 80), (80, 40_000));
+    let response = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
+    let end = 101 + request.len() as u32;
+    let packets = [
+        segment(client, 100, 0, SYN, b""),
+        segment(server, 500, 101, SYN | ACK, b""),
+        segment(client, 101, 501, ACK, b""),
+        segment(client, 101, 501, ACK, request),
+        segment(server, 501, end, ACK, response),
+        segment(client, end, 501 + response.len() as u32, ACK, b""),
+    ];
+    let moments = (0..).step_by(1_000_000);
+    let packets: Vec<(i64, Vec<u8>)> = moments.zip(packets).collect();
+    let mut writer = capture_file(&packets);
+    writer.statistics(0, START_NS, 6, 12).unwrap();
+    writer.finish().unwrap()
+}
+
+#[test]
+fn what_strangers_wrote_is_harmless() {
+    let requests: [&[u8]; 4] = [
+        b"=cmd() /\xc2\x9b31m\xe2\x80\xae?token=SECRET&a=1 HTTP/1.1\r\nHost: h\r\n\r\n",
+        b"GET /<script>alert(1)</script>;jsessionid=SECRET HTTP/1.1\r\nHost: h\r\n\r\n",
+        b"GET http://user:SECRET@h/ HTTP/1.1\r\nHost: h\r\n\r\n",
+        b"GET /\x1b[2J\x07 HTTP/1.1\r\nHost: h\r\n\r\n",
+    ];
+    for request in requests {
+        let prestan = Prestan::new();
+        fs::write(prestan.home().join("hostile.pcapng"), capture_of(request)).unwrap();
+        let files = "--json r.json --csv r.csv --html r.html";
+        let outcome = run(prestan, "hostile.pcapng", files);
+        assert_eq!(outcome.code, 0, "{outcome}");
+        assert!(
+            outcome
+                .stdout
+                .contains("Warning: 12 packets could not be captured")
+        );
+        let read = |name: &str| fs::read_to_string(outcome.home().join(name)).unwrap();
+        for text in [outcome.stdout.clone(), read("r.json"), read("r.csv")] {
+            assert!(!text.contains("SECRET"), "{text}");
+            let is_harmful = |c: char| {
+                c.is_control() && !matches!(c, '\n' | '\r')
+                    || ('\u{202a}'..='\u{202e}').contains(&c)
+            };
+            assert!(!text.contains(is_harmful), "{text:?}");
+        }
+        let html = read("r.html");
+        assert!(!html.contains("SECRET") && !html.contains("<script>alert"));
+        assert!(!read("r.csv").contains(",=cmd"), "{}", read("r.csv"));
+    }
+}
+
+#[test]
+fn many_rows_are_bounded() {
+    let request = |number: u16| {
+        let bytes = segment((40_000 + number, 80), 1, 1, ACK, b"GET / HTTP/1.1\r\n\r\n");
+        (i64::from(number), bytes)
+    };
+    let packets: Vec<(i64, Vec<u8>)> = (0..100).map(request).collect();
+    let prestan = Prestan::new();
+    let file = capture_file(&packets).finish().unwrap();
+    fs::write(prestan.home().join("many.pcapng"), file).unwrap();
+    let outcome = run(prestan, "many.pcapng", "");
+    assert_eq!(outcome.code, 0, "{outcome}");
+    let most = "Connections, the 20 with the most payload of 100";
+    assert!(outcome.stdout.contains(most), "{outcome}");
+    assert!(
+        outcome.stdout.contains("Requests, the slowest 40 of 100"),
+        "{outcome}"
+    );
+    assert!(outcome.stdout.lines().count() < 100, "{outcome}");
+}
+
+/// How much longer a response takes on the wire of these tests than was reported.
+const LATER_NS: i64 = 1_500;
+
+/// A capture of the operations of a run; the first of them is missing.
+fn capture_of_run(run: &Path) -> Vec<u8> {
+    let recorded = rundir::open(run).unwrap();
+    let port = wire::target::Target::parse(&recorded.plan.target)
+        .unwrap()
+        .port();
+    let pieces = recorded.samples.pieces().unwrap();
+    let samples = pieces.flat_map(|piece| piece.unwrap());
+    let mut packets = Vec::new();
+    for (place, sample) in samples.enumerate().skip(1) {
+        let client = 20_000 + place as u16;
+        let (sent, first) = (sample.moments.sent.unwrap(), sample.moments.first.unwrap());
+        let number = format!("{:06}", sample.number);
+        let request = format!("GET /x HTTP/1.1\r\nX-Prestan: suite: {number} (row)\r\n\r\n");
+        let end = 1 + request.len() as u32;
+        let at_ns = place as i64 * 1_000_000_000;
+        let response_ns = first.cast_signed() - sent.cast_signed() + LATER_NS;
+        packets.push((
+            at_ns,
+            segment((client, port), 1, 1, ACK, request.as_bytes()),
+        ));
+        let response = segment((port, client), 1, end, ACK, b"HTTP/1.1 200 OK\r\n\r\n");
+        packets.push((at_ns + response_ns, response));
+    }
+    capture_file(&packets).finish().unwrap()
+}
+
+#[test]
+fn a_run_beside_its_capture() {
+    let demo = "demo -q --only Get1K -r 40 --run-id joined";
+    let outcome = Prestan::new().args(demo.split(' ')).run();
+    assert!([0, 3].contains(&outcome.code), "{outcome}");
+    let capture = capture_of_run(&outcome.home().join("state/prestan/runs/joined"));
+    fs::write(outcome.home().join("run.pcapng"), capture).unwrap();
+    let beside = run(outcome.again(), "run.pcapng", "--run joined --json -");
+    assert_eq!(beside.code, 0, "{beside}");
+    let joined = &beside.json()["run"];
+    assert!(joined["joined"].as_u64().unwrap() >= 20, "{joined}");
+    assert_eq!(joined["not_captured"], 1, "{joined}");
+    for name in ["p1", "p50", "p99", "max"] {
+        assert_eq!(joined["difference_us"][name], -1.5, "{joined}");
+    }
+    assert_eq!(joined["within_us"], 1.5, "{joined}");
+    let text = run(outcome.again(), "run.pcapng", "--run joined");
+    let says = "reported minus wire: p1 -1.5, p50 -1.5, p99 -1.5, max -1.5";
+    assert!(text.stdout.contains(says), "{text}");
+    let none = run(outcome.again(), "run.pcapng", "--run nothing");
+    assert_eq!(none.code, 2, "{none}");
+}
+
+#[test]
+fn a_page_with_courses() {
+    let outcome = analyze("random-loss-sender", "--html page.html --rto");
+    assert_eq!(outcome.code, 0, "{outcome}");
+    let Some(mut browser) = page::open(&outcome.home().join("page.html")) else {
+        return;
+    };
+    let figures = browser.evaluate(
+        "[...document.querySelectorAll('figure')].map((figure) =>
+            [figure.dataset.id, figure.querySelectorAll('svg path, svg rect').length])",
+    );
+    let figures = figures.as_array().unwrap();
+    let ids: Vec<&str> = figures.iter().map(|of| of[0].as_str().unwrap()).collect();
+    let all = ["sequence", "rtt", "throughput", "flight"].map(|id| format!("{id}-1-server"));
+    assert_eq!(ids, all);
+    for figure in figures {
+        assert!(figure[1].as_u64().unwrap() > 8, "{figure}");
+    }
+    let text = browser.evaluate("document.body.innerText");
+    for says in [
+        "The server repaired losses",
+        "GET /file-0",
+        "W9 (1/16, 1/8)",
+    ] {
+        assert!(text.as_str().unwrap().contains(says), "{says}");
+    }
+    assert_eq!(browser.problems(), [] as [&str; 0]);
+}

@@ -1,0 +1,155 @@
+//! What is said of a single connection.
+
+use trace::connection::ConnectionFigures;
+use trace::direction::DirectionFigures;
+use trace::segment::TcpOptions;
+use trace::waits::ConnectionEnd;
+
+use super::figures::{end_name, number_of, rate, size, time};
+
+/// Names and values of a connection, in sentences without a verb.
+pub(super) fn details(of: &ConnectionFigures) -> Vec<(&'static str, String)> {
+    let mut all = vec![
+        (
+            "packets",
+            format!("{} to {}", of.first_packet, of.last_packet),
+        ),
+        ("handshake", handshake(of)),
+    ];
+    for end in [ConnectionEnd::Client, ConnectionEnd::Server] {
+        let direction = of.from(end);
+        let name = end_name(end);
+        if let Some(options) = &direction.syn_options {
+            let title = if name == "client" {
+                "SYN of the client"
+            } else {
+                "SYN of the server"
+            };
+            all.push((title, self::options(options)));
+        }
+    }
+    for end in [ConnectionEnd::Client, ConnectionEnd::Server] {
+        let title = match end {
+            ConnectionEnd::Client => "client to server",
+            ConnectionEnd::Server => "server to client",
+        };
+        all.push((title, direction(of, end)));
+    }
+    let records = [of.client_records.len(), of.server_records.len()];
+    if records != [0, 0] {
+        let [client, server] = records;
+        all.push((
+            "TLS records",
+            format!("{client} of the client, {server} of the server"),
+        ));
+    }
+    all
+}
+
+fn handshake(of: &ConnectionFigures) -> String {
+    let handshake = &of.handshake;
+    if handshake.syns == 0 && handshake.syn_acks == 0 {
+        return "not captured".to_owned();
+    }
+    let mut parts = Vec::new();
+    if let (Some(syn_ns), Some(ack_ns)) = (handshake.syn_ns, handshake.ack_ns) {
+        parts.push(time(ack_ns.saturating_sub(syn_ns)));
+    }
+    if let Some(rtt_ns) = handshake.rtt_ns {
+        parts.push(format!("round trip {}", time(rtt_ns)));
+    }
+    if handshake.syns != 1 || handshake.syn_acks != 1 {
+        let [syns, syn_acks] = [(handshake.syns, "SYN"), (handshake.syn_acks, "SYN-ACK")]
+            .map(|(count, unit)| number_of(count, unit));
+        parts.push(format!("{syns}, {syn_acks}"));
+    }
+    if parts.is_empty() {
+        return "incomplete".to_owned();
+    }
+    parts.join(", ")
+}
+
+fn options(of: &TcpOptions) -> String {
+    let mss = of.mss.map(|mss| format!("MSS {mss}"));
+    let scale = match of.window_scale {
+        Some(shift) => format!("window scale {shift}"),
+        None => "no window scaling".to_owned(),
+    };
+    let sack = if of.sack_permitted { "SACK" } else { "no SACK" };
+    let stamps = match of.timestamps {
+        Some(_) => "time stamps",
+        None => "no time stamps",
+    };
+    let others = [scale, sack.to_owned(), stamps.to_owned()];
+    let all: Vec<String> = mss.into_iter().chain(others).collect();
+    all.join(", ")
+}
+
+fn direction(of: &ConnectionFigures, end: ConnectionEnd) -> String {
+    let direction = of.from(end);
+    let mut parts = vec![format!(
+        "{} in {}",
+        size(direction.payload_bytes),
+        number_of(direction.data_segments, "segment")
+    )];
+    if direction.payload_bytes > 0 {
+        parts.push(rate(of.throughput(end, false)));
+        parts.push(format!(
+            "at most {} in flight",
+            size(direction.largest_flight)
+        ));
+    }
+    if let Some((smallest, largest)) = direction.window {
+        let receiver = end_name(end.other());
+        let [smallest, largest] = [smallest, largest].map(size);
+        parts.push(if smallest == largest {
+            format!("window of the {receiver} {largest}")
+        } else {
+            format!("window of the {receiver} {smallest} to {largest}")
+        });
+    }
+    parts.extend(round_trips(direction));
+    let counts = [
+        (direction.zero_windows, "zero window"),
+        (direction.duplicate_acks, "duplicate ACK"),
+        (direction.overtaken, "segment out of order"),
+        (direction.duplicate_sacks, "D-SACK"),
+        (direction.probes, "probe"),
+        (direction.uncaptured_bytes, "byte that was not captured"),
+    ];
+    for (count, unit) in counts {
+        let plural = match unit {
+            "segment out of order" => "segments out of order",
+            "byte that was not captured" => "bytes that were not captured",
+            _ => "",
+        };
+        match (count, plural) {
+            (0, _) => {}
+            (1, _) | (_, "") => parts.push(number_of(count, unit)),
+            (count, plural) => parts.push(format!("{count} {plural}")),
+        }
+    }
+    if direction.zero_window_ns > 0 {
+        parts.push(format!(
+            "window closed for {}",
+            time(direction.zero_window_ns)
+        ));
+    }
+    parts.join(", ")
+}
+
+fn round_trips(of: &DirectionFigures) -> Option<String> {
+    let of_acks = of.rtt.percentile_ns(0.5)?;
+    let of_stamps = of.stamp_rtt.percentile_ns(0.5);
+    let of_stamps = of_stamps.map(|ns| format!(" (by time stamps {})", time(ns)));
+    let count = number_of(of.rtt.count(), "sample");
+    let most = of
+        .rtt
+        .largest_ns()
+        .map_or(String::new(), |ns| format!(", at most {}", time(ns)));
+    Some(format!(
+        "RTT p50 {}{}{most} of {count}",
+        time(of_acks),
+        of_stamps.unwrap_or_default()
+    ))
+}

@@ -1,0 +1,280 @@
+//! The sentences of findings about transfers.
+
+use trace::findings::{FindingDetail, SlownessCause};
+
+use super::causes::CauseGroup;
+use super::figures::{end_name, number_of, rate, size, time};
+use crate::figure::percent;
+use crate::units::human_range;
+
+/// Waits that are shown as evidence.
+const SHOWN: usize = 3;
+
+/// The finding in a line.
+pub(super) fn title(of: &CauseGroup) -> String {
+    let (end, other) = (end_name(of.end), end_name(of.end.other()));
+    let count = of.count;
+    let what = match of.cause {
+        SlownessCause::HandshakeRetransmission => format!(
+            "The {end} waited for {} until it sent its SYN again",
+            number_of(count, "timeout")
+        ),
+        SlownessCause::Timeout => format!(
+            "The {end} waited for {}",
+            number_of(count, "retransmission timeout")
+        ),
+        SlownessCause::TailLossProbe => format!(
+            "The {end} waited for {}",
+            number_of(count, "tail loss probe")
+        ),
+        SlownessCause::ZeroWindow => format!("The {end}'s receive window was closed"),
+        SlownessCause::DelayedAcknowledgment if count == 1 => format!(
+            "A small segment of the {other} waited for a delayed acknowledgment of the {end} \
+             (Nagle's algorithm)"
+        ),
+        SlownessCause::DelayedAcknowledgment => format!(
+            "{count} small segments of the {other} waited for delayed acknowledgments of the {end} \
+             (Nagle's algorithm)"
+        ),
+        SlownessCause::ServerResponseTime => {
+            "The server took its time until it responded".to_owned()
+        }
+        SlownessCause::ServerPause if count == 1 => {
+            "The server paused within a response".to_owned()
+        }
+        SlownessCause::ServerPause => format!("The server paused {count} times within responses"),
+        SlownessCause::ClientPause if count == 1 => "The client paused".to_owned(),
+        SlownessCause::ClientPause => format!("The client paused {count} times"),
+        SlownessCause::SlowStartAfterIdle => {
+            format!("The {end} sent slowly after a pause (slow start after idle)")
+        }
+        SlownessCause::FastRecovery => format!("The {end} repaired losses"),
+        SlownessCause::WindowLimited => format!("The {end}'s receive window limited the {other}"),
+        SlownessCause::SpuriousRetransmission => {
+            return format!(
+                "The {end} sent {} again though {} arrived",
+                number_of(count, "segment"),
+                if count == 1 { "it had" } else { "they had" }
+            );
+        }
+    };
+    let connections = match of.connections.len() {
+        0 | 1 => String::new(),
+        connections => format!(" in {connections} connections"),
+    };
+    format!(
+        "{what}: {} of {}{connections} ({})",
+        time(of.time_ns),
+        time(of.whole_ns),
+        percent(of.share())
+    )
+}
+
+/// What happened, and why it costs time.
+pub(super) fn explanation(of: &CauseGroup) -> String {
+    let figures = figures(of);
+    let reason = reason(of);
+    format!("{figures} {reason}").trim_start().to_owned()
+}
+
+fn figures(of: &CauseGroup) -> String {
+    let longest = lengths(of);
+    let detail = match of.detail {
+        FindingDetail::Nothing => None,
+        FindingDetail::Resent { segments: 0, .. } => None,
+        // The title has them.
+        FindingDetail::Resent { bytes, .. }
+            if of.cause == SlownessCause::SpuriousRetransmission =>
+        {
+            Some(format!("They carried {}.", size(bytes)))
+        }
+        // A SYN counts as a byte.
+        FindingDetail::Resent { .. } if of.cause == SlownessCause::HandshakeRetransmission => None,
+        FindingDetail::Resent { segments, bytes } => Some(format!(
+            "{} ({}) {} sent again.",
+            number_of(segments, "segment"),
+            size(bytes),
+            if segments == 1 { "was" } else { "were" }
+        )),
+        FindingDetail::Window {
+            window,
+            rtt_ns,
+            rate: permitted,
+        } => Some(format!(
+            "A window of {} and a round trip of {} permit {}.",
+            size(window),
+            time(rtt_ns),
+            rate(Some(permitted))
+        )),
+    };
+    let sentences: Vec<String> = longest.into_iter().chain(detail).collect();
+    sentences.join(" ")
+}
+
+/// How long each wait took.
+fn lengths(of: &CauseGroup) -> Option<String> {
+    let (_, longest) = of.waits.first().filter(|_| of.count > 1)?;
+    let (_, shortest) = of.waits.last()?;
+    let (longest_ns, shortest_ns) = (longest.length_ns, shortest.length_ns);
+    Some(if of.waits.len() as u64 != of.count {
+        format!("The longest took {}.", time(longest_ns))
+    } else if shortest_ns as f64 >= 0.9 * longest_ns as f64 {
+        format!("Each took about {}.", time(longest_ns))
+    } else {
+        let range = human_range((shortest_ns as f64, longest_ns as f64));
+        format!("They took {range} each.")
+    })
+}
+
+/// Where all that was sent again had arrived, nothing was lost.
+fn late_acknowledgments(of: &CauseGroup) -> Option<String> {
+    let FindingDetail::Resent { segments, .. } = of.detail else {
+        return None;
+    };
+    let is_late = segments > 0 && of.spurious >= segments;
+    is_late.then(|| {
+        "Nothing was lost: the bytes had arrived, and their acknowledgments came later than the timer \
+         expected."
+            .to_owned()
+    })
+}
+
+fn reason(of: &CauseGroup) -> String {
+    let (end, other) = (end_name(of.end), end_name(of.end.other()));
+    let is_spurious_finding = of.cause == SlownessCause::SpuriousRetransmission;
+    if let Some(late) = late_acknowledgments(of).filter(|_| !is_spurious_finding) {
+        return late;
+    }
+    match of.cause {
+        SlownessCause::HandshakeRetransmission => "A SYN or the response to it was lost. Nothing but a \
+             timer repairs that: it begins with 1 s and doubles each time (RFC 6298)."
+            .to_owned(),
+        SlownessCause::Timeout => "Acknowledgments could not show the loss: the last segments of a \
+             transfer, a retransmission or a whole window were lost."
+            .to_owned(),
+        SlownessCause::TailLossProbe => format!(
+            "The last segments in flight were lost, so no later one could show it, and the {end} sent a \
+             probe after about two round trips (RFC 8985)."
+        ),
+        SlownessCause::ZeroWindow => format!(
+            "The program at the {end} did not read, its receive buffer was full, and the {other} had to \
+             stop."
+        ),
+        SlownessCause::DelayedAcknowledgment => format!(
+            "The {other} wrote a message in small parts. Its kernel holds a part back while an earlier \
+             one is not acknowledged, and the {end} delays the acknowledgment (40 ms on Linux)."
+        ),
+        SlownessCause::ServerResponseTime => "This is the time from the last byte of a request to the \
+             first byte of its response, without the round trip."
+            .to_owned(),
+        SlownessCause::ServerPause => "All that had been sent was acknowledged, and the server sent the \
+             rest of the response later."
+            .to_owned(),
+        SlownessCause::ClientPause => "The client sent no request, or paused within one. This time is no \
+             part of the transfers above."
+            .to_owned(),
+        SlownessCause::SlowStartAfterIdle => "After a pause the congestion window starts small again \
+             (RFC 5681, section 4.1)."
+            .to_owned(),
+        SlownessCause::FastRecovery => "Acknowledgments showed the losses within a round trip or two; \
+             meanwhile the congestion window is reduced."
+            .to_owned(),
+        SlownessCause::WindowLimited => format!(
+            "The {other} had sent as much as the window permits, and waited for acknowledgments."
+        ),
+        SlownessCause::SpuriousRetransmission => "The receiver reported these bytes as received twice, or \
+             acknowledged them before. The capture does not show how much time that took: the congestion \
+             window was reduced for no loss."
+            .to_owned(),
+    }
+}
+
+/// Where to look for the cause.
+pub(super) fn look_at(of: &CauseGroup) -> String {
+    let (end, other) = (end_name(of.end), end_name(of.end.other()));
+    if late_acknowledgments(of).is_some() {
+        return format!(
+            "reordering on the path from the {end} to the {other}, and delays that vary by more than the \
+             timeout (long queues, wireless links that pause)."
+        );
+    }
+    match of.cause {
+        SlownessCause::HandshakeRetransmission => {
+            "losses on the path, firewalls, and listen queues that \
+             overflow (TcpExtListenDrops of `nstat` on the server)."
+                .to_owned()
+        }
+        SlownessCause::Timeout => format!(
+            "losses on the path from the {end} to the {other} (full queues, wireless links, policers); \
+             at the {end} at SACK, tail loss probes (tcp_early_retrans) and the minimum timeout (200 ms \
+             on Linux; rto_min of `ip route`)."
+        ),
+        SlownessCause::TailLossProbe => format!(
+            "losses on the path from the {end} to the {other} (full queues, wireless links, policers)."
+        ),
+        SlownessCause::ZeroWindow => format!(
+            "what the program at the {end} does while it should read (disk, locks, work in the reading \
+             thread), and at its receive buffer (SO_RCVBUF, tcp_rmem)."
+        ),
+        SlownessCause::DelayedAcknowledgment => format!(
+            "TCP_NODELAY at the {other}, or at writing each message at once (a buffer, writev, \
+             TCP_CORK)."
+        ),
+        SlownessCause::ServerResponseTime => {
+            "the program of the server: handlers, databases, disks, \
+             queues for worker threads; the table of requests shows which ones were slow."
+                .to_owned()
+        }
+        SlownessCause::ServerPause => {
+            "what the server waits for while it writes a response: a backend, \
+             disks, a rate limit."
+                .to_owned()
+        }
+        SlownessCause::ClientPause => {
+            "the program of the client, if it should have been busy: work \
+             between requests, requests one after the other."
+                .to_owned()
+        }
+        SlownessCause::SlowStartAfterIdle => format!(
+            "net.ipv4.tcp_slow_start_after_idle at the {end}, if its transfers follow pauses."
+        ),
+        SlownessCause::FastRecovery => format!(
+            "losses and reordering on the path from the {end} to the {other} (full queues, wireless \
+             links, policers)."
+        ),
+        SlownessCause::WindowLimited => format!(
+            "the receive buffer of the {end} (SO_RCVBUF, net.ipv4.tcp_rmem), and at window scaling in its \
+             SYN."
+        ),
+        SlownessCause::SpuriousRetransmission => format!(
+            "reordering on the path from the {end} to the {other}, and delays that vary by more than the \
+             timeout."
+        ),
+    }
+}
+
+/// The longest waits; `since_start_ns` gives a moment since the first packet.
+pub(super) fn evidence(of: &CauseGroup, since_start_ns: impl Fn(i64) -> i64) -> Vec<String> {
+    let shown = of.waits.iter().take(SHOWN);
+    let mut lines: Vec<String> = shown
+        .map(|(place, wait)| {
+            format!(
+                "connection {}, {} from {} on: packets {} to {}",
+                place + 1,
+                time(wait.length_ns),
+                time(since_start_ns(wait.start_ns)),
+                wait.from_packet,
+                wait.to_packet
+            )
+        })
+        .collect();
+    if lines.is_empty() {
+        let connections = of.connections.iter().take(SHOWN);
+        lines.extend(connections.map(|(place, _)| format!("connection {}", place + 1)));
+    }
+    let more = (of.count as usize).saturating_sub(lines.len());
+    if more > 0 && !of.waits.is_empty() {
+        lines.push(format!("and {more} more"));
+    }
+    lines
+}

@@ -1,0 +1,61 @@
+//! What whoever made runs says about them (`--note`), in reports of several runs.
+
+use record::{NoteRecord, PlanRecord};
+
+use crate::clean;
+use crate::lists::distinct;
+use crate::terminal::TextReport;
+
+/// The notes of runs, each once, in the order of the runs.
+pub fn notes_of<'r>(plans: impl IntoIterator<Item = &'r PlanRecord>) -> Vec<NoteRecord> {
+    let notes = plans.into_iter().flat_map(|plan| &plan.notes);
+    distinct(notes.cloned())
+}
+
+/// `Note disk`: what stands in front of the text of a note.
+pub(crate) fn heading(note: &NoteRecord) -> String {
+    format!("Note {}", clean(&note.name))
+}
+
+impl TextReport {
+    /// A line for each note, with so much in front of it.
+    pub(crate) fn user_notes(&mut self, indent: &str, notes: &[NoteRecord]) {
+        for note in notes {
+            let line = format!("{}: {}", heading(note), clean(&note.text));
+            self.wrapped(indent, &format!("{indent}  "), &line);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_note_of_several_runs_is_told_once() {
+        let note = |name: &str, text: &str| NoteRecord {
+            name: name.to_owned(),
+            text: text.to_owned(),
+        };
+        let plan = |notes: &[NoteRecord]| PlanRecord {
+            notes: notes.to_vec(),
+            ..stats::testing::RunBuilder::new(1).build().plan
+        };
+        let (disk, other) = (note("disk", "NVMe"), note("disk", "a slow\u{1b} one"));
+        let plans = [
+            plan(&[disk.clone(), note("os", "Debian")]),
+            plan(&[disk.clone(), other.clone()]),
+            plan(&[]),
+        ];
+        let notes = notes_of(&plans);
+        assert_eq!(notes, [disk, note("os", "Debian"), other]);
+        let mut report = TextReport::new(false, 80);
+        report.user_notes("  ", &notes);
+        let text = report.finish();
+        assert!(
+            text.starts_with("  Note disk: NVMe\n  Note os: Debian\n"),
+            "{text}"
+        );
+        assert!(!text.contains('\u{1b}'));
+    }
+}

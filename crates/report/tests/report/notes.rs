@@ -1,0 +1,87 @@
+//! Notes of whoever made the runs, in reports of several runs.
+
+use record::NoteRecord;
+use report::Comparisons;
+use serde_json::{Value, json};
+
+use crate::answers;
+
+fn note(name: &str, text: &str) -> NoteRecord {
+    NoteRecord {
+        name: name.to_owned(),
+        text: text.to_owned(),
+    }
+}
+
+fn notes() -> Vec<NoteRecord> {
+    vec![note("disk", "NVMe *fast*"), note("os", "Debian")]
+}
+
+fn told() -> Value {
+    json!([{"name": "disk", "text": "NVMe *fast*"}, {"name": "os", "text": "Debian"}])
+}
+
+#[track_caller]
+fn document(text: &str) -> Value {
+    serde_json::from_str(text).unwrap()
+}
+
+#[test]
+fn a_comparison_has_the_notes_of_each_server() {
+    let mut all = answers::comparisons();
+    let text = |all: &Comparisons| report::compare_text(all, false, 100);
+    assert!(!text(&all).contains("Note "));
+    assert!(
+        document(&report::compare_json(&all))["a"]
+            .get("notes")
+            .is_none()
+    );
+    all.notes = notes();
+    let of_one = text(&all);
+    assert!(
+        of_one.starts_with(
+            "A: http://127.0.0.1:1/\n   Note disk: NVMe *fast*\n   Note os: Debian\nB: "
+        ),
+        "{of_one}"
+    );
+    assert_eq!(document(&report::compare_json(&all))["a"]["notes"], told());
+    let markdown = report::compare_markdown(&all);
+    assert!(
+        markdown.contains("\n\n- Note disk (A): NVMe \\*fast\\*\n- Note os (A): Debian\n\n"),
+        "{markdown}"
+    );
+    // Of runs that were made together, they are told once.
+    all.versus[0].notes = notes();
+    let of_both = text(&all);
+    assert_eq!(of_both.matches("Note os").count(), 1, "{of_both}");
+    assert!(of_both.contains("\nNote disk: NVMe *fast*\n"), "{of_both}");
+    assert_eq!(
+        document(&report::compare_json(&all))["b"][0]["notes"],
+        told()
+    );
+    assert!(report::compare_markdown(&all).contains("\n- Note os: Debian\n"));
+}
+
+#[test]
+fn sweeps_and_searches_have_notes() {
+    let (mut sweep, mut found) = (answers::sweep(), answers::found());
+    assert!(document(&report::sweep_json(&sweep)).get("notes").is_none());
+    assert!(
+        document(&report::search_json(&found))
+            .get("notes")
+            .is_none()
+    );
+    (sweep.notes, found.notes) = (notes(), notes());
+    for text in [
+        report::sweep_text(&sweep, false, 100),
+        report::search_text(&found, false, 100),
+    ] {
+        assert!(
+            text.contains("\nNote disk: NVMe *fast*\nNote os: Debian\n"),
+            "{text}"
+        );
+    }
+    for json in [report::sweep_json(&sweep), report::search_json(&found)] {
+        assert_eq!(document(&json)["notes"], told());
+    }
+}

@@ -1,0 +1,17 @@
+//! What a suite needs of a server, as it is written.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+/// What a suite asks of a server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum NeedsSpec {
+    /// A WebDAV server below whose URL a collection can be made.
+    #[default]
+    Webdav,
+    /// Any HTTP server; the suite only reads.
+    Http,
+    /// The same, and the suite also sends POST to programs of the server. What these change remains.
+    Cgi,
+}

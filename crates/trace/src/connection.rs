@@ -1,0 +1,504 @@
+//! TCP connections of a capture: segments in, figures of each connection out, in one pass and bounded memory. Pure.
+//!
+//! ```text
+//! segment --> TcpConnections --> marks of Wireshark
+//!                  |
+//!       one ConnectionState for each pair of ends
+//!         |- SegmentMarker        what Wireshark would mark
+//!         |- DirectionState x 2   bytes, round trips, retransmissions, windows
+//!         |- TransactionReader    requests and responses
+//!         `- WaitLedger           what the time was spent on
+//! ```
+
+use core::net::SocketAddr;
+use std::collections::HashMap;
+
+use crate::direction::{DirectionFigures, DirectionState, Passing, SentBytes};
+use crate::reassembly::NewBytes;
+use crate::retransmission::SendMoment;
+use crate::segment::TcpSegment;
+use crate::tls::TlsRecord;
+use crate::transaction::{SegmentTurn, TracedRequest, TransactionReader, WireBytes, is_client};
+use crate::waits::{ConnectionEnd, DirectionBefore, WaitEvent, WaitLedger, WaitTotal};
+use crate::wireshark::{SegmentMarker, WiresharkMarks};
+
+/// Moments are taken as within these, so that no difference of two overflows: 1896 to 2116.
+const EARLIEST_NS: i64 = -(1 << 61);
+const LATEST_NS: i64 = 1 << 62;
+
+/// Round trips are taken as at most this long, so that no sum of some of them overflows: nine years.
+pub(crate) const LONGEST_RTT_NS: i64 = 1 << 58;
+
+/// How much is kept of a capture. A connection needs at most about 5 MB with the default limits, 12 MB with HTTP/2,
+/// and usually some KB.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AnalysisLimits {
+    /// Connections; segments of later ones are counted and ignored.
+    pub connections: usize,
+    /// Round trips of each direction, and as many for percentiles.
+    pub samples: usize,
+    /// Points of each series.
+    pub points: usize,
+    /// Retransmissions of each direction.
+    pub retransmissions: usize,
+    /// Requests of each connection, and records of TLS of each end.
+    pub requests: usize,
+}
+
+impl Default for AnalysisLimits {
+    fn default() -> AnalysisLimits {
+        AnalysisLimits {
+            connections: 1024,
+            samples: 4096,
+            points: 1024,
+            retransmissions: 1024,
+            requests: 1024,
+        }
+    }
+}
+
+/// How a connection was opened.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct TcpHandshake {
+    /// The first SYN, in nanoseconds.
+    pub syn_ns: Option<i64>,
+    /// How many there were.
+    pub syns: u64,
+    /// The first response to it.
+    pub syn_ack_ns: Option<i64>,
+    /// How many there were.
+    pub syn_acks: u64,
+    /// The first acknowledgment of the client behind it.
+    pub ack_ns: Option<i64>,
+    /// From the last SYN to the acknowledgment behind the response: a round trip between the ends, wherever it was
+    /// captured.
+    pub rtt_ns: Option<i64>,
+}
+
+/// How a connection was closed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TcpClosing {
+    /// The end that closed first.
+    pub end: ConnectionEnd,
+    /// When, in nanoseconds.
+    pub at_ns: i64,
+    /// With a RST, not a FIN.
+    pub is_reset: bool,
+}
+
+/// What a capture has of a connection.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ConnectionFigures {
+    /// The end that opened it; the one with the higher port where that was not captured.
+    pub client: SocketAddr,
+    /// The other.
+    pub server: SocketAddr,
+    /// Its first packet.
+    pub first_packet: u64,
+    /// Its last packet.
+    pub last_packet: u64,
+    /// When its first packet passed, in nanoseconds.
+    pub start_ns: i64,
+    /// When its last packet passed.
+    pub end_ns: i64,
+    /// How it was opened.
+    pub handshake: TcpHandshake,
+    /// How it was closed.
+    pub closing: Option<TcpClosing>,
+    /// What the client sent, and how the server acknowledged it.
+    pub from_client: DirectionFigures,
+    /// What the server sent, and how the client acknowledged it.
+    pub from_server: DirectionFigures,
+    /// Its requests, in their order; the first of them where there are too many.
+    pub requests: Vec<TracedRequest>,
+    /// How many there were.
+    pub request_count: u64,
+    /// Records of TLS of the client.
+    pub client_records: Vec<TlsRecord>,
+    /// Records of TLS of the server.
+    pub server_records: Vec<TlsRecord>,
+    /// What its time was spent on, the largest part first.
+    pub waits: Vec<WaitTotal>,
+}
+
+impl ConnectionFigures {
+    /// From its first to its last packet, in nanoseconds.
+    pub fn duration_ns(&self) -> i64 {
+        (self.end_ns - self.start_ns).max(0)
+    }
+
+    /// The direction in which an end sends.
+    pub fn from(&self, end: ConnectionEnd) -> &DirectionFigures {
+        match end {
+            ConnectionEnd::Client => &self.from_client,
+            ConnectionEnd::Server => &self.from_server,
+        }
+    }
+
+    /// Payload of a direction over the duration of the connection, with or without what was sent again, in bytes
+    /// per second.
+    pub fn throughput(&self, sender: ConnectionEnd, with_resent: bool) -> Option<f64> {
+        let duration_ns = self.duration_ns();
+        let figures = self.from(sender);
+        let bytes = if with_resent {
+            figures.payload_bytes
+        } else {
+            figures.unique_bytes
+        };
+        (duration_ns > 0).then(|| bytes as f64 * 1e9 / duration_ns as f64)
+    }
+}
+
+/// What a capture has of TCP.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TracedConnections {
+    /// In the order of their first packets.
+    pub connections: Vec<ConnectionFigures>,
+    /// Segments of connections that were too many.
+    pub ignored_segments: u64,
+}
+
+/// A connection while it is read, and behind its end.
+#[derive(Debug)]
+enum ConnectionSlot {
+    Reading(Box<ConnectionState>),
+    Finished(Box<ConnectionFigures>),
+}
+
+/// Reads the segments of a capture, in their order.
+#[derive(Debug)]
+pub struct TcpConnections {
+    limits: AnalysisLimits,
+    server: Option<SocketAddr>,
+    by_ends: HashMap<(SocketAddr, SocketAddr), usize>,
+    slots: Vec<ConnectionSlot>,
+    ignored_segments: u64,
+}
+
+impl TcpConnections {
+    /// `server`: the end that is taken for the server where no SYN was captured.
+    pub fn new(limits: AnalysisLimits, server: Option<SocketAddr>) -> TcpConnections {
+        TcpConnections {
+            limits,
+            server,
+            by_ends: HashMap::new(),
+            slots: Vec::new(),
+            ignored_segments: 0,
+        }
+    }
+
+    /// Reads a segment, that is the `packet`-th of the capture. Its marks, where its connection is analysed.
+    pub fn add(&mut self, packet: u64, segment: &TcpSegment<'_>) -> Option<WiresharkMarks> {
+        let mut segment = *segment;
+        segment.at_ns = segment.at_ns.clamp(EARLIEST_NS, LATEST_NS);
+        let (source, destination) = (segment.source, segment.destination);
+        let ends = (source.min(destination), source.max(destination));
+        let known = self.by_ends.get(&ends).copied();
+        let is_anew = known.is_some_and(|index| match &self.slots[index] {
+            ConnectionSlot::Reading(state) => state.begins_anew(&segment),
+            ConnectionSlot::Finished(_) => true,
+        });
+        let index = match known.filter(|_| !is_anew) {
+            Some(index) => index,
+            None => {
+                if self.slots.len() >= self.limits.connections {
+                    self.ignored_segments += 1;
+                    return None;
+                }
+                if let Some(index) = known {
+                    self.finish_slot(index);
+                }
+                let state = ConnectionState::new(packet, &segment, self.server, &self.limits);
+                self.slots.push(ConnectionSlot::Reading(Box::new(state)));
+                self.by_ends.insert(ends, self.slots.len() - 1);
+                self.slots.len() - 1
+            }
+        };
+        match &mut self.slots[index] {
+            ConnectionSlot::Reading(state) => Some(state.add(packet, &segment, is_anew)),
+            ConnectionSlot::Finished(_) => None,
+        }
+    }
+
+    fn finish_slot(&mut self, index: usize) {
+        let Some(slot) = self.slots.get_mut(index) else {
+            return;
+        };
+        if let ConnectionSlot::Reading(state) = slot {
+            let end = state.first.0;
+            let empty = ConnectionState::empty(end, state.ends, &self.limits);
+            let state = std::mem::replace(&mut **state, empty);
+            *slot = ConnectionSlot::Finished(Box::new(state.finish()));
+        }
+    }
+
+    /// The figures of all connections.
+    pub fn finish(self) -> TracedConnections {
+        let figures = self.slots.into_iter().map(|slot| match slot {
+            ConnectionSlot::Reading(state) => state.finish(),
+            ConnectionSlot::Finished(figures) => *figures,
+        });
+        TracedConnections {
+            connections: figures.collect(),
+            ignored_segments: self.ignored_segments,
+        }
+    }
+}
+
+/// A connection while its segments pass.
+#[derive(Debug)]
+struct ConnectionState {
+    /// Client, server.
+    ends: [SocketAddr; 2],
+    /// Packet and moment.
+    first: (u64, i64),
+    last: (u64, i64),
+    handshake: TcpHandshake,
+    last_syn_ns: Option<i64>,
+    closing: Option<TcpClosing>,
+    marker: SegmentMarker,
+    directions: [DirectionState; 2],
+    /// Shortest round trips between the place of capture and each end.
+    rtts_ns: [Option<i64>; 2],
+    transactions: TransactionReader,
+    waits: WaitLedger,
+}
+
+impl ConnectionState {
+    fn new(
+        packet: u64,
+        segment: &TcpSegment<'_>,
+        server: Option<SocketAddr>,
+        limits: &AnalysisLimits,
+    ) -> ConnectionState {
+        let mut ends = [segment.source, segment.destination];
+        if !is_client(segment, server) {
+            ends.reverse();
+        }
+        let mut state = ConnectionState::empty(packet, ends, limits);
+        state.first = (packet, segment.at_ns);
+        state.last = state.first;
+        state
+    }
+
+    fn empty(packet: u64, ends: [SocketAddr; 2], limits: &AnalysisLimits) -> ConnectionState {
+        ConnectionState {
+            ends,
+            first: (packet, 0),
+            last: (packet, 0),
+            handshake: TcpHandshake::default(),
+            last_syn_ns: None,
+            closing: None,
+            marker: SegmentMarker::default(),
+            directions: ends.map(|end| DirectionState::new(end, limits)),
+            rtts_ns: [None; 2],
+            transactions: TransactionReader::new(limits.requests),
+            waits: WaitLedger::default(),
+        }
+    }
+
+    fn side(&self, segment: &TcpSegment<'_>) -> usize {
+        usize::from(segment.source != self.ends[0])
+    }
+
+    fn begins_anew(&self, segment: &TcpSegment<'_>) -> bool {
+        self.marker.begins_anew(self.side(segment), segment)
+    }
+
+    fn add(&mut self, packet: u64, segment: &TcpSegment<'_>, is_anew: bool) -> WiresharkMarks {
+        let from = self.side(segment);
+        let passing = Passing {
+            packet,
+            at_ns: segment.at_ns,
+            segment,
+        };
+        let marks = self.marker.mark(from, segment, is_anew);
+        self.note_handshake(from, &passing);
+        let before = [self.before(0), self.before(1)];
+        let turn = SegmentTurn {
+            is_client: from == 0,
+            before: self.wire_bytes(),
+        };
+        let moment = self.moment(from, &passing);
+        let shift = self.shift(from);
+        let heard = self.directions[1 - from].hear(&passing, shift);
+        if let Some(rtt_ns) = heard.rtt_ns.filter(|rtt_ns| *rtt_ns >= 0) {
+            self.note_rtt(from, rtt_ns.min(LONGEST_RTT_NS));
+        }
+        let sent = self.directions[from].send(&passing, &moment);
+        self.directions[from].figures.wireshark.add(&marks);
+        self.note_turn(&turn, &passing, heard.data_progress, &sent);
+        self.note_closing(from, segment);
+        self.waits.note(&WaitEvent {
+            at_ns: segment.at_ns,
+            packet,
+            sender: ConnectionEnd::BOTH[from],
+            length: if sent.is_probe { 0 } else { segment.length },
+            has_new_data: !sent.new.is_empty(),
+            has_progress: heard.progress > 0,
+            retransmission: sent.retransmission,
+            before,
+        });
+        self.last = (packet, segment.at_ns.max(self.last.1));
+        marks
+    }
+
+    /// Time stamps of both ends, and what else explains a retransmission.
+    fn moment(&self, from: usize, passing: &Passing<'_>) -> SendMoment {
+        let permits = |direction: &DirectionState| {
+            let options = direction.figures.syn_options;
+            options.is_none_or(|options| options.sack_permitted)
+        };
+        let own_srtt_ns = self.directions[from].srtt_ns();
+        let whole_ns = own_srtt_ns.map(|srtt_ns| srtt_ns + self.rtts_ns[from].unwrap_or(0));
+        let stamps = passing.segment.options.timestamps;
+        SendMoment {
+            packet: passing.packet,
+            at_ns: passing.at_ns,
+            is_syn: passing.segment.flags.syn,
+            stamp: stamps.map(|(value, _)| value),
+            silence_ns: (passing.at_ns - self.last.1).max(0),
+            rtt_ns: whole_ns.max(self.handshake.rtt_ns),
+            sender_rtt_ns: self.rtts_ns[from],
+            uses_sack: self.directions.iter().all(permits),
+        }
+    }
+
+    fn before(&self, from: usize) -> DirectionBefore {
+        let direction = &self.directions[from];
+        DirectionBefore {
+            flight: direction.board.flight(),
+            segments: direction.board.segments(),
+            room: direction.room(),
+            is_closed: direction.is_closed(),
+            is_in_fast_recovery: direction.explainer.is_in_fast_recovery(),
+            segment_size: direction.segment_size(&self.directions[1 - from]),
+            receiver_rtt_ns: self.rtts_ns[1 - from].or(self.handshake.rtt_ns),
+            sender_rtt_ns: self.rtts_ns[from].unwrap_or(0),
+        }
+    }
+
+    /// By how much the windows of an end are scaled (RFC 7323, section 2.2: only if both ends say so), where both
+    /// SYNs were captured.
+    fn shift(&self, from: usize) -> Option<u8> {
+        let options = |end: usize| self.directions[end].figures.syn_options;
+        let (own, other) = (options(from)?, options(1 - from)?);
+        Some(other.window_scale.and(own.window_scale).unwrap_or(0))
+    }
+
+    fn note_rtt(&mut self, end: usize, rtt_ns: i64) {
+        let shortest_ns = &mut self.rtts_ns[end];
+        *shortest_ns = Some(shortest_ns.map_or(rtt_ns, |shortest_ns| shortest_ns.min(rtt_ns)));
+    }
+
+    fn note_handshake(&mut self, from: usize, passing: &Passing<'_>) {
+        let (flags, at_ns) = (passing.segment.flags, passing.at_ns);
+        let handshake = &mut self.handshake;
+        if flags.rst {
+            return;
+        }
+        match (flags.syn, flags.ack) {
+            (true, false) => {
+                handshake.syn_ns.get_or_insert(at_ns);
+                handshake.syns += 1;
+                self.last_syn_ns = Some(at_ns);
+            }
+            (true, true) => {
+                handshake.syn_ack_ns.get_or_insert(at_ns);
+                handshake.syn_acks += 1;
+            }
+            (false, true) if from == 0 && handshake.syn_ack_ns.is_some() => {
+                handshake.ack_ns.get_or_insert(at_ns);
+                // A second response to the SYN hides how long the first one took.
+                if handshake.syn_acks == 1 && handshake.rtt_ns.is_none() {
+                    let rtt_ns = self.last_syn_ns.map(|syn_ns| at_ns - syn_ns);
+                    handshake.rtt_ns = rtt_ns.filter(|rtt_ns| (0..LONGEST_RTT_NS).contains(rtt_ns));
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn note_closing(&mut self, from: usize, segment: &TcpSegment<'_>) {
+        if segment.flags.fin || segment.flags.rst {
+            self.closing.get_or_insert(TcpClosing {
+                end: ConnectionEnd::BOTH[from],
+                at_ns: segment.at_ns,
+                is_reset: segment.flags.rst,
+            });
+        }
+    }
+
+    fn wire_bytes(&self) -> [WireBytes; 2] {
+        [0, 1].map(|end| {
+            let direction = &self.directions[end];
+            WireBytes {
+                payload: direction.figures.payload_bytes,
+                resent: direction.figures.resent_bytes,
+                retransmissions: direction.explainer.counts.total(),
+            }
+        })
+    }
+
+    /// Passes bytes and acknowledgments on to the reader of requests.
+    fn note_turn(
+        &mut self,
+        turn: &SegmentTurn,
+        passing: &Passing<'_>,
+        data_progress: i64,
+        sent: &SentBytes,
+    ) {
+        let segment = passing.segment;
+        let is_valid = segment.flags.ack && !segment.flags.rst && !segment.flags.fin;
+        let is_open = self.directions[0].figures.fin_ns.is_none();
+        if turn.is_client && is_valid && is_open && data_progress > 0 {
+            self.transactions.response_acknowledged(passing.at_ns);
+        }
+        let other = &self.directions[usize::from(turn.is_client)];
+        if let Some(place) = other.board.acknowledged.filter(|_| data_progress > 0) {
+            self.transactions.acknowledged(turn, place);
+        }
+        if segment.flags.syn {
+            self.transactions.begin(turn.is_client, sent.payload);
+        }
+        for new in &sent.new {
+            let offset = |place: i64| {
+                let offset = usize::try_from(place - sent.payload).unwrap_or(0);
+                offset.min(segment.payload.len())
+            };
+            let bytes = NewBytes {
+                at_ns: passing.at_ns,
+                packet: passing.packet,
+                place: new.start,
+                length: new.end - new.start,
+                captured: segment.payload[offset(new.start)..offset(new.end)].into(),
+            };
+            self.transactions.add(turn, bytes);
+        }
+        self.transactions.segment(turn.is_client, segment);
+    }
+
+    fn finish(self) -> ConnectionFigures {
+        let wire_bytes = self.wire_bytes();
+        let (requests, request_count, [client_records, server_records]) =
+            self.transactions.finish(wire_bytes);
+        let [from_client, from_server] = self.directions;
+        ConnectionFigures {
+            client: self.ends[0],
+            server: self.ends[1],
+            first_packet: self.first.0,
+            last_packet: self.last.0,
+            start_ns: self.first.1,
+            end_ns: self.last.1,
+            handshake: self.handshake,
+            closing: self.closing,
+            from_client: from_client.finish(self.last.1),
+            from_server: from_server.finish(self.last.1),
+            requests,
+            request_count,
+            client_records,
+            server_records,
+            waits: self.waits.finish(),
+        }
+    }
+}

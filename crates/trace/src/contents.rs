@@ -1,0 +1,103 @@
+//! A capture file read whole: its packets counted, and the figures of its connections. Pure.
+
+use core::net::SocketAddr;
+use std::io::Read;
+
+use crate::connection::{AnalysisLimits, TcpConnections, TracedConnections};
+use crate::file::{CaptureFileError, CaptureReader, LinkType};
+use crate::link::{Dissector, PacketCounts};
+use crate::segment::TcpSegment;
+
+/// What is read of a capture.
+#[derive(Debug, Clone, Default)]
+pub struct ReadingOptions {
+    /// How much is kept.
+    pub limits: AnalysisLimits,
+    /// Only connections with one of these ends, which are the servers; all where there is none.
+    pub servers: Vec<SocketAddr>,
+}
+
+/// What a capture contains.
+#[derive(Debug)]
+pub struct CaptureContents {
+    /// Complete packets.
+    pub packets: u64,
+    /// When the first of them passed, in nanoseconds since 1970.
+    pub start_ns: i64,
+    /// The kinds of links, in the order of their first packets.
+    pub links: Vec<LinkType>,
+    /// Packets of which only a part was captured.
+    pub cut: u64,
+    /// Packets without a time.
+    pub untimed: u64,
+    /// Packets that the capturing program lost, where the file has their number.
+    pub dropped: Option<u64>,
+    /// Packets by kind.
+    pub counts: PacketCounts,
+    /// IP packets of which fragments are missing.
+    pub incomplete_datagrams: u64,
+    /// Segments of connections with other servers than those that were asked for.
+    pub other_segments: u64,
+    /// The connections.
+    pub traced: TracedConnections,
+    /// Why the file could not be read to its end. What stands before that place was read.
+    pub damage: Option<CaptureFileError>,
+}
+
+/// Reads a capture; `each` sees every segment that is analysed.
+///
+/// # Errors
+/// Where the source is no capture file. One that is damaged behind its header gives what stands before the damage,
+/// and [`CaptureContents::damage`].
+pub fn read_capture(
+    source: impl Read,
+    options: &ReadingOptions,
+    mut each: impl FnMut(&TcpSegment<'_>),
+) -> Result<CaptureContents, CaptureFileError> {
+    let mut reader = CaptureReader::new(source)?;
+    let mut dissector = Dissector::default();
+    // The end that is the server where no SYN was captured: of several addresses the first that occurs.
+    let mut connections: Option<TcpConnections> = None;
+    let (mut packets, mut cut, mut other_segments) = (0, 0, 0);
+    let (mut start_ns, mut links) = (None, Vec::new());
+    let damage = loop {
+        let packet = match reader.next_packet() {
+            Ok(Some(packet)) => packet,
+            Ok(None) => break None,
+            Err(error) => break Some(error),
+        };
+        packets += 1;
+        start_ns.get_or_insert(packet.at_ns);
+        cut += u64::from((packet.bytes.len() as u64) < u64::from(packet.wire_length));
+        if links.last() != Some(&packet.link) && !links.contains(&packet.link) {
+            links.push(packet.link);
+        }
+        let Ok(segment) = dissector.segment(&packet) else {
+            continue;
+        };
+        let mut ends = [segment.source, segment.destination].into_iter();
+        let server = ends.find(|end| options.servers.contains(end));
+        if server.is_none() && !options.servers.is_empty() {
+            other_segments += 1;
+            continue;
+        }
+        let connections =
+            connections.get_or_insert_with(|| TcpConnections::new(options.limits, server));
+        connections.add(packet.number, &segment);
+        each(&segment);
+    };
+    let connections = connections.unwrap_or_else(|| TcpConnections::new(options.limits, None));
+    Ok(CaptureContents {
+        packets,
+        start_ns: start_ns.unwrap_or(0),
+        links,
+        cut,
+        untimed: reader.untimed(),
+        dropped: reader.dropped(),
+        counts: dissector.counts().clone(),
+        incomplete_datagrams: dissector.incomplete_datagrams(),
+        other_segments,
+        traced: connections.finish(),
+        damage,
+    })
+}

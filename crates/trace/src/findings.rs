@@ -1,0 +1,229 @@
+//! Why a transfer was slow, by the time that each cause took. Pure: figures in, structures out; the sentences are
+//! elsewhere.
+//!
+//! The time is what [`crate::waits`] attributes, each interval to one cause.
+
+use crate::connection::ConnectionFigures;
+use crate::retransmission::RetransmissionKind;
+use crate::waits::{ConnectionEnd, Wait, WaitCause, WaitTotal};
+
+/// Why a transfer was slow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum SlownessCause {
+    /// SYNs were lost: the end waited for its timer.
+    HandshakeRetransmission,
+    /// The end waited for its retransmission timer.
+    Timeout,
+    /// The end waited for its timer of tail loss probes.
+    TailLossProbe,
+    /// The end did not read, and closed its window.
+    ZeroWindow,
+    /// The end delayed acknowledgments for which the other end waited to send small data (Nagle's algorithm).
+    DelayedAcknowledgment,
+    /// The server took its time until it responded.
+    ServerResponseTime,
+    /// The server paused within a response.
+    ServerPause,
+    /// The client paused between requests or within one.
+    ClientPause,
+    /// The end started slowly behind a pause.
+    SlowStartAfterIdle,
+    /// The end repaired losses that acknowledgments showed.
+    FastRecovery,
+    /// The window of the end was full.
+    WindowLimited,
+    /// The end sent again what had arrived.
+    SpuriousRetransmission,
+}
+
+/// Further figures of a finding.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum FindingDetail {
+    /// Nothing more.
+    Nothing,
+    /// What was sent again.
+    Resent {
+        /// Segments.
+        segments: u64,
+        /// Bytes.
+        bytes: u64,
+    },
+    /// The largest window, and the rate that it permits with the usual round trip: window / RTT.
+    Window {
+        /// Bytes.
+        window: u64,
+        /// Median round trip at the place of capture, in nanoseconds.
+        rtt_ns: i64,
+        /// Bytes per second.
+        rate: f64,
+    },
+}
+
+/// A cause, with its evidence.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TransferFinding {
+    /// The cause.
+    pub cause: SlownessCause,
+    /// The end at which it lies.
+    pub end: ConnectionEnd,
+    /// How often it occurred.
+    pub count: u64,
+    /// The time it took, in nanoseconds; 0 where the capture does not show it.
+    pub time_ns: i64,
+    /// That time as a share (0 to 1) of the transfer: of the connection's duration without the client's pauses. The
+    /// share of the client's pauses is of all of it.
+    pub share: f64,
+    /// The longest waits, the longest first.
+    pub longest: Vec<Wait>,
+    /// Further figures.
+    pub detail: FindingDetail,
+}
+
+/// What is worth a finding.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct FindingThresholds {
+    /// Share (0 to 1) of the transfer's time.
+    pub share: f64,
+}
+
+impl Default for FindingThresholds {
+    fn default() -> FindingThresholds {
+        FindingThresholds { share: 0.02 }
+    }
+}
+
+fn cause_of(total: &WaitTotal) -> SlownessCause {
+    match (total.cause, total.end) {
+        (WaitCause::Handshake, _) => SlownessCause::HandshakeRetransmission,
+        (WaitCause::Timeout, _) => SlownessCause::Timeout,
+        (WaitCause::TailLossProbe, _) => SlownessCause::TailLossProbe,
+        (WaitCause::ZeroWindow, _) => SlownessCause::ZeroWindow,
+        (WaitCause::DelayedAcknowledgment, _) => SlownessCause::DelayedAcknowledgment,
+        (WaitCause::Turn, ConnectionEnd::Server) => SlownessCause::ServerResponseTime,
+        (WaitCause::Pause, ConnectionEnd::Server) => SlownessCause::ServerPause,
+        (WaitCause::Turn | WaitCause::Pause, ConnectionEnd::Client) => SlownessCause::ClientPause,
+        (WaitCause::FastRecovery, _) => SlownessCause::FastRecovery,
+        (WaitCause::WindowLimited, _) => SlownessCause::WindowLimited,
+        (WaitCause::SlowStartAfterIdle, _) => SlownessCause::SlowStartAfterIdle,
+    }
+}
+
+/// The time of the transfer, in nanoseconds: the connection's duration without the client's pauses.
+pub fn transfer_ns(connection: &ConnectionFigures) -> i64 {
+    let is_client_pause = |total: &&WaitTotal| cause_of(total) == SlownessCause::ClientPause;
+    let paused = connection.waits.iter().filter(is_client_pause);
+    let paused_ns: i64 = paused.map(|total| total.total_ns).sum();
+    (connection.duration_ns() - paused_ns).max(0)
+}
+
+/// The findings about a connection, most costly first.
+pub fn findings(
+    connection: &ConnectionFigures,
+    thresholds: FindingThresholds,
+) -> Vec<TransferFinding> {
+    let mut found: Vec<TransferFinding> = Vec::new();
+    for total in &connection.waits {
+        let cause = cause_of(total);
+        let is_same = |other: &&mut TransferFinding| other.cause == cause && other.end == total.end;
+        if let Some(same) = found.iter_mut().find(is_same) {
+            same.count += total.count;
+            same.time_ns = same.time_ns.saturating_add(total.total_ns);
+            same.longest.extend(&total.longest);
+            same.longest
+                .sort_by_key(|wait| std::cmp::Reverse(wait.length_ns));
+            continue;
+        }
+        found.push(TransferFinding {
+            cause,
+            end: total.end,
+            count: total.count,
+            time_ns: total.total_ns,
+            share: 0.0,
+            longest: total.longest.clone(),
+            detail: detail(connection, cause, total.end),
+        });
+    }
+    let (duration_ns, transfer_ns) = (connection.duration_ns(), transfer_ns(connection));
+    for finding in &mut found {
+        let whole_ns = if finding.cause == SlownessCause::ClientPause {
+            duration_ns
+        } else {
+            transfer_ns
+        };
+        finding.share = (finding.time_ns as f64 / whole_ns.max(1) as f64).min(1.0);
+    }
+    found.retain(|finding| finding.share >= thresholds.share);
+    found.extend(spurious(connection));
+    found.sort_by_key(|finding| {
+        (
+            std::cmp::Reverse(finding.time_ns),
+            finding.cause,
+            finding.end,
+        )
+    });
+    found
+}
+
+fn detail(
+    connection: &ConnectionFigures,
+    cause: SlownessCause,
+    end: ConnectionEnd,
+) -> FindingDetail {
+    let counts = &connection.from(end).retransmissions;
+    let resent = |kinds: &[RetransmissionKind]| FindingDetail::Resent {
+        segments: kinds.iter().map(|kind| counts.of(*kind)).sum(),
+        bytes: kinds.iter().map(|kind| counts.bytes_of(*kind)).sum(),
+    };
+    match cause {
+        SlownessCause::HandshakeRetransmission => resent(&[RetransmissionKind::Handshake]),
+        SlownessCause::Timeout => resent(&[
+            RetransmissionKind::Timeout,
+            RetransmissionKind::AfterTimeout,
+        ]),
+        SlownessCause::TailLossProbe => resent(&[RetransmissionKind::TailLossProbe]),
+        SlownessCause::FastRecovery => resent(&[RetransmissionKind::Fast]),
+        SlownessCause::WindowLimited => window(connection, end),
+        _ => FindingDetail::Nothing,
+    }
+}
+
+/// The window of an end, and the rate that it permits its peer.
+fn window(connection: &ConnectionFigures, end: ConnectionEnd) -> FindingDetail {
+    let direction = connection.from(end.other());
+    let Some((_, window)) = direction.window else {
+        return FindingDetail::Nothing;
+    };
+    let median_ns = direction.rtt.percentile_ns(0.5);
+    // Where it was captured at the receiver, the handshake has the whole round trip.
+    let rtt_ns = median_ns.max(connection.handshake.rtt_ns);
+    let Some(rtt_ns) = rtt_ns.filter(|rtt_ns| *rtt_ns > 0) else {
+        return FindingDetail::Nothing;
+    };
+    FindingDetail::Window {
+        window,
+        rtt_ns,
+        rate: window as f64 * 1e9 / rtt_ns as f64,
+    }
+}
+
+fn spurious(connection: &ConnectionFigures) -> Vec<TransferFinding> {
+    let mut found = Vec::new();
+    for end in ConnectionEnd::BOTH {
+        let counts = &connection.from(end).retransmissions;
+        if counts.spurious() > 0 {
+            found.push(TransferFinding {
+                cause: SlownessCause::SpuriousRetransmission,
+                end,
+                count: counts.spurious(),
+                time_ns: 0,
+                share: 0.0,
+                longest: Vec::new(),
+                detail: FindingDetail::Resent {
+                    segments: counts.spurious(),
+                    bytes: counts.spurious_bytes,
+                },
+            });
+        }
+    }
+    found
+}

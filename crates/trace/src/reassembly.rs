@@ -1,0 +1,69 @@
+//! New bytes of one direction in their order, with bounded memory. Pure.
+
+use std::collections::BTreeMap;
+
+/// Stretches that wait for bytes before them.
+const MOST_WAITING: usize = 256;
+
+/// Bytes of them that are kept for each direction.
+const MOST_WAITING_BYTES: usize = 1 << 18;
+
+/// Neighbouring bytes that passed together for the first time.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct NewBytes {
+    pub(crate) at_ns: i64,
+    pub(crate) packet: u64,
+    pub(crate) place: i64,
+    /// Bytes on the wire.
+    pub(crate) length: i64,
+    /// The first of them, as far as they were captured.
+    pub(crate) captured: Box<[u8]>,
+}
+
+/// Puts the new bytes of a direction into their order.
+#[derive(Debug, Default)]
+pub(crate) struct InOrder {
+    next: Option<i64>,
+    waiting: BTreeMap<i64, NewBytes>,
+    waiting_bytes: usize,
+}
+
+impl InOrder {
+    /// The place of the first byte, where it is known before it passes.
+    pub(crate) fn begin(&mut self, place: i64) {
+        self.next.get_or_insert(place);
+    }
+
+    /// Adds bytes; no byte twice.
+    pub(crate) fn add(&mut self, bytes: NewBytes) {
+        self.begin(bytes.place);
+        let is_late = self.next.is_some_and(|next| bytes.place < next);
+        // What is behind a gap that was given up has no place any more.
+        if is_late || bytes.length <= 0 {
+            return;
+        }
+        self.waiting_bytes += bytes.captured.len();
+        self.waiting.insert(bytes.place, bytes);
+    }
+
+    /// The receiver has everything before that place: what is missing was not captured.
+    pub(crate) fn skip_to(&mut self, place: i64) {
+        let first = self.waiting.first_key_value().map(|(first, _)| *first);
+        if let (Some(first), Some(next)) = (first, self.next) {
+            self.next = Some(next.max(first.min(place)));
+        }
+    }
+
+    /// The next bytes in order, if they are there.
+    pub(crate) fn pop(&mut self) -> Option<NewBytes> {
+        let (first, _) = self.waiting.first_key_value()?;
+        let is_full = self.waiting.len() > MOST_WAITING || self.waiting_bytes > MOST_WAITING_BYTES;
+        if self.next != Some(*first) && !is_full {
+            return None;
+        }
+        let (place, bytes) = self.waiting.pop_first()?;
+        self.waiting_bytes -= bytes.captured.len();
+        self.next = Some(place + bytes.length);
+        Some(bytes)
+    }
+}

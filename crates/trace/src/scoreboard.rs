@@ -1,0 +1,353 @@
+//! What a sender sent and its receiver has not acknowledged, and what never passed. Pure.
+//!
+//! ```text
+//!          acknowledged                                            sent
+//! =============|######|######|......|######|######|------|######|
+//!               range  range   hole   SACK          range twice
+//! ```
+//!
+//! Memory is bounded: of a sender that is never acknowledged the oldest ranges are forgotten.
+
+use std::collections::VecDeque;
+use std::ops::Range;
+
+/// Ranges that are remembered for each direction.
+const MOST_RANGES: usize = 8192;
+
+/// Holes that are remembered for each direction.
+const MOST_HOLES: usize = 256;
+
+/// Neighbouring bytes that were sent together.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct SentRange {
+    pub(crate) first: i64,
+    pub(crate) end: i64,
+    pub(crate) first_sent_ns: i64,
+    pub(crate) last_sent_ns: i64,
+    pub(crate) transmissions: u32,
+    pub(crate) has_sack: bool,
+}
+
+/// Bytes that have not passed, though later ones have.
+#[derive(Debug, Clone, Copy)]
+struct Hole {
+    first: i64,
+    end: i64,
+    since_ns: i64,
+    /// TSval of the segment behind it.
+    stamp: Option<u32>,
+}
+
+/// What a segment is made of.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct SegmentBytes {
+    /// Bytes that had passed before.
+    pub(crate) resent: i64,
+    /// Bytes that had not, at the end of the stream or in a hole.
+    pub(crate) unique: i64,
+    /// When the hole that it fills was seen first, and the TSval of what is behind the hole.
+    pub(crate) filled: Option<(i64, Option<u32>)>,
+    /// The range with its first byte, before this transmission.
+    pub(crate) before: Option<SentRange>,
+}
+
+/// The moment of an acknowledgment.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Delivery {
+    pub(crate) at_ns: i64,
+    pub(crate) shortest_rtt_ns: i64,
+}
+
+/// What an acknowledgment acknowledges for the first time.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct NewlyAcknowledged {
+    /// When the newest completed segment was sent, where no byte acknowledged now was sent twice or had a SACK.
+    pub(crate) sent_ns: Option<i64>,
+    /// Bytes that passed elsewhere or not at all: acknowledged, and never captured.
+    pub(crate) uncaptured: i64,
+    pub(crate) bytes: i64,
+}
+
+/// The bytes between the last acknowledged and the last sent.
+#[derive(Debug, Default)]
+pub(crate) struct Scoreboard {
+    ranges: VecDeque<SentRange>,
+    holes: VecDeque<Hole>,
+    /// Place behind the last byte that was sent.
+    pub(crate) sent: Option<i64>,
+    /// Place behind the last byte that was acknowledged.
+    pub(crate) acknowledged: Option<i64>,
+    /// Place behind the last byte with a SACK.
+    pub(crate) sack_end: Option<i64>,
+    /// When the most recently sent of all delivered bytes were sent (RFC 8985, section 5.2).
+    delivered_sent_ns: Option<i64>,
+    last_blocks: [Option<(i64, i64)>; 4],
+}
+
+impl Scoreboard {
+    /// Bytes in flight: sent, and not acknowledged.
+    pub(crate) fn flight(&self) -> i64 {
+        match (self.sent, self.acknowledged) {
+            (Some(sent), Some(acknowledged)) => (sent - acknowledged).max(0),
+            _ => 0,
+        }
+    }
+
+    /// Notes a segment with the bytes (SYN and FIN count as one). `new` is called for each stretch that had not
+    /// passed before.
+    pub(crate) fn send(
+        &mut self,
+        bytes: Range<i64>,
+        at_ns: i64,
+        stamp: Option<u32>,
+        mut new: impl FnMut(Range<i64>),
+    ) -> SegmentBytes {
+        let mut found = SegmentBytes::default();
+        let sent = *self.sent.get_or_insert(bytes.start);
+        self.acknowledged.get_or_insert(bytes.start);
+        if bytes.start > sent {
+            self.open_hole(sent..bytes.start, at_ns, stamp);
+        }
+        found.before = self.range_with(bytes.start).copied();
+        let old_end = bytes.end.min(sent);
+        if bytes.start < old_end {
+            found.resent = old_end - bytes.start;
+            self.fill(bytes.start..old_end, &mut found, &mut new);
+            self.resend(bytes.start..old_end, at_ns);
+            for filled in self.unknown_within(bytes.start..old_end) {
+                self.insert(filled, at_ns);
+            }
+        }
+        let first_new = bytes.start.max(sent);
+        if first_new < bytes.end {
+            found.unique += bytes.end - first_new;
+            new(first_new..bytes.end);
+            self.insert(first_new..bytes.end, at_ns);
+            self.sent = Some(bytes.end);
+        }
+        found
+    }
+
+    fn open_hole(&mut self, bytes: Range<i64>, since_ns: i64, stamp: Option<u32>) {
+        if self.holes.len() >= MOST_HOLES {
+            self.holes.pop_front();
+        }
+        self.holes.push_back(Hole {
+            first: bytes.start,
+            end: bytes.end,
+            since_ns,
+            stamp,
+        });
+    }
+
+    /// Takes the bytes out of the holes, and counts those that were in one.
+    fn fill(
+        &mut self,
+        bytes: Range<i64>,
+        found: &mut SegmentBytes,
+        new: &mut impl FnMut(Range<i64>),
+    ) {
+        let mut index = 0;
+        while let Some(hole) = self.holes.get(index).copied() {
+            let (first, end) = (hole.first.max(bytes.start), hole.end.min(bytes.end));
+            if first >= end {
+                index += 1;
+                continue;
+            }
+            found.resent -= end - first;
+            found.unique += end - first;
+            found.filled.get_or_insert((hole.since_ns, hole.stamp));
+            new(first..end);
+            self.holes.remove(index);
+            for rest in [end..hole.end, hole.first..first] {
+                if rest.start < rest.end && self.holes.len() < MOST_HOLES {
+                    let rest = Hole {
+                        first: rest.start,
+                        end: rest.end,
+                        ..hole
+                    };
+                    self.holes.insert(index, rest);
+                }
+            }
+            index += usize::from(hole.first < first) + usize::from(end < hole.end);
+        }
+    }
+
+    fn index_of(&self, place: i64) -> usize {
+        self.ranges.partition_point(|range| range.end <= place)
+    }
+
+    fn range_with(&self, place: i64) -> Option<&SentRange> {
+        let range = self.ranges.get(self.index_of(place))?;
+        (range.first <= place).then_some(range)
+    }
+
+    /// Counts one more transmission of the bytes.
+    fn resend(&mut self, bytes: Range<i64>, at_ns: i64) {
+        self.split(bytes.start);
+        self.split(bytes.end);
+        let from = self.index_of(bytes.start);
+        let resent = self.ranges.range_mut(from..);
+        for range in resent.take_while(|range| range.end <= bytes.end) {
+            range.transmissions = range.transmissions.saturating_add(1);
+            range.last_sent_ns = at_ns;
+        }
+    }
+
+    /// Makes a border between ranges at the place.
+    fn split(&mut self, place: i64) {
+        let index = self.index_of(place);
+        let Some(range) = self.ranges.get_mut(index) else {
+            return;
+        };
+        if range.first >= place {
+            return;
+        }
+        let rest = SentRange {
+            first: place,
+            ..*range
+        };
+        range.end = place;
+        self.ranges.insert(index + 1, rest);
+    }
+
+    /// Parts of the bytes behind the acknowledged ones that no range has.
+    fn unknown_within(&self, bytes: Range<i64>) -> Vec<Range<i64>> {
+        let mut unknown = Vec::new();
+        let mut place = bytes.start.max(self.acknowledged.unwrap_or(i64::MIN));
+        let ranges = self.ranges.range(self.index_of(place)..);
+        for range in ranges.take_while(|range| range.first < bytes.end) {
+            if place < range.first {
+                unknown.push(place..range.first);
+            }
+            place = range.end;
+        }
+        if place < bytes.end {
+            unknown.push(place..bytes.end);
+        }
+        unknown
+    }
+
+    fn insert(&mut self, bytes: Range<i64>, at_ns: i64) {
+        let index = self.index_of(bytes.start);
+        self.ranges.insert(
+            index,
+            SentRange {
+                first: bytes.start,
+                end: bytes.end,
+                first_sent_ns: at_ns,
+                last_sent_ns: at_ns,
+                transmissions: 1,
+                has_sack: false,
+            },
+        );
+        while self.ranges.len() > MOST_RANGES {
+            self.ranges.pop_front();
+        }
+    }
+
+    /// Notes that a range was delivered. Of one that was sent twice the last transmission counts only if it can
+    /// have been the one: a shortest round trip ago.
+    fn deliver(&mut self, range: &SentRange, delivery: Delivery) {
+        let is_possible = delivery.at_ns - range.last_sent_ns >= delivery.shortest_rtt_ns;
+        if range.transmissions == 1 || is_possible {
+            self.delivered_sent_ns = self.delivered_sent_ns.max(Some(range.last_sent_ns));
+        }
+    }
+
+    /// Whether bytes that were sent later have been delivered.
+    pub(crate) fn was_overtaken(&self, range: &SentRange) -> bool {
+        self.delivered_sent_ns
+            .is_some_and(|sent_ns| sent_ns > range.last_sent_ns)
+    }
+
+    /// Notes an acknowledgment number.
+    pub(crate) fn acknowledge(&mut self, to: i64, delivery: Delivery) -> NewlyAcknowledged {
+        let mut newly = NewlyAcknowledged::default();
+        let Some(before) = self.acknowledged else {
+            self.acknowledged = Some(to);
+            self.sent = self.sent.max(Some(to));
+            return newly;
+        };
+        if to <= before {
+            return newly;
+        }
+        newly.bytes = to - before;
+        self.acknowledged = Some(to);
+        let mut is_ambiguous = false;
+        while let Some(range) = self.ranges.front().copied() {
+            if range.first >= to {
+                break;
+            }
+            is_ambiguous |= range.transmissions > 1 || range.has_sack;
+            if range.end > to {
+                self.split(to);
+                self.ranges.pop_front();
+                break;
+            }
+            if !range.has_sack {
+                self.deliver(&range, delivery);
+            }
+            newly.sent_ns = Some(range.first_sent_ns);
+            self.ranges.pop_front();
+        }
+        while let Some(hole) = self.holes.front_mut() {
+            if hole.first >= to {
+                break;
+            }
+            newly.uncaptured += hole.end.min(to) - hole.first;
+            if hole.end > to {
+                hole.first = to;
+                break;
+            }
+            self.holes.pop_front();
+        }
+        let sent = self.sent.unwrap_or(before);
+        if to > sent {
+            newly.uncaptured += to - sent;
+            self.sent = Some(to);
+        }
+        newly.sent_ns = newly.sent_ns.filter(|_| !is_ambiguous);
+        newly
+    }
+
+    /// Notes a block of SACK behind the acknowledged bytes.
+    pub(crate) fn selectively_acknowledge(
+        &mut self,
+        blocks: [Option<(i64, i64)>; 4],
+        delivery: Delivery,
+    ) {
+        for (first, end) in blocks.into_iter().flatten() {
+            let is_known = self.last_blocks.contains(&Some((first, end)));
+            let is_sent = self.sent.is_some_and(|sent| end <= sent);
+            if is_known || !is_sent || first >= end {
+                continue;
+            }
+            self.sack_end = self.sack_end.max(Some(end));
+            let from = self.index_of(first);
+            for index in from..self.ranges.len() {
+                let range = self.ranges[index];
+                if range.end > end {
+                    break;
+                }
+                if !range.has_sack {
+                    self.ranges[index].has_sack = true;
+                    self.deliver(&range, delivery);
+                }
+            }
+        }
+        self.last_blocks = blocks;
+    }
+
+    /// Whether something behind the place has a SACK, so that the receiver misses what is before it.
+    pub(crate) fn has_sack_behind(&self, place: i64) -> bool {
+        let acknowledged = self.acknowledged.unwrap_or(i64::MIN);
+        self.sack_end
+            .is_some_and(|end| end > place && end > acknowledged)
+    }
+
+    /// Segments in flight, as far as they are remembered.
+    pub(crate) fn segments(&self) -> usize {
+        self.ranges.len()
+    }
+}

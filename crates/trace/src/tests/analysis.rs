@@ -1,0 +1,535 @@
+//! Connections made by hand, segment by segment.
+
+use core::net::SocketAddr;
+
+use crate::connection::{AnalysisLimits, ConnectionFigures, TcpConnections};
+use crate::findings::{FindingThresholds, SlownessCause, findings};
+use crate::reassembly::{InOrder, NewBytes};
+use crate::retransmission::RetransmissionKind;
+use crate::scoreboard::{Delivery, Scoreboard};
+use crate::segment::{TcpFlags, TcpOptions, TcpSegment};
+use crate::series::{BytesOverTime, TimeSeries};
+use crate::waits::ConnectionEnd;
+
+/// Segments of a connection: who, when in milliseconds, and what.
+struct Script {
+    connections: TcpConnections,
+    packet: u64,
+    window: u16,
+}
+
+/// Bytes and flags of a segment.
+struct Line<'a> {
+    at_ms: i64,
+    from: ConnectionEnd,
+    /// Behind the SYN.
+    first: u32,
+    bytes: &'a [u8],
+    length: u32,
+    acknowledged: u32,
+}
+
+impl Script {
+    /// Behind a handshake of 20 ms, captured at the server.
+    fn opened() -> Script {
+        Script::with_limits(AnalysisLimits::default())
+    }
+
+    /// In the midst of a connection.
+    fn joined() -> Script {
+        Script {
+            connections: TcpConnections::new(AnalysisLimits::default(), None),
+            packet: 0,
+            window: 60_000,
+        }
+    }
+
+    fn with_limits(limits: AnalysisLimits) -> Script {
+        let mut script = Script::joined();
+        script.connections = TcpConnections::new(limits, None);
+        let syn = TcpFlags {
+            syn: true,
+            ..TcpFlags::default()
+        };
+        let syn_ack = TcpFlags { ack: true, ..syn };
+        script.raw(0, ConnectionEnd::Client, u32::MAX, 0, syn, &[], 0);
+        script.raw(0, ConnectionEnd::Server, u32::MAX, 0, syn_ack, &[], 0);
+        script.acknowledge(20, ConnectionEnd::Client, 0, 0);
+        script
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "the fields of a segment")]
+    fn raw(
+        &mut self,
+        at_ms: i64,
+        from: ConnectionEnd,
+        sequence: u32,
+        acknowledged: u32,
+        flags: TcpFlags,
+        payload: &[u8],
+        length: u32,
+    ) {
+        let client = SocketAddr::from(([10, 0, 0, 1], 40_000));
+        let server = SocketAddr::from(([10, 0, 0, 2], 80));
+        let (source, destination) = match from {
+            ConnectionEnd::Client => (client, server),
+            ConnectionEnd::Server => (server, client),
+        };
+        self.packet += 1;
+        let options = TcpOptions {
+            mss: Some(1000),
+            ..TcpOptions::default()
+        };
+        let segment = TcpSegment {
+            at_ns: at_ms * 1_000_000,
+            source,
+            destination,
+            sequence,
+            acknowledged,
+            flags,
+            window: self.window,
+            options: if flags.syn {
+                options
+            } else {
+                TcpOptions::default()
+            },
+            length,
+            payload,
+        };
+        self.connections.add(self.packet, &segment);
+    }
+
+    fn send(&mut self, line: &Line<'_>) {
+        let flags = TcpFlags {
+            ack: true,
+            ..TcpFlags::default()
+        };
+        let acknowledged = line.acknowledged;
+        self.raw(
+            line.at_ms,
+            line.from,
+            line.first,
+            acknowledged,
+            flags,
+            line.bytes,
+            line.length,
+        );
+    }
+
+    /// Payload that was not captured.
+    fn data(
+        &mut self,
+        at_ms: i64,
+        from: ConnectionEnd,
+        first: u32,
+        length: u32,
+        acknowledged: u32,
+    ) {
+        self.send(&Line {
+            at_ms,
+            from,
+            first,
+            bytes: &[],
+            length,
+            acknowledged,
+        });
+    }
+
+    fn text(
+        &mut self,
+        at_ms: i64,
+        from: ConnectionEnd,
+        first: u32,
+        bytes: &str,
+        acknowledged: u32,
+    ) {
+        self.send(&Line {
+            at_ms,
+            from,
+            first,
+            bytes: bytes.as_bytes(),
+            length: bytes.len() as u32,
+            acknowledged,
+        });
+    }
+
+    fn acknowledge(&mut self, at_ms: i64, from: ConnectionEnd, first: u32, acknowledged: u32) {
+        self.data(at_ms, from, first, 0, acknowledged);
+    }
+
+    fn figures(self) -> ConnectionFigures {
+        self.connections.finish().connections.remove(0)
+    }
+
+    fn causes(self) -> Vec<(SlownessCause, ConnectionEnd, i64)> {
+        let found = findings(&self.figures(), FindingThresholds { share: 0.05 });
+        let found = found.iter();
+        found
+            .map(|of| (of.cause, of.end, of.time_ns / 1_000_000))
+            .collect()
+    }
+}
+
+use ConnectionEnd::{Client, Server};
+
+#[test]
+fn a_late_acknowledgment_delays_small_data_only() {
+    // First and second length of what the client sends, and how late the acknowledgment is.
+    let table = [
+        (100, 100, 40, true),
+        // Full segments are sent in any case.
+        (1000, 100, 40, false),
+        (100, 1000, 40, false),
+        // Not late.
+        (100, 100, 10, false),
+    ];
+    for (first, second, late_ms, is_found) in table {
+        let mut script = Script::opened();
+        script.data(40, Client, 0, 1000, 0);
+        script.acknowledge(41, Server, 0, 1000);
+        script.data(60, Client, 1000, first, 0);
+        let at_ms = 60 + late_ms;
+        script.acknowledge(at_ms, Server, 0, 1000 + first);
+        script.data(at_ms, Client, 1000 + first, second, 0);
+        let causes = script.causes();
+        let is_delayed = |of: &(SlownessCause, ConnectionEnd, i64)| {
+            of.0 == SlownessCause::DelayedAcknowledgment && of.1 == Server
+        };
+        assert_eq!(
+            causes.iter().any(is_delayed),
+            is_found,
+            "{first} {second} {late_ms}: {causes:?}"
+        );
+    }
+}
+
+#[test]
+fn a_small_part_behind_a_late_reaction_is_no_delayed_acknowledgment() {
+    let mut script = Script::opened();
+    script.data(40, Client, 0, 100, 0);
+    script.acknowledge(120, Server, 0, 100);
+    // The application waited, and not for the acknowledgment.
+    script.data(400, Client, 100, 100, 0);
+    let causes = script.causes();
+    let is_delayed =
+        |of: &(SlownessCause, ConnectionEnd, i64)| of.0 == SlownessCause::DelayedAcknowledgment;
+    assert!(!causes.iter().any(is_delayed), "{causes:?}");
+}
+
+#[test]
+fn turns_and_pauses_are_told_apart() {
+    let mut script = Script::opened();
+    script.text(20, Client, 0, "GET / HTTP/1.1\r\n\r\n", 0);
+    script.acknowledge(60, Server, 0, 18);
+    script.data(120, Server, 0, 500, 18);
+    script.acknowledge(140, Client, 18, 500);
+    // The server goes on with its response.
+    script.data(340, Server, 500, 500, 18);
+    script.acknowledge(360, Client, 18, 1000);
+    // The next request.
+    script.text(660, Client, 18, "GET / HTTP/1.1\r\n\r\n", 1000);
+    script.data(670, Server, 1000, 10, 36);
+    let causes = script.causes();
+    let expected = [
+        (SlownessCause::ClientPause, Client, 300),
+        (SlownessCause::ServerPause, Server, 200),
+        // 100 ms, without the 20 ms that are not the server's: it was captured there.
+        (SlownessCause::ServerResponseTime, Server, 110),
+    ];
+    assert_eq!(causes, expected);
+}
+
+/// The causes of a transfer of 2000 bytes for each round trip, with a window of so many bytes.
+fn causes_with_window(mut script: Script, window: u16) -> Vec<(SlownessCause, ConnectionEnd, i64)> {
+    script.window = window;
+    script.acknowledge(20, Client, 0, 0);
+    for round in 0..10 {
+        let (at_ms, first) = (30 + i64::from(round) * 20, round * 2000);
+        script.data(at_ms, Server, first, 1000, 0);
+        script.data(at_ms, Server, first + 1000, 1000, 0);
+        script.acknowledge(at_ms + 20, Client, 0, first + 2000);
+    }
+    script.causes()
+}
+
+#[test]
+fn a_full_window_limits_its_peer() {
+    let limited = (SlownessCause::WindowLimited, Client, 200);
+    assert_eq!(causes_with_window(Script::opened(), 2000), [limited]);
+    let is_limited = |of: &(SlownessCause, ConnectionEnd, i64)| of.0 == limited.0;
+    let causes = causes_with_window(Script::opened(), 60_000);
+    assert!(!causes.iter().any(is_limited), "{causes:?}");
+    // Without the handshake the window can be much larger.
+    let causes = causes_with_window(Script::joined(), 2000);
+    assert!(!causes.iter().any(is_limited), "{causes:?}");
+}
+
+#[test]
+fn kinds_follow_from_what_the_sender_knew() {
+    // Time of the retransmission of the first of five segments, duplicates before it, and the kind.
+    let table = [
+        (120, 3, RetransmissionKind::Fast),
+        (360, 0, RetransmissionKind::Timeout),
+        (360, 3, RetransmissionKind::Timeout),
+        (101, 0, RetransmissionKind::Unexplained),
+    ];
+    for (at_ms, duplicates, kind) in table {
+        let mut script = Script::opened();
+        script.data(30, Server, 0, 1000, 0);
+        script.acknowledge(50, Client, 0, 1000);
+        for segment in 1..6 {
+            script.data(100, Server, segment * 1000, 1000, 0);
+        }
+        for _ in 0..duplicates {
+            script.acknowledge(120, Client, 0, 1000);
+        }
+        script.data(at_ms, Server, 1000, 1000, 0);
+        let counts = script.figures().from_server.retransmissions;
+        assert_eq!(
+            (counts.of(kind), counts.total()),
+            (1, 1),
+            "{at_ms} {duplicates}"
+        );
+    }
+}
+
+#[test]
+fn what_was_overtaken_is_not_sent_again() {
+    // Captured at the server: the client's second segment comes 2 ms or 70 ms late.
+    for (late_ms, overtaken) in [(2, 1), (70, 0)] {
+        let mut script = Script::opened();
+        script.data(30, Server, 0, 10, 0);
+        script.acknowledge(50, Client, 0, 10);
+        script.data(60, Client, 0, 100, 10);
+        script.data(60, Client, 200, 100, 10);
+        script.data(60 + late_ms, Client, 100, 100, 10);
+        let from_client = script.figures().from_client;
+        assert_eq!(from_client.overtaken, overtaken);
+        assert_eq!(from_client.retransmissions.total(), 1 - overtaken);
+        assert_eq!(
+            (from_client.unique_bytes, from_client.resent_bytes),
+            (300, 0)
+        );
+    }
+}
+
+#[test]
+fn interim_responses_and_pipelines_are_recognised() {
+    let mut script = Script::opened();
+    let head = "PUT /a HTTP/1.1\r\nContent-Length: 10\r\nExpect: 100-continue\r\n\r\n";
+    let interim = "HTTP/1.1 100 Continue\r\n\r\n";
+    let response = "HTTP/1.1 201 Created\r\nContent-Length: 0\r\n\r\n";
+    let (head_end, interim_end) = (head.len() as u32, interim.len() as u32);
+    script.text(30, Client, 0, head, 0);
+    script.text(31, Server, 0, interim, head_end);
+    script.text(60, Client, head_end, "0123456789", interim_end);
+    script.text(65, Server, interim_end, response, head_end + 10);
+    let end = interim_end + response.len() as u32;
+    script.acknowledge(85, Client, head_end + 10, end);
+    let pipelined = "GET /b HTTP/1.1\r\n\r\nGET /c HTTP/1.1\r\n\r\n";
+    script.text(90, Client, head_end + 10, pipelined, end);
+    script.text(
+        95,
+        Server,
+        end,
+        response,
+        head_end + 10 + pipelined.len() as u32,
+    );
+    let requests = script.figures().requests;
+    assert_eq!(requests.len(), 2);
+    assert_eq!(
+        (requests[0].status, requests[0].is_clean),
+        (Some(201), true)
+    );
+    assert_eq!(requests[0].response_time_ns(), Some(5_000_000));
+    assert_eq!(requests[0].delay_ns(), Some(55_000_000));
+    assert_eq!(
+        (requests[1].path.as_deref(), requests[1].is_clean),
+        (Some("/b"), false)
+    );
+    assert_eq!(requests[1].response_time_ns(), None);
+}
+
+#[test]
+fn a_response_before_the_whole_request_has_no_response_time() {
+    let mut script = Script::opened();
+    script.text(
+        30,
+        Client,
+        0,
+        "PUT /a HTTP/1.1\r\nContent-Length: 1000\r\n\r\n",
+        0,
+    );
+    script.text(
+        31,
+        Server,
+        0,
+        "HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n",
+        41,
+    );
+    script.data(32, Client, 41, 1000, 46);
+    let requests = script.figures().requests;
+    assert_eq!(requests[0].status, Some(403));
+    assert!(!requests[0].is_clean);
+}
+
+#[test]
+fn a_sender_without_acknowledgments_needs_bounded_memory() {
+    let mut board = Scoreboard::default();
+    for segment in 0..100_000_i64 {
+        // Every second segment leaves a hole.
+        let first = segment * 3000;
+        board.send(first..first + 1000, segment, None, |_| {});
+    }
+    assert!(board.segments() <= 8192);
+    let delivery = Delivery {
+        at_ns: 200_000,
+        shortest_rtt_ns: 0,
+    };
+    let newly = board.acknowledge(300_000_000, delivery);
+    assert!(newly.uncaptured > 0 && newly.sent_ns.is_some());
+    assert_eq!((board.segments(), board.flight()), (0, 0));
+}
+
+#[test]
+fn bytes_that_overlap_are_counted_once() {
+    let mut board = Scoreboard::default();
+    let mut new = Vec::new();
+    let mut send = |bytes, at_ns| {
+        let found = board.send(bytes, at_ns, None, |range| new.push(range));
+        (found.unique, found.resent)
+    };
+    assert_eq!(send(0..100, 0), (100, 0));
+    assert_eq!(send(50..150, 1), (50, 50));
+    assert_eq!(send(300..400, 2), (100, 0));
+    assert_eq!(send(120..350, 3), (150, 80));
+    assert_eq!(send(0..400, 4), (0, 400));
+    assert_eq!(new, [0..100, 100..150, 300..400, 150..300]);
+}
+
+#[test]
+fn bytes_come_in_order_or_not_at_all() {
+    let bytes = |place: i64, length: usize| NewBytes {
+        at_ns: place,
+        packet: 1,
+        place,
+        length: length as i64,
+        captured: vec![0; length].into(),
+    };
+    let mut order = InOrder::default();
+    order.begin(0);
+    order.add(bytes(10, 10));
+    assert_eq!(order.pop(), None);
+    order.add(bytes(0, 10));
+    assert_eq!(order.pop().map(|of| of.place), Some(0));
+    assert_eq!(order.pop().map(|of| of.place), Some(10));
+    // The receiver has what was not captured.
+    order.add(bytes(40, 10));
+    order.skip_to(30);
+    assert_eq!(order.pop(), None);
+    order.skip_to(50);
+    assert_eq!(order.pop().map(|of| of.place), Some(40));
+    // Too much waits.
+    for place in 0..300 {
+        order.add(bytes(1000 + place * 20, 10));
+    }
+    let mut waiting = 0;
+    while order.pop().is_some() {
+        waiting += 1;
+    }
+    assert_eq!(waiting, 300 - 256);
+}
+
+#[test]
+fn series_keep_their_bounds_and_sums() {
+    let mut series = TimeSeries::new(10);
+    let mut bins = BytesOverTime::new(10, 1);
+    for at in 0..1000_i64 {
+        series.push(at);
+        bins.add(at, 3);
+    }
+    assert!((5..=10).contains(&series.points().len()));
+    assert_eq!((series.points()[0], series.offered()), (0, 1000));
+    let steps = series.points().windows(2).map(|pair| pair[1] - pair[0]);
+    assert!(steps.clone().all(|step| Some(step) == steps.clone().next()));
+    assert_eq!(bins.width_ns(), 128);
+    assert_eq!(bins.bins().map(|(_, bytes)| bytes).sum::<u64>(), 3000);
+    assert_eq!(bins.bins().nth(1), Some((128, 128 * 3)));
+    bins.add(i64::MAX, 1);
+    bins.add(i64::MIN, 1);
+    assert!(bins.bins().count() <= 10);
+}
+
+#[test]
+fn limits_hold_for_each_connection() {
+    let limits = AnalysisLimits {
+        requests: 2,
+        samples: 5,
+        ..AnalysisLimits::default()
+    };
+    let mut script = Script::with_limits(limits);
+    let (request, response) = (
+        "GET / HTTP/1.1\r\n\r\n",
+        "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n",
+    );
+    for round in 0..10_u32 {
+        let at_ms = 30 + i64::from(round) * 10;
+        let (asked, answered) = (round * 18, round * response.len() as u32);
+        script.text(at_ms, Client, asked, request, answered);
+        script.text(at_ms + 1, Server, answered, response, asked + 18);
+    }
+    let figures = script.figures();
+    assert_eq!((figures.requests.len(), figures.request_count), (2, 10));
+    assert_eq!(figures.from_client.rtt.samples().len(), 5);
+    assert_eq!(figures.from_client.rtt.count(), 11);
+}
+
+/// A retransmission that waits at the receiver for the bytes before it was needed, though the acknowledgment of both
+/// echoes the older time stamp.
+#[test]
+fn time_stamps_judge_the_first_bytes_only() {
+    use crate::retransmission::{Explainer, SendMoment};
+    use crate::scoreboard::SegmentBytes;
+
+    let mut board = Scoreboard::default();
+    board.send(0..5000, 0, None, |_| {});
+    let mut explainer = Explainer::new(10);
+    for (bytes, stamp) in [(0..1000, 100), (2000..3000, 105)] {
+        let moment = SendMoment {
+            packet: 1,
+            at_ns: 1_000_000,
+            is_syn: false,
+            stamp: Some(stamp),
+            silence_ns: 0,
+            rtt_ns: None,
+            sender_rtt_ns: None,
+            uses_sack: true,
+        };
+        let found = SegmentBytes {
+            resent: 1000,
+            ..SegmentBytes::default()
+        };
+        explainer.sent_late(bytes, found, &board, &moment);
+    }
+    explainer.progressed(0..5000, 2_000_000, Some(100));
+    assert_eq!(explainer.counts.spurious(), 0);
+    // An original arrived: the acknowledgment echoes what is older than its retransmission.
+    let moment = SendMoment {
+        packet: 2,
+        at_ns: 3_000_000,
+        is_syn: false,
+        stamp: Some(200),
+        silence_ns: 0,
+        rtt_ns: None,
+        sender_rtt_ns: None,
+        uses_sack: true,
+    };
+    board.send(5000..6000, 2_500_000, None, |_| {});
+    let found = SegmentBytes {
+        resent: 1000,
+        ..SegmentBytes::default()
+    };
+    explainer.sent_late(5000..6000, found, &board, &moment);
+    explainer.progressed(5000..6000, 4_000_000, Some(150));
+    assert_eq!(explainer.counts.spurious(), 1);
+}

@@ -1,0 +1,506 @@
+//! Requests and responses of a connection while its segments pass, in bounded memory. Pure.
+//!
+//! Client and server take turns: what the client sends behind a response is the next request. With HTTP/1 the heads
+//! are read as far as they were captured; with TLS the records of application data are all that is known. HTTP/2 is
+//! read at the end, by [`crate::exchange`], from a bounded number of segments.
+//!
+//! ```text
+//! client  ==request==                              ACK      ACK  FIN
+//!         |         |                                        |
+//!         first     last       |<- response time ->|         last valid acknowledgment
+//! server                       ==response======response==
+//!         |<----------------- delay ------------------------>|
+//! ```
+
+use core::net::SocketAddr;
+
+use crate::exchange::{Exchanges, RequestStart};
+use crate::http2::StreamExchange;
+use crate::reassembly::{InOrder, NewBytes};
+use crate::segment::TcpSegment;
+use crate::tls::{TlsRecord, TlsRecords, is_tls};
+use crate::waits::ConnectionEnd;
+
+/// Longest head that is read.
+const LONGEST_HEAD: usize = 16 * 1024;
+
+/// Bytes of a method and of a path that are kept.
+const LONGEST_NAME: usize = 1024;
+
+/// Segments with HTTP/2 that are kept for each connection, and bytes of them.
+const MOST_HTTP2_SEGMENTS: usize = 32_768;
+const MOST_HTTP2_BYTES: usize = 4 << 20;
+
+/// How requests are told apart.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum RequestProtocol {
+    /// Client and server take turns.
+    #[default]
+    Http1,
+    /// By stream.
+    Http2,
+    /// Client and server take turns with records of application data.
+    Tls,
+}
+
+/// Payload of one direction while a request and its response passed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct WireBytes {
+    /// All payload.
+    pub payload: u64,
+    /// Payload that had passed before.
+    pub resent: u64,
+    /// Segments that were sent again.
+    pub retransmissions: u64,
+}
+
+impl WireBytes {
+    fn since(self, start: WireBytes) -> WireBytes {
+        WireBytes {
+            payload: self.payload.saturating_sub(start.payload),
+            resent: self.resent.saturating_sub(start.resent),
+            retransmissions: self.retransmissions.saturating_sub(start.retransmissions),
+        }
+    }
+
+    /// Payload with or without what was sent again.
+    pub fn bytes(self, with_resent: bool) -> u64 {
+        let resent = if with_resent { 0 } else { self.resent };
+        self.payload.saturating_sub(resent)
+    }
+}
+
+/// A request and its response.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TracedRequest {
+    /// How it was told from others.
+    pub protocol: RequestProtocol,
+    /// Number in its `X-Prestan`.
+    pub number: Option<u64>,
+    /// Its method, where its head was captured.
+    pub method: Option<String>,
+    /// Its target, where its head was captured.
+    pub path: Option<String>,
+    /// The status of the response, where its head was captured.
+    pub status: Option<u16>,
+    /// Bytes of the request, with its head; with TLS of the records, and with HTTP/2 of the frames, without their
+    /// headers.
+    pub request_bytes: u64,
+    /// Bytes of the response, likewise.
+    pub response_bytes: u64,
+    /// Packet with the first byte of the request; not known with HTTP/2.
+    pub first_packet: Option<u64>,
+    /// Its first byte, in nanoseconds.
+    pub request_first_ns: i64,
+    /// Its last byte.
+    pub request_last_ns: i64,
+    /// First byte of the response.
+    pub response_first_ns: Option<i64>,
+    /// Last byte of the response.
+    pub response_last_ns: Option<i64>,
+    /// The last acknowledgment of new bytes of the response before the client's FIN, or before its next request.
+    pub last_acknowledged_ns: Option<i64>,
+    /// Whether the request was complete before the response began, and the only one. Without it there is no
+    /// response time. The first response behind a handshake of TLS 1.3 is not clean: session tickets look the same.
+    pub is_clean: bool,
+    /// What the client sent meanwhile.
+    pub from_client: WireBytes,
+    /// What the server sent meanwhile.
+    pub from_server: WireBytes,
+}
+
+impl TracedRequest {
+    /// From the last byte of the request to the first byte of the response, in nanoseconds.
+    pub fn response_time_ns(&self) -> Option<i64> {
+        let first_ns = self.response_first_ns.filter(|_| self.is_clean)?;
+        Some(first_ns - self.request_last_ns)
+    }
+
+    /// From the first byte of the request to the last byte of the response, in nanoseconds.
+    pub fn total_ns(&self) -> Option<i64> {
+        Some(self.response_last_ns? - self.request_first_ns)
+    }
+
+    /// From the request to the last valid acknowledgment of the client before its FIN, in nanoseconds: the delay of
+    /// A. Loukili's dissertation (section 4.1.1).
+    pub fn delay_ns(&self) -> Option<i64> {
+        Some(self.last_acknowledged_ns? - self.request_first_ns)
+    }
+
+    /// Payload of both directions over the delay, in bytes per second: the throughput of the dissertation (section
+    /// 5.1), which does not count what was sent again.
+    pub fn throughput(&self, with_resent: bool) -> Option<f64> {
+        let ends = ConnectionEnd::BOTH.map(|end| self.throughput_from(end, with_resent));
+        Some(ends[0]? + ends[1]?)
+    }
+
+    /// Payload of one end over the delay, in bytes per second.
+    pub fn throughput_from(&self, end: ConnectionEnd, with_resent: bool) -> Option<f64> {
+        let delay_ns = self.delay_ns().filter(|delay_ns| *delay_ns > 0)?;
+        let bytes = match end {
+            ConnectionEnd::Client => self.from_client.bytes(with_resent),
+            ConnectionEnd::Server => self.from_server.bytes(with_resent),
+        };
+        Some(bytes as f64 * 1e9 / delay_ns as f64)
+    }
+}
+
+/// The start of a request or response, as far as it is needed and was captured.
+#[derive(Debug, Default)]
+struct HeadStart {
+    bytes: Vec<u8>,
+    is_over: bool,
+}
+
+impl HeadStart {
+    /// Adds bytes; true when the head is complete or will not become so.
+    fn add(&mut self, bytes: &NewBytes) -> bool {
+        if self.is_over {
+            return false;
+        }
+        let room = LONGEST_HEAD - self.bytes.len();
+        let captured = &bytes.captured[..bytes.captured.len().min(room)];
+        self.bytes.extend_from_slice(captured);
+        let is_cut = (captured.len() as i64) < bytes.length;
+        self.is_over = is_cut || self.bytes.windows(4).any(|end| end == b"\r\n\r\n");
+        self.is_over
+    }
+}
+
+/// A request under way.
+#[derive(Debug)]
+struct OpenTransaction {
+    request: TracedRequest,
+    start: [WireBytes; 2],
+    request_head: HeadStart,
+    response_head: HeadStart,
+    /// Bytes of the request, where its head states them.
+    declared: Option<i64>,
+    /// The response so far is an interim one (1xx).
+    is_interim: bool,
+}
+
+/// What a segment brings, for the reader of requests.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct SegmentTurn {
+    pub(crate) is_client: bool,
+    /// Payload of client and server before the segment.
+    pub(crate) before: [WireBytes; 2],
+}
+
+/// Reads the requests of a connection.
+#[derive(Debug)]
+pub(crate) struct TransactionReader {
+    protocol: Option<RequestProtocol>,
+    order: [InOrder; 2],
+    tls: [TlsRecords; 2],
+    is_tls13: bool,
+    open: Option<OpenTransaction>,
+    done: Vec<TracedRequest>,
+    pub(crate) count: u64,
+    limit: usize,
+    http2: Exchanges,
+    http2_left: (usize, usize),
+}
+
+impl TransactionReader {
+    pub(crate) fn new(limit: usize) -> TransactionReader {
+        TransactionReader {
+            protocol: None,
+            order: [InOrder::default(), InOrder::default()],
+            tls: [TlsRecords::new(limit), TlsRecords::new(limit)],
+            is_tls13: false,
+            open: None,
+            done: Vec::new(),
+            count: 0,
+            limit,
+            http2: Exchanges::default(),
+            http2_left: (MOST_HTTP2_SEGMENTS, MOST_HTTP2_BYTES),
+        }
+    }
+
+    /// The first byte of payload of an end has this place.
+    pub(crate) fn begin(&mut self, is_client: bool, place: i64) {
+        self.order[side(is_client)].begin(place);
+    }
+
+    /// The client acknowledged new bytes of the response.
+    pub(crate) fn response_acknowledged(&mut self, at_ns: i64) {
+        if let Some(open) = &mut self.open {
+            open.request.last_acknowledged_ns = Some(at_ns);
+        }
+    }
+
+    /// An end acknowledged what the other sent up to the place.
+    pub(crate) fn acknowledged(&mut self, turn: &SegmentTurn, place: i64) {
+        let other = SegmentTurn {
+            is_client: !turn.is_client,
+            ..*turn
+        };
+        self.order[side(other.is_client)].skip_to(place);
+        self.read(&other);
+    }
+
+    /// New bytes of an end.
+    pub(crate) fn add(&mut self, turn: &SegmentTurn, bytes: NewBytes) {
+        self.order[side(turn.is_client)].add(bytes);
+        self.read(turn);
+    }
+
+    /// A whole segment, which is needed for HTTP/2 only.
+    pub(crate) fn segment(&mut self, is_client: bool, segment: &TcpSegment<'_>) {
+        if self.protocol != Some(RequestProtocol::Http2) || segment.length == 0 {
+            return;
+        }
+        let (segments, bytes) = &mut self.http2_left;
+        if *segments == 0 || *bytes < segment.payload.len() {
+            return;
+        }
+        *segments -= 1;
+        *bytes -= segment.payload.len();
+        if is_client {
+            self.http2.request(segment);
+        } else {
+            self.http2.response(segment);
+        }
+    }
+
+    fn read(&mut self, turn: &SegmentTurn) {
+        while let Some(bytes) = self.order[side(turn.is_client)].pop() {
+            let protocol = *self.protocol.get_or_insert_with(|| {
+                if is_tls(&bytes.captured) {
+                    RequestProtocol::Tls
+                } else if bytes.captured.starts_with(b"PRI * HTTP/2.0") {
+                    RequestProtocol::Http2
+                } else {
+                    RequestProtocol::Http1
+                }
+            });
+            match protocol {
+                RequestProtocol::Http1 => self.turn(turn, &bytes, bytes.length, true),
+                RequestProtocol::Http2 => {}
+                RequestProtocol::Tls => self.records(turn, &bytes),
+            }
+        }
+    }
+
+    fn records(&mut self, turn: &SegmentTurn, bytes: &NewBytes) {
+        let (mut amount, mut finished) = (0, 0);
+        self.tls[side(turn.is_client)].read(bytes, |number, part| {
+            if number == 1 {
+                finished += part;
+            } else {
+                amount += part;
+            }
+        });
+        let [client, server] = &self.tls;
+        if !turn.is_client && client.application_records == 0 {
+            // The server encrypts its handshake: TLS 1.3 (RFC 8446, section 2).
+            self.is_tls13 |= server.application_records > 0;
+            return;
+        }
+        // The client's first encrypted record is the end of its handshake.
+        let is_finished = turn.is_client && self.is_tls13;
+        amount += if is_finished { 0 } else { finished };
+        if amount > 0 {
+            self.turn(turn, bytes, amount, false);
+        }
+    }
+
+    /// Bytes of a request or response.
+    fn turn(&mut self, turn: &SegmentTurn, bytes: &NewBytes, amount: i64, is_clear: bool) {
+        if turn.is_client {
+            let is_answered = self.open.as_ref().is_some_and(OpenTransaction::is_answered);
+            if is_answered || self.open.is_none() {
+                self.close(turn.before);
+                self.open = Some(self.opened(turn, bytes));
+            }
+        }
+        let Some(open) = &mut self.open else {
+            return;
+        };
+        if turn.is_client {
+            open.add_request(bytes, amount, is_clear);
+        } else {
+            open.add_response(bytes, amount, is_clear);
+        }
+    }
+
+    fn opened(&self, turn: &SegmentTurn, bytes: &NewBytes) -> OpenTransaction {
+        let is_first = self.count == 0;
+        OpenTransaction {
+            request: TracedRequest {
+                protocol: self.protocol.unwrap_or_default(),
+                number: None,
+                method: None,
+                path: None,
+                status: None,
+                request_bytes: 0,
+                response_bytes: 0,
+                first_packet: Some(bytes.packet),
+                request_first_ns: bytes.at_ns,
+                request_last_ns: bytes.at_ns,
+                response_first_ns: None,
+                response_last_ns: None,
+                last_acknowledged_ns: None,
+                is_clean: !(is_first && self.is_tls13),
+                from_client: WireBytes::default(),
+                from_server: WireBytes::default(),
+            },
+            start: turn.before,
+            request_head: HeadStart::default(),
+            response_head: HeadStart::default(),
+            declared: None,
+            is_interim: false,
+        }
+    }
+
+    fn close(&mut self, now: [WireBytes; 2]) {
+        let Some(open) = self.open.take() else {
+            return;
+        };
+        self.count += 1;
+        if self.done.len() < self.limit {
+            self.done.push(TracedRequest {
+                from_client: now[0].since(open.start[0]),
+                from_server: now[1].since(open.start[1]),
+                ..open.request
+            });
+        }
+    }
+
+    /// All requests, in their order, and the records of both ends.
+    pub(crate) fn finish(
+        mut self,
+        now: [WireBytes; 2],
+    ) -> (Vec<TracedRequest>, u64, [Vec<TlsRecord>; 2]) {
+        self.close(now);
+        if self.protocol == Some(RequestProtocol::Http2) {
+            let exchanges = self.http2.streams();
+            self.count += exchanges.len() as u64;
+            let room = self.limit.saturating_sub(self.done.len());
+            let exchanges = exchanges.into_iter().take(room);
+            self.done.extend(exchanges.map(TracedRequest::from));
+        }
+        let [client, server] = self.tls;
+        (self.done, self.count, [client.records, server.records])
+    }
+}
+
+/// The index of an end.
+fn side(is_client: bool) -> usize {
+    usize::from(!is_client)
+}
+
+impl OpenTransaction {
+    fn is_answered(&self) -> bool {
+        self.request.response_first_ns.is_some() && !self.is_interim
+    }
+
+    fn add_request(&mut self, bytes: &NewBytes, amount: i64, is_clear: bool) {
+        let request = &mut self.request;
+        let passed = request.request_bytes.saturating_add(amount.unsigned_abs());
+        request.request_bytes = passed;
+        request.request_first_ns = request.request_first_ns.min(bytes.at_ns);
+        request.request_last_ns = request.request_last_ns.max(bytes.at_ns);
+        if is_clear && self.request_head.add(bytes) {
+            let start = RequestStart::parse(&self.request_head.bytes);
+            request.number = start.number;
+            self.declared = start.length;
+            let (method, path) = request_line(&self.request_head.bytes);
+            request.method = method;
+            request.path = path;
+        }
+        // More than one request: pipelined.
+        let is_more = |declared: i64| passed > declared.unsigned_abs();
+        request.is_clean &= !self.declared.is_some_and(is_more);
+    }
+
+    fn add_response(&mut self, bytes: &NewBytes, amount: i64, is_clear: bool) {
+        let request = &mut self.request;
+        if is_clear && self.is_interim && self.response_head.is_over {
+            self.response_head = HeadStart::default();
+            request.response_first_ns = None;
+            self.is_interim = false;
+        }
+        if request.response_first_ns.is_none() {
+            request.response_first_ns = Some(bytes.at_ns);
+            let passed = request.request_bytes;
+            let is_early = |declared: i64| passed < declared.unsigned_abs();
+            request.is_clean &= bytes.at_ns >= request.request_last_ns;
+            // An interim response comes before the body.
+            self.is_interim = self.declared.is_some_and(is_early);
+        }
+        request.response_bytes = request.response_bytes.saturating_add(amount.unsigned_abs());
+        request.response_last_ns = request.response_last_ns.max(Some(bytes.at_ns));
+        if is_clear && self.response_head.add(bytes) {
+            request.status = status(&self.response_head.bytes);
+            let is_interim = request.status.is_some_and(|status| status < 200);
+            // A final response before the request was complete.
+            request.is_clean &= is_interim || !self.is_interim;
+            self.is_interim = is_interim;
+        }
+    }
+}
+
+fn request_line(head: &[u8]) -> (Option<String>, Option<String>) {
+    let line = head.split(|byte| *byte == b'\r').next().unwrap_or_default();
+    let line = &line[..line.len().min(2 * LONGEST_NAME)];
+    let Ok(line) = str::from_utf8(line) else {
+        return (None, None);
+    };
+    let mut words = line.split(' ');
+    let is_name =
+        |word: &&str| !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_graphic());
+    let method = words.next().filter(is_name);
+    let path = words.next().filter(is_name);
+    if path.is_none() {
+        return (None, None);
+    }
+    let kept = |word: &str| word[..word.len().min(LONGEST_NAME)].to_owned();
+    (method.map(kept), path.map(kept))
+}
+
+fn status(head: &[u8]) -> Option<u16> {
+    let mut headers = [httparse::EMPTY_HEADER; 64];
+    let mut response = httparse::Response::new(&mut headers);
+    // A head that was cut off has its status line.
+    let _ = response.parse(head);
+    response.code
+}
+
+impl From<StreamExchange> for TracedRequest {
+    fn from(stream: StreamExchange) -> TracedRequest {
+        let exchange = stream.exchange;
+        TracedRequest {
+            protocol: RequestProtocol::Http2,
+            number: exchange.number,
+            method: stream.method,
+            path: stream.path,
+            status: stream.status,
+            request_bytes: stream.bytes.0,
+            response_bytes: stream.bytes.1,
+            first_packet: None,
+            request_first_ns: exchange.request_first_ns,
+            request_last_ns: exchange.request_last_ns,
+            response_first_ns: exchange.response_first_ns,
+            response_last_ns: exchange.response_last_ns,
+            last_acknowledged_ns: None,
+            is_clean: exchange.clean,
+            from_client: WireBytes::default(),
+            from_server: WireBytes::default(),
+        }
+    }
+}
+
+/// The end that is taken for the server: who is sent a SYN, else the one given, else the lower port.
+pub(crate) fn is_client(segment: &TcpSegment<'_>, server: Option<SocketAddr>) -> bool {
+    if segment.flags.syn {
+        return !segment.flags.ack;
+    }
+    match server {
+        Some(server) if server == segment.destination => true,
+        Some(server) if server == segment.source => false,
+        _ => segment.source.port() >= segment.destination.port(),
+    }
+}
