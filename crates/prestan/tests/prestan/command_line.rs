@@ -12,7 +12,7 @@ use crate::support::{Outcome, Prestan};
 use insta::assert_snapshot;
 use serde_json::Value;
 
-const SUB_COMMANDS: [&str; 19] = [
+const SUB_COMMANDS: [&str; 20] = [
     "run",
     "load",
     "report",
@@ -29,6 +29,7 @@ const SUB_COMMANDS: [&str; 19] = [
     "demo",
     "serve",
     "traffic",
+    "capture",
     "clean",
     "completions",
     "man",
@@ -289,7 +290,7 @@ fn options_of(help: &str) -> BTreeSet<&str> {
         .lines()
         .map(str::trim_start)
         .filter(|line| line.starts_with('-'));
-    let words = lines.flat_map(|line| line.split([' ', ',']));
+    let words = lines.flat_map(|line| line.split([' ', ',', '[']));
     words
         .filter(|word| word.starts_with("--") && word.len() > 2)
         .collect()
