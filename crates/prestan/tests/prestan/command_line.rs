@@ -290,6 +290,7 @@ fn options_of(help: &str) -> BTreeSet<&str> {
         .lines()
         .map(str::trim_start)
         .filter(|line| line.starts_with('-'));
+    // An optional value stands behind it: --rto[=<SETTING>].
     let words = lines.flat_map(|line| line.split([' ', ',', '[']));
     words
         .filter(|word| word.starts_with("--") && word.len() > 2)

@@ -82,7 +82,7 @@ fn findings(of: &CaptureAnalysis) -> Markup {
                 li {
                     p { strong { (words::title(cause)) } }
                     p { (words::explanation(cause)) }
-                    (list("items", words::evidence(cause, |at_ns| of.since_start_ns(at_ns))))
+                    (list("items", words::evidence(cause, of)))
                     p { "Look at " (words::look_at(cause)) }
                 }
             }

@@ -108,7 +108,7 @@ impl TextReport {
         let title = wrap(self.width, "", &indent, &title);
         self.line(&self.paint.doubtful(&title));
         self.wrapped(&indent, &indent, &words::explanation(cause));
-        for piece in words::evidence(cause, |at_ns| of.since_start_ns(at_ns)) {
+        for piece in words::evidence(cause, of) {
             let (first, next) = (format!("{indent}- "), format!("{indent}  "));
             self.wrapped(&first, &next, &piece);
         }

@@ -2,6 +2,7 @@
 
 use trace::findings::{FindingDetail, SlownessCause};
 
+use super::CaptureAnalysis;
 use super::causes::CauseGroup;
 use super::figures::{end_name, number_of, rate, size, time};
 use crate::figure::percent;
@@ -253,16 +254,22 @@ pub(super) fn look_at(of: &CauseGroup) -> String {
     }
 }
 
-/// The longest waits; `since_start_ns` gives a moment since the first packet.
-pub(super) fn evidence(of: &CauseGroup, since_start_ns: impl Fn(i64) -> i64) -> Vec<String> {
+/// The longest waits of a cause in the capture.
+pub(super) fn evidence(of: &CauseGroup, analysis: &CaptureAnalysis) -> Vec<String> {
+    let connections = &analysis.contents.traced.connections;
+    let name = |place: usize| {
+        let ends = connections.get(place).filter(|_| connections.len() > 1);
+        let ends = ends.map(|ends| format!(" ({} to {})", ends.client, ends.server));
+        format!("connection {}{}", place + 1, ends.unwrap_or_default())
+    };
     let shown = of.waits.iter().take(SHOWN);
     let mut lines: Vec<String> = shown
         .map(|(place, wait)| {
             format!(
-                "connection {}, {} from {} on: packets {} to {}",
-                place + 1,
+                "{}, {} from {} on: packets {} to {}",
+                name(*place),
                 time(wait.length_ns),
-                time(since_start_ns(wait.start_ns)),
+                time(analysis.since_start_ns(wait.start_ns)),
                 wait.from_packet,
                 wait.to_packet
             )
@@ -270,11 +277,14 @@ pub(super) fn evidence(of: &CauseGroup, since_start_ns: impl Fn(i64) -> i64) -> 
         .collect();
     if lines.is_empty() {
         let connections = of.connections.iter().take(SHOWN);
-        lines.extend(connections.map(|(place, _)| format!("connection {}", place + 1)));
+        lines.extend(connections.map(|(place, _)| name(*place)));
+        let more = of.connections.len() - lines.len();
+        lines.extend(
+            (more > 0).then(|| format!("and {}", number_of(more as u64, "more connection"))),
+        );
+        return lines;
     }
-    let more = (of.count as usize).saturating_sub(lines.len());
-    if more > 0 && !of.waits.is_empty() {
-        lines.push(format!("and {more} more"));
-    }
+    let more = of.count.saturating_sub(lines.len() as u64);
+    lines.extend((more > 0).then(|| format!("and {more} more")));
     lines
 }
