@@ -12,7 +12,7 @@ use crate::support::{Outcome, Prestan};
 use insta::assert_snapshot;
 use serde_json::Value;
 
-const SUB_COMMANDS: [&str; 19] = [
+const SUB_COMMANDS: [&str; 20] = [
     "run",
     "load",
     "report",
@@ -29,6 +29,7 @@ const SUB_COMMANDS: [&str; 19] = [
     "demo",
     "serve",
     "traffic",
+    "capture",
     "clean",
     "completions",
     "man",
