@@ -14,7 +14,7 @@ fuzz_target!(|text: &str| {
     };
     assert_eq!(Constraint::parse(&parsed.to_string()).as_ref(), Ok(&parsed));
     let scope = Scope {
-        components: Vec::new(),
+        components: None,
         subject: constraint::ConstraintSubject::Run,
         measurements: vec!["Get", "Put"],
         parameters: BTreeMap::from([("width", 10.0)]),
