@@ -35,13 +35,13 @@ const RUN_IN_SECONDS: usize = 3;
 /// Background traffic that runs. It stops when this is dropped.
 pub(crate) struct RunningBackground {
     record: BackgroundRecord,
-    sources: Vec<RunningSource>,
+    sources: Vec<SourceToSink>,
     /// Sinks in this process; after the sources, so that those end first.
     sinks: Vec<SinkHandle>,
     rule: StabilityRule,
 }
 
-struct RunningSource {
+struct SourceToSink {
     handle: SourceHandle,
     /// Of each flow, its component and whether its rate is constant.
     flows: Vec<(usize, bool)>,
@@ -119,7 +119,7 @@ impl RunningBackground {
         };
         let handle = TrafficSource::start(plan, token.clone()).map_err(|error| failed(&error))?;
         let flows = source.flows.iter();
-        self.sources.push(RunningSource {
+        self.sources.push(SourceToSink {
             handle,
             flows: flows.map(|flow| (flow.component, flow.is_steady)).collect(),
             pending: VecDeque::new(),

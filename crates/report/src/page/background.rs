@@ -65,7 +65,7 @@ pub(super) fn table(page: &ReportPage<'_>, names: &[String]) -> Markup {
 
 fn row(component: &BackgroundComponent, figures: Option<BackgroundFigures>) -> Markup {
     let shown = |value: Option<f64>, shown: fn(f64) -> String, class: &str| match value {
-        Some(value) => number(value, &shown(value), class),
+        Some(value) => number(value, shown(value), class),
         None => nothing(),
     };
     let is_udp = component.protocol == "udp";
@@ -76,15 +76,15 @@ fn row(component: &BackgroundComponent, figures: Option<BackgroundFigures>) -> M
     let loss = counts.and_then(|own| own.loss()).filter(|_| is_udp);
     let time = |ns: Option<record::Nanos>| ns.map(|ns| ns as f64);
     html! {
-        (number(f64::from(component.flows), &component.flows.to_string(), ""))
-        (number(component.planned_bps.unwrap_or(f64::MAX), &planned(component), ""))
+        (number(f64::from(component.flows), component.flows.to_string(), ""))
+        (number(component.planned_bps.unwrap_or(f64::MAX), planned(component), ""))
         (shown(rate_of(|own| own.sent_bytes), bits, ""))
         (shown(rate_of(|own| own.received_bytes), bits, ""))
         (shown(loss, percent, if loss > Some(0.0) { "bad" } else { "" }))
         (shown(counts.and_then(|own| time(own.jitter)), human, ""))
         (shown(counts.and_then(|own| time(own.delay_variation)), human, ""))
         @match counts.filter(|_| !is_udp) {
-            Some(own) => (number(own.retransmissions as f64, &own.retransmissions.to_string(), "")),
+            Some(own) => (number(own.retransmissions as f64, own.retransmissions.to_string(), "")),
             None => (nothing()),
         }
     }
