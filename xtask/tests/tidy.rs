@@ -18,7 +18,7 @@ const PURE: &[(&str, &[&str])] = &[
     ("record", &[]),
     ("wire", &[]),
     ("constraint", &[]),
-    ("suite", &["constraint", "record"]),
+    ("suite", &["constraint", "record", "traffic"]),
     ("stats", &["constraint", "record"]),
     ("report", &["record", "stats", "trace", "wire"]),
     ("figures", &["report"]),

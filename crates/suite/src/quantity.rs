@@ -1,27 +1,15 @@
-//! Sizes and times as people write them.
+//! Sizes and times as people write them: those of traffic files.
 
 use std::time::Duration;
+
+use traffic::{Octets, TimeSpan};
 
 /// Reads a size: `512`, `1KiB`, `64 KiB`, `1MiB`, `10kB`, `1.5MB`.
 ///
 /// # Errors
 /// A sentence that says what is accepted.
 pub fn parse_size(text: &str) -> Result<u64, String> {
-    let (number, unit) = split(text);
-    let factor: u64 = match unit {
-        "" | "B" => 1,
-        "KiB" => 1 << 10,
-        "MiB" => 1 << 20,
-        "GiB" => 1 << 30,
-        "kB" | "KB" => 1_000,
-        "MB" => 1_000_000,
-        "GB" => 1_000_000_000,
-        _ => return Err(size_help(text)),
-    };
-    scaled(number, factor as f64)
-        .filter(|bytes| bytes.fract() == 0.0 && *bytes <= 2f64.powi(53))
-        .map(|bytes| bytes as u64)
-        .ok_or_else(|| size_help(text))
+    text.parse().map(Octets::bytes)
 }
 
 /// Reads a time: `30s`, `250ms`, `1.5s`, `10m`, `1h`, `30d`, `20us`. A bare number means seconds.
@@ -29,43 +17,8 @@ pub fn parse_size(text: &str) -> Result<u64, String> {
 /// # Errors
 /// A sentence that says what is accepted.
 pub fn parse_duration(text: &str) -> Result<Duration, String> {
-    let (number, unit) = split(text);
-    let nanos = match unit {
-        "ns" => 1.0,
-        // MICRO SIGN and GREEK SMALL LETTER MU look the same.
-        "us" | "\u{b5}s" | "\u{3bc}s" => 1e3,
-        "ms" => 1e6,
-        "s" | "" => 1e9,
-        "m" | "min" => 60e9,
-        "h" => 3600e9,
-        "d" => 86_400e9,
-        _ => return Err(duration_help(text)),
-    };
-    scaled(number, nanos)
-        .filter(|nanos| *nanos < 1e18)
-        .map(|nanos| Duration::from_nanos(nanos.round() as u64))
-        .ok_or_else(|| duration_help(text))
-}
-
-fn split(text: &str) -> (&str, &str) {
-    let text = text.trim();
-    let end = text
-        .find(|c: char| !c.is_ascii_digit() && c != '.')
-        .unwrap_or(text.len());
-    (&text[..end], text[end..].trim())
-}
-
-fn scaled(number: &str, factor: f64) -> Option<f64> {
-    let value: f64 = number.parse().ok()?;
-    Some(value * factor)
-}
-
-fn size_help(text: &str) -> String {
-    format!("`{text}` is no size; write 512, 1KiB, 64KiB or 1MiB")
-}
-
-fn duration_help(text: &str) -> String {
-    format!("`{text}` is no time; write 250ms, 30s, 10m or 1h")
+    text.parse()
+        .map(|time: TimeSpan| Duration::from_nanos(time.nanos()))
 }
 
 #[cfg(test)]

@@ -1,7 +1,6 @@
 //! Rates, sizes and times as people write them.
 //!
-//! Sizes and times have the syntax of suite files (`suite::parse_size`, `suite::parse_duration`). It is repeated
-//! here because `suite` depends on this crate, and not the other way round.
+//! `suite::parse_size` and `suite::parse_duration` read sizes and times by these types, too.
 
 use std::borrow::Cow;
 use std::fmt;

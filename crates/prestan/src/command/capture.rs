@@ -48,27 +48,13 @@ pub(crate) fn capture(args: &CaptureArgs) -> Result<ExitStatus, Failed> {
         signals.wait();
         flag.store(true, Ordering::Relaxed);
     });
-    let ended = match args.command.split_first() {
-        None => None,
-        Some((program, arguments)) => {
-            let mut command = Command::new(program);
-            command.args(arguments);
-            if let Some(namespace) = &namespace {
-                let entered = namespace.enter_before_exec(&mut command);
-                entered.map_err(|error| Failed::Local(error.to_string()))?;
-            } else {
-                tell(&format!("prestan: capturing to {}", args.file.display()));
-            }
-            match command.spawn() {
-                Ok(child) => Some(wait(child)?),
-                Err(error) => {
-                    drop(recording);
-                    // Nothing that was asked for is in it.
-                    let _ = fs::remove_file(&args.file);
-                    let program = program.display();
-                    return Err(Failed::Usage(format!("starting {program} failed: {error}")));
-                }
-            }
+    let ended = match started(args, namespace.as_ref()) {
+        Ok(child) => child.map(wait).transpose()?,
+        Err(why) => {
+            drop(recording);
+            // Nothing that was asked for is in it.
+            let _ = fs::remove_file(&args.file);
+            return Err(why);
         }
     };
     let summary = if ended.is_some() {
@@ -125,6 +111,26 @@ fn options(args: &CaptureArgs) -> Result<RecordingOptions, Failed> {
         },
         ..usual
     })
+}
+
+/// Starts the command, where there is one.
+fn started(args: &CaptureArgs, namespace: Option<&Namespace>) -> Result<Option<Child>, Failed> {
+    let Some((program, arguments)) = args.command.split_first() else {
+        return Ok(None);
+    };
+    let mut command = Command::new(program);
+    command.args(arguments);
+    if let Some(namespace) = namespace {
+        let entered = namespace.enter_before_exec(&mut command);
+        entered.map_err(|error| Failed::Local(error.to_string()))?;
+    } else {
+        tell(&format!("prestan: capturing to {}", args.file.display()));
+    }
+    let child = command.spawn().map_err(|error| {
+        let program = program.display();
+        Failed::Usage(format!("starting {program} failed: {error}"))
+    })?;
+    Ok(Some(child))
 }
 
 /// Waits for a program. Ctrl-C in a terminal is for the program, too, which then ends by itself.

@@ -119,7 +119,7 @@ pub(super) fn steps_of(spec: &SuiteSpec) -> Vec<&Placed<Scalar>> {
     found
 }
 
-fn number_of_users(
+pub(super) fn number_of_users(
     file: &SuiteSource<'_>,
     templates: &Templates<'_>,
     scalar: &Placed<Scalar>,

@@ -6,6 +6,7 @@ use std::time::Duration;
 use record::{MeasureId, Verify};
 
 use super::SuiteSource;
+use super::adapt::number_of_users;
 use super::constraints::WrittenConditions;
 use crate::error::SuiteError;
 use crate::place::{Place, Placed, Scalar};
@@ -128,15 +129,8 @@ impl StepResolver<'_> {
             }
             ActionSpec::Users(users) => {
                 self.only_keys(step, &[])?;
-                let text = self.templates.fixed(&users.value.0);
-                let number = text.and_then(|text| {
-                    text.trim()
-                        .parse()
-                        .map_err(|_| format!("`{text}` is no number of users"))
-                });
-                out.push(Step::Users(
-                    number.map_err(|why| self.file.error(users.place, why))?,
-                ));
+                let number = number_of_users(self.file, self.templates, users)?;
+                out.push(Step::Users(number));
             }
         }
         Ok(())
