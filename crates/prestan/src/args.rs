@@ -55,8 +55,8 @@ pub(crate) use runs::{PruneArgs, RunsAction, RunsArgs};
 pub(crate) use search::{FindArg, SearchArgs, SearchOptions};
 pub(crate) use sweep::{DesignArg, SweepArgs, Vary};
 pub(crate) use traffic::{
-    AllowedNetwork, BackgroundArgs, MaxRate, SinkArg, TrafficAction, TrafficArgs, TrafficEnds,
-    TrafficRunArgs, TrafficSinkArgs,
+    AllowedNetwork, BackgroundArgs, MaxRate, STABLE_PERCENT, SinkArg, TrafficAction, TrafficArgs,
+    TrafficEnds, TrafficRunArgs, TrafficSinkArgs,
 };
 pub(crate) use webstone::{ChildrenOptions, PagesOptions, WebstoneArgs};
 
@@ -326,9 +326,6 @@ pub(crate) struct RunArgs {
 
     #[command(flatten)]
     pub(crate) beside: BesideOptions,
-
-    #[command(flatten)]
-    pub(crate) background: BackgroundArgs,
 
     #[command(flatten)]
     pub(crate) options: RunOptions,

@@ -5,6 +5,7 @@
 //! (file, sinks)             (sources, own sinks) --end--> totals
 //! ```
 
+mod asked;
 mod follower;
 mod running;
 mod task;
@@ -15,7 +16,8 @@ use flow::{FlowError, SharedToken};
 
 use crate::exit::Failed;
 
-pub(crate) use follower::{BackgroundFollower, BackgroundRecorder, started};
+pub(crate) use asked::AskedBackground;
+pub(crate) use follower::{BackgroundRecorder, BackgroundShare, started};
 pub(crate) use running::{EndedBackground, LOOK, RunningBackground, UnstableBackground};
 pub(crate) use task::{BackgroundOptions, BackgroundTask, TrafficFile, components_of};
 

@@ -5,7 +5,7 @@ use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
 
 use crate::samples::is_of_samples;
-use crate::{BESIDE, ENV, EVENTS, PLAN, RunDirError, SUITE, is_run, reading, writing};
+use crate::{BESIDE, ENV, EVENTS, PACKETS, PLAN, RunDirError, SUITE, is_run, reading, writing};
 
 /// Whether the run is being recorded: its process holds a lock on the events.
 pub fn goes_on(path: &Path) -> bool {
@@ -70,7 +70,7 @@ fn files_of(path: &Path) -> Result<(Vec<PathBuf>, Vec<PathBuf>), RunDirError> {
                 beside.push(load);
             }
         } else if !is_directory
-            && ([PLAN, SUITE, ENV, EVENTS].contains(&whole) || is_of_samples(whole))
+            && ([PLAN, SUITE, ENV, EVENTS, PACKETS].contains(&whole) || is_of_samples(whole))
         {
             files.push(place);
         } else {

@@ -70,6 +70,8 @@ const PLAN: &str = "plan.yaml";
 const SUITE: &str = "suite.yaml";
 const ENV: &str = "env.json";
 const EVENTS: &str = "events.jsonl";
+/// The packets between a run and its servers, where they are kept.
+pub const PACKETS: &str = "packets.pcapng";
 /// Directory, in that of a run, of the loads beside it, which are runs of their own.
 pub const BESIDE: &str = "beside";
 

@@ -32,9 +32,9 @@ pub use fill::{Fill, filled, random_part};
 pub use format::formatted;
 pub use operations::{OperationKind, OperationPlan};
 pub use plan::{
-    AdaptPlan, AdaptRule, Alternative, Body, BodyText, Expect, HeaderPlan, Limit, LoopPlan,
-    Missing, NeedsClass, PagePlan, Plan, RequestPlan, Save, SaveFrom, StatusSet, StatusTest, Step,
-    StopWatchPlan, TestPlan, Think, Workspace,
+    AdaptPlan, AdaptRule, Alternative, BackgroundPlan, Body, BodyText, CapturePlan, Expect,
+    HeaderPlan, Limit, LoopPlan, Missing, NeedsClass, PagePlan, Plan, RequestPlan, Save, SaveFrom,
+    StatusSet, StatusTest, Step, StopWatchPlan, TestPlan, Think, TrafficOrigin, Workspace,
 };
 pub use quantity::{parse_duration, parse_size};
 pub use resolve::{

@@ -9,6 +9,7 @@ use record::{
     Verify,
 };
 use serde::{Deserialize, Serialize};
+use traffic::TrafficSpec;
 
 use crate::bytes;
 use crate::template::{LiveText, Text};
@@ -42,6 +43,41 @@ pub struct Plan {
     pub conditions: Vec<String>,
     /// How the number of users of a closed loop changes.
     pub adapt: Option<AdaptPlan>,
+    /// Background traffic while it is done.
+    pub background: Option<BackgroundPlan>,
+    /// The packets of the run are kept.
+    pub capture: Option<CapturePlan>,
+}
+
+/// Background traffic beside a run. What is not said is left to whoever sends it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct BackgroundPlan {
+    /// Where it is described.
+    pub traffic: TrafficOrigin,
+    /// Name of the load; `None` for the only one.
+    pub load: Option<String>,
+    /// Largest deviation from the mean of a load that is stable, in percent.
+    pub stable_percent: Option<f64>,
+    /// How long flows last at most.
+    pub duration: Option<Duration>,
+}
+
+/// Where background traffic is described.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub enum TrafficOrigin {
+    /// In a traffic file, as the suite names it: relative to its own place.
+    File(String),
+    /// In the suite itself.
+    Here(TrafficSpec),
+}
+
+/// What is kept of the packets of a run. What is not said is left to whoever keeps them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CapturePlan {
+    /// Bytes of each packet.
+    pub snap_length: Option<u64>,
+    /// Largest size of the file, in bytes.
+    pub most_bytes: Option<u64>,
 }
 
 /// How the number of users of a closed loop changes while it goes on.

@@ -1,6 +1,7 @@
 //! From what is written to what is done: names checked, templates evaluated, trees laid out.
 
 mod adapt;
+mod beside;
 mod constraints;
 mod http;
 mod labels;
@@ -95,6 +96,8 @@ pub fn resolve(
         stop_watches: Vec::new(),
         conditions: Vec::new(),
         adapt: None,
+        background: None,
+        capture: None,
     };
     let conditions = WrittenConditions::default();
     for variant in &variants {
@@ -166,6 +169,7 @@ pub fn resolve(
             "`adapt` changes the number of users, and `roles` fix it",
         ));
     }
+    beside::add(&file, spec, &params, &mut plan)?;
     let nameable = Nameable::of_suite(&variants, &plan);
     let constraints = constraints::records(&file, &spec.constraints, &nameable)?;
     let conditions = conditions.checked(&file, &nameable)?;

@@ -126,6 +126,8 @@ pub fn single(single: &Single) -> Result<(Plan, String), String> {
         stop_watches: Vec::new(),
         conditions: Vec::new(),
         adapt: None,
+        background: None,
+        capture: None,
     };
     Ok((plan, text))
 }

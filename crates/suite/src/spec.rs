@@ -1,6 +1,7 @@
 //! What is written in a suite file, as it is written: the shape of the YAML, nothing resolved.
 
 mod adapt;
+mod beside;
 mod constraints;
 mod expressions;
 mod loops;
@@ -18,6 +19,7 @@ use serde::de::{self, Deserializer, MapAccess, Visitor};
 use crate::error::SuiteError;
 pub use crate::place::{Place, Placed, Scalar};
 pub use adapt::AdaptSpec;
+pub use beside::{BackgroundKeys, BackgroundSpec, CaptureKeys, CaptureSpec};
 pub use constraints::ConstraintSpec;
 pub(crate) use constraints::constraints;
 pub use loops::{AcrossSpec, LoopSpec, PartsSpec, RoleSpec, StopWatchSpec};
@@ -52,6 +54,12 @@ pub struct SuiteSpec {
     /// How the load changes with what is measured.
     #[serde(default)]
     pub adapt: Option<Placed<AdaptSpec>>,
+    /// Traffic between other programs while the suite is measured (docs/TRAFFIC.md).
+    #[serde(default)]
+    pub background: Option<Placed<BackgroundSpec>>,
+    /// Whether the packets of the run are kept in its record.
+    #[serde(default)]
+    pub capture: Option<CaptureSpec>,
     /// Stop-watches of which more is to be said than where they start and stop, by name.
     #[serde(default)]
     pub stopwatches: BTreeMap<String, Placed<StopWatchSpec>>,

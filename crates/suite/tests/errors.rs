@@ -371,6 +371,50 @@ const FILES: &[(&str, &str)] = &[
         "suite: s\ntargets:\n  a: one\n  b: two\ntests: [{name: T, loop: [{GET: a, target: b, measure: M}, {think: {constant: 1s}, target: b}]}]",
     ),
     (
+        "background of nothing",
+        "suite: s\nbackground: {load: a}\ntests: [{name: T, loop: [{GET: a, measure: M}]}]",
+    ),
+    (
+        "background of two",
+        "suite: s\nbackground: {file: f, traffic: {}}\ntests: [{name: T, loop: [{GET: a, measure: M}]}]",
+    ),
+    (
+        "background with an unknown key",
+        "suite: s\nbackground: {file: f, lod: a}\ntests: [{name: T, loop: [{GET: a, measure: M}]}]",
+    ),
+    (
+        "background that is a list",
+        "suite: s\nbackground: [f]\ntests: [{name: T, loop: [{GET: a, measure: M}]}]",
+    ),
+    (
+        "background without loads",
+        "suite: s\nbackground: {traffic: {}}\ntests: [{name: T, loop: [{GET: a, measure: M}]}]",
+    ),
+    (
+        "background of another load",
+        "suite: s\nbackground: {load: b, traffic: {models: {m: {cbr: {rate: 1mbit, block: 1KiB}}}, components: {c: {model: m, protocol: udp}}, loads: {a: {flows: [{component: c}]}}}}\ntests: [{name: T, loop: [{GET: a, measure: M}]}]",
+    ),
+    (
+        "background of one of several loads",
+        "suite: s\nbackground: {traffic: {models: {m: {cbr: {rate: 1mbit, block: 1KiB}}}, components: {c: {model: m, protocol: udp}}, loads: {a: {flows: [{component: c}]}, b: {flows: [{component: c}]}}}}\ntests: [{name: T, loop: [{GET: a, measure: M}]}]",
+    ),
+    (
+        "background of a component that there is not",
+        "suite: s\nbackground: {traffic: {loads: {a: {flows: [{component: c}]}}}}\ntests: [{name: T, loop: [{GET: a, measure: M}]}]",
+    ),
+    (
+        "background that is never stable",
+        "suite: s\nbackground: {file: f, stable: 0%}\ntests: [{name: T, loop: [{GET: a, measure: M}]}]",
+    ),
+    (
+        "capture of too little",
+        "suite: s\ncapture: {snap: 10}\ntests: [{name: T, loop: [{GET: a, measure: M}]}]",
+    ),
+    (
+        "capture of a text",
+        "suite: s\ncapture: file.pcapng\ntests: [{name: T, loop: [{GET: a, measure: M}]}]",
+    ),
+    (
         "duplicate key",
         "suite: s\nsuite: t\ntests: [{name: T, loop: [{GET: a, measure: M}]}]",
     ),

@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 
 use super::{
-    BackgroundArgs, ClockOptions, ConnectOptions, OutputOptions, RunningOptions, WARMUP, duration,
+    ClockOptions, ConnectOptions, OutputOptions, RunningOptions, WARMUP, duration,
     positive_duration, size, verify, whole,
 };
 
@@ -43,9 +43,6 @@ pub(crate) struct LoadArgs {
 
     #[command(flatten)]
     pub(crate) pace: PaceOptions,
-
-    #[command(flatten)]
-    pub(crate) background: BackgroundArgs,
 
     #[command(flatten)]
     pub(crate) clock: ClockOptions,

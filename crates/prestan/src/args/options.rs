@@ -7,8 +7,8 @@ use clap::{Args, ValueEnum};
 use record::NoteRecord;
 
 use super::{
-    ConnectOptions, OutputOptions, duration, label, name_and_value, note, positive_duration,
-    run_id, verify, whole,
+    BackgroundArgs, ConnectOptions, OutputOptions, duration, label, name_and_value, note,
+    positive_duration, run_id, verify, whole,
 };
 
 /// Times each user goes through each test before measuring, unless something else is said.
@@ -150,6 +150,9 @@ pub(crate) struct RunningOptions {
     /// Name of the run, and of its collections on the server [default: time and a random part]
     #[arg(long, value_name = "NAME", value_parser = run_id)]
     pub(crate) run_id: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) background: BackgroundArgs,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Args)]

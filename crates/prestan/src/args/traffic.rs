@@ -149,7 +149,7 @@ pub(crate) struct BackgroundArg {
 }
 
 /// Largest deviation from the mean of a load that is stable, in percent.
-const STABLE_PERCENT: f64 = 5.0;
+pub(crate) const STABLE_PERCENT: f64 = 5.0;
 
 fn background(text: &str) -> Result<BackgroundArg, String> {
     let mut parts = text.split(',');

@@ -6,8 +6,7 @@ use std::time::Duration;
 use clap::Args;
 
 use super::{
-    BackgroundArgs, ClockOptions, ConnectOptions, OutputOptions, RunningOptions, duration,
-    positive_duration, whole,
+    ClockOptions, ConnectOptions, OutputOptions, RunningOptions, duration, positive_duration, whole,
 };
 
 /// Most children of a run.
@@ -65,9 +64,6 @@ pub(crate) struct WebstoneArgs {
 
     #[command(flatten)]
     pub(crate) load: ChildrenOptions,
-
-    #[command(flatten)]
-    pub(crate) background: BackgroundArgs,
 
     #[command(flatten)]
     pub(crate) clock: ClockOptions,

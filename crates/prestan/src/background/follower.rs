@@ -1,13 +1,13 @@
-//! Background traffic beside a run: starts before it, and is recorded until its end.
+//! Background traffic beside runs: starts before them, and is recorded until their end. Runs that take turns
+//! share it.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::{self, JoinHandle};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
 
 use engine::Cancel;
 use record::{Event, EventKind, Nanos};
 
-use super::running::{EndedBackground, LOOK, RunningBackground, UnstableBackground};
+use super::running::{EndedBackground, LOOK, PolledReading, RunningBackground, UnstableBackground};
 use super::task::BackgroundTask;
 use crate::exit::Failed;
 use crate::output::tell;
@@ -64,74 +64,161 @@ pub(crate) fn started(
     }
 }
 
-/// Background traffic that is recorded. It stops when this is dropped.
-pub(crate) struct BackgroundFollower {
-    should_stop: Arc<AtomicBool>,
-    thread: Option<JoinHandle<Vec<Event>>>,
+/// The part of one run in background traffic, which stops when all runs that share it have ended.
+pub(crate) struct BackgroundShare {
+    shared: Arc<SharedBackground>,
+    place: usize,
+    has_ended: bool,
 }
 
-impl BackgroundFollower {
-    pub(crate) fn start(
-        running: RunningBackground,
-        recorder: Arc<dyn BackgroundRecorder>,
-    ) -> BackgroundFollower {
-        let should_stop = Arc::<AtomicBool>::default();
-        let for_thread = Arc::clone(&should_stop);
-        let thread = thread::spawn(move || follow(running, &*recorder, &for_thread));
-        BackgroundFollower {
-            should_stop,
-            thread: Some(thread),
-        }
+/// What a thread that follows the traffic and the runs have in common.
+struct SharedBackground {
+    state: Mutex<SharedState>,
+    changed: Condvar,
+}
+
+struct SharedState {
+    /// Runs that have not ended.
+    runs: usize,
+    /// Those that record, by the places of their shares.
+    listeners: Vec<Option<Listener>>,
+    /// The traffic has stopped.
+    is_over: bool,
+}
+
+/// A run that records.
+struct Listener {
+    recorder: Arc<dyn BackgroundRecorder>,
+    events: Vec<Event>,
+    readings: usize,
+}
+
+impl BackgroundShare {
+    /// Shares for so many runs.
+    pub(crate) fn among(runs: usize, running: RunningBackground) -> Vec<BackgroundShare> {
+        let mut listeners = Vec::new();
+        listeners.resize_with(runs, || None);
+        let shared = Arc::new(SharedBackground {
+            state: Mutex::new(SharedState {
+                runs,
+                listeners,
+                is_over: false,
+            }),
+            changed: Condvar::new(),
+        });
+        let over = WhenOver(Arc::clone(&shared));
+        thread::spawn(move || follow(running, &over.0));
+        let share = |place| BackgroundShare {
+            shared: Arc::clone(&shared),
+            place,
+            has_ended: false,
+        };
+        (0..runs).map(share).collect()
     }
 
-    /// Stops the traffic; all events that were recorded.
+    /// From now on the run records it.
+    pub(crate) fn record(&self, recorder: Arc<dyn BackgroundRecorder>) {
+        self.shared.state().listeners[self.place] = Some(Listener {
+            recorder,
+            events: Vec::new(),
+            readings: 0,
+        });
+    }
+
+    /// The run has ended: waits for the others that share it, and returns all events that were recorded.
     pub(crate) fn end(mut self) -> Vec<Event> {
-        self.join()
+        self.leave();
+        let mut state = self.shared.wait_until_over();
+        let listener = state.listeners[self.place].take();
+        listener.map_or(Vec::new(), |listener| listener.events)
     }
 
-    fn join(&mut self) -> Vec<Event> {
-        self.should_stop.store(true, Ordering::SeqCst);
-        let thread = self.thread.take();
-        // A panic of that thread has been printed.
-        thread
-            .and_then(|thread| thread.join().ok())
-            .unwrap_or_default()
-    }
-}
-
-impl Drop for BackgroundFollower {
-    fn drop(&mut self) {
-        self.join();
-    }
-}
-
-fn follow(
-    mut running: RunningBackground,
-    recorder: &dyn BackgroundRecorder,
-    should_stop: &AtomicBool,
-) -> Vec<Event> {
-    let mut events = Vec::new();
-    let mut note = |kind: EventKind, is_last: bool| {
-        // What was counted before the run began belongs to no moment of it.
-        let at = recorder.now().or_else(|| is_last.then_some(0));
-        if let Some(at) = at {
-            let event = Event { at, kind };
-            recorder.record(&event);
-            events.push(event);
+    fn leave(&mut self) {
+        if !self.has_ended {
+            self.has_ended = true;
+            self.shared.state().runs -= 1;
         }
-    };
-    let mut readings = 0;
+    }
+}
+
+impl Drop for BackgroundShare {
+    fn drop(&mut self) {
+        if self.has_ended {
+            return;
+        }
+        self.leave();
+        let mut state = self.shared.state();
+        state.listeners[self.place] = None;
+        if state.runs == 0 {
+            drop(state);
+            // Nothing is sent any more when the last run has gone.
+            drop(self.shared.wait_until_over());
+        }
+    }
+}
+
+impl SharedBackground {
+    fn state(&self) -> MutexGuard<'_, SharedState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn wait_until_over(&self) -> MutexGuard<'_, SharedState> {
+        let waiting = self
+            .changed
+            .wait_while(self.state(), |state| !state.is_over);
+        waiting.unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Has all runs record something.
+    fn note(&self, kind: &EventKind) {
+        let mut state = self.state();
+        state
+            .listeners
+            .iter_mut()
+            .flatten()
+            .for_each(|listener| listener.note(kind));
+    }
+}
+
+impl Listener {
+    fn note(&mut self, kind: &EventKind) {
+        let is_reading = matches!(kind, EventKind::Background(_));
+        let begun = self.recorder.now();
+        let at = match (is_reading, begun) {
+            (true, Some(at)) if self.readings < MOST_READINGS => at,
+            // What was counted before the run began belongs to no moment of it.
+            (true, _) => return,
+            (false, begun) => begun.unwrap_or(0),
+        };
+        self.readings += usize::from(is_reading);
+        let event = Event {
+            at,
+            kind: kind.clone(),
+        };
+        self.recorder.record(&event);
+        self.events.push(event);
+    }
+}
+
+/// Says that the traffic is over, also after a defect.
+struct WhenOver(Arc<SharedBackground>);
+
+impl Drop for WhenOver {
+    fn drop(&mut self) {
+        self.0.state().is_over = true;
+        self.0.changed.notify_all();
+    }
+}
+
+fn follow(mut running: RunningBackground, shared: &SharedBackground) {
     loop {
-        let should_stop = should_stop.load(Ordering::SeqCst);
+        let should_stop = shared.state().runs == 0;
         let is_over = should_stop || !running.is_active();
         if should_stop {
             running.ask();
         }
-        for polled in running.poll() {
-            if readings < MOST_READINGS && recorder.now().is_some() {
-                readings += 1;
-                note(EventKind::Background(polled.reading), false);
-            }
+        for PolledReading { reading, .. } in running.poll() {
+            shared.note(&EventKind::Background(reading));
         }
         if is_over {
             break;
@@ -142,6 +229,5 @@ fn follow(
     if by_itself && end.failure.is_none() {
         end.failure = Some("its flows ended".to_owned());
     }
-    note(EventKind::BackgroundEnded(end), true);
-    events
+    shared.note(&EventKind::BackgroundEnded(end));
 }

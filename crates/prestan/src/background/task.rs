@@ -5,13 +5,12 @@ use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use engine::Settings;
 use flow::SharedToken;
 use record::{BackgroundComponent, BackgroundRecord};
 use traffic::{FlowProtocol, IpVersion, PlannedFlow, Traffic, TrafficLoad, TrafficSpec};
 
 use super::token;
-use crate::args::{BackgroundArgs, SinkArg, TrafficEnds};
+use crate::args::{SinkArg, TrafficEnds};
 use crate::exit::Failed;
 
 /// Most components of a load that are told apart: the record has figures of each for every second.
@@ -51,6 +50,17 @@ impl TrafficFile {
             path: path.to_owned(),
             spec,
             traffic,
+        })
+    }
+
+    /// The same, of traffic that stands in a suite of this name.
+    pub(crate) fn within(suite: &str, spec: &TrafficSpec) -> Result<TrafficFile, Failed> {
+        let usage =
+            |error| Failed::Usage(format!("the background traffic of suite {suite}: {error}"));
+        Ok(TrafficFile {
+            path: suite.into(),
+            traffic: Traffic::new(spec).map_err(usage)?,
+            spec: spec.clone(),
         })
     }
 
@@ -135,33 +145,6 @@ pub(crate) struct BackgroundTask {
 }
 
 impl BackgroundTask {
-    /// What these options ask for beside a run with these settings, in which it is noted.
-    pub(crate) fn beside(
-        args: &BackgroundArgs,
-        settings: &mut Settings,
-    ) -> Result<Option<BackgroundTask>, Failed> {
-        let Some(background) = &args.background else {
-            if !args.ends.sink.is_empty() {
-                return Err(Failed::Usage(
-                    "--sink is for background traffic; name its traffic file with --background"
-                        .to_owned(),
-                ));
-            }
-            return Ok(None);
-        };
-        let file = TrafficFile::read(&background.file)?;
-        let options = BackgroundOptions {
-            load: background.load.clone(),
-            duration: background.duration,
-            stable_percent: background.stable_percent,
-            seed: settings.seed,
-        };
-        let task =
-            BackgroundTask::new(&file, &options, &args.ends, args.sink_token_file.as_deref())?;
-        settings.background = Some(task.record.clone());
-        Ok(Some(task))
-    }
-
     /// A load of a file, for these sinks.
     pub(crate) fn new(
         file: &TrafficFile,

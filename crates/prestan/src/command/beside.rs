@@ -87,6 +87,8 @@ impl BesideTask {
         let suite = SuiteText::find(&option.suite)?;
         overrides.selection.only.clone_from(&option.only);
         let mut plan = suite.resolved(&overrides)?;
+        // What else goes on, and what is kept of it, is for the suite that is measured to say.
+        (plan.background, plan.capture) = (None, None);
         // As any suite that is run, it works in a collection of its own, or reads.
         guard::mix(&mut plan, true)?;
         let name = option.name.as_ref().unwrap_or(&plan.suite.name).clone();

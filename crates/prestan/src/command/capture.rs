@@ -15,6 +15,7 @@ use capture::{
 };
 use engine::{Route, Settings};
 use lab::{Namespace, user_namespace};
+use suite::CapturePlan;
 
 use crate::args::CaptureArgs;
 use crate::exit::{ExitStatus, Failed};
@@ -193,12 +194,21 @@ fn warn_of_lost(summary: &RecordingSummary) {
 pub(crate) struct RunCapture {
     recording: Recording,
     file: PathBuf,
+    is_quiet: bool,
 }
 
 impl RunCapture {
-    /// Begins to record them.
-    pub(crate) fn start(file: &Path, settings: &Settings) -> Result<RunCapture, Failed> {
+    /// Begins to record them; of each packet what is planned, or all.
+    pub(crate) fn start(
+        file: &Path,
+        planned: Option<CapturePlan>,
+        settings: &Settings,
+    ) -> Result<RunCapture, Failed> {
         check_absent(file)?;
+        let usual = RecordingOptions::default();
+        let snap = planned.and_then(|planned| planned.snap_length);
+        let snap = snap.and_then(|bytes| u32::try_from(bytes).ok());
+        let most_bytes = planned.and_then(|planned| planned.most_bytes);
         let endpoints = std::iter::once(&settings.endpoint).chain(&settings.others);
         let (mut hosts, mut ports): (Vec<IpAddr>, Vec<u16>) = Default::default();
         for endpoint in endpoints {
@@ -218,11 +228,12 @@ impl RunCapture {
         let options = RecordingOptions {
             selection: PacketSelection { hosts, ports },
             limits: CaptureLimits {
-                bytes: Some(LONGEST_OF_RUN),
+                bytes: Some(most_bytes.unwrap_or(LONGEST_OF_RUN)),
                 ..CaptureLimits::default()
             },
+            snap_length: snap.map_or(usual.snap_length, |snap| snap.min(usual.snap_length)),
             comment: Some(format!("run {}", settings.run_id)),
-            ..RecordingOptions::default()
+            ..usual
         };
         let recording = Recording::start(file, &options, Arc::default());
         let recording = recording.map_err(|error| match failed(error) {
@@ -232,16 +243,28 @@ impl RunCapture {
         Ok(RunCapture {
             recording,
             file: file.to_owned(),
+            is_quiet: false,
         })
+    }
+
+    /// The same; where it `is_quiet`, nothing is told of what there is, but that packets were lost.
+    pub(crate) fn quiet(self, is_quiet: bool) -> RunCapture {
+        RunCapture { is_quiet, ..self }
     }
 
     /// Ends it, and tells what there is.
     pub(crate) fn end(self) -> Result<(), Failed> {
-        let RunCapture { recording, file } = self;
+        let RunCapture {
+            recording,
+            file,
+            is_quiet,
+        } = self;
         let summary = recording
             .stop()
             .map_err(|error| Failed::Local(format!("--capture: {error}")))?;
-        tell(&format!("prestan: {}", described(&summary, &file)));
+        if !is_quiet {
+            tell(&format!("prestan: {}", described(&summary, &file)));
+        }
         warn_of_lost(&summary);
         Ok(())
     }

@@ -12,7 +12,7 @@ use super::compare::side_by_side::{self, Extent, MeasuredSeries, SideBySide};
 use super::compare::{MeasuredServer, SAME_WITHIN, compared, shown};
 use super::kept::KeptRun;
 use super::series::tested_servers;
-use crate::args::{ClockArg, ConnectOptions, GalleryArgs, WARMUP};
+use crate::args::{ClockArg, ConnectOptions, GalleryArgs, WARMUP, is_given};
 use crate::exit::{ExitStatus, Failed};
 use crate::output::{self, tell};
 
@@ -28,6 +28,12 @@ pub(crate) fn gallery(args: &GalleryArgs) -> Result<ExitStatus, Failed> {
     if !args.load.running.label.is_empty() {
         return Err(Failed::Usage(
             "--label: a gallery is about the servers that it names; leave it out".to_owned(),
+        ));
+    }
+    if is_given(&args.load.running.background) {
+        return Err(Failed::Usage(
+            "--background: a gallery is measured without other traffic; `prestan compare` does it beside some"
+                .to_owned(),
         ));
     }
     let recipes = chosen(&args.server)?;

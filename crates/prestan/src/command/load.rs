@@ -11,7 +11,7 @@ use engine::{Drive, LoadDrive, Settings};
 pub(crate) use sending::LoadWorkload;
 
 use crate::args::{LoadArgs, Login};
-use crate::background::BackgroundTask;
+use crate::background::AskedBackground;
 use crate::command::planned::PlannedRun;
 use crate::connect::connection_to;
 use crate::exit::{ExitStatus, Failed};
@@ -51,10 +51,15 @@ pub(crate) fn load(args: &LoadArgs) -> Result<ExitStatus, Failed> {
         pace.pipeline,
     );
     let makes_target = guard::look(permission, &settings, args.request.writes)?;
-    let background = BackgroundTask::beside(&args.background, &mut settings)?;
-    let mut job = PlannedRun::single(plan, &suite_text, settings, &args.output)?;
+    let background = AskedBackground::of(&pace.running.background, &plan)?;
+    let mut job = PlannedRun::single(
+        plan,
+        &suite_text,
+        settings,
+        &args.output,
+        background.as_ref(),
+    )?;
     (job.until, job.makes_target) = (pace.until, makes_target);
-    job.background = background;
     job.max_failures = Some(pace.max_failures.unwrap_or_default());
     job.report(&args.output)
 }

@@ -1,5 +1,7 @@
 //! A run with everything decided: it is made, recorded, and reported or handed on.
 
+mod made;
+
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock, PoisonError};
@@ -10,8 +12,8 @@ use engine::{
     Cancel, Conditions, Finished, Observer, Progress, RunError, Said, Settings, Turn, Watch,
 };
 use record::{
-    BackgroundRecord, ConstraintRecord, ConstraintSense, Environment, Event, EventKind, LeftBehind,
-    Nanos, PlanRecord,
+    BackgroundRecord, ConstraintRecord, ConstraintSense, Environment, Event, EventKind, Nanos,
+    PlanRecord,
 };
 use rundir::RunDir;
 use stats::Until;
@@ -19,23 +21,23 @@ use suite::Plan;
 
 use crate::args::{GateOptions, MaxFailures, OutputOptions};
 use crate::background::{
-    self, BackgroundFollower, BackgroundRecorder, BackgroundTask, RunningBackground,
+    self, AskedBackground, BackgroundRecorder, BackgroundShare, BackgroundTask,
 };
 use crate::command::beside::{self, BesideLoad, BesideLoads, BesideTask};
 use crate::command::capture::RunCapture;
 use crate::command::completed::{CompletedRun, IncompleteRun, not_saved};
 use crate::command::fitting::settings_for;
 use crate::command::kept::KeptRun;
-use crate::command::load::guard;
 use crate::command::series::SeriesProgress;
 use crate::exit::{ExitStatus, Failed};
 use crate::forecast::{Meter, RunMeter};
 use crate::intake::{Concluded, Intake};
 use crate::live::LiveStatistics;
-use crate::output;
 use crate::state;
 use crate::steering::{AdaptingLoad, BackgroundFeed};
 use crate::watch::{Console, on_interrupt};
+
+use made::{created_urls, may_have_sent, note_target, remove_target};
 
 /// Why a run ends that takes turns with one that ended early.
 pub(crate) const PARTNER_ENDED: &str = "the run of another server in this block ended early";
@@ -56,9 +58,11 @@ pub(crate) struct PlannedRun {
     /// What goes on beside it.
     beside: Vec<BesideLoad>,
     /// Background traffic to start before it.
-    pub(crate) background: Option<BackgroundTask>,
-    /// The same, when it has started.
-    traffic: Option<RunningBackground>,
+    background: Option<BackgroundTask>,
+    /// Its part in background traffic that has started.
+    pub(crate) traffic: Option<BackgroundShare>,
+    /// Its packets, while they are recorded.
+    captured: Option<RunCapture>,
 }
 
 /// A constraint of the command line, for a plan.
@@ -102,25 +106,29 @@ pub(crate) fn add_gate(gate: &GateOptions, plan: &mut Plan) -> Result<(), Failed
 }
 
 impl PlannedRun {
-    /// A run on its own, kept where these options say.
+    /// A run on its own, kept where these options say, beside this background traffic.
     pub(crate) fn single(
         plan: Plan,
         suite_text: &str,
         settings: Settings,
         output: &OutputOptions,
+        background: Option<&AskedBackground>,
     ) -> Result<PlannedRun, Failed> {
-        PlannedRun::beside(plan, suite_text, settings, output, Vec::new())
+        let beside = (Vec::new(), background);
+        PlannedRun::beside(plan, suite_text, settings, output, beside)
     }
 
-    /// A run with loads beside it, kept where these options say.
+    /// A run with loads and background traffic beside it, kept where these options say.
     pub(crate) fn beside(
         mut plan: Plan,
         suite_text: &str,
         mut settings: Settings,
         output: &OutputOptions,
-        tasks: Vec<BesideTask>,
+        (tasks, background): (Vec<BesideTask>, Option<&AskedBackground>),
     ) -> Result<PlannedRun, Failed> {
         settings = settings_for(&plan, settings)?;
+        let background = background.map(|asked| asked.task(&mut settings));
+        let background = background.transpose()?;
         add_gate(&output.gate, &mut plan)?;
         check_background(&plan, settings.background.as_ref())?;
         let directory = match &output.save {
@@ -133,18 +141,23 @@ impl PlannedRun {
             .map_err(|why| why.followed_by(", or keep no record with --no-save"))?;
         Ok(PlannedRun {
             beside: beside::planned(loads, directory.as_deref())?,
+            background,
             ..run
         })
     }
 
-    /// A run of a series, kept below `save`.
+    /// A run of a series, kept below `save`, beside this background traffic.
     pub(crate) fn of_series(
         plan: &Plan,
         suite_text: &str,
-        settings: Settings,
+        mut settings: Settings,
         save: Option<&Path>,
+        background: Option<&AskedBackground>,
     ) -> Result<PlannedRun, Failed> {
-        PlannedRun::of_side(None, plan, suite_text, settings, save)
+        let background = background.map(|asked| asked.task(&mut settings));
+        let background = background.transpose()?;
+        let run = PlannedRun::of_side(None, plan, suite_text, settings, save)?;
+        Ok(PlannedRun { background, ..run })
     }
 
     /// A run of a series that compares servers, one of which is called so.
@@ -216,6 +229,7 @@ impl PlannedRun {
             beside: Vec::new(),
             background: None,
             traffic: None,
+            captured: None,
         })
     }
 
@@ -223,18 +237,41 @@ impl PlannedRun {
     pub(crate) fn report(mut self, output: &OutputOptions) -> Result<ExitStatus, Failed> {
         let cancel = Cancel::default();
         let _interruptible = on_interrupt(cancel.clone(), self.created_urls())?;
-        let captured = output.capture.as_deref();
-        let captured = captured.map(|file| RunCapture::start(file, &self.settings));
-        let captured = captured.transpose()?;
-        let background = self.background.take();
-        let background = background.map(|task| background::started(task, &cancel, output.quiet));
-        self.traffic = background.transpose()?;
+        self.start_what_is_beside(output.capture.as_deref(), &cancel, output.quiet)?;
         let beside = BesideLoads::start(std::mem::take(&mut self.beside), &cancel)?;
         let completed = self.on_console(output, cancel);
         let beside = beside.end();
-        let captured = captured.map_or(Ok(()), RunCapture::end);
-        let status = completed?.report(output, beside);
-        captured.and(status)
+        completed?.report(output, beside)
+    }
+
+    /// Starts to record its packets, in this file or as the suite says, and its background traffic.
+    fn start_what_is_beside(
+        &mut self,
+        capture: Option<&Path>,
+        cancel: &Cancel,
+        is_quiet: bool,
+    ) -> Result<(), Failed> {
+        let captured = match (capture, self.plan.capture, &self.directory) {
+            (Some(file), planned, _) => Some(RunCapture::start(file, planned, &self.settings)?),
+            (None, Some(_), None) => {
+                return Err(Failed::Usage(
+                    "the suite keeps the packets of the run (`capture`) in its record, and there is none; leave out \
+                     --no-save, or name a file with --capture"
+                        .to_owned(),
+                ));
+            }
+            (None, Some(_), Some(directory)) => {
+                let file = directory.path().join(rundir::PACKETS);
+                Some(RunCapture::start(&file, self.plan.capture, &self.settings)?)
+            }
+            (None, None, _) => None,
+        };
+        self.captured = captured.map(|started| started.quiet(is_quiet));
+        if let Some(task) = self.background.take() {
+            let running = background::started(task, cancel, is_quiet)?;
+            self.traffic = BackgroundShare::among(1, running).pop();
+        }
+        Ok(())
     }
 
     /// URLs of what it makes on the server and removes at the end, and what goes on beside it.
@@ -266,11 +303,12 @@ impl PlannedRun {
 
     /// Makes a run of a series, of a group of runs alike, in turns with others where `turn` is given.
     pub(crate) fn keep(
-        self,
+        mut self,
         cancel: &Cancel,
         (series, group): (&Arc<SeriesProgress>, usize),
         turn: Option<Turn>,
     ) -> Result<KeptRun, IncompleteRun> {
+        self.start_what_is_beside(None, cancel, true)?;
         let intake = self.intake(None, Arc::default());
         let progress = Arc::default();
         let observer = series.of_run(group, &progress, (&self.plan, &self.settings));
@@ -287,10 +325,11 @@ impl PlannedRun {
 
     /// Makes a run of a series, and shows it as one on its own.
     pub(crate) fn keep_on_console(
-        self,
+        mut self,
         output: &OutputOptions,
         cancel: Cancel,
     ) -> Result<KeptRun, IncompleteRun> {
+        self.start_what_is_beside(None, &cancel, true)?;
         self.on_console(output, cancel)?.keep()
     }
 
@@ -334,6 +373,7 @@ impl PlannedRun {
             plan,
             settings,
             traffic,
+            captured,
             ..
         } = self;
         let adaptation = plan.adapt.as_ref().and_then(AdaptingLoad::new);
@@ -356,10 +396,9 @@ impl PlannedRun {
             // Nobody takes from it where nothing is steered.
             feed: intake.is_steered().then_some(feed),
         });
-        let traffic = traffic.map(|running| {
-            let recorder = Arc::clone(&recorder) as Arc<dyn BackgroundRecorder>;
-            BackgroundFollower::start(running, recorder)
-        });
+        if let Some(share) = &traffic {
+            share.record(Arc::clone(&recorder) as Arc<dyn BackgroundRecorder>);
+        }
         let note = self.makes_target.then(|| note_target(&plan, &settings));
         let following = console.map(Console::follow);
         let watch = Watch {
@@ -369,8 +408,12 @@ impl PlannedRun {
         };
         let mut finished = engine::run(plan, &settings, &watch, &mut intake);
         drop(following);
-        let counted = traffic.map_or(Vec::new(), BackgroundFollower::end);
+        // Runs that share the traffic wait for each other from here on.
+        drop(watch);
+        let counted = traffic.filter(|_| went_through(&finished));
+        let counted = counted.map_or(Vec::new(), BackgroundShare::end);
         finished.events.extend(counted);
+        let captured = captured.map_or(Ok(()), RunCapture::end);
 
         let was_sent = finished.error.as_ref().is_none_or(may_have_sent);
         if let Some(is_noted) = note {
@@ -417,7 +460,7 @@ impl PlannedRun {
             completed.map_err(|why| not_saved(&why, directory))
         };
         CompletedRun {
-            saved: directory.map_or(Ok(()), complete),
+            saved: captured.and(directory.map_or(Ok(()), complete)),
             path: directory.map(|directory| directory.path().display().to_string()),
             finished,
             summary,
@@ -429,23 +472,6 @@ impl PlannedRun {
 /// Whether the server did not answer at all: then the record has nothing in it.
 fn was_unreachable(finished: &Finished) -> bool {
     matches!(finished.error, Some(RunError::Unreachable(_))) && finished.env.server.is_none()
-}
-
-/// URLs of what the run makes on the server and removes at the end.
-fn created_urls(plan: &Plan, settings: &Settings, makes_target: bool) -> Option<String> {
-    let url = settings.endpoint.target.url();
-    match plan.workspace {
-        suite::Workspace::Collection | suite::Workspace::Furnished => {
-            let name = engine::collection_name(&settings.run_id);
-            let others = settings.others.iter().map(|other| other.target.url());
-            let made: Vec<String> = std::iter::once(url)
-                .chain(others)
-                .map(|url| format!("{url}{name}/"))
-                .collect();
-            Some(made.join(" and "))
-        }
-        suite::Workspace::ReadOnly => makes_target.then_some(url),
-    }
 }
 
 /// Writes the events of a run to its directory, and passes everything on to what displays it.
@@ -506,11 +532,6 @@ impl Observer for RunRecorder {
     }
 }
 
-/// Whether a run that ended so can have changed the server.
-fn may_have_sent(error: &RunError) -> bool {
-    matches!(error, RunError::Interrupted | RunError::Local(_))
-}
-
 fn went_through(finished: &Finished) -> bool {
     let cut_off = |event: &Event| {
         let kind = &event.kind;
@@ -525,51 +546,4 @@ fn add(finished: &mut Finished, recorder: &RunRecorder, kind: EventKind) {
     let event = Event { at, kind };
     recorder.event(&event);
     finished.events.push(event);
-}
-
-/// Notes the target, which the run makes, for `prestan clean`, should the run be killed; says why
-/// where that is not possible. Whether it is noted.
-fn note_target(plan: &Plan, settings: &Settings) -> bool {
-    let noted = engine::note_target(settings, guard::length_of_made(plan));
-    if let Err(why) = &noted {
-        output::tell(&format!(
-            "prestan: warning: {} is not noted for `prestan clean`: {why}; if this run is killed, \
-             remove it by hand",
-            settings.endpoint.target.url()
-        ));
-    }
-    noted.is_ok()
-}
-
-/// Removes the target, which the run made; what cannot be removed is written down. Whether it is
-/// gone.
-fn remove_target(
-    settings: &Settings,
-    finished: &mut Finished,
-    recorder: &RunRecorder,
-    is_noted: bool,
-) -> bool {
-    let Err(reason) = engine::remove(settings) else {
-        return true;
-    };
-    let url = settings.endpoint.target.url();
-    let remedy = if is_noted {
-        let collection = collection_above(&url);
-        format!("`prestan clean {collection}` removes it later")
-    } else {
-        "remove it by hand".to_owned()
-    };
-    let left = LeftBehind {
-        reason: format!("{reason}; this run made it, {remedy}"),
-        url,
-        own: true,
-    };
-    add(finished, recorder, EventKind::LeftBehind(left));
-    false
-}
-
-/// The URL of the collection that a resource is in.
-fn collection_above(url: &str) -> &str {
-    let path = url.split('?').next().unwrap_or(url);
-    path.rfind('/').map_or(path, |slash| &path[..=slash])
 }

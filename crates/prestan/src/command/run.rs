@@ -2,19 +2,18 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::path::Path;
 use std::time::Duration;
 
 use engine::{Drive, Rounds, Settings};
 use record::HttpVersion;
-use suite::{Builtin, Overrides, Plan, Selection};
+use suite::{BackgroundPlan, Builtin, Overrides, Plan, Selection, TrafficOrigin};
 use testbed::RealServer;
 use testbed::real::Recipe;
 use wire::auth::{Credentials, Secret};
 
-use crate::args::{
-    BackgroundArgs, ClassicArgs, ClockOptions, LoadOptions, OutputOptions, RunArgs, RunOptions,
-};
-use crate::background::BackgroundTask;
+use crate::args::{ClassicArgs, ClockOptions, LoadOptions, OutputOptions, RunArgs, RunOptions};
+use crate::background::AskedBackground;
 use crate::command::beside::BesideTask;
 use crate::command::planned::PlannedRun;
 use crate::command::series::{ENDS_WITHIN, server_ended};
@@ -36,7 +35,6 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitStatus, Failed> {
     // A bad suite file or option is reported before a server is started for it.
     let mut task = SuiteTask {
         beside: BesideTask::all(&args.beside.beside)?,
-        background: Some(&args.background),
         ..SuiteTask::allowed(&args.suite, &args.options, args.writes)?
     };
     if args.beside.compete {
@@ -130,7 +128,16 @@ impl SuiteText {
     /// The plan, with these changes.
     pub(crate) fn resolved(&self, overrides: &Overrides) -> Result<Plan, Failed> {
         let spec = suite::parse(&self.name, &self.text).map_err(usage)?;
-        suite::resolve(&self.name, &self.text, &spec, overrides).map_err(usage)
+        let mut plan = suite::resolve(&self.name, &self.text, &spec, overrides).map_err(usage)?;
+        if let Some(BackgroundPlan {
+            traffic: TrafficOrigin::File(file),
+            ..
+        }) = &mut plan.background
+        {
+            let beside = Path::new(&self.name).with_file_name(&*file);
+            *file = beside.to_string_lossy().into_owned();
+        }
+        Ok(plan)
     }
 }
 
@@ -174,8 +181,6 @@ pub(crate) struct SuiteTask<'a> {
     output: &'a OutputOptions,
     /// What goes on beside it.
     beside: Vec<BesideTask>,
-    /// Background traffic beside it.
-    background: Option<&'a BackgroundArgs>,
 }
 
 impl<'a> SuiteTask<'a> {
@@ -211,7 +216,6 @@ impl<'a> SuiteTask<'a> {
             load,
             output,
             beside: Vec::new(),
-            background: None,
         })
     }
 }
@@ -243,14 +247,11 @@ pub(crate) fn measure(
     clock: ClockOptions,
     connection: ServerAccess,
 ) -> Result<ExitStatus, Failed> {
-    let mut settings = settings(connection, task.load, clock)?;
+    let settings = settings(connection, task.load, clock)?;
     let (plan, output) = (task.plan, task.output);
-    let background = task.background;
-    let background = background.map(|args| BackgroundTask::beside(args, &mut settings));
-    let background = background.transpose()?.flatten();
-    let mut run = PlannedRun::beside(plan, &task.suite.text, settings, output, task.beside)?;
-    run.background = background;
-    run.report(output)
+    let background = AskedBackground::of(&task.load.running.background, &plan)?;
+    let beside = (task.beside, background.as_ref());
+    PlannedRun::beside(plan, &task.suite.text, settings, output, beside)?.report(output)
 }
 
 /// How a run is to be done.

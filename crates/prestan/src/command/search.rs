@@ -17,6 +17,7 @@ use super::load::{LoadWorkload, guard::Permission, pace};
 use super::planned::{PlannedRun, constraint_for};
 use super::series::{SeriesProgress, name_of};
 use crate::args::{AnswerOptions, FindArg, Login, SearchArgs, SearchOptions};
+use crate::background::AskedBackground;
 use crate::connect::connection_to;
 use crate::exit::{ExitStatus, Failed};
 use crate::forecast::roughly;
@@ -134,6 +135,7 @@ struct Trials<'a> {
     sending: &'a LoadWorkload,
     /// Of all of them, but for their loads.
     settings: Settings,
+    background: Option<AskedBackground>,
     /// Trials that were begun, those that were inconclusive among them.
     number: u32,
     made: Vec<Tried>,
@@ -155,6 +157,7 @@ impl<'a> Trials<'a> {
             args,
             sending,
             settings: settings(args, sending)?,
+            background: AskedBackground::of(&args.search.running.background, &sending.plan)?,
             number: 0,
             made: Vec::new(),
             ran: Vec::new(),
@@ -295,7 +298,8 @@ impl<'a> Trials<'a> {
             plan, suite_text, ..
         } = self.sending;
         let save = self.args.runs.save.as_deref();
-        let job = PlannedRun::of_series(plan, suite_text, settings, save)?;
+        let background = self.background.as_ref();
+        let job = PlannedRun::of_series(plan, suite_text, settings, save, background)?;
         let ran = job.keep(cancel, (&Arc::new(SeriesProgress::new(true)), 0), None);
         ran.map_err(|ended| match ended.why {
             // No trial of this load can be made here: the limit is this machine's.

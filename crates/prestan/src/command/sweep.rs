@@ -21,6 +21,7 @@ use super::series::{
     AnonymousServers, LOG_FOLLOWS, RunSeries, SeriesProgress, labelled, tested_servers,
 };
 use crate::args::{AnswerOptions, DesignArg, LoadOptions, SweepArgs, Vary};
+use crate::background::AskedBackground;
 use crate::command::run::{SuiteText, overrides};
 use crate::exit::{ExitStatus, Failed};
 use crate::output::{self, tell};
@@ -203,6 +204,7 @@ struct AtPoint {
     plan: Plan,
     users: u32,
     rate: Option<f64>,
+    background: Option<AskedBackground>,
 }
 
 fn plans(args: &SweepArgs, suite: &SuiteText, points: &[Levels]) -> Result<Vec<AtPoint>, Failed> {
@@ -229,6 +231,7 @@ fn plans(args: &SweepArgs, suite: &SuiteText, points: &[Levels]) -> Result<Vec<A
         let of_a_rate = rate.map(|_| pace::OPEN_CONNECTIONS);
         let users = users.or(args.load.concurrency).or(of_a_rate);
         Ok(AtPoint {
+            background: AskedBackground::of(&args.load.running.background, &plan)?,
             plan,
             users: users.unwrap_or(1),
             rate,
@@ -376,12 +379,10 @@ fn run(
     point: &AtPoint,
     settings: Settings,
 ) -> Result<PlannedRun, Failed> {
-    PlannedRun::of_series(
-        &point.plan,
-        &suite.text,
-        at_point(args, point, settings),
-        args.runs.save.as_deref(),
-    )
+    let settings = at_point(args, point, settings);
+    let background = point.background.as_ref();
+    let save = args.runs.save.as_deref();
+    PlannedRun::of_series(&point.plan, &suite.text, settings, save, background)
 }
 
 /// Settings of the runs at a point.

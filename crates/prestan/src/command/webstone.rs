@@ -13,7 +13,7 @@ use suite::{Overrides, Workspace};
 use webstone::{FileList, Mix};
 
 use crate::args::{ChildrenOptions, Login, PagesOptions, WebstoneArgs};
-use crate::background::BackgroundTask;
+use crate::background::AskedBackground;
 use crate::command::load::pace::set_http;
 use crate::command::planned::PlannedRun;
 use crate::command::run::SuiteText;
@@ -21,6 +21,8 @@ use crate::connect::connection;
 use crate::exit::{ExitStatus, Failed};
 use crate::output;
 use wire::shown::{redacted_command, redacted_target};
+
+use curve::Curve;
 
 /// The mix that is meant where none is named.
 const USUAL_MIX: &str = "general";
@@ -67,19 +69,21 @@ pub(crate) fn webstone(args: &WebstoneArgs) -> Result<ExitStatus, Failed> {
             .map(|times| times * list.pages.len() as u64),
         load: load(&args.load),
     };
+    let background = AskedBackground::of(&args.load.running.background, &plan)?;
     if let [children] = loads.children[..] {
-        let mut settings = loads.settings(&settings, children);
-        let background = BackgroundTask::beside(&args.background, &mut settings)?;
-        let mut run = PlannedRun::single(plan, &suite.text, settings, &args.output)?;
-        run.background = background;
-        return run.report(&args.output);
+        let settings = loads.settings(&settings, children);
+        let background = background.as_ref();
+        return PlannedRun::single(plan, &suite.text, settings, &args.output, background)?
+            .report(&args.output);
     }
-    if args.background.background.is_some() {
-        return Err(Failed::Usage(
-            "--background is possible beside one number of --children".to_owned(),
-        ));
-    }
-    curve::curve(&suite, plan, &settings, &loads, &args.output)
+    let curve = Curve {
+        suite: &suite,
+        settings: &settings,
+        loads: &loads,
+        background: background.as_ref(),
+        options: &args.output,
+    };
+    curve::curve(&curve, plan)
 }
 
 /// How many children, and how much each of them does where that is not left to the clock.

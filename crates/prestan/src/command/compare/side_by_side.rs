@@ -23,6 +23,7 @@ use suite::Plan;
 
 use super::MeasuredServer;
 use crate::args::{ClockOptions, ConnectOptions, LoadOptions};
+use crate::background::{self, AskedBackground, BackgroundShare, BackgroundTask};
 use crate::command::completed::IncompleteRun;
 use crate::command::kept::KeptRun;
 use crate::command::planned::{PARTNER_ENDED, PlannedRun};
@@ -248,7 +249,14 @@ impl Comparing<'_> {
             let mut servers = self.series.servers.iter().zip(&mut self.settings);
             servers.try_for_each(|(server, settings)| server.follow(settings))?;
         }
-        let runs = self.runs(plan)?;
+        let (mut runs, traffic) = self.runs(plan)?;
+        if let Some(task) = traffic {
+            let running = background::started(task, &self.series.cancel, true)?;
+            let shares = BackgroundShare::among(runs.len(), running);
+            for (run, share) in runs.iter_mut().zip(shares) {
+                run.traffic = Some(share);
+            }
+        }
         let turns = Turns::among(runs.len(), self.blocks as usize);
         let (ran, ended) = perform(runs, turns, &self.series.cancel, shown);
         let gone = self.series.ended_server(self.blocks as usize, shown);
@@ -287,24 +295,32 @@ impl Comparing<'_> {
         }
     }
 
-    fn runs(&self, plan: &Plan) -> Result<Vec<PlannedRun>, Failed> {
+    /// The runs of a block, and the background traffic that they share.
+    fn runs(&self, plan: &Plan) -> Result<(Vec<PlannedRun>, Option<BackgroundTask>), Failed> {
         let number = self.blocks;
+        let asked = AskedBackground::of(&self.how.load.running.background, plan)?;
+        let mut traffic = None;
         let servers = self.series.servers.iter().zip(&self.settings);
         let names = &self.names;
         let run = |(((server, settings), name), letter): (
             ((&TestedServer, &Settings), &String),
             char,
         )| {
-            let settings = Settings {
+            let mut settings = Settings {
                 run_id: format!("{}-{letter}{number}", self.series.name),
                 seed: self.seed.wrapping_add(u64::from(number)),
                 fresh_start: server.is_own(),
                 processors: self.series.processors.clone(),
                 ..self.rounds(settings, server.is_own(), plan)
             };
+            if let Some(asked) = &asked {
+                traffic = Some(asked.task(&mut settings)?);
+            }
             PlannedRun::of_side(Some(name), plan, &self.suite.text, settings, self.how.save)
         };
-        servers.zip(names).zip(LETTERS.chars()).map(run).collect()
+        let runs = servers.zip(names).zip(LETTERS.chars()).map(run);
+        let runs = runs.collect::<Result<_, _>>()?;
+        Ok((runs, traffic))
     }
 }
 

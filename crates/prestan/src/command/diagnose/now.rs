@@ -10,7 +10,10 @@ use stats::Material;
 use suite::Plan;
 
 use super::{EarlyEnd, Runs};
-use crate::args::{DiagnoseArgs, LoadOptions, OutputOptions, RunningOptions, defaults};
+use crate::args::{
+    BackgroundArgs, DiagnoseArgs, LoadOptions, OutputOptions, RunningOptions, defaults,
+};
+use crate::background::AskedBackground;
 use crate::command::kept::KeptRun;
 use crate::command::planned::PlannedRun;
 use crate::command::run::SuiteText;
@@ -245,7 +248,9 @@ fn run(
         quiet: args.runs.quiet,
         ..defaults()
     };
-    PlannedRun::of_series(&plan, &suite.text, settings, args.runs.save.as_deref())?
+    let background = AskedBackground::of(&BackgroundArgs::default(), &plan)?;
+    let (save, background) = (args.runs.save.as_deref(), background.as_ref());
+    PlannedRun::of_series(&plan, &suite.text, settings, save, background)?
         .keep_on_console(&output, series.cancel.clone())
         .map_err(|incomplete| incomplete.why)
 }

@@ -10,6 +10,7 @@ use suite::Plan;
 
 use super::Loads;
 use crate::args::{AnswerOptions, OutputOptions};
+use crate::background::AskedBackground;
 use crate::command::kept::KeptRun;
 use crate::command::planned::{PlannedRun, add_gate};
 use crate::command::point_verdicts::{RunAtPoint, by_constraints};
@@ -21,33 +22,35 @@ use crate::exit::{ExitStatus, Failed};
 use crate::output;
 use crate::watch::on_interrupt;
 
-/// A run for each number of children, and what all of them say.
-pub(super) fn curve(
-    suite: &SuiteText,
-    mut plan: Plan,
-    settings: &Settings,
-    loads: &Loads<'_>,
-    options: &OutputOptions,
-) -> Result<ExitStatus, Failed> {
+/// A run for each number of children.
+pub(super) struct Curve<'a> {
+    pub(super) suite: &'a SuiteText,
+    /// Of all runs, but for the number of children.
+    pub(super) settings: &'a Settings,
+    pub(super) loads: &'a Loads<'a>,
+    pub(super) background: Option<&'a AskedBackground>,
+    pub(super) options: &'a OutputOptions,
+}
+
+/// Makes the runs, and says what all of them say.
+pub(super) fn curve(curve: &Curve<'_>, mut plan: Plan) -> Result<ExitStatus, Failed> {
+    let Curve { loads, options, .. } = curve;
     let answer = answer_options(options)?;
     output::check_answer(&answer, &[])?;
     add_gate(&options.gate, &mut plan)?;
     let settings = Settings {
-        run_id: name_of(Some(&settings.run_id))?,
-        ..settings.clone()
+        run_id: name_of(Some(&curve.settings.run_id))?,
+        ..curve.settings.clone()
     };
     let (mut made, mut ran) = (Vec::new(), Vec::new());
-    let ended = measure(
-        suite,
-        &plan,
-        &settings,
-        loads,
-        options,
-        |one: KeptRun, children| {
-            made.push(tried(f64::from(children), true, &one.summary));
-            ran.push(one);
-        },
-    )
+    let curve = Curve {
+        settings: &settings,
+        ..*curve
+    };
+    let ended = measure(&curve, &plan, |one: KeptRun, children| {
+        made.push(tried(f64::from(children), true, &one.summary));
+        ran.push(one);
+    })
     .err();
     if !made.is_empty() {
         let found = found(&plan, &settings, &ran, made, ended.as_ref());
@@ -77,13 +80,17 @@ fn at_point<'r>((children, ran): (&u32, &'r KeptRun)) -> RunAtPoint<'r> {
 }
 
 fn measure(
-    suite: &SuiteText,
+    curve: &Curve<'_>,
     plan: &Plan,
-    settings: &Settings,
-    loads: &Loads<'_>,
-    options: &OutputOptions,
     mut take: impl FnMut(KeptRun, u32),
 ) -> Result<(), Failed> {
+    let Curve {
+        suite,
+        settings,
+        loads,
+        background,
+        options,
+    } = curve;
     let cancel = Cancel::default();
     let _interruptible = on_interrupt(cancel.clone(), None)?;
     let shown = Arc::new(SeriesProgress::new(options.quiet));
@@ -95,7 +102,8 @@ fn measure(
             run_id: format!("{}-{}", settings.run_id, group + 1),
             ..loads.settings(settings, *children)
         };
-        let job = PlannedRun::of_series(plan, &suite.text, settings, options.save.as_deref())?;
+        let save = options.save.as_deref();
+        let job = PlannedRun::of_series(plan, &suite.text, settings, save, *background)?;
         let ran = job
             .keep(&cancel, (&shown, group), None)
             .map_err(|ended| ended.why)?;

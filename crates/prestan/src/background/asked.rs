@@ -1,0 +1,81 @@
+//! Background traffic that was asked for, by options or by the suite.
+
+use std::path::PathBuf;
+
+use engine::Settings;
+use suite::{BackgroundPlan, Plan, TrafficOrigin};
+
+use super::task::{BackgroundOptions, BackgroundTask, TrafficFile};
+use crate::args::{BackgroundArgs, STABLE_PERCENT, TrafficEnds};
+use crate::exit::Failed;
+
+/// Background traffic for any number of runs.
+pub(crate) struct AskedBackground {
+    file: TrafficFile,
+    /// The seed is that of the run.
+    options: BackgroundOptions,
+    ends: TrafficEnds,
+    token_file: Option<PathBuf>,
+}
+
+impl AskedBackground {
+    /// What the options ask for, or else the suite.
+    pub(crate) fn of(
+        args: &BackgroundArgs,
+        plan: &Plan,
+    ) -> Result<Option<AskedBackground>, Failed> {
+        let (file, options) = match (&args.background, &plan.background) {
+            (Some(asked), _) => (
+                TrafficFile::read(&asked.file)?,
+                BackgroundOptions {
+                    load: asked.load.clone(),
+                    duration: asked.duration,
+                    stable_percent: asked.stable_percent,
+                    seed: 0,
+                },
+            ),
+            (None, Some(planned)) => (file_of(planned, plan)?, options_of(planned)),
+            (None, None) if args.ends.sink.is_empty() => return Ok(None),
+            (None, None) => {
+                return Err(Failed::Usage(
+                    "--sink is for background traffic; name its traffic file with --background"
+                        .to_owned(),
+                ));
+            }
+        };
+        Ok(Some(AskedBackground {
+            file,
+            options,
+            ends: args.ends.clone(),
+            token_file: args.sink_token_file.clone(),
+        }))
+    }
+
+    /// That of a run with these settings, in which it is noted.
+    pub(crate) fn task(&self, settings: &mut Settings) -> Result<BackgroundTask, Failed> {
+        let options = BackgroundOptions {
+            seed: settings.seed,
+            ..self.options.clone()
+        };
+        let token_file = self.token_file.as_deref();
+        let task = BackgroundTask::new(&self.file, &options, &self.ends, token_file)?;
+        settings.background = Some(task.record.clone());
+        Ok(task)
+    }
+}
+
+fn file_of(planned: &BackgroundPlan, plan: &Plan) -> Result<TrafficFile, Failed> {
+    match &planned.traffic {
+        TrafficOrigin::File(name) => TrafficFile::read(name.as_ref()),
+        TrafficOrigin::Here(spec) => TrafficFile::within(&plan.suite.name, spec),
+    }
+}
+
+fn options_of(planned: &BackgroundPlan) -> BackgroundOptions {
+    BackgroundOptions {
+        load: planned.load.clone(),
+        duration: planned.duration,
+        stable_percent: planned.stable_percent.unwrap_or(STABLE_PERCENT),
+        seed: 0,
+    }
+}

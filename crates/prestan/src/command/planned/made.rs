@@ -1,0 +1,78 @@
+//! What a run makes on the server, and removes at the end.
+
+use engine::{Finished, RunError, Settings};
+use record::{EventKind, LeftBehind};
+use suite::Plan;
+
+use super::{RunRecorder, add};
+use crate::command::load::guard;
+use crate::output;
+
+/// URLs of what the run makes on the server and removes at the end.
+pub(super) fn created_urls(plan: &Plan, settings: &Settings, makes_target: bool) -> Option<String> {
+    let url = settings.endpoint.target.url();
+    match plan.workspace {
+        suite::Workspace::Collection | suite::Workspace::Furnished => {
+            let name = engine::collection_name(&settings.run_id);
+            let others = settings.others.iter().map(|other| other.target.url());
+            let made: Vec<String> = std::iter::once(url)
+                .chain(others)
+                .map(|url| format!("{url}{name}/"))
+                .collect();
+            Some(made.join(" and "))
+        }
+        suite::Workspace::ReadOnly => makes_target.then_some(url),
+    }
+}
+
+/// Whether a run that ended so can have changed the server.
+pub(super) fn may_have_sent(error: &RunError) -> bool {
+    matches!(error, RunError::Interrupted | RunError::Local(_))
+}
+
+/// Notes the target, which the run makes, for `prestan clean`, should the run be killed; says why
+/// where that is not possible. Whether it is noted.
+pub(super) fn note_target(plan: &Plan, settings: &Settings) -> bool {
+    let noted = engine::note_target(settings, guard::length_of_made(plan));
+    if let Err(why) = &noted {
+        output::tell(&format!(
+            "prestan: warning: {} is not noted for `prestan clean`: {why}; if this run is killed, \
+             remove it by hand",
+            settings.endpoint.target.url()
+        ));
+    }
+    noted.is_ok()
+}
+
+/// Removes the target, which the run made; what cannot be removed is written down. Whether it is
+/// gone.
+pub(super) fn remove_target(
+    settings: &Settings,
+    finished: &mut Finished,
+    recorder: &RunRecorder,
+    is_noted: bool,
+) -> bool {
+    let Err(reason) = engine::remove(settings) else {
+        return true;
+    };
+    let url = settings.endpoint.target.url();
+    let remedy = if is_noted {
+        let collection = collection_above(&url);
+        format!("`prestan clean {collection}` removes it later")
+    } else {
+        "remove it by hand".to_owned()
+    };
+    let left = LeftBehind {
+        reason: format!("{reason}; this run made it, {remedy}"),
+        url,
+        own: true,
+    };
+    add(finished, recorder, EventKind::LeftBehind(left));
+    false
+}
+
+/// The URL of the collection that a resource is in.
+fn collection_above(url: &str) -> &str {
+    let path = url.split('?').next().unwrap_or(url);
+    path.rfind('/').map_or(path, |slash| &path[..=slash])
+}

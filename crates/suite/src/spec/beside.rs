@@ -1,0 +1,140 @@
+//! What goes on beside a run, as it is written: background traffic, and the recording of its packets.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::Deserialize;
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{self, Deserializer, MapAccess, Visitor};
+use traffic::TrafficSpec;
+
+use super::{Placed, Scalar};
+
+/// Background traffic: the name of a traffic file, or keys.
+#[derive(Debug, Clone, PartialEq)]
+pub enum BackgroundSpec {
+    /// The only load of this file.
+    File(String),
+    /// More is said.
+    Keys(Box<BackgroundKeys>),
+}
+
+/// Background traffic of which more is said than its file. Either `file` or `traffic` is needed.
+#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct BackgroundKeys {
+    /// A traffic file; its place is relative to the suite.
+    #[serde(default)]
+    pub file: Option<Placed<Scalar>>,
+    /// In place of a file, what would stand in it.
+    #[serde(default)]
+    pub traffic: Option<Placed<TrafficSpec>>,
+    /// Name of the load; may be omitted where there is only one.
+    #[serde(default)]
+    pub load: Option<Placed<Scalar>>,
+    /// How far from its mean each of three seconds may be for a load of constant rates to be stable:
+    /// `5%`, which is also the default.
+    #[serde(default)]
+    pub stable: Option<Placed<Scalar>>,
+    /// How long flows last at most: `3h`.
+    #[serde(default, rename = "for")]
+    pub duration: Option<Placed<Scalar>>,
+}
+
+/// Whether the packets of a run are kept, and how much of them.
+#[derive(Debug, Clone, PartialEq)]
+pub enum CaptureSpec {
+    /// All of each packet, or nothing.
+    Whole(bool),
+    /// A part.
+    Keys(Box<CaptureKeys>),
+}
+
+/// What is kept of the packets of a run.
+#[derive(Debug, Clone, PartialEq, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CaptureKeys {
+    /// Bytes of each packet that are kept: `128`; default: all.
+    #[serde(default)]
+    pub snap: Option<Placed<Scalar>>,
+    /// Largest size of the file: `100MiB`; default `1GiB`.
+    #[serde(default)]
+    pub size: Option<Placed<Scalar>>,
+}
+
+impl<'de> Deserialize<'de> for BackgroundSpec {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Written;
+
+        impl<'de> Visitor<'de> for Written {
+            type Value = BackgroundSpec;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("the name of a traffic file, or keys: `{file: load.yaml, load: busy}`")
+            }
+
+            fn visit_str<E: de::Error>(self, file: &str) -> Result<BackgroundSpec, E> {
+                Ok(BackgroundSpec::File(file.to_owned()))
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<BackgroundSpec, A::Error> {
+                let keys = BackgroundKeys::deserialize(MapAccessDeserializer::new(map))?;
+                Ok(BackgroundSpec::Keys(Box::new(keys)))
+            }
+        }
+
+        deserializer.deserialize_any(Written)
+    }
+}
+
+impl<'de> Deserialize<'de> for CaptureSpec {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Written;
+
+        impl<'de> Visitor<'de> for Written {
+            type Value = CaptureSpec;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("`true`, or keys: `{snap: 128}`")
+            }
+
+            fn visit_bool<E: de::Error>(self, is_kept: bool) -> Result<CaptureSpec, E> {
+                Ok(CaptureSpec::Whole(is_kept))
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<CaptureSpec, A::Error> {
+                let keys = CaptureKeys::deserialize(MapAccessDeserializer::new(map))?;
+                Ok(CaptureSpec::Keys(Box::new(keys)))
+            }
+        }
+
+        deserializer.deserialize_any(Written)
+    }
+}
+
+impl JsonSchema for BackgroundSpec {
+    fn schema_name() -> Cow<'static, str> {
+        "Background".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "description": "Background traffic beside the run: the name of a traffic file, or keys.",
+            "anyOf": [{ "type": "string" }, generator.subschema_for::<BackgroundKeys>()],
+        })
+    }
+}
+
+impl JsonSchema for CaptureSpec {
+    fn schema_name() -> Cow<'static, str> {
+        "Capture".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "description": "Whether the packets of the run are kept in its record, and how much of them.",
+            "anyOf": [{ "type": "boolean" }, generator.subschema_for::<CaptureKeys>()],
+        })
+    }
+}
