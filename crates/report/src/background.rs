@@ -66,6 +66,20 @@ pub(crate) fn planned(component: &BackgroundComponent) -> String {
     rate.map_or("as fast as it goes".to_owned(), bits)
 }
 
+/// Components in one line: `voice (udp, flows: 2, 800 kbit/s)`.
+pub(crate) fn flows_in_words(components: &[BackgroundComponent]) -> String {
+    let one = |own: &BackgroundComponent| {
+        let BackgroundComponent {
+            name,
+            protocol,
+            flows,
+            ..
+        } = own;
+        format!("{name} ({protocol}, flows: {flows}, {})", planned(own))
+    };
+    components.iter().map(one).collect::<Vec<_>>().join("; ")
+}
+
 /// A line for each component about one interval, which ended so long after the beginning.
 pub fn background_lines(
     record: &BackgroundRecord,

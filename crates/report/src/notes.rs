@@ -1,15 +1,30 @@
-//! What whoever made runs says about them (`--note`), in reports of several runs.
+//! What whoever made runs says about them (`--note`), and the background traffic beside them, in reports of several
+//! runs.
 
-use record::{NoteRecord, PlanRecord};
+use record::{BackgroundRecord, NoteRecord, PlanRecord};
 
+use crate::background::flows_in_words;
 use crate::clean;
 use crate::lists::distinct;
 use crate::terminal::TextReport;
 
-/// The notes of runs, each once, in the order of the runs.
+/// The notes of runs and their background traffic, each once, in the order of the runs.
 pub fn notes_of<'r>(plans: impl IntoIterator<Item = &'r PlanRecord>) -> Vec<NoteRecord> {
-    let notes = plans.into_iter().flat_map(|plan| &plan.notes);
-    distinct(notes.cloned())
+    let notes = plans.into_iter().flat_map(|plan| {
+        let traffic = plan.background.as_ref().map(background);
+        plan.notes.iter().cloned().chain(traffic)
+    });
+    distinct(notes)
+}
+
+/// What background traffic was planned.
+fn background(record: &BackgroundRecord) -> NoteRecord {
+    let BackgroundRecord { load, file, .. } = record;
+    let flows = flows_in_words(&record.components);
+    NoteRecord {
+        name: "background".to_owned(),
+        text: format!("load {load} of {file}: {flows}"),
+    }
 }
 
 /// `Note disk`: what stands in front of the text of a note.
@@ -29,6 +44,8 @@ impl TextReport {
 
 #[cfg(test)]
 mod tests {
+    use record::BackgroundComponent;
+
     use super::*;
 
     #[test]
@@ -45,10 +62,29 @@ mod tests {
         let plans = [
             plan(&[disk.clone(), note("os", "Debian")]),
             plan(&[disk.clone(), other.clone()]),
-            plan(&[]),
+            PlanRecord {
+                background: Some(BackgroundRecord {
+                    file: "load.yaml".to_owned(),
+                    load: "busy".to_owned(),
+                    seed: 1,
+                    in_process: true,
+                    checked_stable: true,
+                    components: vec![BackgroundComponent {
+                        name: "voice".to_owned(),
+                        protocol: "udp".to_owned(),
+                        flows: 2,
+                        planned_bps: Some(8e5),
+                    }],
+                }),
+                ..plan(&[])
+            },
         ];
         let notes = notes_of(&plans);
-        assert_eq!(notes, [disk, note("os", "Debian"), other]);
+        let traffic = note(
+            "background",
+            "load busy of load.yaml: voice (udp, flows: 2, 800 kbit/s)",
+        );
+        assert_eq!(notes, [disk, note("os", "Debian"), other, traffic]);
         let mut report = TextReport::new(false, 80);
         report.user_notes("  ", &notes);
         let text = report.finish();

@@ -4,6 +4,7 @@ mod adapt;
 mod beside;
 mod constraints;
 mod expressions;
+mod http;
 mod loops;
 mod needs;
 
@@ -22,6 +23,7 @@ pub use adapt::AdaptSpec;
 pub use beside::{BackgroundKeys, BackgroundSpec, CaptureKeys, CaptureSpec};
 pub use constraints::ConstraintSpec;
 pub(crate) use constraints::constraints;
+pub use http::{HttpSpec, KeepSpec};
 pub use loops::{AcrossSpec, LoopSpec, PartsSpec, RoleSpec, StopWatchSpec};
 pub use needs::NeedsSpec;
 
@@ -116,40 +118,6 @@ pub struct TestSpec {
     /// Steps afterwards, never measured.
     #[serde(default)]
     pub cleanup: Vec<StepSpec>,
-}
-
-/// How the loop of a test uses connections.
-#[derive(Debug, Clone, PartialEq, Default, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct HttpSpec {
-    /// Version of HTTP in requests: `"1.0"` or `"1.1"`.
-    #[serde(default)]
-    pub version: Option<Placed<Scalar>>,
-    /// Connections of each user, for the files of a page.
-    #[serde(default)]
-    pub connections: Option<Placed<Scalar>>,
-    /// For what a connection is kept.
-    #[serde(default)]
-    pub keep: KeepSpec,
-    /// Requests of a page that may be under way on its connection at a time.
-    #[serde(default)]
-    pub pipeline: Option<Placed<Scalar>>,
-    /// All files of a page are known when it begins; else its first names the others.
-    #[serde(default)]
-    pub at_once: bool,
-}
-
-/// For what a connection is kept.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum KeepSpec {
-    /// For one request.
-    Request,
-    /// For the requests of a page.
-    Page,
-    /// For the whole test.
-    #[default]
-    Test,
 }
 
 /// One step: a request, a tree, a repetition, a page, a choice or a pause, with what belongs to it.

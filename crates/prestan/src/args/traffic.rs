@@ -116,7 +116,7 @@ pub(crate) struct TrafficEnds {
     ///
     /// The flows of other hosts are sent there, by a `prestan traffic run` of the same file and seed.
     #[arg(long, value_name = "NAME", requires = "sink")]
-    pub(crate) from: Option<String>,
+    pub(crate) from_host: Option<String>,
 }
 
 /// Background traffic beside a run.

@@ -81,13 +81,13 @@ struct SharedState {
     /// Runs that have not ended.
     runs: usize,
     /// Those that record, by the places of their shares.
-    listeners: Vec<Option<Listener>>,
+    listeners: Vec<Option<RunThatRecords>>,
     /// The traffic has stopped.
     is_over: bool,
 }
 
 /// A run that records.
-struct Listener {
+struct RunThatRecords {
     recorder: Arc<dyn BackgroundRecorder>,
     events: Vec<Event>,
     readings: usize,
@@ -118,7 +118,7 @@ impl BackgroundShare {
 
     /// From now on the run records it.
     pub(crate) fn record(&self, recorder: Arc<dyn BackgroundRecorder>) {
-        self.shared.state().listeners[self.place] = Some(Listener {
+        self.shared.state().listeners[self.place] = Some(RunThatRecords {
             recorder,
             events: Vec::new(),
             readings: 0,
@@ -180,7 +180,7 @@ impl SharedBackground {
     }
 }
 
-impl Listener {
+impl RunThatRecords {
     fn note(&mut self, kind: &EventKind) {
         let is_reading = matches!(kind, EventKind::Background(_));
         let begun = self.recorder.now();

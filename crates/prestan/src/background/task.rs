@@ -154,7 +154,7 @@ impl BackgroundTask {
     ) -> Result<BackgroundTask, Failed> {
         let (name, load) = file.load(options.load.as_deref())?;
         let flows: Vec<&PlannedFlow> = load.flows.iter().collect();
-        let flows = match &ends.from {
+        let flows = match &ends.from_host {
             None => flows,
             Some(host) => flows
                 .into_iter()
@@ -162,7 +162,7 @@ impl BackgroundTask {
                 .collect(),
         };
         if flows.is_empty() {
-            let host = ends.from.as_deref().unwrap_or_default();
+            let host = ends.from_host.as_deref().unwrap_or_default();
             return Err(Failed::Usage(format!(
                 "load {name} has no flow from host `{host}`"
             )));
@@ -280,7 +280,7 @@ fn sink_of(flow: &PlannedFlow, sinks: &[SinkArg]) -> Result<TaskSink, Failed> {
     let Some(SinkArg { address, .. }) = sink else {
         return Err(Failed::Usage(format!(
             "component {} has flows from host `{}` to host `{}`, for which there is no --sink; give --sink \
-             {2}=HOST:PORT, or send only the flows of one host with --from NAME",
+             {2}=HOST:PORT, or send only the flows of one host with --from-host NAME",
             flow.component, flow.source, flow.sink
         )));
     };

@@ -22,7 +22,7 @@ use crate::exit::{ExitStatus, Failed};
 use crate::output;
 use wire::shown::{redacted_command, redacted_target};
 
-use curve::Curve;
+use curve::ChildrenCurve;
 
 /// The mix that is meant where none is named.
 const USUAL_MIX: &str = "general";
@@ -76,7 +76,7 @@ pub(crate) fn webstone(args: &WebstoneArgs) -> Result<ExitStatus, Failed> {
         return PlannedRun::single(plan, &suite.text, settings, &args.output, background)?
             .report(&args.output);
     }
-    let curve = Curve {
+    let curve = ChildrenCurve {
         suite: &suite,
         settings: &settings,
         loads: &loads,

@@ -96,6 +96,7 @@ mod runs;
 #[cfg(test)]
 mod search;
 #[cfg(test)]
+mod suite_beside;
 mod sweep;
 #[cfg(test)]
 mod targets;

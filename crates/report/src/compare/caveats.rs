@@ -3,6 +3,7 @@
 use record::Pace;
 use stats::{Caveat, Difference, Setting, TotalTimes};
 
+use crate::background::flows_in_words;
 use crate::clean;
 use crate::lists::more_rows;
 use crate::units::human;
@@ -104,6 +105,10 @@ fn in_words(setting: &Setting) -> (&'static str, String) {
             let loads = Some(loads.join("; ")).filter(|text| !text.is_empty());
             ("the load beside the run", or_none(loads))
         }
+        Setting::Background(components) => {
+            let all = Some(flows_in_words(components)).filter(|text| !text.is_empty());
+            ("the background traffic", or_none(all))
+        }
         Setting::Tests(tests) => ("the set of tests", tests.join(", ")),
         Setting::Requests(requests) => {
             let requests = requests.map(|n| n.to_string());
@@ -134,7 +139,7 @@ fn in_words(setting: &Setting) -> (&'static str, String) {
 
 #[cfg(test)]
 mod tests {
-    use record::{Clock, Verify};
+    use record::{BackgroundComponent, Clock, Verify};
 
     use super::*;
 
@@ -161,6 +166,16 @@ mod tests {
                 Setting::Verify(vec![Verify::Full]),
                 Setting::Verify(vec![Verify::Full, Verify::Head]),
                 "the verification of responses is full in one and full and head in the other",
+            ),
+            (
+                Setting::Background(Vec::new()),
+                Setting::Background(vec![BackgroundComponent {
+                    name: "voice".to_owned(),
+                    protocol: "udp".to_owned(),
+                    flows: 2,
+                    planned_bps: Some(8e5),
+                }]),
+                "the background traffic is none in one and voice (udp, flows: 2, 800 kbit/s) in the other",
             ),
             (
                 Setting::Duration(Some(30.0)),

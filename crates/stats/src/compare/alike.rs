@@ -1,6 +1,9 @@
 //! Whether runs did the same, so that their times may be compared.
 
-use record::{BesideRecord, Clock, Environment, Http, Pace, PlanRecord, Verify};
+use record::{
+    BackgroundComponent, BackgroundRecord, BesideRecord, Clock, Environment, Http, Pace,
+    PlanRecord, Verify,
+};
 
 use super::{Side, TotalTimes};
 
@@ -60,6 +63,8 @@ pub enum Setting {
     Http(Http),
     /// The loads that went on beside it: suite, its checksum, users, and who began operations.
     Beside(Vec<(String, String, u32, Pace)>),
+    /// The components of the background traffic.
+    Background(Vec<BackgroundComponent>),
     /// The rows.
     Tests(Vec<String>),
     /// Requests, where their number is limited.
@@ -108,7 +113,12 @@ fn essentials(plan: &PlanRecord) -> Vec<Setting> {
         },
         Setting::Http(load.http),
         Setting::Beside(plan.beside.iter().map(load_beside).collect()),
+        Setting::Background(plan.background.iter().flat_map(components).collect()),
     ]
+}
+
+fn components(background: &BackgroundRecord) -> impl Iterator<Item = BackgroundComponent> {
+    background.components.iter().cloned()
 }
 
 fn load_beside(beside: &BesideRecord) -> (String, String, u32, Pace) {

@@ -65,9 +65,9 @@ pub struct CaptureKeys {
 
 impl<'de> Deserialize<'de> for BackgroundSpec {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Written;
+        struct BackgroundVisitor;
 
-        impl<'de> Visitor<'de> for Written {
+        impl<'de> Visitor<'de> for BackgroundVisitor {
             type Value = BackgroundSpec;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -84,15 +84,15 @@ impl<'de> Deserialize<'de> for BackgroundSpec {
             }
         }
 
-        deserializer.deserialize_any(Written)
+        deserializer.deserialize_any(BackgroundVisitor)
     }
 }
 
 impl<'de> Deserialize<'de> for CaptureSpec {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Written;
+        struct CaptureVisitor;
 
-        impl<'de> Visitor<'de> for Written {
+        impl<'de> Visitor<'de> for CaptureVisitor {
             type Value = CaptureSpec;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -109,7 +109,7 @@ impl<'de> Deserialize<'de> for CaptureSpec {
             }
         }
 
-        deserializer.deserialize_any(Written)
+        deserializer.deserialize_any(CaptureVisitor)
     }
 }
 

@@ -23,7 +23,7 @@ use crate::output;
 use crate::watch::on_interrupt;
 
 /// A run for each number of children.
-pub(super) struct Curve<'a> {
+pub(super) struct ChildrenCurve<'a> {
     pub(super) suite: &'a SuiteText,
     /// Of all runs, but for the number of children.
     pub(super) settings: &'a Settings,
@@ -33,8 +33,8 @@ pub(super) struct Curve<'a> {
 }
 
 /// Makes the runs, and says what all of them say.
-pub(super) fn curve(curve: &Curve<'_>, mut plan: Plan) -> Result<ExitStatus, Failed> {
-    let Curve { loads, options, .. } = curve;
+pub(super) fn curve(curve: &ChildrenCurve<'_>, mut plan: Plan) -> Result<ExitStatus, Failed> {
+    let ChildrenCurve { loads, options, .. } = curve;
     let answer = answer_options(options)?;
     output::check_answer(&answer, &[])?;
     add_gate(&options.gate, &mut plan)?;
@@ -43,7 +43,7 @@ pub(super) fn curve(curve: &Curve<'_>, mut plan: Plan) -> Result<ExitStatus, Fai
         ..curve.settings.clone()
     };
     let (mut made, mut ran) = (Vec::new(), Vec::new());
-    let curve = Curve {
+    let curve = ChildrenCurve {
         settings: &settings,
         ..*curve
     };
@@ -80,11 +80,11 @@ fn at_point<'r>((children, ran): (&u32, &'r KeptRun)) -> RunAtPoint<'r> {
 }
 
 fn measure(
-    curve: &Curve<'_>,
+    curve: &ChildrenCurve<'_>,
     plan: &Plan,
     mut take: impl FnMut(KeptRun, u32),
 ) -> Result<(), Failed> {
-    let Curve {
+    let ChildrenCurve {
         suite,
         settings,
         loads,

@@ -1,0 +1,224 @@
+//! Suites with background traffic and packets of their own, and background traffic of series.
+
+use std::fs;
+use std::path::PathBuf;
+
+use record::{EventKind, Run};
+use testbed::need_or;
+
+use crate::support::load::{kept, plain};
+use crate::support::{Outcome, Prestan};
+
+/// A suite with these keys at its top.
+fn suite(keys: &str) -> String {
+    format!(
+        "suite: beside\n{keys}\ntests:\n  - name: Reading\n    setup:\n      - PUT: doc\n        body: {{size: 1KiB}}\n    \
+         loop:\n      - GET: doc\n        measure: Read\n"
+    )
+}
+
+/// Traffic that may stand in a file, or in a suite. Ports are free ones, since the sinks are in the process.
+const TRAFFIC: &str = "{models: {m: {cbr: {rate: 800kbit, block: 500}}}, components: {voice: {model: m, protocol: \
+                       udp}}, loads: {one: {flows: [{component: voice}]}, two: {flows: [{component: voice, n: 2}]}}}";
+
+fn prestan(keys: &str) -> Prestan {
+    let prestan = Prestan::new();
+    let directory = prestan.home().join("suites");
+    fs::create_dir(&directory).unwrap();
+    fs::write(directory.join("load.yaml"), TRAFFIC).unwrap();
+    fs::write(directory.join("beside.yaml"), suite(keys)).unwrap();
+    prestan
+}
+
+fn run(keys: &str, options: &[&str]) -> Outcome {
+    let server = plain();
+    let line = ["run", "suites/beside.yaml", &server.server.url(), "-r", "5"];
+    prestan(keys).args(line).args(options.iter().copied()).run()
+}
+
+/// The load and the flows of the background traffic of a run, as its record has them.
+fn background(run: &Run) -> Option<(&str, u32)> {
+    let background = run.plan.background.as_ref()?;
+    Some((&background.load, background.components[0].flows))
+}
+
+#[test]
+fn a_suite_says_which_background_traffic_it_is_measured_beside() {
+    let by_file = "params: {traffic: two}\nbackground: {file: load.yaml, load: \"{{ traffic }}\", stable: 100%}";
+    let outcome = run(by_file, &[]);
+    assert_eq!(outcome.code, 0, "{outcome}");
+    let recorded = kept(&outcome);
+    assert_eq!(background(&recorded), Some(("two", 2)));
+    assert!(outcome.stdout.contains("voice (udp, 2 flows)"), "{outcome}");
+    let ended = recorded.events.iter();
+    let ended = ended.filter(|event| matches!(event.kind, EventKind::BackgroundEnded(_)));
+    assert_eq!(ended.count(), 1);
+
+    // The parameter selects another load; the option another file.
+    let other = run(by_file, &["--param", "traffic=one"]);
+    assert_eq!(background(&kept(&other)), Some(("one", 1)), "{other}");
+    let option = "suites/load.yaml,load=one,stable=100%";
+    let other = run(by_file, &["--background", option]);
+    assert_eq!(background(&kept(&other)), Some(("one", 1)), "{other}");
+
+    let here = format!("background: {{load: two, stable: 100%, traffic: {TRAFFIC}}}");
+    let outcome = run(&here, &[]);
+    assert_eq!(background(&kept(&outcome)), Some(("two", 2)), "{outcome}");
+    assert!(outcome.stdout.contains("load two of beside"), "{outcome}");
+}
+
+#[test]
+fn background_traffic_of_a_suite_that_makes_no_sense_is_refused_before_anything_is_sent() {
+    let table = [
+        (
+            "background: absent.yaml",
+            "reading suites/absent.yaml failed",
+        ),
+        (
+            "background: load.yaml",
+            "has several loads; name one of one, two",
+        ),
+        (
+            "background: {file: load.yaml, load: six}",
+            "has no load `six`",
+        ),
+    ];
+    for (keys, expected) in table {
+        let outcome = run(keys, &[]);
+        assert_eq!(outcome.code, 2, "{keys}: {outcome}");
+        assert!(outcome.stderr.contains(expected), "{keys}: {outcome}");
+    }
+}
+
+#[test]
+fn a_suite_may_keep_the_packets_of_its_runs() {
+    let Some(()) = need_or(capture::live::available()) else {
+        return;
+    };
+    let outcome = run("capture: {snap: 500}", &[]);
+    assert_eq!(outcome.code, 0, "{outcome}");
+    let packets = outcome.run().join("packets.pcapng");
+    let analysed = outcome.again().args(["analyze", "--json", "-"]);
+    let analysed = analysed.arg(&packets).arg("--run").arg(outcome.run()).run();
+    assert_eq!(analysed.code, 0, "{analysed}");
+    let joined = &analysed.json()["run"];
+    assert_eq!(joined["joined"], 5, "{joined}");
+
+    let name = outcome.run();
+    let name = name.file_name().unwrap().to_str().unwrap();
+    let removed = outcome.again().args(["runs", "remove", name]).run();
+    assert_eq!(removed.code, 0, "{removed}");
+    assert!(!packets.exists(), "{removed}");
+
+    let nowhere = run("capture: true", &["--no-save"]);
+    assert_eq!(nowhere.code, 2, "{nowhere}");
+    assert!(nowhere.stderr.contains("leave out --no-save"), "{nowhere}");
+}
+
+/// The runs that were kept, by their names.
+fn runs(outcome: &Outcome) -> Vec<Run> {
+    let entries = fs::read_dir(outcome.home().join("kept"));
+    let entries = entries.unwrap_or_else(|error| panic!("{error}: {outcome}"));
+    let mut paths: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
+    paths.sort();
+    paths
+        .iter()
+        .map(|path| rundir::load(path).unwrap())
+        .collect()
+}
+
+/// What background traffic had received in all of a run, by its last event.
+fn received(run: &Run) -> u64 {
+    let ended = run.events.iter().find_map(|event| match &event.kind {
+        EventKind::BackgroundEnded(end) => Some(end),
+        _ => None,
+    });
+    let ended = ended.unwrap_or_else(|| panic!("{}: it has not ended", run.plan.run_id));
+    assert_eq!(ended.failure, None);
+    ended.components.iter().map(|own| own.counts.received).sum()
+}
+
+#[test]
+fn runs_that_take_turns_share_their_background_traffic() {
+    let (a, b) = (plain(), plain());
+    let prestan = prestan("background: {file: load.yaml, load: one, stable: 100%}");
+    let line = [
+        "compare",
+        "--suite",
+        "suites/beside.yaml",
+        "--repeat",
+        "2",
+        "-r",
+        "5",
+    ];
+    let sides = [a.server.url(), b.server.url()];
+    let outcome = prestan
+        .args(line)
+        .args(["--save", "kept"])
+        .args(sides)
+        .run();
+    assert_eq!(outcome.code, 0, "{outcome}");
+    let runs = runs(&outcome);
+    assert_eq!(runs.len(), 4);
+    // Blocks 1 and 2 of server a, then those of server b.
+    assert_eq!(received(&runs[0]), received(&runs[2]));
+    assert_eq!(received(&runs[1]), received(&runs[3]));
+    for run in &runs {
+        assert_eq!(background(run), Some(("one", 1)));
+    }
+    let seeds = |run: &Run| run.plan.background.as_ref().unwrap().seed;
+    assert_ne!(seeds(&runs[0]), seeds(&runs[1]));
+}
+
+#[test]
+fn runs_of_a_sweep_have_the_background_traffic_of_their_point() {
+    let server = plain();
+    let keys = "params: {traffic: one}\nbackground: {file: load.yaml, load: \"{{ traffic }}\", stable: 100%}";
+    let line = [
+        "sweep",
+        "--suite",
+        "suites/beside.yaml",
+        "--vary",
+        "requests=2,3",
+        "--repeat",
+        "2",
+    ];
+    let prestan = prestan(keys).args(line).args(["--save", "kept"]);
+    let outcome = prestan.arg(server.server.url()).run();
+    let runs = runs(&outcome);
+    assert_eq!(runs.len(), 4, "{outcome}");
+    for run in &runs {
+        assert_eq!(background(run), Some(("one", 1)));
+        assert!(received(run) > 0);
+    }
+}
+
+#[test]
+fn trials_of_a_search_are_made_beside_background_traffic() {
+    let server = plain();
+    let url = crate::support::load::file(&server, "doc");
+    let line = [
+        "search",
+        "GET",
+        &url,
+        "--find",
+        "users",
+        "--to",
+        "1",
+        "--while",
+        "failures > 0",
+    ];
+    let background = ["--background", "suites/load.yaml,load=one,stable=100%"];
+    let prestan = prestan("").args(line).args(background);
+    let outcome = prestan
+        .args(["--duration", "300ms", "--save", "kept", "--json", "-"])
+        .run();
+    let runs = runs(&outcome);
+    assert!(!runs.is_empty(), "{outcome}");
+    assert!(runs.iter().all(|run| received(run) > 0), "{outcome}");
+    // The condition never holds.
+    assert_eq!(outcome.code, 1, "{outcome}");
+    let points = outcome.json()["points"].as_array().unwrap().len();
+    // Trials in which this machine stalled are no points.
+    assert!((1..=runs.len()).contains(&points), "{outcome}");
+}
