@@ -97,6 +97,7 @@ mod runs;
 mod search;
 #[cfg(test)]
 mod suite_beside;
+#[cfg(test)]
 mod sweep;
 #[cfg(test)]
 mod targets;
