@@ -81,7 +81,7 @@ use record::{
 };
 
 pub use adaptation::{Adaptation, LoadWish};
-pub use background::{BackgroundFigures, BackgroundSummary};
+pub use background::{BackgroundFigures, BackgroundSummary, LATE_BLOCKS, UNSENT_BLOCKS};
 pub use bias::Bias;
 pub use bins::Sum as Batch;
 pub use compare::{
