@@ -1,6 +1,8 @@
 //! What the sinks of background traffic saw while a run measured.
 
+mod course;
 mod faults;
+mod measured;
 
 use constraint::{
     ALL_COMPONENTS, BackgroundCharacteristic, ConstraintFigure, Known, PartOfRun, WhyUnknown,
@@ -9,8 +11,10 @@ use record::{
     BackgroundCounts, BackgroundEnd, BackgroundReading, Event, EventKind, Nanos, PlanRecord,
 };
 
+pub use course::{BackgroundCourse, BackgroundPart};
 pub(crate) use faults::BackgroundFaults;
 pub use faults::{LATE_BLOCKS, UNSENT_BLOCKS};
+pub use measured::MeasuredPart;
 
 /// Nanoseconds in a second.
 const SECOND: f64 = 1e9;
@@ -23,6 +27,8 @@ pub struct BackgroundSummary {
     /// When the first test began to measure, and the last one ended. Seconds count whose middle lies between them,
     /// and where the measurement was too short for that, those that overlap it.
     pub measured: (Nanos, Nanos),
+    /// The same in the order of time, for figures.
+    pub course: BackgroundCourse,
     /// How it ended, and when; `None` where the run was cut off.
     pub end: Option<(Nanos, BackgroundEnd)>,
 }
@@ -65,6 +71,7 @@ impl BackgroundSummary {
             }
             last = last.max(event.at);
         }
+        summary.course = BackgroundCourse::of(plan, events).unwrap_or_default();
         summary.measured = (begun.unwrap_or(0), ended.unwrap_or(last));
         Some(summary)
     }
@@ -182,7 +189,7 @@ mod tests {
                 second(4, 0, 50),
             ],
             measured: (1_200_000_000, 3_100_000_000),
-            end: None,
+            ..BackgroundSummary::default()
         };
         let whole = summary.figures(None, PartOfRun::Whole).unwrap();
         assert_eq!((whole.seconds, whole.counts.lost), (2, 40));

@@ -5,6 +5,7 @@
 
 use record::{BackgroundEnd, BackgroundReading, Event, EventKind, Nanos, TestId};
 
+use super::MeasuredPart;
 use crate::Share;
 
 /// The greatest p99 of lateness with which sources kept their schedules: 10 ms. Readings are of seconds; blocks that are
@@ -47,53 +48,6 @@ impl BackgroundFaults {
             unsent: shares(&|part| seen.unsent(part)),
             late: shares(&|part| seen.late(part)),
         }
-    }
-}
-
-/// A test, or all tests of a load, which are measured in one window.
-struct MeasuredPart {
-    name: String,
-    from: Nanos,
-    to: Nanos,
-}
-
-impl MeasuredPart {
-    fn all(events: &[Event], name: impl Fn(TestId) -> String) -> Vec<MeasuredPart> {
-        // What is measured goes on until the last event where its end is not recorded.
-        let last = events.iter().map(|event| event.at).max().unwrap_or(0);
-        let mut all: Vec<MeasuredPart> = Vec::new();
-        for event in events {
-            let place = |test| {
-                let name = name(test);
-                (all.iter().position(|own| own.name == name), name)
-            };
-            match event.kind {
-                EventKind::MeasuringStarted { test } => {
-                    if let (None, name) = place(test) {
-                        let (from, to) = (event.at, last);
-                        all.push(MeasuredPart { name, from, to });
-                    }
-                }
-                EventKind::MeasuringEnded { test } => {
-                    if let (Some(place), _) = place(test) {
-                        all[place].to = event.at;
-                    }
-                }
-                _ => {}
-            }
-        }
-        all
-    }
-
-    fn share(&self, count: u64, of: u64) -> Share {
-        let name = self.name.clone();
-        Share { name, count, of }
-    }
-
-    /// The time of it that is after a moment, if any.
-    fn after(&self, moment: Nanos) -> Option<Share> {
-        let count = self.to.saturating_sub(moment.max(self.from));
-        (count > 0).then(|| self.share(count, self.to - self.from))
     }
 }
 
