@@ -46,7 +46,7 @@ impl Resolution {
     /// What a document of less than 2 MB has room for, if it shows so many rows, up to 300: 400
     /// steps, 600 buckets and 40 ranges of each, and fewer where there are many rows.
     pub fn for_rows(rows: usize) -> Resolution {
-        const MARKS: usize = 12_000;
+        const MARKS: usize = 11_500;
         // What a row takes in any case: its figures, as document and as table.
         const FIXED: usize = 24;
         let share = (MARKS / rows.max(1)).saturating_sub(FIXED);
