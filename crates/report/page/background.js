@@ -99,18 +99,20 @@ const prestanBackground = (() => {
   }
 
   // A band in every panel for every other test, and the names above the first one.
-  function bands(look, tests, isFirst) {
+  function bands(look, tests, panel) {
     const { muted } = F.inks(look);
+    const fill = look.dark ? "rgba(255,255,255,0.08)" : "rgba(0,0,0,0.06)";
     return {
-      silent: true, animation: false, itemStyle: { color: look.dark ? "rgba(255,255,255,0.07)" : "rgba(0,0,0,0.05)" },
-      data: tests.map((test, place) => [
-        {
-          xAxis: test.from_s, name: isFirst ? test.shown : "",
-          itemStyle: place % 2 ? { color: "transparent" } : undefined,
-          label: { show: isFirst && test.shown !== "", position: "top", distance: 3, color: muted, fontFamily: F.FONT, fontSize: 11 },
-        },
-        { xAxis: test.to_s },
-      ]),
+      type: "custom", name: "tests", silent: true, z: 0, clip: false, tooltip: { show: false }, xAxisIndex: panel, yAxisIndex: panel,
+      encode: { x: [0, 1] }, data: tests.map((test) => [test.from_s, test.to_s]),
+      renderItem: ({ dataIndex, coordSys }, api) => {
+        const [from] = api.coord([api.value(0), 0]);
+        const [to] = api.coord([api.value(1), 0]);
+        const { x, y, width, height } = coordSys;
+        const band = { type: "rect", shape: { x: from, y, width: Math.max(0.5, Math.min(to, x + width) - from), height }, style: { fill: dataIndex % 2 ? "transparent" : fill } };
+        const text = { type: "text", x: (from + to) / 2, y: y - 4, style: { text: tests[dataIndex].shown, fill: muted, font: `11px ${F.FONT}`, align: "center", verticalAlign: "bottom" } };
+        return { type: "group", children: panel === 0 && tests[dataIndex].shown ? [band, text] : [band] };
+      },
     };
   }
 
@@ -185,8 +187,8 @@ const prestanBackground = (() => {
           type: "line", symbol: "circle", showSymbol: true, connectNulls: false, ...of,
           symbolSize: (_, { dataIndex }) => (isAlone(of.data, dataIndex) ? 5 : look.paper ? 0 : 3),
           xAxisIndex: at, yAxisIndex: at, tooltip: look.paper ? undefined : { formatter: (item) => look.lines(told(item)) },
-          ...(first === 0 ? { markArea: bands(look, tests, at === 0), markLine: marks(look, course, at === 0) } : {}),
-        }))),
+          ...(first === 0 ? { markLine: marks(look, course, at === 0) } : {}),
+        }))).concat(tests.length > 0 ? panels.map((_, panel) => bands(look, tests, panel)) : []),
       }),
     };
   }

@@ -192,7 +192,7 @@ impl DetailsBuilder {
     }
 
     /// With its course beside background traffic.
-    fn beside(self, background: Option<&Arc<BackgroundCourse>>) -> DetailsBuilder {
+    pub(crate) fn beside(self, background: Option<&Arc<BackgroundCourse>>) -> DetailsBuilder {
         let open = self.load.as_ref().is_some_and(|load| load.is_open());
         DetailsBuilder {
             foreground: background.map(|own| ForegroundBuilder::new(Arc::clone(own), open)),

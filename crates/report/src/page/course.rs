@@ -70,8 +70,8 @@ impl BackgroundCourseFigure {
         let components = record.components.iter().enumerate();
         let components = components.map(|(place, component)| ComponentCourse {
             name: component.name.clone(),
-            received_bps: figures(parts, place, |own, length| {
-                Some(rate(own.received_bytes, length).round())
+            received_bps: figures(parts, place, |own, span| {
+                Some(rate(own.received_bytes, span).round())
             }),
             lost_percent: (component.protocol == "udp").then(|| {
                 figures(parts, place, |own, _| {
@@ -118,6 +118,6 @@ fn figures(
     place: usize,
     of: impl Fn(&BackgroundCounts, Nanos) -> Option<f64>,
 ) -> Vec<Option<f64>> {
-    let part = |part: &BackgroundPart| of(part.components.get(place)?, part.length);
+    let part = |part: &BackgroundPart| of(part.components.get(place)?, part.counted);
     parts.iter().map(part).collect()
 }

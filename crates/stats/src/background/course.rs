@@ -29,6 +29,8 @@ pub struct BackgroundPart {
     pub from: Nanos,
     /// How long it is.
     pub length: Nanos,
+    /// Length of the readings in it, which may have begun before the run: rates are per second of these.
+    pub counted: Nanos,
     /// What was counted in it, component by component; empty where nothing was read, because there was no traffic.
     pub components: Vec<BackgroundCounts>,
 }
@@ -41,6 +43,7 @@ impl BackgroundPart {
 
     fn absorb(&mut self, next: &BackgroundPart) {
         self.length = next.to() - self.from;
+        self.counted += next.counted;
         if self.components.is_empty() {
             self.components.clone_from(&next.components);
             return;
@@ -78,6 +81,7 @@ impl BackgroundCourse {
                 parts.push(BackgroundPart {
                     from,
                     length: event.at - from,
+                    counted: reading.span,
                     components: reading.components.clone(),
                 });
                 end = event.at;
@@ -110,6 +114,7 @@ fn fill(parts: &mut Vec<BackgroundPart>, mut from: Nanos, to: Nanos) {
         parts.push(BackgroundPart {
             from,
             length,
+            counted: 0,
             components: Vec::new(),
         });
         from += length;
@@ -177,6 +182,7 @@ mod tests {
     fn parts(course: &BackgroundCourse) -> Vec<(Nanos, Nanos, Option<u64>)> {
         let part = |own: &BackgroundPart| {
             let bytes = own.components.first().map(|own| own.received_bytes);
+            assert_eq!(own.counted > 0, bytes.is_some());
             (own.from / 1_000_000, own.length / 1_000_000, bytes)
         };
         course.parts.iter().map(part).collect()
@@ -211,6 +217,8 @@ mod tests {
         );
         let names: Vec<&str> = course.tests.iter().map(|own| own.name.as_str()).collect();
         assert_eq!(names, ["Put", "Get"]);
+        let counted: Vec<Nanos> = course.parts.iter().map(|own| own.counted).collect();
+        assert_eq!(counted[..2], [SECOND, 1_010_000_000]);
         for (ms, place) in [
             (0, Some(0)),
             (699, Some(0)),

@@ -10,6 +10,7 @@ fn builder(open: bool) -> ForegroundBuilder {
     let part = |second: u64| BackgroundPart {
         from: second * 1000 * MS,
         length: 1000 * MS,
+        counted: 0,
         components: Vec::new(),
     };
     let course = BackgroundCourse {
