@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 use crate::FlowTransport;
 
 /// The version of this protocol. A sink and a source of different versions refuse each other.
-pub const PROTOCOL_VERSION: u32 = 1;
+pub const PROTOCOL_VERSION: u32 = 2;
 
 /// Longest message before the other side has proved that it shares the token.
 pub const LONGEST_FROM_STRANGER: usize = 1024;
@@ -157,8 +157,22 @@ pub struct SinkCounts {
     pub tos: Option<u8>,
     /// Whether the stream has ended.
     pub has_ended: bool,
+    /// Times without a byte; absent for datagrams and for blocks with time stamps.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stalls: Option<StreamStalls>,
     /// Delays of the whole flow, when it has ended.
     pub delays: Option<DelaySummary>,
+}
+
+/// Times without a byte of a stream, each longer than 200 ms (the shortest retransmission time-out of Linux). One that
+/// goes on is among them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StreamStalls {
+    /// How many.
+    pub count: u64,
+    /// Their length together in nanoseconds.
+    pub total_ns: u64,
 }
 
 /// How the one-way delays of a whole flow varied, each above the shortest (RFC 5481, section 4.2).
@@ -312,8 +326,8 @@ mod tests {
         let other = |version| Err(ControlFrameError::Version(version));
         let table = [
             (
-                r#"{"message":"greeting","version":2,"nonce":"x"}"#,
-                other(2),
+                r#"{"message":"greeting","version":1,"nonce":"x"}"#,
+                other(1),
             ),
             (r#"{"message":"hello","version":3,"by":"quic"}"#, other(3)),
             (
@@ -330,7 +344,7 @@ mod tests {
             "{}",
             r#"{"message":"heartbeat","x":1}"#,
             r#"{"message":"nothing"}"#,
-            r#"{"message":"greeting","version":1}"#,
+            r#"{"message":"greeting","version":2}"#,
             r#"{"message":"greeting","version":-1,"nonce":""}"#,
         ] {
             let found = read(&framed(body));

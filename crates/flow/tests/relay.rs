@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use flow::FlowTransport::Udp;
+use flow::FlowTransport::{Tcp, Udp};
 use flow::message::{AgreedGroup, ControlMessage, FrameDecoder, LONGEST_MESSAGE};
 use flow::source::FlowPlan;
 use flow::{
@@ -178,4 +178,50 @@ fn a_flow_that_sends_more_than_was_agreed_is_ended() {
     let expected = "refused by the other side: a flow sends more than was agreed";
     assert_eq!(failure, expected);
     assert!(totals.elapsed < 10 * SECOND);
+}
+
+/// Relays a stream to a port, and holds it once for so long. Returns how long it did.
+fn relay_stream(listener: &TcpListener, port: u16, held: Duration) -> Duration {
+    let (mut source, _) = listener.accept().unwrap();
+    let mut sink = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).unwrap();
+    let mut buffer = vec![0; 1 << 16];
+    let begun = Instant::now();
+    let mut pause = Duration::ZERO;
+    while let Ok(count @ 1..) = source.read(&mut buffer) {
+        if pause.is_zero() && begun.elapsed() > SECOND / 2 {
+            let begun = Instant::now();
+            thread::park_timeout(held);
+            pause = begun.elapsed();
+        }
+        // The sink may have ended.
+        if sink.write_all(&buffer[..count]).is_err() {
+            break;
+        }
+    }
+    pause
+}
+
+#[test]
+fn stalls_of_streams_are_counted() {
+    for (held, stalls) in [(SECOND / 2, 1), (Duration::ZERO, 0)] {
+        let sink = sink();
+        let (tell, told) = std::sync::mpsc::channel();
+        let address = relay_control(sink.address(), move |group| {
+            let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+            let port = std::mem::replace(&mut group.port, listener.local_addr().unwrap().port());
+            let tell = tell.clone();
+            thread::spawn(move || drop(tell.send(relay_stream(&listener, port, held))));
+        });
+        let flow = FlowPlan::full(Tcp, 8192, 2 * SECOND);
+        let source = TrafficSource::start(plan(address, flow), token()).unwrap();
+        let totals = source.finish(PATIENCE).unwrap();
+        assert!(totals.failure.is_none(), "{totals:?}");
+        let pause = told.recv_timeout(PATIENCE).unwrap();
+        let found = totals.flows[0].stalls.unwrap();
+        assert_eq!(found.count, stalls, "{found:?}");
+        // A stall begins with the last byte before it, which the sink may have received after it was relayed.
+        let found = Duration::from_nanos(found.total_ns);
+        let difference = found.abs_diff(if stalls > 0 { pause } else { Duration::ZERO });
+        assert!(difference < SECOND / 10, "{found:?} of {pause:?}");
+    }
 }

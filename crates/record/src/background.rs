@@ -62,6 +62,32 @@ pub struct BackgroundCounts {
     /// The longest one-way delay above the shortest of its flow (RFC 5481), of all flows; `None` of flows without
     /// time stamps.
     pub delay_variation: Option<Nanos>,
+    /// Times without a byte; `None` of flows with time stamps, and in older records.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stalls: Option<BackgroundStalls>,
+    /// Blocks that the source did not send because it was too late for them, because they exceeded what was agreed, or
+    /// because its system refused them; 0 in older records. Those for which a stream had no room are not among them.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub unsent_blocks: u64,
+    /// Flows whose connection failed; 0 in older records.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub failed_flows: u64,
+}
+
+/// Times without a byte of streams, each longer than 200 ms. In an interval: those that became that long in it, and by
+/// how much all of them grew.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BackgroundStalls {
+    /// How many, of all flows.
+    pub count: u64,
+    /// Their length, of all flows together.
+    pub total: Nanos,
+}
+
+/// Whether a count is left out of the record, so that versions that do not know it read what has none.
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 /// What sources and sinks counted in an interval of about a second.
@@ -139,5 +165,71 @@ impl BackgroundCounts {
         self.retransmissions += other.retransmissions;
         self.jitter = self.jitter.max(other.jitter);
         self.delay_variation = self.delay_variation.max(other.delay_variation);
+        if let Some(other) = other.stalls {
+            let own = self.stalls.get_or_insert_default();
+            own.count += other.count;
+            own.total += other.total;
+        }
+        self.unsent_blocks += other.unsent_blocks;
+        self.failed_flows += other.failed_flows;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_of_older_records_are_read_and_older_versions_read_what_has_nothing_new() {
+        let old = r#"{"sent_bytes":9,"received_bytes":8,"received":2,"lost":1,"reordered":0,"duplicates":0,"retransmissions":0,"jitter":5,"delay_variation":null}"#;
+        let counts: BackgroundCounts = serde_json::from_str(old).unwrap();
+        let expected = BackgroundCounts {
+            sent_bytes: 9,
+            received_bytes: 8,
+            received: 2,
+            lost: 1,
+            jitter: Some(5),
+            ..BackgroundCounts::default()
+        };
+        assert_eq!(counts, expected);
+        assert_eq!(serde_json::to_string(&counts).unwrap(), old);
+        let new = BackgroundCounts {
+            stalls: Some(BackgroundStalls {
+                count: 1,
+                total: 300_000_000,
+            }),
+            unsent_blocks: 3,
+            failed_flows: 1,
+            ..counts
+        };
+        let text = serde_json::to_string(&new).unwrap();
+        let read: BackgroundCounts = serde_json::from_str(&text).unwrap();
+        assert_eq!(read, new);
+        assert!(serde_json::from_str::<BackgroundCounts>(r#"{"stall":1}"#).is_err());
+    }
+
+    #[test]
+    fn counts_are_added_up_and_flows_without_stalls_do_not_hide_those_of_others() {
+        let stalls = |count| BackgroundCounts {
+            stalls: Some(BackgroundStalls {
+                count,
+                total: count * 10,
+            }),
+            unsent_blocks: count,
+            failed_flows: 1,
+            ..BackgroundCounts::default()
+        };
+        let mut sum = BackgroundCounts::default();
+        sum.add(&BackgroundCounts::default());
+        assert_eq!(sum.stalls, None);
+        sum.add(&stalls(2));
+        sum.add(&BackgroundCounts::default());
+        sum.add(&stalls(1));
+        let expected = BackgroundStalls {
+            count: 3,
+            total: 30,
+        };
+        assert_eq!(sum.stalls, Some(expected));
+        assert_eq!((sum.unsent_blocks, sum.failed_flows), (3, 2));
     }
 }

@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 
 pub use background::{
     BackgroundComponent, BackgroundCounts, BackgroundEnd, BackgroundPacing, BackgroundReading,
-    BackgroundRecord, BackgroundTotals,
+    BackgroundRecord, BackgroundStalls, BackgroundTotals,
 };
 pub use columns::{COLUMNS, Cell, Column, Holds};
 pub use event::{Cause, EndedBy, Event, EventKind, Goal, LeftBehind, MissingStep, TestId};

@@ -444,6 +444,7 @@ const prestanAnswers = (() => {
         yield F.ecdf(data, look, { test });
         yield F.timeLine(data, look, { test });
       }
+      for (const make of prestanBackground.all(data)) yield make(look);
     }
     if (data.comparison) yield matrix(data, look);
     for (const versus of versusOf(data)) yield ratios(data, look, { versus });

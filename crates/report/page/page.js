@@ -179,6 +179,12 @@
     figure(at("search-figures"), "search", (look) => A.search(data, look));
   }
 
+  // ----- background traffic --------------------------------------------------------------------
+
+  function showBackground() {
+    prestanBackground.all(data).forEach((make, place) => figure(at("background-figures"), `background-${place}`, make));
+  }
+
   // ----- tables --------------------------------------------------------------------------------
 
   function makeSortable(table) {
@@ -224,6 +230,7 @@
   showComparison();
   showSweep();
   showSearch();
+  showBackground();
   document.querySelectorAll("table.sorts").forEach(makeSortable);
 
   let width = document.documentElement.clientWidth;

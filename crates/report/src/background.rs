@@ -1,19 +1,19 @@
 //! Background traffic: its seconds and totals in words and tables, and as JSON.
 
-use std::borrow::Cow;
+mod wire;
 
 use record::{
     BackgroundComponent, BackgroundCounts, BackgroundEnd, BackgroundPacing, BackgroundReading,
-    BackgroundRecord, Nanos, Run,
+    BackgroundRecord, BackgroundStalls, Nanos,
 };
-use schemars::JsonSchema;
-use serde::Serialize;
 use stats::units::human;
-use stats::{BackgroundFigures, BackgroundSummary, PartOfRun, Summary};
+use stats::{BackgroundFigures, BackgroundSummary, PartOfRun};
 
 use crate::clean;
 use crate::figure::percent;
-use crate::json::{pretty, schema_of, thousandths, us};
+
+pub(crate) use wire::{BackgroundJson, of_run};
+pub use wire::{background_json, background_schema};
 
 /// Nanoseconds in a second.
 const SECOND: f64 = 1e9;
@@ -107,6 +107,9 @@ pub fn background_lines(
         if counts.retransmissions > 0 {
             line += &format!(", retransmissions {}", counts.retransmissions);
         }
+        if let Some(stalls) = counts.stalls.filter(|own| own.count > 0) {
+            line += &format!(", {}", stalls_in_words(stalls));
+        }
         line
     };
     components.map(line).collect()
@@ -189,10 +192,23 @@ fn sentences(own: &BackgroundComponent, totals: &record::BackgroundTotals) -> Ve
             totals.counts.duplicates
         ));
     }
+    if let Some(stalls) = totals.counts.stalls.filter(|own| own.count > 0) {
+        said.push(format!(
+            "{}: times without a byte longer than 200 ms",
+            stalls_in_words(stalls)
+        ));
+    }
+    said.extend(faults_of(own, totals));
+    said
+}
+
+/// Where the flows of a component were not those of the description.
+fn faults_of(own: &BackgroundComponent, totals: &record::BackgroundTotals) -> Vec<String> {
+    let mut said = Vec::new();
     if totals.unsent_blocks > 0 {
         said.push(format!(
-            "{} blocks were not sent: this machine was too late for them or refused them, or they exceeded \
-             the rate that was agreed",
+            "{} blocks were not sent: their source was too late for them, its system refused them, they exceeded \
+             the rate that was agreed, or TCP had no room for them",
             totals.unsent_blocks
         ));
     }
@@ -226,176 +242,6 @@ fn aligned(head: &[&str], rows: Vec<Vec<String>>) -> String {
     all.iter().map(line).collect()
 }
 
-/// Background traffic as JSON.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
-#[schemars(deny_unknown_fields, rename = "Background")]
-pub(crate) struct BackgroundJson {
-    /// Name of the traffic file, without its directory.
-    pub file: String,
-    /// Name of the load in it.
-    pub load: String,
-    /// Seed of its schedules.
-    pub seed: u64,
-    /// Both ends were in the process that measured, on loopback.
-    pub in_process: bool,
-    /// Whether it was checked that the rates of its flows are stable. Those of models with random rates are not checked.
-    pub checked_stable: bool,
-    /// Its components, in each direction.
-    pub components: Vec<BackgroundComponentJson>,
-    /// How well schedules were kept; `null` where the record does not have it.
-    pub pacing: Option<BackgroundPacing>,
-    /// Why it ended before the measurement did; `null` where it did not.
-    pub failure: Option<String>,
-    /// What was counted in each second.
-    pub seconds: Vec<BackgroundSecondJson>,
-}
-
-/// A component of background traffic, from its beginning to its end.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
-#[schemars(deny_unknown_fields, rename = "BackgroundComponent")]
-pub(crate) struct BackgroundComponentJson {
-    /// Name of the component; with `.backward` for the flows from its sink to its source.
-    pub name: String,
-    /// `tcp` or `udp`.
-    pub protocol: String,
-    /// How many flows.
-    pub flows: u32,
-    /// Planned mean rate of all of them, in bits of payload per second; `null` for as much as the network takes.
-    pub planned_bits_per_second: Option<f64>,
-    /// What happened to them while the run measured: jitter is the mean of the seconds, delay variation the longest.
-    /// `null` without a measurement, and where no second of it counts.
-    pub measured: Option<BackgroundFiguresJson>,
-    /// What happened to them from their beginning to their end; `null` where the record has no totals.
-    pub totals: Option<BackgroundFiguresJson>,
-    /// Median of the delay variation in microseconds: the median of the flows.
-    pub delay_variation_p50_us: Option<f64>,
-    /// 99th percentile of the delay variation in microseconds: the largest of the flows.
-    pub delay_variation_p99_us: Option<f64>,
-    /// Congestion control at the source, each that some flow had once.
-    pub source_congestion: Vec<String>,
-    /// The same at the sink.
-    pub sink_congestion: Vec<String>,
-    /// Blocks that were not sent.
-    pub unsent_blocks: u64,
-    /// Flows whose connection failed.
-    pub failed_flows: u32,
-}
-
-/// What happened to flows in an interval.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
-#[schemars(deny_unknown_fields, rename = "BackgroundFigures")]
-pub(crate) struct BackgroundFiguresJson {
-    /// Bits of payload per second that were sent.
-    pub sent_bits_per_second: f64,
-    /// Bits of payload per second that arrived.
-    pub received_bits_per_second: f64,
-    /// Datagrams that arrived, or blocks of streams with time stamps.
-    pub received: u64,
-    /// Datagrams that were lost.
-    pub lost: u64,
-    /// Their share in percent; `null` where there were no datagrams.
-    pub lost_percent: Option<f64>,
-    /// Datagrams that arrived after one that was sent later.
-    pub reordered: u64,
-    /// Datagrams that arrived again.
-    pub duplicates: u64,
-    /// Segments that TCP sent again.
-    pub retransmissions: u64,
-    /// Interarrival jitter at the end of the interval in microseconds; `null` without time stamps.
-    pub jitter_us: Option<f64>,
-    /// The longest one-way delay above the shortest of its flow in microseconds; of totals, in the last interval.
-    pub delay_variation_us: Option<f64>,
-}
-
-/// One interval of background traffic, of about a second.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
-#[schemars(deny_unknown_fields, rename = "BackgroundSecond")]
-pub(crate) struct BackgroundSecondJson {
-    /// Its end in seconds: of a run, after the beginning of the run.
-    pub at_s: f64,
-    /// In the order of the components.
-    pub components: Vec<BackgroundFiguresJson>,
-}
-
-fn figures(counts: &BackgroundCounts, span: Nanos) -> BackgroundFiguresJson {
-    let time = |ns: Option<Nanos>| ns.map(|ns| us(ns as f64));
-    BackgroundFiguresJson {
-        sent_bits_per_second: rate(counts.sent_bytes, span).round(),
-        received_bits_per_second: rate(counts.received_bytes, span).round(),
-        received: counts.received,
-        lost: counts.lost,
-        lost_percent: counts.loss().map(|loss| thousandths(loss * 100.0)),
-        reordered: counts.reordered,
-        duplicates: counts.duplicates,
-        retransmissions: counts.retransmissions,
-        jitter_us: time(counts.jitter),
-        delay_variation_us: time(counts.delay_variation),
-    }
-}
-
-impl BackgroundJson {
-    /// Of a record, its seconds with their ends, and its end.
-    pub(crate) fn of<'a>(
-        record: &BackgroundRecord,
-        seconds: impl Iterator<Item = (Nanos, &'a BackgroundReading)>,
-        end: Option<&BackgroundEnd>,
-        measured: impl Fn(usize) -> Option<BackgroundFigures>,
-    ) -> BackgroundJson {
-        let component = |(place, own): (usize, &BackgroundComponent)| {
-            let totals = end.and_then(|end| Some((end.components.get(place)?, end.elapsed)));
-            let known = totals.map_or(Cow::default(), |(totals, _)| Cow::Borrowed(totals));
-            let time = |ns: Option<Nanos>| ns.map(|ns| us(ns as f64));
-            BackgroundComponentJson {
-                name: own.name.clone(),
-                protocol: own.protocol.clone(),
-                flows: own.flows,
-                planned_bits_per_second: own.planned_bps.map(thousandths),
-                measured: measured(place).map(|own| figures(&own.counts, own.span)),
-                totals: totals.map(|(totals, elapsed)| figures(&totals.counts, elapsed)),
-                delay_variation_p50_us: time(known.delay_p50),
-                delay_variation_p99_us: time(known.delay_p99),
-                source_congestion: known.source_congestion.clone(),
-                sink_congestion: known.sink_congestion.clone(),
-                unsent_blocks: known.unsent_blocks,
-                failed_flows: known.failed_flows,
-            }
-        };
-        let second = |(at, reading): (Nanos, &BackgroundReading)| BackgroundSecondJson {
-            at_s: thousandths(at as f64 / SECOND),
-            components: reading
-                .components
-                .iter()
-                .map(|counts| figures(counts, reading.span))
-                .collect(),
-        };
-        BackgroundJson {
-            file: record.file.clone(),
-            load: record.load.clone(),
-            seed: record.seed,
-            in_process: record.in_process,
-            checked_stable: record.checked_stable,
-            components: record
-                .components
-                .iter()
-                .enumerate()
-                .map(component)
-                .collect(),
-            pacing: end.map(|end| end.pacing),
-            failure: end.and_then(|end| end.failure.clone()),
-            seconds: seconds.map(second).collect(),
-        }
-    }
-}
-
-/// Background traffic of a run, if it had some.
-pub(crate) fn of_run(run: &Run, summary: &Summary) -> Option<BackgroundJson> {
-    let (record, own) = (run.plan.background.as_ref()?, summary.background.as_ref()?);
-    let seconds = own.seconds.iter().map(|(at, reading)| (*at, reading));
-    let end = own.end.as_ref().map(|(_, end)| end);
-    let measured = |place| own.figures(Some(place), PartOfRun::Whole);
-    Some(BackgroundJson::of(record, seconds, end, measured))
-}
-
 /// A sentence for each component, about the time in which the run measured, and how it ended.
 pub(crate) fn in_words(record: &BackgroundRecord, own: &BackgroundSummary) -> Vec<String> {
     let mut said = vec![source_in_words(record)];
@@ -407,7 +253,7 @@ pub(crate) fn in_words(record: &BackgroundRecord, own: &BackgroundSummary) -> Ve
     if !record.checked_stable {
         said.push("its rates are random; whether they are stable was not checked".to_owned());
     }
-    said.extend(failure_in_words(own));
+    said.extend(faults_in_words(record, own));
     said
 }
 
@@ -424,8 +270,19 @@ pub(crate) fn source_in_words(record: &BackgroundRecord) -> String {
     format!("load {load} of {file}, seed {seed}{ends}")
 }
 
+/// Where its flows were not those of the description, from their beginning to their end.
+pub(crate) fn faults_in_words(record: &BackgroundRecord, own: &BackgroundSummary) -> Vec<String> {
+    let totals = own.end.iter().flat_map(|(_, end)| &end.components);
+    let pairs = record.components.iter().zip(totals);
+    let faults = pairs.flat_map(|(component, totals)| {
+        let faults = faults_of(component, totals).into_iter();
+        faults.map(|fault| format!("{}: {fault}", component.name))
+    });
+    faults.chain(failure_in_words(own)).collect()
+}
+
 /// When and why it ended before the measurement did, if so.
-pub(crate) fn failure_in_words(own: &BackgroundSummary) -> Option<String> {
+fn failure_in_words(own: &BackgroundSummary) -> Option<String> {
     let (at, end) = own.end.as_ref()?;
     let why = end.failure.as_ref()?;
     let seconds = *at as f64 / SECOND;
@@ -470,22 +327,18 @@ fn component_in_words(
     if component.protocol == "tcp" {
         said.push(format!("retransmissions {}", counts.retransmissions));
     }
+    said.extend(counts.stalls.map(stalls_in_words));
     said.join(", ")
 }
 
-/// Background traffic without a measurement as one JSON document: `prestan traffic run --json`. Ends with a newline.
-pub fn background_json(
-    record: &BackgroundRecord,
-    seconds: &[(Nanos, BackgroundReading)],
-    end: &BackgroundEnd,
-) -> String {
-    let seconds = seconds.iter().map(|(at, reading)| (*at, reading));
-    pretty(&BackgroundJson::of(record, seconds, Some(end), |_| None))
-}
-
-/// The JSON schema of [`background_json`]. Ends with a newline.
-pub fn background_schema() -> String {
-    schema_of::<BackgroundJson>()
+/// `2 stalls (1.30 s)`.
+pub(crate) fn stalls_in_words(BackgroundStalls { count, total }: BackgroundStalls) -> String {
+    match count {
+        // One that was counted before may go on.
+        0 if total == 0 => "no stalls".to_owned(),
+        1 => format!("1 stall ({})", human(total as f64)),
+        _ => format!("{count} stalls ({})", human(total as f64)),
+    }
 }
 
 #[cfg(test)]
@@ -545,6 +398,10 @@ mod tests {
         let tcp = BackgroundCounts {
             received_bytes: 125_000,
             retransmissions: 3,
+            stalls: Some(BackgroundStalls {
+                count: 1,
+                total: 300_000_000,
+            }),
             ..BackgroundCounts::default()
         };
         let reading = BackgroundReading {
@@ -556,9 +413,60 @@ mod tests {
             [
                 "    3 s  voice: sent 2.00 Mbit/s, received 1.50 Mbit/s, lost 25 %, jitter 20.0 µs, delay \
                  variation up to 1.50 ms",
-                "    3 s  bulk.backward: sent 0 bit/s, received 1.00 Mbit/s, retransmissions 3",
+                "    3 s  bulk.backward: sent 0 bit/s, received 1.00 Mbit/s, retransmissions 3, 1 stall (300 ms)",
             ]
         );
+    }
+
+    #[test]
+    fn a_run_tells_of_stalls_and_of_flows_that_are_not_those_of_the_description() {
+        let stalled = BackgroundCounts {
+            stalls: Some(BackgroundStalls {
+                count: 2,
+                total: 1_300_000_000,
+            }),
+            ..BackgroundCounts::default()
+        };
+        let reading = BackgroundReading {
+            span: 1_000_000_000,
+            components: vec![counts(), stalled],
+        };
+        let totals = record::BackgroundTotals {
+            failed_flows: 1,
+            unsent_blocks: 7,
+            ..record::BackgroundTotals::default()
+        };
+        let end = BackgroundEnd {
+            elapsed: 1_000_000_000,
+            components: vec![record::BackgroundTotals::default(), totals],
+            pacing: BackgroundPacing::default(),
+            failure: Some("it died".to_owned()),
+        };
+        let own = BackgroundSummary {
+            seconds: vec![(1_000_000_000, reading)],
+            measured: (0, 2_000_000_000),
+            end: Some((1_500_000_000, end)),
+            ..BackgroundSummary::default()
+        };
+        let said = in_words(&record(), &own);
+        assert!(!said[1].contains("stall"), "{said:?}");
+        assert!(
+            said[2].ends_with("retransmissions 0, 2 stalls (1.30 s)"),
+            "{said:?}"
+        );
+        assert!(
+            said[3].starts_with("bulk.backward: 7 blocks were not sent: "),
+            "{said:?}"
+        );
+        assert_eq!(
+            said[4..],
+            [
+                "bulk.backward: 1 of 2 connections failed",
+                "it ended 1.5 s after the beginning of the run: it died"
+            ]
+        );
+        let quiet = BackgroundSummary { end: None, ..own };
+        assert_eq!(faults_in_words(&record(), &quiet), [""; 0]);
     }
 
     #[test]

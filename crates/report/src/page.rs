@@ -13,6 +13,7 @@
 mod answers;
 mod background;
 mod comparison;
+mod course;
 mod data;
 mod details;
 mod diagnosis;
@@ -116,11 +117,12 @@ impl<'a> PageRun<'a> {
 /// Apache ECharts, as `cargo xtask charts` puts it together.
 pub const CHARTS: &str = include_str!("../page/vendor/echarts.min.js");
 
-/// The definitions of the figures: `prestanFigures`, `prestanLoads` and `prestanAnswers`. They need [`CHARTS`] to
+/// The definitions of the figures: `prestanFigures`, `prestanLoads`, `prestanBackground` and `prestanAnswers`. They need [`CHARTS`] to
 /// be drawn, and nothing of a browser.
 pub const FIGURES: &str = concat!(
     include_str!("../page/figures.js"),
     include_str!("../page/loads.js"),
+    include_str!("../page/background.js"),
     include_str!("../page/answers.js")
 );
 

@@ -19,6 +19,9 @@ pub(crate) fn fact(kind: Kind) -> &'static str {
     match kind {
         Kind::Saturated => "the load generator had no idle time",
         Kind::BackgroundEnded => "the background traffic ended before the measurement",
+        Kind::BackgroundFlowsFailed => "connections of the background traffic failed",
+        Kind::BackgroundUnsent => "sources of the background traffic did not send all of it",
+        Kind::BackgroundLate => "sources of the background traffic did not keep their schedules",
         Kind::Busy => "the load generator had little idle time",
         Kind::Queued => "the load generator waited for a processor",
         Kind::Stalled | Kind::TotalStalled => "the load generator stalled",
@@ -61,6 +64,19 @@ fn rest(warning: &Warning) -> String {
         Kind::BackgroundEnded => format!(
             ": {percents} of the time was measured without it; see the section on background traffic, and \
              repeat the run"
+        ),
+        Kind::BackgroundFlowsFailed => format!(
+            ": {percents} of the time was measured without all of its flows; see the section on background \
+             traffic, and repeat the run"
+        ),
+        Kind::BackgroundUnsent => format!(
+            ": {shares} blocks were too late, more than was agreed, or refused by this machine; lower the \
+             background load, or use a stronger machine for its sources"
+        ),
+        Kind::BackgroundLate => format!(
+            ": blocks were sent late by {} (p99, at most 10 ms is tolerated); stop other programs, lower the \
+             background load, or use a stronger machine for its sources",
+            listed(milliseconds)
         ),
         Kind::Saturated => format!(
             " ({percents} of the time of its worker threads used or wanted): these figures do \

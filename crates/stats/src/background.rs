@@ -1,15 +1,20 @@
 //! What the sinks of background traffic saw while a run measured.
 
-use std::collections::BTreeMap;
+mod course;
+mod faults;
+mod measured;
 
 use constraint::{
     ALL_COMPONENTS, BackgroundCharacteristic, ConstraintFigure, Known, PartOfRun, WhyUnknown,
 };
 use record::{
-    BackgroundCounts, BackgroundEnd, BackgroundReading, Event, EventKind, Nanos, PlanRecord, TestId,
+    BackgroundCounts, BackgroundEnd, BackgroundReading, Event, EventKind, Nanos, PlanRecord,
 };
 
-use crate::Share;
+pub use course::{BackgroundCourse, BackgroundPart};
+pub(crate) use faults::BackgroundFaults;
+pub use faults::{LATE_BLOCKS, UNSENT_BLOCKS};
+pub use measured::MeasuredPart;
 
 /// Nanoseconds in a second.
 const SECOND: f64 = 1e9;
@@ -22,6 +27,8 @@ pub struct BackgroundSummary {
     /// When the first test began to measure, and the last one ended. Seconds count whose middle lies between them,
     /// and where the measurement was too short for that, those that overlap it.
     pub measured: (Nanos, Nanos),
+    /// The same in the order of time, for figures.
+    pub course: BackgroundCourse,
     /// How it ended, and when; `None` where the run was cut off.
     pub end: Option<(Nanos, BackgroundEnd)>,
 }
@@ -64,6 +71,7 @@ impl BackgroundSummary {
             }
             last = last.max(event.at);
         }
+        summary.course = BackgroundCourse::of(plan, events).unwrap_or_default();
         summary.measured = (begun.unwrap_or(0), ended.unwrap_or(last));
         Some(summary)
     }
@@ -151,46 +159,6 @@ impl BackgroundSummary {
     }
 }
 
-/// Nanoseconds of the measurement of each test that had no background traffic any more, because that had ended by
-/// itself.
-pub(crate) fn without_background(events: &[Event], name: impl Fn(TestId) -> String) -> Vec<Share> {
-    let failed = events.iter().find_map(|event| match &event.kind {
-        EventKind::BackgroundEnded(end) if end.failure.is_some() => Some(event.at),
-        _ => None,
-    });
-    let Some(failed) = failed else {
-        return Vec::new();
-    };
-    // What is measured goes on until the last event where its end is not recorded.
-    let last = events.iter().map(|event| event.at).max().unwrap_or(failed);
-    let mut measured: BTreeMap<TestId, (Nanos, Nanos)> = BTreeMap::new();
-    for event in events {
-        match event.kind {
-            EventKind::MeasuringStarted { test } => {
-                measured.entry(test).or_insert((event.at, last));
-            }
-            EventKind::MeasuringEnded { test } => {
-                measured.entry(test).and_modify(|own| own.1 = event.at);
-            }
-            _ => {}
-        }
-    }
-    let mut shares: Vec<Share> = Vec::new();
-    for (test, (from, to)) in measured {
-        let count = to.saturating_sub(failed.max(from));
-        let name = name(test);
-        // The tests of a load are measured in one window.
-        if count > 0 && shares.iter().all(|own| own.name != name) {
-            shares.push(Share {
-                name,
-                count,
-                of: to.saturating_sub(from),
-            });
-        }
-    }
-    shares
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -211,11 +179,6 @@ mod tests {
         (at_s * 1_000_000_000, reading)
     }
 
-    fn at(seconds: f64, kind: EventKind) -> Event {
-        let at = (seconds * SECOND) as Nanos;
-        Event { at, kind }
-    }
-
     #[test]
     fn seconds_count_whose_middle_lies_in_the_measurement() {
         let summary = BackgroundSummary {
@@ -226,7 +189,7 @@ mod tests {
                 second(4, 0, 50),
             ],
             measured: (1_200_000_000, 3_100_000_000),
-            end: None,
+            ..BackgroundSummary::default()
         };
         let whole = summary.figures(None, PartOfRun::Whole).unwrap();
         assert_eq!((whole.seconds, whole.counts.lost), (2, 40));
@@ -246,34 +209,5 @@ mod tests {
         assert_eq!((second.seconds, second.counts.lost), (1, 10));
         let nothing = BackgroundSummary::default();
         assert_eq!(nothing.figures(None, PartOfRun::Whole), None);
-    }
-
-    #[test]
-    fn tests_that_outlive_the_background_are_named_with_the_time_without_it() {
-        let test = TestId(0);
-        let end = |failure: Option<&str>| {
-            EventKind::BackgroundEnded(BackgroundEnd {
-                elapsed: 0,
-                components: Vec::new(),
-                pacing: record::BackgroundPacing::default(),
-                failure: failure.map(str::to_owned),
-            })
-        };
-        let events = |failure, ended| {
-            vec![
-                at(1.0, EventKind::MeasuringStarted { test }),
-                at(ended, end(failure)),
-                at(5.0, EventKind::MeasuringEnded { test }),
-            ]
-        };
-        let shares = |events: &[Event]| without_background(events, |_| "Get".to_owned());
-        let found = shares(&events(Some("the sink died"), 4.0));
-        assert_eq!(found.len(), 1);
-        assert_eq!(
-            (found[0].count, found[0].of),
-            (1_000_000_000, 4_000_000_000)
-        );
-        assert_eq!(shares(&events(None, 4.0)), []);
-        assert_eq!(shares(&events(Some("the sink died"), 6.0)), []);
     }
 }

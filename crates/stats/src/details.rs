@@ -15,13 +15,16 @@
 #[cfg(test)]
 mod tests;
 
+use std::sync::Arc;
+
 use record::{Event, Nanos, Outcome, Pace, PlanRecord, Sample, Timing};
 
 use crate::bins::{Bin, Bins};
+use crate::foreground::{ForegroundBuilder, ForegroundPart};
 use crate::load_course::{LoadCourse, LoadCourseBuilder};
 use crate::spread::{Bar, spread};
 use crate::times::Times;
-use crate::{Windows, window::MeasurementWindow};
+use crate::{BackgroundCourse, Windows, window::MeasurementWindow};
 
 /// Fewer marks than these show no shape.
 const LEAST: usize = 16;
@@ -43,7 +46,7 @@ impl Resolution {
     /// What a document of less than 2 MB has room for, if it shows so many rows, up to 300: 400
     /// steps, 600 buckets and 40 ranges of each, and fewer where there are many rows.
     pub fn for_rows(rows: usize) -> Resolution {
-        const MARKS: usize = 12_000;
+        const MARKS: usize = 11_500;
         // What a row takes in any case: its figures, as document and as table.
         const FIXED: usize = 24;
         let share = (MARKS / rows.max(1)).saturating_sub(FIXED);
@@ -69,6 +72,8 @@ pub struct Details {
     pub time_line: TimeLine,
     /// How a load went; `None` of a suite in rounds.
     pub load: Option<LoadCourse>,
+    /// Where something happened beside background traffic; empty without any.
+    pub foreground: Vec<ForegroundPart>,
 }
 
 /// A place where a distribution function rises.
@@ -137,13 +142,14 @@ where
     Piece: AsRef<[Sample]>,
 {
     let windows = Windows::of(plan, events, &pieces)?;
+    let background = BackgroundCourse::of(plan, events).map(Arc::new);
     let mut rows: Vec<(MeasurementWindow, DetailsBuilder)> = plan
         .measures
         .iter()
         .map(|measure| {
             (
                 windows.of_test(measure.test),
-                DetailsBuilder::new(resolution, &plan.load.pace),
+                DetailsBuilder::new(resolution, &plan.load.pace).beside(background.as_ref()),
             )
         })
         .collect();
@@ -166,6 +172,7 @@ pub(crate) struct DetailsBuilder {
     times: Times,
     line: DrawnLine,
     load: Option<LoadCourseBuilder>,
+    foreground: Option<ForegroundBuilder>,
 }
 
 impl DetailsBuilder {
@@ -180,6 +187,16 @@ impl DetailsBuilder {
                 Pace::Closed => Some(load(false)),
                 Pace::Open { .. } => Some(load(true)),
             },
+            foreground: None,
+        }
+    }
+
+    /// With its course beside background traffic.
+    pub(crate) fn beside(self, background: Option<&Arc<BackgroundCourse>>) -> DetailsBuilder {
+        let open = self.load.as_ref().is_some_and(|load| load.is_open());
+        DetailsBuilder {
+            foreground: background.map(|own| ForegroundBuilder::new(Arc::clone(own), open)),
+            ..self
         }
     }
 
@@ -188,6 +205,9 @@ impl DetailsBuilder {
         let at = begin + sample.moments.started;
         if let Some(load) = &mut self.load {
             load.add(sample, begin);
+        }
+        if let Some(foreground) = &mut self.foreground {
+            foreground.add(sample);
         }
         match sample.outcome {
             // Whoever interrupted it made it no failure of the server.
@@ -212,6 +232,9 @@ impl DetailsBuilder {
             all_steps,
             time_line: self.line.finish(),
             load: self.load.map(LoadCourseBuilder::finish),
+            foreground: self
+                .foreground
+                .map_or(Vec::new(), ForegroundBuilder::finish),
         }
     }
 }

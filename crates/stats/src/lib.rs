@@ -43,6 +43,7 @@ mod diagnose;
 mod distribution;
 mod estimated;
 mod failures;
+mod foreground;
 mod generator;
 mod growth;
 mod judge;
@@ -81,7 +82,10 @@ use record::{
 };
 
 pub use adaptation::{Adaptation, LoadWish};
-pub use background::{BackgroundFigures, BackgroundSummary};
+pub use background::{
+    BackgroundCourse, BackgroundFigures, BackgroundPart, BackgroundSummary, LATE_BLOCKS,
+    MeasuredPart, UNSENT_BLOCKS,
+};
 pub use bias::Bias;
 pub use bins::Sum as Batch;
 pub use compare::{
@@ -105,6 +109,7 @@ pub use estimated::{
     miss_at_look,
 };
 pub use failures::FailureGroup;
+pub use foreground::ForegroundPart;
 pub use generator::{BUSY, LATE, LEAST_WALL, LONG_STALL, QUEUED, SATURATED, together};
 pub use growth::{
     EXPONENTS, Effect, Fitted, Growing, Growth, Law, Observation, Shape, Term, growth,

@@ -18,7 +18,7 @@ use crate::bins::{Bin, Bins};
 use crate::times::{add_all, histogram, record};
 
 /// Significant digits of the times of a part: percentiles are within half a percent.
-const DIGITS: u8 = 2;
+pub(crate) const DIGITS: u8 = 2;
 
 /// No part is shorter than 2^20 ns, a millisecond: shorter ones hold too little.
 const SHORTEST: u32 = 20;
@@ -109,14 +109,14 @@ impl LoadCourseBuilder {
         if let Some(done) = moments.done {
             self.at(begin + done).done += 1;
         }
-        let latency = if self.open {
-            moments.from_planned()
-        } else {
-            moments.response()
-        };
-        if let (Some(latency), true) = (latency, sample.timing != Timing::Missed) {
+        if let Some(latency) = latency(sample, self.open) {
             self.at(begin + moments.started).time(latency);
         }
+    }
+
+    /// A schedule decides when operations begin.
+    pub(crate) fn is_open(&self) -> bool {
+        self.open
     }
 
     fn at(&mut self, moment: Nanos) -> &mut PartTally {
@@ -153,6 +153,25 @@ impl LoadCourseBuilder {
     }
 }
 
+/// The latency of a successful operation, from *planned* on in an open loop, else its response time.
+pub(crate) fn latency(sample: &Sample, open: bool) -> Option<Nanos> {
+    let moments = &sample.moments;
+    let latency = if open {
+        moments.from_planned()
+    } else {
+        moments.response()
+    };
+    latency.filter(|_| sample.timing != Timing::Missed)
+}
+
+/// A percentile of the latencies of a part; `None` where no operation lies beyond it.
+pub(crate) fn percentile(times: Option<&Histogram<u32>>, per_cent: u64) -> Option<Nanos> {
+    let times = times?;
+    // One operation in a hundred cannot be told of fewer than a hundred.
+    let beyond = times.len() * (100 - per_cent) / 100;
+    (beyond > 0).then(|| times.median_equivalent(times.value_at_quantile(per_cent as f64 / 100.0)))
+}
+
 /// What is counted in a part of the time.
 #[derive(Debug, Clone, Default)]
 struct PartTally {
@@ -172,20 +191,13 @@ impl PartTally {
     }
 
     fn part(&self, from: Nanos, length: Nanos) -> LoadPart {
-        let percentile = |per_cent: u64| {
-            let times = self.times.as_ref()?;
-            // One operation in a hundred cannot be told of fewer than a hundred.
-            let beyond = times.len() * (100 - per_cent) / 100;
-            (beyond > 0)
-                .then(|| times.median_equivalent(times.value_at_quantile(per_cent as f64 / 100.0)))
-        };
         LoadPart {
             from,
             length,
             planned: self.planned,
             sent: self.sent,
             done: self.done,
-            percentiles: [50, 90, 99].map(percentile),
+            percentiles: [50, 90, 99].map(|per_cent| percentile(self.times.as_deref(), per_cent)),
             endings: self.endings.clone(),
         }
     }

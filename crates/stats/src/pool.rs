@@ -12,12 +12,14 @@
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use record::{
     Environment, Event, EventKind, MeasureId, MeasureRecord, Nanos, PlanRecord, Sample, TestId,
     TestRecord,
 };
 
+use crate::background::BackgroundCourse;
 use crate::details::DetailsBuilder;
 use crate::diagnose::{Course, Material, ServerFacts};
 use crate::generator::together;
@@ -90,14 +92,18 @@ where
         plan,
         runs: added.collect::<Result<_, Error>>()?,
     };
-    let mut drawings = match resolution {
-        None => Vec::new(),
-        Some(resolution) => Vec::from_iter(
-            plan.measures
-                .iter()
-                .map(|_| DetailsBuilder::new(resolution, &plan.load.pace)),
-        ),
+    // Several runs have no time line in common.
+    let background = match runs {
+        [run] => BackgroundCourse::of(run.plan, run.events).map(Arc::new),
+        _ => None,
     };
+    let mut drawings =
+        match resolution {
+            None => Vec::new(),
+            Some(resolution) => Vec::from_iter(plan.measures.iter().map(|_| {
+                DetailsBuilder::new(resolution, &plan.load.pace).beside(background.as_ref())
+            })),
+        };
     // Of all runs first, and then of each half of them.
     let mut selections = pool.selections();
     let mut opened = Vec::new();

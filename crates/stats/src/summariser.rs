@@ -7,7 +7,7 @@ use record::{
     PlanRecord, Sample, TestId,
 };
 
-use crate::background::{self, BackgroundSummary};
+use crate::background::{BackgroundFaults, BackgroundSummary};
 use crate::bias::{Bias, Differences};
 use crate::conclusion::may_be_no_failure;
 use crate::estimated::RunEstimates;
@@ -231,8 +231,7 @@ impl Summariser {
             }
         };
         let clock = self.clock(&tests);
-        let without_background =
-            background::without_background(events, |test| self.name_of_part(test));
+        let background_faults = BackgroundFaults::of(events, |test| self.name_of_part(test));
         let strain = Strain::of(&told.generator, |test| self.name_of_part(test));
         let warnings = warning::all(&warning::WarningInputs {
             load: &self.plan.load,
@@ -244,7 +243,7 @@ impl Summariser {
             orphans: self.orphans,
             clock_steps: told.clock_steps,
             recorded: &told.warnings,
-            without_background: &without_background,
+            background: &background_faults,
         });
         self.warn(&mut tests, &warnings, &told);
         let tests_of_pages = self.tests_of_pages();

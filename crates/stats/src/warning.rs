@@ -105,6 +105,14 @@ pub enum WarningKind {
     Exhausted,
     /// Background traffic ended before the measurement: nanoseconds without it, of all.
     BackgroundEnded,
+    /// Connections of background traffic failed: nanoseconds after the first one, of all.
+    BackgroundFlowsFailed,
+    /// Sources of background traffic did not send so many blocks of their schedules, of all: more than
+    /// [`UNSENT_BLOCKS`](crate::UNSENT_BLOCKS) percent.
+    BackgroundUnsent,
+    /// Sources of background traffic sent blocks so many nanoseconds (p99) after their moments, of
+    /// [`LATE_BLOCKS`](crate::LATE_BLOCKS), the limit.
+    BackgroundLate,
     /// The worker threads had no idle time: nanoseconds that went into computing and into waiting for a
     /// processor, of all.
     Saturated,
@@ -199,7 +207,7 @@ struct About {
 
 /// All kinds, in the order in which warnings are given.
 #[rustfmt::skip]
-const KINDS: [About; 25] = {
+const KINDS: [About; 28] = {
     use WarningSubject::{Rows, Run, Tests};
     use Together::{Largest, Smallest, Sum};
     use WarningKind as Kind;
@@ -207,6 +215,9 @@ const KINDS: [About; 25] = {
     [
         about(Kind::Exhausted, "exhausted", Tests, Sum, BAD),
         about(Kind::BackgroundEnded, "background_ended", Tests, Largest, BAD),
+        about(Kind::BackgroundFlowsFailed, "background_flows_failed", Tests, Largest, BAD),
+        about(Kind::BackgroundUnsent, "background_unsent", Tests, Largest, BAD),
+        about(Kind::BackgroundLate, "background_late", Tests, Largest, BAD),
         about(Kind::Saturated, "saturated", Tests, Largest, BAD),
         about(Kind::Busy, "busy", Tests, Largest, false),
         about(Kind::Queued, "queued", Tests, Largest, false),

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use traffic::sink::{DatagramArrival, DatagramSink, SequenceWidth, SinkSecond, StreamSink};
 
 use crate::clock::wall_ns;
-use crate::message::{DelaySummary, SinkCounts};
+use crate::message::{DelaySummary, SinkCounts, StreamStalls};
 use crate::payload::{BlockStamp, FlowId, read_datagram};
 use crate::sys::Received;
 
@@ -117,8 +117,17 @@ impl SinkFlow {
         counts.tos = self.tos;
         counts.has_ended = self.has_ended;
         match &self.arithmetic {
-            // Reads of a stream are no blocks.
-            FlowArithmetic::Bytes(_) => counts.packets = 0,
+            FlowArithmetic::Bytes(sink) => {
+                // Reads of a stream are no blocks.
+                counts.packets = 0;
+                // After its end, a stream has no bytes to wait for.
+                let now_ns = if self.has_ended { 0 } else { wall_ns() };
+                let figures = sink.figures(now_ns);
+                counts.stalls = Some(StreamStalls {
+                    count: figures.stalls,
+                    total_ns: figures.stalled_ns,
+                });
+            }
             FlowArithmetic::Blocks(sink) if wanted == CountsWanted::Last => {
                 let figures = sink.figures(None);
                 counts.lost = figures.lost;

@@ -31,6 +31,8 @@ pub(super) struct FlowCounters {
     pub(super) late_blocks: Counter,
     /// Not sent, because it was too late for them.
     pub(super) dropped_blocks: Counter,
+    /// Not sent, because the network had no room for the ones before until it was too late.
+    pub(super) blocked_blocks: Counter,
     /// Not sent, because the rate that was agreed did not permit it.
     pub(super) excess_blocks: Counter,
     /// Not sent, because the system refused them.

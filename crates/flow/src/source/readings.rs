@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::counters::{FlowCounters, PacingError};
 use super::open::OpenFlow;
-use crate::message::{DelaySummary, ReadingOccasion, SinkCounts};
+use crate::message::{DelaySummary, ReadingOccasion, SinkCounts, StreamStalls};
 use crate::sys::{TcpFacts, tcp_facts};
 use crate::{FlowError, FlowTransport};
 
@@ -19,8 +19,10 @@ pub struct FlowReading {
     pub sent_blocks: u64,
     /// Blocks that were sent more than 1 ms after their moments.
     pub late_blocks: u64,
-    /// Blocks that were dropped because they were later than the backlog allows.
+    /// Blocks that were dropped because the source was later than the backlog allows.
     pub dropped_blocks: u64,
+    /// Blocks that were dropped because the network had no room for the ones before for so long.
+    pub blocked_blocks: u64,
     /// Blocks that were not sent because the schedule had more than was agreed.
     pub excess_blocks: u64,
     /// Blocks that the system refused to send: a full buffer, or a closed port.
@@ -48,9 +50,12 @@ pub struct FlowReading {
     pub delay_variation_ns: u64,
     /// Delays of the whole flow, when it has ended and has time stamps.
     pub delays: Option<DelaySummary>,
+    /// Times without a byte of a stream without time stamps. In an interval: those that became longer than
+    /// the limit in it, and by how much all of them grew.
+    pub stalls: Option<StreamStalls>,
     /// DSCP of the last datagram at the sink.
     pub dscp: Option<u8>,
-    /// Whether the connection of the flow failed.
+    /// Whether the connection of the flow failed. In an interval: whether it failed in it.
     pub has_failed: bool,
 }
 
@@ -203,6 +208,7 @@ fn total(flow: &WatchedFlow, sink: &SinkCounts) -> FlowReading {
         },
         late_blocks: counters.late_blocks.get(),
         dropped_blocks: counters.dropped_blocks.get(),
+        blocked_blocks: counters.blocked_blocks.get(),
         excess_blocks: counters.excess_blocks.get(),
         refused_blocks: counters.refused_blocks.get(),
         padding_bytes: counters.padding_bytes.get(),
@@ -216,6 +222,7 @@ fn total(flow: &WatchedFlow, sink: &SinkCounts) -> FlowReading {
         jitter_ns: sink.jitter_ns,
         delay_variation_ns: sink.delay_variation_ns,
         delays: sink.delays,
+        stalls: sink.stalls,
         dscp: sink.tos.map(|tos| tos >> 2),
         has_failed: counters.has_failed(),
     }
@@ -228,6 +235,7 @@ fn difference(now: &FlowReading, before: &FlowReading) -> FlowReading {
         sent_blocks: now.sent_blocks.saturating_sub(before.sent_blocks),
         late_blocks: now.late_blocks.saturating_sub(before.late_blocks),
         dropped_blocks: now.dropped_blocks.saturating_sub(before.dropped_blocks),
+        blocked_blocks: now.blocked_blocks.saturating_sub(before.blocked_blocks),
         excess_blocks: now.excess_blocks.saturating_sub(before.excess_blocks),
         refused_blocks: now.refused_blocks.saturating_sub(before.refused_blocks),
         padding_bytes: now.padding_bytes.saturating_sub(before.padding_bytes),
@@ -237,6 +245,14 @@ fn difference(now: &FlowReading, before: &FlowReading) -> FlowReading {
         lost: now.lost.saturating_sub(before.lost),
         reordered: now.reordered.saturating_sub(before.reordered),
         duplicates: now.duplicates.saturating_sub(before.duplicates),
+        stalls: now.stalls.map(|now| {
+            let before = before.stalls.unwrap_or_default();
+            StreamStalls {
+                count: now.count.saturating_sub(before.count),
+                total_ns: now.total_ns.saturating_sub(before.total_ns),
+            }
+        }),
+        has_failed: now.has_failed && !before.has_failed,
         ..*now
     }
 }

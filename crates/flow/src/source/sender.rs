@@ -297,7 +297,11 @@ impl SendingFlow {
         let counters = &self.counters;
         let late = now - due;
         if late > self.backlog_ns {
-            counters.dropped_blocks.add(1);
+            if due >= self.unblocked_at {
+                counters.dropped_blocks.add(1);
+            } else {
+                counters.blocked_blocks.add(1);
+            }
             return Written::All;
         }
         let bytes = block.bytes.max(self.least_block);

@@ -14,7 +14,7 @@ use flow::{
 };
 use record::{
     BackgroundCounts, BackgroundEnd, BackgroundPacing, BackgroundReading, BackgroundRecord,
-    BackgroundTotals, Nanos,
+    BackgroundStalls, BackgroundTotals, Nanos,
 };
 
 use super::failed;
@@ -349,6 +349,12 @@ impl ComponentSums {
             retransmissions: flow.retransmissions,
             jitter: None,
             delay_variation: has_stamps.then_some(flow.delay_variation_ns),
+            stalls: flow.stalls.map(|own| BackgroundStalls {
+                count: own.count,
+                total: own.total_ns,
+            }),
+            unsent_blocks: unsent(flow),
+            failed_flows: u64::from(flow.has_failed),
         });
         if has_stamps {
             let (sum, flows) = &mut self.jitter[component];
@@ -366,6 +372,11 @@ impl ComponentSums {
             };
         pairs.map(with_jitter).collect()
     }
+}
+
+/// Blocks that a source did not send although the network may have had room for them.
+fn unsent(flow: &FlowReading) -> u64 {
+    flow.dropped_blocks + flow.excess_blocks + flow.refused_blocks
 }
 
 /// The totals of the flows of a component.
@@ -391,7 +402,7 @@ impl TotalsSum {
             &mut self.totals.sink_congestion,
             &all.sink_congestion_control,
         );
-        self.totals.unsent_blocks += flow.dropped_blocks + flow.excess_blocks + flow.refused_blocks;
+        self.totals.unsent_blocks += unsent(flow) + flow.blocked_blocks;
         self.totals.failed_flows += u32::from(flow.has_failed);
         self.delays.extend(flow.delays);
     }

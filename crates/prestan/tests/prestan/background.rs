@@ -34,7 +34,7 @@ const TOKEN: &str = "0123456789abcdef\n";
 
 /// `prestan` in a home with a traffic file and a token. Sinks of several tests run side by side, each with ports of
 /// its own.
-fn prestan() -> Prestan {
+pub(crate) fn prestan() -> Prestan {
     let prestan = Prestan::new();
     let free = UdpSocket::bind("127.0.0.1:0").unwrap();
     let port = free.local_addr().unwrap().port().min(65_533);
@@ -46,13 +46,13 @@ fn prestan() -> Prestan {
 }
 
 /// A `prestan traffic sink`; dropping it kills it.
-struct SinkProcess {
+pub(crate) struct SinkProcess {
     child: Child,
-    address: String,
+    pub(crate) address: String,
 }
 
 impl SinkProcess {
-    fn start(home: &Path, options: &[&str]) -> SinkProcess {
+    pub(crate) fn start(home: &Path, options: &[&str]) -> SinkProcess {
         let mut child = Command::new(env!("CARGO_BIN_EXE_prestan"))
             .args(["traffic", "sink", "--token-file", "token"])
             .args(options)
@@ -79,7 +79,7 @@ impl SinkProcess {
     }
 
     /// Ends it by Ctrl-C: its exit status, and what it printed.
-    fn end(mut self) -> (Option<i32>, String) {
+    pub(crate) fn end(mut self) -> (Option<i32>, String) {
         self.send(Signal::INT);
         let mut printed = String::new();
         let stdout = self.child.stdout.as_mut().unwrap();
@@ -96,7 +96,7 @@ impl Drop for SinkProcess {
     }
 }
 
-fn component<'a>(document: &'a Value, name: &str) -> &'a Value {
+pub(crate) fn component<'a>(document: &'a Value, name: &str) -> &'a Value {
     let all = document["components"].as_array().unwrap();
     all.iter().find(|own| own["name"] == name).unwrap()
 }

@@ -12,6 +12,8 @@ mod auth;
 #[cfg(test)]
 mod background;
 #[cfg(test)]
+mod background_faults;
+#[cfg(test)]
 mod beside;
 #[cfg(test)]
 mod calendars;

@@ -1,4 +1,4 @@
-//! Background traffic beside the runs of a page, as a table.
+//! Background traffic beside the runs of a page: a table, and a place for figures over time.
 
 use maud::{Markup, html};
 use record::{BackgroundComponent, BackgroundRecord};
@@ -6,12 +6,12 @@ use stats::units::human;
 use stats::{BackgroundFigures, BackgroundSummary, PartOfRun};
 
 use super::ReportPage;
-use super::markup::heading;
-use super::tables::{nothing, number, section};
-use crate::background::{bits, failure_in_words, planned, rate, source_in_words};
+use super::markup::{heading, wide};
+use super::tables::{nothing, number};
+use crate::background::{bits, faults_in_words, planned, rate, source_in_words, stalls_in_words};
 use crate::figure::percent;
 
-const HEADINGS: [&str; 8] = [
+const HEADINGS: [&str; 9] = [
     "Flows",
     "Planned",
     "Sent",
@@ -20,6 +20,7 @@ const HEADINGS: [&str; 8] = [
     "Jitter",
     "Delay variation, up to",
     "Retransmissions",
+    "Stalls",
 ];
 
 /// A table of all runs with background traffic; nothing for others.
@@ -57,10 +58,17 @@ pub(super) fn table(page: &ReportPage<'_>, names: &[String]) -> Markup {
                 @if !is_one { (name) ": " }
                 (source_in_words(record)) ". Counts while measuring, without intervals."
             }
-            @if let Some(why) = failure_in_words(summary) { p.label { (why) } }
+            @for fault in faults_in_words(record, summary) { p.label { (fault) } }
         }
     };
-    section("background", "Background traffic", &head, &body, &below)
+    html! {
+        section #background {
+            h2 { "Background traffic" }
+            div.figures #background-figures {}
+            (wide("Background traffic", Some("sorts"), &head, &body))
+            (below)
+        }
+    }
 }
 
 fn row(component: &BackgroundComponent, figures: Option<BackgroundFigures>) -> Markup {
@@ -85,6 +93,10 @@ fn row(component: &BackgroundComponent, figures: Option<BackgroundFigures>) -> M
         (shown(counts.and_then(|own| time(own.delay_variation)), human, ""))
         @match counts.filter(|_| !is_udp) {
             Some(own) => (number(own.retransmissions as f64, own.retransmissions.to_string(), "")),
+            None => (nothing()),
+        }
+        @match counts.and_then(|own| own.stalls) {
+            Some(own) => (number(own.total as f64, stalls_in_words(own), "")),
             None => (nothing()),
         }
     }

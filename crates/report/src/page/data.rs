@@ -11,6 +11,7 @@ use stats::{
     OutcomeWithStatus, TestSummary, TimeLine,
 };
 
+use super::course::BackgroundCourseFigure;
 use super::{PageRun, ReportPage};
 use crate::json::{document as result, us};
 use crate::table::{in_words, shown_times};
@@ -32,6 +33,9 @@ struct RunFigures<'a> {
     name: &'a str,
     result: wire::ResultDocument,
     details: Option<Vec<TestFigures>>,
+    /// Background traffic over time; absent without any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    background: Option<BackgroundCourseFigure>,
     /// What became of each test without a time, in words.
     words: Vec<Option<&'static str>>,
 }
@@ -118,6 +122,7 @@ pub(super) fn document<'a>(page: &ReportPage<'a>, names: &'a [String]) -> String
             .details
             .as_ref()
             .map(|details| details.iter().map(TestFigures::from).collect()),
+        background: BackgroundCourseFigure::of(run),
         words: run.summary.tests.iter().map(without_time).collect(),
     };
     let data = Data {
@@ -220,7 +225,7 @@ fn ended(OutcomeWithStatus { status, outcome }: OutcomeWithStatus) -> String {
 }
 
 /// To the microsecond, which is finer than anybody can see.
-fn seconds(ns: Nanos) -> f64 {
+pub(super) fn seconds(ns: Nanos) -> f64 {
     (ns as f64 / 1e3).round() / 1e6
 }
 
@@ -266,6 +271,6 @@ fn every(operations: &[DrawnOperation]) -> TimeLineFigure {
     }
 }
 
-fn exact(ns: record::Nanos) -> f64 {
+pub(super) fn exact(ns: record::Nanos) -> f64 {
     us(ns as f64)
 }

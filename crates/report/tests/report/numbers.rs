@@ -58,6 +58,10 @@ pub(crate) const RESULT: &[Numbers] = &[
             "retransmissions",
             "jitter_us",
             "delay_variation_us",
+            "stalls",
+            "stalled_s",
+            "unsent_blocks",
+            "failed_flows",
         ],
     ),
     facts(

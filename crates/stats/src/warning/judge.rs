@@ -5,6 +5,7 @@ use record::{Generator, Lateness, Load, Nanos, Outcome, Pace, PlanRecord};
 use super::stall::{Part, Stalls, is_too_much};
 use super::{Detail, RunLimit, Share, Warning, WarningKind as Kind};
 use crate::TestSummary;
+use crate::background::BackgroundFaults;
 use crate::generator::{BUSY, LATE, LEAST_WALL, SATURATED, Strain};
 use crate::window::NoWindow;
 
@@ -134,7 +135,7 @@ pub fn warnings_about(
         orphans: 0,
         clock_steps: 0,
         recorded: &[],
-        without_background: &[],
+        background: &BackgroundFaults::default(),
     });
     let share = |(count, of): (u64, u64)| Share {
         name: name(),
@@ -180,8 +181,8 @@ pub(crate) struct WarningInputs<'a> {
     pub(crate) clock_steps: u64,
     /// Warnings of the engine.
     pub(crate) recorded: &'a [String],
-    /// Nanoseconds of the measurement of tests without the background traffic.
-    pub(crate) without_background: &'a [Share],
+    /// Tests beside another background load than the described one.
+    pub(crate) background: &'a BackgroundFaults,
 }
 
 /// All warnings of a run, in the order of the enum.
@@ -215,9 +216,13 @@ fn about_generator(material: &WarningInputs<'_>) -> Vec<Warning> {
             .collect()
     };
     let (exhausted, what) = strain.exhausted();
+    let background = material.background;
     let mut warnings = vec![
         Warning::of(Kind::Exhausted, exhausted).with(Detail::RanOut(what)),
-        Warning::of(Kind::BackgroundEnded, material.without_background.to_vec()),
+        Warning::of(Kind::BackgroundEnded, background.without.clone()),
+        Warning::of(Kind::BackgroundFlowsFailed, background.failed_flows.clone()),
+        Warning::of(Kind::BackgroundUnsent, background.unsent.clone()),
+        Warning::of(Kind::BackgroundLate, background.late.clone()),
         Warning::of(Kind::Saturated, strain.used(SATURATED..u64::MAX)),
         Warning::of(Kind::Busy, strain.used(BUSY..SATURATED)),
         Warning::of(Kind::Queued, strain.queued()),

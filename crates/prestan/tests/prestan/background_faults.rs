@@ -1,0 +1,417 @@
+//! Background traffic that is not, or not any more, what its description says; and what steers a run by it.
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use record::EventKind;
+use serde_json::Value;
+
+use crate::background::{SinkProcess, component, prestan};
+use crate::page::open;
+use crate::support::load::{file, kept, plain};
+
+/// Loads beside the ones of [`prestan`].
+const TRAFFIC: &str = "
+models:
+  steady:
+    cbr: {rate: 800kbit, block: 500}
+  stream:
+    cbr: {rate: 1600kbit, block: 1000}
+  rare:
+    cbr: {every: 1500ms, block: 500}
+  bulk:
+    full: {}
+components:
+  voice: {model: steady, protocol: udp, port: 1}
+  stream: {model: stream, protocol: tcp, port: 2}
+  rare: {model: rare, protocol: udp, port: 1}
+  bulk: {model: bulk, protocol: tcp, port: 2}
+loads:
+  unstable:
+    flows: [{component: rare}]
+  short:
+    duration: 1s
+    flows: [{component: voice}]
+  two:
+    flows: [{component: voice}, {component: stream}]
+  bulky:
+    flows: [{component: voice}, {component: bulk}]
+";
+
+/// [`TRAFFIC`] with ports of its own, because tests run side by side.
+fn traffic() -> String {
+    let udp = UdpSocket::bind("127.0.0.1:0")
+        .unwrap()
+        .local_addr()
+        .unwrap();
+    let tcp = TcpListener::bind("127.0.0.1:0")
+        .unwrap()
+        .local_addr()
+        .unwrap();
+    let traffic = TRAFFIC.replace("port: 1}", &format!("port: {}}}", udp.port()));
+    traffic.replace("port: 2}", &format!("port: {}}}", tcp.port()))
+}
+
+/// What a relay does with bytes of a stream.
+enum Relayed {
+    /// It passes them on.
+    Passes,
+    /// It waits for so long before.
+    Waits(Duration),
+    /// It ends the connection.
+    Ends,
+}
+
+type RelayRule = dyn Fn(Duration) -> Relayed + Send + Sync;
+
+/// A relay to a sink: it passes on the control connection, and of streams what `rule` lets it, by the time since
+/// they began.
+fn relay(sink: SocketAddr, rule: Arc<RelayRule>) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    thread::spawn(move || {
+        let (mut source, _) = listener.accept().unwrap();
+        let mut sink = TcpStream::connect(sink).unwrap();
+        let (mut from_source, mut to_sink) =
+            (source.try_clone().unwrap(), sink.try_clone().unwrap());
+        thread::spawn(move || {
+            let _ = std::io::copy(&mut from_source, &mut to_sink);
+            let _ = to_sink.shutdown(std::net::Shutdown::Both);
+        });
+        while let Some(message) = relayed_message(&mut sink, &rule) {
+            // The source may have ended.
+            let _ = source.write_all(&message);
+        }
+        let _ = source.shutdown(std::net::Shutdown::Both);
+    });
+    address
+}
+
+/// The next message of a sink, with ports of relays in place of those of streams. Those of datagrams stay.
+fn relayed_message(sink: &mut TcpStream, rule: &Arc<RelayRule>) -> Option<Vec<u8>> {
+    let mut length = [0; 4];
+    sink.read_exact(&mut length).ok()?;
+    let mut body = vec![0; u32::from_be_bytes(length) as usize];
+    sink.read_exact(&mut body).ok()?;
+    let mut message: Value = serde_json::from_slice(&body).unwrap();
+    if message["message"] == "agreed" {
+        for group in message["groups"].as_array_mut().unwrap() {
+            // Only streams have a congestion control.
+            if group["congestion_control"].is_string() {
+                let port = u16::try_from(group["port"].as_u64().unwrap()).unwrap();
+                group["port"] = relay_streams(port, Arc::clone(rule)).into();
+            }
+        }
+    }
+    let body = message.to_string();
+    let length = u32::try_from(body.len()).unwrap().to_be_bytes();
+    Some([&length[..], body.as_bytes()].concat())
+}
+
+fn relay_streams(port: u16, rule: Arc<RelayRule>) -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let own = listener.local_addr().unwrap().port();
+    thread::spawn(move || {
+        let (mut source, _) = listener.accept().unwrap();
+        let mut sink = TcpStream::connect(("127.0.0.1", port)).unwrap();
+        let begun = Instant::now();
+        let mut buffer = [0; 1 << 16];
+        while let Ok(count @ 1..) = source.read(&mut buffer) {
+            match rule(begun.elapsed()) {
+                Relayed::Passes => {}
+                Relayed::Waits(time) => thread::park_timeout(time),
+                Relayed::Ends => break,
+            }
+            if sink.write_all(&buffer[..count]).is_err() {
+                break;
+            }
+        }
+    });
+    own
+}
+
+/// A load on a server, beside a load of [`TRAFFIC`] through a relay.
+fn beside_relayed(load: &str, duration: &str, rule: Arc<RelayRule>) -> (Value, String) {
+    let server = plain();
+    let url = file(&server, "doc");
+    let prestan = prestan();
+    prestan.file("faults.yaml", &traffic());
+    let sink = SinkProcess::start(prestan.home(), &["--max-rate", "none"]);
+    let relay = relay(sink.address.parse().unwrap(), rule).to_string();
+    let background = format!("faults.yaml,load={load},stable=100%");
+    let run = ["load", "GET", &url, "--duration", duration, "--json", "-"];
+    let ends = ["--sink", &relay, "--sink-token-file", "token"];
+    let background = ["--background", &background, "--html", "page.html"];
+    let outcome = prestan.args(run).args(background).args(ends).run();
+    assert_eq!(outcome.code, 0, "{outcome}");
+    let mut document = outcome.json();
+    document["inconclusive"] = outcome.inconclusive.into();
+    let text = outcome.again().arg("report").run();
+    let schema = include_str!("../../../../docs/result.schema.json");
+    let schema: Value = serde_json::from_str(schema).unwrap();
+    assert!(jsonschema::is_valid(&schema, &outcome.json()), "{document}");
+    let page = std::fs::read_to_string(outcome.home().join("page.html")).unwrap();
+    assert!(page.contains("id=\"background-figures\""));
+    (document, text.stdout)
+}
+
+fn warnings(document: &Value) -> Vec<&str> {
+    let warnings = document["warnings"].as_array().unwrap().iter();
+    warnings
+        .filter_map(|own| own["kind"].as_str())
+        .filter(|own| own.starts_with("background"))
+        .collect()
+}
+
+#[test]
+fn a_connection_that_fails_disqualifies_what_is_measured_beside_the_rest() {
+    // Stable after three seconds: the connection fails while the run measures.
+    let ends = |after: u64| {
+        Arc::new(move |time: Duration| match time.as_secs() >= after {
+            true => Relayed::Ends,
+            false => Relayed::Passes,
+        })
+    };
+    let (document, text) = beside_relayed("two", "8s", ends(6));
+    assert_eq!(document["inconclusive"], true, "{document}");
+    let found = warnings(&document);
+    assert!(found.contains(&"background_flows_failed"), "{text}");
+    assert!(!found.contains(&"background_ended"), "{text}");
+    assert!(document["background"]["failure"].is_null(), "{document}");
+    let stream = component(&document["background"], "stream");
+    assert_eq!(stream["failed_flows"], 1, "{stream}");
+    assert!(
+        text.contains("- stream: 1 of 1 connections failed"),
+        "{text}"
+    );
+    let seconds = document["background"]["seconds"].as_array().unwrap();
+    let failed = seconds
+        .iter()
+        .filter(|second| second["components"][1]["failed_flows"] == 1);
+    assert_eq!(failed.count(), 1, "{document}");
+    // Without the failure, it counts.
+    let (document, text) = beside_relayed("two", "2s", ends(600));
+    assert!(
+        !warnings(&document).contains(&"background_flows_failed"),
+        "{text}"
+    );
+    assert!(!text.contains("connections failed"), "{text}");
+}
+
+#[test]
+fn stalls_of_streams_are_recorded_and_reported() {
+    let waits = |time: Duration| match time.as_millis() {
+        // Once, in the second second of the measurement or so.
+        5_000..5_400 => Relayed::Waits(Duration::from_millis(400)),
+        // So that the stream is not as fast as memory.
+        _ => Relayed::Waits(Duration::from_millis(5)),
+    };
+    let (document, text) = beside_relayed("bulky", "6s", Arc::new(waits));
+    let background = &document["background"];
+    let stream = component(background, "bulk");
+    let measured = &stream["measured"];
+    assert!(measured["stalls"].as_u64().unwrap() >= 1, "{stream}");
+    let stalled = measured["stalled_s"].as_f64().unwrap();
+    assert!((0.3..6.0).contains(&stalled), "{stream}");
+    assert!(text.contains(" stall"), "{text}");
+    let voice = component(background, "voice");
+    assert!(voice["measured"]["stalls"].is_null(), "{voice}");
+    let count = |second: &Value| second["components"][1]["stalls"].as_u64().unwrap();
+    let seconds = background["seconds"].as_array().unwrap();
+    let in_seconds: u64 = seconds.iter().map(count).sum();
+    assert!(in_seconds <= stream["totals"]["stalls"].as_u64().unwrap());
+}
+
+/// A run beside a load of [`TRAFFIC`] that cannot begin: nothing is measured, sent to the server or reported, and the
+/// traffic has ended.
+#[track_caller]
+fn nothing_begins(load: &str, expected: &str) {
+    let server = plain();
+    let prestan = prestan();
+    prestan.file("faults.yaml", &traffic());
+    let sink = SinkProcess::start(prestan.home(), &[]);
+    let background = format!("faults.yaml,load={load}");
+    let url = server.server.url();
+    let run = ["run", "prestan", &url, "-r", "5"];
+    let ends = ["--sink", &sink.address, "--sink-token-file", "token"];
+    let background = ["--background", &background, "--json", "result.json"];
+    let outcome = prestan.args(run).args(background).args(ends).run();
+    assert_eq!(outcome.code, 4, "{outcome}");
+    assert!(outcome.stderr.contains(expected), "{outcome}");
+    assert!(server.server.exchanges().is_empty(), "{outcome}");
+    assert!(!outcome.home().join("result.json").exists(), "{outcome}");
+    let (code, printed) = sink.end();
+    assert_eq!(code, Some(0), "{printed}");
+    assert!(printed.contains("ended; in its "), "{printed}");
+}
+
+#[test]
+fn a_load_that_does_not_become_stable_ends_the_run_and_leaves_nothing() {
+    nothing_begins("unstable", "nothing was measured");
+}
+
+#[test]
+fn a_load_that_ends_too_soon_ends_the_run_and_leaves_nothing() {
+    nothing_begins("short", "ended before the measurement began");
+}
+
+const STEERED: &str = "
+suite: steered
+tests:
+  - name: Reading
+    setup:
+      - PUT: doc
+        body: {size: 1KiB}
+    loop:
+      - GET: doc
+        measure: Read
+      - when: background_loss(voice, last 30 s) > 50 %
+        steps:
+          - HEAD: doc
+            measure: Never
+      - when: background_loss(voice, last 30 s) < 50 %
+        steps:
+          - HEAD: doc
+            measure: Late
+          - end: test
+";
+
+#[test]
+fn a_condition_reads_the_loss_of_background_traffic() {
+    let server = plain();
+    let prestan = prestan();
+    prestan.file("suite.yaml", STEERED);
+    let url = server.server.url();
+    let run = ["run", "suite.yaml", &url, "-r", "1000000", "--json", "-"];
+    let background = ["--background", "load.yaml,load=voice-only,stable=100%"];
+    let outcome = prestan.args(run).args(background).run();
+    assert_eq!(outcome.code, 0, "{outcome}");
+    let document = outcome.json();
+    let tests = document["tests"].as_array().unwrap();
+    let operations = |name: &str| {
+        let row = tests.iter().find(|test| test["measure"] == name);
+        row.map_or(0, |row| row["operations"].as_u64().unwrap())
+    };
+    assert_eq!(
+        (operations("Late"), operations("Never")),
+        (1, 0),
+        "{document}"
+    );
+    // It is not known before the first second.
+    assert!(operations("Read") > 1, "{document}");
+}
+
+/// Numbers of users of a load whose rules read background traffic.
+fn users(rule: &str) -> Vec<u32> {
+    let server = plain();
+    let prestan = prestan();
+    let suite = "
+suite: growing
+adapt:
+  users: [1, 4]
+  every: 300ms
+RULE
+tests:
+  - name: Reading
+    loop: [{GET: '', measure: Read}]
+";
+    prestan.file("mix.yaml", &suite.replace("RULE", rule));
+    let url = server.server.url();
+    let load = [
+        "load",
+        "--mix",
+        "mix.yaml",
+        &url,
+        "--duration",
+        "5s",
+        "--json",
+        "-",
+    ];
+    let background = ["--background", "load.yaml,load=voice-only,stable=100%"];
+    let outcome = prestan.args(load).args(background).run();
+    assert_eq!(outcome.code, 0, "{outcome}");
+    let run = kept(&outcome);
+    let changes = run.events.iter().filter_map(|event| match &event.kind {
+        EventKind::LoadChanged { users, .. } => Some(*users),
+        _ => None,
+    });
+    changes.collect()
+}
+
+#[test]
+fn a_load_adapts_to_what_the_sinks_see() {
+    let by_loss =
+        "  raise: background_loss(voice, last 30 s) < 50 %\n  lower: background_loss(voice) > 60 %";
+    assert_eq!(users(by_loss), [1, 2, 4]);
+    let by_rate = "  raise: background_rate(voice, last 30 s) > 1 GB/s\n  lower: p50(Read) > 1 h";
+    assert_eq!(users(by_rate), [1]);
+    let by_rate = "  raise: background_rate(voice, last 30 s) > 1 kB/s\n  lower: p50(Read) > 1 h";
+    assert_eq!(users(by_rate), [1, 2, 4]);
+}
+
+#[test]
+fn a_page_draws_background_traffic_beside_the_tests_of_a_suite() {
+    let server = plain();
+    let prestan = prestan();
+    let url = server.server.url();
+    let run = [
+        "run",
+        "prestan",
+        &url,
+        "-r",
+        "40",
+        "--only",
+        "Put1K,Get1K,MkCol",
+    ];
+    let background = ["--background", "load.yaml,load=busy,stable=100%"];
+    let formats = ["--html", "page.html", "--svg", "figures", "--json", "-"];
+    let outcome = prestan.args(run).args(background).args(formats).run();
+    assert_eq!(outcome.code, 0, "{outcome}");
+    let figures = std::fs::read_dir(outcome.home().join("figures")).unwrap();
+    let names = figures.map(|entry| entry.unwrap().file_name());
+    assert!(names.into_iter().any(|name| name == "background.svg"));
+    let svg = outcome.home().join("figures/background.svg");
+    let svg = std::fs::read_to_string(svg).unwrap();
+    for expected in ["Background: rate that was received", "bulk.backward"] {
+        assert!(svg.contains(expected), "{expected}");
+    }
+    let Some(mut browser) = open(&outcome.home().join("page.html")) else {
+        return;
+    };
+    // What is drawn is what the document says.
+    let drawn = "(() => {
+        const chart = document.querySelector('[data-id=background] .chart');
+        const { series } = echarts.getInstanceByDom(chart).getOption();
+        return series.filter((own) => own.name === 'voice')[0].data.map(([, bps]) => bps);
+    })()";
+    let drawn = browser.evaluate(drawn);
+    let drawn: Vec<f64> = drawn
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter_map(Value::as_f64)
+        .collect();
+    let document = outcome.json();
+    let seconds = document["background"]["seconds"].as_array().unwrap();
+    let place = document["background"]["components"]
+        .as_array()
+        .unwrap()
+        .iter();
+    let place = place
+        .clone()
+        .position(|own| own["name"] == "voice")
+        .unwrap();
+    let rate = |second: &Value| second["components"][place]["received_bits_per_second"].as_f64();
+    let said: Vec<f64> = seconds.iter().filter_map(rate).collect();
+    assert!(!drawn.is_empty(), "{document}");
+    for rate in drawn {
+        assert!(
+            said.iter().any(|own| (own - rate).abs() <= own * 0.02),
+            "{rate} {said:?}"
+        );
+    }
+    assert_eq!(browser.problems(), [""; 0]);
+}

@@ -1,0 +1,255 @@
+//! Background traffic in the order of time: the parts into which a figure of it divides a run.
+//!
+//! A part is a second, as it was read, or several of them in a long run. What was measured beside it is counted in the same
+//! [parts](crate::ForegroundPart), so that both can be read at the same place.
+
+use record::{BackgroundCounts, Event, EventKind, Nanos, Pace, PlanRecord};
+
+use super::MeasuredPart;
+
+/// Parts at most: what a figure has room for.
+const MOST: usize = 240;
+
+/// Length of a part without a reading.
+const SECOND: Nanos = 1_000_000_000;
+
+/// Background traffic over the time of a run.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct BackgroundCourse {
+    /// One after the other.
+    pub parts: Vec<BackgroundPart>,
+    /// When the tests of a suite in rounds were measured, in that order; empty of a load.
+    pub tests: Vec<MeasuredPart>,
+}
+
+/// A part of the time.
+#[derive(Debug, Clone, PartialEq)]
+pub struct BackgroundPart {
+    /// When it begins, in nanoseconds since the run began.
+    pub from: Nanos,
+    /// How long it is.
+    pub length: Nanos,
+    /// Length of the readings in it, which may have begun before the run: rates are per second of these.
+    pub counted: Nanos,
+    /// What was counted in it, component by component; empty where nothing was read, because there was no traffic.
+    pub components: Vec<BackgroundCounts>,
+}
+
+impl BackgroundPart {
+    /// Its end, in nanoseconds since the run began.
+    pub fn to(&self) -> Nanos {
+        self.from + self.length
+    }
+
+    fn absorb(&mut self, next: &BackgroundPart) {
+        self.length = next.to() - self.from;
+        self.counted += next.counted;
+        if self.components.is_empty() {
+            self.components.clone_from(&next.components);
+            return;
+        }
+        for (own, other) in self.components.iter_mut().zip(&next.components) {
+            own.add(other);
+        }
+    }
+}
+
+impl BackgroundCourse {
+    /// Of a run; `None` without background traffic.
+    pub(crate) fn of(plan: &PlanRecord, events: &[Event]) -> Option<BackgroundCourse> {
+        plan.background.as_ref()?;
+        let name = |test: record::TestId| {
+            let record = plan.tests.get(usize::from(test.0));
+            record.map_or_else(String::new, |own| own.name.clone())
+        };
+        let tests = MeasuredPart::all(events, name);
+        let mut parts = Vec::new();
+        let begin = tests.iter().map(|test| test.from).min();
+        let mut end = begin.unwrap_or(0);
+        for event in events {
+            let EventKind::Background(reading) = &event.kind else {
+                continue;
+            };
+            let from = event.at.saturating_sub(reading.span);
+            let from = if parts.is_empty() {
+                fill(&mut parts, end, from);
+                from
+            } else {
+                from.max(end)
+            };
+            if event.at > from {
+                parts.push(BackgroundPart {
+                    from,
+                    length: event.at - from,
+                    counted: reading.span,
+                    components: reading.components.clone(),
+                });
+                end = event.at;
+            }
+        }
+        // What was measured may go on without the traffic.
+        let last = tests.iter().map(|test| test.to).max().unwrap_or(0);
+        fill(&mut parts, end, last);
+        Some(BackgroundCourse {
+            parts: joined(&parts),
+            tests: match plan.load.pace {
+                Pace::Rounds => tests,
+                Pace::Closed | Pace::Open { .. } => Vec::new(),
+            },
+        })
+    }
+
+    /// The place of the part that has a moment.
+    pub(crate) fn place(&self, moment: Nanos) -> Option<usize> {
+        let after = self.parts.partition_point(|part| part.from <= moment);
+        let place = after.checked_sub(1)?;
+        (moment <= self.parts[place].to()).then_some(place)
+    }
+}
+
+/// Adds parts without a reading.
+fn fill(parts: &mut Vec<BackgroundPart>, mut from: Nanos, to: Nanos) {
+    while from < to {
+        let length = SECOND.min(to - from);
+        parts.push(BackgroundPart {
+            from,
+            length,
+            counted: 0,
+            components: Vec::new(),
+        });
+        from += length;
+    }
+}
+
+/// As many neighbours put together as need be. A part with traffic is not put together with one without.
+fn joined(parts: &[BackgroundPart]) -> Vec<BackgroundPart> {
+    let many = parts.len().div_ceil(MOST).max(1);
+    let of_a_kind = parts.chunk_by(|one, other| {
+        one.components.is_empty() == other.components.is_empty() && one.to() == other.from
+    });
+    let chunks = of_a_kind.flat_map(|parts| parts.chunks(many));
+    let join = |chunk: &[BackgroundPart]| {
+        let (first, rest) = chunk.split_first()?;
+        let mut whole = first.clone();
+        rest.iter().for_each(|next| whole.absorb(next));
+        Some(whole)
+    };
+    chunks.filter_map(join).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use record::{BackgroundReading, BackgroundRecord, TestId};
+
+    use super::*;
+    use crate::testing::RunBuilder;
+
+    fn plan() -> PlanRecord {
+        let background = BackgroundRecord {
+            file: "load.yaml".to_owned(),
+            load: "busy".to_owned(),
+            seed: 1,
+            in_process: true,
+            checked_stable: true,
+            components: Vec::new(),
+        };
+        let builder = RunBuilder::new(1)
+            .test("Put", &[("Put", "PUT")])
+            .test("Get", &[("Get", "GET")]);
+        PlanRecord {
+            background: Some(background),
+            ..builder.build().plan
+        }
+    }
+
+    fn at(ms: Nanos, kind: EventKind) -> Event {
+        let at = ms * 1_000_000;
+        Event { at, kind }
+    }
+
+    fn reading(ms: Nanos, span_ms: Nanos, received_bytes: u64) -> Event {
+        let counts = BackgroundCounts {
+            received_bytes,
+            ..BackgroundCounts::default()
+        };
+        let reading = BackgroundReading {
+            span: span_ms * 1_000_000,
+            components: vec![counts],
+        };
+        at(ms, EventKind::Background(reading))
+    }
+
+    fn parts(course: &BackgroundCourse) -> Vec<(Nanos, Nanos, Option<u64>)> {
+        let part = |own: &BackgroundPart| {
+            let bytes = own.components.first().map(|own| own.received_bytes);
+            assert_eq!(own.counted > 0, bytes.is_some());
+            (own.from / 1_000_000, own.length / 1_000_000, bytes)
+        };
+        course.parts.iter().map(part).collect()
+    }
+
+    #[test]
+    fn parts_are_seconds_and_go_on_while_something_is_measured() {
+        let measuring = [
+            at(500, EventKind::MeasuringStarted { test: TestId(0) }),
+            at(1500, EventKind::MeasuringEnded { test: TestId(0) }),
+            at(1600, EventKind::MeasuringStarted { test: TestId(1) }),
+            at(4300, EventKind::MeasuringEnded { test: TestId(1) }),
+        ];
+        // The first began before the run; of the second, the clock of the sink was ahead.
+        let readings = [
+            reading(700, 1000, 1),
+            reading(1700, 1010, 2),
+            reading(2000, 300, 3),
+        ];
+        let events = [&measuring[..], &readings[..]].concat();
+        let course = BackgroundCourse::of(&plan(), &events).unwrap();
+        assert_eq!(
+            parts(&course),
+            [
+                (0, 700, Some(1)),
+                (700, 1000, Some(2)),
+                (1700, 300, Some(3)),
+                (2000, 1000, None),
+                (3000, 1000, None),
+                (4000, 300, None),
+            ]
+        );
+        let names: Vec<&str> = course.tests.iter().map(|own| own.name.as_str()).collect();
+        assert_eq!(names, ["Put", "Get"]);
+        let counted: Vec<Nanos> = course.parts.iter().map(|own| own.counted).collect();
+        assert_eq!(counted[..2], [SECOND, 1_010_000_000]);
+        for (ms, place) in [
+            (0, Some(0)),
+            (699, Some(0)),
+            (1700, Some(2)),
+            (4300, Some(5)),
+        ] {
+            assert_eq!(course.place(ms * 1_000_000), place, "{ms}");
+        }
+        assert_eq!(course.place(4_301_000_000), None);
+        let without = BackgroundCourse::of(&plan(), &measuring).unwrap();
+        assert_eq!(parts(&without)[0], (500, 1000, None));
+        let other = PlanRecord {
+            background: None,
+            ..plan()
+        };
+        assert_eq!(BackgroundCourse::of(&other, &events), None);
+    }
+
+    #[test]
+    fn a_long_run_has_no_more_parts_and_loses_nothing() {
+        let events: Vec<Event> = (1..=10_000)
+            .map(|second| reading(second * 1000, 1000, second))
+            .collect();
+        let course = BackgroundCourse::of(&plan(), &events).unwrap();
+        assert!((200..=MOST).contains(&course.parts.len()));
+        let bytes: u64 = parts(&course).iter().filter_map(|(_, _, own)| *own).sum();
+        assert_eq!(bytes, 10_000 * 10_001 / 2);
+        let ends = course
+            .parts
+            .windows(2)
+            .all(|two| two[0].to() == two[1].from);
+        assert!(ends && course.parts.last().unwrap().to() == 10_000 * SECOND);
+    }
+}

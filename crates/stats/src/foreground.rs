@@ -1,0 +1,97 @@
+//! What was measured beside background traffic, in the [parts](crate::BackgroundPart) of its course.
+//!
+//! As in the [course of a load](crate::LoadCourse), a response is counted where it was complete, and its latency and a failure
+//! stand where the operation began.
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use hdrhistogram::Histogram;
+use record::{Nanos, Outcome, Sample};
+
+use crate::BackgroundCourse;
+use crate::load_course::{DIGITS, latency, percentile};
+use crate::times::{histogram, record};
+
+/// The operations of a row in a part of the time.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ForegroundPart {
+    /// Its place in [`BackgroundCourse::parts`].
+    pub place: usize,
+    /// Expected responses that were complete in it.
+    pub done: u64,
+    /// Operations that were begun in it and failed.
+    pub failed: u64,
+    /// Median and 99th percentile of the latencies, from *planned* on in an open loop, else response times. `None`
+    /// where no operation lies beyond one.
+    pub percentiles: [Option<Nanos>; 2],
+}
+
+/// The operations of a row as far as they are known.
+#[derive(Debug)]
+pub(crate) struct ForegroundBuilder {
+    course: Arc<BackgroundCourse>,
+    open: bool,
+    parts: BTreeMap<usize, ForegroundTally>,
+}
+
+#[derive(Debug, Default)]
+struct ForegroundTally {
+    done: u64,
+    failed: u64,
+    times: Option<Box<Histogram<u32>>>,
+}
+
+impl ForegroundBuilder {
+    pub(crate) fn new(course: Arc<BackgroundCourse>, open: bool) -> ForegroundBuilder {
+        ForegroundBuilder {
+            course,
+            open,
+            parts: BTreeMap::new(),
+        }
+    }
+
+    /// Adds an operation that counts.
+    pub(crate) fn add(&mut self, sample: &Sample) {
+        let (moments, outcome) = (&sample.moments, sample.outcome);
+        match outcome {
+            Outcome::Cancelled => {}
+            Outcome::Ok => {
+                if let Some(part) = moments.done.and_then(|done| self.at(done)) {
+                    part.done += 1;
+                }
+                let latency = latency(sample, self.open);
+                if let (Some(latency), Some(part)) = (latency, self.at(moments.started)) {
+                    let times = part
+                        .times
+                        .get_or_insert_with(|| Box::new(histogram(DIGITS)));
+                    record(times, latency);
+                }
+            }
+            _ => {
+                if let Some(part) = self.at(moments.started) {
+                    part.failed += 1;
+                }
+            }
+        }
+    }
+
+    fn at(&mut self, moment: Nanos) -> Option<&mut ForegroundTally> {
+        let place = self.course.place(moment)?;
+        Some(self.parts.entry(place).or_default())
+    }
+
+    /// The parts in which something happened.
+    pub(crate) fn finish(self) -> Vec<ForegroundPart> {
+        let part = |(place, tally): (usize, ForegroundTally)| ForegroundPart {
+            place,
+            done: tally.done,
+            failed: tally.failed,
+            percentiles: [50, 99].map(|per_cent| percentile(tally.times.as_deref(), per_cent)),
+        };
+        self.parts.into_iter().map(part).collect()
+    }
+}
