@@ -18,7 +18,9 @@ use crate::reassembly::NewBytes;
 use crate::retransmission::SendMoment;
 use crate::segment::TcpSegment;
 use crate::tls::TlsRecord;
-use crate::transaction::{SegmentTurn, TracedRequest, TransactionReader, WireBytes, is_client};
+use crate::transaction::{
+    RequestVisitor, SegmentTurn, TracedRequest, TransactionReader, WireBytes, is_client,
+};
 use crate::waits::{ConnectionEnd, DirectionBefore, WaitEvent, WaitLedger, WaitTotal};
 use crate::wireshark::{SegmentMarker, WiresharkMarks};
 
@@ -29,12 +31,14 @@ const LATEST_NS: i64 = 1 << 62;
 /// Round trips are taken as at most this long, so that no sum of some of them overflows: nine years.
 pub(crate) const LONGEST_RTT_NS: i64 = 1 << 58;
 
-/// How much is kept of a capture. A connection needs at most about 5 MB with the default limits, 12 MB with HTTP/2,
-/// and usually some KB.
+/// How much is kept of a capture. A connection needs at most about 5 MB with the default limits, and usually some KB.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AnalysisLimits {
-    /// Connections; segments of later ones are counted and ignored.
+    /// Connections; segments of later ones are counted.
     pub connections: usize,
+    /// Later connections that are read at the same time for their requests, which are passed on and not kept. With
+    /// more of them the one that was silent for the longest time is over.
+    pub passing_connections: usize,
     /// Round trips of each direction, and as many for percentiles.
     pub samples: usize,
     /// Points of each series.
@@ -49,6 +53,7 @@ impl Default for AnalysisLimits {
     fn default() -> AnalysisLimits {
         AnalysisLimits {
             connections: 1024,
+            passing_connections: 0,
             samples: 4096,
             points: 1024,
             retransmissions: 1024,
@@ -165,13 +170,17 @@ enum ConnectionSlot {
     Finished(Box<ConnectionFigures>),
 }
 
+/// The ends of a connection, in their order.
+type Ends = (SocketAddr, SocketAddr);
+
 /// Reads the segments of a capture, in their order.
 #[derive(Debug)]
 pub struct TcpConnections {
     limits: AnalysisLimits,
     server: Option<SocketAddr>,
-    by_ends: HashMap<(SocketAddr, SocketAddr), usize>,
+    by_ends: HashMap<Ends, usize>,
     slots: Vec<ConnectionSlot>,
+    passing: HashMap<Ends, Box<ConnectionState>>,
     ignored_segments: u64,
 }
 
@@ -183,12 +192,19 @@ impl TcpConnections {
             server,
             by_ends: HashMap::new(),
             slots: Vec::new(),
+            passing: HashMap::new(),
             ignored_segments: 0,
         }
     }
 
-    /// Reads a segment, that is the `packet`-th of the capture. Its marks, where its connection is analysed.
-    pub fn add(&mut self, packet: u64, segment: &TcpSegment<'_>) -> Option<WiresharkMarks> {
+    /// Reads a segment, that is the `packet`-th of the capture. `each` gets the requests that are over. Returns its
+    /// marks, where its connection is analysed.
+    pub fn add(
+        &mut self,
+        packet: u64,
+        segment: &TcpSegment<'_>,
+        each: RequestVisitor<'_>,
+    ) -> Option<WiresharkMarks> {
         let mut segment = *segment;
         segment.at_ns = segment.at_ns.clamp(EARLIEST_NS, LATEST_NS);
         let (source, destination) = (segment.source, segment.destination);
@@ -201,12 +217,14 @@ impl TcpConnections {
         let index = match known.filter(|_| !is_anew) {
             Some(index) => index,
             None => {
+                if let Some(index) = known {
+                    self.finish_slot(index, each);
+                    self.by_ends.remove(&ends);
+                }
                 if self.slots.len() >= self.limits.connections {
                     self.ignored_segments += 1;
+                    self.pass_on(packet, &segment, ends, each);
                     return None;
-                }
-                if let Some(index) = known {
-                    self.finish_slot(index);
                 }
                 let state = ConnectionState::new(packet, &segment, self.server, &self.limits);
                 self.slots.push(ConnectionSlot::Reading(Box::new(state)));
@@ -215,12 +233,64 @@ impl TcpConnections {
             }
         };
         match &mut self.slots[index] {
-            ConnectionSlot::Reading(state) => Some(state.add(packet, &segment, is_anew)),
+            ConnectionSlot::Reading(state) => Some(state.add(packet, &segment, is_anew, each)),
             ConnectionSlot::Finished(_) => None,
         }
     }
 
-    fn finish_slot(&mut self, index: usize) {
+    /// Reads a segment of a connection that is not kept.
+    fn pass_on(
+        &mut self,
+        packet: u64,
+        segment: &TcpSegment<'_>,
+        ends: Ends,
+        each: RequestVisitor<'_>,
+    ) {
+        if self.limits.passing_connections == 0 {
+            return;
+        }
+        let known = self.passing.get(&ends);
+        let is_anew = known.is_some_and(|state| state.begins_anew(segment));
+        if is_anew && let Some(over) = self.passing.remove(&ends) {
+            over.finish(each);
+        }
+        if !self.passing.contains_key(&ends) {
+            self.make_room(each);
+        }
+        let limits = AnalysisLimits {
+            samples: 1,
+            points: 2,
+            retransmissions: 0,
+            requests: 0,
+            ..self.limits
+        };
+        let server = self.server;
+        let state = self.passing.entry(ends);
+        let state = state.or_insert_with(|| {
+            Box::new(ConnectionState::new(packet, segment, server, &limits))
+        });
+        state.add(packet, segment, is_anew, each);
+    }
+
+    /// Ends half of the connections that are not kept, where there are too many: those that were closed before
+    /// others, and those that were silent for longer.
+    fn make_room(&mut self, each: RequestVisitor<'_>) {
+        if self.passing.len() < self.limits.passing_connections {
+            return;
+        }
+        let passing = self.passing.iter();
+        let mut order: Vec<_> = passing
+            .map(|(ends, state)| (state.closing.is_none(), state.last.0, *ends))
+            .collect();
+        order.sort_unstable();
+        for (_, _, ends) in &order[..order.len().div_ceil(2)] {
+            if let Some(over) = self.passing.remove(ends) {
+                over.finish(each);
+            }
+        }
+    }
+
+    fn finish_slot(&mut self, index: usize, each: RequestVisitor<'_>) {
         let Some(slot) = self.slots.get_mut(index) else {
             return;
         };
@@ -228,18 +298,26 @@ impl TcpConnections {
             let end = state.first.0;
             let empty = ConnectionState::empty(end, state.ends, &self.limits);
             let state = std::mem::replace(&mut **state, empty);
-            *slot = ConnectionSlot::Finished(Box::new(state.finish()));
+            *slot = ConnectionSlot::Finished(Box::new(state.finish(each)));
         }
     }
 
-    /// The figures of all connections.
-    pub fn finish(self) -> TracedConnections {
-        let figures = self.slots.into_iter().map(|slot| match slot {
-            ConnectionSlot::Reading(state) => state.finish(),
-            ConnectionSlot::Finished(figures) => *figures,
-        });
+    /// The figures of all connections that are kept. `each` gets the requests that were under way.
+    pub fn finish(mut self, each: RequestVisitor<'_>) -> TracedConnections {
+        let mut figures = Vec::with_capacity(self.slots.len());
+        for slot in self.slots {
+            figures.push(match slot {
+                ConnectionSlot::Reading(state) => state.finish(each),
+                ConnectionSlot::Finished(figures) => *figures,
+            });
+        }
+        let mut passing: Vec<_> = self.passing.drain().map(|(_, state)| state).collect();
+        passing.sort_unstable_by_key(|state| state.first.0);
+        for state in passing {
+            state.finish(each);
+        }
         TracedConnections {
-            connections: figures.collect(),
+            connections: figures,
             ignored_segments: self.ignored_segments,
         }
     }
@@ -305,7 +383,13 @@ impl ConnectionState {
         self.marker.begins_anew(self.side(segment), segment)
     }
 
-    fn add(&mut self, packet: u64, segment: &TcpSegment<'_>, is_anew: bool) -> WiresharkMarks {
+    fn add(
+        &mut self,
+        packet: u64,
+        segment: &TcpSegment<'_>,
+        is_anew: bool,
+        each: RequestVisitor<'_>,
+    ) -> WiresharkMarks {
         let from = self.side(segment);
         let passing = Passing {
             packet,
@@ -327,7 +411,7 @@ impl ConnectionState {
         }
         let sent = self.directions[from].send(&passing, &moment);
         self.directions[from].figures.wireshark.add(&marks);
-        self.note_turn(&turn, &passing, heard.data_progress, &sent);
+        self.note_turn(&turn, &passing, heard.data_progress, &sent, each);
         self.note_closing(from, segment);
         self.waits.note(&WaitEvent {
             at_ns: segment.at_ns,
@@ -447,6 +531,7 @@ impl ConnectionState {
         passing: &Passing<'_>,
         data_progress: i64,
         sent: &SentBytes,
+        each: RequestVisitor<'_>,
     ) {
         let segment = passing.segment;
         let is_valid = segment.flags.ack && !segment.flags.rst && !segment.flags.fin;
@@ -456,11 +541,12 @@ impl ConnectionState {
         }
         let other = &self.directions[usize::from(turn.is_client)];
         if let Some(place) = other.board.acknowledged.filter(|_| data_progress > 0) {
-            self.transactions.acknowledged(turn, place);
+            self.transactions.acknowledged(turn, place, each);
         }
         if segment.flags.syn {
             self.transactions.begin(turn.is_client, sent.payload);
         }
+        let acknowledged = other.place_near(segment.acknowledged);
         for new in &sent.new {
             let offset = |place: i64| {
                 let offset = usize::try_from(place - sent.payload).unwrap_or(0);
@@ -471,17 +557,17 @@ impl ConnectionState {
                 packet: passing.packet,
                 place: new.start,
                 length: new.end - new.start,
+                acknowledged,
                 captured: segment.payload[offset(new.start)..offset(new.end)].into(),
             };
-            self.transactions.add(turn, bytes);
+            self.transactions.add(turn, bytes, each);
         }
-        self.transactions.segment(turn.is_client, segment);
     }
 
-    fn finish(self) -> ConnectionFigures {
+    fn finish(self, each: RequestVisitor<'_>) -> ConnectionFigures {
         let wire_bytes = self.wire_bytes();
         let (requests, request_count, [client_records, server_records]) =
-            self.transactions.finish(wire_bytes);
+            self.transactions.finish(wire_bytes, each);
         let [from_client, from_server] = self.directions;
         ConnectionFigures {
             client: self.ends[0],

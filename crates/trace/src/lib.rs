@@ -1,17 +1,14 @@
-//! Packets of a capture -> TCP segments -> connections with their figures, and HTTP exchanges with their moments.
+//! Packets of a capture -> TCP segments -> connections with their figures and their requests.
 //!
 //! ```text
 //! bytes of a file --> file::CaptureReader --> CapturedPacket --> link::Dissector --> TcpSegment
 //!                                                                ip, fragments
-//! TcpSegment --+--> exchange::Exchanges --> CapturedExchange
-//!              |       stream (bytes in order), http2 (frames)
-//!              |
-//!              `--> connection::TcpConnections --> ConnectionFigures --> findings::findings
-//!                     |- wireshark       marks as tshark gives them
-//!                     |- direction       scoreboard, retransmission, round_trip, series
-//!                     |- transaction     reassembly, tls
-//!                     `- waits           what the time was spent on
-//! contents: all of this over a file; on_wire: reported times beside those of exchanges
+//! TcpSegment --> connection::TcpConnections --+--> ConnectionFigures --> findings::findings
+//!                  |- wireshark               `--> TracedRequest --> on_wire::WireJoin
+//!                  |- direction       scoreboard, retransmission, round_trip, series
+//!                  |- transaction     reassembly (bytes in order), request_head, http2 (frames), tls
+//!                  `- waits           what the time was spent on
+//! contents: all of this over a file; on_wire: reported times beside those of requests
 //! rto: timeouts of other settings, over the round trips of a direction
 //! ```
 //!
@@ -20,7 +17,6 @@
 pub mod connection;
 pub mod contents;
 pub mod direction;
-pub mod exchange;
 pub mod file;
 pub mod findings;
 mod fragments;
@@ -29,6 +25,7 @@ mod ip;
 pub mod link;
 pub mod on_wire;
 mod reassembly;
+mod request_head;
 pub mod retransmission;
 pub mod round_trip;
 pub mod rto;
@@ -36,7 +33,6 @@ mod scoreboard;
 pub mod segment;
 mod sequence;
 pub mod series;
-mod stream;
 #[cfg(test)]
 mod tests;
 pub mod tls;
@@ -46,7 +42,7 @@ pub mod wireshark;
 
 pub use connection::{AnalysisLimits, ConnectionFigures, TcpConnections, TracedConnections};
 pub use contents::{CaptureContents, ReadingOptions, read_capture};
-pub use exchange::{CapturedExchange, Exchanges};
 pub use file::{CaptureReader, CapturedPacket, PcapngWriter};
 pub use link::Dissector;
 pub use segment::TcpSegment;
+pub use transaction::TracedRequest;

@@ -16,6 +16,8 @@ pub(crate) struct NewBytes {
     pub(crate) place: i64,
     /// Bytes on the wire.
     pub(crate) length: i64,
+    /// Place in the other direction that their sender expected next.
+    pub(crate) acknowledged: i64,
     /// The first of them, as far as they were captured.
     pub(crate) captured: Box<[u8]>,
 }

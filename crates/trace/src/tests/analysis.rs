@@ -96,7 +96,7 @@ impl Script {
             length,
             payload,
         };
-        self.connections.add(self.packet, &segment);
+        self.connections.add(self.packet, &segment, &mut |_| ());
     }
 
     fn send(&mut self, line: &Line<'_>) {
@@ -158,7 +158,7 @@ impl Script {
     }
 
     fn figures(self) -> ConnectionFigures {
-        self.connections.finish().connections.remove(0)
+        self.connections.finish(&mut |_| ()).connections.remove(0)
     }
 
     fn causes(self) -> Vec<(SlownessCause, ConnectionEnd, i64)> {
@@ -414,6 +414,7 @@ fn bytes_come_in_order_or_not_at_all() {
         packet: 1,
         place,
         length: length as i64,
+        acknowledged: 0,
         captured: vec![0; length].into(),
     };
     let mut order = InOrder::default();

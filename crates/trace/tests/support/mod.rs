@@ -107,9 +107,9 @@ pub(crate) fn analyse(capture: &Capture) -> (Vec<WiresharkMarks>, TracedConnecti
     let mut connections = TcpConnections::new(AnalysisLimits::default(), None);
     let segments = capture.segments().enumerate();
     let marks = segments
-        .map(|(index, segment)| connections.add(index as u64 + 1, &segment).unwrap())
+        .map(|(index, segment)| connections.add(index as u64 + 1, &segment, &mut |_| ()).unwrap())
         .collect();
-    (marks, connections.finish())
+    (marks, connections.finish(&mut |_| ()))
 }
 
 /// What tshark answers about a packet.
