@@ -266,9 +266,8 @@ impl TcpConnections {
         };
         let server = self.server;
         let state = self.passing.entry(ends);
-        let state = state.or_insert_with(|| {
-            Box::new(ConnectionState::new(packet, segment, server, &limits))
-        });
+        let state = state
+            .or_insert_with(|| Box::new(ConnectionState::new(packet, segment, server, &limits)));
         state.add(packet, segment, is_anew, each);
     }
 

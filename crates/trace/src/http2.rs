@@ -293,14 +293,20 @@ impl OpenStreams {
         open.answered(&part);
         let status = &mut open.request.status;
         let is_known = status.is_some_and(|status| status >= 200);
-        if let Some(found) = labels.and_then(|labels| labels.status).filter(|_| !is_known) {
+        if let Some(found) = labels
+            .and_then(|labels| labels.status)
+            .filter(|_| !is_known)
+        {
             *status = Some(found);
         }
         self.settle(header, each);
     }
 
     fn settle(&mut self, header: FrameHeader, each: RequestVisitor<'_>) {
-        let is_over = self.open.get(&header.stream).is_some_and(OpenStream::is_over);
+        let is_over = self
+            .open
+            .get(&header.stream)
+            .is_some_and(OpenStream::is_over);
         if is_over && let Some(over) = self.open.remove(&header.stream) {
             each(&over.request());
         }

@@ -171,7 +171,11 @@ mod tests {
     #[test]
     fn operations_are_matched_by_number_and_the_last_attempt_counts() {
         // The first attempt ends last: with its connection.
-        let requests = [request(1, 0, 7000), request(2, 10, 8000), request(2, 5, 9000)];
+        let requests = [
+            request(1, 0, 7000),
+            request(2, 10, 8000),
+            request(2, 5, 9000),
+        ];
         let pairs = pair(&[sample(2, 8200), sample(1, 7100)], &requests);
         assert_eq!(pairs.difference, [100, 200]);
         assert_eq!((pairs.unmatched, pairs.numbered), (0, 3));
@@ -201,7 +205,10 @@ mod tests {
         assert!(join.rows.len() * size_of::<JoinRow>() <= 64 << 20);
         let pairs = join.finish();
         assert_eq!((pairs.left_out, pairs.unmatched), (5, 0));
-        assert_eq!((pairs.difference.len(), pairs.numbered), (MOST_OPERATIONS, many));
+        assert_eq!(
+            (pairs.difference.len(), pairs.numbered),
+            (MOST_OPERATIONS, many)
+        );
         assert!(pairs.difference.iter().all(|ns| *ns == 100));
     }
 }

@@ -93,7 +93,10 @@ pub(crate) fn request_line(head: &[u8]) -> (Option<String>, Option<String>) {
 
 /// Whether these bytes begin with the line of a request, as far as they were captured.
 pub(crate) fn begins_request(bytes: &[u8]) -> bool {
-    let line = bytes.split(|byte| *byte == b'\r').next().unwrap_or_default();
+    let line = bytes
+        .split(|byte| *byte == b'\r')
+        .next()
+        .unwrap_or_default();
     let mut words = line.splitn(3, |byte| *byte == b' ');
     let method = words.next().unwrap_or_default();
     let is_method = !method.is_empty() && method.iter().all(u8::is_ascii_uppercase);

@@ -5,8 +5,8 @@
 use std::fs;
 use std::path::PathBuf;
 
-use trace::contents::{CaptureContents, ReadingOptions, read_capture};
 use trace::TracedRequest;
+use trace::contents::{CaptureContents, ReadingOptions, read_capture};
 use trace::file::{CaptureFileError, LinkType};
 
 fn bytes(name: &str) -> Vec<u8> {

@@ -136,14 +136,11 @@ impl FrameWalk {
     }
 
     /// Reads on behind that many bytes, and returns how many were read.
-    fn step(
-        &mut self,
-        bytes: &NewBytes,
-        at: i64,
-        each: &mut impl FnMut(FrameEvent<'_>),
-    ) -> i64 {
+    fn step(&mut self, bytes: &NewBytes, at: i64, each: &mut impl FnMut(FrameEvent<'_>)) -> i64 {
         let left = bytes.length - at;
-        let captured = usize::try_from(at).ok().and_then(|at| bytes.captured.get(at..));
+        let captured = usize::try_from(at)
+            .ok()
+            .and_then(|at| bytes.captured.get(at..));
         let captured = captured.unwrap_or_default();
         match &mut self.state {
             WalkState::Preface(missing) => {

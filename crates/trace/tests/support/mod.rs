@@ -107,7 +107,11 @@ pub(crate) fn analyse(capture: &Capture) -> (Vec<WiresharkMarks>, TracedConnecti
     let mut connections = TcpConnections::new(AnalysisLimits::default(), None);
     let segments = capture.segments().enumerate();
     let marks = segments
-        .map(|(index, segment)| connections.add(index as u64 + 1, &segment, &mut |_| ()).unwrap())
+        .map(|(index, segment)| {
+            connections
+                .add(index as u64 + 1, &segment, &mut |_| ())
+                .unwrap()
+        })
         .collect();
     (marks, connections.finish(&mut |_| ()))
 }
