@@ -31,7 +31,12 @@ const LATEST_NS: i64 = 1 << 62;
 /// Round trips are taken as at most this long, so that no sum of some of them overflows: nine years.
 pub(crate) const LONGEST_RTT_NS: i64 = 1 << 58;
 
-/// How much is kept of a capture. A connection needs at most about 5 MB with the default limits, and usually some KB.
+/// Connections with the full limits; later ones have less, so that all of them together stay within a bound.
+const WITH_FULL_LIMITS: usize = 64;
+
+/// How much is kept of a capture. A connection needs at most about 4 MB with the default limits, and usually some KB.
+/// From the 65th connection on the limits shrink, as 64 over its number and at most to an eighth, so that 1024
+/// connections of a hostile capture need less than 1 GiB.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AnalysisLimits {
     /// Connections; segments of later ones are counted.
@@ -39,6 +44,8 @@ pub struct AnalysisLimits {
     /// Later connections that are read at the same time for their requests, which are passed on and not kept. With
     /// more of them the one that was silent for the longest time is over.
     pub passing_connections: usize,
+    /// Segments of each direction that are not acknowledged. Of more the oldest are forgotten.
+    pub segments: usize,
     /// Round trips of each direction, and as many for percentiles.
     pub samples: usize,
     /// Points of each series.
@@ -54,10 +61,38 @@ impl Default for AnalysisLimits {
         AnalysisLimits {
             connections: 1024,
             passing_connections: 0,
+            segments: 8192,
             samples: 4096,
             points: 1024,
             retransmissions: 1024,
             requests: 1024,
+        }
+    }
+}
+
+impl AnalysisLimits {
+    /// Those of the connection with that index.
+    fn of_connection(&self, index: usize) -> AnalysisLimits {
+        let share = index.div_ceil(WITH_FULL_LIMITS).clamp(1, 8);
+        let of = |limit: usize| limit.div_ceil(share);
+        AnalysisLimits {
+            segments: of(self.segments),
+            samples: of(self.samples),
+            points: of(self.points),
+            retransmissions: of(self.retransmissions),
+            requests: of(self.requests),
+            ..*self
+        }
+    }
+
+    /// Those of connections that are read for their requests only.
+    fn of_passing(&self) -> AnalysisLimits {
+        AnalysisLimits {
+            samples: 1,
+            points: 2,
+            retransmissions: 0,
+            requests: 0,
+            ..self.of_connection(usize::MAX)
         }
     }
 }
@@ -226,7 +261,8 @@ impl TcpConnections {
                     self.pass_on(packet, &segment, ends, each);
                     return None;
                 }
-                let state = ConnectionState::new(packet, &segment, self.server, &self.limits);
+                let limits = self.limits.of_connection(self.slots.len());
+                let state = ConnectionState::new(packet, &segment, self.server, &limits);
                 self.slots.push(ConnectionSlot::Reading(Box::new(state)));
                 self.by_ends.insert(ends, self.slots.len() - 1);
                 self.slots.len() - 1
@@ -257,13 +293,7 @@ impl TcpConnections {
         if !self.passing.contains_key(&ends) {
             self.make_room(each);
         }
-        let limits = AnalysisLimits {
-            samples: 1,
-            points: 2,
-            retransmissions: 0,
-            requests: 0,
-            ..self.limits
-        };
+        let limits = self.limits.of_passing();
         let server = self.server;
         let state = self.passing.entry(ends);
         let state = state
@@ -366,10 +396,10 @@ impl ConnectionState {
             handshake: TcpHandshake::default(),
             last_syn_ns: None,
             closing: None,
-            marker: SegmentMarker::default(),
+            marker: SegmentMarker::new(limits.segments),
             directions: ends.map(|end| DirectionState::new(end, limits)),
             rtts_ns: [None; 2],
-            transactions: TransactionReader::new(limits.requests),
+            transactions: TransactionReader::new(limits.requests, limits.segments),
             waits: WaitLedger::default(),
         }
     }

@@ -260,7 +260,7 @@ impl DirectionState {
                 wireshark: WiresharkCounts::default(),
                 series: DirectionSeries::new(limits.points),
             },
-            board: Scoreboard::default(),
+            board: Scoreboard::new(limits.segments),
             explainer: Explainer::new(limits.retransmissions),
             places: Places::default(),
             stamps: SentStamps::default(),

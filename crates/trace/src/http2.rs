@@ -28,7 +28,7 @@ use crate::request_head::{LONGEST_NAME, number};
 use crate::transaction::{RequestProtocol, RequestVisitor, TracedRequest};
 
 /// Streams under way that are kept of a connection. With more the oldest counts as over.
-const MOST_STREAMS: usize = 256;
+const MOST_STREAMS: usize = 128;
 
 /// Reads the streams of a connection.
 #[derive(Debug)]

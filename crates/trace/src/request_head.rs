@@ -5,8 +5,8 @@ use crate::reassembly::NewBytes;
 /// Longest head that is read.
 const LONGEST_HEAD: usize = 16 * 1024;
 
-/// Bytes of a method and of a path that are kept.
-pub(crate) const LONGEST_NAME: usize = 1024;
+/// Bytes of a method or path that are kept.
+pub(crate) const LONGEST_NAME: usize = 512;
 
 /// The start of a request or response, as far as it is needed and was captured.
 #[derive(Debug, Default)]

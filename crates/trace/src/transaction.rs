@@ -24,6 +24,9 @@ use crate::waits::ConnectionEnd;
 /// Is called for each request when it is over, in this order, also for those that are not kept.
 pub type RequestVisitor<'a> = &'a mut dyn FnMut(&TracedRequest);
 
+/// Bytes that wait for those before them, for each segment that can be in flight.
+const WAITING_BYTES: usize = 32;
+
 /// How requests are told apart.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum RequestProtocol {
@@ -194,10 +197,13 @@ pub(crate) struct TransactionReader {
 }
 
 impl TransactionReader {
-    pub(crate) fn new(limit: usize) -> TransactionReader {
+    /// `limit`: requests that are kept. `segments`: those that can wait for one before them, in bytes
+    /// [`WAITING_BYTES`] for each.
+    pub(crate) fn new(limit: usize, segments: usize) -> TransactionReader {
+        let waiting = segments.saturating_mul(WAITING_BYTES);
         TransactionReader {
             protocol: None,
-            order: [InOrder::default(), InOrder::default()],
+            order: [InOrder::new(waiting), InOrder::new(waiting)],
             tls: [TlsRecords::new(limit), TlsRecords::new(limit)],
             is_tls13: false,
             open: None,

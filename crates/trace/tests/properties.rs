@@ -16,6 +16,7 @@ use trace::wireshark::WiresharkMarks;
 const LIMITS: AnalysisLimits = AnalysisLimits {
     connections: 3,
     passing_connections: 2,
+    segments: 64,
     samples: 16,
     points: 8,
     retransmissions: 4,

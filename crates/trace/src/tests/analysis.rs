@@ -375,7 +375,7 @@ fn a_response_before_the_whole_request_has_no_response_time() {
 
 #[test]
 fn a_sender_without_acknowledgments_needs_bounded_memory() {
-    let mut board = Scoreboard::default();
+    let mut board = Scoreboard::new(8192);
     for segment in 0..100_000_i64 {
         // Every second segment leaves a hole.
         let first = segment * 3000;
@@ -393,7 +393,7 @@ fn a_sender_without_acknowledgments_needs_bounded_memory() {
 
 #[test]
 fn bytes_that_overlap_are_counted_once() {
-    let mut board = Scoreboard::default();
+    let mut board = Scoreboard::new(8192);
     let mut new = Vec::new();
     let mut send = |bytes, at_ns| {
         let found = board.send(bytes, at_ns, None, |range| new.push(range));
@@ -417,7 +417,7 @@ fn bytes_come_in_order_or_not_at_all() {
         acknowledged: 0,
         captured: vec![0; length].into(),
     };
-    let mut order = InOrder::default();
+    let mut order = InOrder::new(1 << 18);
     order.begin(0);
     order.add(bytes(10, 10));
     assert_eq!(order.pop(), None);
@@ -492,7 +492,7 @@ fn time_stamps_judge_the_first_bytes_only() {
     use crate::retransmission::{Explainer, SendMoment};
     use crate::scoreboard::SegmentBytes;
 
-    let mut board = Scoreboard::default();
+    let mut board = Scoreboard::new(8192);
     board.send(0..5000, 0, None, |_| {});
     let mut explainer = Explainer::new(10);
     for (bytes, stamp) in [(0..1000, 100), (2000..3000, 105)] {
