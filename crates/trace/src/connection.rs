@@ -1,9 +1,7 @@
-//! TCP connections of a capture: segments in, figures of each connection out, in one pass and bounded memory. Pure.
+//! A TCP connection: segments in, figures out, in one pass and bounded memory. Pure.
 //!
 //! ```text
-//! segment --> TcpConnections --> marks of Wireshark
-//!                  |
-//!       one ConnectionState for each pair of ends
+//! segment --> ConnectionState --> marks of Wireshark
 //!         |- SegmentMarker        what Wireshark would mark
 //!         |- DirectionState x 2   bytes, round trips, retransmissions, windows
 //!         |- TransactionReader    requests and responses
@@ -11,7 +9,6 @@
 //! ```
 
 use core::net::SocketAddr;
-use std::collections::HashMap;
 
 use crate::direction::{DirectionFigures, DirectionState, Passing, SentBytes};
 use crate::reassembly::NewBytes;
@@ -25,8 +22,8 @@ use crate::waits::{ConnectionEnd, DirectionBefore, WaitEvent, WaitLedger, WaitTo
 use crate::wireshark::{SegmentMarker, WiresharkMarks};
 
 /// Moments are taken as within these, so that no difference of two overflows: 1896 to 2116.
-const EARLIEST_NS: i64 = -(1 << 61);
-const LATEST_NS: i64 = 1 << 62;
+pub(crate) const EARLIEST_NS: i64 = -(1 << 61);
+pub(crate) const LATEST_NS: i64 = 1 << 62;
 
 /// Round trips are taken as at most this long, so that no sum of some of them overflows: nine years.
 pub(crate) const LONGEST_RTT_NS: i64 = 1 << 58;
@@ -72,7 +69,7 @@ impl Default for AnalysisLimits {
 
 impl AnalysisLimits {
     /// Those of the connection with that index.
-    fn of_connection(&self, index: usize) -> AnalysisLimits {
+    pub(crate) fn of_connection(&self, index: usize) -> AnalysisLimits {
         let share = index.div_ceil(WITH_FULL_LIMITS).clamp(1, 8);
         let of = |limit: usize| limit.div_ceil(share);
         AnalysisLimits {
@@ -86,7 +83,7 @@ impl AnalysisLimits {
     }
 
     /// Those of connections that are read for their requests only.
-    fn of_passing(&self) -> AnalysisLimits {
+    pub(crate) fn of_passing(&self) -> AnalysisLimits {
         AnalysisLimits {
             samples: 1,
             points: 2,
@@ -189,180 +186,17 @@ impl ConnectionFigures {
     }
 }
 
-/// What a capture has of TCP.
-#[derive(Debug, Clone, PartialEq)]
-pub struct TracedConnections {
-    /// In the order of their first packets.
-    pub connections: Vec<ConnectionFigures>,
-    /// Segments of connections that were too many.
-    pub ignored_segments: u64,
-}
-
-/// A connection while it is read, and behind its end.
-#[derive(Debug)]
-enum ConnectionSlot {
-    Reading(Box<ConnectionState>),
-    Finished(Box<ConnectionFigures>),
-}
-
-/// The ends of a connection, in their order.
-type Ends = (SocketAddr, SocketAddr);
-
-/// Reads the segments of a capture, in their order.
-#[derive(Debug)]
-pub struct TcpConnections {
-    limits: AnalysisLimits,
-    server: Option<SocketAddr>,
-    by_ends: HashMap<Ends, usize>,
-    slots: Vec<ConnectionSlot>,
-    passing: HashMap<Ends, Box<ConnectionState>>,
-    ignored_segments: u64,
-}
-
-impl TcpConnections {
-    /// `server`: the end that is taken for the server where no SYN was captured.
-    pub fn new(limits: AnalysisLimits, server: Option<SocketAddr>) -> TcpConnections {
-        TcpConnections {
-            limits,
-            server,
-            by_ends: HashMap::new(),
-            slots: Vec::new(),
-            passing: HashMap::new(),
-            ignored_segments: 0,
-        }
-    }
-
-    /// Reads a segment, that is the `packet`-th of the capture. `each` gets the requests that are over. Returns its
-    /// marks, where its connection is analysed.
-    pub fn add(
-        &mut self,
-        packet: u64,
-        segment: &TcpSegment<'_>,
-        each: RequestVisitor<'_>,
-    ) -> Option<WiresharkMarks> {
-        let mut segment = *segment;
-        segment.at_ns = segment.at_ns.clamp(EARLIEST_NS, LATEST_NS);
-        let (source, destination) = (segment.source, segment.destination);
-        let ends = (source.min(destination), source.max(destination));
-        let known = self.by_ends.get(&ends).copied();
-        let is_anew = known.is_some_and(|index| match &self.slots[index] {
-            ConnectionSlot::Reading(state) => state.begins_anew(&segment),
-            ConnectionSlot::Finished(_) => true,
-        });
-        let index = match known.filter(|_| !is_anew) {
-            Some(index) => index,
-            None => {
-                if let Some(index) = known {
-                    self.finish_slot(index, each);
-                    self.by_ends.remove(&ends);
-                }
-                if self.slots.len() >= self.limits.connections {
-                    self.ignored_segments += 1;
-                    self.pass_on(packet, &segment, ends, each);
-                    return None;
-                }
-                let limits = self.limits.of_connection(self.slots.len());
-                let state = ConnectionState::new(packet, &segment, self.server, &limits);
-                self.slots.push(ConnectionSlot::Reading(Box::new(state)));
-                self.by_ends.insert(ends, self.slots.len() - 1);
-                self.slots.len() - 1
-            }
-        };
-        match &mut self.slots[index] {
-            ConnectionSlot::Reading(state) => Some(state.add(packet, &segment, is_anew, each)),
-            ConnectionSlot::Finished(_) => None,
-        }
-    }
-
-    /// Reads a segment of a connection that is not kept.
-    fn pass_on(
-        &mut self,
-        packet: u64,
-        segment: &TcpSegment<'_>,
-        ends: Ends,
-        each: RequestVisitor<'_>,
-    ) {
-        if self.limits.passing_connections == 0 {
-            return;
-        }
-        let known = self.passing.get(&ends);
-        let is_anew = known.is_some_and(|state| state.begins_anew(segment));
-        if is_anew && let Some(over) = self.passing.remove(&ends) {
-            over.finish(each);
-        }
-        if !self.passing.contains_key(&ends) {
-            self.make_room(each);
-        }
-        let limits = self.limits.of_passing();
-        let server = self.server;
-        let state = self.passing.entry(ends);
-        let state = state
-            .or_insert_with(|| Box::new(ConnectionState::new(packet, segment, server, &limits)));
-        state.add(packet, segment, is_anew, each);
-    }
-
-    /// Ends half of the connections that are not kept, where there are too many: those that were closed before
-    /// others, and those that were silent for longer.
-    fn make_room(&mut self, each: RequestVisitor<'_>) {
-        if self.passing.len() < self.limits.passing_connections {
-            return;
-        }
-        let passing = self.passing.iter();
-        let mut order: Vec<_> = passing
-            .map(|(ends, state)| (state.closing.is_none(), state.last.0, *ends))
-            .collect();
-        order.sort_unstable();
-        for (_, _, ends) in &order[..order.len().div_ceil(2)] {
-            if let Some(over) = self.passing.remove(ends) {
-                over.finish(each);
-            }
-        }
-    }
-
-    fn finish_slot(&mut self, index: usize, each: RequestVisitor<'_>) {
-        let Some(slot) = self.slots.get_mut(index) else {
-            return;
-        };
-        if let ConnectionSlot::Reading(state) = slot {
-            let end = state.first.0;
-            let empty = ConnectionState::empty(end, state.ends, &self.limits);
-            let state = std::mem::replace(&mut **state, empty);
-            *slot = ConnectionSlot::Finished(Box::new(state.finish(each)));
-        }
-    }
-
-    /// The figures of all connections that are kept. `each` gets the requests that were under way.
-    pub fn finish(mut self, each: RequestVisitor<'_>) -> TracedConnections {
-        let mut figures = Vec::with_capacity(self.slots.len());
-        for slot in self.slots {
-            figures.push(match slot {
-                ConnectionSlot::Reading(state) => state.finish(each),
-                ConnectionSlot::Finished(figures) => *figures,
-            });
-        }
-        let mut passing: Vec<_> = self.passing.drain().map(|(_, state)| state).collect();
-        passing.sort_unstable_by_key(|state| state.first.0);
-        for state in passing {
-            state.finish(each);
-        }
-        TracedConnections {
-            connections: figures,
-            ignored_segments: self.ignored_segments,
-        }
-    }
-}
-
 /// A connection while its segments pass.
 #[derive(Debug)]
-struct ConnectionState {
+pub(crate) struct ConnectionState {
     /// Client, server.
-    ends: [SocketAddr; 2],
+    pub(crate) ends: [SocketAddr; 2],
     /// Packet and moment.
-    first: (u64, i64),
-    last: (u64, i64),
+    pub(crate) first: (u64, i64),
+    pub(crate) last: (u64, i64),
     handshake: TcpHandshake,
     last_syn_ns: Option<i64>,
-    closing: Option<TcpClosing>,
+    pub(crate) closing: Option<TcpClosing>,
     marker: SegmentMarker,
     directions: [DirectionState; 2],
     /// Shortest round trips between the place of capture and each end.
@@ -372,7 +206,7 @@ struct ConnectionState {
 }
 
 impl ConnectionState {
-    fn new(
+    pub(crate) fn new(
         packet: u64,
         segment: &TcpSegment<'_>,
         server: Option<SocketAddr>,
@@ -388,7 +222,11 @@ impl ConnectionState {
         state
     }
 
-    fn empty(packet: u64, ends: [SocketAddr; 2], limits: &AnalysisLimits) -> ConnectionState {
+    pub(crate) fn empty(
+        packet: u64,
+        ends: [SocketAddr; 2],
+        limits: &AnalysisLimits,
+    ) -> ConnectionState {
         ConnectionState {
             ends,
             first: (packet, 0),
@@ -408,11 +246,11 @@ impl ConnectionState {
         usize::from(segment.source != self.ends[0])
     }
 
-    fn begins_anew(&self, segment: &TcpSegment<'_>) -> bool {
+    pub(crate) fn begins_anew(&self, segment: &TcpSegment<'_>) -> bool {
         self.marker.begins_anew(self.side(segment), segment)
     }
 
-    fn add(
+    pub(crate) fn add(
         &mut self,
         packet: u64,
         segment: &TcpSegment<'_>,
@@ -593,7 +431,7 @@ impl ConnectionState {
         }
     }
 
-    fn finish(self, each: RequestVisitor<'_>) -> ConnectionFigures {
+    pub(crate) fn finish(self, each: RequestVisitor<'_>) -> ConnectionFigures {
         let wire_bytes = self.wire_bytes();
         let (requests, request_count, [client_records, server_records]) =
             self.transactions.finish(wire_bytes, each);

@@ -3,7 +3,8 @@
 use core::net::SocketAddr;
 use std::io::Read;
 
-use crate::connection::{AnalysisLimits, TcpConnections, TracedConnections};
+use crate::connection::AnalysisLimits;
+use crate::connections::{TcpConnections, TracedConnections};
 use crate::file::{CaptureFileError, CaptureReader, LinkType};
 use crate::link::{Dissector, PacketCounts};
 use crate::transaction::TracedRequest;

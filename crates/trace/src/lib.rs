@@ -3,8 +3,9 @@
 //! ```text
 //! bytes of a file --> file::CaptureReader --> CapturedPacket --> link::Dissector --> TcpSegment
 //!                                                                ip, fragments
-//! TcpSegment --> connection::TcpConnections --+--> ConnectionFigures --> findings::findings
-//!                  |- wireshark               `--> TracedRequest --> on_wire::WireJoin
+//! TcpSegment --> connections::TcpConnections --+--> ConnectionFigures --> findings::findings
+//!                  |- connection               `--> TracedRequest --> on_wire::WireJoin
+//!                  |- wireshark       marks as tshark gives them
 //!                  |- direction       scoreboard, retransmission, round_trip, series
 //!                  |- transaction     reassembly (bytes in order), request_head, http2 (frames), tls
 //!                  `- waits           what the time was spent on
@@ -15,6 +16,7 @@
 //! Everything here is pure and reads bytes that strangers wrote: nothing in a packet makes it panic.
 
 pub mod connection;
+pub mod connections;
 pub mod contents;
 pub mod direction;
 pub mod file;
@@ -40,7 +42,8 @@ pub mod transaction;
 pub mod waits;
 pub mod wireshark;
 
-pub use connection::{AnalysisLimits, ConnectionFigures, TcpConnections, TracedConnections};
+pub use connection::{AnalysisLimits, ConnectionFigures};
+pub use connections::{TcpConnections, TracedConnections};
 pub use contents::{CaptureContents, ReadingOptions, read_capture};
 pub use file::{CaptureReader, CapturedPacket, PcapngWriter};
 pub use link::Dissector;

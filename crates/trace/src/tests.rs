@@ -8,7 +8,8 @@ use etherparse::PacketBuilder;
 use proptest::prelude::*;
 use proptest::sample::Index;
 
-use crate::connection::{AnalysisLimits, TcpConnections};
+use crate::connection::AnalysisLimits;
+use crate::connections::TcpConnections;
 use crate::request_head::number;
 use crate::segment::{SegmentError, parse};
 use crate::transaction::TracedRequest;
@@ -172,6 +173,45 @@ fn connections_do_not_mix() {
 }
 
 #[test]
+fn requests_of_connections_that_are_not_kept_are_passed_on() {
+    let limits = AnalysisLimits {
+        connections: 2,
+        passing_connections: 4,
+        requests: 1,
+        ..AnalysisLimits::default()
+    };
+    let mut numbers = Vec::new();
+    let mut keep = |request: &TracedRequest| numbers.extend(request.number);
+    let mut connections = TcpConnections::new(limits, None);
+    let mut packet = 0;
+    // Each connection has two requests, and ends only with the capture or where others need its place.
+    for client in 0..500_u16 {
+        let mut talk = Conversation::new(10_000 + client, false);
+        let first = 2 * u64::from(client);
+        let mut packets = talk.opening().to_vec();
+        for number in [first, first + 1] {
+            packets.push(talk.send(&head(number, 0)));
+            packets.push(talk.answer(b"HTTP/1.1 204 No Content\r\n\r\n"));
+        }
+        for bytes in &packets {
+            packet += 1;
+            let segment = parse(bytes, packet * 1000).unwrap();
+            connections.add(packet.cast_unsigned(), &segment, &mut keep);
+        }
+        assert!(connections.passing() <= 4);
+    }
+    let traced = connections.finish(&mut keep);
+    assert_eq!(
+        (traced.connections.len(), traced.ignored_segments),
+        (2, 498 * 6)
+    );
+    assert_eq!(traced.connections[1].requests.len(), 1);
+    assert_eq!(traced.connections[1].request_count, 2);
+    numbers.sort_unstable();
+    assert_eq!(numbers, (0..1000).collect::<Vec<u64>>());
+}
+
+#[test]
 fn what_passes_again_changes_nothing() {
     let mut talk = Conversation::new(4000, false);
     let request = talk.send(&head(1, 0));
@@ -226,6 +266,26 @@ fn a_time_that_means_nothing_is_none() {
         pipelined.answer(ok),
     ];
     assert_eq!(told(&packets), [(Some(1), None, false)]);
+
+    // The response was on its way when the rest of the request passed.
+    let mut crossed = Conversation::new(4000, false);
+    let first = crossed.send(&head(1, 20));
+    let response = crossed.answer(ok);
+    let rest = crossed.send(&[b'x'; 20]);
+    assert_eq!(told(&[first, rest, response]), [(Some(1), None, false)]);
+
+    // A client that left the body out, because the final response came first.
+    let mut refused = Conversation::new(4000, false);
+    let packets = [
+        refused.send(&head(1, 20)),
+        refused.answer(b"HTTP/1.1 417 Expectation Failed\r\n\r\n"),
+        refused.send(&head(2, 0)),
+        refused.answer(ok),
+    ];
+    assert_eq!(
+        told(&packets),
+        [(Some(1), None, false), (Some(2), Some(1), true)]
+    );
 
     let mut together = Conversation::new(4000, false);
     let packets = [

@@ -189,7 +189,7 @@ fn memory_is_bounded_and_does_not_grow_with_the_length_of_a_capture() {
 }
 
 #[test]
-#[ignore = "it takes minutes without a release build"]
+#[ignore = "it takes minutes, and needs a release build"]
 fn the_most_hostile_capture_needs_less_than_a_gibibyte() {
     let (contents, peak) = read(
         MadeCapture::new(1024, 8000, hostile),
@@ -198,4 +198,16 @@ fn the_most_hostile_capture_needs_less_than_a_gibibyte() {
     assert_eq!(contents.traced.connections.len(), 1024);
     println!("{} MiB", peak >> 20);
     assert!(peak < 1 << 30, "{peak}");
+}
+
+#[test]
+#[ignore = "it measures, and needs a release build"]
+fn speed_of_small_packets() {
+    let started = std::time::Instant::now();
+    let source = MadeCapture::new(64, 40_000, exchange);
+    let (contents, _) = read(source, AnalysisLimits::default());
+    let elapsed = started.elapsed();
+    println!("{} packets in {elapsed:.2?}", contents.packets);
+    // A GiB has 3,300,000 of such packets; making them takes time, too.
+    assert!(cfg!(debug_assertions) || elapsed.as_secs() < 10);
 }

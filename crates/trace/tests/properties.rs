@@ -7,7 +7,8 @@ use core::net::SocketAddr;
 use proptest::prelude::*;
 
 use support::{Capture, analyse};
-use trace::connection::{AnalysisLimits, TcpConnections, TracedConnections};
+use trace::connection::AnalysisLimits;
+use trace::connections::{TcpConnections, TracedConnections};
 use trace::findings::{FindingThresholds, findings};
 use trace::retransmission::RetransmissionKind;
 use trace::segment::{TcpFlags, TcpOptions, TcpSegment};

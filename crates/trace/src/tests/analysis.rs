@@ -2,7 +2,8 @@
 
 use core::net::SocketAddr;
 
-use crate::connection::{AnalysisLimits, ConnectionFigures, TcpConnections};
+use crate::connection::{AnalysisLimits, ConnectionFigures};
+use crate::connections::TcpConnections;
 use crate::findings::{FindingThresholds, SlownessCause, findings};
 use crate::reassembly::{InOrder, NewBytes};
 use crate::retransmission::RetransmissionKind;

@@ -8,7 +8,8 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::{env, fs};
 
-use trace::connection::{AnalysisLimits, TcpConnections, TracedConnections};
+use trace::connection::AnalysisLimits;
+use trace::connections::{TcpConnections, TracedConnections};
 use trace::file::{CaptureReader, LinkType};
 use trace::segment::{self, TcpSegment};
 use trace::wireshark::WiresharkMarks;
