@@ -24,8 +24,7 @@ use crate::peers::{Peer, PeerJob};
 use crate::samples;
 use crate::server::{BenchServer, FILE_BYTES, port_of};
 use crate::table::{BenchTable, micros};
-use capture::live::RING;
-use trace::CapturedExchange;
+use trace::TracedRequest;
 use trace::on_wire::{ReportedTime, TimePairs, pair};
 
 /// Connections of the excerpt for README.
@@ -219,7 +218,7 @@ pub struct Observed {
     /// Times that Prestan reports.
     pub reported: Vec<ReportedTime>,
     /// Everything on the wire, requests that are not measured included.
-    pub exchanges: Vec<CapturedExchange>,
+    pub requests: Vec<TracedRequest>,
 }
 
 /// Runs `prestan load` under a capture.
@@ -230,16 +229,16 @@ pub fn observe_load(prestan: &Prestan, closed: Closed<'_>) -> Result<Observed> {
     let save = tempfile::tempdir()?;
     let save = save.path().join("run");
     let mut command = prestan.closed(closed, &save);
-    let (_, exchanges) = observe(port_of(closed.url)?, RING, || load::run(&mut command))?;
+    let (_, requests) = observe(port_of(closed.url)?, || load::run(&mut command))?;
     Ok(Observed {
         reported: samples::read(&save)?,
-        exchanges,
+        requests,
     })
 }
 
 fn compared(prestan: &Prestan, what: &str, load: Closed<'_>) -> Result<AccuracyRun> {
     let observed = observe_load(prestan, load)?;
-    cell(what, load, &pair(&observed.reported, &observed.exchanges))
+    cell(what, load, &pair(&observed.reported, &observed.requests))
 }
 
 /// GET of 1 KiB from a server that answers after exactly this time, and keeps its own record.
@@ -266,16 +265,14 @@ fn delayed(
         clock,
         version: HttpVersion::Http11,
     };
-    let Observed {
-        reported,
-        exchanges,
-    } = observe_load(prestan, load)?;
-    let pairs = pair(&reported, &exchanges);
+    let observed = observe_load(prestan, load)?;
+    let pairs = pair(&observed.reported, &observed.requests);
     let mut truths = Vec::new();
     let mut shorter = 0;
-    for (exchange, truth) in exchanges.iter().zip(server.exchanges()) {
+    for (request, truth) in observed.requests.iter().zip(server.exchanges()) {
         let truth = truth.service_time().unwrap_or_default().as_nanos() as i64;
-        shorter += u64::from(exchange.wire_ns().is_some_and(|wire| wire < truth));
+        let wire = request.response_time_ns();
+        shorter += u64::from(wire.is_some_and(|wire| wire < truth));
         truths.push(truth);
     }
     let what = format!("GET 1 KiB, answered after {} ms", delay.as_secs_f64() * 1e3);
@@ -327,11 +324,12 @@ fn beside(
     let directory = tempfile::tempdir()?;
     let log = directory.path().join("log");
     let mut command = peer.command(job, Some(&log))?;
-    let (finished, exchanges) = observe(nginx.addr()?.port(), RING, || child::run(&mut command))?;
+    let (finished, requests) = observe(nginx.addr()?.port(), || child::run(&mut command))?;
     // Not all of them write one.
     let logged = fs::read_to_string(&log).unwrap_or_default();
     let said = peer.said(&(finished.stdout + &logged), job)?;
-    let wire: Vec<i64> = exchanges.iter().filter_map(|one| one.wire_ns()).collect();
+    let wire = requests.iter().filter_map(TracedRequest::response_time_ns);
+    let wire: Vec<i64> = wire.collect();
     let none = || anyhow::anyhow!("{} made no requests, or reports no times", peer.name());
     let (p50, p99) = said.p50_p99_us.ok_or_else(none)?;
     let tool = match nginx.http() {

@@ -59,24 +59,20 @@ pub fn judge(pairs: &TimePairs, wanted: Tolerance) -> Attainment {
 
 #[cfg(test)]
 mod tests {
-    use std::net::{Ipv4Addr, SocketAddr};
-
-    use trace::CapturedExchange;
+    use trace::TracedRequest;
     use trace::on_wire::{ReportedTime, pair};
 
     use super::*;
 
     const WANTED: Tolerance = Tolerance { p50: 1.5, p99: 5.0 };
 
-    fn exchange(number: u64, wire_ns: i64) -> CapturedExchange {
-        CapturedExchange {
-            client: SocketAddr::from((Ipv4Addr::LOCALHOST, 4000)),
+    fn request(number: u64, wire_ns: i64) -> TracedRequest {
+        TracedRequest {
             number: Some(number),
-            request_first_ns: 0,
             request_last_ns: 1000,
             response_first_ns: Some(1000 + wire_ns),
-            response_last_ns: Some(1000 + wire_ns),
-            clean: true,
+            is_clean: true,
+            ..TracedRequest::default()
         }
     }
 
@@ -89,11 +85,11 @@ mod tests {
 
     /// A hundred operations of 50 us, each reported with this error.
     fn verdict(error_ns: impl Fn(u64) -> i64) -> Attainment {
-        let exchanges: Vec<_> = (0..100).map(|number| exchange(number, 50_000)).collect();
+        let requests: Vec<_> = (0..100).map(|number| request(number, 50_000)).collect();
         let samples: Vec<_> = (0..100)
             .map(|number| sample(number, 50_000 + error_ns(number)))
             .collect();
-        judge(&pair(&samples, &exchanges), WANTED)
+        judge(&pair(&samples, &requests), WANTED)
     }
 
     #[test]
@@ -112,11 +108,11 @@ mod tests {
     #[test]
     fn what_the_capture_does_not_know_is_no_success() {
         assert_eq!(judge(&pair(&[], &[]), WANTED), Attainment::Missed);
-        let mut unclear = exchange(3, 5000);
-        unclear.clean = false;
-        let exchanges = [exchange(1, 5000), unclear];
+        let mut unclear = request(3, 5000);
+        unclear.is_clean = false;
+        let requests = [request(1, 5000), unclear];
         let samples = [sample(1, 5000), sample(2, 5000), sample(3, 5000)];
-        let pairs = pair(&samples, &exchanges);
+        let pairs = pair(&samples, &requests);
         assert_eq!((pairs.unmatched, pairs.wire.len()), (2, 1));
         assert_eq!(judge(&pairs, WANTED), Attainment::Missed);
     }

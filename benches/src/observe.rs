@@ -1,41 +1,68 @@
 //! Something is done while its packets are captured.
 
+use std::fs::File;
+use std::sync::Arc;
+
 use anyhow::{Context, Result, bail};
 
-use capture::Capture;
-use trace::{CapturedExchange, Exchanges, segment};
+use capture::{CaptureSource, PacketSelection, Recording, RecordingOptions};
+use trace::contents::{ReadingOptions, read_capture};
+use trace::{AnalysisLimits, TracedRequest};
 
-/// Does something that makes requests to this port, and gives what it says and the exchanges.
+/// Memory of the kernel for packets that are not yet written: those of a second or more.
+const RING: usize = 64 << 20;
+
+/// Longest headers of a packet (Ethernet, IP and TCP with all options), and room for the head of a request.
+const KEPT: u32 = 14 + 60 + 60 + 1024;
+
+/// Connections whose requests are read at the same time.
+const CONNECTIONS: usize = 4096;
+
+/// Does something that makes requests to this port of loopback, and gives what it says and the requests, in the order
+/// of their first bytes. The packets are recorded and read as `prestan capture` and `prestan analyze` do it.
 ///
 /// # Errors
 /// Where it fails, where packets cannot be captured, and where any was lost.
-pub fn observe<T>(
-    port: u16,
-    ring_bytes: usize,
-    act: impl FnOnce() -> Result<T>,
-) -> Result<(T, Vec<CapturedExchange>)> {
-    let capture = Capture::start(port, ring_bytes)
-        .with_context(|| format!("capture port {port} of loopback (needs CAP_NET_RAW)"))?;
+pub fn observe<T>(port: u16, act: impl FnOnce() -> Result<T>) -> Result<(T, Vec<TracedRequest>)> {
+    let directory = tempfile::tempdir()?;
+    let path = directory.path().join("packets.pcapng");
+    let options = RecordingOptions {
+        source: CaptureSource::Interface("lo".to_owned()),
+        selection: PacketSelection {
+            hosts: Vec::new(),
+            ports: vec![port],
+        },
+        snap_length: KEPT,
+        ring_bytes: RING,
+        ..RecordingOptions::default()
+    };
+    let recording = Recording::start(&path, &options, Arc::default())?;
     let said = act()?;
-    let mut exchanges = Exchanges::default();
-    let mut refused = None;
-    let counted = capture
-        .finish(|packet| match segment::parse(packet.bytes, packet.at_ns) {
-            Ok(segment) if packet.outgoing => exchanges.request(&segment),
-            Ok(segment) => exchanges.response(&segment),
-            Err(error) => refused = Some(error),
-        })
-        .context("ask the kernel how many packets were lost")?;
+    let summary = recording.stop()?;
+    let counted = summary.counters;
     if counted.dropped > 0 {
         bail!(
-            "the capture of port {port} lost {} of {} packets and is discarded; fewer requests \
-             need less room",
+            "the capture of port {port} lost {} of {} packets and is discarded; stop other programs, or make \
+             fewer requests",
             counted.dropped,
             counted.packets
         );
     }
-    if let Some(error) = refused {
-        bail!("the capture of port {port} has what its filter should have kept out: {error}");
+    let options = ReadingOptions {
+        limits: AnalysisLimits {
+            connections: 0,
+            passing_connections: CONNECTIONS,
+            ..AnalysisLimits::default()
+        },
+        servers: Vec::new(),
+    };
+    let mut requests = Vec::new();
+    let file = File::open(&path)?;
+    let contents = read_capture(file, &options, |request| requests.push(request.clone()));
+    let contents = contents.context("read the packets of a capture")?;
+    if let Some(damage) = contents.damage {
+        bail!("the capture of port {port} cannot be read: {damage}");
     }
-    Ok((said, exchanges.finish()))
+    requests.sort_by_key(|request| request.request_first_ns);
+    Ok((said, requests))
 }

@@ -18,13 +18,10 @@ use crate::numbers::covered;
 use crate::observe::observe;
 use crate::server::port_of;
 use crate::table::BenchTable;
-use trace::CapturedExchange;
+use trace::TracedRequest;
 
 /// Share of the wall time in which a request is to be at the server.
 const WANTED: f64 = 0.9;
-
-/// Room for all requests of the suite; some hundred thousand segments.
-const RING: usize = 512 << 20;
 
 /// How often each test is done.
 #[derive(Debug, Clone, Copy)]
@@ -76,28 +73,28 @@ pub fn run(prestan: &Prestan, size: SuiteSize) -> Result<SuiteReport> {
         .arg("--save")
         .arg(save.path().join("run"));
     let port = port_of(&server.url())?;
-    let (finished, exchanges) = observe(port, RING, || load::run(&mut command))?;
+    let (finished, requests) = observe(port, || load::run(&mut command))?;
     Ok(SuiteReport {
         machine,
         requests: size.requests,
-        exchanges: exchanges.len(),
+        exchanges: requests.len(),
         wall_s: finished.wall.as_secs_f64(),
         cpu_s: finished.cpu.as_secs_f64(),
-        outstanding_s: seconds(&exchanges, |exchange| {
-            Some((exchange.request_first_ns, exchange.response_last_ns?))
+        outstanding_s: seconds(&requests, |request| {
+            Some((request.request_first_ns, request.response_last_ns?))
         }),
-        at_server_s: seconds(&exchanges, |exchange| {
-            Some((exchange.request_last_ns, exchange.response_first_ns?))
+        at_server_s: seconds(&requests, |request| {
+            Some((request.request_last_ns, request.response_first_ns?))
         }),
     })
 }
 
 /// Seconds that are covered by an interval of each exchange.
 fn seconds(
-    exchanges: &[CapturedExchange],
-    interval: impl Fn(&CapturedExchange) -> Option<(i64, i64)>,
+    requests: &[TracedRequest],
+    interval: impl Fn(&TracedRequest) -> Option<(i64, i64)>,
 ) -> f64 {
-    let intervals: Vec<_> = exchanges.iter().filter_map(interval).collect();
+    let intervals: Vec<_> = requests.iter().filter_map(interval).collect();
     covered(&intervals) as f64 / 1e9
 }
 

@@ -19,7 +19,7 @@ use benches::comparison::{Attainment, Tolerance, judge};
 use benches::load::{Closed, Prestan, RequestedClock};
 use benches::observe::observe;
 use benches::server::BenchServer;
-use capture::live;
+use capture::available;
 use trace::on_wire::{ReportedTime, pair};
 
 const WANTED: Tolerance = Tolerance {
@@ -27,7 +27,6 @@ const WANTED: Tolerance = Tolerance {
     p99: 50.0,
 };
 const ATTEMPTS: u32 = 3;
-const RING: usize = 16 << 20;
 
 /// The program of the same build: `cargo test --workspace` makes it, `cargo test -p benches` only
 /// finds it.
@@ -45,7 +44,7 @@ fn needed(
     program: &str,
     start: fn() -> anyhow::Result<BenchServer>,
 ) -> Option<(Prestan, BenchServer)> {
-    need_or(live::available())?;
+    need_or(available())?;
     if !need(program) {
         return None;
     }
@@ -54,7 +53,7 @@ fn needed(
 
 /// Judges a run, and the same run with every time 20 us too long, which must not pass.
 fn judged(observed: &Observed) -> (Attainment, Attainment, String) {
-    let pairs = pair(&observed.reported, &observed.exchanges);
+    let pairs = pair(&observed.reported, &observed.requests);
     let shifted: Vec<_> = observed
         .reported
         .iter()
@@ -63,7 +62,7 @@ fn judged(observed: &Observed) -> (Attainment, Attainment, String) {
             ..*sample
         })
         .collect();
-    let wrong = judge(&pair(&shifted, &observed.exchanges), WANTED);
+    let wrong = judge(&pair(&shifted, &observed.requests), WANTED);
     let told = format!(
         "{} compared, {} unmatched, 99 % within {:?} us",
         pairs.difference.len(),
@@ -138,7 +137,7 @@ fn ask_once(server: SocketAddr) {
 
 #[test]
 fn the_filter_keeps_requests_and_responses_of_both_versions_of_ip() {
-    if need_or(live::available()).is_none() {
+    if need_or(available()).is_none() {
         return;
     }
     for address in [
@@ -155,13 +154,16 @@ fn the_filter_keeps_requests_and_responses_of_both_versions_of_ip() {
             ask_once(server);
             Ok(())
         };
-        let ((), exchanges) = observe(server.port(), RING, act).unwrap();
+        let ((), requests) = observe(server.port(), act).unwrap();
         answering.join().unwrap();
-        assert_eq!(exchanges.len(), 1, "{address}");
-        let exchange = exchanges[0];
-        assert_eq!(exchange.number, Some(7), "{address}");
-        assert!(exchange.request_first_ns < exchange.request_last_ns);
-        assert!(exchange.wire_ns().is_some_and(|ns| ns > 0), "{exchange:?}");
-        assert!(exchange.response_last_ns > exchange.response_first_ns);
+        assert_eq!(requests.len(), 1, "{address}");
+        let request = &requests[0];
+        assert_eq!(request.number, Some(7), "{address}");
+        assert!(request.request_first_ns < request.request_last_ns);
+        assert!(
+            request.response_time_ns().is_some_and(|ns| ns > 0),
+            "{request:?}"
+        );
+        assert!(request.response_last_ns > request.response_first_ns);
     }
 }

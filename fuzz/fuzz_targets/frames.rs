@@ -1,14 +1,20 @@
 //! Captured frames, each behind a byte for its length. A frame can also fill a gap that others left, so
-//! that there are at most two exchanges for each; with HTTP/2, at most one for each nine bytes.
+//! that there are at most two requests for each; with HTTP/2, at most one for each nine bytes.
 
 #![no_main]
 
-use trace::{Exchanges, segment};
 use libfuzzer_sys::fuzz_target;
+use trace::{AnalysisLimits, TcpConnections, segment};
 
 fuzz_target!(|captured: &[u8]| {
-    let (mut rest, mut frames) = (captured, 0);
-    let mut exchanges = Exchanges::default();
+    let limits = AnalysisLimits {
+        connections: 2,
+        passing_connections: 2,
+        ..AnalysisLimits::default()
+    };
+    let (mut rest, mut frames, mut requests) = (captured, 0, 0);
+    let mut count = |_: &_| requests += 1;
+    let mut connections = TcpConnections::new(limits, None);
     while let [length, after @ ..] = rest {
         let (frame, after) = after.split_at(usize::from(*length).min(after.len()));
         rest = after;
@@ -16,12 +22,8 @@ fuzz_target!(|captured: &[u8]| {
         let Ok(segment) = segment::parse(frame, frames) else {
             continue;
         };
-        if segment.destination.port() < segment.source.port() {
-            exchanges.request(&segment);
-        } else {
-            exchanges.response(&segment);
-        }
+        connections.add(frames.cast_unsigned(), &segment, &mut count);
     }
-    let most = 2 * frames + captured.len() as i64 / 9;
-    assert!(exchanges.finish().len() as i64 <= most);
+    connections.finish(&mut count);
+    assert!(requests <= 2 * frames + captured.len() as i64 / 9);
 });

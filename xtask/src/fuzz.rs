@@ -1,11 +1,12 @@
 //! `cargo xtask fuzz`: feeds every fuzz target with mutated input for a while.
 
+use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 
-use crate::project::cargo_with;
+use crate::project::{cargo_with, root};
 use crate::setup;
 
 /// The targets, and where inputs lie that each may begin with.
@@ -85,7 +86,8 @@ fn fuzz(name: &str, seeds: Option<&str>, time: Duration) -> Result<()> {
     let corpus = Path::new("fuzz/corpus").join(name).display().to_string();
     let mut arguments = vec!["fuzz".to_owned(), "run".to_owned(), name.to_owned()];
     if let Some(seeds) = seeds {
-        // New inputs go to the first of them.
+        // New inputs go to the first of them, which cargo-fuzz makes only where it is alone.
+        fs::create_dir_all(root()?.join(&corpus)).with_context(|| format!("making {corpus}"))?;
         arguments.extend([corpus, seeds.to_owned()]);
     }
     arguments.extend([

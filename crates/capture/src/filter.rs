@@ -1,10 +1,8 @@
 //! Packet filters, as classic BPF programs: they run in the kernel for every packet of an interface.
 
-pub(crate) mod benchmark;
 pub(crate) mod selection;
 
-/// `PACKET_HOST` and `PACKET_OUTGOING` of `linux/if_packet.h`.
-const INCOMING: u32 = 0;
+/// `PACKET_OUTGOING` of `linux/if_packet.h`.
 const OUTGOING: u32 = 4;
 
 const TCP: u32 = 6;

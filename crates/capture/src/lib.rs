@@ -1,11 +1,9 @@
 //! Packets of interfaces with the kernel's time stamps, as the crate `trace` reads them.
 //!
 //! ```text
-//! live::Capture        loopback, one port, read when it is over: what benchmarks compare with
-//! recording::Recording any interface, filtered, streamed to a pcapng file by a thread of its own
-//!
-//! recording --> output    the file: whole blocks only, also on a full disk
-//!     |   `---> filter    BPF programs
+//! recording     any interface, filtered, streamed to a pcapng file by a thread of its own
+//!     |-------> output    the file: whole blocks only, also on a full disk
+//!     |-------> filter    BPF programs
 //!     `-------> socket --> ring
 //! ```
 //!
@@ -13,7 +11,6 @@
 
 mod error;
 mod filter;
-pub mod live;
 mod output;
 pub mod recording;
 mod ring;
@@ -22,8 +19,7 @@ mod socket;
 mod tests;
 
 pub use error::CaptureError;
-pub use live::Capture;
 pub use recording::{
     CaptureLimits, CaptureSource, PacketSelection, Recording, RecordingEnd, RecordingOptions,
-    RecordingSummary,
+    RecordingSummary, available,
 };

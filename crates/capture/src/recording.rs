@@ -1,9 +1,17 @@
 //! Packets of one interface or all, streamed to a pcapng file by a thread of its own.
 //!
-//! On loopback every packet shows twice (see [`live`](crate::live)). By default the file has each of them once,
-//! as a capture at the client's end of a cable would: of packets to a server the outgoing copy, of packets from a
-//! server the incoming one. The server is the end with one of the selected ports; if that does not decide, the
-//! end with the lower port. Of packets without ports, and of fragments, the incoming copy is kept.
+//! On loopback every packet shows twice, with the time stamps of its departure and of its arrival:
+//!
+//! ```text
+//! client --> dev_queue_xmit --+--> loopback --> netif_rx --+--> server
+//!                             |                            |
+//!                      outgoing copy                 incoming copy
+//! ```
+//!
+//! By default the file has each of them once, as a capture at the client's end of a cable would: of packets to a
+//! server the outgoing copy, of packets from a server the incoming one. Between the two are the server and the way
+//! to it, and nothing of the client. The server is the end with one of the selected ports; if that does not decide,
+//! the end with the lower port. Of packets without ports, and of fragments, the incoming copy is kept.
 //!
 //! A VLAN tag that the kernel took out of a packet is put back in. All interfaces together, and those that are
 //! not Ethernet, are recorded as Linux cooked 2, which has the interface and the direction of each packet.
@@ -265,18 +273,27 @@ impl Drop for Recording {
     }
 }
 
+/// Whether packets can be captured here.
+///
+/// # Errors
+/// What is missing.
+pub fn available() -> Result<(), CaptureError> {
+    let opened = open(Type::RAW).map(|_| ());
+    opened.map_err(CaptureError::system("opening a packet socket"))
+}
+
 /// A socket with its filter and its ring.
 #[derive(Debug)]
-struct PacketTap {
+pub(crate) struct PacketTap {
     // Unmapped before the socket is closed.
-    ring: Ring,
-    socket: Socket,
+    pub(crate) ring: Ring,
+    pub(crate) socket: Socket,
     link: LinkType,
     name: String,
 }
 
 impl PacketTap {
-    fn open(options: &RecordingOptions) -> Result<PacketTap, CaptureError> {
+    pub(crate) fn open(options: &RecordingOptions) -> Result<PacketTap, CaptureError> {
         let asking = open(Type::DGRAM).map_err(CaptureError::system("opening a packet socket"))?;
         let index = |name: &str| rustix::net::netdevice::name_to_index(&asking, name);
         let (interface, name, link) = match &options.source {

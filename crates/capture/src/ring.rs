@@ -22,36 +22,36 @@ pub(crate) const BLOCK: usize = 1 << 20;
 
 /// One captured packet.
 #[derive(Debug, Clone, Copy)]
-pub struct Packet<'a> {
+pub(crate) struct Packet<'a> {
     /// From the link header on, cut off at the filter's length.
-    pub bytes: &'a [u8],
+    pub(crate) bytes: &'a [u8],
     /// Nanoseconds of the time of day.
-    pub at_ns: i64,
+    pub(crate) at_ns: i64,
     /// The outgoing copy, not the incoming one.
-    pub outgoing: bool,
+    pub(crate) outgoing: bool,
     /// Its length on the wire, in bytes, without a VLAN tag that the kernel took out.
-    pub wire_length: u32,
+    pub(crate) wire_length: u32,
     /// The VLAN tag that the kernel took out of the packet: protocol and control information.
-    pub vlan_tag: Option<(u16, u16)>,
+    pub(crate) vlan_tag: Option<(u16, u16)>,
     /// Where it came from.
-    pub address: LinkAddress,
+    pub(crate) address: LinkAddress,
 }
 
 /// The link address that the kernel keeps beside a packet (`sockaddr_ll`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct LinkAddress {
+pub(crate) struct LinkAddress {
     /// EtherType.
-    pub protocol: u16,
+    pub(crate) protocol: u16,
     /// Index of the interface.
-    pub interface: u32,
+    pub(crate) interface: u32,
     /// Hardware type (`ARPHRD_*`).
-    pub hardware: u16,
+    pub(crate) hardware: u16,
     /// Type of the packet (`PACKET_*`).
-    pub kind: u8,
+    pub(crate) kind: u8,
     /// Bytes of the address, at most 8.
-    pub length: u8,
+    pub(crate) length: u8,
     /// The address of the sender.
-    pub bytes: [u8; 8],
+    pub(crate) bytes: [u8; 8],
 }
 
 /// The kernel's ring, mapped.
@@ -60,7 +60,6 @@ pub(crate) struct Ring {
     start: *mut c_void,
     blocks: usize,
     next: usize,
-    retire: Duration,
 }
 
 // SAFETY: the mapping belongs to this value alone, and no reference into it outlives a call with `&mut self`.
@@ -100,7 +99,6 @@ impl Ring {
             start,
             blocks,
             next: 0,
-            retire,
         })
     }
 
@@ -124,11 +122,6 @@ impl Ring {
             Err(error) => return Err(error.into()),
         }
         Ok(self.is_ready())
-    }
-
-    /// Waits for the block that the kernel is filling; false where it has no packet.
-    pub(crate) fn wait_for_last(&self, socket: &Socket) -> io::Result<bool> {
-        self.wait(socket, 3 * self.retire)
     }
 
     /// The head of the next block.

@@ -1,3 +1,3 @@
 mod filter;
-mod live;
 mod output;
+mod recording;

@@ -121,7 +121,7 @@ pub(crate) fn check_place(place: &Path) -> Result<(), Failed> {
         Ok(()) => return Ok(()),
     };
     Err(Failed::Local(format!(
-        "nothing is measured, because writing {} would fail: {failed}",
+        "writing {} would fail, so nothing was done: {failed}",
         place.display()
     )))
 }

@@ -1,9 +1,7 @@
-//! TCP connections of a capture: segments in, figures of each connection out, in one pass and bounded memory. Pure.
+//! A TCP connection: segments in, figures out, in one pass and bounded memory. Pure.
 //!
 //! ```text
-//! segment --> TcpConnections --> marks of Wireshark
-//!                  |
-//!       one ConnectionState for each pair of ends
+//! segment --> ConnectionState --> marks of Wireshark
 //!         |- SegmentMarker        what Wireshark would mark
 //!         |- DirectionState x 2   bytes, round trips, retransmissions, windows
 //!         |- TransactionReader    requests and responses
@@ -11,30 +9,40 @@
 //! ```
 
 use core::net::SocketAddr;
-use std::collections::HashMap;
 
 use crate::direction::{DirectionFigures, DirectionState, Passing, SentBytes};
 use crate::reassembly::NewBytes;
 use crate::retransmission::SendMoment;
 use crate::segment::TcpSegment;
 use crate::tls::TlsRecord;
-use crate::transaction::{SegmentTurn, TracedRequest, TransactionReader, WireBytes, is_client};
+use crate::transaction::{
+    RequestVisitor, SegmentTurn, TracedRequest, TransactionReader, WireBytes, is_client,
+};
 use crate::waits::{ConnectionEnd, DirectionBefore, WaitEvent, WaitLedger, WaitTotal};
 use crate::wireshark::{SegmentMarker, WiresharkMarks};
 
 /// Moments are taken as within these, so that no difference of two overflows: 1896 to 2116.
-const EARLIEST_NS: i64 = -(1 << 61);
-const LATEST_NS: i64 = 1 << 62;
+pub(crate) const EARLIEST_NS: i64 = -(1 << 61);
+pub(crate) const LATEST_NS: i64 = 1 << 62;
 
 /// Round trips are taken as at most this long, so that no sum of some of them overflows: nine years.
 pub(crate) const LONGEST_RTT_NS: i64 = 1 << 58;
 
-/// How much is kept of a capture. A connection needs at most about 5 MB with the default limits, 12 MB with HTTP/2,
-/// and usually some KB.
+/// Connections with the full limits; later ones have less, so that all of them together stay within a bound.
+const WITH_FULL_LIMITS: usize = 64;
+
+/// How much is kept of a capture. A connection needs at most about 4 MB with the default limits, and usually some KB.
+/// From the 65th connection on the limits shrink, as 64 over its number and at most to an eighth, so that 1024
+/// connections of a hostile capture need less than 1 GiB.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AnalysisLimits {
-    /// Connections; segments of later ones are counted and ignored.
+    /// Connections; segments of later ones are counted.
     pub connections: usize,
+    /// Later connections that are read at the same time for their requests, which are passed on and not kept. With
+    /// more of them the one that was silent for the longest time is over.
+    pub passing_connections: usize,
+    /// Segments of each direction that are not acknowledged. Of more the oldest are forgotten.
+    pub segments: usize,
     /// Round trips of each direction, and as many for percentiles.
     pub samples: usize,
     /// Points of each series.
@@ -49,10 +57,39 @@ impl Default for AnalysisLimits {
     fn default() -> AnalysisLimits {
         AnalysisLimits {
             connections: 1024,
+            passing_connections: 0,
+            segments: 8192,
             samples: 4096,
             points: 1024,
             retransmissions: 1024,
             requests: 1024,
+        }
+    }
+}
+
+impl AnalysisLimits {
+    /// Those of the connection with that index.
+    pub(crate) fn of_connection(&self, index: usize) -> AnalysisLimits {
+        let share = index.div_ceil(WITH_FULL_LIMITS).clamp(1, 8);
+        let of = |limit: usize| limit.div_ceil(share);
+        AnalysisLimits {
+            segments: of(self.segments),
+            samples: of(self.samples),
+            points: of(self.points),
+            retransmissions: of(self.retransmissions),
+            requests: of(self.requests),
+            ..*self
+        }
+    }
+
+    /// Those of connections that are read for their requests only.
+    pub(crate) fn of_passing(&self) -> AnalysisLimits {
+        AnalysisLimits {
+            samples: 1,
+            points: 2,
+            retransmissions: 0,
+            requests: 0,
+            ..self.of_connection(usize::MAX)
         }
     }
 }
@@ -149,113 +186,17 @@ impl ConnectionFigures {
     }
 }
 
-/// What a capture has of TCP.
-#[derive(Debug, Clone, PartialEq)]
-pub struct TracedConnections {
-    /// In the order of their first packets.
-    pub connections: Vec<ConnectionFigures>,
-    /// Segments of connections that were too many.
-    pub ignored_segments: u64,
-}
-
-/// A connection while it is read, and behind its end.
-#[derive(Debug)]
-enum ConnectionSlot {
-    Reading(Box<ConnectionState>),
-    Finished(Box<ConnectionFigures>),
-}
-
-/// Reads the segments of a capture, in their order.
-#[derive(Debug)]
-pub struct TcpConnections {
-    limits: AnalysisLimits,
-    server: Option<SocketAddr>,
-    by_ends: HashMap<(SocketAddr, SocketAddr), usize>,
-    slots: Vec<ConnectionSlot>,
-    ignored_segments: u64,
-}
-
-impl TcpConnections {
-    /// `server`: the end that is taken for the server where no SYN was captured.
-    pub fn new(limits: AnalysisLimits, server: Option<SocketAddr>) -> TcpConnections {
-        TcpConnections {
-            limits,
-            server,
-            by_ends: HashMap::new(),
-            slots: Vec::new(),
-            ignored_segments: 0,
-        }
-    }
-
-    /// Reads a segment, that is the `packet`-th of the capture. Its marks, where its connection is analysed.
-    pub fn add(&mut self, packet: u64, segment: &TcpSegment<'_>) -> Option<WiresharkMarks> {
-        let mut segment = *segment;
-        segment.at_ns = segment.at_ns.clamp(EARLIEST_NS, LATEST_NS);
-        let (source, destination) = (segment.source, segment.destination);
-        let ends = (source.min(destination), source.max(destination));
-        let known = self.by_ends.get(&ends).copied();
-        let is_anew = known.is_some_and(|index| match &self.slots[index] {
-            ConnectionSlot::Reading(state) => state.begins_anew(&segment),
-            ConnectionSlot::Finished(_) => true,
-        });
-        let index = match known.filter(|_| !is_anew) {
-            Some(index) => index,
-            None => {
-                if self.slots.len() >= self.limits.connections {
-                    self.ignored_segments += 1;
-                    return None;
-                }
-                if let Some(index) = known {
-                    self.finish_slot(index);
-                }
-                let state = ConnectionState::new(packet, &segment, self.server, &self.limits);
-                self.slots.push(ConnectionSlot::Reading(Box::new(state)));
-                self.by_ends.insert(ends, self.slots.len() - 1);
-                self.slots.len() - 1
-            }
-        };
-        match &mut self.slots[index] {
-            ConnectionSlot::Reading(state) => Some(state.add(packet, &segment, is_anew)),
-            ConnectionSlot::Finished(_) => None,
-        }
-    }
-
-    fn finish_slot(&mut self, index: usize) {
-        let Some(slot) = self.slots.get_mut(index) else {
-            return;
-        };
-        if let ConnectionSlot::Reading(state) = slot {
-            let end = state.first.0;
-            let empty = ConnectionState::empty(end, state.ends, &self.limits);
-            let state = std::mem::replace(&mut **state, empty);
-            *slot = ConnectionSlot::Finished(Box::new(state.finish()));
-        }
-    }
-
-    /// The figures of all connections.
-    pub fn finish(self) -> TracedConnections {
-        let figures = self.slots.into_iter().map(|slot| match slot {
-            ConnectionSlot::Reading(state) => state.finish(),
-            ConnectionSlot::Finished(figures) => *figures,
-        });
-        TracedConnections {
-            connections: figures.collect(),
-            ignored_segments: self.ignored_segments,
-        }
-    }
-}
-
 /// A connection while its segments pass.
 #[derive(Debug)]
-struct ConnectionState {
+pub(crate) struct ConnectionState {
     /// Client, server.
-    ends: [SocketAddr; 2],
+    pub(crate) ends: [SocketAddr; 2],
     /// Packet and moment.
-    first: (u64, i64),
-    last: (u64, i64),
+    pub(crate) first: (u64, i64),
+    pub(crate) last: (u64, i64),
     handshake: TcpHandshake,
     last_syn_ns: Option<i64>,
-    closing: Option<TcpClosing>,
+    pub(crate) closing: Option<TcpClosing>,
     marker: SegmentMarker,
     directions: [DirectionState; 2],
     /// Shortest round trips between the place of capture and each end.
@@ -265,7 +206,7 @@ struct ConnectionState {
 }
 
 impl ConnectionState {
-    fn new(
+    pub(crate) fn new(
         packet: u64,
         segment: &TcpSegment<'_>,
         server: Option<SocketAddr>,
@@ -281,7 +222,11 @@ impl ConnectionState {
         state
     }
 
-    fn empty(packet: u64, ends: [SocketAddr; 2], limits: &AnalysisLimits) -> ConnectionState {
+    pub(crate) fn empty(
+        packet: u64,
+        ends: [SocketAddr; 2],
+        limits: &AnalysisLimits,
+    ) -> ConnectionState {
         ConnectionState {
             ends,
             first: (packet, 0),
@@ -289,10 +234,10 @@ impl ConnectionState {
             handshake: TcpHandshake::default(),
             last_syn_ns: None,
             closing: None,
-            marker: SegmentMarker::default(),
+            marker: SegmentMarker::new(limits.segments),
             directions: ends.map(|end| DirectionState::new(end, limits)),
             rtts_ns: [None; 2],
-            transactions: TransactionReader::new(limits.requests),
+            transactions: TransactionReader::new(limits.requests, limits.segments),
             waits: WaitLedger::default(),
         }
     }
@@ -301,11 +246,17 @@ impl ConnectionState {
         usize::from(segment.source != self.ends[0])
     }
 
-    fn begins_anew(&self, segment: &TcpSegment<'_>) -> bool {
+    pub(crate) fn begins_anew(&self, segment: &TcpSegment<'_>) -> bool {
         self.marker.begins_anew(self.side(segment), segment)
     }
 
-    fn add(&mut self, packet: u64, segment: &TcpSegment<'_>, is_anew: bool) -> WiresharkMarks {
+    pub(crate) fn add(
+        &mut self,
+        packet: u64,
+        segment: &TcpSegment<'_>,
+        is_anew: bool,
+        each: RequestVisitor<'_>,
+    ) -> WiresharkMarks {
         let from = self.side(segment);
         let passing = Passing {
             packet,
@@ -327,7 +278,7 @@ impl ConnectionState {
         }
         let sent = self.directions[from].send(&passing, &moment);
         self.directions[from].figures.wireshark.add(&marks);
-        self.note_turn(&turn, &passing, heard.data_progress, &sent);
+        self.note_turn(&turn, &passing, heard.data_progress, &sent, each);
         self.note_closing(from, segment);
         self.waits.note(&WaitEvent {
             at_ns: segment.at_ns,
@@ -447,6 +398,7 @@ impl ConnectionState {
         passing: &Passing<'_>,
         data_progress: i64,
         sent: &SentBytes,
+        each: RequestVisitor<'_>,
     ) {
         let segment = passing.segment;
         let is_valid = segment.flags.ack && !segment.flags.rst && !segment.flags.fin;
@@ -456,11 +408,12 @@ impl ConnectionState {
         }
         let other = &self.directions[usize::from(turn.is_client)];
         if let Some(place) = other.board.acknowledged.filter(|_| data_progress > 0) {
-            self.transactions.acknowledged(turn, place);
+            self.transactions.acknowledged(turn, place, each);
         }
         if segment.flags.syn {
             self.transactions.begin(turn.is_client, sent.payload);
         }
+        let acknowledged = other.place_near(segment.acknowledged);
         for new in &sent.new {
             let offset = |place: i64| {
                 let offset = usize::try_from(place - sent.payload).unwrap_or(0);
@@ -471,17 +424,17 @@ impl ConnectionState {
                 packet: passing.packet,
                 place: new.start,
                 length: new.end - new.start,
+                acknowledged,
                 captured: segment.payload[offset(new.start)..offset(new.end)].into(),
             };
-            self.transactions.add(turn, bytes);
+            self.transactions.add(turn, bytes, each);
         }
-        self.transactions.segment(turn.is_client, segment);
     }
 
-    fn finish(self) -> ConnectionFigures {
+    pub(crate) fn finish(self, each: RequestVisitor<'_>) -> ConnectionFigures {
         let wire_bytes = self.wire_bytes();
         let (requests, request_count, [client_records, server_records]) =
-            self.transactions.finish(wire_bytes);
+            self.transactions.finish(wire_bytes, each);
         let [from_client, from_server] = self.directions;
         ConnectionFigures {
             client: self.ends[0],

@@ -3,10 +3,11 @@
 use core::net::SocketAddr;
 use std::io::Read;
 
-use crate::connection::{AnalysisLimits, TcpConnections, TracedConnections};
+use crate::connection::AnalysisLimits;
+use crate::connections::{TcpConnections, TracedConnections};
 use crate::file::{CaptureFileError, CaptureReader, LinkType};
 use crate::link::{Dissector, PacketCounts};
-use crate::segment::TcpSegment;
+use crate::transaction::TracedRequest;
 
 /// What is read of a capture.
 #[derive(Debug, Clone, Default)]
@@ -44,7 +45,7 @@ pub struct CaptureContents {
     pub damage: Option<CaptureFileError>,
 }
 
-/// Reads a capture; `each` sees every segment that is analysed.
+/// Reads a capture; `each` gets every request when it is over, also those that are not kept.
 ///
 /// # Errors
 /// Where the source is no capture file. One that is damaged behind its header gives what stands before the damage,
@@ -52,7 +53,7 @@ pub struct CaptureContents {
 pub fn read_capture(
     source: impl Read,
     options: &ReadingOptions,
-    mut each: impl FnMut(&TcpSegment<'_>),
+    mut each: impl FnMut(&TracedRequest),
 ) -> Result<CaptureContents, CaptureFileError> {
     let mut reader = CaptureReader::new(source)?;
     let mut dissector = Dissector::default();
@@ -83,8 +84,7 @@ pub fn read_capture(
         }
         let connections =
             connections.get_or_insert_with(|| TcpConnections::new(options.limits, server));
-        connections.add(packet.number, &segment);
-        each(&segment);
+        connections.add(packet.number, &segment, &mut each);
     };
     let connections = connections.unwrap_or_else(|| TcpConnections::new(options.limits, None));
     Ok(CaptureContents {
@@ -97,7 +97,7 @@ pub fn read_capture(
         counts: dissector.counts().clone(),
         incomplete_datagrams: dissector.incomplete_datagrams(),
         other_segments,
-        traced: connections.finish(),
+        traced: connections.finish(&mut each),
         damage,
     })
 }

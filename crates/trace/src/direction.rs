@@ -260,7 +260,7 @@ impl DirectionState {
                 wireshark: WiresharkCounts::default(),
                 series: DirectionSeries::new(limits.points),
             },
-            board: Scoreboard::default(),
+            board: Scoreboard::new(limits.segments),
             explainer: Explainer::new(limits.retransmissions),
             places: Places::default(),
             stamps: SentStamps::default(),
@@ -497,7 +497,7 @@ impl DirectionState {
     }
 
     /// The place of a sequence number, which leaves no trace where it is wrong.
-    fn place_near(&self, sequence: u32) -> i64 {
+    pub(crate) fn place_near(&self, sequence: u32) -> i64 {
         let mut places = self.places;
         places.place(sequence)
     }

@@ -1,26 +1,24 @@
-//! Packets of a capture -> TCP segments -> connections with their figures, and HTTP exchanges with their moments.
+//! Packets of a capture -> TCP segments -> connections with their figures and their requests.
 //!
 //! ```text
 //! bytes of a file --> file::CaptureReader --> CapturedPacket --> link::Dissector --> TcpSegment
 //!                                                                ip, fragments
-//! TcpSegment --+--> exchange::Exchanges --> CapturedExchange
-//!              |       stream (bytes in order), http2 (frames)
-//!              |
-//!              `--> connection::TcpConnections --> ConnectionFigures --> findings::findings
-//!                     |- wireshark       marks as tshark gives them
-//!                     |- direction       scoreboard, retransmission, round_trip, series
-//!                     |- transaction     reassembly, tls
-//!                     `- waits           what the time was spent on
-//! contents: all of this over a file; on_wire: reported times beside those of exchanges
+//! TcpSegment --> connections::TcpConnections --+--> ConnectionFigures --> findings::findings
+//!                  |- connection               `--> TracedRequest --> on_wire::WireJoin
+//!                  |- wireshark       marks as tshark gives them
+//!                  |- direction       scoreboard, retransmission, round_trip, series
+//!                  |- transaction     reassembly (bytes in order), request_head, http2 (frames), tls
+//!                  `- waits           what the time was spent on
+//! contents: all of this over a file; on_wire: reported times beside those of requests
 //! rto: timeouts of other settings, over the round trips of a direction
 //! ```
 //!
 //! Everything here is pure and reads bytes that strangers wrote: nothing in a packet makes it panic.
 
 pub mod connection;
+pub mod connections;
 pub mod contents;
 pub mod direction;
-pub mod exchange;
 pub mod file;
 pub mod findings;
 mod fragments;
@@ -29,6 +27,7 @@ mod ip;
 pub mod link;
 pub mod on_wire;
 mod reassembly;
+mod request_head;
 pub mod retransmission;
 pub mod round_trip;
 pub mod rto;
@@ -36,7 +35,6 @@ mod scoreboard;
 pub mod segment;
 mod sequence;
 pub mod series;
-mod stream;
 #[cfg(test)]
 mod tests;
 pub mod tls;
@@ -44,9 +42,10 @@ pub mod transaction;
 pub mod waits;
 pub mod wireshark;
 
-pub use connection::{AnalysisLimits, ConnectionFigures, TcpConnections, TracedConnections};
+pub use connection::{AnalysisLimits, ConnectionFigures};
+pub use connections::{TcpConnections, TracedConnections};
 pub use contents::{CaptureContents, ReadingOptions, read_capture};
-pub use exchange::{CapturedExchange, Exchanges};
 pub use file::{CaptureReader, CapturedPacket, PcapngWriter};
 pub use link::Dissector;
 pub use segment::TcpSegment;
+pub use transaction::TracedRequest;

@@ -1,8 +1,9 @@
 //! Response times as a load generator reports them beside those on the wire, operation by operation. Pure.
 
-use std::collections::HashMap;
+use crate::transaction::TracedRequest;
 
-use crate::exchange::CapturedExchange;
+/// Operations that are compared: more than a capture of a GiB has, in 64 MiB.
+pub const MOST_OPERATIONS: usize = 1 << 21;
 
 /// One operation as it was reported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,31 +25,106 @@ pub struct TimePairs {
     pub difference: Vec<i64>,
     /// Operations that were reported, and for which the capture has no time.
     pub unmatched: u64,
+    /// Operations that were reported behind the first [`MOST_OPERATIONS`], and were not compared.
+    pub left_out: u64,
+    /// Requests of the capture that have a number.
+    pub numbered: u64,
 }
 
-/// Finds for each reported operation the exchange with its number.
+/// An operation, and its last request so far.
+#[derive(Debug, Clone, Copy)]
+struct JoinRow {
+    number: u64,
+    response_ns: i64,
+    /// First byte of the request.
+    first_ns: i64,
+    /// `i64::MIN` where there is none.
+    wire_ns: i64,
+}
+
+/// Finds for each reported operation the request with its number, while a capture is read. Requests are not kept.
 ///
-/// A number can pass twice: on a connection that had died, and on the next. The last one counts.
-pub fn pair(reported: &[ReportedTime], exchanges: &[CapturedExchange]) -> TimePairs {
-    let numbered = exchanges.iter().filter_map(|exchange| {
-        let number = exchange.number?;
-        Some((number, exchange))
-    });
-    let by_number: HashMap<u64, &CapturedExchange> = numbered.collect();
-    let mut pairs = TimePairs::default();
-    for sample in reported {
-        let exchange = by_number.get(&sample.number);
-        let Some(wire) = exchange.and_then(|exchange| exchange.wire_ns()) else {
-            pairs.unmatched += 1;
-            continue;
-        };
-        pairs.wire.push(wire);
-        pairs.reported.push(sample.response_ns);
-        pairs
-            .difference
-            .push(sample.response_ns.saturating_sub(wire));
+/// A number can pass twice: on a connection that had died, and on the next. The request that began last counts.
+#[derive(Debug, Default)]
+pub struct WireJoin {
+    rows: Vec<JoinRow>,
+    is_sorted: bool,
+    left_out: u64,
+    numbered: u64,
+}
+
+impl WireJoin {
+    /// Adds a reported operation. All of them come before the first request.
+    pub fn reported(&mut self, time: ReportedTime) {
+        if self.rows.len() >= MOST_OPERATIONS {
+            self.left_out += 1;
+            return;
+        }
+        self.is_sorted = false;
+        self.rows.push(JoinRow {
+            number: time.number,
+            response_ns: time.response_ns,
+            first_ns: i64::MIN,
+            wire_ns: i64::MIN,
+        });
     }
-    pairs
+
+    /// Adds a request of the capture.
+    pub fn captured(&mut self, request: &TracedRequest) {
+        let Some(number) = request.number else {
+            return;
+        };
+        self.numbered += 1;
+        if !self.is_sorted {
+            self.rows.sort_unstable_by_key(|row| row.number);
+            self.is_sorted = true;
+        }
+        let start = self.rows.partition_point(|row| row.number < number);
+        let rows = self.rows[start..].iter_mut();
+        for row in rows.take_while(|row| row.number == number) {
+            if request.request_first_ns >= row.first_ns {
+                row.first_ns = request.request_first_ns;
+                row.wire_ns = request.response_time_ns().unwrap_or(i64::MIN);
+            }
+        }
+    }
+
+    /// The pairs, by number.
+    pub fn finish(mut self) -> TimePairs {
+        self.rows.sort_by_key(|row| row.number);
+        let mut pairs = TimePairs {
+            left_out: self.left_out,
+            numbered: self.numbered,
+            ..TimePairs::default()
+        };
+        for row in self.rows {
+            if row.wire_ns == i64::MIN {
+                pairs.unmatched += 1;
+                continue;
+            }
+            pairs.wire.push(row.wire_ns);
+            pairs.reported.push(row.response_ns);
+            pairs
+                .difference
+                .push(row.response_ns.saturating_sub(row.wire_ns));
+        }
+        pairs
+    }
+}
+
+/// The same of operations and requests that are there already.
+pub fn pair<'a>(
+    reported: &[ReportedTime],
+    captured: impl IntoIterator<Item = &'a TracedRequest>,
+) -> TimePairs {
+    let mut join = WireJoin::default();
+    for time in reported {
+        join.reported(*time);
+    }
+    for request in captured {
+        join.captured(request);
+    }
+    join.finish()
 }
 
 impl TimePairs {
@@ -72,19 +148,16 @@ pub fn rank<T>(sorted: &[T], share: f64) -> Option<&T> {
 
 #[cfg(test)]
 mod tests {
-    use core::net::{Ipv4Addr, SocketAddr};
-
     use super::*;
 
-    fn exchange(number: u64, wire_ns: i64) -> CapturedExchange {
-        CapturedExchange {
-            client: SocketAddr::from((Ipv4Addr::LOCALHOST, 4000)),
+    fn request(number: u64, first_ns: i64, wire_ns: i64) -> TracedRequest {
+        TracedRequest {
             number: Some(number),
-            request_first_ns: 0,
-            request_last_ns: 1000,
-            response_first_ns: Some(1000 + wire_ns),
-            response_last_ns: Some(1000 + wire_ns),
-            clean: true,
+            request_first_ns: first_ns,
+            request_last_ns: first_ns + 1000,
+            response_first_ns: Some(first_ns + 1000 + wire_ns),
+            is_clean: true,
+            ..TracedRequest::default()
         }
     }
 
@@ -97,20 +170,45 @@ mod tests {
 
     #[test]
     fn operations_are_matched_by_number_and_the_last_attempt_counts() {
-        let exchanges = [exchange(2, 9000), exchange(1, 7000), exchange(2, 8000)];
-        let pairs = pair(&[sample(1, 7100), sample(2, 8200)], &exchanges);
+        // The first attempt ends last: with its connection.
+        let requests = [
+            request(1, 0, 7000),
+            request(2, 10, 8000),
+            request(2, 5, 9000),
+        ];
+        let pairs = pair(&[sample(2, 8200), sample(1, 7100)], &requests);
         assert_eq!(pairs.difference, [100, 200]);
-        assert_eq!(pairs.unmatched, 0);
+        assert_eq!((pairs.unmatched, pairs.numbered), (0, 3));
         assert_eq!(pairs.within(), Some(0.2));
         assert_eq!(pair(&[], &[]).within(), None);
     }
 
     #[test]
-    fn an_exchange_without_a_time_is_unmatched() {
-        let mut unclear = exchange(3, 5000);
-        unclear.clean = false;
+    fn a_request_without_a_time_is_unmatched() {
+        let mut unclear = request(3, 0, 5000);
+        unclear.is_clean = false;
         let samples = [sample(1, 5000), sample(2, 5000), sample(3, 5000)];
-        let pairs = pair(&samples, &[exchange(1, 5000), unclear]);
+        let pairs = pair(&samples, &[request(1, 0, 5000), unclear]);
         assert_eq!((pairs.unmatched, pairs.wire.len()), (2, 1));
+    }
+
+    #[test]
+    fn operations_beyond_the_limit_are_counted_and_take_no_memory() {
+        let mut join = WireJoin::default();
+        let many = MOST_OPERATIONS as u64 + 5;
+        for number in 0..many {
+            join.reported(sample(number, 1000));
+        }
+        for number in 0..many {
+            join.captured(&request(number, 0, 900));
+        }
+        assert!(join.rows.len() * size_of::<JoinRow>() <= 64 << 20);
+        let pairs = join.finish();
+        assert_eq!((pairs.left_out, pairs.unmatched), (5, 0));
+        assert_eq!(
+            (pairs.difference.len(), pairs.numbered),
+            (MOST_OPERATIONS, many)
+        );
+        assert!(pairs.difference.iter().all(|ns| *ns == 100));
     }
 }

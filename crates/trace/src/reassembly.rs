@@ -5,9 +5,6 @@ use std::collections::BTreeMap;
 /// Stretches that wait for bytes before them.
 const MOST_WAITING: usize = 256;
 
-/// Bytes of them that are kept for each direction.
-const MOST_WAITING_BYTES: usize = 1 << 18;
-
 /// Neighbouring bytes that passed together for the first time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct NewBytes {
@@ -16,6 +13,8 @@ pub(crate) struct NewBytes {
     pub(crate) place: i64,
     /// Bytes on the wire.
     pub(crate) length: i64,
+    /// Place in the other direction that their sender expected next.
+    pub(crate) acknowledged: i64,
     /// The first of them, as far as they were captured.
     pub(crate) captured: Box<[u8]>,
 }
@@ -23,12 +22,22 @@ pub(crate) struct NewBytes {
 /// Puts the new bytes of a direction into their order.
 #[derive(Debug, Default)]
 pub(crate) struct InOrder {
+    /// The most bytes that wait.
+    limit: usize,
     next: Option<i64>,
     waiting: BTreeMap<i64, NewBytes>,
     waiting_bytes: usize,
 }
 
 impl InOrder {
+    /// `limit`: the most bytes that wait for those before them.
+    pub(crate) fn new(limit: usize) -> InOrder {
+        InOrder {
+            limit,
+            ..InOrder::default()
+        }
+    }
+
     /// The place of the first byte, where it is known before it passes.
     pub(crate) fn begin(&mut self, place: i64) {
         self.next.get_or_insert(place);
@@ -57,7 +66,7 @@ impl InOrder {
     /// The next bytes in order, if they are there.
     pub(crate) fn pop(&mut self) -> Option<NewBytes> {
         let (first, _) = self.waiting.first_key_value()?;
-        let is_full = self.waiting.len() > MOST_WAITING || self.waiting_bytes > MOST_WAITING_BYTES;
+        let is_full = self.waiting.len() > MOST_WAITING || self.waiting_bytes > self.limit;
         if self.next != Some(*first) && !is_full {
             return None;
         }

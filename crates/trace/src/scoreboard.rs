@@ -11,9 +11,6 @@
 use std::collections::VecDeque;
 use std::ops::Range;
 
-/// Ranges that are remembered for each direction.
-const MOST_RANGES: usize = 8192;
-
 /// Holes that are remembered for each direction.
 const MOST_HOLES: usize = 256;
 
@@ -71,6 +68,8 @@ pub(crate) struct NewlyAcknowledged {
 /// The bytes between the last acknowledged and the last sent.
 #[derive(Debug, Default)]
 pub(crate) struct Scoreboard {
+    /// The most ranges that are remembered.
+    limit: usize,
     ranges: VecDeque<SentRange>,
     holes: VecDeque<Hole>,
     /// Place behind the last byte that was sent.
@@ -85,6 +84,14 @@ pub(crate) struct Scoreboard {
 }
 
 impl Scoreboard {
+    /// `limit`: the most segments that are remembered.
+    pub(crate) fn new(limit: usize) -> Scoreboard {
+        Scoreboard {
+            limit,
+            ..Scoreboard::default()
+        }
+    }
+
     /// Bytes in flight: sent, and not acknowledged.
     pub(crate) fn flight(&self) -> i64 {
         match (self.sent, self.acknowledged) {
@@ -241,7 +248,7 @@ impl Scoreboard {
                 has_sack: false,
             },
         );
-        while self.ranges.len() > MOST_RANGES {
+        while self.ranges.len() > self.limit.max(1) {
             self.ranges.pop_front();
         }
     }

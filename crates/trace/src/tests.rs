@@ -8,8 +8,11 @@ use etherparse::PacketBuilder;
 use proptest::prelude::*;
 use proptest::sample::Index;
 
-use crate::exchange::{CapturedExchange, Exchanges, number};
+use crate::connection::AnalysisLimits;
+use crate::connections::TcpConnections;
+use crate::request_head::number;
 use crate::segment::{SegmentError, parse};
+use crate::transaction::TracedRequest;
 
 const SERVER: u16 = 8080;
 
@@ -31,6 +34,21 @@ impl Conversation {
             there,
             back,
         }
+    }
+
+    /// SYN, and the response to it.
+    fn opening(&self) -> [Vec<u8>; 2] {
+        let (there, back) = (self.there.wrapping_sub(1), self.back.wrapping_sub(1));
+        let syn = |ports, numbers, flags| {
+            let mut packet = self.packet(ports, numbers, b"");
+            let tcp = packet.len() - 20;
+            packet[tcp + 13] = flags;
+            packet
+        };
+        [
+            syn((self.port, SERVER), (there, 0), 0x02),
+            syn((SERVER, self.port), (back, self.there), 0x12),
+        ]
     }
 
     fn packet(&self, (from, to): (u16, u16), (seq, ack): (u32, u32), load: &[u8]) -> Vec<u8> {
@@ -60,17 +78,30 @@ impl Conversation {
     }
 }
 
-/// Feeds packets, one each microsecond, and gives the exchanges.
-fn exchanges(packets: &[Vec<u8>]) -> Vec<CapturedExchange> {
-    let mut exchanges = Exchanges::default();
-    for (index, packet) in packets.iter().enumerate() {
-        let segment = parse(packet, index as i64 * 1000).unwrap();
-        match segment.destination.port() {
-            SERVER => exchanges.request(&segment),
-            _ => exchanges.response(&segment),
+/// Feeds packets, one each microsecond, behind handshakes, and gives the requests in the order of their first bytes.
+/// What is no packet of TCP is left out.
+fn requests(packets: &[Vec<u8>]) -> Vec<TracedRequest> {
+    let mut requests = Vec::new();
+    let mut keep = |request: &TracedRequest| requests.push(request.clone());
+    let mut connections = TcpConnections::new(AnalysisLimits::default(), None);
+    let mut opened = Vec::new();
+    for (packet, index) in packets.iter().zip(0..) {
+        let Ok(segment) = parse(packet, index * 1000) else {
+            continue;
+        };
+        let ports = [segment.source.port(), segment.destination.port()];
+        let client = ports.into_iter().find(|port| *port != SERVER);
+        if let Some(client) = client.filter(|client| !opened.contains(client)) {
+            opened.push(client);
+            for packet in Conversation::new(client, segment.source.is_ipv6()).opening() {
+                connections.add(0, &parse(&packet, index * 1000).unwrap(), &mut keep);
+            }
         }
+        connections.add(index.cast_unsigned() + 1, &segment, &mut keep);
     }
-    exchanges.finish()
+    connections.finish(&mut keep);
+    requests.sort_by_key(|request| (request.request_first_ns, request.number));
+    requests
 }
 
 fn head(number: u64, body: usize) -> Vec<u8> {
@@ -82,12 +113,12 @@ fn head(number: u64, body: usize) -> Vec<u8> {
         .into_bytes()
 }
 
-/// Number, wire time in microseconds, cleanliness.
+/// Number, response time in microseconds, cleanliness.
 fn told(packets: &[Vec<u8>]) -> Vec<(Option<u64>, Option<i64>, bool)> {
-    let found = exchanges(packets);
-    let told = found.iter().map(|exchange| {
-        let wire = exchange.wire_ns().map(|ns| ns / 1000);
-        (exchange.number, wire, exchange.clean)
+    let found = requests(packets);
+    let told = found.iter().map(|request| {
+        let time = request.response_time_ns().map(|ns| ns / 1000);
+        (request.number, time, request.is_clean)
     });
     told.collect()
 }
@@ -105,7 +136,7 @@ fn a_request_ends_with_its_last_segment_and_a_response_begins_with_its_first() {
             talk.send(&head(2, 0)),
             talk.answer(b"HTTP/1.1 204 No Content\r\n\r\n"),
         ];
-        let found = exchanges(&packets);
+        let found = requests(&packets);
         assert_eq!(found.len(), 2);
         assert_eq!(found[0].request_first_ns, 0);
         assert_eq!(found[0].request_last_ns, 2000);
@@ -139,6 +170,45 @@ fn connections_do_not_mix() {
             (Some(3), Some(2), true)
         ]
     );
+}
+
+#[test]
+fn requests_of_connections_that_are_not_kept_are_passed_on() {
+    let limits = AnalysisLimits {
+        connections: 2,
+        passing_connections: 4,
+        requests: 1,
+        ..AnalysisLimits::default()
+    };
+    let mut numbers = Vec::new();
+    let mut keep = |request: &TracedRequest| numbers.extend(request.number);
+    let mut connections = TcpConnections::new(limits, None);
+    let mut packet = 0;
+    // Each connection has two requests, and ends only with the capture or where others need its place.
+    for client in 0..500_u16 {
+        let mut talk = Conversation::new(10_000 + client, false);
+        let first = 2 * u64::from(client);
+        let mut packets = talk.opening().to_vec();
+        for number in [first, first + 1] {
+            packets.push(talk.send(&head(number, 0)));
+            packets.push(talk.answer(b"HTTP/1.1 204 No Content\r\n\r\n"));
+        }
+        for bytes in &packets {
+            packet += 1;
+            let segment = parse(bytes, packet * 1000).unwrap();
+            connections.add(packet.cast_unsigned(), &segment, &mut keep);
+        }
+        assert!(connections.passing() <= 4);
+    }
+    let traced = connections.finish(&mut keep);
+    assert_eq!(
+        (traced.connections.len(), traced.ignored_segments),
+        (2, 498 * 6)
+    );
+    assert_eq!(traced.connections[1].requests.len(), 1);
+    assert_eq!(traced.connections[1].request_count, 2);
+    numbers.sort_unstable();
+    assert_eq!(numbers, (0..1000).collect::<Vec<u64>>());
 }
 
 #[test]
@@ -196,6 +266,26 @@ fn a_time_that_means_nothing_is_none() {
         pipelined.answer(ok),
     ];
     assert_eq!(told(&packets), [(Some(1), None, false)]);
+
+    // The response was on its way when the rest of the request passed.
+    let mut crossed = Conversation::new(4000, false);
+    let first = crossed.send(&head(1, 20));
+    let response = crossed.answer(ok);
+    let rest = crossed.send(&[b'x'; 20]);
+    assert_eq!(told(&[first, rest, response]), [(Some(1), None, false)]);
+
+    // A client that left the body out, because the final response came first.
+    let mut refused = Conversation::new(4000, false);
+    let packets = [
+        refused.send(&head(1, 20)),
+        refused.answer(b"HTTP/1.1 417 Expectation Failed\r\n\r\n"),
+        refused.send(&head(2, 0)),
+        refused.answer(ok),
+    ];
+    assert_eq!(
+        told(&packets),
+        [(Some(1), None, false), (Some(2), Some(1), true)]
+    );
 
     let mut together = Conversation::new(4000, false);
     let packets = [
@@ -347,22 +437,22 @@ fn moments(passing: &[Passing], message: usize) -> (i64, i64, i64) {
 
 proptest! {
     #[test]
-    fn segments_that_overtake_each_other_or_pass_again_make_the_same_exchanges(
+    fn segments_that_overtake_each_other_or_pass_again_make_the_same_requests(
         messages in prop::collection::vec((message(), message()), 1..6)
     ) {
         let messages: Vec<Message> = messages.into_iter().flat_map(|(one, other)| [one, other]).collect();
         let passing = passing(&messages);
         let packets: Vec<Vec<u8>> = passing.iter().map(|(_, _, packet)| packet.clone()).collect();
-        let found = exchanges(&packets);
+        let found = requests(&packets);
         prop_assert_eq!(found.len(), messages.len() / 2);
-        for (index, exchange) in found.iter().enumerate() {
+        for (index, request) in found.iter().enumerate() {
             let (first, last, _) = moments(&passing, 2 * index);
             let (_, response_last, response_first) = moments(&passing, 2 * index + 1);
-            prop_assert_eq!(exchange.number, Some(2 * index as u64));
-            prop_assert!(exchange.clean);
-            prop_assert_eq!((exchange.request_first_ns, exchange.request_last_ns), (first, last));
-            prop_assert_eq!(exchange.response_first_ns, Some(response_first));
-            prop_assert_eq!(exchange.response_last_ns, Some(response_last));
+            prop_assert_eq!(request.number, Some(2 * index as u64));
+            prop_assert!(request.is_clean);
+            prop_assert_eq!((request.request_first_ns, request.request_last_ns), (first, last));
+            prop_assert_eq!(request.response_first_ns, Some(response_first));
+            prop_assert_eq!(request.response_last_ns, Some(response_last));
         }
     }
 
@@ -386,16 +476,8 @@ frame.truncate(place)
 frame.iter_mut().skip(place).take(1).for_each(|of| *of = *byte)
 }
         }
-        let mut exchanges = Exchanges::default();
-        for (frame, at_ns) in frames.iter().zip(0..) {
-            let Ok(segment) = parse(frame, at_ns) else { continue };
-            match at_ns % 3 {
-                0 => exchanges.response(&segment),
-                _ => exchanges.request(&segment),
-            }
-        }
         // A frame can also fill a gap that others left.
-        prop_assert!(exchanges.finish().len() <= 2 * frames.len());
+        prop_assert!(requests(&frames).len() <= 2 * frames.len());
     }
 }
 

@@ -1,8 +1,8 @@
 //! Requests and responses of a connection while its segments pass, in bounded memory. Pure.
 //!
 //! Client and server take turns: what the client sends behind a response is the next request. With HTTP/1 the heads
-//! are read as far as they were captured; with TLS the records of application data are all that is known. HTTP/2 is
-//! read at the end, by [`crate::exchange`], from a bounded number of segments.
+//! are read as far as they were captured; with TLS the records of application data are all that is known. Streams of
+//! HTTP/2 are read by [`crate::http2`].
 //!
 //! ```text
 //! client  ==request==                              ACK      ACK  FIN
@@ -14,22 +14,18 @@
 
 use core::net::SocketAddr;
 
-use crate::exchange::{Exchanges, RequestStart};
-use crate::http2::StreamExchange;
+use crate::http2::Http2Reader;
 use crate::reassembly::{InOrder, NewBytes};
+use crate::request_head::{HeadStart, RequestStart, begins_request, request_line, status};
 use crate::segment::TcpSegment;
 use crate::tls::{TlsRecord, TlsRecords, is_tls};
 use crate::waits::ConnectionEnd;
 
-/// Longest head that is read.
-const LONGEST_HEAD: usize = 16 * 1024;
+/// Is called for each request when it is over, in this order, also for those that are not kept.
+pub type RequestVisitor<'a> = &'a mut dyn FnMut(&TracedRequest);
 
-/// Bytes of a method and of a path that are kept.
-const LONGEST_NAME: usize = 1024;
-
-/// Segments with HTTP/2 that are kept for each connection, and bytes of them.
-const MOST_HTTP2_SEGMENTS: usize = 32_768;
-const MOST_HTTP2_BYTES: usize = 4 << 20;
+/// Bytes that wait for those before them, for each segment that can be in flight.
+const WAITING_BYTES: usize = 32;
 
 /// How requests are told apart.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -71,7 +67,7 @@ impl WireBytes {
 }
 
 /// A request and its response.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TracedRequest {
     /// How it was told from others.
     pub protocol: RequestProtocol,
@@ -88,7 +84,7 @@ pub struct TracedRequest {
     pub request_bytes: u64,
     /// Bytes of the response, likewise.
     pub response_bytes: u64,
-    /// Packet with the first byte of the request; not known with HTTP/2.
+    /// Packet with the first byte of the request.
     pub first_packet: Option<u64>,
     /// Its first byte, in nanoseconds.
     pub request_first_ns: i64,
@@ -145,28 +141,6 @@ impl TracedRequest {
     }
 }
 
-/// The start of a request or response, as far as it is needed and was captured.
-#[derive(Debug, Default)]
-struct HeadStart {
-    bytes: Vec<u8>,
-    is_over: bool,
-}
-
-impl HeadStart {
-    /// Adds bytes; true when the head is complete or will not become so.
-    fn add(&mut self, bytes: &NewBytes) -> bool {
-        if self.is_over {
-            return false;
-        }
-        let room = LONGEST_HEAD - self.bytes.len();
-        let captured = &bytes.captured[..bytes.captured.len().min(room)];
-        self.bytes.extend_from_slice(captured);
-        let is_cut = (captured.len() as i64) < bytes.length;
-        self.is_over = is_cut || self.bytes.windows(4).any(|end| end == b"\r\n\r\n");
-        self.is_over
-    }
-}
-
 /// A request under way.
 #[derive(Debug)]
 struct OpenTransaction {
@@ -176,8 +150,30 @@ struct OpenTransaction {
     response_head: HeadStart,
     /// Bytes of the request, where its head states them.
     declared: Option<i64>,
+    /// Place behind the request so far.
+    end: i64,
     /// The response so far is an interim one (1xx).
     is_interim: bool,
+    /// The server had not received the whole request when it began the response.
+    is_early: bool,
+}
+
+/// The requests of a connection that are over.
+#[derive(Debug)]
+struct FinishedRequests {
+    /// The first ones.
+    kept: Vec<TracedRequest>,
+    limit: usize,
+    count: u64,
+}
+
+impl FinishedRequests {
+    fn add(&mut self, request: &TracedRequest) {
+        self.count += 1;
+        if self.kept.len() < self.limit {
+            self.kept.push(request.clone());
+        }
+    }
 }
 
 /// What a segment brings, for the reader of requests.
@@ -196,26 +192,27 @@ pub(crate) struct TransactionReader {
     tls: [TlsRecords; 2],
     is_tls13: bool,
     open: Option<OpenTransaction>,
-    done: Vec<TracedRequest>,
-    pub(crate) count: u64,
-    limit: usize,
-    http2: Exchanges,
-    http2_left: (usize, usize),
+    finished: FinishedRequests,
+    http2: Option<Box<Http2Reader>>,
 }
 
 impl TransactionReader {
-    pub(crate) fn new(limit: usize) -> TransactionReader {
+    /// `limit`: requests that are kept. `segments`: those that can wait for one before them, in bytes
+    /// [`WAITING_BYTES`] for each.
+    pub(crate) fn new(limit: usize, segments: usize) -> TransactionReader {
+        let waiting = segments.saturating_mul(WAITING_BYTES);
         TransactionReader {
             protocol: None,
-            order: [InOrder::default(), InOrder::default()],
+            order: [InOrder::new(waiting), InOrder::new(waiting)],
             tls: [TlsRecords::new(limit), TlsRecords::new(limit)],
             is_tls13: false,
             open: None,
-            done: Vec::new(),
-            count: 0,
-            limit,
-            http2: Exchanges::default(),
-            http2_left: (MOST_HTTP2_SEGMENTS, MOST_HTTP2_BYTES),
+            finished: FinishedRequests {
+                kept: Vec::new(),
+                limit,
+                count: 0,
+            },
+            http2: None,
         }
     }
 
@@ -232,59 +229,48 @@ impl TransactionReader {
     }
 
     /// An end acknowledged what the other sent up to the place.
-    pub(crate) fn acknowledged(&mut self, turn: &SegmentTurn, place: i64) {
+    pub(crate) fn acknowledged(
+        &mut self,
+        turn: &SegmentTurn,
+        place: i64,
+        each: RequestVisitor<'_>,
+    ) {
         let other = SegmentTurn {
             is_client: !turn.is_client,
             ..*turn
         };
         self.order[side(other.is_client)].skip_to(place);
-        self.read(&other);
+        self.read(&other, each);
     }
 
     /// New bytes of an end.
-    pub(crate) fn add(&mut self, turn: &SegmentTurn, bytes: NewBytes) {
+    pub(crate) fn add(&mut self, turn: &SegmentTurn, bytes: NewBytes, each: RequestVisitor<'_>) {
         self.order[side(turn.is_client)].add(bytes);
-        self.read(turn);
+        self.read(turn, each);
     }
 
-    /// A whole segment, which is needed for HTTP/2 only.
-    pub(crate) fn segment(&mut self, is_client: bool, segment: &TcpSegment<'_>) {
-        if self.protocol != Some(RequestProtocol::Http2) || segment.length == 0 {
-            return;
-        }
-        let (segments, bytes) = &mut self.http2_left;
-        if *segments == 0 || *bytes < segment.payload.len() {
-            return;
-        }
-        *segments -= 1;
-        *bytes -= segment.payload.len();
-        if is_client {
-            self.http2.request(segment);
-        } else {
-            self.http2.response(segment);
-        }
-    }
-
-    fn read(&mut self, turn: &SegmentTurn) {
+    fn read(&mut self, turn: &SegmentTurn, each: RequestVisitor<'_>) {
         while let Some(bytes) = self.order[side(turn.is_client)].pop() {
-            let protocol = *self.protocol.get_or_insert_with(|| {
-                if is_tls(&bytes.captured) {
-                    RequestProtocol::Tls
-                } else if bytes.captured.starts_with(b"PRI * HTTP/2.0") {
-                    RequestProtocol::Http2
-                } else {
-                    RequestProtocol::Http1
-                }
-            });
+            let protocol = self.protocol.or_else(|| protocol(turn, &bytes));
+            self.protocol = protocol;
             match protocol {
-                RequestProtocol::Http1 => self.turn(turn, &bytes, bytes.length, true),
-                RequestProtocol::Http2 => {}
-                RequestProtocol::Tls => self.records(turn, &bytes),
+                // What a server sends first belongs to no request.
+                None => {}
+                Some(RequestProtocol::Http1) => self.turn(turn, &bytes, bytes.length, true, each),
+                Some(RequestProtocol::Http2) => {
+                    let finished = &mut self.finished;
+                    let http2 = self.http2.get_or_insert_default();
+                    http2.read(turn.is_client, &bytes, &mut |request| {
+                        finished.add(request);
+                        each(request);
+                    });
+                }
+                Some(RequestProtocol::Tls) => self.records(turn, &bytes, each),
             }
         }
     }
 
-    fn records(&mut self, turn: &SegmentTurn, bytes: &NewBytes) {
+    fn records(&mut self, turn: &SegmentTurn, bytes: &NewBytes, each: RequestVisitor<'_>) {
         let (mut amount, mut finished) = (0, 0);
         self.tls[side(turn.is_client)].read(bytes, |number, part| {
             if number == 1 {
@@ -303,16 +289,23 @@ impl TransactionReader {
         let is_finished = turn.is_client && self.is_tls13;
         amount += if is_finished { 0 } else { finished };
         if amount > 0 {
-            self.turn(turn, bytes, amount, false);
+            self.turn(turn, bytes, amount, false, each);
         }
     }
 
     /// Bytes of a request or response.
-    fn turn(&mut self, turn: &SegmentTurn, bytes: &NewBytes, amount: i64, is_clear: bool) {
+    fn turn(
+        &mut self,
+        turn: &SegmentTurn,
+        bytes: &NewBytes,
+        amount: i64,
+        is_clear: bool,
+        each: RequestVisitor<'_>,
+    ) {
         if turn.is_client {
-            let is_answered = self.open.as_ref().is_some_and(OpenTransaction::is_answered);
-            if is_answered || self.open.is_none() {
-                self.close(turn.before);
+            let open = self.open.as_ref();
+            if open.is_none_or(|open| open.is_over_before(bytes)) {
+                self.close(turn.before, each);
                 self.open = Some(self.opened(turn, bytes));
             }
         }
@@ -327,7 +320,7 @@ impl TransactionReader {
     }
 
     fn opened(&self, turn: &SegmentTurn, bytes: &NewBytes) -> OpenTransaction {
-        let is_first = self.count == 0;
+        let is_first = self.finished.count == 0;
         OpenTransaction {
             request: TracedRequest {
                 protocol: self.protocol.unwrap_or_default(),
@@ -351,40 +344,61 @@ impl TransactionReader {
             request_head: HeadStart::default(),
             response_head: HeadStart::default(),
             declared: None,
+            end: bytes.place,
             is_interim: false,
+            is_early: false,
         }
     }
 
-    fn close(&mut self, now: [WireBytes; 2]) {
+    fn close(&mut self, now: [WireBytes; 2], each: RequestVisitor<'_>) {
         let Some(open) = self.open.take() else {
             return;
         };
-        self.count += 1;
-        if self.done.len() < self.limit {
-            self.done.push(TracedRequest {
-                from_client: now[0].since(open.start[0]),
-                from_server: now[1].since(open.start[1]),
-                ..open.request
-            });
-        }
+        let request = TracedRequest {
+            from_client: now[0].since(open.start[0]),
+            from_server: now[1].since(open.start[1]),
+            is_clean: open.request.is_clean && !open.is_early,
+            ..open.request
+        };
+        self.finished.add(&request);
+        each(&request);
     }
 
     /// All requests, in their order, and the records of both ends.
     pub(crate) fn finish(
         mut self,
         now: [WireBytes; 2],
+        each: RequestVisitor<'_>,
     ) -> (Vec<TracedRequest>, u64, [Vec<TlsRecord>; 2]) {
-        self.close(now);
-        if self.protocol == Some(RequestProtocol::Http2) {
-            let exchanges = self.http2.streams();
-            self.count += exchanges.len() as u64;
-            let room = self.limit.saturating_sub(self.done.len());
-            let exchanges = exchanges.into_iter().take(room);
-            self.done.extend(exchanges.map(TracedRequest::from));
+        self.close(now, each);
+        let finished = &mut self.finished;
+        if let Some(http2) = &mut self.http2 {
+            http2.finish(&mut |request| {
+                finished.add(request);
+                each(request);
+            });
+            // Streams end in another order.
+            finished
+                .kept
+                .sort_by_key(|request| request.request_first_ns);
         }
+        let FinishedRequests { kept, count, .. } = self.finished;
         let [client, server] = self.tls;
-        (self.done, self.count, [client.records, server.records])
+        (kept, count, [client.records, server.records])
     }
+}
+
+/// What a connection speaks, by the first bytes of an end; `None` where only the other end can show it.
+fn protocol(turn: &SegmentTurn, bytes: &NewBytes) -> Option<RequestProtocol> {
+    if is_tls(&bytes.captured) {
+        return Some(RequestProtocol::Tls);
+    }
+    let is_http2 = bytes.captured.starts_with(b"PRI * HTTP/2.0");
+    turn.is_client.then_some(if is_http2 {
+        RequestProtocol::Http2
+    } else {
+        RequestProtocol::Http1
+    })
 }
 
 /// The index of an end.
@@ -393,8 +407,13 @@ fn side(is_client: bool) -> usize {
 }
 
 impl OpenTransaction {
-    fn is_answered(&self) -> bool {
-        self.request.response_first_ns.is_some() && !self.is_interim
+    /// Whether what the client sends here is the next request.
+    fn is_over_before(&self, bytes: &NewBytes) -> bool {
+        let is_answered = self.request.response_first_ns.is_some() && !self.is_interim;
+        let passed = self.request.request_bytes;
+        let is_whole = |declared: i64| passed >= declared.unsigned_abs();
+        // A client that got its final response early can leave the body out (RFC 9110, section 10.1.1).
+        is_answered && (self.declared.is_none_or(is_whole) || begins_request(&bytes.captured))
     }
 
     fn add_request(&mut self, bytes: &NewBytes, amount: i64, is_clear: bool) {
@@ -403,6 +422,10 @@ impl OpenTransaction {
         request.request_bytes = passed;
         request.request_first_ns = request.request_first_ns.min(bytes.at_ns);
         request.request_last_ns = request.request_last_ns.max(bytes.at_ns);
+        self.end = bytes.place + bytes.length;
+        if request.response_first_ns.is_some() && !self.is_interim {
+            request.is_clean = false;
+        }
         if is_clear && self.request_head.add(bytes) {
             let start = RequestStart::parse(&self.request_head.bytes);
             request.number = start.number;
@@ -428,6 +451,7 @@ impl OpenTransaction {
             let passed = request.request_bytes;
             let is_early = |declared: i64| passed < declared.unsigned_abs();
             request.is_clean &= bytes.at_ns >= request.request_last_ns;
+            self.is_early = self.declared.is_some() && bytes.acknowledged < self.end;
             // An interim response comes before the body.
             self.is_interim = self.declared.is_some_and(is_early);
         }
@@ -439,56 +463,6 @@ impl OpenTransaction {
             // A final response before the request was complete.
             request.is_clean &= is_interim || !self.is_interim;
             self.is_interim = is_interim;
-        }
-    }
-}
-
-fn request_line(head: &[u8]) -> (Option<String>, Option<String>) {
-    let line = head.split(|byte| *byte == b'\r').next().unwrap_or_default();
-    let line = &line[..line.len().min(2 * LONGEST_NAME)];
-    let Ok(line) = str::from_utf8(line) else {
-        return (None, None);
-    };
-    let mut words = line.split(' ');
-    let is_name =
-        |word: &&str| !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_graphic());
-    let method = words.next().filter(is_name);
-    let path = words.next().filter(is_name);
-    if path.is_none() {
-        return (None, None);
-    }
-    let kept = |word: &str| word[..word.len().min(LONGEST_NAME)].to_owned();
-    (method.map(kept), path.map(kept))
-}
-
-fn status(head: &[u8]) -> Option<u16> {
-    let mut headers = [httparse::EMPTY_HEADER; 64];
-    let mut response = httparse::Response::new(&mut headers);
-    // A head that was cut off has its status line.
-    let _ = response.parse(head);
-    response.code
-}
-
-impl From<StreamExchange> for TracedRequest {
-    fn from(stream: StreamExchange) -> TracedRequest {
-        let exchange = stream.exchange;
-        TracedRequest {
-            protocol: RequestProtocol::Http2,
-            number: exchange.number,
-            method: stream.method,
-            path: stream.path,
-            status: stream.status,
-            request_bytes: stream.bytes.0,
-            response_bytes: stream.bytes.1,
-            first_packet: None,
-            request_first_ns: exchange.request_first_ns,
-            request_last_ns: exchange.request_last_ns,
-            response_first_ns: exchange.response_first_ns,
-            response_last_ns: exchange.response_last_ns,
-            last_acknowledged_ns: None,
-            is_clean: exchange.clean,
-            from_client: WireBytes::default(),
-            from_server: WireBytes::default(),
         }
     }
 }

@@ -12,8 +12,10 @@ use std::collections::VecDeque;
 use crate::segment::TcpSegment;
 use crate::sequence::is_behind;
 
-/// Most segments without acknowledgment that are remembered for each direction, as in Wireshark.
+/// Most segments without acknowledgment that Wireshark remembers for each direction. Here it is these with the full
+/// limits of a connection.
 const MOST_UNACKNOWLEDGED: usize = 10_000;
+const FULL_LIMIT: usize = 8192;
 
 /// A segment this long after a duplicate acknowledgment is no fast retransmission.
 const FAST_NS: i64 = 20_000_000;
@@ -76,6 +78,7 @@ enum WindowFactor {
 struct MarkedDirection {
     /// The newest first.
     unacknowledged: VecDeque<Unacknowledged>,
+    limit: usize,
     /// The acknowledgment for which `unacknowledged` has been searched.
     searched: Option<u32>,
     base: Option<u32>,
@@ -115,6 +118,15 @@ struct Checked<'a> {
 }
 
 impl SegmentMarker {
+    /// `segments`: the limit of its connection.
+    pub(crate) fn new(segments: usize) -> SegmentMarker {
+        let mut marker = SegmentMarker::default();
+        for direction in &mut marker.directions {
+            direction.limit = segments.saturating_mul(MOST_UNACKNOWLEDGED) / FULL_LIMIT;
+        }
+        marker
+    }
+
     /// Whether a SYN belongs to a new connection between the same ports.
     pub(crate) fn begins_anew(&self, from: usize, segment: &TcpSegment<'_>) -> bool {
         let base = self.directions[from].base;
@@ -341,7 +353,7 @@ impl MarkedDirection {
         let is_marker = segment.flags.syn || segment.flags.fin;
         let mut next = segment.sequence.wrapping_add(segment.length);
         let is_kept = segment.length > 0 || is_marker;
-        if is_kept && self.unacknowledged.len() < MOST_UNACKNOWLEDGED {
+        if is_kept && self.unacknowledged.len() < self.limit {
             next = next.wrapping_add(u32::from(is_marker));
             self.unacknowledged.push_front(Unacknowledged {
                 first: segment.sequence,

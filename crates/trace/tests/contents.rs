@@ -5,6 +5,7 @@
 use std::fs;
 use std::path::PathBuf;
 
+use trace::TracedRequest;
 use trace::contents::{CaptureContents, ReadingOptions, read_capture};
 use trace::file::{CaptureFileError, LinkType};
 
@@ -24,13 +25,14 @@ fn read(bytes: &[u8], servers: &[&str]) -> CaptureContents {
 #[test]
 fn packets_are_counted_and_connections_found() {
     let bytes = bytes("persistent");
-    let mut segments = 0;
-    let contents = read_capture(&bytes[..], &ReadingOptions::default(), |_| segments += 1).unwrap();
-    assert_eq!(contents.packets, segments);
-    assert_eq!(contents.counts.tcp, segments);
+    let mut requests = Vec::new();
+    let visit = |request: &TracedRequest| requests.push(request.clone());
+    let contents = read_capture(&bytes[..], &ReadingOptions::default(), visit).unwrap();
+    assert_eq!(contents.packets, contents.counts.tcp);
     assert_eq!(contents.links, [LinkType::ETHERNET]);
     assert_eq!(contents.traced.connections.len(), 1);
     assert_eq!(contents.traced.connections[0].request_count, 3);
+    assert_eq!(contents.traced.connections[0].requests, requests);
     assert!(contents.cut > 0 && contents.untimed == 0 && contents.dropped.is_none());
     assert!(contents.damage.is_none());
 }

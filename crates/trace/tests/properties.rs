@@ -7,7 +7,8 @@ use core::net::SocketAddr;
 use proptest::prelude::*;
 
 use support::{Capture, analyse};
-use trace::connection::{AnalysisLimits, TcpConnections, TracedConnections};
+use trace::connection::AnalysisLimits;
+use trace::connections::{TcpConnections, TracedConnections};
 use trace::findings::{FindingThresholds, findings};
 use trace::retransmission::RetransmissionKind;
 use trace::segment::{TcpFlags, TcpOptions, TcpSegment};
@@ -15,6 +16,8 @@ use trace::wireshark::WiresharkMarks;
 
 const LIMITS: AnalysisLimits = AnalysisLimits {
     connections: 3,
+    passing_connections: 2,
+    segments: 64,
     samples: 16,
     points: 8,
     retransmissions: 4,
@@ -123,9 +126,9 @@ fn traced(segments: &[OwnedSegment]) -> TracedConnections {
             payload,
             ..*segment
         };
-        connections.add(packet, &segment);
+        connections.add(packet, &segment, &mut |_| ());
     }
-    connections.finish()
+    connections.finish(&mut |_| ())
 }
 
 fn check(traced: &TracedConnections, limits: &AnalysisLimits) {
@@ -209,9 +212,9 @@ fn shifted(
             *first = first.wrapping_add(other);
             *end = end.wrapping_add(other);
         }
-        marks.extend(connections.add(packet, &segment));
+        marks.extend(connections.add(packet, &segment, &mut |_| ()));
     }
-    (marks, connections.finish())
+    (marks, connections.finish(&mut |_| ()))
 }
 
 #[test]
@@ -252,11 +255,11 @@ fn connections_beyond_the_limit_are_counted() {
                     end.set_port(port);
                 }
             }
-            let is_analysed = connections.add(packet, &segment).is_some();
+            let is_analysed = connections.add(packet, &segment, &mut |_| ()).is_some();
             assert_eq!(is_analysed, port <= 3);
         }
     }
-    let traced = connections.finish();
+    let traced = connections.finish(&mut |_| ());
     assert_eq!((traced.connections.len(), traced.ignored_segments), (3, 20));
 }
 

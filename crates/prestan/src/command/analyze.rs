@@ -9,9 +9,8 @@ use record::{Outcome, Sample};
 use report::{CaptureAnalysis, RunOnWire, TimeoutStudy};
 use rundir::Recorded;
 use trace::contents::{CaptureContents, ReadingOptions, read_capture};
-use trace::on_wire::{ReportedTime, pair};
-use trace::{AnalysisLimits, Exchanges, TcpSegment};
-use wire::target::Target;
+use trace::on_wire::{ReportedTime, WireJoin};
+use trace::{AnalysisLimits, TracedRequest};
 
 use crate::args::AnalyzeArgs;
 use crate::exit::{ExitStatus, Failed};
@@ -29,11 +28,10 @@ pub(crate) fn analyze(args: &AnalyzeArgs) -> Result<ExitStatus, Failed> {
         limits: limits(args),
         servers: args.server.as_deref().map_or(Ok(Vec::new()), addresses)?,
     };
-    let run = args.run.as_deref().map(RecordedTimes::read).transpose()?;
-    let mut exchanges = Exchanges::default();
-    let contents = read(&args.file, &options, |segment| {
-        if let Some(run) = &run {
-            run.pass_on(segment, &mut exchanges);
+    let mut run = args.run.as_deref().map(RecordedTimes::read).transpose()?;
+    let contents = read(&args.file, &options, |request| {
+        if let Some(run) = &mut run {
+            run.join.captured(request);
         }
     })?;
     let damage = contents.damage.as_ref().map(ToString::to_string);
@@ -43,7 +41,7 @@ pub(crate) fn analyze(args: &AnalyzeArgs) -> Result<ExitStatus, Failed> {
         timeouts: args
             .rto
             .map(|formulas| TimeoutStudy::of(connections, formulas)),
-        run: run.map(|run| run.beside(exchanges)),
+        run: run.map(RecordedTimes::beside),
         contents,
     };
     print(&analysis, args)?;
@@ -56,13 +54,16 @@ pub(crate) fn analyze(args: &AnalyzeArgs) -> Result<ExitStatus, Failed> {
     }
 }
 
-/// Points of courses are needed for figures only.
+/// Points of courses are needed for figures only, and connections beyond those that are shown for a run only.
 fn limits(args: &AnalyzeArgs) -> AnalysisLimits {
-    let usual = AnalysisLimits::default();
-    match args.output.html {
-        Some(_) => usual,
-        None => AnalysisLimits { points: 2, ..usual },
+    let mut limits = AnalysisLimits::default();
+    if args.output.html.is_none() {
+        limits.points = 2;
     }
+    if args.run.is_some() {
+        limits.passing_connections = limits.connections;
+    }
+    limits
 }
 
 /// The addresses of a server.
@@ -87,7 +88,7 @@ fn name(file: &Path) -> String {
 fn read(
     file: &Path,
     options: &ReadingOptions,
-    each: impl FnMut(&TcpSegment<'_>),
+    each: impl FnMut(&TracedRequest),
 ) -> Result<CaptureContents, Failed> {
     let failed = |error: &dyn std::fmt::Display| {
         Failed::Usage(format!("reading {} failed: {error}", name(file)))
@@ -103,9 +104,7 @@ fn read(
 /// The response times of a recorded run.
 struct RecordedTimes {
     name: String,
-    /// Ports of its servers.
-    ports: Vec<u16>,
-    times: Vec<ReportedTime>,
+    join: WireJoin,
 }
 
 impl RecordedTimes {
@@ -117,39 +116,24 @@ impl RecordedTimes {
                 path.display()
             ))
         };
-        let Recorded { plan, samples, .. } = rundir::open(&path).map_err(|error| failed(&error))?;
-        let targets = plan.servers().map(Target::parse);
-        let ports = targets.filter_map(|target| Some(target.ok()?.port()));
-        let mut times = Vec::new();
+        let Recorded { samples, .. } = rundir::open(&path).map_err(|error| failed(&error))?;
+        let mut join = WireJoin::default();
         for piece in samples.pieces().map_err(|error| failed(&error))? {
             let piece = piece.map_err(|error| failed(&error))?;
-            times.extend(piece.iter().filter_map(reported));
+            for time in piece.iter().filter_map(reported) {
+                join.reported(time);
+            }
         }
         Ok(RecordedTimes {
             name: path.display().to_string(),
-            ports: ports.collect(),
-            times,
+            join,
         })
     }
 
-    /// Adds a segment to or from the servers of the run.
-    fn pass_on(&self, segment: &TcpSegment<'_>, exchanges: &mut Exchanges) {
-        if self.ports.contains(&segment.destination.port()) {
-            exchanges.request(segment);
-        } else if self.ports.contains(&segment.source.port()) {
-            exchanges.response(segment);
-        }
-    }
-
-    fn beside(self, exchanges: Exchanges) -> RunOnWire {
-        let exchanges = exchanges.finish();
-        let numbered = exchanges
-            .iter()
-            .filter(|exchange| exchange.number.is_some());
+    fn beside(self) -> RunOnWire {
         RunOnWire {
-            numbered: numbered.count() as u64,
-            pairs: pair(&self.times, &exchanges),
             run: self.name,
+            pairs: self.join.finish(),
         }
     }
 }

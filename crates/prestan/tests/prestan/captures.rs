@@ -6,31 +6,23 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use testbed::need_or;
-use trace::{CaptureReader, CapturedExchange, Dissector, Exchanges};
+use trace::contents::{ReadingOptions, read_capture};
+use trace::{CaptureReader, TracedRequest};
 
 use crate::support::Prestan;
 use crate::support::load::{kept, plain};
 
-/// Exchanges with the server at that port.
-fn exchanges(file: &Path, port: u16) -> Vec<CapturedExchange> {
-    let mut reader = CaptureReader::new(BufReader::new(File::open(file).unwrap())).unwrap();
-    let (mut dissector, mut exchanges) = (Dissector::default(), Exchanges::default());
-    while let Some(packet) = reader.next_packet().unwrap() {
-        let Ok(segment) = dissector.segment(&packet) else {
-            continue;
-        };
-        if segment.destination.port() == port {
-            exchanges.request(&segment);
-        } else if segment.source.port() == port {
-            exchanges.response(&segment);
-        }
-    }
-    exchanges.finish()
+fn requests(file: &Path) -> Vec<TracedRequest> {
+    let mut requests = Vec::new();
+    let visit = |request: &TracedRequest| requests.push(request.clone());
+    let file = File::open(file).unwrap();
+    read_capture(file, &ReadingOptions::default(), visit).unwrap();
+    requests
 }
 
 #[test]
 fn the_packets_of_a_run_are_recorded_beside_it() {
-    let Some(()) = need_or(capture::live::available()) else {
+    let Some(()) = need_or(capture::available()) else {
         return;
     };
     let server = plain();
@@ -47,8 +39,7 @@ fn the_packets_of_a_run_are_recorded_beside_it() {
     assert!(outcome.stderr.contains(" packets in "), "{outcome}");
     let mode = fs::metadata(&file).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
-    let port = url.rsplit(':').next().unwrap().trim_end_matches('/');
-    let captured = exchanges(&file, port.parse().unwrap());
+    let captured = requests(&file);
     let run = kept(&outcome);
     assert_eq!(run.samples.len(), 40);
     for sample in &run.samples {
@@ -58,7 +49,7 @@ fn the_packets_of_a_run_are_recorded_beside_it() {
         let own = own.unwrap_or_else(|| panic!("{} is not in the capture", sample.number));
         // The packets and the kernel's stamps are the same moments; a busy machine has others in between.
         let reported = sample.moments.response().unwrap_or_default();
-        let difference = own.wire_ns().unwrap() - i64::try_from(reported).unwrap();
+        let difference = own.response_time_ns().unwrap() - i64::try_from(reported).unwrap();
         assert!(difference.abs() < 50_000_000, "{sample:?}: {own:?}");
     }
 

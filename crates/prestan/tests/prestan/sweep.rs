@@ -281,7 +281,7 @@ fn what_makes_no_sense_is_refused_before_anything_is_sent() {
         ),
         (
             &["--vary", "width=1,2", "--json", "nowhere/sweep.json"],
-            "nothing is measured, because writing nowhere/sweep.json would fail",
+            "writing nowhere/sweep.json would fail, so nothing was done",
         ),
         (&[], "--vary"),
         (&["--vary", "width"], "width=10,30,100"),

@@ -213,6 +213,8 @@ struct RunJson {
     joined: u64,
     /// Operations of the run that the capture has no time of.
     not_captured: u64,
+    /// Operations of the run that were not compared, because there are too many.
+    not_compared: u64,
     /// Numbered exchanges of the capture that belong to no measured operation.
     not_recorded: u64,
     /// Response times on the wire, in microseconds; null without any.
@@ -382,6 +384,7 @@ impl From<&RunOnWire> for RunJson {
             name: run.run.clone(),
             joined: run.pairs.difference.len() as u64,
             not_captured: run.pairs.unmatched,
+            not_compared: run.pairs.left_out,
             not_recorded: run.unjoined_exchanges(),
             wire_us: WirePercentiles::of(&run.pairs.wire),
             reported_us: WirePercentiles::of(&run.pairs.reported),

@@ -2,7 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::Serialize;
-use trace::on_wire::{TimePairs, rank};
+use trace::on_wire::{MOST_OPERATIONS, TimePairs, rank};
 
 use crate::clean;
 
@@ -11,8 +11,6 @@ use crate::clean;
 pub struct RunOnWire {
     /// Its name or directory.
     pub run: String,
-    /// Exchanges in the capture whose requests have a number.
-    pub numbered: u64,
     /// Operations that are both in the run and in the capture.
     pub pairs: TimePairs,
 }
@@ -57,6 +55,12 @@ pub(super) fn lines(of: &RunOnWire) -> Vec<String> {
         pairs.unmatched,
         of.unjoined_exchanges()
     )];
+    if pairs.left_out > 0 {
+        lines.push(format!(
+            "{} operations behind the first {MOST_OPERATIONS} are not compared.",
+            pairs.left_out
+        ));
+    }
     if joined == 0 {
         lines.push(
             "The numbers stand in the header X-Prestan: they cannot be read where a connection is \
@@ -86,7 +90,8 @@ pub(super) fn lines(of: &RunOnWire) -> Vec<String> {
 impl RunOnWire {
     /// Numbered exchanges that belong to no operation of the run: of warm-up, or repeated.
     pub(super) fn unjoined_exchanges(&self) -> u64 {
-        self.numbered
+        self.pairs
+            .numbered
             .saturating_sub(self.pairs.difference.len() as u64)
     }
 }

@@ -2,7 +2,8 @@
 
 use core::net::SocketAddr;
 
-use crate::connection::{AnalysisLimits, ConnectionFigures, TcpConnections};
+use crate::connection::{AnalysisLimits, ConnectionFigures};
+use crate::connections::TcpConnections;
 use crate::findings::{FindingThresholds, SlownessCause, findings};
 use crate::reassembly::{InOrder, NewBytes};
 use crate::retransmission::RetransmissionKind;
@@ -96,7 +97,7 @@ impl Script {
             length,
             payload,
         };
-        self.connections.add(self.packet, &segment);
+        self.connections.add(self.packet, &segment, &mut |_| ());
     }
 
     fn send(&mut self, line: &Line<'_>) {
@@ -158,7 +159,7 @@ impl Script {
     }
 
     fn figures(self) -> ConnectionFigures {
-        self.connections.finish().connections.remove(0)
+        self.connections.finish(&mut |_| ()).connections.remove(0)
     }
 
     fn causes(self) -> Vec<(SlownessCause, ConnectionEnd, i64)> {
@@ -375,7 +376,7 @@ fn a_response_before_the_whole_request_has_no_response_time() {
 
 #[test]
 fn a_sender_without_acknowledgments_needs_bounded_memory() {
-    let mut board = Scoreboard::default();
+    let mut board = Scoreboard::new(8192);
     for segment in 0..100_000_i64 {
         // Every second segment leaves a hole.
         let first = segment * 3000;
@@ -393,7 +394,7 @@ fn a_sender_without_acknowledgments_needs_bounded_memory() {
 
 #[test]
 fn bytes_that_overlap_are_counted_once() {
-    let mut board = Scoreboard::default();
+    let mut board = Scoreboard::new(8192);
     let mut new = Vec::new();
     let mut send = |bytes, at_ns| {
         let found = board.send(bytes, at_ns, None, |range| new.push(range));
@@ -414,9 +415,10 @@ fn bytes_come_in_order_or_not_at_all() {
         packet: 1,
         place,
         length: length as i64,
+        acknowledged: 0,
         captured: vec![0; length].into(),
     };
-    let mut order = InOrder::default();
+    let mut order = InOrder::new(1 << 18);
     order.begin(0);
     order.add(bytes(10, 10));
     assert_eq!(order.pop(), None);
@@ -491,7 +493,7 @@ fn time_stamps_judge_the_first_bytes_only() {
     use crate::retransmission::{Explainer, SendMoment};
     use crate::scoreboard::SegmentBytes;
 
-    let mut board = Scoreboard::default();
+    let mut board = Scoreboard::new(8192);
     board.send(0..5000, 0, None, |_| {});
     let mut explainer = Explainer::new(10);
     for (bytes, stamp) in [(0..1000, 100), (2000..3000, 105)] {

@@ -7,9 +7,9 @@ use wire::http2::{
     append_settings_ack, append_window_update,
 };
 
-use super::{Conversation, exchanges, told};
-use crate::exchange::{CapturedExchange, Exchanges};
+use super::{Conversation, requests, told};
 use crate::segment::parse;
+use crate::transaction::TracedRequest;
 
 /// Bytes of a packet before its payload, and those of it that the capture of requests keeps.
 const BEFORE: usize = 14 + 20 + 20;
@@ -76,15 +76,15 @@ fn a_stream_is_an_exchange_from_its_last_frame_to_the_headers_of_its_response() 
         talk.send(&[window(0), request(3, 2, 0)].concat()),
         talk.answer(&response(3, true)),
     ];
-    let found = exchanges(&[&begin[..], &packets].concat());
-    let moments = |exchange: &CapturedExchange| {
-        let CapturedExchange {
+    let found = requests(&[&begin[..], &packets].concat());
+    let moments = |request: &TracedRequest| {
+        let TracedRequest {
             request_first_ns,
             request_last_ns,
             response_first_ns,
             response_last_ns,
             ..
-        } = *exchange;
+        } = *request;
         let response = (response_first_ns.unwrap(), response_last_ns.unwrap());
         (request_first_ns, request_last_ns, response.0, response.1)
     };
@@ -276,13 +276,13 @@ proptest! {
         moved in prop::collection::vec(any::<(Index, Index)>(), 0..4),
     ) {
         let (packets, moments) = packets(&streams, segment, &moved);
-        let found = exchanges(&packets);
+        let found = requests(&packets);
         prop_assert_eq!(found.len(), streams.len());
-        for (number, (exchange, (last, first))) in found.iter().zip(moments).enumerate() {
-            prop_assert_eq!(exchange.number, Some(number as u64));
-            prop_assert!(exchange.clean, "{:?}", exchange);
-            prop_assert_eq!(exchange.request_last_ns, last * 1000);
-            prop_assert_eq!(exchange.response_first_ns, Some(first * 1000));
+        for (number, (request, (last, first))) in found.iter().zip(moments).enumerate() {
+            prop_assert_eq!(request.number, Some(number as u64));
+            prop_assert!(request.is_clean, "{:?}", request);
+            prop_assert_eq!(request.request_last_ns, last * 1000);
+            prop_assert_eq!(request.response_first_ns, Some(first * 1000));
         }
     }
 
@@ -310,18 +310,10 @@ proptest! {
                 _ => packet.iter_mut().skip(place).take(1).for_each(|of| *of = *byte),
             }
         }
-        let mut exchanges = Exchanges::default();
         // A packet of which no payload was captured may be one, too.
-        let mut most = packets.len();
-        for (packet, at_ns) in packets.iter().zip(0..) {
-            let Ok(segment) = parse(packet, at_ns) else { continue };
-            most += segment.payload.len() / 9;
-            match segment.destination.port() {
-                super::SERVER => exchanges.request(&segment),
-                _ => exchanges.response(&segment),
-            }
-        }
-        prop_assert!(exchanges.finish().len() <= most);
+        let segments = packets.iter().filter_map(|packet| parse(packet, 0).ok());
+        let most = packets.len() + segments.map(|segment| segment.payload.len() / 9).sum::<usize>();
+        prop_assert!(requests(&packets).len() <= most);
     }
 
     #[test]
@@ -333,16 +325,12 @@ proptest! {
         let (mut talk, mut packets) = conversation();
         packets.extend(there.chunks(segment).map(|bytes| talk.send(bytes)));
         packets.extend(back.chunks(segment).map(|bytes| talk.answer(bytes)));
-        prop_assert!(exchanges(&packets).len() <= there.len() / 9);
+        prop_assert!(requests(&packets).len() <= there.len() / 9);
     }
 }
 
 #[test]
 fn heads_and_sizes_of_streams_are_read() {
-    use core::net::SocketAddr;
-
-    use crate::connection::{AnalysisLimits, TcpConnections};
-
     let (mut talk, mut packets) = conversation();
     packets.push(talk.send(&request(1, 7, 0)));
     let mut response = Vec::new();
@@ -351,12 +339,7 @@ fn heads_and_sizes_of_streams_are_read() {
     append_data_header(&mut response, 1, 5, true);
     response.extend_from_slice(b"hello");
     packets.push(talk.answer(&response));
-    let server = SocketAddr::from(([127, 0, 0, 1], 8080));
-    let mut connections = TcpConnections::new(AnalysisLimits::default(), Some(server));
-    for (number, packet) in (1..).zip(&packets) {
-        connections.add(number, &parse(packet, number.cast_signed() * 1000).unwrap());
-    }
-    let requests = connections.finish().connections.remove(0).requests;
+    let requests = requests(&packets);
     let [request] = &requests[..] else {
         panic!("{requests:?}");
     };

@@ -8,7 +8,8 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::{env, fs};
 
-use trace::connection::{AnalysisLimits, TcpConnections, TracedConnections};
+use trace::connection::AnalysisLimits;
+use trace::connections::{TcpConnections, TracedConnections};
 use trace::file::{CaptureReader, LinkType};
 use trace::segment::{self, TcpSegment};
 use trace::wireshark::WiresharkMarks;
@@ -107,9 +108,13 @@ pub(crate) fn analyse(capture: &Capture) -> (Vec<WiresharkMarks>, TracedConnecti
     let mut connections = TcpConnections::new(AnalysisLimits::default(), None);
     let segments = capture.segments().enumerate();
     let marks = segments
-        .map(|(index, segment)| connections.add(index as u64 + 1, &segment).unwrap())
+        .map(|(index, segment)| {
+            connections
+                .add(index as u64 + 1, &segment, &mut |_| ())
+                .unwrap()
+        })
         .collect();
-    (marks, connections.finish())
+    (marks, connections.finish(&mut |_| ()))
 }
 
 /// What tshark answers about a packet.

@@ -16,15 +16,15 @@ use trace::file::{LinkType, PacketDirection};
 use trace::{CaptureReader, CapturedPacket, Dissector};
 
 use crate::error::CaptureError;
-use crate::live;
 use crate::recording::{
-    CaptureLimits, CaptureSource, LoopbackCopies, PacketSelection, Recording, RecordingEnd,
-    RecordingOptions, RecordingSummary,
+    CaptureLimits, CaptureSource, LoopbackCopies, PacketSelection, PacketTap, Recording,
+    RecordingEnd, RecordingOptions, RecordingSummary, available,
 };
+use crate::socket::counted;
 
 /// False, with a message, where packets cannot be captured.
 fn can_capture() -> bool {
-    let Err(reason) = live::available() else {
+    let Err(reason) = available() else {
         return true;
     };
     assert!(std::env::var_os("CI").is_none(), "{reason}");
@@ -275,10 +275,21 @@ fn a_recording_stops_promptly_and_counts_what_it_lost() {
 
     // A ring that is too small for what comes while nobody reads: the kernel counts what it drops.
     let (listener, address) = listener("127.0.0.1");
-    let capture = live::Capture::start(address.port(), 2 << 20).unwrap();
+    let small = RecordingOptions {
+        ring_bytes: 2 << 20,
+        ..loopback(address.port())
+    };
+    let mut tap = PacketTap::open(&small).unwrap();
     talk(&listener, 20_000);
     let mut shown = 0;
-    let counters = capture.finish(|_| shown += 1).unwrap();
+    while tap
+        .ring
+        .wait(&tap.socket, Duration::from_millis(500))
+        .unwrap()
+    {
+        tap.ring.read_block(|_| shown += 1);
+    }
+    let counters = counted(&tap.socket).unwrap();
     assert!(counters.dropped > 0, "{counters:?}");
     assert_eq!(counters.packets, shown + counters.dropped);
 }
@@ -449,7 +460,7 @@ fn a_tag_that_the_kernel_took_out_is_recorded() {
         .arg(std::env::current_exe().unwrap())
         .args([
             "--exact",
-            "tests::live::inside_a_namespace_with_a_pair_of_interfaces",
+            "tests::recording::inside_a_namespace_with_a_pair_of_interfaces",
             "--ignored",
         ])
         .env("PRESTAN_TEST_DIRECTORY", directory.path())

@@ -1,0 +1,185 @@
+//! The TCP connections of a capture: segments in, figures of each connection out, in one pass and bounded memory. Pure.
+//!
+//! ```text
+//! segment --> TcpConnections --+--> kept: one ConnectionState for each pair of ends, up to a limit
+//!                              `--> passing: of later connections, for their requests only
+//! ```
+
+use core::net::SocketAddr;
+use std::collections::HashMap;
+
+use crate::connection::{
+    AnalysisLimits, ConnectionFigures, ConnectionState, EARLIEST_NS, LATEST_NS,
+};
+use crate::segment::TcpSegment;
+use crate::transaction::RequestVisitor;
+use crate::wireshark::WiresharkMarks;
+
+/// What a capture has of TCP.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TracedConnections {
+    /// In the order of their first packets.
+    pub connections: Vec<ConnectionFigures>,
+    /// Segments of connections that were too many.
+    pub ignored_segments: u64,
+}
+
+/// A connection while it is read, and behind its end.
+#[derive(Debug)]
+enum ConnectionSlot {
+    Reading(Box<ConnectionState>),
+    Finished(Box<ConnectionFigures>),
+}
+
+/// The ends of a connection, in their order.
+type Ends = (SocketAddr, SocketAddr);
+
+/// Reads the segments of a capture, in their order.
+#[derive(Debug)]
+pub struct TcpConnections {
+    limits: AnalysisLimits,
+    server: Option<SocketAddr>,
+    by_ends: HashMap<Ends, usize>,
+    slots: Vec<ConnectionSlot>,
+    passing: HashMap<Ends, Box<ConnectionState>>,
+    ignored_segments: u64,
+}
+
+impl TcpConnections {
+    /// `server`: the end that is taken for the server where no SYN was captured.
+    pub fn new(limits: AnalysisLimits, server: Option<SocketAddr>) -> TcpConnections {
+        TcpConnections {
+            limits,
+            server,
+            by_ends: HashMap::new(),
+            slots: Vec::new(),
+            passing: HashMap::new(),
+            ignored_segments: 0,
+        }
+    }
+
+    /// Reads a segment, that is the `packet`-th of the capture. `each` gets the requests that are over. Returns its
+    /// marks, where its connection is analysed.
+    pub fn add(
+        &mut self,
+        packet: u64,
+        segment: &TcpSegment<'_>,
+        each: RequestVisitor<'_>,
+    ) -> Option<WiresharkMarks> {
+        let mut segment = *segment;
+        segment.at_ns = segment.at_ns.clamp(EARLIEST_NS, LATEST_NS);
+        let (source, destination) = (segment.source, segment.destination);
+        let ends = (source.min(destination), source.max(destination));
+        let known = self.by_ends.get(&ends).copied();
+        let is_anew = known.is_some_and(|index| match &self.slots[index] {
+            ConnectionSlot::Reading(state) => state.begins_anew(&segment),
+            ConnectionSlot::Finished(_) => true,
+        });
+        let index = match known.filter(|_| !is_anew) {
+            Some(index) => index,
+            None => {
+                if let Some(index) = known {
+                    self.finish_slot(index, each);
+                    self.by_ends.remove(&ends);
+                }
+                if self.slots.len() >= self.limits.connections {
+                    self.ignored_segments += 1;
+                    self.pass_on(packet, &segment, ends, each);
+                    return None;
+                }
+                let limits = self.limits.of_connection(self.slots.len());
+                let state = ConnectionState::new(packet, &segment, self.server, &limits);
+                self.slots.push(ConnectionSlot::Reading(Box::new(state)));
+                self.by_ends.insert(ends, self.slots.len() - 1);
+                self.slots.len() - 1
+            }
+        };
+        match &mut self.slots[index] {
+            ConnectionSlot::Reading(state) => Some(state.add(packet, &segment, is_anew, each)),
+            ConnectionSlot::Finished(_) => None,
+        }
+    }
+
+    /// Reads a segment of a connection that is not kept.
+    fn pass_on(
+        &mut self,
+        packet: u64,
+        segment: &TcpSegment<'_>,
+        ends: Ends,
+        each: RequestVisitor<'_>,
+    ) {
+        if self.limits.passing_connections == 0 {
+            return;
+        }
+        let known = self.passing.get(&ends);
+        let is_anew = known.is_some_and(|state| state.begins_anew(segment));
+        if is_anew && let Some(over) = self.passing.remove(&ends) {
+            over.finish(each);
+        }
+        if !self.passing.contains_key(&ends) {
+            self.make_room(each);
+        }
+        let limits = self.limits.of_passing();
+        let server = self.server;
+        let state = self.passing.entry(ends);
+        let state = state
+            .or_insert_with(|| Box::new(ConnectionState::new(packet, segment, server, &limits)));
+        state.add(packet, segment, is_anew, each);
+    }
+
+    /// Ends half of the connections that are not kept, where there are too many: those that were closed before
+    /// others, and those that were silent for longer.
+    fn make_room(&mut self, each: RequestVisitor<'_>) {
+        if self.passing.len() < self.limits.passing_connections {
+            return;
+        }
+        let passing = self.passing.iter();
+        let mut order: Vec<_> = passing
+            .map(|(ends, state)| (state.closing.is_none(), state.last.0, *ends))
+            .collect();
+        order.sort_unstable();
+        for (_, _, ends) in &order[..order.len().div_ceil(2)] {
+            if let Some(over) = self.passing.remove(ends) {
+                over.finish(each);
+            }
+        }
+    }
+
+    /// How many connections are read for their requests only.
+    #[cfg(test)]
+    pub(crate) fn passing(&self) -> usize {
+        self.passing.len()
+    }
+
+    fn finish_slot(&mut self, index: usize, each: RequestVisitor<'_>) {
+        let Some(slot) = self.slots.get_mut(index) else {
+            return;
+        };
+        if let ConnectionSlot::Reading(state) = slot {
+            let end = state.first.0;
+            let empty = ConnectionState::empty(end, state.ends, &self.limits);
+            let state = std::mem::replace(&mut **state, empty);
+            *slot = ConnectionSlot::Finished(Box::new(state.finish(each)));
+        }
+    }
+
+    /// The figures of all connections that are kept. `each` gets the requests that were under way.
+    pub fn finish(mut self, each: RequestVisitor<'_>) -> TracedConnections {
+        let mut figures = Vec::with_capacity(self.slots.len());
+        for slot in self.slots {
+            figures.push(match slot {
+                ConnectionSlot::Reading(state) => state.finish(each),
+                ConnectionSlot::Finished(figures) => *figures,
+            });
+        }
+        let mut passing: Vec<_> = self.passing.drain().map(|(_, state)| state).collect();
+        passing.sort_unstable_by_key(|state| state.first.0);
+        for state in passing {
+            state.finish(each);
+        }
+        TracedConnections {
+            connections: figures,
+            ignored_segments: self.ignored_segments,
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! Heads of requests and responses of HTTP/1, as far as they were captured. Pure.
+
+use crate::reassembly::NewBytes;
+
+/// Longest head that is read.
+const LONGEST_HEAD: usize = 16 * 1024;
+
+/// Bytes of a method or path that are kept.
+pub(crate) const LONGEST_NAME: usize = 512;
+
+/// The start of a request or response, as far as it is needed and was captured.
+#[derive(Debug, Default)]
+pub(crate) struct HeadStart {
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) is_over: bool,
+}
+
+impl HeadStart {
+    /// Adds bytes; true when the head is complete or will not become so.
+    pub(crate) fn add(&mut self, bytes: &NewBytes) -> bool {
+        if self.is_over {
+            return false;
+        }
+        let room = LONGEST_HEAD - self.bytes.len();
+        let captured = &bytes.captured[..bytes.captured.len().min(room)];
+        // The end of the head can begin in the bytes before these.
+        let searched = self.bytes.len().saturating_sub(3);
+        self.bytes.extend_from_slice(captured);
+        let is_cut = (captured.len() as i64) < bytes.length;
+        let mut ends = self.bytes[searched..].windows(4);
+        self.is_over = is_cut || ends.any(|end| end == b"\r\n\r\n");
+        self.is_over
+    }
+}
+
+/// What the beginning of a request says.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct RequestStart {
+    pub(crate) number: Option<u64>,
+    /// Bytes of the whole request, where that is known.
+    pub(crate) length: Option<i64>,
+}
+
+impl RequestStart {
+    pub(crate) fn parse(bytes: &[u8]) -> RequestStart {
+        let mut headers = [httparse::EMPTY_HEADER; 64];
+        let mut request = httparse::Request::new(&mut headers);
+        let Ok(httparse::Status::Complete(head)) = request.parse(bytes) else {
+            return RequestStart::default();
+        };
+        let value = |name: &str| {
+            let mut headers = request.headers.iter();
+            let found = headers.find(|header| header.name.eq_ignore_ascii_case(name))?;
+            str::from_utf8(found.value).ok()
+        };
+        let body: Option<u32> = match (value("Content-Length"), value("Transfer-Encoding")) {
+            (Some(length), None) => length.parse().ok(),
+            (None, None) => Some(0),
+            _ => None,
+        };
+        RequestStart {
+            number: value("X-Prestan").and_then(number),
+            length: body.map(|body| head as i64 + i64::from(body)),
+        }
+    }
+}
+
+/// The number of `suite: 000017 (measure)`.
+pub(crate) fn number(label: &str) -> Option<u64> {
+    let (before, _) = label.rsplit_once(" (")?;
+    let (_, number) = before.rsplit_once(": ")?;
+    number.parse().ok()
+}
+
+/// Method and target of a request, where the bytes begin with both.
+pub(crate) fn request_line(head: &[u8]) -> (Option<String>, Option<String>) {
+    let line = head.split(|byte| *byte == b'\r').next().unwrap_or_default();
+    let line = &line[..line.len().min(2 * LONGEST_NAME)];
+    let Ok(line) = str::from_utf8(line) else {
+        return (None, None);
+    };
+    let mut words = line.split(' ');
+    let is_name =
+        |word: &&str| !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_graphic());
+    let method = words.next().filter(is_name);
+    let path = words.next().filter(is_name);
+    if path.is_none() {
+        return (None, None);
+    }
+    let kept = |word: &str| word[..word.len().min(LONGEST_NAME)].to_owned();
+    (method.map(kept), path.map(kept))
+}
+
+/// Whether these bytes begin with the line of a request, as far as they were captured.
+pub(crate) fn begins_request(bytes: &[u8]) -> bool {
+    let line = bytes
+        .split(|byte| *byte == b'\r')
+        .next()
+        .unwrap_or_default();
+    let mut words = line.splitn(3, |byte| *byte == b' ');
+    let method = words.next().unwrap_or_default();
+    let is_method = !method.is_empty() && method.iter().all(u8::is_ascii_uppercase);
+    is_method
+        && words.next().is_some()
+        && words
+            .next()
+            .is_some_and(|version| version.starts_with(b"HTTP/1."))
+}
+
+/// The status of a response; a head that was cut off has its status line.
+pub(crate) fn status(head: &[u8]) -> Option<u16> {
+    let mut headers = [httparse::EMPTY_HEADER; 64];
+    let mut response = httparse::Response::new(&mut headers);
+    let _ = response.parse(head);
+    response.code
+}
