@@ -92,7 +92,7 @@ fn background_traffic_of_a_suite_that_makes_no_sense_is_refused_before_anything_
 
 #[test]
 fn a_suite_may_keep_the_packets_of_its_runs() {
-    let Some(()) = need_or(capture::live::available()) else {
+    let Some(()) = need_or(capture::available()) else {
         return;
     };
     let outcome = run("capture: {snap: 500}", &[]);
