@@ -6,6 +6,7 @@
 //! ```
 
 mod follower;
+mod generators;
 mod running;
 mod task;
 
@@ -16,6 +17,7 @@ use flow::{FlowError, SharedToken};
 use crate::exit::Failed;
 
 pub(crate) use follower::{BackgroundFollower, BackgroundRecorder, started};
+pub(crate) use generators::recorded as recorded_generators;
 pub(crate) use running::{EndedBackground, LOOK, RunningBackground, UnstableBackground};
 pub(crate) use task::{BackgroundOptions, BackgroundTask, TrafficFile, components_of};
 

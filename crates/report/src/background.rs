@@ -13,6 +13,7 @@ use stats::{BackgroundFigures, BackgroundSummary, PartOfRun, Summary};
 
 use crate::clean;
 use crate::figure::percent;
+use crate::generators::{self, BackgroundGeneratorJson};
 use crate::json::{pretty, schema_of, thousandths, us};
 
 /// Nanoseconds in a second.
@@ -48,6 +49,9 @@ pub(crate) fn rate(bytes: u64, span: Nanos) -> f64 {
 
 /// What the components of a load are, in a table: `prestan traffic check`. Ends with a newline.
 pub fn planned_table(components: &[BackgroundComponent]) -> String {
+    if components.is_empty() {
+        return String::new();
+    }
     let head = ["component", "protocol", "flows", "planned rate"];
     let rows = components.iter().map(|own| {
         vec![
@@ -135,7 +139,11 @@ pub fn background_totals(record: &BackgroundRecord, end: &BackgroundEnd) -> Stri
             },
         ]
     });
-    let mut text = aligned(&head, rows.collect());
+    let mut text = if record.components.is_empty() {
+        String::new()
+    } else {
+        aligned(&head, rows.collect())
+    };
     for (own, totals) in pairs {
         for sentence in sentences(own, totals) {
             text += &format!("{}: {sentence}\n", clean(&own.name));
@@ -143,6 +151,9 @@ pub fn background_totals(record: &BackgroundRecord, end: &BackgroundEnd) -> Stri
     }
     if end.pacing.blocks > 0 {
         text += &format!("{}\n", pacing(&end.pacing));
+    }
+    for sentence in generators::in_words(record, Some(end)) {
+        text += &format!("{sentence}\n");
     }
     text
 }
@@ -228,6 +239,8 @@ pub(crate) struct BackgroundJson {
     pub checked_stable: bool,
     /// Its components, in each direction.
     pub components: Vec<BackgroundComponentJson>,
+    /// Other programs that sent beside them; their figures are their own.
+    pub generators: Vec<BackgroundGeneratorJson>,
     /// How well schedules were kept; `null` where the record does not have it.
     pub pacing: Option<BackgroundPacing>,
     /// Why it ended before the measurement did; `null` where it did not.
@@ -366,6 +379,7 @@ impl BackgroundJson {
                 .enumerate()
                 .map(component)
                 .collect(),
+            generators: generators::json(record, end),
             pacing: end.map(|end| end.pacing),
             failure: end.and_then(|end| end.failure.clone()),
             seconds: seconds.map(second).collect(),
@@ -390,7 +404,9 @@ pub(crate) fn in_words(record: &BackgroundRecord, own: &BackgroundSummary) -> Ve
         let figures = own.figures(Some(place), PartOfRun::Whole);
         component_in_words(component, figures)
     }));
-    if !record.checked_stable {
+    let end = own.end.as_ref().map(|(_, end)| end);
+    said.extend(generators::in_words(record, end));
+    if !record.checked_stable && !record.components.is_empty() {
         said.push("its rates are random; whether they are stable was not checked".to_owned());
     }
     said.extend(failure_in_words(own));
@@ -475,116 +491,4 @@ pub fn background_schema() -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn record() -> BackgroundRecord {
-        let component = |name: &str, protocol: &str, planned_bps| BackgroundComponent {
-            name: name.to_owned(),
-            protocol: protocol.to_owned(),
-            flows: 2,
-            planned_bps,
-        };
-        BackgroundRecord {
-            file: "load.yaml".to_owned(),
-            load: "busy".to_owned(),
-            seed: 7,
-            in_process: true,
-            checked_stable: true,
-            components: vec![
-                component("voice", "udp", Some(1e6)),
-                component("bulk.backward", "tcp", None),
-            ],
-        }
-    }
-
-    fn counts() -> BackgroundCounts {
-        BackgroundCounts {
-            sent_bytes: 250_000,
-            received_bytes: 187_500,
-            received: 75,
-            lost: 25,
-            reordered: 1,
-            jitter: Some(20_000),
-            delay_variation: Some(1_500_000),
-            ..BackgroundCounts::default()
-        }
-    }
-
-    #[test]
-    fn rates_have_three_digits() {
-        let table = [
-            (0.0, "0 bit/s"),
-            (999.0, "999 bit/s"),
-            (64_000.0, "64.0 kbit/s"),
-            (999_700.0, "1.00 Mbit/s"),
-            (9_984_000.0, "9.98 Mbit/s"),
-            (1.25e11, "125 Gbit/s"),
-        ];
-        for (rate, expected) in table {
-            assert_eq!(bits(rate), expected);
-        }
-    }
-
-    #[test]
-    fn a_second_has_a_line_for_each_component() {
-        let tcp = BackgroundCounts {
-            received_bytes: 125_000,
-            retransmissions: 3,
-            ..BackgroundCounts::default()
-        };
-        let reading = BackgroundReading {
-            span: 1_000_000_000,
-            components: vec![counts(), tcp],
-        };
-        assert_eq!(
-            background_lines(&record(), 3_000_000_000, &reading),
-            [
-                "    3 s  voice: sent 2.00 Mbit/s, received 1.50 Mbit/s, lost 25 %, jitter 20.0 µs, delay \
-                 variation up to 1.50 ms",
-                "    3 s  bulk.backward: sent 0 bit/s, received 1.00 Mbit/s, retransmissions 3",
-            ]
-        );
-    }
-
-    #[test]
-    fn totals_are_a_table_and_a_document() {
-        let totals = |counts, names: &[&str]| record::BackgroundTotals {
-            counts,
-            delay_p50: counts.jitter,
-            source_congestion: names.iter().map(|&own| own.to_owned()).collect(),
-            ..record::BackgroundTotals::default()
-        };
-        let end = BackgroundEnd {
-            elapsed: 1_000_000_000,
-            components: vec![
-                totals(counts(), &[]),
-                totals(BackgroundCounts::default(), &["cubic"]),
-            ],
-            pacing: BackgroundPacing::default(),
-            failure: None,
-        };
-        let text = background_totals(&record(), &end);
-        let lines: Vec<&str> = text.lines().collect();
-        assert!(
-            lines[1].starts_with("voice (udp)") && lines[1].contains("25 %"),
-            "{text}"
-        );
-        assert!(
-            lines[2].contains("bulk.backward (tcp)") && lines[2].ends_with('0'),
-            "{text}"
-        );
-        assert!(
-            lines[3].contains("congestion control cubic at the source"),
-            "{text}"
-        );
-        let document = background_json(&record(), &[], &end);
-        let document: serde_json::Value = serde_json::from_str(&document).unwrap();
-        assert_eq!(document["components"][0]["totals"]["lost_percent"], 25.0);
-        assert_eq!(
-            document["components"][1]["planned_bits_per_second"],
-            serde_json::Value::Null
-        );
-        assert!(background_schema().contains("\"BackgroundFigures\""));
-    }
-}
+mod tests;

@@ -257,6 +257,7 @@ mod tests {
                 components: Vec::new(),
                 pacing: record::BackgroundPacing::default(),
                 failure: failure.map(str::to_owned),
+                generators: Vec::new(),
             })
         };
         let events = |failure, ended| {

@@ -10,6 +10,7 @@ use super::markup::heading;
 use super::tables::{nothing, number, section};
 use crate::background::{bits, failure_in_words, planned, rate, source_in_words};
 use crate::figure::percent;
+use crate::generators;
 
 const HEADINGS: [&str; 8] = [
     "Flows",
@@ -56,6 +57,9 @@ pub(super) fn table(page: &ReportPage<'_>, names: &[String]) -> Markup {
             p.label {
                 @if !is_one { (name) ": " }
                 (source_in_words(record)) ". Counts while measuring, without intervals."
+            }
+            @for sentence in generators::in_words(record, summary.end.as_ref().map(|(_, end)| end)) {
+                p.label { (sentence) }
             }
             @if let Some(why) = failure_in_words(summary) { p.label { (why) } }
         }
