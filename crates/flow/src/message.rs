@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 use crate::FlowTransport;
 
 /// The version of this protocol. A sink and a source of different versions refuse each other.
-pub const PROTOCOL_VERSION: u32 = 1;
+pub const PROTOCOL_VERSION: u32 = 2;
 
 /// Longest message before the other side has proved that it shares the token.
 pub const LONGEST_FROM_STRANGER: usize = 1024;
@@ -116,6 +116,8 @@ pub struct FlowGroup {
     pub has_stamps: bool,
     /// The port of the sink; absent: any.
     pub port: Option<u16>,
+    /// Whether the sink may choose one of the ports after it where another program has it.
+    pub may_move: bool,
     /// Receive buffer of the sink (`SO_RCVBUF`), the window of TCP; absent: as the system decides.
     pub window_bytes: Option<u32>,
     /// Congestion control of the sink; absent: the system's.

@@ -128,6 +128,8 @@ impl RunningBackground {
             let mut plan = FlowPlan::planned(&flow.planned, seed, duration);
             // On loopback, several runs must not wait for each other's ports.
             plan.options.sink_port = plan.options.sink_port.filter(|_| !is_own || flow.has_port);
+            // Another source may send to the same host, with the same default ports.
+            plan.options.may_move = !flow.has_port;
             plan
         };
         let plan = SourcePlan {

@@ -52,6 +52,7 @@ mod first_screen;
 #[cfg(test)]
 mod gallery;
 #[cfg(test)]
+mod generators;
 mod guides;
 #[cfg(test)]
 mod hostile;
