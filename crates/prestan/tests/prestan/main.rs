@@ -53,6 +53,7 @@ mod first_screen;
 mod gallery;
 #[cfg(test)]
 mod generators;
+#[cfg(test)]
 mod guides;
 #[cfg(test)]
 mod hostile;
