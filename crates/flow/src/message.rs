@@ -314,8 +314,8 @@ mod tests {
         let other = |version| Err(ControlFrameError::Version(version));
         let table = [
             (
-                r#"{"message":"greeting","version":2,"nonce":"x"}"#,
-                other(2),
+                r#"{"message":"greeting","version":1,"nonce":"x"}"#,
+                other(1),
             ),
             (r#"{"message":"hello","version":3,"by":"quic"}"#, other(3)),
             (
@@ -332,7 +332,7 @@ mod tests {
             "{}",
             r#"{"message":"heartbeat","x":1}"#,
             r#"{"message":"nothing"}"#,
-            r#"{"message":"greeting","version":1}"#,
+            r#"{"message":"greeting","version":2}"#,
             r#"{"message":"greeting","version":-1,"nonce":""}"#,
         ] {
             let found = read(&framed(body));
