@@ -30,7 +30,7 @@ const PURE: &[(&str, &[&str])] = &[
 /// Which other crates of ours an impure crate may know; the binary and the servers may know all.
 const IMPURE_CRATES: &[(&str, &[&str])] = &[
     ("capture", &["trace"]),
-    ("lab", &[]),
+    ("lab", &["flow"]),
     ("flow", &["traffic"]),
     ("rundir", &["record"]),
     ("engine", &["record", "suite", "wire"]),

@@ -1,24 +1,28 @@
 //! Other programs as sources of background traffic: `iperf3`, D-ITG, or any command.
 //!
 //! Nobody can ask their sinks, so they may send to loopback and inside laboratories only, and the
-//! address stands in their command as `{destination}`, where this module puts it.
+//! address stands in their command as `{destination}`, where this module puts it. It cannot know where
+//! else a command sends.
 
+mod guard;
+mod listening;
 mod process;
 mod report;
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::IpAddr;
+use std::os::fd::OwnedFd;
+use std::path::PathBuf;
 use std::sync::mpsc::{self, Sender};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
+use traffic::{DESTINATION_PLACE, DIRECTORY_PLACE, PORT_PLACE};
+
 pub use report::{ExternalReport, ExternalTotals};
 
 use crate::FlowError;
 use crate::sink::locked;
-
-/// Stands for the destination in the arguments.
-pub const DESTINATION: &str = "{destination}";
 
 /// A network that no packet leaves: a laboratory.
 pub trait ClosedNetwork {
@@ -78,45 +82,101 @@ pub enum ReadyCondition {
     Started,
     /// When a line of its standard output contains this.
     Line(String),
-    /// When this TCP port accepts a connection, which is closed at once: not for servers that end
-    /// after their first one.
-    Port(SocketAddr),
+    /// When a TCP or UDP socket of its network has this port and waits for peers. Nothing connects to it.
+    Listening(u16),
+}
+
+/// What a program does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ExternalRole {
+    /// It sends: one argument at least contains [`DESTINATION_PLACE`].
+    Source,
+    /// It only receives.
+    Sink,
 }
 
 /// A generator to start.
 #[derive(Debug, Clone)]
 pub struct ExternalSettings {
-    /// Program and arguments; no shell reads them. One argument at least contains
-    /// [`DESTINATION`].
+    /// Program and arguments; no shell reads them. Destination, port and directory stand in them as in
+    /// traffic files.
     pub arguments: Vec<String>,
-    /// Where it sends.
+    /// What it does.
+    pub role: ExternalRole,
+    /// Where the source sends.
     pub destination: ExternalDestination,
+    /// Where the sink receives.
+    pub port: Option<u16>,
+    /// A directory for files of the program, which its owner removes.
+    pub directory: Option<PathBuf>,
+    /// The network namespace in which it runs; `None` for that of this process.
+    pub namespace: Option<Arc<OwnedFd>>,
     /// When it is ready.
     pub ready: ReadyCondition,
     /// How long it may take after SIGTERM; then SIGKILL follows.
     pub stop_patience: Duration,
-    /// What its standard output is when it ends.
+    /// How its report is read.
     pub report: ExternalReport,
+    /// Prints the report after the program has ended; without it, the program's output is the report.
+    pub decoder: Vec<String>,
 }
 
 impl ExternalSettings {
-    /// Program and arguments with the destination in its places.
+    /// A program with no report, which is ready when it is started.
+    pub fn new(
+        role: ExternalRole,
+        arguments: Vec<String>,
+        destination: ExternalDestination,
+    ) -> ExternalSettings {
+        ExternalSettings {
+            arguments,
+            role,
+            destination,
+            port: None,
+            directory: None,
+            namespace: None,
+            ready: ReadyCondition::Started,
+            stop_patience: Duration::from_secs(1),
+            report: ExternalReport::None,
+            decoder: Vec::new(),
+        }
+    }
+
+    /// Program and arguments with everything in its place.
     fn command(&self) -> Result<Vec<String>, FlowError> {
-        let destination = self.destination.0.to_string();
-        let names_it = self
-            .arguments
-            .iter()
-            .skip(1)
-            .any(|own| own.contains(DESTINATION));
-        if !names_it {
+        let mut arguments = self.arguments.iter().skip(1);
+        let is_bound = arguments.any(|own| own.contains(DESTINATION_PLACE));
+        if self.role == ExternalRole::Source && !is_bound {
             return Err(FlowError::Settings(format!(
-                "no argument of the external generator contains {DESTINATION}"
+                "no argument of the external generator contains {DESTINATION_PLACE}"
             )));
         }
-        let arguments = self.arguments.iter();
-        Ok(arguments
-            .map(|own| own.replace(DESTINATION, &destination))
-            .collect())
+        self.filled(&self.arguments)
+    }
+
+    fn filled(&self, arguments: &[String]) -> Result<Vec<String>, FlowError> {
+        let destination = self.destination.0.to_string();
+        let port = self.port.map(|port| port.to_string());
+        let directory = self.directory.as_ref().map(|own| own.to_string_lossy());
+        let filled = |argument: &String| {
+            let mut text = argument.replace(DESTINATION_PLACE, &destination);
+            for (place, value) in [
+                (PORT_PLACE, port.as_deref()),
+                (DIRECTORY_PLACE, directory.as_deref()),
+            ] {
+                match value {
+                    Some(value) => text = text.replace(place, value),
+                    None if text.contains(place) => {
+                        return Err(FlowError::Settings(format!(
+                            "an argument of the external generator contains {place}, which is not known"
+                        )));
+                    }
+                    None => {}
+                }
+            }
+            Ok(text)
+        };
+        arguments.iter().map(filled).collect()
     }
 }
 
@@ -172,6 +232,7 @@ impl ExternalGenerator {
     /// Where its command does not name the destination, or no thread can be started.
     pub fn start(settings: ExternalSettings) -> Result<ExternalHandle, FlowError> {
         let command = settings.command()?;
+        let decoder = settings.filled(&settings.decoder)?;
         let shared = Arc::<ExternalShared>::default();
         let (stop, commands) = mpsc::channel();
         let for_thread = Arc::clone(&shared);
@@ -179,7 +240,7 @@ impl ExternalGenerator {
         let keeper = thread
             .spawn(move || {
                 let is_ready = || for_thread.change(ExternalState::Ready);
-                let ended = process::keep(&command, &settings, &commands, is_ready);
+                let ended = process::keep(&command, &decoder, &settings, &commands, is_ready);
                 for_thread.change(ExternalState::Ended(Box::new(ended)));
             })
             .map_err(FlowError::system("start a thread"))?;
@@ -236,7 +297,17 @@ impl ExternalHandle {
         })?
     }
 
-    /// Waits until the generator ends by itself.
+    /// Whether it has not ended.
+    pub fn is_active(&self) -> bool {
+        !matches!(*locked(&self.shared.state), ExternalState::Ended(_))
+    }
+
+    /// Begins to stop the generator, and does not wait.
+    pub fn ask_to_stop(&mut self) {
+        drop(self.stop.take());
+    }
+
+    /// Waits until the generator ends, by itself or because it was asked to.
     ///
     /// # Errors
     /// Where it could not be started, or `patience` is over.
@@ -258,7 +329,7 @@ impl ExternalHandle {
     }
 
     fn end(&mut self) {
-        drop(self.stop.take());
+        self.ask_to_stop();
         if let Some(keeper) = self.keeper.take() {
             // A panic of that thread has been printed.
             let _ = keeper.join();

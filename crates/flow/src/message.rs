@@ -116,6 +116,8 @@ pub struct FlowGroup {
     pub has_stamps: bool,
     /// The port of the sink; absent: any.
     pub port: Option<u16>,
+    /// Whether the sink may choose one of the ports after it where another program has it.
+    pub may_move: bool,
     /// Receive buffer of the sink (`SO_RCVBUF`), the window of TCP; absent: as the system decides.
     pub window_bytes: Option<u32>,
     /// Congestion control of the sink; absent: the system's.

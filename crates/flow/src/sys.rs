@@ -3,12 +3,14 @@
 
 use std::io;
 use std::mem::{size_of, zeroed};
-use std::os::fd::{AsRawFd, BorrowedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 use std::ptr;
+use std::sync::Arc;
 
 use rustix::process::{Signal, getppid, set_parent_process_death_signal};
+use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
 /// Largest UDP payload, and thus the largest that the kernel assembles of several datagrams.
 pub(crate) const LARGEST_DATAGRAM: usize = 65_507;
@@ -236,4 +238,15 @@ pub(crate) fn end_with_this_thread(command: &mut Command) {
     // SAFETY: between fork and exec only two system calls are made, and nothing is allocated
     // unless the parent has ended.
     unsafe { command.pre_exec(prepare) };
+}
+
+/// The program will be in this network namespace.
+pub(crate) fn start_in_network(command: &mut Command, namespace: Arc<OwnedFd>) {
+    let enter = move || {
+        move_into_link_name_space(namespace.as_fd(), Some(LinkNameSpaceType::Network))?;
+        Ok(())
+    };
+    // SAFETY: between fork and exec the closure makes one system call, and neither allocates nor takes
+    // a lock.
+    unsafe { command.pre_exec(enter) };
 }

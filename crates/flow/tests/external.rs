@@ -7,19 +7,19 @@ use std::time::{Duration, Instant};
 
 use flow::external::{
     ClosedNetwork, ExternalDestination, ExternalGenerator, ExternalHandle, ExternalReport,
-    ExternalSettings, ReadyCondition,
+    ExternalRole, ExternalSettings, ReadyCondition,
 };
 use rustix::process::{Pid, test_kill_process};
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
 fn settings(arguments: &[&str]) -> ExternalSettings {
+    let arguments = arguments.iter().map(|own| (*own).to_owned()).collect();
+    let destination = ExternalDestination::loopback("127.0.0.1".parse().unwrap()).unwrap();
     ExternalSettings {
-        arguments: arguments.iter().map(|own| (*own).to_owned()).collect(),
-        destination: ExternalDestination::loopback("127.0.0.1".parse().unwrap()).unwrap(),
         ready: ReadyCondition::Line("ready".to_owned()),
         stop_patience: Duration::from_secs(5),
-        report: ExternalReport::None,
+        ..ExternalSettings::new(ExternalRole::Source, arguments, destination)
     }
 }
 
@@ -80,7 +80,7 @@ fn a_generator_is_ready_by_a_line_or_a_port() {
         "{destination}".into(),
     ];
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    by_port.ready = ReadyCondition::Port(listener.local_addr().unwrap());
+    by_port.ready = ReadyCondition::Listening(listener.local_addr().unwrap().port());
     for settings in [by_line, by_port] {
         let generator = ExternalGenerator::start(settings).unwrap();
         generator.ready(PATIENCE).unwrap();

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use flow::FlowTransport::{Tcp, Udp};
 use flow::external::{
-    ExternalDestination, ExternalGenerator, ExternalReport, ExternalSettings, ReadyCondition,
+    ExternalDestination, ExternalGenerator, ExternalRole, ExternalSettings, ReadyCondition,
 };
 use flow::source::FlowPlan;
 use flow::{SharedToken, SinkLimits, SinkSettings, SourcePlan, TrafficSink, TrafficSource};
@@ -129,14 +129,14 @@ fn generator_process() {
     let Ok(file) = std::env::var(SINK) else {
         return;
     };
-    let script = "echo $$ > \"$1\"; echo ready; exec sleep 60";
+    // A child of the generator has another parent than this process.
+    let script = "sleep 60 & echo $$ $! > \"$1\"; echo ready; wait";
     let arguments = ["sh", "-c", script, "{destination}", &file];
+    let arguments = arguments.map(str::to_owned).to_vec();
+    let destination = ExternalDestination::loopback("127.0.0.1".parse().unwrap()).unwrap();
     let generator = ExternalGenerator::start(ExternalSettings {
-        arguments: arguments.map(str::to_owned).to_vec(),
-        destination: ExternalDestination::loopback("127.0.0.1".parse().unwrap()).unwrap(),
         ready: ReadyCondition::Line("ready".to_owned()),
-        stop_patience: LIMIT,
-        report: ExternalReport::None,
+        ..ExternalSettings::new(ExternalRole::Source, arguments, destination)
     })
     .unwrap();
     generator.ready(PATIENCE).unwrap();
@@ -148,14 +148,18 @@ fn an_external_generator_ends_when_this_program_is_killed() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("pid");
     let process = Process::start("generator_process", &file.display().to_string());
-    let number = std::fs::read_to_string(&file).unwrap();
-    let generator = Pid::from_raw(number.trim().parse().unwrap()).unwrap();
-    assert!(test_kill_process(generator).is_ok());
+    let numbers = std::fs::read_to_string(&file).unwrap();
+    let numbers = numbers.split_whitespace().map(|own| own.parse().unwrap());
+    let generators: Vec<Pid> = numbers.map(|own| Pid::from_raw(own).unwrap()).collect();
+    assert_eq!(generators.len(), 2);
+    assert!(generators.iter().all(|own| test_kill_process(*own).is_ok()));
     process.signal(Signal::KILL);
-    let state = format!("/proc/{}/stat", generator.as_raw_nonzero());
     // It may stay a zombie until init has reaped it.
-    let is_gone = || std::fs::read_to_string(&state).map_or(true, |state| state.contains(") Z "));
-    let time = time_until("the generator ends", is_gone);
+    let is_gone = |own: &Pid| {
+        let state = format!("/proc/{}/stat", own.as_raw_nonzero());
+        std::fs::read_to_string(state).map_or(true, |state| state.contains(") Z "))
+    };
+    let time = time_until("the generator ends", || generators.iter().all(is_gone));
     assert!(time < LIMIT, "{time:?}");
 }
 

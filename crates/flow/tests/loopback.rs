@@ -334,15 +334,15 @@ fn a_port_that_is_taken_is_refused_with_a_sentence() {
     let sink = sink();
     let udp = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
     let tcp = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    for (transport, what, taken) in [
-        (Udp, "open a UDP port", udp.local_addr().unwrap()),
-        (Tcp, "open a TCP port", tcp.local_addr().unwrap()),
+    for (transport, taken) in [
+        (Udp, udp.local_addr().unwrap()),
+        (Tcp, tcp.local_addr().unwrap()),
     ] {
         let mut flow = FlowPlan::paced(transport, 1000, 100_000, SECOND);
         flow.options.sink_port = Some(taken.port());
         let source = source(sink.address(), vec![flow]);
         let error = source.ready(PATIENCE).unwrap_err();
-        let expected = format!("the sink cannot {what} on {taken}");
+        let expected = format!("the sink cannot use port {} of 127.0.0.1", taken.port());
         assert!(error.to_string().contains(&expected), "{error}");
     }
     // A control port, too.
@@ -356,6 +356,31 @@ fn a_port_that_is_taken_is_refused_with_a_sentence() {
         error.contains(&format!("listen on {}", sink.address())),
         "{error}"
     );
+}
+
+#[test]
+fn two_sources_with_the_same_default_ports_share_a_sink() {
+    let _turn = turn();
+    let sink = sink();
+    let free = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+    let port = free.local_addr().unwrap().port();
+    drop(free);
+    let flows = || {
+        [Udp, Tcp].map(|transport| {
+            let mut flow = FlowPlan::paced(transport, 1000, 100_000, SECOND);
+            flow.options.sink_port = Some(port);
+            flow.options.may_move = true;
+            flow
+        })
+    };
+    let both = [(); 2].map(|()| source(sink.address(), flows().into()));
+    for source in both {
+        let totals = source.finish(PATIENCE).unwrap();
+        assert!(totals.failure.is_none(), "{totals:?}");
+        let lost: Vec<_> = totals.flows.iter().map(|flow| flow.lost).collect();
+        assert_eq!(lost, [0, 0]);
+        assert!(totals.flows.iter().all(|flow| flow.received_bytes > 0));
+    }
 }
 
 #[test]

@@ -161,3 +161,6 @@ impl Drop for Forwarder {
         let _ = self.end();
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -54,6 +54,16 @@ impl Namespace {
         &self.label
     }
 
+    /// A descriptor of the namespace, for others that start programs in it. The namespace lives as long
+    /// as the descriptor does.
+    ///
+    /// # Errors
+    ///
+    /// This process has no file descriptor left.
+    pub fn descriptor(&self) -> Result<OwnedFd, LabError> {
+        self.network.try_clone().map_err(copying)
+    }
+
     /// Runs a closure in this namespace, on a thread of its own. Sockets that it opens belong to
     /// this namespace for good.
     ///
@@ -85,7 +95,7 @@ impl Namespace {
     }
 
     fn enter_with(&self, command: &mut Command, passed: Vec<OwnedFd>) -> Result<(), LabError> {
-        let network = self.network.try_clone().map_err(copying)?;
+        let network = self.descriptor()?;
         system::start_in_network(command, network, passed);
         Ok(())
     }

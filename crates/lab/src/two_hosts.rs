@@ -1,6 +1,8 @@
 //! The smallest laboratory: two hosts and the link between them.
 
-use std::net::{Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use flow::external::ClosedNetwork;
 
 use crate::error::LabError;
 use crate::forwarder::{Forwarder, ForwarderSettings};
@@ -95,6 +97,17 @@ impl TwoHosts {
     /// As [`Namespace::dropped`].
     pub fn dropped_at_devices(&self) -> Result<u64, LabError> {
         Ok(self.client.dropped(DEVICE)? + self.server.dropped(DEVICE)?)
+    }
+}
+
+/// Its devices are TAP devices of this process: no packet leaves it.
+impl ClosedNetwork for TwoHosts {
+    fn contains(&self, address: IpAddr) -> bool {
+        let hosts = [TwoHosts::CLIENT, TwoHosts::SERVER];
+        hosts.iter().any(|host| match address.to_canonical() {
+            IpAddr::V4(address) => address == host.ipv4,
+            IpAddr::V6(address) => address == host.ipv6,
+        })
     }
 }
 

@@ -22,6 +22,21 @@ pub struct BackgroundRecord {
     pub checked_stable: bool,
     /// Its components, in each direction. Readings have their figures in this order.
     pub components: Vec<BackgroundComponent>,
+    /// Other programs that send beside them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub generators: Vec<BackgroundGenerator>,
+}
+
+/// Another program that sends, with its sink.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BackgroundGenerator {
+    /// Its name in the traffic file; with `#2` for the second instance.
+    pub name: String,
+    /// Program and arguments of the source, as they are in the file.
+    pub command: Vec<String>,
+    /// The same of the sink; empty without one.
+    pub sink_command: Vec<String>,
 }
 
 /// The flows of a component of a load in one direction.
@@ -120,7 +135,7 @@ pub struct BackgroundTotals {
 }
 
 /// How background traffic ended.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct BackgroundEnd {
     /// From its beginning to its end.
     pub elapsed: Nanos,
@@ -130,6 +145,36 @@ pub struct BackgroundEnd {
     pub pacing: BackgroundPacing,
     /// Why it ended before the measurement did; `None` where it did not.
     pub failure: Option<String>,
+    /// What other programs report of themselves, in the order of the plan.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub generators: Vec<BackgroundGeneratorEnd>,
+}
+
+/// How another program ended, and its own figures, which nobody has checked.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+#[schemars(!default)]
+pub struct BackgroundGeneratorEnd {
+    /// Exit status or signal of the source.
+    pub status: String,
+    /// Why a report could not be read; `null` where all were read.
+    pub report_error: Option<String>,
+    /// Seconds in which it sent.
+    pub seconds: Option<f64>,
+    /// Bytes that it sent.
+    pub sent_bytes: Option<u64>,
+    /// Bytes that its sink received.
+    pub received_bytes: Option<u64>,
+    /// Datagrams that it sent.
+    pub packets: Option<u64>,
+    /// Datagrams that were lost.
+    pub lost: Option<u64>,
+    /// Jitter in nanoseconds, as the program defines it.
+    pub jitter_ns: Option<Nanos>,
+    /// Mean one-way delay in nanoseconds, by the clocks of both ends.
+    pub mean_delay_ns: Option<Nanos>,
+    /// Segments that TCP sent again.
+    pub retransmissions: Option<u64>,
 }
 
 /// How long after their moments blocks were sent.

@@ -19,8 +19,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use background::{
-    BackgroundComponent, BackgroundCounts, BackgroundEnd, BackgroundPacing, BackgroundReading,
-    BackgroundRecord, BackgroundStalls, BackgroundTotals,
+    BackgroundComponent, BackgroundCounts, BackgroundEnd, BackgroundGenerator,
+    BackgroundGeneratorEnd, BackgroundPacing, BackgroundReading, BackgroundRecord,
+    BackgroundStalls, BackgroundTotals,
 };
 pub use columns::{COLUMNS, Cell, Column, Holds};
 pub use event::{Cause, EndedBy, Event, EventKind, Goal, LeftBehind, MissingStep, TestId};

@@ -3,14 +3,15 @@
 mod wire;
 
 use record::{
-    BackgroundComponent, BackgroundCounts, BackgroundEnd, BackgroundPacing, BackgroundReading,
-    BackgroundRecord, BackgroundStalls, Nanos,
+    BackgroundComponent, BackgroundCounts, BackgroundEnd, BackgroundGenerator, BackgroundPacing,
+    BackgroundReading, BackgroundRecord, BackgroundStalls, Nanos,
 };
 use stats::units::human;
 use stats::{BackgroundFigures, BackgroundSummary, PartOfRun};
 
 use crate::clean;
 use crate::figure::percent;
+use crate::generators;
 
 pub(crate) use wire::{BackgroundJson, of_run};
 pub use wire::{background_json, background_schema};
@@ -48,6 +49,9 @@ pub(crate) fn rate(bytes: u64, span: Nanos) -> f64 {
 
 /// What the components of a load are, in a table: `prestan traffic check`. Ends with a newline.
 pub fn planned_table(components: &[BackgroundComponent]) -> String {
+    if components.is_empty() {
+        return String::new();
+    }
     let head = ["component", "protocol", "flows", "planned rate"];
     let rows = components.iter().map(|own| {
         vec![
@@ -66,8 +70,11 @@ pub(crate) fn planned(component: &BackgroundComponent) -> String {
     rate.map_or("as fast as it goes".to_owned(), bits)
 }
 
-/// Components in one line: `voice (udp, flows: 2, 800 kbit/s)`.
-pub(crate) fn flows_in_words(components: &[BackgroundComponent]) -> String {
+/// Components and generators in one line: `voice (udp, flows: 2, 800 kbit/s)`.
+pub(crate) fn flows_in_words(
+    components: &[BackgroundComponent],
+    generators: &[BackgroundGenerator],
+) -> String {
     let one = |own: &BackgroundComponent| {
         let BackgroundComponent {
             name,
@@ -77,7 +84,9 @@ pub(crate) fn flows_in_words(components: &[BackgroundComponent]) -> String {
         } = own;
         format!("{name} ({protocol}, flows: {flows}, {})", planned(own))
     };
-    components.iter().map(one).collect::<Vec<_>>().join("; ")
+    let flows = components.iter().map(one);
+    let others = generators.iter().map(generators::named);
+    flows.chain(others).collect::<Vec<_>>().join("; ")
 }
 
 /// A line for each component about one interval, which ended so long after the beginning.
@@ -152,7 +161,11 @@ pub fn background_totals(record: &BackgroundRecord, end: &BackgroundEnd) -> Stri
             },
         ]
     });
-    let mut text = aligned(&head, rows.collect());
+    let mut text = if record.components.is_empty() {
+        String::new()
+    } else {
+        aligned(&head, rows.collect())
+    };
     for (own, totals) in pairs {
         for sentence in sentences(own, totals) {
             text += &format!("{}: {sentence}\n", clean(&own.name));
@@ -160,6 +173,9 @@ pub fn background_totals(record: &BackgroundRecord, end: &BackgroundEnd) -> Stri
     }
     if end.pacing.blocks > 0 {
         text += &format!("{}\n", pacing(&end.pacing));
+    }
+    for sentence in generators::in_words(record, Some(end)) {
+        text += &format!("{sentence}\n");
     }
     text
 }
@@ -250,7 +266,9 @@ pub(crate) fn in_words(record: &BackgroundRecord, own: &BackgroundSummary) -> Ve
         let figures = own.figures(Some(place), PartOfRun::Whole);
         component_in_words(component, figures)
     }));
-    if !record.checked_stable {
+    let end = own.end.as_ref().map(|(_, end)| end);
+    said.extend(generators::in_words(record, end));
+    if !record.checked_stable && !record.components.is_empty() {
         said.push("its rates are random; whether they are stable was not checked".to_owned());
     }
     said.extend(faults_in_words(record, own));
@@ -342,171 +360,4 @@ pub(crate) fn stalls_in_words(BackgroundStalls { count, total }: BackgroundStall
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn record() -> BackgroundRecord {
-        let component = |name: &str, protocol: &str, planned_bps| BackgroundComponent {
-            name: name.to_owned(),
-            protocol: protocol.to_owned(),
-            flows: 2,
-            planned_bps,
-        };
-        BackgroundRecord {
-            file: "load.yaml".to_owned(),
-            load: "busy".to_owned(),
-            seed: 7,
-            in_process: true,
-            checked_stable: true,
-            components: vec![
-                component("voice", "udp", Some(1e6)),
-                component("bulk.backward", "tcp", None),
-            ],
-        }
-    }
-
-    fn counts() -> BackgroundCounts {
-        BackgroundCounts {
-            sent_bytes: 250_000,
-            received_bytes: 187_500,
-            received: 75,
-            lost: 25,
-            reordered: 1,
-            jitter: Some(20_000),
-            delay_variation: Some(1_500_000),
-            ..BackgroundCounts::default()
-        }
-    }
-
-    #[test]
-    fn rates_have_three_digits() {
-        let table = [
-            (0.0, "0 bit/s"),
-            (999.0, "999 bit/s"),
-            (64_000.0, "64.0 kbit/s"),
-            (999_700.0, "1.00 Mbit/s"),
-            (9_984_000.0, "9.98 Mbit/s"),
-            (1.25e11, "125 Gbit/s"),
-        ];
-        for (rate, expected) in table {
-            assert_eq!(bits(rate), expected);
-        }
-    }
-
-    #[test]
-    fn a_second_has_a_line_for_each_component() {
-        let tcp = BackgroundCounts {
-            received_bytes: 125_000,
-            retransmissions: 3,
-            stalls: Some(BackgroundStalls {
-                count: 1,
-                total: 300_000_000,
-            }),
-            ..BackgroundCounts::default()
-        };
-        let reading = BackgroundReading {
-            span: 1_000_000_000,
-            components: vec![counts(), tcp],
-        };
-        assert_eq!(
-            background_lines(&record(), 3_000_000_000, &reading),
-            [
-                "    3 s  voice: sent 2.00 Mbit/s, received 1.50 Mbit/s, lost 25 %, jitter 20.0 µs, delay \
-                 variation up to 1.50 ms",
-                "    3 s  bulk.backward: sent 0 bit/s, received 1.00 Mbit/s, retransmissions 3, 1 stall (300 ms)",
-            ]
-        );
-    }
-
-    #[test]
-    fn a_run_tells_of_stalls_and_of_flows_that_are_not_those_of_the_description() {
-        let stalled = BackgroundCounts {
-            stalls: Some(BackgroundStalls {
-                count: 2,
-                total: 1_300_000_000,
-            }),
-            ..BackgroundCounts::default()
-        };
-        let reading = BackgroundReading {
-            span: 1_000_000_000,
-            components: vec![counts(), stalled],
-        };
-        let totals = record::BackgroundTotals {
-            failed_flows: 1,
-            unsent_blocks: 7,
-            ..record::BackgroundTotals::default()
-        };
-        let end = BackgroundEnd {
-            elapsed: 1_000_000_000,
-            components: vec![record::BackgroundTotals::default(), totals],
-            pacing: BackgroundPacing::default(),
-            failure: Some("it died".to_owned()),
-        };
-        let own = BackgroundSummary {
-            seconds: vec![(1_000_000_000, reading)],
-            measured: (0, 2_000_000_000),
-            end: Some((1_500_000_000, end)),
-            ..BackgroundSummary::default()
-        };
-        let said = in_words(&record(), &own);
-        assert!(!said[1].contains("stall"), "{said:?}");
-        assert!(
-            said[2].ends_with("retransmissions 0, 2 stalls (1.30 s)"),
-            "{said:?}"
-        );
-        assert!(
-            said[3].starts_with("bulk.backward: 7 blocks were not sent: "),
-            "{said:?}"
-        );
-        assert_eq!(
-            said[4..],
-            [
-                "bulk.backward: 1 of 2 connections failed",
-                "it ended 1.5 s after the beginning of the run: it died"
-            ]
-        );
-        let quiet = BackgroundSummary { end: None, ..own };
-        assert_eq!(faults_in_words(&record(), &quiet), [""; 0]);
-    }
-
-    #[test]
-    fn totals_are_a_table_and_a_document() {
-        let totals = |counts, names: &[&str]| record::BackgroundTotals {
-            counts,
-            delay_p50: counts.jitter,
-            source_congestion: names.iter().map(|&own| own.to_owned()).collect(),
-            ..record::BackgroundTotals::default()
-        };
-        let end = BackgroundEnd {
-            elapsed: 1_000_000_000,
-            components: vec![
-                totals(counts(), &[]),
-                totals(BackgroundCounts::default(), &["cubic"]),
-            ],
-            pacing: BackgroundPacing::default(),
-            failure: None,
-        };
-        let text = background_totals(&record(), &end);
-        let lines: Vec<&str> = text.lines().collect();
-        assert!(
-            lines[1].starts_with("voice (udp)") && lines[1].contains("25 %"),
-            "{text}"
-        );
-        assert!(
-            lines[2].contains("bulk.backward (tcp)") && lines[2].ends_with('0'),
-            "{text}"
-        );
-        assert!(
-            lines[3].contains("congestion control cubic at the source"),
-            "{text}"
-        );
-        let document = background_json(&record(), &[], &end);
-        let document: serde_json::Value = serde_json::from_str(&document).unwrap();
-        assert_eq!(document["components"][0]["totals"]["lost_percent"], 25.0);
-        assert_eq!(
-            document["components"][1]["planned_bits_per_second"],
-            serde_json::Value::Null
-        );
-        assert!(background_schema().contains("\"BackgroundFigures\""));
-    }
-}
+mod tests;

@@ -30,6 +30,7 @@ mod diagnose;
 mod figure;
 mod file_names;
 pub mod gallery;
+mod generators;
 mod json;
 mod junit;
 mod label;
@@ -76,6 +77,7 @@ pub use diagnose::{
     diagnose_text, findings_json,
 };
 pub use file_names::FileNames;
+pub use generators::planned_generators;
 pub use json::{BesideResult, json, schema};
 pub use junit::junit;
 pub use label::{apply_label, labelled_text};

@@ -20,7 +20,7 @@ pub fn notes_of<'r>(plans: impl IntoIterator<Item = &'r PlanRecord>) -> Vec<Note
 /// What background traffic was planned.
 fn background(record: &BackgroundRecord) -> NoteRecord {
     let BackgroundRecord { load, file, .. } = record;
-    let flows = flows_in_words(&record.components);
+    let flows = flows_in_words(&record.components, &record.generators);
     NoteRecord {
         name: "background".to_owned(),
         text: format!("load {load} of {file}: {flows}"),
@@ -75,6 +75,7 @@ mod tests {
                         flows: 2,
                         planned_bps: Some(8e5),
                     }],
+                    generators: Vec::new(),
                 }),
                 ..plan(&[])
             },

@@ -9,6 +9,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
 use crate::error::TrafficError;
+use crate::generator::{GeneratorSetSpec, GeneratorSpec};
 use crate::model::ModelSpec;
 use crate::quantity::{BitRate, Octets, Percentage, TimeSpan};
 
@@ -23,6 +24,9 @@ pub struct TrafficSpec {
     /// One-way flows: a model with its protocol and its ends, by name.
     #[serde(default)]
     pub components: BTreeMap<String, ComponentSpec>,
+    /// Other programs that send, by name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub generators: BTreeMap<String, GeneratorSpec>,
     /// Sets of components with their time, by name.
     #[serde(default)]
     pub loads: BTreeMap<String, LoadSpec>,
@@ -79,8 +83,12 @@ pub struct LoadSpec {
     /// Rate of payload of all flows together, of which each set has a share.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<BitRate>,
-    /// Its sets of flows.
+    /// Its sets of flows. Required, unless it has generators.
+    #[serde(default)]
     pub flows: Vec<FlowSetSpec>,
+    /// Other programs that send beside them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub generators: Vec<GeneratorSetSpec>,
 }
 
 /// Instances of one component.

@@ -12,6 +12,7 @@
 
 mod error;
 mod file;
+mod generator;
 mod law;
 mod model;
 mod plan;
@@ -25,6 +26,11 @@ pub use error::TrafficError;
 pub use file::{
     ComponentSpec, Dscp, FlowDirection, FlowProtocol, FlowSetSpec, IpVersion, LoadSpec,
     TrafficSpec, schema,
+};
+pub use generator::{
+    DESTINATION_PLACE, DIRECTORY_PLACE, GeneratorProgramSpec, GeneratorReadiness,
+    GeneratorReportFormat, GeneratorSetSpec, GeneratorSpec, PORT_PLACE, PlannedGenerator,
+    ReportedFiguresSpec,
 };
 pub use law::LawSpec;
 pub use model::{

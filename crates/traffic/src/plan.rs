@@ -1,5 +1,6 @@
 //! From a traffic file to flows in which everything is resolved.
 
+mod generators;
 mod ports;
 mod rates;
 
@@ -10,6 +11,7 @@ use crate::error::TrafficError;
 use crate::file::{
     ComponentSpec, Dscp, FlowDirection, FlowProtocol, FlowSetSpec, IpVersion, LoadSpec, TrafficSpec,
 };
+use crate::generator::{self, PlannedGenerator};
 use crate::model::{Model, ModelSpec};
 use crate::source::Behaviour;
 use ports::Ports;
@@ -43,6 +45,8 @@ pub struct TrafficLoad {
     pub end_ns: Option<u64>,
     /// Its flows.
     pub flows: Vec<PlannedFlow>,
+    /// Other programs that send beside them.
+    pub generators: Vec<PlannedGenerator>,
 }
 
 /// One flow of a load.
@@ -116,6 +120,10 @@ impl Traffic {
         for (name, component) in &spec.components {
             check_name("components", name)?;
             check_component(name, component, spec, &models)?;
+        }
+        for (name, generator) in &spec.generators {
+            check_name("generators", name)?;
+            generator::check(&format!("generators.{name}"), generator)?;
         }
         let mut loads = BTreeMap::new();
         for (name, load) in &spec.loads {
@@ -244,8 +252,8 @@ fn checked_load(
         };
         return wrong(key, "the load ends before it has begun");
     }
-    if load.flows.is_empty() {
-        return wrong("flows", "is empty");
+    if load.flows.is_empty() && load.generators.is_empty() {
+        return wrong("flows", "is missing or empty");
     }
     rates::check_shares(place, load)?;
     check_counts(place, load)?;
@@ -262,6 +270,7 @@ fn checked_load(
     Ok(TrafficLoad {
         start_ns,
         end_ns,
+        generators: generators::planned(place, load, spec, &flows)?,
         flows,
     })
 }

@@ -1,10 +1,9 @@
-//! The process of an external generator, and the thread that keeps it: when that thread or this
-//! process ends, the kernel kills the generator.
+//! The process of an external generator, and the thread that keeps it. When that thread or this
+//! process ends, the kernel kills the generator, and its guard what it has started.
 
 use std::collections::VecDeque;
 use std::io::{self, Read};
-use std::net::TcpStream;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStderr, ChildStdout, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
@@ -12,10 +11,11 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 
-use super::{ExternalEnd, ExternalSettings, ReadyCondition};
+use super::guard::GroupGuard;
+use super::{ExternalEnd, ExternalSettings, ExternalTotals, ReadyCondition, listening};
 use crate::FlowError;
 use crate::sink::locked;
-use crate::sys::end_with_this_thread;
+use crate::sys::{end_with_this_thread, start_in_network};
 
 /// The longest report that is read; what follows is thrown away, and the report cannot be read.
 const LONGEST_REPORT: usize = 16 << 20;
@@ -27,8 +27,8 @@ const READY_OUTPUT: usize = 64 << 10;
 const LAST_OUTPUT: Duration = Duration::from_secs(1);
 /// How often the process is looked at.
 const TICK: Duration = Duration::from_millis(10);
-/// A port that does not reply at once is tried again.
-const CONNECT: Duration = Duration::from_millis(100);
+/// A decoder has to end within this time.
+const DECODING: Duration = Duration::from_secs(10);
 
 /// What a process writes to a pipe.
 struct PipeContent {
@@ -90,35 +90,15 @@ impl PipeContent {
 /// Starts a process and keeps it until it ends or the other end of `commands` is dropped.
 pub(super) fn keep(
     arguments: &[String],
+    decoder: &[String],
     settings: &ExternalSettings,
     commands: &Receiver<()>,
     mut is_ready: impl FnMut(),
 ) -> Result<ExternalEnd, FlowError> {
-    let program = arguments.first().map(String::as_str).unwrap_or_default();
-    let failed = || FlowError::system(format!("start the external generator {program}"));
-    let mut command = Command::new(program);
-    command.args(&arguments[1..]).stdin(Stdio::null());
-    command.stdout(Stdio::piped()).stderr(Stdio::piped());
-    end_with_this_thread(&mut command);
-    let mut process = ExternalProcess::of(command.spawn().map_err(failed())?);
-    let no_pipe = || io::Error::other("it has no pipes");
-    let stdout = process
-        .child
-        .stdout
-        .take()
-        .ok_or_else(no_pipe)
-        .map_err(failed())?;
-    let stderr = process
-        .child
-        .stderr
-        .take()
-        .ok_or_else(no_pipe)
-        .map_err(failed())?;
-    let output = PipeContent::read(stdout, LONGEST_REPORT, false).map_err(failed())?;
-    let errors = PipeContent::read(stderr, ERROR_OUTPUT, true).map_err(failed())?;
+    let mut process = ExternalProcess::start(arguments, settings)?;
     let mut was_ready = false;
     while !process.has_ended() {
-        if !was_ready && meets(&settings.ready, &output) {
+        if !was_ready && process.meets(&settings.ready) {
             was_ready = true;
             is_ready();
         }
@@ -130,46 +110,109 @@ pub(super) fn keep(
     let status = process
         .end()
         .map_err(FlowError::system("wait for the external generator"))?;
-    let report = output.finish();
-    let totals = if report.len() > LONGEST_REPORT {
-        Err(format!(
-            "the report is longer than {} MiB",
-            LONGEST_REPORT >> 20
-        ))
-    } else {
-        settings.report.read(&report)
-    };
+    let output = process.output.finish();
     Ok(ExternalEnd {
         status,
-        totals,
-        error_output: errors.finish(),
+        totals: if decoder.is_empty() {
+            totals(&output, settings)
+        } else {
+            decoded(decoder, settings)
+        },
+        error_output: process.errors.finish(),
     })
 }
 
-fn meets(ready: &ReadyCondition, output: &PipeContent) -> bool {
-    match ready {
-        ReadyCondition::Started => true,
-        ReadyCondition::Line(part) => output
-            .beginning(READY_OUTPUT)
-            .lines()
-            .any(|line| line.contains(part)),
-        ReadyCondition::Port(address) => TcpStream::connect_timeout(address, CONNECT).is_ok(),
+fn totals(report: &str, settings: &ExternalSettings) -> Result<ExternalTotals, String> {
+    if report.len() > LONGEST_REPORT {
+        return Err(format!(
+            "the report is longer than {} MiB",
+            LONGEST_REPORT >> 20
+        ));
     }
+    settings.report.read(report)
+}
+
+/// Runs the decoder, and reads what it prints.
+fn decoded(decoder: &[String], settings: &ExternalSettings) -> Result<ExternalTotals, String> {
+    let started = ExternalProcess::start(decoder, settings);
+    let mut process = started.map_err(|error| error.to_string())?;
+    if !process.ends_within(DECODING) {
+        return Err(format!(
+            "the decoder {} did not end within {} s",
+            decoder.first().map(String::as_str).unwrap_or_default(),
+            DECODING.as_secs()
+        ));
+    }
+    let status = process.end().map_err(|error| error.to_string())?;
+    totals(&process.output.finish(), settings).map_err(|error| {
+        let printed = process.errors.finish();
+        format!("{error} (decoder: {status}) {}", printed.trim_end())
+            .trim_end()
+            .to_owned()
+    })
 }
 
 /// A process and its group. Both end when this is dropped.
 struct ExternalProcess {
     child: Child,
     group: Option<Pid>,
+    guard: Option<GroupGuard>,
+    output: PipeContent,
+    errors: PipeContent,
     is_reaped: bool,
 }
 
 impl ExternalProcess {
-    fn of(child: Child) -> ExternalProcess {
-        ExternalProcess {
-            group: i32::try_from(child.id()).ok().and_then(Pid::from_raw),
+    fn start(
+        arguments: &[String],
+        settings: &ExternalSettings,
+    ) -> Result<ExternalProcess, FlowError> {
+        let program = arguments.first().map(String::as_str).unwrap_or_default();
+        let failed = || FlowError::system(format!("start the external generator {program}"));
+        let mut command = Command::new(program);
+        command.args(arguments.iter().skip(1)).stdin(Stdio::null());
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        if let Some(namespace) = &settings.namespace {
+            start_in_network(&mut command, Arc::clone(namespace));
+        }
+        end_with_this_thread(&mut command);
+        let mut child = command.spawn().map_err(failed())?;
+        let pipes = child.stdout.take().zip(child.stderr.take());
+        let contents = pipes.map(|pipes| contents(pipes)).transpose();
+        let contents = contents
+            .and_then(|contents| contents.ok_or_else(|| io::Error::other("it has no pipes")));
+        let group = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
+        let (output, errors) = match contents {
+            Ok(contents) => contents,
+            Err(error) => {
+                // It has ended already where these fail.
+                let _ = child.kill();
+                let _ = child.wait();
+                return Err(failed()(error));
+            }
+        };
+        let mut process = ExternalProcess {
             child,
+            group,
+            guard: None,
+            output,
+            errors,
             is_reaped: false,
+        };
+        let guard = group.map(GroupGuard::start).transpose();
+        process.guard = guard.map_err(FlowError::system("start sh, which ends a generator"))?;
+        Ok(process)
+    }
+
+    fn meets(&self, ready: &ReadyCondition) -> bool {
+        match ready {
+            ReadyCondition::Started => true,
+            ReadyCondition::Line(part) => self
+                .output
+                .beginning(READY_OUTPUT)
+                .lines()
+                .any(|line| line.contains(part)),
+            ReadyCondition::Listening(port) => listening::is_open(self.child.id(), *port),
         }
     }
 
@@ -189,10 +232,18 @@ impl ExternalProcess {
 
     fn terminate(&self, patience: Duration) {
         self.signal(Signal::TERM);
+        self.ends_within(patience);
+    }
+
+    fn ends_within(&self, patience: Duration) -> bool {
         let end = Instant::now() + patience;
-        while !self.has_ended() && Instant::now() < end {
+        while !self.has_ended() {
+            if Instant::now() >= end {
+                return false;
+            }
             thread::sleep(TICK.min(patience));
         }
+        true
     }
 
     /// Kills what is left of the group, and returns how the process ended.
@@ -200,8 +251,21 @@ impl ExternalProcess {
         self.signal(Signal::KILL);
         let status = self.child.wait()?;
         self.is_reaped = true;
+        if let Some(guard) = self.guard.take() {
+            guard.end();
+        }
         Ok(status.to_string())
     }
+}
+
+/// Reads standard output and standard error.
+fn contents(
+    (stdout, stderr): (ChildStdout, ChildStderr),
+) -> io::Result<(PipeContent, PipeContent)> {
+    Ok((
+        PipeContent::read(stdout, LONGEST_REPORT, false)?,
+        PipeContent::read(stderr, ERROR_OUTPUT, true)?,
+    ))
 }
 
 impl Drop for ExternalProcess {

@@ -1,16 +1,30 @@
 //! The reports of external generators.
 
 use serde::Deserialize;
+use traffic::{GeneratorReportFormat, ReportedFiguresSpec};
 
-/// What a generator writes to its standard output when it ends.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// What a program of a generator reports when it ends.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ExternalReport {
     /// Nothing that is read.
     None,
-    /// `iperf3 --json`.
+    /// `iperf3 --json`, of a client or a server.
     Iperf3,
     /// The text of `ITGDec`, which decodes the logs of D-ITG.
     ItgDec,
+    /// Numbers after texts.
+    Figures(ReportedFiguresSpec),
+}
+
+impl From<&GeneratorReportFormat> for ExternalReport {
+    fn from(format: &GeneratorReportFormat) -> ExternalReport {
+        match format {
+            GeneratorReportFormat::None => ExternalReport::None,
+            GeneratorReportFormat::Iperf3 => ExternalReport::Iperf3,
+            GeneratorReportFormat::ItgDec => ExternalReport::ItgDec,
+            GeneratorReportFormat::Figures(figures) => ExternalReport::Figures(figures.clone()),
+        }
+    }
 }
 
 /// What a generator reports of all its flows together.
@@ -34,16 +48,34 @@ pub struct ExternalTotals {
     pub retransmissions: Option<u64>,
 }
 
+impl ExternalTotals {
+    /// Figures of a source, with those of its sink, which knows better what arrived.
+    #[must_use]
+    pub fn with_sink(self, sink: ExternalTotals) -> ExternalTotals {
+        ExternalTotals {
+            seconds: self.seconds.or(sink.seconds),
+            sent_bytes: self.sent_bytes.or(sink.sent_bytes),
+            received_bytes: sink.received_bytes.or(self.received_bytes),
+            packets: self.packets.or(sink.packets),
+            lost: sink.lost.or(self.lost),
+            jitter_ns: sink.jitter_ns.or(self.jitter_ns),
+            mean_delay_ns: sink.mean_delay_ns.or(self.mean_delay_ns),
+            retransmissions: self.retransmissions.or(sink.retransmissions),
+        }
+    }
+}
+
 impl ExternalReport {
     /// Reads a report.
     ///
     /// # Errors
     /// A sentence, where it is no such report.
-    pub fn read(self, text: &str) -> Result<ExternalTotals, String> {
+    pub fn read(&self, text: &str) -> Result<ExternalTotals, String> {
         match self {
             ExternalReport::None => Ok(ExternalTotals::default()),
             ExternalReport::Iperf3 => iperf3(text),
             ExternalReport::ItgDec => itg_dec(text),
+            ExternalReport::Figures(texts) => figures(text, texts),
         }
     }
 }
@@ -52,7 +84,14 @@ impl ExternalReport {
 #[derive(Deserialize)]
 struct Iperf3Report {
     error: Option<String>,
+    start: Option<Iperf3Start>,
     end: Option<Iperf3End>,
+}
+
+#[derive(Deserialize)]
+struct Iperf3Start {
+    /// Only a server has it.
+    accepted_connection: Option<serde::de::IgnoredAny>,
 }
 
 #[derive(Deserialize)]
@@ -78,43 +117,98 @@ fn count(number: f64) -> Option<u64> {
     (number >= 0.0 && number < u64::MAX as f64).then_some(number as u64)
 }
 
+/// What iperf3 reports as an error where its client was stopped by a signal, on both sides.
+const STOPPED: &str = "the client has terminated";
+
 fn iperf3(text: &str) -> Result<ExternalTotals, String> {
     let report: Iperf3Report =
         serde_json::from_str(text).map_err(|error| format!("not a report of iperf3: {error}"))?;
-    if let Some(error) = report.error {
-        return Err(format!("iperf3 reports an error: {error}"));
-    }
+    let was_stopped = match report.error {
+        None => false,
+        Some(error) if error.ends_with(STOPPED) && report.end.is_some() => true,
+        Some(error) => return Err(format!("iperf3 reports an error: {error}")),
+    };
     let end = report.end.ok_or("the report of iperf3 has no end")?;
-    let is_udp = end.sum.is_some_and(|sum| sum.packets.is_some());
-    if !is_udp {
+    let is_server = report
+        .start
+        .is_some_and(|start| start.accepted_connection.is_some());
+    if is_server {
+        of_server(&end)
+    } else {
+        of_client(&end, was_stopped)
+    }
+}
+
+fn of_server(end: &Iperf3End) -> Result<ExternalTotals, String> {
+    let received = end.sum_received.or(end.sum);
+    let received = received.ok_or("the report of iperf3 has no sums")?;
+    let datagrams = end.sum.filter(|sum| sum.packets.is_some());
+    Ok(ExternalTotals {
+        received_bytes: received.bytes.and_then(count),
+        packets: datagrams.and_then(|sum| sum.packets).and_then(count),
+        lost: datagrams.and_then(|sum| sum.lost_packets).and_then(count),
+        jitter_ns: datagrams.and_then(jitter),
+        ..ExternalTotals::default()
+    })
+}
+
+fn jitter(sum: Iperf3Sum) -> Option<u64> {
+    sum.jitter_ms.and_then(|jitter| count(jitter * 1e6))
+}
+
+/// Of a client that was stopped, the server's figures are zeros that mean nothing.
+fn of_client(end: &Iperf3End, was_stopped: bool) -> Result<ExternalTotals, String> {
+    let of_server = |figure: Option<u64>| figure.filter(|_| !was_stopped);
+    let Some(sum) = end.sum.filter(|sum| sum.packets.is_some()) else {
         let sent = end.sum_sent.ok_or("the report of iperf3 has no sums")?;
         let received = end.sum_received.and_then(|sum| sum.bytes);
         return Ok(ExternalTotals {
             seconds: sent.seconds,
             sent_bytes: sent.bytes.and_then(count),
-            received_bytes: received.and_then(count),
+            received_bytes: of_server(received.and_then(count)),
             retransmissions: sent.retransmits.and_then(count),
             ..ExternalTotals::default()
         });
-    }
-    let sum = end.sum.ok_or("the report of iperf3 has no sums")?;
+    };
     let (packets, lost) = (sum.packets.unwrap_or(0.0), sum.lost_packets.unwrap_or(0.0));
     // Until 3.12 the bytes of the sum are those of the source, and there are no others.
     let arrived = sum
         .bytes
         .map(|bytes| bytes * (1.0 - lost / packets.max(1.0)));
     let received = end.sum_received.and_then(|sum| sum.bytes).or(arrived);
+    let sent = end.sum_sent.and_then(|sum| sum.bytes).or(sum.bytes);
     Ok(ExternalTotals {
         seconds: sum.seconds,
-        sent_bytes: end
-            .sum_sent
-            .and_then(|sum| sum.bytes)
-            .or(sum.bytes)
-            .and_then(count),
-        received_bytes: received.and_then(count),
+        sent_bytes: sent.and_then(count),
+        received_bytes: of_server(received.and_then(count)),
         packets: count(packets),
-        lost: count(lost),
-        jitter_ns: sum.jitter_ms.and_then(|jitter| count(jitter * 1e6)),
+        lost: of_server(count(lost)),
+        jitter_ns: of_server(jitter(sum)),
+        ..ExternalTotals::default()
+    })
+}
+
+/// The number after the last occurrence of each text.
+fn figures(text: &str, texts: &ReportedFiguresSpec) -> Result<ExternalTotals, String> {
+    let number = |before: &Option<String>| {
+        let Some(before) = before else {
+            return Ok(None);
+        };
+        let rest = text.rsplit_once(before.as_str()).map(|(_, rest)| rest);
+        let number = rest.and_then(|rest| {
+            let rest = rest.trim_start();
+            let end = rest.find(|c: char| !c.is_ascii_digit());
+            rest[..end.unwrap_or(rest.len())].parse::<u64>().ok()
+        });
+        number
+            .map(Some)
+            .ok_or_else(|| format!("the report has no number after `{before}`"))
+    };
+    Ok(ExternalTotals {
+        sent_bytes: number(&texts.sent_bytes)?,
+        received_bytes: number(&texts.received_bytes)?,
+        packets: number(&texts.packets)?,
+        lost: number(&texts.lost)?,
         ..ExternalTotals::default()
     })
 }
@@ -217,6 +311,34 @@ Error lines              =             0
             retransmissions: Some(3),
             ..ExternalTotals::default()
         };
+        let stopped_client = r#"{"start":{"connecting_to":{}},"error":"interrupt - the client has terminated",
+            "end":{"sum":{"seconds":2.0,"bytes":1000,"packets":10,"lost_packets":0,"jitter_ms":0},
+            "sum_received":{"bytes":0}}}"#;
+        let of_stopped_client = ExternalTotals {
+            received_bytes: None,
+            lost: None,
+            jitter_ns: None,
+            ..udp
+        };
+        let server = r#"{"start":{"accepted_connection":{"host":"::1"}},"error":"the client has terminated",
+            "end":{"sum":{"bytes":0,"packets":10,"lost_packets":1,"jitter_ms":0.25},
+            "sum_sent":{"bytes":0},"sum_received":{"bytes":900}}}"#;
+        let of_server = ExternalTotals {
+            seconds: None,
+            sent_bytes: None,
+            ..udp
+        };
+        assert_eq!(of_stopped_client.with_sink(of_server), udp);
+        let own = ExternalReport::Figures(ReportedFiguresSpec {
+            sent_bytes: Some("sent:".to_owned()),
+            lost: Some("lost ".to_owned()),
+            ..ReportedFiguresSpec::default()
+        });
+        let of_own = ExternalTotals {
+            sent_bytes: Some(70),
+            lost: Some(0),
+            ..ExternalTotals::default()
+        };
         let of_itg = ExternalTotals {
             seconds: Some(9.998016),
             received_bytes: Some(5_068_800),
@@ -232,6 +354,9 @@ Error lines              =             0
             (ExternalReport::Iperf3, new_udp, new),
             (ExternalReport::ItgDec, ITG_DEC, of_itg),
             (ExternalReport::None, "anything", ExternalTotals::default()),
+            (ExternalReport::Iperf3, stopped_client, of_stopped_client),
+            (ExternalReport::Iperf3, server, of_server),
+            (own, "sent: 5\nsent: 70 bytes, lost 0", of_own),
         ];
         for (report, text, expected) in table {
             assert_eq!(report.read(text), Ok(expected), "{text}");
@@ -241,7 +366,19 @@ Error lines              =             0
     #[test]
     fn what_is_no_report_is_an_error() {
         let error = r#"{"start":{},"end":{},"error":"unable to connect to server"}"#;
+        let own = |text: &str| {
+            ExternalReport::Figures(ReportedFiguresSpec {
+                sent_bytes: Some(text.to_owned()),
+                ..ReportedFiguresSpec::default()
+            })
+        };
         let table = [
+            (own("sent"), "sent no bytes", "no number after `sent`"),
+            (
+                own("sent"),
+                "sent 99999999999999999999",
+                "no number after `sent`",
+            ),
             (ExternalReport::Iperf3, error, "unable to connect"),
             (ExternalReport::Iperf3, "", "not a report of iperf3"),
             (ExternalReport::Iperf3, "{}", "has no end"),
@@ -257,8 +394,9 @@ Error lines              =             0
 
     proptest! {
         #[test]
-        fn any_text_is_read_without_harm(text in ".{0,200}", number in any::<f64>()) {
-            for report in [ExternalReport::Iperf3, ExternalReport::ItgDec] {
+        fn any_text_is_read_without_harm(text in ".{0,200}", before in ".{1,3}", number in any::<f64>()) {
+            let own = ReportedFiguresSpec { lost: Some(before), ..ReportedFiguresSpec::default() };
+            for report in [ExternalReport::Iperf3, ExternalReport::ItgDec, ExternalReport::Figures(own)] {
                 let _ = report.read(&text);
                 let _ = report.read(&format!("TOTAL RESULTS\nBytes received = {number}\nTotal packets = {number}\nPackets dropped = {number}"));
             }

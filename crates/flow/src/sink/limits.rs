@@ -252,6 +252,7 @@ mod tests {
             block_bytes: 1000,
             has_stamps: true,
             port: None,
+            may_move: false,
             window_bytes: None,
             congestion_control: None,
         }

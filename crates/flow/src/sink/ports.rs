@@ -13,6 +13,9 @@ use crate::sys;
 /// Receive buffer for datagrams, unless the source asks for another: 10 ms at 3 Gbit/s.
 const DATAGRAM_BUFFER: usize = 4 << 20;
 
+/// Ports that are tried where another program has the one that was asked for.
+const MOVES: u16 = 1024;
+
 /// A data port, its number, and the congestion control of its connections.
 pub(super) struct DataPort {
     pub(super) socket: Socket,
@@ -30,12 +33,41 @@ pub(super) fn open(group: &FlowGroup, local: SocketAddr) -> Result<DataPort, Str
     if let IpAddr::V4(local) = local.ip().to_canonical() {
         address = SocketAddr::new(local.into(), 0);
     }
-    address.set_port(group.port.unwrap_or(0));
-    let opened = match group.transport {
-        FlowTransport::Tcp => open_listener(group, address),
-        FlowTransport::Udp => open_datagrams(group, address),
+    let first = group.port.unwrap_or(0);
+    let moves = if group.may_move && first > 0 {
+        MOVES
+    } else {
+        0
     };
-    opened.map_err(|(what, error)| format!("the sink cannot {what} on {address}: {error}"))
+    for port in first..=first.saturating_add(moves) {
+        address.set_port(port);
+        let opened = match group.transport {
+            FlowTransport::Tcp => open_listener(group, address),
+            FlowTransport::Udp => open_datagrams(group, address),
+        };
+        match opened {
+            Ok(opened) => return Ok(opened),
+            Err((_, error)) if is_taken(&error) && moves > 0 => {}
+            Err((_, error)) if is_taken(&error) => {
+                return Err(format!(
+                    "the sink cannot use port {port} of {}: another source or program has it; give \
+                     the component another port, or none",
+                    address.ip()
+                ));
+            }
+            Err((what, error)) => {
+                return Err(format!("the sink cannot {what} on {address}: {error}"));
+            }
+        }
+    }
+    Err(format!(
+        "the sink has no free port from {first} to {}",
+        address.port()
+    ))
+}
+
+fn is_taken(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::AddrInUse
 }
 
 type Opened = Result<DataPort, (&'static str, io::Error)>;

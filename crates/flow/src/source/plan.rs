@@ -56,6 +56,8 @@ pub struct FlowOptions {
     pub bind: Option<SocketAddr>,
     /// Port at the sink; absent: any.
     pub sink_port: Option<u16>,
+    /// Whether the sink may choose one of the ports after it where another program has it.
+    pub may_move: bool,
     /// Whether blocks of a scheduled stream carry a header with a time stamp. Shorter blocks are
     /// padded to its 20 bytes then.
     pub has_stamps: bool,
@@ -74,6 +76,7 @@ impl Default for FlowOptions {
             no_delay: false,
             bind: None,
             sink_port: None,
+            may_move: false,
             has_stamps: true,
             backlog: None,
         }
@@ -204,6 +207,7 @@ impl FlowPlan {
             block_bytes: self.largest_block_bytes.max(self.least_block_bytes()),
             has_stamps: self.has_stamps(),
             port: options.sink_port,
+            may_move: options.may_move,
             window_bytes: options.window_bytes,
             congestion_control: options.congestion_control.clone().filter(|_| is_tcp),
         }

@@ -3,7 +3,7 @@
 use std::io;
 use std::num::NonZeroU64;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, PoisonError};
+use std::sync::{Arc, PoisonError, TryLockError};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -54,7 +54,10 @@ pub(super) struct Ferry {
     asks_for_real_time: bool,
     is_real_time: bool,
     lateness: DeliveryLateness,
+    /// When it was last tried to publish the counters, in ns.
     published: u64,
+    /// The owner can see the counters as they were then.
+    are_shown: bool,
     rest: RestAccount,
     /// Processor time in ns until counters were published.
     used: u64,
@@ -79,6 +82,7 @@ impl Ferry {
             is_real_time: false,
             lateness: DeliveryLateness::default(),
             published: 0,
+            are_shown: true,
             rest: RestAccount::new(),
             used: 0,
             shared,
@@ -187,7 +191,7 @@ impl Ferry {
 
     /// Sleeps until a frame arrives, or shortly before one is due.
     fn wait(&mut self, now: u64) -> io::Result<()> {
-        let sleep = match self.wheel.next_deadline() {
+        let mut sleep = match self.wheel.next_deadline() {
             None => u64::MAX,
             Some(at) => {
                 let left = at.saturating_sub(now);
@@ -198,8 +202,12 @@ impl Ferry {
                 left.saturating_sub(if is_rested { self.busy_wait } else { 0 })
             }
         };
-        if sleep >= PUBLISHING && self.published < now {
+        if sleep >= PUBLISHING && (self.published < now || !self.are_shown) {
             self.publish(now);
+            if !self.are_shown {
+                // Without a frame the next wake-up could be in hours, with old counters until then.
+                sleep = PUBLISHING;
+            }
         }
         let timeout = (sleep < u64::MAX).then(|| timespec(sleep));
         let mut descriptors = [
@@ -213,11 +221,19 @@ impl Ferry {
         }
     }
 
-    /// Shows the counters to the owner, unless it is reading them at this moment.
+    /// Shows the counters to the owner, unless it is reading them at this moment: the scheduler can
+    /// stop a reader that has the lock, and frames must not wait for it.
     fn publish(&mut self, now: u64) {
         let used = processor_time();
         let shared = Arc::clone(&self.shared);
-        if let Ok(mut counters) = shared.counters.try_lock() {
+        // A reader that panicked has damaged nothing.
+        let counters = match shared.counters.try_lock() {
+            Ok(counters) => Some(counters),
+            Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+            Err(TryLockError::WouldBlock) => None,
+        };
+        self.are_shown = counters.is_some();
+        if let Some(mut counters) = counters {
             self.show(used, &mut counters);
         }
         let used = u64::try_from(used.as_nanos()).unwrap_or(u64::MAX);

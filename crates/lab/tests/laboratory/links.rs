@@ -47,47 +47,69 @@ fn pinger(hosts: &TwoHosts) -> Socket {
     socket
 }
 
-/// Whether a round-trip time is that of a link: never less, and not much more.
-fn is_round_trip(measured: Duration, delay: Duration) -> bool {
-    (2 * delay..2 * delay + Duration::from_micros(100)).contains(&measured)
+/// Sends an echo request, and waits for the reply. Returns the time between.
+fn ping(socket: &Socket, number: u16) -> Duration {
+    let [high, low] = number.to_be_bytes();
+    let start = Instant::now();
+    // An echo request; the kernel fills in checksum and identifier (icmp(7)).
+    socket.send(&[8, 0, 0, 0, 0, 0, high, low]).unwrap();
+    let mut reply = [0; 8];
+    let mut socket = socket;
+    assert_eq!(socket.read(&mut reply).unwrap(), 8);
+    let time = start.elapsed();
+    assert_eq!([reply[0], reply[6], reply[7]], [0, high, low]);
+    time
+}
+
+/// The shortest round-trip times of a link with a delay and of one without.
+#[derive(Debug)]
+struct ShortestTimes {
+    delayed: Duration,
+    undelayed: Duration,
+}
+
+impl ShortestTimes {
+    /// Whether the first link has this delay in both directions: never less, and not much more than
+    /// what this machine takes without a delay.
+    fn show(&self, delay: Duration) -> bool {
+        self.delayed >= 2 * delay
+            && self.delayed < 2 * delay + self.undelayed + Duration::from_micros(100)
+    }
 }
 
 #[test]
-#[ignore = "it measures times, and a busy machine adds to them: nightly"]
 fn a_round_trip_takes_the_delay_of_both_directions() {
     let Some(_turn) = turn() else { return };
     const DELAY: Duration = Duration::from_millis(5);
-    let hosts = TwoHosts::new(&ForwarderSettings {
-        forth: delay(DELAY),
-        back: delay(DELAY),
+    let with_delay = |base| ForwarderSettings {
+        forth: delay(base),
+        back: delay(base),
         ..ForwarderSettings::default()
-    })
-    .unwrap();
-    let sender = pinger(&hosts);
-    let mut shortest = Duration::MAX;
-    for number in 0..50 * ATTEMPTS {
-        let [high, low] = (number as u16).to_be_bytes();
-        let start = Instant::now();
-        // An echo request; the kernel fills in checksum and identifier (icmp(7)).
-        sender.send(&[8, 0, 0, 0, 0, 0, high, low]).unwrap();
-        let mut reply = [0; 8];
-        assert_eq!((&sender).read(&mut reply).unwrap(), 8);
-        shortest = shortest.min(start.elapsed());
-        assert_eq!([reply[0], reply[6], reply[7]], [0, high, low]);
-        if is_round_trip(shortest, DELAY) {
+    };
+    let delayed = TwoHosts::new(&with_delay(DELAY)).unwrap();
+    let undelayed = TwoHosts::new(&with_delay(Duration::ZERO)).unwrap();
+    let [delayed_socket, undelayed_socket] = [&delayed, &undelayed].map(pinger);
+    let mut shortest = ShortestTimes {
+        delayed: Duration::MAX,
+        undelayed: Duration::MAX,
+    };
+    // Other programs lengthen single times of both links, and less often the shortest of many.
+    for number in 0..50 * ATTEMPTS as u16 {
+        shortest.undelayed = shortest.undelayed.min(ping(&undelayed_socket, number));
+        shortest.delayed = shortest.delayed.min(ping(&delayed_socket, number));
+        if shortest.show(DELAY) {
             break;
         }
     }
-    assert!(is_round_trip(shortest, DELAY), "{shortest:?}");
-    for other in [
-        DELAY - Duration::from_micros(60),
-        DELAY + Duration::from_micros(60),
-    ] {
-        assert!(!is_round_trip(shortest, other), "{shortest:?}");
+    assert!(shortest.show(DELAY), "{shortest:?}");
+    let millisecond = Duration::from_millis(1);
+    for other in [DELAY - millisecond, DELAY + millisecond] {
+        assert!(!shortest.show(other), "{shortest:?}");
     }
-    let counters = hosts.forwarder.stop().unwrap();
+    let counters = delayed.forwarder.stop().unwrap();
     assert!(counters.lateness.count() >= 2);
     assert_eq!(counters.forth.delayed, counters.forth.frames);
+    assert_eq!(undelayed.forwarder.stop().unwrap().forth.delayed, 0);
 }
 
 /// Numbers of the frames that a link loses, of so many.
@@ -270,11 +292,10 @@ fn a_full_queue_drops_what_arrives() {
     assert_eq!(counters.dropped_by_queue, 44);
     assert_eq!(counters.peak_queue_frames, 5);
     assert_eq!(counters.peak_queue_bytes, 5_000);
-    assert_eq!(path.rest(), []);
+    assert!(path.rest().is_empty());
 }
 
 #[test]
-#[ignore = "once in four runs on a busy machine a frame was missing for 30 s: nightly"]
 fn copies_arrive_twice_and_corrupted_frames_not_at_all() {
     let Some(_turn) = turn() else { return };
     let twice = Impairment {
@@ -301,7 +322,7 @@ fn copies_arrive_twice_and_corrupted_frames_not_at_all() {
     wait_until("all frames are delivered", || {
         hosts.forwarder.counters().forth.delivered == 20
     });
-    assert_eq!(path.rest(), []);
+    assert!(path.rest().is_empty());
     let counted = hosts.server.protocol_counters().unwrap();
     // Most bits are those of the payload.
     assert!(counted.of("UdpInCsumErrors") > 10, "{counted:?}");

@@ -53,7 +53,8 @@ pub(crate) fn started(
         )),
         Err(UnstableBackground::Ended) => {
             let end = running.end().end;
-            let why = end.failure.unwrap_or_else(|| "its flows ended".to_owned());
+            let by_itself = ended_by_itself(end.generators.is_empty());
+            let why = end.failure.unwrap_or_else(|| by_itself.to_owned());
             Err(Failed::Target(format!(
                 "the background traffic ended before the measurement began: {why}"
             )))
@@ -61,6 +62,14 @@ pub(crate) fn started(
         Err(UnstableBackground::Unstable(why)) => Err(Failed::Target(format!(
             "{why}; nothing was measured. A larger deviation is allowed by --background FILE,stable=20%"
         ))),
+    }
+}
+
+fn ended_by_itself(has_only_flows: bool) -> &'static str {
+    if has_only_flows {
+        "its flows ended"
+    } else {
+        "its flows or generators ended"
     }
 }
 
@@ -227,7 +236,7 @@ fn follow(mut running: RunningBackground, shared: &SharedBackground) {
     }
     let EndedBackground { mut end, by_itself } = running.end();
     if by_itself && end.failure.is_none() {
-        end.failure = Some("its flows ended".to_owned());
+        end.failure = Some(ended_by_itself(end.generators.is_empty()).to_owned());
     }
     shared.note(&EventKind::BackgroundEnded(end));
 }

@@ -18,6 +18,7 @@ use record::{
 };
 
 use super::failed;
+use super::generators::RunningGenerator;
 use super::task::{BackgroundTask, LONGEST_HERE, TaskFlow, TaskSink, TaskSource};
 use crate::exit::Failed;
 
@@ -31,10 +32,17 @@ const LEAST_REST: Duration = Duration::from_millis(200);
 const REST_PATIENCE: Duration = Duration::from_millis(500);
 /// Seconds that are waited for where rates are random, so that nothing can be checked.
 const RUN_IN_SECONDS: usize = 3;
+/// The same where nothing but generators sends, so that there are no readings.
+const RUN_IN: Duration = Duration::from_secs(RUN_IN_SECONDS as u64);
 
 /// Background traffic that runs. It stops when this is dropped.
 pub(crate) struct RunningBackground {
     record: BackgroundRecord,
+    /// Before the flows, so that they end first.
+    generators: Vec<RunningGenerator>,
+    /// When generators are stopped, which know nothing of the duration of a load.
+    generators_end: Option<Instant>,
+    begun: Instant,
     sources: Vec<SourceUnderWay>,
     /// Sinks in this process; after the sources, so that those end first.
     sinks: Vec<SinkHandle>,
@@ -69,6 +77,9 @@ impl RunningBackground {
         };
         wait(task.start, is_cancelled)?;
         let mut running = RunningBackground {
+            generators: Vec::new(),
+            generators_end: None,
+            begun: Instant::now(),
             sources: Vec::new(),
             sinks: Vec::new(),
             rule: StabilityRule {
@@ -85,6 +96,13 @@ impl RunningBackground {
                 .handle
                 .ready(AGREEMENT)
                 .map_err(|error| failed(&error))?;
+        }
+        for generator in &task.generators {
+            let generator = RunningGenerator::start(generator, is_cancelled)?;
+            running.generators.push(generator);
+        }
+        if !running.generators.is_empty() {
+            running.generators_end = Instant::now().checked_add(task.duration);
         }
         Ok(running)
     }
@@ -110,6 +128,8 @@ impl RunningBackground {
             let mut plan = FlowPlan::planned(&flow.planned, seed, duration);
             // On loopback, several runs must not wait for each other's ports.
             plan.options.sink_port = plan.options.sink_port.filter(|_| !is_own || flow.has_port);
+            // Another source may send to the same host, with the same default ports.
+            plan.options.may_move = !flow.has_port;
             plan
         };
         let plan = SourcePlan {
@@ -132,9 +152,11 @@ impl RunningBackground {
         &self.record
     }
 
-    /// Whether all sources send.
+    /// Whether all sources and generators send.
     pub(crate) fn is_active(&self) -> bool {
         self.sources.iter().all(|source| source.handle.is_active())
+            && self.generators.iter().all(RunningGenerator::is_active)
+            && self.generators_end.is_none_or(|end| Instant::now() < end)
     }
 
     /// Readings that all sources have by now.
@@ -217,6 +239,9 @@ impl RunningBackground {
                     return Ok(());
                 }
             }
+            if self.sources.is_empty() && begun.elapsed() >= RUN_IN && self.is_active() {
+                return Ok(());
+            }
             if is_cancelled() {
                 return Err(UnstableBackground::Interrupted);
             }
@@ -231,8 +256,16 @@ impl RunningBackground {
     }
 
     /// Stops all flows, and says what came of them.
-    pub(crate) fn end(self) -> EndedBackground {
+    pub(crate) fn end(mut self) -> EndedBackground {
         let by_itself = !self.is_active();
+        let were_active: Vec<bool> = self
+            .generators
+            .iter()
+            .map(RunningGenerator::is_active)
+            .collect();
+        for generator in &mut self.generators {
+            generator.ask_to_stop();
+        }
         let components = self.record.components.len();
         let mut totals: Vec<TotalsSum> = Vec::new();
         totals.resize_with(components, TotalsSum::default);
@@ -259,6 +292,15 @@ impl RunningBackground {
                 }
             }
         }
+        let mut generators = Vec::new();
+        for (generator, was_active) in self.generators.into_iter().zip(were_active) {
+            let (end, why) = generator.end(was_active);
+            failure = failure.or(why);
+            generators.push(end);
+        }
+        if self.record.components.is_empty() {
+            elapsed = self.begun.elapsed();
+        }
         let pairs = totals.into_iter().zip(sum.counts());
         let end = BackgroundEnd {
             elapsed: nanos(elapsed),
@@ -267,6 +309,7 @@ impl RunningBackground {
                 .collect(),
             pacing,
             failure: failure.map(|why| report::clean(&why)),
+            generators,
         };
         EndedBackground { end, by_itself }
     }

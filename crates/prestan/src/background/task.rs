@@ -7,8 +7,11 @@ use std::time::Duration;
 
 use flow::SharedToken;
 use record::{BackgroundComponent, BackgroundRecord};
-use traffic::{FlowProtocol, IpVersion, PlannedFlow, Traffic, TrafficLoad, TrafficSpec};
+use traffic::{
+    FlowProtocol, IpVersion, PlannedFlow, PlannedGenerator, Traffic, TrafficLoad, TrafficSpec,
+};
 
+use super::generators::recorded;
 use super::token;
 use crate::args::{SinkArg, TrafficEnds};
 use crate::exit::Failed;
@@ -135,6 +138,8 @@ pub(super) enum TaskSink {
 pub(crate) struct BackgroundTask {
     pub(crate) record: BackgroundRecord,
     pub(super) sources: Vec<TaskSource>,
+    /// Other programs, which send on loopback.
+    pub(super) generators: Vec<PlannedGenerator>,
     /// `None` where all sinks are in this process.
     pub(super) token: Option<SharedToken>,
     /// When the load begins.
@@ -153,6 +158,12 @@ impl BackgroundTask {
         token_file: Option<&Path>,
     ) -> Result<BackgroundTask, Failed> {
         let (name, load) = file.load(options.load.as_deref())?;
+        if !load.generators.is_empty() && !ends.sink.is_empty() {
+            return Err(Failed::Usage(format!(
+                "load {name} has generators, which send on loopback only, because their sinks on another \
+                 machine cannot be asked; leave --sink out, or name another load"
+            )));
+        }
         let flows: Vec<&PlannedFlow> = load.flows.iter().collect();
         let flows = match &ends.from_host {
             None => flows,
@@ -161,7 +172,7 @@ impl BackgroundTask {
                 .filter(|flow| flow.source == *host)
                 .collect(),
         };
-        if flows.is_empty() {
+        if flows.is_empty() && load.generators.is_empty() {
             let host = ends.from_host.as_deref().unwrap_or_default();
             return Err(Failed::Usage(format!(
                 "load {name} has no flow from host `{host}`"
@@ -215,7 +226,9 @@ impl BackgroundTask {
                 in_process,
                 checked_stable: all_flows().any(|flow| flow.is_steady),
                 components,
+                generators: recorded(&load.generators),
             },
+            generators: load.generators.clone(),
             token: (!in_process).then(|| token(token_file)).transpose()?,
             sources,
             start: Duration::from_nanos(load.start_ns),

@@ -8,7 +8,7 @@ use std::path::Path;
 use record::BackgroundComponent;
 
 use crate::args::{TrafficAction, TrafficArgs};
-use crate::background::{TrafficFile, components_of};
+use crate::background::{TrafficFile, components_of, recorded_generators};
 use crate::exit::{ExitStatus, Failed};
 use crate::output::{number_of, print_text};
 
@@ -36,12 +36,14 @@ fn check(path: &Path) -> Result<String, Failed> {
         let flows: Vec<_> = load.flows.iter().collect();
         let components = components_of(&flows);
         text += &format!(
-            "\nload {name}: {}, {}{}\n",
+            "\nload {name}: {}, {}{}{}\n",
             number_of(flows.len(), "flow"),
             total(&components),
+            and_generators(load.generators.len()),
             times(load)
         );
         text += &report::planned_table(&components);
+        text += &report::planned_generators(&recorded_generators(&load.generators));
     }
     Ok(text)
 }
@@ -52,6 +54,14 @@ fn total(components: &[BackgroundComponent]) -> String {
     rates.map_or("as fast as it goes".to_owned(), |rates| {
         report::bits(rates.iter().sum())
     })
+}
+
+/// Other programs of a load, which start where it is sent.
+fn and_generators(count: usize) -> String {
+    match count {
+        0 => String::new(),
+        count => format!(", {}", number_of(count, "generator")),
+    }
 }
 
 fn times(load: &::traffic::TrafficLoad) -> String {

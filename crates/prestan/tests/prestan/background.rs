@@ -396,7 +396,7 @@ fn a_sink_that_dies_ends_the_background_and_disqualifies_the_run() {
     sink.send(Signal::KILL);
     let ended = wait_for_event(&kept, "background_ended");
     assert!(
-        ended - killed < Duration::from_secs(4),
+        ended - killed < Duration::from_secs(2),
         "{:?}",
         ended - killed
     );

@@ -54,6 +54,8 @@ mod first_screen;
 #[cfg(test)]
 mod gallery;
 #[cfg(test)]
+mod generators;
+#[cfg(test)]
 mod guides;
 #[cfg(test)]
 mod hostile;

@@ -11,6 +11,7 @@ use serde::Serialize;
 use stats::{BackgroundFigures, PartOfRun, Summary};
 
 use super::{SECOND, rate};
+use crate::generators::{self, BackgroundGeneratorJson};
 use crate::json::{pretty, schema_of, thousandths, us};
 
 /// Background traffic as JSON.
@@ -29,6 +30,8 @@ pub(crate) struct BackgroundJson {
     pub checked_stable: bool,
     /// Its components, in each direction.
     pub components: Vec<BackgroundComponentJson>,
+    /// Other programs that sent beside them; their figures are their own.
+    pub generators: Vec<BackgroundGeneratorJson>,
     /// How well schedules were kept; `null` where the record does not have it.
     pub pacing: Option<BackgroundPacing>,
     /// Why it ended before the measurement did; `null` where it did not.
@@ -183,6 +186,7 @@ impl BackgroundJson {
                 .enumerate()
                 .map(component)
                 .collect(),
+            generators: generators::json(record, end),
             pacing: end.map(|end| end.pacing),
             failure: end.and_then(|end| end.failure.clone()),
             seconds: seconds.map(second).collect(),

@@ -105,8 +105,8 @@ fn in_words(setting: &Setting) -> (&'static str, String) {
             let loads = Some(loads.join("; ")).filter(|text| !text.is_empty());
             ("the load beside the run", or_none(loads))
         }
-        Setting::Background(components) => {
-            let all = Some(flows_in_words(components)).filter(|text| !text.is_empty());
+        Setting::Background(components, generators) => {
+            let all = Some(flows_in_words(components, generators)).filter(|text| !text.is_empty());
             ("the background traffic", or_none(all))
         }
         Setting::Tests(tests) => ("the set of tests", tests.join(", ")),
@@ -139,7 +139,7 @@ fn in_words(setting: &Setting) -> (&'static str, String) {
 
 #[cfg(test)]
 mod tests {
-    use record::{BackgroundComponent, Clock, Verify};
+    use record::{BackgroundComponent, BackgroundGenerator, Clock, Verify};
 
     use super::*;
 
@@ -168,14 +168,22 @@ mod tests {
                 "the verification of responses is full in one and full and head in the other",
             ),
             (
-                Setting::Background(Vec::new()),
-                Setting::Background(vec![BackgroundComponent {
-                    name: "voice".to_owned(),
-                    protocol: "udp".to_owned(),
-                    flows: 2,
-                    planned_bps: Some(8e5),
-                }]),
-                "the background traffic is none in one and voice (udp, flows: 2, 800 kbit/s) in the other",
+                Setting::Background(Vec::new(), Vec::new()),
+                Setting::Background(
+                    vec![BackgroundComponent {
+                        name: "voice".to_owned(),
+                        protocol: "udp".to_owned(),
+                        flows: 2,
+                        planned_bps: Some(8e5),
+                    }],
+                    vec![BackgroundGenerator {
+                        name: "bulk".to_owned(),
+                        command: vec!["iperf3".to_owned()],
+                        sink_command: Vec::new(),
+                    }],
+                ),
+                "the background traffic is none in one and voice (udp, flows: 2, 800 kbit/s); generator bulk \
+                 (iperf3) in the other",
             ),
             (
                 Setting::Duration(Some(30.0)),

@@ -10,6 +10,7 @@ use super::markup::{heading, wide};
 use super::tables::{nothing, number};
 use crate::background::{bits, faults_in_words, planned, rate, source_in_words, stalls_in_words};
 use crate::figure::percent;
+use crate::generators;
 
 const HEADINGS: [&str; 9] = [
     "Flows",
@@ -57,6 +58,9 @@ pub(super) fn table(page: &ReportPage<'_>, names: &[String]) -> Markup {
             p.label {
                 @if !is_one { (name) ": " }
                 (source_in_words(record)) ". Counts while measuring, without intervals."
+            }
+            @for sentence in generators::in_words(record, summary.end.as_ref().map(|(_, end)| end)) {
+                p.label { (sentence) }
             }
             @for fault in faults_in_words(record, summary) { p.label { (fault) } }
         }

@@ -152,6 +152,7 @@ mod tests {
             in_process: true,
             checked_stable: true,
             components: Vec::new(),
+            generators: Vec::new(),
         };
         let builder = RunBuilder::new(1)
             .test("Put", &[("Put", "PUT")])

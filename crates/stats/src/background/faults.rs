@@ -136,6 +136,7 @@ mod tests {
             components: vec![BackgroundTotals::default()],
             pacing: BackgroundPacing::default(),
             failure: None,
+            generators: Vec::new(),
         }
     }
 
@@ -229,6 +230,7 @@ mod tests {
                 ..BackgroundTotals::default()
             }],
             failure: failure.map(str::to_owned),
+            generators: Vec::new(),
             ..end()
         };
         let late = [0, 0, 0, 0, 0, 0, 0, 1, 0];

@@ -1,7 +1,7 @@
 //! Whether runs did the same, so that their times may be compared.
 
 use record::{
-    BackgroundComponent, BackgroundRecord, BesideRecord, Clock, Environment, Http, Pace,
+    BackgroundComponent, BackgroundGenerator, BesideRecord, Clock, Environment, Http, Pace,
     PlanRecord, Verify,
 };
 
@@ -63,8 +63,8 @@ pub enum Setting {
     Http(Http),
     /// The loads that went on beside it: suite, its checksum, users, and who began operations.
     Beside(Vec<(String, String, u32, Pace)>),
-    /// The components of the background traffic.
-    Background(Vec<BackgroundComponent>),
+    /// The components and generators of the background traffic.
+    Background(Vec<BackgroundComponent>, Vec<BackgroundGenerator>),
     /// The rows.
     Tests(Vec<String>),
     /// Requests, where their number is limited.
@@ -113,12 +113,16 @@ fn essentials(plan: &PlanRecord) -> Vec<Setting> {
         },
         Setting::Http(load.http),
         Setting::Beside(plan.beside.iter().map(load_beside).collect()),
-        Setting::Background(plan.background.iter().flat_map(components).collect()),
+        background(plan),
     ]
 }
 
-fn components(background: &BackgroundRecord) -> impl Iterator<Item = BackgroundComponent> {
-    background.components.iter().cloned()
+fn background(plan: &PlanRecord) -> Setting {
+    let background = plan.background.as_ref();
+    let (components, generators) = background.map_or_else(Default::default, |own| {
+        (own.components.clone(), own.generators.clone())
+    });
+    Setting::Background(components, generators)
 }
 
 fn load_beside(beside: &BesideRecord) -> (String, String, u32, Pace) {

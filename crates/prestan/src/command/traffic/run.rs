@@ -107,10 +107,11 @@ fn heading(record: &BackgroundRecord) -> String {
     };
     let flows: u32 = record.components.iter().map(|own| own.flows).sum();
     format!(
-        "load {} of {}: {}, seed {}{ends}\n",
+        "load {} of {}: {}{}, seed {}{ends}\n",
         record.load,
         report::clean(&record.file),
         crate::output::number_of(flows as usize, "flow"),
+        super::and_generators(record.generators.len()),
         record.seed
     )
 }

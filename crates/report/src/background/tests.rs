@@ -1,0 +1,171 @@
+//! Seconds and totals in words, and as a document.
+
+use super::*;
+
+fn record() -> BackgroundRecord {
+    let component = |name: &str, protocol: &str, planned_bps| BackgroundComponent {
+        name: name.to_owned(),
+        protocol: protocol.to_owned(),
+        flows: 2,
+        planned_bps,
+    };
+    BackgroundRecord {
+        file: "load.yaml".to_owned(),
+        load: "busy".to_owned(),
+        seed: 7,
+        in_process: true,
+        checked_stable: true,
+        components: vec![
+            component("voice", "udp", Some(1e6)),
+            component("bulk.backward", "tcp", None),
+        ],
+        generators: Vec::new(),
+    }
+}
+
+fn counts() -> BackgroundCounts {
+    BackgroundCounts {
+        sent_bytes: 250_000,
+        received_bytes: 187_500,
+        received: 75,
+        lost: 25,
+        reordered: 1,
+        jitter: Some(20_000),
+        delay_variation: Some(1_500_000),
+        ..BackgroundCounts::default()
+    }
+}
+
+#[test]
+fn rates_have_three_digits() {
+    let table = [
+        (0.0, "0 bit/s"),
+        (999.0, "999 bit/s"),
+        (64_000.0, "64.0 kbit/s"),
+        (999_700.0, "1.00 Mbit/s"),
+        (9_984_000.0, "9.98 Mbit/s"),
+        (1.25e11, "125 Gbit/s"),
+    ];
+    for (rate, expected) in table {
+        assert_eq!(bits(rate), expected);
+    }
+}
+
+#[test]
+fn a_second_has_a_line_for_each_component() {
+    let tcp = BackgroundCounts {
+        received_bytes: 125_000,
+        retransmissions: 3,
+        stalls: Some(BackgroundStalls {
+            count: 1,
+            total: 300_000_000,
+        }),
+        ..BackgroundCounts::default()
+    };
+    let reading = BackgroundReading {
+        span: 1_000_000_000,
+        components: vec![counts(), tcp],
+    };
+    assert_eq!(
+        background_lines(&record(), 3_000_000_000, &reading),
+        [
+            "    3 s  voice: sent 2.00 Mbit/s, received 1.50 Mbit/s, lost 25 %, jitter 20.0 µs, delay \
+             variation up to 1.50 ms",
+            "    3 s  bulk.backward: sent 0 bit/s, received 1.00 Mbit/s, retransmissions 3, 1 stall (300 ms)",
+        ]
+    );
+}
+
+#[test]
+fn a_run_tells_of_stalls_and_of_flows_that_are_not_those_of_the_description() {
+    let stalled = BackgroundCounts {
+        stalls: Some(BackgroundStalls {
+            count: 2,
+            total: 1_300_000_000,
+        }),
+        ..BackgroundCounts::default()
+    };
+    let reading = BackgroundReading {
+        span: 1_000_000_000,
+        components: vec![counts(), stalled],
+    };
+    let totals = record::BackgroundTotals {
+        failed_flows: 1,
+        unsent_blocks: 7,
+        ..record::BackgroundTotals::default()
+    };
+    let end = BackgroundEnd {
+        elapsed: 1_000_000_000,
+        components: vec![record::BackgroundTotals::default(), totals],
+        pacing: BackgroundPacing::default(),
+        failure: Some("it died".to_owned()),
+        generators: Vec::new(),
+    };
+    let own = BackgroundSummary {
+        seconds: vec![(1_000_000_000, reading)],
+        measured: (0, 2_000_000_000),
+        end: Some((1_500_000_000, end)),
+        ..BackgroundSummary::default()
+    };
+    let said = in_words(&record(), &own);
+    assert!(!said[1].contains("stall"), "{said:?}");
+    assert!(
+        said[2].ends_with("retransmissions 0, 2 stalls (1.30 s)"),
+        "{said:?}"
+    );
+    assert!(
+        said[3].starts_with("bulk.backward: 7 blocks were not sent: "),
+        "{said:?}"
+    );
+    assert_eq!(
+        said[4..],
+        [
+            "bulk.backward: 1 of 2 connections failed",
+            "it ended 1.5 s after the beginning of the run: it died"
+        ]
+    );
+    let quiet = BackgroundSummary { end: None, ..own };
+    assert_eq!(faults_in_words(&record(), &quiet), [""; 0]);
+}
+
+#[test]
+fn totals_are_a_table_and_a_document() {
+    let totals = |counts, names: &[&str]| record::BackgroundTotals {
+        counts,
+        delay_p50: counts.jitter,
+        source_congestion: names.iter().map(|&own| own.to_owned()).collect(),
+        ..record::BackgroundTotals::default()
+    };
+    let end = BackgroundEnd {
+        elapsed: 1_000_000_000,
+        components: vec![
+            totals(counts(), &[]),
+            totals(BackgroundCounts::default(), &["cubic"]),
+        ],
+        pacing: BackgroundPacing::default(),
+        failure: None,
+        generators: Vec::new(),
+    };
+    let text = background_totals(&record(), &end);
+    let lines: Vec<&str> = text.lines().collect();
+    assert!(
+        lines[1].starts_with("voice (udp)") && lines[1].contains("25 %"),
+        "{text}"
+    );
+    assert!(
+        lines[2].contains("bulk.backward (tcp)") && lines[2].ends_with('0'),
+        "{text}"
+    );
+    assert!(
+        lines[3].contains("congestion control cubic at the source"),
+        "{text}"
+    );
+    let document = background_json(&record(), &[], &end);
+    let document: serde_json::Value = serde_json::from_str(&document).unwrap();
+    assert_eq!(document["components"][0]["totals"]["lost_percent"], 25.0);
+    assert_eq!(
+        document["components"][1]["planned_bits_per_second"],
+        serde_json::Value::Null
+    );
+    assert!(background_schema().contains("\"BackgroundFigures\""));
+}
