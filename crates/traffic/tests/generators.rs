@@ -1,7 +1,5 @@
 //! Other programs in traffic files: what is read, what is refused, and their ports.
 
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use proptest::prelude::*;
 use traffic::{GeneratorReadiness, GeneratorReportFormat, Traffic, TrafficSpec};
 

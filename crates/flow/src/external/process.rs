@@ -178,7 +178,7 @@ impl ExternalProcess {
         end_with_this_thread(&mut command);
         let mut child = command.spawn().map_err(failed())?;
         let pipes = child.stdout.take().zip(child.stderr.take());
-        let contents = pipes.map(|pipes| contents(pipes)).transpose();
+        let contents = pipes.map(contents).transpose();
         let contents = contents
             .and_then(|contents| contents.ok_or_else(|| io::Error::other("it has no pipes")));
         let group = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
