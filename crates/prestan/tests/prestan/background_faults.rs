@@ -21,7 +21,8 @@ models:
   stream:
     cbr: {rate: 1600kbit, block: 1000}
   rare:
-    cbr: {every: 1500ms, block: 500}
+    # Three seconds in a row never have the same number of blocks, unless it is none.
+    cbr: {every: 2500ms, block: 500}
   bulk:
     full: {}
 components:
