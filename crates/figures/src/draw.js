@@ -50,7 +50,8 @@ function wrapped(text) {
 
 // What a figure is, of what, and what its intervals mean.
 function caption() {
-  const interval = /interval|whisker/i.test(`${current.title} ${current.note}`)
+  const said = `${current.title} ${current.note}`.replaceAll("without an interval", "");
+  const interval = /interval|whisker/i.test(said)
     ? " A 95 % confidence interval contains the true value in 95 of 100 repetitions of the measurement." : "";
   return wrapped(`${current.title} (${servers}). ${current.note ?? ""}${interval}`);
 }

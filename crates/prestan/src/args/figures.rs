@@ -38,7 +38,8 @@ pub(crate) struct FigureOptions {
 }
 
 /// What names of figures begin with; a test, a parameter or a number follows.
-const KINDS: [&str; 12] = [
+const KINDS: [&str; 13] = [
+    "background",
     "bars",
     "ecdf",
     "forest",

@@ -112,7 +112,7 @@ fn figures_in_files_are_those_that_were_asked_for() {
         ),
         (
             "demo --svg figures --figure violin",
-            "names of figures begin with bars, ecdf, forest",
+            "names of figures begin with background, bars, ecdf",
         ),
         ("demo --figure bars", "add --svg DIR or --png DIR"),
         ("demo --svg figures --figure-width 85", "wide"),

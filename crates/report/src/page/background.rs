@@ -55,14 +55,14 @@ pub(super) fn table(page: &ReportPage<'_>, names: &[String]) -> Markup {
     };
     let below = html! {
         @for (name, record, summary) in &with {
-            p.label {
+            p.note {
                 @if !is_one { (name) ": " }
                 (source_in_words(record)) ". Counts while measuring, without intervals."
             }
             @for sentence in generators::in_words(record, summary.end.as_ref().map(|(_, end)| end)) {
                 p.label { (sentence) }
             }
-            @for fault in faults_in_words(record, summary) { p.label { (fault) } }
+            @for fault in faults_in_words(record, summary) { p.note { (fault) } }
         }
     };
     html! {

@@ -3,6 +3,8 @@
 #[cfg(test)]
 mod answers;
 #[cfg(test)]
+mod background;
+#[cfg(test)]
 mod captures;
 #[cfg(test)]
 mod comparisons;
