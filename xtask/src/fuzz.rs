@@ -14,7 +14,7 @@ const TARGETS: [(&str, Option<&str>); 16] = [
     ("response", None),
     ("http2", None),
     ("frames", None),
-    ("capture", None),
+    ("capture", Some("crates/trace/tests/captures")),
     ("connections", Some("crates/trace/tests/captures")),
     ("flow", None),
     ("chunked", None),

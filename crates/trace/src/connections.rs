@@ -32,16 +32,16 @@ enum ConnectionSlot {
 }
 
 /// The ends of a connection, in their order.
-type Ends = (SocketAddr, SocketAddr);
+type ConnectionEnds = (SocketAddr, SocketAddr);
 
 /// Reads the segments of a capture, in their order.
 #[derive(Debug)]
 pub struct TcpConnections {
     limits: AnalysisLimits,
     server: Option<SocketAddr>,
-    by_ends: HashMap<Ends, usize>,
+    by_ends: HashMap<ConnectionEnds, usize>,
     slots: Vec<ConnectionSlot>,
-    passing: HashMap<Ends, Box<ConnectionState>>,
+    passing: HashMap<ConnectionEnds, Box<ConnectionState>>,
     ignored_segments: u64,
 }
 
@@ -105,7 +105,7 @@ impl TcpConnections {
         &mut self,
         packet: u64,
         segment: &TcpSegment<'_>,
-        ends: Ends,
+        ends: ConnectionEnds,
         each: RequestVisitor<'_>,
     ) {
         if self.limits.passing_connections == 0 {
@@ -127,7 +127,7 @@ impl TcpConnections {
         state.add(packet, segment, is_anew, each);
     }
 
-    /// Ends half of the connections that are not kept, where there are too many: those that were closed before
+    /// ConnectionEnds half of the connections that are not kept, where there are too many: those that were closed before
     /// others, and those that were silent for longer.
     fn make_room(&mut self, each: RequestVisitor<'_>) {
         if self.passing.len() < self.limits.passing_connections {

@@ -22,7 +22,7 @@ use std::collections::BTreeMap;
 
 use wire::http2::{FrameHeader, HeaderDecoder};
 
-use self::frames::{FrameEvent, FramePart, FrameWalk, message_begun};
+use self::frames::{FrameFinding, FramePart, FrameWalk, message_begun};
 use crate::reassembly::NewBytes;
 use crate::request_head::{LONGEST_NAME, number};
 use crate::transaction::{RequestProtocol, RequestVisitor, TracedRequest};
@@ -214,10 +214,10 @@ impl OpenStreams {
     }
 
     /// What the client sent.
-    fn sent(&mut self, event: FrameEvent<'_>, each: RequestVisitor<'_>) {
+    fn sent(&mut self, event: FrameFinding<'_>, each: RequestVisitor<'_>) {
         match event {
-            FrameEvent::Part(part) => self.sent_part(&part, each),
-            FrameEvent::Lost(place) => {
+            FrameFinding::Part(part) => self.sent_part(&part, each),
+            FrameFinding::Lost(place) => {
                 let under_way = self.open.iter_mut().filter(|(_, open)| open.end.is_none());
                 let mut under_way: Vec<_> = under_way.collect();
                 let is_alone = under_way.len() == 1;
@@ -229,7 +229,7 @@ impl OpenStreams {
                 }
                 self.owner = under_way.first().filter(|_| is_alone).map(|(of, _)| **of);
             }
-            FrameEvent::Unreadable { at_ns, length, end } => {
+            FrameFinding::Unreadable { at_ns, length, end } => {
                 let owner = self.owner.and_then(|owner| self.open.get_mut(&owner));
                 if let Some(open) = owner.filter(|open| open.answer.is_none()) {
                     let request = &mut open.request;
@@ -273,10 +273,10 @@ impl OpenStreams {
     }
 
     /// What the server sent.
-    fn answered(&mut self, event: FrameEvent<'_>, each: RequestVisitor<'_>) {
+    fn answered(&mut self, event: FrameFinding<'_>, each: RequestVisitor<'_>) {
         let part = match event {
-            FrameEvent::Part(part) => part,
-            FrameEvent::Lost(_) | FrameEvent::Unreadable { .. } => {
+            FrameFinding::Part(part) => part,
+            FrameFinding::Lost(_) | FrameFinding::Unreadable { .. } => {
                 self.server_heads.is_lost = true;
                 return;
             }

@@ -270,8 +270,9 @@ fn a_time_that_means_nothing_is_none() {
     // The response was on its way when the rest of the request passed.
     let mut crossed = Conversation::new(4000, false);
     let first = crossed.send(&head(1, 20));
+    let (ports, numbers) = ((4000, SERVER), (crossed.there, crossed.back));
+    let rest = crossed.packet(ports, numbers, &[b'x'; 20]);
     let response = crossed.answer(ok);
-    let rest = crossed.send(&[b'x'; 20]);
     assert_eq!(told(&[first, rest, response]), [(Some(1), None, false)]);
 
     // A client that left the body out, because the final response came first.

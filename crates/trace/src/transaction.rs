@@ -2,7 +2,7 @@
 //!
 //! Client and server take turns: what the client sends behind a response is the next request. With HTTP/1 the heads
 //! are read as far as they were captured; with TLS the records of application data are all that is known. Streams of
-//! HTTP/2 are read by [`crate::http2`].
+//! HTTP/2 are read by `http2`.
 //!
 //! ```text
 //! client  ==request==                              ACK      ACK  FIN

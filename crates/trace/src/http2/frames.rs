@@ -34,7 +34,7 @@ pub(super) struct FramePart<'a> {
 
 /// What is found in the bytes of a direction.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum FrameEvent<'a> {
+pub(super) enum FrameFinding<'a> {
     /// A part of a frame.
     Part(FramePart<'a>),
     /// Where frames begin and end is not known from that place on.
@@ -115,12 +115,12 @@ impl FrameWalk {
         &mut self,
         bytes: &NewBytes,
         may_resume: bool,
-        mut each: impl FnMut(FrameEvent<'_>),
+        mut each: impl FnMut(FrameFinding<'_>),
     ) {
         let expected = self.expected.replace(bytes.place + bytes.length);
         if expected.is_some_and(|expected| expected != bytes.place) && !self.is_lost() {
             self.state = WalkState::Lost;
-            each(FrameEvent::Lost(bytes.place));
+            each(FrameFinding::Lost(bytes.place));
         }
         if self.is_lost() && may_resume {
             self.state = BEFORE_HEADER;
@@ -136,7 +136,7 @@ impl FrameWalk {
     }
 
     /// Reads on behind that many bytes, and returns how many were read.
-    fn step(&mut self, bytes: &NewBytes, at: i64, each: &mut impl FnMut(FrameEvent<'_>)) -> i64 {
+    fn step(&mut self, bytes: &NewBytes, at: i64, each: &mut impl FnMut(FrameFinding<'_>)) -> i64 {
         let left = bytes.length - at;
         let captured = usize::try_from(at)
             .ok()
@@ -165,7 +165,7 @@ impl FrameWalk {
                 }
                 let read = captured.len().min(FrameHeader::BYTES - *count);
                 if read == 0 {
-                    each(FrameEvent::Lost(bytes.place + at - *count as i64));
+                    each(FrameFinding::Lost(bytes.place + at - *count as i64));
                     self.state = WalkState::Lost;
                     return 0;
                 }
@@ -179,7 +179,7 @@ impl FrameWalk {
             }
             WalkState::Payload { .. } => self.payload(bytes, at, captured, each),
             WalkState::Lost => {
-                each(FrameEvent::Unreadable {
+                each(FrameFinding::Unreadable {
                     at_ns: bytes.at_ns,
                     length: left,
                     end: bytes.place + bytes.length,
@@ -196,10 +196,10 @@ impl FrameWalk {
         start: FrameStart,
         bytes: &NewBytes,
         at: i64,
-        each: &mut impl FnMut(FrameEvent<'_>),
+        each: &mut impl FnMut(FrameFinding<'_>),
     ) {
         let is_read = header.is_headers() && header.length <= LARGEST_FRAME;
-        each(FrameEvent::Part(FramePart {
+        each(FrameFinding::Part(FramePart {
             header,
             start,
             at_ns: bytes.at_ns,
@@ -224,7 +224,7 @@ impl FrameWalk {
         bytes: &NewBytes,
         at: i64,
         captured: &[u8],
-        each: &mut impl FnMut(FrameEvent<'_>),
+        each: &mut impl FnMut(FrameFinding<'_>),
     ) -> i64 {
         let WalkState::Payload {
             header,
@@ -243,7 +243,7 @@ impl FrameWalk {
             Some(payload)
         });
         let is_last = *left == 0;
-        each(FrameEvent::Part(FramePart {
+        each(FrameFinding::Part(FramePart {
             header: *header,
             start: *start,
             at_ns: bytes.at_ns,
