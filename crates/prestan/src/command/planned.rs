@@ -244,8 +244,24 @@ impl PlannedRun {
         completed?.report(output, beside)
     }
 
-    /// Starts to record its packets, in this file or as the suite says, and its background traffic.
+    /// Starts to record its packets, in this file or as the suite says, and its background traffic. Where that
+    /// fails, the record has nothing in it, and goes.
     fn start_what_is_beside(
+        &mut self,
+        capture: Option<&Path>,
+        cancel: &Cancel,
+        is_quiet: bool,
+    ) -> Result<(), Failed> {
+        let started = self.try_to_start(capture, cancel, is_quiet);
+        if let (Err(_), Some(directory)) = (&started, &self.directory) {
+            self.captured = None;
+            // The reason that is about to be reported is the one that matters.
+            let _ = directory.discard();
+        }
+        started
+    }
+
+    fn try_to_start(
         &mut self,
         capture: Option<&Path>,
         cancel: &Cancel,

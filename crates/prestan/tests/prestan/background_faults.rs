@@ -241,12 +241,20 @@ fn nothing_begins(load: &str, expected: &str) {
     let url = server.server.url();
     let run = ["run", "prestan", &url, "-r", "5"];
     let ends = ["--sink", &sink.address, "--sink-token-file", "token"];
-    let background = ["--background", &background, "--json", "result.json"];
+    let background = [
+        "--background",
+        &background,
+        "--json",
+        "result.json",
+        "--save",
+        "kept",
+    ];
     let outcome = prestan.args(run).args(background).args(ends).run();
     assert_eq!(outcome.code, 4, "{outcome}");
     assert!(outcome.stderr.contains(expected), "{outcome}");
     assert!(server.server.exchanges().is_empty(), "{outcome}");
     assert!(!outcome.home().join("result.json").exists(), "{outcome}");
+    assert!(!outcome.home().join("kept").exists(), "{outcome}");
     let (code, printed) = sink.end();
     assert_eq!(code, Some(0), "{printed}");
     assert!(printed.contains("ended; in its "), "{printed}");

@@ -65,6 +65,19 @@ pub(crate) const RESULT: &[Numbers] = &[
         ],
     ),
     facts(
+        "BackgroundGeneratorEnd",
+        &[
+            "seconds",
+            "sent_bytes",
+            "received_bytes",
+            "packets",
+            "lost",
+            "jitter_ns",
+            "mean_delay_ns",
+            "retransmissions",
+        ],
+    ),
+    facts(
         "BackgroundPacing",
         &["blocks", "p50_ns", "p99_ns", "max_ns"],
     ),
