@@ -7,5 +7,6 @@
 mod lifetime;
 mod links;
 mod messages;
+mod networks;
 mod scenes;
 mod support;
