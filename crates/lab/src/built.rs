@@ -186,6 +186,12 @@ impl<'a> BuiltHost<'a> {
         self.namespace
     }
 
+    /// The laboratory as programs here learn of it.
+    #[must_use]
+    pub fn surroundings(&self) -> Surroundings {
+        self.lab.surroundings(self.name())
+    }
+
     /// Its addresses, those of its first link first.
     pub fn addresses(&self) -> impl Iterator<Item = IpAddr> + use<'a> {
         let interfaces = self.lab.network.nodes[self.node].interfaces.iter();
@@ -204,7 +210,7 @@ impl<'a> BuiltHost<'a> {
     ///
     /// The program cannot start.
     pub fn spawn(&self, mut command: Command) -> Result<Child, LabError> {
-        self.lab.surroundings(self.name()).tell(&mut command);
+        self.surroundings().tell(&mut command);
         self.lab.lab.spawn(self.namespace, command)
     }
 }

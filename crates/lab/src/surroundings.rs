@@ -77,7 +77,7 @@ impl Surroundings {
     }
 
     /// Sets the variables of a program.
-    pub(crate) fn tell(&self, command: &mut Command) {
+    pub fn tell(&self, command: &mut Command) {
         let hosts = self.hosts.iter().map(|host| {
             let addresses = host.addresses.iter().map(|address| format!(",{address}"));
             let addresses: String = addresses.collect();

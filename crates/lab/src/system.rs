@@ -96,6 +96,22 @@ pub(crate) fn start_in_user_namespace(command: &mut Command, uid_map: String, gi
     unsafe { command.pre_exec(enter) };
 }
 
+/// The program will be another user, without groups beside its own.
+pub(crate) fn start_as(command: &mut Command, uid: u32, gid: u32) {
+    use rustix::process::{Gid, Uid};
+    use rustix::thread::{set_thread_groups, set_thread_res_gid, set_thread_res_uid};
+    let (uid, gid) = (Uid::from_raw(uid), Gid::from_raw(gid));
+    let become_user = move || {
+        set_thread_groups(&[])?;
+        set_thread_res_gid(gid, gid, gid)?;
+        set_thread_res_uid(uid, uid, uid)?;
+        Ok(())
+    };
+    // SAFETY: between fork and exec the closure makes system calls only (setgroups, setresgid,
+    // setresuid); it neither allocates nor takes a lock.
+    unsafe { command.pre_exec(become_user) };
+}
+
 /// Writes the maps of the calling process. Allocates nothing.
 pub(crate) fn write_user_maps(uid_map: &str, gid_map: &str) -> io::Result<()> {
     // A process without CAP_SETGID may write `gid_map` only after it gave up setgroups

@@ -15,6 +15,7 @@ mod connect;
 mod diagnose;
 mod figures;
 mod gallery;
+mod lab;
 mod load;
 mod options;
 mod output;
@@ -46,6 +47,7 @@ pub(crate) use connect::{AuthArg, CONNECTING, ConnectOptions, TlsResumptionArg};
 pub(crate) use diagnose::DiagnoseArgs;
 pub(crate) use figures::FigureOptions;
 pub(crate) use gallery::GalleryArgs;
+pub(crate) use lab::{LabAction, LabArgs, LabExecArgs, LabLinkArgs, LabShellArgs, WhichLab};
 pub(crate) use load::{ArrivalsArg, LoadArgs, MaxFailures, PaceOptions, RequestOptions};
 pub(crate) use options::{ClockArg, ClockOptions, LoadOptions, RunOptions, RunningOptions, WARMUP};
 pub(crate) use output::{
@@ -154,6 +156,7 @@ impl Cli {
             | Command::Serve(_)
             | Command::Traffic(_)
             | Command::Capture(_)
+            | Command::Lab(_)
             | Command::Clean(_)
             | Command::Completions { .. }
             | Command::Man { .. } => None,
@@ -276,6 +279,14 @@ pub(crate) enum Command {
     ///
     /// Capturing needs root or CAP_NET_RAW, or --isolated.
     Capture(CaptureArgs),
+    /// Build networks of hosts and links on this machine, and run programs in them (docs/LABS.md)
+    ///
+    /// A lab is a set of network namespaces: hosts, routers and switches, with links that have a rate, a queue, a
+    /// delay and loss. It ends with the command that built it. Root is not needed where the system allows
+    /// user namespaces. Example:
+    ///
+    /// prestan lab link --rate 10mbit --delay 50ms --queue 100 -- prestan run prestan --server apache
+    Lab(LabArgs),
     /// Clean up: remove the leftovers of a killed run from a server
     ///
     /// A run works in collections PrestanTest-<run id>/ and puts a marker into each. Collections with

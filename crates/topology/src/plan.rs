@@ -210,6 +210,9 @@ impl LabNetwork {
             offloads: spec.offloads,
             server_host: None,
         };
+        if spec.title.chars().any(char::is_control) {
+            return Err(TopologyError::new("title", "has more than one line"));
+        }
         if spec.links.len() > MOST_LINKS {
             let message = format!("has more than {MOST_LINKS} links");
             return Err(TopologyError::new("links", message));
