@@ -20,13 +20,16 @@ use crate::impairment::{Bandwidth, Delay, Impairment, Jitter, LossProcess, Queue
 use crate::namespace::Namespace;
 use crate::processes::Lab;
 use crate::requirements;
+use crate::scratch::ScratchDirectory;
 use crate::surroundings::{SurroundingHost, Surroundings};
 use crate::tap::Tap;
 
 /// A built laboratory. It ends, with all programs in it, when it is dropped or this process ends.
 #[derive(Debug)]
 pub struct BuiltLab {
+    // Programs end first, and then the directory that they use.
     lab: Lab,
+    scratch: ScratchDirectory,
     forwarder: Option<Forwarder>,
     /// By link and the end from which frames come: index of the forwarder's model.
     models: Vec<[Option<usize>; 2]>,
@@ -79,6 +82,7 @@ impl BuiltLab {
         }
         Ok(BuiltLab {
             lab,
+            scratch: ScratchDirectory::new()?,
             forwarder,
             models,
             namespaces,
@@ -204,13 +208,15 @@ impl<'a> BuiltHost<'a> {
         self.addresses().find(|ip| ip.is_ipv6() == is_ipv6)
     }
 
-    /// Starts a program here. It ends with the laboratory, and a `prestan` in it finds the other hosts.
+    /// Starts a program here. It ends with the laboratory, its temporary files (`TMPDIR`) are removed with it, and a
+    /// `prestan` in it finds the other hosts.
     ///
     /// # Errors
     ///
     /// The program cannot start.
     pub fn spawn(&self, mut command: Command) -> Result<Child, LabError> {
         self.surroundings().tell(&mut command);
+        command.env("TMPDIR", self.lab.scratch.path());
         self.lab.lab.spawn(self.namespace, command)
     }
 }

@@ -24,6 +24,7 @@ mod link_model;
 mod namespace;
 mod processes;
 mod requirements;
+mod scratch;
 mod surroundings;
 mod system;
 mod tap;

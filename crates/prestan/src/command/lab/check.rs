@@ -5,7 +5,7 @@ use std::time::Instant;
 use lab::BuiltLab;
 use topology::{LabNetwork, WireMeasurement, WireVerdict, judge, measured_table};
 
-use super::{become_root, build, local};
+use super::{become_root, build, local, warn_of_lateness};
 use crate::exit::{ExitStatus, Failed};
 use crate::output::{number_of, print_text, tell};
 
@@ -18,7 +18,7 @@ pub(super) fn check(network: &LabNetwork) -> Result<ExitStatus, Failed> {
     let lab = build(network)?;
     let took = start.elapsed();
     let measured = measure(&lab)?;
-    let counters = lab.forwarder_counters();
+    warn_of_lateness(&lab);
     lab.end();
     let links = number_of(network.links.len(), "link");
     print_text(&format!(
@@ -26,12 +26,6 @@ pub(super) fn check(network: &LabNetwork) -> Result<ExitStatus, Failed> {
         took.as_secs_f64() * 1e3
     ))?;
     print_text(&measured_table(network, &measured))?;
-    if counters.is_some_and(|counters| !counters.is_real_time) {
-        tell(
-            "prestan: note: without root the forwarder has no real-time priority, and other programs can delay \
-             packets by some milliseconds",
-        );
-    }
     let wrong = measured
         .iter()
         .filter(|(.., verdict)| !verdict.is_as_described());

@@ -14,7 +14,7 @@ use lab::{BuiltLab, LabError, Surroundings};
 use rustix::process::{Pid, Signal, kill_process};
 use topology::{LabNetwork, LabNodeKind};
 
-use super::{become_root, build, find, local, surroundings};
+use super::{become_root, build, find, local, surroundings, warn_of_lateness};
 use crate::args::{LabExecArgs, LabShellArgs, WhichLab};
 use crate::exit::{ExitStatus, Failed};
 use crate::watch::Signals;
@@ -83,6 +83,7 @@ pub(super) fn run(
     });
     let child = start(&lab, host, command)?;
     let status = wait(child, &received);
+    warn_of_lateness(&lab);
     lab.end();
     match status {
         Err(error) => Err(Failed::Local(format!("waiting for the command: {error}"))),
