@@ -21,6 +21,7 @@ mod options;
 mod output;
 mod runs;
 mod search;
+mod suites;
 mod sweep;
 mod traffic;
 mod webstone;
@@ -55,6 +56,7 @@ pub(crate) use output::{
 };
 pub(crate) use runs::{PruneArgs, RunsAction, RunsArgs};
 pub(crate) use search::{FindArg, SearchArgs, SearchOptions};
+pub(crate) use suites::{SuitesAction, SuitesArgs};
 pub(crate) use sweep::{DesignArg, SweepArgs, Vary};
 pub(crate) use traffic::{
     AllowedNetwork, BackgroundArgs, MaxRate, SinkArg, TrafficAction, TrafficArgs, TrafficEnds,
@@ -283,9 +285,9 @@ pub(crate) enum Command {
     ///
     /// A lab is a set of network namespaces: hosts, routers and switches, with links that have a rate, a queue, a
     /// delay and loss. It ends with the command that built it. Root is not needed where the system allows
-    /// user namespaces. Example:
+    /// user namespaces. For example, Apache over a link of 10 Mbit/s and 50 ms:
     ///
-    /// prestan lab link --rate 10mbit --delay 50ms --queue 100 -- prestan run prestan --server apache
+    /// prestan lab link --rate 10mbit --delay 50ms -- prestan run prestan --server apache
     Lab(LabArgs),
     /// Clean up: remove the leftovers of a killed run from a server
     ///
@@ -414,38 +416,6 @@ pub(crate) struct ReportArgs {
 
     #[command(flatten)]
     pub(crate) formats: FormatOptions,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct SuitesArgs {
-    #[command(subcommand)]
-    pub(crate) action: Option<SuitesAction>,
-}
-
-#[derive(Debug, Subcommand)]
-pub(crate) enum SuitesAction {
-    /// List the built-in suites
-    List,
-    /// Print a built-in suite: a starting point for another one
-    Show {
-        /// Name of the suite
-        name: String,
-    },
-    /// Check a suite file
-    Check {
-        /// Suite file, or name of a built-in suite
-        file: String,
-    },
-    /// Format the expressions of a suite file: constraints and conditions
-    Fmt {
-        /// Suite file, which is changed
-        file: PathBuf,
-        /// Change nothing; exit status 1 if the file is not formatted
-        #[arg(long)]
-        check: bool,
-    },
-    /// Print the JSON schema of suite files, for editors
-    Schema,
 }
 
 #[derive(Debug, Args)]

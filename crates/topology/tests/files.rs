@@ -315,6 +315,39 @@ fn built_in_labs_are_right_and_have_pictures() {
     assert_eq!(BuiltinLab::nearest("congstion"), Some("congestion"));
 }
 
+/// Names of all keys of a schema.
+fn keys(schema: &serde_json::Value, found: &mut BTreeSet<String>) {
+    match schema {
+        serde_json::Value::Object(members) => {
+            for (name, value) in members {
+                if name == "properties"
+                    && let Some(properties) = value.as_object()
+                {
+                    found.extend(properties.keys().cloned());
+                }
+                keys(value, found);
+            }
+        }
+        serde_json::Value::Array(items) => items.iter().for_each(|item| keys(item, found)),
+        _ => {}
+    }
+}
+
+#[test]
+fn the_example_has_every_key() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../labs/example.yaml");
+    let text = std::fs::read_to_string(path).unwrap();
+    let network = LabNetwork::parse("example.yaml", &text).unwrap();
+    check_paths(&network);
+    let mut known = BTreeSet::new();
+    keys(&serde_json::from_str(&schema()).unwrap(), &mut known);
+    assert!(known.len() > 25, "{known:?}");
+    let missing = known
+        .iter()
+        .filter(|key| !text.contains(&format!("{key}:")));
+    assert_eq!(missing.collect::<Vec<_>>(), [] as [&String; 0]);
+}
+
 #[test]
 fn the_bottleneck_of_the_congestion_lab_is_that_of_the_paper() {
     let lab = BuiltinLab::find("congestion").unwrap();
