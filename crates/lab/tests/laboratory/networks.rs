@@ -175,6 +175,33 @@ fn a_hub_is_one_medium_for_all_stations() {
 }
 
 #[test]
+fn hosts_have_their_congestion_control_parameters_and_mtu() {
+    let Some(_turn) = turn() else { return };
+    let text = ROUTED.replace("server: {}", "server: {sysctl: {net.ipv4.tcp_sack: 0}}");
+    let lab = build(&text);
+    let client = lab.host("client").unwrap().namespace();
+    let server = lab.host("server").unwrap();
+    for is_ipv6 in [false, true] {
+        // Towards the server it is another one than towards all others.
+        for (other, expected) in [("server", "cubic"), ("third", "reno")] {
+            let listener = listen(&lab, other, is_ipv6);
+            let to = listener.local_addr().unwrap();
+            let socket = client.run(|| TcpStream::connect(to).unwrap()).unwrap();
+            let found = rustix::net::sockopt::tcp_congestion(&socket).unwrap();
+            assert_eq!(found, expected, "{other}");
+        }
+    }
+    let read = |path: &str| {
+        let text = server
+            .namespace()
+            .run(|| std::fs::read_to_string(path).unwrap());
+        text.unwrap().trim().to_owned()
+    };
+    assert_eq!(read("/proc/sys/net/ipv4/tcp_sack"), "0");
+    assert_eq!(read("/proc/sys/net/ipv6/conf/eth0/mtu"), "1400");
+}
+
+#[test]
 fn offloads_are_off_so_that_packets_are_as_long_as_the_mtu() {
     let Some(_turn) = turn() else { return };
     for (offloads, expected) in [("false", true), ("true", false)] {

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
+use std::process::Command;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rustix::process::Signal;
@@ -272,6 +273,41 @@ fn client_and_server_of_a_run_are_at_the_two_ends_of_a_link() {
             "{server}\n{outcome}"
         );
     }
+}
+
+#[test]
+fn a_user_namespace_is_enough_also_for_servers_that_must_not_be_root() {
+    let Some(_turn) = turn() else { return };
+    let Some(_) = need_or(Recipe::named("apache").unwrap().installed()) else {
+        return;
+    };
+    let home = tempfile::tempdir().unwrap();
+    fs::write(home.path().join("plain.yaml"), PLAIN).unwrap();
+    let mut command = Command::new(PRESTAN);
+    lab::user_namespace::enter_before_exec(&mut command);
+    command
+        .args([
+            "lab",
+            "exec",
+            "--lab",
+            "plain.yaml",
+            "client",
+            "--",
+            PRESTAN,
+        ])
+        .args([
+            "run", "prestan", "--only", "Get1K", "-r", "3", "--server", "apache",
+        ])
+        .env("XDG_STATE_HOME", home.path())
+        .current_dir(home.path());
+    let Some(output) = need_or(command.output()) else {
+        return;
+    };
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(
+        text.contains("198.18.0.2:") && text.contains("Get1K "),
+        "{output:?}"
+    );
 }
 
 /// PUT of 8 KiB through 1 Mbit/s takes some 70 ms until the last byte is on the wire.
