@@ -8,6 +8,7 @@
 mod commands;
 mod probes;
 
+use std::fs;
 use std::net::IpAddr;
 use std::process::{Child, Command};
 
@@ -18,7 +19,7 @@ use crate::error::LabError;
 use crate::forwarder::{Cable, Forwarder, ForwarderCounters, ForwarderSettings};
 use crate::impairment::{Bandwidth, Delay, Impairment, Jitter, LossProcess, QueueLimit};
 use crate::namespace::Namespace;
-use crate::processes::Lab;
+use crate::processes::{HOST_NAMES, Lab};
 use crate::requirements;
 use crate::scratch::ScratchDirectory;
 use crate::surroundings::{SurroundingHost, Surroundings};
@@ -36,6 +37,7 @@ pub struct BuiltLab {
     /// By node; hubs have none.
     namespaces: Vec<Option<Namespace>>,
     network: LabNetwork,
+    has_ipv6_servers: bool,
 }
 
 /// A host or a router of a laboratory.
@@ -71,7 +73,9 @@ impl BuiltLab {
             Some(Forwarder::start_cables(cables, settings)?)
         };
         let held: Vec<&Namespace> = namespaces.iter().flatten().collect();
-        let lab = Lab::with_namespaces(&held)?;
+        let scratch = ScratchDirectory::new()?;
+        let names = scratch.write("hosts", &host_names(network))?;
+        let lab = Lab::with_namespaces(&held, Some(&names))?;
         for (node, namespace) in network.nodes.iter().zip(&namespaces) {
             let addresses = node.interfaces.iter().flat_map(|own| &own.addresses);
             for address in addresses {
@@ -82,12 +86,18 @@ impl BuiltLab {
         }
         Ok(BuiltLab {
             lab,
-            scratch: ScratchDirectory::new()?,
+            scratch,
             forwarder,
             models,
             namespaces,
             network: network.clone(),
+            has_ipv6_servers: false,
         })
+    }
+
+    /// Lets servers that programs of this laboratory start listen at IPv6 addresses.
+    pub fn use_ipv6_for_servers(&mut self) {
+        self.has_ipv6_servers = true;
     }
 
     /// What was built.
@@ -168,6 +178,7 @@ impl BuiltLab {
         let server_host = self.network.server_host;
         Surroundings {
             here: here.to_owned(),
+            is_ipv6: self.has_ipv6_servers,
             server_host: server_host.map(|host| self.network.nodes[host].name.clone()),
             hosts,
         }
@@ -219,6 +230,22 @@ impl<'a> BuiltHost<'a> {
         command.env("TMPDIR", self.lab.scratch.path());
         self.lab.lab.spawn(self.namespace, command)
     }
+}
+
+/// The host names of this machine, and those of the network behind them.
+fn host_names(network: &LabNetwork) -> String {
+    // Without that file, the hosts of the network are all.
+    let mut names = fs::read_to_string(HOST_NAMES).unwrap_or_default();
+    if !names.is_empty() && !names.ends_with('\n') {
+        names.push('\n');
+    }
+    for node in &network.nodes {
+        let addresses = node.interfaces.iter().flat_map(|own| &own.addresses);
+        for address in addresses {
+            names += &format!("{} {}\n", address.ip, node.name);
+        }
+    }
+    names
 }
 
 /// Creates the devices of all links. Returns the cables of the forwarder, and which of its models each

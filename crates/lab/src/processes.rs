@@ -21,7 +21,7 @@ use std::fs;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::process::CommandExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -52,6 +52,15 @@ pub struct Lab {
     has_own_proc: bool,
 }
 
+/// The names of hosts that this machine has.
+pub(crate) const HOST_NAMES: &str = "/etc/hosts";
+
+/// What init and all programs share.
+struct InitSettings {
+    namespaces: Arc<Vec<OwnedFd>>,
+    host_names: Option<PathBuf>,
+}
+
 /// What is known of a started init.
 struct StartedInit {
     life: Option<ChildStdin>,
@@ -65,25 +74,32 @@ impl Lab {
     ///
     /// The kernel refuses a process namespace (without root and outside a user namespace).
     pub fn new() -> Result<Lab, LabError> {
-        Lab::with_namespaces(&[])
+        Lab::with_namespaces(&[], None)
     }
 
-    /// The same, whose programs can find these namespaces.
+    /// The same, whose programs can find these namespaces, and have a file of host names (hosts(5)) in the place of
+    /// that of this machine, if it has one.
     ///
     /// # Errors
     ///
     /// As [`Lab::new`].
-    pub fn with_namespaces(namespaces: &[&Namespace]) -> Result<Lab, LabError> {
+    pub fn with_namespaces(
+        namespaces: &[&Namespace],
+        host_names: Option<&Path>,
+    ) -> Result<Lab, LabError> {
         let copy = |namespace: &&Namespace| namespace.as_fd().try_clone_to_owned();
         let copies = || namespaces.iter().map(copy).collect::<io::Result<Vec<_>>>();
         let copying = LabError::system("copy the file descriptors of namespaces");
         let held = Arc::new(copies().map_err(copying)?);
         let (requests, received) = channel();
         let (started, answer) = channel();
-        let passed = Arc::clone(&held);
+        let shared = InitSettings {
+            namespaces: Arc::clone(&held),
+            host_names: host_names.map(Path::to_owned),
+        };
         thread::Builder::new()
             .name("lab processes".to_owned())
-            .spawn(move || fork_all(passed, &started, &received))
+            .spawn(move || fork_all(shared, &started, &received))
             .map_err(LabError::system("start a thread"))?;
         let init = answer.recv().map_err(|_| LabError::Ended)??;
         Ok(Lab {
@@ -163,11 +179,11 @@ fn ends_within(program: &OwnedFd, timeout: Option<&Timespec>) -> bool {
 
 /// The thread that forks.
 fn fork_all(
-    namespaces: Arc<Vec<OwnedFd>>,
+    settings: InitSettings,
     started: &Sender<Result<StartedInit, LabError>>,
     requests: &Receiver<Request>,
 ) {
-    let mut init = match start_init(namespaces) {
+    let mut init = match start_init(settings) {
         Ok(init) => init,
         Err(error) => {
             // Fails only if nobody waits for the laboratory any more.
@@ -190,10 +206,14 @@ fn fork_all(
     let _ = init.wait();
 }
 
-fn start_init(namespaces: Arc<Vec<OwnedFd>>) -> Result<Child, LabError> {
+fn start_init(settings: InitSettings) -> Result<Child, LabError> {
     let refused = |kind| move |source| LabError::Namespace { kind, source };
     system::unshare_processes().map_err(refused("process"))?;
     system::unshare_mounts().map_err(refused("mount"))?;
+    if let Some(file) = settings.host_names {
+        // Names are a convenience: without /etc/hosts there are only addresses.
+        let _ = system::cover(&file, Path::new(HOST_NAMES));
+    }
     let mut init = Command::new("cat");
     init.current_dir("/")
         .stdin(Stdio::piped())
@@ -202,7 +222,7 @@ fn start_init(namespaces: Arc<Vec<OwnedFd>>) -> Result<Child, LabError> {
         // Ctrl-C in a terminal is for this process, which then ends the laboratory in order.
         .process_group(0);
     system::start_without_zombies(&mut init);
-    system::start_init(&mut init, namespaces);
+    system::start_init(&mut init, settings.namespaces);
     init.spawn().map_err(|source| LabError::Program {
         program: "cat",
         package: "coreutils",

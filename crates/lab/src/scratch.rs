@@ -47,6 +47,17 @@ impl ScratchDirectory {
         })
     }
 
+    /// Writes a file that all may read. Returns its path.
+    pub(crate) fn write(&self, name: &str, text: &str) -> Result<PathBuf, LabError> {
+        let path = self.path.join(name);
+        let write = || {
+            fs::write(&path, text)?;
+            fs::set_permissions(&path, Permissions::from_mode(0o644))
+        };
+        write().map_err(LabError::system("write a file for programs of the lab"))?;
+        Ok(path)
+    }
+
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }

@@ -17,6 +17,9 @@ const HERE: &str = "PRESTAN_LAB_HOST";
 /// The host in which it starts servers.
 const SERVER_HOST: &str = "PRESTAN_LAB_SERVER_HOST";
 
+/// The version of IP of servers, where it is not 4.
+const SERVER_IP: &str = "PRESTAN_LAB_SERVER_IP";
+
 /// The laboratory around a program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Surroundings {
@@ -24,6 +27,8 @@ pub struct Surroundings {
     pub here: String,
     /// The host in which it starts servers.
     pub server_host: Option<String>,
+    /// Whether servers listen at the IPv6 address of their host.
+    pub is_ipv6: bool,
     /// All hosts and routers.
     pub hosts: Vec<SurroundingHost>,
 }
@@ -56,6 +61,7 @@ impl Surroundings {
         Ok(Some(Surroundings {
             here,
             server_host: variable(SERVER_HOST).filter(|name| !name.is_empty()),
+            is_ipv6: variable(SERVER_IP).is_some_and(|version| version == "6"),
             hosts: hosts.ok_or_else(wrong)?,
         }))
     }
@@ -87,7 +93,8 @@ impl Surroundings {
         command
             .env(HOSTS, hosts.join(";"))
             .env(HERE, &self.here)
-            .env(SERVER_HOST, self.server_host.as_deref().unwrap_or_default());
+            .env(SERVER_HOST, self.server_host.as_deref().unwrap_or_default())
+            .env(SERVER_IP, if self.is_ipv6 { "6" } else { "4" });
     }
 }
 
@@ -130,6 +137,7 @@ mod tests {
         let told = Surroundings {
             here: "client".to_owned(),
             server_host: Some("server".to_owned()),
+            is_ipv6: true,
             hosts: ["client", "server"]
                 .map(|name| SurroundingHost {
                     name: name.to_owned(),

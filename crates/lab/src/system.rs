@@ -4,6 +4,7 @@ use std::ffi::CStr;
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::process::CommandExt;
+use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
 
@@ -32,6 +33,12 @@ pub(crate) fn unshare_mounts() -> io::Result<()> {
     unshare(UnshareFlags::NEWNS)?;
     let private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
     mount_change("/", private)?;
+    Ok(())
+}
+
+/// Lets a file stand in the place of another one, for the mount namespace of the calling thread.
+pub(crate) fn cover(file: &Path, place: &Path) -> io::Result<()> {
+    rustix::mount::mount_bind(file, place)?;
     Ok(())
 }
 

@@ -66,6 +66,10 @@ pub(crate) struct WhichLab {
     /// Host in which servers are started [default: that of the lab file, or `server`]
     #[arg(long, value_name = "HOST", requires = "lab")]
     pub(crate) server_host: Option<String>,
+
+    /// Servers listen at the IPv6 address of their host
+    #[arg(long, requires = "lab")]
+    pub(crate) server_ipv6: bool,
 }
 
 #[derive(Debug, Args)]
@@ -127,6 +131,10 @@ pub(crate) struct LabLinkArgs {
     /// Congestion control of both hosts: cubic, reno, bbr
     #[arg(long, value_name = "NAME", default_value = "cubic")]
     pub(crate) congestion: String,
+
+    /// Servers listen at the IPv6 address of their host
+    #[arg(long)]
+    pub(crate) server_ipv6: bool,
 
     /// Command, with its arguments
     #[arg(value_name = "COMMAND", last = true, required = true, num_args = 1..)]

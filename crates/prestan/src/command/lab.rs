@@ -26,7 +26,7 @@ pub(crate) fn lab(args: &LabArgs) -> Result<ExitStatus, Failed> {
         LabAction::Exec(args) => return program::exec(args),
         LabAction::Link(args) => {
             let network = LabNetwork::new(&of_link(args)).map_err(usage)?;
-            return program::run(&network, "client", &args.command);
+            return program::run(&network, "client", args.server_ipv6, &args.command);
         }
         LabAction::Schema => print_text(&topology::schema())?,
     }

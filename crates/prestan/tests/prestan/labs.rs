@@ -132,7 +132,7 @@ fn commands_run_in_hosts_and_their_exit_status_is_that_of_the_lab() {
     let script = format!(
         "echo here $PRESTAN_LAB_HOST; touch \"$TMPDIR/file\"; echo files $TMPDIR; \
          {PRESTAN} lab exec server -- sh -c 'echo there $PRESTAN_LAB_HOST; ip -br addr show eth0'; \
-         {PRESTAN} lab exec nobody true; echo refused $?; exit 7"
+         getent ahosts server; {PRESTAN} lab exec nobody true; echo refused $?; exit 7"
     );
     let outcome = prestan
         .args([
@@ -148,7 +148,13 @@ fn commands_run_in_hosts_and_their_exit_status_is_that_of_the_lab() {
         .arg(script)
         .run();
     assert_eq!(outcome.code, 7, "{outcome}");
-    for text in ["here client", "there server", "198.18.0.2/24", "refused 2"] {
+    for text in [
+        "here client",
+        "there server",
+        "198.18.0.2/24",
+        "2001:2::2 ",
+        "refused 2",
+    ] {
         assert!(outcome.stdout.contains(text), "{text}\n{outcome}");
     }
     let files = outcome
@@ -249,15 +255,30 @@ fn shortest_ms(outcome: &Outcome) -> f64 {
     times.min().unwrap() as f64 / 1e6
 }
 
+const IPV6: &str = "--server-ipv6";
+
 #[test]
 fn client_and_server_of_a_run_are_at_the_two_ends_of_a_link() {
     let Some(_turn) = turn() else { return };
-    for server in ["apache", "nginx", "lighttpd"] {
+    let table = [
+        ("apache", None),
+        ("nginx", None),
+        ("lighttpd", None),
+        ("apache", Some(IPV6)),
+        ("nginx", Some(IPV6)),
+        ("lighttpd", Some(IPV6)),
+        ("dufs", Some(IPV6)),
+        ("rclone", Some(IPV6)),
+        ("chezdav", Some(IPV6)),
+    ];
+    for (server, version) in table {
         let Some(_) = need_or(Recipe::named(server).unwrap().installed()) else {
             continue;
         };
         let outcome = Prestan::new()
-            .args(["lab", "link", "--delay", "10ms", "--", PRESTAN])
+            .args(["lab", "link", "--delay", "10ms"])
+            .args(version)
+            .args(["--", PRESTAN])
             .args([
                 "run", "prestan", "--only", "Get1K", "-r", "5", "--server", server,
             ])
@@ -268,10 +289,8 @@ fn client_and_server_of_a_run_are_at_the_two_ends_of_a_link() {
             (20.0..60.0).contains(&shortest),
             "{server}: {shortest} ms\n{outcome}"
         );
-        assert!(
-            outcome.stdout.contains("198.18.0.2:"),
-            "{server}\n{outcome}"
-        );
+        let address = version.map_or("198.18.0.2:", |_| "[2001:2::2]:");
+        assert!(outcome.stdout.contains(address), "{server}\n{outcome}");
     }
 }
 

@@ -20,7 +20,7 @@ pub struct ServerPlace {
 
 impl ServerPlace {
     /// The host in which servers are started, of the laboratory around this program; `None` outside of
-    /// laboratories. Servers listen at its first IPv4 address.
+    /// laboratories. Servers listen at its first address of the version of IP that the laboratory has for them.
     pub fn around(surroundings: Option<&Surroundings>) -> Result<Option<ServerPlace>, LabError> {
         let Some(surroundings) = surroundings else {
             return Ok(None);
@@ -34,8 +34,8 @@ impl ServerPlace {
         })?;
         let host = surroundings.host(name)?;
         let mut addresses = host.addresses.iter().copied();
-        let address = addresses.find(IpAddr::is_ipv4);
-        let none = || LabError::Surroundings(format!("the host `{name}` has no IPv4 address"));
+        let address = addresses.find(|address| address.is_ipv6() == surroundings.is_ipv6);
+        let none = || LabError::Surroundings(format!("the host `{name}` has no such address"));
         Ok(Some(ServerPlace {
             namespace: host.open()?,
             address: address.ok_or_else(none)?,

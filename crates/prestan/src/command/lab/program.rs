@@ -42,7 +42,7 @@ fn in_host(which: &WhichLab, host: &str, command: &[OsString]) -> Result<ExitSta
         if let Some(name) = &which.server_host {
             network.server_host = Some(host_of(&network, name)?);
         }
-        return run(&network, host, command);
+        return run(&network, host, which.server_ipv6, command);
     }
     match surroundings()? {
         Some(around) => enter(around, host, command),
@@ -67,12 +67,16 @@ fn enter(mut around: Surroundings, host: &str, command: &[OsString]) -> Result<E
 pub(super) fn run(
     network: &LabNetwork,
     host: &str,
+    server_ipv6: bool,
     command: &[OsString],
 ) -> Result<ExitStatus, Failed> {
     host_of(network, host)?;
     become_root()?;
     let mut signals = Signals::listen()?;
-    let lab = build(network)?;
+    let mut lab = build(network)?;
+    if server_ipv6 {
+        lab.use_ipv6_for_servers();
+    }
     let received = Arc::new(AtomicU32::new(0));
     let counter = Arc::clone(&received);
     thread::spawn(move || {
