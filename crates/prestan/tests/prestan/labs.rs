@@ -267,7 +267,6 @@ fn client_and_server_of_a_run_are_at_the_two_ends_of_a_link() {
         ("apache", Some(IPV6)),
         ("nginx", Some(IPV6)),
         ("lighttpd", Some(IPV6)),
-        ("dufs", Some(IPV6)),
         ("rclone", Some(IPV6)),
         ("chezdav", Some(IPV6)),
     ];
