@@ -25,12 +25,13 @@ const PURE: &[(&str, &[&str])] = &[
     ("webstone", &["suite"]),
     ("trace", &["wire"]),
     ("traffic", &[]),
+    ("topology", &["traffic"]),
 ];
 
 /// Which other crates of ours an impure crate may know; the binary and the servers may know all.
 const IMPURE_CRATES: &[(&str, &[&str])] = &[
     ("capture", &["trace"]),
-    ("lab", &["flow"]),
+    ("lab", &["flow", "topology"]),
     ("flow", &["traffic"]),
     ("rundir", &["record"]),
     ("engine", &["record", "suite", "wire"]),

@@ -11,7 +11,7 @@ pub enum LabError {
          namespace first"
     )]
     Namespace {
-        /// `network` or `process`.
+        /// `network`, `process` or `mount`.
         kind: &'static str,
         /// What the kernel reported.
         source: io::Error,
@@ -62,6 +62,29 @@ pub enum LabError {
         /// What `ip` reported.
         message: String,
     },
+    /// The kernel lacks what a lab needs.
+    #[error("this kernel has no {what} ({message}); {remedy}")]
+    Kernel {
+        /// What it lacks.
+        what: String,
+        /// What it reported.
+        message: String,
+        /// What to do.
+        remedy: String,
+    },
+    /// `bridge` refused a command.
+    #[error("`bridge` failed in the namespace `{namespace}`: {message} (commands: {commands})")]
+    Bridge {
+        /// Label of the namespace.
+        namespace: String,
+        /// The commands, separated by `; `.
+        commands: String,
+        /// What `bridge` reported.
+        message: String,
+    },
+    /// A program of a laboratory looked for a host that is not there.
+    #[error("{0}")]
+    Surroundings(String),
     /// A kernel parameter could not be set.
     #[error("cannot set {key} to `{value}` in the namespace `{namespace}`: {source}")]
     Sysctl {

@@ -1,4 +1,8 @@
-//! The forwarder: a thread that moves frames between two TAP devices.
+//! The forwarder: a thread that moves frames between TAP devices.
+//!
+//! Devices are joined by cables. A link is a cable of two devices, with a model for each direction; a hub
+//! is one of several devices that share one model. One thread serves all cables: several that busy-wait
+//! would leave no processor to the programs of a laboratory.
 //!
 //! It reads a frame, asks the [`LinkModel`] when the frame leaves, keeps it on a [`TimerWheel`](crate::TimerWheel), and
 //! writes it to the other device when it is due. It sleeps until `busy_wait` before the next deadline,
@@ -20,7 +24,6 @@ use rustix::event::{EventfdFlags, eventfd};
 use crate::counters::{DeliveryLateness, LinkCounters};
 use crate::error::LabError;
 use crate::impairment::Impairment;
-use crate::link_model::LinkModel;
 use crate::tap::Tap;
 use ferry::Ferry;
 
@@ -54,12 +57,42 @@ impl Default for ForwarderSettings {
     }
 }
 
+/// TAP devices that a forwarder joins.
+#[derive(Debug)]
+pub struct Cable {
+    pub(crate) taps: Vec<Tap>,
+    /// One for all devices, or one for the frames from each.
+    pub(crate) impairments: Vec<Impairment>,
+}
+
+impl Cable {
+    /// A link between two devices. `forth` is what happens to frames from the first to the second.
+    #[must_use]
+    pub fn link(first: Tap, second: Tap, forth: Impairment, back: Impairment) -> Cable {
+        Cable {
+            taps: vec![first, second],
+            impairments: vec![forth, back],
+        }
+    }
+
+    /// A hub: frames of all devices pass one model, and arrive at all other devices.
+    #[must_use]
+    pub fn hub(taps: Vec<Tap>, medium: Impairment) -> Cable {
+        Cable {
+            taps,
+            impairments: vec![medium],
+        }
+    }
+}
+
 /// What a forwarder did so far.
 #[derive(Debug, Clone, Default)]
 pub struct ForwarderCounters {
-    /// From the first device to the second.
+    /// By the models of all cables, in their order: both directions of a link, the medium of a hub.
+    pub models: Vec<LinkCounters>,
+    /// From the first device to the second, of the first cable.
     pub forth: LinkCounters,
-    /// From the second device to the first.
+    /// From the second device to the first, of the first cable.
     pub back: LinkCounters,
     /// How much later than planned frames left, in both directions.
     pub lateness: DeliveryLateness,
@@ -86,7 +119,7 @@ struct ForwarderState {
 }
 
 impl Forwarder {
-    /// Begins to forward between two devices.
+    /// Begins to forward between two devices, by the impairments of the settings.
     ///
     /// # Errors
     ///
@@ -96,11 +129,19 @@ impl Forwarder {
         second: Tap,
         settings: &ForwarderSettings,
     ) -> Result<Forwarder, LabError> {
-        let models = [
-            LinkModel::new(&settings.forth, settings.seed)?,
-            // Another seed: otherwise both directions would lose the same numbers of frames.
-            LinkModel::new(&settings.back, !settings.seed)?,
-        ];
+        let cable = Cable::link(first, second, settings.forth.clone(), settings.back.clone());
+        Forwarder::start_cables(vec![cable], settings)
+    }
+
+    /// Begins to forward by cables, each with impairments of its own; those of the settings do not count.
+    ///
+    /// # Errors
+    ///
+    /// A setting is out of range, or the thread cannot start.
+    pub fn start_cables(
+        cables: Vec<Cable>,
+        settings: &ForwarderSettings,
+    ) -> Result<Forwarder, LabError> {
         let flags = EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK;
         let failed = LabError::system("start the forwarder");
         let shared = Arc::new(ForwarderState {
@@ -108,7 +149,7 @@ impl Forwarder {
             wake: eventfd(0, flags).map_err(|error| failed(error.into()))?,
             counters: Mutex::default(),
         });
-        let ferry = Ferry::new([first, second], models, settings, Arc::clone(&shared));
+        let ferry = Ferry::new(cables, settings, Arc::clone(&shared))?;
         let thread = thread::Builder::new()
             .name("forwarder".to_owned())
             .spawn(move || ferry.run())
@@ -139,7 +180,7 @@ impl Forwarder {
     /// It had ended before, because a device disappeared.
     pub fn stop(mut self) -> Result<ForwarderCounters, LabError> {
         self.end()
-            .map_err(LabError::system("forward between two TAP devices"))?;
+            .map_err(LabError::system("forward between TAP devices"))?;
         Ok(self.counters())
     }
 

@@ -10,8 +10,11 @@
 //! Namespaces and devices are held by file descriptors only. They end with this process, however
 //! it ends, and so do the programs that a [`Lab`] starts.
 //!
+//! [`BuiltLab`] builds the network of a lab file: hosts, routers, switches, hubs and links.
+//!
 //! Without root, the process first enters a user namespace ([`user_namespace`]).
 
+mod built;
 mod chosen;
 mod counters;
 mod error;
@@ -21,16 +24,19 @@ mod link_model;
 mod namespace;
 mod processes;
 mod requirements;
+mod scratch;
+mod surroundings;
 mod system;
 mod tap;
 mod two_hosts;
 pub mod user_namespace;
 mod wheel;
 
+pub use built::{BuiltHost, BuiltLab};
 pub use chosen::{ChosenSegment, SegmentFault};
 pub use counters::{DeliveryLateness, LinkCounters};
 pub use error::LabError;
-pub use forwarder::{Forwarder, ForwarderCounters, ForwarderSettings};
+pub use forwarder::{Cable, Forwarder, ForwarderCounters, ForwarderSettings};
 pub use impairment::{
     Bandwidth, Delay, HoldBack, HoldBackPeriod, Impairment, Jitter, LossProcess, QueueLimit,
 };
@@ -38,6 +44,7 @@ pub use link_model::{DropCause, LinkModel, Passage, Transit};
 pub use namespace::{Namespace, ProtocolCounters};
 pub use processes::Lab;
 pub use requirements::check_requirements;
+pub use surroundings::{SurroundingHost, Surroundings};
 pub use tap::Tap;
 pub use two_hosts::{HostAddresses, TwoHosts};
 pub use wheel::TimerWheel;

@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{self, Write};
-use std::net::Ipv6Addr;
+use std::net::{Ipv4Addr, Ipv6Addr, UdpSocket};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -14,6 +15,10 @@ use crate::system;
 
 /// Longest wait for an IPv6 address.
 const IPV6_DEADLINE: Duration = Duration::from_secs(10);
+
+/// Commands of linux/ethtool.h that set offloads: segmentation (TSO, GSO), receive offload (GRO),
+/// checksums of received and sent packets, and scattered buffers.
+const OFFLOADS: [u32; 6] = [0x1f, 0x24, 0x2c, 0x15, 0x17, 0x19];
 
 /// A network namespace of our own. It has no name in `/run/netns`: it ends when this value is
 /// dropped (or this process ends) and no process or socket is left in it.
@@ -46,6 +51,19 @@ impl Namespace {
         };
         namespace.ip(&["link set lo up"])?;
         Ok(namespace)
+    }
+
+    /// The namespace at a path: `/proc/1/fd/7`. The label stands in messages only.
+    ///
+    /// # Errors
+    ///
+    /// The path cannot be opened.
+    pub fn open(label: &str, path: &Path) -> Result<Namespace, LabError> {
+        let file = File::open(path).map_err(LabError::system("open a network namespace"))?;
+        Ok(Namespace {
+            label: label.to_owned(),
+            network: file.into(),
+        })
     }
 
     /// Its label.
@@ -110,7 +128,40 @@ impl Namespace {
     }
 
     fn ip_with(&self, commands: &[&str], passed: Vec<OwnedFd>) -> Result<(), LabError> {
-        let mut program = Command::new("ip");
+        match self.batch("ip", commands, passed)? {
+            None => Ok(()),
+            Some(message) => Err(LabError::Ip {
+                namespace: self.label.clone(),
+                commands: commands.join("; "),
+                message,
+            }),
+        }
+    }
+
+    /// Runs commands of `bridge` in this namespace, in one process.
+    ///
+    /// # Errors
+    ///
+    /// `bridge` is missing, or it refuses a command; those before it have been executed.
+    pub fn bridge(&self, commands: &[&str]) -> Result<(), LabError> {
+        match self.batch("bridge", commands, Vec::new())? {
+            None => Ok(()),
+            Some(message) => Err(LabError::Bridge {
+                namespace: self.label.clone(),
+                commands: commands.join("; "),
+                message,
+            }),
+        }
+    }
+
+    /// Runs a program of iproute2 with commands. Returns what it reported, if it refuses one.
+    fn batch(
+        &self,
+        name: &'static str,
+        commands: &[&str],
+        passed: Vec<OwnedFd>,
+    ) -> Result<Option<String>, LabError> {
+        let mut program = Command::new(name);
         program
             .args(["-batch", "-"])
             .stdin(Stdio::piped())
@@ -118,26 +169,40 @@ impl Namespace {
             .stderr(Stdio::piped());
         self.enter_with(&mut program, passed)?;
         let missing = |source| LabError::Program {
-            program: "ip",
+            program: name,
             package: "iproute2",
             source,
         };
         let mut child = program.spawn().map_err(missing)?;
         if let Some(mut input) = child.stdin.take() {
-            // `ip` ends at the first command that it refuses, and closes its input: what it
+            // The program ends at the first command that it refuses, and closes its input: what it
             // reports then is the reason.
             let _ = writeln!(input, "{}", commands.join("\n"));
         }
         let output = child.wait_with_output().map_err(missing)?;
         if output.status.success() {
-            return Ok(());
+            return Ok(None);
         }
         let message = String::from_utf8_lossy(&output.stderr);
-        Err(LabError::Ip {
-            namespace: self.label.clone(),
-            commands: commands.join("; "),
-            message: message.trim().replace('\n', "; "),
-        })
+        Ok(Some(message.trim().replace('\n', "; ")))
+    }
+
+    /// Switches off what lets a device hand over segments longer than its MTU, and checksums that are not
+    /// computed yet.
+    ///
+    /// # Errors
+    ///
+    /// There is no such device, or the kernel refuses it.
+    pub fn switch_off_offloads(&self, device: &str) -> Result<(), LabError> {
+        let switch_off = || -> io::Result<()> {
+            let socket: OwnedFd = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0))?.into();
+            for offload in OFFLOADS {
+                system::switch_off(&socket, device, offload)?;
+            }
+            Ok(())
+        };
+        self.run(switch_off)?
+            .map_err(LabError::system("switch off the offloads of a device"))
     }
 
     /// Joins two namespaces by a pair of virtual Ethernet devices. Both are down.

@@ -5,17 +5,26 @@
 //! left in the namespace, with all children of children. Init ignores SIGCHLD, so that no orphan
 //! becomes a zombie.
 //!
+//! They see this namespace in `/proc`, too, where the kernel allows it, so that `ps` and servers that look
+//! for their own processes find what they expect. The mount of `/proc` is in a mount namespace that only
+//! they share.
+//!
+//! Init holds network namespaces of the laboratory open, so that programs can find them below
+//! `/proc/1/fd` ([`Lab::path_of`]).
+//!
 //! The thread that created a process namespace stays where it was; only its children are in the
 //! new one. So one thread forks all programs, as long as the laboratory exists. When it is told that
 //! there will be no more, it waits for init, which ends after its namespace is empty, and a program that
 //! has ended is there until its owner waits for it ([`Child::wait`]).
 
+use std::fs;
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -38,6 +47,24 @@ pub struct Lab {
     life: Option<ChildStdin>,
     /// The programs started so far, but for those that were seen to have ended.
     programs: Mutex<Vec<OwnedFd>>,
+    /// Network namespaces that programs can find, under the same numbers in init.
+    namespaces: Arc<Vec<OwnedFd>>,
+    has_own_proc: bool,
+}
+
+/// The names of hosts that this machine has.
+pub(crate) const HOST_NAMES: &str = "/etc/hosts";
+
+/// What init and all programs share.
+struct InitSettings {
+    namespaces: Arc<Vec<OwnedFd>>,
+    host_names: Option<PathBuf>,
+}
+
+/// What is known of a started init.
+struct StartedInit {
+    life: Option<ChildStdin>,
+    has_own_proc: bool,
 }
 
 impl Lab {
@@ -47,17 +74,53 @@ impl Lab {
     ///
     /// The kernel refuses a process namespace (without root and outside a user namespace).
     pub fn new() -> Result<Lab, LabError> {
+        Lab::with_namespaces(&[], None)
+    }
+
+    /// The same, whose programs can find these namespaces, and have a file of host names (hosts(5)) in the place of
+    /// that of this machine, if it has one.
+    ///
+    /// # Errors
+    ///
+    /// As [`Lab::new`].
+    pub fn with_namespaces(
+        namespaces: &[&Namespace],
+        host_names: Option<&Path>,
+    ) -> Result<Lab, LabError> {
+        let copy = |namespace: &&Namespace| namespace.as_fd().try_clone_to_owned();
+        let copies = || namespaces.iter().map(copy).collect::<io::Result<Vec<_>>>();
+        let copying = LabError::system("copy the file descriptors of namespaces");
+        let held = Arc::new(copies().map_err(copying)?);
         let (requests, received) = channel();
         let (started, answer) = channel();
+        let shared = InitSettings {
+            namespaces: Arc::clone(&held),
+            host_names: host_names.map(Path::to_owned),
+        };
         thread::Builder::new()
             .name("lab processes".to_owned())
-            .spawn(move || fork_all(&started, &received))
+            .spawn(move || fork_all(shared, &started, &received))
             .map_err(LabError::system("start a thread"))?;
+        let init = answer.recv().map_err(|_| LabError::Ended)??;
         Ok(Lab {
             requests,
-            life: answer.recv().map_err(|_| LabError::Ended)??,
+            life: init.life,
             programs: Mutex::default(),
+            namespaces: held,
+            has_own_proc: init.has_own_proc,
         })
+    }
+
+    /// Where programs of this laboratory find the n-th of its namespaces.
+    #[must_use]
+    pub fn path_of(&self, number: usize) -> Option<PathBuf> {
+        let descriptor = self.namespaces.get(number)?.as_raw_fd();
+        let process = if self.has_own_proc {
+            1
+        } else {
+            std::process::id()
+        };
+        Some(format!("/proc/{process}/fd/{descriptor}").into())
     }
 
     /// Starts a program in a network namespace. Its process id is the one that this process sees.
@@ -115,8 +178,12 @@ fn ends_within(program: &OwnedFd, timeout: Option<&Timespec>) -> bool {
 }
 
 /// The thread that forks.
-fn fork_all(started: &Sender<Result<Option<ChildStdin>, LabError>>, requests: &Receiver<Request>) {
-    let mut init = match start_init() {
+fn fork_all(
+    settings: InitSettings,
+    started: &Sender<Result<StartedInit, LabError>>,
+    requests: &Receiver<Request>,
+) {
+    let mut init = match start_init(settings) {
         Ok(init) => init,
         Err(error) => {
             // Fails only if nobody waits for the laboratory any more.
@@ -124,7 +191,12 @@ fn fork_all(started: &Sender<Result<Option<ChildStdin>, LabError>>, requests: &R
             return;
         }
     };
-    if started.send(Ok(init.stdin.take())).is_ok() {
+    let known = StartedInit {
+        life: init.stdin.take(),
+        // This thread sees the mounts of the laboratory, and is not in its process namespace.
+        has_own_proc: fs::read_link("/proc/self").is_err(),
+    };
+    if started.send(Ok(known)).is_ok() {
         for (mut command, result) in requests {
             // Fails only if the thread that asked has ended; then the child ends with the laboratory.
             let _ = result.send(command.spawn());
@@ -134,11 +206,14 @@ fn fork_all(started: &Sender<Result<Option<ChildStdin>, LabError>>, requests: &R
     let _ = init.wait();
 }
 
-fn start_init() -> Result<Child, LabError> {
-    system::unshare_processes().map_err(|source| LabError::Namespace {
-        kind: "process",
-        source,
-    })?;
+fn start_init(settings: InitSettings) -> Result<Child, LabError> {
+    let refused = |kind| move |source| LabError::Namespace { kind, source };
+    system::unshare_processes().map_err(refused("process"))?;
+    system::unshare_mounts().map_err(refused("mount"))?;
+    if let Some(file) = settings.host_names {
+        // Names are a convenience: without /etc/hosts there are only addresses.
+        let _ = system::cover(&file, Path::new(HOST_NAMES));
+    }
     let mut init = Command::new("cat");
     init.current_dir("/")
         .stdin(Stdio::piped())
@@ -147,6 +222,7 @@ fn start_init() -> Result<Child, LabError> {
         // Ctrl-C in a terminal is for this process, which then ends the laboratory in order.
         .process_group(0);
     system::start_without_zombies(&mut init);
+    system::start_init(&mut init, settings.namespaces);
     init.spawn().map_err(|source| LabError::Program {
         program: "cat",
         package: "coreutils",

@@ -1,9 +1,17 @@
 //! Whether a laboratory can be built here, before anything is.
 
+use std::collections::BTreeSet;
+use std::fs;
+
+use topology::{LabNetwork, LabNodeKind};
+
 use crate::error::LabError;
 use crate::namespace::Namespace;
 use crate::processes::Lab;
 use crate::tap::Tap;
+
+/// Where the kernel lists its congestion controls.
+const CONGESTION_CONTROLS: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";
 
 /// Builds and removes the smallest laboratory: one namespace with a TAP device.
 ///
@@ -15,4 +23,94 @@ pub fn check_requirements() -> Result<(), LabError> {
     Tap::create(&namespace, "eth0")?;
     Lab::new()?;
     Ok(())
+}
+
+/// Tries each kind of device that a network needs, in a namespace of its own, and looks for its congestion
+/// controls.
+///
+/// # Errors
+///
+/// What is missing first, with its remedy.
+pub(crate) fn check_network(network: &LabNetwork) -> Result<(), LabError> {
+    let namespace = Namespace::new("check")?;
+    let needs_tap = network.links.iter().any(|link| link.is_shaped());
+    let has_hubs = network
+        .nodes
+        .iter()
+        .any(|node| matches!(node.kind, LabNodeKind::Hub(_)));
+    if needs_tap || has_hubs {
+        Tap::create(&namespace, "tap0")?;
+    }
+    let is_plain = |link: &topology::LabLink| !link.is_shaped() && network.hub_of(link).is_none();
+    let devices = [
+        (
+            network.links.iter().any(is_plain),
+            "link add name veth0 type veth peer name veth1",
+            "virtual Ethernet devices",
+            "load its module as root (modprobe veth)",
+        ),
+        (
+            network
+                .nodes
+                .iter()
+                .any(|node| node.kind == LabNodeKind::Switch),
+            "link add name br0 type bridge",
+            "bridges, and the lab has switches",
+            "load its module as root (modprobe bridge), or write routers instead of switches",
+        ),
+    ];
+    for (is_needed, command, what, remedy) in devices {
+        if is_needed {
+            match namespace.ip(&[command]) {
+                Err(LabError::Ip { message, .. }) => {
+                    return Err(LabError::Kernel {
+                        what: what.to_owned(),
+                        message,
+                        remedy: remedy.to_owned(),
+                    });
+                }
+                other => other?,
+            }
+        }
+    }
+    let known = namespace.run(|| fs::read_to_string(CONGESTION_CONTROLS))?;
+    let known = known.map_err(LabError::system(
+        "read the congestion controls of the kernel",
+    ))?;
+    check_congestion(network, &known)
+}
+
+fn check_congestion(network: &LabNetwork, known: &str) -> Result<(), LabError> {
+    let routes = network.nodes.iter().flat_map(|node| &node.routes);
+    let wanted: BTreeSet<&str> = routes.map(|route| &*route.options.congestion).collect();
+    let missing = wanted
+        .into_iter()
+        .find(|name| !known.split_whitespace().any(|own| own == *name));
+    match missing {
+        None => Ok(()),
+        Some(name) => Err(LabError::Kernel {
+            what: format!("congestion control `{name}`"),
+            message: format!("it has {}", known.trim()),
+            remedy: format!("load its module as root (modprobe tcp_{name}), or write another"),
+        }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_congestion_control_that_the_kernel_lacks_is_named_with_the_remedy() {
+        let text =
+            "hosts: {a: {congestion: reno}, b: {congestion: westwood}}\nlinks: [{ends: [a, b]}]";
+        let network = LabNetwork::parse("x", text).unwrap();
+        assert!(check_congestion(&network, "reno westwood\n").is_ok());
+        let error = check_congestion(&network, "reno cubic\n").unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "this kernel has no congestion control `westwood` (it has reno cubic); load its module as root \
+             (modprobe tcp_westwood), or write another"
+        );
+    }
 }

@@ -4,7 +4,9 @@ use std::ffi::CStr;
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::process::CommandExt;
+use std::path::Path;
 use std::process::Command;
+use std::sync::Arc;
 
 use rustix::fd::AsFd;
 use rustix::io::FdFlags;
@@ -25,6 +27,21 @@ pub(crate) fn unshare_users() -> io::Result<()> {
     unshare(UnshareFlags::NEWUSER)
 }
 
+/// Moves the calling thread into a new mount namespace, whose mounts stay its own.
+pub(crate) fn unshare_mounts() -> io::Result<()> {
+    use rustix::mount::{MountPropagationFlags, mount_change};
+    unshare(UnshareFlags::NEWNS)?;
+    let private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
+    mount_change("/", private)?;
+    Ok(())
+}
+
+/// Lets a file stand in the place of another one, for the mount namespace of the calling thread.
+pub(crate) fn cover(file: &Path, place: &Path) -> io::Result<()> {
+    rustix::mount::mount_bind(file, place)?;
+    Ok(())
+}
+
 fn unshare(flags: UnshareFlags) -> io::Result<()> {
     // SAFETY: none of the flags above separates the table of file descriptors (CLONE_FILES), which
     // is why the call is unsafe; file descriptors stay valid in all threads.
@@ -43,14 +60,35 @@ pub(crate) fn enter_network(namespace: BorrowedFd<'_>) -> io::Result<()> {
 pub(crate) fn start_in_network(command: &mut Command, namespace: OwnedFd, passed: Vec<OwnedFd>) {
     let enter = move || {
         enter_network(namespace.as_fd())?;
-        for descriptor in &passed {
-            rustix::io::fcntl_setfd(descriptor, FdFlags::empty())?;
-        }
-        Ok(())
+        pass_on(&passed)
     };
     // SAFETY: between fork and exec the closure makes system calls only (setns, fcntl); it neither
     // allocates nor takes a lock.
     unsafe { command.pre_exec(enter) };
+}
+
+/// Lets the next program have these descriptors, under the same numbers. Allocates nothing.
+fn pass_on(descriptors: &[OwnedFd]) -> io::Result<()> {
+    for descriptor in descriptors {
+        rustix::io::fcntl_setfd(descriptor, FdFlags::empty())?;
+    }
+    Ok(())
+}
+
+/// The program, which is the first of a process namespace, will see that namespace in `/proc`, if the
+/// kernel allows it: in a container that hides parts of `/proc`, it does not. The program inherits the
+/// descriptors `passed`, under the same numbers.
+pub(crate) fn start_init(command: &mut Command, passed: Arc<Vec<OwnedFd>>) {
+    use rustix::mount::{MountFlags, mount};
+    let prepare = move || {
+        let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
+        // Whoever needs to know looks at /proc.
+        let _ = mount(c"proc", c"/proc", c"proc", flags, None);
+        pass_on(&passed)
+    };
+    // SAFETY: between fork and exec the closure makes system calls only (mount, fcntl), with texts that
+    // exist already; it neither allocates nor takes a lock.
+    unsafe { command.pre_exec(prepare) };
 }
 
 /// The program will be in a new user namespace, as its root. `uid_map` and `gid_map` are the texts
@@ -63,6 +101,22 @@ pub(crate) fn start_in_user_namespace(command: &mut Command, uid_map: String, gi
     // SAFETY: between fork and exec the closure makes system calls only (unshare, open, write,
     // close), with paths and texts that exist already; it neither allocates nor takes a lock.
     unsafe { command.pre_exec(enter) };
+}
+
+/// The program will be another user, without groups beside its own.
+pub(crate) fn start_as(command: &mut Command, uid: u32, gid: u32) {
+    use rustix::process::{Gid, Uid};
+    use rustix::thread::{set_thread_groups, set_thread_res_gid, set_thread_res_uid};
+    let (uid, gid) = (Uid::from_raw(uid), Gid::from_raw(gid));
+    let become_user = move || {
+        set_thread_groups(&[])?;
+        set_thread_res_gid(gid, gid, gid)?;
+        set_thread_res_uid(uid, uid, uid)?;
+        Ok(())
+    };
+    // SAFETY: between fork and exec the closure makes system calls only (setgroups, setresgid,
+    // setresuid); it neither allocates nor takes a lock.
+    unsafe { command.pre_exec(become_user) };
 }
 
 /// Writes the maps of the calling process. Allocates nothing.
@@ -99,16 +153,8 @@ pub(crate) fn start_without_zombies(command: &mut Command) {
 /// Attaches a descriptor of `/dev/net/tun` to a new TAP device of the calling thread's network
 /// namespace. Frames have no header in front.
 pub(crate) fn attach_tap(tun: &OwnedFd, name: &str) -> io::Result<()> {
-    let bytes = name.as_bytes();
-    if bytes.is_empty() || bytes.len() >= libc::IFNAMSIZ || bytes.contains(&0) {
-        return Err(io::ErrorKind::InvalidInput.into());
-    }
     let flags = libc::IFF_TAP | libc::IFF_NO_PI | libc::IFF_TUN_EXCL;
-    // SAFETY: `ifreq` is a C structure of integers, for which zeros are a valid value.
-    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
-    for (to, from) in request.ifr_name.iter_mut().zip(bytes) {
-        *to = from.cast_signed();
-    }
+    let mut request = request_for(name)?;
     // TUNSETIFF reads the flags as 16 bits (linux/if_tun.h).
     request.ifr_ifru.ifru_flags = (flags & 0xffff) as libc::c_short;
     // SAFETY: TUNSETIFF reads and writes one `ifreq`, which lives as long as the call.
@@ -130,4 +176,84 @@ pub(crate) fn become_real_time() -> io::Result<()> {
         return Err(io::Error::last_os_error());
     }
     Ok(())
+}
+
+/// Binds a socket for raw frames to a device: it receives and sends at this one alone.
+pub(crate) fn bind_to_device(socket: &OwnedFd, index: u32) -> io::Result<()> {
+    // SAFETY: `sockaddr_ll` is a C structure of integers, for which zeros are a valid value.
+    let mut address: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
+    address.sll_family = libc::AF_PACKET as u16;
+    address.sll_protocol = EVERY_PROTOCOL;
+    address.sll_ifindex = index.cast_signed();
+    let length = size_of::<libc::sockaddr_ll>() as libc::socklen_t;
+    let pointer = (&raw const address).cast();
+    // SAFETY: the call reads one `sockaddr_ll`, which lives as long as the call.
+    let result = unsafe { libc::bind(socket.as_raw_fd(), pointer, length) };
+    if result < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(())
+}
+
+/// All protocols, in network order, as `socket` and `bind` want it.
+pub(crate) const EVERY_PROTOCOL: u16 = (libc::ETH_P_ALL as u16).to_be();
+
+/// `SIOCGSTAMPNS` of linux/sockios.h, as it was before times of 64 bits on machines of 32.
+const RECEIVED_AT: libc::Ioctl = 0x8907;
+
+/// When the kernel received the packet that was last read from a socket, as time of day in ns. The
+/// first call asks the kernel for these times.
+pub(crate) fn received_at(socket: &OwnedFd) -> io::Result<u64> {
+    let mut time = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: SIOCGSTAMPNS writes one `timespec`, which lives as long as the call.
+    let result = unsafe { libc::ioctl(socket.as_raw_fd(), RECEIVED_AT, &raw mut time) };
+    if result < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    let nanos = i128::from(time.tv_sec) * 1_000_000_000 + i128::from(time.tv_nsec);
+    Ok(u64::try_from(nanos).unwrap_or(0))
+}
+
+/// Switches an offload of a device of the calling thread's namespace off, by its command of
+/// linux/ethtool.h. A device that does not have it needs nothing.
+pub(crate) fn switch_off(socket: &OwnedFd, device: &str, offload: u32) -> io::Result<()> {
+    #[repr(C)]
+    struct EthtoolValue {
+        command: u32,
+        data: u32,
+    }
+    let mut value = EthtoolValue {
+        command: offload,
+        data: 0,
+    };
+    let mut request = request_for(device)?;
+    request.ifr_ifru.ifru_data = (&raw mut value).cast();
+    // SAFETY: SIOCETHTOOL reads one `ifreq` and the value that it points to, which both live as long
+    // as the call.
+    let result = unsafe { libc::ioctl(socket.as_raw_fd(), SIOCETHTOOL, &raw mut request) };
+    match io::Error::last_os_error() {
+        _ if result >= 0 => Ok(()),
+        error if error.raw_os_error() == Some(libc::EOPNOTSUPP) => Ok(()),
+        error => Err(error),
+    }
+}
+
+/// `SIOCETHTOOL` of linux/sockios.h.
+const SIOCETHTOOL: libc::Ioctl = 0x8946;
+
+/// A request about a device of this name.
+fn request_for(name: &str) -> io::Result<libc::ifreq> {
+    let bytes = name.as_bytes();
+    if bytes.is_empty() || bytes.len() >= libc::IFNAMSIZ || bytes.contains(&0) {
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
+    // SAFETY: `ifreq` is a C structure of integers and a pointer, for which zeros are a valid value.
+    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+    for (to, from) in request.ifr_name.iter_mut().zip(bytes) {
+        *to = from.cast_signed();
+    }
+    Ok(request)
 }

@@ -15,11 +15,13 @@ mod connect;
 mod diagnose;
 mod figures;
 mod gallery;
+mod lab;
 mod load;
 mod options;
 mod output;
 mod runs;
 mod search;
+mod suites;
 mod sweep;
 mod traffic;
 mod webstone;
@@ -46,6 +48,7 @@ pub(crate) use connect::{AuthArg, CONNECTING, ConnectOptions, TlsResumptionArg};
 pub(crate) use diagnose::DiagnoseArgs;
 pub(crate) use figures::FigureOptions;
 pub(crate) use gallery::GalleryArgs;
+pub(crate) use lab::{LabAction, LabArgs, LabExecArgs, LabLinkArgs, LabShellArgs, WhichLab};
 pub(crate) use load::{ArrivalsArg, LoadArgs, MaxFailures, PaceOptions, RequestOptions};
 pub(crate) use options::{ClockArg, ClockOptions, LoadOptions, RunOptions, RunningOptions, WARMUP};
 pub(crate) use output::{
@@ -53,6 +56,7 @@ pub(crate) use output::{
 };
 pub(crate) use runs::{PruneArgs, RunsAction, RunsArgs};
 pub(crate) use search::{FindArg, SearchArgs, SearchOptions};
+pub(crate) use suites::{SuitesAction, SuitesArgs};
 pub(crate) use sweep::{DesignArg, SweepArgs, Vary};
 pub(crate) use traffic::{
     AllowedNetwork, BackgroundArgs, MaxRate, STABLE_PERCENT, SinkArg, TrafficAction, TrafficArgs,
@@ -154,6 +158,7 @@ impl Cli {
             | Command::Serve(_)
             | Command::Traffic(_)
             | Command::Capture(_)
+            | Command::Lab(_)
             | Command::Clean(_)
             | Command::Completions { .. }
             | Command::Man { .. } => None,
@@ -276,6 +281,14 @@ pub(crate) enum Command {
     ///
     /// Capturing needs root or CAP_NET_RAW, or --isolated.
     Capture(CaptureArgs),
+    /// Build networks of hosts and links on this machine, and run programs in them (docs/LABS.md)
+    ///
+    /// A lab is a set of network namespaces: hosts, routers and switches, with links that have a rate, a queue, a
+    /// delay and loss. It ends with the command that built it. Root is not needed where the system allows
+    /// user namespaces. For example, Apache over a link of 10 Mbit/s and 50 ms:
+    ///
+    /// prestan lab link --rate 10mbit --delay 50ms -- prestan run prestan --server apache
+    Lab(LabArgs),
     /// Clean up: remove the leftovers of a killed run from a server
     ///
     /// A run works in collections PrestanTest-<run id>/ and puts a marker into each. Collections with
@@ -400,38 +413,6 @@ pub(crate) struct ReportArgs {
 
     #[command(flatten)]
     pub(crate) formats: FormatOptions,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct SuitesArgs {
-    #[command(subcommand)]
-    pub(crate) action: Option<SuitesAction>,
-}
-
-#[derive(Debug, Subcommand)]
-pub(crate) enum SuitesAction {
-    /// List the built-in suites
-    List,
-    /// Print a built-in suite: a starting point for another one
-    Show {
-        /// Name of the suite
-        name: String,
-    },
-    /// Check a suite file
-    Check {
-        /// Suite file, or name of a built-in suite
-        file: String,
-    },
-    /// Format the expressions of a suite file: constraints and conditions
-    Fmt {
-        /// Suite file, which is changed
-        file: PathBuf,
-        /// Change nothing; exit status 1 if the file is not formatted
-        #[arg(long)]
-        check: bool,
-    },
-    /// Print the JSON schema of suite files, for editors
-    Schema,
 }
 
 #[derive(Debug, Args)]

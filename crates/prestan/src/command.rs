@@ -12,6 +12,7 @@ mod fitting;
 pub(crate) mod gallery;
 pub(crate) mod generate;
 pub(crate) mod kept;
+pub(crate) mod lab;
 pub(crate) mod load;
 pub(crate) mod planned;
 mod point_verdicts;

@@ -24,6 +24,8 @@ pub(crate) enum ExitStatus {
     Target,
     /// Interrupted.
     Interrupted,
+    /// As a program ended that was started, whatever its status means.
+    Program(u8),
 }
 
 impl ExitStatus {
@@ -35,6 +37,7 @@ impl ExitStatus {
             ExitStatus::Inconclusive => 3,
             ExitStatus::Target => 4,
             ExitStatus::Interrupted => 130,
+            ExitStatus::Program(number) => number,
         }
     }
 
@@ -212,6 +215,7 @@ mod tests {
             "servers",
             "serve",
             "traffic check f",
+            "lab list",
             "clean http://h/",
             "completions bash",
             "man",

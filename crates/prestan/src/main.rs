@@ -65,6 +65,7 @@ fn dispatch(cli: Cli) -> Result<exit::ExitStatus, Failed> {
         Some(Command::Serve(args)) => command::demo::serve(&args),
         Some(Command::Traffic(args)) => command::traffic::traffic(&args),
         Some(Command::Capture(args)) => command::capture::capture(&args),
+        Some(Command::Lab(args)) => command::lab::lab(&args),
         Some(Command::Clean(args)) => command::clean::clean(&args),
         Some(Command::Completions { shell }) => command::generate::completions(shell),
         Some(Command::Man { directory }) => command::generate::man(directory.as_deref()),

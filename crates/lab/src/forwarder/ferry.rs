@@ -12,8 +12,9 @@ use rustix::io::Errno;
 use rustix::time::{ClockId, clock_gettime};
 
 use super::rest::RestAccount;
-use super::{ForwarderCounters, ForwarderSettings, ForwarderState};
+use super::{Cable, ForwarderCounters, ForwarderSettings, ForwarderState};
 use crate::counters::DeliveryLateness;
+use crate::error::LabError;
 use crate::link_model::{LinkModel, Passage, Transit};
 use crate::system;
 use crate::tap::Tap;
@@ -35,18 +36,27 @@ const PUBLISHING: u64 = 1_000_000;
 /// A frame inside the link.
 #[derive(Debug)]
 struct Cargo {
-    /// The device that it came from: 0 or 1.
+    /// Index of the device that it came from.
     from: usize,
     number: u64,
     frame: Vec<u8>,
 }
 
+/// A device, and where its frames go.
+#[derive(Debug)]
+struct FerryPort {
+    tap: Tap,
+    /// Index of the model that they pass.
+    model: usize,
+    /// Ports at which they arrive.
+    others: Vec<usize>,
+}
+
 /// The state of the thread.
 #[derive(Debug)]
 pub(super) struct Ferry {
-    taps: [Tap; 2],
-    /// By the device that frames come from.
-    models: [LinkModel; 2],
+    ports: Vec<FerryPort>,
+    models: Vec<LinkModel>,
     wheel: TimerWheel<Cargo>,
     spare: Vec<Vec<u8>>,
     start: Instant,
@@ -66,13 +76,31 @@ pub(super) struct Ferry {
 
 impl Ferry {
     pub(super) fn new(
-        taps: [Tap; 2],
-        models: [LinkModel; 2],
+        cables: Vec<Cable>,
         settings: &ForwarderSettings,
         shared: Arc<ForwarderState>,
-    ) -> Ferry {
-        Ferry {
-            taps,
+    ) -> Result<Ferry, LabError> {
+        let mut ports = Vec::new();
+        let mut models: Vec<LinkModel> = Vec::new();
+        for cable in cables {
+            let first = ports.len();
+            let of_cable = first..first + cable.taps.len();
+            let is_shared = cable.impairments.len() == 1;
+            for (number, tap) in cable.taps.into_iter().enumerate() {
+                let own = first + number;
+                ports.push(FerryPort {
+                    tap,
+                    model: models.len() + if is_shared { 0 } else { number },
+                    others: of_cable.clone().filter(|other| *other != own).collect(),
+                });
+            }
+            for impairment in &cable.impairments {
+                let seed = seed_of(settings.seed, models.len());
+                models.push(LinkModel::new(impairment, seed)?);
+            }
+        }
+        Ok(Ferry {
+            ports,
             models,
             wheel: TimerWheel::new(),
             spare: Vec::new(),
@@ -86,7 +114,7 @@ impl Ferry {
             rest: RestAccount::new(),
             used: 0,
             shared,
-        }
+        })
     }
 
     /// Forwards until it is told to stop.
@@ -114,7 +142,7 @@ impl Ferry {
         while !self.shared.stops.load(Ordering::Acquire) {
             self.deliver();
             let mut is_idle = true;
-            for from in [0, 1] {
+            for from in 0..self.ports.len() {
                 for _ in 0..TURN {
                     if !self.receive(from, &mut buffer)? {
                         break;
@@ -140,7 +168,7 @@ impl Ferry {
 
     /// Reads one frame of a device. False if there is none.
     fn receive(&mut self, from: usize, buffer: &mut [u8]) -> io::Result<bool> {
-        let length = match self.taps[from].read(buffer) {
+        let length = match self.ports[from].tap.read(buffer) {
             Ok(length) => length,
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
             Err(error) if error.kind() == io::ErrorKind::Interrupted => return Ok(true),
@@ -148,7 +176,9 @@ impl Ferry {
         };
         let frame = &buffer[..length];
         let now = self.now();
-        if let Transit::Leaves(passage, copy) = self.models[from].offer(now, frame) {
+        if let Transit::Leaves(passage, copy) =
+            self.models[self.ports[from].model].offer(now, frame)
+        {
             self.keep(from, passage, frame);
             if let Some(copy) = copy {
                 self.keep(from, copy, frame);
@@ -178,10 +208,14 @@ impl Ferry {
     fn deliver(&mut self) {
         let mut now = self.now();
         while let Some((at, cargo)) = self.wheel.pop(now) {
-            let written = self.taps[1 - cargo.from].write(&cargo.frame);
+            let port = &self.ports[cargo.from];
+            let mut is_accepted = true;
+            for other in &port.others {
+                is_accepted &= self.ports[*other].tap.write(&cargo.frame).is_ok();
+            }
             self.lateness.add(now.saturating_sub(at));
-            let model = &mut self.models[cargo.from];
-            model.leave(cargo.number, cargo.frame.len(), written.is_ok());
+            let model = &mut self.models[port.model];
+            model.leave(cargo.number, cargo.frame.len(), is_accepted);
             if self.spare.len() < SPARE_BUFFERS {
                 self.spare.push(cargo.frame);
             }
@@ -210,11 +244,11 @@ impl Ferry {
             }
         }
         let timeout = (sleep < u64::MAX).then(|| timespec(sleep));
-        let mut descriptors = [
-            PollFd::from_borrowed_fd(self.taps[0].as_fd(), PollFlags::IN),
-            PollFd::from_borrowed_fd(self.taps[1].as_fd(), PollFlags::IN),
-            PollFd::from_borrowed_fd(self.shared.wake.as_fd(), PollFlags::IN),
-        ];
+        let taps = self.ports.iter().map(|port| port.tap.as_fd());
+        let descriptors = taps.chain([self.shared.wake.as_fd()]);
+        let mut descriptors: Vec<PollFd> = descriptors
+            .map(|descriptor| PollFd::from_borrowed_fd(descriptor, PollFlags::IN))
+            .collect();
         match poll(&mut descriptors, timeout.as_ref()) {
             Ok(_) | Err(Errno::INTR) => Ok(()),
             Err(error) => Err(error.into()),
@@ -244,12 +278,21 @@ impl Ferry {
     }
 
     fn show(&self, processor_time: Duration, counters: &mut ForwarderCounters) {
-        counters.forth = self.models[0].counters();
-        counters.back = self.models[1].counters();
+        let mut models = self.models.iter().map(LinkModel::counters);
+        counters.models.clear();
+        counters.models.extend(models.clone());
+        counters.forth = models.next().unwrap_or_default();
+        counters.back = models.next().unwrap_or_default();
         counters.lateness.copy_from(&self.lateness);
         counters.processor_time = processor_time;
         counters.is_real_time = self.is_real_time;
     }
+}
+
+/// Seeds of models: each direction has its own, or both would lose the same numbers of frames.
+fn seed_of(seed: u64, model: usize) -> u64 {
+    let seed = seed.wrapping_add(model as u64 / 2);
+    if model.is_multiple_of(2) { seed } else { !seed }
 }
 
 /// Processor time of this thread.

@@ -8,5 +8,6 @@ mod generators;
 mod lifetime;
 mod links;
 mod messages;
+mod networks;
 mod scenes;
 mod support;

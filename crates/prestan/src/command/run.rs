@@ -15,6 +15,7 @@ use wire::auth::{Credentials, Secret};
 use crate::args::{ClassicArgs, ClockOptions, LoadOptions, OutputOptions, RunArgs, RunOptions};
 use crate::background::AskedBackground;
 use crate::command::beside::BesideTask;
+use crate::command::lab::server_place;
 use crate::command::planned::PlannedRun;
 use crate::command::series::{ENDS_WITHIN, server_ended};
 use crate::connect::{ServerAccess, connection, to_own_server};
@@ -45,7 +46,8 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitStatus, Failed> {
         let connection = connection(url, &args.login, &args.options.connect)?;
         return measure(task, args.options.clock, connection);
     };
-    let server = RealServer::start(&recipe(name)?);
+    let place = server_place()?;
+    let server = RealServer::start_at(&recipe(name)?, &[], place.as_ref());
     let mut server = server.map_err(|error| Failed::Target(error.to_string()))?;
     let connection = to_own_server(&server.url(), credentials_of(&server), version_of(&server))?;
     let measured = measure(task, args.options.clock, connection);

@@ -17,6 +17,7 @@ use testbed::real::{EndedServer, Recipe};
 use wire::target::Target;
 
 use crate::args::{ClockOptions, ConnectOptions, LoadOptions, Login, RunningOptions};
+use crate::command::lab::server_place;
 use crate::command::run::{credentials_of, recipe, settings, version_of};
 use crate::connect::{ServerAccess, connection, labels_of, to_own_server};
 use crate::exit::Failed;
@@ -226,7 +227,8 @@ impl TestedServer {
             // Stopped before the next one starts, which may want the same port.
             drop(running.take());
             let processors = processors.map_or(&[][..], |own| &own.server);
-            let server = RealServer::start_on(recipe, processors);
+            let place = server_place()?;
+            let server = RealServer::start_at(recipe, processors, place.as_ref());
             let server = server.map_err(|error| Failed::Target(error.to_string()))?;
             *running = Some(Box::new(server));
         }

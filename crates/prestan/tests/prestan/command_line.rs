@@ -12,7 +12,7 @@ use crate::support::{Outcome, Prestan};
 use insta::assert_snapshot;
 use serde_json::Value;
 
-const SUB_COMMANDS: [&str; 20] = [
+const SUB_COMMANDS: [&str; 21] = [
     "run",
     "load",
     "report",
@@ -30,6 +30,7 @@ const SUB_COMMANDS: [&str; 20] = [
     "serve",
     "traffic",
     "capture",
+    "lab",
     "clean",
     "completions",
     "man",

@@ -68,6 +68,8 @@ mod interruption;
 #[cfg(test)]
 mod labels;
 #[cfg(test)]
+mod labs;
+#[cfg(test)]
 mod load;
 #[cfg(test)]
 mod load_real;

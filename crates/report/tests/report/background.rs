@@ -31,6 +31,7 @@ fn run() -> Run {
         in_process: false,
         checked_stable: true,
         components: vec![component("voice", "udp"), component("bulk", "tcp")],
+        generators: Vec::new(),
     };
     let reading = |failed_flows| {
         EventKind::Background(BackgroundReading {
@@ -70,6 +71,7 @@ fn run() -> Run {
         ],
         pacing: BackgroundPacing::default(),
         failure: None,
+        generators: Vec::new(),
     };
     let started = |test| EventKind::MeasuringStarted { test };
     let ended = |test| EventKind::MeasuringEnded { test };

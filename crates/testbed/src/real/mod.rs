@@ -6,6 +6,7 @@
 //!            directory removed <-- SIGKILL what is left <-- SIGTERM <-- dropped ---+
 //! ```
 
+mod place;
 mod port;
 mod process;
 mod recipe;
@@ -17,6 +18,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+pub use place::ServerPlace;
 pub use recipe::{
     Installed, Keeping, Keeps, MissingProgram, Recipe, UrlScheme, find_program, recipes, tool_cache,
 };
@@ -25,10 +27,10 @@ pub use start::StartError;
 use port::Port;
 use process::{ServerProcess, ServerProcesses};
 
-/// User and password of every recipe with authentication; only loopback ever sees them.
+/// User and password of every recipe with authentication; only loopback and laboratories ever see them.
 const CREDENTIALS: (&str, &str) = ("user", "password");
 
-/// A running server on loopback. Dropping it stops it and removes all its files.
+/// A running server, on loopback or in a laboratory. Dropping it stops it and removes all its files.
 #[derive(Debug)]
 pub struct RealServer {
     // In the order of their end: the processes first, then its port, then its files.
@@ -69,7 +71,16 @@ impl RealServer {
 
     /// The same, kept to these processors; to all where none are given.
     pub fn start_on(recipe: &Recipe, processors: &[u32]) -> Result<RealServer, StartError> {
-        start::start(recipe, processors)
+        RealServer::start_at(recipe, processors, None)
+    }
+
+    /// The same, in a host of a laboratory; on loopback where none is given.
+    pub fn start_at(
+        recipe: &Recipe,
+        processors: &[u32],
+        place: Option<&ServerPlace>,
+    ) -> Result<RealServer, StartError> {
+        start::start(recipe, processors, place)
     }
 
     /// URL of the collection that is measured, with the slash.

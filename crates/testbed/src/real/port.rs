@@ -1,7 +1,7 @@
-//! A port of the loopback interface that a server can be told to listen on.
+//! A port that a server can be told to listen on.
 
 use std::io;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, SocketAddr};
 
 use socket2::{Domain, Socket, Type};
 
@@ -18,9 +18,11 @@ pub(super) struct Port {
 }
 
 impl Port {
-    pub(super) fn reserve() -> io::Result<Port> {
-        let socket = Socket::new(Domain::IPV4, Type::STREAM, None)?;
-        socket.bind(&SocketAddr::from((Ipv4Addr::LOCALHOST, 0)).into())?;
+    /// Reserves a port at an address of this thread's network namespace.
+    pub(super) fn reserve(address: IpAddr) -> io::Result<Port> {
+        let address = SocketAddr::from((address, 0));
+        let socket = Socket::new(Domain::for_address(address), Type::STREAM, None)?;
+        socket.bind(&address.into())?;
         socket.set_reuse_address(true)?;
         let bound = socket.local_addr()?.as_socket();
         let bound = bound.ok_or_else(|| io::Error::other("a TCP socket without a port"))?;
@@ -37,12 +39,16 @@ impl Port {
 
 #[cfg(test)]
 mod tests {
+    use std::net::Ipv4Addr;
+
     use super::*;
     use crate::listen::listen;
 
     #[test]
     fn a_server_can_listen_on_a_reserved_port_and_nobody_else_gets_it() {
-        let ports: Vec<_> = (0..200).map(|_| Port::reserve().unwrap()).collect();
+        let ports: Vec<_> = (0..200)
+            .map(|_| Port::reserve(Ipv4Addr::LOCALHOST.into()).unwrap())
+            .collect();
         let mut numbers: Vec<_> = ports.iter().map(Port::number).collect();
         numbers.sort_unstable();
         numbers.dedup();

@@ -62,7 +62,7 @@ pub struct Recipe {
 }
 
 fn root_url() -> String {
-    "http://127.0.0.1:{{ port }}/".to_owned()
+    "http://{{ host }}:{{ port }}/".to_owned()
 }
 
 /// Where a server has what it knows of resources beside their content.

@@ -3,15 +3,16 @@
 use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
-use std::net::{TcpStream, ToSocketAddrs};
+use std::net::{IpAddr, TcpStream, ToSocketAddrs};
 use std::os::unix::fs::chown;
-use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
+use lab::user_namespace;
 use minijinja::{Environment, UndefinedBehavior, context};
 
+use super::place::{self, ServerPlace};
 use super::port::Port;
 use super::process::{ServerProcess, ServerProcesses};
 use super::recipe::{Installed, MissingProgram, Recipe};
@@ -127,7 +128,11 @@ impl StartStep<'_> {
     }
 }
 
-pub(super) fn start(recipe: &Recipe, processors: &[u32]) -> Result<RealServer, StartError> {
+pub(super) fn start(
+    recipe: &Recipe,
+    processors: &[u32],
+    at: Option<&ServerPlace>,
+) -> Result<RealServer, StartError> {
     let step = StartStep(recipe);
     engine::raise_open_files();
     let installed = recipe.installed().map_err(|missing| StartError::Missing {
@@ -140,8 +145,9 @@ pub(super) fn start(recipe: &Recipe, processors: &[u32]) -> Result<RealServer, S
         .prefix(&format!("prestan-{name}-"))
         .tempdir()
         .map_err(step.io("create a temporary directory"))?;
-    let port = Port::reserve().map_err(step.io("find a free port of 127.0.0.1"))?;
-    let templates = RecipeTemplates::of(recipe, dir.path(), &port);
+    let listens_at = place::address_of(at);
+    let port = place::reserve(at).map_err(step.io(format!("find a free port of {listens_at}")))?;
+    let templates = RecipeTemplates::of(recipe, dir.path(), listens_at, &port);
     let url = templates.render(&recipe.url)?;
     let address = Address::of(&url, recipe.is_http2).ok_or_else(|| StartError::Url {
         server: recipe.name.clone(),
@@ -155,8 +161,21 @@ pub(super) fn start(recipe: &Recipe, processors: &[u32]) -> Result<RealServer, S
             url,
         });
     }
-    let spawn = |command: Command| {
+    let spawn = |mut command: Command| {
         let what = format!("run {}", command.get_program().to_string_lossy());
+        place::enter(at, &mut command).map_err(step.io("enter its host"))?;
+        // Behind the entrance into its host, for which it needs the rights that it loses here. And from the first
+        // instruction: a server that changed its user by itself would lose the signal that ends it with us
+        // (prctl(2), PR_SET_PDEATHSIG).
+        match owner {
+            None => {}
+            Some(ServerOwner::Other(uid, gid)) => {
+                user_namespace::become_before_exec(&mut command, uid, gid);
+            }
+            Some(ServerOwner::Renamed(uid, gid)) => {
+                user_namespace::rename_before_exec(&mut command, uid, gid);
+            }
+        }
         ServerProcess::spawn(command, processors).map_err(step.io(what))
     };
     let helper = prepared.helper.map(spawn).transpose()?;
@@ -184,12 +203,14 @@ struct RecipeTemplates<'a> {
 }
 
 impl RecipeTemplates<'_> {
-    fn of<'a>(recipe: &'a Recipe, dir: &Path, port: &Port) -> RecipeTemplates<'a> {
+    fn of<'a>(recipe: &'a Recipe, dir: &Path, address: IpAddr, port: &Port) -> RecipeTemplates<'a> {
         let mut environment = Environment::new();
         environment.set_undefined_behavior(UndefinedBehavior::Strict);
         let context = context! {
             dir => dir.to_string_lossy(),
             storage => dir.join(STORAGE).to_string_lossy(),
+            address => address.to_string(),
+            host => place::in_url(address),
             port => port.number(),
             auth => recipe.auth.name(),
             http2 => recipe.is_http2,
@@ -268,8 +289,17 @@ impl Address {
 /// The directory that a server serves, below its own.
 pub(super) const STORAGE: &str = "storage";
 
-/// User and group that the server is to run as, when that is not who we are.
-fn owner(recipe: &Recipe) -> Result<Option<(u32, u32)>, StartError> {
+/// Who runs a server, when that is not who we are.
+#[derive(Debug, Clone, Copy)]
+enum ServerOwner {
+    /// This user and group, to whom its files are given.
+    Other(u32, u32),
+    /// We are root of a user namespace without that user: the server is ourselves, under these numbers.
+    Renamed(u32, u32),
+}
+
+/// Who runs the server, when that is not who we are.
+fn owner(recipe: &Recipe) -> Result<Option<ServerOwner>, StartError> {
     let Some(user) = &recipe.user else {
         return Ok(None);
     };
@@ -284,10 +314,15 @@ fn owner(recipe: &Recipe) -> Result<Option<(u32, u32)>, StartError> {
         [name, _, uid, gid, ..] if name == user => Some((uid.parse().ok()?, gid.parse().ok()?)),
         _ => None,
     });
-    found.map(Some).ok_or_else(|| StartError::NoUser {
+    let (uid, gid) = found.ok_or_else(|| StartError::NoUser {
         server: recipe.name.clone(),
         user: user.clone(),
-    })
+    })?;
+    Ok(Some(if place::has_user(uid, gid) {
+        ServerOwner::Other(uid, gid)
+    } else {
+        ServerOwner::Renamed(uid, gid)
+    }))
 }
 
 /// How to run a server.
@@ -302,7 +337,7 @@ fn prepare(
     installed: &Installed,
     dir: &Path,
     templates: &RecipeTemplates<'_>,
-    owner: Option<(u32, u32)>,
+    owner: Option<ServerOwner>,
 ) -> Result<PreparedCommands, StartError> {
     let step = StartStep(recipe);
     let mut created: Vec<PathBuf> = vec![dir.to_owned()];
@@ -324,7 +359,7 @@ fn prepare(
     let output_name = logs(recipe, dir).output;
     let output = File::create(&output_name).map_err(step.io("create its output.log"))?;
     created.push(output_name);
-    if let Some((uid, gid)) = owner {
+    if let Some(ServerOwner::Other(uid, gid)) = owner {
         for path in &created {
             let what = format!("give {} to user {uid}", path.display());
             chown(path, Some(uid), Some(gid)).map_err(step.io(what))?;
@@ -346,11 +381,6 @@ fn prepare(
         let share = || share().map_err(step.io("share its output.log"));
         command.stdin(Stdio::null());
         command.stdout(share()?).stderr(share()?);
-        if let Some((uid, gid)) = owner {
-            // From the first instruction: a server that changed its user by itself would lose the
-            // signal that ends it with us (prctl(2), PR_SET_PDEATHSIG).
-            command.uid(uid).gid(gid);
-        }
         Ok(command)
     };
     let helper = recipe.helper.as_ref().zip(installed.helper.as_ref());

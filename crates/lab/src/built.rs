@@ -1,0 +1,365 @@
+//! A whole laboratory: the network of a lab file, built.
+//!
+//! Links that do something to frames, and hubs, are TAP devices and the forwarder; all others are pairs of
+//! virtual Ethernet devices, and switches are bridges of the kernel. Nothing is shaped by a queue discipline:
+//! the kernel takes the time stamp of a sent packet below it, so that time in the queue would be missing in
+//! response times. At a TAP device the stamp is taken when the forwarder is given the frame, before it waits.
+
+mod commands;
+mod probes;
+
+use std::fs;
+use std::net::IpAddr;
+use std::process::{Child, Command};
+
+use topology::{LabNetwork, LabNodeKind, PlannedWire, WireQueue};
+
+use crate::counters::LinkCounters;
+use crate::error::LabError;
+use crate::forwarder::{Cable, Forwarder, ForwarderCounters, ForwarderSettings};
+use crate::impairment::{Bandwidth, Delay, Impairment, Jitter, LossProcess, QueueLimit};
+use crate::namespace::Namespace;
+use crate::processes::{HOST_NAMES, Lab};
+use crate::requirements;
+use crate::scratch::ScratchDirectory;
+use crate::surroundings::{SurroundingHost, Surroundings};
+use crate::tap::Tap;
+
+/// A built laboratory. It ends, with all programs in it, when it is dropped or this process ends.
+#[derive(Debug)]
+pub struct BuiltLab {
+    // Programs end first, and then the directory that they use.
+    lab: Lab,
+    scratch: ScratchDirectory,
+    forwarder: Option<Forwarder>,
+    /// By link and the end from which frames come: index of the forwarder's model.
+    models: Vec<[Option<usize>; 2]>,
+    /// By node; hubs have none.
+    namespaces: Vec<Option<Namespace>>,
+    network: LabNetwork,
+    has_ipv6_servers: bool,
+}
+
+/// A host or a router of a laboratory.
+#[derive(Debug, Clone, Copy)]
+pub struct BuiltHost<'a> {
+    lab: &'a BuiltLab,
+    node: usize,
+    namespace: &'a Namespace,
+}
+
+impl BuiltLab {
+    /// Builds a network. Of the settings of its forwarder, the impairments do not count.
+    ///
+    /// # Errors
+    ///
+    /// What is missing first, with its remedy, before anything is built; or what the system refused.
+    pub fn new(network: &LabNetwork, settings: &ForwarderSettings) -> Result<BuiltLab, LabError> {
+        requirements::check_network(network)?;
+        let namespaces = network.nodes.iter().map(|node| match node.kind {
+            LabNodeKind::Hub(_) => Ok(None),
+            _ => Namespace::new(&node.name).map(Some),
+        });
+        let namespaces: Vec<Option<Namespace>> = namespaces.collect::<Result<_, _>>()?;
+        let (cables, models) = lay_cables(network, &namespaces)?;
+        for (node, namespace) in network.nodes.iter().zip(&namespaces) {
+            if let Some(namespace) = namespace {
+                configure(network, node, namespace)?;
+            }
+        }
+        let forwarder = if cables.is_empty() {
+            None
+        } else {
+            Some(Forwarder::start_cables(cables, settings)?)
+        };
+        let held: Vec<&Namespace> = namespaces.iter().flatten().collect();
+        let scratch = ScratchDirectory::new()?;
+        let names = scratch.write("hosts", &host_names(network))?;
+        let lab = Lab::with_namespaces(&held, Some(&names))?;
+        for (node, namespace) in network.nodes.iter().zip(&namespaces) {
+            let addresses = node.interfaces.iter().flat_map(|own| &own.addresses);
+            for address in addresses {
+                if let (IpAddr::V6(ip), Some(namespace)) = (address.ip, namespace) {
+                    namespace.wait_for_ipv6(ip)?;
+                }
+            }
+        }
+        Ok(BuiltLab {
+            lab,
+            scratch,
+            forwarder,
+            models,
+            namespaces,
+            network: network.clone(),
+            has_ipv6_servers: false,
+        })
+    }
+
+    /// Lets servers that programs of this laboratory start listen at IPv6 addresses.
+    pub fn use_ipv6_for_servers(&mut self) {
+        self.has_ipv6_servers = true;
+    }
+
+    /// What was built.
+    #[must_use]
+    pub fn network(&self) -> &LabNetwork {
+        &self.network
+    }
+
+    /// The host or router of a name.
+    #[must_use]
+    pub fn host(&self, name: &str) -> Option<BuiltHost<'_>> {
+        let node = self.network.find(name)?;
+        let has_addresses = self.network.nodes[node].kind.has_addresses();
+        let namespace = self.namespaces[node].as_ref()?;
+        has_addresses.then_some(BuiltHost {
+            lab: self,
+            node,
+            namespace,
+        })
+    }
+
+    /// The namespace of a node; a hub has none.
+    #[must_use]
+    pub fn namespace(&self, node: usize) -> Option<&Namespace> {
+        self.namespaces.get(node)?.as_ref()
+    }
+
+    /// What one direction of a link did, from its end 0 or 1 on; at a hub, what its medium did for all. `None` for
+    /// links that the kernel passes on by itself.
+    #[must_use]
+    pub fn link_counters(&self, link: usize, from: usize) -> Option<LinkCounters> {
+        let model = (*self.models.get(link)?.get(from)?)?;
+        let counters = self.forwarder.as_ref()?.counters();
+        counters.models.get(model).copied()
+    }
+
+    /// What the forwarder did; `None` if no link needs one.
+    #[must_use]
+    pub fn forwarder_counters(&self) -> Option<ForwarderCounters> {
+        self.forwarder.as_ref().map(Forwarder::counters)
+    }
+
+    /// Frames that the kernel dropped at all devices: losses that no counter of a link has.
+    ///
+    /// # Errors
+    ///
+    /// As [`Namespace::dropped`].
+    pub fn dropped_at_devices(&self) -> Result<u64, LabError> {
+        let mut dropped = 0;
+        for (node, namespace) in self.network.nodes.iter().zip(&self.namespaces) {
+            for interface in &node.interfaces {
+                if let Some(namespace) = namespace {
+                    dropped += namespace.dropped(&interface.device)?;
+                }
+            }
+        }
+        Ok(dropped)
+    }
+
+    /// What programs in a host learn of the laboratory ([`Surroundings`]).
+    fn surroundings(&self, here: &str) -> Surroundings {
+        let mut hosts = Vec::new();
+        let held = self.network.nodes.iter().zip(&self.namespaces);
+        let held = held.filter(|(_, namespace)| namespace.is_some());
+        for (number, (node, _)) in held.enumerate() {
+            if !node.kind.has_addresses() {
+                continue;
+            }
+            let addresses = node.interfaces.iter().flat_map(|own| &own.addresses);
+            if let Some(path) = self.lab.path_of(number) {
+                hosts.push(SurroundingHost {
+                    name: node.name.clone(),
+                    path,
+                    addresses: addresses.map(|address| address.ip).collect(),
+                });
+            }
+        }
+        let server_host = self.network.server_host;
+        Surroundings {
+            here: here.to_owned(),
+            is_ipv6: self.has_ipv6_servers,
+            server_host: server_host.map(|host| self.network.nodes[host].name.clone()),
+            hosts,
+        }
+    }
+
+    /// Ends all programs, and removes everything. Dropping does the same.
+    pub fn end(self) {}
+}
+
+impl<'a> BuiltHost<'a> {
+    /// Its name.
+    #[must_use]
+    pub fn name(&self) -> &'a str {
+        &self.lab.network.nodes[self.node].name
+    }
+
+    /// Its namespace: what runs or opens sockets there is in this host, a capture, too.
+    #[must_use]
+    pub fn namespace(&self) -> &'a Namespace {
+        self.namespace
+    }
+
+    /// The laboratory as programs here learn of it.
+    #[must_use]
+    pub fn surroundings(&self) -> Surroundings {
+        self.lab.surroundings(self.name())
+    }
+
+    /// Its addresses, those of its first link first.
+    pub fn addresses(&self) -> impl Iterator<Item = IpAddr> + use<'a> {
+        let interfaces = self.lab.network.nodes[self.node].interfaces.iter();
+        interfaces.flat_map(|own| own.addresses.iter().map(|address| address.ip))
+    }
+
+    /// Its first address of a version of IP.
+    #[must_use]
+    pub fn address(&self, is_ipv6: bool) -> Option<IpAddr> {
+        self.addresses().find(|ip| ip.is_ipv6() == is_ipv6)
+    }
+
+    /// Starts a program here. It ends with the laboratory, its temporary files (`TMPDIR`) are removed with it, and a
+    /// `prestan` in it finds the other hosts.
+    ///
+    /// # Errors
+    ///
+    /// The program cannot start.
+    pub fn spawn(&self, mut command: Command) -> Result<Child, LabError> {
+        self.surroundings().tell(&mut command);
+        command.env("TMPDIR", self.lab.scratch.path());
+        self.lab.lab.spawn(self.namespace, command)
+    }
+}
+
+/// The host names of this machine, and those of the network behind them.
+fn host_names(network: &LabNetwork) -> String {
+    // Without that file, the hosts of the network are all.
+    let mut names = fs::read_to_string(HOST_NAMES).unwrap_or_default();
+    if !names.is_empty() && !names.ends_with('\n') {
+        names.push('\n');
+    }
+    for node in &network.nodes {
+        let addresses = node.interfaces.iter().flat_map(|own| &own.addresses);
+        for address in addresses {
+            names += &format!("{} {}\n", address.ip, node.name);
+        }
+    }
+    names
+}
+
+/// Creates the devices of all links. Returns the cables of the forwarder, and which of its models each
+/// link passes.
+#[expect(clippy::type_complexity, reason = "used once, and explained above")]
+fn lay_cables(
+    network: &LabNetwork,
+    namespaces: &[Option<Namespace>],
+) -> Result<(Vec<Cable>, Vec<[Option<usize>; 2]>), LabError> {
+    let mut hubs: Vec<Vec<Tap>> = network.nodes.iter().map(|_| Vec::new()).collect();
+    let mut models = vec![[None; 2]; network.links.len()];
+    let mut cables = Vec::new();
+    let mut count = 0;
+    for (number, link) in network.links.iter().enumerate() {
+        let ends: Vec<(&Namespace, &str)> = link
+            .ends
+            .iter()
+            .filter_map(|end| {
+                let device = network.interface(*end)?.device.as_str();
+                Some((namespaces[end.node].as_ref()?, device))
+            })
+            .collect();
+        match (ends.as_slice(), network.hub_of(link)) {
+            ([(namespace, device)], Some((hub, _))) => {
+                hubs[hub].push(Tap::create(namespace, device)?);
+            }
+            ([(one, device), (other, peer)], None) if link.is_shaped() => {
+                let taps = [Tap::create(one, device)?, Tap::create(other, peer)?];
+                let [forth, back] = link.wires.map(|wire| impairment(&wire));
+                let [first, second] = taps;
+                cables.push(Cable::link(first, second, forth, back));
+                models[number] = [Some(count), Some(count + 1)];
+                count += 2;
+            }
+            ([(one, device), (other, peer)], None) => one.join(device, other, peer)?,
+            // A plan has no other links.
+            _ => {}
+        }
+    }
+    for ((hub, node), taps) in network.nodes.iter().enumerate().zip(hubs) {
+        let LabNodeKind::Hub(medium) = node.kind else {
+            continue;
+        };
+        cables.push(Cable::hub(taps, impairment(&medium)));
+        for (model, link) in models.iter_mut().zip(&network.links) {
+            if link.ends.iter().any(|end| end.node == hub) {
+                *model = [Some(count); 2];
+            }
+        }
+        count += 1;
+    }
+    Ok((cables, models))
+}
+
+fn configure(
+    network: &LabNetwork,
+    node: &topology::LabNode,
+    namespace: &Namespace,
+) -> Result<(), LabError> {
+    for interface in &node.interfaces {
+        let link = &network.links[interface.link];
+        let is_tap = link.is_shaped() || network.hub_of(link).is_some();
+        if !is_tap && !network.offloads {
+            namespace.switch_off_offloads(&interface.device)?;
+        }
+    }
+    let sysctls = node.sysctls.iter();
+    let sysctls: Vec<(&str, &str)> = sysctls.map(|(key, value)| (&**key, &**value)).collect();
+    namespace.sysctl(&sysctls)?;
+    let commands = match node.kind {
+        LabNodeKind::Switch => commands::of_switch(node),
+        _ => commands::of_host(node),
+    };
+    let commands: Vec<&str> = commands.iter().map(String::as_str).collect();
+    namespace.ip(&commands)?;
+    if node.kind == LabNodeKind::Switch
+        && let Some(index) = network.find(&node.name)
+    {
+        let entries = commands::forwarding(&network.switched(index));
+        let entries: Vec<&str> = entries.iter().map(String::as_str).collect();
+        namespace.bridge(&entries)?;
+    }
+    Ok(())
+}
+
+/// What the forwarder does for a wire.
+fn impairment(wire: &PlannedWire) -> Impairment {
+    let delay = std::time::Duration::from_nanos(wire.delay);
+    let jitter = match wire.jitter {
+        0 => Jitter::None,
+        nanos => Jitter::Uniform {
+            spread: std::time::Duration::from_nanos(nanos),
+        },
+    };
+    let loss = match wire.loss {
+        0.0 => LossProcess::None,
+        probability => LossProcess::Bernoulli { probability },
+    };
+    Impairment {
+        bandwidth: wire.rate.map(|rate| Bandwidth {
+            bits_per_second: rate,
+            overhead: wire.overhead,
+            queue: match wire.queue {
+                WireQueue::Packets(packets) => QueueLimit::Frames(packets),
+                WireQueue::Bytes(bytes) => QueueLimit::Bytes(bytes),
+            },
+        }),
+        delay: Delay {
+            base: delay,
+            jitter,
+            may_reorder: wire.may_reorder,
+        },
+        loss,
+        duplication: wire.duplication,
+        ..Impairment::default()
+    }
+}

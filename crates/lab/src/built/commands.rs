@@ -1,0 +1,103 @@
+//! Commands of `ip` and `bridge` that configure a node.
+
+use std::fmt::Write as _;
+
+use topology::{LabNode, LabRoute};
+
+/// Frames that wait at a device until they are read. The kernel's 1000 are less than several TCP senders emit at
+/// once, and what a queue drops must be dropped by the queue that is described.
+const DEVICE_QUEUE: u32 = 10_000;
+
+/// A host or a router. Nothing is on its links but what programs send: neighbours are entered by hand, so that no
+/// ARP request can be lost, there are no link-local addresses, and the devices resolve no addresses.
+pub(super) fn of_host(node: &LabNode) -> Vec<String> {
+    let mut commands = Vec::new();
+    for interface in &node.interfaces {
+        let device = &interface.device;
+        commands.push(format!(
+            "link set dev {device} address {} mtu {} txqueuelen {DEVICE_QUEUE} addrgenmode none arp off",
+            ethernet(interface.ethernet),
+            interface.mtu
+        ));
+        commands.push(format!("link set dev {device} up"));
+        for address in &interface.addresses {
+            let nodad = if address.ip.is_ipv6() { " nodad" } else { "" };
+            commands.push(format!(
+                "addr add {address} dev {device}{nodad} noprefixroute"
+            ));
+        }
+    }
+    for neighbour in &node.neighbours {
+        commands.push(format!(
+            "neigh replace {} lladdr {} dev {} nud permanent",
+            neighbour.ip,
+            ethernet(neighbour.ethernet),
+            neighbour.device
+        ));
+    }
+    // A router can be named when it can be reached.
+    let (direct, indirect): (Vec<_>, Vec<_>) =
+        node.routes.iter().partition(|route| route.via.is_none());
+    commands.extend(direct.into_iter().chain(indirect).map(route));
+    commands
+}
+
+/// Congestion control is a property of the route, because the kernel lets a namespace other than the first choose
+/// its default only among those that are allowed to every user.
+fn route(route: &LabRoute) -> String {
+    let mut text = format!("route replace {}", route.to);
+    // Writing to a `String` cannot fail.
+    if let Some(via) = route.via {
+        let _ = write!(text, " via {via}");
+    }
+    let options = &route.options;
+    let _ = write!(text, " dev {} congctl {}", route.device, options.congestion);
+    if let Some(nanos) = options.rto_min {
+        let _ = write!(text, " rto_min {}ms", nanos.div_ceil(1_000_000));
+    }
+    if let Some(quickack) = options.quickack {
+        let _ = write!(text, " quickack {}", u8::from(quickack));
+    }
+    if let Some(window) = options.initial_window {
+        let _ = write!(text, " initcwnd {window}");
+    }
+    if let Some(window) = options.initial_receive_window {
+        let _ = write!(text, " initrwnd {window}");
+    }
+    text
+}
+
+/// A switch: a bridge that sends nothing of its own.
+pub(super) fn of_switch(node: &LabNode) -> Vec<String> {
+    let mut commands = vec![
+        "link add name br0 type bridge stp_state 0 forward_delay 0 mcast_snooping 0".to_owned(),
+        "link set dev br0 addrgenmode none".to_owned(),
+    ];
+    for interface in &node.interfaces {
+        let device = &interface.device;
+        commands.push(format!(
+            "link set dev {device} address {} mtu {} txqueuelen {DEVICE_QUEUE} addrgenmode none master br0",
+            ethernet(interface.ethernet),
+            interface.mtu
+        ));
+        commands.push(format!("link set dev {device} up"));
+    }
+    commands.push("link set dev br0 up".to_owned());
+    commands
+}
+
+/// Where a switch passes frames on, so that the first one to a host is not sent to all.
+pub(super) fn forwarding(entries: &[([u8; 6], &str)]) -> Vec<String> {
+    let entry = |(address, port): &([u8; 6], &str)| {
+        format!(
+            "fdb replace {} dev {port} master static",
+            ethernet(*address)
+        )
+    };
+    entries.iter().map(entry).collect()
+}
+
+fn ethernet(address: [u8; 6]) -> String {
+    let bytes: Vec<String> = address.iter().map(|byte| format!("{byte:02x}")).collect();
+    bytes.join(":")
+}

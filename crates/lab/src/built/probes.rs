@@ -1,0 +1,364 @@
+//! Measures a wire: frames of our own from the device at one end to that at the other.
+//!
+//! They are raw frames, so that every link is measured alone, whatever is at its ends: a host, a router, or a port of
+//! a switch. Their destination is one that bridges do not pass on (IEEE 802.1D, table 7-10). The time of departure
+//! is read just before the system call; that of arrival is the kernel's.
+
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Mutex;
+use std::sync::PoisonError;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::net::{AddressFamily, Protocol, RecvFlags, SendFlags, SocketFlags, SocketType};
+use rustix::time::{ClockId, clock_gettime};
+use topology::{LabInterface, PlannedWire, WireMeasurement, WireQueue};
+
+use super::BuiltLab;
+use crate::error::LabError;
+use crate::namespace::Namespace;
+use crate::system;
+
+/// LLDP's address for the nearest bridge, which no bridge passes on.
+const DESTINATION: [u8; 6] = [0x01, 0x80, 0xc2, 0x00, 0x00, 0x0e];
+
+/// Local experimental EtherType 1 (IEEE 802).
+const ETHER_TYPE: [u8; 2] = [0x88, 0xb5];
+
+/// What our frames have behind the Ethernet header, before their numbers.
+const MARK: [u8; 8] = *b"prestan?";
+
+/// Ethernet header, mark, kind, number and time of departure.
+const HEADER: usize = 14 + 8 + 4 + 4 + 8;
+
+/// Shortest frame of Ethernet without its check sequence, in bytes.
+const PROBE: usize = 60;
+
+/// Longest time for the probes of delay and loss.
+const PROBING: Duration = Duration::from_secs(3);
+
+/// Time without an arrival after which the wire is empty.
+const SILENCE: Duration = Duration::from_millis(60);
+
+/// Frames that a wire without a rate has to carry.
+const BURST: u32 = 1000;
+
+/// What a frame was sent for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum ProbeKind {
+    Delay = 0,
+    Rate = 1,
+}
+
+/// A frame that arrived.
+#[derive(Debug, Clone, Copy)]
+struct ArrivedProbe {
+    kind: u32,
+    number: u32,
+    /// Times of day in ns.
+    sent: u64,
+    received: u64,
+}
+
+/// One end of a wire.
+struct WireEnd<'a> {
+    namespace: &'a Namespace,
+    interface: &'a LabInterface,
+}
+
+impl BuiltLab {
+    /// Measures one direction of a link, from its end 0 or 1 on: delay, loss and rate. It takes half a second for
+    /// most wires, and some seconds for slow ones. Nothing else should be on the link meanwhile.
+    ///
+    /// A link to a hub is measured to the next station of the hub.
+    ///
+    /// # Errors
+    ///
+    /// There is no such link, or the system refuses raw sockets.
+    pub fn measure(&self, link: usize, from: usize) -> Result<WireMeasurement, LabError> {
+        let none = || {
+            LabError::Setting(format!(
+                "there is no link {link} with a station at its end {from}"
+            ))
+        };
+        let planned = self.network.links.get(link).ok_or_else(none)?;
+        let wire = self.network.wire(planned, from);
+        let (sender, receiver) = self.ends_of(link, from).ok_or_else(none)?;
+        let measure = || -> io::Result<WireMeasurement> {
+            let output = sender.open()?;
+            let input = receiver.open()?;
+            let probes = Probes {
+                output,
+                input,
+                ethernet: sender.interface.ethernet,
+                arrived: Mutex::default(),
+                ends: AtomicBool::new(false),
+            };
+            let longest = 14 + sender.interface.mtu as usize;
+            thread::scope(|scope| {
+                let thread = scope.spawn(|| probes.receive());
+                let measured = probes.measure(&wire, longest);
+                probes.ends.store(true, Ordering::Release);
+                match thread.join() {
+                    Ok(received) => received.and(measured),
+                    Err(panic) => std::panic::resume_unwind(panic),
+                }
+            })
+        };
+        measure().map_err(LabError::system("measure a link"))
+    }
+
+    /// The ends of a wire; of a hub, one station and the next.
+    fn ends_of(&self, link: usize, from: usize) -> Option<(WireEnd<'_>, WireEnd<'_>)> {
+        let planned = self.network.links.get(link)?;
+        let end = |end: topology::LabLinkEnd| {
+            Some(WireEnd {
+                namespace: self.namespaces[end.node].as_ref()?,
+                interface: self.network.interface(end)?,
+            })
+        };
+        let Some((hub, _)) = self.network.hub_of(planned) else {
+            return Some((
+                end(*planned.ends.get(from)?)?,
+                end(*planned.ends.get(1 - from)?)?,
+            ));
+        };
+        let stations = self.network.links.iter().filter_map(|other| {
+            let is_there = other.ends.iter().any(|end| end.node == hub);
+            other
+                .ends
+                .iter()
+                .copied()
+                .find(|end| is_there && end.node != hub)
+        });
+        let stations: Vec<_> = stations.collect();
+        let own = stations
+            .iter()
+            .position(|station| planned.ends.contains(station))?;
+        let next = stations[(own + 1) % stations.len()];
+        (planned.ends.get(from)? == &stations[own] && stations.len() > 1)
+            .then_some((end(stations[own])?, end(next)?))
+    }
+}
+
+impl WireEnd<'_> {
+    /// A socket for raw frames at the device.
+    fn open(&self) -> io::Result<OwnedFd> {
+        let open = || -> io::Result<OwnedFd> {
+            let protocol = u32::from(system::EVERY_PROTOCOL).try_into();
+            let protocol = Protocol::from_raw(protocol.map_err(io::Error::other)?);
+            let flags = SocketFlags::CLOEXEC;
+            let (family, kind) = (AddressFamily::PACKET, SocketType::RAW);
+            let socket = rustix::net::socket_with(family, kind, flags, Some(protocol))?;
+            let index = rustix::net::netdevice::name_to_index(&socket, &self.interface.device)?;
+            system::bind_to_device(&socket, index)?;
+            let timeout = Some(Duration::from_millis(20));
+            rustix::net::sockopt::set_socket_timeout(
+                &socket,
+                rustix::net::sockopt::Timeout::Recv,
+                timeout,
+            )?;
+            // As much as an ordinary user gets.
+            let _ = rustix::net::sockopt::set_socket_recv_buffer_size(&socket, 4 << 20);
+            // Asks for times; there is none yet.
+            let _ = system::received_at(&socket);
+            Ok(socket)
+        };
+        self.namespace.run(open).map_err(io::Error::other)?
+    }
+}
+
+/// A wire that is being measured.
+struct Probes {
+    output: OwnedFd,
+    input: OwnedFd,
+    ethernet: [u8; 6],
+    arrived: Mutex<Vec<ArrivedProbe>>,
+    ends: AtomicBool,
+}
+
+impl Probes {
+    fn measure(&self, wire: &PlannedWire, longest: usize) -> io::Result<WireMeasurement> {
+        let mut measured = WireMeasurement {
+            probe_bytes: PROBE,
+            ..WireMeasurement::default()
+        };
+        // Half of the rate at most, so that nothing waits.
+        let gap =
+            Duration::from_nanos(2 * wire.sending_time(PROBE)).max(Duration::from_micros(100));
+        let wanted = if wire.loss > 0.0 {
+            (100.0 / wire.loss).clamp(200.0, 5000.0) as u128
+        } else {
+            200
+        };
+        let most = PROBING.as_nanos() / gap.as_nanos();
+        let count = u32::try_from(wanted.min(most)).unwrap_or(200).max(30);
+        let start = Instant::now();
+        for number in 0..count {
+            let next = gap * number;
+            thread::sleep(next.saturating_sub(start.elapsed()));
+            self.send(ProbeKind::Delay, number, PROBE)?;
+        }
+        let on_the_wire =
+            Duration::from_nanos(wire.delay + wire.jitter + wire.sending_time(longest));
+        self.wait(ProbeKind::Delay, on_the_wire, Some(count as usize));
+        let probes = self.unique(ProbeKind::Delay);
+        measured.sent = u64::from(count);
+        measured.received = probes.len() as u64;
+        let delays = probes
+            .iter()
+            .map(|own| own.received.saturating_sub(own.sent) as f64);
+        measured.least_delay = delays.clone().reduce(f64::min).unwrap_or(0.0);
+        measured.mean_delay = delays.sum::<f64>() / probes.len().max(1) as f64;
+        self.flood(wire, longest)?;
+        self.wait(ProbeKind::Rate, on_the_wire, None);
+        measured.rate = rate(&self.unique(ProbeKind::Rate), wire, longest);
+        Ok(measured)
+    }
+
+    /// Sends more than the wire can carry.
+    fn flood(&self, wire: &PlannedWire, longest: usize) -> io::Result<()> {
+        let each = wire.sending_time(longest);
+        if each == 0 {
+            for number in 0..BURST {
+                self.send(ProbeKind::Rate, number, longest)?;
+            }
+            return Ok(());
+        }
+        let waiting = match wire.queue {
+            WireQueue::Packets(packets) => packets,
+            WireQueue::Bytes(bytes) => bytes / longest,
+        };
+        let first = u32::try_from(waiting.min(64)).unwrap_or(64);
+        let duration = (200 * each).clamp(400_000_000, 4_000_000_000);
+        let start = Instant::now();
+        let mut number = 0;
+        loop {
+            let elapsed = start.elapsed().as_nanos() as u64;
+            if elapsed >= duration {
+                return Ok(());
+            }
+            // One and a half times the rate.
+            let due = first + u32::try_from(3 * elapsed / (2 * each)).unwrap_or(u32::MAX);
+            while number < due {
+                self.send(ProbeKind::Rate, number, longest)?;
+                number += 1;
+            }
+            thread::sleep(Duration::from_nanos(each.min(1_000_000)));
+        }
+    }
+
+    fn send(&self, kind: ProbeKind, number: u32, bytes: usize) -> io::Result<()> {
+        let mut frame = vec![0; bytes.max(HEADER)];
+        let mut at = 0;
+        let mut put = |bytes: &[u8]| {
+            frame[at..at + bytes.len()].copy_from_slice(bytes);
+            at += bytes.len();
+        };
+        put(&DESTINATION);
+        put(&self.ethernet);
+        put(&ETHER_TYPE);
+        put(&MARK);
+        put(&(kind as u32).to_be_bytes());
+        put(&number.to_be_bytes());
+        put(&time_of_day().to_be_bytes());
+        match rustix::net::send(&self.output, &frame, SendFlags::empty()) {
+            Ok(_) => Ok(()),
+            // The device's own queue is full: more cannot be sent, and that is all that is wanted.
+            Err(rustix::io::Errno::NOBUFS) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Receives until it is told to end.
+    fn receive(&self) -> io::Result<()> {
+        let mut frame = [0; HEADER];
+        while !self.ends.load(Ordering::Acquire) {
+            match rustix::net::recv(self.input.as_fd(), &mut frame[..], RecvFlags::empty()) {
+                Ok((length, _)) => {
+                    let received = system::received_at(&self.input)?;
+                    if let Some(probe) = read(&frame[..length], received)
+                        && frame[6..12] == self.ethernet
+                    {
+                        self.all().push(probe);
+                    }
+                }
+                Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(())
+    }
+
+    fn all(&self) -> std::sync::MutexGuard<'_, Vec<ArrivedProbe>> {
+        self.arrived.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits until so many frames arrived, or none arrives for longer than one is on the wire.
+    fn wait(&self, kind: ProbeKind, on_the_wire: Duration, until: Option<usize>) {
+        let mut last = Instant::now();
+        let mut seen = 0;
+        loop {
+            thread::sleep(Duration::from_millis(5));
+            let count = self
+                .all()
+                .iter()
+                .filter(|own| own.kind == kind as u32)
+                .count();
+            if count > seen {
+                (seen, last) = (count, Instant::now());
+            }
+            let is_complete = until.is_some_and(|until| count >= until);
+            if is_complete || last.elapsed() > on_the_wire + SILENCE {
+                return;
+            }
+        }
+    }
+
+    /// Frames that arrived, each once, in the order in which they were sent.
+    fn unique(&self, kind: ProbeKind) -> Vec<ArrivedProbe> {
+        let all = self.all();
+        let mut own: Vec<_> = all
+            .iter()
+            .filter(|own| own.kind == kind as u32)
+            .copied()
+            .collect();
+        own.sort_by_key(|own| (own.number, own.received));
+        own.dedup_by_key(|own| own.number);
+        own
+    }
+}
+
+/// The rate at which frames arrived, in bit/s. The first tenth is left out: the sender was not busy yet. What was
+/// lost behind the sender had its time, too.
+fn rate(probes: &[ArrivedProbe], wire: &PlannedWire, bytes: usize) -> f64 {
+    let mut times: Vec<u64> = probes.iter().map(|own| own.received).collect();
+    times.sort_unstable();
+    let times = &times[times.len() / 10..];
+    let (Some(first), Some(last)) = (times.first(), times.last()) else {
+        return 0.0;
+    };
+    let bits = 8.0 * (bytes as f64 + f64::from(wire.overhead)) * (times.len() - 1) as f64;
+    let seconds = (last - first).max(1) as f64 / 1e9;
+    bits / seconds / (1.0 - wire.loss).max(1e-9)
+}
+
+fn read(frame: &[u8], received: u64) -> Option<ArrivedProbe> {
+    let own = frame.get(12..)?.strip_prefix(&ETHER_TYPE)?;
+    let own = own.strip_prefix(&MARK)?;
+    let number = |at: usize| Some(u32::from_be_bytes(own.get(at..at + 4)?.try_into().ok()?));
+    Some(ArrivedProbe {
+        kind: number(0)?,
+        number: number(4)?,
+        sent: u64::from_be_bytes(own.get(8..16)?.try_into().ok()?),
+        received,
+    })
+}
+
+/// In ns.
+fn time_of_day() -> u64 {
+    let now = Duration::try_from(clock_gettime(ClockId::Realtime)).unwrap_or_default();
+    u64::try_from(now.as_nanos()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,142 @@
+//! The command line of `prestan lab`. The comments on fields are what `--help` prints.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+use topology::QueueSpec;
+use traffic::{BitRate, Percentage, TimeSpan};
+
+use super::whole;
+
+#[derive(Debug, Args)]
+pub(crate) struct LabArgs {
+    #[command(subcommand)]
+    pub(crate) action: LabAction,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum LabAction {
+    /// List the built-in labs
+    List,
+    /// Print the topology of a lab: nodes with their addresses, and links
+    Show {
+        /// Name of a built-in lab (see `prestan lab list`), or a lab file
+        #[arg(value_name = "LAB")]
+        lab: String,
+
+        /// Write a picture of it, too
+        #[arg(long, value_name = "FILE")]
+        svg: Option<PathBuf>,
+    },
+    /// Build a lab, and measure rate, delay and loss of every link in each direction
+    ///
+    /// Exit status 1 if a link is not as described: the rate differs by more than 2 %, the delay by more than 0.1 ms,
+    /// or the loss by more than chance.
+    Check {
+        /// Name of a built-in lab, or a lab file
+        #[arg(value_name = "LAB")]
+        lab: String,
+    },
+    /// Start a shell in a host of a lab
+    Shell(LabShellArgs),
+    /// Run a command in a host of a lab
+    ///
+    /// The lab ends with the command, and so do all programs in it. The exit status is that of the command.
+    /// A `prestan` in the lab starts servers (--server) in the lab's host for servers. Inside a lab, --lab is
+    /// not needed: the command runs in another host of the same one.
+    Exec(LabExecArgs),
+    /// Run a command at one end of a link; servers that it starts are at the other
+    ///
+    /// The hosts are `client`, in which the command runs, and `server`, in which a `prestan` in it starts servers
+    /// (--server). Each option holds for both directions: a round trip has twice the delay. What is not given
+    /// is as fast as this machine.
+    Link(LabLinkArgs),
+    /// Print the JSON schema of lab files, for editors
+    Schema,
+}
+
+/// A lab, and where its servers are.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct WhichLab {
+    /// Name of a built-in lab, or a lab file [default: the lab around this command]
+    #[arg(long, value_name = "LAB")]
+    pub(crate) lab: Option<String>,
+
+    /// Host in which servers are started [default: that of the lab file, or `server`]
+    #[arg(long, value_name = "HOST", requires = "lab")]
+    pub(crate) server_host: Option<String>,
+
+    /// Servers listen at the IPv6 address of their host
+    #[arg(long, requires = "lab")]
+    pub(crate) server_ipv6: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct LabShellArgs {
+    /// Name of the host
+    #[arg(value_name = "HOST")]
+    pub(crate) host: String,
+
+    #[command(flatten)]
+    pub(crate) which: WhichLab,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct LabExecArgs {
+    #[command(flatten)]
+    pub(crate) which: WhichLab,
+
+    /// Name of the host
+    #[arg(value_name = "HOST")]
+    pub(crate) host: String,
+
+    /// Command, with its arguments
+    #[arg(
+        value_name = "COMMAND",
+        required = true,
+        trailing_var_arg = true,
+        allow_hyphen_values = true,
+        num_args = 1..
+    )]
+    pub(crate) command: Vec<OsString>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct LabLinkArgs {
+    /// Rate: 10mbit, 1gbit
+    #[arg(long, value_name = "RATE")]
+    pub(crate) rate: Option<BitRate>,
+
+    /// Time that a packet is on the wire, in each direction: 50ms
+    #[arg(long, value_name = "TIME")]
+    pub(crate) delay: Option<TimeSpan>,
+
+    /// Most that the delay is longer or shorter
+    #[arg(long, value_name = "TIME", requires = "delay")]
+    pub(crate) jitter: Option<TimeSpan>,
+
+    /// Share of packets that is lost: 1%
+    #[arg(long, value_name = "PERCENT")]
+    pub(crate) loss: Option<Percentage>,
+
+    /// Room for packets that wait for the rate: a number of packets, or a size (64KiB) [default: 100]
+    #[arg(long, value_name = "LENGTH", requires = "rate")]
+    pub(crate) queue: Option<QueueSpec>,
+
+    /// Largest packet in bytes [default: 1500]
+    #[arg(long, value_name = "BYTES", value_parser = whole(1280..=65_535_u32))]
+    pub(crate) mtu: Option<u32>,
+
+    /// Congestion control of both hosts: cubic, reno, bbr
+    #[arg(long, value_name = "NAME", default_value = "cubic")]
+    pub(crate) congestion: String,
+
+    /// Servers listen at the IPv6 address of their host
+    #[arg(long)]
+    pub(crate) server_ipv6: bool,
+
+    /// Command, with its arguments
+    #[arg(value_name = "COMMAND", last = true, required = true, num_args = 1..)]
+    pub(crate) command: Vec<OsString>,
+}

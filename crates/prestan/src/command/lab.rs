@@ -1,0 +1,159 @@
+//! `prestan lab`: networks of hosts and links on this machine.
+
+mod check;
+mod program;
+
+use std::collections::BTreeMap;
+use std::env;
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use lab::{BuiltLab, ForwarderSettings, LabError, Surroundings, user_namespace};
+use testbed::real::ServerPlace;
+use topology::{BUILTIN_LABS, BuiltinLab, LabHostSpec, LabLinkSpec, LabNetwork, LabSpec};
+
+use crate::args::{LabAction, LabArgs, LabLinkArgs};
+use crate::exit::{ExitStatus, Failed};
+use crate::output::{check_place, print_list, print_text, tell};
+
+pub(crate) fn lab(args: &LabArgs) -> Result<ExitStatus, Failed> {
+    match &args.action {
+        LabAction::List => print_list(list()?, &" ".repeat(13))?,
+        LabAction::Show { lab, svg } => show(lab, svg.as_deref())?,
+        LabAction::Check { lab } => return check::check(&find(lab)?),
+        LabAction::Shell(args) => return program::shell(args),
+        LabAction::Exec(args) => return program::exec(args),
+        LabAction::Link(args) => {
+            let network = LabNetwork::new(&of_link(args)).map_err(usage)?;
+            return program::run(&network, "client", args.server_ipv6, &args.command);
+        }
+        LabAction::Schema => print_text(&topology::schema())?,
+    }
+    Ok(ExitStatus::Done)
+}
+
+/// Where a server is started: in a host of the laboratory around this program, if there is one.
+pub(crate) fn server_place() -> Result<Option<ServerPlace>, Failed> {
+    ServerPlace::around(surroundings()?.as_ref()).map_err(local)
+}
+
+/// The laboratory around this program.
+fn surroundings() -> Result<Option<Surroundings>, Failed> {
+    Surroundings::read(|name| env::var(name).ok()).map_err(local)
+}
+
+fn list() -> Result<Vec<String>, Failed> {
+    let item = |lab: &BuiltinLab| {
+        let network = LabNetwork::parse(lab.name, lab.text).map_err(usage)?;
+        Ok(format!("{:12} {}", lab.name, network.title))
+    };
+    BUILTIN_LABS.iter().map(item).collect()
+}
+
+fn show(name: &str, svg: Option<&Path>) -> Result<(), Failed> {
+    let network = find(name)?;
+    if let Some(file) = svg {
+        check_place(file)?;
+        fs::write(file, topology::svg(name, &network)).map_err(|error| {
+            Failed::Local(format!("writing {} failed: {error}", file.display()))
+        })?;
+    }
+    print_text(&topology::described(&report::clean(name), &network))
+}
+
+/// A built-in lab by its name, or a file.
+fn find(name: &str) -> Result<LabNetwork, Failed> {
+    if let Some(lab) = BuiltinLab::find(name) {
+        return LabNetwork::parse(lab.name, lab.text).map_err(usage);
+    }
+    let text = fs::read_to_string(name).map_err(|error| {
+        let is_word = !name.contains(['/', '.']);
+        Failed::Usage(match BuiltinLab::nearest(name) {
+            Some(nearest) if is_word => {
+                format!("no lab is called `{name}`; did you mean `{nearest}`?")
+            }
+            _ if is_word => format!("no lab is called `{name}`; see `prestan lab list`"),
+            _ => format!("reading {name} failed: {error}"),
+        })
+    })?;
+    LabNetwork::parse(name, &text).map_err(usage)
+}
+
+/// Two hosts and a link between them.
+fn of_link(args: &LabLinkArgs) -> LabSpec {
+    let host = || LabHostSpec {
+        congestion: Some(args.congestion.clone()),
+        ..LabHostSpec::default()
+    };
+    let ends = ["client".to_owned(), "server".to_owned()];
+    LabSpec {
+        hosts: ends
+            .iter()
+            .map(|name| (name.clone(), host()))
+            .collect::<BTreeMap<_, _>>(),
+        links: vec![LabLinkSpec {
+            ends,
+            rate: args.rate,
+            delay: args.delay,
+            jitter: args.jitter,
+            loss: args.loss,
+            queue: args.queue,
+            mtu: args.mtu,
+            ..LabLinkSpec::default()
+        }],
+        ..LabSpec::default()
+    }
+}
+
+/// Becomes root of a user namespace, where this is not root already. Before the first thread starts.
+fn become_root() -> Result<(), Failed> {
+    if rustix::process::geteuid().is_root() {
+        return Ok(());
+    }
+    user_namespace::enter().map_err(local)
+}
+
+/// How long before a packet is due the forwarder busy-waits. Five times as long would make the half of packets 10 µs
+/// more punctual, and take two thirds more of a processor that servers and load generator need.
+const BUSY_WAIT: Duration = Duration::from_micros(20);
+
+fn build(network: &LabNetwork) -> Result<BuiltLab, Failed> {
+    let settings = ForwarderSettings {
+        busy_wait: BUSY_WAIT,
+        ..ForwarderSettings::default()
+    };
+    BuiltLab::new(network, &settings).map_err(local)
+}
+
+/// Lateness of one packet in a hundred from which results are doubtful.
+const LATE: Duration = Duration::from_millis(1);
+
+/// Warns if the forwarder did not pass packets on in time.
+fn warn_of_lateness(lab: &BuiltLab) {
+    let Some(counters) = lab.forwarder_counters() else {
+        return;
+    };
+    let late = counters.lateness.quantile(0.99);
+    if late < LATE {
+        return;
+    }
+    let remedy = if counters.is_real_time {
+        "stop other programs, or use a machine with more processors"
+    } else {
+        "stop other programs, or run it as root, which gives the forwarder real-time priority"
+    };
+    tell(&format!(
+        "prestan: warning: 1 % of the packets on shaped links were passed on more than {} ms late, because \
+         other programs used the processors; {remedy}",
+        late.as_millis()
+    ));
+}
+
+fn local(error: LabError) -> Failed {
+    Failed::Local(error.to_string())
+}
+
+fn usage(error: topology::TopologyError) -> Failed {
+    Failed::Usage(error.to_string())
+}

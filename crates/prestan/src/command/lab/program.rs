@@ -1,0 +1,169 @@
+//! Programs in hosts of a lab.
+
+use std::env;
+use std::ffi::OsString;
+use std::io::{self, IsTerminal};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::process::{Child, Command, ExitStatus as ProcessStatus};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use lab::{BuiltLab, LabError, Surroundings};
+use rustix::process::{Pid, Signal, kill_process};
+use topology::{LabNetwork, LabNodeKind};
+
+use super::{become_root, build, find, local, surroundings, warn_of_lateness};
+use crate::args::{LabExecArgs, LabShellArgs, WhichLab};
+use crate::exit::{ExitStatus, Failed};
+use crate::watch::Signals;
+
+/// How often it is looked whether a program has ended.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// The shell of users who have none.
+const SHELL: &str = "/bin/sh";
+
+pub(super) fn shell(args: &LabShellArgs) -> Result<ExitStatus, Failed> {
+    let shell = env::var_os("SHELL").filter(|shell| !shell.is_empty());
+    let command = [shell.unwrap_or_else(|| SHELL.into())];
+    in_host(&args.which, &args.host, &command)
+}
+
+pub(super) fn exec(args: &LabExecArgs) -> Result<ExitStatus, Failed> {
+    in_host(&args.which, &args.host, &args.command)
+}
+
+/// Runs a command in a host of a lab that is built for it, or of the one around this program.
+fn in_host(which: &WhichLab, host: &str, command: &[OsString]) -> Result<ExitStatus, Failed> {
+    if let Some(lab) = &which.lab {
+        let mut network = find(lab)?;
+        if let Some(name) = &which.server_host {
+            network.server_host = Some(host_of(&network, name)?);
+        }
+        return run(&network, host, which.server_ipv6, command);
+    }
+    match surroundings()? {
+        Some(around) => enter(around, host, command),
+        None => Err(Failed::Usage(
+            "this command is not in a lab; add --lab NAME (see `prestan lab list`)".to_owned(),
+        )),
+    }
+}
+
+/// Becomes a program in another host of the laboratory around this one.
+fn enter(mut around: Surroundings, host: &str, command: &[OsString]) -> Result<ExitStatus, Failed> {
+    let usage = |error: LabError| Failed::Usage(error.to_string());
+    let namespace = around.host(host).map_err(usage)?.open().map_err(local)?;
+    host.clone_into(&mut around.here);
+    let mut program = program(command)?;
+    around.tell(&mut program);
+    namespace.enter_before_exec(&mut program).map_err(local)?;
+    Err(not_started(&command[0], &program.exec()))
+}
+
+/// Builds a network, runs a command in one of its hosts, and ends it.
+pub(super) fn run(
+    network: &LabNetwork,
+    host: &str,
+    server_ipv6: bool,
+    command: &[OsString],
+) -> Result<ExitStatus, Failed> {
+    host_of(network, host)?;
+    become_root()?;
+    let mut signals = Signals::listen()?;
+    let mut lab = build(network)?;
+    if server_ipv6 {
+        lab.use_ipv6_for_servers();
+    }
+    let received = Arc::new(AtomicU32::new(0));
+    let counter = Arc::clone(&received);
+    thread::spawn(move || {
+        loop {
+            signals.wait();
+            counter.fetch_add(1, Ordering::Relaxed);
+        }
+    });
+    let child = start(&lab, host, command)?;
+    let status = wait(child, &received);
+    warn_of_lateness(&lab);
+    lab.end();
+    match status {
+        Err(error) => Err(Failed::Local(format!("waiting for the command: {error}"))),
+        Ok(None) => Ok(ExitStatus::Interrupted),
+        Ok(Some(status)) => Ok(ExitStatus::Program(number_of(status))),
+    }
+}
+
+fn start(lab: &BuiltLab, host: &str, command: &[OsString]) -> Result<Child, Failed> {
+    let none = || Failed::Usage(format!("no host is called `{host}`"));
+    let host = lab.host(host).ok_or_else(none)?;
+    host.spawn(program(command)?).map_err(|error| match error {
+        LabError::System { source, .. } => not_started(&command[0], &source),
+        other => local(other),
+    })
+}
+
+fn program(command: &[OsString]) -> Result<Command, Failed> {
+    let Some((program, arguments)) = command.split_first() else {
+        return Err(Failed::Usage("there is no command".to_owned()));
+    };
+    let mut command = Command::new(program);
+    command.args(arguments);
+    Ok(command)
+}
+
+fn not_started(program: &OsString, error: &io::Error) -> Failed {
+    let program = program.display();
+    Failed::Usage(format!("starting {program} failed: {error}"))
+}
+
+/// Waits for a program; `None` if it was ended before by a second signal. On a terminal, the program has Ctrl-C, too,
+/// and ends by itself. Elsewhere, the first signal is passed on.
+fn wait(mut child: Child, received: &AtomicU32) -> io::Result<Option<ProcessStatus>> {
+    let is_shared = io::stdin().is_terminal();
+    let mut seen = 0;
+    loop {
+        if let Some(status) = child.try_wait()? {
+            return Ok(Some(status));
+        }
+        let now = received.load(Ordering::Relaxed);
+        if now > seen && !is_shared {
+            // It may have ended meanwhile.
+            let _ = kill_process(Pid::from_child(&child), Signal::TERM);
+        }
+        seen = now;
+        if seen > 1 {
+            return Ok(None);
+        }
+        thread::park_timeout(LOOK);
+    }
+}
+
+/// The exit status as shells have it: 128 and the number of the signal that ended a program.
+fn number_of(status: ProcessStatus) -> u8 {
+    let code = status.code();
+    let number = code.or(status.signal().map(|signal| 128 + signal));
+    number
+        .and_then(|number| u8::try_from(number).ok())
+        .unwrap_or(1)
+}
+
+/// Index of a host or router.
+fn host_of(network: &LabNetwork, name: &str) -> Result<usize, Failed> {
+    let found = network.find(name);
+    let found = found.filter(|node| network.nodes[*node].kind.has_addresses());
+    found.ok_or_else(|| {
+        let hint = match network.nearest_host(name) {
+            Some(nearest) => format!("did you mean `{nearest}`?"),
+            None => {
+                let hosts = network.nodes.iter();
+                let hosts = hosts.filter(|node| node.kind == LabNodeKind::Host);
+                let names: Vec<&str> = hosts.map(|node| node.name.as_str()).collect();
+                format!("there are {}", names.join(", "))
+            }
+        };
+        Failed::Usage(format!("no host of the lab is called `{name}`; {hint}"))
+    })
+}

@@ -1,0 +1,327 @@
+//! A lab file as it is written: hosts, routers, switches, hubs, and the links between them.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Serialize};
+use traffic::{BitRate, Octets, Percentage, TimeSpan};
+
+use crate::error::TopologyError;
+
+/// A whole lab file.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(title = "Laboratory of Prestan")]
+pub struct LabSpec {
+    /// What it is, in one line.
+    #[serde(default)]
+    pub title: String,
+    /// What every host has that does not say otherwise.
+    #[serde(default)]
+    pub every_host: LabHostSpec,
+    /// Machines that run programs, by name.
+    #[serde(default)]
+    pub hosts: BTreeMap<String, LabHostSpec>,
+    /// Machines that forward packets between networks, by name.
+    #[serde(default)]
+    pub routers: BTreeMap<String, LabRouterSpec>,
+    /// Devices that join links to one network, by name. Each port has its own queue.
+    #[serde(default)]
+    pub switches: BTreeMap<String, LabSwitchSpec>,
+    /// Networks whose stations share one medium, by name.
+    #[serde(default)]
+    pub hubs: BTreeMap<String, LabHubSpec>,
+    /// Links between two of these.
+    pub links: Vec<LabLinkSpec>,
+    /// Whether devices may hand over segments longer than the MTU and checksums that are not computed yet, as
+    /// network cards allow it. That is faster, and falsifies captures. Default false.
+    #[serde(default)]
+    pub offloads: bool,
+    /// Host in which `--server` of a `prestan` in this laboratory starts servers; default: the host `server`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server_host: Option<String>,
+}
+
+/// A host.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct LabHostSpec {
+    /// Congestion control of its connections: `cubic` (the default), `reno`, `bbr`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub congestion: Option<String>,
+    /// Least retransmission timeout; default: 200 ms, which is the kernel's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rto_min: Option<TimeSpan>,
+    /// Whether it acknowledges every segment at once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quickack: Option<bool>,
+    /// Initial congestion window, in segments; default: 10, which is the kernel's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub initial_window: Option<u32>,
+    /// Initial receive window that it advertises, in segments.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub initial_receive_window: Option<u32>,
+    /// What is different towards one node, by its name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub to: BTreeMap<String, RoutedSpec>,
+    /// Kernel parameters of its network namespace, by their names with dots.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub sysctl: BTreeMap<String, SysctlValue>,
+}
+
+/// What is different towards one node.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RoutedSpec {
+    /// Congestion control.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub congestion: Option<String>,
+    /// Least retransmission timeout.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rto_min: Option<TimeSpan>,
+    /// Whether it acknowledges every segment at once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quickack: Option<bool>,
+    /// Initial congestion window, in segments.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub initial_window: Option<u32>,
+    /// Initial receive window that it advertises, in segments.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub initial_receive_window: Option<u32>,
+}
+
+/// A router.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct LabRouterSpec {
+    /// Kernel parameters of its network namespace, by their names with dots.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub sysctl: BTreeMap<String, SysctlValue>,
+}
+
+/// A switch.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct LabSwitchSpec {}
+
+/// A hub: all frames, of whatever station, pass one sender with one queue, and arrive at all others.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct LabHubSpec {
+    /// Rate of the medium.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate: Option<BitRate>,
+    /// Room for frames that wait; default 100 packets.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub queue: Option<QueueSpec>,
+    /// Time that a frame takes in addition.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub delay: Option<TimeSpan>,
+    /// Share of frames that is lost.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub loss: Option<Percentage>,
+}
+
+/// A link between two nodes. What is given here holds for both directions, unless `forth` or `back` differ.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct LabLinkSpec {
+    /// Names of its two ends.
+    pub ends: [String; 2],
+    /// Rate; default: as fast as this machine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate: Option<BitRate>,
+    /// Bytes that count for each frame beside its own, which are those from its Ethernet header on. Default 24:
+    /// preamble, check sequence and gap of Ethernet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub overhead: Option<u32>,
+    /// Room for frames that wait for a link with a rate: a number of packets, or a size; default 100 packets.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub queue: Option<QueueSpec>,
+    /// How long a frame is on the wire.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub delay: Option<TimeSpan>,
+    /// Most that the delay is longer or shorter, uniformly distributed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub jitter: Option<TimeSpan>,
+    /// Whether a frame may overtake another that has a longer delay; default false.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reorder: Option<bool>,
+    /// Share of frames that is lost, each independently.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub loss: Option<Percentage>,
+    /// Share of frames that arrives twice.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub duplicates: Option<Percentage>,
+    /// Largest packet, in bytes; default 1500.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mtu: Option<u32>,
+    /// What is different from the first end to the second.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub forth: Option<WireSpec>,
+    /// What is different from the second end to the first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub back: Option<WireSpec>,
+    /// Addresses of its ends with the length of the network's prefix, by name of the end:
+    /// `{client: [192.0.2.1/24, "2001:db8::1/64"]}`. Default: of 198.18.0.0/15 and 2001:2::/48.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub addresses: BTreeMap<String, Vec<String>>,
+}
+
+/// One direction of a link.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct WireSpec {
+    /// Rate.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate: Option<BitRate>,
+    /// Bytes that count for each frame beside its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub overhead: Option<u32>,
+    /// Room for frames that wait: a number of packets, or a size.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub queue: Option<QueueSpec>,
+    /// How long a frame is on the wire.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub delay: Option<TimeSpan>,
+    /// Most that the delay is longer or shorter.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub jitter: Option<TimeSpan>,
+    /// Whether a frame may overtake another.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reorder: Option<bool>,
+    /// Share of frames that is lost.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub loss: Option<Percentage>,
+    /// Share of frames that arrives twice.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub duplicates: Option<Percentage>,
+}
+
+impl LabLinkSpec {
+    /// What holds for both directions.
+    pub(crate) fn both(&self) -> WireSpec {
+        WireSpec {
+            rate: self.rate,
+            overhead: self.overhead,
+            queue: self.queue,
+            delay: self.delay,
+            jitter: self.jitter,
+            reorder: self.reorder,
+            loss: self.loss,
+            duplicates: self.duplicates,
+        }
+    }
+}
+
+/// Room of a queue: a number of packets (`100`), or a size (`64KiB`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum QueueSpec {
+    /// So many packets.
+    Packets(u64),
+    /// Packets of so many bytes together.
+    Bytes(Octets),
+}
+
+impl std::str::FromStr for QueueSpec {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if let Ok(packets) = text.parse() {
+            return Ok(QueueSpec::Packets(packets));
+        }
+        let size: Result<Octets, String> = text.parse();
+        size.map(QueueSpec::Bytes).map_err(|_| {
+            format!("`{text}` is no queue; write 100 for a number of packets, or 64KiB for a size")
+        })
+    }
+}
+
+impl JsonSchema for QueueSpec {
+    fn schema_name() -> Cow<'static, str> {
+        "Queue".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "type": ["integer", "string"],
+            "description": "A number of packets (`100`), or a size (`64KiB`)."
+        })
+    }
+}
+
+/// Value of a kernel parameter: a number or a text.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum SysctlValue {
+    /// A number.
+    Number(i64),
+    /// Several numbers or a word.
+    Text(String),
+}
+
+impl std::fmt::Display for SysctlValue {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            SysctlValue::Number(number) => number.fmt(f),
+            SysctlValue::Text(text) => text.fmt(f),
+        }
+    }
+}
+
+impl LabSpec {
+    /// Reads the YAML of a lab file. `name` is what errors call the file.
+    ///
+    /// # Errors
+    /// What cannot be read, with line and column.
+    pub fn read(name: &str, text: &str) -> Result<Self, TopologyError> {
+        let options = serde_saphyr::options! { with_snippet: false };
+        serde_saphyr::from_str_with_options(text, options).map_err(|error| {
+            let place = match error.location() {
+                Some(location) => format!("{name}:{}:{}", location.line(), location.column()),
+                None => name.to_owned(),
+            };
+            TopologyError::new(place, yaml_message(&error.to_string()))
+        })
+    }
+}
+
+/// The reader appends the place to its message; ours stands before it. Where it lists the keys that are known, the one
+/// that was meant is named first.
+fn yaml_message(message: &str) -> String {
+    let end = message.rfind(" at line ").unwrap_or(message.len());
+    let message = message[..end]
+        .replace(", set DuplicateKeyPolicy in Options if acceptable", "")
+        .replace('\n', " ");
+    let Some((unknown, known)) = message.split_once(", expected ") else {
+        return message;
+    };
+    let written = unknown.split('`').nth(1).unwrap_or_default();
+    let names = known.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+    match nearest(written, names) {
+        Some(name) => format!("{unknown}; did you mean `{name}`?"),
+        None => message,
+    }
+}
+
+/// Similarity from which a name is suggested.
+const SIMILAR: f64 = 0.7;
+
+/// The name that is most similar to a word.
+pub(crate) fn nearest<'a>(word: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let similarities = names.map(|name| (strsim::jaro(word, name), name));
+    let similar = similarities.filter(|(similarity, _)| *similarity > SIMILAR);
+    let best = similar.max_by(|(one, _), (other, _)| one.total_cmp(other));
+    best.map(|(_, name)| name)
+}
+
+/// The JSON schema of lab files, for editors, as indented JSON.
+#[must_use]
+pub fn schema() -> String {
+    let schema = schemars::schema_for!(LabSpec);
+    let mut text = serde_json::to_string_pretty(&schema).unwrap_or_default();
+    text.push('\n');
+    text
+}

@@ -1,0 +1,234 @@
+//! Whether a wire is as it is described.
+
+use crate::wire::PlannedWire;
+
+/// Most that a rate may differ, as a part of it.
+const RATE_TOLERANCE: f64 = 0.02;
+
+/// Most that the least delay may differ, in ns.
+const DELAY_TOLERANCE: f64 = 100_000.0;
+
+/// Standard deviations that a share of lost frames may differ: one wire in 16,000 is refused in error.
+const LOSS_DEVIATIONS: f64 = 4.0;
+
+/// What was measured of a wire.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct WireMeasurement {
+    /// Bytes of a frame of the probes for delay and loss, from its Ethernet header on.
+    pub probe_bytes: usize,
+    /// Such frames that were sent.
+    pub sent: u64,
+    /// Such frames that arrived.
+    pub received: u64,
+    /// Least time from one end to the other, in ns.
+    pub least_delay: f64,
+    /// Mean time from one end to the other, in ns.
+    pub mean_delay: f64,
+    /// Rate at which frames arrived while more was sent than the wire carries, with the overhead of each, in bit/s.
+    pub rate: f64,
+}
+
+impl WireMeasurement {
+    /// Share of frames that was lost.
+    #[must_use]
+    pub fn loss(&self) -> f64 {
+        1.0 - self.received as f64 / self.sent.max(1) as f64
+    }
+}
+
+/// Whether a wire is as described, in each respect.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct WireVerdict {
+    /// The rate is within 2 %; a wire without a rate has every rate.
+    pub rate: bool,
+    /// The least delay is within 0.1 ms of the described delay and the time to send the frame; with jitter, it and the
+    /// mean are within the jitter.
+    pub delay: bool,
+    /// The number of lost frames is within four standard deviations; a wire without loss loses none.
+    pub loss: bool,
+}
+
+impl WireVerdict {
+    /// Whether it is as described in all respects.
+    #[must_use]
+    pub fn is_as_described(self) -> bool {
+        self.rate && self.delay && self.loss
+    }
+}
+
+/// Compares what is described with what was measured.
+#[must_use]
+pub fn judge(described: &PlannedWire, measured: &WireMeasurement) -> WireVerdict {
+    WireVerdict {
+        rate: described.rate.is_none_or(|rate| {
+            let rate = rate as f64;
+            (measured.rate - rate).abs() <= RATE_TOLERANCE * rate
+        }),
+        delay: measured.received > 0 && is_delayed_so(described, measured),
+        loss: is_lost_so(described.loss, measured),
+    }
+}
+
+/// Delay of a probe that waits for nothing, in ns.
+pub(crate) fn expected_delay(described: &PlannedWire, probe_bytes: usize) -> f64 {
+    (described.delay + described.sending_time(probe_bytes)) as f64
+}
+
+fn is_delayed_so(described: &PlannedWire, measured: &WireMeasurement) -> bool {
+    let expected = expected_delay(described, measured.probe_bytes);
+    let jitter = described.jitter as f64;
+    let within = |delay: f64, less: f64, more: f64| {
+        delay >= expected - less - DELAY_TOLERANCE && delay <= expected + more + DELAY_TOLERANCE
+    };
+    if described.jitter == 0 {
+        return within(measured.least_delay, 0.0, 0.0);
+    }
+    // The mean of a uniform variable; frames that do not overtake arrive later than that.
+    within(measured.least_delay, jitter, 0.0) && within(measured.mean_delay, jitter / 2.0, jitter)
+}
+
+fn is_lost_so(loss: f64, measured: &WireMeasurement) -> bool {
+    let (sent, received) = (measured.sent as f64, measured.received as f64);
+    if loss <= 0.0 {
+        return measured.sent == measured.received;
+    }
+    let deviation = (loss * (1.0 - loss) * sent).sqrt();
+    (sent - received - loss * sent).abs() <= LOSS_DEVIATIONS * deviation + 1.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn right() -> (PlannedWire, WireMeasurement) {
+        let described = PlannedWire {
+            rate: Some(10_000_000),
+            overhead: 24,
+            delay: 50_000_000,
+            loss: 0.01,
+            ..PlannedWire::default()
+        };
+        // 84 bytes at 10 Mbit/s take 67.2 us.
+        let measured = WireMeasurement {
+            probe_bytes: 60,
+            sent: 10_000,
+            received: 9_900,
+            least_delay: 50_070_000.0,
+            mean_delay: 50_100_000.0,
+            rate: 10_050_000.0,
+        };
+        (described, measured)
+    }
+
+    #[test]
+    fn a_wire_as_described_passes_and_each_difference_is_found() {
+        let (described, measured) = right();
+        let verdict = judge(&described, &measured);
+        assert!(verdict.is_as_described(), "{verdict:?}");
+        type Change = fn(&mut WireMeasurement);
+        let table: [(Change, WireVerdict); 7] = [
+            (
+                |own| own.rate = 10_250_000.0,
+                WireVerdict {
+                    rate: false,
+                    ..verdict
+                },
+            ),
+            (
+                |own| own.rate = 9_790_000.0,
+                WireVerdict {
+                    rate: false,
+                    ..verdict
+                },
+            ),
+            (
+                |own| own.least_delay = 50_180_000.0,
+                WireVerdict {
+                    delay: false,
+                    ..verdict
+                },
+            ),
+            (
+                |own| own.least_delay = 49_950_000.0,
+                WireVerdict {
+                    delay: false,
+                    ..verdict
+                },
+            ),
+            (
+                |own| own.received = 9_960,
+                WireVerdict {
+                    loss: false,
+                    ..verdict
+                },
+            ),
+            (
+                |own| own.received = 9_840,
+                WireVerdict {
+                    loss: false,
+                    ..verdict
+                },
+            ),
+            (
+                |own| own.received = 0,
+                WireVerdict {
+                    delay: false,
+                    loss: false,
+                    ..verdict
+                },
+            ),
+        ];
+        for (change, expected) in table {
+            let mut changed = measured;
+            change(&mut changed);
+            assert_eq!(judge(&described, &changed), expected, "{changed:?}");
+        }
+    }
+
+    #[test]
+    fn a_wire_without_loss_loses_nothing_and_one_without_rate_has_any() {
+        let described = PlannedWire::default();
+        let measured = WireMeasurement {
+            probe_bytes: 60,
+            sent: 100,
+            received: 100,
+            least_delay: 20_000.0,
+            mean_delay: 30_000.0,
+            rate: 5e9,
+        };
+        assert!(judge(&described, &measured).is_as_described());
+        let lossy = WireMeasurement {
+            received: 99,
+            ..measured
+        };
+        assert!(!judge(&described, &lossy).loss);
+        let slow = WireMeasurement {
+            least_delay: 200_000.0,
+            ..measured
+        };
+        assert!(!judge(&described, &slow).delay);
+    }
+
+    #[test]
+    fn with_jitter_the_mean_counts() {
+        let described = PlannedWire {
+            delay: 20_000_000,
+            jitter: 5_000_000,
+            ..PlannedWire::default()
+        };
+        let measured = WireMeasurement {
+            probe_bytes: 60,
+            sent: 100,
+            received: 100,
+            least_delay: 15_200_000.0,
+            mean_delay: 20_500_000.0,
+            rate: 0.0,
+        };
+        assert!(judge(&described, &measured).is_as_described());
+        let constant = WireMeasurement {
+            mean_delay: 15_300_000.0,
+            ..measured
+        };
+        assert!(!judge(&described, &constant).delay);
+    }
+}

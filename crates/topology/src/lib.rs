@@ -1,0 +1,34 @@
+//! Networks of laboratories: from a lab file to nodes, links, addresses and routes.
+//!
+//! ```text
+//! YAML --LabSpec::read--> LabSpec --LabNetwork::new--> LabNetwork --> text, SVG
+//!                                                          |
+//!                                      described wires + measured wires --judge--> verdicts
+//! ```
+//!
+//! Nothing here touches the system: the crate `lab` builds what is planned here. The language of the file is
+//! described in `docs/LABS.md`.
+
+mod builtin;
+mod error;
+mod file;
+mod judge;
+mod picture;
+mod plan;
+mod text;
+mod wire;
+
+pub use builtin::{BUILTIN_LABS, BuiltinLab};
+pub use error::TopologyError;
+pub use file::{
+    LabHostSpec, LabHubSpec, LabLinkSpec, LabRouterSpec, LabSpec, LabSwitchSpec, QueueSpec,
+    RoutedSpec, SysctlValue, WireSpec, schema,
+};
+pub use judge::{WireMeasurement, WireVerdict, judge};
+pub use picture::svg;
+pub use plan::{
+    InterfaceAddress, LabInterface, LabLink, LabLinkEnd, LabNeighbour, LabNetwork, LabNode,
+    LabNodeKind, LabRoute, PathOptions,
+};
+pub use text::{described, measured_table, wire_text};
+pub use wire::{PlannedWire, WireQueue};

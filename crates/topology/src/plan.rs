@@ -1,0 +1,506 @@
+//! From a lab file to a network in which everything is resolved.
+
+mod addresses;
+mod names;
+mod routes;
+mod segments;
+
+use core::net::IpAddr;
+
+use crate::error::TopologyError;
+use crate::file::{LabHostSpec, LabSpec, RoutedSpec};
+use crate::wire::{NO_RATE, PlannedWire};
+use names::NodeNames;
+
+/// Most links of a lab: there are as many networks of 24 bits in 198.18.0.0/15.
+const MOST_LINKS: usize = 512;
+
+/// Congestion control of a host that names none.
+const USUAL_CONGESTION: &str = "cubic";
+
+/// MTU of a link that names none.
+const USUAL_MTU: u32 = 1500;
+
+/// A checked lab: what is to be built.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LabNetwork {
+    /// What it is, in one line; may be empty.
+    pub title: String,
+    /// Hosts, then routers, switches and hubs, each by name.
+    pub nodes: Vec<LabNode>,
+    /// Links, in the order of the file.
+    pub links: Vec<LabLink>,
+    /// Whether devices may have offloads.
+    pub offloads: bool,
+    /// Index of the host in which servers are started.
+    pub server_host: Option<usize>,
+}
+
+/// A node of a lab.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LabNode {
+    /// Its name.
+    pub name: String,
+    /// What it is.
+    pub kind: LabNodeKind,
+    /// Its devices, in the order of links. A hub has none: the devices of its stations are at its medium.
+    pub interfaces: Vec<LabInterface>,
+    /// Routes to all networks, its own included.
+    pub routes: Vec<LabRoute>,
+    /// Addresses of all others in its networks.
+    pub neighbours: Vec<LabNeighbour>,
+    /// Kernel parameters, in the order in which they are set.
+    pub sysctls: Vec<(String, String)>,
+    /// How its connections behave, unless a route differs.
+    pub options: PathOptions,
+}
+
+/// What a node is.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum LabNodeKind {
+    /// It runs programs.
+    Host,
+    /// It forwards packets between networks.
+    Router,
+    /// It joins links to one network.
+    Switch,
+    /// Its stations share this medium.
+    Hub(PlannedWire),
+}
+
+impl LabNodeKind {
+    /// The word for it.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            LabNodeKind::Host => "host",
+            LabNodeKind::Router => "router",
+            LabNodeKind::Switch => "switch",
+            LabNodeKind::Hub(_) => "hub",
+        }
+    }
+
+    /// Whether it has addresses.
+    #[must_use]
+    pub fn has_addresses(self) -> bool {
+        matches!(self, LabNodeKind::Host | LabNodeKind::Router)
+    }
+
+    fn is_hub(self) -> bool {
+        matches!(self, LabNodeKind::Hub(_))
+    }
+}
+
+/// A device of a node.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LabInterface {
+    /// Its name: `eth0`.
+    pub device: String,
+    /// Index of its link.
+    pub link: usize,
+    /// Number of its network: all links that switches and hubs join.
+    pub segment: usize,
+    /// Its Ethernet address, locally administered.
+    pub ethernet: [u8; 6],
+    /// Largest packet in bytes.
+    pub mtu: u32,
+    /// IPv4 and IPv6 address; ports of switches have none.
+    pub addresses: Vec<InterfaceAddress>,
+}
+
+/// An address, and the length of the network's prefix.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct InterfaceAddress {
+    /// The address.
+    pub ip: IpAddr,
+    /// Length of the prefix in bits.
+    pub prefix: u8,
+}
+
+impl core::fmt::Display for InterfaceAddress {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        write!(f, "{}/{}", self.ip, self.prefix)
+    }
+}
+
+/// A route of a node.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LabRoute {
+    /// Destination: the first address of a network, or the address of one interface.
+    pub to: InterfaceAddress,
+    /// The router; none for what is at the device.
+    pub via: Option<IpAddr>,
+    /// The device.
+    pub device: String,
+    /// How connections by this route behave.
+    pub options: PathOptions,
+}
+
+/// Another node in a network of this one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LabNeighbour {
+    /// The own device.
+    pub device: String,
+    /// Its address.
+    pub ip: IpAddr,
+    /// Its Ethernet address.
+    pub ethernet: [u8; 6],
+}
+
+/// How TCP connections of a host behave, which routes determine.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PathOptions {
+    /// Congestion control.
+    pub congestion: String,
+    /// Least retransmission timeout in ns; none: the kernel's.
+    pub rto_min: Option<u64>,
+    /// Whether every segment is acknowledged at once.
+    pub quickack: Option<bool>,
+    /// Initial congestion window in segments.
+    pub initial_window: Option<u32>,
+    /// Initial receive window in segments.
+    pub initial_receive_window: Option<u32>,
+}
+
+/// A link.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LabLink {
+    /// Its two ends.
+    pub ends: [LabLinkEnd; 2],
+    /// From the first end to the second, and back. Both are empty if an end is a hub, whose medium counts.
+    pub wires: [PlannedWire; 2],
+}
+
+impl LabLink {
+    /// Whether a direction does anything to frames.
+    #[must_use]
+    pub fn is_shaped(&self) -> bool {
+        self.wires.iter().any(PlannedWire::is_shaped)
+    }
+}
+
+/// An end of a link.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LabLinkEnd {
+    /// Index of the node.
+    pub node: usize,
+    /// Index of its interface; none at a hub.
+    pub interface: Option<usize>,
+}
+
+impl LabNetwork {
+    /// Reads and checks a lab file. `name` is what errors call the file.
+    ///
+    /// # Errors
+    /// The first defect, with its place in the YAML or the key that is wrong.
+    pub fn parse(name: &str, text: &str) -> Result<Self, TopologyError> {
+        LabNetwork::new(&LabSpec::read(name, text)?)
+    }
+
+    /// Checks what was read, and plans it.
+    ///
+    /// # Errors
+    /// The first defect, with the key that is wrong.
+    pub fn new(spec: &LabSpec) -> Result<Self, TopologyError> {
+        let names = NodeNames::new(spec)?;
+        let mut network = LabNetwork {
+            title: spec.title.clone(),
+            nodes: nodes(spec)?,
+            links: Vec::new(),
+            offloads: spec.offloads,
+            server_host: None,
+        };
+        if spec.title.chars().any(char::is_control) {
+            return Err(TopologyError::new("title", "has more than one line"));
+        }
+        if spec.links.len() > MOST_LINKS {
+            let message = format!("has more than {MOST_LINKS} links");
+            return Err(TopologyError::new("links", message));
+        }
+        for number in 0..spec.links.len() {
+            network.add_link(spec, &names, number)?;
+        }
+        if let Some(lonely) = network
+            .nodes
+            .iter()
+            .position(|node| !network.is_linked(node))
+        {
+            let node = &network.nodes[lonely];
+            let place = format!("{}.{}", names::section(node.kind), node.name);
+            return Err(TopologyError::new(place, "has no link"));
+        }
+        segments::number(&mut network)?;
+        addresses::assign(&mut network, spec, &names)?;
+        routes::add(&mut network, spec, &names)?;
+        network.server_host = server_host(spec, &names, &network)?;
+        Ok(network)
+    }
+
+    /// Index of the node of a name.
+    #[must_use]
+    pub fn find(&self, name: &str) -> Option<usize> {
+        self.nodes.iter().position(|node| node.name == name)
+    }
+
+    /// The name that is most similar to one that no host has.
+    #[must_use]
+    pub fn nearest_host(&self, name: &str) -> Option<&str> {
+        let hosts = self.nodes.iter().filter(|node| node.kind.has_addresses());
+        crate::file::nearest(name, hosts.map(|node| node.name.as_str()))
+    }
+
+    /// The device at an end of a link; none at a hub.
+    #[must_use]
+    pub fn interface(&self, end: LabLinkEnd) -> Option<&LabInterface> {
+        let node = self.nodes.get(end.node)?;
+        node.interfaces.get(end.interface?)
+    }
+
+    /// The hub at an end of a link, and its medium.
+    #[must_use]
+    pub fn hub_of(&self, link: &LabLink) -> Option<(usize, PlannedWire)> {
+        link.ends
+            .iter()
+            .find_map(|end| match self.nodes[end.node].kind {
+                LabNodeKind::Hub(medium) => Some((end.node, medium)),
+                _ => None,
+            })
+    }
+
+    /// What frames meet from an end of a link (0 or 1) on: the wire, or the medium of the hub.
+    #[must_use]
+    pub fn wire(&self, link: &LabLink, from: usize) -> PlannedWire {
+        let hub = self.hub_of(link);
+        hub.map_or(link.wires[from.min(1)], |(_, medium)| medium)
+    }
+
+    fn is_linked(&self, node: &LabNode) -> bool {
+        let at = |end: &LabLinkEnd| self.nodes[end.node].name == node.name;
+        self.links.iter().any(|link| link.ends.iter().any(at))
+    }
+
+    fn add_link(
+        &mut self,
+        spec: &LabSpec,
+        names: &NodeNames,
+        number: usize,
+    ) -> Result<(), TopologyError> {
+        let link = &spec.links[number];
+        let place = format!("links[{number}]");
+        let fail =
+            |key: &str, message: String| Err(TopologyError::new(format!("{place}.{key}"), message));
+        let mut ends = [0; 2];
+        for (end, name) in ends.iter_mut().zip(&link.ends) {
+            *end = names.find(&format!("{place}.ends"), name)?;
+        }
+        if ends[0] == ends[1] {
+            return fail("ends", format!("joins `{}` to itself", link.ends[0]));
+        }
+        let both = link.both();
+        let wires = [
+            PlannedWire::new(&place, "forth", &both, link.forth.as_ref())?,
+            PlannedWire::new(&place, "back", &both, link.back.as_ref())?,
+        ];
+        if wires.iter().all(|wire| wire.rate.is_none()) {
+            let given = [
+                ("queue", link.queue.is_some()),
+                ("overhead", link.overhead.is_some()),
+            ];
+            if let Some((key, _)) = given.iter().find(|(_, is_given)| *is_given) {
+                return fail(key, NO_RATE.to_owned());
+            }
+        }
+        let hubs = ends.iter().filter(|end| self.nodes[**end].kind.is_hub());
+        match hubs.count() {
+            0 => {}
+            1 if !wires.iter().any(PlannedWire::is_shaped) => {}
+            1 => {
+                return fail(
+                    "ends",
+                    "a hub is at one end: its medium has the rate, delay and loss of all"
+                        .to_owned(),
+                );
+            }
+            _ => {
+                return fail(
+                    "ends",
+                    "joins two hubs; put a switch or a router between them".to_owned(),
+                );
+            }
+        }
+        let mtu = link.mtu.unwrap_or(USUAL_MTU);
+        if !(1280..=65_535).contains(&mtu) {
+            return fail(
+                "mtu",
+                format!("is {mtu}: not from 1280 (the least for IPv6) to 65535"),
+            );
+        }
+        if let Some(other) = link.addresses.keys().find(|name| !link.ends.contains(name)) {
+            let ends = link.ends.join("` and `");
+            return fail(
+                "addresses",
+                format!("`{other}` is no end of this link; its ends are `{ends}`"),
+            );
+        }
+        let ends = ends.map(|node| self.add_interface(node, number, mtu));
+        self.links.push(LabLink { ends, wires });
+        Ok(())
+    }
+
+    fn add_interface(&mut self, node: usize, link: usize, mtu: u32) -> LabLinkEnd {
+        if self.nodes[node].kind.is_hub() {
+            return LabLinkEnd {
+                node,
+                interface: None,
+            };
+        }
+        let all: usize = self.nodes.iter().map(|node| node.interfaces.len()).sum();
+        let [high, low] = u16::try_from(all + 1).unwrap_or(u16::MAX).to_be_bytes();
+        let interfaces = &mut self.nodes[node].interfaces;
+        interfaces.push(LabInterface {
+            device: format!("eth{}", interfaces.len()),
+            link,
+            segment: 0,
+            ethernet: [0x02, 0, 0, 0, high, low],
+            mtu,
+            addresses: Vec::new(),
+        });
+        LabLinkEnd {
+            node,
+            interface: Some(interfaces.len() - 1),
+        }
+    }
+}
+
+/// All nodes, without links.
+fn nodes(spec: &LabSpec) -> Result<Vec<LabNode>, TopologyError> {
+    let node = |name: &String, kind, sysctls, options| LabNode {
+        name: name.clone(),
+        kind,
+        interfaces: Vec::new(),
+        routes: Vec::new(),
+        neighbours: Vec::new(),
+        sysctls,
+        options,
+    };
+    let mut nodes = Vec::new();
+    let every = &spec.every_host;
+    for (name, host) in &spec.hosts {
+        let place = format!("hosts.{name}");
+        let options = PathOptions::of(&place, host, every)?;
+        let sysctls = [
+            names::sysctls("every_host", HOST_SYSCTLS, &every.sysctl)?,
+            names::sysctls(&place, &[], &host.sysctl)?,
+        ];
+        nodes.push(node(name, LabNodeKind::Host, sysctls.concat(), options));
+    }
+    for (name, router) in &spec.routers {
+        let sysctls = names::sysctls(&format!("routers.{name}"), ROUTER_SYSCTLS, &router.sysctl)?;
+        nodes.push(node(
+            name,
+            LabNodeKind::Router,
+            sysctls,
+            PathOptions::default(),
+        ));
+    }
+    for name in spec.switches.keys() {
+        let kind = LabNodeKind::Switch;
+        nodes.push(node(name, kind, Vec::new(), PathOptions::default()));
+    }
+    for (name, hub) in &spec.hubs {
+        let medium = PlannedWire::of_hub(&format!("hubs.{name}"), hub)?;
+        let kind = LabNodeKind::Hub(medium);
+        nodes.push(node(name, kind, Vec::new(), PathOptions::default()));
+    }
+    Ok(nodes)
+}
+
+/// The kernel remembers nothing of former connections: each begins alike.
+const HOST_SYSCTLS: &[(&str, &str)] = &[("net.ipv4.tcp_no_metrics_save", "1")];
+
+const ROUTER_SYSCTLS: &[(&str, &str)] = &[
+    ("net.ipv4.ip_forward", "1"),
+    ("net.ipv6.conf.all.forwarding", "1"),
+    ("net.ipv4.conf.all.send_redirects", "0"),
+    ("net.ipv4.conf.default.send_redirects", "0"),
+];
+
+impl Default for PathOptions {
+    fn default() -> PathOptions {
+        PathOptions {
+            congestion: USUAL_CONGESTION.to_owned(),
+            rto_min: None,
+            quickack: None,
+            initial_window: None,
+            initial_receive_window: None,
+        }
+    }
+}
+
+impl PathOptions {
+    fn of(place: &str, host: &LabHostSpec, every: &LabHostSpec) -> Result<Self, TopologyError> {
+        let spec = |host: &LabHostSpec| RoutedSpec {
+            congestion: host.congestion.clone(),
+            rto_min: host.rto_min,
+            quickack: host.quickack,
+            initial_window: host.initial_window,
+            initial_receive_window: host.initial_receive_window,
+        };
+        let common = PathOptions::default().with("every_host", &spec(every))?;
+        common.with(place, &spec(host))
+    }
+
+    /// The same, with what is given here.
+    fn with(&self, place: &str, spec: &RoutedSpec) -> Result<PathOptions, TopologyError> {
+        let fail =
+            |key: &str, message: String| Err(TopologyError::new(format!("{place}.{key}"), message));
+        if let Some(name) = &spec.congestion {
+            let is_name = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
+            if name.is_empty() || name.len() > 15 || !name.chars().all(is_name) {
+                return fail(
+                    "congestion",
+                    format!("`{name}` is no congestion control; write cubic, reno or bbr"),
+                );
+            }
+        }
+        let rto_min = spec.rto_min.map(traffic::TimeSpan::nanos);
+        if rto_min.is_some_and(|time| !(1_000_000..=60_000_000_000).contains(&time)) {
+            return fail("rto_min", "is not from 1ms to 60s".to_owned());
+        }
+        for (key, window) in [
+            ("initial_window", spec.initial_window),
+            ("initial_receive_window", spec.initial_receive_window),
+        ] {
+            if window.is_some_and(|window| !(1..=1000).contains(&window)) {
+                return fail(key, "is not from 1 to 1000 segments".to_owned());
+            }
+        }
+        Ok(PathOptions {
+            congestion: spec.congestion.clone().unwrap_or(self.congestion.clone()),
+            rto_min: rto_min.or(self.rto_min),
+            quickack: spec.quickack.or(self.quickack),
+            initial_window: spec.initial_window.or(self.initial_window),
+            initial_receive_window: spec.initial_receive_window.or(self.initial_receive_window),
+        })
+    }
+}
+
+fn server_host(
+    spec: &LabSpec,
+    names: &NodeNames,
+    network: &LabNetwork,
+) -> Result<Option<usize>, TopologyError> {
+    let is_host = |index: &usize| network.nodes[*index].kind == LabNodeKind::Host;
+    let Some(name) = &spec.server_host else {
+        return Ok(network.find("server").filter(is_host));
+    };
+    let found = names.find("server_host", name)?;
+    if is_host(&found) {
+        return Ok(Some(found));
+    }
+    let kind = network.nodes[found].kind.word();
+    Err(TopologyError::new(
+        "server_host",
+        format!("`{name}` is a {kind}, and servers run on hosts"),
+    ))
+}

@@ -1,0 +1,104 @@
+//! Names of nodes and of kernel parameters.
+
+use std::collections::BTreeMap;
+
+use super::LabNodeKind;
+use crate::error::TopologyError;
+use crate::file::{LabSpec, SysctlValue, nearest};
+
+/// Longest name of a node.
+const LONGEST_NAME: usize = 32;
+
+/// The key of the file under which nodes of a kind stand.
+pub(super) fn section(kind: LabNodeKind) -> &'static str {
+    match kind {
+        LabNodeKind::Host => "hosts",
+        LabNodeKind::Router => "routers",
+        LabNodeKind::Switch => "switches",
+        LabNodeKind::Hub(_) => "hubs",
+    }
+}
+
+/// Names of all nodes, in the order of their indices.
+pub(super) struct NodeNames<'a>(Vec<&'a str>);
+
+impl<'a> NodeNames<'a> {
+    pub(super) fn new(spec: &'a LabSpec) -> Result<NodeNames<'a>, TopologyError> {
+        let sections = [
+            ("hosts", spec.hosts.keys().collect::<Vec<_>>()),
+            ("routers", spec.routers.keys().collect()),
+            ("switches", spec.switches.keys().collect()),
+            ("hubs", spec.hubs.keys().collect()),
+        ];
+        let mut places: BTreeMap<&str, &str> = BTreeMap::new();
+        let mut names: Vec<&str> = Vec::new();
+        for (section, own) in sections {
+            for name in own {
+                let place = format!("{section}.{name}");
+                check(&place, name)?;
+                if let Some(other) = places.insert(name, section) {
+                    let message = format!("the name is taken by one of `{other}`");
+                    return Err(TopologyError::new(place, message));
+                }
+                names.push(name);
+            }
+        }
+        if spec.hosts.is_empty() {
+            return Err(TopologyError::new("hosts", "there is none"));
+        }
+        Ok(NodeNames(names))
+    }
+
+    /// Index of the node of a name that stands at a place.
+    pub(super) fn find(&self, place: &str, name: &str) -> Result<usize, TopologyError> {
+        let found = self.0.iter().position(|own| *own == name);
+        found.ok_or_else(|| {
+            let hint = match nearest(name, self.0.iter().copied()) {
+                Some(name) => format!("did you mean `{name}`?"),
+                None => format!("there are {}", self.0.join(", ")),
+            };
+            TopologyError::new(place, format!("no node is called `{name}`; {hint}"))
+        })
+    }
+}
+
+fn check(place: &str, name: &str) -> Result<(), TopologyError> {
+    let is_ours = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+    let begins = |c: char| c.is_ascii_alphanumeric();
+    if name.len() <= LONGEST_NAME && name.starts_with(begins) && name.chars().all(is_ours) {
+        return Ok(());
+    }
+    let message = format!(
+        "a name has letters, digits, - and _, {LONGEST_NAME} at most, and begins with a letter or a digit"
+    );
+    Err(TopologyError::new(place, message))
+}
+
+/// Kernel parameters that are always set, and those of the file behind them.
+pub(super) fn sysctls(
+    place: &str,
+    always: &[(&str, &str)],
+    own: &BTreeMap<String, SysctlValue>,
+) -> Result<Vec<(String, String)>, TopologyError> {
+    let always = always
+        .iter()
+        .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()));
+    let mut all: Vec<(String, String)> = always.collect();
+    for (key, value) in own {
+        let is_ours = |c: char| c.is_ascii_alphanumeric() || ".-_".contains(c);
+        let has_parts = key.split('.').all(|part| !part.is_empty());
+        if !key.starts_with("net.") || !has_parts || !key.chars().all(is_ours) {
+            return Err(TopologyError::new(
+                format!("{place}.sysctl.{key}"),
+                "is no parameter of a network namespace: those begin with `net.`",
+            ));
+        }
+        let value = value.to_string();
+        if value.chars().any(char::is_control) {
+            let place = format!("{place}.sysctl.{key}");
+            return Err(TopologyError::new(place, "has more than one line"));
+        }
+        all.push((key.clone(), value));
+    }
+    Ok(all)
+}

@@ -1,0 +1,266 @@
+//! Networks and measurements as text.
+
+use crate::judge::{WireMeasurement, WireVerdict, expected_delay};
+use crate::plan::{LabNetwork, LabNode, LabNodeKind, PathOptions};
+use crate::wire::{PlannedWire, WireQueue};
+
+/// A network as text: its nodes with their addresses, and its links.
+#[must_use]
+pub fn described(name: &str, network: &LabNetwork) -> String {
+    let mut text = match network.title.as_str() {
+        "" => format!("{name}\n"),
+        title => format!("{name}: {title}\n"),
+    };
+    for kind in ["host", "router"] {
+        let nodes = network.nodes.iter().filter(|node| node.kind.word() == kind);
+        let rows: Vec<Vec<String>> = nodes.flat_map(node_rows).collect();
+        if !rows.is_empty() {
+            text += &format!("\n{kind}s\n{}", table(&rows));
+        }
+    }
+    let mut joining = Vec::new();
+    for node in &network.nodes {
+        match node.kind {
+            LabNodeKind::Switch => joining.push(vec![node.name.clone(), "switch".to_owned()]),
+            LabNodeKind::Hub(medium) => {
+                joining.push(vec![
+                    node.name.clone(),
+                    format!("hub, {}", wire_text(&medium)),
+                ]);
+            }
+            LabNodeKind::Host | LabNodeKind::Router => {}
+        }
+    }
+    if !joining.is_empty() {
+        text += &format!("\nswitches and hubs\n{}", table(&joining));
+    }
+    let rows: Vec<Vec<String>> = (0..network.links.len())
+        .flat_map(|link| link_rows(network, link))
+        .collect();
+    text += &format!("\nlinks\n{}", table(&rows));
+    if let Some(host) = network.server_host {
+        text += &format!("\nservers are started in {}\n", network.nodes[host].name);
+    }
+    text
+}
+
+fn node_rows(node: &LabNode) -> Vec<Vec<String>> {
+    let rows = node.interfaces.iter().enumerate().map(|(number, own)| {
+        let addresses: Vec<String> = own.addresses.iter().map(ToString::to_string).collect();
+        let (name, options) = match (number, node.kind) {
+            (0, LabNodeKind::Host) => (node.name.clone(), options_text(&node.options)),
+            (0, _) => (node.name.clone(), String::new()),
+            _ => (String::new(), String::new()),
+        };
+        vec![name, own.device.clone(), addresses.join("  "), options]
+    });
+    rows.collect()
+}
+
+fn options_text(options: &PathOptions) -> String {
+    let mut parts = vec![options.congestion.clone()];
+    if let Some(time) = options.rto_min {
+        parts.push(format!("rto_min {}", time_text(time)));
+    }
+    if let Some(window) = options.initial_window {
+        parts.push(format!("initial window {window}"));
+    }
+    if let Some(window) = options.initial_receive_window {
+        parts.push(format!("initial receive window {window}"));
+    }
+    if options.quickack == Some(true) {
+        parts.push("quickack".to_owned());
+    }
+    parts.join(", ")
+}
+
+fn link_rows(network: &LabNetwork, number: usize) -> Vec<Vec<String>> {
+    let link = &network.links[number];
+    let [one, other] = link.ends.map(|end| {
+        let node = &network.nodes[end.node].name;
+        match network.interface(end) {
+            Some(interface) => format!("{node} ({})", interface.device),
+            None => node.clone(),
+        }
+    });
+    let [forth, back] = link.wires;
+    let mtu = link.ends.iter().find_map(|end| network.interface(*end));
+    let mtu = match mtu.map_or(1500, |interface| interface.mtu) {
+        1500 => String::new(),
+        mtu => format!(", MTU {mtu}"),
+    };
+    let row = |from: &str, arrow: &str, to: &str, wire: &str| {
+        vec![
+            from.to_owned(),
+            arrow.to_owned(),
+            to.to_owned(),
+            format!("{wire}{mtu}"),
+        ]
+    };
+    if network.hub_of(link).is_some() {
+        vec![row(&one, "--", &other, "the medium of the hub")]
+    } else if forth == back {
+        vec![row(&one, "--", &other, &wire_text(&forth))]
+    } else {
+        vec![
+            row(&one, "->", &other, &wire_text(&forth)),
+            row("", "<-", "", &wire_text(&back)),
+        ]
+    }
+}
+
+/// What a wire does to frames, in words.
+#[must_use]
+pub fn wire_text(wire: &PlannedWire) -> String {
+    if !wire.is_shaped() {
+        return "as fast as this machine".to_owned();
+    }
+    let mut parts = Vec::new();
+    if let Some(rate) = wire.rate {
+        parts.push(rate_text(rate as f64));
+        parts.push(match wire.queue {
+            WireQueue::Packets(packets) => format!("queue of {packets} packets"),
+            WireQueue::Bytes(bytes) => format!("queue of {bytes} bytes"),
+        });
+    }
+    if wire.delay > 0 {
+        let jitter = match wire.jitter {
+            0 => String::new(),
+            jitter => format!(" ± {}", time_text(jitter)),
+        };
+        let order = if wire.may_reorder {
+            ", may reorder"
+        } else {
+            ""
+        };
+        parts.push(format!("delay {}{jitter}{order}", time_text(wire.delay)));
+    }
+    if wire.loss > 0.0 {
+        parts.push(format!("loss {}", share_text(wire.loss)));
+    }
+    if wire.duplication > 0.0 {
+        parts.push(format!("duplicates {}", share_text(wire.duplication)));
+    }
+    parts.join(", ")
+}
+
+/// Described and measured rate, delay and loss of wires, each by its link and the end from which it leads, with the
+/// verdicts.
+#[must_use]
+pub fn measured_table(
+    network: &LabNetwork,
+    measured: &[(usize, usize, WireMeasurement, WireVerdict)],
+) -> String {
+    let heading = [
+        "wire", "rate", "measured", "delay", "measured", "loss", "measured", "verdict",
+    ];
+    let mut rows = vec![heading.map(str::to_owned).to_vec()];
+    for (number, from, own, verdict) in measured {
+        let link = &network.links[*number];
+        let wire = network.wire(link, *from);
+        let name = |end: usize| network.nodes[link.ends[end].node].name.as_str();
+        let failed = [
+            ("rate", verdict.rate),
+            ("delay", verdict.delay),
+            ("loss", verdict.loss),
+        ];
+        let failed = failed.iter().filter(|(_, holds)| !holds);
+        let failed: Vec<&str> = failed.map(|(what, _)| *what).collect();
+        let rate = wire
+            .rate
+            .map_or("any".to_owned(), |rate| rate_text(rate as f64));
+        rows.push(vec![
+            format!("{} -> {}", name(*from), name(1 - from.min(&1))),
+            rate,
+            rate_text(own.rate),
+            time_text(expected_delay(&wire, own.probe_bytes) as u64),
+            match wire.jitter {
+                0 => time_text(own.least_delay as u64),
+                _ => format!("{} (mean)", time_text(own.mean_delay as u64)),
+            },
+            share_text(wire.loss),
+            format!("{} of {}", own.sent.saturating_sub(own.received), own.sent),
+            if failed.is_empty() {
+                "as described".to_owned()
+            } else {
+                format!("NOT as described: {}", failed.join(", "))
+            },
+        ]);
+    }
+    table(&rows)
+}
+
+/// Rows in columns, each line indented.
+fn table(rows: &[Vec<String>]) -> String {
+    let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
+    let width = |column: usize| {
+        let cells = rows.iter().filter_map(|row| row.get(column));
+        cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
+    };
+    let widths: Vec<usize> = (0..columns).map(width).collect();
+    let line = |row: &Vec<String>| {
+        let cells = row.iter().zip(&widths);
+        let cells: Vec<String> = cells
+            .map(|(cell, width)| format!("{cell:width$}"))
+            .collect();
+        format!("  {}\n", cells.join("  ").trim_end())
+    };
+    rows.iter().map(line).collect()
+}
+
+fn rate_text(rate: f64) -> String {
+    let units = [(1e9, "Gbit/s"), (1e6, "Mbit/s"), (1e3, "kbit/s")];
+    let unit = units.iter().find(|(factor, _)| rate >= *factor);
+    let (factor, unit) = unit.copied().unwrap_or((1.0, "bit/s"));
+    format!("{} {unit}", significant(rate / factor))
+}
+
+fn time_text(nanos: u64) -> String {
+    let units = [(1_000_000_000, "s"), (1_000_000, "ms"), (1000, "µs")];
+    let unit = units.iter().find(|(factor, _)| nanos >= *factor);
+    let (factor, unit) = unit.copied().unwrap_or((1, "ns"));
+    format!("{} {unit}", significant(nanos as f64 / factor as f64))
+}
+
+fn share_text(share: f64) -> String {
+    format!("{} %", significant(share * 100.0))
+}
+
+/// A number with four digits at most, without zeros at its end.
+fn significant(number: f64) -> String {
+    let digits = match number {
+        1000.0.. => 0,
+        100.0.. => 1,
+        10.0.. => 2,
+        _ => 3,
+    };
+    let text = format!("{number:.digits$}");
+    if text.contains('.') {
+        text.trim_end_matches('0').trim_end_matches('.').to_owned()
+    } else {
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_have_the_digits_that_matter() {
+        let table = [
+            (100_000_000.0, "100 Mbit/s"),
+            (99_876_543.0, "99.88 Mbit/s"),
+            (1_500.0, "1.5 kbit/s"),
+            (2_345_000_000_000.0, "2345 Gbit/s"),
+            (0.0, "0 bit/s"),
+        ];
+        for (rate, expected) in table {
+            assert_eq!(rate_text(rate), expected);
+        }
+        assert_eq!(time_text(150_000), "150 µs");
+        assert_eq!(time_text(50_067_200), "50.07 ms");
+        assert_eq!(share_text(0.01), "1 %");
+        assert_eq!(share_text(0.0), "0 %");
+    }
+}

@@ -1,0 +1,170 @@
+//! One direction of a link, or the medium of a hub, with everything resolved.
+
+use crate::error::TopologyError;
+use crate::file::{LabHubSpec, QueueSpec, WireSpec};
+
+/// Packets that wait in a queue of which the file does not give the length.
+const USUAL_QUEUE: usize = 100;
+
+/// Preamble, check sequence and gap of Ethernet, in bytes.
+const ETHERNET_OVERHEAD: u32 = 24;
+
+/// Why a link has no queue.
+pub(crate) const NO_RATE: &str = "nothing waits where there is no rate; add `rate`";
+
+/// Longest delay: an hour.
+const LONGEST_DELAY: u64 = 3_600_000_000_000;
+
+/// What one direction of a link does to frames.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct PlannedWire {
+    /// Rate in bit/s; none: as fast as the machine.
+    pub rate: Option<u64>,
+    /// Bytes that count for each frame beside its own, where there is a rate.
+    pub overhead: u32,
+    /// Room for frames that wait, where there is a rate.
+    pub queue: WireQueue,
+    /// Delay, in ns.
+    pub delay: u64,
+    /// Most that the delay is longer or shorter, in ns.
+    pub jitter: u64,
+    /// Whether a frame may overtake another.
+    pub may_reorder: bool,
+    /// Probability that a frame is lost.
+    pub loss: f64,
+    /// Probability that a frame arrives twice.
+    pub duplication: f64,
+}
+
+/// Room of a queue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WireQueue {
+    /// So many packets.
+    Packets(usize),
+    /// Packets of so many bytes together.
+    Bytes(usize),
+}
+
+impl Default for WireQueue {
+    fn default() -> WireQueue {
+        WireQueue::Packets(USUAL_QUEUE)
+    }
+}
+
+impl PlannedWire {
+    /// Whether it does anything to frames: if not, the kernel can pass them on by itself.
+    #[must_use]
+    pub fn is_shaped(&self) -> bool {
+        self.rate.is_some()
+            || self.delay > 0
+            || self.jitter > 0
+            || self.loss > 0.0
+            || self.duplication > 0.0
+    }
+
+    /// How long a frame of so many bytes occupies the sender, in ns; 0 without a rate.
+    #[must_use]
+    pub fn sending_time(&self, bytes: usize) -> u64 {
+        let bits = 8 * (bytes as u128 + u128::from(self.overhead));
+        let time = self
+            .rate
+            .map(|rate| bits * 1_000_000_000 / u128::from(rate.max(1)));
+        u64::try_from(time.unwrap_or(0)).unwrap_or(u64::MAX)
+    }
+
+    /// Resolves what is written for both directions, at `place`, and for this one, at `place.direction`.
+    pub(crate) fn new(
+        place: &str,
+        direction: &str,
+        both: &WireSpec,
+        own: Option<&WireSpec>,
+    ) -> Result<PlannedWire, TopologyError> {
+        let none = WireSpec::default();
+        let own = own.unwrap_or(&none);
+        let rate = own.rate.or(both.rate);
+        let at = |key: &str, is_own: bool| {
+            if is_own {
+                format!("{place}.{direction}.{key}")
+            } else {
+                format!("{place}.{key}")
+            }
+        };
+        for (key, is_given) in [
+            ("queue", own.queue.is_some()),
+            ("overhead", own.overhead.is_some()),
+        ] {
+            if is_given && rate.is_none() {
+                return Err(TopologyError::new(at(key, true), NO_RATE));
+            }
+        }
+        let share = |own: Option<traffic::Percentage>, both: Option<traffic::Percentage>| {
+            own.or(both).map_or(0.0, |share| share.percent() / 100.0)
+        };
+        let wire = PlannedWire {
+            rate: rate.map(traffic::BitRate::bits_per_second),
+            overhead: own.overhead.or(both.overhead).unwrap_or(ETHERNET_OVERHEAD),
+            queue: room(&at("queue", own.queue.is_some()), own.queue.or(both.queue))?,
+            delay: own.delay.or(both.delay).map_or(0, traffic::TimeSpan::nanos),
+            jitter: own
+                .jitter
+                .or(both.jitter)
+                .map_or(0, traffic::TimeSpan::nanos),
+            may_reorder: own.reorder.or(both.reorder).unwrap_or(false),
+            loss: share(own.loss, both.loss),
+            duplication: share(own.duplicates, both.duplicates),
+        };
+        let fail = |key: &str, is_own: bool, message: &str| {
+            Err(TopologyError::new(at(key, is_own), message))
+        };
+        if wire.delay > LONGEST_DELAY {
+            return fail("delay", own.delay.is_some(), "is longer than an hour");
+        }
+        if wire.jitter > wire.delay {
+            let message = "is longer than the delay, which would then be negative at times";
+            return fail("jitter", own.jitter.is_some(), message);
+        }
+        if wire.overhead > 1000 {
+            let message = "is more than 1000 bytes for each frame";
+            return fail("overhead", own.overhead.is_some(), message);
+        }
+        Ok(wire)
+    }
+
+    /// The medium of a hub.
+    pub(crate) fn of_hub(place: &str, hub: &LabHubSpec) -> Result<PlannedWire, TopologyError> {
+        let spec = WireSpec {
+            rate: hub.rate,
+            queue: hub.queue,
+            delay: hub.delay,
+            loss: hub.loss,
+            ..WireSpec::default()
+        };
+        let wire = PlannedWire::new(place, "", &spec, None)?;
+        if hub.queue.is_some() && hub.rate.is_none() {
+            return Err(TopologyError::new(format!("{place}.queue"), NO_RATE));
+        }
+        Ok(wire)
+    }
+}
+
+fn room(place: &str, queue: Option<QueueSpec>) -> Result<WireQueue, TopologyError> {
+    let fail = |message: &str| Err(TopologyError::new(place, message));
+    let most = 1_u64 << 30;
+    match queue {
+        None => Ok(WireQueue::default()),
+        Some(QueueSpec::Packets(0)) => fail("is 0: at least one packet must be able to wait"),
+        Some(QueueSpec::Packets(packets)) if packets > 1_000_000 => {
+            fail("is longer than 1000000 packets")
+        }
+        Some(QueueSpec::Packets(packets)) => {
+            Ok(WireQueue::Packets(usize::try_from(packets).unwrap_or(1)))
+        }
+        Some(QueueSpec::Bytes(size)) if size.bytes() < 1514 => {
+            fail("has no room for one packet of 1500 bytes with its Ethernet header (1514)")
+        }
+        Some(QueueSpec::Bytes(size)) if size.bytes() > most => fail("is larger than 1GiB"),
+        Some(QueueSpec::Bytes(size)) => Ok(WireQueue::Bytes(
+            usize::try_from(size.bytes()).unwrap_or(1514),
+        )),
+    }
+}
