@@ -134,10 +134,17 @@ impl BackgroundShare {
         });
     }
 
-    /// The run has ended: waits for the others that share it, and returns all events that were recorded.
-    pub(crate) fn end(mut self) -> Vec<Event> {
+    /// The run has ended: waits for the others that share it, if it `went_through` as they will, and returns all
+    /// events that were recorded.
+    pub(crate) fn end(mut self, went_through: bool) -> Vec<Event> {
         self.leave();
-        let mut state = self.shared.wait_until_over();
+        let state = self.shared.state();
+        let mut state = if went_through || state.runs == 0 {
+            drop(state);
+            self.shared.wait_until_over()
+        } else {
+            state
+        };
         let listener = state.listeners[self.place].take();
         listener.map_or(Vec::new(), |listener| listener.events)
     }

@@ -426,8 +426,7 @@ impl PlannedRun {
         drop(following);
         // Runs that share the traffic wait for each other from here on.
         drop(watch);
-        let counted = traffic.filter(|_| went_through(&finished));
-        let counted = counted.map_or(Vec::new(), BackgroundShare::end);
+        let counted = traffic.map_or(Vec::new(), |share| share.end(went_through(&finished)));
         finished.events.extend(counted);
         let captured = captured.map_or(Ok(()), RunCapture::end);
 
