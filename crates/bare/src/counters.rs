@@ -2,7 +2,7 @@
 
 use core::net::SocketAddr;
 
-use trace::RttSample;
+use trace::round_trip::RttSample;
 
 /// What a sender did.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -90,14 +90,14 @@ impl RttLog {
     }
 }
 
-/// A connection that has ended.
+/// A connection that has ended, or what one has done that is open.
 #[derive(Debug, Clone, PartialEq)]
 pub struct EndedConnection {
     /// The client.
     pub peer: SocketAddr,
     /// When its SYN arrived, in nanoseconds.
     pub began_ns: u64,
-    /// When it ended, in nanoseconds; the time in TIME-WAIT is not part of it.
+    /// When it ended, in nanoseconds (when it began, while it is open); the time in TIME-WAIT is not part of it.
     pub ended_ns: u64,
     /// Whether all that was to be sent was acknowledged.
     pub is_complete: bool,

@@ -27,7 +27,7 @@ mod settings;
 mod stream;
 mod timeout;
 
-pub use congestion::{CubicCurve, CUBIC_BETA, CUBIC_C};
+pub use congestion::{CUBIC_BETA, CUBIC_C, CubicCurve};
 pub use counters::{BareServerCounters, EndedConnection, RttLog, RttLogEntry, SenderCounters};
 pub use files::{ServedFiles, test_pattern};
 pub use server::{BareServer, BareServerSettings};

@@ -69,7 +69,9 @@ pub enum SenderSettingsError {
     #[error("the granularity G of the timeout must be from 1 µs to 10 s")]
     Granularity,
     /// The three timeouts contradict each other.
-    #[error("the minimum and the initial timeout must be at most the maximum, which must be from 1 ms to 1 h")]
+    #[error(
+        "the minimum and the initial timeout must be at most the maximum, which must be from 1 ms to 1 h"
+    )]
     Timeouts,
     /// The initial window is out of range.
     #[error("the initial window must be from 1 to 1000 segments")]

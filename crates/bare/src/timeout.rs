@@ -1,6 +1,6 @@
 //! The retransmission timeout: estimator, sampling and backoff (RFC 6298).
 
-use trace::RttSample;
+use trace::round_trip::RttSample;
 use trace::rto::{RtoEstimator, SampleSelector};
 
 use crate::counters::{RttLog, RttLogEntry};
