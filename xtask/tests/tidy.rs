@@ -24,13 +24,14 @@ const PURE: &[(&str, &[&str])] = &[
     ("figures", &["report"]),
     ("webstone", &["suite"]),
     ("trace", &["wire"]),
+    ("bare", &["trace"]),
     ("traffic", &[]),
 ];
 
 /// Which other crates of ours an impure crate may know; the binary and the servers may know all.
 const IMPURE_CRATES: &[(&str, &[&str])] = &[
     ("capture", &["trace"]),
-    ("lab", &[]),
+    ("lab", &["bare"]),
     ("flow", &["traffic"]),
     ("rundir", &["record"]),
     ("engine", &["record", "suite", "wire"]),

@@ -12,6 +12,7 @@
 //!
 //! Without root, the process first enters a user namespace ([`user_namespace`]).
 
+mod bare_host;
 mod chosen;
 mod counters;
 mod error;
@@ -27,6 +28,7 @@ mod two_hosts;
 pub mod user_namespace;
 mod wheel;
 
+pub use bare_host::{BareHost, BareHostReport};
 pub use chosen::{ChosenSegment, SegmentFault};
 pub use counters::{DeliveryLateness, LinkCounters};
 pub use error::LabError;
