@@ -54,6 +54,11 @@ impl Scene {
     fn build(sender: SenderSettings, loss: f64) -> Scene {
         let client = Namespace::new("client").unwrap();
         let router = Namespace::new("router").unwrap();
+        // Link-local addresses are used at once, without two seconds of duplicate address detection.
+        for namespace in [&client, &router] {
+            let detection = [("net.ipv6.conf.default.dad_transmits", "0")];
+            namespace.sysctl(&detection).unwrap();
+        }
         let client_tap = Tap::create(&client, "eth0").unwrap();
         let taps = ["r0", "r1"].map(|device| Tap::create(&router, device).unwrap());
         // Without losses of its own: queues that hold a whole window.
@@ -84,7 +89,7 @@ impl Scene {
         client
             .ip(&[
                 "route add default via 198.18.0.254",
-                "-6 route add default via 2001:2::fe",
+                "route add default via 2001:2::fe",
             ])
             .unwrap();
         let [r0, r1] = taps;
@@ -147,6 +152,7 @@ fn server(sender: SenderSettings) -> BareServer {
     let settings = BareServerSettings {
         ipv4: Some(SERVER_V4),
         ipv6: Some(SERVER_V6),
+        time_wait_ns: 20_000_000,
         ..BareServerSettings::new([2, 0, 0, 0, 1, 2], sender)
     };
     BareServer::new(settings, ServedFiles::paper()).unwrap()

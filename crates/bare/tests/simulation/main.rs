@@ -8,4 +8,5 @@ mod hostile;
 mod link;
 mod neighbours;
 mod transfers;
+mod wireshark;
 mod world;

@@ -32,6 +32,8 @@ pub(crate) struct World {
     pub(crate) now_ns: u64,
     /// Data segments of the server.
     pub(crate) sent: Vec<SentData>,
+    /// Frames as a capture at the server has them.
+    pub(crate) frames_at_server: Vec<(u64, Vec<u8>)>,
     /// What was acknowledged when: place behind the last byte.
     pub(crate) acknowledged: Vec<(u64, u64)>,
 }
@@ -65,6 +67,7 @@ impl World {
             first_sequence: None,
             now_ns: 0,
             sent: Vec::new(),
+            frames_at_server: Vec::new(),
             acknowledged: Vec::new(),
         }
     }
@@ -120,6 +123,7 @@ impl World {
                 self.from_client(answers);
             } else {
                 self.server.receive(self.now_ns, &frame);
+                self.frames_at_server.push((self.now_ns, frame.clone()));
                 let segment = trace::segment::parse(&frame, 0).unwrap();
                 if let Some(first) = self.first_sequence {
                     let place = segment.acknowledged.wrapping_sub(first.wrapping_add(1));
@@ -142,6 +146,7 @@ impl World {
     fn from_server(&mut self) {
         while let Some(frame) = self.server.next_frame(self.now_ns) {
             self.note(&trace::segment::parse(&frame, 0).unwrap());
+            self.frames_at_server.push((self.now_ns, frame.clone()));
             if let Some(at_ns) = self.to_client.pass(self.now_ns, frame.len()) {
                 self.frames += 1;
                 self.under_way.insert((at_ns, self.frames), (true, frame));
