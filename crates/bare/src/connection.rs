@@ -174,7 +174,7 @@ impl BareConnection {
             }
             return;
         }
-        if !self.accepts_time_stamp(segment, distance) || !self.is_acceptable(segment) || is_syn {
+        if !self.accepts_time_stamp(segment) || !self.is_acceptable(segment) || is_syn {
             // A challenge for a SYN (RFC 5961, section 4.2), an answer to what is old or too far ahead.
             self.is_ack_due = true;
             return;
@@ -184,6 +184,11 @@ impl BareConnection {
         };
         self.heard_ns = now_ns;
         self.addresses.ethernet_destination = from;
+        if let (Some(stamps), Some(stamp)) = (&mut self.time_stamps, segment.timestamp)
+            && distance <= 0
+        {
+            stamps.received(stamp.tsval);
+        }
         let ack = self.ack_of(now_ns, segment, acknowledged.0.cast_unsigned());
         if self.sender.receive(now_ns, &ack) == AckVerdict::Impossible {
             if self.phase == ConnectionPhase::SynReceived {
@@ -224,11 +229,11 @@ impl BareConnection {
         }
     }
 
-    fn accepts_time_stamp(&mut self, segment: &TcpRepr<'_>, distance: i32) -> bool {
-        match (&mut self.time_stamps, segment.timestamp) {
+    fn accepts_time_stamp(&self, segment: &TcpRepr<'_>) -> bool {
+        match (&self.time_stamps, segment.timestamp) {
             (None, _) => true,
             (Some(_), None) => false,
-            (Some(stamps), Some(stamp)) => stamps.receive(stamp.tsval, distance <= 0),
+            (Some(stamps), Some(stamp)) => stamps.accepts(stamp.tsval),
         }
     }
 
@@ -279,9 +284,7 @@ impl BareConnection {
 
     fn answer_requests(&mut self, files: &ServedFiles) {
         while !self.is_closing && self.stream.pieces() < MOST_PIECES {
-            let Some(answer) =
-                http::answer(&self.request, files).filter(|_| !self.request.is_empty())
-            else {
+            let Some(answer) = http::answer(&self.request, files) else {
                 // Nothing more can come.
                 self.is_closing = self.is_peer_closed;
                 break;

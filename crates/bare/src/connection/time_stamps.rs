@@ -22,17 +22,14 @@ impl TimeStamps {
         TimeStamps { recent, origin }
     }
 
-    /// A segment with this value has arrived. Returns false if it is older than what has arrived before (PAWS,
-    /// section 5.3). `is_in_order`: it begins at what is expected, or before.
-    pub(super) fn receive(&mut self, value: u32, is_in_order: bool) -> bool {
-        let age = self.recent.wrapping_sub(value).cast_signed();
-        if age > 0 {
-            return false;
-        }
-        if is_in_order {
-            self.recent = value;
-        }
-        true
+    /// Whether a segment with this value is at least as new as what is echoed (PAWS, section 5.3).
+    pub(super) fn accepts(&self, value: u32) -> bool {
+        value.wrapping_sub(self.recent).cast_signed() >= 0
+    }
+
+    /// An acceptable segment with this value, which begins at what is expected or before it, has arrived.
+    pub(super) fn received(&mut self, value: u32) {
+        self.recent = value;
     }
 
     pub(super) fn option(&self, now_ns: u64) -> TcpTimestampRepr {
@@ -57,9 +54,9 @@ mod tests {
     #[test]
     fn old_segments_are_refused_and_echoes_give_round_trips() {
         let mut stamps = TimeStamps::new(u32::MAX, u32::MAX - 1);
-        assert!(stamps.receive(3, true), "it has wrapped");
-        assert!(!stamps.receive(2, true));
-        assert!(stamps.receive(9, false), "not in order: not echoed");
+        assert!(stamps.accepts(3), "it has wrapped");
+        stamps.received(3);
+        assert!(!stamps.accepts(2));
         let option = stamps.option(5 * TICK_NS);
         assert_eq!((option.tsval, option.tsecr), (3, 3));
         assert_eq!(

@@ -48,11 +48,11 @@ impl Link {
         self.random.next_u32();
         self.leaving_ns.retain(|leaving_ns| *leaving_ns > now_ns);
         let mut at_ns = now_ns;
-        if self.settings.rate > 0 {
+        let bits = bytes as u64 * 8;
+        if let Some(sending_ns) = (bits * 1_000_000_000).checked_div(self.settings.rate) {
             if self.leaving_ns.len() > self.settings.queue {
                 return None;
             }
-            let sending_ns = bytes as u64 * 8 * 1_000_000_000 / self.settings.rate;
             at_ns = self.leaving_ns.last().copied().unwrap_or(now_ns) + sending_ns;
             self.leaving_ns.push(at_ns);
         }

@@ -75,7 +75,7 @@ impl World {
     /// Lets time pass until both ends have closed, or until this time. Returns whether they have.
     pub(crate) fn run(&mut self, until_ns: u64) -> bool {
         let syn = self.client.connect(self.now_ns);
-        self.from_client(vec![syn]);
+        self.send_to_server(vec![syn]);
         self.go_on(until_ns)
     }
 
@@ -105,10 +105,10 @@ impl World {
                     .is_some_and(|at| at <= self.now_ns)
             {
                 let frames = self.client.tick(self.now_ns);
-                self.from_client(frames);
+                self.send_to_server(frames);
             }
             self.server.tick(self.now_ns);
-            self.from_server();
+            self.send_to_client();
         }
     }
 
@@ -120,7 +120,7 @@ impl World {
             let (is_for_client, frame) = entry.remove();
             if is_for_client {
                 let answers = self.client.receive(self.now_ns, &frame);
-                self.from_client(answers);
+                self.send_to_server(answers);
             } else {
                 self.server.receive(self.now_ns, &frame);
                 self.frames_at_server.push((self.now_ns, frame.clone()));
@@ -129,12 +129,12 @@ impl World {
                     let place = segment.acknowledged.wrapping_sub(first.wrapping_add(1));
                     self.acknowledged.push((self.now_ns, u64::from(place)));
                 }
-                self.from_server();
+                self.send_to_client();
             }
         }
     }
 
-    fn from_client(&mut self, frames: Vec<Vec<u8>>) {
+    fn send_to_server(&mut self, frames: Vec<Vec<u8>>) {
         for frame in frames {
             if let Some(at_ns) = self.to_server.pass(self.now_ns, frame.len()) {
                 self.frames += 1;
@@ -143,7 +143,7 @@ impl World {
         }
     }
 
-    fn from_server(&mut self) {
+    fn send_to_client(&mut self) {
         while let Some(frame) = self.server.next_frame(self.now_ns) {
             self.note(&trace::segment::parse(&frame, 0).unwrap());
             self.frames_at_server.push((self.now_ns, frame.clone()));
