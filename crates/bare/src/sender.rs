@@ -18,8 +18,10 @@ pub(crate) const MOST_OUTSTANDING: usize = 4096;
 /// Duplicate acknowledgments that show a loss (RFC 5681, section 3.2), and segments behind a lost one (RFC 6675).
 const DUPLICATES: u32 = 3;
 
-/// How long a peer may leave everything unacknowledged, from the first timeout on (RFC 9293, section 3.8.3), in ns.
+/// How long a peer may leave everything unacknowledged, from the first timeout on (RFC 9293, section 3.8.3), in ns, and
+/// how many timeouts in a row: a timeout that has backed off to a minute would otherwise end a connection with its second.
 const PATIENCE_NS: u64 = 100_000_000_000;
+const PATIENCE_TIMEOUTS: u32 = 8;
 
 /// The same for SYN, which may come from a forged address.
 const SYN_PATIENCE_NS: u64 = 20_000_000_000;
@@ -77,8 +79,9 @@ pub(crate) struct TcpSender {
     congestion: CongestionWindow,
     timeout: RetransmissionTimeout,
     deadline_ns: Option<u64>,
-    /// When the first of the timeouts in a row was.
+    /// When the first of the timeouts in a row was, and how many there were.
     stalled_since_ns: Option<u64>,
+    timeouts_in_a_row: u32,
     duplicates: u32,
     /// Offset whose acknowledgment ends the fast recovery under way.
     recovery_end: Option<u64>,
@@ -123,6 +126,7 @@ impl TcpSender {
             timeout: RetransmissionTimeout::new(settings),
             deadline_ns: None,
             stalled_since_ns: None,
+            timeouts_in_a_row: 0,
             duplicates: 0,
             recovery_end: None,
             recover: 0,
@@ -278,6 +282,12 @@ impl TcpSender {
         in_flight == 0 || in_flight + length <= self.congestion.bytes()
     }
 
+    /// The peer has answered.
+    fn note_answer(&mut self) {
+        self.stalled_since_ns = None;
+        self.timeouts_in_a_row = 0;
+    }
+
     fn restart_timer(&mut self, now_ns: u64) {
         self.deadline_ns = Some(now_ns.saturating_add(self.timeout.timeout_ns()));
     }
@@ -296,15 +306,16 @@ impl TcpSender {
             self.deadline_ns = None;
             return TimerVerdict::Expired;
         }
-        let patience_ns = match self.acknowledged {
-            0 => SYN_PATIENCE_NS,
-            _ => PATIENCE_NS,
+        let (patience_ns, least) = match self.acknowledged {
+            0 => (SYN_PATIENCE_NS, 0),
+            _ => (PATIENCE_NS, PATIENCE_TIMEOUTS),
         };
         let is_first = self.stalled_since_ns.is_none();
         let since_ns = *self.stalled_since_ns.get_or_insert(now_ns);
-        if now_ns.saturating_sub(since_ns) >= patience_ns {
+        if now_ns.saturating_sub(since_ns) >= patience_ns && self.timeouts_in_a_row >= least {
             return TimerVerdict::GivesUp;
         }
+        self.timeouts_in_a_row = self.timeouts_in_a_row.saturating_add(1);
         self.timed_out(is_first);
         self.restart_timer(now_ns);
         TimerVerdict::Expired

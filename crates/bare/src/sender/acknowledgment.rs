@@ -54,7 +54,7 @@ impl TcpSender {
         }
         if self.window == 0 {
             // A peer that answers probes is alive.
-            self.stalled_since_ns = None;
+            self.note_answer();
         }
         self.find_losses();
         AckVerdict::Accepted
@@ -110,7 +110,7 @@ impl TcpSender {
         let covered = self.sent.acknowledge(offset);
         self.acknowledged = offset;
         self.duplicates = 0;
-        self.stalled_since_ns = None;
+        self.note_answer();
         let rtt_ns = self.measure(now_ns, covered, ack);
         if offset >= self.window_end {
             self.window_number = self.window_number.saturating_add(1);

@@ -319,3 +319,20 @@ fn segments_sent_twice_give_no_round_trip() {
     assert_eq!(log.count(), 2);
     assert_eq!(last.sample.rtt_ns, 2 * ONE_WAY as i64);
 }
+
+/// A sender whose timeout has backed off to a minute does not give up at the second one.
+#[test]
+fn a_sender_gives_up_after_several_timeouts() {
+    let sender = SenderSettings {
+        initial_rto_ns: 60_000 * MS,
+        rto: RtoFormula {
+            minimum_ns: 60e9,
+            ..bare().rto
+        },
+        ..bare()
+    };
+    // Seven of the same segment are lost: six minutes.
+    let mut world = transfer(sender, 1000, 64 * 1024, &[2, 3, 4, 5, 6, 7, 8]);
+    let ended = world.ended();
+    assert_eq!((ended.is_complete, ended.sender.timeouts), (true, 7));
+}

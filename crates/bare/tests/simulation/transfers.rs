@@ -147,12 +147,15 @@ proptest! {
     ) {
         let to_server = LinkSettings { rate: 0, ..to_server };
         let mut world = World::new(sender, size, client, to_client, to_server);
-        prop_assert!(world.run(3_600_000 * MS), "{:?}", world.server.open_connections().next());
-        // A link that loses a fifth can lose everything for as long as a host waits.
-        if !world.client.is_reset {
-            prop_assert!(world.body() == test_pattern(size));
-        }
+        // Days: where only the first segment is sent again, each of many losses can cost a minute.
+        prop_assert!(world.run(1_000_000_000 * MS), "{:?}", world.server.open_connections().next());
         let ended = world.ended();
+        if world.client.is_served() {
+            prop_assert!(world.body() == test_pattern(size));
+        } else {
+            // A link that loses a fifth can lose everything for as long as the server waits.
+            prop_assert!(!ended.is_complete && ended.sender.timeouts >= 8, "{:?}", ended.sender);
+        }
         prop_assert!(ended.sender.segments >= ended.sender.resent_segments);
         prop_assert_eq!(world.server.open_connections().count(), 0);
     }
