@@ -24,6 +24,7 @@ const PURE: &[(&str, &[&str])] = &[
     ("figures", &["report"]),
     ("webstone", &["suite"]),
     ("trace", &["wire"]),
+    ("bare", &["trace"]),
     ("traffic", &[]),
     ("topology", &["traffic"]),
 ];
@@ -31,7 +32,7 @@ const PURE: &[(&str, &[&str])] = &[
 /// Which other crates of ours an impure crate may know; the binary and the servers may know all.
 const IMPURE_CRATES: &[(&str, &[&str])] = &[
     ("capture", &["trace"]),
-    ("lab", &["flow", "topology"]),
+    ("lab", &["bare", "flow", "topology"]),
     ("flow", &["traffic"]),
     ("rundir", &["record"]),
     ("engine", &["record", "suite", "wire"]),

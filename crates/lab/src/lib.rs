@@ -14,6 +14,7 @@
 //!
 //! Without root, the process first enters a user namespace ([`user_namespace`]).
 
+mod bare_host;
 mod built;
 mod chosen;
 mod counters;
@@ -32,6 +33,7 @@ mod two_hosts;
 pub mod user_namespace;
 mod wheel;
 
+pub use bare_host::{BareHost, BareHostReport};
 pub use built::{BuiltHost, BuiltLab};
 pub use chosen::{ChosenSegment, SegmentFault};
 pub use counters::{DeliveryLateness, LinkCounters};

@@ -101,24 +101,45 @@ pub enum SamplingStrategy {
 impl SamplingStrategy {
     /// The round trips that it uses.
     pub fn select(self, samples: &[RttSample]) -> Vec<RttSample> {
-        let mut selected = Vec::new();
-        let (mut window, mut in_window) = (None, 0_usize);
-        for sample in samples {
-            if window != Some(sample.window) {
-                window = Some(sample.window);
-                in_window = 0;
-            }
-            let is_selected = match self {
-                SamplingStrategy::One => in_window == 0,
-                SamplingStrategy::Some => in_window.is_multiple_of(2),
-                SamplingStrategy::All => true,
-            };
-            in_window += 1;
-            if is_selected {
-                selected.push(*sample);
-            }
+        let mut selector = SampleSelector::new(self);
+        let samples = samples.iter().copied();
+        samples
+            .filter(|sample| selector.selects(sample.window))
+            .collect()
+    }
+}
+
+/// Applies a strategy to round trips as they are measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SampleSelector {
+    strategy: SamplingStrategy,
+    window: Option<u32>,
+    in_window: usize,
+}
+
+impl SampleSelector {
+    /// Before the first round trip.
+    pub fn new(strategy: SamplingStrategy) -> SampleSelector {
+        SampleSelector {
+            strategy,
+            window: None,
+            in_window: 0,
         }
-        selected
+    }
+
+    /// Whether the next round trip, of the window of data of this number, is used.
+    pub fn selects(&mut self, window: u32) -> bool {
+        if self.window != Some(window) {
+            self.window = Some(window);
+            self.in_window = 0;
+        }
+        let is_selected = match self.strategy {
+            SamplingStrategy::One => self.in_window == 0,
+            SamplingStrategy::Some => self.in_window.is_multiple_of(2),
+            SamplingStrategy::All => true,
+        };
+        self.in_window = self.in_window.saturating_add(1);
+        is_selected
     }
 }
 

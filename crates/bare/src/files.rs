@@ -1,0 +1,49 @@
+//! The files that the server has in memory.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// Files by their paths, which begin with a slash.
+#[derive(Debug, Clone, Default)]
+pub struct ServedFiles(BTreeMap<String, Arc<[u8]>>);
+
+impl ServedFiles {
+    /// Without a file.
+    #[must_use]
+    pub fn new() -> ServedFiles {
+        ServedFiles::default()
+    }
+
+    /// The files of the dissertation, `/504k`, `/320k` and `/160k`, each of so many KiB of [`test_pattern`].
+    #[must_use]
+    pub fn paper() -> ServedFiles {
+        let mut files = ServedFiles::new();
+        for kib in [504, 320, 160] {
+            files.insert(format!("/{kib}k"), test_pattern(kib * 1024));
+        }
+        files
+    }
+
+    /// Adds a file, or replaces it.
+    pub fn insert(&mut self, path: impl Into<String>, contents: impl Into<Arc<[u8]>>) {
+        self.0.insert(path.into(), contents.into());
+    }
+
+    pub(crate) fn find(&self, path: &str) -> Option<&Arc<[u8]>> {
+        self.0.get(path)
+    }
+}
+
+/// So many bytes without a short period, so that bytes in a wrong place are seen: an xorshift generator (G. Marsaglia,
+/// 2003), the same for every file.
+#[must_use]
+pub fn test_pattern(length: usize) -> Vec<u8> {
+    let mut state = 0x9e37_79b9_u32;
+    let mut next = || {
+        state ^= state << 13;
+        state ^= state >> 17;
+        state ^= state << 5;
+        (state >> 24) as u8
+    };
+    (0..length).map(|_| next()).collect()
+}

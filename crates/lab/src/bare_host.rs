@@ -1,0 +1,238 @@
+//! A host whose TCP is in this process: a thread between a TAP device and a [`BareServer`].
+//!
+//! The thread sleeps until a frame arrives or a timer of the server is due. It reads between the frames that it writes, so
+//! that acknowledgments are not kept waiting by a burst.
+
+use std::io;
+use std::num::NonZeroU64;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::Instant;
+
+use bare::{BareServer, BareServerCounters, EndedConnection};
+use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
+use rustix::io::Errno;
+
+use crate::error::LabError;
+use crate::system;
+use crate::tap::Tap;
+
+/// Longest frame: an Ethernet header with a VLAN tag, and the largest MTU of a device.
+const LONGEST_FRAME: usize = 18 + 65_535;
+
+/// Frames that are read, or written, before the other has its turn.
+const TURN: usize = 16;
+
+/// Connections that have ended and were not taken yet; the oldest are dropped.
+const MOST_ENDED: usize = 65_536;
+
+/// What a bare host did so far.
+#[derive(Debug, Clone, Default)]
+pub struct BareHostReport {
+    /// What its server did.
+    pub server: BareServerCounters,
+    /// Connections that have ended since the last report.
+    pub ended: Vec<EndedConnection>,
+    /// Frames that the device refused, because it is down or the kernel has no memory.
+    pub refused_frames: u64,
+    /// The most that a timer expired late, in nanoseconds.
+    pub latest_timer_ns: u64,
+}
+
+/// A running bare host. It ends when it is dropped.
+#[derive(Debug)]
+pub struct BareHost {
+    shared: Arc<BareHostState>,
+    thread: Option<JoinHandle<io::Result<()>>>,
+}
+
+/// What the thread and its owner share.
+#[derive(Debug)]
+struct BareHostState {
+    stops: AtomicBool,
+    /// Wakes the thread up when it should stop.
+    wake: OwnedFd,
+    report: Mutex<BareHostReport>,
+}
+
+impl BareHost {
+    /// Begins to serve what arrives at the device's other end. The kernel is the neighbour of this host: whatever its
+    /// namespace has behind the device reaches the server.
+    ///
+    /// # Errors
+    ///
+    /// The thread cannot start.
+    pub fn start(tap: Tap, server: BareServer) -> Result<BareHost, LabError> {
+        let flags = EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK;
+        let failed = LabError::system("start the bare host");
+        let shared = Arc::new(BareHostState {
+            stops: AtomicBool::new(false),
+            wake: eventfd(0, flags).map_err(|error| failed(error.into()))?,
+            report: Mutex::default(),
+        });
+        let host = ServingThread {
+            tap,
+            server,
+            start: Instant::now(),
+            refused_frames: 0,
+            latest_timer_ns: 0,
+            shared: Arc::clone(&shared),
+        };
+        let thread = thread::Builder::new()
+            .name("bare-host".to_owned())
+            .spawn(move || host.run())
+            .map_err(failed)?;
+        Ok(BareHost {
+            shared,
+            thread: Some(thread),
+        })
+    }
+
+    /// What it did until it last waited, with the connections that have ended since the last call.
+    #[must_use]
+    pub fn report(&self) -> BareHostReport {
+        let report = self.shared.report.lock();
+        let mut report = report.unwrap_or_else(PoisonError::into_inner);
+        let ended = std::mem::take(&mut report.ended);
+        BareHostReport {
+            ended,
+            ..report.clone()
+        }
+    }
+
+    /// Ends it, with the connections that are open. Returns the last report.
+    ///
+    /// # Errors
+    ///
+    /// It had ended before, because the device disappeared.
+    pub fn stop(mut self) -> Result<BareHostReport, LabError> {
+        self.end()
+            .map_err(LabError::system("serve at a TAP device"))?;
+        Ok(self.report())
+    }
+
+    fn end(&mut self) -> io::Result<()> {
+        self.shared.stops.store(true, Ordering::Release);
+        let written = rustix::io::write(&self.shared.wake, &1_u64.to_ne_bytes());
+        let Some(thread) = self.thread.take() else {
+            return Ok(());
+        };
+        written?;
+        let ended = thread.join();
+        ended.unwrap_or_else(|_| Err(io::Error::other("its thread panicked")))
+    }
+}
+
+impl Drop for BareHost {
+    fn drop(&mut self) {
+        // Who wants to know why it ended calls `stop`.
+        let _ = self.end();
+    }
+}
+
+/// The state of the thread.
+#[derive(Debug)]
+struct ServingThread {
+    tap: Tap,
+    server: BareServer,
+    start: Instant,
+    refused_frames: u64,
+    latest_timer_ns: u64,
+    shared: Arc<BareHostState>,
+}
+
+impl ServingThread {
+    fn run(mut self) -> io::Result<()> {
+        // By default the kernel may wake a thread 50 µs late, to save energy.
+        rustix::thread::set_current_timer_slack(NonZeroU64::new(1))?;
+        // Only root gets it; without, other programs can make timers late.
+        let _ = system::become_real_time();
+        let result = self.serve();
+        self.publish();
+        result
+    }
+
+    fn serve(&mut self) -> io::Result<()> {
+        let mut buffer = vec![0; LONGEST_FRAME];
+        while !self.shared.stops.load(Ordering::Acquire) {
+            let is_read = self.receive(&mut buffer)?;
+            self.expire();
+            let is_written = self.send();
+            if !is_read && !is_written {
+                self.publish();
+                self.wait()?;
+            }
+        }
+        Ok(())
+    }
+
+    fn now_ns(&self) -> u64 {
+        self.start.elapsed().as_nanos() as u64
+    }
+
+    /// Reads some frames. Returns whether there were any.
+    fn receive(&mut self, buffer: &mut [u8]) -> io::Result<bool> {
+        for turn in 0..TURN {
+            match self.tap.read(buffer) {
+                Ok(length) => self.server.receive(self.now_ns(), &buffer[..length]),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(turn > 0),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(true)
+    }
+
+    fn expire(&mut self) {
+        let now_ns = self.now_ns();
+        let deadline_ns = self.server.next_deadline_ns();
+        if let Some(deadline_ns) = deadline_ns.filter(|deadline_ns| *deadline_ns <= now_ns) {
+            self.latest_timer_ns = self.latest_timer_ns.max(now_ns - deadline_ns);
+            self.server.tick(now_ns);
+        }
+    }
+
+    /// Writes some frames. Returns whether there were any.
+    fn send(&mut self) -> bool {
+        for turn in 0..TURN {
+            let Some(frame) = self.server.next_frame(self.now_ns()) else {
+                return turn > 0;
+            };
+            self.refused_frames += u64::from(self.tap.write(&frame).is_err());
+        }
+        true
+    }
+
+    fn publish(&mut self) {
+        let report = self.shared.report.lock();
+        let mut report = report.unwrap_or_else(PoisonError::into_inner);
+        report.server = *self.server.counters();
+        report.refused_frames = self.refused_frames;
+        report.latest_timer_ns = self.latest_timer_ns;
+        report.ended.extend(self.server.take_ended());
+        let surplus = report.ended.len().saturating_sub(MOST_ENDED);
+        report.ended.drain(..surplus);
+    }
+
+    /// Sleeps until a frame arrives, or a timer is due.
+    fn wait(&self) -> io::Result<()> {
+        let now_ns = self.now_ns();
+        let timeout = self.server.next_deadline_ns().map(|deadline_ns| {
+            let left_ns = deadline_ns.saturating_sub(now_ns);
+            Timespec {
+                tv_sec: (left_ns / 1_000_000_000) as i64,
+                tv_nsec: (left_ns % 1_000_000_000) as _,
+            }
+        });
+        let mut descriptors = [
+            PollFd::from_borrowed_fd(self.tap.as_fd(), PollFlags::IN),
+            PollFd::from_borrowed_fd(self.shared.wake.as_fd(), PollFlags::IN),
+        ];
+        match poll(&mut descriptors, timeout.as_ref()) {
+            Ok(_) | Err(Errno::INTR) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+}
