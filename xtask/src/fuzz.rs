@@ -10,7 +10,8 @@ use crate::project::{cargo_with, root};
 use crate::setup;
 
 /// The targets, and where inputs lie that each may begin with.
-const TARGETS: [(&str, Option<&str>); 16] = [
+const TARGETS: [(&str, Option<&str>); 17] = [
+    ("bare", None),
     ("response", None),
     ("http2", None),
     ("frames", None),

@@ -467,7 +467,8 @@ impl OpenTransaction {
     }
 }
 
-/// The end that is taken for the server: who is sent a SYN, else the one given, else the lower port.
+/// The end that is taken for the server: who is sent a SYN, else the one given, else who is sent what looks like a
+/// request, else the lower port.
 pub(crate) fn is_client(segment: &TcpSegment<'_>, server: Option<SocketAddr>) -> bool {
     if segment.flags.syn {
         return !segment.flags.ack;
@@ -475,6 +476,39 @@ pub(crate) fn is_client(segment: &TcpSegment<'_>, server: Option<SocketAddr>) ->
     match server {
         Some(server) if server == segment.destination => true,
         Some(server) if server == segment.source => false,
-        _ => segment.source.port() >= segment.destination.port(),
+        _ => is_request(segment.payload)
+            .unwrap_or_else(|| segment.source.port() >= segment.destination.port()),
+    }
+}
+
+/// Whether bytes begin like a request of HTTP; `None` where they begin neither like one nor like a response.
+fn is_request(bytes: &[u8]) -> Option<bool> {
+    if bytes.starts_with(b"HTTP/1.") {
+        return Some(false);
+    }
+    let method = bytes.iter().take_while(|byte| byte.is_ascii_uppercase());
+    let length = method.count();
+    let is_line = (3..=16).contains(&length) && bytes.get(length) == Some(&b' ');
+    is_line.then_some(true)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_request;
+
+    #[test]
+    fn requests_and_responses_are_told_apart_by_how_they_begin() {
+        let table: [(&[u8], Option<bool>); 7] = [
+            (b"GET /x HTTP/1.1\r\n", Some(true)),
+            (b"VERSION-CONTROL", None),
+            (b"PRI * HTTP/2.0", Some(true)),
+            (b"HTTP/1.1 200 OK", Some(false)),
+            (b"GE /", None),
+            (b"\x16\x03\x01", None),
+            (b"", None),
+        ];
+        for (bytes, expected) in table {
+            assert_eq!(is_request(bytes), expected, "{bytes:?}");
+        }
     }
 }
