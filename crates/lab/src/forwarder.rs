@@ -4,8 +4,8 @@
 //! is one of several devices that share one model. One thread serves all cables: several that busy-wait
 //! would leave no processor to the programs of a laboratory.
 //!
-//! It reads a frame, asks the [`LinkModel`] when the frame leaves, keeps it on a [`TimerWheel`](crate::TimerWheel), and
-//! writes it to the other device when it is due. It sleeps until `busy_wait` before the next deadline,
+//! It reads a frame, asks the [`LinkModel`](crate::LinkModel) when the frame leaves, keeps it on a
+//! [`TimerWheel`](crate::TimerWheel), and writes it to the other device when it is due. It sleeps until `busy_wait` before the next deadline,
 //! and busy-waits from then on, reading what arrives: a sleeping thread wakes up tens of
 //! microseconds late.
 
