@@ -198,11 +198,13 @@ pub(crate) struct RunCapture {
 }
 
 impl RunCapture {
-    /// Begins to record them; of each packet what is planned, or all.
+    /// Begins to record them; of each packet what is planned, or all. Where it `is_quiet`, nothing is told of what
+    /// there is, but that packets were lost.
     pub(crate) fn start(
         file: &Path,
         planned: Option<CapturePlan>,
         settings: &Settings,
+        is_quiet: bool,
     ) -> Result<RunCapture, Failed> {
         check_absent(file)?;
         let usual = RecordingOptions::default();
@@ -243,13 +245,8 @@ impl RunCapture {
         Ok(RunCapture {
             recording,
             file: file.to_owned(),
-            is_quiet: false,
+            is_quiet,
         })
-    }
-
-    /// The same; where it `is_quiet`, nothing is told of what there is, but that packets were lost.
-    pub(crate) fn quiet(self, is_quiet: bool) -> RunCapture {
-        RunCapture { is_quiet, ..self }
     }
 
     /// Ends it, and tells what there is.

@@ -267,8 +267,9 @@ impl PlannedRun {
         cancel: &Cancel,
         is_quiet: bool,
     ) -> Result<(), Failed> {
-        let captured = match (capture, self.plan.capture, &self.directory) {
-            (Some(file), planned, _) => Some(RunCapture::start(file, planned, &self.settings)?),
+        let planned = self.plan.capture;
+        let file = match (capture, planned, &self.directory) {
+            (Some(file), _, _) => Some(file.to_owned()),
             (None, Some(_), None) => {
                 return Err(Failed::Usage(
                     "the suite keeps the packets of the run (`capture`) in its record, and there is none; leave out \
@@ -276,13 +277,11 @@ impl PlannedRun {
                         .to_owned(),
                 ));
             }
-            (None, Some(_), Some(directory)) => {
-                let file = directory.path().join(rundir::PACKETS);
-                Some(RunCapture::start(&file, self.plan.capture, &self.settings)?)
-            }
+            (None, Some(_), Some(directory)) => Some(directory.path().join(rundir::PACKETS)),
             (None, None, _) => None,
         };
-        self.captured = captured.map(|started| started.quiet(is_quiet));
+        let start = |file: PathBuf| RunCapture::start(&file, planned, &self.settings, is_quiet);
+        self.captured = file.map(start).transpose()?;
         if let Some(task) = self.background.take() {
             let running = background::started(task, cancel, is_quiet)?;
             self.traffic = BackgroundShare::among(1, running).pop();

@@ -87,6 +87,7 @@ pub(crate) fn measure(
     }
     let suite = SuiteText::find(how.suite)?;
     let whole = suite.plan(how.load)?;
+    let background = AskedBackground::of(&how.load.running.background, &whole)?;
     let are_kept_apart = servers.iter().all(TestedServer::is_own) && has_one_user(how.load);
     let run_id = how.load.running.run_id.as_deref();
     let series = RunSeries::of(servers, run_id, processors(are_kept_apart, 1))?;
@@ -110,6 +111,7 @@ pub(crate) fn measure(
     let mut comparing = Comparing {
         how,
         suite: &suite,
+        background,
         settings: settings.collect::<Result<_, _>>()?,
         seed: how.load.running.seed.unwrap_or_else(state::new_seed),
         measured: MeasuredSeries {
@@ -170,6 +172,8 @@ fn processors(are_kept_apart: bool, block: u32) -> Option<Processors> {
 struct Comparing<'a> {
     how: &'a SideBySide<'a>,
     suite: &'a SuiteText,
+    /// Beside each block.
+    background: Option<AskedBackground>,
     /// Servers and what measures them are kept to processors of their own.
     are_kept_apart: bool,
     /// Runs of a block do the same, also where chance decides what.
@@ -298,7 +302,6 @@ impl Comparing<'_> {
     /// The runs of a block, and the background traffic that they share.
     fn runs(&self, plan: &Plan) -> Result<(Vec<PlannedRun>, Option<BackgroundTask>), Failed> {
         let number = self.blocks;
-        let asked = AskedBackground::of(&self.how.load.running.background, plan)?;
         let mut traffic = None;
         let servers = self.series.servers.iter().zip(&self.settings);
         let names = &self.names;
@@ -313,7 +316,7 @@ impl Comparing<'_> {
                 processors: self.series.processors.clone(),
                 ..self.rounds(settings, server.is_own(), plan)
             };
-            if let Some(asked) = &asked {
+            if let Some(asked) = &self.background {
                 traffic = Some(asked.task(&mut settings)?);
             }
             PlannedRun::of_side(Some(name), plan, &self.suite.text, settings, self.how.save)
