@@ -5,17 +5,17 @@
 
 use std::io;
 use std::num::NonZeroU64;
-use std::os::fd::{AsFd, OwnedFd};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::os::fd::AsFd;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Instant;
 
 use bare::{BareServer, BareServerCounters, EndedConnection};
-use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
 use crate::error::LabError;
+use crate::stop_signal::StopSignal;
 use crate::system;
 use crate::tap::Tap;
 
@@ -51,9 +51,7 @@ pub struct BareHost {
 /// What the thread and its owner share.
 #[derive(Debug)]
 struct BareHostState {
-    stops: AtomicBool,
-    /// Wakes the thread up when it should stop.
-    wake: OwnedFd,
+    stop: StopSignal,
     report: Mutex<BareHostReport>,
 }
 
@@ -65,11 +63,9 @@ impl BareHost {
     ///
     /// The thread cannot start.
     pub fn start(tap: Tap, server: BareServer) -> Result<BareHost, LabError> {
-        let flags = EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK;
         let failed = LabError::system("start the bare host");
         let shared = Arc::new(BareHostState {
-            stops: AtomicBool::new(false),
-            wake: eventfd(0, flags).map_err(|error| failed(error.into()))?,
+            stop: StopSignal::new().map_err(&failed)?,
             report: Mutex::default(),
         });
         let host = ServingThread {
@@ -114,14 +110,7 @@ impl BareHost {
     }
 
     fn end(&mut self) -> io::Result<()> {
-        self.shared.stops.store(true, Ordering::Release);
-        let written = rustix::io::write(&self.shared.wake, &1_u64.to_ne_bytes());
-        let Some(thread) = self.thread.take() else {
-            return Ok(());
-        };
-        written?;
-        let ended = thread.join();
-        ended.unwrap_or_else(|_| Err(io::Error::other("its thread panicked")))
+        self.shared.stop.end(&mut self.thread)
     }
 }
 
@@ -156,7 +145,7 @@ impl ServingThread {
 
     fn serve(&mut self) -> io::Result<()> {
         let mut buffer = vec![0; LONGEST_FRAME];
-        while !self.shared.stops.load(Ordering::Acquire) {
+        while !self.shared.stop.is_raised() {
             let is_read = self.receive(&mut buffer)?;
             self.expire();
             let is_written = self.send();
@@ -228,7 +217,7 @@ impl ServingThread {
         });
         let mut descriptors = [
             PollFd::from_borrowed_fd(self.tap.as_fd(), PollFlags::IN),
-            PollFd::from_borrowed_fd(self.shared.wake.as_fd(), PollFlags::IN),
+            PollFd::from_borrowed_fd(self.shared.stop.wake(), PollFlags::IN),
         ];
         match poll(&mut descriptors, timeout.as_ref()) {
             Ok(_) | Err(Errno::INTR) => Ok(()),

@@ -13,17 +13,14 @@ mod ferry;
 mod rest;
 
 use std::io;
-use std::os::fd::OwnedFd;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use rustix::event::{EventfdFlags, eventfd};
-
 use crate::counters::{DeliveryLateness, LinkCounters};
 use crate::error::LabError;
 use crate::impairment::Impairment;
+use crate::stop_signal::StopSignal;
 use crate::tap::Tap;
 use ferry::Ferry;
 
@@ -112,9 +109,7 @@ pub struct Forwarder {
 /// What the thread and its owner share.
 #[derive(Debug)]
 struct ForwarderState {
-    stops: AtomicBool,
-    /// Wakes the thread up when it should stop.
-    wake: OwnedFd,
+    stop: StopSignal,
     counters: Mutex<ForwarderCounters>,
 }
 
@@ -142,11 +137,9 @@ impl Forwarder {
         cables: Vec<Cable>,
         settings: &ForwarderSettings,
     ) -> Result<Forwarder, LabError> {
-        let flags = EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK;
         let failed = LabError::system("start the forwarder");
         let shared = Arc::new(ForwarderState {
-            stops: AtomicBool::new(false),
-            wake: eventfd(0, flags).map_err(|error| failed(error.into()))?,
+            stop: StopSignal::new().map_err(&failed)?,
             counters: Mutex::default(),
         });
         let ferry = Ferry::new(cables, settings, Arc::clone(&shared))?;
@@ -185,14 +178,7 @@ impl Forwarder {
     }
 
     fn end(&mut self) -> io::Result<()> {
-        self.shared.stops.store(true, Ordering::Release);
-        let written = rustix::io::write(&self.shared.wake, &1_u64.to_ne_bytes());
-        let Some(thread) = self.thread.take() else {
-            return Ok(());
-        };
-        written?;
-        let ended = thread.join();
-        ended.unwrap_or_else(|_| Err(io::Error::other("its thread panicked")))
+        self.shared.stop.end(&mut self.thread)
     }
 }
 

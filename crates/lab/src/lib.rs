@@ -26,6 +26,7 @@ mod namespace;
 mod processes;
 mod requirements;
 mod scratch;
+mod stop_signal;
 mod surroundings;
 mod system;
 mod tap;

@@ -2,7 +2,6 @@
 
 use std::io;
 use std::num::NonZeroU64;
-use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError, TryLockError};
 use std::time::{Duration, Instant};
 
@@ -139,7 +138,7 @@ impl Ferry {
 
     fn forward(&mut self) -> io::Result<()> {
         let mut buffer = vec![0; LONGEST_FRAME];
-        while !self.shared.stops.load(Ordering::Acquire) {
+        while !self.shared.stop.is_raised() {
             self.deliver();
             let mut is_idle = true;
             for from in 0..self.ports.len() {
@@ -245,7 +244,7 @@ impl Ferry {
         }
         let timeout = (sleep < u64::MAX).then(|| timespec(sleep));
         let taps = self.ports.iter().map(|port| port.tap.as_fd());
-        let descriptors = taps.chain([self.shared.wake.as_fd()]);
+        let descriptors = taps.chain([self.shared.stop.wake()]);
         let mut descriptors: Vec<PollFd> = descriptors
             .map(|descriptor| PollFd::from_borrowed_fd(descriptor, PollFlags::IN))
             .collect();
