@@ -112,9 +112,10 @@ fn iperf3_is_a_source_and_its_own_figures_are_shown() {
     let end = &generator["end"];
     assert_eq!(generator["name"], "iperf3");
     let [sent, received] = ["sent_bytes", "received_bytes"].map(|key| end[key].as_u64().unwrap());
-    // 4 s of 8 Mbit/s; the sink has most of it, whatever the machine is busy with.
+    // 4 s of 8 Mbit/s; the sink has most of it, whatever the machine is busy with. Each end counts until it is stopped, so
+    // that the sink may have a few datagrams more than the source says that it had sent.
     assert!((2_000_000..6_000_000).contains(&sent), "{end}");
-    assert!(received > sent / 2 && received <= sent, "{end}");
+    assert!(received > sent / 2 && received < sent + 50_000, "{end}");
     assert_eq!(end["report_error"], Value::Null);
 }
 
