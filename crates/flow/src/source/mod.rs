@@ -1,8 +1,11 @@
 //! The source: asks a sink for flows, and sends them when it has agreed.
 
+mod busy_waiting;
 mod control;
 mod counters;
 mod datagrams;
+#[cfg(test)]
+mod gaps;
 mod open;
 mod plan;
 mod readings;

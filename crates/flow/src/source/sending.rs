@@ -13,6 +13,7 @@ use rustix::time::{
     Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, timerfd_create, timerfd_settime,
 };
 
+use super::busy_waiting::BusyWaiting;
 use super::counters::PacingHistogram;
 use super::sender::{NextMoment, SendBuffers, SendingFlow};
 use crate::clock::monotonic_ns;
@@ -22,7 +23,6 @@ const TIMER: u64 = u64::MAX;
 const WAKE: u64 = u64::MAX - 1;
 /// Moments that are served before the thread looks after its sockets again.
 const TURN: usize = 64;
-
 /// What the sending threads of a source and its control thread share.
 #[derive(Debug)]
 pub(super) struct SendingState {
@@ -73,6 +73,7 @@ pub(super) struct SendingThread {
     timer: OwnedFd,
     /// What the timer is set to.
     set: u64,
+    busy_waiting: BusyWaiting,
     state: Arc<SendingState>,
     flows: Vec<SendingFlow>,
     /// Moments at which flows have something to do.
@@ -118,6 +119,7 @@ impl SendingThread {
             epoll,
             timer,
             set: u64::MAX,
+            busy_waiting: BusyWaiting::default(),
             state,
             due: BinaryHeap::new(),
             ready: Vec::new(),
@@ -214,7 +216,8 @@ impl SendingThread {
         let patience = if is_due || !self.ready.is_empty() {
             Timespec::default()
         } else {
-            if let Some(moment) = first.filter(|moment| *moment != self.set) {
+            let moment = first.map(|moment| self.busy_waiting.wake_up_for(moment));
+            if let Some(moment) = moment.filter(|moment| *moment != self.set) {
                 self.set_timer(moment);
             }
             // So that a silent sink is noticed.
@@ -229,6 +232,9 @@ impl SendingThread {
         let _ = epoll::wait(&self.epoll, buffer, Some(&patience));
         if events.iter().any(|event| event.data.u64() == TIMER) {
             self.set = u64::MAX;
+            if let Some(moment) = first {
+                self.busy_waiting.wait(moment);
+            }
         }
     }
 
