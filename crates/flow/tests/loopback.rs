@@ -287,6 +287,21 @@ fn what_a_schedule_has_beyond_the_agreement_is_not_sent() {
 }
 
 #[test]
+fn a_stream_may_be_silent_before_its_first_block() {
+    let _turn = turn();
+    let sink = sink();
+    // Longer than a stranger may keep its connection.
+    let block = PlannedDeparture {
+        at_ns: 3_500_000_000,
+        bytes: 1000,
+    };
+    let flow = FlowPlan::scheduled(Tcp, Box::new([block].into_iter()), 1000, None, 5 * SECOND);
+    let totals = totals(&sink, vec![flow]);
+    let flow = &totals.flows[0];
+    assert_eq!((flow.received_blocks, flow.has_failed), (1, false));
+}
+
+#[test]
 fn blocks_that_are_too_late_are_dropped() {
     let _turn = turn();
     let sink = sink();

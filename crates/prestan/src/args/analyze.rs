@@ -10,9 +10,10 @@ use super::{ColorArg, duration};
 
 #[derive(Debug, Args)]
 pub(crate) struct AnalyzeArgs {
-    /// Capture file of any program, pcap or pcapng; - is standard input
-    #[arg(value_name = "FILE")]
-    pub(crate) file: PathBuf,
+    /// Capture file of any program, pcap or pcapng; - is standard input [default: the packets in the
+    /// record of --run]
+    #[arg(value_name = "FILE", required_unless_present = "run")]
+    pub(crate) file: Option<PathBuf>,
 
     /// Analyse only the connections with this server
     ///

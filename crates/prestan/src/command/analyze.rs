@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io::{self, Read};
 use std::net::{SocketAddr, ToSocketAddrs};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use record::{Outcome, Sample};
 use report::{CaptureAnalysis, RunOnWire, TimeoutStudy};
@@ -28,8 +28,14 @@ pub(crate) fn analyze(args: &AnalyzeArgs) -> Result<ExitStatus, Failed> {
         limits: limits(args),
         servers: args.server.as_deref().map_or(Ok(Vec::new()), addresses)?,
     };
-    let mut run = args.run.as_deref().map(RecordedTimes::read).transpose()?;
-    let contents = read(&args.file, &options, |request| {
+    let run = args
+        .run
+        .as_deref()
+        .map(|run| state::find_run(Some(run)))
+        .transpose()?;
+    let file = capture_file(args.file.as_deref(), run.as_deref())?;
+    let mut run = run.as_deref().map(RecordedTimes::read).transpose()?;
+    let contents = read(&file, &options, |request| {
         if let Some(run) = &mut run {
             run.join.captured(request);
         }
@@ -37,7 +43,7 @@ pub(crate) fn analyze(args: &AnalyzeArgs) -> Result<ExitStatus, Failed> {
     let damage = contents.damage.as_ref().map(ToString::to_string);
     let connections = &contents.traced.connections;
     let analysis = CaptureAnalysis {
-        file: name(&args.file),
+        file: name(&file),
         timeouts: args
             .rto
             .map(|formulas| TimeoutStudy::of(connections, formulas)),
@@ -49,9 +55,23 @@ pub(crate) fn analyze(args: &AnalyzeArgs) -> Result<ExitStatus, Failed> {
         None => Ok(ExitStatus::Done),
         Some(damage) => Err(Failed::Local(format!(
             "reading {} failed: {damage}",
-            name(&args.file)
+            name(&file)
         ))),
     }
+}
+
+/// The file that is named, or the packets that a run recorded.
+fn capture_file(named: Option<&Path>, run: Option<&Path>) -> Result<PathBuf, Failed> {
+    if let Some(file) = named {
+        return Ok(file.to_owned());
+    }
+    let packets = run.map(|run| run.join(rundir::PACKETS));
+    packets.filter(|file| file.exists()).ok_or_else(|| {
+        Failed::Usage(
+            "the run has recorded no packets; name a capture file, or run a suite with the key `capture`"
+                .to_owned(),
+        )
+    })
 }
 
 /// Points of courses are needed for figures only, and connections beyond those that are shown for a run only.
@@ -108,15 +128,14 @@ struct RecordedTimes {
 }
 
 impl RecordedTimes {
-    fn read(run: &Path) -> Result<RecordedTimes, Failed> {
-        let path = state::find_run(Some(run))?;
+    fn read(path: &Path) -> Result<RecordedTimes, Failed> {
         let failed = |error: &dyn std::fmt::Display| {
             Failed::Usage(format!(
                 "reading the run {} failed: {error}",
                 path.display()
             ))
         };
-        let Recorded { samples, .. } = rundir::open(&path).map_err(|error| failed(&error))?;
+        let Recorded { samples, .. } = rundir::open(path).map_err(|error| failed(&error))?;
         let mut join = WireJoin::default();
         for piece in samples.pieces().map_err(|error| failed(&error))? {
             let piece = piece.map_err(|error| failed(&error))?;

@@ -387,6 +387,22 @@ fn a_run_beside_its_capture() {
     assert!(text.stdout.contains(says), "{text}");
     let none = run(outcome.again(), "run.pcapng", "--run nothing");
     assert_eq!(none.code, 2, "{none}");
+    // Without a file it is the one in the record.
+    let alone = |outcome: &Outcome| {
+        let words = ["analyze", "--run", "joined", "--json", "-"];
+        outcome.again().args(words).run()
+    };
+    let missing = alone(&outcome);
+    assert_eq!(missing.code, 2, "{missing}");
+    assert!(
+        missing.stderr.contains("the run has recorded no packets"),
+        "{missing}"
+    );
+    let record = outcome.home().join("state/prestan/runs/joined");
+    let packets = record.join("packets.pcapng");
+    fs::rename(outcome.home().join("run.pcapng"), packets).unwrap();
+    let recorded = alone(&outcome);
+    assert_eq!(recorded.json()["run"]["joined"], joined["joined"]);
 }
 
 #[test]
