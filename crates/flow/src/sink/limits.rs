@@ -131,11 +131,17 @@ impl Grants {
         (taken.sessions, taken.flows)
     }
 
-    /// Admits a source, or says why not.
-    pub(super) fn admit(&self, peer: IpAddr) -> Result<Grant<'_>, String> {
-        if !self.limits.peers.include(peer) {
-            return Err(format!("this sink accepts no sources from {peer}"));
+    /// Whether sources may connect from an address, or why not.
+    pub(super) fn check_peer(&self, peer: IpAddr) -> Result<(), String> {
+        if self.limits.peers.include(peer) {
+            Ok(())
+        } else {
+            Err(format!("this sink accepts no sources from {peer}"))
         }
+    }
+
+    /// Admits a source that has proved that it has the token, or says why not.
+    pub(super) fn admit(&self) -> Result<Grant<'_>, String> {
         let mut taken = locked(&self.taken);
         let most = self.limits.sessions;
         if taken.sessions >= most {
@@ -289,9 +295,10 @@ mod tests {
             peers: PermittedPeers::Loopback,
         });
         let loopback = "::ffff:127.0.0.1".parse().unwrap();
-        let session = grants.admit(loopback).unwrap();
-        assert!(grants.admit(loopback).unwrap_err().contains("1 sources"));
-        let stranger = grants.admit("192.0.2.1".parse().unwrap()).unwrap_err();
+        grants.check_peer(loopback).unwrap();
+        let session = grants.admit().unwrap();
+        assert!(grants.admit().unwrap_err().contains("1 sources"));
+        let stranger = grants.check_peer("192.0.2.1".parse().unwrap()).unwrap_err();
         assert_eq!(stranger, "this sink accepts no sources from 192.0.2.1");
         let first = grants.agree(&[group()]).unwrap();
         assert_eq!(grants.in_use(), (1, 2));

@@ -93,8 +93,10 @@ fn converse(
     shared: &SinkShared,
     commands: &DataCommands,
 ) -> Result<(), SessionFailure> {
-    let _session = shared.grants.admit(peer.ip())?;
+    shared.grants.check_peer(peer.ip())?;
     introduce(link, shared)?;
+    // Not before: a stranger must not take the place of a source.
+    let _session = shared.grants.admit()?;
     let groups = requested(link, shared)?;
     let _flows: Grant<'_> = shared.grants.agree(&groups)?;
     let agreed = open(link, number, &groups, commands)?;
@@ -125,7 +127,9 @@ fn introduce(link: &mut ControlLink, shared: &SinkShared) -> Result<(), SessionF
         nonce: own.clone(),
     })?;
     let ControlMessage::Introduction { nonce, proof, .. } =
-        link.expect(INTRODUCTION, "the source did not introduce itself")?
+        link.expect(INTRODUCTION, "the source did not introduce itself", || {
+            shared.is_stopping()
+        })?
     else {
         return Err(out_of_turn().into());
     };
