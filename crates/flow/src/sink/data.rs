@@ -16,7 +16,7 @@ use socket2::Socket;
 
 use super::SinkShared;
 use super::arrivals::{CountsWanted, LastFlow, SinkFlows};
-use crate::clock::wall_ns;
+use crate::clock::{DatagramStamps, stamp_ns};
 use crate::message::SinkCounts;
 use crate::payload::{BlockReader, FlowId, STREAM_HEADER, read_stream};
 use crate::sys::DatagramBatch;
@@ -116,6 +116,7 @@ impl DataThread {
                     strangers: 0,
                     flows: SinkFlows::default(),
                     batch: DatagramBatch::new(DATAGRAMS),
+                    stamps: DatagramStamps::new(),
                     buffer: vec![0; STREAM_PIECE].into(),
                 };
                 receiver.run(&commands);
@@ -204,6 +205,7 @@ struct DataReceiver {
     strangers: usize,
     flows: SinkFlows,
     batch: DatagramBatch,
+    stamps: DatagramStamps,
     buffer: Box<[u8]>,
 }
 
@@ -432,13 +434,14 @@ impl DataReceiver {
             let Ok(count) = self.batch.receive(socket.as_fd(), most) else {
                 return;
             };
-            let now = wall_ns();
+            let now = self.stamps.look();
             for place in 0..count {
                 let Some(received) = self.batch.datagram(place) else {
                     break;
                 };
                 *is_joined = received.segment_bytes < received.bytes.len();
-                let stamp = received.stamp_ns.unwrap_or(now);
+                let stamp = received.stamp_ns;
+                let stamp = stamp.map_or(now, |stamp| self.stamps.convert(stamp, now));
                 let strange = self.flows.record_datagrams(session, &received, stamp, last);
                 if strange > 0 {
                     let strangers = &self.shared.strange_datagrams;
@@ -474,11 +477,11 @@ impl DataReceiver {
                 Err(error) => return is_for_later(&error.into()),
             };
             let Some(blocks) = blocks else {
-                flow.add_bytes(wall_ns(), count as u64);
+                flow.add_bytes(stamp_ns(), count as u64);
                 continue;
             };
             // Of a stream, the kernel stamps segments and not blocks.
-            let received_ns = wall_ns();
+            let received_ns = stamp_ns();
             let read = blocks.push(&self.buffer[..count], |stamp, bytes| {
                 flow.add_block(stamp, received_ns, bytes);
             });

@@ -67,6 +67,11 @@ impl Delays {
         self.jitter_ns
     }
 
+    /// The shortest delay less that of the first packet.
+    pub(super) fn shortest(&self) -> i64 {
+        self.shortest
+    }
+
     /// Takes in a packet by its time stamps, each by its own clock, and returns its delay less that of the first.
     pub(super) fn arrive(&mut self, sent_ns: u64, received_ns: u64) -> i64 {
         let transit = received_ns.wrapping_sub(sent_ns) as i64;
