@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use super::arrivals::CountsWanted;
 use super::data::{DataCommand, DataCommands};
-use super::limits::Grant;
+use super::limits::{self, Grant};
 use super::{SessionReading, SinkShared, locked, ports};
 use crate::link::{ControlLink, out_of_turn};
 use crate::message::{
@@ -29,10 +29,6 @@ const IN_FLIGHT: Duration = Duration::from_secs(1);
 const QUIET: Duration = Duration::from_millis(100);
 /// Beside its duration a source may take this long to connect and to finish.
 const GRACE: Duration = Duration::from_secs(15);
-/// The rate that was agreed may be exceeded by so many seconds of it, and so many bytes.
-const BURST_SECONDS: f64 = 2.0;
-const BURST_BYTES: f64 = 1e6;
-
 /// Serves a source.
 pub(super) fn serve(
     stream: TcpStream,
@@ -284,18 +280,9 @@ impl SinkSession<'_> {
 
     /// A source that sends more than was agreed is stopped.
     fn check_rate(&self) -> Result<(), SessionFailure> {
-        let seconds = self.began.elapsed().as_secs_f64() + BURST_SECONDS;
-        let mut flows = self.reading.flows.iter();
-        for group in &self.reading.groups {
-            for flow in flows.by_ref().take(group.flows as usize) {
-                let Some(agreed) = group.bytes_per_second else {
-                    continue;
-                };
-                let most = agreed as f64 * seconds + BURST_BYTES + f64::from(group.block_bytes);
-                if flow.bytes as f64 > most {
-                    return Err("a flow sends more than was agreed".to_owned().into());
-                }
-            }
+        let SessionReading { groups, flows, .. } = &self.reading;
+        if limits::exceeds(groups, flows, self.began.elapsed()) {
+            return Err("a flow sends more than was agreed".to_owned().into());
         }
         Ok(())
     }
