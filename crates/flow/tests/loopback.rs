@@ -132,6 +132,26 @@ fn flows_of_each_kind_arrive() {
 }
 
 #[test]
+fn a_stream_that_begins_late_belongs_to_its_flow_all_the_same() {
+    let _turn = turn();
+    let sink = sink();
+    let blocks = (0..10).map(|number| PlannedDeparture {
+        at_ns: 3_500_000_000 + number * 10_000_000,
+        bytes: 500,
+    });
+    let flow = FlowPlan::scheduled(Tcp, Box::new(blocks), 500, None, 5 * SECOND);
+    let totals = totals(&sink, vec![flow]);
+    let flow = &totals.flows[0];
+    assert!(!flow.has_failed, "{flow:?}");
+    assert_eq!(
+        (flow.sent_blocks, flow.received_blocks),
+        (10, 10),
+        "{flow:?}"
+    );
+    assert_eq!(sink.status().strange_connections, 0);
+}
+
+#[test]
 fn a_constant_rate_arrives_within_one_percent() {
     let _turn = turn();
     let sink = sink();

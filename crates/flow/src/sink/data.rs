@@ -33,8 +33,8 @@ const JOINED_DATAGRAMS: usize = 4;
 const STREAM_PIECE: usize = 1 << 20;
 /// Bytes of a stream with time stamps that one call takes: they are read.
 const STAMPED_PIECE: usize = 256 << 10;
-/// A connection has to send the beginning of a stream within this time.
-const INTRODUCTION: Duration = Duration::from_secs(2);
+/// A connection has to send the beginning of a stream within this time, in which it can be lost twice.
+const INTRODUCTION: Duration = Duration::from_secs(5);
 /// Connections that may be without it at a time, beside those that are expected.
 const MOST_STRANGERS: usize = 256;
 

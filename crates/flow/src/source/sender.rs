@@ -144,7 +144,6 @@ impl SendingFlow {
             .map(|rate| RateCap::new(rate, largest_block));
         let kind = match plan.transport {
             FlowTransport::Tcp => FlowSocket::Stream(StreamSender::new(
-                flow.id,
                 plan.has_stamps(),
                 plan.options.no_delay.then_some(largest_block),
             )),
