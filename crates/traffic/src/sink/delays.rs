@@ -110,9 +110,13 @@ impl Delays {
     pub(super) fn variation(&self, seconds: &[SinkSecond]) -> Option<DelayVariation> {
         let mut sorted = self.kept.clone();
         sorted.sort_unstable();
-        let last = sorted.len().checked_sub(1)?;
+        if sorted.is_empty() {
+            return None;
+        }
         let above = |delay: i64| delay.abs_diff(self.shortest);
-        let percentile = |percent: usize| above(sorted[(last * percent).div_ceil(100)]);
+        // By nearest rank, as all percentiles of reports.
+        let rank = |percent: usize| (sorted.len() * percent).div_ceil(100).max(1);
+        let percentile = |percent: usize| above(sorted[rank(percent) - 1]);
         Some(DelayVariation {
             mean_ns: self.sum / self.count as f64 - self.shortest as f64,
             p50_ns: percentile(50),
