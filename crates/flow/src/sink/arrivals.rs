@@ -36,6 +36,8 @@ enum FlowArithmetic {
 pub(super) struct SinkFlow {
     session: u64,
     arithmetic: FlowArithmetic,
+    /// Datagrams of its socket for which the buffer had no room.
+    overflowed: u64,
     tos: Option<u8>,
     has_stream: bool,
     has_ended: bool,
@@ -52,6 +54,7 @@ impl SinkFlow {
             } else {
                 FlowArithmetic::Bytes(Box::new(StreamSink::new(origin, STALL_NS)))
             },
+            overflowed: 0,
             tos: None,
             has_stream: false,
             has_ended: false,
@@ -86,6 +89,7 @@ impl SinkFlow {
             }
             FlowArithmetic::Blocks(sink) => block_counts(sink, wanted),
         };
+        counts.overflowed = self.overflowed;
         counts.tos = self.tos;
         counts.has_ended = self.has_ended;
         counts
@@ -148,7 +152,9 @@ pub(super) struct SinkFlows {
 pub(super) type LastFlow = Option<(FlowId, usize)>;
 
 impl SinkFlows {
-    pub(super) fn add(&mut self, session: u64, ids: &[FlowId], has_stamps: bool) {
+    /// Adds flows of a session; returns the place of the first.
+    pub(super) fn add(&mut self, session: u64, ids: &[FlowId], has_stamps: bool) -> Option<usize> {
+        let mut first = None;
         for id in ids {
             let flow = Some(SinkFlow::new(session, has_stamps));
             let place = match self.free.pop() {
@@ -163,6 +169,15 @@ impl SinkFlows {
             };
             self.places.insert(*id, place);
             self.sessions.entry(session).or_default().push(place);
+            first.get_or_insert(place);
+        }
+        first
+    }
+
+    /// The socket of a flow had no room for so many datagrams more.
+    pub(super) fn add_overflowed(&mut self, place: usize, datagrams: u64) {
+        if let Some(flow) = &mut self.flows[place] {
+            flow.overflowed = flow.overflowed.saturating_add(datagrams);
         }
     }
 

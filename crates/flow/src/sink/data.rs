@@ -19,7 +19,7 @@ use super::arrivals::{CountsWanted, LastFlow, SinkFlows};
 use crate::clock::{DatagramStamps, stamp_ns};
 use crate::message::SinkCounts;
 use crate::payload::{BlockReader, FlowId, STREAM_HEADER, read_stream};
-use crate::sys::DatagramBatch;
+use crate::sys::{self, DatagramBatch};
 use crate::{FlowError, FlowTransport};
 
 /// Token of the descriptor by which commands are announced.
@@ -154,6 +154,9 @@ enum DataSocket {
     Datagrams {
         session: u64,
         socket: Socket,
+        /// Place of its first flow, and what the kernel counted last of [`sys::overflowed`].
+        first: Option<usize>,
+        overflowed: u32,
         last: LastFlow,
         is_joined: bool,
     },
@@ -245,7 +248,7 @@ impl DataReceiver {
                 ids,
                 has_stamps,
             } => {
-                self.flows.add(session, &ids, has_stamps);
+                let first = self.flows.add(session, &ids, has_stamps);
                 self.insert(match transport {
                     FlowTransport::Tcp => DataSocket::Listener {
                         session,
@@ -256,6 +259,8 @@ impl DataReceiver {
                     FlowTransport::Udp => DataSocket::Datagrams {
                         session,
                         socket,
+                        first,
+                        overflowed: 0,
                         last: None,
                         is_joined: false,
                     },
@@ -266,6 +271,7 @@ impl DataReceiver {
                 wanted,
                 reply,
             } => {
+                self.count_overflowed(session);
                 // A session that does not wait for it any more is no harm.
                 let _ = reply.send(self.flows.counts(session, wanted));
             }
@@ -278,6 +284,25 @@ impl DataReceiver {
                 self.flows.remove_session(session);
             }
             DataCommand::End => {}
+        }
+    }
+
+    /// Adds what the buffers of a session had no room for.
+    fn count_overflowed(&mut self, of_session: u64) {
+        for socket in self.sockets.iter_mut().flatten() {
+            if let DataSocket::Datagrams {
+                session,
+                socket,
+                first: Some(first),
+                overflowed,
+                ..
+            } = socket
+                && *session == of_session
+                && let Some(now) = sys::overflowed(socket.as_fd())
+            {
+                let more = now.wrapping_sub(std::mem::replace(overflowed, now));
+                self.flows.add_overflowed(*first, u64::from(more));
+            }
         }
     }
 
@@ -322,6 +347,7 @@ impl DataReceiver {
                 socket,
                 last,
                 is_joined,
+                ..
             } => {
                 self.read_datagrams(*session, socket, last, is_joined);
                 true

@@ -40,6 +40,9 @@ pub struct FlowReading {
     /// Datagrams that were lost: those that the sink misses, and those that were sent a second ago and have not arrived.
     /// In an interval: missing now and not before. Where some arrive late, later intervals have fewer.
     pub lost: u64,
+    /// Those of them, of all flows with the same port, for which the socket buffer of the sink had no room: the first of
+    /// these flows has the count.
+    pub overflowed: u64,
     /// Datagrams that arrived after one that was sent later (RFC 4737).
     pub reordered: u64,
     /// Datagrams that arrived again.
@@ -251,6 +254,7 @@ fn total(flow: &WatchedFlow, sink: &SinkCounts) -> FlowReading {
         received_bytes: sink.bytes,
         received_blocks: sink.packets,
         lost: sink.lost,
+        overflowed: sink.overflowed,
         reordered: sink.reordered,
         duplicates: sink.duplicates,
         jitter_ns: sink.jitter_ns,
@@ -276,6 +280,7 @@ fn difference(now: &FlowReading, before: &FlowReading) -> FlowReading {
         retransmissions: now.retransmissions.saturating_sub(before.retransmissions),
         received_bytes: now.received_bytes.saturating_sub(before.received_bytes),
         received_blocks: now.received_blocks.saturating_sub(before.received_blocks),
+        overflowed: now.overflowed.saturating_sub(before.overflowed),
         reordered: now.reordered.saturating_sub(before.reordered),
         duplicates: now.duplicates.saturating_sub(before.duplicates),
         stalls: now.stalls.map(|now| {

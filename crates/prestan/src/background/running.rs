@@ -407,6 +407,7 @@ impl ComponentSums {
             received_bytes: flow.received_bytes,
             received: flow.received_blocks,
             lost: flow.lost,
+            overflowed: flow.overflowed,
             reordered: flow.reordered,
             duplicates: flow.duplicates,
             retransmissions: flow.retransmissions,
