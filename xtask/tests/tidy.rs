@@ -20,13 +20,14 @@ const PURE: &[(&str, &[&str])] = &[
     ("constraint", &[]),
     ("suite", &["constraint", "record", "traffic"]),
     ("stats", &["constraint", "record"]),
-    ("report", &["record", "stats", "trace", "wire"]),
+    ("report", &["experiment", "record", "stats", "trace", "wire"]),
     ("figures", &["report"]),
     ("webstone", &["suite"]),
     ("trace", &["wire"]),
     ("bare", &["trace"]),
     ("traffic", &[]),
     ("topology", &["traffic"]),
+    ("experiment", &["stats", "topology", "traffic"]),
 ];
 
 /// Which other crates of ours an impure crate may know; the binary and the servers may know all.

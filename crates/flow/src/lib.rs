@@ -76,6 +76,9 @@ pub enum FlowError {
     /// The other side does not share the token.
     #[error("the other side has another token")]
     OtherToken,
+    /// This side was stopped before the agreement.
+    #[error("it was stopped")]
+    Stopped,
     /// The control connection ended, or its heartbeats did.
     #[error("the control connection was lost: {0}")]
     ControlLost(String),

@@ -8,6 +8,9 @@ use std::time::{Duration, Instant};
 use crate::message::{ControlMessage, FrameDecoder, LONGEST_FROM_STRANGER, LONGEST_MESSAGE};
 use crate::{FlowError, HEARTBEAT, LONGEST_SILENCE};
 
+/// How long a wait for a message goes on before it is asked whether it should stop.
+const TICK: Duration = Duration::from_millis(50);
+
 /// One side of a control connection.
 #[derive(Debug)]
 pub(crate) struct ControlLink {
@@ -95,26 +98,30 @@ impl ControlLink {
         }
     }
 
-    /// The next message, which has to be there within `patience`.
+    /// The next message, which has to be there within `patience`; heartbeats do not count. `should_stop` ends the wait.
     pub(crate) fn expect(
         &mut self,
         patience: Duration,
         what: &str,
+        should_stop: impl Fn() -> bool,
     ) -> Result<ControlMessage, FlowError> {
         let end = Instant::now() + patience;
         loop {
             let left = end.saturating_duration_since(Instant::now());
-            match self.receive(left)? {
-                Some(ControlMessage::Heartbeat {}) => {}
+            match self.receive(left.min(TICK))? {
                 Some(ControlMessage::Refused { reason }) => return Err(FlowError::Refused(reason)),
+                Some(ControlMessage::Heartbeat {}) | None => {}
                 Some(message) => return Ok(message),
-                None if left.is_zero() => {
-                    return Err(FlowError::TimedOut {
-                        what: what.to_owned(),
-                        seconds: patience.as_secs_f64(),
-                    });
-                }
-                None => {}
+            }
+            if should_stop() {
+                return Err(FlowError::Stopped);
+            }
+            // Also where heartbeats come in all the time: a stranger may send nothing else.
+            if left.is_zero() {
+                return Err(FlowError::TimedOut {
+                    what: what.to_owned(),
+                    seconds: patience.as_secs_f64(),
+                });
             }
         }
     }

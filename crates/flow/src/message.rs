@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 use crate::FlowTransport;
 
 /// The version of this protocol. A sink and a source of different versions refuse each other.
-pub const PROTOCOL_VERSION: u32 = 2;
+pub const PROTOCOL_VERSION: u32 = 3;
 
 /// Longest message before the other side has proved that it shares the token.
 pub const LONGEST_FROM_STRANGER: usize = 1024;
@@ -146,6 +146,9 @@ pub struct SinkCounts {
     pub packets: u64,
     /// Numbers below the highest that have not arrived.
     pub lost: u64,
+    /// Datagrams for which the socket buffer of the sink had no room. Flows that share a port share the buffer: the first
+    /// of them has the count.
+    pub overflowed: u64,
     /// Arrived after one with a higher number (RFC 4737, section 3.3).
     pub reordered: u64,
     /// Arrived before.
@@ -331,7 +334,7 @@ mod tests {
                 r#"{"message":"greeting","version":1,"nonce":"x"}"#,
                 other(1),
             ),
-            (r#"{"message":"hello","version":3,"by":"quic"}"#, other(3)),
+            (r#"{"message":"hello","version":4,"by":"quic"}"#, other(4)),
             (
                 r#"{"message":"heartbeat"}"#,
                 Ok(Some(ControlMessage::Heartbeat {})),
@@ -346,7 +349,7 @@ mod tests {
             "{}",
             r#"{"message":"heartbeat","x":1}"#,
             r#"{"message":"nothing"}"#,
-            r#"{"message":"greeting","version":2}"#,
+            r#"{"message":"greeting","version":3}"#,
             r#"{"message":"greeting","version":-1,"nonce":""}"#,
         ] {
             let found = read(&framed(body));

@@ -28,7 +28,7 @@ pub struct FlowId(pub u64);
 pub struct BlockStamp {
     /// Number in its flow, from 0 on.
     pub sequence: u64,
-    /// When it was sent, in nanoseconds since 1970 by the clock of the source.
+    /// When it was sent, in nanoseconds since 1970 by a clock of the source that is never set.
     pub sent_ns: u64,
 }
 

@@ -61,6 +61,29 @@ pub(crate) fn stamp_arrivals(socket: BorrowedFd<'_>) -> io::Result<()> {
     set_number(socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1)
 }
 
+/// Numbers of `SO_MEMINFO` (`linux/sock_diag.h`), and the place of `SK_MEMINFO_DROPS` among them.
+const MEMORY_WORDS: usize = 9;
+const DROPS: usize = 8;
+
+/// Datagrams for which the buffer of a socket had no room, modulo 2^32; `None` where the system does not tell.
+pub(crate) fn overflowed(socket: BorrowedFd<'_>) -> Option<u32> {
+    let mut words = [0_u32; MEMORY_WORDS];
+    let mut length = size_of::<[u32; MEMORY_WORDS]>() as libc::socklen_t;
+    // SAFETY: the kernel writes at most `length` bytes into `words`, which is that long, and any
+    // of them make numbers; both outlive the call.
+    let result = unsafe {
+        libc::getsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_MEMINFO,
+            words.as_mut_ptr().cast(),
+            &mut length,
+        )
+    };
+    let is_whole = result == 0 && length as usize == size_of::<[u32; MEMORY_WORDS]>();
+    is_whole.then_some(words[DROPS])
+}
+
 /// One datagram, or several of the same size behind each other.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Received<'a> {

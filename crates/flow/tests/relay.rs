@@ -151,6 +151,53 @@ fn loss_duplicates_and_order_are_counted_exactly() {
 }
 
 #[test]
+fn a_network_that_lets_nothing_through_any_more_is_seen_while_it_does() {
+    let sink = sink();
+    let should_end = Arc::<AtomicBool>::default();
+    let of_relay = Arc::clone(&should_end);
+    let address = relay_control(sink.address(), move |group| {
+        let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+        let port = std::mem::replace(&mut group.port, socket.local_addr().unwrap().port());
+        let should_end = Arc::clone(&of_relay);
+        thread::spawn(move || {
+            socket.set_read_timeout(Some(SECOND / 10)).unwrap();
+            let mut buffer = [0; 2000];
+            let mut passed = 0;
+            while !should_end.load(Ordering::Relaxed) {
+                let Ok(count) = socket.recv(&mut buffer) else {
+                    continue;
+                };
+                // The first second and a half of the flow.
+                if passed < 750 {
+                    passed += 1;
+                    let sink = (Ipv4Addr::LOCALHOST, port);
+                    socket.send_to(&buffer[..count], sink).unwrap();
+                }
+            }
+        });
+    });
+    let flow = FlowPlan::paced(Udp, 100, 50_000, 6 * SECOND);
+    let source = TrafficSource::start(plan(address, flow), token()).unwrap();
+    let mut lost = Vec::new();
+    let end = Instant::now() + PATIENCE;
+    while source.is_active() {
+        assert!(Instant::now() < end, "the flow does not end");
+        let readings = source.readings().into_iter();
+        let readings = readings.filter(|reading| reading.is_full_second);
+        lost.extend(readings.map(|reading| reading.flows[0].lost));
+        thread::yield_now();
+    }
+    should_end.store(true, Ordering::Relaxed);
+    let totals = source.finish(PATIENCE).unwrap();
+    let flow = &totals.flows[0];
+    assert_eq!(flow.lost, flow.sent_blocks - 750, "{flow:?}");
+    // Of the first two seconds nothing is known to be lost, and of the others all but what was sent in the last one.
+    assert!(lost.len() >= 5 && lost[0] == 0, "{lost:?}");
+    assert!(lost[2..5].iter().all(|own| *own > 100), "{lost:?}");
+    assert!(lost.iter().sum::<u64>() <= flow.lost, "{lost:?}");
+}
+
+#[test]
 fn a_flow_that_sends_more_than_was_agreed_is_ended() {
     let sink = sink();
     let address = relay_control(sink.address(), |group| {

@@ -74,7 +74,7 @@ fn a_control_port_refuses_strangers_with_a_sentence() {
         (&introduction(PROTOCOL_VERSION), "another token"),
         (
             &other_version,
-            "version 3 of the protocol, this one has version 2",
+            "version 4 of the protocol, this one has version 3",
         ),
         (&request, "out of turn"),
         (&broken, "not a message of this protocol"),
@@ -96,6 +96,63 @@ fn a_control_port_refuses_strangers_with_a_sentence() {
     eventually("all failures are counted", || {
         sink.status().failed_sessions == all
     });
+}
+
+/// A connection that sends heartbeats, and nothing that would prove anything, until the sink closes it.
+fn heartbeats_until_refused(sink: &SinkHandle) {
+    let mut stream = TcpStream::connect(sink.address()).unwrap();
+    stream.set_write_timeout(Some(PATIENCE)).unwrap();
+    let several = ControlMessage::Heartbeat {}.encode().repeat(64);
+    let end = Instant::now() + PATIENCE;
+    while stream.write_all(&several).is_ok() {
+        assert!(Instant::now() < end, "a stranger holds a session for ever");
+    }
+}
+
+#[test]
+fn heartbeats_do_not_replace_an_introduction() {
+    let sink = sink(PermittedPeers::Loopback);
+    heartbeats_until_refused(&sink);
+    eventually("the failure is counted", || {
+        sink.status().failed_sessions == 1
+    });
+    let reason = sink.status().last_failure.unwrap();
+    assert!(reason.contains("did not introduce itself"), "{reason}");
+}
+
+#[test]
+fn strangers_take_no_place_of_a_source_and_do_not_hold_up_the_end() {
+    let sink = TrafficSink::start(SinkSettings {
+        listen: "127.0.0.1:0".parse().unwrap(),
+        token: token(),
+        limits: SinkLimits {
+            sessions: 1,
+            ..SinkLimits::default()
+        },
+    })
+    .unwrap();
+    let mut strangers: Vec<TcpStream> = (0..8)
+        .map(|_| TcpStream::connect(sink.address()).unwrap())
+        .collect();
+    // Each has been greeted, and so is being served.
+    for stranger in &mut strangers {
+        stranger.read_exact(&mut [0; 20]).unwrap();
+    }
+    let plan = SourcePlan {
+        sink: sink.address(),
+        flows: vec![FlowPlan::paced(Udp, 1000, 100_000, PATIENCE)],
+        threads: 1,
+    };
+    let source = TrafficSource::start(plan, token()).unwrap();
+    source.ready(PATIENCE).unwrap();
+    assert_eq!(sink.status().sessions, 1);
+    let begun = Instant::now();
+    drop(sink);
+    assert!(
+        begun.elapsed() < Duration::from_secs(1),
+        "{:?}",
+        begun.elapsed()
+    );
 }
 
 #[test]

@@ -65,6 +65,10 @@ pub struct BackgroundCounts {
     pub received: u64,
     /// Datagrams that were lost.
     pub lost: u64,
+    /// Those of them for which the socket buffer of the sink had no room, so that the network did not lose them; 0 in
+    /// older records.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub overflowed: u64,
     /// Datagrams that arrived after one that was sent later (RFC 4737).
     pub reordered: u64,
     /// Datagrams that arrived again.
@@ -205,6 +209,7 @@ impl BackgroundCounts {
         self.received_bytes += other.received_bytes;
         self.received += other.received;
         self.lost += other.lost;
+        self.overflowed += other.overflowed;
         self.reordered += other.reordered;
         self.duplicates += other.duplicates;
         self.retransmissions += other.retransmissions;

@@ -202,6 +202,7 @@ fn sentences(own: &BackgroundComponent, totals: &record::BackgroundTotals) -> Ve
             listed(&totals.sink_congestion)
         ));
     }
+    said.extend(overflowed_in_words(&totals.counts));
     if totals.counts.duplicates > 0 {
         said.push(format!(
             "{} datagrams arrived twice",
@@ -216,6 +217,16 @@ fn sentences(own: &BackgroundComponent, totals: &record::BackgroundTotals) -> Ve
     }
     said.extend(faults_of(own, totals));
     said
+}
+
+/// What of the loss is not the network's.
+fn overflowed_in_words(counts: &BackgroundCounts) -> Option<String> {
+    (counts.overflowed > 0).then(|| {
+        format!(
+            "{} of the lost datagrams had reached the sink, whose socket buffer had no room for them",
+            counts.overflowed
+        )
+    })
 }
 
 /// Where the flows of a component were not those of the description.
@@ -334,6 +345,7 @@ fn component_in_words(
     ];
     if let Some(loss) = counts.loss().filter(|_| component.protocol == "udp") {
         said.push(format!("lost {}", percent(loss)));
+        said.extend(overflowed_in_words(&counts));
     }
     let time = |ns: Nanos| human(ns as f64);
     said.extend(counts.jitter.map(|ns| format!("jitter {}", time(ns))));

@@ -71,6 +71,16 @@ impl Model {
         self.peak_rate_bps
     }
 
+    /// Length of all blocks, for models of which it is always the same and that have a constant rate: `cbr` and `full`.
+    pub fn constant_block_bytes(&self) -> Option<u32> {
+        match &self.parts {
+            ModelParts::Full { block_bytes } | ModelParts::Steady { block_bytes, .. } => {
+                Some(*block_bytes)
+            }
+            _ => None,
+        }
+    }
+
     /// Checks that blocks can be datagrams of at least `least` and at most `most` bytes.
     ///
     /// # Errors

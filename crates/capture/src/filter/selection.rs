@@ -74,6 +74,8 @@ pub(crate) fn program(
 ) -> Option<Vec<FilterStep>> {
     let mut program = Assembler::default();
     let PacketSelection { hosts, ports } = selection;
+    // Packets to ::ffff:192.0.2.1 are those of IPv4 (RFC 4038, section 4.2).
+    let hosts: Vec<IpAddr> = hosts.iter().map(IpAddr::to_canonical).collect();
     program.load(BPF_W | BPF_ABS, PROTOCOL);
     program.goto_if(0x0800, Label::Ipv4);
     program.goto_if(0x86dd, Label::Ipv6);
@@ -93,8 +95,8 @@ pub(crate) fn program(
     } else {
         Label::Response
     });
-    ipv4(&mut program, hosts);
-    ipv6(&mut program, hosts);
+    ipv4(&mut program, &hosts);
+    ipv6(&mut program, &hosts);
     program.mark(Label::NoPorts);
     program.goto(if ports.is_empty() {
         Label::Response

@@ -247,3 +247,10 @@ fn a_program_that_is_too_long_is_refused() {
     assert!(program(&selection(&hosts[..100], &[80]), 96, None).is_some());
     assert!(program(&selection(&hosts, &[80]), 96, None).is_none());
 }
+
+#[test]
+fn a_mapped_address_selects_packets_of_ipv4() {
+    let plain = program(&selection(&["127.0.0.1"], &[80]), 96, None);
+    let mapped = program(&selection(&["::ffff:127.0.0.1"], &[80]), 96, None);
+    assert_eq!(mapped, plain);
+}

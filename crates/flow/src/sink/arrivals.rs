@@ -2,18 +2,15 @@
 
 use std::collections::HashMap;
 
-use traffic::sink::{DatagramArrival, DatagramSink, SequenceWidth, SinkSecond, StreamSink};
+use traffic::sink::{DatagramArrival, DatagramSink, SequenceWidth, StreamFigures, StreamSink};
 
-use crate::clock::wall_ns;
+use crate::clock::stamp_ns;
 use crate::message::{DelaySummary, SinkCounts, StreamStalls};
 use crate::payload::{BlockStamp, FlowId, read_datagram};
 use crate::sys::Received;
 
 /// A pause of a stream that counts as a stall: the shortest retransmission time-out of Linux.
 const STALL_NS: u64 = 200_000_000;
-/// Seconds that may still change, because a late datagram fills a gap of theirs.
-const UNSETTLED: usize = 60;
-
 /// Which counts are wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum CountsWanted {
@@ -39,11 +36,8 @@ enum FlowArithmetic {
 pub(super) struct SinkFlow {
     session: u64,
     arithmetic: FlowArithmetic,
-    /// Sums of the seconds that do not change any more, and their number.
-    settled: SinkCounts,
-    settled_seconds: usize,
-    /// The shortest delay of these.
-    shortest_ns: i64,
+    /// Datagrams of its socket for which the buffer had no room.
+    overflowed: u64,
     tos: Option<u8>,
     has_stream: bool,
     has_ended: bool,
@@ -51,7 +45,7 @@ pub(super) struct SinkFlow {
 
 impl SinkFlow {
     fn new(session: u64, has_stamps: bool) -> SinkFlow {
-        let origin = wall_ns();
+        let origin = stamp_ns();
         SinkFlow {
             session,
             arithmetic: if has_stamps {
@@ -60,19 +54,10 @@ impl SinkFlow {
             } else {
                 FlowArithmetic::Bytes(Box::new(StreamSink::new(origin, STALL_NS)))
             },
-            settled: SinkCounts::default(),
-            settled_seconds: 0,
-            shortest_ns: i64::MAX,
+            overflowed: 0,
             tos: None,
             has_stream: false,
             has_ended: false,
-        }
-    }
-
-    fn seconds(&self) -> &[SinkSecond] {
-        match &self.arithmetic {
-            FlowArithmetic::Blocks(sink) => sink.seconds(),
-            FlowArithmetic::Bytes(sink) => sink.seconds(),
         }
     }
 
@@ -95,66 +80,61 @@ impl SinkFlow {
         }
     }
 
-    fn counts(&mut self, wanted: CountsWanted) -> SinkCounts {
-        let settle = self.seconds().len().saturating_sub(UNSETTLED);
-        let (mut settled, mut shortest) = (self.settled, self.shortest_ns);
-        for second in &self.seconds()[self.settled_seconds.min(settle)..settle] {
-            add_second(&mut settled, &mut shortest, second);
-        }
-        (self.settled, self.shortest_ns) = (settled, shortest);
-        self.settled_seconds = settle;
-        let mut counts = settled;
-        let seconds = self.seconds();
-        for second in &seconds[settle..] {
-            add_second(&mut counts, &mut shortest, second);
-        }
-        let second = match wanted {
-            CountsWanted::Second(second) => seconds.get(second),
-            CountsWanted::Now | CountsWanted::Last => seconds.last(),
+    fn counts(&self, wanted: CountsWanted) -> SinkCounts {
+        let mut counts = match &self.arithmetic {
+            FlowArithmetic::Bytes(sink) => {
+                // After its end, a stream has no bytes to wait for.
+                let now_ns = if self.has_ended { 0 } else { stamp_ns() };
+                stream_counts(&sink.figures(now_ns))
+            }
+            FlowArithmetic::Blocks(sink) => block_counts(sink, wanted),
         };
-        let delays = second.and_then(|second| second.delays_ns);
-        counts.delay_variation_ns = delays.map_or(0, |(_, longest)| longest.abs_diff(shortest));
+        counts.overflowed = self.overflowed;
         counts.tos = self.tos;
         counts.has_ended = self.has_ended;
-        match &self.arithmetic {
-            FlowArithmetic::Bytes(sink) => {
-                // Reads of a stream are no blocks.
-                counts.packets = 0;
-                // After its end, a stream has no bytes to wait for.
-                let now_ns = if self.has_ended { 0 } else { wall_ns() };
-                let figures = sink.figures(now_ns);
-                counts.stalls = Some(StreamStalls {
-                    count: figures.stalls,
-                    total_ns: figures.stalled_ns,
-                });
-            }
-            FlowArithmetic::Blocks(sink) if wanted == CountsWanted::Last => {
-                let figures = sink.figures(None);
-                counts.lost = figures.lost;
-                counts.delays = figures.delay.map(|delay| DelaySummary {
-                    mean_ns: delay.mean_ns as u64,
-                    p50_ns: delay.p50_ns,
-                    p95_ns: delay.p95_ns,
-                    p99_ns: delay.p99_ns,
-                    max_ns: delay.max_ns,
-                    drift_ppb: delay.drift_ppm.map(|drift| (drift * 1000.0) as i64),
-                });
-            }
-            FlowArithmetic::Blocks(_) => {}
-        }
         counts
     }
 }
 
-fn add_second(sum: &mut SinkCounts, shortest_ns: &mut i64, second: &SinkSecond) {
-    sum.bytes = sum.bytes.saturating_add(second.bytes);
-    sum.packets += second.packets - second.duplicates.min(second.packets);
-    sum.lost = sum.lost.saturating_add(second.lost);
-    sum.reordered += second.reordered;
-    sum.duplicates += second.duplicates;
-    if let Some((shortest, _)) = second.delays_ns {
-        *shortest_ns = shortest.min(*shortest_ns);
-        sum.jitter_ns = second.jitter_ns as u64;
+/// Reads of a stream are no blocks.
+fn stream_counts(figures: &StreamFigures) -> SinkCounts {
+    SinkCounts {
+        bytes: figures.bytes,
+        stalls: Some(StreamStalls {
+            count: figures.stalls,
+            total_ns: figures.stalled_ns,
+        }),
+        ..SinkCounts::default()
+    }
+}
+
+fn block_counts(sink: &DatagramSink, wanted: CountsWanted) -> SinkCounts {
+    let figures = match wanted {
+        CountsWanted::Last => sink.figures(None),
+        CountsWanted::Second(_) | CountsWanted::Now => sink.counts(),
+    };
+    let second = match wanted {
+        CountsWanted::Second(second) => Some(second),
+        CountsWanted::Now | CountsWanted::Last => sink.seconds().len().checked_sub(1),
+    };
+    let variation = second.and_then(|second| sink.delay_variation_of(second));
+    SinkCounts {
+        bytes: figures.bytes,
+        packets: figures.packets - figures.duplicates.min(figures.packets),
+        lost: figures.lost,
+        reordered: figures.reordered,
+        duplicates: figures.duplicates,
+        jitter_ns: figures.jitter_ns as u64,
+        delay_variation_ns: variation.unwrap_or(0),
+        delays: figures.delay.map(|delay| DelaySummary {
+            mean_ns: delay.mean_ns as u64,
+            p50_ns: delay.p50_ns,
+            p95_ns: delay.p95_ns,
+            p99_ns: delay.p99_ns,
+            max_ns: delay.max_ns,
+            drift_ppb: delay.drift_ppm.map(|drift| (drift * 1000.0) as i64),
+        }),
+        ..SinkCounts::default()
     }
 }
 
@@ -172,7 +152,9 @@ pub(super) struct SinkFlows {
 pub(super) type LastFlow = Option<(FlowId, usize)>;
 
 impl SinkFlows {
-    pub(super) fn add(&mut self, session: u64, ids: &[FlowId], has_stamps: bool) {
+    /// Adds flows of a session; returns the place of the first.
+    pub(super) fn add(&mut self, session: u64, ids: &[FlowId], has_stamps: bool) -> Option<usize> {
+        let mut first = None;
         for id in ids {
             let flow = Some(SinkFlow::new(session, has_stamps));
             let place = match self.free.pop() {
@@ -187,6 +169,15 @@ impl SinkFlows {
             };
             self.places.insert(*id, place);
             self.sessions.entry(session).or_default().push(place);
+            first.get_or_insert(place);
+        }
+        first
+    }
+
+    /// The socket of a flow had no room for so many datagrams more.
+    pub(super) fn add_overflowed(&mut self, place: usize, datagrams: u64) {
+        if let Some(flow) = &mut self.flows[place] {
+            flow.overflowed = flow.overflowed.saturating_add(datagrams);
         }
     }
 
@@ -200,12 +191,11 @@ impl SinkFlows {
     }
 
     /// What has arrived of the flows of a session.
-    pub(super) fn counts(&mut self, session: u64, wanted: CountsWanted) -> Vec<SinkCounts> {
+    pub(super) fn counts(&self, session: u64, wanted: CountsWanted) -> Vec<SinkCounts> {
         let places = self.sessions.get(&session).map(Vec::as_slice);
         let places = places.unwrap_or_default().iter();
-        let flows = &mut self.flows;
         places
-            .filter_map(|place| Some(flows[*place].as_mut()?.counts(wanted)))
+            .filter_map(|place| Some(self.flows[*place].as_ref()?.counts(wanted)))
             .collect()
     }
 
@@ -261,5 +251,38 @@ impl SinkFlows {
         }
         // An empty datagram has no pieces.
         strange + u64::from(received.bytes.is_empty())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND_NS: u64 = 1_000_000_000;
+
+    #[test]
+    fn what_arrives_is_counted_whatever_the_clock_says() {
+        for has_stamps in [true, false] {
+            let mut flow = SinkFlow::new(0, has_stamps);
+            let origin_ns = stamp_ns();
+            let mut arrived = 0;
+            // A clock that goes back by minutes, and a flow that lasts longer than a day.
+            for second in [0, 200, 201, 1, 50, 100_000, 100_001] {
+                let at_ns = origin_ns + second * SECOND_NS;
+                let stamp = BlockStamp {
+                    sequence: arrived,
+                    sent_ns: at_ns,
+                };
+                if has_stamps {
+                    flow.add_block(stamp, at_ns, 100);
+                } else {
+                    flow.add_bytes(at_ns, 100);
+                }
+                arrived += 1;
+                let counts = flow.counts(CountsWanted::Now);
+                let packets = if has_stamps { arrived } else { 0 };
+                assert_eq!((counts.bytes, counts.packets), (100 * arrived, packets));
+            }
+        }
     }
 }

@@ -16,10 +16,10 @@ use socket2::Socket;
 
 use super::SinkShared;
 use super::arrivals::{CountsWanted, LastFlow, SinkFlows};
-use crate::clock::wall_ns;
+use crate::clock::{DatagramStamps, stamp_ns};
 use crate::message::SinkCounts;
 use crate::payload::{BlockReader, FlowId, STREAM_HEADER, read_stream};
-use crate::sys::DatagramBatch;
+use crate::sys::{self, DatagramBatch};
 use crate::{FlowError, FlowTransport};
 
 /// Token of the descriptor by which commands are announced.
@@ -33,8 +33,8 @@ const JOINED_DATAGRAMS: usize = 4;
 const STREAM_PIECE: usize = 1 << 20;
 /// Bytes of a stream with time stamps that one call takes: they are read.
 const STAMPED_PIECE: usize = 256 << 10;
-/// A connection has to send the beginning of a stream within this time.
-const INTRODUCTION: Duration = Duration::from_secs(2);
+/// A connection has to send the beginning of a stream within this time, in which it can be lost twice.
+const INTRODUCTION: Duration = Duration::from_secs(5);
 /// Connections that may be without it at a time, beside those that are expected.
 const MOST_STRANGERS: usize = 256;
 
@@ -116,6 +116,7 @@ impl DataThread {
                     strangers: 0,
                     flows: SinkFlows::default(),
                     batch: DatagramBatch::new(DATAGRAMS),
+                    stamps: DatagramStamps::new(),
                     buffer: vec![0; STREAM_PIECE].into(),
                 };
                 receiver.run(&commands);
@@ -153,6 +154,9 @@ enum DataSocket {
     Datagrams {
         session: u64,
         socket: Socket,
+        /// Place of its first flow, and what the kernel counted last of [`sys::overflowed`].
+        first: Option<usize>,
+        overflowed: u32,
         last: LastFlow,
         is_joined: bool,
     },
@@ -204,6 +208,7 @@ struct DataReceiver {
     strangers: usize,
     flows: SinkFlows,
     batch: DatagramBatch,
+    stamps: DatagramStamps,
     buffer: Box<[u8]>,
 }
 
@@ -243,7 +248,7 @@ impl DataReceiver {
                 ids,
                 has_stamps,
             } => {
-                self.flows.add(session, &ids, has_stamps);
+                let first = self.flows.add(session, &ids, has_stamps);
                 self.insert(match transport {
                     FlowTransport::Tcp => DataSocket::Listener {
                         session,
@@ -254,6 +259,8 @@ impl DataReceiver {
                     FlowTransport::Udp => DataSocket::Datagrams {
                         session,
                         socket,
+                        first,
+                        overflowed: 0,
                         last: None,
                         is_joined: false,
                     },
@@ -264,6 +271,7 @@ impl DataReceiver {
                 wanted,
                 reply,
             } => {
+                self.count_overflowed(session);
                 // A session that does not wait for it any more is no harm.
                 let _ = reply.send(self.flows.counts(session, wanted));
             }
@@ -276,6 +284,25 @@ impl DataReceiver {
                 self.flows.remove_session(session);
             }
             DataCommand::End => {}
+        }
+    }
+
+    /// Adds what the buffers of a session had no room for.
+    fn count_overflowed(&mut self, of_session: u64) {
+        for socket in self.sockets.iter_mut().flatten() {
+            if let DataSocket::Datagrams {
+                session,
+                socket,
+                first: Some(first),
+                overflowed,
+                ..
+            } = socket
+                && *session == of_session
+                && let Some(now) = sys::overflowed(socket.as_fd())
+            {
+                let more = now.wrapping_sub(std::mem::replace(overflowed, now));
+                self.flows.add_overflowed(*first, u64::from(more));
+            }
         }
     }
 
@@ -320,6 +347,7 @@ impl DataReceiver {
                 socket,
                 last,
                 is_joined,
+                ..
             } => {
                 self.read_datagrams(*session, socket, last, is_joined);
                 true
@@ -432,13 +460,14 @@ impl DataReceiver {
             let Ok(count) = self.batch.receive(socket.as_fd(), most) else {
                 return;
             };
-            let now = wall_ns();
+            let now = self.stamps.look();
             for place in 0..count {
                 let Some(received) = self.batch.datagram(place) else {
                     break;
                 };
                 *is_joined = received.segment_bytes < received.bytes.len();
-                let stamp = received.stamp_ns.unwrap_or(now);
+                let stamp = received.stamp_ns;
+                let stamp = stamp.map_or(now, |stamp| self.stamps.convert(stamp, now));
                 let strange = self.flows.record_datagrams(session, &received, stamp, last);
                 if strange > 0 {
                     let strangers = &self.shared.strange_datagrams;
@@ -474,11 +503,11 @@ impl DataReceiver {
                 Err(error) => return is_for_later(&error.into()),
             };
             let Some(blocks) = blocks else {
-                flow.add_bytes(wall_ns(), count as u64);
+                flow.add_bytes(stamp_ns(), count as u64);
                 continue;
             };
             // Of a stream, the kernel stamps segments and not blocks.
-            let received_ns = wall_ns();
+            let received_ns = stamp_ns();
             let read = blocks.push(&self.buffer[..count], |stamp, bytes| {
                 flow.add_block(stamp, received_ns, bytes);
             });

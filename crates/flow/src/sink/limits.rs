@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::locked;
 use crate::FlowTransport;
-use crate::message::{FlowGroup, MOST_FLOWS};
+use crate::message::{FlowGroup, MOST_FLOWS, SinkCounts};
 use crate::payload::{BLOCK_HEADER, DATAGRAM_HEADER, LARGEST_BLOCK};
 use crate::sys::LARGEST_DATAGRAM;
 
@@ -131,11 +131,17 @@ impl Grants {
         (taken.sessions, taken.flows)
     }
 
-    /// Admits a source, or says why not.
-    pub(super) fn admit(&self, peer: IpAddr) -> Result<Grant<'_>, String> {
-        if !self.limits.peers.include(peer) {
-            return Err(format!("this sink accepts no sources from {peer}"));
+    /// Whether sources may connect from an address, or why not.
+    pub(super) fn check_peer(&self, peer: IpAddr) -> Result<(), String> {
+        if self.limits.peers.include(peer) {
+            Ok(())
+        } else {
+            Err(format!("this sink accepts no sources from {peer}"))
         }
+    }
+
+    /// Admits a source that has proved that it has the token, or says why not.
+    pub(super) fn admit(&self) -> Result<Grant<'_>, String> {
         let mut taken = locked(&self.taken);
         let most = self.limits.sessions;
         if taken.sessions >= most {
@@ -200,6 +206,9 @@ impl Grants {
     }
 
     fn check(&self, group: &FlowGroup) -> Result<(), String> {
+        if group.flows == 0 {
+            return Err("a group without flows is asked for; each group has a port".to_owned());
+        }
         let longest = self.limits.duration;
         if Duration::from_millis(group.duration_ms) > longest {
             return Err(format!(
@@ -227,6 +236,45 @@ impl Grants {
         }
         Ok(())
     }
+}
+
+/// The rate that was agreed may be exceeded by so many seconds of it, and so many bytes: all flows of a source together
+/// begin with that, too.
+const BURST_SECONDS: f64 = 2.0;
+const BURST_BYTES: f64 = 1e6;
+/// Clocks of two machines differ by less than this.
+const CLOCK_RATIO: f64 = 1.001;
+
+/// Whether a source has sent more than was agreed, by what has arrived so long after the agreement.
+pub(super) fn exceeds(groups: &[FlowGroup], counts: &[SinkCounts], elapsed: Duration) -> bool {
+    let seconds = elapsed.as_secs_f64() * CLOCK_RATIO + BURST_SECONDS;
+    let mut counts = counts.iter();
+    let (mut agreed_bytes, mut bytes) = (0.0, 0.0);
+    for group in groups {
+        let of_group = counts.by_ref().take(group.flows as usize);
+        // An unlimited flow has no part in the sum.
+        let Some(agreed) = group.bytes_per_second else {
+            of_group.for_each(drop);
+            continue;
+        };
+        let block = f64::from(group.block_bytes);
+        for flow in of_group {
+            let sent = sent_bytes(flow);
+            if sent > agreed as f64 * seconds + BURST_BYTES + block {
+                return true;
+            }
+            agreed_bytes += agreed as f64 * seconds + block;
+            bytes += sent;
+        }
+    }
+    bytes > agreed_bytes + BURST_BYTES
+}
+
+/// What a source has sent of what arrived: a network may duplicate datagrams, but not most of them.
+fn sent_bytes(flow: &SinkCounts) -> f64 {
+    let arrived = flow.packets.saturating_add(flow.duplicates).max(1);
+    let unique = 1.0 - flow.duplicates as f64 / arrived as f64;
+    flow.bytes as f64 * unique.max(0.5)
 }
 
 /// A rate for people.
@@ -280,6 +328,81 @@ mod tests {
     }
 
     #[test]
+    fn a_source_that_sends_more_than_was_agreed_is_noticed() {
+        let counts = |bytes, packets, duplicates| SinkCounts {
+            bytes,
+            packets,
+            duplicates,
+            ..SinkCounts::default()
+        };
+        let groups = |flows, rate| FlowGroup {
+            flows,
+            bytes_per_second: rate,
+            ..group()
+        };
+        let day = Duration::from_secs(86_400);
+        let megabyte = 1_000_000;
+        let table = [
+            // Its rate for ten seconds, and more than the burst on top of it.
+            (1, Some(100_000), vec![counts(megabyte, 1000, 0)], 10, false),
+            (
+                1,
+                Some(100_000),
+                vec![counts(3 * megabyte, 3000, 0)],
+                10,
+                true,
+            ),
+            (1, None, vec![counts(u64::MAX, 3000, 0)], 10, false),
+            // A clock that is 100 ppm faster.
+            (
+                1,
+                Some(megabyte),
+                vec![counts(86_408_640_000, 86_408_640, 0)],
+                day.as_secs(),
+                false,
+            ),
+            (
+                1,
+                Some(megabyte),
+                vec![counts(87_400_000_000, 87_400_000, 0)],
+                day.as_secs(),
+                true,
+            ),
+            // A network that duplicates two in five, and a source that sends all five times.
+            (
+                1,
+                Some(megabyte),
+                vec![counts(84 * megabyte, 60_000, 24_000)],
+                60,
+                false,
+            ),
+            (
+                1,
+                Some(megabyte),
+                vec![counts(300 * megabyte, 60_000, 240_000)],
+                60,
+                true,
+            ),
+            // Each flow sends what one may begin with, at 1 kB/s.
+            (1, Some(1000), vec![counts(900_000, 900, 0)], 1, false),
+            (50, Some(1000), vec![counts(900_000, 900, 0); 50], 1, true),
+            (50, Some(1000), vec![counts(3000, 3, 0); 50], 1, false),
+        ];
+        for (flows, rate, counts, seconds, expected) in table {
+            let found = exceeds(
+                &[groups(flows, rate)],
+                &counts,
+                Duration::from_secs(seconds),
+            );
+            assert_eq!(
+                found, expected,
+                "{flows} {rate:?} {seconds} {:?}",
+                counts[0]
+            );
+        }
+    }
+
+    #[test]
     fn limits_hold_for_all_sources_together_and_come_back() {
         let grants = Grants::new(SinkLimits {
             bytes_per_second: Some(3_000_000),
@@ -289,9 +412,10 @@ mod tests {
             peers: PermittedPeers::Loopback,
         });
         let loopback = "::ffff:127.0.0.1".parse().unwrap();
-        let session = grants.admit(loopback).unwrap();
-        assert!(grants.admit(loopback).unwrap_err().contains("1 sources"));
-        let stranger = grants.admit("192.0.2.1".parse().unwrap()).unwrap_err();
+        grants.check_peer(loopback).unwrap();
+        let session = grants.admit().unwrap();
+        assert!(grants.admit().unwrap_err().contains("1 sources"));
+        let stranger = grants.check_peer("192.0.2.1".parse().unwrap()).unwrap_err();
         assert_eq!(stranger, "this sink accepts no sources from 192.0.2.1");
         let first = grants.agree(&[group()]).unwrap();
         assert_eq!(grants.in_use(), (1, 2));
@@ -303,7 +427,7 @@ mod tests {
                 "2 MB/s are asked for; this sink agrees to 3 MB/s at most, of which 2 MB/s",
             ),
             (|group| group.flows = 4, "4 flows are asked for"),
-            (|group| group.flows = 0, "0 flows are asked for"),
+            (|group| group.flows = 0, "a group without flows"),
             (|group| group.flows = u32::MAX, "flows are asked for"),
             (|group| group.bytes_per_second = None, "an unlimited rate"),
             (
@@ -324,6 +448,7 @@ mod tests {
             let reason = grants.agree(&[group]).unwrap_err();
             assert!(reason.contains(expected), "{reason}");
         }
+        assert!(grants.agree(&[]).unwrap_err().contains("0 flows"));
         drop(first);
         assert!(grants.agree(&[group()]).is_ok());
         drop(session);

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use super::arrivals::CountsWanted;
 use super::data::{DataCommand, DataCommands};
-use super::limits::Grant;
+use super::limits::{self, Grant};
 use super::{SessionReading, SinkShared, locked, ports};
 use crate::link::{ControlLink, out_of_turn};
 use crate::message::{
@@ -29,10 +29,6 @@ const IN_FLIGHT: Duration = Duration::from_secs(1);
 const QUIET: Duration = Duration::from_millis(100);
 /// Beside its duration a source may take this long to connect and to finish.
 const GRACE: Duration = Duration::from_secs(15);
-/// The rate that was agreed may be exceeded by so many seconds of it, and so many bytes.
-const BURST_SECONDS: f64 = 2.0;
-const BURST_BYTES: f64 = 1e6;
-
 /// Serves a source.
 pub(super) fn serve(
     stream: TcpStream,
@@ -93,8 +89,10 @@ fn converse(
     shared: &SinkShared,
     commands: &DataCommands,
 ) -> Result<(), SessionFailure> {
-    let _session = shared.grants.admit(peer.ip())?;
+    shared.grants.check_peer(peer.ip())?;
     introduce(link, shared)?;
+    // Not before: a stranger must not take the place of a source.
+    let _session = shared.grants.admit()?;
     let groups = requested(link, shared)?;
     let _flows: Grant<'_> = shared.grants.agree(&groups)?;
     let agreed = open(link, number, &groups, commands)?;
@@ -125,7 +123,9 @@ fn introduce(link: &mut ControlLink, shared: &SinkShared) -> Result<(), SessionF
         nonce: own.clone(),
     })?;
     let ControlMessage::Introduction { nonce, proof, .. } =
-        link.expect(INTRODUCTION, "the source did not introduce itself")?
+        link.expect(INTRODUCTION, "the source did not introduce itself", || {
+            shared.is_stopping()
+        })?
     else {
         return Err(out_of_turn().into());
     };
@@ -280,18 +280,9 @@ impl SinkSession<'_> {
 
     /// A source that sends more than was agreed is stopped.
     fn check_rate(&self) -> Result<(), SessionFailure> {
-        let seconds = self.began.elapsed().as_secs_f64() + BURST_SECONDS;
-        let mut flows = self.reading.flows.iter();
-        for group in &self.reading.groups {
-            for flow in flows.by_ref().take(group.flows as usize) {
-                let Some(agreed) = group.bytes_per_second else {
-                    continue;
-                };
-                let most = agreed as f64 * seconds + BURST_BYTES + f64::from(group.block_bytes);
-                if flow.bytes as f64 > most {
-                    return Err("a flow sends more than was agreed".to_owned().into());
-                }
-            }
+        let SessionReading { groups, flows, .. } = &self.reading;
+        if limits::exceeds(groups, flows, self.began.elapsed()) {
+            return Err("a flow sends more than was agreed".to_owned().into());
         }
         Ok(())
     }

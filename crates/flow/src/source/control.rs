@@ -38,13 +38,14 @@ pub(super) fn run(
     shared: &SourceShared,
 ) -> Result<LoadTotals, FlowError> {
     let sink = plan.sink;
-    let mut link = introduced(sink, token)?;
-    let agreed = agreement(&mut link, groups)?;
+    let should_stop = || shared.should_stop.load(Ordering::Relaxed);
+    let mut link = introduced(sink, token, should_stop)?;
+    let agreed = agreement(&mut link, groups, should_stop)?;
     let agreed_at = Instant::now();
     let plans = std::mem::take(&mut plan.flows);
     let flows = open_all(plans, sink, &agreed, || {
-        if shared.should_stop.load(Ordering::Relaxed) {
-            return Err(FlowError::Settings("the source was stopped".to_owned()));
+        if should_stop() {
+            return Err(FlowError::Stopped);
         }
         hear(&mut link)
     })?;
@@ -79,12 +80,16 @@ fn names(flows: &[OpenFlow], name: impl Fn(&OpenFlow) -> &Option<String>) -> Vec
 }
 
 /// Connects to the sink; both sides prove that they share the token.
-fn introduced(sink: SocketAddr, token: &SharedToken) -> Result<ControlLink, FlowError> {
+fn introduced(
+    sink: SocketAddr,
+    token: &SharedToken,
+    should_stop: impl Fn() -> bool,
+) -> Result<ControlLink, FlowError> {
     let what = format!("connect to the sink {sink}");
     let stream = TcpStream::connect_timeout(&sink, REPLY).map_err(FlowError::system(&what))?;
     let mut link = ControlLink::new(stream).map_err(FlowError::system(&what))?;
     let ControlMessage::Greeting { nonce: theirs, .. } =
-        link.expect(REPLY, "the sink did not greet")?
+        link.expect(REPLY, "the sink did not greet", &should_stop)?
     else {
         return Err(out_of_turn());
     };
@@ -97,7 +102,9 @@ fn introduced(sink: SocketAddr, token: &SharedToken) -> Result<ControlLink, Flow
         nonce: own.clone(),
         proof: token.prove(ProofRole::Source, &theirs, &own),
     })?;
-    let ControlMessage::Welcome { proof } = link.expect(REPLY, "the sink did not reply")? else {
+    let ControlMessage::Welcome { proof } =
+        link.expect(REPLY, "the sink did not reply", should_stop)?
+    else {
         return Err(out_of_turn());
     };
     if !token.is_proved(ProofRole::Sink, &own, &theirs, &proof) {
@@ -111,10 +118,13 @@ fn introduced(sink: SocketAddr, token: &SharedToken) -> Result<ControlLink, Flow
 fn agreement(
     link: &mut ControlLink,
     groups: Vec<FlowGroup>,
+    should_stop: impl Fn() -> bool,
 ) -> Result<Vec<AgreedGroup>, FlowError> {
     let counts: Vec<usize> = groups.iter().map(|group| group.flows as usize).collect();
     link.send(&ControlMessage::Request { groups })?;
-    let ControlMessage::Agreed { groups } = link.expect(REPLY, "the sink did not agree")? else {
+    let ControlMessage::Agreed { groups } =
+        link.expect(REPLY, "the sink did not agree", should_stop)?
+    else {
         return Err(out_of_turn());
     };
     let agreed: Vec<usize> = groups.iter().map(|group| group.ids.len()).collect();

@@ -10,7 +10,7 @@ use socket2::Socket;
 use super::counters::FlowCounters;
 use super::sender::{CONTENT, SendBuffers};
 use super::stream::Written;
-use crate::clock::wall_ns;
+use crate::clock::stamp_ns;
 use crate::payload::{BlockStamp, FlowId, write_datagram};
 use crate::sys::{LARGEST_DATAGRAM, set_segment_bytes};
 
@@ -80,7 +80,7 @@ impl DatagramSender {
             };
             let count = (room / self.bytes).clamp(1, MOST);
             let content = &mut buffers.content[..count * self.bytes];
-            let sent_ns = wall_ns();
+            let sent_ns = stamp_ns();
             let numbers = *sequence..;
             for (datagram, sequence) in content.chunks_exact_mut(self.bytes).zip(numbers) {
                 write_datagram(datagram, id, BlockStamp { sequence, sent_ns });

@@ -7,16 +7,23 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::net::SendFlags;
 use socket2::{Domain, Socket, Type};
 
 use super::counters::FlowCounters;
 use super::plan::FlowPlan;
 use crate::message::AgreedGroup;
-use crate::payload::FlowId;
+use crate::payload::{FlowId, stream_header};
 use crate::{FlowError, FlowTransport};
 
 /// All connections have to be there within this time.
 const CONNECT: Duration = Duration::from_secs(10);
+
+/// How long one look at the connections takes.
+const MOMENT: Timespec = Timespec {
+    tv_sec: 0,
+    tv_nsec: 50_000_000,
+};
 
 /// A flow whose socket is connected.
 #[derive(Debug)]
@@ -38,7 +45,7 @@ pub(super) fn open_all(
     plans: Vec<FlowPlan>,
     sink: SocketAddr,
     agreed: &[AgreedGroup],
-    mut keep_alive: impl FnMut() -> Result<(), FlowError>,
+    keep_alive: impl FnMut() -> Result<(), FlowError>,
 ) -> Result<Vec<OpenFlow>, FlowError> {
     let places = agreed.iter().flat_map(|group| {
         let ids = group.ids.iter();
@@ -64,19 +71,63 @@ pub(super) fn open_all(
             sink_congestion_control,
         });
     }
+    connect_all(&flows, keep_alive)?;
+    Ok(flows)
+}
+
+/// Waits until all sockets are connected. Each stream says at once to which flow it belongs, whenever its first block
+/// departs and however long other connections take: a sink closes connections that do not.
+fn connect_all(
+    flows: &[OpenFlow],
+    mut keep_alive: impl FnMut() -> Result<(), FlowError>,
+) -> Result<(), FlowError> {
     let end = Instant::now() + CONNECT;
-    for flow in &flows {
-        while !is_connected(flow)? {
-            keep_alive()?;
-            if Instant::now() > end {
-                return Err(FlowError::TimedOut {
-                    what: "the connections to the sink were not made".to_owned(),
-                    seconds: CONNECT.as_secs_f64(),
-                });
+    let mut waiting: Vec<&OpenFlow> = flows.iter().collect();
+    loop {
+        let mut polled: Vec<PollFd<'_>> = waiting
+            .iter()
+            .map(|flow| PollFd::from_borrowed_fd(flow.socket.as_fd(), PollFlags::OUT))
+            .collect();
+        // A signal interrupts it; then the loop looks again.
+        let _ = poll(&mut polled, Some(&MOMENT));
+        let ready: Vec<bool> = polled.iter().map(|own| !own.revents().is_empty()).collect();
+        let mut still_waiting = Vec::new();
+        for (flow, is_ready) in waiting.into_iter().zip(ready) {
+            if is_ready {
+                begin(flow).map_err(FlowError::system("connect a flow to the sink"))?;
+            } else {
+                still_waiting.push(flow);
             }
         }
+        if still_waiting.is_empty() {
+            return Ok(());
+        }
+        waiting = still_waiting;
+        keep_alive()?;
+        if Instant::now() > end {
+            return Err(FlowError::TimedOut {
+                what: "the connections to the sink were not made".to_owned(),
+                seconds: CONNECT.as_secs_f64(),
+            });
+        }
     }
-    Ok(flows)
+}
+
+/// The socket of a flow is connected, or has failed to.
+fn begin(flow: &OpenFlow) -> io::Result<()> {
+    if let Some(error) = flow.socket.take_error()? {
+        return Err(error);
+    }
+    if flow.plan.transport == FlowTransport::Udp {
+        return Ok(());
+    }
+    let header = stream_header(flow.id);
+    let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
+    match rustix::net::send(&*flow.socket, &header, flags)? {
+        count if count == header.len() => Ok(()),
+        // A new connection has room for more.
+        _ => Err(io::ErrorKind::WriteZero.into()),
+    }
 }
 
 fn open(plan: &FlowPlan, address: SocketAddr) -> io::Result<Socket> {
@@ -113,22 +164,4 @@ fn open(plan: &FlowPlan, address: SocketAddr) -> io::Result<Socket> {
         other => other?,
     }
     Ok(socket)
-}
-
-/// Waits a moment for the connection of a flow.
-fn is_connected(flow: &OpenFlow) -> Result<bool, FlowError> {
-    let mut polled = [PollFd::from_borrowed_fd(
-        flow.socket.as_fd(),
-        PollFlags::OUT,
-    )];
-    let moment = Timespec {
-        tv_sec: 0,
-        tv_nsec: 50_000_000,
-    };
-    let ready = poll(&mut polled, Some(&moment)).unwrap_or(0);
-    let failed = || FlowError::system("connect a flow to the sink");
-    match flow.socket.take_error() {
-        Ok(None) => Ok(ready > 0),
-        Ok(Some(error)) | Err(error) => Err(failed()(error)),
-    }
 }

@@ -37,8 +37,12 @@ pub struct FlowReading {
     pub received_bytes: u64,
     /// Datagrams that it received, or blocks with time stamps.
     pub received_blocks: u64,
-    /// Datagrams that were lost. In an interval: missing now and not before.
+    /// Datagrams that were lost: those that the sink misses, and those that were sent a second ago and have not arrived.
+    /// In an interval: missing now and not before. Where some arrive late, later intervals have fewer.
     pub lost: u64,
+    /// Those of them, of all flows with the same port, for which the socket buffer of the sink had no room: the first of
+    /// these flows has the count.
+    pub overflowed: u64,
     /// Datagrams that arrived after one that was sent later (RFC 4737).
     pub reordered: u64,
     /// Datagrams that arrived again.
@@ -122,6 +126,10 @@ pub(super) struct ReadingMaker {
     flows: Vec<WatchedFlow>,
     /// Totals at the last full second.
     before: Vec<FlowReading>,
+    /// What had been sent at the full second before that.
+    sent_earlier: Vec<u64>,
+    /// The most that were lost at a full second.
+    counted_lost: Vec<u64>,
     before_at: Duration,
     /// The last counts of the sink.
     sink: Vec<SinkCounts>,
@@ -148,6 +156,8 @@ impl ReadingMaker {
         ReadingMaker {
             flows: watched.collect(),
             before: vec![FlowReading::default(); flows.len()],
+            sent_earlier: vec![0; flows.len()],
+            counted_lost: vec![0; flows.len()],
             before_at: Duration::ZERO,
             sink: vec![SinkCounts::default(); flows.len()],
         }
@@ -163,11 +173,25 @@ impl ReadingMaker {
         if counts.len() == self.sink.len() {
             self.sink = counts;
         }
-        let totals = self.totals(false);
-        let pairs = totals.iter().zip(&self.before);
-        let flows = pairs.map(|(now, before)| difference(now, before)).collect();
+        let mut totals = self.totals(false);
+        for (number, now) in totals.iter_mut().enumerate() {
+            now.lost = now.lost.max(self.overdue(number, occasion, now));
+        }
+        let pairs = totals.iter().zip(&self.before).zip(&self.counted_lost);
+        let flows = pairs
+            .map(|((now, before), counted_lost)| FlowReading {
+                lost: now.lost.saturating_sub(*counted_lost),
+                ..difference(now, before)
+            })
+            .collect();
         let span = at.saturating_sub(self.before_at);
         if occasion == ReadingOccasion::Second {
+            for (counted, now) in self.counted_lost.iter_mut().zip(&totals) {
+                *counted = now.lost.max(*counted);
+            }
+            for (sent, before) in self.sent_earlier.iter_mut().zip(&self.before) {
+                *sent = before.sent_blocks;
+            }
             self.before = totals;
             self.before_at = at;
         }
@@ -177,6 +201,19 @@ impl ReadingMaker {
             is_full_second: occasion == ReadingOccasion::Second,
             flows,
         }
+    }
+
+    /// Datagrams that were sent a second ago or earlier and have not arrived. The sink misses a number only when a later
+    /// one arrives: where nothing does any more, it sees no loss.
+    fn overdue(&self, number: usize, occasion: ReadingOccasion, now: &FlowReading) -> u64 {
+        if self.flows[number].transport != FlowTransport::Udp {
+            return 0;
+        }
+        let sent = match occasion {
+            ReadingOccasion::Second => self.before[number].sent_blocks,
+            ReadingOccasion::Request | ReadingOccasion::Last => self.sent_earlier[number],
+        };
+        sent.saturating_sub(now.received_blocks)
     }
 
     /// Everything until now. When all has ended, what was sent and has not arrived is lost, too.
@@ -217,6 +254,7 @@ fn total(flow: &WatchedFlow, sink: &SinkCounts) -> FlowReading {
         received_bytes: sink.bytes,
         received_blocks: sink.packets,
         lost: sink.lost,
+        overflowed: sink.overflowed,
         reordered: sink.reordered,
         duplicates: sink.duplicates,
         jitter_ns: sink.jitter_ns,
@@ -242,7 +280,7 @@ fn difference(now: &FlowReading, before: &FlowReading) -> FlowReading {
         retransmissions: now.retransmissions.saturating_sub(before.retransmissions),
         received_bytes: now.received_bytes.saturating_sub(before.received_bytes),
         received_blocks: now.received_blocks.saturating_sub(before.received_blocks),
-        lost: now.lost.saturating_sub(before.lost),
+        overflowed: now.overflowed.saturating_sub(before.overflowed),
         reordered: now.reordered.saturating_sub(before.reordered),
         duplicates: now.duplicates.saturating_sub(before.duplicates),
         stalls: now.stalls.map(|now| {

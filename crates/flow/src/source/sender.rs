@@ -14,7 +14,7 @@ use super::open::OpenFlow;
 use super::stream::{StreamSender, Written};
 use crate::FlowTransport;
 use crate::behaviour::{BlockSchedule, FlowBehaviour, constant_rate};
-use crate::clock::{monotonic_ns, wall_ns};
+use crate::clock::{monotonic_ns, stamp_ns};
 use crate::payload::{BlockStamp, FlowId};
 use crate::sys::tcp_facts;
 
@@ -144,7 +144,6 @@ impl SendingFlow {
             .map(|rate| RateCap::new(rate, largest_block));
         let kind = match plan.transport {
             FlowTransport::Tcp => FlowSocket::Stream(StreamSender::new(
-                flow.id,
                 plan.has_stamps(),
                 plan.options.no_delay.then_some(largest_block),
             )),
@@ -323,7 +322,7 @@ impl SendingFlow {
         }
         let stamp = BlockStamp {
             sequence: self.sequence,
-            sent_ns: wall_ns(),
+            sent_ns: stamp_ns(),
         };
         let written = match &mut self.kind {
             FlowSocket::Stream(stream) => {

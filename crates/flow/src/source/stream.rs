@@ -5,7 +5,7 @@ use socket2::Socket;
 
 use super::counters::FlowCounters;
 use super::sender::{CONTENT, SendBuffers};
-use crate::payload::{BLOCK_HEADER, BlockStamp, FlowId, block_header, stream_header};
+use crate::payload::{BLOCK_HEADER, BlockStamp, block_header};
 
 /// Calls before other flows have their turn.
 const TURN: usize = 16;
@@ -19,7 +19,7 @@ pub(super) enum Written {
     Failed,
 }
 
-/// A block, or the beginning of the stream, of which a part has been written.
+/// A block of which a part has been written.
 #[derive(Debug, Clone, Copy)]
 struct PendingBlock {
     header: [u8; BLOCK_HEADER],
@@ -42,18 +42,10 @@ pub(super) struct StreamSender {
 }
 
 impl StreamSender {
-    /// The beginning of the stream is the first that is written.
-    pub(super) fn new(id: FlowId, has_stamps: bool, piece: Option<u32>) -> StreamSender {
-        let beginning = stream_header(id);
-        let mut header = [0; BLOCK_HEADER];
-        header[..beginning.len()].copy_from_slice(&beginning);
+    /// The beginning of the stream has been written.
+    pub(super) fn new(has_stamps: bool, piece: Option<u32>) -> StreamSender {
         StreamSender {
-            pending: Some(PendingBlock {
-                header,
-                header_bytes: beginning.len(),
-                bytes: beginning.len(),
-                written: 0,
-            }),
+            pending: None,
             has_stamps,
             piece,
             offset: 0,

@@ -7,10 +7,10 @@ use std::time::{Duration, Instant};
 
 use flow::message::DelaySummary;
 use flow::source::{FlowPlan, FlowReading, LoadReading, LoadTotals};
-use flow::stability::{StabilityRule, StabilityWatch};
+use flow::stability::{StabilityRule, StabilityWatch, granularity};
 use flow::{
-    PermittedPeers, SharedToken, SinkHandle, SinkLimits, SinkSettings, SourceHandle, SourcePlan,
-    TrafficSink, TrafficSource,
+    FlowError, PermittedPeers, SharedToken, SinkHandle, SinkLimits, SinkSettings, SourceHandle,
+    SourcePlan, TrafficSink, TrafficSource,
 };
 use record::{
     BackgroundCounts, BackgroundEnd, BackgroundPacing, BackgroundReading, BackgroundRecord,
@@ -75,7 +75,12 @@ impl RunningBackground {
             Some(token) => token,
             None => SharedToken::generate().map_err(|error| failed(&error))?,
         };
+        // Each flow of TCP has a socket at either end.
+        engine::raise_open_files();
         wait(task.start, is_cancelled)?;
+        let flows = task.sources.iter().flat_map(|source| &source.flows);
+        let steady = flows.filter(|flow| flow.is_steady);
+        let blocks = steady.filter_map(|flow| flow.planned.model.constant_block_bytes());
         let mut running = RunningBackground {
             generators: Vec::new(),
             generators_end: None,
@@ -84,6 +89,7 @@ impl RunningBackground {
             sinks: Vec::new(),
             rule: StabilityRule {
                 percent: task.stable_percent,
+                granularity: granularity(blocks),
                 ..StabilityRule::default()
             },
             record: task.record,
@@ -92,10 +98,7 @@ impl RunningBackground {
             running.add(source, task.duration, &token)?;
         }
         for source in &running.sources {
-            source
-                .handle
-                .ready(AGREEMENT)
-                .map_err(|error| failed(&error))?;
+            wait_until_agreed(&source.handle, is_cancelled)?;
         }
         for generator in &task.generators {
             let generator = RunningGenerator::start(generator, is_cancelled)?;
@@ -348,6 +351,23 @@ fn own_sink(address: IpAddr, token: &SharedToken) -> Result<SinkHandle, Failed> 
     sink.map_err(|error| Failed::Local(format!("background traffic: {error}")))
 }
 
+/// Waits until a sink has agreed.
+fn wait_until_agreed(source: &SourceHandle, is_cancelled: &dyn Fn() -> bool) -> Result<(), Failed> {
+    let begun = Instant::now();
+    loop {
+        match source.ready(LOOK) {
+            Ok(()) => return Ok(()),
+            // Of the wait, and not of the source.
+            Err(FlowError::TimedOut { .. })
+                if source.is_active() && begun.elapsed() < AGREEMENT => {}
+            Err(error) => return Err(failed(&error)),
+        }
+        if is_cancelled() {
+            return Err(Failed::Interrupted("interrupted".to_owned()));
+        }
+    }
+}
+
 /// Waits until a load begins.
 fn wait(until: Duration, is_cancelled: &dyn Fn() -> bool) -> Result<(), Failed> {
     let begun = Instant::now();
@@ -387,6 +407,7 @@ impl ComponentSums {
             received_bytes: flow.received_bytes,
             received: flow.received_blocks,
             lost: flow.lost,
+            overflowed: flow.overflowed,
             reordered: flow.reordered,
             duplicates: flow.duplicates,
             retransmissions: flow.retransmissions,

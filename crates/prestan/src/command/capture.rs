@@ -199,7 +199,7 @@ pub(crate) struct RunCapture {
 
 impl RunCapture {
     /// Begins to record them; of each packet what is planned, or all. Where it `is_quiet`, nothing is told of what
-    /// there is, but that packets were lost.
+    /// there is, but that packets were lost or the file was full.
     pub(crate) fn start(
         file: &Path,
         planned: Option<CapturePlan>,
@@ -249,6 +249,13 @@ impl RunCapture {
         })
     }
 
+    /// Ends it, and removes its file: the run that it was for did not begin.
+    pub(crate) fn discard(self) {
+        // How it ended is of no interest any more.
+        let _ = self.recording.stop();
+        let _ = fs::remove_file(&self.file);
+    }
+
     /// Ends it, and tells what there is.
     pub(crate) fn end(self) -> Result<(), Failed> {
         let RunCapture {
@@ -259,7 +266,7 @@ impl RunCapture {
         let summary = recording
             .stop()
             .map_err(|error| Failed::Local(format!("--capture: {error}")))?;
-        if !is_quiet {
+        if !is_quiet || summary.end != RecordingEnd::Stopped {
             tell(&format!("prestan: {}", described(&summary, &file)));
         }
         warn_of_lost(&summary);

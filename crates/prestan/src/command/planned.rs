@@ -253,10 +253,12 @@ impl PlannedRun {
         is_quiet: bool,
     ) -> Result<(), Failed> {
         let started = self.try_to_start(capture, cancel, is_quiet);
-        if let (Err(_), Some(directory)) = (&started, &self.directory) {
-            self.captured = None;
+        if started.is_err() {
+            if let Some(captured) = self.captured.take() {
+                captured.discard();
+            }
             // The reason that is about to be reported is the one that matters.
-            let _ = directory.discard();
+            let _ = self.directory.as_ref().map(RunDir::discard);
         }
         started
     }

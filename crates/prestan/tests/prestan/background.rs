@@ -162,6 +162,33 @@ fn without_a_sink_both_ends_are_in_the_process() {
 }
 
 #[test]
+fn more_flows_are_possible_than_the_soft_limit_of_open_files() {
+    let home = Prestan::new();
+    home.file(
+        "many.yaml",
+        "models: {stream: {cbr: {rate: 8kbit, block: 100}}}\n\
+         components: {bulk: {model: stream, protocol: tcp}}\n\
+         loads: {many: {flows: [{component: bulk, n: 150}]}}\n",
+    );
+    let command = format!(
+        "ulimit -Sn 100; exec {} traffic run many.yaml --for 5s --stable 100% --json -",
+        env!("CARGO_BIN_EXE_prestan")
+    );
+    let mut shell = Command::new("sh");
+    let outcome = shell.args(["-c", &command]).current_dir(home.home());
+    let outcome = outcome.output().unwrap();
+    let printed = String::from_utf8_lossy(&outcome.stderr);
+    assert_eq!(outcome.status.code(), Some(0), "{printed}");
+    let document: Value = serde_json::from_slice(&outcome.stdout).unwrap();
+    let bulk = component(&document, "bulk");
+    assert_eq!(bulk["totals"]["failed_flows"], 0, "{bulk}");
+    assert!(
+        bulk["totals"]["received"].as_u64().unwrap() > 3000,
+        "{bulk}"
+    );
+}
+
+#[test]
 fn a_sink_of_another_process_counts_what_arrives() {
     let prestan = prestan();
     let sink = SinkProcess::start(prestan.home(), &["--max-rate", "100mbit"]);

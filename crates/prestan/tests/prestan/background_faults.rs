@@ -21,8 +21,8 @@ models:
   stream:
     cbr: {rate: 1600kbit, block: 1000}
   rare:
-    # Three seconds in a row never have the same number of blocks, unless it is none.
-    cbr: {every: 2500ms, block: 500}
+    # Nothing arrives at all in half a minute, but once in 120,000 runs.
+    cbr: {every: 1000h, block: 500}
   bulk:
     full: {}
 components:

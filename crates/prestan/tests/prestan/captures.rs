@@ -9,6 +9,7 @@ use testbed::need_or;
 use trace::contents::{ReadingOptions, read_capture};
 use trace::{CaptureReader, TracedRequest};
 
+use crate::background;
 use crate::support::Prestan;
 use crate::support::load::{kept, plain};
 
@@ -73,6 +74,15 @@ fn the_packets_of_a_run_are_recorded_beside_it() {
     ]);
     let many = many.run();
     assert!(many.stderr.contains("--capture is for one run"), "{many}");
+
+    // A run that cannot begin leaves no file, so that the same command can be tried again.
+    let refused = background::prestan();
+    let refused = refused.args(["run", "prestan", &url, "--capture", "none.pcapng"]);
+    let refused = refused.args(["--background", "load.yaml,load=busy"]);
+    let refused = refused.args(["--sink", "127.0.0.1:1", "--sink-token-file", "token"]);
+    let refused = refused.run();
+    assert_eq!(refused.code, 4, "{refused}");
+    assert!(!refused.home().join("none.pcapng").exists(), "{refused}");
 }
 
 #[test]

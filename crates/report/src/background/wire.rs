@@ -85,6 +85,8 @@ pub(crate) struct BackgroundFiguresJson {
     pub lost: u64,
     /// Their share in percent; `null` where there were no datagrams.
     pub lost_percent: Option<f64>,
+    /// Those of the lost ones for which the socket buffer of the sink had no room: the network did not lose them.
+    pub overflowed: u64,
     /// Datagrams that arrived after one that was sent later.
     pub reordered: u64,
     /// Datagrams that arrived again.
@@ -125,6 +127,7 @@ fn figures(counts: &BackgroundCounts, span: Nanos) -> BackgroundFiguresJson {
         received: counts.received,
         lost: counts.lost,
         lost_percent: counts.loss().map(|loss| thousandths(loss * 100.0)),
+        overflowed: counts.overflowed,
         reordered: counts.reordered,
         duplicates: counts.duplicates,
         retransmissions: counts.retransmissions,

@@ -52,6 +52,7 @@ pub(crate) const RESULT: &[Numbers] = &[
             "received_bits_per_second",
             "received",
             "lost",
+            "overflowed",
             "lost_percent",
             "reordered",
             "duplicates",

@@ -225,21 +225,35 @@ impl DatagramSink {
         &self.seconds.all
     }
 
-    /// The figures until now. `sent` is the number of packets that the source says it sent: only with it are packets
-    /// known to be lost that follow the last one that arrived.
-    pub fn figures(&self, sent: Option<u64>) -> DatagramFigures {
+    /// The longest delay of a second, above the shortest of the flow until now, in nanoseconds; none of a second without
+    /// packets.
+    pub fn delay_variation_of(&self, second: usize) -> Option<u64> {
+        let (_, longest) = self.seconds.all.get(second)?.delays_ns?;
+        Some(longest.abs_diff(self.delays.shortest()))
+    }
+
+    /// The counts until now and the jitter, without [`DatagramFigures::delay`]: that takes time.
+    pub fn counts(&self) -> DatagramFigures {
         let mut figures = self.totals.clone();
-        let expected = self.gaps.next().max(sent.unwrap_or(0));
-        figures.lost = expected.saturating_sub(figures.unique);
+        figures.lost = self.gaps.next().saturating_sub(figures.unique);
         if figures.reordered > 0 {
             figures.mean_extent = self.extents as f64 / figures.reordered as f64;
         }
         figures.jitter_ns = self.delays.jitter_ns();
-        figures.delay = self.delays.variation(&self.seconds.all);
         figures.duration_ns = self
             .last_ns
             .saturating_sub(self.first_ns.unwrap_or(self.last_ns));
         figures.is_series_cut = self.seconds.is_cut;
+        figures
+    }
+
+    /// The figures until now. `sent` is the number of packets that the source says it sent: only with it are packets
+    /// known to be lost that follow the last one that arrived.
+    pub fn figures(&self, sent: Option<u64>) -> DatagramFigures {
+        let mut figures = self.counts();
+        let expected = self.gaps.next().max(sent.unwrap_or(0));
+        figures.lost = expected.saturating_sub(figures.unique);
+        figures.delay = self.delays.variation(&self.seconds.all);
         figures
     }
 }

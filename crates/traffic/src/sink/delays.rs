@@ -67,6 +67,11 @@ impl Delays {
         self.jitter_ns
     }
 
+    /// The shortest delay less that of the first packet.
+    pub(super) fn shortest(&self) -> i64 {
+        self.shortest
+    }
+
     /// Takes in a packet by its time stamps, each by its own clock, and returns its delay less that of the first.
     pub(super) fn arrive(&mut self, sent_ns: u64, received_ns: u64) -> i64 {
         let transit = received_ns.wrapping_sub(sent_ns) as i64;
@@ -105,9 +110,13 @@ impl Delays {
     pub(super) fn variation(&self, seconds: &[SinkSecond]) -> Option<DelayVariation> {
         let mut sorted = self.kept.clone();
         sorted.sort_unstable();
-        let last = sorted.len().checked_sub(1)?;
+        if sorted.is_empty() {
+            return None;
+        }
         let above = |delay: i64| delay.abs_diff(self.shortest);
-        let percentile = |percent: usize| above(sorted[(last * percent).div_ceil(100)]);
+        // By nearest rank, as all percentiles of reports.
+        let rank = |percent: usize| (sorted.len() * percent).div_ceil(100).max(1);
+        let percentile = |percent: usize| above(sorted[rank(percent) - 1]);
         Some(DelayVariation {
             mean_ns: self.sum / self.count as f64 - self.shortest as f64,
             p50_ns: percentile(50),

@@ -35,6 +35,8 @@ pub(super) fn sink(args: &TrafficSinkArgs) -> Result<ExitStatus, Failed> {
             ..SinkLimits::default()
         },
     };
+    // Each flow of TCP has a socket.
+    engine::raise_open_files();
     let mut signals = Signals::listen()?;
     let sink = TrafficSink::start(settings).map_err(|error| Failed::Local(error.to_string()))?;
     let is_over = Arc::new(AtomicBool::new(false));

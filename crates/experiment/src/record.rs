@@ -1,0 +1,71 @@
+//! What is recorded of a campaign: one document at its beginning, and a line for each trial.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::file::ExperimentSpec;
+
+/// A combination of levels: the level of each factor, by its name.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct LevelCombination(pub BTreeMap<String, String>);
+
+/// `campaign.json`: what was to be measured, where, and by whom. It is written before the first trial.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CampaignRecord {
+    /// Version of this format.
+    pub format: u32,
+    /// Version of the program.
+    pub program: String,
+    /// Name or file of the experiment, as given.
+    pub name: String,
+    /// The experiment, with the levels that `--server` gave it.
+    pub experiment: ExperimentSpec,
+    /// The cells that are measured.
+    pub cells: Vec<LevelCombination>,
+    /// Repetitions of each.
+    pub repetitions: u32,
+    /// Seed of the order of trials, and of everything random in them.
+    pub seed: u64,
+    /// When it began (RFC 3339).
+    pub started: String,
+    /// Facts of the machine and its software, by what they are: `kernel`, `processor`, `apache`, ...
+    pub facts: BTreeMap<String, String>,
+}
+
+/// A line of `trials.jsonl`: one trial that has ended.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TrialRecord {
+    /// Its cell.
+    pub cell: LevelCombination,
+    /// Which repetition, from 1.
+    pub repetition: u32,
+    /// When it began (RFC 3339).
+    pub started: String,
+    /// How long it took, in seconds.
+    pub seconds: f64,
+    /// Figures by name, in seconds, bit/s, shares from 0 to 1, and numbers. Those that it could not have are missing.
+    ///
+    /// | name | is |
+    /// |---|---|
+    /// | `MEASURED.delay` | s from the request to the last valid acknowledgment (docs/CAPTURES.md), at the server |
+    /// | `MEASURED.response_time` | s, at the client |
+    /// | `MEASURED.throughput`, `.goodput` | bit/s of payload of both directions over the delay, with and without what was sent again |
+    /// | `MEASURED.retransmissions`, `.timeouts` | segments that the server sent again; timeouts |
+    /// | `MEASURED.unfinished` | 1 if it did not end within `longest` (its delay is then that time), or else 0 |
+    /// | `MEASURED.ROW.mean`, `.p50`, `.p99`, `.rate` | of a row of a suite |
+    /// | `REQUESTS.throughput`, `.share`, `.failed` | bit/s of contents at the client, the same over the planned rate, share of failed requests |
+    /// | `HOST.captured`, `HOST.new` | bit/s that this host sent while it was captured, with and without what was sent again |
+    /// | `HOST.rtt` | s, median round trip of handshakes in its capture |
+    /// | `HOST.rto.W1.one.within` | of round trips in its capture, share within the timeout of weight and strategy; also `.long` (timeout above 1 s), `.avoided.0.25` ... `.avoided.1` |
+    /// | `traffic.SET.rate`, `.loss` | bit/s that arrived of a flow set, share that was lost |
+    /// | `path.rtt` | s, round trip from the client to the server before anything else begins |
+    pub figures: BTreeMap<String, f64>,
+    /// What makes its figures doubtful, in sentences.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
+    /// Why it has no figures, where it failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failed: Option<String>,
+}

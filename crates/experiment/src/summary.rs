@@ -1,0 +1,136 @@
+//! What the trials of a campaign say: means with their intervals, published figures beside them, orders, findings.
+
+use serde::Serialize;
+
+use crate::file::ShownUnit;
+
+/// A summary of a campaign. Figures are in the units in which they are shown.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct CampaignSummary {
+    /// Trials that were planned.
+    pub planned_trials: usize,
+    /// Trials that have ended with figures.
+    pub ended_trials: usize,
+    /// Trials that failed, with the reason, each reason once.
+    pub failures: Vec<(String, usize)>,
+    /// Warnings of trials, each once, with the number of trials that have it.
+    pub warnings: Vec<(String, usize)>,
+    /// Tables that have at least one measured figure.
+    pub tables: Vec<TableSummary>,
+    /// Charts that have at least one measured figure.
+    pub charts: Vec<ChartSummary>,
+    /// Findings whose cells were measured, at least in part.
+    pub findings: Vec<FindingSummary>,
+}
+
+/// A range with 95 % confidence.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct FigureRange {
+    /// Its lower end.
+    pub low: f64,
+    /// Its upper end.
+    pub high: f64,
+}
+
+/// What was measured of a figure in some cells.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct CellEstimate {
+    /// Number of repetitions.
+    pub count: usize,
+    /// Their mean; `None` if there are none.
+    pub mean: Option<f64>,
+    /// FigureRange of the mean; `None` with fewer than two repetitions.
+    pub interval: Option<FigureRange>,
+    /// Where the mean of as many further repetitions will be.
+    pub prediction: Option<FigureRange>,
+    /// The published figure.
+    pub published: Option<f64>,
+}
+
+/// A table: `cells[row][column]`.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct TableSummary {
+    /// Its name in the source.
+    pub name: String,
+    /// What it shows.
+    pub title: String,
+    /// Headings of the leading columns: titles of the factors.
+    pub row_factors: Vec<String>,
+    /// Titles of the levels of each row.
+    pub rows: Vec<Vec<String>>,
+    /// Heading and unit of each column.
+    pub columns: Vec<(String, ShownUnit)>,
+    /// The figures.
+    pub cells: Vec<Vec<CellEstimate>>,
+    /// How the orders of each column compare with the published ones.
+    pub orders: Vec<OrderingCount>,
+    /// What differs, and why.
+    pub note: Option<String>,
+}
+
+/// Of the pairs of rows of a column whose published figures differ by more than a twentieth: how many are in the same
+/// order here, in the other, or not told apart by these repetitions.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct OrderingCount {
+    /// In the published order.
+    pub same: usize,
+    /// In the other order.
+    pub reversed: usize,
+    /// Inconclusive.
+    pub inconclusive: usize,
+}
+
+/// A chart: `values[group][bar]`.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ChartSummary {
+    /// Its name in the source.
+    pub name: String,
+    /// What it shows.
+    pub title: String,
+    /// Title of the figure, and its unit.
+    pub figure: (String, ShownUnit),
+    /// Titles of the groups.
+    pub groups: Vec<String>,
+    /// Titles of the bars of each group; one without a title if there is one bar.
+    pub bars: Vec<String>,
+    /// The figures.
+    pub values: Vec<Vec<CellEstimate>>,
+}
+
+/// A finding, judged.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct FindingSummary {
+    /// The claim.
+    pub claim: String,
+    /// Where the source has it.
+    pub source: Option<String>,
+    /// It holds if all of its parts do, and does not if one does not.
+    pub verdict: PairVerdict,
+    /// Its parts: one for each combination of the other factors.
+    pub parts: Vec<FindingPart>,
+}
+
+/// A part of a finding.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct FindingPart {
+    /// The levels of the other factors.
+    pub cell: String,
+    /// The first side.
+    pub of: CellEstimate,
+    /// The second.
+    pub than: CellEstimate,
+    /// Whether the relation holds.
+    pub verdict: PairVerdict,
+}
+
+/// Whether a relation holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum PairVerdict {
+    /// It does.
+    Holds,
+    /// It does not.
+    Fails,
+    /// These repetitions do not tell.
+    Inconclusive,
+}

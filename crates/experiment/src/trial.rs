@@ -1,0 +1,101 @@
+//! What happens in one trial: the section `trial` of an experiment file, with the levels of a cell filled in.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use topology::LabHostSpec;
+use traffic::{BitRate, TimeSpan, TrafficSpec};
+
+/// A trial. The laboratory is built, servers start, requests and traffic begin, and after `settle` everything that is
+/// measured begins at the same time. The trial ends with the last of it, or after `longest`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TrialSpec {
+    /// What hosts have that differs from the laboratory: congestion control, for example.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub hosts: BTreeMap<String, LabHostSpec>,
+    /// Servers, by the host in which they run. A bare host is its own server, and not named here.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub servers: BTreeMap<String, ServerSpec>,
+    /// Requests in the background, by name: an open loop with a new connection for each (as http_load does).
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub requests: BTreeMap<String, RequestsSpec>,
+    /// Background traffic between hosts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub traffic: Option<TrialTrafficSpec>,
+    /// How long background lasts before what is measured begins; default 5 s.
+    #[serde(default = "five_seconds")]
+    pub settle: TimeSpan,
+    /// What is measured, by name.
+    pub measured: BTreeMap<String, MeasuredSpec>,
+    /// How long it may last; default 120 s. What has not ended then counts as *unfinished* with this time.
+    #[serde(default = "two_minutes")]
+    pub longest: TimeSpan,
+    /// Hosts at whose devices packets are captured.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub captures: Vec<String>,
+}
+
+/// A server in a host.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ServerSpec {
+    /// As for `--server`: `apache`, or `nginx,http=2`.
+    pub recipe: String,
+    /// Whether it listens at its host's IPv6 address.
+    #[serde(default)]
+    pub ipv6: bool,
+}
+
+/// Requests in the background. All servers have the files `/504k`, `/320k` and `/160k` (KiB).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RequestsSpec {
+    /// Host that sends them.
+    pub from: String,
+    /// Host of the server.
+    pub to: String,
+    /// Path of the file.
+    pub path: String,
+    /// Bit rate of the contents that are asked for: so many requests in a second. 0: none.
+    pub rate: BitRate,
+}
+
+/// Background traffic.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TrialTrafficSpec {
+    /// What a traffic file contains. Its hosts are those of the laboratory.
+    pub file: Box<TrafficSpec>,
+    /// Which of its loads; default: the only one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub load: Option<String>,
+}
+
+/// Something that is measured.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct MeasuredSpec {
+    /// Host of the client.
+    pub from: String,
+    /// Host of the server.
+    pub to: String,
+    /// The file of a single GET.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
+    /// Instead, a suite: its name or file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub suite: Option<String>,
+    /// Further arguments of `prestan run`, for suites.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub arguments: Vec<String>,
+}
+
+fn five_seconds() -> TimeSpan {
+    TimeSpan::of_nanos(5_000_000_000)
+}
+
+fn two_minutes() -> TimeSpan {
+    TimeSpan::of_nanos(120_000_000_000)
+}
