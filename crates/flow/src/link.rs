@@ -1,11 +1,20 @@
 //! The control connection, for both of its sides: messages, heartbeats, and whether the other side
 //! lives.
+//!
+//! Traffic that is more than the network carries takes the packets of this connection, too: acknowledgments of the sink's
+//! messages are lost, and TCP waits longer and longer before it repeats them. Therefore the timeouts do not grow, the sink
+//! takes data for a sign of life, and it sends datagrams to the source that need no acknowledgment.
 
 use std::io::{self, Read, Write};
-use std::net::TcpStream;
+use std::net::{IpAddr, SocketAddr, TcpStream, UdpSocket};
+use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
-use crate::message::{ControlMessage, FrameDecoder, LONGEST_FROM_STRANGER, LONGEST_MESSAGE};
+use crate::message::{
+    ControlMessage, FrameDecoder, LONGEST_FROM_STRANGER, LONGEST_MESSAGE, LifeLinePort,
+};
+use crate::sys::keep_timeouts_short;
+use crate::token::random;
 use crate::{FlowError, HEARTBEAT, LONGEST_SILENCE};
 
 /// How long a wait for a message goes on before it is asked whether it should stop.
@@ -21,6 +30,53 @@ pub(crate) struct ControlLink {
     heard: Instant,
     /// When this side wrote last.
     written: Instant,
+    life: Option<LifeLine>,
+}
+
+/// Datagrams from the sink to the source, as often as heartbeats.
+#[derive(Debug)]
+enum LifeLine {
+    /// Of the sink.
+    Says { socket: UdpSocket, number: u64 },
+    /// Of the source.
+    Hears {
+        socket: UdpSocket,
+        sink: IpAddr,
+        number: u64,
+    },
+}
+
+impl LifeLine {
+    /// Says that this side lives.
+    fn say(&self) {
+        if let LifeLine::Says { socket, number } = self {
+            // The next one may succeed.
+            let _ = socket.send(&number.to_be_bytes());
+        }
+    }
+
+    /// Whether the other side has said so since the last call.
+    fn has_heard(&self) -> bool {
+        let LifeLine::Hears {
+            socket,
+            sink,
+            number,
+        } = self
+        else {
+            return false;
+        };
+        let mut is_heard = false;
+        let mut datagram = [0; 9];
+        // Bounded, because anybody can send there.
+        for _ in 0..64 {
+            let Ok((count, peer)) = socket.recv_from(&mut datagram) else {
+                break;
+            };
+            let is_right = datagram[..count] == number.to_be_bytes()[..];
+            is_heard |= is_right && peer.ip().to_canonical() == *sink;
+        }
+        is_heard
+    }
 }
 
 impl ControlLink {
@@ -28,6 +84,8 @@ impl ControlLink {
         stream.set_nonblocking(false)?;
         stream.set_nodelay(true)?;
         stream.set_write_timeout(Some(LONGEST_SILENCE))?;
+        // Without it, the connection works as long as less is lost.
+        let _ = keep_timeouts_short(stream.as_fd());
         let now = Instant::now();
         Ok(ControlLink {
             stream,
@@ -35,7 +93,47 @@ impl ControlLink {
             buffer: vec![0; 16 << 10].into(),
             heard: now,
             written: now,
+            life: None,
         })
+    }
+
+    /// Opens a port at which datagrams of the other side are heard; `None` where there is none.
+    pub(crate) fn open_life_line(&mut self) -> Option<LifeLinePort> {
+        let own = self.stream.local_addr().ok()?;
+        let sink = self.stream.peer_addr().ok()?.ip().to_canonical();
+        let socket = UdpSocket::bind(SocketAddr::new(own.ip(), 0)).ok()?;
+        socket.set_nonblocking(true).ok()?;
+        let port = socket.local_addr().ok()?.port();
+        let number = random().map(u64::from_be_bytes).ok()?;
+        self.life = Some(LifeLine::Hears {
+            socket,
+            sink,
+            number,
+        });
+        Some(LifeLinePort { port, number })
+    }
+
+    /// Sends datagrams there from now on.
+    pub(crate) fn use_life_line(&mut self, life: LifeLinePort) {
+        let connected = || -> io::Result<UdpSocket> {
+            let own = self.stream.local_addr()?;
+            let socket = UdpSocket::bind(SocketAddr::new(own.ip(), 0))?;
+            socket.set_nonblocking(true)?;
+            let mut source = self.stream.peer_addr()?;
+            source.set_port(life.port);
+            socket.connect(source)?;
+            Ok(socket)
+        };
+        // Without it, the connection alone tells that this side lives.
+        self.life = connected().ok().map(|socket| LifeLine::Says {
+            socket,
+            number: life.number,
+        });
+    }
+
+    /// The other side has given another sign of life.
+    pub(crate) fn other_side_lives(&mut self) {
+        self.heard = Instant::now();
     }
 
     pub(crate) fn stream(&self) -> &TcpStream {
@@ -57,11 +155,17 @@ impl ControlLink {
     /// # Errors
     /// Where the connection is lost, or the other side has been silent for too long.
     pub(crate) fn keep_alive(&mut self) -> Result<(), FlowError> {
+        if self.life.as_ref().is_some_and(LifeLine::has_heard) {
+            self.heard = Instant::now();
+        }
         if self.heard.elapsed() > LONGEST_SILENCE {
             let silent = format!("silent for {} s", LONGEST_SILENCE.as_secs_f64());
             return Err(FlowError::ControlLost(silent));
         }
         if self.written.elapsed() >= HEARTBEAT {
+            if let Some(life) = &self.life {
+                life.say();
+            }
             self.send(&ControlMessage::Heartbeat {})?;
         }
         Ok(())

@@ -11,6 +11,7 @@
 //!                                   <--    data, to the ports of the agreement
 //! Received {flows}, each second     -->
 //! Heartbeat, four times a second    <-->   Heartbeat
+//! datagram, as often                -->    to the port of the request (link::LifeLine)
 //!                                   <--    Finished
 //! Received, the last               -->
 //! ```
@@ -20,7 +21,7 @@ use serde::{Deserialize, Serialize};
 use crate::FlowTransport;
 
 /// The version of this protocol. A sink and a source of different versions refuse each other.
-pub const PROTOCOL_VERSION: u32 = 3;
+pub const PROTOCOL_VERSION: u32 = 4;
 
 /// Longest message before the other side has proved that it shares the token.
 pub const LONGEST_FROM_STRANGER: usize = 1024;
@@ -63,6 +64,8 @@ pub enum ControlMessage {
     Request {
         /// Flows that share a port.
         groups: Vec<FlowGroup>,
+        /// Where it hears datagrams that say that the sink lives; absent where it cannot.
+        life: Option<LifeLinePort>,
     },
     /// The sink agrees to all of them.
     Agreed {
@@ -122,6 +125,16 @@ pub struct FlowGroup {
     pub window_bytes: Option<u32>,
     /// Congestion control of the sink; absent: the system's.
     pub congestion_control: Option<String>,
+}
+
+/// Where a source hears that the sink lives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LifeLinePort {
+    /// Its UDP port, at the address from which it is connected.
+    pub port: u16,
+    /// The random number that a datagram contains, as 8 bytes, big-endian.
+    pub number: u64,
 }
 
 /// Where the flows of a group send, and how their data are recognised.
@@ -334,7 +347,7 @@ mod tests {
                 r#"{"message":"greeting","version":1,"nonce":"x"}"#,
                 other(1),
             ),
-            (r#"{"message":"hello","version":4,"by":"quic"}"#, other(4)),
+            (r#"{"message":"hello","version":5,"by":"quic"}"#, other(5)),
             (
                 r#"{"message":"heartbeat"}"#,
                 Ok(Some(ControlMessage::Heartbeat {})),
@@ -349,7 +362,7 @@ mod tests {
             "{}",
             r#"{"message":"heartbeat","x":1}"#,
             r#"{"message":"nothing"}"#,
-            r#"{"message":"greeting","version":3}"#,
+            r#"{"message":"greeting","version":4}"#,
             r#"{"message":"greeting","version":-1,"nonce":""}"#,
         ] {
             let found = read(&framed(body));

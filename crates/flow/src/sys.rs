@@ -46,6 +46,12 @@ fn set_number(socket: BorrowedFd<'_>, level: i32, option: i32, value: i32) -> io
     }
 }
 
+/// Lets a connection that sends little repeat lost segments after the same time again, not after twice as long
+/// (`TCP_THIN_LINEAR_TIMEOUTS`, Documentation/networking/tcp-thin.rst).
+pub(crate) fn keep_timeouts_short(socket: BorrowedFd<'_>) -> io::Result<()> {
+    set_number(socket, libc::IPPROTO_TCP, libc::TCP_THIN_LINEAR_TIMEOUTS, 1)
+}
+
 /// From now on each send is cut into datagrams of this many bytes (`UDP_SEGMENT`); zero ends that.
 pub(crate) fn set_segment_bytes(socket: BorrowedFd<'_>, bytes: u16) -> io::Result<()> {
     set_number(socket, libc::SOL_UDP, libc::UDP_SEGMENT, i32::from(bytes))

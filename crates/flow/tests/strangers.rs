@@ -67,7 +67,11 @@ fn introduction(version: u32) -> Vec<u8> {
 fn a_control_port_refuses_strangers_with_a_sentence() {
     let sink = sink(PermittedPeers::Loopback);
     let other_version = introduction(PROTOCOL_VERSION + 1);
-    let request = ControlMessage::Request { groups: vec![] }.encode();
+    let request = ControlMessage::Request {
+        groups: vec![],
+        life: None,
+    }
+    .encode();
     let mut broken = introduction(PROTOCOL_VERSION);
     broken[10] ^= 0xff;
     let table: [(&[u8], &str); 6] = [

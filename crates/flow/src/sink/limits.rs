@@ -184,7 +184,8 @@ impl Grants {
             (Some(most), None) => {
                 let most = rate_text(most);
                 return Err(format!(
-                    "an unlimited rate is asked for; this sink agrees to {most} at most"
+                    "a flow without a highest rate is asked for; this sink agrees to {most} at most (--max-rate \
+                     none of the sink permits it)"
                 ));
             }
             (Some(most), Some(rate)) if rate > most.saturating_sub(taken.bytes_per_second) => {
@@ -429,7 +430,10 @@ mod tests {
             (|group| group.flows = 4, "4 flows are asked for"),
             (|group| group.flows = 0, "a group without flows"),
             (|group| group.flows = u32::MAX, "flows are asked for"),
-            (|group| group.bytes_per_second = None, "an unlimited rate"),
+            (
+                |group| group.bytes_per_second = None,
+                "a flow without a highest rate",
+            ),
             (
                 |group| group.bytes_per_second = Some(u64::MAX),
                 "this sink agrees to 3 MB/s",

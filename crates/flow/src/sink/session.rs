@@ -148,7 +148,12 @@ fn requested(
     loop {
         link.keep_alive()?;
         match link.receive(TICK)? {
-            Some(ControlMessage::Request { groups }) => return Ok(groups),
+            Some(ControlMessage::Request { groups, life }) => {
+                if let Some(life) = life {
+                    link.use_life_line(life);
+                }
+                return Ok(groups);
+            }
             Some(ControlMessage::Heartbeat {}) => {}
             Some(_) => return Err(out_of_turn().into()),
             None if shared.is_stopping() => return Err("the sink was stopped".to_owned().into()),
@@ -260,6 +265,10 @@ impl SinkSession<'_> {
         occasion: ReadingOccasion,
     ) -> Result<(), SessionFailure> {
         let elapsed = self.began.elapsed();
+        let bytes = |flows: &[SinkCounts]| -> u64 { flows.iter().map(|flow| flow.bytes).sum() };
+        if bytes(&flows) > bytes(&self.reading.flows) {
+            self.link.other_side_lives();
+        }
         self.reading.elapsed = elapsed;
         self.reading.flows.clone_from(&flows);
         let mut readings = locked(&self.shared.readings);

@@ -121,7 +121,8 @@ fn agreement(
     should_stop: impl Fn() -> bool,
 ) -> Result<Vec<AgreedGroup>, FlowError> {
     let counts: Vec<usize> = groups.iter().map(|group| group.flows as usize).collect();
-    link.send(&ControlMessage::Request { groups })?;
+    let life = link.open_life_line();
+    link.send(&ControlMessage::Request { groups, life })?;
     let ControlMessage::Agreed { groups } =
         link.expect(REPLY, "the sink did not agree", should_stop)?
     else {

@@ -180,17 +180,13 @@ impl SendingFlow {
         }
     }
 
-    /// Sets the moment from which the schedule counts; returns that of the first block, or of the beginning of a stream,
-    /// which is sent at once: a sink ends connections that do not say whose they are.
+    /// Sets the moment from which the schedule counts; returns that of the first block.
     pub(super) fn begin(&mut self, start: u64) -> u64 {
         self.start = start;
-        match (&self.kind, &self.pace) {
-            (
-                FlowSocket::Datagrams(_),
-                FlowPace::Scheduled {
-                    next: Some(next), ..
-                },
-            ) => start.saturating_add(next.at_ns),
+        match &self.pace {
+            FlowPace::Scheduled {
+                next: Some(next), ..
+            } => start.saturating_add(next.at_ns),
             _ => start,
         }
     }
