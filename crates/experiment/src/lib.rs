@@ -12,6 +12,7 @@ mod builtin;
 mod cells;
 mod check;
 mod error;
+mod figures;
 mod file;
 mod log;
 mod order;
@@ -38,7 +39,7 @@ pub use read::schema;
 pub use record::{CampaignRecord, LevelCombination, TrialRecord};
 pub use setup::TrialSetup;
 pub use summary::{
-    CampaignSummary, CellEstimate, CellFigure, ChartSummary, FigureRange, FindingPart, FindingSummary,
-    OrderingCount, PairVerdict, TableSummary,
+    CampaignSummary, CellEstimate, CellFigure, ChartSummary, FigureRange, FindingPart,
+    FindingSummary, OrderingCount, PairVerdict, TableSummary,
 };
 pub use trial::{MeasuredSpec, RequestsSpec, ServerSpec, TrialSpec, TrialTrafficSpec};
