@@ -8,7 +8,9 @@ use experiment::{
 use topology::LabNodeKind;
 
 fn experiment(name: &str) -> ExperimentSpec {
-    let builtin = BuiltinExperiment::find(name).unwrap();
+    let Some(builtin) = BuiltinExperiment::find(name) else {
+        panic!("no experiment is called {name}");
+    };
     ExperimentSpec::read(name, builtin.text).unwrap_or_else(|error| panic!("{error}"))
 }
 
