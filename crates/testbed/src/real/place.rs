@@ -3,6 +3,7 @@
 use std::fs;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr};
+use std::path::PathBuf;
 use std::process::Command;
 
 use lab::{LabError, Namespace, Surroundings};
@@ -16,6 +17,8 @@ pub struct ServerPlace {
     pub namespace: Namespace,
     /// The address at which servers listen there.
     pub address: IpAddr,
+    /// Where its files are made; default: where this program makes temporary files.
+    pub files: Option<PathBuf>,
 }
 
 impl ServerPlace {
@@ -39,6 +42,7 @@ impl ServerPlace {
         Ok(Some(ServerPlace {
             namespace: host.open()?,
             address: address.ok_or_else(none)?,
+            files: None,
         }))
     }
 }

@@ -141,10 +141,14 @@ pub(super) fn start(
     })?;
     let owner = owner(recipe)?;
     let (name, _) = recipe.name.split_once(',').unwrap_or((&recipe.name, ""));
-    let dir = tempfile::Builder::new()
-        .prefix(&format!("prestan-{name}-"))
-        .tempdir()
-        .map_err(step.io("create a temporary directory"))?;
+    let prefix = format!("prestan-{name}-");
+    let mut directory = tempfile::Builder::new();
+    directory.prefix(&prefix);
+    let dir = match at.and_then(|place| place.files.as_ref()) {
+        Some(files) => directory.tempdir_in(files),
+        None => directory.tempdir(),
+    };
+    let dir = dir.map_err(step.io("create a temporary directory"))?;
     let listens_at = place::address_of(at);
     let port = place::reserve(at).map_err(step.io(format!("find a free port of {listens_at}")))?;
     let templates = RecipeTemplates::of(recipe, dir.path(), listens_at, &port);
