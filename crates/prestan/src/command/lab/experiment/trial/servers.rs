@@ -1,0 +1,170 @@
+//! The servers of a trial, each in its host, with the same files.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::net::IpAddr;
+use std::process::Command;
+use std::time::Duration;
+
+use bare::ServedFiles;
+use experiment::TrialSpec;
+use lab::BuiltLab;
+use testbed::RealServer;
+use testbed::real::{Recipe, ServerPlace};
+
+use super::{TrialFailure, TrialResult};
+
+/// The port of a bare host.
+pub(super) const BARE_PORT: u16 = 80;
+
+/// The recipe that stands for the server that a bare host is.
+const BARE_RECIPE: &str = "bare";
+
+/// Servers by their hosts.
+pub(super) struct TrialServers {
+    started: BTreeMap<String, RealServer>,
+    /// Whether the server of a host is addressed by IPv6.
+    ipv6: BTreeMap<String, bool>,
+}
+
+/// Whether a host is a server without an operating system.
+pub(super) fn is_bare(lab: &BuiltLab, host: &str) -> bool {
+    let _ = (lab, host);
+    false
+}
+
+/// Whether the server of a host is addressed by IPv6.
+pub(super) fn is_ipv6(trial: &TrialSpec, host: &str) -> bool {
+    trial.servers.get(host).is_some_and(|server| server.ipv6)
+}
+
+impl TrialServers {
+    /// Starts the servers of a trial. A bare host is its own server, and may be named with the recipe `bare`.
+    ///
+    /// # Errors
+    ///
+    /// A recipe is not known, or its server does not start.
+    pub(super) fn start(
+        lab: &BuiltLab,
+        trial: &TrialSpec,
+        result: &mut TrialResult,
+    ) -> Result<TrialServers, TrialFailure> {
+        let mut servers = TrialServers {
+            started: BTreeMap::new(),
+            ipv6: BTreeMap::new(),
+        };
+        for (name, spec) in &trial.servers {
+            servers.ipv6.insert(name.clone(), spec.ipv6);
+            if is_bare(lab, name) {
+                if spec.recipe != BARE_RECIPE {
+                    return Err(TrialFailure::Failed(format!(
+                        "trial.servers.{name}: `{name}` is a bare host, which is its own server; leave it out, \
+                         or give the recipe `bare`"
+                    )));
+                }
+                continue;
+            }
+            let failed = |error: String| TrialFailure::Failed(format!("trial.servers.{name}: {error}"));
+            if spec.recipe == BARE_RECIPE {
+                return Err(failed(format!("`{name}` is no bare host")));
+            }
+            let recipe = Recipe::with_parameters(&spec.recipe).map_err(failed)?;
+            let host = lab.host(name);
+            let host = host.ok_or_else(|| failed("no such host".to_owned()))?;
+            let address = host.address(spec.ipv6);
+            let place = ServerPlace {
+                namespace: host.namespace().try_clone()?,
+                address: address.ok_or_else(|| failed("has no such address".to_owned()))?,
+                files: Some(lab.temporary_files().to_owned()),
+            };
+            let server = RealServer::start_at(&recipe, &[], Some(&place));
+            let server = server.map_err(|error| failed(report::clean(&error.to_string())))?;
+            furnish(&server)?;
+            let version = format!("{} {}", spec.recipe, server.installed().version);
+            result.facts.insert(format!("server in {name}"), version);
+            servers.started.insert(name.clone(), server);
+        }
+        Ok(servers)
+    }
+
+    /// The URL of a path at the server of a host; of the collection that is measured without one.
+    pub(super) fn url(
+        &self,
+        lab: &BuiltLab,
+        host: &str,
+        path: Option<&str>,
+    ) -> Result<String, TrialFailure> {
+        let path = path.unwrap_or("/").trim_start_matches('/');
+        if let Some(server) = self.started.get(host) {
+            return Ok(server.url() + path);
+        }
+        let is_ipv6 = self.ipv6.get(host).copied().unwrap_or_default();
+        let address = lab.host(host).and_then(|host| host.address(is_ipv6));
+        match address.filter(|_| is_bare(lab, host)) {
+            Some(IpAddr::V4(ip)) => Ok(format!("http://{ip}/{path}")),
+            Some(IpAddr::V6(ip)) => Ok(format!("http://[{ip}]/{path}")),
+            None => Err(TrialFailure::Failed(format!(
+                "no server runs in the host `{host}`; name one under trial.servers"
+            ))),
+        }
+    }
+
+    /// Gives a program what the server of a host expects of its clients.
+    pub(super) fn introduce(&self, host: &str, command: &mut Command) {
+        let Some(server) = self.started.get(host) else {
+            return;
+        };
+        if let Some((user, password)) = server.credentials() {
+            command.env("PRESTAN_USER", user);
+            command.env("PRESTAN_PASSWORD", password);
+        }
+        if server.recipe().is_http2 {
+            command.args(["--http", "2"]);
+        }
+    }
+
+    /// A server that has ended by itself is a failure.
+    pub(super) fn check(&mut self) -> Result<(), TrialFailure> {
+        for (host, server) in &mut self.started {
+            if let Some(ended) = server.ended(Duration::ZERO) {
+                return Err(TrialFailure::Failed(report::clean(&format!(
+                    "{} in {host} ended ({}); its logs end with {}",
+                    server.recipe().name,
+                    ended.status,
+                    ended.log.replace('\n', "; ")
+                ))));
+            }
+        }
+        Ok(())
+    }
+
+    /// What bare hosts report of themselves.
+    pub(super) fn figures(&self, lab: &BuiltLab, result: &mut TrialResult) {
+        let _ = (lab, result);
+    }
+}
+
+/// Gives a server the files that all have.
+fn furnish(server: &RealServer) -> Result<(), TrialFailure> {
+    let writing = TrialFailure::while_trying("writing the files of a server");
+    for (path, contents) in ServedFiles::paper().iter() {
+        let file = server.storage().join(path.trim_start_matches('/'));
+        fs::write(file, contents).map_err(&writing)?;
+    }
+    Ok(())
+}
+
+/// The length of a file that all servers have.
+pub(super) fn length_of(path: &str) -> Result<u64, TrialFailure> {
+    let files = ServedFiles::paper();
+    let found = files.iter().find(|(own, _)| *own == path);
+    found
+        .map(|(_, contents)| contents.len() as u64)
+        .ok_or_else(|| {
+            let names: Vec<&str> = files.iter().map(|(own, _)| own).collect();
+            TrialFailure::Failed(format!(
+                "no server has the file `{path}`; there are {}",
+                names.join(", ")
+            ))
+        })
+}
