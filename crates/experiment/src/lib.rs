@@ -19,7 +19,7 @@ pub use file::{
 };
 pub use record::{CampaignRecord, LevelCombination, TrialRecord};
 pub use summary::{
-    CampaignSummary, CellEstimate, CellFigure, ChartSummary, FigureRange, FindingPart, FindingSummary,
-    OrderingCount, PairVerdict, TableSummary,
+    CampaignSummary, CellEstimate, CellFigure, ChartSummary, FigureRange, FindingPart,
+    FindingSummary, OrderingCount, PairVerdict, TableSummary,
 };
 pub use trial::{MeasuredSpec, RequestsSpec, ServerSpec, TrialSpec, TrialTrafficSpec};

@@ -5,6 +5,10 @@ mod answers;
 #[cfg(test)]
 mod background;
 #[cfg(test)]
+mod campaign_reports;
+#[cfg(test)]
+mod campaigns;
+#[cfg(test)]
 mod captures;
 #[cfg(test)]
 mod comparisons;
