@@ -24,11 +24,11 @@ const WIDTH: f64 = 460.0;
 /// Room for values behind bars, and for names before them.
 const VALUES: f64 = 66.0;
 const NARROWEST_NAMES: f64 = 30.0;
-const WIDEST_NAMES: f64 = 140.0;
+const WIDEST_NAMES: f64 = 150.0;
 /// Width of a letter of a name.
-const LETTER: f64 = 6.2;
+const LETTER: f64 = 7.1;
 /// Letters of a heading of a group.
-const HEADING_LETTERS: usize = 66;
+const HEADING_LETTERS: usize = 58;
 /// Heights.
 const ROW: f64 = 18.0;
 const HEADING: f64 = 20.0;
@@ -39,6 +39,7 @@ const BAR: f64 = 12.0;
 const PALETTE: [&str; 8] = [
     "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8c7b00", "#666666",
 ];
+const GROUND: &str = "#ffffff";
 const INK: &str = "#1b1f23";
 const MUTED: &str = "#5b636b";
 const LINE: &str = "#dfe3e7";
@@ -78,13 +79,17 @@ pub(super) struct BarPanel {
 }
 
 impl BarPanel {
-    /// One side of a chart.
+    /// One side of a chart. Where one side is logarithmic, so is the other: shapes are compared.
     pub(super) fn of(chart: &ChartSummary, side: PanelSide) -> BarPanel {
+        let cells = || chart.values.iter().flatten();
+        let drawable = |value: &f64| axis::is_drawable(*value);
+        let is_wide = axis::is_wide(cells().filter_map(|cell| cell.mean).filter(drawable))
+            || axis::is_wide(cells().filter_map(|cell| cell.published).filter(drawable));
         let groups = groups(chart, side);
         let bars = || groups.iter().flat_map(|group| &group.bars);
         let values = bars().filter_map(|bar| bar.value);
         let ends = bars().filter_map(|bar| bar.interval);
-        let axis = BarAxis::of(values, ends);
+        let axis = BarAxis::of(values, ends, is_wide);
         let (figure, unit) = &chart.figure;
         let whose = match side {
             PanelSide::Measured => "measured here",
@@ -121,13 +126,16 @@ impl BarPanel {
         };
         let height = self.height();
         let bottom = height - AXIS;
+        // A logarithmic axis has no zero, and begins at the left.
+        let zero = plot.x(0.0);
         html! {
             svg.bars xmlns="http://www.w3.org/2000/svg" role="img" aria-label=(self.title)
                 viewBox=(format!("0 0 {WIDTH} {height}")) width=(WIDTH) height=(height)
                 font-family="Inter, 'Noto Sans', system-ui, sans-serif" font-size="12" {
+                rect.ground width="100%" height="100%" fill=(GROUND) {}
                 (plot.grid(bottom))
+                line.edge x1=(Tenth(zero)) y1="0" x2=(Tenth(zero)) y2=(Tenth(bottom)) stroke=(MUTED) {}
                 (self.rows(&plot))
-                line.edge x1=(Tenth(plot.left)) y1="0" x2=(Tenth(plot.left)) y2=(Tenth(bottom)) stroke=(MUTED) {}
                 text.muted x=(Tenth(plot.left + plot.width / 2.0)) y=(Tenth(height - 6.0)) text-anchor="middle" fill=(MUTED) {
                     (shortened(&self.unit, HEADING_LETTERS))
                 }
@@ -145,8 +153,8 @@ impl BarPanel {
 
     fn width_of_names(&self) -> f64 {
         let bars = self.groups.iter().flat_map(|group| &group.bars);
-        let widest = bars.map(|bar| display_width(&bar.name)).max().unwrap_or(0);
-        (widest as f64 * LETTER + 14.0).clamp(NARROWEST_NAMES, WIDEST_NAMES)
+        let widths = bars.map(|bar| width_of(&bar.name));
+        widths.fold(NARROWEST_NAMES, f64::max).min(WIDEST_NAMES)
     }
 
     fn rows(&self, plot: &Plot<'_>) -> Markup {
@@ -155,7 +163,8 @@ impl BarPanel {
         for group in &self.groups {
             if let Some(heading) = &group.heading {
                 drawn.push(html! {
-                    text.ink x="0" y=(Tenth(y + 15.0)) font-weight="600" fill=(INK) {
+                    text.ink.halo x="0" y=(Tenth(y + 15.0)) font-weight="600" fill=(INK) stroke=(GROUND)
+                        stroke-width="4" paint-order="stroke" {
                         (shortened(heading, HEADING_LETTERS))
                         @if display_width(heading) > HEADING_LETTERS { title { (heading) } }
                     }
@@ -171,9 +180,19 @@ impl BarPanel {
     }
 }
 
-/// The bars of one side of a chart. A chart with one bar in each group has no headings.
+/// Room that a name needs before its bar.
+fn width_of(name: &str) -> f64 {
+    display_width(name) as f64 * LETTER + 14.0
+}
+
+/// The bars of one side of a chart. A chart with one bar in each group has no headings, unless names are too long for
+/// the room before bars.
 fn groups(chart: &ChartSummary, side: PanelSide) -> Vec<BarGroup> {
     let is_single = chart.bars.len() < 2;
+    let is_long = chart
+        .groups
+        .iter()
+        .any(|name| width_of(&clean(name)) > WIDEST_NAMES);
     let drawn = |name: &str, place: usize, cell: Option<&CellEstimate>| {
         let nothing = CellEstimate::default();
         let cell = cell.unwrap_or(&nothing);
@@ -202,9 +221,14 @@ fn groups(chart: &ChartSummary, side: PanelSide) -> Vec<BarGroup> {
         let values = chart.values.get(place);
         let cell = |bar: usize| values.and_then(|values| values.get(bar));
         if is_single {
+            let (heading, own) = if is_long {
+                (Some(clean(name)), "")
+            } else {
+                (None, name.as_str())
+            };
             return BarGroup {
-                heading: None,
-                bars: vec![drawn(name, 0, cell(0))],
+                heading,
+                bars: vec![drawn(own, 0, cell(0))],
             };
         }
         let bars = chart.bars.iter().enumerate();
@@ -266,7 +290,7 @@ impl Plot<'_> {
 
     fn row(&self, bar: &DrawnBar, y: f64) -> Markup {
         let base = y + 13.0;
-        let letters = ((self.left - 14.0) / LETTER).ceil() as usize;
+        let letters = ((self.left - 14.0) / LETTER).round() as usize;
         html! {
             text.ink x=(Tenth(self.left - 8.0)) y=(Tenth(base)) text-anchor="end" fill=(INK) {
                 (shortened(&bar.name, letters))
@@ -276,7 +300,8 @@ impl Plot<'_> {
                 (self.mark(bar, value, y))
                 text.ink x=(Tenth(WIDTH)) y=(Tenth(base)) text-anchor="end" fill=(INK) { (bar.shown) }
             } @else {
-                text.muted x=(Tenth(self.left + 6.0)) y=(Tenth(base)) font-style="italic" fill=(MUTED) { (bar.shown) }
+                text.muted.halo x=(Tenth(self.left + 6.0)) y=(Tenth(base)) font-style="italic" fill=(MUTED) stroke=(GROUND)
+                    stroke-width="4" paint-order="stroke" { (bar.shown) }
             }
         }
     }

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use experiment::{
-    CellEstimate, CellFigure, ChartSummary, FigureRange, FindingPart, FindingSummary,
+    CellEstimate, CellFigure, ChartSummary, FigureRange, FigureSpec, FindingPart, FindingSummary,
     OrderingCount, PairVerdict, ShownUnit, TableSummary, TrialRecord,
 };
 use schemars::JsonSchema;
@@ -56,6 +56,8 @@ struct CampaignDocument {
     conclusion: String,
     /// Factors, in the order of tables.
     factors: Vec<FactorJson>,
+    /// The figures that the experiment is about. Trials have others, too.
+    figures: Vec<CampaignFigureJson>,
     /// Each figure of each measured cell.
     cells: Vec<CellJson>,
     /// Tables.
@@ -100,6 +102,20 @@ struct LevelJson {
     name: String,
     /// How people call it.
     title: String,
+}
+
+/// A figure.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Figure", deny_unknown_fields)]
+struct CampaignFigureJson {
+    /// Its name.
+    name: String,
+    /// What it is.
+    title: String,
+    /// Unit of its numbers.
+    unit: BaseUnit,
+    /// Whether more is better; null where neither is.
+    more_is_better: Option<bool>,
 }
 
 /// The unit of figures in documents.
@@ -333,6 +349,7 @@ pub fn campaign_json(of: &CampaignReport<'_>) -> String {
         missing: explained::missing(of),
         conclusion: words::conclusion(of),
         factors: factors(of),
+        figures: spec.figures.iter().map(CampaignFigureJson::from).collect(),
         cells: summary.cells.iter().map(CellJson::from).collect(),
         tables: summary.tables.iter().map(table).collect(),
         charts: summary.charts.iter().map(chart).collect(),
@@ -464,6 +481,17 @@ fn finding(of: &CampaignReport<'_>, finding: &FindingSummary) -> CampaignFinding
         unit: unit.map(BaseUnit::from),
         parts: finding.parts.iter().map(part).collect(),
         note: explained::of_finding(of, finding),
+    }
+}
+
+impl From<(&String, &FigureSpec)> for CampaignFigureJson {
+    fn from((name, spec): (&String, &FigureSpec)) -> CampaignFigureJson {
+        CampaignFigureJson {
+            name: name.clone(),
+            title: spec.title.clone(),
+            unit: spec.unit.into(),
+            more_is_better: spec.more_is_better,
+        }
     }
 }
 

@@ -30,7 +30,7 @@ pub(super) fn missing(of: &CampaignReport<'_>) -> Vec<String> {
     let mut sentences = Vec::new();
     if !names.is_empty() {
         sentences.push(format!(
-            "Not measured: {}. `--full` measures all cells.",
+            "Not measured: {}. --full measures all cells.",
             names.join("; ")
         ));
     }

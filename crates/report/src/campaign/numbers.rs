@@ -62,11 +62,12 @@ fn three_digits(value: f64) -> usize {
     (2.0 - value.abs().log10().floor()).clamp(0.0, MOST_DECIMALS) as usize
 }
 
-/// Decimals of a figure with this interval: its half width has one digit, or two.
+/// Decimals of a figure with this interval: its half width has two digits up to 29, and one from 3 on, so that rounding
+/// changes it by a sixth at most.
 fn decimals(range: FigureRange) -> Option<usize> {
     let half = (range.high - range.low) / 2.0;
     let is_known = half.is_finite() && half > 0.0;
-    is_known.then(|| (-half.log10().floor()).clamp(0.0, MOST_DECIMALS) as usize)
+    is_known.then(|| (-(half / 2.999_999).log10().floor()).clamp(0.0, MOST_DECIMALS) as usize)
 }
 
 fn written(value: f64, decimals: usize) -> String {
@@ -158,11 +159,15 @@ mod tests {
     #[test]
     fn a_mean_has_the_digits_of_its_interval() {
         let table = [
-            (of(16.271, Some((14.08, 18.46))), "16 (14 .. 18)"),
+            (of(16.271, Some((14.08, 18.46))), "16.3 (14.1 .. 18.5)"),
             (of(16.271, Some((15.9, 16.6))), "16.3 (15.9 .. 16.6)"),
-            (of(0.0412, Some((0.0398, 0.0421))), "0.041 (0.040 .. 0.042)"),
+            (
+                of(0.0412, Some((0.0398, 0.0421))),
+                "0.0412 (0.0398 .. 0.0421)",
+            ),
             (of(3.0, Some((3.0, 3.0))), "3.00 (3.00 .. 3.00)"),
-            (of(-0.4, Some((-3.0, 2.2))), "0 (-3 .. 2)"),
+            (of(-0.4, Some((-3.0, 2.2))), "-0.4 (-3.0 .. 2.2)"),
+            (of(-0.4, Some((-33.0, 32.2))), "0 (-33 .. 32)"),
             (of(1234.5, None), "1234 (no interval)"),
             (of(0.0, None), "0 (no interval)"),
             (of(2.5e-6, None), "2.50e-6 (no interval)"),
@@ -170,10 +175,7 @@ mod tests {
                 of(1e300, Some((1e299, 1e301))),
                 "1.00e300 (1.00e299 .. 1.00e301)",
             ),
-            (
-                of(f64::NAN, Some((f64::NEG_INFINITY, 1.0))),
-                "- (- .. 1.00)",
-            ),
+            (of(f64::NAN, Some((f64::NEG_INFINITY, 1.0))), "- (- .. 1)"),
         ];
         for (estimate_of, expected) in table {
             assert_eq!(estimate(&estimate_of), expected);

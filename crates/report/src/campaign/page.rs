@@ -48,8 +48,10 @@ fn in_short(of: &CampaignReport<'_>) -> Markup {
     html! {
         section #answer aria-label="In short" {
             p { (words::measured(of)) }
-            p { (words::progress(of)) }
-            @if let Some(to_go_on) = words::to_go_on(of) { (boxed("Unfinished", "doubt", [to_go_on])) }
+            @match words::to_go_on(of) {
+                None => p { (words::progress(of)) },
+                Some(to_go_on) => div.box.doubt { p { (words::progress(of)) " " (to_go_on) } },
+            }
             (headline(of))
             p { strong { (words::conclusion(of)) } }
             @if !important.is_empty() {
@@ -65,7 +67,7 @@ fn in_short(of: &CampaignReport<'_>) -> Markup {
             }
             (boxed("Failed trials", "bad", summary.failures.iter().map(words::of_trials)))
             (boxed("Warnings", "doubt", summary.warnings.iter().map(words::of_trials)))
-            (list("items", explained::missing(of)))
+            (boxed("What is missing", "plain", explained::missing(of)))
         }
     }
 }

@@ -159,14 +159,14 @@ pub(super) fn conclusion(of: &CampaignReport<'_>) -> String {
         (Some(orders), verdicts) => {
             let word = match decided {
                 0 => "Inconclusive",
-                some if 2 * some < all => "Mostly inconclusive",
+                some if some < counted_orders.inconclusive => "Mostly inconclusive",
                 some if some < all => "Mostly conclusive",
                 _ => "Conclusive",
             };
             let verdicts = verdicts.map_or(String::new(), |verdicts| format!(" {verdicts}"));
             format!("{word} with {repetitions}: {orders}.{verdicts}")
         }
-        (None, Some(verdicts)) => format!("With {repetitions}: {verdicts}"),
+        (None, Some(verdicts)) => format!("{verdicts} Each cell has {repetitions}."),
         (None, None) => "Nothing published is compared with these figures.".to_owned(),
     }
 }

@@ -7,6 +7,8 @@ mod background;
 #[cfg(test)]
 mod campaign_reports;
 #[cfg(test)]
+mod campaign_shapes;
+#[cfg(test)]
 mod campaigns;
 #[cfg(test)]
 mod captures;

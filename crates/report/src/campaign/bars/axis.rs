@@ -17,6 +17,15 @@ pub(super) fn is_drawable(value: f64) -> bool {
     value == 0.0 || DRAWABLE.contains(&value.abs())
 }
 
+/// Whether values are so far apart that the least would have no visible bar.
+pub(super) fn is_wide(values: impl Iterator<Item = f64>) -> bool {
+    let ends = values.fold(None, |ends, value| match ends {
+        None => Some((value, value)),
+        Some((least, most)) => Some((value.min(least), value.max(most))),
+    });
+    ends.is_some_and(|(least, most): (f64, f64)| least > 0.0 && most / least >= WIDE)
+}
+
 /// Where the values of a panel lie.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum BarAxis {
@@ -39,10 +48,12 @@ pub(super) enum BarAxis {
 use BarAxis::{Linear, Log};
 
 impl BarAxis {
-    /// An axis for these values, and the ends of their intervals as far as they are near.
+    /// An axis for these values, and the ends of their intervals as far as they are near. It is logarithmic where that is
+    /// asked for, if all values are positive.
     pub(super) fn of(
         values: impl Iterator<Item = f64>,
         intervals: impl Iterator<Item = (f64, f64)>,
+        logarithmic: bool,
     ) -> BarAxis {
         let values: Vec<f64> = values.collect();
         let intervals: Vec<(f64, f64)> = intervals.collect();
@@ -56,7 +67,7 @@ impl BarAxis {
         }
         let lowest = intervals.iter().map(|(low, _)| *low).fold(least, f64::min);
         let highest = intervals.iter().map(|(_, high)| *high).fold(most, f64::max);
-        if least > 0.0 && most / least >= WIDE {
+        if logarithmic && least > 0.0 {
             let low = lowest.max(least / (2.0 * REACH)) / 1.2;
             let high = highest.min(most * 2.0 * REACH) * 1.2;
             return Log { low, high };
@@ -163,7 +174,8 @@ mod tests {
     use super::*;
 
     fn of(values: &[f64], intervals: &[(f64, f64)]) -> BarAxis {
-        BarAxis::of(values.iter().copied(), intervals.iter().copied())
+        let is_wide = is_wide(values.iter().copied());
+        BarAxis::of(values.iter().copied(), intervals.iter().copied(), is_wide)
     }
 
     fn labels(axis: BarAxis) -> Vec<String> {
@@ -193,10 +205,17 @@ mod tests {
         assert!(!of(&[0.0, 49.0, 1000.0], &[]).is_log());
         let axis = of(&[1.0, 50.0], &[(0.9, 1.1), (-10.0, 700.0)]);
         assert!(axis.is_log() && axis.cuts(-10.0) && axis.cuts(700.0));
-        assert_eq!(labels(axis), ["1", "3", "10", "30", "100"]);
+        assert_eq!(labels(axis), ["0.3", "1", "3", "10", "30", "100"]);
         assert_eq!(axis.place(-10.0), 0.0);
         let wide = of(&[1e-9, 1e12], &[]);
         assert!(wide.ticks().len() <= MOST_TICKS, "{:?}", wide.ticks());
+    }
+
+    #[test]
+    fn what_is_not_positive_is_on_a_linear_axis() {
+        let on = |values: &[f64]| BarAxis::of(values.iter().copied(), std::iter::empty(), true);
+        assert!(on(&[1.0, 2.0]).is_log() && on(&[3.0]).is_log());
+        assert!(!on(&[0.0, 2.0]).is_log() && !on(&[-1.0, 2.0]).is_log() && !on(&[]).is_log());
     }
 
     #[test]

@@ -62,11 +62,11 @@ fn figure(chart: &ChartSummary) -> Markup {
         figure {
             figcaption { (heading) }
             div.panels {
-                div { h4 { "Measured here" } (measured.svg()) }
-                @if let Some(beside) = &beside { div { h4 { "Published" } (beside.svg()) } }
+                div { p.side { "Measured here" } (measured.svg()) }
+                @if let Some(beside) = &beside { div { p.side { "Published" } (beside.svg()) } }
             }
             p.note {
-                @if is_log { span { "Dots on a logarithmic scale: the values are too far apart for bars." } }
+                @if is_log { span { "Dots on a logarithmic scale: the values are too far apart for bars that begin at zero." } }
                 @if measured.is_cut() { span { "An arrow marks an interval that goes on beyond the axis." } }
                 @if beside.is_none() { span { "No figures of this chart were published." } }
             }

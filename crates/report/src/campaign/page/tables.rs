@@ -36,7 +36,7 @@ pub(super) fn findings(of: &CampaignReport<'_>) -> Markup {
                 th.words scope="row" { (finding.claim) }
                 td { (verdict(finding.verdict)) }
                 (evidence(of, finding))
-                @if is_sourced { td { (finding.source.as_deref().unwrap_or("-")) } }
+                @if is_sourced { td { (finding.source.as_deref().unwrap_or_default()) } }
             }
         }
     };
@@ -44,7 +44,7 @@ pub(super) fn findings(of: &CampaignReport<'_>) -> Markup {
         @if !findings.is_empty() {
             section #findings {
                 h2 { "Findings" }
-                (wide("Findings", None, &head, &body))
+                (wide("Findings", Some("judged"), &head, &body))
                 p.note {
                     "A finding holds if all of its parts do, and does not hold if one does not. Means have their 95 % \
                      intervals behind them."
