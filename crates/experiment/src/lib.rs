@@ -8,18 +8,37 @@
 //!
 //! Nothing here touches the system. The language of the file is described in `docs/EXPERIMENTS.md`.
 
+mod builtin;
+mod cells;
+mod check;
+mod error;
 mod file;
+mod log;
+mod order;
+mod published;
+mod read;
 mod record;
+mod servers;
+mod setup;
 mod summary;
+mod template;
 mod trial;
+mod trial_check;
 
+pub use builtin::{BUILTIN_EXPERIMENTS, BuiltinExperiment};
+pub use error::ExperimentError;
 pub use file::{
     ChartSpec, ColumnSpec, ExperimentSpec, FactorSpec, FigureSpec, FindingSpec, LabChoice,
     LevelSpec, OneOrMore, Relation, ShownUnit, TableSpec, Where,
 };
+pub use log::RecordedTrials;
+pub use order::{PlannedTrial, planned_trials};
+pub use published::PublishedFigures;
+pub use read::schema;
 pub use record::{CampaignRecord, LevelCombination, TrialRecord};
+pub use setup::TrialSetup;
 pub use summary::{
-    CampaignSummary, CellEstimate, ChartSummary, FigureRange, FindingPart, FindingSummary,
-    OrderingCount, PairVerdict, TableSummary,
+    CampaignSummary, CellEstimate, CellFigure, ChartSummary, FigureRange, FindingPart,
+    FindingSummary, OrderingCount, PairVerdict, TableSummary,
 };
 pub use trial::{MeasuredSpec, RequestsSpec, ServerSpec, TrialSpec, TrialTrafficSpec};

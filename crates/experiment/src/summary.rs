@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use crate::file::ShownUnit;
+use crate::record::LevelCombination;
 
 /// A summary of a campaign. Figures are in the units in which they are shown.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -15,6 +16,8 @@ pub struct CampaignSummary {
     pub failures: Vec<(String, usize)>,
     /// Warnings of trials, each once, with the number of trials that have it.
     pub warnings: Vec<(String, usize)>,
+    /// The figures of the experiment in each measured cell, in the order of the cells.
+    pub cells: Vec<CellFigure>,
     /// Tables that have at least one measured figure.
     pub tables: Vec<TableSummary>,
     /// Charts that have at least one measured figure.
@@ -45,6 +48,22 @@ pub struct CellEstimate {
     pub prediction: Option<FigureRange>,
     /// The published figure.
     pub published: Option<f64>,
+    /// Repetitions that did not end in time. Where there are some, the mean of a time is a lower bound, because they are in
+    /// it with the time after which they were ended.
+    pub unfinished: usize,
+}
+
+/// A figure of a cell.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct CellFigure {
+    /// The cell.
+    pub cell: LevelCombination,
+    /// Name of the figure.
+    pub figure: String,
+    /// Its unit.
+    pub unit: ShownUnit,
+    /// What was measured of it.
+    pub estimate: CellEstimate,
 }
 
 /// A table: `cells[row][column]`.

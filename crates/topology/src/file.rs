@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use traffic::{BitRate, Octets, Percentage, TimeSpan};
 
@@ -277,20 +278,28 @@ impl LabSpec {
     /// # Errors
     /// What cannot be read, with line and column.
     pub fn read(name: &str, text: &str) -> Result<Self, TopologyError> {
-        let options = serde_saphyr::options! { with_snippet: false };
-        serde_saphyr::from_str_with_options(text, options).map_err(|error| {
-            let place = match error.location() {
-                Some(location) => format!("{name}:{}:{}", location.line(), location.column()),
-                None => name.to_owned(),
-            };
-            TopologyError::new(place, yaml_message(&error.to_string()))
-        })
+        read_yaml(name, text)
     }
 }
 
-/// The reader appends the place to its message; ours stands before it. Where it lists the keys that are known, the one
-/// that was meant is named first.
-fn yaml_message(message: &str) -> String {
+/// Reads a document of YAML. `name` is what errors call the file.
+///
+/// # Errors
+/// What cannot be read, with line and column.
+pub fn read_yaml<T: DeserializeOwned>(name: &str, text: &str) -> Result<T, TopologyError> {
+    let options = serde_saphyr::options! { with_snippet: false };
+    serde_saphyr::from_str_with_options(text, options).map_err(|error| {
+        let place = match error.location() {
+            Some(location) => format!("{name}:{}:{}", location.line(), location.column()),
+            None => name.to_owned(),
+        };
+        TopologyError::new(place, reading_message(&error.to_string()))
+    })
+}
+
+/// What a reader says of a document, without the place, which ours has before it. Where it lists the keys that are known,
+/// the one that was meant is named instead.
+pub fn reading_message(message: &str) -> String {
     let end = message.rfind(" at line ").unwrap_or(message.len());
     let message = message[..end]
         .replace(", set DuplicateKeyPolicy in Options if acceptable", "")
@@ -309,8 +318,8 @@ fn yaml_message(message: &str) -> String {
 /// Similarity from which a name is suggested.
 const SIMILAR: f64 = 0.7;
 
-/// The name that is most similar to a word.
-pub(crate) fn nearest<'a>(word: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+/// The name that is most similar to a word, if one is similar enough to be suggested.
+pub fn nearest<'a>(word: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let similarities = names.map(|name| (strsim::jaro(word, name), name));
     let similar = similarities.filter(|(similarity, _)| *similarity > SIMILAR);
     let best = similar.max_by(|(one, _), (other, _)| one.total_cmp(other));

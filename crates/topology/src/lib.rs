@@ -22,7 +22,7 @@ pub use builtin::{BUILTIN_LABS, BuiltinLab};
 pub use error::TopologyError;
 pub use file::{
     LabHostSpec, LabHubSpec, LabLinkSpec, LabRouterSpec, LabSpec, LabSwitchSpec, QueueSpec,
-    RoutedSpec, SysctlValue, WireSpec, schema,
+    RoutedSpec, SysctlValue, WireSpec, nearest, read_yaml, reading_message, schema,
 };
 pub use judge::{WireMeasurement, WireVerdict, judge};
 pub use picture::svg;
