@@ -8,6 +8,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use traffic::{BitRate, Octets, Percentage, TimeSpan};
 
+use crate::bare_host::{self, BareHostSpec};
 use crate::error::TopologyError;
 
 /// A whole lab file.
@@ -48,6 +49,14 @@ pub struct LabSpec {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LabHostSpec {
+    /// It is no machine with an operating system, but a web server on a TCP of its own, with these features
+    /// (docs/BARE.md). It serves `/504k`, `/320k` and `/160k` on port 80. All other keys belong to the TCP of the kernel.
+    #[serde(
+        default,
+        deserialize_with = "bare_host::given",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub bare: Option<BareHostSpec>,
     /// Congestion control of its connections: `cubic` (the default), `reno`, `bbr`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub congestion: Option<String>,
@@ -308,7 +317,7 @@ pub fn reading_message(message: &str) -> String {
         return message;
     };
     let written = unknown.split('`').nth(1).unwrap_or_default();
-    let names = known.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+    let names = known.split(|c: char| !c.is_ascii_alphanumeric() && !"_-".contains(c));
     match nearest(written, names) {
         Some(name) => format!("{unknown}; did you mean `{name}`?"),
         None => message,

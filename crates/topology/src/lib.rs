@@ -9,6 +9,7 @@
 //! Nothing here touches the system: the crate `lab` builds what is planned here. The language of the file is
 //! described in `docs/LABS.md`.
 
+mod bare_host;
 mod builtin;
 mod error;
 mod file;
@@ -18,6 +19,10 @@ mod plan;
 mod text;
 mod wire;
 
+pub use bare_host::{
+    BareCongestionName, BareHostSpec, BarePreset, PaperWeightsName, PlannedBareHost, SamplingName,
+    TimeoutResendName,
+};
 pub use builtin::{BUILTIN_LABS, BuiltinLab};
 pub use error::TopologyError;
 pub use file::{

@@ -11,11 +11,14 @@ pub fn described(name: &str, network: &LabNetwork) -> String {
         "" => format!("{name}\n"),
         title => format!("{name}: {title}\n"),
     };
-    for kind in ["host", "router"] {
-        let nodes = network.nodes.iter().filter(|node| node.kind.word() == kind);
+    for (kind, is_kind) in [
+        ("hosts", is_host as fn(&&LabNode) -> bool),
+        ("routers", is_router),
+    ] {
+        let nodes = network.nodes.iter().filter(is_kind);
         let rows: Vec<Vec<String>> = nodes.flat_map(node_rows).collect();
         if !rows.is_empty() {
-            text += &format!("\n{kind}s\n{}", table(&rows));
+            text += &format!("\n{kind}\n{}", table(&rows));
         }
     }
     let mut joining = Vec::new();
@@ -28,7 +31,7 @@ pub fn described(name: &str, network: &LabNetwork) -> String {
                     format!("hub, {}", wire_text(&medium)),
                 ]);
             }
-            LabNodeKind::Host | LabNodeKind::Router => {}
+            LabNodeKind::Host | LabNodeKind::Bare(_) | LabNodeKind::Router => {}
         }
     }
     if !joining.is_empty() {
@@ -44,11 +47,20 @@ pub fn described(name: &str, network: &LabNetwork) -> String {
     text
 }
 
+fn is_host(node: &&LabNode) -> bool {
+    matches!(node.kind, LabNodeKind::Host | LabNodeKind::Bare(_))
+}
+
+fn is_router(node: &&LabNode) -> bool {
+    node.kind == LabNodeKind::Router
+}
+
 fn node_rows(node: &LabNode) -> Vec<Vec<String>> {
     let rows = node.interfaces.iter().enumerate().map(|(number, own)| {
         let addresses: Vec<String> = own.addresses.iter().map(ToString::to_string).collect();
         let (name, options) = match (number, node.kind) {
             (0, LabNodeKind::Host) => (node.name.clone(), options_text(&node.options)),
+            (0, LabNodeKind::Bare(bare)) => (node.name.clone(), bare.text()),
             (0, _) => (node.name.clone(), String::new()),
             _ => (String::new(), String::new()),
         };
@@ -215,7 +227,7 @@ fn rate_text(rate: f64) -> String {
     format!("{} {unit}", significant(rate / factor))
 }
 
-fn time_text(nanos: u64) -> String {
+pub(crate) fn time_text(nanos: u64) -> String {
     let units = [(1_000_000_000, "s"), (1_000_000, "ms"), (1000, "µs")];
     let unit = units.iter().find(|(factor, _)| nanos >= *factor);
     let (factor, unit) = unit.copied().unwrap_or((1, "ns"));
