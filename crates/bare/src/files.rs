@@ -31,7 +31,9 @@ impl ServedFiles {
 
     /// All files: their paths and contents.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &[u8])> {
-        self.0.iter().map(|(path, contents)| (path.as_str(), &**contents))
+        self.0
+            .iter()
+            .map(|(path, contents)| (path.as_str(), &**contents))
     }
 
     pub(crate) fn find(&self, path: &str) -> Option<&Arc<[u8]>> {

@@ -41,4 +41,4 @@ pub use summary::{
     CampaignSummary, CellEstimate, CellFigure, ChartSummary, FigureRange, FindingPart,
     FindingSummary, OrderingCount, PairVerdict, TableSummary,
 };
-pub use trial::{MeasuredSpec, RequestsSpec, ServerSpec, TrialSpec, TrialTrafficSpec};
+pub use trial::{BARE_RECIPE, MeasuredSpec, RequestsSpec, ServerSpec, TrialSpec, TrialTrafficSpec};

@@ -118,10 +118,7 @@ impl KeptCampaign {
 
 impl OpenCampaign {
     /// Begins a campaign in a directory that does not exist, or is empty.
-    pub(super) fn create(
-        directory: &Path,
-        record: CampaignRecord,
-    ) -> Result<OpenCampaign, Failed> {
+    pub(super) fn create(directory: &Path, record: CampaignRecord) -> Result<OpenCampaign, Failed> {
         let making = |error: std::io::Error| writing(directory, &error);
         fs::create_dir_all(directory).map_err(making)?;
         if fs::read_dir(directory).map_err(making)?.next().is_some() {
@@ -166,7 +163,9 @@ impl OpenCampaign {
             read(&path)?
         };
         let trials = RecordedTrials::read(&bytes);
-        let whole = trials.map_err(|error| self::failed(&path, &error))?.whole_bytes as u64;
+        let whole = trials
+            .map_err(|error| self::failed(&path, &error))?
+            .whole_bytes as u64;
         file.set_len(whole).map_err(failed)?;
         file.seek(SeekFrom::Start(whole)).map_err(failed)?;
         Ok(OpenCampaign { kept, file })
@@ -258,7 +257,10 @@ fn read(path: &Path) -> Result<Vec<u8>, Failed> {
 }
 
 fn failed(path: &Path, error: &dyn std::fmt::Display) -> Failed {
-    Failed::Usage(report::clean(&format!("reading {} failed: {error}", path.display())))
+    Failed::Usage(report::clean(&format!(
+        "reading {} failed: {error}",
+        path.display()
+    )))
 }
 
 fn writing(path: &Path, error: &std::io::Error) -> Failed {

@@ -3,13 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
-use experiment::TrialSetup;
+use experiment::{BARE_RECIPE, TrialSetup};
 use testbed::real::Recipe;
 
 use crate::exit::Failed;
-
-/// The recipe that stands for the server that a bare host is.
-pub(super) const BARE_RECIPE: &str = "bare";
 
 /// The machine, the servers of these trials, and the congestion controls of their hosts.
 ///
@@ -19,10 +16,16 @@ pub(super) fn facts(setups: &[TrialSetup]) -> Result<BTreeMap<String, String>, F
     let machine = engine::machine();
     let mut facts = BTreeMap::from([
         ("kernel".to_owned(), machine.os),
-        ("processor".to_owned(), format!("{}, {} cores", machine.cpu, machine.cores)),
+        (
+            "processor".to_owned(),
+            format!("{}, {} cores", machine.cpu, machine.cores),
+        ),
     ]);
     if let Ok(known) = fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control") {
-        facts.insert("congestion controls of the kernel".to_owned(), known.trim().to_owned());
+        facts.insert(
+            "congestion controls of the kernel".to_owned(),
+            known.trim().to_owned(),
+        );
     }
     let recipes: BTreeSet<&str> = setups
         .iter()
@@ -32,16 +35,19 @@ pub(super) fn facts(setups: &[TrialSetup]) -> Result<BTreeMap<String, String>, F
         .collect();
     for name in recipes {
         let recipe = Recipe::with_parameters(name).map_err(Failed::Usage)?;
-        let installed = recipe.installed().map_err(|missing| {
-            Failed::Usage(format!("cannot start {name}: {missing}"))
-        })?;
+        let installed = recipe
+            .installed()
+            .map_err(|missing| Failed::Usage(format!("cannot start {name}: {missing}")))?;
         facts.insert(name.to_owned(), installed.version);
     }
     for (host, names) in congestion_controls(setups) {
         let names: Vec<&str> = names.into_iter().collect();
         let by_trial = if names.len() > 1 { ", by trial" } else { "" };
         let names = names.join(", ");
-        facts.insert(format!("congestion control of {host}"), format!("{names}{by_trial}"));
+        facts.insert(
+            format!("congestion control of {host}"),
+            format!("{names}{by_trial}"),
+        );
     }
     Ok(facts)
 }

@@ -149,7 +149,9 @@ impl ShownCampaign {
         let left = roughly(forecast.left(under_way));
         let elapsed = self.begun.elapsed().as_secs();
         let (done, planned) = (forecast.done, forecast.planned);
-        bar.set_prefix(format!("{done} of {planned} trials  {elapsed} s, about {left} left"));
+        bar.set_prefix(format!(
+            "{done} of {planned} trials  {elapsed} s, about {left} left"
+        ));
         bar.tick();
     }
 }

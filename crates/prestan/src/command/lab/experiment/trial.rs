@@ -6,7 +6,6 @@
 //! ```
 
 mod captured;
-mod network;
 mod paths;
 mod programs;
 mod requests;
@@ -24,7 +23,7 @@ use std::time::{Duration, Instant};
 use engine::Cancel;
 use experiment::{MeasuredSpec, TrialSpec};
 use lab::{BuiltLab, LabError};
-use topology::LabSpec;
+use topology::LabNetwork;
 
 use captured::TrialCaptures;
 use programs::LabProgram;
@@ -33,8 +32,6 @@ use servers::TrialServers;
 use traffic::TrialTraffic;
 
 use super::super::{LATE, build};
-
-pub(super) use network::network_of;
 
 /// How often it is looked whether something has ended.
 const LOOK: Duration = Duration::from_millis(10);
@@ -45,7 +42,7 @@ const ENDING: Duration = Duration::from_secs(10);
 /// What a trial needs to know.
 pub(super) struct TrialTask<'a> {
     pub(super) spec: &'a TrialSpec,
-    pub(super) lab: &'a LabSpec,
+    pub(super) network: &'a LabNetwork,
     pub(super) seed: u64,
     pub(super) cancel: &'a Cancel,
     /// Directory and beginning of the names of its captures, where they are kept.
@@ -129,9 +126,7 @@ struct RunningMeasurement<'a> {
 impl TrialTask<'_> {
     /// Carries the trial out.
     pub(super) fn run(&self) -> Result<TrialResult, TrialFailure> {
-        let network = network_of(self.lab, self.spec).map_err(TrialFailure::Failed)?;
-        network::check(&network, self.spec).map_err(TrialFailure::Failed)?;
-        let lab = build(&network).map_err(|error| TrialFailure::of(&error))?;
+        let lab = build(self.network).map_err(|error| TrialFailure::of(&error))?;
         let mut result = TrialResult::default();
         paths::probe(&lab, self.spec, &mut result)?;
         self.go_on()?;
@@ -195,7 +190,9 @@ impl TrialTask<'_> {
         let longest = Duration::from_nanos(self.spec.longest.nanos());
         for (name, spec) in &self.spec.measured {
             let output = trial.lab.temporary_files().join(format!("measured-{name}"));
-            let url = trial.servers.url(&trial.lab, &spec.to, spec.path.as_deref())?;
+            let url = trial
+                .servers
+                .url(&trial.lab, &spec.to, spec.path.as_deref())?;
             let mut command = match &spec.suite {
                 Some(suite) => suites::command(suite, spec, &url, &output)?,
                 None => single::command(&url, longest, &output)?,
@@ -261,7 +258,7 @@ impl TrialTask<'_> {
         if let Some(traffic) = &trial.traffic {
             traffic.figures(is_congested, &mut result)?;
         }
-        trial.servers.figures(&trial.lab, &mut result);
+        servers::bare_figures(&trial.lab, &mut result);
         if let Some((directory, name)) = &self.kept_captures {
             captured::keep(&captures, directory, name)?;
         }

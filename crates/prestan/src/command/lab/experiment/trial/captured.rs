@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use capture::{Recording, RecordingOptions};
+use capture::{CaptureSource, Recording, RecordingOptions};
 use experiment::MeasuredSpec;
 use lab::BuiltLab;
 use trace::retransmission::RetransmissionKind;
@@ -44,12 +44,13 @@ pub(super) struct FoundRequest<'a> {
 impl TrialCaptures {
     /// Begins to capture at all devices of these hosts.
     pub(super) fn begin(lab: &BuiltLab, hosts: &[String]) -> Result<TrialCaptures, TrialFailure> {
-        let options = RecordingOptions {
-            snap_length: SNAP,
-            ..RecordingOptions::default()
-        };
         let mut captures = TrialCaptures(Vec::new());
         for name in hosts {
+            let options = RecordingOptions {
+                source: source(lab, name),
+                snap_length: SNAP,
+                ..RecordingOptions::default()
+            };
             let host = lab.host(name);
             let host =
                 host.ok_or_else(|| TrialFailure::Failed(format!("no host is called `{name}`")))?;
@@ -82,6 +83,16 @@ impl TrialCaptures {
     }
 }
 
+/// The device of a host; all, if it has several. A bare host has further devices, which pass the same frames.
+fn source(lab: &BuiltLab, host: &str) -> CaptureSource {
+    let network = lab.network();
+    let node = network.find(host).map(|node| &network.nodes[node]);
+    match node.map(|node| &node.interfaces[..]) {
+        Some([only]) => CaptureSource::Interface(only.device.clone()),
+        _ => CaptureSource::Any,
+    }
+}
+
 /// Reads captures, and gathers the figures of their hosts. `took`: how long there was something to capture.
 pub(super) fn read(
     lab: &BuiltLab,
@@ -92,7 +103,9 @@ pub(super) fn read(
     let mut read = BTreeMap::new();
     for (name, file, dropped) in captures {
         if dropped? > 0 {
-            result.warn(format!("packets are missing in the capture at {name}, which was too slow"));
+            result.warn(format!(
+                "packets are missing in the capture at {name}, which was too slow"
+            ));
         }
         let host = lab.host(&name);
         let own: Vec<IpAddr> = host.iter().flat_map(|host| host.addresses()).collect();
@@ -127,7 +140,9 @@ fn connections(
         return Err(failed(&damage));
     }
     if contents.traced.ignored_segments > 0 {
-        result.warn(format!("the capture at {name} has more connections than are read"));
+        result.warn(format!(
+            "the capture at {name} has more connections than are read"
+        ));
     }
     Ok(contents.traced.connections)
 }
@@ -244,7 +259,8 @@ pub(super) fn figures(
             if is_finished {
                 return request.throughput(with_resent);
             }
-            let bytes = request.from_client.bytes(with_resent) + request.from_server.bytes(with_resent);
+            let bytes =
+                request.from_client.bytes(with_resent) + request.from_server.bytes(with_resent);
             Some(bytes as f64 / longest)
         });
         result.maybe(format!("{name}.{end}"), rate.map(|bytes| bytes * 8.0));

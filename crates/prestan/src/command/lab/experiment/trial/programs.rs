@@ -17,12 +17,7 @@ use super::{LOOK, TrialFailure};
 const REPORTED_LINES: usize = 3;
 
 /// Variables that are for the user's servers, not for those of a laboratory.
-const CREDENTIALS: [&str; 4] = [
-    "PRESTAN_USER",
-    "PRESTAN_PASSWORD",
-    "PRESTAN_TOKEN",
-    "NETRC",
-];
+const CREDENTIALS: [&str; 4] = ["PRESTAN_USER", "PRESTAN_PASSWORD", "PRESTAN_TOKEN", "NETRC"];
 
 /// A program. Dropping it kills it.
 pub(super) struct LabProgram {

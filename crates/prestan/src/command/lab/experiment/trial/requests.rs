@@ -88,7 +88,10 @@ impl<'a> BackgroundRequests<'a> {
         };
         result.figure(format!("{name}.share"), share);
         result.figure(format!("{name}.throughput"), share * self.rate);
-        result.figure(format!("{name}.failed"), counted.failed as f64 / counted.planned as f64);
+        result.figure(
+            format!("{name}.failed"),
+            counted.failed as f64 / counted.planned as f64,
+        );
         if !is_congested && (share - 1.0).abs() > TOLERANCE {
             result.warn(format!(
                 "requests {name} did not have their rate within 2 %, although no queue was full"

@@ -4,21 +4,24 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::net::IpAddr;
 use std::process::Command;
-use std::time::Duration;
+use std::thread;
+use std::time::{Duration, Instant};
 
-use bare::ServedFiles;
+use bare::{RttLogEntry, ServedFiles};
 use experiment::TrialSpec;
-use lab::BuiltLab;
+use lab::{BareHostReport, BuiltHost, BuiltLab};
 use testbed::RealServer;
 use testbed::real::{Recipe, ServerPlace};
+use topology::LabNodeKind;
 
-use super::{TrialFailure, TrialResult};
+use super::super::super::LATE;
+use super::{LOOK, TrialFailure, TrialResult};
+
+/// How long a bare host may take until its connections have ended.
+const TIME_WAIT: Duration = Duration::from_millis(1300);
 
 /// The port of a bare host.
 pub(super) const BARE_PORT: u16 = 80;
-
-/// The recipe that stands for the server that a bare host is.
-const BARE_RECIPE: &str = "bare";
 
 /// Servers by their hosts.
 pub(super) struct TrialServers {
@@ -29,8 +32,9 @@ pub(super) struct TrialServers {
 
 /// Whether a host is a server without an operating system.
 pub(super) fn is_bare(lab: &BuiltLab, host: &str) -> bool {
-    let _ = (lab, host);
-    false
+    let network = lab.network();
+    let node = network.find(host).map(|node| network.nodes[node].kind);
+    matches!(node, Some(LabNodeKind::Bare(_)))
 }
 
 /// Whether the server of a host is addressed by IPv6.
@@ -56,18 +60,10 @@ impl TrialServers {
         for (name, spec) in &trial.servers {
             servers.ipv6.insert(name.clone(), spec.ipv6);
             if is_bare(lab, name) {
-                if spec.recipe != BARE_RECIPE {
-                    return Err(TrialFailure::Failed(format!(
-                        "trial.servers.{name}: `{name}` is a bare host, which is its own server; leave it out, \
-                         or give the recipe `bare`"
-                    )));
-                }
                 continue;
             }
-            let failed = |error: String| TrialFailure::Failed(format!("trial.servers.{name}: {error}"));
-            if spec.recipe == BARE_RECIPE {
-                return Err(failed(format!("`{name}` is no bare host")));
-            }
+            let failed =
+                |error: String| TrialFailure::Failed(format!("trial.servers.{name}: {error}"));
             let recipe = Recipe::with_parameters(&spec.recipe).map_err(failed)?;
             let host = lab.host(name);
             let host = host.ok_or_else(|| failed("no such host".to_owned()))?;
@@ -137,11 +133,62 @@ impl TrialServers {
         }
         Ok(())
     }
+}
 
-    /// What bare hosts report of themselves.
-    pub(super) fn figures(&self, lab: &BuiltLab, result: &mut TrialResult) {
-        let _ = (lab, result);
+/// What bare hosts report of themselves. The captures have the rest.
+pub(super) fn bare_figures(lab: &BuiltLab, result: &mut TrialResult) {
+    for node in &lab.network().nodes {
+        let name = &node.name;
+        let Some(report) = lab.host(name).and_then(|host| ended_report(&host)) else {
+            continue;
+        };
+        let sender = &report.server.sender;
+        for (end, count) in [
+            ("timeouts", sender.timeouts),
+            ("resent", sender.resent_segments),
+            ("fast-retransmits", sender.fast_retransmits),
+            ("round-trips", sender.round_trips),
+        ] {
+            result.figure(format!("{name}.{end}"), count as f64);
+        }
+        let entries = report.ended.iter();
+        let entries: Vec<_> = entries.flat_map(|own| own.round_trips.entries()).collect();
+        let mean = |value: fn(&RttLogEntry) -> f64| {
+            let sum: f64 = entries.iter().map(|entry| value(entry)).sum();
+            (!entries.is_empty()).then(|| sum / entries.len() as f64 / 1e9)
+        };
+        result.maybe(
+            format!("{name}.round-trip"),
+            mean(|entry| entry.sample.rtt_ns as f64),
+        );
+        result.maybe(format!("{name}.srtt"), mean(|entry| entry.srtt_ns));
+        result.maybe(format!("{name}.rto"), mean(|entry| entry.rto_ns as f64));
+        if report.server.refused > 0 {
+            result.warn(format!(
+                "the bare host {name} refused connections, because it had 64"
+            ));
+        }
+        if report.latest_timer_ns > LATE.as_nanos() as u64 {
+            result.warn(format!(
+                "timers of the bare host {name} expired more than 1 ms late, because other programs used the \
+                 processors"
+            ));
+        }
     }
+}
+
+/// The report of a bare host, when its connections have ended, which includes a TIME-WAIT of a second.
+fn ended_report(host: &BuiltHost<'_>) -> Option<BareHostReport> {
+    let mut all = host.bare_report()?;
+    let begun = Instant::now();
+    while (all.ended.len() as u64) < all.server.connections && begun.elapsed() < TIME_WAIT {
+        thread::sleep(LOOK);
+        let next = host.bare_report()?;
+        all.ended.extend(next.ended);
+        all.server = next.server;
+        all.latest_timer_ns = next.latest_timer_ns;
+    }
+    Some(all)
 }
 
 /// Gives a server the files that all have.

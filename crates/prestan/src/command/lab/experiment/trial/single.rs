@@ -41,7 +41,9 @@ pub(super) fn figures(
         Outcome::Ok => true,
         Outcome::Cancelled | Outcome::Timeout => false,
         Outcome::Reset | Outcome::ConnectFailed => {
-            result.warn(format!("{name}: the connection failed ({outcome}), and counts as unfinished"));
+            result.warn(format!(
+                "{name}: the connection failed ({outcome}), and counts as unfinished"
+            ));
             false
         }
         other => {
@@ -50,8 +52,14 @@ pub(super) fn figures(
             return Err(TrialFailure::Failed(format!("{name}: {other}{status}")));
         }
     };
-    result.figure(format!("{name}.unfinished"), f64::from(u8::from(!is_finished)));
+    result.figure(
+        format!("{name}.unfinished"),
+        f64::from(u8::from(!is_finished)),
+    );
     let response = sample.and_then(|sample| sample.moments.response());
-    result.maybe(format!("{name}.response_time"), response.map(|ns| ns as f64 / 1e9));
+    result.maybe(
+        format!("{name}.response_time"),
+        response.map(|ns| ns as f64 / 1e9),
+    );
     Ok(is_finished)
 }

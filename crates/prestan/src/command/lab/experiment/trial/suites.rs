@@ -45,7 +45,10 @@ pub(super) fn figures(
     let failed = |what: &dyn std::fmt::Display| {
         TrialFailure::Failed(format!("{name}: its suite has no figures: {what}"))
     };
-    result.figure(format!("{name}.unfinished"), f64::from(u8::from(own.is_unfinished)));
+    result.figure(
+        format!("{name}.unfinished"),
+        f64::from(u8::from(own.is_unfinished)),
+    );
     let text = match fs::read_to_string(&own.output) {
         Ok(text) => text,
         Err(_) if own.is_unfinished => return Ok(()),
@@ -57,12 +60,18 @@ pub(super) fn figures(
             continue;
         };
         if row["status"] != "ok" {
-            result.warn(format!("{name}: the row {} is not ok", report::clean(measure)));
+            result.warn(format!(
+                "{name}: the row {} is not ok",
+                report::clean(measure)
+            ));
             continue;
         }
         for (end, place, unit) in FIGURES {
             let value = row.pointer(place).and_then(Value::as_f64);
-            result.maybe(format!("{name}.{measure}.{end}"), value.map(|value| value * unit));
+            result.maybe(
+                format!("{name}.{measure}.{end}"),
+                value.map(|value| value * unit),
+            );
         }
     }
     Ok(())

@@ -66,8 +66,21 @@ impl TrialTraffic {
         for host in hosts {
             let mut command = traffic("sink")?;
             command
-                .args(["--listen", &format!("[::]:{PORT}"), "--allow", "any", "--json"])
-                .args(["--max-rate", "none", "--max-flows", "10000", "--max-time", "2h"])
+                .args([
+                    "--listen",
+                    &format!("[::]:{PORT}"),
+                    "--allow",
+                    "any",
+                    "--json",
+                ])
+                .args([
+                    "--max-rate",
+                    "none",
+                    "--max-flows",
+                    "10000",
+                    "--max-time",
+                    "2h",
+                ])
                 .arg("--token-file")
                 .arg(&token);
             let label = format!("traffic, sink in {host}");
@@ -99,7 +112,11 @@ impl TrialTraffic {
         lab: &BuiltLab,
         task: &TrialTask<'_>,
     ) -> Result<(), TrialFailure> {
-        let hosts: BTreeSet<&str> = self.ends.iter().map(|(source, _)| source.as_str()).collect();
+        let hosts: BTreeSet<&str> = self
+            .ends
+            .iter()
+            .map(|(source, _)| source.as_str())
+            .collect();
         for host in hosts {
             let document = lab.temporary_files().join(format!("traffic-{host}.json"));
             let own = self.ends.iter().filter(|(source, _)| source == host);
@@ -126,7 +143,11 @@ impl TrialTraffic {
     /// A source or sink that has ended by itself is a failure, unless the load is over.
     pub(super) fn check(&mut self) -> Result<(), TrialFailure> {
         for source in &mut self.sources {
-            if source.program.status().is_some_and(|status| !status.success()) {
+            if source
+                .program
+                .status()
+                .is_some_and(|status| !status.success())
+            {
                 return Err(source.program.failed());
             }
         }
@@ -164,12 +185,17 @@ impl TrialTraffic {
         for source in &self.sources {
             let failed = |what: &dyn std::fmt::Display| {
                 let host = &source.host;
-                TrialFailure::Failed(format!("traffic: the source in {host} reports nothing: {what}"))
+                TrialFailure::Failed(format!(
+                    "traffic: the source in {host} reports nothing: {what}"
+                ))
             };
             let text = fs::read_to_string(&source.document).map_err(|error| failed(&error))?;
             let document: Value = serde_json::from_str(&text).map_err(|error| failed(&error))?;
             if let Some(why) = document["failure"].as_str() {
-                result.warn(format!("the background traffic ended early: {}", report::clean(why)));
+                result.warn(format!(
+                    "the background traffic ended early: {}",
+                    report::clean(why)
+                ));
             }
             for component in document["components"].as_array().into_iter().flatten() {
                 component_figures(component, is_congested, result);
@@ -190,7 +216,10 @@ fn planned(spec: &TrialTrafficSpec) -> Result<(String, Vec<(String, String)>), S
     };
     let Some((name, load)) = found else {
         let names: Vec<&str> = loads.keys().map(String::as_str).collect();
-        return Err(format!("trial.traffic.load: name one of {}", names.join(", ")));
+        return Err(format!(
+            "trial.traffic.load: name one of {}",
+            names.join(", ")
+        ));
     };
     let ends = load.flows.iter();
     let ends: BTreeSet<_> = ends
@@ -207,7 +236,10 @@ fn component_figures(component: &Value, is_congested: bool, result: &mut TrialRe
     let rate = totals["received_bits_per_second"].as_f64();
     result.maybe(format!("traffic.{name}.rate"), rate);
     let loss = totals["lost_percent"].as_f64();
-    result.maybe(format!("traffic.{name}.loss"), loss.map(|percent| percent / 100.0));
+    result.maybe(
+        format!("traffic.{name}.loss"),
+        loss.map(|percent| percent / 100.0),
+    );
     for (end, of) in [("source_congestion", "source"), ("sink_congestion", "sink")] {
         let names = component[end].as_array().into_iter().flatten();
         let names: Vec<&str> = names.filter_map(Value::as_str).collect();
