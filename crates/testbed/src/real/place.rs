@@ -63,12 +63,17 @@ pub(super) fn in_url(address: IpAddr) -> String {
 /// Reserves a port there.
 pub(super) fn reserve(place: Option<&ServerPlace>) -> io::Result<Port> {
     let address = address_of(place);
+    there(place, || Port::reserve(address))?
+}
+
+/// Does something there.
+pub(super) fn there<T: Send>(
+    place: Option<&ServerPlace>,
+    action: impl FnOnce() -> T + Send,
+) -> io::Result<T> {
     match place {
-        None => Port::reserve(address),
-        Some(place) => {
-            let reserved = place.namespace.run(|| Port::reserve(address));
-            reserved.map_err(io::Error::other)?
-        }
+        None => Ok(action()),
+        Some(place) => place.namespace.run(action).map_err(io::Error::other),
     }
 }
 

@@ -336,7 +336,9 @@ impl AskedCampaign {
 fn check_failures(failures: &[String], campaign: &OpenCampaign) -> Result<(), Failed> {
     let last = &failures[failures.len().saturating_sub(SAME_FAILURES)..];
     match last {
-        [why, ..] if last.len() == SAME_FAILURES && last.iter().all(|own| own == why) => {
+        [why, ..]
+            if last.len() == SAME_FAILURES && last.iter().all(|own| is_same_reason(own, why)) =>
+        {
             Err(Failed::Target(format!(
                 "{SAME_FAILURES} trials in a row failed: {why}; the same command goes on with the campaign in {}",
                 campaign.kept.directory.display()
@@ -344,6 +346,15 @@ fn check_failures(failures: &[String], campaign: &OpenCampaign) -> Result<(), Fa
         }
         _ => Ok(()),
     }
+}
+
+/// Whether two reasons are the same, but for numbers (ports, processes) and for what servers wrote to their logs.
+fn is_same_reason(one: &str, other: &str) -> bool {
+    let plain = |reason: &str| -> String {
+        let reason = reason.split("its logs end with").next().unwrap_or_default();
+        reason.chars().filter(|c| !c.is_ascii_digit()).collect()
+    };
+    plain(one) == plain(other)
 }
 
 /// The beginning of the names of a trial's files.
@@ -387,4 +398,21 @@ fn find(name: &str) -> Result<ExperimentSpec, Failed> {
 
 fn usage(error: &ExperimentError) -> Failed {
     Failed::Usage(error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reasons_are_the_same_but_for_numbers_and_logs() {
+        let reason = |port: u32, log: &str| {
+            format!("nginx does not answer at 198.18.0.1:{port}; its logs end with {log}")
+        };
+        assert!(is_same_reason(&reason(1234, "a"), &reason(45, "b")));
+        assert!(!is_same_reason(
+            &reason(1234, "a"),
+            "the capture cannot be read"
+        ));
+    }
 }

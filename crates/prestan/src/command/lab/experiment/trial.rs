@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use engine::Cancel;
 use experiment::{MeasuredSpec, TrialSpec};
@@ -66,7 +66,9 @@ pub(super) enum TrialFailure {
 
 impl TrialFailure {
     fn of(error: &dyn std::fmt::Display) -> TrialFailure {
-        TrialFailure::Failed(report::clean(&error.to_string()))
+        // The logs of a server have several lines.
+        let text = error.to_string().replace("\n  ", "; ").replace('\n', " ");
+        TrialFailure::Failed(report::clean(&text))
     }
 
     fn while_trying(attempt: &str) -> impl Fn(io::Error) -> TrialFailure + use<'_> {
@@ -143,7 +145,7 @@ impl TrialTask<'_> {
             servers,
             lab,
         };
-        let begun = Instant::now();
+        let (begun, begun_ns) = (Instant::now(), now_ns());
         if let Some(traffic) = &mut trial.traffic {
             traffic.send(&trial.lab, self)?;
         }
@@ -154,7 +156,7 @@ impl TrialTask<'_> {
         let settle = Duration::from_nanos(self.spec.settle.nanos());
         self.wait(begun + settle, &mut trial, |_| false)?;
         self.measure(&mut trial)?;
-        self.end(trial, begun, result)
+        self.end(trial, begun_ns, result)
     }
 
     fn go_on(&self) -> Result<(), TrialFailure> {
@@ -229,10 +231,10 @@ impl TrialTask<'_> {
     fn end(
         &self,
         mut trial: RunningTrial<'_>,
-        begun: Instant,
+        begun_ns: i64,
         mut result: TrialResult,
     ) -> Result<TrialResult, TrialFailure> {
-        let took = begun.elapsed();
+        let span = (begun_ns, now_ns());
         for requests in &mut trial.requests {
             requests.program.interrupt();
         }
@@ -248,7 +250,7 @@ impl TrialTask<'_> {
         }
         trial.servers.check()?;
         let is_congested = links(&trial.lab, &mut result)?;
-        let captures = captured::read(&trial.lab, captures, took, &mut result)?;
+        let captures = captured::read(&trial.lab, captures, span, &mut result)?;
         for own in &trial.measured {
             own.figures(self.spec, &captures, &trial.lab, &mut result)?;
         }
@@ -295,6 +297,12 @@ impl RunningMeasurement<'_> {
         captured::figures(self.name, traced, is_finished, longest, result);
         Ok(())
     }
+}
+
+/// Time of day, in nanoseconds since 1970.
+fn now_ns() -> i64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    now.map_or(0, |now| i64::try_from(now.as_nanos()).unwrap_or(i64::MAX))
 }
 
 /// What links did. Returns whether a queue was full once, so that what was sent need not have arrived.

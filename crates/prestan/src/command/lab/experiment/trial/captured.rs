@@ -6,7 +6,6 @@ use std::io::BufReader;
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
 
 use capture::{CaptureSource, Recording, RecordingOptions};
 use experiment::MeasuredSpec;
@@ -93,11 +92,12 @@ fn source(lab: &BuiltLab, host: &str) -> CaptureSource {
     }
 }
 
-/// Reads captures, and gathers the figures of their hosts. `took`: how long there was something to capture.
+/// Reads captures, and gathers the figures of their hosts. `span`: when background began, and when the captures were
+/// asked to end, in nanoseconds since 1970.
 pub(super) fn read(
     lab: &BuiltLab,
     captures: Vec<(String, PathBuf, Result<u64, TrialFailure>)>,
-    took: Duration,
+    span: (i64, i64),
     result: &mut TrialResult,
 ) -> Result<ReadCaptures, TrialFailure> {
     let mut read = BTreeMap::new();
@@ -110,7 +110,10 @@ pub(super) fn read(
         let host = lab.host(&name);
         let own: Vec<IpAddr> = host.iter().flat_map(|host| host.addresses()).collect();
         let connections = connections(&name, &file, result)?;
-        host_figures(&name, &own, &connections, took, result);
+        // They go on for a tenth of a second at most.
+        let last = connections.iter().map(|connection| connection.end_ns);
+        let took = last.fold(span.1, i64::max) - span.0;
+        host_figures(&name, &own, &connections, took as f64 / 1e9, result);
         read.insert(name, ReadCapture { file, connections });
     }
     Ok(ReadCaptures(read))
@@ -152,7 +155,7 @@ fn host_figures(
     name: &str,
     own: &[IpAddr],
     connections: &[ConnectionFigures],
-    took: Duration,
+    took: f64,
     result: &mut TrialResult,
 ) {
     let is_own = |end: SocketAddr| own.contains(&end.ip().to_canonical());
@@ -170,7 +173,7 @@ fn host_figures(
         }
         handshakes.extend(connection.handshake.rtt_ns);
     }
-    let rate = |bytes: u64| bytes as f64 * 8.0 / took.as_secs_f64();
+    let rate = |bytes: u64| bytes as f64 * 8.0 / took;
     result.figure(format!("{name}.captured"), rate(all));
     result.figure(format!("{name}.new"), rate(new));
     handshakes.sort_unstable();

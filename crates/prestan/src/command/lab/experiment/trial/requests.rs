@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use experiment::RequestsSpec;
 use lab::BuiltLab;
-use record::{Outcome, Sample};
+use record::{Event, EventKind, Moments, Nanos, Outcome, Sample};
 
 use super::programs::{LabProgram, prestan};
 use super::servers::{TrialServers, length_of};
@@ -73,26 +73,31 @@ impl<'a> BackgroundRequests<'a> {
         }))
     }
 
-    /// What arrived of them.
+    /// What arrived of them until they were interrupted. Those under way may end a little later.
     pub(super) fn figures(
         &self,
         is_congested: bool,
         result: &mut TrialResult,
     ) -> Result<(), TrialFailure> {
         let run = rundir::load(&self.run).map_err(|error| TrialFailure::of(&error))?;
-        let counted = CountedRequests::of(&run.samples, self.length);
+        let ended = |event: &Event| match event.kind {
+            EventKind::MeasuringEnded { .. } => Some(event.at),
+            _ => None,
+        };
+        let end = run.events.iter().find_map(ended).unwrap_or(Nanos::MAX);
+        let counted = CountedRequests::of(&run.samples, self.length, end);
         let name = self.name;
         let Some(share) = counted.share() else {
             result.warn(format!("requests {name}: none was sent"));
             return Ok(());
         };
+        let planned = counted.planned as f64;
         result.figure(format!("{name}.share"), share);
         result.figure(format!("{name}.throughput"), share * self.rate);
-        result.figure(
-            format!("{name}.failed"),
-            counted.failed as f64 / counted.planned as f64,
-        );
-        if !is_congested && (share - 1.0).abs() > TOLERANCE {
+        result.figure(format!("{name}.failed"), counted.failed as f64 / planned);
+        // The last of them is under way when they are interrupted.
+        let missing = planned - counted.files;
+        if !is_congested && missing > (TOLERANCE * planned).max(1.0) {
             result.warn(format!(
                 "requests {name} did not have their rate within 2 %, although no queue was full"
             ));
@@ -112,19 +117,16 @@ struct CountedRequests {
 }
 
 impl CountedRequests {
-    fn of(samples: &[Sample], length: u64) -> CountedRequests {
+    /// Those that were planned before the end.
+    fn of(samples: &[Sample], length: u64, end: Nanos) -> CountedRequests {
         let mut counted = CountedRequests::default();
-        for sample in samples {
-            let part = sample.bytes_received as f64 / length as f64;
+        for sample in samples.iter().filter(|own| own.moments.planned <= end) {
+            let part = (sample.bytes_received as f64 / length as f64).min(1.0);
+            let is_ok = sample.outcome == Outcome::Ok;
+            let whole = if is_ok { 1.0 } else { part };
             counted.planned += 1;
-            match sample.outcome {
-                Outcome::Ok => counted.files += 1.0,
-                Outcome::Cancelled => counted.files += part.min(1.0),
-                _ => {
-                    counted.failed += 1;
-                    counted.files += part.min(1.0);
-                }
-            }
+            counted.files += whole * arrived(&sample.moments, end);
+            counted.failed += u64::from(!is_ok && sample.outcome != Outcome::Cancelled);
         }
         counted
     }
@@ -135,26 +137,57 @@ impl CountedRequests {
     }
 }
 
+/// Share of a response that had arrived at the end, if its bytes came at a constant rate.
+fn arrived(moments: &Moments, end: Nanos) -> f64 {
+    let first = moments.first.or(moments.sent).unwrap_or(moments.started);
+    match moments.done {
+        Some(done) if done > end => {
+            let span = done.saturating_sub(first).max(1) as f64;
+            end.saturating_sub(first) as f64 / span
+        }
+        _ => 1.0,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    #[test]
-    fn parts_of_contents_count_as_far_as_they_arrived() {
-        let sample = |outcome, bytes_received| Sample {
+    fn sample(outcome: Outcome, bytes_received: u64, first: Nanos, done: Nanos) -> Sample {
+        Sample {
             outcome,
             bytes_received,
+            moments: Moments {
+                first: Some(first),
+                done: Some(done),
+                ..Moments::default()
+            },
+            ..Sample::blank()
+        }
+    }
+
+    #[test]
+    fn parts_of_contents_count_as_far_as_they_arrived() {
+        let samples = [
+            sample(Outcome::Ok, 1234, 10, 90),
+            // It went on behind the end.
+            sample(Outcome::Ok, 1234, 50, 150),
+            sample(Outcome::Cancelled, 500, 0, 200),
+            sample(Outcome::Cancelled, 500, 110, 200),
+            sample(Outcome::Reset, 250, 10, 20),
+        ];
+        let counted = CountedRequests::of(&samples, 1000, 100);
+        assert_eq!((counted.planned, counted.failed), (5, 1));
+        assert_eq!(counted.files, 1.0 + 0.5 + 0.25 + 0.0 + 0.25);
+        assert_eq!(counted.share(), Some(2.0 / 5.0));
+        assert_eq!(CountedRequests::of(&[], 1000, 100).share(), None);
+        let later = Sample {
+            moments: Moments {
+                planned: 101,
+                ..Moments::default()
+            },
             ..Sample::blank()
         };
-        let samples = [
-            sample(Outcome::Ok, 1234),
-            sample(Outcome::Cancelled, 500),
-            sample(Outcome::Cancelled, 0),
-            sample(Outcome::Reset, 250),
-        ];
-        let counted = CountedRequests::of(&samples, 1000);
-        assert_eq!((counted.planned, counted.failed), (4, 1));
-        assert_eq!(counted.share(), Some(1.75 / 4.0));
-        assert_eq!(CountedRequests::of(&[], 1000).share(), None);
+        assert_eq!(CountedRequests::of(&[later], 1000, 100).planned, 0);
     }
 }

@@ -74,7 +74,9 @@ impl TrialServers {
                 files: Some(lab.temporary_files().to_owned()),
             };
             let server = RealServer::start_at(&recipe, &[], Some(&place));
-            let server = server.map_err(|error| failed(report::clean(&error.to_string())))?;
+            let server = server.map_err(|error| {
+                TrialFailure::of(&format_args!("trial.servers.{name}: {error}"))
+            })?;
             furnish(&server)?;
             let version = format!("{} {}", spec.recipe, server.installed().version);
             result.facts.insert(format!("server in {name}"), version);
@@ -123,12 +125,11 @@ impl TrialServers {
     pub(super) fn check(&mut self) -> Result<(), TrialFailure> {
         for (host, server) in &mut self.started {
             if let Some(ended) = server.ended(Duration::ZERO) {
-                return Err(TrialFailure::Failed(report::clean(&format!(
-                    "{} in {host} ended ({}); its logs end with {}",
-                    server.recipe().name,
-                    ended.status,
-                    ended.log.replace('\n', "; ")
-                ))));
+                let name = &server.recipe().name;
+                return Err(TrialFailure::of(&format_args!(
+                    "{name} in {host} ended ({}); its logs end with\n{}",
+                    ended.status, ended.log
+                )));
             }
         }
         Ok(())

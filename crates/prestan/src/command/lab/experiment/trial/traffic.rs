@@ -197,8 +197,10 @@ impl TrialTraffic {
                     report::clean(why)
                 ));
             }
-            for component in document["components"].as_array().into_iter().flatten() {
-                component_figures(component, is_congested, result);
+            let components = document["components"].as_array().into_iter().flatten();
+            for (place, component) in components.enumerate() {
+                let rate = steady_rate(&document, place);
+                component_figures(component, rate, is_congested, result);
             }
         }
         Ok(())
@@ -228,12 +230,30 @@ fn planned(spec: &TrialTrafficSpec) -> Result<(String, Vec<(String, String)>), S
     Ok((name.clone(), ends.into_iter().collect()))
 }
 
-fn component_figures(component: &Value, is_congested: bool, result: &mut TrialResult) {
+/// Mean rate at the sinks in bit/s, without the first second, in which flows begin; `None` where there is no other.
+fn steady_rate(document: &Value, component: usize) -> Option<f64> {
+    let seconds = document["seconds"].as_array()?;
+    let (mut bits, mut span) = (0.0, 0.0);
+    for pair in seconds.windows(2) {
+        let took = pair[1]["at_s"].as_f64()? - pair[0]["at_s"].as_f64()?;
+        let rate = pair[1]["components"][component]["received_bits_per_second"].as_f64()?;
+        bits += rate * took;
+        span += took;
+    }
+    (span > 0.0).then(|| bits / span)
+}
+
+fn component_figures(
+    component: &Value,
+    steady_rate: Option<f64>,
+    is_congested: bool,
+    result: &mut TrialResult,
+) {
     let Some(name) = component["name"].as_str() else {
         return;
     };
     let totals = &component["totals"];
-    let rate = totals["received_bits_per_second"].as_f64();
+    let rate = steady_rate.or_else(|| totals["received_bits_per_second"].as_f64());
     result.maybe(format!("traffic.{name}.rate"), rate);
     let loss = totals["lost_percent"].as_f64();
     result.maybe(
@@ -274,4 +294,29 @@ fn write_token(path: &Path) -> std::io::Result<()> {
     let mut file = File::options();
     file.write(true).create_new(true).mode(0o600);
     file.open(path)?.write_all(token.as_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn rates_are_those_behind_the_first_second() {
+        let second = |at: f64, rate: f64| {
+            json!({"at_s": at, "components": [{"received_bits_per_second": 0.0},
+            {"received_bits_per_second": rate}]})
+        };
+        let document =
+            json!({"seconds": [second(1.0, 100.0), second(2.0, 1000.0), second(2.5, 2000.0)]});
+        let rate = steady_rate(&document, 1).unwrap();
+        assert!((rate - 2000.0 / 1.5).abs() < 1e-9, "{rate}");
+        assert_eq!(steady_rate(&document, 2), None);
+        assert_eq!(
+            steady_rate(&json!({"seconds": [second(1.0, 100.0)]}), 1),
+            None
+        );
+        assert_eq!(steady_rate(&json!({}), 0), None);
+    }
 }
