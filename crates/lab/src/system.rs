@@ -221,8 +221,8 @@ pub(crate) fn received_at(socket: &OwnedFd) -> io::Result<u64> {
 /// Place of `tcpi_min_rtt` in `struct tcp_info` (`linux/tcp.h`), in numbers of 32 bits; from Linux 4.3 on.
 const LEAST_ROUND_TRIP: usize = 37;
 
-/// The shortest round trip of a TCP connection until now, its handshake included.
-pub(crate) fn least_round_trip(socket: BorrowedFd<'_>) -> io::Result<Duration> {
+/// The shortest round trip of a TCP connection until now, its handshake included; `None` where none was measured.
+pub(crate) fn least_round_trip(socket: BorrowedFd<'_>) -> io::Result<Option<Duration>> {
     let mut info = [0_u32; LEAST_ROUND_TRIP + 1];
     let mut length = size_of_val(&info) as libc::socklen_t;
     // SAFETY: the kernel writes at most `length` bytes into `info`, which is that long, and any of them make numbers;
@@ -239,11 +239,9 @@ pub(crate) fn least_round_trip(socket: BorrowedFd<'_>) -> io::Result<Duration> {
     if result < 0 {
         return Err(io::Error::last_os_error());
     }
-    match info[LEAST_ROUND_TRIP] {
-        // Not measured, or a kernel that does not tell.
-        0 | u32::MAX => Err(io::ErrorKind::Unsupported.into()),
-        micros => Ok(Duration::from_micros(micros.into())),
-    }
+    let micros = info[LEAST_ROUND_TRIP];
+    let is_measured = micros != 0 && micros != u32::MAX;
+    Ok(is_measured.then(|| Duration::from_micros(micros.into())))
 }
 
 /// Switches an offload of a device of the calling thread's namespace off, by its command of

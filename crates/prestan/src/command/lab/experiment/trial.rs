@@ -111,6 +111,8 @@ struct RunningTrial<'a> {
     traffic: Option<TrialTraffic>,
     captures: TrialCaptures,
     servers: TrialServers,
+    /// Frames that devices had dropped before background began.
+    dropped_before: u64,
     lab: BuiltLab,
 }
 
@@ -143,6 +145,8 @@ impl TrialTask<'_> {
                 .transpose()?,
             captures,
             servers,
+            // Some are dropped while devices come up.
+            dropped_before: lab.dropped_at_devices()?,
             lab,
         };
         let (begun, begun_ns) = (Instant::now(), now_ns());
@@ -249,7 +253,7 @@ impl TrialTask<'_> {
             traffic.end();
         }
         trial.servers.check()?;
-        let is_congested = links(&trial.lab, &mut result)?;
+        let is_congested = links(&trial, &mut result)?;
         let captures = captured::read(&trial.lab, captures, span, &mut result)?;
         for own in &trial.measured {
             own.figures(self.spec, &captures, &trial.lab, &mut result)?;
@@ -306,7 +310,8 @@ fn now_ns() -> i64 {
 }
 
 /// What links did. Returns whether a queue was full once, so that what was sent need not have arrived.
-fn links(lab: &BuiltLab, result: &mut TrialResult) -> Result<bool, TrialFailure> {
+fn links(trial: &RunningTrial<'_>, result: &mut TrialResult) -> Result<bool, TrialFailure> {
+    let lab = &trial.lab;
     let mut is_congested = false;
     for link in 0..lab.network().links.len() {
         for from in [0, 1] {
@@ -314,8 +319,7 @@ fn links(lab: &BuiltLab, result: &mut TrialResult) -> Result<bool, TrialFailure>
             is_congested |= counters.dropped_by_queue > 0;
         }
     }
-    let dropped = lab.dropped_at_devices()?;
-    if dropped > 0 {
+    if lab.dropped_at_devices()? > trial.dropped_before {
         result.warn("frames were dropped at devices, which no queue of the laboratory explains");
     }
     if let Some(counters) = lab.forwarder_counters()
