@@ -23,6 +23,9 @@ const PORT: u16 = 7000;
 /// How long a sink may take until it listens.
 const LISTENS_WITHIN: Duration = Duration::from_secs(10);
 
+/// How long both may be silent: their connection passes the bottleneck, too. They end with the laboratory in any case.
+const SILENCE: &str = "2m";
+
 /// Bytes of a token.
 const TOKEN: usize = 24;
 
@@ -66,21 +69,10 @@ impl TrialTraffic {
         for host in hosts {
             let mut command = traffic("sink")?;
             command
-                .args([
-                    "--listen",
-                    &format!("[::]:{PORT}"),
-                    "--allow",
-                    "any",
-                    "--json",
-                ])
-                .args([
-                    "--max-rate",
-                    "none",
-                    "--max-flows",
-                    "10000",
-                    "--max-time",
-                    "2h",
-                ])
+                .args(["--listen", &format!("[::]:{PORT}")])
+                .args(["--allow", "any", "--json"])
+                .args(["--max-rate", "none", "--max-flows", "10000"])
+                .args(["--max-time", "2h", "--silence", SILENCE])
                 .arg("--token-file")
                 .arg(&token);
             let label = format!("traffic, sink in {host}");
@@ -126,6 +118,7 @@ impl TrialTraffic {
             command.args(["--load", &self.load, "--from-host", host]);
             command.args(["--seed", &task.seed.to_string(), "--token-file"]);
             command.arg(&self.token).arg("--json").arg(&document);
+            command.args(["--silence", SILENCE]);
             for sink in sinks {
                 // The name has the addresses of both versions of IP in the laboratory.
                 command.args(["--sink", &format!("{sink}={sink}:{PORT}")]);
