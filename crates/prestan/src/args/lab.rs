@@ -53,7 +53,11 @@ pub(crate) enum LabAction {
     /// is as fast as this machine.
     Link(LabLinkArgs),
     /// List the built-in experiments
-    Experiments,
+    Experiments {
+        /// Print the JSON schema of experiment files instead, for editors
+        #[arg(long)]
+        schema: bool,
+    },
     /// Measure an experiment: every cell in a laboratory built for it, several times
     ///
     /// The cells are measured in random order, once in each repetition. What has been measured is kept: the same

@@ -29,7 +29,8 @@ pub(crate) fn lab(args: &LabArgs) -> Result<ExitStatus, Failed> {
             let network = LabNetwork::new(&of_link(args)).map_err(usage)?;
             return program::run(&network, "client", args.server_ipv6, &args.command);
         }
-        LabAction::Experiments => experiment::list()?,
+        LabAction::Experiments { schema: true } => print_text(&::experiment::schema())?,
+        LabAction::Experiments { schema: false } => experiment::list()?,
         LabAction::Run(args) => return experiment::run(args),
         LabAction::Report(args) => return experiment::report(args),
         LabAction::Schema => print_text(&topology::schema())?,

@@ -66,8 +66,9 @@ mod http_versions;
 #[cfg(test)]
 mod interruption;
 #[cfg(test)]
-mod labels;
+mod lab_experiments;
 #[cfg(test)]
+mod labels;
 mod labs;
 #[cfg(test)]
 mod load;

@@ -221,8 +221,12 @@ impl TrialTask<'_> {
         self.wait(begun + longest, trial, all_ended)?;
         for own in &mut trial.measured {
             own.is_unfinished = own.program.status().is_none();
-            if own.is_unfinished {
-                own.program.interrupt();
+            match (own.is_unfinished, &own.spec.suite) {
+                (false, _) => {}
+                // It reports what it has.
+                (true, Some(_)) => own.program.interrupt(),
+                // What there is of a single request is in the captures.
+                (true, None) => own.program.kill(),
             }
         }
         for own in &mut trial.measured {

@@ -97,13 +97,21 @@ impl LabProgram {
         }
     }
 
+    /// Ends it at once.
+    pub(super) fn kill(&mut self) {
+        if self.status().is_none() {
+            // It may have ended meanwhile.
+            let _ = self.child.kill();
+            self.status = self.child.wait().ok();
+        }
+    }
+
     /// Waits for its end, and kills it where that takes too long.
     pub(super) fn wait(&mut self, longest: Duration) -> Option<ProcessStatus> {
         let begun = Instant::now();
         while self.status().is_none() {
             if begun.elapsed() > longest {
-                let _ = self.child.kill();
-                self.status = self.child.wait().ok();
+                self.kill();
                 break;
             }
             thread::sleep(LOOK);
@@ -133,9 +141,6 @@ impl LabProgram {
 
 impl Drop for LabProgram {
     fn drop(&mut self) {
-        if self.status().is_none() {
-            let _ = self.child.kill();
-            let _ = self.child.wait();
-        }
+        self.kill();
     }
 }
