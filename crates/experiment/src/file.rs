@@ -268,6 +268,9 @@ pub struct FindingSpec {
     /// Restricts both sides.
     #[serde(default, rename = "where", skip_serializing_if = "is_everywhere")]
     pub cells: Where,
+    /// Why it does not hold here, where it does not. A report says that it is unexplained where this is missing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
 }
 
 /// How two figures relate to one another.
