@@ -29,10 +29,13 @@ pub(super) fn missing(of: &CampaignReport<'_>) -> Vec<String> {
         .collect();
     let mut sentences = Vec::new();
     if !names.is_empty() {
-        sentences.push(format!(
-            "Not measured: {}. --full measures all cells.",
-            names.join("; ")
-        ));
+        let is_short = of.record.cells.len() < spec.all_cells().len();
+        let remedy = if is_short {
+            " The option --full measures all cells."
+        } else {
+            ""
+        };
+        sentences.push(format!("Not measured: {}.{remedy}", names.join("; ")));
     }
     let cells = summary
         .tables

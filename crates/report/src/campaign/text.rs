@@ -125,7 +125,7 @@ impl TextReport {
             let (headers, rows) = block(of, from..to);
             let texts = &TEXTS[..of.row_factors.len().min(TEXTS.len())];
             for line in Columns::lines(headers, rows, texts) {
-                self.line(&format!("{INDENT}{line}").trim_end().to_owned());
+                self.line(format!("{INDENT}{line}").trim_end());
             }
             self.line("");
             from = to;
