@@ -210,7 +210,11 @@ pub(crate) struct LabReportArgs {
     #[arg(value_name = "DIR")]
     pub(crate) campaign: PathBuf,
 
-    /// Another campaign of the same experiment: how many of its cells are where this one predicts them
+    /// Tables, charts, findings and published figures of this experiment, instead of those of the record
+    #[arg(long, value_name = "EXPERIMENT")]
+    pub(crate) experiment: Option<String>,
+
+    /// Another campaign of the same experiment: how many of its means are where this one predicts them
     #[arg(long, value_name = "DIR")]
     pub(crate) beside: Option<PathBuf>,
 

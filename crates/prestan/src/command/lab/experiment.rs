@@ -73,12 +73,12 @@ pub(super) fn run(args: &LabRunArgs) -> Result<ExitStatus, Failed> {
         }
         Err(error) if kept.measured().is_empty() => return Err(error),
         Err(error) => {
-            report_of::print(kept, None, documents, &command)?;
+            report_of::print(kept, documents, &command)?;
             return Err(error);
         }
         Ok(()) => {}
     }
-    report_of::print(kept, None, documents, &command)?;
+    report_of::print(kept, documents, &command)?;
     if kept.measured().is_empty() {
         let trial = kept.trials.iter().find_map(|trial| trial.failed.as_ref());
         let why = trial.map_or("there is no trial", String::as_str);
