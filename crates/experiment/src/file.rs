@@ -266,8 +266,10 @@ pub struct FindingSpec {
     /// The figure.
     pub figure: String,
     /// The cells whose figure is `relation` ...
+    #[serde(default, skip_serializing_if = "is_everywhere")]
     pub of: Where,
     /// ... that of these cells.
+    #[serde(default, skip_serializing_if = "is_everywhere")]
     pub than: Where,
     /// Whether it is less, more, about the same, or neither consistently.
     pub relation: Relation,

@@ -20,7 +20,8 @@ pub struct TrialSpec {
     /// What hosts have that differs from the laboratory: congestion control, for example.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub hosts: BTreeMap<String, LabHostSpec>,
-    /// Servers, by the host in which they run. A bare host is its own server, and not named here.
+    /// Servers, by the host in which they run. A bare host is its own server. It need not be named here; where it is, with
+    /// the recipe `bare`, for example because it is addressed by IPv6.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub servers: BTreeMap<String, ServerSpec>,
     /// Requests in the background, by name: an open loop with a new connection for each (as http_load does).
@@ -41,6 +42,9 @@ pub struct TrialSpec {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub captures: Vec<String>,
 }
+
+/// The recipe that stands for the server that a bare host is.
+pub const BARE_RECIPE: &str = "bare";
 
 /// A server in a host.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -92,9 +96,6 @@ pub struct MeasuredSpec {
     /// Instead, a suite: its name or file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub suite: Option<String>,
-    /// Whether the requests are sent to the IPv6 address of the server's host.
-    #[serde(default)]
-    pub ipv6: bool,
     /// Further arguments of `prestan run`, for suites.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub arguments: Vec<String>,

@@ -6,8 +6,8 @@ use topology::{LabNetwork, LabNodeKind, LabSpec};
 use traffic::Traffic;
 
 use crate::error::ExperimentError;
-use crate::setup::is_bare;
-use crate::trial::{MeasuredSpec, TrialSpec, TrialTrafficSpec};
+use crate::setup::{self, is_bare};
+use crate::trial::{BARE_RECIPE, MeasuredSpec, TrialSpec, TrialTrafficSpec};
 
 /// Longest trial, in ns.
 const LONGEST: u64 = 3_600_000_000_000;
@@ -28,7 +28,21 @@ pub(crate) fn trial(
     };
     for (name, server) in &trial.servers {
         let place = format!("trial.servers.{name}");
-        hosts.program(&place, name)?;
+        hosts.known(&place, name)?;
+        let is_bare = server.recipe == BARE_RECIPE;
+        match (is_bare, setup::is_bare(lab, name)) {
+            (true, false) => {
+                let message = format!("is `{BARE_RECIPE}`, and `{name}` is no bare host");
+                return Err(ExperimentError::new(format!("{place}.recipe"), message));
+            }
+            (false, true) => {
+                let message = format!(
+                    "`{name}` is a bare host, which is its own server; its recipe is `{BARE_RECIPE}`"
+                );
+                return Err(ExperimentError::new(place, message));
+            }
+            _ => {}
+        }
         if server.recipe.trim().is_empty() {
             return Err(ExperimentError::new(format!("{place}.recipe"), "is empty"));
         }
@@ -40,6 +54,7 @@ pub(crate) fn trial(
     }
     for (name, measured) in &trial.measured {
         hosts.measured(&format!("trial.measured.{name}"), measured)?;
+        told_apart(trial, name, measured)?;
     }
     names(trial)?;
     if let Some(traffic) = &trial.traffic {
@@ -87,6 +102,36 @@ fn names(trial: &TrialSpec) -> Result<(), ExperimentError> {
         }
     }
     Ok(())
+}
+
+/// A capture tells requests apart by their hosts, and by their paths.
+fn told_apart(trial: &TrialSpec, name: &str, own: &MeasuredSpec) -> Result<(), ExperimentError> {
+    if own.path.is_none() || !trial.captures.contains(&own.to) {
+        return Ok(());
+    }
+    let is_same = |from: &str, to: &str, path: Option<&str>| {
+        from == own.from && to == own.to && path == own.path.as_deref()
+    };
+    let measured = trial.measured.iter();
+    let measured = measured
+        .filter(|(other, spec)| {
+            *other != name && is_same(&spec.from, &spec.to, spec.path.as_deref())
+        })
+        .map(|(other, _)| format!("measured.{other}"));
+    let requests = trial.requests.iter();
+    let requests = requests
+        .filter(|(_, spec)| is_same(&spec.from, &spec.to, Some(&spec.path)))
+        .map(|(other, _)| format!("requests.{other}"));
+    match measured.chain(requests).next() {
+        None => Ok(()),
+        Some(other) => Err(ExperimentError::new(
+            format!("trial.measured.{name}"),
+            format!(
+                "has the hosts and the path of trial.{other}, so that a capture cannot tell them apart; let one of \
+                 them come from another host"
+            ),
+        )),
+    }
 }
 
 struct TrialHosts<'a> {

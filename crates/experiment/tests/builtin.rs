@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use experiment::{
-    BuiltinExperiment, ExperimentSpec, LevelCombination, PublishedFigures, TrialRecord, TrialSetup,
+    BARE_RECIPE, BuiltinExperiment, ExperimentSpec, LevelCombination, PublishedFigures,
+    TrialRecord, TrialSetup,
 };
 use topology::LabNodeKind;
 
@@ -250,8 +251,8 @@ fn trials_are_what_the_papers_describe() {
         &congestion,
         &[c1[0], c1[1], ("servers", "not-iis-and-apache")],
     );
-    let servers: Vec<_> = different.trial.servers.keys().collect();
-    assert_eq!(servers, ["bt-server"], "a bare host is its own server");
+    assert_eq!(different.trial.servers["server"].recipe, BARE_RECIPE);
+    assert_eq!(different.trial.servers["bt-server"].recipe, "apache");
     assert!(different.is_bare("server") && !different.is_bare("bt-server"));
     let idle = [
         ("scenario", "none"),
@@ -260,6 +261,10 @@ fn trials_are_what_the_papers_describe() {
     ];
     let idle = setup(&congestion, &idle).trial;
     assert!(idle.requests.is_empty() && idle.traffic.is_none());
+
+    // Three servers.
+    let competing = setup(&experiment("competing"), &[("servers", "mixed")]).trial;
+    assert_eq!((competing.servers.len(), competing.requests.len()), (3, 3));
 
     let timers = experiment("timers");
     let levels = [("background", "75"), ("weight", "W9"), ("strategy", "some")];
@@ -275,7 +280,7 @@ fn trials_are_what_the_papers_describe() {
     let ipv6 = experiment("ipv6");
     let levels = [("condition", "C5B"), ("ip", "v6"), ("server", "apache")];
     let trial = setup(&ipv6, &levels).trial;
-    assert!(trial.servers["server"].ipv6 && trial.measured["request"].ipv6);
+    assert!(trial.servers["server"].ipv6);
     let traffic = trial.traffic.unwrap();
     let flows = traffic.file.loads["mix"].flows.iter().map(|own| own.n);
     assert_eq!(flows.sum::<u32>(), 10);
@@ -306,6 +311,7 @@ fn figures_have_names_that_depend_on_the_cell_and_differences() {
             repetition: 1,
             started: String::new(),
             seconds: 1.0,
+            facts: BTreeMap::new(),
             figures: figures
                 .map(|(name, value)| ((*name).to_owned(), *value))
                 .collect(),

@@ -6,7 +6,7 @@ use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
 use crate::message::{ControlMessage, FrameDecoder, LONGEST_FROM_STRANGER, LONGEST_MESSAGE};
-use crate::{FlowError, HEARTBEAT, LONGEST_SILENCE};
+use crate::{FlowError, HEARTBEAT};
 
 /// One side of a control connection.
 #[derive(Debug)]
@@ -18,13 +18,14 @@ pub(crate) struct ControlLink {
     heard: Instant,
     /// When this side wrote last.
     written: Instant,
+    longest_silence: Duration,
 }
 
 impl ControlLink {
-    pub(crate) fn new(stream: TcpStream) -> io::Result<ControlLink> {
+    pub(crate) fn new(stream: TcpStream, longest_silence: Duration) -> io::Result<ControlLink> {
         stream.set_nonblocking(false)?;
         stream.set_nodelay(true)?;
-        stream.set_write_timeout(Some(LONGEST_SILENCE))?;
+        stream.set_write_timeout(Some(longest_silence))?;
         let now = Instant::now();
         Ok(ControlLink {
             stream,
@@ -32,7 +33,12 @@ impl ControlLink {
             buffer: vec![0; 16 << 10].into(),
             heard: now,
             written: now,
+            longest_silence,
         })
+    }
+
+    pub(crate) fn longest_silence(&self) -> Duration {
+        self.longest_silence
     }
 
     pub(crate) fn stream(&self) -> &TcpStream {
@@ -54,8 +60,8 @@ impl ControlLink {
     /// # Errors
     /// Where the connection is lost, or the other side has been silent for too long.
     pub(crate) fn keep_alive(&mut self) -> Result<(), FlowError> {
-        if self.heard.elapsed() > LONGEST_SILENCE {
-            let silent = format!("silent for {} s", LONGEST_SILENCE.as_secs_f64());
+        if self.heard.elapsed() > self.longest_silence {
+            let silent = format!("silent for {} s", self.longest_silence.as_secs_f64());
             return Err(FlowError::ControlLost(silent));
         }
         if self.written.elapsed() >= HEARTBEAT {

@@ -7,10 +7,12 @@
 
 mod bare_hosts;
 mod commands;
+mod paths;
 mod probes;
 
 use std::fs;
 use std::net::IpAddr;
+use std::path::Path;
 use std::process::{Child, Command};
 
 use topology::{LabNetwork, LabNodeKind, PlannedWire, WireQueue};
@@ -26,6 +28,8 @@ use crate::requirements;
 use crate::scratch::ScratchDirectory;
 use crate::surroundings::{SurroundingHost, Surroundings};
 use crate::tap::Tap;
+
+pub use paths::PathProbe;
 
 /// A built laboratory. It ends, with all programs in it, when it is dropped or this process ends.
 #[derive(Debug)]
@@ -194,6 +198,13 @@ impl BuiltLab {
             server_host: server_host.map(|host| self.network.nodes[host].name.clone()),
             hosts,
         }
+    }
+
+    /// A directory for temporary files, which is removed with the laboratory, also when this process is killed. Other
+    /// users may read what they know the name of.
+    #[must_use]
+    pub fn temporary_files(&self) -> &Path {
+        self.scratch.path()
     }
 
     /// Ends all programs, and removes everything. Dropping does the same.

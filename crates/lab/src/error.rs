@@ -103,6 +103,16 @@ pub enum LabError {
         /// What the kernel reported.
         source: io::Error,
     },
+    /// A host does not reach another.
+    #[error("the host `{from}` cannot open a connection to the host `{to}`: {source}")]
+    Unreachable {
+        /// The client.
+        from: String,
+        /// The server.
+        to: String,
+        /// What the kernel reported.
+        source: io::Error,
+    },
     /// A setting of an impairment is out of range.
     #[error("{0}")]
     Setting(String),

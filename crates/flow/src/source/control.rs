@@ -38,7 +38,7 @@ pub(super) fn run(
     shared: &SourceShared,
 ) -> Result<LoadTotals, FlowError> {
     let sink = plan.sink;
-    let mut link = introduced(sink, token)?;
+    let mut link = introduced(sink, token, plan.longest_silence)?;
     let agreed = agreement(&mut link, groups)?;
     let agreed_at = Instant::now();
     let plans = std::mem::take(&mut plan.flows);
@@ -79,10 +79,15 @@ fn names(flows: &[OpenFlow], name: impl Fn(&OpenFlow) -> &Option<String>) -> Vec
 }
 
 /// Connects to the sink; both sides prove that they share the token.
-fn introduced(sink: SocketAddr, token: &SharedToken) -> Result<ControlLink, FlowError> {
+fn introduced(
+    sink: SocketAddr,
+    token: &SharedToken,
+    longest_silence: Duration,
+) -> Result<ControlLink, FlowError> {
     let what = format!("connect to the sink {sink}");
     let stream = TcpStream::connect_timeout(&sink, REPLY).map_err(FlowError::system(&what))?;
-    let mut link = ControlLink::new(stream).map_err(FlowError::system(&what))?;
+    let link = ControlLink::new(stream, longest_silence);
+    let mut link = link.map_err(FlowError::system(&what))?;
     let ControlMessage::Greeting { nonce: theirs, .. } =
         link.expect(REPLY, "the sink did not greet")?
     else {
@@ -152,7 +157,8 @@ impl<'a> RunningSource<'a> {
     ) -> Result<RunningSource<'a>, FlowError> {
         let prepare = || FlowError::system("prepare to send");
         let maker = ReadingMaker::new(&flows);
-        let sending = Arc::new(SendingState::new(flows.len()).map_err(prepare())?);
+        let sending = SendingState::new(flows.len(), link.longest_silence());
+        let sending = Arc::new(sending.map_err(prepare())?);
         let threads = threads.max(1);
         let mut parts: Vec<Vec<SendingFlow>> = Vec::new();
         parts.resize_with(threads + 1, Vec::new);

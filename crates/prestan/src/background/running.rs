@@ -89,7 +89,7 @@ impl RunningBackground {
             record: task.record,
         };
         for source in task.sources {
-            running.add(source, task.duration, &token)?;
+            running.add(source, (task.duration, task.longest_silence), &token)?;
         }
         for source in &running.sources {
             source
@@ -110,7 +110,7 @@ impl RunningBackground {
     fn add(
         &mut self,
         source: TaskSource,
-        duration: Duration,
+        (duration, longest_silence): (Duration, Duration),
         token: &SharedToken,
     ) -> Result<(), Failed> {
         let is_own = matches!(source.sink, TaskSink::Own(_));
@@ -136,6 +136,7 @@ impl RunningBackground {
             sink,
             flows: source.flows.iter().map(plan).collect(),
             threads: 1,
+            longest_silence,
         };
         let handle = TrafficSource::start(plan, token.clone()).map_err(|error| failed(&error))?;
         let flows = source.flows.iter();
@@ -343,6 +344,7 @@ fn own_sink(address: IpAddr, token: &SharedToken) -> Result<SinkHandle, Failed> 
             duration: LONGEST_HERE,
             sessions: 1,
             peers: PermittedPeers::Loopback,
+            longest_silence: flow::LONGEST_SILENCE,
         },
     });
     sink.map_err(|error| Failed::Local(format!("background traffic: {error}")))

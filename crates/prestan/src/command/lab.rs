@@ -1,6 +1,7 @@
 //! `prestan lab`: networks of hosts and links on this machine.
 
 mod check;
+mod experiment;
 mod program;
 
 use std::collections::BTreeMap;
@@ -28,6 +29,10 @@ pub(crate) fn lab(args: &LabArgs) -> Result<ExitStatus, Failed> {
             let network = LabNetwork::new(&of_link(args)).map_err(usage)?;
             return program::run(&network, "client", args.server_ipv6, &args.command);
         }
+        LabAction::Experiments { schema: true } => print_text(&::experiment::schema())?,
+        LabAction::Experiments { schema: false } => experiment::list()?,
+        LabAction::Run(args) => return experiment::run(args),
+        LabAction::Report(args) => return experiment::report(args),
         LabAction::Schema => print_text(&topology::schema())?,
     }
     Ok(ExitStatus::Done)

@@ -22,7 +22,7 @@ const PRESTAN: &str = env!("CARGO_BIN_EXE_prestan");
 const PLAIN: &str = "hosts: {client: {}, server: {}}\nlinks: [{ends: [client, server]}]\n";
 
 /// Waits for its turn, where labs can be built; where `CI` is set, that is a must.
-fn turn() -> Option<MutexGuard<'static, ()>> {
+pub(crate) fn turn() -> Option<MutexGuard<'static, ()>> {
     let turn = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
     need_or(lab::check_requirements()).map(|()| turn)
 }

@@ -325,3 +325,31 @@ pub(crate) const SWEEP: &[Numbers] = &[
         facts: &["base_ci95_us"],
     },
 ];
+
+pub(crate) const CAMPAIGN: &[Numbers] = &[
+    facts(
+        "",
+        &[
+            "schema_version",
+            "seed",
+            "repetitions",
+            "planned_trials",
+            "ended_trials",
+        ],
+    ),
+    Numbers {
+        of: "Estimate",
+        estimates: &[("mean", Key("ci95"))],
+        without: &[],
+        facts: &[
+            "repetitions",
+            "unfinished",
+            "ci95",
+            "predicted",
+            "published",
+        ],
+    },
+    facts("OfTrials", &["trials"]),
+    facts("Orders", &["as_published", "reversed", "inconclusive"]),
+    facts("Trial", &["repetition", "seconds"]),
+];
