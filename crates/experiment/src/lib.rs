@@ -8,6 +8,7 @@
 //!
 //! Nothing here touches the system. The language of the file is described in `docs/EXPERIMENTS.md`.
 
+mod beside;
 mod builtin;
 mod cells;
 mod check;
@@ -25,6 +26,7 @@ mod template;
 mod trial;
 mod trial_check;
 
+pub use beside::{BesideSummary, OutsideFigure, beside};
 pub use builtin::{BUILTIN_EXPERIMENTS, BuiltinExperiment};
 pub use error::ExperimentError;
 pub use file::{
@@ -38,7 +40,7 @@ pub use read::schema;
 pub use record::{CampaignRecord, LevelCombination, TrialRecord};
 pub use setup::TrialSetup;
 pub use summary::{
-    CampaignSummary, CellEstimate, CellFigure, ChartSummary, FigureRange, FindingPart,
-    FindingSummary, OrderingCount, PairVerdict, TableSummary,
+    CampaignSummary, CellEstimate, CellFigure, ChartSummary, EstimateWarning, FigureRange,
+    FindingPart, FindingSummary, OrderingCount, PairVerdict, TableSummary,
 };
 pub use trial::{MeasuredSpec, RequestsSpec, ServerSpec, TrialSpec, TrialTrafficSpec};

@@ -4,8 +4,9 @@
 use std::collections::BTreeMap;
 
 use experiment::{
-    CellEstimate, CellFigure, ChartSummary, FigureRange, FigureSpec, FindingPart, FindingSummary,
-    OrderingCount, PairVerdict, ShownUnit, TableSummary, TrialRecord,
+    BesideSummary, CellEstimate, CellFigure, ChartSummary, EstimateWarning, FigureRange,
+    FigureSpec, FindingPart, FindingSummary, OrderingCount, OutsideFigure, PairVerdict, ShownUnit,
+    TableSummary, TrialRecord,
 };
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -68,6 +69,8 @@ struct CampaignDocument {
     findings: Vec<CampaignFindingJson>,
     /// What differs from the source, and why.
     differences: Vec<String>,
+    /// How another campaign compares with this one; null without another.
+    beside: Option<BesideCampaignJson>,
     /// The trials.
     trials: Vec<TrialJson>,
 }
@@ -175,6 +178,19 @@ struct EstimateJson {
     predicted: Option<[f64; 2]>,
     /// The published figure; null where there is none.
     published: Option<f64>,
+    /// What makes the interval and the prediction doubtful.
+    warnings: Vec<EstimateWarningJson>,
+}
+
+/// What makes an interval doubtful.
+#[derive(Debug, Clone, Copy, Serialize, JsonSchema)]
+#[schemars(rename = "EstimateWarning")]
+#[serde(rename_all = "snake_case")]
+enum EstimateWarningJson {
+    /// Now and then a repetition differs by much: the interval is of the spread of all cells together.
+    HeavyTail,
+    /// All cells changed together from one repetition to another.
+    Changing,
 }
 
 /// A figure of a cell.
@@ -308,6 +324,34 @@ struct FindingPartJson {
     verdict: PairVerdictJson,
 }
 
+/// How the means of another campaign compare with the predictions of this one.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Beside", deny_unknown_fields)]
+struct BesideCampaignJson {
+    /// Figures of cells of which this campaign has a prediction, and the other a mean.
+    compared: usize,
+    /// Those within the prediction.
+    within: usize,
+    /// The others.
+    outside: Vec<OutsideJson>,
+}
+
+/// A mean of the other campaign that does not lie where it was predicted.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Outside", deny_unknown_fields)]
+struct OutsideJson {
+    /// The level of each factor, by its name.
+    cell: BTreeMap<String, String>,
+    /// Name of the figure.
+    figure: String,
+    /// Unit of its numbers; null where the experiment does not have the figure.
+    unit: Option<BaseUnit>,
+    /// Where it was predicted; null where an end is no number.
+    predicted: Option<[f64; 2]>,
+    /// Mean of the other campaign. It has no interval here; the report of that campaign has one.
+    mean: Option<f64>,
+}
+
 /// A trial.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "Trial", deny_unknown_fields)]
@@ -330,7 +374,7 @@ struct TrialJson {
 
 /// The campaign for programs: one JSON document, for which [`campaign_schema`] is published. Ends with a newline.
 pub fn campaign_json(of: &CampaignReport<'_>) -> String {
-    let (record, spec, summary) = (of.record, &of.record.experiment, of.summary);
+    let (record, spec, summary) = (of.record, of.experiment, of.summary);
     pretty(&CampaignDocument {
         schema_version: SCHEMA_VERSION,
         program: record.program.clone(),
@@ -359,6 +403,7 @@ pub fn campaign_json(of: &CampaignReport<'_>) -> String {
             .map(|one| finding(of, one))
             .collect(),
         differences: spec.differences.clone(),
+        beside: of.beside.map(|other| beside(of, other)),
         trials: of.trials.iter().map(TrialJson::from).collect(),
     })
 }
@@ -385,7 +430,7 @@ fn of_trials(texts: &[(String, usize)]) -> Vec<OfTrials> {
 
 fn factors(of: &CampaignReport<'_>) -> Vec<FactorJson> {
     let titled = |name: &String, title: &Option<String>| title.as_ref().unwrap_or(name).clone();
-    let factors = of.record.experiment.factors.iter();
+    let factors = of.experiment.factors.iter();
     factors
         .map(|factor| FactorJson {
             name: factor.name.clone(),
@@ -413,6 +458,11 @@ fn estimate(of: &CellEstimate, unit: Option<ShownUnit>) -> EstimateJson {
         ci95: of.interval.and_then(ends),
         predicted: of.prediction.and_then(ends),
         published: of.published.and_then(base),
+        warnings: of
+            .warnings
+            .iter()
+            .map(|warning| (*warning).into())
+            .collect(),
     }
 }
 
@@ -481,6 +531,39 @@ fn finding(of: &CampaignReport<'_>, finding: &FindingSummary) -> CampaignFinding
         unit: unit.map(BaseUnit::from),
         parts: finding.parts.iter().map(part).collect(),
         note: explained::of_finding(of, finding),
+    }
+}
+
+fn beside(of: &CampaignReport<'_>, other: &BesideSummary) -> BesideCampaignJson {
+    let outside = |figure: &OutsideFigure| {
+        let unit = of.figure(&figure.figure).map(|spec| spec.unit);
+        let numbers = CellEstimate {
+            mean: Some(figure.mean),
+            prediction: Some(figure.prediction),
+            ..CellEstimate::default()
+        };
+        let numbers = estimate(&numbers, unit);
+        OutsideJson {
+            cell: figure.cell.0.clone(),
+            figure: figure.figure.clone(),
+            unit: unit.map(BaseUnit::from),
+            predicted: numbers.predicted,
+            mean: numbers.mean,
+        }
+    };
+    BesideCampaignJson {
+        compared: other.compared,
+        within: other.within,
+        outside: other.outside.iter().map(outside).collect(),
+    }
+}
+
+impl From<EstimateWarning> for EstimateWarningJson {
+    fn from(of: EstimateWarning) -> EstimateWarningJson {
+        match of {
+            EstimateWarning::HeavyTail => EstimateWarningJson::HeavyTail,
+            EstimateWarning::Changing => EstimateWarningJson::Changing,
+        }
     }
 }
 

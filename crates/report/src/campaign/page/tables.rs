@@ -3,9 +3,11 @@
 use experiment::{CellEstimate, FindingSummary, PairVerdict, ShownUnit, TableSummary};
 use maud::{Markup, html};
 
-use crate::campaign::numbers::{NOT_MEASURED, interval, mean, published, unfinished, with_unit};
+use crate::campaign::numbers::{
+    NOT_MEASURED, marked_interval, mean, published, unfinished, with_unit,
+};
 use crate::campaign::text::is_published;
-use crate::campaign::{CampaignReport, explained, words};
+use crate::campaign::{CampaignReport, doubts, explained, words};
 use crate::clean;
 use crate::figure::NONE;
 use crate::page::markup::{list, wide, wide_below};
@@ -108,9 +110,11 @@ fn published_table(of: &TableSummary) -> Markup {
     let orders = orders.filter_map(|((title, _), counts)| {
         Some(format!("{}: {}.", clean(title), words::orders(*counts)?))
     });
+    let marks = doubts::legend(of.cells.iter().flatten());
     html! {
         h3 { (heading) }
         (wide_below(&heading, Some("compact paired"), &head, &body))
+        @if !marks.is_empty() { p.note { (marks.join(" ")) } }
         (list("counts", orders))
         @if let Some(why) = explained::of_table(of) { p { (why) } }
     }
@@ -144,7 +148,7 @@ fn pair(cell: Option<&CellEstimate>, is_published: bool) -> Markup {
             @match cell.and_then(|cell| Some((cell, mean(cell)?))) {
                 Some((cell, mean)) => {
                     (mean) small {
-                        (interval(cell).unwrap_or_else(|| NONE.to_owned()))
+                        (marked_interval(cell).unwrap_or_else(|| NONE.to_owned()))
                         @if let Some(unfinished) = unfinished(cell) { "; " (unfinished) }
                     }
                 }
