@@ -11,16 +11,24 @@
 mod beside;
 mod builtin;
 mod cells;
+mod changing;
 mod check;
 mod error;
+mod estimate;
 mod file;
+mod findings;
 mod log;
 mod order;
+mod orders;
 mod published;
 mod read;
 mod record;
+mod relation;
+mod series;
 mod servers;
 mod setup;
+mod spread;
+mod summarise;
 mod summary;
 mod template;
 mod trial;
@@ -39,6 +47,7 @@ pub use published::PublishedFigures;
 pub use read::schema;
 pub use record::{CampaignRecord, LevelCombination, TrialRecord};
 pub use setup::TrialSetup;
+pub use summarise::summarise;
 pub use summary::{
     CampaignSummary, CellEstimate, CellFigure, ChartSummary, EstimateWarning, FigureRange,
     FindingPart, FindingSummary, OrderingCount, PairVerdict, TableSummary,
