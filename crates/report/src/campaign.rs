@@ -9,6 +9,7 @@ mod numbers;
 mod page;
 mod sheet;
 mod text;
+mod wire;
 mod words;
 
 use experiment::{

@@ -4,8 +4,9 @@ use std::collections::BTreeSet;
 
 use experiment::{CellFigure, FigureRange, ShownUnit, TrialRecord};
 
-use super::document::{BaseUnit, decimal};
+use super::document::decimal;
 use super::numbers::in_base;
+use super::wire::BaseUnit;
 use super::{CampaignReport, doubts};
 use crate::csv::{cell, lines, optional};
 

@@ -365,17 +365,13 @@ fn findings(text: &dyn Fn(&str) -> String) -> Vec<FindingSummary> {
 }
 
 fn trials(text: &dyn Fn(&str) -> String) -> Vec<TrialRecord> {
-    let trial = |mix: &str, repetition: u32, figures: &[(&str, f64)]| TrialRecord {
-        cell: combination(mix, "apache"),
-        repetition,
-        started: text("2026-11-21T04:06:10Z"),
-        seconds: 14.25,
-        figures: figures
-            .iter()
-            .map(|(name, value)| ((*name).to_owned(), *value))
-            .collect(),
-        warnings: Vec::new(),
-        failed: None,
+    let trial = |mix: &str, repetition: u32, figures: &[(&str, f64)]| {
+        let figures: BTreeMap<&str, f64> = figures.iter().copied().collect();
+        let record = json!({
+            "cell": combination(mix, "apache"), "repetition": repetition, "started": text("2026-11-21T04:06:10Z"),
+            "seconds": 14.25, "figures": figures,
+        });
+        serde_json::from_value::<TrialRecord>(record).unwrap()
     };
     vec![
         trial(

@@ -44,10 +44,13 @@ pub(super) fn section(of: &CampaignReport<'_>) -> Markup {
             section #charts {
                 h2 { "Charts" }
                 p.note {
-                    "Scales of the two sides differ: shapes and orders are compared, not absolute values. Whiskers are \
-                     95 % intervals of the mean. \"≥\" and a pointed bar mean that repetitions did not end in time."
+                    @if charts.iter().any(is_published) {
+                        "Scales of the two sides differ: shapes and orders are compared, not absolute values. "
+                    }
+                    "Whiskers are 95 % intervals of the mean. \"≥\" and a pointed bar mean that repetitions did not end \
+                     in time."
                 }
-                @for chart in charts { (figure(chart)) }
+                div.panels { @for chart in charts { (figure(chart)) } }
             }
         }
     }
@@ -61,7 +64,7 @@ fn figure(chart: &ChartSummary) -> Markup {
     let marks = doubts::legend(chart.values.iter().flatten());
     let is_log = measured.is_log() || beside.as_ref().is_some_and(BarPanel::is_log);
     html! {
-        figure {
+        figure.beside[beside.is_some()] {
             figcaption { (heading) }
             div.panels {
                 div { p.side { "Measured here" } (measured.svg()) }

@@ -79,7 +79,11 @@ pub(super) fn section(of: &CampaignReport<'_>) -> Markup {
         @if !tables.is_empty() {
             section #tables {
                 h2 { "Tables" }
-                p.note { "Means of all repetitions with their 95 % intervals, and the published figures. " (words::PAIRS) }
+                p.note {
+                    "Means of all repetitions with their 95 % intervals"
+                    @if words::pairs(words::all_orders(of.summary)) > 0 { ", and the published figures. " (words::PAIRS) }
+                    @else { "." }
+                }
                 @for table in tables { (published_table(table)) }
             }
         }
@@ -120,23 +124,25 @@ fn published_table(of: &TableSummary) -> Markup {
     }
 }
 
-/// Two rows of headings: what a column shows, and whose figures they are.
+/// What columns show, and below where some are published, whose figures they are.
 fn headings(of: &TableSummary, are_published: &[bool]) -> Markup {
     let columns = || of.columns.iter().zip(are_published);
     let title = |title: &String, unit: ShownUnit| with_unit(&clean(title), unit);
+    let is_published = are_published.contains(&true);
     html! {
-        tr.groups {
-            @for factor in &of.row_factors { th scope="col" rowspan="2" { (factor) } }
+        tr.groups[is_published] {
+            @for factor in &of.row_factors { th scope="col" rowspan=[is_published.then_some(2)] { (factor) } }
             @for ((name, unit), is_published) in columns() {
-                th.first scope="colgroup" colspan=[is_published.then_some(2)] { (title(name, *unit)) }
+                @let (scope, class) = if *is_published { ("colgroup", "first") } else { ("col", "number first") };
+                th class=(class) scope=(scope) colspan=[is_published.then_some(2)] { (title(name, *unit)) }
             }
         }
-        tr {
+        @if is_published { tr {
             @for (_, is_published) in columns() {
                 th.number.first scope="col" { "here" }
                 @if *is_published { th.number.published scope="col" { "published" } }
             }
-        }
+        } }
     }
 }
 
