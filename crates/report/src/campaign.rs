@@ -1,16 +1,20 @@
 //! What a campaign of trials in a laboratory found, beside what was published, for people and for programs.
 
 mod bars;
+mod beside;
 mod document;
+mod doubts;
 mod explained;
 mod numbers;
 mod page;
 mod sheet;
 mod text;
+mod wire;
 mod words;
 
 use experiment::{
-    CampaignRecord, CampaignSummary, FigureSpec, FindingSpec, FindingSummary, TrialRecord,
+    BesideSummary, CampaignRecord, CampaignSummary, ExperimentSpec, FigureSpec, FindingSpec,
+    FindingSummary, TrialRecord,
 };
 
 pub use document::{campaign_json, campaign_schema};
@@ -23,6 +27,8 @@ pub use text::campaign_text;
 pub struct CampaignReport<'a> {
     /// What was to be measured, where, and by whom.
     pub record: &'a CampaignRecord,
+    /// The experiment of the summary: that of the record, or a newer version of it.
+    pub experiment: &'a ExperimentSpec,
     /// What its trials say.
     pub summary: &'a CampaignSummary,
     /// Its trials, in the order in which they ended.
@@ -31,6 +37,8 @@ pub struct CampaignReport<'a> {
     pub command: &'a str,
     /// The network of its laboratory as SVG, as `topology::svg` draws it. Pages contain it as it is.
     pub picture: Option<&'a str>,
+    /// How another campaign of the same experiment compares with this one, the first.
+    pub beside: Option<&'a BesideSummary>,
 }
 
 impl<'a> CampaignReport<'a> {
@@ -42,10 +50,12 @@ impl<'a> CampaignReport<'a> {
     ) -> CampaignReport<'a> {
         CampaignReport {
             record,
+            experiment: &record.experiment,
             summary,
             trials,
             command: "",
             picture: None,
+            beside: None,
         }
     }
 
@@ -63,12 +73,12 @@ impl<'a> CampaignReport<'a> {
 
     /// How the experiment describes a figure.
     fn figure(&self, name: &str) -> Option<&'a FigureSpec> {
-        self.record.experiment.figures.get(name)
+        self.experiment.figures.get(name)
     }
 
     /// The finding as it is in the experiment.
     fn finding(&self, of: &FindingSummary) -> Option<&'a FindingSpec> {
-        let mut findings = self.record.experiment.findings.iter();
+        let mut findings = self.experiment.findings.iter();
         findings.find(|finding| finding.claim == of.claim && finding.source == of.source)
     }
 }

@@ -11,6 +11,7 @@
 
 mod bare_host;
 mod builtin;
+mod document;
 mod error;
 mod file;
 mod judge;
@@ -24,12 +25,13 @@ pub use bare_host::{
     TimeoutResendName,
 };
 pub use builtin::{BUILTIN_LABS, BuiltinLab};
+pub use document::{measured_json, measured_schema};
 pub use error::TopologyError;
 pub use file::{
     LabHostSpec, LabHubSpec, LabLinkSpec, LabRouterSpec, LabSpec, LabSwitchSpec, QueueSpec,
     RoutedSpec, SysctlValue, WireSpec, nearest, read_yaml, reading_message, schema,
 };
-pub use judge::{WireMeasurement, WireVerdict, judge};
+pub use judge::{JudgedWire, WireMeasurement, WireVerdict, judge};
 pub use picture::svg;
 pub use plan::{
     InterfaceAddress, LabInterface, LabLink, LabLinkEnd, LabNeighbour, LabNetwork, LabNode,

@@ -1,6 +1,6 @@
 //! Networks and measurements as text.
 
-use crate::judge::{WireMeasurement, WireVerdict, expected_delay};
+use crate::judge::{JudgedWire, expected_delay};
 use crate::plan::{LabNetwork, LabNode, LabNodeKind, PathOptions};
 use crate::wire::{PlannedWire, WireQueue};
 
@@ -156,21 +156,17 @@ pub fn wire_text(wire: &PlannedWire) -> String {
     parts.join(", ")
 }
 
-/// Described and measured rate, delay and loss of wires, each by its link and the end from which it leads, with the
-/// verdicts.
+/// Described and measured rate, delay and loss of wires, with the verdicts.
 #[must_use]
-pub fn measured_table(
-    network: &LabNetwork,
-    measured: &[(usize, usize, WireMeasurement, WireVerdict)],
-) -> String {
+pub fn measured_table(network: &LabNetwork, wires: &[JudgedWire]) -> String {
     let heading = [
         "wire", "rate", "measured", "delay", "measured", "loss", "measured", "verdict",
     ];
     let mut rows = vec![heading.map(str::to_owned).to_vec()];
-    for (number, from, own, verdict) in measured {
-        let link = &network.links[*number];
-        let wire = network.wire(link, *from);
-        let name = |end: usize| network.nodes[link.ends[end].node].name.as_str();
+    for judged in wires {
+        let (own, verdict) = (&judged.measured, judged.verdict);
+        let wire = judged.described(network);
+        let [from, to] = judged.ends(network);
         let failed = [
             ("rate", verdict.rate),
             ("delay", verdict.delay),
@@ -182,7 +178,7 @@ pub fn measured_table(
             .rate
             .map_or("any".to_owned(), |rate| rate_text(rate as f64));
         rows.push(vec![
-            format!("{} -> {}", name(*from), name(1 - from.min(&1))),
+            format!("{from} -> {to}"),
             rate,
             rate_text(own.rate),
             time_text(expected_delay(&wire, own.probe_bytes) as u64),

@@ -37,6 +37,10 @@ pub(crate) enum LabAction {
         /// Name of a built-in lab, or a lab file
         #[arg(value_name = "LAB")]
         lab: String,
+
+        /// Write the result as a JSON document; - is standard output, instead of the table
+        #[arg(long, value_name = "FILE")]
+        json: Option<PathBuf>,
     },
     /// Start a shell in a host of a lab
     Shell(LabShellArgs),

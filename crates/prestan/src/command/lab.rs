@@ -22,7 +22,7 @@ pub(crate) fn lab(args: &LabArgs) -> Result<ExitStatus, Failed> {
     match &args.action {
         LabAction::List => print_list(list()?, &" ".repeat(13))?,
         LabAction::Show { lab, svg } => show(lab, svg.as_deref())?,
-        LabAction::Check { lab } => return check::check(&find(lab)?),
+        LabAction::Check { lab, json } => return check::check(lab, &find(lab)?, json),
         LabAction::Shell(args) => return program::shell(args),
         LabAction::Exec(args) => return program::exec(args),
         LabAction::Link(args) => {

@@ -2,10 +2,10 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 
 use experiment::{RecordedTrials, TrialRecord};
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::Signal;
 use testbed::need_or;
 use testbed::real::Recipe;
 
@@ -225,7 +225,9 @@ fn an_interrupted_campaign_says_how_it_goes_on() {
     prestan.file("small.yaml", &experiment(NGINX, "20s"));
     let running = run(prestan, &[]).spawn();
     let files = running.home().join("temporary");
-    until("a trial settles", || users_of(&files) > 3);
+    // The campaign begins behind a check of the links, in a laboratory of its own.
+    let record = running.home().join("campaign/campaign.json");
+    until("a trial settles", || record.exists() && users_of(&files) > 3);
     send(&running, Signal::INT);
     let outcome = running.wait();
     assert_eq!(outcome.code, 130, "{outcome}");
@@ -305,8 +307,7 @@ fn what_is_wrong_is_said_before_anything_is_built() {
         "from: client, to: server, path: /320k",
     );
     prestan.file("same.yaml", &same);
-    prestan.file("full/a", "");
-    let table: [(&[&str], &str); 8] = [
+    let table: [(&[&str], &str); 7] = [
         (
             &["run", "congstion"],
             "no experiment is called `congstion`; did you mean `congestion`?",
@@ -325,7 +326,6 @@ fn what_is_wrong_is_said_before_anything_is_built() {
             &["run", "same.yaml"],
             "has the hosts and the path of trial.requests.background",
         ),
-        (&["run", "small.yaml", "--html", "none/page.html"], "none"),
         (&["report", "nothing"], "no campaign `nothing`"),
     ];
     let mut next = prestan;

@@ -8,7 +8,7 @@ use crate::clean;
 
 /// What of the experiment was not measured, in sentences.
 pub(super) fn missing(of: &CampaignReport<'_>) -> Vec<String> {
-    let (spec, summary) = (&of.record.experiment, of.summary);
+    let (spec, summary) = (of.experiment, of.summary);
     let shown = summary
         .tables
         .iter()

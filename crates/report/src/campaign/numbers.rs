@@ -2,6 +2,7 @@
 
 use experiment::{CellEstimate, FigureRange, ShownUnit};
 
+use super::doubts::marks;
 use crate::figure::{NONE, with_interval};
 
 /// Figures of this size and more are written with an exponent.
@@ -110,10 +111,20 @@ pub(super) fn mean(of: &CellEstimate) -> Option<String> {
 
 /// The interval alone: `14.1 .. 18.4`.
 pub(super) fn interval(of: &CellEstimate) -> Option<String> {
-    let range = of.interval?;
-    let digits = decimals(range).unwrap_or_else(|| three_digits(of.mean.unwrap_or(range.high)));
-    let ends = [range.low, range.high].map(|end| written(end, digits));
-    Some(ends.join(" .. "))
+    Some(range(of.interval?, of.mean))
+}
+
+/// A range around a mean, where it has one.
+pub(super) fn range(of: FigureRange, mean: Option<f64>) -> String {
+    let digits = decimals(of).unwrap_or_else(|| three_digits(mean.unwrap_or(of.high)));
+    let ends = [of.low, of.high].map(|end| written(end, digits));
+    ends.join(" .. ")
+}
+
+/// The interval with the marks of what makes it doubtful: `14.1 .. 18.4 *`.
+pub(super) fn marked_interval(of: &CellEstimate) -> Option<String> {
+    let marked = [interval(of)?, marks(of)].join(" ");
+    Some(marked.trim_end().to_owned())
 }
 
 /// `1 of 3 unfinished`, where some are.
@@ -127,7 +138,7 @@ pub(super) fn estimate(of: &CellEstimate) -> String {
     let Some(mean) = mean(of) else {
         return NOT_MEASURED.to_owned();
     };
-    let inside = interval(of).unwrap_or_else(|| NONE.to_owned());
+    let inside = marked_interval(of).unwrap_or_else(|| NONE.to_owned());
     let inside = std::iter::once(inside).chain(unfinished(of));
     with_interval(&mean, Some(inside.collect::<Vec<_>>().join("; ")))
 }
@@ -136,7 +147,7 @@ pub(super) fn estimate(of: &CellEstimate) -> String {
 pub(super) fn with_sign(of: &CellEstimate, unit: Option<ShownUnit>) -> String {
     match (mean(of), unit.map(sign)) {
         (Some(mean), Some(sign)) if !sign.is_empty() => {
-            let range = interval(of).map(|range| format!(" ({range})"));
+            let range = marked_interval(of).map(|range| format!(" ({range})"));
             format!("{mean} {sign}{}", range.unwrap_or_default())
         }
         _ => estimate(of),

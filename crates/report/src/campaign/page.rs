@@ -6,9 +6,9 @@ mod tables;
 
 use maud::{Markup, html};
 
-use super::{CampaignReport, explained, words};
+use super::{CampaignReport, beside, doubts, explained, words};
 use crate::clean;
-use crate::page::markup::{boxed, list};
+use crate::page::markup::{boxed, list, wide};
 use crate::page::scriptless;
 
 pub use charts::campaign_charts;
@@ -18,11 +18,11 @@ const STYLE: &str = include_str!("../../page/campaign.css");
 
 /// The campaign as one HTML document that loads nothing and needs no script.
 pub fn campaign_page(of: &CampaignReport<'_>) -> String {
-    scriptless(&of.record.experiment.title, STYLE, body(of))
+    scriptless(&of.experiment.title, STYLE, body(of))
 }
 
 fn body(of: &CampaignReport<'_>) -> Markup {
-    let spec = &of.record.experiment;
+    let spec = of.experiment;
     html! {
         @if !of.summary.tables.is_empty() { a.skip href="#tables" { "Skip to the tables" } }
         header {
@@ -35,6 +35,7 @@ fn body(of: &CampaignReport<'_>) -> Markup {
             (charts::section(of))
             (tables::section(of))
             (differences(of))
+            (other_campaign(of))
             (details::measured(of))
             (details::trials(of))
         }
@@ -66,10 +67,15 @@ fn in_short(of: &CampaignReport<'_>) -> Markup {
                 }
             }
             (boxed("Failed trials", "bad", summary.failures.iter().map(words::of_trials)))
-            (boxed("Warnings", "doubt", summary.warnings.iter().map(words::of_trials)))
+            (boxed("Warnings", "doubt", warnings(of)))
             (boxed("What is missing", "plain", explained::missing(of)))
         }
     }
+}
+
+fn warnings(of: &CampaignReport<'_>) -> Vec<String> {
+    let of_trials = of.summary.warnings.iter().map(words::of_trials);
+    of_trials.chain(doubts::of_figures(of)).collect()
 }
 
 /// The figures that a reader looks for first.
@@ -104,8 +110,28 @@ fn headline(of: &CampaignReport<'_>) -> Markup {
     }
 }
 
+/// What another campaign says.
+fn other_campaign(of: &CampaignReport<'_>) -> Markup {
+    let Some(other) = of.beside else {
+        return Markup::default();
+    };
+    let head = html! { @for column in beside::COLUMNS { th scope="col" { (column) } } };
+    let body = html! {
+        @for [cell, figure, predicted, mean] in beside::rows(of, other) {
+            tr { th scope="row" { (cell) } td { (figure) } td.number { (predicted) } td.number { (mean) } }
+        }
+    };
+    html! {
+        section #beside {
+            h2 { "Beside another campaign" }
+            p { (beside::sentence(other)) }
+            @if !other.outside.is_empty() { (wide("Figures outside of their prediction", Some("compact"), &head, &body)) }
+        }
+    }
+}
+
 fn differences(of: &CampaignReport<'_>) -> Markup {
-    let differences = of.record.experiment.differences.iter();
+    let differences = of.experiment.differences.iter();
     let differences: Vec<String> = differences.map(|difference| clean(difference)).collect();
     html! {
         @if !differences.is_empty() {

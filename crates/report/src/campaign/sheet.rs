@@ -4,13 +4,14 @@ use std::collections::BTreeSet;
 
 use experiment::{CellFigure, FigureRange, ShownUnit, TrialRecord};
 
-use super::CampaignReport;
-use super::document::{BaseUnit, decimal};
+use super::document::decimal;
 use super::numbers::in_base;
+use super::wire::BaseUnit;
+use super::{CampaignReport, doubts};
 use crate::csv::{cell, lines, optional};
 
 /// Columns behind those of the factors.
-const OF_CELL: [&str; 11] = [
+const OF_CELL: [&str; 12] = [
     "figure",
     "unit",
     "repetitions",
@@ -22,6 +23,7 @@ const OF_CELL: [&str; 11] = [
     "predicted_high",
     "published",
     "title",
+    "warnings",
 ];
 
 /// A line for each figure of each measured cell, with a header line; lines end with CR LF. Figures are in the unit that
@@ -38,7 +40,7 @@ pub fn campaign_csv(of: &CampaignReport<'_>) -> String {
 }
 
 fn factors<'a>(of: &CampaignReport<'a>) -> Vec<&'a str> {
-    let factors = of.record.experiment.factors.iter();
+    let factors = of.experiment.factors.iter();
     factors.map(|factor| factor.name.as_str()).collect()
 }
 
@@ -54,6 +56,11 @@ fn cell_row(of: &CampaignReport<'_>, factors: &[&str], figure: &CellFigure) -> V
         [range.map(|range| range.low), range.map(|range| range.high)].map(base)
     };
     let levels = factors.iter().map(|factor| level(&figure.cell.0, factor));
+    let warnings: Vec<&str> = estimate
+        .warnings
+        .iter()
+        .map(|warning| doubts::name(*warning))
+        .collect();
     let title = of.figure(&figure.figure).map_or("", |spec| &spec.title);
     levels
         .chain([
@@ -65,7 +72,7 @@ fn cell_row(of: &CampaignReport<'_>, factors: &[&str], figure: &CellFigure) -> V
         ])
         .chain(ends(estimate.interval))
         .chain(ends(estimate.prediction))
-        .chain([base(estimate.published), cell(title)])
+        .chain([base(estimate.published), cell(title), warnings.join(";")])
         .collect()
 }
 

@@ -1,17 +1,20 @@
 //! A campaign for people at a terminal.
 
-use experiment::{FindingSummary, PairVerdict, TableSummary};
+use experiment::{BesideSummary, FindingSummary, PairVerdict, TableSummary};
 
 use super::CampaignReport;
 use super::numbers::{NOT_MEASURED, estimate, published, with_unit};
-use super::{explained, words};
+use super::{beside, doubts, explained, words};
 use crate::clean;
+use crate::lists::more_rows;
 use crate::terminal::{Columns, TextReport};
 
 /// Columns of texts: as many as the rows of a table may have factors.
 const TEXTS: [usize; 12] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11];
 /// Parts of a finding that are told.
 const MOST_PARTS: usize = 6;
+/// Figures outside of their prediction that are told.
+const MOST_OUTSIDE: usize = 20;
 const INDENT: &str = "  ";
 
 /// The campaign for people: how far it is, findings, tables with published figures beside ours. Ends with a newline.
@@ -22,13 +25,16 @@ pub fn campaign_text(of: &CampaignReport<'_>, color: bool, width: usize) -> Stri
     for table in &of.summary.tables {
         report.published_table(table);
     }
+    if let Some(other) = of.beside {
+        report.other_campaign(of, other);
+    }
     report.campaign_details(of);
     report.finish()
 }
 
 impl TextReport {
     fn head_of_campaign(&mut self, of: &CampaignReport<'_>) {
-        let spec = &of.record.experiment;
+        let spec = of.experiment;
         self.wrapped("", "", &clean(&spec.title));
         if let Some(source) = &spec.source {
             self.wrapped("", INDENT, &format!("Source: {}", clean(source)));
@@ -47,6 +53,9 @@ impl TextReport {
             for one in of_trials {
                 self.doubtful(&format!("{what}{}", words::of_trials(one)));
             }
+        }
+        for sentence in doubts::of_figures(of) {
+            self.doubtful(&format!("Warning, {sentence}"));
         }
         for sentence in explained::missing(of) {
             self.wrapped("", INDENT, &sentence);
@@ -130,6 +139,9 @@ impl TextReport {
             self.line("");
             from = to;
         }
+        for mark in doubts::legend(of.cells.iter().flatten()) {
+            self.wrapped(INDENT, "    ", &mark);
+        }
         let orders = of.columns.iter().zip(&of.orders);
         for ((title, _), counts) in orders {
             if let Some(orders) = words::orders(*counts) {
@@ -147,8 +159,29 @@ impl TextReport {
         INDENT.len() + Columns::of(rows, &[]).width() <= self.width
     }
 
+    fn other_campaign(&mut self, of: &CampaignReport<'_>, other: &BesideSummary) {
+        self.wrapped("", INDENT, &beside::sentence(other));
+        let rows = beside::rows(of, other);
+        let shown: Vec<Vec<String>> = rows
+            .iter()
+            .take(MOST_OUTSIDE)
+            .map(|row| row.to_vec())
+            .collect();
+        if !shown.is_empty() {
+            self.line("");
+            let headers = beside::COLUMNS.map(str::to_owned).to_vec();
+            for line in Columns::lines(headers, shown, &TEXTS[..2]) {
+                self.line(&format!("{INDENT}{line}"));
+            }
+            if let Some(more) = more_rows(rows.len().saturating_sub(MOST_OUTSIDE)) {
+                self.line(&format!("{INDENT}{more}"));
+            }
+        }
+        self.line("");
+    }
+
     fn campaign_details(&mut self, of: &CampaignReport<'_>) {
-        let differences = &of.record.experiment.differences;
+        let differences = &of.experiment.differences;
         if !differences.is_empty() {
             self.line("What differs from the source:\n");
             for difference in differences {

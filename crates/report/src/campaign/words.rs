@@ -32,7 +32,7 @@ pub(super) fn duration(seconds: f64) -> String {
 
 /// `the laboratory congestion`.
 pub(super) fn lab(of: &CampaignReport<'_>) -> String {
-    let name = match &of.record.experiment.lab {
+    let name = match &of.experiment.lab {
         LabChoice::Named(name) => name,
         LabChoice::Described(spec) => &spec.title,
     };

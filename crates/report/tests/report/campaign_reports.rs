@@ -65,7 +65,11 @@ pub(crate) fn check(of: &Campaign) -> Result<(), String> {
     let charts = report::campaign_charts(&report);
     for (_, chart) in &charts {
         elements(chart)?;
-        if chart.contains("NaN") || chart.contains("inf") {
+        // Numbers only: a name may be called so.
+        if ["=\"NaN", "=\"inf", "=\"-inf"]
+            .iter()
+            .any(|number| chart.contains(number))
+        {
             return Err(format!("no place: {chart}"));
         }
     }
@@ -318,9 +322,58 @@ fn a_finished_campaign_is_not_called_unfinished() {
 }
 
 #[test]
+fn another_campaign_is_repeatable_where_nine_in_ten_means_are_as_predicted() {
+    let mut of = plain();
+    let judged = |of: &Campaign| {
+        let page = markup(of);
+        let (_, section) = page.split_once("<h2>Beside another campaign</h2>").unwrap();
+        section.split_once("</section>").unwrap().0.to_owned()
+    };
+    let section = judged(&of);
+    assert!(
+        section.contains("Of 12 figures of cells in the other campaign, 11 lie within"),
+        "{section}"
+    );
+    assert!(
+        section.contains("(92 %): the campaign is repeatable.")
+            && section.contains(">50.7 .. 51.8 Mbit/s<"),
+        "{section}"
+    );
+    let other = of.beside.as_mut().unwrap();
+    (other.within, other.share) = (10, Some(10.0 / 12.0));
+    assert!(judged(&of).contains("(83 %): the two campaigns differ."));
+    let other = of.beside.as_mut().unwrap();
+    (other.outside, other.compared, other.share) = (Vec::new(), 0, None);
+    assert!(
+        judged(&of).contains("has no figure of which this one has a prediction.")
+            && !judged(&of).contains("<table")
+    );
+}
+
+#[test]
+fn doubtful_intervals_are_marked() {
+    let of = plain();
+    let text = report::campaign_text(&of.report(), false, 1000);
+    for part in [
+        "96 (84 .. 108 *~)",
+        "\n  * now and then a repetition differs by much; ",
+        "\n  ~ the machine changed",
+        "\nWarning, Delay: now and then a repetition differs by much from the others of its cell",
+    ] {
+        assert!(text.contains(part), "{part} in {text}");
+    }
+    let page = markup(&of);
+    assert!(
+        page.contains("<small>84 .. 108 *~</small>")
+            && page.contains("<li>Delay: all cells changed together")
+    );
+}
+
+#[test]
 fn empty_campaigns_have_reports() {
     let mut of = plain();
     of.trials.clear();
+    of.beside = None;
     of.command.clear();
     let summary = &mut of.summary;
     summary.tables.clear();

@@ -1,8 +1,8 @@
 //! Whatever a summary of a campaign contains, its reports are whole documents.
 
 use experiment::{
-    CellEstimate, ChartSummary, FigureRange, FindingPart, FindingSummary, OrderingCount,
-    PairVerdict, ShownUnit, TableSummary,
+    CellEstimate, ChartSummary, EstimateWarning, FigureRange, FindingPart, FindingSummary,
+    OrderingCount, OutsideFigure, PairVerdict, ShownUnit, TableSummary,
 };
 use proptest::collection::vec;
 use proptest::option;
@@ -23,6 +23,8 @@ const VERDICTS: [PairVerdict; 3] = [
     PairVerdict::Fails,
     PairVerdict::Inconclusive,
 ];
+
+const WARNINGS: [EstimateWarning; 2] = [EstimateWarning::HeavyTail, EstimateWarning::Changing];
 
 /// A number of any kind, ordinary ones more often.
 fn number() -> impl Strategy<Value = f64> {
@@ -45,15 +47,17 @@ fn estimate() -> impl Strategy<Value = CellEstimate> {
         range(),
         option::of(number()),
         count(),
+        vec(prop::sample::select(&WARNINGS[..]), 0..3),
     );
     figures.prop_map(
-        |(count, mean, interval, prediction, published, unfinished)| CellEstimate {
+        |(count, mean, interval, prediction, published, unfinished, warnings)| CellEstimate {
             count,
             mean,
             interval,
             prediction,
             published,
             unfinished,
+            warnings,
         },
     )
 }
@@ -147,6 +151,7 @@ proptest! {
         charts in vec(chart(), 0..3),
         findings in vec(finding(), 0..5),
         seconds in number(),
+        means in vec((number(), number()), 0..3),
         estimates in vec(estimate(), 4),
     ) {
         let mut of = plain();
@@ -155,6 +160,17 @@ proptest! {
         (of.summary.tables, of.summary.charts, of.summary.findings) = (tables, charts, findings);
         of.trials[0].seconds = seconds;
         of.trials[1].figures.insert("browser.delay".to_owned(), seconds);
+        let other = of.beside.as_mut().unwrap();
+        (other.within, other.compared, other.share) = (counts.0, counts.1, Some(seconds));
+        let template = other.outside[0].clone();
+        other.outside = means
+            .into_iter()
+            .map(|(mean, high)| OutsideFigure {
+                mean,
+                prediction: FigureRange { low: mean, high },
+                ..template.clone()
+            })
+            .collect();
         for (cell, estimate) in of.summary.cells.iter_mut().zip(estimates) {
             cell.estimate = estimate;
         }

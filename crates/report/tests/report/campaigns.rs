@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use experiment::{
-    CampaignRecord, CampaignSummary, CellEstimate, CellFigure, ChartSummary, ExperimentSpec,
-    FigureRange, FindingPart, FindingSummary, LevelCombination, OrderingCount, PairVerdict,
-    ShownUnit, TableSummary, TrialRecord,
+    BesideSummary, CampaignRecord, CampaignSummary, CellEstimate, CellFigure, ChartSummary,
+    EstimateWarning, ExperimentSpec, FigureRange, FindingPart, FindingSummary, LevelCombination,
+    OrderingCount, OutsideFigure, PairVerdict, ShownUnit, TableSummary, TrialRecord,
 };
 use report::CampaignReport;
 use serde_json::{Value, json};
@@ -16,6 +16,7 @@ pub(crate) struct Campaign {
     pub(crate) summary: CampaignSummary,
     pub(crate) trials: Vec<TrialRecord>,
     pub(crate) command: String,
+    pub(crate) beside: Option<BesideSummary>,
 }
 
 impl Campaign {
@@ -23,6 +24,7 @@ impl Campaign {
         let mut report = CampaignReport::new(&self.record, &self.summary, &self.trials);
         report.command = &self.command;
         report.picture = Some(PICTURE);
+        report.beside = self.beside.as_ref();
         report
     }
 }
@@ -49,6 +51,7 @@ fn cell(mean: f64, half: f64, published: Option<f64>) -> CellEstimate {
         prediction: Some(range(half * 1.414)),
         published,
         unfinished: 0,
+        warnings: Vec::new(),
     }
 }
 
@@ -59,6 +62,13 @@ fn single(mean: f64, published: Option<f64>) -> CellEstimate {
         interval: None,
         prediction: None,
         ..cell(mean, 0.0, published)
+    }
+}
+
+fn doubtful(of: CellEstimate) -> CellEstimate {
+    CellEstimate {
+        warnings: vec![EstimateWarning::HeavyTail, EstimateWarning::Changing],
+        ..of
     }
 }
 
@@ -101,12 +111,31 @@ pub(crate) fn campaign(text: &dyn Fn(&str) -> String) -> Campaign {
         },
         trials: trials(text),
         command: text("prestan lab run congestion --repeat 3 --seed 7"),
+        beside: Some(beside()),
     }
 }
 
 /// The same as it is.
 pub(crate) fn plain() -> Campaign {
     campaign(&str::to_owned)
+}
+
+/// As a second campaign may look beside this one.
+fn beside() -> BesideSummary {
+    BesideSummary {
+        compared: 12,
+        within: 11,
+        share: Some(11.0 / 12.0),
+        outside: vec![OutsideFigure {
+            cell: combination("c1", "apache"),
+            figure: "server.captured".to_owned(),
+            prediction: FigureRange {
+                low: 50.66,
+                high: 51.82,
+            },
+            mean: 53.4,
+        }],
+    }
 }
 
 fn record(text: &dyn Fn(&str) -> String) -> CampaignRecord {
@@ -182,7 +211,7 @@ fn cells() -> Vec<CellFigure> {
             "apache",
             delay,
             ShownUnit::S,
-            cell(3.41, 0.32, Some(16.27)),
+            doubtful(cell(3.41, 0.32, Some(16.27))),
         ),
         of(
             "c1",
@@ -233,7 +262,7 @@ fn tables(text: &dyn Fn(&str) -> String) -> Vec<TableSummary> {
             vec![
                 unfinished(62.0, 70.0, 29.09),
                 cell(26.1, 1.2, Some(32.48)),
-                cell(95.7, 12.0, None),
+                doubtful(cell(95.7, 12.0, None)),
             ],
             vec![missing(34.35), missing(79.96), CellEstimate::default()],
         ],
@@ -336,17 +365,13 @@ fn findings(text: &dyn Fn(&str) -> String) -> Vec<FindingSummary> {
 }
 
 fn trials(text: &dyn Fn(&str) -> String) -> Vec<TrialRecord> {
-    let trial = |mix: &str, repetition: u32, figures: &[(&str, f64)]| TrialRecord {
-        cell: combination(mix, "apache"),
-        repetition,
-        started: text("2026-11-21T04:06:10Z"),
-        seconds: 14.25,
-        figures: figures
-            .iter()
-            .map(|(name, value)| ((*name).to_owned(), *value))
-            .collect(),
-        warnings: Vec::new(),
-        failed: None,
+    let trial = |mix: &str, repetition: u32, figures: &[(&str, f64)]| {
+        let figures: BTreeMap<&str, f64> = figures.iter().copied().collect();
+        let record = json!({
+            "cell": combination(mix, "apache"), "repetition": repetition, "started": text("2026-11-21T04:06:10Z"),
+            "seconds": 14.25, "figures": figures,
+        });
+        serde_json::from_value::<TrialRecord>(record).unwrap()
     };
     vec![
         trial(

@@ -351,5 +351,12 @@ pub(crate) const CAMPAIGN: &[Numbers] = &[
     },
     facts("OfTrials", &["trials"]),
     facts("Orders", &["as_published", "reversed", "inconclusive"]),
+    facts("Beside", &["compared", "within"]),
+    Numbers {
+        of: "Outside",
+        estimates: &[],
+        without: &["mean"],
+        facts: &["predicted"],
+    },
     facts("Trial", &["repetition", "seconds"]),
 ];

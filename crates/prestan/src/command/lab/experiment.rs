@@ -58,9 +58,9 @@ pub(super) fn run(args: &LabRunArgs) -> Result<ExitStatus, Failed> {
         return asked.print_trials();
     }
     become_root()?;
-    let mut campaign = asked.open(args)?;
     let cancel = Cancel::default();
     let _interruptible = on_interrupt(cancel.clone(), None)?;
+    let mut campaign = asked.open(args, &cancel)?;
     let ended = asked.measure(&mut campaign, args, &cancel);
     let kept = &campaign.kept;
     let command = asked.command(args, kept);
@@ -169,7 +169,7 @@ impl AskedCampaign {
     }
 
     /// Goes on with a campaign, or begins one, behind a check of the laboratory's links.
-    fn open(&self, args: &LabRunArgs) -> Result<OpenCampaign, Failed> {
+    fn open(&self, args: &LabRunArgs, cancel: &Cancel) -> Result<OpenCampaign, Failed> {
         let mut record = self.record(args)?;
         if let Some(kept) = self.kept(args, &record)? {
             let (done, all) = (kept.measured().len(), kept.planned());
@@ -177,10 +177,10 @@ impl AskedCampaign {
                 "prestan: going on with the campaign in {}: {done} of {all} trials are measured (--new begins another)",
                 kept.directory.display()
             ));
-            self.verify()?;
+            self.verify(cancel)?;
             return OpenCampaign::open(kept);
         }
-        record.facts.extend(self.verify()?);
+        record.facts.extend(self.verify(cancel)?);
         let directory = match &args.save {
             Some(directory) => directory.clone(),
             None => state::campaigns_directory()?.join(state::new_run_id()),
@@ -219,11 +219,11 @@ impl AskedCampaign {
         )))
     }
 
-    fn verify(&self) -> Result<BTreeMap<String, String>, Failed> {
+    fn verify(&self, cancel: &Cancel) -> Result<BTreeMap<String, String>, Failed> {
         // Trials change hosts, and never links.
         let setup = self.setups.first();
         setup.map_or(Ok(BTreeMap::new()), |setup| {
-            bottleneck::verify(&setup.network)
+            bottleneck::verify(&setup.network, cancel)
         })
     }
 

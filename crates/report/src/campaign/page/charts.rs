@@ -3,10 +3,10 @@
 use experiment::{CellEstimate, ChartSummary};
 use maud::{Markup, html};
 
-use crate::campaign::CampaignReport;
 use crate::campaign::bars::{BarPanel, PanelSide};
 use crate::campaign::numbers::{NOT_MEASURED, estimate, published, with_unit};
 use crate::campaign::words::name_and_title;
+use crate::campaign::{CampaignReport, doubts};
 use crate::clean;
 use crate::file_names::FileNames;
 use crate::page::markup::wide;
@@ -44,10 +44,13 @@ pub(super) fn section(of: &CampaignReport<'_>) -> Markup {
             section #charts {
                 h2 { "Charts" }
                 p.note {
-                    "Scales of the two sides differ: shapes and orders are compared, not absolute values. Whiskers are \
-                     95 % intervals of the mean. \"≥\" and a pointed bar mean that repetitions did not end in time."
+                    @if charts.iter().any(is_published) {
+                        "Scales of the two sides differ: shapes and orders are compared, not absolute values. "
+                    }
+                    "Whiskers are 95 % intervals of the mean. \"≥\" and a pointed bar mean that repetitions did not end \
+                     in time."
                 }
-                @for chart in charts { (figure(chart)) }
+                div.panels { @for chart in charts { (figure(chart)) } }
             }
         }
     }
@@ -57,9 +60,11 @@ fn figure(chart: &ChartSummary) -> Markup {
     let measured = BarPanel::of(chart, PanelSide::Measured);
     let beside = is_published(chart).then(|| BarPanel::of(chart, PanelSide::Published));
     let heading = name_and_title(&chart.name, &chart.title);
+    // Marks stand in the table.
+    let marks = doubts::legend(chart.values.iter().flatten());
     let is_log = measured.is_log() || beside.as_ref().is_some_and(BarPanel::is_log);
     html! {
-        figure {
+        figure.beside[beside.is_some()] {
             figcaption { (heading) }
             div.panels {
                 div { p.side { "Measured here" } (measured.svg()) }
@@ -68,6 +73,7 @@ fn figure(chart: &ChartSummary) -> Markup {
             p.note {
                 @if is_log { span { "Dots on a logarithmic scale: the values are too far apart for bars that begin at zero." } }
                 @if measured.is_cut() { span { "An arrow marks an interval that goes on beyond the axis." } }
+                @for mark in &marks { span { (mark) } }
                 @if beside.is_none() { span { "No figures of this chart were published." } }
             }
             details { summary { "Figures of this chart" } (table(chart, &heading, beside.is_some())) }

@@ -13,7 +13,7 @@ const MOST_TRIALS: usize = 1000;
 
 /// Laboratory, machine, factors, and the command.
 pub(super) fn measured(of: &CampaignReport<'_>) -> Markup {
-    let spec = &of.record.experiment;
+    let spec = of.experiment;
     // Between elements only; in texts they would become visible.
     let picture = of.picture.map(|picture| picture.replace('\n', " "));
     html! {
@@ -58,7 +58,7 @@ fn levels(factor: &FactorSpec) -> Markup {
 
 /// The description, a part for each key. Line ends would become visible as control characters.
 fn trial(of: &CampaignReport<'_>) -> Vec<String> {
-    let description = &of.record.experiment.trial;
+    let description = &of.experiment.trial;
     match description.as_object() {
         Some(parts) => parts
             .iter()
@@ -70,7 +70,7 @@ fn trial(of: &CampaignReport<'_>) -> Vec<String> {
 
 /// All trials, closed at first.
 pub(super) fn trials(of: &CampaignReport<'_>) -> Markup {
-    let spec = &of.record.experiment;
+    let spec = of.experiment;
     let shown = &of.trials[..of.trials.len().min(MOST_TRIALS)];
     let head = html! {
         @for factor in &spec.factors { th scope="col" { (title(factor)) } }
@@ -100,7 +100,7 @@ pub(super) fn trials(of: &CampaignReport<'_>) -> Markup {
 }
 
 fn row(of: &CampaignReport<'_>, trial: &TrialRecord) -> Markup {
-    let spec = &of.record.experiment;
+    let spec = of.experiment;
     let levels = spec.factors.iter().map(|factor| {
         let name = trial.cell.0.get(&factor.name)?;
         let mut levels = factor.levels.iter();

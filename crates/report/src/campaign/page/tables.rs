@@ -3,9 +3,11 @@
 use experiment::{CellEstimate, FindingSummary, PairVerdict, ShownUnit, TableSummary};
 use maud::{Markup, html};
 
-use crate::campaign::numbers::{NOT_MEASURED, interval, mean, published, unfinished, with_unit};
+use crate::campaign::numbers::{
+    NOT_MEASURED, marked_interval, mean, published, unfinished, with_unit,
+};
 use crate::campaign::text::is_published;
-use crate::campaign::{CampaignReport, explained, words};
+use crate::campaign::{CampaignReport, doubts, explained, words};
 use crate::clean;
 use crate::figure::NONE;
 use crate::page::markup::{list, wide, wide_below};
@@ -77,7 +79,11 @@ pub(super) fn section(of: &CampaignReport<'_>) -> Markup {
         @if !tables.is_empty() {
             section #tables {
                 h2 { "Tables" }
-                p.note { "Means of all repetitions with their 95 % intervals, and the published figures. " (words::PAIRS) }
+                p.note {
+                    "Means of all repetitions with their 95 % intervals"
+                    @if words::pairs(words::all_orders(of.summary)) > 0 { ", and the published figures. " (words::PAIRS) }
+                    @else { "." }
+                }
                 @for table in tables { (published_table(table)) }
             }
         }
@@ -108,31 +114,35 @@ fn published_table(of: &TableSummary) -> Markup {
     let orders = orders.filter_map(|((title, _), counts)| {
         Some(format!("{}: {}.", clean(title), words::orders(*counts)?))
     });
+    let marks = doubts::legend(of.cells.iter().flatten());
     html! {
         h3 { (heading) }
         (wide_below(&heading, Some("compact paired"), &head, &body))
+        @if !marks.is_empty() { p.note { (marks.join(" ")) } }
         (list("counts", orders))
         @if let Some(why) = explained::of_table(of) { p { (why) } }
     }
 }
 
-/// Two rows of headings: what a column shows, and whose figures they are.
+/// What columns show, and below where some are published, whose figures they are.
 fn headings(of: &TableSummary, are_published: &[bool]) -> Markup {
     let columns = || of.columns.iter().zip(are_published);
     let title = |title: &String, unit: ShownUnit| with_unit(&clean(title), unit);
+    let is_published = are_published.contains(&true);
     html! {
-        tr.groups {
-            @for factor in &of.row_factors { th scope="col" rowspan="2" { (factor) } }
+        tr.groups[is_published] {
+            @for factor in &of.row_factors { th scope="col" rowspan=[is_published.then_some(2)] { (factor) } }
             @for ((name, unit), is_published) in columns() {
-                th.first scope="colgroup" colspan=[is_published.then_some(2)] { (title(name, *unit)) }
+                @let (scope, class) = if *is_published { ("colgroup", "first") } else { ("col", "number first") };
+                th class=(class) scope=(scope) colspan=[is_published.then_some(2)] { (title(name, *unit)) }
             }
         }
-        tr {
+        @if is_published { tr {
             @for (_, is_published) in columns() {
                 th.number.first scope="col" { "here" }
                 @if *is_published { th.number.published scope="col" { "published" } }
             }
-        }
+        } }
     }
 }
 
@@ -144,7 +154,7 @@ fn pair(cell: Option<&CellEstimate>, is_published: bool) -> Markup {
             @match cell.and_then(|cell| Some((cell, mean(cell)?))) {
                 Some((cell, mean)) => {
                     (mean) small {
-                        (interval(cell).unwrap_or_else(|| NONE.to_owned()))
+                        (marked_interval(cell).unwrap_or_else(|| NONE.to_owned()))
                         @if let Some(unfinished) = unfinished(cell) { "; " (unfinished) }
                     }
                 }

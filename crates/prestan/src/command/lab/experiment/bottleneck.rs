@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use engine::Cancel;
 use lab::BuiltLab;
 use topology::{LabNetwork, judge, measured_table};
 
@@ -15,7 +16,10 @@ pub(super) const FACT: &str = "link ";
 const ATTEMPTS: usize = 3;
 
 /// Builds the network, and measures its links. Returns what was found, as facts.
-pub(super) fn verify(network: &LabNetwork) -> Result<BTreeMap<String, String>, Failed> {
+pub(super) fn verify(
+    network: &LabNetwork,
+    cancel: &Cancel,
+) -> Result<BTreeMap<String, String>, Failed> {
     let lab = build(network)?;
     let mut facts = BTreeMap::new();
     for (number, link) in network.links.iter().enumerate() {
@@ -23,6 +27,10 @@ pub(super) fn verify(network: &LabNetwork) -> Result<BTreeMap<String, String>, F
             continue;
         }
         for from in [0, 1] {
+            if cancel.is_cancelled() {
+                let why = "interrupted before anything was measured";
+                return Err(Failed::Interrupted(why.to_owned()));
+            }
             // What a hub sends on is measured from its stations.
             if link.ends[from].interface.is_some() {
                 let rate = wire(&lab, number, from)?;

@@ -294,3 +294,34 @@ pub(super) fn keep(
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use trace::PcapngWriter;
+
+    use super::*;
+
+    #[test]
+    fn captures_that_cannot_be_read_are_failures_with_their_host() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("capture");
+        let read = |bytes: &[u8]| {
+            fs::write(&file, bytes).unwrap();
+            connections("server", &file, &mut TrialResult::default())
+        };
+        let failed = |bytes: &[u8]| match read(bytes) {
+            Err(TrialFailure::Failed(why)) => why,
+            other => panic!("{other:?}"),
+        };
+        let begins = "the capture at server cannot be read: ";
+        for bytes in [&b""[..], b"no capture", &[0xff; 4096]] {
+            assert!(failed(bytes).starts_with(begins));
+        }
+        // A section header, and something that is no block.
+        let mut torn = Vec::new();
+        PcapngWriter::new(&mut torn, "a test", None).unwrap();
+        assert!(read(&torn).unwrap().is_empty());
+        torn.extend([0x06, 0, 0, 0, 0xff, 0xff, 0xff]);
+        assert!(failed(&torn).starts_with(begins));
+    }
+}
