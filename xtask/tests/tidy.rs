@@ -20,13 +20,16 @@ const PURE: &[(&str, &[&str])] = &[
     ("constraint", &[]),
     ("suite", &["constraint", "record", "traffic"]),
     ("stats", &["constraint", "record"]),
-    ("report", &["experiment", "record", "stats", "trace", "wire"]),
+    (
+        "report",
+        &["experiment", "record", "stats", "trace", "wire"],
+    ),
     ("figures", &["report"]),
     ("webstone", &["suite"]),
     ("trace", &["wire"]),
     ("bare", &["trace"]),
     ("traffic", &[]),
-    ("topology", &["traffic"]),
+    ("topology", &["bare", "traffic"]),
     ("experiment", &["stats", "topology", "traffic"]),
 ];
 

@@ -29,6 +29,13 @@ impl ServedFiles {
         self.0.insert(path.into(), contents.into());
     }
 
+    /// All files: their paths and contents.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &[u8])> {
+        self.0
+            .iter()
+            .map(|(path, contents)| (path.as_str(), &**contents))
+    }
+
     pub(crate) fn find(&self, path: &str) -> Option<&Arc<[u8]>> {
         self.0.get(path)
     }

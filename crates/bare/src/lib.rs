@@ -27,6 +27,9 @@ mod settings;
 mod stream;
 mod timeout;
 
+// What its settings consist of.
+pub use trace::rto::{PAPER_WEIGHTS, RtoFormula, RtoWeights, SamplingStrategy};
+
 pub use congestion::{CUBIC_BETA, CUBIC_C, CubicCurve};
 pub use counters::{BareServerCounters, EndedConnection, RttLog, RttLogEntry, SenderCounters};
 pub use files::{ServedFiles, test_pattern};

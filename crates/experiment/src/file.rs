@@ -1,8 +1,10 @@
 //! An experiment file as it is written.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use schemars::JsonSchema;
+use serde::de::{self, Deserializer, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize};
 use topology::LabSpec;
 use traffic::Percentage;
@@ -31,8 +33,10 @@ pub struct ExperimentSpec {
     #[serde(default = "three")]
     pub repeat: u32,
     /// One trial. Its texts are templates: `{{ mix.stress }}` is the value `stress` of the level that the factor `mix` has
-    /// in the cell, `{{ mix }}` alone its name. A text that is one template and nothing else becomes the value itself, whatever
-    /// it is. What results is a [`crate::TrialSpec`].
+    /// in the cell, `{{ mix }}` its name. A text that is one template and nothing else becomes the value itself, whatever
+    /// it is; `null` removes its entry. Between the braces are expressions: arithmetic, `a if mix.name == 'C1' else b`, and
+    /// the filters `default`, `int` and `round`; `{{ mix.rate | default(none) }}` is for values that not all levels have.
+    /// What results is a [`crate::TrialSpec`].
     pub trial: serde_json::Value,
     /// The figures that tables and charts use, by their names.
     pub figures: BTreeMap<String, FigureSpec>,
@@ -104,14 +108,58 @@ pub struct LevelSpec {
 #[serde(transparent)]
 pub struct Where(pub BTreeMap<String, OneOrMore>);
 
-/// A name, or several.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+/// A name, or several. Names may look like numbers.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum OneOrMore {
     /// One.
     One(String),
     /// Several.
     More(Vec<String>),
+}
+
+impl<'de> Deserialize<'de> for OneOrMore {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct NamesVisitor;
+        impl<'de> Visitor<'de> for NamesVisitor {
+            type Value = OneOrMore;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a name, or a list of names")
+            }
+            fn visit_u64<E: de::Error>(self, value: u64) -> Result<OneOrMore, E> {
+                Ok(OneOrMore::One(value.to_string()))
+            }
+            fn visit_i64<E: de::Error>(self, value: i64) -> Result<OneOrMore, E> {
+                Ok(OneOrMore::One(value.to_string()))
+            }
+            fn visit_f64<E: de::Error>(self, value: f64) -> Result<OneOrMore, E> {
+                Ok(OneOrMore::One(value.to_string()))
+            }
+            fn visit_str<E: de::Error>(self, value: &str) -> Result<OneOrMore, E> {
+                Ok(OneOrMore::One(value.to_owned()))
+            }
+            fn visit_seq<A: SeqAccess<'de>>(self, mut names: A) -> Result<OneOrMore, A::Error> {
+                let mut more = Vec::new();
+                while let Some(OneName(name)) = names.next_element()? {
+                    more.push(name);
+                }
+                Ok(OneOrMore::More(more))
+            }
+        }
+        deserializer.deserialize_any(NamesVisitor)
+    }
+}
+
+/// A name in a list of names.
+struct OneName(String);
+
+impl<'de> Deserialize<'de> for OneName {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        match OneOrMore::deserialize(deserializer)? {
+            OneOrMore::One(name) => Ok(OneName(name)),
+            OneOrMore::More(_) => Err(de::Error::custom("a list in a list of names")),
+        }
+    }
 }
 
 /// How a figure is shown.
@@ -125,6 +173,12 @@ pub struct FigureSpec {
     /// Whether more is better; default: neither.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub more_is_better: Option<bool>,
+    /// The figure of a trial that it is, as a template: `pages.Serial_{{ site }}.mean`; default: that of its name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub of: Option<String>,
+    /// Instead of the figure itself, how far it is from this figure of the same trial, whatever the sign. A template, too.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub apart_from: Option<String>,
 }
 
 /// The unit in which a figure is shown. Trials give seconds, bit/s, shares from 0 to 1, and numbers.
@@ -195,6 +249,9 @@ pub struct ChartSpec {
     /// The factor whose levels are the bars of a group.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bars: Option<String>,
+    /// Further figures of the same unit: each has bars of its own in each group.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub also: Vec<String>,
 }
 
 /// A claim about a figure: that it is less (or the like) in some cells than in others, with all other factors the same.
@@ -209,10 +266,12 @@ pub struct FindingSpec {
     /// The figure.
     pub figure: String,
     /// The cells whose figure is `relation` ...
+    #[serde(default, skip_serializing_if = "is_everywhere")]
     pub of: Where,
     /// ... that of these cells.
+    #[serde(default, skip_serializing_if = "is_everywhere")]
     pub than: Where,
-    /// Whether it is less, more, or about the same.
+    /// Whether it is less, more, about the same, or neither consistently.
     pub relation: Relation,
     /// For `about`: how far apart they may be.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -220,6 +279,13 @@ pub struct FindingSpec {
     /// Restricts both sides.
     #[serde(default, rename = "where", skip_serializing_if = "is_everywhere")]
     pub cells: Where,
+    /// The figure of the cells of `than`; default: the same. With another, both sides may be the same cells, and are compared
+    /// within each trial.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub than_figure: Option<String>,
+    /// Why it does not hold here, where it does not. A report says that it is unexplained where this is missing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
 }
 
 /// How two figures relate to one another.
@@ -232,6 +298,8 @@ pub enum Relation {
     More,
     /// The same, but for `within`.
     About,
+    /// Less in some parts, and more in others: neither is consistently so.
+    Mixed,
 }
 
 fn is_everywhere(within: &Where) -> bool {

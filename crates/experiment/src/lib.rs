@@ -8,18 +8,49 @@
 //!
 //! Nothing here touches the system. The language of the file is described in `docs/EXPERIMENTS.md`.
 
+mod beside;
+mod builtin;
+mod cells;
+mod changing;
+mod check;
+mod error;
+mod estimate;
+mod figures;
 mod file;
+mod findings;
+mod log;
+mod order;
+mod orders;
+mod published;
+mod read;
 mod record;
+mod relation;
+mod series;
+mod servers;
+mod setup;
+mod spread;
+mod summarise;
 mod summary;
+mod template;
 mod trial;
+mod trial_check;
 
+pub use beside::{BesideSummary, OutsideFigure, beside};
+pub use builtin::{BUILTIN_EXPERIMENTS, BuiltinExperiment};
+pub use error::ExperimentError;
 pub use file::{
     ChartSpec, ColumnSpec, ExperimentSpec, FactorSpec, FigureSpec, FindingSpec, LabChoice,
     LevelSpec, OneOrMore, Relation, ShownUnit, TableSpec, Where,
 };
+pub use log::RecordedTrials;
+pub use order::{PlannedTrial, planned_trials};
+pub use published::PublishedFigures;
+pub use read::schema;
 pub use record::{CampaignRecord, LevelCombination, TrialRecord};
+pub use setup::TrialSetup;
+pub use summarise::summarise;
 pub use summary::{
-    CampaignSummary, CellEstimate, ChartSummary, FigureRange, FindingPart, FindingSummary,
-    OrderingCount, PairVerdict, TableSummary,
+    CampaignSummary, CellEstimate, CellFigure, ChartSummary, EstimateWarning, FigureRange,
+    FindingPart, FindingSummary, OrderingCount, PairVerdict, TableSummary,
 };
-pub use trial::{MeasuredSpec, RequestsSpec, ServerSpec, TrialSpec, TrialTrafficSpec};
+pub use trial::{BARE_RECIPE, MeasuredSpec, RequestsSpec, ServerSpec, TrialSpec, TrialTrafficSpec};

@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use crate::file::ShownUnit;
+use crate::record::LevelCombination;
 
 /// A summary of a campaign. Figures are in the units in which they are shown.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -15,6 +16,8 @@ pub struct CampaignSummary {
     pub failures: Vec<(String, usize)>,
     /// Warnings of trials, each once, with the number of trials that have it.
     pub warnings: Vec<(String, usize)>,
+    /// The figures of the experiment in each measured cell, in the order of the cells.
+    pub cells: Vec<CellFigure>,
     /// Tables that have at least one measured figure.
     pub tables: Vec<TableSummary>,
     /// Charts that have at least one measured figure.
@@ -39,12 +42,44 @@ pub struct CellEstimate {
     pub count: usize,
     /// Their mean; `None` if there are none.
     pub mean: Option<f64>,
-    /// FigureRange of the mean; `None` with fewer than two repetitions.
+    /// Range of the mean; `None` with fewer than two repetitions.
     pub interval: Option<FigureRange>,
     /// Where the mean of as many further repetitions will be.
     pub prediction: Option<FigureRange>,
     /// The published figure.
     pub published: Option<f64>,
+    /// Repetitions of a time that did not end. Where there are some, the mean is a lower bound, because they are in it with
+    /// the time after which they were ended. 0 for figures that are no times.
+    pub unfinished: usize,
+    /// What makes its ranges doubtful.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<EstimateWarning>,
+}
+
+/// What makes the ranges of a figure doubtful.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EstimateWarning {
+    /// Now and then a repetition differs by much, as where a retransmission timeout happens or not. Few repetitions of a
+    /// cell do not show how often, so that the ranges are those of the spread of all cells of the figure together, and no
+    /// relation holds whose ranges overlap.
+    HeavyTail,
+    /// All cells change together from one repetition to another: the machine was not the same throughout. The ranges are
+    /// about this time only, and about nothing else.
+    Changing,
+}
+
+/// A figure of a cell.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct CellFigure {
+    /// The cell.
+    pub cell: LevelCombination,
+    /// Name of the figure.
+    pub figure: String,
+    /// Its unit.
+    pub unit: ShownUnit,
+    /// What was measured of it.
+    pub estimate: CellEstimate,
 }
 
 /// A table: `cells[row][column]`.
@@ -104,13 +139,15 @@ pub struct FindingSummary {
     pub claim: String,
     /// Where the source has it.
     pub source: Option<String>,
-    /// It holds if all of its parts do, and does not if one does not.
+    /// It holds if all of its parts do, and fails if one does.
     pub verdict: PairVerdict,
     /// Its parts: one for each combination of the other factors.
     pub parts: Vec<FindingPart>,
 }
 
-/// A part of a finding.
+/// A part of a finding. *Holds* is wrong for at most 2.5 % of parts of which it is not true, and so is it for the finding, which
+/// needs all of them. *Fails* is corrected for the number of parts (Holm): a finding that is true fails with a chance of at
+/// most 5 %.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct FindingPart {
     /// The levels of the other factors.

@@ -7,15 +7,21 @@ use serde::{Deserialize, Serialize};
 use topology::LabHostSpec;
 use traffic::{BitRate, TimeSpan, TrafficSpec};
 
+use crate::file::LabChoice;
+
 /// A trial. The laboratory is built, servers start, requests and traffic begin, and after `settle` everything that is
 /// measured begins at the same time. The trial ends with the last of it, or after `longest`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TrialSpec {
+    /// The laboratory of this trial, where it is not that of the experiment.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lab: Option<LabChoice>,
     /// What hosts have that differs from the laboratory: congestion control, for example.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub hosts: BTreeMap<String, LabHostSpec>,
-    /// Servers, by the host in which they run. A bare host is its own server, and not named here.
+    /// Servers, by the host in which they run. A bare host is its own server. It need not be named here; where it is, with
+    /// the recipe `bare`, for example because it is addressed by IPv6.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub servers: BTreeMap<String, ServerSpec>,
     /// Requests in the background, by name: an open loop with a new connection for each (as http_load does).
@@ -36,6 +42,9 @@ pub struct TrialSpec {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub captures: Vec<String>,
 }
+
+/// The recipe that stands for the server that a bare host is.
+pub const BARE_RECIPE: &str = "bare";
 
 /// A server in a host.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -88,6 +88,7 @@ fn source(address: &str, load: &str, seconds: &str) {
         sink: address.parse::<SocketAddr>().unwrap(),
         flows: vec![FlowPlan::full(load.transport, load.block_bytes, seconds)],
         threads: 1,
+        longest_silence: flow::LONGEST_SILENCE,
     };
     let source = TrafficSource::start(plan, token()).unwrap();
     let totals = source.finish(seconds + Duration::from_secs(20)).unwrap();
@@ -272,6 +273,7 @@ fn pacing() {
             sink: sink.address(),
             flows: flows.collect(),
             threads: 1,
+            longest_silence: flow::LONGEST_SILENCE,
         };
         let source = TrafficSource::start(plan, token()).unwrap();
         let totals = source.finish(Duration::from_secs(30)).unwrap();

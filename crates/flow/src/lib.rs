@@ -37,7 +37,8 @@ use crate::message::ControlFrameError;
 
 /// How often each side of a session sends at least something.
 pub const HEARTBEAT: Duration = Duration::from_millis(250);
-/// A side that was silent for this long is regarded as dead, and nothing is sent to it any more.
+/// A side that was silent for this long is regarded as dead, and nothing is sent to it any more, unless another time is
+/// given: a network that the flows themselves congest loses heartbeats, too.
 pub const LONGEST_SILENCE: Duration = Duration::from_millis(1500);
 
 /// The protocol of a flow.

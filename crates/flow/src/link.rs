@@ -15,7 +15,7 @@ use crate::message::{
 };
 use crate::sys::keep_timeouts_short;
 use crate::token::random;
-use crate::{FlowError, HEARTBEAT, LONGEST_SILENCE};
+use crate::{FlowError, HEARTBEAT};
 
 /// How long a wait for a message goes on before it is asked whether it should stop.
 const TICK: Duration = Duration::from_millis(50);
@@ -31,6 +31,7 @@ pub(crate) struct ControlLink {
     /// When this side wrote last.
     written: Instant,
     life: Option<LifeLine>,
+    longest_silence: Duration,
 }
 
 /// Datagrams from the sink to the source, as often as heartbeats.
@@ -80,10 +81,10 @@ impl LifeLine {
 }
 
 impl ControlLink {
-    pub(crate) fn new(stream: TcpStream) -> io::Result<ControlLink> {
+    pub(crate) fn new(stream: TcpStream, longest_silence: Duration) -> io::Result<ControlLink> {
         stream.set_nonblocking(false)?;
         stream.set_nodelay(true)?;
-        stream.set_write_timeout(Some(LONGEST_SILENCE))?;
+        stream.set_write_timeout(Some(longest_silence))?;
         // Without it, the connection works as long as less is lost.
         let _ = keep_timeouts_short(stream.as_fd());
         let now = Instant::now();
@@ -94,6 +95,7 @@ impl ControlLink {
             heard: now,
             written: now,
             life: None,
+            longest_silence,
         })
     }
 
@@ -131,9 +133,18 @@ impl ControlLink {
         });
     }
 
+    /// How long ago the other side gave a sign of life.
+    pub(crate) fn silence(&self) -> Duration {
+        self.heard.elapsed()
+    }
+
     /// The other side has given another sign of life.
     pub(crate) fn other_side_lives(&mut self) {
         self.heard = Instant::now();
+    }
+
+    pub(crate) fn longest_silence(&self) -> Duration {
+        self.longest_silence
     }
 
     pub(crate) fn stream(&self) -> &TcpStream {
@@ -158,8 +169,8 @@ impl ControlLink {
         if self.life.as_ref().is_some_and(LifeLine::has_heard) {
             self.heard = Instant::now();
         }
-        if self.heard.elapsed() > LONGEST_SILENCE {
-            let silent = format!("silent for {} s", LONGEST_SILENCE.as_secs_f64());
+        if self.heard.elapsed() > self.longest_silence {
+            let silent = format!("silent for {} s", self.longest_silence.as_secs_f64());
             return Err(FlowError::ControlLost(silent));
         }
         if self.written.elapsed() >= HEARTBEAT {

@@ -45,6 +45,7 @@ fn plan(sink: std::net::SocketAddr) -> SourcePlan {
             FlowPlan::full(Tcp, 8192, Duration::from_secs(60)),
         ],
         threads: 1,
+        longest_silence: flow::LONGEST_SILENCE,
     }
 }
 

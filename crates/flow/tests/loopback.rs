@@ -41,6 +41,7 @@ fn source(sink: SocketAddr, flows: Vec<FlowPlan>) -> SourceHandle {
         sink,
         flows,
         threads: 1,
+        longest_silence: flow::LONGEST_SILENCE,
     };
     TrafficSource::start(plan, token()).unwrap()
 }
@@ -436,6 +437,7 @@ fn limits_and_tokens_are_checked_before_anything_is_sent() {
         sink: sink.address(),
         flows: vec![paced(1000)],
         threads: 1,
+        longest_silence: flow::LONGEST_SILENCE,
     };
     let other = SharedToken::new(b"a token of other tests").unwrap();
     let stranger = TrafficSource::start(plan, other).unwrap();

@@ -38,6 +38,7 @@ fn plan(sink: SocketAddr, flow: FlowPlan) -> SourcePlan {
         sink,
         flows: vec![flow],
         threads: 1,
+        longest_silence: flow::LONGEST_SILENCE,
     }
 }
 

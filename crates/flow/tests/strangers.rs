@@ -196,6 +196,7 @@ fn a_program_that_only_repeats_is_no_sink() {
         sink: address,
         flows: vec![FlowPlan::full(Udp, 1000, PATIENCE)],
         threads: 1,
+        longest_silence: flow::LONGEST_SILENCE,
     };
     let source = TrafficSource::start(plan, token()).unwrap();
     let error = source.ready(PATIENCE).unwrap_err();
@@ -231,6 +232,7 @@ fn data_of_strangers_are_ignored_and_counted() {
         sink: sink.address(),
         flows: vec![flow(Udp, udp_port), flow(Tcp, tcp_port)],
         threads: 1,
+        longest_silence: flow::LONGEST_SILENCE,
     };
     let source = TrafficSource::start(plan, token()).unwrap();
     source.ready(PATIENCE).unwrap();

@@ -5,15 +5,19 @@
 //! the kernel takes the time stamp of a sent packet below it, so that time in the queue would be missing in
 //! response times. At a TAP device the stamp is taken when the forwarder is given the frame, before it waits.
 
+mod bare_hosts;
 mod commands;
+mod paths;
 mod probes;
 
 use std::fs;
 use std::net::IpAddr;
+use std::path::Path;
 use std::process::{Child, Command};
 
 use topology::{LabNetwork, LabNodeKind, PlannedWire, WireQueue};
 
+use crate::bare_host::{BareHost, BareHostReport};
 use crate::counters::LinkCounters;
 use crate::error::LabError;
 use crate::forwarder::{Cable, Forwarder, ForwarderCounters, ForwarderSettings};
@@ -25,6 +29,8 @@ use crate::scratch::ScratchDirectory;
 use crate::surroundings::{SurroundingHost, Surroundings};
 use crate::tap::Tap;
 
+pub use paths::PathProbe;
+
 /// A built laboratory. It ends, with all programs in it, when it is dropped or this process ends.
 #[derive(Debug)]
 pub struct BuiltLab {
@@ -32,6 +38,8 @@ pub struct BuiltLab {
     lab: Lab,
     scratch: ScratchDirectory,
     forwarder: Option<Forwarder>,
+    /// By node; most have none.
+    bare_hosts: Vec<Option<BareHost>>,
     /// By link and the end from which frames come: index of the forwarder's model.
     models: Vec<[Option<usize>; 2]>,
     /// By node; hubs have none.
@@ -40,7 +48,8 @@ pub struct BuiltLab {
     has_ipv6_servers: bool,
 }
 
-/// A host or a router of a laboratory.
+/// A host or a router of a laboratory. A bare host has a namespace, too, with nothing in it but a bridge between the
+/// device of its link and that of its server: captures can be made there.
 #[derive(Debug, Clone, Copy)]
 pub struct BuiltHost<'a> {
     lab: &'a BuiltLab,
@@ -62,6 +71,7 @@ impl BuiltLab {
         });
         let namespaces: Vec<Option<Namespace>> = namespaces.collect::<Result<_, _>>()?;
         let (cables, models) = lay_cables(network, &namespaces)?;
+        let bare_taps = bare_hosts::taps(network, &namespaces)?;
         for (node, namespace) in network.nodes.iter().zip(&namespaces) {
             if let Some(namespace) = namespace {
                 configure(network, node, namespace)?;
@@ -72,11 +82,15 @@ impl BuiltLab {
         } else {
             Some(Forwarder::start_cables(cables, settings)?)
         };
+        let bare_hosts = bare_hosts::start(network, bare_taps, settings.seed)?;
         let held: Vec<&Namespace> = namespaces.iter().flatten().collect();
         let scratch = ScratchDirectory::new()?;
         let names = scratch.write("hosts", &host_names(network))?;
         let lab = Lab::with_namespaces(&held, Some(&names))?;
         for (node, namespace) in network.nodes.iter().zip(&namespaces) {
+            if !node.kind.has_kernel() {
+                continue;
+            }
             let addresses = node.interfaces.iter().flat_map(|own| &own.addresses);
             for address in addresses {
                 if let (IpAddr::V6(ip), Some(namespace)) = (address.ip, namespace) {
@@ -88,6 +102,7 @@ impl BuiltLab {
             lab,
             scratch,
             forwarder,
+            bare_hosts,
             models,
             namespaces,
             network: network.clone(),
@@ -153,6 +168,9 @@ impl BuiltLab {
                     dropped += namespace.dropped(&interface.device)?;
                 }
             }
+            if let (LabNodeKind::Bare(_), Some(namespace)) = (node.kind, namespace) {
+                dropped += namespace.dropped(bare_hosts::DEVICE)?;
+            }
         }
         Ok(dropped)
     }
@@ -167,13 +185,11 @@ impl BuiltLab {
                 continue;
             }
             let addresses = node.interfaces.iter().flat_map(|own| &own.addresses);
-            if let Some(path) = self.lab.path_of(number) {
-                hosts.push(SurroundingHost {
-                    name: node.name.clone(),
-                    path,
-                    addresses: addresses.map(|address| address.ip).collect(),
-                });
-            }
+            hosts.push(SurroundingHost {
+                name: node.name.clone(),
+                path: self.lab.path_of(number).filter(|_| node.kind.has_kernel()),
+                addresses: addresses.map(|address| address.ip).collect(),
+            });
         }
         let server_host = self.network.server_host;
         Surroundings {
@@ -182,6 +198,13 @@ impl BuiltLab {
             server_host: server_host.map(|host| self.network.nodes[host].name.clone()),
             hosts,
         }
+    }
+
+    /// A directory for temporary files, which is removed with the laboratory, also when this process is killed. Other
+    /// users may read what they know the name of.
+    #[must_use]
+    pub fn temporary_files(&self) -> &Path {
+        self.scratch.path()
     }
 
     /// Ends all programs, and removes everything. Dropping does the same.
@@ -219,13 +242,24 @@ impl<'a> BuiltHost<'a> {
         self.addresses().find(|ip| ip.is_ipv6() == is_ipv6)
     }
 
+    /// What the server of a bare host did, with the connections that have ended since the last call; `None` at hosts
+    /// and routers of the kernel. A connection has ended when its TIME-WAIT of one second has.
+    #[must_use]
+    pub fn bare_report(&self) -> Option<BareHostReport> {
+        let bare_host = self.lab.bare_hosts.get(self.node)?.as_ref()?;
+        Some(bare_host.report())
+    }
+
     /// Starts a program here. It ends with the laboratory, its temporary files (`TMPDIR`) are removed with it, and a
     /// `prestan` in it finds the other hosts.
     ///
     /// # Errors
     ///
-    /// The program cannot start.
+    /// The program cannot start, or this is a bare host.
     pub fn spawn(&self, mut command: Command) -> Result<Child, LabError> {
+        if !self.lab.network.nodes[self.node].kind.has_kernel() {
+            return Err(LabError::BareHost(self.name().to_owned()));
+        }
         self.surroundings().tell(&mut command);
         command.env("TMPDIR", self.lab.scratch.path());
         self.lab.lab.spawn(self.namespace, command)
@@ -317,14 +351,18 @@ fn configure(
     namespace.sysctl(&sysctls)?;
     let commands = match node.kind {
         LabNodeKind::Switch => commands::of_switch(node),
+        LabNodeKind::Bare(_) => commands::of_bare_host(node),
         _ => commands::of_host(node),
     };
     let commands: Vec<&str> = commands.iter().map(String::as_str).collect();
     namespace.ip(&commands)?;
-    if node.kind == LabNodeKind::Switch
-        && let Some(index) = network.find(&node.name)
-    {
-        let entries = commands::forwarding(&network.switched(index));
+    let entries = match (node.kind, network.find(&node.name)) {
+        (LabNodeKind::Switch, Some(index)) => network.switched(index),
+        (LabNodeKind::Bare(_), _) => bare_hosts::forwarding(node),
+        _ => Vec::new(),
+    };
+    if !entries.is_empty() {
+        let entries = commands::forwarding(&entries);
         let entries: Vec<&str> = entries.iter().map(String::as_str).collect();
         namespace.bridge(&entries)?;
     }

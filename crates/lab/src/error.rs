@@ -85,6 +85,12 @@ pub enum LabError {
     /// A program of a laboratory looked for a host that is not there.
     #[error("{0}")]
     Surroundings(String),
+    /// A program was to run in a bare host.
+    #[error(
+        "`{0}` is a bare host, which runs no programs: it has no operating system, and serves /504k, /320k and /160k \
+         on port 80"
+    )]
+    BareHost(String),
     /// A kernel parameter could not be set.
     #[error("cannot set {key} to `{value}` in the namespace `{namespace}`: {source}")]
     Sysctl {
@@ -94,6 +100,16 @@ pub enum LabError {
         value: String,
         /// Label of the namespace.
         namespace: String,
+        /// What the kernel reported.
+        source: io::Error,
+    },
+    /// A host does not reach another.
+    #[error("the host `{from}` cannot open a connection to the host `{to}`: {source}")]
+    Unreachable {
+        /// The client.
+        from: String,
+        /// The server.
+        to: String,
         /// What the kernel reported.
         source: io::Error,
     },

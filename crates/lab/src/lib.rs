@@ -35,7 +35,7 @@ pub mod user_namespace;
 mod wheel;
 
 pub use bare_host::{BareHost, BareHostReport};
-pub use built::{BuiltHost, BuiltLab};
+pub use built::{BuiltHost, BuiltLab, PathProbe};
 pub use chosen::{ChosenSegment, SegmentFault};
 pub use counters::{DeliveryLateness, LinkCounters};
 pub use error::LabError;

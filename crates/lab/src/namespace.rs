@@ -72,6 +72,18 @@ impl Namespace {
         &self.label
     }
 
+    /// The same namespace, for another owner.
+    ///
+    /// # Errors
+    ///
+    /// This process has no file descriptor left.
+    pub fn try_clone(&self) -> Result<Namespace, LabError> {
+        Ok(Namespace {
+            label: self.label.clone(),
+            network: self.descriptor()?,
+        })
+    }
+
     /// A descriptor of the namespace, for others that start programs in it. The namespace lives as long
     /// as the descriptor does.
     ///

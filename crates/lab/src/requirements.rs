@@ -38,7 +38,9 @@ pub(crate) fn check_network(network: &LabNetwork) -> Result<(), LabError> {
         .nodes
         .iter()
         .any(|node| matches!(node.kind, LabNodeKind::Hub(_)));
-    if needs_tap || has_hubs {
+    let is_bare = |node: &topology::LabNode| matches!(node.kind, LabNodeKind::Bare(_));
+    let has_bare_hosts = network.nodes.iter().any(is_bare);
+    if needs_tap || has_hubs || has_bare_hosts {
         Tap::create(&namespace, "tap0")?;
     }
     let is_plain = |link: &topology::LabLink| !link.is_shaped() && network.hub_of(link).is_none();
@@ -57,6 +59,12 @@ pub(crate) fn check_network(network: &LabNetwork) -> Result<(), LabError> {
             "link add name br0 type bridge",
             "bridges, and the lab has switches",
             "load its module as root (modprobe bridge), or write routers instead of switches",
+        ),
+        (
+            has_bare_hosts,
+            "link add name br1 type bridge",
+            "bridges, and the lab has a bare host",
+            "load its module as root (modprobe bridge)",
         ),
     ];
     for (is_needed, command, what, remedy) in devices {

@@ -4,13 +4,13 @@
 //! paths below `/proc`, which need no descriptor to be inherited.
 
 use std::net::IpAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::error::LabError;
 use crate::namespace::Namespace;
 
-/// The hosts: `name=path,address,address;name=...`.
+/// The hosts: `name=path,address,address;name=...`. A bare host has no path.
 const HOSTS: &str = "PRESTAN_LAB_HOSTS";
 /// The host in which the program is.
 const HERE: &str = "PRESTAN_LAB_HOST";
@@ -38,8 +38,8 @@ pub struct Surroundings {
 pub struct SurroundingHost {
     /// Its name.
     pub name: String,
-    /// Where its network namespace is.
-    pub path: PathBuf,
+    /// Where its network namespace is; none of a bare host, which runs no programs.
+    pub path: Option<PathBuf>,
     /// Its addresses.
     pub addresses: Vec<IpAddr>,
 }
@@ -87,7 +87,8 @@ impl Surroundings {
         let hosts = self.hosts.iter().map(|host| {
             let addresses = host.addresses.iter().map(|address| format!(",{address}"));
             let addresses: String = addresses.collect();
-            format!("{}={}{addresses}", host.name, host.path.display())
+            let path = host.path.as_deref().unwrap_or(Path::new(""));
+            format!("{}={}{addresses}", host.name, path.display())
         });
         let hosts: Vec<String> = hosts.collect();
         command
@@ -103,9 +104,12 @@ impl SurroundingHost {
     ///
     /// # Errors
     ///
-    /// The laboratory has ended, or this program is not in it.
+    /// The laboratory has ended, or this program is not in it, or this is a bare host.
     pub fn open(&self) -> Result<Namespace, LabError> {
-        Namespace::open(&self.name, &self.path).map_err(|error| {
+        let Some(path) = &self.path else {
+            return Err(LabError::BareHost(self.name.clone()));
+        };
+        Namespace::open(&self.name, path).map_err(|error| {
             LabError::Surroundings(format!(
                 "the host `{}` cannot be entered: {error}; is its laboratory still there?",
                 self.name
@@ -117,11 +121,11 @@ impl SurroundingHost {
 fn read_host(text: &str) -> Option<SurroundingHost> {
     let (name, rest) = text.split_once('=')?;
     let mut parts = rest.split(',');
-    let path = parts.next().filter(|path| !path.is_empty())?;
+    let path = Some(parts.next()?).filter(|path| !path.is_empty());
     let addresses: Option<Vec<IpAddr>> = parts.map(|part| part.parse().ok()).collect();
     Some(SurroundingHost {
         name: name.to_owned(),
-        path: path.into(),
+        path: path.map(Into::into),
         addresses: addresses?,
     })
 }
@@ -141,7 +145,7 @@ mod tests {
             hosts: ["client", "server"]
                 .map(|name| SurroundingHost {
                     name: name.to_owned(),
-                    path: "/proc/1/fd/7".into(),
+                    path: (name == "client").then(|| "/proc/1/fd/7".into()),
                     addresses: vec!["198.18.0.1".parse().unwrap(), "2001:2::1".parse().unwrap()],
                 })
                 .to_vec(),
@@ -156,7 +160,8 @@ mod tests {
         let read = |name: &str| variables.get(name).cloned();
         let found = Surroundings::read(read).unwrap().unwrap();
         assert_eq!(found, told);
-        assert_eq!(found.host("server").unwrap().name, "server");
+        let server = found.host("server").unwrap();
+        assert!(matches!(server.open(), Err(LabError::BareHost(name)) if name == "server"));
         let error = found.host("sever").unwrap_err().to_string();
         assert!(error.ends_with("there are client, server"), "{error}");
         assert_eq!(Surroundings::read(|_| None).unwrap(), None);
@@ -164,7 +169,7 @@ mod tests {
 
     #[test]
     fn other_texts_are_refused() {
-        for hosts in ["", "a", "a=", "a=/x,1.2.3", "a=/x;b"] {
+        for hosts in ["", "a", "a=/x,1.2.3", "a=,x", "a=/x;b"] {
             let read = |name: &str| match name {
                 HOSTS => Some(hosts.to_owned()),
                 HERE => Some("a".to_owned()),

@@ -7,6 +7,7 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
+use std::time::Duration;
 
 use rustix::fd::AsFd;
 use rustix::io::FdFlags;
@@ -215,6 +216,32 @@ pub(crate) fn received_at(socket: &OwnedFd) -> io::Result<u64> {
     }
     let nanos = i128::from(time.tv_sec) * 1_000_000_000 + i128::from(time.tv_nsec);
     Ok(u64::try_from(nanos).unwrap_or(0))
+}
+
+/// Place of `tcpi_min_rtt` in `struct tcp_info` (`linux/tcp.h`), in numbers of 32 bits; from Linux 4.3 on.
+const LEAST_ROUND_TRIP: usize = 37;
+
+/// The shortest round trip of a TCP connection until now, its handshake included; `None` where none was measured.
+pub(crate) fn least_round_trip(socket: BorrowedFd<'_>) -> io::Result<Option<Duration>> {
+    let mut info = [0_u32; LEAST_ROUND_TRIP + 1];
+    let mut length = size_of_val(&info) as libc::socklen_t;
+    // SAFETY: the kernel writes at most `length` bytes into `info`, which is that long, and any of them make numbers;
+    // both outlive the call.
+    let result = unsafe {
+        libc::getsockopt(
+            socket.as_raw_fd(),
+            libc::IPPROTO_TCP,
+            libc::TCP_INFO,
+            info.as_mut_ptr().cast(),
+            &raw mut length,
+        )
+    };
+    if result < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    let micros = info[LEAST_ROUND_TRIP];
+    let is_measured = micros != 0 && micros != u32::MAX;
+    Ok(is_measured.then(|| Duration::from_micros(micros.into())))
 }
 
 /// Switches an offload of a device of the calling thread's namespace off, by its command of

@@ -48,7 +48,10 @@ pub(crate) use connect::{AuthArg, CONNECTING, ConnectOptions, TlsResumptionArg};
 pub(crate) use diagnose::DiagnoseArgs;
 pub(crate) use figures::FigureOptions;
 pub(crate) use gallery::GalleryArgs;
-pub(crate) use lab::{LabAction, LabArgs, LabExecArgs, LabLinkArgs, LabShellArgs, WhichLab};
+pub(crate) use lab::{
+    CampaignDocuments, LabAction, LabArgs, LabExecArgs, LabLinkArgs, LabReportArgs, LabRunArgs,
+    LabShellArgs, WhichLab,
+};
 pub(crate) use load::{ArrivalsArg, LoadArgs, MaxFailures, PaceOptions, RequestOptions};
 pub(crate) use options::{ClockArg, ClockOptions, LoadOptions, RunOptions, RunningOptions, WARMUP};
 pub(crate) use output::{

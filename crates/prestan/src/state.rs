@@ -32,6 +32,16 @@ pub(crate) fn runs_directory() -> Result<PathBuf, Failed> {
     Ok(state.join("runs"))
 }
 
+/// Where campaigns of experiments in laboratories are kept.
+pub(crate) fn campaigns_directory() -> Result<PathBuf, Failed> {
+    let state = state_directory().ok_or_else(|| {
+        Failed::Usage(
+            "there is no home directory to keep the campaign in; use --save DIR".to_owned(),
+        )
+    })?;
+    Ok(state.join("campaigns"))
+}
+
 /// Where tokens of locks are kept while a run holds them; nowhere without a home directory.
 pub(crate) fn lock_tokens() -> Option<PathBuf> {
     Some(state_directory()?.join("locks"))

@@ -4,7 +4,7 @@
 mod causes;
 mod details;
 mod document;
-mod figures;
+pub(crate) mod figures;
 mod on_wire;
 mod page;
 

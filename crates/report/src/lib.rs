@@ -11,6 +11,7 @@
 //! all of them, Details ---> page   for showing: one self-contained page, and the data of figures
 //! Findings ---------------> diagnose_text, diagnose_json
 //! CaptureContents --------> analysis_text, analysis_json, analysis_csv, analysis_html
+//! CampaignReport ---------> campaign_text, campaign_json, campaign_csv, campaign_page
 //! ```
 //!
 //! Pure: no clock, no terminal, no file. The caller says how wide the terminal is and whether it
@@ -21,6 +22,7 @@
 mod analysis;
 mod annotations;
 mod background;
+mod campaign;
 mod clean;
 mod compare;
 mod conclusion;
@@ -65,6 +67,10 @@ pub use analysis::{
 pub use annotations::github_annotations;
 pub use background::{
     background_json, background_lines, background_schema, background_totals, bits, planned_table,
+};
+pub use campaign::{
+    CampaignReport, campaign_charts, campaign_csv, campaign_json, campaign_page, campaign_schema,
+    campaign_text, campaign_trials_csv,
 };
 pub use clean::clean;
 pub use compare::{

@@ -258,6 +258,18 @@ pub(crate) fn standalone(title: &str, data: &str, behaviour: &str, body: Markup)
     document(frame, body)
 }
 
+/// A page without any script; `more` is appended to the style of all pages.
+pub(crate) fn scriptless(title: &str, more: &str, body: Markup) -> String {
+    let style = [STYLE, more].concat();
+    let frame = Frame {
+        title,
+        policy: &policy_of(&sources(std::slice::from_ref(&style)), "'none'"),
+        style: html! { style { (PreEscaped(&style)) } },
+        scripts: Markup::default(),
+    };
+    document(frame, body)
+}
+
 /// What lies beside the page, also where it was not fetched over HTTP.
 const BESIDE: &str = "'self' file:";
 

@@ -39,11 +39,10 @@ use crate::{Since, Status, Summary};
 
 use rows::RowInRun;
 
-pub(crate) use holm::holm;
-
 pub use alike::{Caveat, Difference, Setting};
 pub use condition::{compared_names, is_finer};
 pub use failing::{Failing, LEAST_TOTAL};
+pub use holm::holm;
 pub use inference::{EARLY, Early, Inference, infer};
 pub use ratio::{Certainty, Direction, Observations, Ratio, WORTH_DETECTING};
 pub use rows::RowKind;

@@ -132,12 +132,12 @@ pub(crate) fn batches_of(n: usize) -> impl Iterator<Item = (usize, usize)> {
 }
 
 /// Arithmetic mean; not a number for no values.
-pub(crate) fn mean(values: &[f64]) -> f64 {
+pub fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
 
 /// Sample variance; not a number for fewer than two values.
-pub(crate) fn variance(values: &[f64]) -> f64 {
+pub fn variance(values: &[f64]) -> f64 {
     let mean = mean(values);
     let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
     squares / (values.len() as f64 - 1.0)
@@ -166,13 +166,28 @@ pub(crate) fn surprise(estimate: f64, error: f64, t: &StudentsT) -> f64 {
     }
 }
 
+/// The chance of an estimate at least so many standard errors above zero where the truth is zero, by Student's t: the
+/// one-sided p-value. It is 1/2 for no estimate at all and no error. `None` without degrees of freedom.
+pub fn upper_tail(estimate: f64, error: f64, degrees: f64) -> Option<f64> {
+    let t = students(degrees)?;
+    Some(match (estimate == 0.0, error > 0.0) {
+        (true, _) => 0.5,
+        (false, true) => t.sf(estimate / error),
+        (false, false) if estimate > 0.0 => 0.0,
+        (false, false) => 1.0,
+    })
+}
+
 /// Student's distribution; `None` without degrees of freedom.
 pub(crate) fn students(degrees: f64) -> Option<StudentsT> {
     StudentsT::new(0.0, 1.0, degrees).ok()
 }
 
 /// A quantile of Student's t.
-pub(crate) fn t_at(share: f64, degrees: f64) -> f64 {
+///
+/// # Panics
+/// Without degrees of freedom.
+pub fn t_at(share: f64, degrees: f64) -> f64 {
     let t = students(degrees).expect("two values or more, so one degree of freedom or more");
     t.inverse_cdf(share)
 }

@@ -91,7 +91,8 @@ pub use bins::Sum as Batch;
 pub use compare::{
     ALPHA, Caveat, Certainty, Compared, ComparedTimes, Comparison, Difference, Direction, EARLY,
     Early, Estimate, Failing, Inference, LEAST_TOTAL, Observations, Ratio, RowKind, Setting, Side,
-    TotalTimes, Verdict, WORTH_DETECTING, compare, compare_times, compared_names, infer, is_finer,
+    TotalTimes, Verdict, WORTH_DETECTING, compare, compare_times, compared_names, holm, infer,
+    is_finer,
 };
 pub use conclusion::Conclusion;
 pub use constraint::PartOfRun;

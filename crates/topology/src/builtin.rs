@@ -40,4 +40,5 @@ pub const BUILTIN_LABS: &[BuiltinLab] = &[
     builtin!("ipv6"),
     builtin!("one-segment"),
     builtin!("segments"),
+    builtin!("bare"),
 ];

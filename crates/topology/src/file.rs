@@ -4,9 +4,11 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use traffic::{BitRate, Octets, Percentage, TimeSpan};
 
+use crate::bare_host::{self, BareHostSpec};
 use crate::error::TopologyError;
 
 /// A whole lab file.
@@ -47,6 +49,14 @@ pub struct LabSpec {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LabHostSpec {
+    /// It is no machine with an operating system, but a web server on a TCP of its own, with these features
+    /// (docs/BARE.md). It serves `/504k`, `/320k` and `/160k` on port 80. All other keys belong to the TCP of the kernel.
+    #[serde(
+        default,
+        deserialize_with = "bare_host::given",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub bare: Option<BareHostSpec>,
     /// Congestion control of its connections: `cubic` (the default), `reno`, `bbr`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub congestion: Option<String>,
@@ -277,20 +287,28 @@ impl LabSpec {
     /// # Errors
     /// What cannot be read, with line and column.
     pub fn read(name: &str, text: &str) -> Result<Self, TopologyError> {
-        let options = serde_saphyr::options! { with_snippet: false };
-        serde_saphyr::from_str_with_options(text, options).map_err(|error| {
-            let place = match error.location() {
-                Some(location) => format!("{name}:{}:{}", location.line(), location.column()),
-                None => name.to_owned(),
-            };
-            TopologyError::new(place, yaml_message(&error.to_string()))
-        })
+        read_yaml(name, text)
     }
 }
 
-/// The reader appends the place to its message; ours stands before it. Where it lists the keys that are known, the one
-/// that was meant is named first.
-fn yaml_message(message: &str) -> String {
+/// Reads a document of YAML. `name` is what errors call the file.
+///
+/// # Errors
+/// What cannot be read, with line and column.
+pub fn read_yaml<T: DeserializeOwned>(name: &str, text: &str) -> Result<T, TopologyError> {
+    let options = serde_saphyr::options! { with_snippet: false };
+    serde_saphyr::from_str_with_options(text, options).map_err(|error| {
+        let place = match error.location() {
+            Some(location) => format!("{name}:{}:{}", location.line(), location.column()),
+            None => name.to_owned(),
+        };
+        TopologyError::new(place, reading_message(&error.to_string()))
+    })
+}
+
+/// What a reader says of a document, without the place, which ours has before it. Where it lists the keys that are known,
+/// the one that was meant is named instead.
+pub fn reading_message(message: &str) -> String {
     let end = message.rfind(" at line ").unwrap_or(message.len());
     let message = message[..end]
         .replace(", set DuplicateKeyPolicy in Options if acceptable", "")
@@ -299,7 +317,7 @@ fn yaml_message(message: &str) -> String {
         return message;
     };
     let written = unknown.split('`').nth(1).unwrap_or_default();
-    let names = known.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+    let names = known.split(|c: char| !c.is_ascii_alphanumeric() && !"_-".contains(c));
     match nearest(written, names) {
         Some(name) => format!("{unknown}; did you mean `{name}`?"),
         None => message,
@@ -309,8 +327,8 @@ fn yaml_message(message: &str) -> String {
 /// Similarity from which a name is suggested.
 const SIMILAR: f64 = 0.7;
 
-/// The name that is most similar to a word.
-pub(crate) fn nearest<'a>(word: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+/// The name that is most similar to a word, if one is similar enough to be suggested.
+pub fn nearest<'a>(word: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let similarities = names.map(|name| (strsim::jaro(word, name), name));
     let similar = similarities.filter(|(similarity, _)| *similarity > SIMILAR);
     let best = similar.max_by(|(one, _), (other, _)| one.total_cmp(other));

@@ -1,5 +1,6 @@
 //! Whether a wire is as it is described.
 
+use crate::plan::LabNetwork;
 use crate::wire::PlannedWire;
 
 /// Most that a rate may differ, as a part of it.
@@ -33,6 +34,47 @@ impl WireMeasurement {
     #[must_use]
     pub fn loss(&self) -> f64 {
         1.0 - self.received as f64 / self.sent.max(1) as f64
+    }
+}
+
+/// One direction of a link of a network, what was measured of it, and whether it is as described.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct JudgedWire {
+    /// Index of the link.
+    pub link: usize,
+    /// The end from which it leads: 0 or 1.
+    pub from: usize,
+    /// What was measured.
+    pub measured: WireMeasurement,
+    /// Whether it is as described.
+    pub verdict: WireVerdict,
+}
+
+impl JudgedWire {
+    /// Compares what was measured with what the network describes.
+    #[must_use]
+    pub fn new(network: &LabNetwork, link: usize, from: usize, measured: WireMeasurement) -> Self {
+        let described = network.wire(&network.links[link], from);
+        JudgedWire {
+            link,
+            from,
+            measured,
+            verdict: judge(&described, &measured),
+        }
+    }
+
+    /// What the network describes.
+    #[must_use]
+    pub fn described(&self, network: &LabNetwork) -> PlannedWire {
+        network.wire(&network.links[self.link], self.from)
+    }
+
+    /// Names of the nodes at its beginning and at its end.
+    #[must_use]
+    pub fn ends<'a>(&self, network: &'a LabNetwork) -> [&'a str; 2] {
+        let ends = network.links[self.link].ends;
+        let name = |end: usize| network.nodes[ends[end].node].name.as_str();
+        [name(self.from.min(1)), name(1 - self.from.min(1))]
     }
 }
 

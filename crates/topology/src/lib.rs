@@ -9,7 +9,9 @@
 //! Nothing here touches the system: the crate `lab` builds what is planned here. The language of the file is
 //! described in `docs/LABS.md`.
 
+mod bare_host;
 mod builtin;
+mod document;
 mod error;
 mod file;
 mod judge;
@@ -18,13 +20,18 @@ mod plan;
 mod text;
 mod wire;
 
+pub use bare_host::{
+    BareCongestionName, BareHostSpec, BarePreset, PaperWeightsName, PlannedBareHost, SamplingName,
+    TimeoutResendName,
+};
 pub use builtin::{BUILTIN_LABS, BuiltinLab};
+pub use document::{measured_json, measured_schema};
 pub use error::TopologyError;
 pub use file::{
     LabHostSpec, LabHubSpec, LabLinkSpec, LabRouterSpec, LabSpec, LabSwitchSpec, QueueSpec,
-    RoutedSpec, SysctlValue, WireSpec, schema,
+    RoutedSpec, SysctlValue, WireSpec, nearest, read_yaml, reading_message, schema,
 };
-pub use judge::{WireMeasurement, WireVerdict, judge};
+pub use judge::{JudgedWire, WireMeasurement, WireVerdict, judge};
 pub use picture::svg;
 pub use plan::{
     InterfaceAddress, LabInterface, LabLink, LabLinkEnd, LabNeighbour, LabNetwork, LabNode,

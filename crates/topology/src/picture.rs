@@ -56,6 +56,7 @@ pub fn svg(name: &str, network: &LabNetwork) -> String {
         let (x, y) = centre(number);
         let (fill, corner) = match node.kind {
             LabNodeKind::Host => ("#dbe9f6", 3),
+            LabNodeKind::Bare(_) => ("#f6dbe4", 3),
             LabNodeKind::Router => ("#fde3c8", 18),
             LabNodeKind::Switch => ("#e2efda", 0),
             LabNodeKind::Hub(_) => ("#eadcf0", 0),

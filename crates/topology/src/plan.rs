@@ -7,6 +7,7 @@ mod segments;
 
 use core::net::IpAddr;
 
+use crate::bare_host::PlannedBareHost;
 use crate::error::TopologyError;
 use crate::file::{LabHostSpec, LabSpec, RoutedSpec};
 use crate::wire::{NO_RATE, PlannedWire};
@@ -45,9 +46,9 @@ pub struct LabNode {
     pub kind: LabNodeKind,
     /// Its devices, in the order of links. A hub has none: the devices of its stations are at its medium.
     pub interfaces: Vec<LabInterface>,
-    /// Routes to all networks, its own included.
+    /// Routes to all networks, its own included. A bare host has none: it answers to where a segment came from.
     pub routes: Vec<LabRoute>,
-    /// Addresses of all others in its networks.
+    /// Addresses of all others in its networks; a bare host has none.
     pub neighbours: Vec<LabNeighbour>,
     /// Kernel parameters, in the order in which they are set.
     pub sysctls: Vec<(String, String)>,
@@ -60,6 +61,8 @@ pub struct LabNode {
 pub enum LabNodeKind {
     /// It runs programs.
     Host,
+    /// It is a web server on a TCP of its own.
+    Bare(PlannedBareHost),
     /// It forwards packets between networks.
     Router,
     /// It joins links to one network.
@@ -74,6 +77,7 @@ impl LabNodeKind {
     pub fn word(self) -> &'static str {
         match self {
             LabNodeKind::Host => "host",
+            LabNodeKind::Bare(_) => "bare host",
             LabNodeKind::Router => "router",
             LabNodeKind::Switch => "switch",
             LabNodeKind::Hub(_) => "hub",
@@ -83,6 +87,12 @@ impl LabNodeKind {
     /// Whether it has addresses.
     #[must_use]
     pub fn has_addresses(self) -> bool {
+        self.has_kernel() || matches!(self, LabNodeKind::Bare(_))
+    }
+
+    /// Whether it has the network stack of the kernel, and so can run programs.
+    #[must_use]
+    pub fn has_kernel(self) -> bool {
         matches!(self, LabNodeKind::Host | LabNodeKind::Router)
     }
 
@@ -229,6 +239,7 @@ impl LabNetwork {
             let place = format!("{}.{}", names::section(node.kind), node.name);
             return Err(TopologyError::new(place, "has no link"));
         }
+        network.check_bare_hosts()?;
         segments::number(&mut network)?;
         addresses::assign(&mut network, spec, &names)?;
         routes::add(&mut network, spec, &names)?;
@@ -242,10 +253,10 @@ impl LabNetwork {
         self.nodes.iter().position(|node| node.name == name)
     }
 
-    /// The name that is most similar to one that no host has.
+    /// The name of a host or router that can run programs, and is most similar to one that none has.
     #[must_use]
     pub fn nearest_host(&self, name: &str) -> Option<&str> {
-        let hosts = self.nodes.iter().filter(|node| node.kind.has_addresses());
+        let hosts = self.nodes.iter().filter(|node| node.kind.has_kernel());
         crate::file::nearest(name, hosts.map(|node| node.name.as_str()))
     }
 
@@ -272,6 +283,18 @@ impl LabNetwork {
     pub fn wire(&self, link: &LabLink, from: usize) -> PlannedWire {
         let hub = self.hub_of(link);
         hub.map_or(link.wires[from.min(1)], |(_, medium)| medium)
+    }
+
+    fn check_bare_hosts(&self) -> Result<(), TopologyError> {
+        let is_bare = |node: &&LabNode| matches!(node.kind, LabNodeKind::Bare(_));
+        let mut bare = self.nodes.iter().filter(is_bare);
+        match bare.find(|node| node.interfaces.len() > 1) {
+            None => Ok(()),
+            Some(node) => Err(TopologyError::new(
+                format!("hosts.{}", node.name),
+                "has several links, and a bare host has one",
+            )),
+        }
     }
 
     fn is_linked(&self, node: &LabNode) -> bool {
@@ -385,8 +408,17 @@ fn nodes(spec: &LabSpec) -> Result<Vec<LabNode>, TopologyError> {
     };
     let mut nodes = Vec::new();
     let every = &spec.every_host;
+    if every.bare.is_some() {
+        let message = "belongs to single hosts, because a bare host cannot be a client";
+        return Err(TopologyError::new("every_host.bare", message));
+    }
     for (name, host) in &spec.hosts {
         let place = format!("hosts.{name}");
+        if let Some(bare) = &host.bare {
+            let kind = LabNodeKind::Bare(PlannedBareHost::new(&place, host, bare)?);
+            nodes.push(node(name, kind, Vec::new(), PathOptions::default()));
+            continue;
+        }
         let options = PathOptions::of(&place, host, every)?;
         let sysctls = [
             names::sysctls("every_host", HOST_SYSCTLS, &every.sysctl)?,
@@ -501,6 +533,6 @@ fn server_host(
     let kind = network.nodes[found].kind.word();
     Err(TopologyError::new(
         "server_host",
-        format!("`{name}` is a {kind}, and servers run on hosts"),
+        format!("`{name}` is a {kind}, and servers are started on hosts"),
     ))
 }

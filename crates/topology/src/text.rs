@@ -1,6 +1,6 @@
 //! Networks and measurements as text.
 
-use crate::judge::{WireMeasurement, WireVerdict, expected_delay};
+use crate::judge::{JudgedWire, expected_delay};
 use crate::plan::{LabNetwork, LabNode, LabNodeKind, PathOptions};
 use crate::wire::{PlannedWire, WireQueue};
 
@@ -11,11 +11,14 @@ pub fn described(name: &str, network: &LabNetwork) -> String {
         "" => format!("{name}\n"),
         title => format!("{name}: {title}\n"),
     };
-    for kind in ["host", "router"] {
-        let nodes = network.nodes.iter().filter(|node| node.kind.word() == kind);
+    for (kind, is_kind) in [
+        ("hosts", is_host as fn(&&LabNode) -> bool),
+        ("routers", is_router),
+    ] {
+        let nodes = network.nodes.iter().filter(is_kind);
         let rows: Vec<Vec<String>> = nodes.flat_map(node_rows).collect();
         if !rows.is_empty() {
-            text += &format!("\n{kind}s\n{}", table(&rows));
+            text += &format!("\n{kind}\n{}", table(&rows));
         }
     }
     let mut joining = Vec::new();
@@ -28,7 +31,7 @@ pub fn described(name: &str, network: &LabNetwork) -> String {
                     format!("hub, {}", wire_text(&medium)),
                 ]);
             }
-            LabNodeKind::Host | LabNodeKind::Router => {}
+            LabNodeKind::Host | LabNodeKind::Bare(_) | LabNodeKind::Router => {}
         }
     }
     if !joining.is_empty() {
@@ -44,11 +47,20 @@ pub fn described(name: &str, network: &LabNetwork) -> String {
     text
 }
 
+fn is_host(node: &&LabNode) -> bool {
+    matches!(node.kind, LabNodeKind::Host | LabNodeKind::Bare(_))
+}
+
+fn is_router(node: &&LabNode) -> bool {
+    node.kind == LabNodeKind::Router
+}
+
 fn node_rows(node: &LabNode) -> Vec<Vec<String>> {
     let rows = node.interfaces.iter().enumerate().map(|(number, own)| {
         let addresses: Vec<String> = own.addresses.iter().map(ToString::to_string).collect();
         let (name, options) = match (number, node.kind) {
             (0, LabNodeKind::Host) => (node.name.clone(), options_text(&node.options)),
+            (0, LabNodeKind::Bare(bare)) => (node.name.clone(), bare.text()),
             (0, _) => (node.name.clone(), String::new()),
             _ => (String::new(), String::new()),
         };
@@ -144,21 +156,17 @@ pub fn wire_text(wire: &PlannedWire) -> String {
     parts.join(", ")
 }
 
-/// Described and measured rate, delay and loss of wires, each by its link and the end from which it leads, with the
-/// verdicts.
+/// Described and measured rate, delay and loss of wires, with the verdicts.
 #[must_use]
-pub fn measured_table(
-    network: &LabNetwork,
-    measured: &[(usize, usize, WireMeasurement, WireVerdict)],
-) -> String {
+pub fn measured_table(network: &LabNetwork, wires: &[JudgedWire]) -> String {
     let heading = [
         "wire", "rate", "measured", "delay", "measured", "loss", "measured", "verdict",
     ];
     let mut rows = vec![heading.map(str::to_owned).to_vec()];
-    for (number, from, own, verdict) in measured {
-        let link = &network.links[*number];
-        let wire = network.wire(link, *from);
-        let name = |end: usize| network.nodes[link.ends[end].node].name.as_str();
+    for judged in wires {
+        let (own, verdict) = (&judged.measured, judged.verdict);
+        let wire = judged.described(network);
+        let [from, to] = judged.ends(network);
         let failed = [
             ("rate", verdict.rate),
             ("delay", verdict.delay),
@@ -170,7 +178,7 @@ pub fn measured_table(
             .rate
             .map_or("any".to_owned(), |rate| rate_text(rate as f64));
         rows.push(vec![
-            format!("{} -> {}", name(*from), name(1 - from.min(&1))),
+            format!("{from} -> {to}"),
             rate,
             rate_text(own.rate),
             time_text(expected_delay(&wire, own.probe_bytes) as u64),
@@ -215,7 +223,7 @@ fn rate_text(rate: f64) -> String {
     format!("{} {unit}", significant(rate / factor))
 }
 
-fn time_text(nanos: u64) -> String {
+pub(crate) fn time_text(nanos: u64) -> String {
     let units = [(1_000_000_000, "s"), (1_000_000, "ms"), (1000, "µs")];
     let unit = units.iter().find(|(factor, _)| nanos >= *factor);
     let (factor, unit) = unit.copied().unwrap_or((1, "ns"));

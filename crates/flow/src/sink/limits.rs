@@ -26,6 +26,8 @@ pub struct SinkLimits {
     pub sessions: u32,
     /// Addresses from which sources may connect.
     pub peers: PermittedPeers,
+    /// How long a source may be silent until it is regarded as dead; usually [`crate::LONGEST_SILENCE`].
+    pub longest_silence: Duration,
 }
 
 impl Default for SinkLimits {
@@ -37,6 +39,7 @@ impl Default for SinkLimits {
             duration: Duration::from_secs(3600),
             sessions: 16,
             peers: PermittedPeers::Loopback,
+            longest_silence: crate::LONGEST_SILENCE,
         }
     }
 }
@@ -119,6 +122,10 @@ impl Grants {
     pub(super) fn new(limits: SinkLimits) -> Grants {
         let taken = Mutex::default();
         Grants { limits, taken }
+    }
+
+    pub(super) fn longest_silence(&self) -> Duration {
+        self.limits.longest_silence
     }
 
     pub(super) fn most_sessions(&self) -> usize {

@@ -37,7 +37,8 @@ pub(super) fn serve(
     shared: &SinkShared,
     commands: &DataCommands,
 ) {
-    let link = ControlLink::new(stream).map_err(FlowError::system("prepare a session"));
+    let link = ControlLink::new(stream, shared.grants.longest_silence());
+    let link = link.map_err(FlowError::system("prepare a session"));
     let served = link.and_then(|mut link| {
         let served = converse(&mut link, peer, number, shared, commands);
         if let Err(error) = &served {

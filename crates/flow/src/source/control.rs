@@ -39,7 +39,7 @@ pub(super) fn run(
 ) -> Result<LoadTotals, FlowError> {
     let sink = plan.sink;
     let should_stop = || shared.should_stop.load(Ordering::Relaxed);
-    let mut link = introduced(sink, token, should_stop)?;
+    let mut link = introduced(sink, token, plan.longest_silence, should_stop)?;
     let agreed = agreement(&mut link, groups, should_stop)?;
     let agreed_at = Instant::now();
     let plans = std::mem::take(&mut plan.flows);
@@ -83,11 +83,13 @@ fn names(flows: &[OpenFlow], name: impl Fn(&OpenFlow) -> &Option<String>) -> Vec
 fn introduced(
     sink: SocketAddr,
     token: &SharedToken,
+    longest_silence: Duration,
     should_stop: impl Fn() -> bool,
 ) -> Result<ControlLink, FlowError> {
     let what = format!("connect to the sink {sink}");
     let stream = TcpStream::connect_timeout(&sink, REPLY).map_err(FlowError::system(&what))?;
-    let mut link = ControlLink::new(stream).map_err(FlowError::system(&what))?;
+    let link = ControlLink::new(stream, longest_silence);
+    let mut link = link.map_err(FlowError::system(&what))?;
     let ControlMessage::Greeting { nonce: theirs, .. } =
         link.expect(REPLY, "the sink did not greet", &should_stop)?
     else {
@@ -163,7 +165,8 @@ impl<'a> RunningSource<'a> {
     ) -> Result<RunningSource<'a>, FlowError> {
         let prepare = || FlowError::system("prepare to send");
         let maker = ReadingMaker::new(&flows);
-        let sending = Arc::new(SendingState::new(flows.len()).map_err(prepare())?);
+        let sending = SendingState::new(flows.len(), link.longest_silence());
+        let sending = Arc::new(sending.map_err(prepare())?);
         let threads = threads.max(1);
         let mut parts: Vec<Vec<SendingFlow>> = Vec::new();
         parts.resize_with(threads + 1, Vec::new);
@@ -209,6 +212,9 @@ impl<'a> RunningSource<'a> {
     fn follow(&mut self) -> Result<(), FlowError> {
         loop {
             self.link.keep_alive()?;
+            if self.link.silence() < TICK {
+                self.sending.heard();
+            }
             self.receive(TICK)?;
             if self.shared.wants_reading.swap(false, Ordering::Relaxed) {
                 self.link.send(&ControlMessage::ReadingRequest {})?;

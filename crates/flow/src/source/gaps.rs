@@ -43,7 +43,7 @@ fn moments(plan: FlowPlan) -> Vec<u64> {
     let address = socket.local_addr().unwrap();
     let mut flows = open_all(vec![plan], address, &[group], || Ok(())).unwrap();
     let flow = SendingFlow::new(flows.remove(0), 0);
-    let state = Arc::new(SendingState::new(1).unwrap());
+    let state = Arc::new(SendingState::new(1, crate::LONGEST_SILENCE).unwrap());
     let pacing = Arc::new(PacingHistogram::new().unwrap());
     let thread = SendingThread::new(vec![flow], Arc::clone(&state), pacing).unwrap();
     let sender = thread::spawn(move || thread.run(monotonic_ns() + 10_000_000));

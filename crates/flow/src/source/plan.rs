@@ -21,6 +21,8 @@ pub struct SourcePlan {
     /// Threads for flows with a schedule, at least 1. Flows that send as fast as they can share
     /// another one, so that they do not delay schedules.
     pub threads: usize,
+    /// How long the sink may be silent until it is regarded as dead; usually [`crate::LONGEST_SILENCE`].
+    pub longest_silence: Duration,
 }
 
 /// One flow.
@@ -274,6 +276,7 @@ mod tests {
             sink: "127.0.0.1:1".parse().unwrap(),
             flows,
             threads: 1,
+            longest_silence: crate::LONGEST_SILENCE,
         }
     }
 

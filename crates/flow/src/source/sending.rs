@@ -6,6 +6,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::time::Duration;
 
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::event::{EventfdFlags, Timespec, eventfd};
@@ -16,8 +17,8 @@ use rustix::time::{
 use super::busy_waiting::BusyWaiting;
 use super::counters::PacingHistogram;
 use super::sender::{NextMoment, SendBuffers, SendingFlow};
+use crate::FlowError;
 use crate::clock::monotonic_ns;
-use crate::{FlowError, LONGEST_SILENCE};
 
 const TIMER: u64 = u64::MAX;
 const WAKE: u64 = u64::MAX - 1;
@@ -34,16 +35,18 @@ pub(super) struct SendingState {
     /// Flows that have not ended.
     pub(super) active: AtomicUsize,
     wake: OwnedFd,
+    longest_silence: Duration,
 }
 
 impl SendingState {
-    pub(super) fn new(flows: usize) -> io::Result<SendingState> {
+    pub(super) fn new(flows: usize, longest_silence: Duration) -> io::Result<SendingState> {
         Ok(SendingState {
             heard_ns: AtomicU64::new(monotonic_ns()),
             should_stop: AtomicBool::new(false),
             is_abandoned: AtomicBool::new(false),
             active: AtomicUsize::new(flows),
             wake: eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)?,
+            longest_silence,
         })
     }
 
@@ -62,7 +65,7 @@ impl SendingState {
     /// Whether sending may go on.
     fn may_send(&self, now: u64) -> bool {
         let silence = now.saturating_sub(self.heard_ns.load(Ordering::Relaxed));
-        let is_silent = u128::from(silence) > LONGEST_SILENCE.as_nanos();
+        let is_silent = u128::from(silence) > self.longest_silence.as_nanos();
         !is_silent && !self.should_stop.load(Ordering::Relaxed)
     }
 }

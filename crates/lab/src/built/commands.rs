@@ -4,6 +4,8 @@ use std::fmt::Write as _;
 
 use topology::{LabNode, LabRoute};
 
+use super::bare_hosts::DEVICE;
+
 /// Frames that wait at a device until they are read. The kernel's 1000 are less than several TCP senders emit at
 /// once, and what a queue drops must be dropped by the queue that is described.
 const DEVICE_QUEUE: u32 = 10_000;
@@ -67,12 +69,9 @@ fn route(route: &LabRoute) -> String {
     text
 }
 
-/// A switch: a bridge that sends nothing of its own.
+/// A switch.
 pub(super) fn of_switch(node: &LabNode) -> Vec<String> {
-    let mut commands = vec![
-        "link add name br0 type bridge stp_state 0 forward_delay 0 mcast_snooping 0".to_owned(),
-        "link set dev br0 addrgenmode none".to_owned(),
-    ];
+    let mut commands = bridge();
     for interface in &node.interfaces {
         let device = &interface.device;
         commands.push(format!(
@@ -84,6 +83,37 @@ pub(super) fn of_switch(node: &LabNode) -> Vec<String> {
     }
     commands.push("link set dev br0 up".to_owned());
     commands
+}
+
+/// A bare host: a bridge between the device of its link and that of its server. The Ethernet address of the plan is the
+/// server's, so that the device of the link has another one: frames to that of a port are for the bridge itself.
+pub(super) fn of_bare_host(node: &LabNode) -> Vec<String> {
+    let mut ports = vec![(DEVICE, None)];
+    let mut mtu = 1500;
+    for interface in &node.interfaces {
+        let [_, _, rest @ ..] = interface.ethernet;
+        let [a, b, c, d] = rest;
+        ports.push((interface.device.as_str(), Some([0x02, 0x01, a, b, c, d])));
+        mtu = interface.mtu;
+    }
+    let mut commands = bridge();
+    for (device, address) in ports {
+        let address = address.map_or(String::new(), |own| format!(" address {}", ethernet(own)));
+        commands.push(format!(
+            "link set dev {device}{address} mtu {mtu} txqueuelen {DEVICE_QUEUE} addrgenmode none master br0"
+        ));
+        commands.push(format!("link set dev {device} up"));
+    }
+    commands.push("link set dev br0 up".to_owned());
+    commands
+}
+
+/// A bridge that sends nothing of its own.
+fn bridge() -> Vec<String> {
+    vec![
+        "link add name br0 type bridge stp_state 0 forward_delay 0 mcast_snooping 0".to_owned(),
+        "link set dev br0 addrgenmode none".to_owned(),
+    ]
 }
 
 /// Where a switch passes frames on, so that the first one to a host is not sent to all.

@@ -30,7 +30,7 @@ fn start_family(lab: &Lab, namespace: &Namespace) -> std::process::Child {
 }
 
 /// Processes and file descriptors of this machine that keep one of these network namespaces.
-fn holders(namespaces: &BTreeSet<String>) -> Vec<String> {
+pub(crate) fn holders(namespaces: &BTreeSet<String>) -> Vec<String> {
     let mut found = Vec::new();
     for process in fs::read_dir("/proc").unwrap() {
         let process = process.unwrap().path();

@@ -4,6 +4,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod bare_hosts;
 mod generators;
 mod lifetime;
 mod links;

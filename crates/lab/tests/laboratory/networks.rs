@@ -49,7 +49,8 @@ fn every_built_in_lab_is_built_and_its_hosts_reach_each_other() {
         let lab = built_in(name);
         let took = start.elapsed();
         let names: Vec<&str> = lab.network().nodes.iter().map(|node| &*node.name).collect();
-        let hosts: Vec<_> = names.iter().filter_map(|name| lab.host(name)).collect();
+        let hosts = names.iter().filter_map(|name| lab.host(name));
+        let hosts: Vec<_> = hosts.filter(|host| host.bare_report().is_none()).collect();
         let (first, last) = (hosts[0], *hosts.last().unwrap());
         for is_ipv6 in [false, true] {
             for (from, to) in [(first, last), (last, first)] {
@@ -72,6 +73,29 @@ links:
   - {ends: [s, r], rate: 20mbit, delay: 10ms, back: {delay: 5ms}}
   - {ends: [r, server], mtu: 1400}
 ";
+
+#[test]
+fn paths_have_round_trips_and_the_congestion_control_of_both_ends() {
+    let Some(_turn) = turn() else { return };
+    let lab = build(ROUTED);
+    for is_ipv6 in [false, true] {
+        let path = lab.probe_path("client", "server", is_ipv6, None).unwrap();
+        let round_trip = path.round_trip.as_secs_f64() * 1e3;
+        assert!((15.0..18.0).contains(&round_trip), "{round_trip} ms");
+        assert_eq!(path.client_congestion, "cubic");
+        assert_eq!(path.server_congestion.as_deref(), Some("cubic"));
+        let other = lab.probe_path("third", "client", is_ipv6, None).unwrap();
+        assert!(other.round_trip < Duration::from_millis(2), "{other:?}");
+        assert_eq!(other.server_congestion.as_deref(), Some("reno"));
+    }
+    let refused = lab
+        .probe_path("client", "server", false, Some(9))
+        .unwrap_err();
+    let message = "the host `client` cannot open a connection to the host `server`";
+    assert!(refused.to_string().starts_with(message), "{refused}");
+    let missing = lab.probe_path("client", "sever", false, None).unwrap_err();
+    assert_eq!(missing.to_string(), "no host is called `sever`");
+}
 
 #[test]
 fn links_are_as_described_and_a_wrong_description_is_found() {

@@ -72,6 +72,7 @@ fn play() {
     let scene = env::var(SCENE).unwrap_or_default();
     match scene.as_str() {
         "hold" => crate::lifetime::hold(),
+        "hold a bare host" => crate::bare_hosts::hold(),
         "build and drop" => crate::lifetime::build_and_drop(),
         "build" => crate::messages::build(),
         "" => {}

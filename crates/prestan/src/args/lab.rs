@@ -7,7 +7,7 @@ use clap::{Args, Subcommand};
 use topology::QueueSpec;
 use traffic::{BitRate, Percentage, TimeSpan};
 
-use super::whole;
+use super::{ColorArg, whole};
 
 #[derive(Debug, Args)]
 pub(crate) struct LabArgs {
@@ -37,6 +37,10 @@ pub(crate) enum LabAction {
         /// Name of a built-in lab, or a lab file
         #[arg(value_name = "LAB")]
         lab: String,
+
+        /// Write the result as a JSON document; - is standard output, instead of the table
+        #[arg(long, value_name = "FILE")]
+        json: Option<PathBuf>,
     },
     /// Start a shell in a host of a lab
     Shell(LabShellArgs),
@@ -52,6 +56,22 @@ pub(crate) enum LabAction {
     /// (--server). Each option holds for both directions: a round trip has twice the delay. What is not given
     /// is as fast as this machine.
     Link(LabLinkArgs),
+    /// List the built-in experiments
+    Experiments {
+        /// Print the JSON schema of experiment files instead, for editors
+        #[arg(long)]
+        schema: bool,
+    },
+    /// Measure an experiment: every cell in a laboratory built for it, several times
+    ///
+    /// The cells are measured in random order, once in each repetition. What has been measured is kept: the same
+    /// command goes on with a campaign that was interrupted. At the end it prints tables with published figures
+    /// beside those that were measured, and findings, and writes a page.
+    ///
+    /// Exit status 4 if nothing could be measured.
+    Run(Box<LabRunArgs>),
+    /// Print the report of a campaign again, from its record
+    Report(LabReportArgs),
     /// Print the JSON schema of lab files, for editors
     Schema,
 }
@@ -139,4 +159,89 @@ pub(crate) struct LabLinkArgs {
     /// Command, with its arguments
     #[arg(value_name = "COMMAND", last = true, required = true, num_args = 1..)]
     pub(crate) command: Vec<OsString>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct LabRunArgs {
+    /// Name of a built-in experiment (see `prestan lab experiments`), or an experiment file
+    #[arg(value_name = "EXPERIMENT")]
+    pub(crate) experiment: String,
+
+    /// Measure only cells with these levels, by FACTOR=LEVEL[,LEVEL], or by a level that only one factor has; may be
+    /// repeated
+    #[arg(long, value_name = "[FACTOR=]LEVEL")]
+    pub(crate) scenario: Vec<String>,
+
+    /// Measure these servers instead of those of the experiment
+    #[arg(long, value_name = "SERVER", value_delimiter = ',')]
+    pub(crate) server: Vec<String>,
+
+    /// Repetitions of each cell [default: as in the experiment]
+    #[arg(long, value_name = "N", value_parser = whole(1..=1000_u32))]
+    pub(crate) repeat: Option<u32>,
+
+    /// Measure all cells, not only those of the short version
+    #[arg(long)]
+    pub(crate) full: bool,
+
+    /// Begin a new campaign, instead of going on with an unfinished one
+    #[arg(long)]
+    pub(crate) new: bool,
+
+    /// Seed of the order of trials, and of everything random in them [default: random, and recorded]
+    #[arg(long, value_name = "N", value_parser = whole(0_u64..))]
+    pub(crate) seed: Option<u64>,
+
+    /// Keep the campaign in this directory [default: a new one in ~/.local/state/prestan/campaigns]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) save: Option<PathBuf>,
+
+    /// List the trials and how long they will take, and measure nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+
+    /// Keep the captures of all trials [default: those of the last repetition of each cell]
+    #[arg(long)]
+    pub(crate) keep_captures: bool,
+
+    #[command(flatten)]
+    pub(crate) documents: CampaignDocuments,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct LabReportArgs {
+    /// Directory of a campaign, or the beginning of its name
+    #[arg(value_name = "DIR")]
+    pub(crate) campaign: PathBuf,
+
+    /// Tables, charts, findings and published figures of this experiment, instead of those of the record
+    #[arg(long, value_name = "EXPERIMENT")]
+    pub(crate) experiment: Option<String>,
+
+    /// Another campaign of the same experiment: how many of its means are where this one predicts them
+    #[arg(long, value_name = "DIR")]
+    pub(crate) beside: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) documents: CampaignDocuments,
+}
+
+/// What is written of a campaign beside the text.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct CampaignDocuments {
+    /// Write the page with tables and charts
+    #[arg(long, value_name = "FILE")]
+    pub(crate) html: Option<PathBuf>,
+
+    /// Write the result as a JSON document; - is standard output, instead of the text
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
+
+    /// Write one CSV row for each cell and figure; - is standard output, instead of the text
+    #[arg(long, value_name = "FILE")]
+    pub(crate) csv: Option<PathBuf>,
+
+    /// When to use colours
+    #[arg(long, value_enum, default_value_t = ColorArg::Auto, value_name = "WHEN")]
+    pub(crate) color: ColorArg,
 }

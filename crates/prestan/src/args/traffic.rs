@@ -65,6 +65,10 @@ pub(crate) struct TrafficSinkArgs {
     #[arg(long, value_name = "ADDRESS", value_parser = network)]
     pub(crate) allow: Vec<AllowedNetwork>,
 
+    /// How long a source may be silent until it is regarded as dead; longer where flows congest their own way
+    #[arg(long, value_name = "TIME", default_value = "1.5s", value_parser = positive_duration)]
+    pub(crate) silence: Duration,
+
     /// Print JSON lines instead of text
     #[arg(long)]
     pub(crate) json: bool,
@@ -98,6 +102,10 @@ pub(crate) struct TrafficRunArgs {
     /// Seed of the schedules [default: a random one, which is printed]
     #[arg(long, value_name = "N")]
     pub(crate) seed: Option<u64>,
+
+    /// How long a sink may be silent until it is regarded as dead; longer where flows congest their own way
+    #[arg(long, value_name = "TIME", default_value = "1.5s", value_parser = positive_duration)]
+    pub(crate) silence: Duration,
 
     /// Write the result as a JSON document; - is standard output, instead of the text
     #[arg(long, value_name = "FILE")]

@@ -32,6 +32,7 @@ impl AskedBackground {
                     duration: asked.duration,
                     stable_percent: asked.stable_percent,
                     seed: 0,
+                    longest_silence: flow::LONGEST_SILENCE,
                 },
             ),
             (None, Some(planned)) => (file_of(planned, plan)?, options_of(planned)),
@@ -77,5 +78,6 @@ fn options_of(planned: &BackgroundPlan) -> BackgroundOptions {
         duration: planned.duration,
         stable_percent: planned.stable_percent.unwrap_or(STABLE_PERCENT),
         seed: 0,
+        longest_silence: flow::LONGEST_SILENCE,
     }
 }

@@ -95,7 +95,7 @@ impl RunningBackground {
             record: task.record,
         };
         for source in task.sources {
-            running.add(source, task.duration, &token)?;
+            running.add(source, (task.duration, task.longest_silence), &token)?;
         }
         for source in &running.sources {
             wait_until_agreed(&source.handle, is_cancelled)?;
@@ -113,7 +113,7 @@ impl RunningBackground {
     fn add(
         &mut self,
         source: TaskSource,
-        duration: Duration,
+        (duration, longest_silence): (Duration, Duration),
         token: &SharedToken,
     ) -> Result<(), Failed> {
         let is_own = matches!(source.sink, TaskSink::Own(_));
@@ -139,6 +139,7 @@ impl RunningBackground {
             sink,
             flows: source.flows.iter().map(plan).collect(),
             threads: 1,
+            longest_silence,
         };
         let handle = TrafficSource::start(plan, token.clone()).map_err(|error| failed(&error))?;
         let flows = source.flows.iter();
@@ -346,6 +347,7 @@ fn own_sink(address: IpAddr, token: &SharedToken) -> Result<SinkHandle, Failed> 
             duration: LONGEST_HERE,
             sessions: 1,
             peers: PermittedPeers::Loopback,
+            longest_silence: flow::LONGEST_SILENCE,
         },
     });
     sink.map_err(|error| Failed::Local(format!("background traffic: {error}")))

@@ -106,6 +106,8 @@ pub(crate) struct BackgroundOptions {
     /// Largest deviation from the mean of a load that is stable, in percent.
     pub(crate) stable_percent: f64,
     pub(crate) seed: u64,
+    /// How long a sink may be silent until it is regarded as dead.
+    pub(crate) longest_silence: Duration,
 }
 
 /// A flow, and what is known of it beside its plan.
@@ -147,6 +149,8 @@ pub(crate) struct BackgroundTask {
     /// How long its flows last at most.
     pub(super) duration: Duration,
     pub(super) stable_percent: f64,
+    /// How long a sink may be silent until it is regarded as dead.
+    pub(super) longest_silence: Duration,
 }
 
 impl BackgroundTask {
@@ -234,6 +238,7 @@ impl BackgroundTask {
             start: Duration::from_nanos(load.start_ns),
             duration: asked.unwrap_or(longest),
             stable_percent: options.stable_percent,
+            longest_silence: options.longest_silence,
         })
     }
 }

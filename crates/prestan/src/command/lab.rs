@@ -1,6 +1,7 @@
 //! `prestan lab`: networks of hosts and links on this machine.
 
 mod check;
+mod experiment;
 mod program;
 
 use std::collections::BTreeMap;
@@ -21,13 +22,17 @@ pub(crate) fn lab(args: &LabArgs) -> Result<ExitStatus, Failed> {
     match &args.action {
         LabAction::List => print_list(list()?, &" ".repeat(13))?,
         LabAction::Show { lab, svg } => show(lab, svg.as_deref())?,
-        LabAction::Check { lab } => return check::check(&find(lab)?),
+        LabAction::Check { lab, json } => return check::check(lab, &find(lab)?, json),
         LabAction::Shell(args) => return program::shell(args),
         LabAction::Exec(args) => return program::exec(args),
         LabAction::Link(args) => {
             let network = LabNetwork::new(&of_link(args)).map_err(usage)?;
             return program::run(&network, "client", args.server_ipv6, &args.command);
         }
+        LabAction::Experiments { schema: true } => print_text(&::experiment::schema())?,
+        LabAction::Experiments { schema: false } => experiment::list()?,
+        LabAction::Run(args) => return experiment::run(args),
+        LabAction::Report(args) => return experiment::report(args),
         LabAction::Schema => print_text(&topology::schema())?,
     }
     Ok(ExitStatus::Done)

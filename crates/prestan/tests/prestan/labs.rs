@@ -7,6 +7,7 @@ use std::process::Command;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rustix::process::Signal;
+use serde_json::{Value, json};
 use testbed::need_or;
 use testbed::real::Recipe;
 
@@ -22,7 +23,7 @@ const PRESTAN: &str = env!("CARGO_BIN_EXE_prestan");
 const PLAIN: &str = "hosts: {client: {}, server: {}}\nlinks: [{ends: [client, server]}]\n";
 
 /// Waits for its turn, where labs can be built; where `CI` is set, that is a must.
-fn turn() -> Option<MutexGuard<'static, ()>> {
+pub(crate) fn turn() -> Option<MutexGuard<'static, ()>> {
     let turn = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
     need_or(lab::check_requirements()).map(|()| turn)
 }
@@ -113,15 +114,37 @@ fn links_are_checked_and_one_that_cannot_be_as_described_fails() {
     let right = prestan.args(["lab", "check", "right.yaml"]).run();
     assert_eq!(right.code, 0, "{right}");
     assert_eq!(right.stdout.matches("  as described").count(), 6, "{right}");
-    let wrong = right.again().args(["lab", "check", "wrong.yaml"]).run();
+    let wrong = right.again();
+    let wrong = wrong
+        .args(["lab", "check", "wrong.yaml", "--json", "checked.json"])
+        .run();
     assert_eq!(wrong.code, 1, "{wrong}");
     assert!(wrong.stdout.contains("NOT as described: rate"), "{wrong}");
     assert!(
         wrong
             .stderr
-            .contains("failed: 2 of 6 wires are not as described"),
+            .contains("failed: 2 of 6 wires are not as described (s -> c, c -> s)"),
         "{wrong}"
     );
+    let text = fs::read_to_string(wrong.home().join("checked.json")).unwrap();
+    let document: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(document["lab"], "wrong.yaml");
+    assert_eq!(document["is_as_described"], false);
+    let wires = document["wires"].as_array().unwrap();
+    assert_eq!(wires.len(), 6);
+    for (wire, is_shaped) in wires.iter().zip([false, false, false, false, true, true]) {
+        let verdict = json!({
+            "is_as_described": !is_shaped, "rate": !is_shaped, "delay": true, "loss": true
+        });
+        assert_eq!(wire["verdict"], verdict, "{wire}");
+    }
+    assert_eq!(
+        (&wires[4]["from"], &wires[4]["to"]),
+        (&json!("s"), &json!("c"))
+    );
+    assert_eq!(wires[4]["described"]["rate_bps"], 10_000_000_000_000_u64);
+    let delay = wires[4]["measured"]["least_delay_ns"].as_f64().unwrap();
+    assert!((5e6..5.2e6).contains(&delay), "{delay}");
 }
 
 #[test]
@@ -170,6 +193,65 @@ fn commands_run_in_hosts_and_their_exit_status_is_that_of_the_lab() {
             .contains("starting none-such failed: No such file"),
         "{missing}"
     );
+}
+
+const BARE: &str = "
+hosts: {client: {}, server: {bare: {sampling: all, rto_min: 50ms}}}
+routers: {r: {}}
+links:
+  - {ends: [client, r], rate: 20mbit, queue: 50, delay: 2ms, back: {loss: 1%}}
+  - {ends: [r, server]}
+";
+
+#[test]
+fn files_of_a_bare_host_are_downloaded_through_a_bottleneck_with_loss() {
+    let Some(_turn) = turn() else { return };
+    let prestan = Prestan::new();
+    prestan.file("bare.yaml", BARE);
+    let script = format!(
+        "for size in 504 320 160; do {CURL} http://server/${{size}}k || exit 100; done; \
+         {CURL} -g 'http://[2001:2:0:1::1]/160k'; {PRESTAN} lab exec server true; echo refused $?"
+    );
+    let command = [
+        "lab",
+        "exec",
+        "--lab",
+        "bare.yaml",
+        "client",
+        "--",
+        "sh",
+        "-c",
+    ];
+    let outcome = prestan.args(command).arg(script).run();
+    if outcome.code == 127 && std::env::var_os("CI").is_none() {
+        eprintln!("skipped: there is no curl");
+        return;
+    }
+    assert_eq!(outcome.code, 0, "{outcome}");
+    let lines: Vec<&str> = outcome.stdout.lines().collect();
+    let expected = [
+        "200 516096",
+        "200 327680",
+        "200 163840",
+        "200 163840",
+        "refused 2",
+    ];
+    assert_eq!(lines, expected, "{outcome}");
+    let refused = "`server` is a bare host, which runs no programs";
+    assert!(outcome.stderr.contains(refused), "{outcome}");
+}
+
+const CURL: &str = "curl -sS --max-time 60 -o /dev/null -w '%{http_code} %{size_download}\\n'";
+
+#[test]
+fn a_bare_host_is_shown_and_runs_no_programs() {
+    let shown = lab(&["show", "bare"]);
+    let features = "bare server, W1, one round trip of a window, G = 250 µs, no congestion control";
+    assert!(shown.stdout.contains(features), "{shown}");
+    let refused = lab(&["exec", "--lab", "bare", "server", "true"]);
+    assert_eq!(refused.code, 2, "{refused}");
+    let message = "`server` is a bare host, which runs no programs";
+    assert!(refused.stderr.contains(message), "{refused}");
 }
 
 #[test]

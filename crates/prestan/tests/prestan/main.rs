@@ -66,6 +66,8 @@ mod http_versions;
 #[cfg(test)]
 mod interruption;
 #[cfg(test)]
+mod lab_experiments;
+#[cfg(test)]
 mod labels;
 #[cfg(test)]
 mod labs;

@@ -45,7 +45,7 @@ pub(super) fn rate(per_second: Option<f64>) -> String {
 }
 
 /// `1 timeout`, `2 timeouts`.
-pub(super) fn number_of(count: u64, unit: &str) -> String {
+pub(crate) fn number_of(count: u64, unit: &str) -> String {
     let plural = if count == 1 { "" } else { "s" };
     format!("{count} {unit}{plural}")
 }

@@ -58,6 +58,7 @@ fn the_published_schemas_are_those_of_the_types() {
         ("search.schema.json", report::search_schema()),
         ("diagnosis.schema.json", report::diagnose_schema()),
         ("analysis.schema.json", report::analysis_schema()),
+        ("campaign.schema.json", report::campaign_schema()),
     ] {
         let path = docs.join(name);
         if std::env::var_os(BLESS).is_some() {

@@ -6,9 +6,9 @@ use serde_json::Value;
 use stats::summarise;
 
 use crate::numbers::Interval::{Key, Place};
-use crate::numbers::{Numbers, RESULT, SEARCH, SWEEP};
+use crate::numbers::{CAMPAIGN, Numbers, RESULT, SEARCH, SWEEP};
 use crate::page::{markup, page_of};
-use crate::{answers, documents, runs};
+use crate::{answers, campaigns, documents, runs};
 
 /// A number, one that may be null, or a list of them.
 fn is_numeric(schema: &Value) -> bool {
@@ -223,6 +223,13 @@ fn every_estimate_of_a_search_and_a_sweep_has_its_interval() {
     assert_all_have_one(&report::search_schema(), SEARCH, &[found], &never);
     let swept = parsed(&report::sweep_json(&answers::sweep()));
     assert_all_have_one(&report::sweep_schema(), SWEEP, &[swept], &[]);
+}
+
+#[test]
+fn every_estimate_of_a_campaign_has_its_interval() {
+    let of = campaigns::plain();
+    let document = parsed(&report::campaign_json(&of.report()));
+    assert_all_have_one(&report::campaign_schema(), CAMPAIGN, &[document], &[]);
 }
 
 /// Makes a good schema a bad one.

@@ -13,12 +13,12 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use stats::{Side, summarise};
 
-use crate::{answers, runs};
+use crate::{answers, campaigns, runs};
 
 /// In every hostile string, so that it is found again.
-const MARK: &str = "FORGED";
+pub(crate) const MARK: &str = "FORGED";
 
-const HOSTILE: [&str; 30] = [
+pub(crate) const HOSTILE: [&str; 30] = [
     "x\nWarning: FORGED",
     "x\\nWarning: FORGED",
     "x\r\n\r\nFORGED",
@@ -132,6 +132,7 @@ fn reports(hostile: &str) -> Reports {
         of_run(&run, &mut reports);
     }
     of_answers(hostile, &mut reports);
+    of_campaign(hostile, &mut reports);
     reports
 }
 
@@ -260,6 +261,21 @@ fn of_answers(hostile: &str, reports: &mut Reports) {
         title: Some(hostile),
         ..ReportPage::default()
     }));
+}
+
+/// Its pages have tests of their own: how they show a name depends on its length.
+fn of_campaign(hostile: &str, reports: &mut Reports) {
+    // Names of tables are told apart.
+    let text = |name: &str| hostile.replace(MARK, &format!("{MARK} {name}"));
+    let campaign = campaigns::campaign(&text);
+    let of = campaign.report();
+    reports.texts.push(report::campaign_text(&of, false, WIDE));
+    reports.documents.push(report::campaign_json(&of));
+    let sheets = [report::campaign_csv(&of), report::campaign_trials_csv(&of)];
+    reports.sheets.extend(sheets);
+    let charts = report::campaign_charts(&of);
+    let names = charts.into_iter().map(|(name, _)| name);
+    reports.files.extend(names);
 }
 
 /// A terminal shows as many lines, and obeys nothing.

@@ -5,6 +5,12 @@ mod answers;
 #[cfg(test)]
 mod background;
 #[cfg(test)]
+mod campaign_reports;
+#[cfg(test)]
+mod campaign_shapes;
+#[cfg(test)]
+mod campaigns;
+#[cfg(test)]
 mod captures;
 #[cfg(test)]
 mod comparisons;

@@ -326,3 +326,38 @@ pub(crate) const SWEEP: &[Numbers] = &[
         facts: &["base_ci95_us"],
     },
 ];
+
+pub(crate) const CAMPAIGN: &[Numbers] = &[
+    facts(
+        "",
+        &[
+            "schema_version",
+            "seed",
+            "repetitions",
+            "planned_trials",
+            "ended_trials",
+        ],
+    ),
+    Numbers {
+        of: "Estimate",
+        estimates: &[("mean", Key("ci95"))],
+        without: &[],
+        facts: &[
+            "repetitions",
+            "unfinished",
+            "ci95",
+            "predicted",
+            "published",
+        ],
+    },
+    facts("OfTrials", &["trials"]),
+    facts("Orders", &["as_published", "reversed", "inconclusive"]),
+    facts("Beside", &["compared", "within"]),
+    Numbers {
+        of: "Outside",
+        estimates: &[],
+        without: &["mean"],
+        facts: &["predicted"],
+    },
+    facts("Trial", &["repetition", "seconds"]),
+];

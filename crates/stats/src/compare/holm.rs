@@ -3,7 +3,7 @@
 /// Corrects p-values for their number, so that the chance of any false rejection stays what it is
 /// called (Holm, *A simple sequentially rejective multiple test procedure*, Scandinavian Journal
 /// of Statistics 6(2), 1979). Tests may depend on each other in any way.
-pub(crate) fn holm(p: &[f64]) -> Vec<f64> {
+pub fn holm(p: &[f64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..p.len()).collect();
     order.sort_by(|one, other| p[*one].total_cmp(&p[*other]));
     let (mut corrected, mut least) = (vec![1.0; p.len()], 0.0_f64);

@@ -3,6 +3,7 @@
 use std::fs;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr};
+use std::path::PathBuf;
 use std::process::Command;
 
 use lab::{LabError, Namespace, Surroundings};
@@ -16,6 +17,8 @@ pub struct ServerPlace {
     pub namespace: Namespace,
     /// The address at which servers listen there.
     pub address: IpAddr,
+    /// Where its files are made; default: where this program makes temporary files.
+    pub files: Option<PathBuf>,
 }
 
 impl ServerPlace {
@@ -39,6 +42,7 @@ impl ServerPlace {
         Ok(Some(ServerPlace {
             namespace: host.open()?,
             address: address.ok_or_else(none)?,
+            files: None,
         }))
     }
 }
@@ -59,12 +63,17 @@ pub(super) fn in_url(address: IpAddr) -> String {
 /// Reserves a port there.
 pub(super) fn reserve(place: Option<&ServerPlace>) -> io::Result<Port> {
     let address = address_of(place);
+    there(place, || Port::reserve(address))?
+}
+
+/// Does something there.
+pub(super) fn there<T: Send>(
+    place: Option<&ServerPlace>,
+    action: impl FnOnce() -> T + Send,
+) -> io::Result<T> {
     match place {
-        None => Port::reserve(address),
-        Some(place) => {
-            let reserved = place.namespace.run(|| Port::reserve(address));
-            reserved.map_err(io::Error::other)?
-        }
+        None => Ok(action()),
+        Some(place) => place.namespace.run(action).map_err(io::Error::other),
     }
 }
 

@@ -141,10 +141,14 @@ pub(super) fn start(
     })?;
     let owner = owner(recipe)?;
     let (name, _) = recipe.name.split_once(',').unwrap_or((&recipe.name, ""));
-    let dir = tempfile::Builder::new()
-        .prefix(&format!("prestan-{name}-"))
-        .tempdir()
-        .map_err(step.io("create a temporary directory"))?;
+    let prefix = format!("prestan-{name}-");
+    let mut directory = tempfile::Builder::new();
+    directory.prefix(&prefix);
+    let dir = match at.and_then(|place| place.files.as_ref()) {
+        Some(files) => directory.tempdir_in(files),
+        None => directory.tempdir(),
+    };
+    let dir = dir.map_err(step.io("create a temporary directory"))?;
     let listens_at = place::address_of(at);
     let port = place::reserve(at).map_err(step.io(format!("find a free port of {listens_at}")))?;
     let templates = RecipeTemplates::of(recipe, dir.path(), listens_at, &port);
@@ -184,7 +188,7 @@ pub(super) fn start(
         server: spawn(prepared.server)?,
         helper,
     };
-    wait_until_ready(recipe, &mut processes, &address, dir.path())?;
+    wait_until_ready(recipe, &mut processes, &address, at, dir.path())?;
     Ok(RealServer {
         processes,
         _port: port,
@@ -395,11 +399,14 @@ fn wait_until_ready(
     recipe: &Recipe,
     processes: &mut ServerProcesses,
     address: &Address,
+    at: Option<&ServerPlace>,
     dir: &Path,
 ) -> Result<(), StartError> {
     let started = Instant::now();
     while started.elapsed() < READY_WITHIN {
-        if address.answers() {
+        // From its own host, so that this program may be anywhere, and links cost no time.
+        let answers = place::there(at, || address.answers());
+        if answers.map_err(StartStep(recipe).io("enter its host"))? {
             return Ok(());
         }
         // This is the pause between two probes as well.

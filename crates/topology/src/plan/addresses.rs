@@ -260,10 +260,10 @@ fn add_neighbours(network: &mut LabNetwork) {
         }
     }
     for (index, node) in network.nodes.iter_mut().enumerate() {
+        if !node.kind.has_kernel() {
+            continue;
+        }
         for interface in &node.interfaces {
-            if interface.addresses.is_empty() {
-                continue;
-            }
             let others = all
                 .iter()
                 .filter(|(other, segment, ..)| *other != index && *segment == interface.segment);

@@ -12,7 +12,7 @@ const LONGEST_NAME: usize = 32;
 /// The key of the file under which nodes of a kind stand.
 pub(super) fn section(kind: LabNodeKind) -> &'static str {
     match kind {
-        LabNodeKind::Host => "hosts",
+        LabNodeKind::Host | LabNodeKind::Bare(_) => "hosts",
         LabNodeKind::Router => "routers",
         LabNodeKind::Switch => "switches",
         LabNodeKind::Hub(_) => "hubs",

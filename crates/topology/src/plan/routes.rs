@@ -20,7 +20,7 @@ pub(super) fn add(
             continue;
         };
         for node in &mut network.nodes {
-            if node.kind.has_addresses() {
+            if node.kind.has_kernel() {
                 let routes = routes_to(node, &member, &ways);
                 node.routes.extend(routes);
             }

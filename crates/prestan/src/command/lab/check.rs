@@ -1,60 +1,78 @@
 //! `prestan lab check`: whether links are as described.
 
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use lab::BuiltLab;
-use topology::{LabNetwork, WireMeasurement, WireVerdict, judge, measured_table};
+use topology::{JudgedWire, LabNetwork, measured_json, measured_table};
 
 use super::{become_root, build, local, warn_of_lateness};
 use crate::exit::{ExitStatus, Failed};
-use crate::output::{number_of, print_text, tell};
+use crate::output::{check_documents, number_of, print_documents, tell};
 
-/// A link, the end from which it was measured, and what was found.
-type MeasuredWire = (usize, usize, WireMeasurement, WireVerdict);
-
-pub(super) fn check(network: &LabNetwork) -> Result<ExitStatus, Failed> {
+/// Builds the network of a lab file, and measures its links. `json` is where a document is wanted.
+pub(super) fn check(
+    name: &str,
+    network: &LabNetwork,
+    json: &Option<PathBuf>,
+) -> Result<ExitStatus, Failed> {
+    check_documents(&[json])?;
     become_root()?;
     let start = Instant::now();
     let lab = build(network)?;
     let took = start.elapsed();
-    let measured = measure(&lab)?;
+    let wires = measure(&lab)?;
     warn_of_lateness(&lab);
     lab.end();
-    let links = number_of(network.links.len(), "link");
-    print_text(&format!(
-        "built in {:.0} ms; {links}\n",
-        took.as_secs_f64() * 1e3
-    ))?;
-    print_text(&measured_table(network, &measured))?;
-    let wrong = measured
-        .iter()
-        .filter(|(.., verdict)| !verdict.is_as_described());
-    match wrong.count() {
-        0 => Ok(ExitStatus::Done),
-        wrong => {
-            tell(&format!(
-                "prestan: failed: {wrong} of {} are not as described",
-                number_of(measured.len(), "wire")
-            ));
+    let document = json.as_deref();
+    let document = document.map(|path: &Path| (path, measured_json(name, network, &wires)));
+    print_documents(document, |_| {
+        format!(
+            "built in {:.0} ms; {}\n{}",
+            took.as_secs_f64() * 1e3,
+            number_of(network.links.len(), "link"),
+            measured_table(network, &wires)
+        )
+    })?;
+    match refusal(network, &wires) {
+        None => Ok(ExitStatus::Done),
+        Some(why) => {
+            tell(&format!("prestan: failed: {why}"));
             Ok(ExitStatus::TestFailed)
         }
     }
 }
 
-/// Measures every direction of every link, one after the other.
-fn measure(lab: &BuiltLab) -> Result<Vec<MeasuredWire>, Failed> {
+/// Measures every direction of every link of a built laboratory, one after the other. Nothing else should be on its
+/// links meanwhile.
+pub(super) fn measure(lab: &BuiltLab) -> Result<Vec<JudgedWire>, Failed> {
     let network = lab.network();
-    let mut measured = Vec::new();
+    let mut wires = Vec::new();
     for (number, link) in network.links.iter().enumerate() {
         for from in [0, 1] {
             // What a hub sends on is measured from its stations.
             if link.ends[from].interface.is_none() {
                 continue;
             }
-            let own = lab.measure(number, from).map_err(local)?;
-            let verdict = judge(&network.wire(link, from), &own);
-            measured.push((number, from, own, verdict));
+            let measured = lab.measure(number, from).map_err(local)?;
+            wires.push(JudgedWire::new(network, number, from, measured));
         }
     }
-    Ok(measured)
+    Ok(wires)
+}
+
+/// Why nothing should be measured in a laboratory: wires that are not as described, with their names.
+pub(super) fn refusal(network: &LabNetwork, wires: &[JudgedWire]) -> Option<String> {
+    let wrong = wires.iter().filter(|own| !own.verdict.is_as_described());
+    let names = wrong.map(|own| own.ends(network).join(" -> "));
+    let names: Vec<String> = names.collect();
+    if names.is_empty() {
+        return None;
+    }
+    Some(format!(
+        "{} of {} are not as described ({})",
+        names.len(),
+        number_of(wires.len(), "wire"),
+        names.join(", ")
+    ))
 }

@@ -55,7 +55,11 @@ fn in_host(which: &WhichLab, host: &str, command: &[OsString]) -> Result<ExitSta
 /// Becomes a program in another host of the laboratory around this one.
 fn enter(mut around: Surroundings, host: &str, command: &[OsString]) -> Result<ExitStatus, Failed> {
     let usage = |error: LabError| Failed::Usage(error.to_string());
-    let namespace = around.host(host).map_err(usage)?.open().map_err(local)?;
+    let namespace = around.host(host).map_err(usage)?.open();
+    let namespace = namespace.map_err(|error| match error {
+        LabError::BareHost(_) => usage(error),
+        other => local(other),
+    })?;
     host.clone_into(&mut around.here);
     let mut program = program(command)?;
     around.tell(&mut program);
@@ -154,6 +158,12 @@ fn number_of(status: ProcessStatus) -> u8 {
 fn host_of(network: &LabNetwork, name: &str) -> Result<usize, Failed> {
     let found = network.find(name);
     let found = found.filter(|node| network.nodes[*node].kind.has_addresses());
+    if let Some(node) = found
+        && !network.nodes[node].kind.has_kernel()
+    {
+        let error = LabError::BareHost(name.to_owned());
+        return Err(Failed::Usage(error.to_string()));
+    }
     found.ok_or_else(|| {
         let hint = match network.nearest_host(name) {
             Some(nearest) => format!("did you mean `{nearest}`?"),

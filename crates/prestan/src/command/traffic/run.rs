@@ -25,6 +25,7 @@ pub(super) fn run(args: &TrafficRunArgs) -> Result<ExitStatus, Failed> {
         duration: args.duration,
         stable_percent: args.stable,
         seed: args.seed.unwrap_or_else(state::new_seed),
+        longest_silence: args.silence,
     };
     let task = BackgroundTask::new(&file, &options, &args.ends, args.token_file.as_deref())?;
     let cancel = Cancel::default();

@@ -32,6 +32,7 @@ pub(super) fn sink(args: &TrafficSinkArgs) -> Result<ExitStatus, Failed> {
             flows: args.max_flows,
             duration: args.max_time,
             peers: peers(&args.allow),
+            longest_silence: args.silence,
             ..SinkLimits::default()
         },
     };

@@ -1,0 +1,89 @@
+//! A campaign beside another of the same experiment.
+
+use serde::Serialize;
+
+use crate::record::LevelCombination;
+use crate::summary::{CampaignSummary, CellEstimate, FigureRange};
+
+/// How many means of a second campaign lie where the first predicts them.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct BesideSummary {
+    /// Figures of cells of which the first campaign has a prediction, and the second a mean.
+    pub compared: usize,
+    /// Those within the prediction.
+    pub within: usize,
+    /// `within` over `compared`; none if nothing could be compared.
+    pub share: Option<f64>,
+    /// The others.
+    pub outside: Vec<OutsideFigure>,
+}
+
+/// A mean that does not lie where it was predicted.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct OutsideFigure {
+    /// The cell.
+    pub cell: LevelCombination,
+    /// Name of the figure.
+    pub figure: String,
+    /// Where it was predicted.
+    pub prediction: FigureRange,
+    /// The mean of the second campaign.
+    pub mean: f64,
+}
+
+/// The second campaign beside the first. A prediction is about as many repetitions as the first has, and is made wider or
+/// narrower for another number.
+#[must_use]
+pub fn beside(first: &CampaignSummary, second: &CampaignSummary) -> BesideSummary {
+    let mut summary = BesideSummary::default();
+    for of_first in &first.cells {
+        let is_same = |own: &&crate::CellFigure| {
+            own.cell == of_first.cell && own.figure == of_first.figure && own.unit == of_first.unit
+        };
+        let Some(of_second) = second.cells.iter().find(is_same) else {
+            continue;
+        };
+        let predicted = prediction(&of_first.estimate, of_second.estimate.count);
+        let (Some(prediction), Some(mean)) = (predicted, of_second.estimate.mean) else {
+            continue;
+        };
+        summary.compared += 1;
+        if (prediction.low..=prediction.high).contains(&mean) {
+            summary.within += 1;
+        } else {
+            summary.outside.push(OutsideFigure {
+                cell: of_first.cell.clone(),
+                figure: of_first.figure.clone(),
+                prediction,
+                mean,
+            });
+        }
+    }
+    if summary.compared > 0 {
+        summary.share = Some(summary.within as f64 / summary.compared as f64);
+    }
+    summary
+}
+
+/// Where the mean of so many repetitions will be. The variance of its distance from the first mean is that of both means.
+fn prediction(of: &CellEstimate, count: usize) -> Option<FigureRange> {
+    let (mean, range) = of.mean.zip(of.prediction)?;
+    if count == of.count || count == 0 {
+        return Some(range);
+    }
+    let (first, second) = (of.count as f64, count as f64);
+    let factor = ((1.0 / first + 1.0 / second) / (2.0 / first)).sqrt();
+    Some(if range.low > 0.0 {
+        let scaled = |end: f64| mean * (end / mean).powf(factor);
+        FigureRange {
+            low: scaled(range.low),
+            high: scaled(range.high),
+        }
+    } else {
+        let scaled = |end: f64| mean + (end - mean) * factor;
+        FigureRange {
+            low: scaled(range.low),
+            high: scaled(range.high),
+        }
+    })
+}

@@ -1,0 +1,59 @@
+//! Whether all cells change together from one repetition to another.
+//!
+//! The logarithms (or values) of each cell are standardised; the means of repetitions over `k` cells then have the variance
+//! `(n - 1)/(n k)` if nothing but chance differs between repetitions, and the sum of their squares over it is distributed as
+//! chi-squared with `n - 1` degrees of freedom. A trend over the campaign, or noise that lasts longer than a repetition, makes
+//! it larger.
+
+use statrs::distribution::{ChiSquared, ContinuousCDF};
+use stats::interval::{mean, variance};
+
+/// Chance with which a campaign in which nothing changes is taken for one.
+const BY_CHANCE: f64 = 0.01;
+/// Fewest cells: of few ones, the sum is not distributed like this.
+const LEAST_CELLS: usize = 4;
+
+/// Whether cells change together. Each has the figures of the same repetitions, above 0 if they are compared by ratios.
+pub(crate) fn is_changing(cells: &[Vec<f64>], is_ratio: bool) -> bool {
+    let Some(repetitions) = cells.first().map(Vec::len) else {
+        return false;
+    };
+    let standardised: Vec<Vec<f64>> = cells
+        .iter()
+        .filter(|values| values.len() == repetitions)
+        .filter_map(|values| standardised(values, is_ratio))
+        .collect();
+    if repetitions < 3 || standardised.len() < LEAST_CELLS {
+        return false;
+    }
+    let (count, number) = (repetitions as f64, standardised.len() as f64);
+    let of_repetition = |place: usize| {
+        let values = standardised.iter().filter_map(|values| values.get(place));
+        values.sum::<f64>() / number
+    };
+    let squares: f64 = (0..repetitions)
+        .map(|place| of_repetition(place).powi(2))
+        .sum();
+    let Ok(chance) = ChiSquared::new(count - 1.0) else {
+        return false;
+    };
+    chance.sf(squares * number) < BY_CHANCE
+}
+
+/// Values with mean 0 and variance 1 (of the population); none if all are the same.
+fn standardised(values: &[f64], is_ratio: bool) -> Option<Vec<f64>> {
+    let values: Vec<f64> = values
+        .iter()
+        .map(|value| if is_ratio { value.ln() } else { *value })
+        .collect();
+    let count = values.len() as f64;
+    let centre = mean(&values);
+    let deviation = (variance(&values) * (count - 1.0) / count).sqrt();
+    let is_usable = deviation.is_finite() && deviation > 1e-12 * centre.abs();
+    is_usable.then(|| {
+        values
+            .iter()
+            .map(|value| (value - centre) / deviation)
+            .collect()
+    })
+}

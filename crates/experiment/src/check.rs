@@ -1,0 +1,341 @@
+//! Whether the parts of an experiment file fit together.
+
+use std::collections::BTreeSet;
+
+use topology::LabNetwork;
+
+use crate::cells::{check_level, is_any, known_factor};
+use crate::error::ExperimentError;
+use crate::figures::FigureSources;
+use crate::file::{ExperimentSpec, FactorSpec, FindingSpec, Relation, TableSpec, Where};
+use crate::published::PublishedFigures;
+use crate::record::LevelCombination;
+use crate::setup::TrialSetup;
+use crate::trial_check::{OTHER_FIGURES, is_plain};
+
+/// Most combinations of levels.
+const MOST_COMBINATIONS: usize = 4096;
+/// Most repetitions.
+const MOST_REPETITIONS: u32 = 1000;
+
+/// Words of the language of templates, which a name must not be.
+const TEMPLATE_WORDS: [&str; 12] = [
+    "true", "false", "none", "not", "and", "or", "in", "is", "if", "else", "loop", "self",
+];
+
+/// Checks all of it.
+pub(crate) fn experiment(spec: &ExperimentSpec) -> Result<(), ExperimentError> {
+    one_line("title", &spec.title)?;
+    factors(spec)?;
+    if !(1..=MOST_REPETITIONS).contains(&spec.repeat) {
+        let message = format!("is {}: not from 1 to {MOST_REPETITIONS}", spec.repeat);
+        return Err(ExperimentError::new("repeat", message));
+    }
+    for (key, parts) in [("cells", &spec.cells), ("short", &spec.short)] {
+        for (index, part) in parts.iter().enumerate() {
+            condition(spec, &format!("{key}[{index}]"), part)?;
+        }
+    }
+    let cells = spec.all_cells();
+    if !cells.iter().any(|cell| is_any(&spec.short, cell)) {
+        return Err(ExperimentError::new("short", "matches no cell"));
+    }
+    figures(spec)?;
+    let names = spec.tables.iter().map(|table| table.name.as_str());
+    unique("tables", names)?;
+    for (index, own) in spec.tables.iter().enumerate() {
+        table(spec, &format!("tables[{index}]"), own)?;
+    }
+    charts(spec)?;
+    for (index, own) in spec.findings.iter().enumerate() {
+        finding(spec, &format!("findings[{index}]"), own)?;
+    }
+    PublishedFigures::read(spec)?;
+    trials(spec, &cells)
+}
+
+fn one_line(place: &str, text: &str) -> Result<(), ExperimentError> {
+    if text.trim().is_empty() {
+        return Err(ExperimentError::new(place, "is empty"));
+    }
+    if text.chars().any(char::is_control) {
+        return Err(ExperimentError::new(place, "has more than one line"));
+    }
+    Ok(())
+}
+
+/// No name stands twice.
+fn unique<'a>(place: &str, names: impl Iterator<Item = &'a str>) -> Result<(), ExperimentError> {
+    let mut known = BTreeSet::new();
+    for (index, name) in names.enumerate() {
+        if !known.insert(name) {
+            let message = format!("`{name}` is another's name already");
+            return Err(ExperimentError::new(
+                format!("{place}[{index}].name"),
+                message,
+            ));
+        }
+    }
+    Ok(())
+}
+
+fn factors(spec: &ExperimentSpec) -> Result<(), ExperimentError> {
+    if spec.factors.is_empty() {
+        return Err(ExperimentError::new("factors", "is empty"));
+    }
+    let names = spec.factors.iter().map(|factor| factor.name.as_str());
+    unique("factors", names)?;
+    for (index, own) in spec.factors.iter().enumerate() {
+        factor(&format!("factors[{index}]"), own)?;
+    }
+    if spec.combinations() > MOST_COMBINATIONS {
+        let message = format!("have more than {MOST_COMBINATIONS} combinations of levels");
+        return Err(ExperimentError::new("factors", message));
+    }
+    Ok(())
+}
+
+fn factor(place: &str, factor: &FactorSpec) -> Result<(), ExperimentError> {
+    template_name(&format!("{place}.name"), &factor.name)?;
+    if factor.levels.is_empty() {
+        return Err(ExperimentError::new(format!("{place}.levels"), "is empty"));
+    }
+    let names = factor.levels.iter().map(|level| level.name.as_str());
+    unique(&format!("{place}.levels"), names)?;
+    for (index, level) in factor.levels.iter().enumerate() {
+        let place = format!("{place}.levels[{index}]");
+        if !is_plain(&level.name, "-_.+") {
+            let message = format!(
+                "`{}` is no name of a level: it has letters, digits and -_.+, at most 64",
+                level.name
+            );
+            return Err(ExperimentError::new(format!("{place}.name"), message));
+        }
+        for name in level.values.keys() {
+            let place = format!("{place}.values.{name}");
+            template_name(&place, name)?;
+            if name == "name" {
+                let message = "is the name of the level already";
+                return Err(ExperimentError::new(place, message));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// A name that templates can use.
+fn template_name(place: &str, name: &str) -> Result<(), ExperimentError> {
+    let begins = name.starts_with(|c: char| c.is_ascii_alphabetic());
+    if begins && is_plain(name, "_") && !TEMPLATE_WORDS.contains(&name) {
+        return Ok(());
+    }
+    let message = format!(
+        "`{name}` is no name for templates: it has letters, digits and _, a letter first, and is no word of theirs"
+    );
+    Err(ExperimentError::new(place, message))
+}
+
+/// Factors and levels of a condition.
+fn condition(spec: &ExperimentSpec, place: &str, part: &Where) -> Result<(), ExperimentError> {
+    for (name, levels) in &part.0 {
+        let factor = known_factor(spec, place, name)?;
+        let place = format!("{place}.{name}");
+        if levels.names().is_empty() {
+            return Err(ExperimentError::new(place, "names no level"));
+        }
+        for level in levels.names() {
+            check_level(factor, &place, level)?;
+        }
+    }
+    Ok(())
+}
+
+fn figures(spec: &ExperimentSpec) -> Result<(), ExperimentError> {
+    for (name, figure) in &spec.figures {
+        let place = format!("figures.{name}");
+        if name.is_empty()
+            || !name
+                .chars()
+                .all(|c| c.is_ascii_alphanumeric() || "-_. ".contains(c))
+        {
+            let message = "a name of a figure has letters, digits, blanks and -_.";
+            return Err(ExperimentError::new(place, message));
+        }
+        if spec.factor(name).is_some() {
+            let message = "is the name of a factor already";
+            return Err(ExperimentError::new(place, message));
+        }
+        one_line(&format!("{place}.title"), &figure.title)?;
+    }
+    Ok(())
+}
+
+fn known_figure(spec: &ExperimentSpec, place: &str, name: &str) -> Result<(), ExperimentError> {
+    if spec.figures.contains_key(name) {
+        return Ok(());
+    }
+    let known = spec.figures.keys().map(String::as_str);
+    Err(ExperimentError::unknown(
+        format!("{place}.figure"),
+        "figure",
+        name,
+        known,
+    ))
+}
+
+/// A figure that stands beside another: known, and of the same unit.
+fn same_unit(
+    spec: &ExperimentSpec,
+    place: &str,
+    one: &str,
+    other: &str,
+) -> Result<(), ExperimentError> {
+    if !spec.figures.contains_key(other) {
+        let known = spec.figures.keys().map(String::as_str);
+        return Err(ExperimentError::unknown(place, "figure", other, known));
+    }
+    let unit = |name: &str| spec.figures.get(name).map(|figure| figure.unit);
+    if unit(one) == unit(other) {
+        return Ok(());
+    }
+    let message = format!("`{other}` has another unit than `{one}`");
+    Err(ExperimentError::new(place, message))
+}
+
+fn table(spec: &ExperimentSpec, place: &str, table: &TableSpec) -> Result<(), ExperimentError> {
+    one_line(&format!("{place}.name"), &table.name)?;
+    condition(spec, &format!("{place}.where"), &table.within)?;
+    for (key, is_empty) in [
+        ("rows", table.rows.is_empty()),
+        ("columns", table.columns.is_empty()),
+    ] {
+        if is_empty {
+            return Err(ExperimentError::new(format!("{place}.{key}"), "is empty"));
+        }
+    }
+    let mut rows = BTreeSet::new();
+    for (index, name) in table.rows.iter().enumerate() {
+        let place = format!("{place}.rows[{index}]");
+        known_factor(spec, &place, name)?;
+        if !rows.insert(name) {
+            return Err(ExperimentError::new(
+                place,
+                format!("`{name}` is named twice"),
+            ));
+        }
+    }
+    for (index, column) in table.columns.iter().enumerate() {
+        let place = format!("{place}.columns[{index}]");
+        known_figure(spec, &place, &column.figure)?;
+        condition(spec, &format!("{place}.where"), &column.within)?;
+    }
+    Ok(())
+}
+
+fn charts(spec: &ExperimentSpec) -> Result<(), ExperimentError> {
+    unique(
+        "charts",
+        spec.charts.iter().map(|chart| chart.name.as_str()),
+    )?;
+    for (index, chart) in spec.charts.iter().enumerate() {
+        let place = format!("charts[{index}]");
+        one_line(&format!("{place}.name"), &chart.name)?;
+        known_figure(spec, &place, &chart.figure)?;
+        for (index, own) in chart.also.iter().enumerate() {
+            same_unit(spec, &format!("{place}.also[{index}]"), &chart.figure, own)?;
+        }
+        condition(spec, &format!("{place}.where"), &chart.within)?;
+        known_factor(spec, &format!("{place}.groups"), &chart.groups)?;
+        let Some(bars) = &chart.bars else {
+            continue;
+        };
+        let place = format!("{place}.bars");
+        known_factor(spec, &place, bars)?;
+        if *bars == chart.groups {
+            let message = format!("`{bars}` is the factor of the groups already");
+            return Err(ExperimentError::new(place, message));
+        }
+    }
+    Ok(())
+}
+
+fn finding(
+    spec: &ExperimentSpec,
+    place: &str,
+    finding: &FindingSpec,
+) -> Result<(), ExperimentError> {
+    one_line(&format!("{place}.claim"), &finding.claim)?;
+    known_figure(spec, place, &finding.figure)?;
+    let sides = [("of", &finding.of), ("than", &finding.than)];
+    for (key, part) in sides.into_iter().chain([("where", &finding.cells)]) {
+        condition(spec, &format!("{place}.{key}"), part)?;
+    }
+    if let Some(other) = &finding.than_figure {
+        same_unit(
+            spec,
+            &format!("{place}.than_figure"),
+            &finding.figure,
+            other,
+        )?;
+    }
+    let is_same_figure = finding
+        .than_figure
+        .as_ref()
+        .is_none_or(|own| *own == finding.figure);
+    if is_same_figure && finding.of == finding.than {
+        let message = "has the cells of the other side, `of`";
+        return Err(ExperimentError::new(format!("{place}.than"), message));
+    }
+    let place = format!("{place}.within");
+    match (finding.relation, finding.within) {
+        (Relation::About, None) => {
+            let message = "is missing: how far apart may they be?";
+            Err(ExperimentError::new(place, message))
+        }
+        (Relation::About, Some(within))
+            if !(0.0..100.0).contains(&within.percent()) || within.percent() == 0.0 =>
+        {
+            Err(ExperimentError::new(place, "is not between 0% and 100%"))
+        }
+        (Relation::Less | Relation::More | Relation::Mixed, Some(_)) => {
+            let message = "is for `about`";
+            Err(ExperimentError::new(place, message))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The laboratory, and trials of cells that together have each level of each factor.
+fn trials(spec: &ExperimentSpec, cells: &[LevelCombination]) -> Result<(), ExperimentError> {
+    LabNetwork::new(&spec.lab()?).map_err(|error| ExperimentError::from(error).below("lab"))?;
+    let mut covered = BTreeSet::new();
+    let (mut setups, mut sources) = (Vec::new(), Vec::new());
+    for cell in cells {
+        let is_new = cell.0.iter().filter(|level| covered.insert(*level)).count() > 0;
+        if is_new {
+            setups.push(spec.setup(cell)?);
+            sources.push(FigureSources::new(spec, cell)?);
+        }
+    }
+    let begins = beginnings(&setups);
+    for (name, source) in sources.iter().flat_map(FigureSources::all) {
+        let first = source.split('.').next().unwrap_or_default();
+        if !begins.contains(first) {
+            let place = format!("figures.{name}");
+            let kind = "measurement, request or captured host";
+            let known = begins.iter().copied();
+            return Err(ExperimentError::unknown(place, kind, first, known));
+        }
+    }
+    Ok(())
+}
+
+/// What names of figures begin with: what is measured, requests, captured hosts, and the rest.
+fn beginnings(setups: &[TrialSetup]) -> BTreeSet<&str> {
+    let own = setups.iter().flat_map(|setup| {
+        let trial = &setup.trial;
+        let named = trial.measured.keys().chain(trial.requests.keys());
+        named.chain(&trial.captures).map(String::as_str)
+    });
+    own.chain(OTHER_FIGURES).collect()
+}

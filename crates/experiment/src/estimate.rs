@@ -1,0 +1,84 @@
+//! The mean of a few repetitions, with its interval and its prediction.
+//!
+//! Figures above zero (delays, rates) are taken for lognormal: their logarithms `y` have mean `m` and variance `v` over `n`
+//! repetitions, and with the quantile `t` of Student's distribution of `n - 1` degrees of freedom
+//!
+//! ```text
+//!     m + v/2 +- t sqrt(v/n + v^2 / 2(n + 1))     the logarithm of the mean (Olsson, Confidence intervals for the mean of a
+//!                                                 log-normal distribution, Journal of Statistics Education 13(1), 2005)
+//!     log(mean) +- t sqrt(2v/n)                   that of the mean of n further repetitions
+//! ```
+//!
+//! which for a small spread is Student's interval. Other figures (shares and numbers that may be 0) have Student's. Where the
+//! figure has a heavy tail, the ranges include those of [`crate::spread`].
+
+use stats::interval::{mean, median, t_at, variance};
+
+use crate::series::FigureSeries;
+use crate::spread::PooledSpread;
+use crate::summary::{CellEstimate, EstimateWarning, FigureRange};
+
+/// Half of what lies outside the ranges.
+pub(crate) const UPPER: f64 = 0.975;
+
+impl CellEstimate {
+    /// What the repetitions of a figure say, in cells with this spread.
+    pub(crate) fn of(series: &FigureSeries, spread: &PooledSpread) -> CellEstimate {
+        let values = series.figures();
+        let mut estimate = CellEstimate {
+            count: values.len(),
+            unfinished: series.unfinished,
+            ..CellEstimate::default()
+        };
+        if values.is_empty() {
+            return estimate;
+        }
+        estimate.mean = Some(mean(&values)).filter(|mean| mean.is_finite());
+        if values.len() > 1 {
+            let (interval, prediction) = ranges(&values, spread);
+            estimate.interval = range(interval);
+            estimate.prediction = range(prediction);
+        }
+        if spread.is_heavy() {
+            estimate.warnings.push(EstimateWarning::HeavyTail);
+        }
+        estimate
+    }
+}
+
+fn range((low, high): (f64, f64)) -> Option<FigureRange> {
+    (low.is_finite() && high.is_finite()).then_some(FigureRange { low, high })
+}
+
+/// Interval of the mean and prediction for two values or more.
+pub(crate) fn ranges(values: &[f64], spread: &PooledSpread) -> ((f64, f64), (f64, f64)) {
+    let count = values.len() as f64;
+    let average = mean(values);
+    let t = t_at(UPPER, count - 1.0);
+    if !spread.is_ratio {
+        let error = (variance(values) / count).sqrt();
+        let own = |half: f64| (average - half, average + half);
+        return (own(t * error), own(t * error * 2f64.sqrt()));
+    }
+    let logarithms: Vec<f64> = values.iter().map(|value| value.ln()).collect();
+    let (centre, own) = (mean(&logarithms), variance(&logarithms));
+    let half = t * (own / count + own * own / 2.0 / (count + 1.0)).sqrt();
+    let middle = centre + own / 2.0;
+    let mut interval = include(((middle - half).exp(), (middle + half).exp()), average);
+    let half = t * (2.0 * own / count).sqrt();
+    let mut prediction = (average * (-half).exp(), average * half.exp());
+    if let (Some(samples), Some(middle)) = (spread.of(values), median(values)) {
+        for (range, (low, high)) in [
+            (&mut interval, samples.mean),
+            (&mut prediction, samples.further),
+        ] {
+            *range = include(include(*range, middle * low), middle * high);
+        }
+    }
+    (interval, prediction)
+}
+
+/// A range that includes a value, too.
+fn include((low, high): (f64, f64), value: f64) -> (f64, f64) {
+    (low.min(value), high.max(value))
+}

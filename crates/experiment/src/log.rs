@@ -1,0 +1,38 @@
+//! `trials.jsonl`: the trials of a campaign, a line for each.
+
+use crate::error::ExperimentError;
+use crate::record::TrialRecord;
+
+/// What a file of trials contains.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct RecordedTrials {
+    /// Its trials, in its order.
+    pub trials: Vec<TrialRecord>,
+    /// Bytes up to the end of the last line. What is behind it was torn when the program was killed; whoever appends
+    /// cuts it off before.
+    pub whole_bytes: usize,
+}
+
+impl RecordedTrials {
+    /// Reads them from the bytes of the file. A last line without its end does not count.
+    ///
+    /// # Errors
+    /// The first other line that is no trial, with its number.
+    pub fn read(bytes: &[u8]) -> Result<Self, ExperimentError> {
+        let whole_bytes = bytes.iter().rposition(|byte| *byte == b'\n');
+        let whole_bytes = whole_bytes.map_or(0, |place| place + 1);
+        let mut trials = Vec::new();
+        let lines = bytes[..whole_bytes].split_inclusive(|byte| *byte == b'\n');
+        for (index, line) in lines.enumerate() {
+            let trial = serde_json::from_slice(line).map_err(|error| {
+                let message = topology::reading_message(&error.to_string());
+                ExperimentError::new(format!("trials.jsonl:{}", index + 1), message)
+            })?;
+            trials.push(trial);
+        }
+        Ok(RecordedTrials {
+            trials,
+            whole_bytes,
+        })
+    }
+}

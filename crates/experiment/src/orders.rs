@@ -1,0 +1,53 @@
+//! The orders of rows beside the published ones.
+
+use stats::holm;
+
+use crate::relation;
+use crate::series::FigureSeries;
+use crate::spread::PooledSpread;
+use crate::summary::OrderingCount;
+
+/// Published figures that differ by less, as a share of the larger, have no order.
+const SAME: f64 = 0.05;
+/// Rate of wrong orders that is accepted, over all pairs of a column.
+pub(crate) const ACCEPTED: f64 = 0.05;
+
+/// A row of a column.
+pub(crate) struct OrderedRow {
+    /// The published figure.
+    pub(crate) published: Option<f64>,
+    /// What was measured.
+    pub(crate) series: FigureSeries,
+}
+
+/// How the pairs of rows of a column are ordered. P-values are corrected for the number of pairs (Holm).
+pub(crate) fn orders(rows: &[OrderedRow], spread: &PooledSpread) -> OrderingCount {
+    let (mut tests, mut count) = (Vec::new(), OrderingCount::default());
+    for (index, one) in rows.iter().enumerate() {
+        for other in &rows[index + 1..] {
+            let (Some(first), Some(second)) = (one.published, other.published) else {
+                continue;
+            };
+            let are_measured = !one.series.values.is_empty() && !other.series.values.is_empty();
+            let larger = first.abs().max(second.abs());
+            if !are_measured || (first - second).abs() <= SAME * larger {
+                continue;
+            }
+            let test = relation::compare(&one.series, &other.series, spread, None);
+            let (same, reversed) = match first < second {
+                true => (test.less, test.more),
+                false => (test.more, test.less),
+            };
+            tests.push((2.0 * same.min(reversed), same < reversed));
+        }
+    }
+    let p: Vec<f64> = tests.iter().map(|(p, _)| p.min(1.0)).collect();
+    for (p, (_, is_same)) in holm(&p).into_iter().zip(tests) {
+        match (p < ACCEPTED, is_same) {
+            (false, _) => count.inconclusive += 1,
+            (true, true) => count.same += 1,
+            (true, false) => count.reversed += 1,
+        }
+    }
+    count
+}

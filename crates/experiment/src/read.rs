@@ -1,0 +1,63 @@
+//! From the text of an experiment file to an experiment that is checked.
+
+use topology::{BuiltinLab, LabSpec};
+
+use crate::check;
+use crate::error::ExperimentError;
+use crate::file::{ExperimentSpec, LabChoice};
+
+impl ExperimentSpec {
+    /// Reads and checks an experiment file. `name` is what errors call the file.
+    ///
+    /// For each level of each factor, the trial of one cell is filled in and checked; [`ExperimentSpec::setup`] checks those
+    /// that are executed.
+    ///
+    /// # Errors
+    /// The first defect, with its place in the YAML or the key that is wrong.
+    pub fn read(name: &str, yaml: &str) -> Result<Self, ExperimentError> {
+        let spec: ExperimentSpec = topology::read_yaml(name, yaml)?;
+        spec.check()?;
+        Ok(spec)
+    }
+
+    /// Checks an experiment that was not read by [`ExperimentSpec::read`], but from a record.
+    ///
+    /// # Errors
+    /// The first defect, with the key that is wrong.
+    pub fn check(&self) -> Result<(), ExperimentError> {
+        check::experiment(self)
+    }
+
+    /// The laboratory as its file describes it, before a trial changes its hosts.
+    ///
+    /// # Errors
+    /// If no built-in laboratory has that name.
+    pub fn lab(&self) -> Result<LabSpec, ExperimentError> {
+        self.lab.lab("lab")
+    }
+}
+
+impl LabChoice {
+    /// The laboratory. `place` is the key with the choice.
+    pub(crate) fn lab(&self, place: &str) -> Result<LabSpec, ExperimentError> {
+        match self {
+            LabChoice::Described(spec) => Ok((**spec).clone()),
+            LabChoice::Named(name) => {
+                let Some(lab) = BuiltinLab::find(name) else {
+                    let known = topology::BUILTIN_LABS.iter().map(|lab| lab.name);
+                    return Err(ExperimentError::unknown(place, "laboratory", name, known));
+                };
+                Ok(LabSpec::read(lab.name, lab.text)?)
+            }
+        }
+    }
+}
+
+/// The JSON schema of experiment files, for editors, as indented JSON.
+#[must_use]
+pub fn schema() -> String {
+    let schema = schemars::schema_for!(ExperimentSpec);
+    let mut text = serde_json::to_string_pretty(&schema).unwrap_or_default();
+    text.push('\n');
+    text
+}

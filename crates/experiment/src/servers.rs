@@ -1,0 +1,155 @@
+//! `--server a,b`: other servers than those of the file.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::error::ExperimentError;
+use crate::file::{ExperimentSpec, FactorSpec, LevelSpec, OneOrMore, Where};
+use crate::published;
+
+/// How the levels of a factor of servers were replaced.
+struct Replaced {
+    /// Levels that the file has, too.
+    kept: BTreeSet<String>,
+    /// The level of the file that the others are copies of.
+    model: String,
+    /// The copies.
+    copies: Vec<String>,
+}
+
+impl ExperimentSpec {
+    /// The same with these servers as the levels of each factor that has `servers`. One that is a level of the file stays as it
+    /// is; any other becomes a copy of the first level with a `recipe`, whose recipe it then is. Conditions of cells,
+    /// tables and charts that name this first level are about its copies, too. What is about no server any more is left out,
+    /// and so are published figures and findings about servers that the file has and this choice has not.
+    ///
+    /// # Errors
+    /// If the experiment has no such factor, a server is named twice, or no cell is left.
+    pub fn with_servers(&self, servers: &[String]) -> Result<ExperimentSpec, ExperimentError> {
+        let place = "--server";
+        let mut spec = self.clone();
+        let mut replaced = BTreeMap::new();
+        for factor in spec.factors.iter_mut().filter(|factor| factor.servers) {
+            replaced.insert(factor.name.clone(), replace(factor, servers)?);
+        }
+        if replaced.is_empty() {
+            let message = "the servers of this experiment are part of it";
+            return Err(ExperimentError::new(place, message));
+        }
+        adapt_all(&mut spec.cells, &replaced);
+        adapt_all(&mut spec.short, &replaced);
+        if spec.cells.is_empty() && !self.cells.is_empty() {
+            let message = "the experiment has no cell with these servers";
+            return Err(ExperimentError::new(place, message));
+        }
+        spec.tables.retain_mut(|table| {
+            let columns = &mut table.columns;
+            columns.retain_mut(|column| adapt(&mut column.within, &replaced));
+            adapt(&mut table.within, &replaced) && !table.columns.is_empty()
+        });
+        spec.charts
+            .retain_mut(|chart| adapt(&mut chart.within, &replaced));
+        spec.findings.retain_mut(|finding| {
+            let parts = [&mut finding.of, &mut finding.than, &mut finding.cells];
+            parts.into_iter().all(|part| keep(part, &replaced))
+        });
+        let changed = replaced.iter().filter(|(name, own)| {
+            let before = self.factor(name).map_or(0, |factor| factor.levels.len());
+            own.kept.len() != before || !own.copies.is_empty()
+        });
+        let changed: BTreeSet<String> = changed.map(|(name, _)| name.clone()).collect();
+        let is_kept = |factor: &str, level: &str| {
+            let own = replaced.get(factor);
+            own.is_some_and(|own| own.kept.contains(level))
+        };
+        spec.published = published::without_levels(&self.published, &changed, is_kept);
+        spec.check()?;
+        Ok(spec)
+    }
+}
+
+fn replace(factor: &mut FactorSpec, servers: &[String]) -> Result<Replaced, ExperimentError> {
+    let place = "--server";
+    let has_recipe = |level: &&LevelSpec| level.values.contains_key("recipe");
+    let first = factor.levels.iter().find(has_recipe);
+    let Some(model) = first.or(factor.levels.first()).cloned() else {
+        let message = format!("the factor `{}` has no level", factor.name);
+        return Err(ExperimentError::new(place, message));
+    };
+    let mut replaced = Replaced {
+        kept: BTreeSet::new(),
+        model: model.name.clone(),
+        copies: Vec::new(),
+    };
+    let mut levels: Vec<LevelSpec> = Vec::new();
+    for server in servers {
+        let level = match factor.level(server) {
+            Some(level) => {
+                replaced.kept.insert(server.clone());
+                level.clone()
+            }
+            None => {
+                let level = copy(&model, server);
+                replaced.copies.push(level.name.clone());
+                level
+            }
+        };
+        if levels.iter().any(|own| own.name == level.name) {
+            let message = format!("`{server}` is named twice");
+            return Err(ExperimentError::new(place, message));
+        }
+        levels.push(level);
+    }
+    if levels.is_empty() {
+        return Err(ExperimentError::new(place, "names no server"));
+    }
+    factor.levels = levels;
+    Ok(replaced)
+}
+
+fn copy(model: &LevelSpec, server: &str) -> LevelSpec {
+    let is_allowed = |c: char| c.is_ascii_alphanumeric() || "-_.+".contains(c);
+    let plain = |c: char| if is_allowed(c) { c } else { '-' };
+    let mut values = model.values.clone();
+    values.insert("recipe".to_owned(), server.into());
+    LevelSpec {
+        name: server.chars().map(plain).collect(),
+        title: Some(server.to_owned()),
+        values,
+    }
+}
+
+fn adapt_all(parts: &mut Vec<Where>, replaced: &BTreeMap<String, Replaced>) {
+    parts.retain_mut(|part| adapt(part, replaced));
+}
+
+/// Changes the levels of a condition. False if nothing can match any more.
+fn adapt(part: &mut Where, replaced: &BTreeMap<String, Replaced>) -> bool {
+    change(part, replaced, |name, own| {
+        let kept = own.kept.contains(name).then(|| name.to_owned());
+        let copies = own.copies.iter().filter(|_| name == own.model);
+        kept.into_iter().chain(copies.cloned()).collect()
+    })
+}
+
+/// The same, but copies do not count.
+fn keep(part: &mut Where, replaced: &BTreeMap<String, Replaced>) -> bool {
+    change(part, replaced, |name, own| {
+        let kept = own.kept.contains(name).then(|| name.to_owned());
+        kept.into_iter().collect()
+    })
+}
+
+fn change(
+    part: &mut Where,
+    replaced: &BTreeMap<String, Replaced>,
+    names: impl Fn(&str, &Replaced) -> Vec<String>,
+) -> bool {
+    part.0.iter_mut().all(|(factor, levels)| {
+        let Some(own) = replaced.get(factor) else {
+            return true;
+        };
+        let new = levels.names().iter().flat_map(|name| names(name, own));
+        *levels = OneOrMore::More(new.collect());
+        !levels.names().is_empty()
+    })
+}

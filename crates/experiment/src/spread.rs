@@ -1,0 +1,169 @@
+//! How much repetitions differ, over all cells of a figure.
+//!
+//! A cell has few repetitions (3 to 10), and their own spread is all that is known of it, unless figures of the other cells
+//! show more. What they show is whether the figure has a *heavy tail*: values that are seldom and far from the others, as
+//! delays with a retransmission timeout. Three repetitions without one of probability 0.1 agree within some percent in
+//! 73 % of cells, and the mean is nevertheless somewhere else; no method can tell from these three. So
+//!
+//! - a figure has a heavy tail if the skewness of the logarithms within the cells, on average over cells, is above that of
+//!   normal ones (its variance is that of Fisher, *The moments of the distribution for normal samples of measures of departure
+//!   from normality*, Proceedings of the Royal Society A 130, 1930), or if in one of the cells the largest value is 1.8 times
+//!   the median and further from it than six times the distance of the least;
+//! - the spread of cells of such a figure is that of their own repetitions or that of all cells, whichever is more: values over
+//!   the median of their cell, resampled (bootstrap of cells for their mean, which is how often what is seldom happens). A
+//!   cell whose own range all but one in ten such samples exceed is of another kind, and has its own spread.
+//!
+//! The simulations in `tests/simulation` have the figures.
+
+use std::collections::BTreeMap;
+
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use stats::interval::{mean, median};
+
+/// Samples that are drawn of the spread.
+const SAMPLES: usize = 1000;
+/// The same figures have the same ranges, whenever they are computed.
+const SEED: u64 = 0x5eed;
+/// Quantile of the normal distribution from which skewness is taken for no chance: 2.5 % of figures without a tail.
+const SKEWED: f64 = 1.96;
+/// Least factor between the largest value and the median of a cell with a tail.
+const FAR: f64 = 1.8;
+/// Least factor between the distances of the largest and of the least value from the median, in logarithms.
+const UNEVEN: f64 = 6.0;
+/// Share of samples with a range as small as that of a cell below which the cell is of another kind.
+const OF_ANOTHER_KIND: f64 = 0.1;
+
+/// The spread of a figure in a set of cells.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct PooledSpread {
+    /// All values are above 0: they are compared by ratios.
+    pub(crate) is_ratio: bool,
+    /// By number of repetitions, what samples of the spread of all cells show. Empty unless it has a heavy tail.
+    samples: BTreeMap<usize, SpreadSamples>,
+}
+
+/// What samples show, as factors of the median of a cell.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct SpreadSamples {
+    /// Where the expectation is, over the median of so many repetitions.
+    pub(crate) mean: (f64, f64),
+    /// Where the mean of so many further repetitions is.
+    pub(crate) further: (f64, f64),
+    /// Logarithm of the range that all but one in ten samples exceed.
+    least_range: f64,
+}
+
+impl PooledSpread {
+    /// The spread of these cells, each with the values of its repetitions.
+    pub(crate) fn new(cells: &[Vec<f64>]) -> Self {
+        let is_ratio = cells.iter().flatten().all(|value| *value > 0.0);
+        let mut spread = PooledSpread {
+            is_ratio,
+            samples: BTreeMap::new(),
+        };
+        let cells: Vec<&Vec<f64>> = cells.iter().filter(|values| values.len() > 1).collect();
+        if !is_ratio || !has_heavy_tail(&cells) {
+            return spread;
+        }
+        let residuals: Vec<Vec<f64>> = cells.iter().map(|values| over_median(values)).collect();
+        for count in cells.iter().map(|values| values.len()) {
+            let sample = || SpreadSamples::draw(&residuals, count);
+            spread.samples.entry(count).or_insert_with(sample);
+        }
+        spread
+    }
+
+    /// The samples that a cell of these values has its ranges of, if the figure has a heavy tail.
+    pub(crate) fn of(&self, values: &[f64]) -> Option<&SpreadSamples> {
+        let samples = self.samples.get(&values.len())?;
+        let (least, most) = ends(values);
+        ((most / least).ln() >= samples.least_range).then_some(samples)
+    }
+
+    /// Whether the figure has a heavy tail.
+    pub(crate) fn is_heavy(&self) -> bool {
+        !self.samples.is_empty()
+    }
+}
+
+/// Least and largest value.
+fn ends(values: &[f64]) -> (f64, f64) {
+    let least = values.iter().copied().fold(f64::INFINITY, f64::min);
+    (least, values.iter().copied().fold(0.0, f64::max))
+}
+
+fn has_heavy_tail(cells: &[&Vec<f64>]) -> bool {
+    let logarithms = cells
+        .iter()
+        .map(|values| values.iter().map(|value| value.ln()).collect())
+        .filter(|values: &Vec<f64>| values.len() > 2);
+    let (mut sum, mut variance) = (0.0, 0.0);
+    for values in logarithms {
+        let count = values.len() as f64;
+        let centre = mean(&values);
+        let moment = |power| {
+            let powers = values.iter().map(|value| (value - centre).powi(power));
+            powers.sum::<f64>() / count
+        };
+        let skewness = moment(3) / moment(2).powf(1.5);
+        if skewness.is_finite() {
+            sum += skewness;
+            variance += 6.0 * (count - 2.0) / ((count + 1.0) * (count + 3.0));
+        }
+        let middle = median(&values).unwrap_or(centre);
+        let above = values.iter().copied().fold(middle, f64::max) - middle;
+        let below = middle - values.iter().copied().fold(middle, f64::min);
+        if above > FAR.ln() && above > UNEVEN * below {
+            return true;
+        }
+    }
+    variance > 0.0 && sum / variance.sqrt() > SKEWED
+}
+
+/// Values over their median. Few values are nearer to their own median than to that of all, so that they are spread by as
+/// much as the deviation of so many normal ones is too small.
+fn over_median(values: &[f64]) -> Vec<f64> {
+    let count = values.len() as f64;
+    let middle = median(values).unwrap_or(1.0);
+    let factor = (count / (count - 1.0)).sqrt();
+    let over = |value: &f64| ((value / middle).ln() * factor).exp();
+    values.iter().map(over).collect()
+}
+
+impl SpreadSamples {
+    fn draw(cells: &[Vec<f64>], count: usize) -> Self {
+        let all: Vec<f64> = cells.iter().flatten().copied().collect();
+        let mut random = ChaCha8Rng::seed_from_u64(SEED);
+        let (mut means, mut further, mut ranges) = (Vec::new(), Vec::new(), Vec::new());
+        for _ in 0..SAMPLES {
+            let sample = |random: &mut ChaCha8Rng| -> Vec<f64> {
+                let one = |_| all[random.random_range(0..all.len())];
+                (0..count).map(one).collect()
+            };
+            let (first, second) = (sample(&mut random), sample(&mut random));
+            let middle = median(&first).unwrap_or(1.0);
+            let (least, most) = ends(&first);
+            ranges.push((most / least).ln());
+            further.push(mean(&second) / middle);
+            let drawn = cells
+                .iter()
+                .map(|_| &cells[random.random_range(0..cells.len())]);
+            let (sum, number) = drawn.fold((0.0, 0), |(sum, number), values| {
+                (sum + values.iter().sum::<f64>(), number + values.len())
+            });
+            means.push(sum / number as f64 / middle);
+        }
+        SpreadSamples {
+            mean: (quantile(&mut means, 0.025), quantile(&mut means, 0.975)),
+            further: (quantile(&mut further, 0.025), quantile(&mut further, 0.975)),
+            least_range: quantile(&mut ranges, OF_ANOTHER_KIND),
+        }
+    }
+}
+
+fn quantile(values: &mut [f64], share: f64) -> f64 {
+    values.sort_by(f64::total_cmp);
+    let place = (share * values.len() as f64) as usize;
+    values.get(place).copied().unwrap_or(f64::NAN)
+}

@@ -1,0 +1,425 @@
+//! From the trials of a campaign to tables, charts and findings.
+
+use std::collections::BTreeMap;
+
+use crate::changing::is_changing;
+use crate::file::{ChartSpec, ColumnSpec, ExperimentSpec, ShownUnit, TableSpec, Where};
+use crate::findings;
+use crate::orders::{self, OrderedRow};
+use crate::published::PublishedFigures;
+use crate::record::{CampaignRecord, LevelCombination, TrialRecord};
+use crate::series::{FigureSeries, TrialTable};
+use crate::spread::PooledSpread;
+use crate::summary::{
+    CampaignSummary, CellEstimate, CellFigure, ChartSummary, EstimateWarning, TableSummary,
+};
+
+/// What the trials of a campaign say. `spec` is the experiment of the campaign, or a newer version of it with other tables,
+/// findings and published figures.
+#[must_use]
+pub fn summarise(
+    spec: &ExperimentSpec,
+    campaign: &CampaignRecord,
+    trials: &[TrialRecord],
+) -> CampaignSummary {
+    let shown = spec.with_own_figures(trials);
+    let figures = CampaignFigures::new(spec, &campaign.cells, &shown);
+    let last = last_records(campaign, trials);
+    let failed = last.iter().filter_map(|trial| trial.failed.as_ref());
+    let warnings = last.iter().flat_map(|trial| &trial.warnings);
+    CampaignSummary {
+        planned_trials: campaign.cells.len() * campaign.repetitions as usize,
+        ended_trials: last.iter().filter(|trial| trial.failed.is_none()).count(),
+        failures: counted(failed),
+        warnings: counted(warnings),
+        cells: figures.of_cells(),
+        tables: spec
+            .tables
+            .iter()
+            .filter_map(|own| table(&figures, own))
+            .collect(),
+        charts: spec
+            .charts
+            .iter()
+            .filter_map(|own| chart(&figures, own))
+            .collect(),
+        findings: spec
+            .findings
+            .iter()
+            .filter_map(|own| findings::judge(&figures, own))
+            .collect(),
+    }
+}
+
+/// The last record of each trial of the campaign.
+fn last_records<'a>(campaign: &CampaignRecord, trials: &'a [TrialRecord]) -> Vec<&'a TrialRecord> {
+    let mut last = BTreeMap::new();
+    let is_planned = |trial: &&TrialRecord| campaign.cells.contains(&trial.cell);
+    for trial in trials.iter().filter(is_planned) {
+        last.insert((&trial.cell, trial.repetition), trial);
+    }
+    last.into_values().collect()
+}
+
+/// Texts, each once, the most frequent first.
+fn counted<'a>(texts: impl Iterator<Item = &'a String>) -> Vec<(String, usize)> {
+    let mut counts: BTreeMap<&String, usize> = BTreeMap::new();
+    for text in texts {
+        *counts.entry(text).or_default() += 1;
+    }
+    let mut counts: Vec<(String, usize)> = counts
+        .into_iter()
+        .map(|(text, count)| (text.clone(), count))
+        .collect();
+    counts.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    counts
+}
+
+/// The figures of a campaign.
+pub(crate) struct CampaignFigures<'a> {
+    pub(crate) spec: &'a ExperimentSpec,
+    /// The cells that are measured.
+    pub(crate) cells: &'a [LevelCombination],
+    all_cells: Vec<LevelCombination>,
+    trials: TrialTable<'a>,
+    published: PublishedFigures,
+    /// By figure, what all of its cells together show.
+    common: BTreeMap<&'a str, CommonFigures>,
+}
+
+/// What all cells of a figure together show.
+#[derive(Default)]
+struct CommonFigures {
+    spread: PooledSpread,
+    is_changing: bool,
+}
+
+/// Series that belong together, and their spread.
+pub(crate) struct SeriesGroup {
+    pub(crate) series: Vec<FigureSeries>,
+    pub(crate) spread: PooledSpread,
+}
+
+impl<'a> CampaignFigures<'a> {
+    fn new(
+        spec: &'a ExperimentSpec,
+        cells: &'a [LevelCombination],
+        trials: &'a [TrialRecord],
+    ) -> Self {
+        let trials = TrialTable::new(spec, trials);
+        let common = |figure: &'a String| {
+            let series = |cell| trials.series(figure, &[cell]);
+            let series: Vec<FigureSeries> = cells.iter().map(series).collect();
+            let values: Vec<Vec<f64>> = series.iter().map(FigureSeries::figures).collect();
+            let spread = PooledSpread::new(&values);
+            let is_changing = is_changing(&of_same_repetitions(&series), spread.is_ratio);
+            let common = CommonFigures {
+                spread,
+                is_changing,
+            };
+            (figure.as_str(), common)
+        };
+        CampaignFigures {
+            common: spec.figures.keys().map(common).collect(),
+            spec,
+            cells,
+            all_cells: spec.all_cells(),
+            // An experiment that was checked has no defects here.
+            published: PublishedFigures::read(spec).unwrap_or_default(),
+            trials,
+        }
+    }
+
+    fn of_cells(&self) -> Vec<CellFigure> {
+        let mut found = Vec::new();
+        for cell in self.cells {
+            for (name, figure) in &self.spec.figures {
+                let cells = [cell];
+                let group = self.group(name, &[&cells]);
+                let series = group.series.first().cloned().unwrap_or_default();
+                found.push(CellFigure {
+                    cell: cell.clone(),
+                    figure: name.clone(),
+                    unit: figure.unit,
+                    estimate: self.estimate(name, &cells, &series, &group),
+                });
+            }
+        }
+        found
+    }
+
+    /// The series of a figure over several sets of cells. Their spread is that of the figure in all cells if each has one of
+    /// them, because means of several are spread less.
+    pub(crate) fn group(&self, figure: &str, sets: &[&[&LevelCombination]]) -> SeriesGroup {
+        let sets: Vec<(&str, &[&LevelCombination])> =
+            sets.iter().map(|cells| (figure, *cells)).collect();
+        self.group_of_figures(&sets)
+    }
+
+    /// The same of several figures of the same unit.
+    pub(crate) fn group_of_figures(&self, sets: &[(&str, &[&LevelCombination])]) -> SeriesGroup {
+        let series: Vec<FigureSeries> = sets
+            .iter()
+            .map(|(figure, cells)| self.trials.series(figure, cells))
+            .collect();
+        let first = sets.first().map_or("", |(figure, _)| *figure);
+        let is_single = sets
+            .iter()
+            .all(|(figure, cells)| *figure == first && cells.len() == 1);
+        let spread = match self.common.get(first) {
+            Some(common) if is_single => common.spread.clone(),
+            _ => {
+                let values: Vec<Vec<f64>> = series.iter().map(FigureSeries::figures).collect();
+                PooledSpread::new(&values)
+            }
+        };
+        SeriesGroup { series, spread }
+    }
+
+    /// What the series of these cells says, with the published figure.
+    pub(crate) fn estimate(
+        &self,
+        figure: &str,
+        cells: &[&LevelCombination],
+        series: &FigureSeries,
+        group: &SeriesGroup,
+    ) -> CellEstimate {
+        let mut estimate = CellEstimate::of(series, &group.spread);
+        let is_changing = self.common.get(figure).is_some_and(|own| own.is_changing);
+        if estimate.count > 1 && is_changing {
+            estimate.warnings.push(EstimateWarning::Changing);
+        }
+        let cells: Vec<LevelCombination> = cells.iter().map(|cell| (*cell).clone()).collect();
+        estimate.published = self.published.of(figure, &cells, &self.all_cells);
+        estimate
+    }
+
+    fn matching(&self, conditions: &[&Where]) -> Vec<&'a LevelCombination> {
+        let matches = |cell: &&LevelCombination| conditions.iter().all(|own| own.matches(cell));
+        self.cells.iter().filter(matches).collect()
+    }
+
+    /// How people call a level.
+    pub(crate) fn level_title(&self, factor: &str, level: &str) -> String {
+        let found = self.spec.factor(factor).and_then(|own| own.level(level));
+        let title = found.and_then(|found| found.title.clone());
+        title.unwrap_or_else(|| level.to_owned())
+    }
+
+    fn factor_title(&self, name: &str) -> String {
+        let title = self.spec.factor(name).and_then(|own| own.title.clone());
+        title.unwrap_or_else(|| name.to_owned())
+    }
+
+    fn figure_title(&self, name: &str) -> (String, ShownUnit) {
+        match self.spec.figures.get(name) {
+            Some(figure) => (figure.title.clone(), figure.unit),
+            None => (name.to_owned(), ShownUnit::Number),
+        }
+    }
+}
+
+/// The values of the repetitions that all series have, of those series that have any.
+fn of_same_repetitions(series: &[FigureSeries]) -> Vec<Vec<f64>> {
+    let filled: Vec<&FigureSeries> = series.iter().filter(|own| !own.values.is_empty()).collect();
+    let has = |own: &FigureSeries, repetition: u32| {
+        let place = own
+            .values
+            .binary_search_by_key(&repetition, |(other, _)| *other);
+        place.is_ok()
+    };
+    let is_common = |repetition: u32| filled.iter().all(|own| has(own, repetition));
+    let values = |own: &&FigureSeries| {
+        let values = own
+            .values
+            .iter()
+            .filter(|(repetition, _)| is_common(*repetition));
+        values.map(|(_, value)| *value).collect()
+    };
+    filled.iter().map(values).collect()
+}
+
+/// The combinations of levels of some factors that cells have, in the order of the file.
+fn combinations<'a>(
+    spec: &ExperimentSpec,
+    factors: &[&str],
+    cells: &[&'a LevelCombination],
+) -> Vec<Vec<&'a str>> {
+    let place = |factor: &str, level: &str| {
+        let factor = spec.factor(factor);
+        factor.and_then(|own| own.levels.iter().position(|known| known.name == level))
+    };
+    let mut rows: BTreeMap<Vec<Option<usize>>, Vec<&str>> = BTreeMap::new();
+    for cell in cells {
+        let levels: Vec<&str> = factors.iter().map(|factor| cell.level(factor)).collect();
+        let places = factors.iter().zip(&levels);
+        rows.insert(
+            places.map(|(factor, level)| place(factor, level)).collect(),
+            levels,
+        );
+    }
+    rows.into_values().collect()
+}
+
+/// Those of the cells that have these levels.
+fn with_levels<'a>(
+    cells: &[&'a LevelCombination],
+    factors: &[&str],
+    levels: &[&str],
+) -> Vec<&'a LevelCombination> {
+    let has = |cell: &&&LevelCombination| {
+        let mut both = factors.iter().zip(levels);
+        both.all(|(factor, level)| cell.level(factor) == *level)
+    };
+    cells.iter().filter(has).copied().collect()
+}
+
+fn table(figures: &CampaignFigures<'_>, spec: &TableSpec) -> Option<TableSummary> {
+    let factors: Vec<&str> = spec.rows.iter().map(String::as_str).collect();
+    let mut cells = figures.matching(&[&spec.within]);
+    // Rows that no column is about are none.
+    cells.retain(|cell| spec.columns.iter().any(|own| own.within.matches(cell)));
+    let rows = combinations(figures.spec, &factors, &cells);
+    let mut columns = Vec::new();
+    let mut orders = Vec::new();
+    for own in &spec.columns {
+        let (column, order) = column(figures, own, &cells, &factors, &rows);
+        columns.push(column);
+        orders.push(order);
+    }
+    if columns
+        .iter()
+        .flatten()
+        .all(|estimate| estimate.mean.is_none())
+    {
+        return None;
+    }
+    let of_row = |row: usize| columns.iter().map(|own| own[row].clone()).collect();
+    let heading = |own: &ColumnSpec| {
+        let (title, unit) = figures.figure_title(&own.figure);
+        (own.title.clone().unwrap_or(title), unit)
+    };
+    let titles = |levels: &Vec<&str>| {
+        let levels = factors.iter().zip(levels);
+        levels
+            .map(|(factor, level)| figures.level_title(factor, level))
+            .collect()
+    };
+    Some(TableSummary {
+        name: spec.name.clone(),
+        title: spec.title.clone(),
+        row_factors: factors
+            .iter()
+            .map(|name| figures.factor_title(name))
+            .collect(),
+        rows: rows.iter().map(titles).collect(),
+        columns: spec.columns.iter().map(heading).collect(),
+        cells: (0..rows.len()).map(of_row).collect(),
+        orders,
+        note: spec.note.clone(),
+    })
+}
+
+fn column(
+    figures: &CampaignFigures<'_>,
+    spec: &ColumnSpec,
+    cells: &[&LevelCombination],
+    factors: &[&str],
+    rows: &[Vec<&str>],
+) -> (Vec<CellEstimate>, crate::summary::OrderingCount) {
+    let within: Vec<&LevelCombination> = cells
+        .iter()
+        .filter(|cell| spec.within.matches(cell))
+        .copied()
+        .collect();
+    let sets: Vec<Vec<&LevelCombination>> = rows
+        .iter()
+        .map(|levels| with_levels(&within, factors, levels))
+        .collect();
+    let some: Vec<&[&LevelCombination]> = sets.iter().map(Vec::as_slice).collect();
+    let group = figures.group(&spec.figure, &some);
+    let estimates: Vec<CellEstimate> = sets
+        .iter()
+        .zip(&group.series)
+        .map(|(cells, series)| figures.estimate(&spec.figure, cells, series, &group))
+        .collect();
+    let rows = estimates.iter().zip(&group.series);
+    let rows: Vec<OrderedRow> = rows
+        .map(|(estimate, series)| OrderedRow {
+            published: estimate.published,
+            series: series.clone(),
+        })
+        .collect();
+    let orders = orders::orders(&rows, &group.spread);
+    (estimates, orders)
+}
+
+fn chart(figures: &CampaignFigures<'_>, spec: &ChartSpec) -> Option<ChartSummary> {
+    let cells = figures.matching(&[&spec.within]);
+    let groups = combinations(figures.spec, &[spec.groups.as_str()], &cells);
+    let bar_factors: Vec<&str> = spec.bars.iter().map(String::as_str).collect();
+    let levels = combinations(figures.spec, &bar_factors, &cells);
+    let names: Vec<&str> = std::iter::once(&spec.figure)
+        .chain(&spec.also)
+        .map(String::as_str)
+        .collect();
+    // Bars of the same figure stand together.
+    let bars: Vec<(&str, &Vec<&str>)> = names
+        .iter()
+        .flat_map(|figure| levels.iter().map(move |levels| (*figure, levels)))
+        .collect();
+    let mut sets = Vec::new();
+    for group in &groups {
+        let cells = with_levels(&cells, &[spec.groups.as_str()], group);
+        for (figure, levels) in &bars {
+            sets.push((*figure, with_levels(&cells, &bar_factors, levels)));
+        }
+    }
+    let mut estimates = Vec::new();
+    let mut groups_of_figures = BTreeMap::new();
+    for figure in &names {
+        let own = sets.iter().filter(|(name, _)| name == figure);
+        let own: Vec<&[&LevelCombination]> = own.map(|(_, cells)| cells.as_slice()).collect();
+        groups_of_figures.insert(*figure, (figures.group(figure, &own), 0));
+    }
+    for (figure, cells) in &sets {
+        let Some((group, next)) = groups_of_figures.get_mut(figure) else {
+            continue;
+        };
+        let series = group.series[*next].clone();
+        *next += 1;
+        estimates.push(figures.estimate(figure, cells, &series, group));
+    }
+    if estimates.iter().all(|estimate| estimate.mean.is_none()) {
+        return None;
+    }
+    let title = |factor: Option<&String>, levels: &Vec<&str>| {
+        let level = factor.zip(levels.first());
+        level.map_or_else(String::new, |(factor, level)| {
+            figures.level_title(factor, level)
+        })
+    };
+    let bar_title = |(figure, levels): &(&str, &Vec<&str>)| {
+        let level = title(spec.bars.as_ref(), levels);
+        let figure = figures.figure_title(figure).0;
+        match (names.len(), level.is_empty()) {
+            (1, _) => level,
+            (_, true) => figure,
+            (_, false) => format!("{level}, {figure}"),
+        }
+    };
+    Some(ChartSummary {
+        name: spec.name.clone(),
+        title: spec.title.clone(),
+        figure: figures.figure_title(&spec.figure),
+        groups: groups
+            .iter()
+            .map(|levels| title(Some(&spec.groups), levels))
+            .collect(),
+        bars: bars.iter().map(bar_title).collect(),
+        values: estimates
+            .chunks(bars.len().max(1))
+            .map(<[_]>::to_vec)
+            .collect(),
+    })
+}

@@ -1,0 +1,258 @@
+//! Whether a trial fits its laboratory.
+
+use std::collections::BTreeSet;
+
+use topology::{LabNetwork, LabNodeKind, LabSpec};
+use traffic::Traffic;
+
+use crate::error::ExperimentError;
+use crate::setup::{self, is_bare};
+use crate::trial::{BARE_RECIPE, MeasuredSpec, TrialSpec, TrialTrafficSpec};
+
+/// Longest trial, in ns.
+const LONGEST: u64 = 3_600_000_000_000;
+
+/// Beginnings of the names of figures that are about nothing in `measured`, `requests` and `captures`.
+pub(crate) const OTHER_FIGURES: [&str; 2] = ["path", "traffic"];
+
+/// Checks a trial, whose hosts the laboratory has already.
+pub(crate) fn trial(
+    trial: &TrialSpec,
+    lab: &LabSpec,
+    network: &LabNetwork,
+) -> Result<(), ExperimentError> {
+    let hosts = TrialHosts {
+        trial,
+        lab,
+        network,
+    };
+    for (name, server) in &trial.servers {
+        let place = format!("trial.servers.{name}");
+        hosts.known(&place, name)?;
+        let is_bare = server.recipe == BARE_RECIPE;
+        match (is_bare, setup::is_bare(lab, name)) {
+            (true, false) => {
+                let message = format!("is `{BARE_RECIPE}`, and `{name}` is no bare host");
+                return Err(ExperimentError::new(format!("{place}.recipe"), message));
+            }
+            (false, true) => {
+                let message = format!(
+                    "`{name}` is a bare host, which is its own server; its recipe is `{BARE_RECIPE}`"
+                );
+                return Err(ExperimentError::new(place, message));
+            }
+            _ => {}
+        }
+        if server.recipe.trim().is_empty() {
+            return Err(ExperimentError::new(format!("{place}.recipe"), "is empty"));
+        }
+    }
+    for (name, requests) in &trial.requests {
+        let place = format!("trial.requests.{name}");
+        hosts.ends(&place, &requests.from, &requests.to)?;
+        path(&place, &requests.path)?;
+    }
+    for (name, measured) in &trial.measured {
+        hosts.measured(&format!("trial.measured.{name}"), measured)?;
+        told_apart(trial, name, measured)?;
+    }
+    names(trial)?;
+    if let Some(traffic) = &trial.traffic {
+        hosts.traffic("trial.traffic", traffic)?;
+    }
+    let mut captured = BTreeSet::new();
+    for (index, host) in trial.captures.iter().enumerate() {
+        let place = format!("trial.captures[{index}]");
+        hosts.known(&place, host)?;
+        if !captured.insert(host) {
+            let message = format!("`{host}` is named twice");
+            return Err(ExperimentError::new(place, message));
+        }
+    }
+    for (key, time) in [("settle", trial.settle), ("longest", trial.longest)] {
+        if time.nanos() > LONGEST {
+            let place = format!("trial.{key}");
+            return Err(ExperimentError::new(place, "is longer than an hour"));
+        }
+    }
+    if trial.longest.nanos() == 0 {
+        return Err(ExperimentError::new("trial.longest", "is 0"));
+    }
+    Ok(())
+}
+
+/// Names are the beginnings of names of figures, so that each is used once.
+fn names(trial: &TrialSpec) -> Result<(), ExperimentError> {
+    if trial.measured.is_empty() {
+        return Err(ExperimentError::new("trial.measured", "is empty"));
+    }
+    let measured = trial.measured.keys().map(|name| ("measured", name));
+    let requests = trial.requests.keys().map(|name| ("requests", name));
+    for (section, name) in measured.chain(requests) {
+        let place = || format!("trial.{section}.{name}");
+        if !is_plain(name, "-_") {
+            let message = "a name has letters, digits, - and _, at most 64";
+            return Err(ExperimentError::new(place(), message));
+        }
+        let is_taken = OTHER_FIGURES.contains(&name.as_str())
+            || (section == "requests" && trial.measured.contains_key(name));
+        if is_taken {
+            let message = "the name is taken by other figures; choose another";
+            return Err(ExperimentError::new(place(), message));
+        }
+    }
+    Ok(())
+}
+
+/// A capture tells requests apart by their hosts, and by their paths.
+fn told_apart(trial: &TrialSpec, name: &str, own: &MeasuredSpec) -> Result<(), ExperimentError> {
+    if own.path.is_none() || !trial.captures.contains(&own.to) {
+        return Ok(());
+    }
+    let is_same = |from: &str, to: &str, path: Option<&str>| {
+        from == own.from && to == own.to && path == own.path.as_deref()
+    };
+    let measured = trial.measured.iter();
+    let measured = measured
+        .filter(|(other, spec)| {
+            *other != name && is_same(&spec.from, &spec.to, spec.path.as_deref())
+        })
+        .map(|(other, _)| format!("measured.{other}"));
+    let requests = trial.requests.iter();
+    let requests = requests
+        .filter(|(_, spec)| is_same(&spec.from, &spec.to, Some(&spec.path)))
+        .map(|(other, _)| format!("requests.{other}"));
+    match measured.chain(requests).next() {
+        None => Ok(()),
+        Some(other) => Err(ExperimentError::new(
+            format!("trial.measured.{name}"),
+            format!(
+                "has the hosts and the path of trial.{other}, so that a capture cannot tell them apart; let one of \
+                 them come from another host"
+            ),
+        )),
+    }
+}
+
+struct TrialHosts<'a> {
+    trial: &'a TrialSpec,
+    lab: &'a LabSpec,
+    network: &'a LabNetwork,
+}
+
+impl TrialHosts<'_> {
+    /// A host, of whatever kind.
+    fn known(&self, place: &str, name: &str) -> Result<(), ExperimentError> {
+        if self.lab.hosts.contains_key(name) {
+            return Ok(());
+        }
+        if let Some(node) = self.network.find(name) {
+            let kind = self.network.nodes[node].kind;
+            if kind != LabNodeKind::Host {
+                let message = format!("`{name}` is a {}, not a host", kind.word());
+                return Err(ExperimentError::new(place, message));
+            }
+        }
+        let known = self.lab.hosts.keys().map(String::as_str);
+        Err(ExperimentError::unknown(place, "host", name, known))
+    }
+
+    /// A host that executes programs.
+    fn program(&self, place: &str, name: &str) -> Result<(), ExperimentError> {
+        self.known(place, name)?;
+        if is_bare(self.lab, name) {
+            let message = format!("`{name}` is a bare host, which executes no programs");
+            return Err(ExperimentError::new(place, message));
+        }
+        Ok(())
+    }
+
+    /// A client, and a host with a server.
+    fn ends(&self, place: &str, from: &str, to: &str) -> Result<(), ExperimentError> {
+        self.program(&format!("{place}.from"), from)?;
+        let place = format!("{place}.to");
+        self.known(&place, to)?;
+        if !self.trial.servers.contains_key(to) && !is_bare(self.lab, to) {
+            let message = format!("`{to}` has no server");
+            return Err(ExperimentError::new(place, message));
+        }
+        if from == to {
+            let message = format!("is `{to}`, from which the requests come");
+            return Err(ExperimentError::new(place, message));
+        }
+        Ok(())
+    }
+
+    fn measured(&self, place: &str, measured: &MeasuredSpec) -> Result<(), ExperimentError> {
+        self.ends(place, &measured.from, &measured.to)?;
+        match (&measured.path, &measured.suite) {
+            (Some(_), None) if !measured.arguments.is_empty() => {
+                let message = "are for suites, and this is a single request";
+                Err(ExperimentError::new(format!("{place}.arguments"), message))
+            }
+            (Some(own), None) => path(place, own),
+            (None, Some(suite)) if suite.trim().is_empty() => {
+                Err(ExperimentError::new(format!("{place}.suite"), "is empty"))
+            }
+            (None, Some(_)) => Ok(()),
+            (Some(_), Some(_)) => {
+                let message = "has a path and a suite; one of them is measured";
+                Err(ExperimentError::new(place, message))
+            }
+            (None, None) => {
+                let message = "has neither a path nor a suite";
+                Err(ExperimentError::new(place, message))
+            }
+        }
+    }
+
+    fn traffic(&self, place: &str, traffic: &TrialTrafficSpec) -> Result<(), ExperimentError> {
+        let file = format!("{place}.file");
+        let checked = Traffic::new(&traffic.file)
+            .map_err(|error| ExperimentError::from(error).below(&file))?;
+        let place = format!("{place}.load");
+        let load = match (&traffic.load, checked.loads.len()) {
+            (Some(name), _) => checked.loads.get(name).ok_or_else(|| {
+                let known = checked.loads.keys().map(String::as_str);
+                ExperimentError::unknown(&place, "load", name, known)
+            })?,
+            (None, 1) => match checked.loads.values().next() {
+                Some(load) => load,
+                None => return Ok(()),
+            },
+            (None, count) => {
+                let message = format!("is missing, and the file has {count} loads");
+                return Err(ExperimentError::new(place, message));
+            }
+        };
+        for flow in &load.flows {
+            let place = format!("{file}.components.{}", flow.component);
+            self.program(&place, &flow.source)?;
+            self.program(&place, &flow.sink)?;
+        }
+        if !load.generators.is_empty() {
+            let message = "programs of their own cannot send in a laboratory; use components";
+            return Err(ExperimentError::new(format!("{file}.generators"), message));
+        }
+        Ok(())
+    }
+}
+
+/// The path of a file that all servers have: `/320k`.
+fn path(place: &str, path: &str) -> Result<(), ExperimentError> {
+    let size = path
+        .strip_prefix('/')
+        .and_then(|size| size.strip_suffix('k'));
+    let size = size.and_then(|size| size.parse().ok());
+    if size.is_some_and(|size: u32| (1..=1_048_576).contains(&size)) {
+        return Ok(());
+    }
+    let message = format!("`{path}` is no file of the servers; write /320k for 320 KiB");
+    Err(ExperimentError::new(format!("{place}.path"), message))
+}
+
+/// Letters, digits and these others, from 1 to 64.
+pub(crate) fn is_plain(name: &str, others: &str) -> bool {
+    let is_allowed = |c: char| c.is_ascii_alphanumeric() || others.contains(c);
+    (1..=64).contains(&name.len()) && name.chars().all(is_allowed)
+}

@@ -1,0 +1,401 @@
+//! Experiment files: what is planned from them, and what is refused.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use experiment::{
+    BUILTIN_EXPERIMENTS, BuiltinExperiment, ExperimentSpec, LevelCombination, PublishedFigures,
+    RecordedTrials, TrialRecord, planned_trials, schema,
+};
+use proptest::prelude::*;
+
+const RIGHT: &str = include_str!("right.yaml");
+
+fn changed(from: &str, to: &str) -> String {
+    let text = RIGHT.replacen(from, to, 1);
+    assert_ne!(text, RIGHT, "{from} is not there");
+    text
+}
+
+fn right() -> ExperimentSpec {
+    ExperimentSpec::read("x", RIGHT).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn cell(levels: &[(&str, &str)]) -> LevelCombination {
+    let levels = levels.iter();
+    LevelCombination(
+        levels
+            .map(|(factor, level)| ((*factor).to_owned(), (*level).to_owned()))
+            .collect(),
+    )
+}
+
+fn names(cells: &[LevelCombination]) -> Vec<String> {
+    let name = |cell: &LevelCombination| {
+        let factors = ["mix", "load", "server"];
+        factors.map(|factor| cell.level(factor)).join(" ")
+    };
+    cells.iter().map(name).collect()
+}
+
+#[test]
+fn cells_are_those_of_the_file_of_short_and_of_scenarios() {
+    let spec = right();
+    let all = [
+        "C1 75 apache",
+        "C1 75 nginx",
+        "C1 75 bare",
+        "C1 100 apache",
+        "C1 100 nginx",
+        "C1 100 bare",
+        "C2 75 apache",
+        "C2 75 bare",
+        "C2 100 apache",
+        "C2 100 bare",
+    ];
+    assert_eq!(names(&spec.all_cells()), all);
+    let chosen = |full: bool, scenarios: &[&str]| {
+        let scenarios: Vec<String> = scenarios.iter().map(ToString::to_string).collect();
+        spec.chosen_cells(full, &scenarios)
+            .map(|cells| names(&cells))
+            .map_err(|error| error.to_string())
+    };
+    assert_eq!(chosen(true, &[]).unwrap(), all);
+    assert_eq!(chosen(false, &[]).unwrap().len(), 5);
+    assert_eq!(
+        chosen(false, &["C2"]).unwrap(),
+        ["C2 75 apache", "C2 75 bare"]
+    );
+    assert_eq!(
+        chosen(false, &["mix=C1", "server=nginx,bare"]).unwrap(),
+        ["C1 75 nginx", "C1 75 bare"]
+    );
+    // What is not in `short`, but asked for.
+    assert_eq!(
+        chosen(false, &["load=100", "nginx"]).unwrap(),
+        ["C1 100 nginx"]
+    );
+    let table = [
+        (
+            "mx=C1",
+            "--scenario: no factor is called `mx`; known are mix, load, server",
+        ),
+        (
+            "mix=C4",
+            "--scenario: no level of `mix` is called `C4`; known are C1, C2",
+        ),
+        (
+            "apach",
+            "--scenario: no level is called `apach`; did you mean `apache`?",
+        ),
+        ("", "--scenario: no level is called ``"),
+    ];
+    for (scenario, expected) in table {
+        let error = chosen(false, &[scenario]).unwrap_err();
+        assert!(error.starts_with(expected), "{scenario}: {error}");
+    }
+    let error = chosen(true, &["C2", "nginx"]).unwrap_err();
+    assert!(error.contains("no cell"), "{error}");
+    let both = changed("name: 100", "name: C1")
+        .replace(",100,", ",C1,")
+        .replace("load: 100}", "load: C1}");
+    let spec = ExperimentSpec::read("x", &both).unwrap_or_else(|error| panic!("{error}"));
+    let error = spec.chosen_cells(true, &["C1".to_owned()]).unwrap_err();
+    assert!(error.message().ends_with("write mix=C1"), "{error}");
+}
+
+#[test]
+fn a_trial_is_filled_in_with_the_levels_of_its_cell() {
+    let spec = right();
+    let setup = |mix, load, server| {
+        let cell = cell(&[("mix", mix), ("load", load), ("server", server)]);
+        spec.setup(&cell).unwrap_or_else(|error| panic!("{error}"))
+    };
+    let idle = setup("C1", "75", "apache");
+    assert!(idle.trial.requests.is_empty(), "a rate of 0 is no request");
+    assert_eq!(idle.trial.servers["server"].recipe, "apache");
+    assert_eq!(idle.trial.captures, ["server"]);
+    let busy = setup("C2", "100", "apache");
+    assert_eq!(
+        busy.trial.requests["stress"].rate.bits_per_second(),
+        40_000_000
+    );
+    let traffic = busy.trial.traffic.unwrap();
+    let rate = traffic.file.loads["udp"].rate.unwrap();
+    assert_eq!(rate.bits_per_second(), 100_000_000);
+    // The lab's own keys stay, and `null` removes what a level does not have.
+    let options = |setup: &experiment::TrialSetup| {
+        let host = setup.network.find("stress").unwrap();
+        setup.network.nodes[host].options.clone()
+    };
+    assert_eq!(options(&idle).congestion, "cubic");
+    assert_eq!(options(&setup("C2", "75", "bare")).congestion, "reno");
+    assert_eq!(idle.lab.every_host.congestion.as_deref(), Some("cubic"));
+    let missing = cell(&[("mix", "C1"), ("load", "75")]);
+    assert!(spec.setup(&missing).is_err());
+}
+
+#[test]
+fn servers_of_the_command_line_replace_those_of_the_file() {
+    let spec = right();
+    let with = |servers: &[&str]| {
+        let servers: Vec<String> = servers.iter().map(ToString::to_string).collect();
+        spec.with_servers(&servers)
+    };
+    let one = with(&["caddy,http=1"]).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(
+        names(&one.all_cells()),
+        [
+            "C1 75 caddy-http-1",
+            "C1 100 caddy-http-1",
+            "C2 75 caddy-http-1",
+            "C2 100 caddy-http-1"
+        ]
+    );
+    let setup = one.setup(&one.all_cells()[0]).unwrap();
+    assert_eq!(setup.trial.servers["server"].recipe, "caddy,http=1");
+    assert_eq!(one.published, "");
+    // A table about `apache` is about its copy; a claim about `bare` is about nothing.
+    assert_eq!((one.tables.len(), one.findings.len()), (2, 2));
+    let two = with(&["nginx", "caddy"]).unwrap();
+    assert_eq!(names(&two.all_cells()).len(), 2 + 4);
+    assert!(two.published.contains("C1,nginx,75") && !two.published.contains("apache"));
+    let same = with(&["bare", "apache", "nginx"]).unwrap();
+    assert_eq!(PublishedFigures::read(&same), PublishedFigures::read(&spec));
+    assert_eq!(same.findings.len(), 3);
+    let table = [
+        (&["nginx", "nginx"][..], "named twice"),
+        (&["a=b", "a,b"][..], "named twice"),
+        (&[][..], "names no server"),
+        (&[""][..], "no name of a level"),
+    ];
+    for (servers, expected) in table {
+        let error = with(servers).unwrap_err();
+        assert!(error.message().contains(expected), "{servers:?}: {error}");
+    }
+    let fixed = ExperimentSpec::read("x", &changed("servers: true", "servers: false")).unwrap();
+    assert!(fixed.with_servers(&["nginx".to_owned()]).is_err());
+}
+
+fn record(cell: &LevelCombination, repetition: u32) -> TrialRecord {
+    TrialRecord {
+        cell: cell.clone(),
+        repetition,
+        started: "2024-01-01T00:00:00Z".to_owned(),
+        seconds: 1.0,
+        facts: BTreeMap::new(),
+        figures: BTreeMap::from([("single.delay".to_owned(), 0.25)]),
+        warnings: Vec::new(),
+        failed: None,
+    }
+}
+
+#[test]
+fn each_repetition_has_each_cell_once_in_an_order_of_its_own() {
+    let cells = right().all_cells();
+    let trials = planned_trials(&cells, 3, 7, &[]);
+    assert_eq!(trials.len(), 30);
+    let order = |block: usize| {
+        let block = &trials[block * 10..(block + 1) * 10];
+        assert!(
+            block
+                .iter()
+                .all(|trial| trial.repetition == block[0].repetition)
+        );
+        let cells: BTreeSet<_> = block.iter().map(|trial| &trial.cell).collect();
+        assert_eq!(cells.len(), 10);
+        block.iter().map(|trial| &trial.cell).collect::<Vec<_>>()
+    };
+    assert!(order(0) != order(1) && order(1) != order(2));
+    assert_eq!(planned_trials(&cells, 3, 7, &[]), trials);
+    assert_ne!(planned_trials(&cells, 3, 8, &[]), trials);
+    // More repetitions do not change the first ones, and neither does what is done.
+    assert_eq!(planned_trials(&cells, 4, 7, &[])[..30], trials);
+    let done: Vec<TrialRecord> = trials[..13]
+        .iter()
+        .map(|trial| record(&trial.cell, trial.repetition))
+        .collect();
+    assert_eq!(planned_trials(&cells, 3, 7, &done), trials[13..]);
+}
+
+#[test]
+fn a_torn_last_line_does_not_count() {
+    let cells = right().all_cells();
+    let mut text = Vec::new();
+    for cell in &cells[..2] {
+        text.extend(serde_json::to_vec(&record(cell, 1)).unwrap());
+        text.push(b'\n');
+    }
+    let whole = text.len();
+    let read = RecordedTrials::read(&text).unwrap();
+    assert_eq!((read.trials.len(), read.whole_bytes), (2, whole));
+    assert_eq!(read.trials[1], record(&cells[1], 1));
+    text.extend(b"{\"cell\":{\"mix\":\"C1\xff");
+    for end in whole..=text.len() {
+        let read = RecordedTrials::read(&text[..end]).unwrap();
+        assert_eq!((read.trials.len(), read.whole_bytes), (2, whole));
+    }
+    text.push(b'\n');
+    let error = RecordedTrials::read(&text).unwrap_err();
+    assert_eq!(error.place(), "trials.jsonl:3");
+    assert_eq!(
+        RecordedTrials::read(b"").unwrap(),
+        RecordedTrials::default()
+    );
+}
+
+#[test]
+fn published_figures_are_found_by_the_cells_that_they_are_about() {
+    let spec = right();
+    let published = PublishedFigures::read(&spec).unwrap();
+    let all = spec.all_cells();
+    let of = |figure: &str, levels: &[(&str, &str)]| {
+        let matches = |cell: &&LevelCombination| {
+            levels
+                .iter()
+                .all(|(factor, level)| cell.level(factor) == *level)
+        };
+        let some: Vec<LevelCombination> = all.iter().filter(matches).cloned().collect();
+        published.of(figure, &some, &all)
+    };
+    let delay = "single.delay";
+    assert_eq!(
+        of(
+            delay,
+            &[("mix", "C1"), ("load", "75"), ("server", "apache")]
+        ),
+        Some(0.5)
+    );
+    // A line of its own for all loads.
+    assert_eq!(of(delay, &[("mix", "C1"), ("server", "bare")]), Some(2.0));
+    // The mean of the lines of both loads.
+    assert_eq!(
+        of(delay, &[("mix", "C1"), ("server", "apache")]),
+        Some(0.75)
+    );
+    // One of them is not published.
+    assert_eq!(of(delay, &[("mix", "C1"), ("server", "nginx")]), None);
+    assert_eq!(
+        of(
+            "path.rtt",
+            &[("mix", "C1"), ("load", "75"), ("server", "nginx")]
+        ),
+        Some(3.5)
+    );
+    assert_eq!(
+        of(
+            "path.rtt",
+            &[("mix", "C1"), ("load", "75"), ("server", "apache")]
+        ),
+        None
+    );
+    assert_eq!(published.of(delay, &[], &all), None);
+}
+
+#[test]
+fn built_in_experiments_are_right_in_all_cells() {
+    for BuiltinExperiment { name, text } in BUILTIN_EXPERIMENTS {
+        let spec = ExperimentSpec::read(name, text).unwrap_or_else(|error| panic!("{error}"));
+        let again = serde_json::to_string(&spec).unwrap();
+        let again: ExperimentSpec = serde_json::from_str(&again).unwrap();
+        assert_eq!(again, spec, "{name}: a record is another experiment");
+        for cell in spec.all_cells() {
+            spec.setup(&cell)
+                .unwrap_or_else(|error| panic!("{name}: {cell:?}: {error}"));
+        }
+    }
+    assert_eq!(BuiltinExperiment::nearest("congstion"), Some("congestion"));
+}
+
+#[test]
+fn the_schema_is_the_one_in_docs() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/experiment.schema.json");
+    let today = schema();
+    if std::env::var_os("PRESTAN_BLESS").is_some() {
+        std::fs::write(&path, &today).unwrap();
+    }
+    let kept = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(
+        kept == today,
+        "docs/experiment.schema.json is stale; `cargo xtask bless` renews it"
+    );
+}
+
+/// The right file with a part replaced by another.
+fn torn() -> impl Strategy<Value = String> {
+    let parts = prop::sample::select(vec![
+        "{{",
+        "}}",
+        "{%",
+        "*",
+        "[",
+        "]",
+        "{",
+        "}",
+        ":",
+        "\n",
+        "- ",
+        "'",
+        "\"",
+        "null",
+        "0",
+        "1e999",
+        "-1",
+        "mix",
+        "{{ mix }}",
+        "{{ [1]*9 }}",
+        "*a",
+        "&a ",
+        "<<",
+        "\u{1}",
+        "é",
+        "server",
+        ",",
+        "75",
+    ]);
+    (
+        0..RIGHT.len(),
+        0..40usize,
+        prop::collection::vec(parts, 0..4),
+    )
+        .prop_map(|(at, cut, parts)| {
+            let mut text: Vec<char> = RIGHT.chars().collect();
+            let at = at.min(text.len());
+            let end = (at + cut).min(text.len());
+            text.splice(at..end, parts.concat().chars());
+            text.into_iter().collect()
+        })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 100, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn no_file_makes_it_panic(text in prop_oneof![torn(), ".{0,200}".prop_map(|text| text)]) {
+        if let Ok(spec) = ExperimentSpec::read("x", &text) {
+            for cell in spec.all_cells() {
+                let _ = spec.setup(&cell);
+            }
+            let _ = spec.with_servers(&["nginx".to_owned(), text.clone()]);
+            let _ = spec.chosen_cells(false, std::slice::from_ref(&text));
+        }
+    }
+
+    #[test]
+    fn no_template_makes_it_panic(template in "[\\{\\}%*+~\\[\\]()'0-9a-z.| -]{0,40}") {
+        let text = RIGHT.replacen("\"{{ mix.rate }}\"", &format!("\"{{{{{template}}}}}\""), 1);
+        let _ = ExperimentSpec::read("x", &text);
+    }
+
+    #[test]
+    fn no_published_figures_make_it_panic(csv in "[a-zA-Z0-9.,\n #-]{0,200}") {
+        let spec = ExperimentSpec { published: csv, ..right() };
+        let _ = PublishedFigures::read(&spec);
+        let _ = spec.with_servers(&["caddy".to_owned()]);
+    }
+
+    #[test]
+    fn no_trials_make_it_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+        let _ = RecordedTrials::read(&bytes);
+    }
+}

@@ -1,0 +1,78 @@
+//! Bare hosts of a laboratory.
+//!
+//! ```text
+//!  namespace of the host                             this process
+//!  [device of the link] - [bridge] - [TAP `bare0`] == thread of the server
+//! ```
+//!
+//! With the bridge between them, a bare host can have any kind of link, and captures are made in its namespace as in
+//! those of other hosts.
+
+use std::net::IpAddr;
+
+use bare::{BareServer, BareServerSettings, ServedFiles};
+use topology::{LabNetwork, LabNode, LabNodeKind, PlannedBareHost};
+
+use crate::bare_host::BareHost;
+use crate::error::LabError;
+use crate::namespace::Namespace;
+use crate::tap::Tap;
+
+/// The device of the server.
+pub(super) const DEVICE: &str = "bare0";
+
+/// Longest packet that the server has buffers for, in bytes.
+const LONGEST_PACKET: u32 = 9000;
+
+/// The devices of all servers, by node.
+pub(super) fn taps(
+    network: &LabNetwork,
+    namespaces: &[Option<Namespace>],
+) -> Result<Vec<Option<Tap>>, LabError> {
+    let nodes = network.nodes.iter().zip(namespaces);
+    let tap = |(node, namespace): (&LabNode, &Option<Namespace>)| match (node.kind, namespace) {
+        (LabNodeKind::Bare(_), Some(namespace)) => Tap::create(namespace, DEVICE).map(Some),
+        _ => Ok(None),
+    };
+    nodes.map(tap).collect()
+}
+
+/// Starts all servers. Their devices are up.
+pub(super) fn start(
+    network: &LabNetwork,
+    taps: Vec<Option<Tap>>,
+    seed: u64,
+) -> Result<Vec<Option<BareHost>>, LabError> {
+    let nodes = network.nodes.iter().zip(taps);
+    let start = |(node, tap): (&LabNode, Option<Tap>)| match (node.kind, tap) {
+        (LabNodeKind::Bare(planned), Some(tap)) => {
+            let server = server(node, &planned, seed)?;
+            BareHost::start(tap, server).map(Some)
+        }
+        _ => Ok(None),
+    };
+    nodes.map(start).collect()
+}
+
+fn server(node: &LabNode, planned: &PlannedBareHost, seed: u64) -> Result<BareServer, LabError> {
+    let mut settings = BareServerSettings::new([0; 6], planned.sender);
+    settings.secret = seed;
+    if let Some(interface) = node.interfaces.first() {
+        settings.ethernet = interface.ethernet;
+        settings.mtu = u16::try_from(interface.mtu.min(LONGEST_PACKET)).unwrap_or(1500);
+        for address in &interface.addresses {
+            match address.ip {
+                IpAddr::V4(ip) => settings.ipv4 = Some(ip),
+                IpAddr::V6(ip) => settings.ipv6 = Some(ip),
+            }
+        }
+    }
+    BareServer::new(settings, ServedFiles::paper())
+        .map_err(|error| LabError::Setting(format!("the bare host `{}`: {error}", node.name)))
+}
+
+/// Where the bridge passes frames on: those to the server, at once. It learns where all others are from the requests.
+pub(super) fn forwarding(node: &LabNode) -> Vec<([u8; 6], &'static str)> {
+    let own = node.interfaces.iter();
+    own.map(|interface| (interface.ethernet, DEVICE)).collect()
+}

@@ -1,0 +1,418 @@
+//! `prestan lab run`, `experiments` and `report`: experiments in laboratories.
+//!
+//! ```text
+//! file -> cells -> trials --(each in a laboratory of its own)--> lines of trials.jsonl -> summary -> text, page
+//! ```
+
+mod bottleneck;
+mod directory;
+mod facts;
+mod progress;
+mod report_of;
+mod trial;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::PathBuf;
+use std::time::Instant;
+
+use engine::Cancel;
+use experiment::{
+    BUILTIN_EXPERIMENTS, BuiltinExperiment, CampaignRecord, ExperimentError, ExperimentSpec,
+    LevelCombination, PlannedTrial, TrialRecord, TrialSetup, planned_trials,
+};
+
+use super::become_root;
+use crate::args::LabRunArgs;
+use crate::exit::{ExitStatus, Failed};
+use crate::forecast::roughly;
+use crate::output::{check_documents, number_of, print_list, print_text, tell};
+use crate::state;
+use crate::watch::on_interrupt;
+
+use directory::{FORMAT, KeptCampaign, OpenCampaign};
+use progress::{CampaignForecast, CampaignProgress};
+use trial::{TrialFailure, TrialTask};
+
+pub(super) use report_of::report;
+
+/// So many trials in a row that fail for the same reason end a campaign: the next ones would, too.
+const SAME_FAILURES: usize = 3;
+
+/// Lists the built-in experiments.
+pub(super) fn list() -> Result<(), Failed> {
+    let item = |own: &BuiltinExperiment| {
+        let spec = ExperimentSpec::read(own.name, own.text).map_err(|error| usage(&error))?;
+        Ok(format!("{:12} {}", own.name, spec.title))
+    };
+    let items: Result<Vec<String>, Failed> = BUILTIN_EXPERIMENTS.iter().map(item).collect();
+    print_list(items?, &" ".repeat(13))
+}
+
+/// Measures an experiment.
+pub(super) fn run(args: &LabRunArgs) -> Result<ExitStatus, Failed> {
+    let documents = &args.documents;
+    check_documents(&[&documents.html, &documents.json, &documents.csv])?;
+    let asked = AskedCampaign::of(args)?;
+    if args.dry_run {
+        return asked.print_trials();
+    }
+    become_root()?;
+    let cancel = Cancel::default();
+    let _interruptible = on_interrupt(cancel.clone(), None)?;
+    let mut campaign = asked.open(args, &cancel)?;
+    let ended = asked.measure(&mut campaign, args, &cancel);
+    let kept = &campaign.kept;
+    let command = asked.command(args, kept);
+    match ended {
+        Err(Failed::Interrupted(what)) => {
+            return Err(Failed::Interrupted(format!(
+                "{what}; the same command goes on with it (the record is in {})",
+                kept.directory.display()
+            )));
+        }
+        Err(error) if kept.measured().is_empty() => return Err(error),
+        Err(error) => {
+            report_of::print(kept, documents, &command)?;
+            return Err(error);
+        }
+        Ok(()) => {}
+    }
+    report_of::print(kept, documents, &command)?;
+    if kept.measured().is_empty() {
+        let trial = kept.trials.iter().find_map(|trial| trial.failed.as_ref());
+        let why = trial.map_or("there is no trial", String::as_str);
+        return Err(Failed::Target(format!("nothing could be measured: {why}")));
+    }
+    Ok(ExitStatus::Done)
+}
+
+/// What is to be measured.
+struct AskedCampaign {
+    experiment: ExperimentSpec,
+    cells: Vec<LevelCombination>,
+    /// By cell.
+    setups: Vec<TrialSetup>,
+    repetitions: u32,
+}
+
+impl AskedCampaign {
+    /// Reads the experiment, and checks the trials of all cells before anything is built.
+    fn of(args: &LabRunArgs) -> Result<AskedCampaign, Failed> {
+        let usage = |error: ExperimentError| usage(&error);
+        let mut experiment = find(&args.experiment)?;
+        if !args.server.is_empty() {
+            experiment = experiment.with_servers(&args.server).map_err(usage)?;
+        }
+        let cells = experiment.chosen_cells(args.full, &args.scenario);
+        let cells = cells.map_err(usage)?;
+        let setups = cells.iter().map(|cell| experiment.setup(cell));
+        let setups: Result<Vec<TrialSetup>, ExperimentError> = setups.collect();
+        Ok(AskedCampaign {
+            repetitions: args.repeat.unwrap_or(experiment.repeat),
+            setups: setups.map_err(usage)?,
+            experiment,
+            cells,
+        })
+    }
+
+    fn trials(&self) -> usize {
+        self.cells.len() * self.repetitions as usize
+    }
+
+    /// Time for which background lasts before something is measured, on average, in seconds.
+    fn settle(&self) -> f64 {
+        let all = self.setups.iter().map(|setup| setup.trial.settle.nanos());
+        all.sum::<u64>() as f64 / 1e9 / self.setups.len().max(1) as f64
+    }
+
+    /// Lists the cells, and how long all trials will take.
+    fn print_trials(&self) -> Result<ExitStatus, Failed> {
+        let mut text = format!("{}\n\n", self.experiment.title);
+        for cell in &self.cells {
+            text += &format!("{}\n", self.name_of(cell));
+        }
+        let forecast = CampaignForecast::new(self.trials(), 0, self.settle());
+        text += &format!(
+            "\n{} with {} each: {}, about {}\n",
+            number_of(self.cells.len(), "cell"),
+            number_of(self.repetitions as usize, "repetition"),
+            number_of(self.trials(), "trial"),
+            roughly(forecast.left(0.0))
+        );
+        print_text(&text)?;
+        Ok(ExitStatus::Done)
+    }
+
+    /// A cell in words: its levels in the order of the factors.
+    fn name_of(&self, cell: &LevelCombination) -> String {
+        let factors = self.experiment.factors.iter();
+        let levels: Vec<String> = factors
+            .map(|factor| format!("{} {}", factor.name, cell.level(&factor.name)))
+            .collect();
+        levels.join(", ")
+    }
+
+    /// What stands in the record of the campaign.
+    fn record(&self, args: &LabRunArgs) -> Result<CampaignRecord, Failed> {
+        Ok(CampaignRecord {
+            format: FORMAT,
+            program: env!("CARGO_PKG_VERSION").to_owned(),
+            name: args.experiment.clone(),
+            experiment: self.experiment.clone(),
+            cells: self.cells.clone(),
+            repetitions: self.repetitions,
+            seed: args.seed.unwrap_or_else(state::new_seed),
+            started: engine::time_of_day(),
+            facts: facts::facts(&self.setups)?,
+        })
+    }
+
+    /// Goes on with a campaign, or begins one, behind a check of the laboratory's links.
+    fn open(&self, args: &LabRunArgs, cancel: &Cancel) -> Result<OpenCampaign, Failed> {
+        let mut record = self.record(args)?;
+        if let Some(kept) = self.kept(args, &record)? {
+            let (done, all) = (kept.measured().len(), kept.planned());
+            tell(&format!(
+                "prestan: going on with the campaign in {}: {done} of {all} trials are measured (--new begins another)",
+                kept.directory.display()
+            ));
+            self.verify(cancel)?;
+            return OpenCampaign::open(kept);
+        }
+        record.facts.extend(self.verify(cancel)?);
+        let directory = match &args.save {
+            Some(directory) => directory.clone(),
+            None => state::campaigns_directory()?.join(state::new_run_id()),
+        };
+        OpenCampaign::create(&directory, record)
+    }
+
+    /// A campaign to go on with.
+    fn kept(
+        &self,
+        args: &LabRunArgs,
+        record: &CampaignRecord,
+    ) -> Result<Option<KeptCampaign>, Failed> {
+        let is_asked = |kept: &KeptCampaign| args.seed.is_none_or(|seed| seed == kept.record.seed);
+        let Some(directory) = args.save.as_ref().filter(|path| path.exists()) else {
+            if args.new || args.save.is_some() {
+                return Ok(None);
+            }
+            return Ok(directory::unfinished(record)?.filter(is_asked));
+        };
+        let is_empty = fs::read_dir(directory).is_ok_and(|mut entries| entries.next().is_none());
+        if is_empty {
+            return Ok(None);
+        }
+        let kept = KeptCampaign::read(directory)?;
+        let place = directory.display();
+        let problem = if args.new || !kept.is_like(record) || !is_asked(&kept) {
+            "has another campaign"
+        } else if kept.is_finished() {
+            "has a campaign that is finished"
+        } else {
+            return Ok(Some(kept));
+        };
+        Err(Failed::Usage(format!(
+            "{place} {problem}; choose another directory (`prestan lab report {place}` prints it)"
+        )))
+    }
+
+    fn verify(&self, cancel: &Cancel) -> Result<BTreeMap<String, String>, Failed> {
+        // Trials change hosts, and never links.
+        let setup = self.setups.first();
+        setup.map_or(Ok(BTreeMap::new()), |setup| {
+            bottleneck::verify(&setup.network, cancel)
+        })
+    }
+
+    /// Measures what is not measured yet.
+    fn measure(
+        &self,
+        campaign: &mut OpenCampaign,
+        args: &LabRunArgs,
+        cancel: &Cancel,
+    ) -> Result<(), Failed> {
+        let seed = campaign.kept.record.seed;
+        let all = planned_trials(&self.cells, self.repetitions, seed, &[]);
+        let open = planned_trials(
+            &self.cells,
+            self.repetitions,
+            seed,
+            &campaign.kept.measured(),
+        );
+        let forecast = CampaignForecast::new(all.len(), all.len() - open.len(), self.settle());
+        let progress = CampaignProgress::new(forecast);
+        let mut failures: Vec<String> = Vec::new();
+        for planned in &open {
+            let number = all.iter().position(|own| own == planned).unwrap_or(0);
+            let begun = Instant::now();
+            let started = engine::time_of_day();
+            let name = format!(
+                "{}, repetition {}",
+                self.name_of(&planned.cell),
+                planned.repetition
+            );
+            progress.begin(&name);
+            let captures = campaign.kept.captures();
+            let is_kept = args.keep_captures || planned.repetition == self.repetitions;
+            let ended = self.setup(&planned.cell).map(|setup| {
+                let task = TrialTask {
+                    spec: &setup.trial,
+                    network: &setup.network,
+                    // Trials differ in everything random, and each is the same in every campaign of this seed.
+                    seed: seed.wrapping_add(number as u64) & (u64::MAX >> 1),
+                    cancel,
+                    kept_captures: is_kept.then(|| (&*captures, file_name(planned))),
+                };
+                task.run()
+            });
+            let mut record = TrialRecord {
+                cell: planned.cell.clone(),
+                repetition: planned.repetition,
+                started,
+                seconds: begun.elapsed().as_secs_f64(),
+                figures: BTreeMap::new(),
+                facts: BTreeMap::new(),
+                warnings: Vec::new(),
+                failed: None,
+            };
+            let what = match ended {
+                Some(Ok(result)) => {
+                    failures.clear();
+                    record.figures = result.figures;
+                    record.facts = result.facts;
+                    record.warnings = result.warnings;
+                    record
+                        .warnings
+                        .iter()
+                        .map(|own| format!("; warning: {own}"))
+                        .collect()
+                }
+                Some(Err(TrialFailure::Interrupted)) => {
+                    let (done, all) = (campaign.kept.measured().len(), all.len());
+                    return Err(Failed::Interrupted(format!(
+                        "interrupted behind {done} of {all} trials"
+                    )));
+                }
+                Some(Err(TrialFailure::Failed(why))) => {
+                    failures.push(why.clone());
+                    record.failed = Some(why.clone());
+                    format!("; failed: {why}")
+                }
+                // Its cells are those of its setups.
+                None => continue,
+            };
+            campaign.add(record)?;
+            progress.end(begun.elapsed(), &what);
+            check_failures(&failures, campaign)?;
+        }
+        Ok(())
+    }
+
+    fn setup(&self, cell: &LevelCombination) -> Option<&TrialSetup> {
+        let place = self.cells.iter().position(|own| own == cell)?;
+        self.setups.get(place)
+    }
+
+    /// The command that repeats the campaign.
+    fn command(&self, args: &LabRunArgs, kept: &KeptCampaign) -> String {
+        let mut command = format!("prestan lab run {}", args.experiment);
+        for scenario in &args.scenario {
+            command += &format!(" --scenario {scenario}");
+        }
+        if !args.server.is_empty() {
+            command += &format!(" --server {}", args.server.join(","));
+        }
+        if args.full {
+            command += " --full";
+        }
+        command + &format!(" --repeat {} --seed {}", self.repetitions, kept.record.seed)
+    }
+}
+
+/// Ends a campaign whose trials all fail for the same reason.
+fn check_failures(failures: &[String], campaign: &OpenCampaign) -> Result<(), Failed> {
+    let last = &failures[failures.len().saturating_sub(SAME_FAILURES)..];
+    match last {
+        [why, ..]
+            if last.len() == SAME_FAILURES && last.iter().all(|own| is_same_reason(own, why)) =>
+        {
+            Err(Failed::Target(format!(
+                "{SAME_FAILURES} trials in a row failed: {why}; the same command goes on with the campaign in {}",
+                campaign.kept.directory.display()
+            )))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Whether two reasons are the same, but for numbers (ports, processes) and for what servers wrote to their logs.
+fn is_same_reason(one: &str, other: &str) -> bool {
+    let plain = |reason: &str| -> String {
+        let reason = reason.split("its logs end with").next().unwrap_or_default();
+        reason.chars().filter(|c| !c.is_ascii_digit()).collect()
+    };
+    plain(one) == plain(other)
+}
+
+/// The beginning of the names of a trial's files.
+fn file_name(trial: &PlannedTrial) -> String {
+    let levels = trial.cell.0.values();
+    let levels: Vec<String> = levels
+        .map(|level| {
+            let plain = |c: char| {
+                if c.is_ascii_alphanumeric() || c == '.' {
+                    c
+                } else {
+                    '_'
+                }
+            };
+            level.chars().map(plain).collect()
+        })
+        .collect();
+    format!("{}-{}", levels.join("-"), trial.repetition)
+}
+
+/// A built-in experiment by its name, or a file.
+fn find(name: &str) -> Result<ExperimentSpec, Failed> {
+    if let Some(own) = BuiltinExperiment::find(name) {
+        return ExperimentSpec::read(own.name, own.text).map_err(|error| usage(&error));
+    }
+    let path = PathBuf::from(name);
+    let text = fs::read_to_string(&path).map_err(|error| {
+        let is_word = !name.contains(['/', '.']);
+        Failed::Usage(match BuiltinExperiment::nearest(name) {
+            Some(nearest) if is_word => {
+                format!("no experiment is called `{name}`; did you mean `{nearest}`?")
+            }
+            _ if is_word => {
+                format!("no experiment is called `{name}`; see `prestan lab experiments`")
+            }
+            _ => format!("reading {name} failed: {error}"),
+        })
+    })?;
+    ExperimentSpec::read(name, &text).map_err(|error| usage(&error))
+}
+
+fn usage(error: &ExperimentError) -> Failed {
+    Failed::Usage(error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reasons_are_the_same_but_for_numbers_and_logs() {
+        let reason = |port: u32, log: &str| {
+            format!("nginx does not answer at 198.18.0.1:{port}; its logs end with {log}")
+        };
+        assert!(is_same_reason(&reason(1234, "a"), &reason(45, "b")));
+        assert!(!is_same_reason(
+            &reason(1234, "a"),
+            "the capture cannot be read"
+        ));
+    }
+}

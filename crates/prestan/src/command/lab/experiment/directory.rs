@@ -1,0 +1,268 @@
+//! The directory of a campaign: `campaign.json`, `trials.jsonl`, captures and the page.
+//!
+//! A trial is a line that is appended when it ends. Of a trial that was measured again after it had failed, the last line
+//! counts. While trials are measured, the file of trials is locked.
+
+use std::fs::{self, File, TryLockError};
+use std::io::{Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+use experiment::{CampaignRecord, RecordedTrials, TrialRecord};
+
+use crate::exit::Failed;
+use crate::state;
+
+/// Version of the format of `campaign.json`.
+pub(super) const FORMAT: u32 = 1;
+
+/// What a campaign is to be.
+const CAMPAIGN: &str = "campaign.json";
+/// Trials that have ended.
+const TRIALS: &str = "trials.jsonl";
+/// Where captures are kept.
+const CAPTURES: &str = "captures";
+/// The page.
+const PAGE: &str = "report.html";
+
+/// The longest file that is read, in bytes: more than a campaign of a year has.
+const LONGEST: u64 = 1 << 30;
+
+/// A campaign that was read.
+#[derive(Debug, Clone)]
+pub(super) struct KeptCampaign {
+    pub(super) directory: PathBuf,
+    pub(super) record: CampaignRecord,
+    /// Each trial once.
+    pub(super) trials: Vec<TrialRecord>,
+}
+
+/// A campaign to which trials are added.
+#[derive(Debug)]
+pub(super) struct OpenCampaign {
+    pub(super) kept: KeptCampaign,
+    file: File,
+}
+
+impl KeptCampaign {
+    /// Reads it.
+    pub(super) fn read(directory: &Path) -> Result<KeptCampaign, Failed> {
+        let path = directory.join(CAMPAIGN);
+        let record: CampaignRecord = serde_json::from_slice(&read(&path)?)
+            .map_err(|error| failed(&path, &format!("it is no record of a campaign: {error}")))?;
+        if record.format != FORMAT {
+            let format = record.format;
+            return Err(failed(
+                &path,
+                &format!("it has format {format}, of another version of prestan"),
+            ));
+        }
+        let checked = record.experiment.check();
+        checked.map_err(|error| failed(&path, &error))?;
+        let path = directory.join(TRIALS);
+        let bytes = if path.exists() {
+            read(&path)?
+        } else {
+            Vec::new()
+        };
+        let trials = RecordedTrials::read(&bytes).map_err(|error| failed(&path, &error))?;
+        Ok(KeptCampaign {
+            directory: directory.to_owned(),
+            record,
+            trials: latest(trials.trials),
+        })
+    }
+
+    /// Trials that are not to be measured again.
+    pub(super) fn measured(&self) -> Vec<TrialRecord> {
+        let trials = self.trials.iter();
+        trials
+            .filter(|trial| trial.failed.is_none())
+            .cloned()
+            .collect()
+    }
+
+    /// Trials that were planned.
+    pub(super) fn planned(&self) -> usize {
+        self.record.cells.len() * self.record.repetitions as usize
+    }
+
+    pub(super) fn is_finished(&self) -> bool {
+        self.measured().len() >= self.planned()
+    }
+
+    /// Whether it measures the same, with the same programs. What links measured is different each time.
+    pub(super) fn is_like(&self, other: &CampaignRecord) -> bool {
+        let own = &self.record;
+        let facts = |record: &CampaignRecord| {
+            let mut facts = record.facts.clone();
+            facts.retain(|key, _| !key.starts_with(super::bottleneck::FACT));
+            facts
+        };
+        own.program == other.program
+            && own.experiment == other.experiment
+            && own.cells == other.cells
+            && own.repetitions == other.repetitions
+            && facts(own) == facts(other)
+    }
+
+    /// Where captures are kept.
+    pub(super) fn captures(&self) -> PathBuf {
+        self.directory.join(CAPTURES)
+    }
+
+    /// Where the page is.
+    pub(super) fn page(&self) -> PathBuf {
+        self.directory.join(PAGE)
+    }
+}
+
+impl OpenCampaign {
+    /// Begins a campaign in a directory that does not exist, or is empty.
+    pub(super) fn create(directory: &Path, record: CampaignRecord) -> Result<OpenCampaign, Failed> {
+        let making = |error: std::io::Error| writing(directory, &error);
+        fs::create_dir_all(directory).map_err(making)?;
+        if fs::read_dir(directory).map_err(making)?.next().is_some() {
+            return Err(Failed::Usage(format!(
+                "{} is not empty, and has no campaign that this one would go on with; choose another directory",
+                directory.display()
+            )));
+        }
+        fs::create_dir(directory.join(CAPTURES)).map_err(making)?;
+        let path = directory.join(CAMPAIGN);
+        let mut text = serde_json::to_string_pretty(&record)
+            .map_err(|error| Failed::Local(format!("writing the record of a campaign: {error}")))?;
+        text.push('\n');
+        fs::write(&path, text).map_err(|error| writing(&path, &error))?;
+        OpenCampaign::open(KeptCampaign {
+            directory: directory.to_owned(),
+            record,
+            trials: Vec::new(),
+        })
+    }
+
+    /// Goes on with a campaign. A line that was torn when the program was killed is removed.
+    pub(super) fn open(kept: KeptCampaign) -> Result<OpenCampaign, Failed> {
+        let path = kept.directory.join(TRIALS);
+        let failed = |error: std::io::Error| writing(&path, &error);
+        let mut options = File::options();
+        let options = options.read(true).write(true).create(true).truncate(false);
+        let mut file = options.open(&path).map_err(failed)?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                return Err(Failed::Usage(format!(
+                    "another prestan measures the campaign in {}; wait for its end, or begin a new one with --new",
+                    kept.directory.display()
+                )));
+            }
+            Err(TryLockError::Error(error)) => return Err(failed(error)),
+        }
+        let bytes = if file.metadata().map_err(failed)?.len() == 0 {
+            Vec::new()
+        } else {
+            read(&path)?
+        };
+        let trials = RecordedTrials::read(&bytes);
+        let whole = trials
+            .map_err(|error| self::failed(&path, &error))?
+            .whole_bytes as u64;
+        file.set_len(whole).map_err(failed)?;
+        file.seek(SeekFrom::Start(whole)).map_err(failed)?;
+        Ok(OpenCampaign { kept, file })
+    }
+
+    /// Adds a trial that has ended.
+    pub(super) fn add(&mut self, trial: TrialRecord) -> Result<(), Failed> {
+        let path = self.kept.directory.join(TRIALS);
+        let mut line = serde_json::to_string(&trial)
+            .map_err(|error| Failed::Local(format!("writing the record of a trial: {error}")))?;
+        line.push('\n');
+        let written = self.file.write_all(line.as_bytes());
+        let written = written.and_then(|()| self.file.sync_data());
+        written.map_err(|error| writing(&path, &error))?;
+        let is_same =
+            |own: &TrialRecord| own.cell == trial.cell && own.repetition == trial.repetition;
+        self.kept.trials.retain(|own| !is_same(own));
+        self.kept.trials.push(trial);
+        Ok(())
+    }
+}
+
+/// The directory of a campaign: a path, or the name of a kept one or its beginning.
+pub(super) fn find(campaign: &Path) -> Result<PathBuf, Failed> {
+    if campaign.join(CAMPAIGN).exists() {
+        return Ok(campaign.to_owned());
+    }
+    let wanted = campaign.to_string_lossy();
+    let mut found = kept()?;
+    found.retain(|path| state::name_of(path).starts_with(&*wanted));
+    match &found[..] {
+        [one] if !wanted.is_empty() => Ok(one.clone()),
+        [] => Err(Failed::Usage(format!(
+            "no campaign `{wanted}`: it is no directory with a {CAMPAIGN}, and none is kept under this name"
+        ))),
+        several => Err(Failed::Usage(format!(
+            "`{wanted}` is the beginning of {} campaigns; write more of the name",
+            several.len()
+        ))),
+    }
+}
+
+/// The latest unfinished campaign that is like this one, and whether there is one that only differs in its facts.
+pub(super) fn unfinished(record: &CampaignRecord) -> Result<Option<KeptCampaign>, Failed> {
+    for directory in kept()? {
+        // What cannot be read is not gone on with.
+        let Ok(campaign) = KeptCampaign::read(&directory) else {
+            continue;
+        };
+        if campaign.is_like(record) && !campaign.is_finished() {
+            return Ok(Some(campaign));
+        }
+    }
+    Ok(None)
+}
+
+/// The directories of kept campaigns, the latest first.
+fn kept() -> Result<Vec<PathBuf>, Failed> {
+    // Without the directory, there is none.
+    let entries = fs::read_dir(state::campaigns_directory()?).into_iter();
+    let mut found: Vec<PathBuf> = entries
+        .flatten()
+        .flatten()
+        .map(|entry| entry.path())
+        .filter(|path| path.join(CAMPAIGN).exists())
+        .collect();
+    found.sort();
+    found.reverse();
+    Ok(found)
+}
+
+/// Of trials that were measured again, the last.
+fn latest(trials: Vec<TrialRecord>) -> Vec<TrialRecord> {
+    let mut kept: Vec<TrialRecord> = Vec::new();
+    for trial in trials {
+        kept.retain(|own| own.cell != trial.cell || own.repetition != trial.repetition);
+        kept.push(trial);
+    }
+    kept
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, Failed> {
+    let failed = |error: &dyn std::fmt::Display| failed(path, error);
+    let length = path.metadata().map_err(|error| failed(&error))?.len();
+    if length > LONGEST {
+        return Err(failed(&"it is longer than 1 GiB"));
+    }
+    fs::read(path).map_err(|error| failed(&error))
+}
+
+fn failed(path: &Path, error: &dyn std::fmt::Display) -> Failed {
+    Failed::Usage(report::clean(&format!(
+        "reading {} failed: {error}",
+        path.display()
+    )))
+}
+
+fn writing(path: &Path, error: &std::io::Error) -> Failed {
+    Failed::Local(format!("writing {} failed: {error}", path.display()))
+}

@@ -1,0 +1,69 @@
+//! Facts of a campaign: the machine and its software.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+
+use experiment::{BARE_RECIPE, TrialSetup};
+use testbed::real::Recipe;
+
+use crate::exit::Failed;
+
+/// The machine, the servers of these trials, and the congestion controls of their hosts.
+///
+/// # Errors
+/// A server is not known, or not installed.
+pub(super) fn facts(setups: &[TrialSetup]) -> Result<BTreeMap<String, String>, Failed> {
+    let machine = engine::machine();
+    let mut facts = BTreeMap::from([
+        ("kernel".to_owned(), machine.os),
+        (
+            "processor".to_owned(),
+            format!("{}, {} cores", machine.cpu, machine.cores),
+        ),
+    ]);
+    if let Ok(known) = fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control") {
+        facts.insert(
+            "congestion controls of the kernel".to_owned(),
+            known.trim().to_owned(),
+        );
+    }
+    let recipes: BTreeSet<&str> = setups
+        .iter()
+        .flat_map(|setup| setup.trial.servers.values())
+        .map(|server| server.recipe.as_str())
+        .filter(|recipe| *recipe != BARE_RECIPE)
+        .collect();
+    for name in recipes {
+        let recipe = Recipe::with_parameters(name).map_err(Failed::Usage)?;
+        let installed = recipe
+            .installed()
+            .map_err(|missing| Failed::Usage(format!("cannot start {name}: {missing}")))?;
+        facts.insert(name.to_owned(), installed.version);
+    }
+    for (host, names) in congestion_controls(setups) {
+        let names: Vec<&str> = names.into_iter().collect();
+        let by_trial = if names.len() > 1 { ", by trial" } else { "" };
+        let names = names.join(", ");
+        facts.insert(
+            format!("congestion control of {host}"),
+            format!("{names}{by_trial}"),
+        );
+    }
+    Ok(facts)
+}
+
+/// Those of hosts with a server or a flow's source, in all trials.
+fn congestion_controls(setups: &[TrialSetup]) -> BTreeMap<&str, BTreeSet<&str>> {
+    let mut found: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    for setup in setups {
+        for host in setup.trial.servers.keys() {
+            let node = setup.network.find(host);
+            let node = node.map(|node| &setup.network.nodes[node]);
+            if let Some(node) = node.filter(|_| !setup.is_bare(host)) {
+                let names = found.entry(host).or_default();
+                names.insert(&node.options.congestion);
+            }
+        }
+    }
+    found
+}

@@ -1,0 +1,338 @@
+//! One trial: a laboratory is built for it alone, servers start, background begins, and after it has settled everything
+//! that is measured begins at the same time.
+//!
+//! ```text
+//! build - probe paths - servers - captures - background . . . settle . . . measured ------- end - figures
+//! ```
+
+mod captured;
+mod paths;
+mod programs;
+mod requests;
+mod servers;
+mod single;
+mod suites;
+mod traffic;
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use engine::Cancel;
+use experiment::{MeasuredSpec, TrialSpec};
+use lab::{BuiltLab, LabError};
+use topology::LabNetwork;
+
+use captured::TrialCaptures;
+use programs::LabProgram;
+use requests::BackgroundRequests;
+use servers::TrialServers;
+use traffic::TrialTraffic;
+
+use super::super::{LATE, build};
+
+/// How often it is looked whether something has ended.
+const LOOK: Duration = Duration::from_millis(10);
+
+/// How long a program may take to end when it is asked to.
+const ENDING: Duration = Duration::from_secs(10);
+
+/// What a trial needs to know.
+pub(super) struct TrialTask<'a> {
+    pub(super) spec: &'a TrialSpec,
+    pub(super) network: &'a LabNetwork,
+    pub(super) seed: u64,
+    pub(super) cancel: &'a Cancel,
+    /// Directory and beginning of the names of its captures, where they are kept.
+    pub(super) kept_captures: Option<(&'a Path, String)>,
+}
+
+/// What came out of a trial.
+#[derive(Debug, Default)]
+pub(super) struct TrialResult {
+    pub(super) figures: BTreeMap<String, f64>,
+    pub(super) warnings: Vec<String>,
+    pub(super) facts: BTreeMap<String, String>,
+}
+
+/// Why a trial has no result.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum TrialFailure {
+    Interrupted,
+    Failed(String),
+}
+
+impl TrialFailure {
+    fn of(error: &dyn std::fmt::Display) -> TrialFailure {
+        // The logs of a server have several lines.
+        let text = error.to_string().replace("\n  ", "; ").replace('\n', " ");
+        TrialFailure::Failed(report::clean(&text))
+    }
+
+    fn while_trying(attempt: &str) -> impl Fn(io::Error) -> TrialFailure + use<'_> {
+        move |error| TrialFailure::Failed(format!("{attempt} failed: {error}"))
+    }
+}
+
+impl From<LabError> for TrialFailure {
+    fn from(error: LabError) -> TrialFailure {
+        TrialFailure::of(&error)
+    }
+}
+
+impl TrialResult {
+    fn figure(&mut self, name: String, value: f64) {
+        if value.is_finite() {
+            self.figures.insert(name, value);
+        }
+    }
+
+    /// A figure that may be missing.
+    fn maybe(&mut self, name: String, value: Option<f64>) {
+        if let Some(value) = value {
+            self.figure(name, value);
+        }
+    }
+
+    fn warn(&mut self, warning: impl Into<String>) {
+        let warning = warning.into();
+        if !self.warnings.contains(&warning) {
+            self.warnings.push(warning);
+        }
+    }
+}
+
+/// What is being measured. It is dropped in this order: programs end before the laboratory.
+struct RunningTrial<'a> {
+    measured: Vec<RunningMeasurement<'a>>,
+    requests: Vec<BackgroundRequests<'a>>,
+    traffic: Option<TrialTraffic>,
+    captures: TrialCaptures,
+    servers: TrialServers,
+    /// Frames that devices had dropped before background began.
+    dropped_before: u64,
+    lab: BuiltLab,
+}
+
+/// A program that measures.
+struct RunningMeasurement<'a> {
+    name: &'a str,
+    spec: &'a MeasuredSpec,
+    program: LabProgram,
+    /// Where it writes what it has measured.
+    output: PathBuf,
+    /// Whether it had to be ended.
+    is_unfinished: bool,
+}
+
+impl TrialTask<'_> {
+    /// Carries the trial out.
+    pub(super) fn run(&self) -> Result<TrialResult, TrialFailure> {
+        let lab = build(self.network).map_err(|error| TrialFailure::of(&error))?;
+        let mut result = TrialResult::default();
+        paths::probe(&lab, self.spec, &mut result)?;
+        self.go_on()?;
+        let servers = TrialServers::start(&lab, self.spec, &mut result)?;
+        let captures = TrialCaptures::begin(&lab, &self.spec.captures)?;
+        let traffic = self.spec.traffic.as_ref();
+        let mut trial = RunningTrial {
+            measured: Vec::new(),
+            requests: Vec::new(),
+            traffic: traffic
+                .map(|traffic| TrialTraffic::listen(&lab, traffic, self))
+                .transpose()?,
+            captures,
+            servers,
+            // Some are dropped while devices come up.
+            dropped_before: lab.dropped_at_devices()?,
+            lab,
+        };
+        let (begun, begun_ns) = (Instant::now(), now_ns());
+        if let Some(traffic) = &mut trial.traffic {
+            traffic.send(&trial.lab, self)?;
+        }
+        for (name, spec) in &self.spec.requests {
+            let requests = BackgroundRequests::start(name, spec, &trial.lab, &trial.servers, self);
+            trial.requests.extend(requests?);
+        }
+        let settle = Duration::from_nanos(self.spec.settle.nanos());
+        self.wait(begun + settle, &mut trial, |_| false)?;
+        self.measure(&mut trial)?;
+        self.end(trial, begun_ns, result)
+    }
+
+    fn go_on(&self) -> Result<(), TrialFailure> {
+        if self.cancel.is_cancelled() {
+            return Err(TrialFailure::Interrupted);
+        }
+        Ok(())
+    }
+
+    /// Waits until a moment, or until something is over before.
+    fn wait(
+        &self,
+        until: Instant,
+        trial: &mut RunningTrial<'_>,
+        mut is_over: impl FnMut(&mut RunningTrial<'_>) -> bool,
+    ) -> Result<(), TrialFailure> {
+        loop {
+            self.go_on()?;
+            if is_over(trial) {
+                return Ok(());
+            }
+            trial.check_background()?;
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Ok(());
+            }
+            thread::sleep(left.min(LOOK));
+        }
+    }
+
+    /// Begins everything that is measured, and waits for its end.
+    fn measure<'a>(&'a self, trial: &mut RunningTrial<'a>) -> Result<(), TrialFailure> {
+        let longest = Duration::from_nanos(self.spec.longest.nanos());
+        for (name, spec) in &self.spec.measured {
+            let output = trial.lab.temporary_files().join(format!("measured-{name}"));
+            let url = trial
+                .servers
+                .url(&trial.lab, &spec.to, spec.path.as_deref())?;
+            let mut command = match &spec.suite {
+                Some(suite) => suites::command(suite, spec, &url, &output)?,
+                None => single::command(&url, longest, &output)?,
+            };
+            trial.servers.introduce(&spec.to, &mut command);
+            let label = format!("{name}, from {} to {}", spec.from, spec.to);
+            trial.measured.push(RunningMeasurement {
+                name,
+                spec,
+                program: LabProgram::start(&trial.lab, &spec.from, label, command)?,
+                output,
+                is_unfinished: false,
+            });
+        }
+        let begun = Instant::now();
+        let all_ended = |trial: &mut RunningTrial<'_>| {
+            let mut measured = trial.measured.iter_mut();
+            measured.all(|own| own.program.status().is_some())
+        };
+        self.wait(begun + longest, trial, all_ended)?;
+        for own in &mut trial.measured {
+            own.is_unfinished = own.program.status().is_none();
+            match (own.is_unfinished, &own.spec.suite) {
+                (false, _) => {}
+                // It reports what it has.
+                (true, Some(_)) => own.program.interrupt(),
+                // What there is of a single request is in the captures.
+                (true, None) => own.program.kill(),
+            }
+        }
+        for own in &mut trial.measured {
+            own.program.wait(ENDING);
+        }
+        Ok(())
+    }
+
+    /// Ends everything, and gathers its figures.
+    fn end(
+        &self,
+        mut trial: RunningTrial<'_>,
+        begun_ns: i64,
+        mut result: TrialResult,
+    ) -> Result<TrialResult, TrialFailure> {
+        let span = (begun_ns, now_ns());
+        for requests in &mut trial.requests {
+            requests.program.interrupt();
+        }
+        if let Some(traffic) = &mut trial.traffic {
+            traffic.interrupt();
+        }
+        let captures = trial.captures.end();
+        for requests in &mut trial.requests {
+            requests.program.wait(ENDING);
+        }
+        if let Some(traffic) = &mut trial.traffic {
+            traffic.end();
+        }
+        trial.servers.check()?;
+        let is_congested = links(&trial, &mut result)?;
+        let captures = captured::read(&trial.lab, captures, span, &mut result)?;
+        for own in &trial.measured {
+            own.figures(self.spec, &captures, &trial.lab, &mut result)?;
+        }
+        for requests in &trial.requests {
+            requests.figures(is_congested, &mut result)?;
+        }
+        if let Some(traffic) = &trial.traffic {
+            traffic.figures(is_congested, &mut result)?;
+        }
+        servers::bare_figures(&trial.lab, &mut result);
+        if let Some((directory, name)) = &self.kept_captures {
+            captured::keep(&captures, directory, name)?;
+        }
+        Ok(result)
+    }
+}
+
+impl RunningTrial<'_> {
+    /// What ends by itself before it should is a failure of the trial.
+    fn check_background(&mut self) -> Result<(), TrialFailure> {
+        for requests in &mut self.requests {
+            if requests.program.status().is_some() {
+                return Err(requests.program.failed());
+            }
+        }
+        self.traffic.as_mut().map_or(Ok(()), TrialTraffic::check)
+    }
+}
+
+impl RunningMeasurement<'_> {
+    fn figures(
+        &self,
+        spec: &TrialSpec,
+        captures: &captured::ReadCaptures,
+        lab: &BuiltLab,
+        result: &mut TrialResult,
+    ) -> Result<(), TrialFailure> {
+        if self.spec.suite.is_some() {
+            return suites::figures(self, result);
+        }
+        let longest = spec.longest.nanos() as f64 / 1e9;
+        let is_finished = single::figures(self, result)?;
+        let traced = captures.request(lab, self.spec);
+        captured::figures(self.name, traced, is_finished, longest, result);
+        Ok(())
+    }
+}
+
+/// Time of day, in nanoseconds since 1970.
+fn now_ns() -> i64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    now.map_or(0, |now| i64::try_from(now.as_nanos()).unwrap_or(i64::MAX))
+}
+
+/// What links did. Returns whether a queue was full once, so that what was sent need not have arrived.
+fn links(trial: &RunningTrial<'_>, result: &mut TrialResult) -> Result<bool, TrialFailure> {
+    let lab = &trial.lab;
+    let mut is_congested = false;
+    for link in 0..lab.network().links.len() {
+        for from in [0, 1] {
+            let counters = lab.link_counters(link, from).unwrap_or_default();
+            is_congested |= counters.dropped_by_queue > 0;
+        }
+    }
+    if lab.dropped_at_devices()? > trial.dropped_before {
+        result.warn("frames were dropped at devices, which no queue of the laboratory explains");
+    }
+    if let Some(counters) = lab.forwarder_counters()
+        && counters.lateness.quantile(0.99) > LATE
+    {
+        result.warn(
+            "1 % of the packets on shaped links were passed on more than 1 ms late, because other programs \
+             used the processors",
+        );
+    }
+    Ok(is_congested)
+}

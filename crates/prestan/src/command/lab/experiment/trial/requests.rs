@@ -1,0 +1,193 @@
+//! Requests in the background, as http_load sends them: an open loop with a new connection for each.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use experiment::RequestsSpec;
+use lab::BuiltLab;
+use record::{Event, EventKind, Moments, Nanos, Outcome, Sample};
+
+use super::programs::{LabProgram, prestan};
+use super::servers::{TrialServers, length_of};
+use super::{TrialFailure, TrialResult, TrialTask};
+
+/// Time after which http_load gives a request up.
+const TIMEOUT: &str = "60s";
+
+/// Most requests under way: http_load has as many at a given rate.
+const MOST_UNDER_WAY: f64 = 1000.0;
+
+/// How far from its rate background may be where nothing is congested.
+const TOLERANCE: f64 = 0.02;
+
+/// A rate below which there are none, in bit/s: rates cannot be 0.
+const NOTHING: u64 = 1;
+
+/// Requests under way.
+pub(super) struct BackgroundRequests<'a> {
+    name: &'a str,
+    /// Planned rate of contents in bit/s.
+    rate: f64,
+    length: u64,
+    run: PathBuf,
+    pub(super) program: LabProgram,
+}
+
+impl<'a> BackgroundRequests<'a> {
+    /// Begins to send them; `None` where there are none.
+    pub(super) fn start(
+        name: &'a str,
+        spec: &RequestsSpec,
+        lab: &BuiltLab,
+        servers: &TrialServers,
+        task: &TrialTask<'_>,
+    ) -> Result<Option<BackgroundRequests<'a>>, TrialFailure> {
+        if spec.rate.bits_per_second() <= NOTHING {
+            return Ok(None);
+        }
+        let length = length_of(&spec.path)?;
+        let rate = spec.rate.bits_per_second() as f64;
+        let each_second = rate / (8.0 * length as f64);
+        let nanos = task.spec.settle.nanos() + task.spec.longest.nanos();
+        let longest = Duration::from_nanos(nanos) + Duration::from_secs(60);
+        let most = (each_second * longest.as_secs_f64()).ceil();
+        let run = lab.temporary_files().join(format!("requests-{name}"));
+        let mut command = prestan("load")?;
+        command
+            .args(["GET", &servers.url(lab, &spec.to, Some(&spec.path))?])
+            .args(["--rate", &format!("{each_second:.9}")])
+            .args(["--arrivals", "constant", "--no-keep-alive", "--warmup", "0"])
+            .args(["--users", &most.clamp(16.0, MOST_UNDER_WAY).to_string()])
+            .args(["--duration", &format!("{}s", longest.as_secs())])
+            .args(["--timeout", TIMEOUT, "--max-failures", "none", "--quiet"])
+            .args(["--seed", &task.seed.to_string(), "--save"])
+            .arg(&run);
+        servers.introduce(&spec.to, &mut command);
+        let label = format!("requests {name}, from {} to {}", spec.from, spec.to);
+        Ok(Some(BackgroundRequests {
+            name,
+            rate,
+            length,
+            run,
+            program: LabProgram::start(lab, &spec.from, label, command)?,
+        }))
+    }
+
+    /// What arrived of them until they were interrupted. Those under way may end a little later.
+    pub(super) fn figures(
+        &self,
+        is_congested: bool,
+        result: &mut TrialResult,
+    ) -> Result<(), TrialFailure> {
+        let run = rundir::load(&self.run).map_err(|error| TrialFailure::of(&error))?;
+        let ended = |event: &Event| match event.kind {
+            EventKind::MeasuringEnded { .. } => Some(event.at),
+            _ => None,
+        };
+        let end = run.events.iter().find_map(ended).unwrap_or(Nanos::MAX);
+        let counted = CountedRequests::of(&run.samples, self.length, end);
+        let name = self.name;
+        let Some(share) = counted.share() else {
+            result.warn(format!("requests {name}: none was sent"));
+            return Ok(());
+        };
+        let planned = counted.planned as f64;
+        result.figure(format!("{name}.share"), share);
+        result.figure(format!("{name}.throughput"), share * self.rate);
+        result.figure(format!("{name}.failed"), counted.failed as f64 / planned);
+        // The last of them is under way when they are interrupted.
+        let missing = planned - counted.files;
+        if !is_congested && missing > (TOLERANCE * planned).max(1.0) {
+            result.warn(format!(
+                "requests {name} did not have their rate within 2 %, although no queue was full"
+            ));
+        }
+        Ok(())
+    }
+}
+
+/// Requests of an open loop with constant intervals, each of which stands for one interval.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+struct CountedRequests {
+    planned: u64,
+    /// Those that were under way when it ended are not failed.
+    failed: u64,
+    /// Contents that arrived, in files: also parts of those that were under way at the end.
+    files: f64,
+}
+
+impl CountedRequests {
+    /// Those that were planned before the end.
+    fn of(samples: &[Sample], length: u64, end: Nanos) -> CountedRequests {
+        let mut counted = CountedRequests::default();
+        for sample in samples.iter().filter(|own| own.moments.planned <= end) {
+            let part = (sample.bytes_received as f64 / length as f64).min(1.0);
+            let is_ok = sample.outcome == Outcome::Ok;
+            let whole = if is_ok { 1.0 } else { part };
+            counted.planned += 1;
+            counted.files += whole * arrived(&sample.moments, end);
+            counted.failed += u64::from(!is_ok && sample.outcome != Outcome::Cancelled);
+        }
+        counted
+    }
+
+    /// What arrived of what was planned.
+    fn share(&self) -> Option<f64> {
+        (self.planned > 0).then(|| self.files / self.planned as f64)
+    }
+}
+
+/// Share of a response that had arrived at the end, if its bytes came at a constant rate.
+fn arrived(moments: &Moments, end: Nanos) -> f64 {
+    let first = moments.first.or(moments.sent).unwrap_or(moments.started);
+    match moments.done {
+        Some(done) if done > end => {
+            let span = done.saturating_sub(first).max(1) as f64;
+            end.saturating_sub(first) as f64 / span
+        }
+        _ => 1.0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sample(outcome: Outcome, bytes_received: u64, first: Nanos, done: Nanos) -> Sample {
+        Sample {
+            outcome,
+            bytes_received,
+            moments: Moments {
+                first: Some(first),
+                done: Some(done),
+                ..Moments::default()
+            },
+            ..Sample::blank()
+        }
+    }
+
+    #[test]
+    fn parts_of_contents_count_as_far_as_they_arrived() {
+        let samples = [
+            sample(Outcome::Ok, 1234, 10, 90),
+            // It went on behind the end.
+            sample(Outcome::Ok, 1234, 50, 150),
+            sample(Outcome::Cancelled, 500, 0, 200),
+            sample(Outcome::Cancelled, 500, 110, 200),
+            sample(Outcome::Reset, 250, 10, 20),
+        ];
+        let counted = CountedRequests::of(&samples, 1000, 100);
+        assert_eq!((counted.planned, counted.failed), (5, 1));
+        assert_eq!(counted.files, 1.0 + 0.5 + 0.25 + 0.0 + 0.25);
+        assert_eq!(counted.share(), Some(2.0 / 5.0));
+        assert_eq!(CountedRequests::of(&[], 1000, 100).share(), None);
+        let later = Sample {
+            moments: Moments {
+                planned: 101,
+                ..Moments::default()
+            },
+            ..Sample::blank()
+        };
+        assert_eq!(CountedRequests::of(&[later], 1000, 100).planned, 0);
+    }
+}

@@ -1,0 +1,65 @@
+//! A single request that is measured.
+
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use record::Outcome;
+
+use super::programs::prestan;
+use super::{RunningMeasurement, TrialFailure, TrialResult};
+
+/// The command that sends it. The trial ends it, not its own time limit.
+pub(super) fn command(url: &str, longest: Duration, run: &Path) -> Result<Command, TrialFailure> {
+    let timeout = longest + Duration::from_secs(60);
+    let mut command = prestan("load")?;
+    command
+        .args(["GET", url, "--total", "1", "--warmup", "0"])
+        .args(["--no-keep-alive", "--quiet"])
+        .args(["--timeout", &format!("{}ms", timeout.as_millis()), "--save"])
+        .arg(run);
+    Ok(command)
+}
+
+/// What its client reports. Returns whether it ended.
+pub(super) fn figures(
+    own: &RunningMeasurement<'_>,
+    result: &mut TrialResult,
+) -> Result<bool, TrialFailure> {
+    let name = own.name;
+    // A program that was ended before it could begin has no record.
+    let run = rundir::load(&own.output);
+    let sample = match (&run, own.is_unfinished) {
+        (Ok(run), _) => run.samples.first(),
+        (Err(_), true) => None,
+        (Err(error), false) => {
+            return Err(TrialFailure::Failed(format!("{name}: {error}")));
+        }
+    };
+    let outcome = sample.map_or(Outcome::Cancelled, |sample| sample.outcome);
+    let is_finished = match outcome {
+        Outcome::Ok => true,
+        Outcome::Cancelled | Outcome::Timeout => false,
+        Outcome::Reset | Outcome::ConnectFailed => {
+            result.warn(format!(
+                "{name}: the connection failed ({outcome}), and counts as unfinished"
+            ));
+            false
+        }
+        other => {
+            let status = sample.and_then(|sample| sample.status);
+            let status = status.map_or(String::new(), |status| format!(", status {status}"));
+            return Err(TrialFailure::Failed(format!("{name}: {other}{status}")));
+        }
+    };
+    result.figure(
+        format!("{name}.unfinished"),
+        f64::from(u8::from(!is_finished)),
+    );
+    let response = sample.and_then(|sample| sample.moments.response());
+    result.maybe(
+        format!("{name}.response_time"),
+        response.map(|ns| ns as f64 / 1e9),
+    );
+    Ok(is_finished)
+}

@@ -1,0 +1,233 @@
+//! Figures of campaigns for people, each rounded to what is known.
+
+use experiment::{CellEstimate, FigureRange, ShownUnit};
+
+use super::doubts::marks;
+use crate::figure::{NONE, with_interval};
+
+/// Figures of this size and more are written with an exponent.
+const LARGE: f64 = 1e9;
+/// The same of figures below this one.
+const SMALL: f64 = 5e-4;
+/// Most decimals.
+const MOST_DECIMALS: f64 = 4.0;
+
+/// Stands for a figure that is missing.
+pub(super) const NOT_MEASURED: &str = "not measured";
+
+/// How a unit is written behind a figure; nothing for a number.
+pub(super) fn sign(unit: ShownUnit) -> &'static str {
+    match unit {
+        ShownUnit::S => "s",
+        ShownUnit::Ms => "ms",
+        ShownUnit::Mbit => "Mbit/s",
+        ShownUnit::Percent => "%",
+        ShownUnit::Number => "",
+    }
+}
+
+/// A title and its unit: `Delay (s)`.
+pub(super) fn with_unit(title: &str, unit: ShownUnit) -> String {
+    match sign(unit) {
+        "" => title.to_owned(),
+        sign => format!("{title} ({sign})"),
+    }
+}
+
+/// A figure in seconds, bit/s or as a share, in its unit.
+pub(super) fn in_unit(base: f64, unit: ShownUnit) -> f64 {
+    match unit {
+        ShownUnit::S | ShownUnit::Number => base,
+        ShownUnit::Ms => base * 1e3,
+        ShownUnit::Mbit => base / 1e6,
+        ShownUnit::Percent => base * 1e2,
+    }
+}
+
+/// The other way round; `None` for what is no number. The quotients of decimal numbers are decimal numbers again.
+pub(super) fn in_base(shown: f64, unit: ShownUnit) -> Option<f64> {
+    let base = match unit {
+        ShownUnit::S | ShownUnit::Number => shown,
+        ShownUnit::Ms => shown / 1e3,
+        ShownUnit::Mbit => shown * 1e6,
+        ShownUnit::Percent => shown / 1e2,
+    };
+    base.is_finite().then_some(base)
+}
+
+/// Decimals of three significant digits.
+fn three_digits(value: f64) -> usize {
+    if value == 0.0 {
+        return 0;
+    }
+    (2.0 - value.abs().log10().floor()).clamp(0.0, MOST_DECIMALS) as usize
+}
+
+/// Decimals of a figure with this interval: its half width has two digits up to 29, and one from 3 on, so that rounding
+/// changes it by a sixth at most.
+fn decimals(range: FigureRange) -> Option<usize> {
+    let half = (range.high - range.low) / 2.0;
+    let is_known = half.is_finite() && half > 0.0;
+    is_known.then(|| (-(half / 2.999_999).log10().floor()).clamp(0.0, MOST_DECIMALS) as usize)
+}
+
+fn written(value: f64, decimals: usize) -> String {
+    let size = value.abs();
+    if !value.is_finite() {
+        return "-".to_owned();
+    }
+    if size >= LARGE || (size > 0.0 && size < SMALL) {
+        return format!("{value:.2e}");
+    }
+    let text = format!("{value:.decimals$}");
+    match text.strip_prefix('-') {
+        Some(zero) if zero.chars().all(|c| c == '0' || c == '.') => zero.to_owned(),
+        _ => text,
+    }
+}
+
+/// A figure that is known exactly, or of which nobody knows how exactly it is known: three significant digits.
+pub(super) fn three(value: f64) -> String {
+    written(value, three_digits(value))
+}
+
+/// A published figure: as it was published, but for more than four significant digits.
+pub(super) fn published(value: f64) -> String {
+    let text = written(value, three_digits(value) + 1);
+    if text.contains('e') || !text.contains('.') {
+        return text;
+    }
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+/// The mean alone: `16.3`, `≥ 120` where it is a lower bound; `None` without one.
+pub(super) fn mean(of: &CellEstimate) -> Option<String> {
+    let mean = of.mean?;
+    let digits = of.interval.and_then(decimals);
+    let text = written(mean, digits.unwrap_or_else(|| three_digits(mean)));
+    let bound = if of.unfinished > 0 { "≥ " } else { "" };
+    Some(format!("{bound}{text}"))
+}
+
+/// The interval alone: `14.1 .. 18.4`.
+pub(super) fn interval(of: &CellEstimate) -> Option<String> {
+    Some(range(of.interval?, of.mean))
+}
+
+/// A range around a mean, where it has one.
+pub(super) fn range(of: FigureRange, mean: Option<f64>) -> String {
+    let digits = decimals(of).unwrap_or_else(|| three_digits(mean.unwrap_or(of.high)));
+    let ends = [of.low, of.high].map(|end| written(end, digits));
+    ends.join(" .. ")
+}
+
+/// The interval with the marks of what makes it doubtful: `14.1 .. 18.4 *`.
+pub(super) fn marked_interval(of: &CellEstimate) -> Option<String> {
+    let marked = [interval(of)?, marks(of)].join(" ");
+    Some(marked.trim_end().to_owned())
+}
+
+/// `1 of 3 unfinished`, where some are.
+pub(super) fn unfinished(of: &CellEstimate) -> Option<String> {
+    let count = of.unfinished;
+    (count > 0).then(|| format!("{count} of {} unfinished", of.count.max(count)))
+}
+
+/// Everything about a mean: `16.3 (14.1 .. 18.4)`, `≥ 120 (no interval; 1 of 3 unfinished)`.
+pub(super) fn estimate(of: &CellEstimate) -> String {
+    let Some(mean) = mean(of) else {
+        return NOT_MEASURED.to_owned();
+    };
+    let inside = marked_interval(of).unwrap_or_else(|| NONE.to_owned());
+    let inside = std::iter::once(inside).chain(unfinished(of));
+    with_interval(&mean, Some(inside.collect::<Vec<_>>().join("; ")))
+}
+
+/// The same with its unit.
+pub(super) fn with_sign(of: &CellEstimate, unit: Option<ShownUnit>) -> String {
+    match (mean(of), unit.map(sign)) {
+        (Some(mean), Some(sign)) if !sign.is_empty() => {
+            let range = marked_interval(of).map(|range| format!(" ({range})"));
+            format!("{mean} {sign}{}", range.unwrap_or_default())
+        }
+        _ => estimate(of),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(mean: f64, ends: Option<(f64, f64)>) -> CellEstimate {
+        CellEstimate {
+            count: 3,
+            mean: Some(mean),
+            interval: ends.map(|(low, high)| FigureRange { low, high }),
+            ..CellEstimate::default()
+        }
+    }
+
+    #[test]
+    fn a_mean_has_the_digits_of_its_interval() {
+        let table = [
+            (of(16.271, Some((14.08, 18.46))), "16.3 (14.1 .. 18.5)"),
+            (of(16.271, Some((15.9, 16.6))), "16.3 (15.9 .. 16.6)"),
+            (
+                of(0.0412, Some((0.0398, 0.0421))),
+                "0.0412 (0.0398 .. 0.0421)",
+            ),
+            (of(3.0, Some((3.0, 3.0))), "3.00 (3.00 .. 3.00)"),
+            (of(-0.4, Some((-3.0, 2.2))), "-0.4 (-3.0 .. 2.2)"),
+            (of(-0.4, Some((-33.0, 32.2))), "0 (-33 .. 32)"),
+            (of(1234.5, None), "1234 (no interval)"),
+            (of(0.0, None), "0 (no interval)"),
+            (of(2.5e-6, None), "2.50e-6 (no interval)"),
+            (
+                of(1e300, Some((1e299, 1e301))),
+                "1.00e300 (1.00e299 .. 1.00e301)",
+            ),
+            (of(f64::NAN, Some((f64::NEG_INFINITY, 1.0))), "- (- .. 1)"),
+        ];
+        for (estimate_of, expected) in table {
+            assert_eq!(estimate(&estimate_of), expected);
+        }
+        let bound = CellEstimate {
+            unfinished: 1,
+            ..of(120.0, None)
+        };
+        assert_eq!(estimate(&bound), "≥ 120 (no interval; 1 of 3 unfinished)");
+        assert_eq!(estimate(&CellEstimate::default()), NOT_MEASURED);
+    }
+
+    #[test]
+    fn a_published_figure_stays_as_it_is() {
+        let table = [
+            (16.27, "16.27"),
+            (42.2, "42.2"),
+            (84.0, "84"),
+            (0.1, "0.1"),
+            (1234.0, "1234"),
+            (30.166_666_667, "30.17"),
+            (0.0, "0"),
+            (-3.5, "-3.5"),
+        ];
+        for (value, expected) in table {
+            assert_eq!(published(value), expected);
+        }
+    }
+
+    #[test]
+    fn units_there_and_back() {
+        for unit in [
+            ShownUnit::S,
+            ShownUnit::Ms,
+            ShownUnit::Mbit,
+            ShownUnit::Percent,
+            ShownUnit::Number,
+        ] {
+            assert_eq!(in_base(in_unit(0.25, unit), unit), Some(0.25));
+        }
+        assert_eq!(in_base(16.27, ShownUnit::Ms), Some(0.01627));
+        assert_eq!(in_base(f64::NAN, ShownUnit::S), None);
+    }
+}

@@ -1,0 +1,143 @@
+//! The JSON document of a checked laboratory.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::judge::JudgedWire;
+use crate::plan::LabNetwork;
+
+/// Version of the document: it changes when a field changes its meaning or disappears.
+const SCHEMA_VERSION: u32 = 1;
+
+/// Whether the wires of a laboratory are as described.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(title = "Checked laboratory of Prestan")]
+struct CheckedLabDocument {
+    /// Version of this document.
+    schema_version: u32,
+    /// Name of the built-in lab, or its file.
+    lab: String,
+    /// Whether all wires are as described.
+    is_as_described: bool,
+    /// Every direction of every link, in the order of the lab file.
+    wires: Vec<CheckedWireDocument>,
+}
+
+/// One direction of a link. The medium of a hub is measured from each of its stations.
+#[derive(Debug, Serialize, JsonSchema)]
+struct CheckedWireDocument {
+    /// Index of the link in the lab file.
+    link: usize,
+    /// Node at its beginning.
+    from: String,
+    /// Node at its end.
+    to: String,
+    /// What the lab file describes.
+    described: DescribedWireDocument,
+    /// What was measured.
+    measured: MeasuredWireDocument,
+    /// In which respects it is as described.
+    verdict: WireVerdictDocument,
+}
+
+/// What a lab file describes.
+#[derive(Debug, Serialize, JsonSchema)]
+struct DescribedWireDocument {
+    /// Rate, in bit/s; null: as fast as the machine.
+    rate_bps: Option<u64>,
+    /// Delay with the time to send a probe, in ns.
+    probe_delay_ns: u64,
+    /// Most that the delay is longer or shorter, in ns.
+    jitter_ns: u64,
+    /// Share of frames that is lost.
+    loss: f64,
+}
+
+/// What was measured.
+#[derive(Debug, Serialize, JsonSchema)]
+struct MeasuredWireDocument {
+    /// Rate at which frames arrived while more was sent than the wire carries, with their overhead, in bit/s.
+    rate_bps: f64,
+    /// Least delay of a probe, in ns.
+    least_delay_ns: f64,
+    /// Mean delay of the probes, in ns.
+    mean_delay_ns: f64,
+    /// Share of probes that was lost.
+    loss: f64,
+    /// Bytes of a probe, from its Ethernet header on.
+    probe_bytes: usize,
+    /// Probes that were sent.
+    probes_sent: u64,
+    /// Probes that arrived.
+    probes_received: u64,
+}
+
+/// In which respects a wire is as described.
+#[derive(Debug, Serialize, JsonSchema)]
+struct WireVerdictDocument {
+    /// In all.
+    is_as_described: bool,
+    /// The rate differs by 2 % at most.
+    rate: bool,
+    /// The delay differs by 0.1 ms at most.
+    delay: bool,
+    /// The number of lost probes differs by four standard deviations at most.
+    loss: bool,
+}
+
+/// What was found of the wires of a lab of this name, as indented JSON.
+#[must_use]
+pub fn measured_json(name: &str, network: &LabNetwork, wires: &[JudgedWire]) -> String {
+    let document = CheckedLabDocument {
+        schema_version: SCHEMA_VERSION,
+        lab: name.to_owned(),
+        is_as_described: wires.iter().all(|own| own.verdict.is_as_described()),
+        wires: wires.iter().map(|own| checked_wire(network, own)).collect(),
+    };
+    with_newline(serde_json::to_string_pretty(&document))
+}
+
+/// The JSON schema of [`measured_json`]: the content of `docs/lab-check.schema.json`.
+#[must_use]
+pub fn measured_schema() -> String {
+    with_newline(serde_json::to_string_pretty(&schemars::schema_for!(
+        CheckedLabDocument
+    )))
+}
+
+fn checked_wire(network: &LabNetwork, judged: &JudgedWire) -> CheckedWireDocument {
+    let described = judged.described(network);
+    let [from, to] = judged.ends(network).map(str::to_owned);
+    let (measured, verdict) = (&judged.measured, judged.verdict);
+    CheckedWireDocument {
+        link: judged.link,
+        from,
+        to,
+        described: DescribedWireDocument {
+            rate_bps: described.rate,
+            probe_delay_ns: described.delay + described.sending_time(measured.probe_bytes),
+            jitter_ns: described.jitter,
+            loss: described.loss,
+        },
+        measured: MeasuredWireDocument {
+            rate_bps: measured.rate,
+            least_delay_ns: measured.least_delay,
+            mean_delay_ns: measured.mean_delay,
+            loss: measured.loss(),
+            probe_bytes: measured.probe_bytes,
+            probes_sent: measured.sent,
+            probes_received: measured.received,
+        },
+        verdict: WireVerdictDocument {
+            is_as_described: verdict.is_as_described(),
+            rate: verdict.rate,
+            delay: verdict.delay,
+            loss: verdict.loss,
+        },
+    }
+}
+
+/// Numbers, texts and booleans can always be written.
+fn with_newline(text: Result<String, serde_json::Error>) -> String {
+    text.unwrap_or_default() + "\n"
+}
