@@ -227,7 +227,9 @@ fn an_interrupted_campaign_says_how_it_goes_on() {
     let files = running.home().join("temporary");
     // The campaign begins behind a check of the links, in a laboratory of its own.
     let record = running.home().join("campaign/campaign.json");
-    until("a trial settles", || record.exists() && users_of(&files) > 3);
+    until("a trial settles", || {
+        record.exists() && users_of(&files) > 3
+    });
     send(&running, Signal::INT);
     let outcome = running.wait();
     assert_eq!(outcome.code, 130, "{outcome}");

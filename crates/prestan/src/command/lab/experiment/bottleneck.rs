@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use engine::Cancel;
 use lab::BuiltLab;
-use topology::{LabNetwork, judge, measured_table};
+use topology::{JudgedWire, LabNetwork, measured_table};
 
+use super::super::check::refusal;
 use super::super::{build, local};
 use crate::exit::Failed;
 
@@ -46,22 +47,21 @@ pub(super) fn verify(
 /// Measures a direction of a link, until it is as described.
 fn wire(lab: &BuiltLab, number: usize, from: usize) -> Result<String, Failed> {
     let network = lab.network();
-    let described = network.wire(&network.links[number], from);
     let mut attempt = 1;
     loop {
         let measured = lab.measure(number, from).map_err(local)?;
-        let verdict = judge(&described, &measured);
-        if verdict.is_as_described() {
-            let rate = described.rate.map_or(String::new(), |_| {
-                format!("{:.4} Mbit/s, ", measured.rate / 1e6)
-            });
-            return Ok(format!("{rate}{:.1} µs", measured.least_delay / 1e3));
-        }
+        let rate = measured.rate / 1e6;
+        let delay = measured.least_delay / 1e3;
+        let wires = [JudgedWire::new(network, number, from, measured)];
+        let Some(why) = refusal(network, &wires) else {
+            let described = network.wire(&network.links[number], from);
+            let rate = described.rate.map(|_| format!("{rate:.4} Mbit/s, "));
+            return Ok(format!("{}{delay:.1} µs", rate.unwrap_or_default()));
+        };
         if attempt == ATTEMPTS {
-            let table = measured_table(network, &[(number, from, measured, verdict)]);
+            let table = measured_table(network, &wires);
             return Err(Failed::Target(format!(
-                "a link of the laboratory is not as described, so that nothing was measured; stop other programs, and \
-                 see `prestan lab check`:\n{table}"
+                "nothing was measured: {why}; stop other programs, and see `prestan lab check`\n{table}"
             )));
         }
         attempt += 1;

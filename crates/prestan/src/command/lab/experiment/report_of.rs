@@ -17,30 +17,31 @@ use crate::output::{check_documents, print_all, tell};
 pub(in super::super) fn report(args: &LabReportArgs) -> Result<ExitStatus, Failed> {
     let documents = &args.documents;
     check_documents(&[&documents.html, &documents.json, &documents.csv])?;
-    let mut kept = KeptCampaign::read(&directory::find(&args.campaign)?)?;
+    let kept = KeptCampaign::read(&directory::find(&args.campaign)?)?;
+    let mut experiment = kept.record.experiment.clone();
     if let Some(newer) = &args.experiment {
-        let newer = find(newer)?;
-        if newer.factors != kept.record.experiment.factors {
+        experiment = find(newer)?;
+        if experiment.factors != kept.record.experiment.factors {
             return Err(Failed::Usage(
                 "--experiment: it has other factors than the experiment of the campaign".to_owned(),
             ));
         }
-        kept.record.experiment = newer;
     }
-    let summary = summary(&kept);
+    let summary_of = |kept: &KeptCampaign| summarise(&experiment, &kept.record, &kept.trials);
+    let summary = summary_of(&kept);
     let beside_of = |other: &PathBuf| -> Result<BesideSummary, Failed> {
-        let mut other = KeptCampaign::read(&directory::find(other)?)?;
-        other.record.experiment = kept.record.experiment.clone();
-        Ok(beside(&summary, &self::summary(&other)))
+        let other = KeptCampaign::read(&directory::find(other)?)?;
+        Ok(beside(&summary, &summary_of(&other)))
     };
     let beside = args.beside.as_ref().map(beside_of).transpose()?;
-    let text = |color, width| {
-        let report = campaign_text(&report_of(&kept, &summary, ""), color, width);
-        beside.as_ref().map_or(report.clone(), |beside| {
-            format!("{report}\n{}", beside_text(beside))
-        })
+    let picture = picture(&kept)?;
+    let report = CampaignReport {
+        experiment: &experiment,
+        picture: Some(&picture),
+        beside: beside.as_ref(),
+        ..CampaignReport::new(&kept.record, &summary, &kept.trials)
     };
-    write(&kept, &summary, documents, "", text)?;
+    write(&report, documents)?;
     Ok(ExitStatus::Done)
 }
 
@@ -50,34 +51,20 @@ pub(super) fn print(
     documents: &CampaignDocuments,
     command: &str,
 ) -> Result<(), Failed> {
-    let summary = summary(kept);
+    let record = &kept.record;
+    let summary: CampaignSummary = summarise(&record.experiment, record, &kept.trials);
     let picture = picture(kept)?;
-    let page = CampaignReport {
+    let report = CampaignReport {
+        command,
         picture: Some(&picture),
-        ..report_of(kept, &summary, command)
+        ..CampaignReport::new(record, &summary, &kept.trials)
     };
     let place = kept.page();
-    fs::write(&place, campaign_page(&page))
+    fs::write(&place, campaign_page(&report))
         .map_err(|error| Failed::Local(format!("writing {} failed: {error}", place.display())))?;
-    let text = |color, width| campaign_text(&report_of(kept, &summary, command), color, width);
-    write(kept, &summary, documents, command, text)?;
+    write(&report, documents)?;
     tell(&format!("prestan: the page is {}", place.display()));
     Ok(())
-}
-
-fn summary(kept: &KeptCampaign) -> CampaignSummary {
-    summarise(&kept.record.experiment, &kept.record, &kept.trials)
-}
-
-fn report_of<'a>(
-    kept: &'a KeptCampaign,
-    summary: &'a CampaignSummary,
-    command: &'a str,
-) -> CampaignReport<'a> {
-    CampaignReport {
-        command,
-        ..CampaignReport::new(&kept.record, summary, &kept.trials)
-    }
 }
 
 /// The laboratory of a campaign.
@@ -91,54 +78,18 @@ fn picture(kept: &KeptCampaign) -> Result<String, Failed> {
     Ok(topology::svg(&network.title, &network))
 }
 
-fn write(
-    kept: &KeptCampaign,
-    summary: &CampaignSummary,
-    documents: &CampaignDocuments,
-    command: &str,
-    text: impl FnOnce(bool, usize) -> String,
-) -> Result<(), Failed> {
-    let report = report_of(kept, summary, command);
+fn write(report: &CampaignReport<'_>, documents: &CampaignDocuments) -> Result<(), Failed> {
     let mut all = Vec::new();
     if let Some(path) = &documents.json {
-        all.push((path.as_path(), campaign_json(&report)));
+        all.push((path.as_path(), campaign_json(report)));
     }
     if let Some(path) = &documents.csv {
-        all.push((path.as_path(), campaign_csv(&report)));
+        all.push((path.as_path(), campaign_csv(report)));
     }
-    let picture = documents.html.as_ref().map(|_| picture(kept)).transpose()?;
     if let Some(path) = &documents.html {
-        let page = CampaignReport {
-            picture: picture.as_deref(),
-            ..report
-        };
-        all.push((path.as_path(), campaign_page(&page)));
+        all.push((path.as_path(), campaign_page(report)));
     }
-    print_all(all, None, documents.color, text)
-}
-
-/// Another campaign beside this one.
-fn beside_text(beside: &BesideSummary) -> String {
-    let Some(share) = beside.share else {
-        return "The other campaign has no figure that this one predicts.\n".to_owned();
-    };
-    let mut text = format!(
-        "Of the means of the other campaign, {} of {} ({:.0} %) lie where this one predicts them with 95 %.\n",
-        beside.within,
-        beside.compared,
-        share * 100.0
-    );
-    for outside in &beside.outside {
-        let levels: Vec<&str> = outside.cell.0.values().map(String::as_str).collect();
-        let line = format!(
-            "- {}, {}: {:.4}, predicted {:.4} to {:.4}",
-            levels.join(", "),
-            outside.figure,
-            outside.mean,
-            outside.prediction.low,
-            outside.prediction.high
-        );
-        text += &format!("{}\n", ::report::clean(&line));
-    }
-    text
+    print_all(all, None, documents.color, |color, width| {
+        campaign_text(report, color, width)
+    })
 }

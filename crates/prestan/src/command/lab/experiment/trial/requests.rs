@@ -154,16 +154,14 @@ mod tests {
     use super::*;
 
     fn sample(outcome: Outcome, bytes_received: u64, first: Nanos, done: Nanos) -> Sample {
-        Sample {
+        let mut sample = Sample {
             outcome,
             bytes_received,
-            moments: Moments {
-                first: Some(first),
-                done: Some(done),
-                ..Moments::default()
-            },
             ..Sample::blank()
-        }
+        };
+        sample.moments.first = Some(first);
+        sample.moments.done = Some(done);
+        sample
     }
 
     #[test]
@@ -181,13 +179,8 @@ mod tests {
         assert_eq!(counted.files, 1.0 + 0.5 + 0.25 + 0.0 + 0.25);
         assert_eq!(counted.share(), Some(2.0 / 5.0));
         assert_eq!(CountedRequests::of(&[], 1000, 100).share(), None);
-        let later = Sample {
-            moments: Moments {
-                planned: 101,
-                ..Moments::default()
-            },
-            ..Sample::blank()
-        };
+        let mut later = Sample::blank();
+        later.moments.planned = 101;
         assert_eq!(CountedRequests::of(&[later], 1000, 100).planned, 0);
     }
 }
