@@ -14,7 +14,7 @@ use std::process::{Child, Command, ExitCode, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use lab::{Bandwidth, Delay, ForwarderSettings, Impairment, Namespace, QueueLimit, TwoHosts};
+use lab::{Bandwidth, Delay, ForwarderSettings, Impairment, LinkQueue, Namespace, TwoHosts};
 use rustix::process::{Pid, Signal, kill_process};
 
 type Result<T> = std::result::Result<T, Box<dyn Error>>;
@@ -75,7 +75,7 @@ fn link(delay: Duration, rate: Option<f64>) -> Impairment {
         bandwidth: rate.map(|rate| Bandwidth {
             bits_per_second: (rate * 1e9) as u64,
             overhead: 24,
-            queue: QueueLimit::Frames(1_000),
+            queue: LinkQueue::Frames(1_000),
         }),
         ..Impairment::default()
     }

@@ -15,13 +15,15 @@ use std::net::IpAddr;
 use std::path::Path;
 use std::process::{Child, Command};
 
-use topology::{LabNetwork, LabNodeKind, PlannedWire, WireQueue};
+use topology::{LabNetwork, LabNodeKind, PlannedCodel, PlannedWire, WireQueue};
 
 use crate::bare_host::{BareHost, BareHostReport};
 use crate::counters::LinkCounters;
 use crate::error::LabError;
 use crate::forwarder::{Cable, Forwarder, ForwarderCounters, ForwarderSettings};
-use crate::impairment::{Bandwidth, Delay, Impairment, Jitter, LossProcess, QueueLimit};
+use crate::impairment::{
+    Bandwidth, CodelSettings, Delay, FqCodelSettings, Impairment, Jitter, LinkQueue, LossProcess,
+};
 use crate::namespace::Namespace;
 use crate::processes::{HOST_NAMES, Lab};
 use crate::requirements;
@@ -369,6 +371,14 @@ fn configure(
     Ok(())
 }
 
+fn codel(planned: PlannedCodel) -> CodelSettings {
+    CodelSettings {
+        frames: planned.packets,
+        target: planned.target,
+        interval: planned.interval,
+    }
+}
+
 /// What the forwarder does for a wire.
 fn impairment(wire: &PlannedWire) -> Impairment {
     let delay = std::time::Duration::from_nanos(wire.delay);
@@ -387,8 +397,18 @@ fn impairment(wire: &PlannedWire) -> Impairment {
             bits_per_second: rate,
             overhead: wire.overhead,
             queue: match wire.queue {
-                WireQueue::Packets(packets) => QueueLimit::Frames(packets),
-                WireQueue::Bytes(bytes) => QueueLimit::Bytes(bytes),
+                WireQueue::Packets(packets) => LinkQueue::Frames(packets),
+                WireQueue::Bytes(bytes) => LinkQueue::Bytes(bytes),
+                WireQueue::Codel(planned) => LinkQueue::Codel(codel(planned)),
+                WireQueue::FqCodel {
+                    codel: planned,
+                    flows,
+                    quantum,
+                } => LinkQueue::FqCodel(FqCodelSettings {
+                    codel: codel(planned),
+                    flows,
+                    quantum,
+                }),
             },
         }),
         delay: Delay {

@@ -11,6 +11,8 @@ pub struct LinkCounters {
     pub bytes: u64,
     /// Frames dropped because the queue was full.
     pub dropped_by_queue: u64,
+    /// Frames that a managed queue dropped because they had waited too long (CoDel).
+    pub dropped_by_delay: u64,
     /// Frames dropped because too many were on the wire (the limit is [`crate::LinkModel::ROOM`]).
     pub dropped_by_memory: u64,
     /// Frames lost at random.

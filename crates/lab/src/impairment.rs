@@ -37,16 +37,42 @@ pub struct Bandwidth {
     /// Ethernet header to its last byte of payload). Ethernet adds 24: preamble, check sequence, gap.
     pub overhead: u32,
     /// Room for frames that wait, beside the one that is being sent.
-    pub queue: QueueLimit,
+    pub queue: LinkQueue,
 }
 
-/// Room of a queue. A frame that finds no room is dropped.
+/// A queue. A frame that finds no room is dropped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum QueueLimit {
+pub enum LinkQueue {
     /// This many frames.
     Frames(usize),
     /// Frames of this many bytes together.
     Bytes(usize),
+    /// Controlled delay (RFC 8289).
+    Codel(CodelSettings),
+    /// A queue with CoDel for each flow (RFC 8290).
+    FqCodel(FqCodelSettings),
+}
+
+/// Settings of CoDel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CodelSettings {
+    /// Most frames.
+    pub frames: usize,
+    /// Acceptable time in the queue, in ns.
+    pub target: u64,
+    /// Time in which it must not have been less once, in ns.
+    pub interval: u64,
+}
+
+/// Settings of FQ-CoDel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FqCodelSettings {
+    /// Settings of all queues, which share the room.
+    pub codel: CodelSettings,
+    /// Number of queues. A hash of addresses, protocol and ports selects that of a frame.
+    pub flows: u32,
+    /// Bytes that a queue sends in a turn.
+    pub quantum: u32,
 }
 
 /// How long a frame is on the wire.
@@ -195,6 +221,11 @@ impl Impairment {
         if self.bandwidth.is_some_and(|rate| rate.bits_per_second == 0) {
             return setting("the rate is 0 bit/s: leave it out for no limit".to_owned());
         }
+        if let Some(LinkQueue::FqCodel(settings)) = self.bandwidth.map(|rate| rate.queue)
+            && (settings.flows == 0 || settings.quantum == 0)
+        {
+            return setting("FQ-CoDel needs a queue, and a byte for each turn".to_owned());
+        }
         if let Jitter::Pareto { shape, scale } = self.delay.jitter
             && !(shape > 0.0 && shape.is_finite() && !scale.is_zero())
         {
@@ -256,7 +287,7 @@ mod tests {
                     bandwidth: Some(Bandwidth {
                         bits_per_second: 0,
                         overhead: 0,
-                        queue: QueueLimit::Frames(1),
+                        queue: LinkQueue::Frames(1),
                     }),
                     ..none()
                 },

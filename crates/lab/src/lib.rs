@@ -41,9 +41,10 @@ pub use counters::{DeliveryLateness, LinkCounters};
 pub use error::LabError;
 pub use forwarder::{Cable, Forwarder, ForwarderCounters, ForwarderSettings};
 pub use impairment::{
-    Bandwidth, Delay, HoldBack, HoldBackPeriod, Impairment, Jitter, LossProcess, QueueLimit,
+    Bandwidth, CodelSettings, Delay, FqCodelSettings, HoldBack, HoldBackPeriod, Impairment, Jitter,
+    LinkQueue, LossProcess,
 };
-pub use link_model::{DropCause, LinkModel, Passage, Transit};
+pub use link_model::{DropCause, LinkModel, Passage, SentFrame, Transit};
 pub use namespace::{Namespace, ProtocolCounters};
 pub use processes::Lab;
 pub use requirements::check_requirements;

@@ -6,14 +6,22 @@
 //!              v full                             v lost
 //! ```
 //!
+//! Where the queue drops what it has no room for, it is known when a frame arrives when it leaves. Queues that drop by the time
+//! in the queue, or have one for each flow, keep their frames ([`Transit::Waits`]): [`LinkModel::send_next`] has them.
+//!
 //! It has no clock: times are nanoseconds of the caller's. Every kind of decision has random numbers of
 //! its own, so that the same seed loses the same frames, whatever else the link does to them.
 
+mod codel;
+mod flow_key;
+mod fq_codel;
+mod managed;
 mod randomness;
 mod sender;
 
 use std::time::Duration;
 
+use managed::{ManagedSender, WaitingFrame};
 use randomness::{Decisions, Randomness};
 use sender::Sender;
 
@@ -28,6 +36,7 @@ pub struct LinkModel {
     randomness: Randomness,
     segments: SegmentCounter,
     sender: Sender,
+    managed: Option<ManagedSender>,
     may_reorder: bool,
     held_back_by: Duration,
     /// When the last frame leaves, of those that are not held back.
@@ -44,6 +53,8 @@ pub struct LinkModel {
 pub enum Transit {
     /// It leaves, and so does its copy, if there is one.
     Leaves(Passage, Option<Passage>),
+    /// It waits in the link, for [`LinkModel::send_next`].
+    Waits,
     /// It does not leave.
     Dropped(DropCause),
 }
@@ -57,6 +68,19 @@ pub struct Passage {
     pub number: u64,
     /// The bit that is inverted, counted from the first bit of the frame.
     pub inverted_bit: Option<usize>,
+}
+
+/// A frame that has waited in the link, and leaves.
+#[derive(Debug)]
+pub struct SentFrame {
+    /// The device that it came from.
+    pub from: usize,
+    /// Its bytes.
+    pub frame: Vec<u8>,
+    /// When it leaves.
+    pub passage: Passage,
+    /// When its copy does, if there is one.
+    pub copy: Option<Passage>,
 }
 
 /// Why a frame does not leave the link.
@@ -87,6 +111,9 @@ impl LinkModel {
             randomness: Randomness::new(impairment, seed)?,
             segments: SegmentCounter::new(impairment.chosen.clone()),
             sender: Sender::new(impairment.bandwidth),
+            managed: impairment
+                .bandwidth
+                .and_then(|bandwidth| ManagedSender::new(bandwidth, seed)),
             may_reorder: impairment.delay.may_reorder,
             held_back_by: impairment.hold_back.map_or(Duration::ZERO, |held| held.by),
             last_in_order: 0,
@@ -99,14 +126,35 @@ impl LinkModel {
     /// A frame arrives at `now` ns, which is not before the arrival of the last one. Every passage of
     /// the result must later be given to [`LinkModel::leave`].
     pub fn offer(&mut self, now: u64, frame: &[u8]) -> Transit {
+        self.offer_from(0, now, frame)
+    }
+
+    /// The same for a frame of the device of this number, which [`LinkModel::send_next`] returns.
+    pub fn offer_from(&mut self, from: usize, now: u64, frame: &[u8]) -> Transit {
         let length = frame.len();
         self.counters.frames += 1;
         self.counters.bytes += length as u64;
         let fault = self.segments.fault(frame);
         let decisions = self.randomness.decide(self.counters.frames, length);
-        if self.bytes_inside + 2 * length > LinkModel::ROOM {
+        let waiting = self.managed.as_ref().map_or(0, ManagedSender::bytes);
+        if self.bytes_inside + waiting + 2 * length > LinkModel::ROOM {
             self.counters.dropped_by_memory += 1;
             return Transit::Dropped(DropCause::Memory);
+        }
+        if let Some(managed) = &mut self.managed {
+            let waiting = WaitingFrame {
+                arrived: now,
+                number: self.counters.frames,
+                from,
+                frame: frame.to_vec(),
+                decisions,
+                fault,
+            };
+            return if managed.push(waiting, &mut self.counters) {
+                Transit::Waits
+            } else {
+                Transit::Dropped(DropCause::Queue)
+            };
         }
         let Some(sent) = self.sender.send(now, length) else {
             self.counters.dropped_by_queue += 1;
@@ -114,6 +162,50 @@ impl LinkModel {
         };
         self.counters.peak_queue_frames = self.sender.peak_frames();
         self.counters.peak_queue_bytes = self.sender.peak_bytes();
+        let number = self.counters.frames;
+        self.pass(now, sent, (number, length), decisions, fault)
+    }
+
+    /// Whether frames may wait for [`LinkModel::send_next`].
+    #[must_use]
+    pub fn has_managed_queue(&self) -> bool {
+        self.managed.is_some()
+    }
+
+    /// When the next frame that waits is due for [`LinkModel::send_next`], in ns.
+    #[must_use]
+    pub fn next_sending(&self) -> Option<u64> {
+        self.managed.as_ref()?.next()
+    }
+
+    /// The next frame that has waited, and whose turn has come at `now`, with its passages, as [`LinkModel::offer`] returns
+    /// them.
+    pub fn send_next(&mut self, now: u64) -> Option<SentFrame> {
+        loop {
+            let managed = self.managed.as_mut()?;
+            let (waited, sent) = managed.take(now, &mut self.counters)?;
+            let frame = (waited.number, waited.length());
+            let transit = self.pass(waited.arrived, sent, frame, waited.decisions, waited.fault);
+            if let Transit::Leaves(passage, copy) = transit {
+                return Some(SentFrame {
+                    from: waited.from,
+                    frame: waited.frame,
+                    passage,
+                    copy,
+                });
+            }
+        }
+    }
+
+    /// A frame, of this number and length, that arrived at `now` is on the wire from `sent` on.
+    fn pass(
+        &mut self,
+        now: u64,
+        sent: u64,
+        (number, length): (u64, usize),
+        decisions: Decisions,
+        fault: Option<SegmentFault>,
+    ) -> Transit {
         if matches!(fault, Some(SegmentFault::Lost { .. })) {
             self.counters.lost_as_chosen += 1;
             return Transit::Dropped(DropCause::Chosen);
@@ -122,18 +214,6 @@ impl LinkModel {
             self.counters.lost += 1;
             return Transit::Dropped(DropCause::Loss);
         }
-        self.pass(now, sent, length, decisions, fault)
-    }
-
-    /// A frame is on the wire from `sent` on.
-    fn pass(
-        &mut self,
-        now: u64,
-        sent: u64,
-        length: usize,
-        decisions: Decisions,
-        fault: Option<SegmentFault>,
-    ) -> Transit {
         let mut at = sent.saturating_add(decisions.delay);
         let held_back = match fault {
             Some(SegmentFault::HeldBack { by }) => by,
@@ -147,7 +227,7 @@ impl LinkModel {
         at = at.saturating_add(nanos(held_back));
         let passage = Passage {
             at,
-            number: self.counters.frames,
+            number,
             inverted_bit: decisions.inverted_bit,
         };
         let is_copied = decisions.is_duplicated || fault == Some(SegmentFault::Duplicated);

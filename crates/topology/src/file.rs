@@ -1,15 +1,15 @@
 //! A lab file as it is written: hosts, routers, switches, hubs, and the links between them.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use traffic::{BitRate, Octets, Percentage, TimeSpan};
+use traffic::{BitRate, Percentage, TimeSpan};
 
 use crate::bare_host::{self, BareHostSpec};
 use crate::error::TopologyError;
+use crate::queue::QueueSpec;
 
 /// A whole lab file.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -146,7 +146,8 @@ pub struct LabLinkSpec {
     /// preamble, check sequence and gap of Ethernet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub overhead: Option<u32>,
-    /// Room for frames that wait for a link with a rate: a number of packets, or a size; default 100 packets.
+    /// Room for frames that wait for a link with a rate: a number of packets, a size, or a queue discipline; default 100
+    /// packets.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub queue: Option<QueueSpec>,
     /// How long a frame is on the wire.
@@ -189,7 +190,7 @@ pub struct WireSpec {
     /// Bytes that count for each frame beside its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub overhead: Option<u32>,
-    /// Room for frames that wait: a number of packets, or a size.
+    /// Room for frames that wait: a number of packets, a size, or a queue discipline.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub queue: Option<QueueSpec>,
     /// How long a frame is on the wire.
@@ -222,43 +223,6 @@ impl LabLinkSpec {
             loss: self.loss,
             duplicates: self.duplicates,
         }
-    }
-}
-
-/// Room of a queue: a number of packets (`100`), or a size (`64KiB`).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(untagged)]
-pub enum QueueSpec {
-    /// So many packets.
-    Packets(u64),
-    /// Packets of so many bytes together.
-    Bytes(Octets),
-}
-
-impl std::str::FromStr for QueueSpec {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        if let Ok(packets) = text.parse() {
-            return Ok(QueueSpec::Packets(packets));
-        }
-        let size: Result<Octets, String> = text.parse();
-        size.map(QueueSpec::Bytes).map_err(|_| {
-            format!("`{text}` is no queue; write 100 for a number of packets, or 64KiB for a size")
-        })
-    }
-}
-
-impl JsonSchema for QueueSpec {
-    fn schema_name() -> Cow<'static, str> {
-        "Queue".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({
-            "type": ["integer", "string"],
-            "description": "A number of packets (`100`), or a size (`64KiB`)."
-        })
     }
 }
 

@@ -17,6 +17,7 @@ mod file;
 mod judge;
 mod picture;
 mod plan;
+mod queue;
 mod text;
 mod wire;
 
@@ -28,8 +29,8 @@ pub use builtin::{BUILTIN_LABS, BuiltinLab};
 pub use document::{measured_json, measured_schema};
 pub use error::TopologyError;
 pub use file::{
-    LabHostSpec, LabHubSpec, LabLinkSpec, LabRouterSpec, LabSpec, LabSwitchSpec, QueueSpec,
-    RoutedSpec, SysctlValue, WireSpec, nearest, read_yaml, reading_message, schema,
+    LabHostSpec, LabHubSpec, LabLinkSpec, LabRouterSpec, LabSpec, LabSwitchSpec, RoutedSpec,
+    SysctlValue, WireSpec, nearest, read_yaml, reading_message, schema,
 };
 pub use judge::{JudgedWire, WireMeasurement, WireVerdict, judge};
 pub use picture::svg;
@@ -37,5 +38,6 @@ pub use plan::{
     InterfaceAddress, LabInterface, LabLink, LabLinkEnd, LabNeighbour, LabNetwork, LabNode,
     LabNodeKind, LabRoute, PathOptions,
 };
+pub use queue::{CodelSpec, DisciplineSpec, FqCodelSpec, PlannedCodel, QueueSpec, WireQueue};
 pub use text::{described, measured_table, wire_text};
-pub use wire::{PlannedWire, WireQueue};
+pub use wire::PlannedWire;

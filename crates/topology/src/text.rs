@@ -2,7 +2,7 @@
 
 use crate::judge::{JudgedWire, expected_delay};
 use crate::plan::{LabNetwork, LabNode, LabNodeKind, PathOptions};
-use crate::wire::{PlannedWire, WireQueue};
+use crate::wire::PlannedWire;
 
 /// A network as text: its nodes with their addresses, and its links.
 #[must_use]
@@ -130,10 +130,7 @@ pub fn wire_text(wire: &PlannedWire) -> String {
     let mut parts = Vec::new();
     if let Some(rate) = wire.rate {
         parts.push(rate_text(rate as f64));
-        parts.push(match wire.queue {
-            WireQueue::Packets(packets) => format!("queue of {packets} packets"),
-            WireQueue::Bytes(bytes) => format!("queue of {bytes} bytes"),
-        });
+        parts.push(wire.queue.text());
     }
     if wire.delay > 0 {
         let jitter = match wire.jitter {

@@ -1,10 +1,8 @@
 //! One direction of a link, or the medium of a hub, with everything resolved.
 
 use crate::error::TopologyError;
-use crate::file::{LabHubSpec, QueueSpec, WireSpec};
-
-/// Packets that wait in a queue of which the file does not give the length.
-const USUAL_QUEUE: usize = 100;
+use crate::file::{LabHubSpec, WireSpec};
+use crate::queue::WireQueue;
 
 /// Preamble, check sequence and gap of Ethernet, in bytes.
 const ETHERNET_OVERHEAD: u32 = 24;
@@ -34,21 +32,6 @@ pub struct PlannedWire {
     pub loss: f64,
     /// Probability that a frame arrives twice.
     pub duplication: f64,
-}
-
-/// Room of a queue.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum WireQueue {
-    /// So many packets.
-    Packets(usize),
-    /// Packets of so many bytes together.
-    Bytes(usize),
-}
-
-impl Default for WireQueue {
-    fn default() -> WireQueue {
-        WireQueue::Packets(USUAL_QUEUE)
-    }
 }
 
 impl PlannedWire {
@@ -103,7 +86,7 @@ impl PlannedWire {
         let wire = PlannedWire {
             rate: rate.map(traffic::BitRate::bits_per_second),
             overhead: own.overhead.or(both.overhead).unwrap_or(ETHERNET_OVERHEAD),
-            queue: room(&at("queue", own.queue.is_some()), own.queue.or(both.queue))?,
+            queue: WireQueue::new(&at("queue", own.queue.is_some()), own.queue.or(both.queue))?,
             delay: own.delay.or(both.delay).map_or(0, traffic::TimeSpan::nanos),
             jitter: own
                 .jitter
@@ -144,27 +127,5 @@ impl PlannedWire {
             return Err(TopologyError::new(format!("{place}.queue"), NO_RATE));
         }
         Ok(wire)
-    }
-}
-
-fn room(place: &str, queue: Option<QueueSpec>) -> Result<WireQueue, TopologyError> {
-    let fail = |message: &str| Err(TopologyError::new(place, message));
-    let most = 1_u64 << 30;
-    match queue {
-        None => Ok(WireQueue::default()),
-        Some(QueueSpec::Packets(0)) => fail("is 0: at least one packet must be able to wait"),
-        Some(QueueSpec::Packets(packets)) if packets > 1_000_000 => {
-            fail("is longer than 1000000 packets")
-        }
-        Some(QueueSpec::Packets(packets)) => {
-            Ok(WireQueue::Packets(usize::try_from(packets).unwrap_or(1)))
-        }
-        Some(QueueSpec::Bytes(size)) if size.bytes() < 1514 => {
-            fail("has no room for one packet of 1500 bytes with its Ethernet header (1514)")
-        }
-        Some(QueueSpec::Bytes(size)) if size.bytes() > most => fail("is larger than 1GiB"),
-        Some(QueueSpec::Bytes(size)) => Ok(WireQueue::Bytes(
-            usize::try_from(size.bytes()).unwrap_or(1514),
-        )),
     }
 }

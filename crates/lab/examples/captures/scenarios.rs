@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use lab::{
     Bandwidth, ChosenSegment, Delay, ForwarderSettings, HoldBack, HoldBackPeriod, Impairment,
-    Jitter, LossProcess, QueueLimit, SegmentFault, TwoHosts,
+    Jitter, LinkQueue, LossProcess, SegmentFault, TwoHosts,
 };
 
 use crate::http::{ClientHabits, converse, get, put_in_two_writes};
@@ -93,7 +93,7 @@ fn losses() -> Vec<Scenario> {
                 bandwidth: Some(Bandwidth {
                     bits_per_second: 10_000_000,
                     overhead: 24,
-                    queue: QueueLimit::Frames(20),
+                    queue: LinkQueue::Frames(20),
                 }),
                 ..none()
             }),
@@ -279,7 +279,7 @@ fn fast() -> Option<Bandwidth> {
     Some(Bandwidth {
         bits_per_second: 50_000_000,
         overhead: 24,
-        queue: QueueLimit::Frames(1_000),
+        queue: LinkQueue::Frames(1_000),
     })
 }
 

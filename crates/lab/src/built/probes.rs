@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use rustix::net::{AddressFamily, Protocol, RecvFlags, SendFlags, SocketFlags, SocketType};
 use rustix::time::{ClockId, clock_gettime};
-use topology::{LabInterface, PlannedWire, WireMeasurement, WireQueue};
+use topology::{LabInterface, PlannedWire, WireMeasurement};
 
 use super::BuiltLab;
 use crate::error::LabError;
@@ -227,11 +227,7 @@ impl Probes {
             }
             return Ok(());
         }
-        let waiting = match wire.queue {
-            WireQueue::Packets(packets) => packets,
-            WireQueue::Bytes(bytes) => bytes / longest,
-        };
-        let first = u32::try_from(waiting.min(64)).unwrap_or(64);
+        let first = u32::try_from(wire.queue.room(longest).min(64)).unwrap_or(64);
         let duration = (200 * each).clamp(400_000_000, 4_000_000_000);
         let start = Instant::now();
         let mut number = 0;

@@ -56,6 +56,8 @@ struct FerryPort {
 pub(super) struct Ferry {
     ports: Vec<FerryPort>,
     models: Vec<LinkModel>,
+    /// Models that may keep frames waiting.
+    waiting: Vec<usize>,
     wheel: TimerWheel<Cargo>,
     spare: Vec<Vec<u8>>,
     start: Instant,
@@ -100,6 +102,9 @@ impl Ferry {
         }
         Ok(Ferry {
             ports,
+            waiting: (0..models.len())
+                .filter(|model| models[*model].has_managed_queue())
+                .collect(),
             models,
             wheel: TimerWheel::new(),
             spare: Vec::new(),
@@ -176,7 +181,7 @@ impl Ferry {
         let frame = &buffer[..length];
         let now = self.now();
         if let Transit::Leaves(passage, copy) =
-            self.models[self.ports[from].model].offer(now, frame)
+            self.models[self.ports[from].model].offer_from(from, now, frame)
         {
             self.keep(from, passage, frame);
             if let Some(copy) = copy {
@@ -203,9 +208,30 @@ impl Ferry {
         self.wheel.insert(passage.at, cargo);
     }
 
+    /// Takes frames from queues whose senders are free.
+    fn send_waiting(&mut self, now: u64) {
+        for index in 0..self.waiting.len() {
+            let model = self.waiting[index];
+            while let Some(sent) = self.models[model].send_next(now) {
+                self.keep(sent.from, sent.passage, &sent.frame);
+                if let Some(copy) = sent.copy {
+                    self.keep(sent.from, copy, &sent.frame);
+                }
+            }
+        }
+    }
+
+    /// When the next frame is due, or a sender takes the next from its queue, in ns.
+    fn next_deadline(&self) -> Option<u64> {
+        let senders = self.waiting.iter();
+        let senders = senders.filter_map(|model| self.models[*model].next_sending());
+        senders.chain(self.wheel.next_deadline()).min()
+    }
+
     /// Writes all frames that are due.
     fn deliver(&mut self) {
         let mut now = self.now();
+        self.send_waiting(now);
         while let Some((at, cargo)) = self.wheel.pop(now) {
             let port = &self.ports[cargo.from];
             let mut is_accepted = true;
@@ -219,12 +245,13 @@ impl Ferry {
                 self.spare.push(cargo.frame);
             }
             now = self.now();
+            self.send_waiting(now);
         }
     }
 
     /// Sleeps until a frame arrives, or shortly before one is due.
     fn wait(&mut self, now: u64) -> io::Result<()> {
-        let mut sleep = match self.wheel.next_deadline() {
+        let mut sleep = match self.next_deadline() {
             None => u64::MAX,
             Some(at) => {
                 let left = at.saturating_sub(now);

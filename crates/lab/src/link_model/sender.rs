@@ -2,15 +2,43 @@
 
 use std::collections::VecDeque;
 
-use crate::impairment::{Bandwidth, QueueLimit};
+use crate::impairment::{Bandwidth, LinkQueue};
 
-#[derive(Debug)]
-pub(super) struct Sender {
-    bandwidth: Option<Bandwidth>,
-    /// When the last frame accepted so far is sent, in ns.
+/// When a sender has sent what it was given.
+#[derive(Debug, Default)]
+pub(super) struct SendingClock {
+    /// When the last frame is sent, in ns.
     free_at: u64,
     /// What rounding to ns has left out of `free_at`, in ns times bit/s.
     remainder: u128,
+}
+
+impl SendingClock {
+    pub(super) fn free_at(&self) -> u64 {
+        self.free_at
+    }
+
+    /// When a frame is sent to its last bit that is the next, and waits from `now` on.
+    pub(super) fn send(&mut self, now: u64, length: usize, bandwidth: &Bandwidth) -> u64 {
+        if self.free_at < now {
+            self.free_at = now;
+            self.remainder = 0;
+        }
+        let bits = 8 * (length as u128 + u128::from(bandwidth.overhead));
+        let work = bits * 1_000_000_000 + self.remainder;
+        let rate = u128::from(bandwidth.bits_per_second);
+        let time = u64::try_from(work / rate).unwrap_or(u64::MAX);
+        self.remainder = work % rate;
+        self.free_at = self.free_at.saturating_add(time);
+        self.free_at
+    }
+}
+
+/// A sender that drops what finds no room. So it is known when a frame arrives when it will be sent.
+#[derive(Debug)]
+pub(super) struct Sender {
+    bandwidth: Option<Bandwidth>,
+    clock: SendingClock,
     /// Frames whose sending has not begun: when it does, and their bytes.
     waiting: VecDeque<(u64, usize)>,
     waiting_bytes: usize,
@@ -22,8 +50,7 @@ impl Sender {
     pub(super) fn new(bandwidth: Option<Bandwidth>) -> Sender {
         Sender {
             bandwidth,
-            free_at: 0,
-            remainder: 0,
+            clock: SendingClock::default(),
             waiting: VecDeque::new(),
             waiting_bytes: 0,
             peak_frames: 0,
@@ -39,30 +66,23 @@ impl Sender {
         while let Some((_, bytes)) = self.waiting.pop_front_if(|(start, _)| *start <= now) {
             self.waiting_bytes -= bytes;
         }
-        if self.free_at > now {
+        if self.clock.free_at() > now {
             let is_full = match bandwidth.queue {
-                QueueLimit::Frames(frames) => self.waiting.len() >= frames,
-                QueueLimit::Bytes(bytes) => self.waiting_bytes + length > bytes,
+                LinkQueue::Bytes(bytes) => self.waiting_bytes + length > bytes,
+                LinkQueue::Frames(frames) => self.waiting.len() >= frames,
+                // These have a sender of their own.
+                LinkQueue::Codel(_) | LinkQueue::FqCodel(_) => false,
             };
             if is_full {
                 return None;
             }
             self.wait(length);
-        } else {
-            self.free_at = now;
-            self.remainder = 0;
         }
-        let bits = 8 * (length as u128 + u128::from(bandwidth.overhead));
-        let work = bits * 1_000_000_000 + self.remainder;
-        let rate = u128::from(bandwidth.bits_per_second);
-        let time = u64::try_from(work / rate).unwrap_or(u64::MAX);
-        self.remainder = work % rate;
-        self.free_at = self.free_at.saturating_add(time);
-        Some(self.free_at)
+        Some(self.clock.send(now, length, &bandwidth))
     }
 
     fn wait(&mut self, length: usize) {
-        self.waiting.push_back((self.free_at, length));
+        self.waiting.push_back((self.clock.free_at(), length));
         self.waiting_bytes += length;
         self.peak_frames = self.peak_frames.max(self.waiting.len());
         self.peak_bytes = self.peak_bytes.max(self.waiting_bytes);

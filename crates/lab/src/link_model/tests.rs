@@ -1,9 +1,11 @@
+mod queues;
+
 use proptest::prelude::*;
 
 use super::*;
 use crate::chosen::ChosenSegment;
 use crate::impairment::{
-    Bandwidth, Delay, HoldBack, HoldBackPeriod, Jitter, LossProcess, QueueLimit,
+    Bandwidth, Delay, HoldBack, HoldBackPeriod, Jitter, LinkQueue, LossProcess,
 };
 
 const FRAME: [u8; 1000] = [0; 1000];
@@ -17,7 +19,7 @@ fn model(impairment: &Impairment) -> LinkModel {
 fn departure(transit: Transit) -> Option<u64> {
     match transit {
         Transit::Leaves(passage, _) => Some(passage.at),
-        Transit::Dropped(_) => None,
+        Transit::Waits | Transit::Dropped(_) => None,
     }
 }
 
@@ -27,7 +29,7 @@ fn departures(model: &mut LinkModel, times: impl IntoIterator<Item = u64>) -> Ve
     offered.map(departure).collect()
 }
 
-fn rate(bits_per_second: u64, queue: QueueLimit) -> Impairment {
+fn rate(bits_per_second: u64, queue: LinkQueue) -> Impairment {
     Impairment {
         bandwidth: Some(Bandwidth {
             bits_per_second,
@@ -71,7 +73,7 @@ fn a_plain_link_passes_frames_at_once() {
 #[test]
 fn frames_at_a_rate_follow_each_other_and_a_full_queue_drops() {
     // 8 Mbit/s: a frame takes a millisecond.
-    let queues = [QueueLimit::Frames(2), QueueLimit::Bytes(2_999)];
+    let queues = [LinkQueue::Frames(2), LinkQueue::Bytes(2_999)];
     for queue in queues {
         let mut model = model(&rate(8_000_000, queue));
         // One is sent, two wait, one is dropped; half a millisecond later there is still no room; when the
@@ -96,7 +98,7 @@ fn frames_at_a_rate_follow_each_other_and_a_full_queue_drops() {
 
 #[test]
 fn rounding_to_nanoseconds_does_not_change_a_rate() {
-    let mut model = model(&rate(999_999_937, QueueLimit::Frames(1_000_000)));
+    let mut model = model(&rate(999_999_937, LinkQueue::Frames(1_000_000)));
     let last = departures(&mut model, std::iter::repeat_n(0, 100_000))
         .pop()
         .flatten();
@@ -109,7 +111,7 @@ fn rounding_to_nanoseconds_does_not_change_a_rate() {
 
 #[test]
 fn overhead_counts_for_every_frame() {
-    let mut impairment = rate(8_000_000, QueueLimit::Frames(10));
+    let mut impairment = rate(8_000_000, LinkQueue::Frames(10));
     if let Some(bandwidth) = &mut impairment.bandwidth {
         bandwidth.overhead = 24;
     }
@@ -331,7 +333,7 @@ proptest! {
         gaps in prop::collection::vec(0_u64..3_000_000, 1..200),
         megabits in 1_u64..1000,
     ) {
-        let mut model = model(&rate(megabits * 1_000_000, QueueLimit::Frames(1_000)));
+        let mut model = model(&rate(megabits * 1_000_000, LinkQueue::Frames(1_000)));
         let times: Vec<u64> = gaps.iter().scan(0, |now, gap| { *now += gap; Some(*now) }).collect();
         let left = departures(&mut model, times.iter().copied());
         let time = 8_000_000 / megabits / 1000 * 1000;

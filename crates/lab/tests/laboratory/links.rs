@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use lab::{
     Bandwidth, ChosenSegment, ForwarderSettings, HoldBack, HoldBackPeriod, Impairment, LinkModel,
-    LossProcess, Namespace, QueueLimit, Transit, TwoHosts,
+    LinkQueue, LossProcess, Namespace, Transit, TwoHosts,
 };
 
 use socket2::{Domain, Protocol, Socket, Type};
@@ -228,7 +228,7 @@ fn time_at_rate(bits_per_second: u64) -> Duration {
         bandwidth: Some(Bandwidth {
             bits_per_second,
             overhead: 24,
-            queue: QueueLimit::Frames(1_000),
+            queue: LinkQueue::Frames(1_000),
         }),
         ..Impairment::default()
     }))
@@ -274,7 +274,7 @@ fn a_full_queue_drops_what_arrives() {
         bandwidth: Some(Bandwidth {
             bits_per_second: 100_000,
             overhead: 0,
-            queue: QueueLimit::Frames(5),
+            queue: LinkQueue::Frames(5),
         }),
         ..Impairment::default()
     }))
