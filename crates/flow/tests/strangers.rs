@@ -146,6 +146,7 @@ fn strangers_take_no_place_of_a_source_and_do_not_hold_up_the_end() {
         sink: sink.address(),
         flows: vec![FlowPlan::paced(Udp, 1000, 100_000, PATIENCE)],
         threads: 1,
+        longest_silence: flow::LONGEST_SILENCE,
     };
     let source = TrafficSource::start(plan, token()).unwrap();
     source.ready(PATIENCE).unwrap();

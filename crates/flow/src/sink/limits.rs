@@ -418,6 +418,7 @@ mod tests {
             duration: Duration::from_secs(2),
             sessions: 1,
             peers: PermittedPeers::Loopback,
+            ..SinkLimits::default()
         });
         let loopback = "::ffff:127.0.0.1".parse().unwrap();
         grants.check_peer(loopback).unwrap();
