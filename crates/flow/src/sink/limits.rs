@@ -294,6 +294,7 @@ mod tests {
             duration: Duration::from_secs(2),
             sessions: 1,
             peers: PermittedPeers::Loopback,
+            longest_silence: crate::LONGEST_SILENCE,
         });
         let loopback = "::ffff:127.0.0.1".parse().unwrap();
         let session = grants.admit(loopback).unwrap();
