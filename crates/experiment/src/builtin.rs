@@ -33,4 +33,13 @@ macro_rules! builtin {
 }
 
 /// All of them.
-pub const BUILTIN_EXPERIMENTS: &[BuiltinExperiment] = &[builtin!("congestion")];
+pub const BUILTIN_EXPERIMENTS: &[BuiltinExperiment] = &[
+    builtin!("congestion"),
+    builtin!("competing"),
+    builtin!("timers"),
+    builtin!("minimum-rto"),
+    builtin!("pairs"),
+    builtin!("features"),
+    builtin!("ipv6"),
+    builtin!("http-versions"),
+];

@@ -6,6 +6,7 @@ use topology::LabNetwork;
 
 use crate::cells::{check_level, is_any, known_factor};
 use crate::error::ExperimentError;
+use crate::figures::FigureSources;
 use crate::file::{ExperimentSpec, FactorSpec, FindingSpec, Relation, TableSpec, Where};
 use crate::published::PublishedFigures;
 use crate::record::LevelCombination;
@@ -182,6 +183,25 @@ fn known_figure(spec: &ExperimentSpec, place: &str, name: &str) -> Result<(), Ex
     ))
 }
 
+/// A figure that stands beside another: known, and of the same unit.
+fn same_unit(
+    spec: &ExperimentSpec,
+    place: &str,
+    one: &str,
+    other: &str,
+) -> Result<(), ExperimentError> {
+    if !spec.figures.contains_key(other) {
+        let known = spec.figures.keys().map(String::as_str);
+        return Err(ExperimentError::unknown(place, "figure", other, known));
+    }
+    let unit = |name: &str| spec.figures.get(name).map(|figure| figure.unit);
+    if unit(one) == unit(other) {
+        return Ok(());
+    }
+    let message = format!("`{other}` has another unit than `{one}`");
+    Err(ExperimentError::new(place, message))
+}
+
 fn table(spec: &ExperimentSpec, place: &str, table: &TableSpec) -> Result<(), ExperimentError> {
     one_line(&format!("{place}.name"), &table.name)?;
     condition(spec, &format!("{place}.where"), &table.within)?;
@@ -221,6 +241,9 @@ fn charts(spec: &ExperimentSpec) -> Result<(), ExperimentError> {
         let place = format!("charts[{index}]");
         one_line(&format!("{place}.name"), &chart.name)?;
         known_figure(spec, &place, &chart.figure)?;
+        for (index, own) in chart.also.iter().enumerate() {
+            same_unit(spec, &format!("{place}.also[{index}]"), &chart.figure, own)?;
+        }
         condition(spec, &format!("{place}.where"), &chart.within)?;
         known_factor(spec, &format!("{place}.groups"), &chart.groups)?;
         let Some(bars) = &chart.bars else {
@@ -247,7 +270,19 @@ fn finding(
     for (key, part) in sides.into_iter().chain([("where", &finding.cells)]) {
         condition(spec, &format!("{place}.{key}"), part)?;
     }
-    if finding.of == finding.than {
+    if let Some(other) = &finding.than_figure {
+        same_unit(
+            spec,
+            &format!("{place}.than_figure"),
+            &finding.figure,
+            other,
+        )?;
+    }
+    let is_same_figure = finding
+        .than_figure
+        .as_ref()
+        .is_none_or(|own| *own == finding.figure);
+    if is_same_figure && finding.of == finding.than {
         let message = "has the cells of the other side, `of`";
         return Err(ExperimentError::new(format!("{place}.than"), message));
     }
@@ -262,7 +297,7 @@ fn finding(
         {
             Err(ExperimentError::new(place, "is not between 0% and 100%"))
         }
-        (Relation::Less | Relation::More, Some(_)) => {
+        (Relation::Less | Relation::More | Relation::Mixed, Some(_)) => {
             let message = "is for `about`";
             Err(ExperimentError::new(place, message))
         }
@@ -274,25 +309,22 @@ fn finding(
 fn trials(spec: &ExperimentSpec, cells: &[LevelCombination]) -> Result<(), ExperimentError> {
     LabNetwork::new(&spec.lab()?).map_err(|error| ExperimentError::from(error).below("lab"))?;
     let mut covered = BTreeSet::new();
-    let mut setups = Vec::new();
+    let (mut setups, mut sources) = (Vec::new(), Vec::new());
     for cell in cells {
         let is_new = cell.0.iter().filter(|level| covered.insert(*level)).count() > 0;
         if is_new {
             setups.push(spec.setup(cell)?);
+            sources.push(FigureSources::new(spec, cell)?);
         }
     }
-    for name in spec.figures.keys() {
-        let begins = beginnings(&setups);
-        let first = name.split('.').next().unwrap_or_default();
+    let begins = beginnings(&setups);
+    for (name, source) in sources.iter().flat_map(FigureSources::all) {
+        let first = source.split('.').next().unwrap_or_default();
         if !begins.contains(first) {
             let place = format!("figures.{name}");
             let kind = "measurement, request or captured host";
-            return Err(ExperimentError::unknown(
-                place,
-                kind,
-                first,
-                begins.iter().copied(),
-            ));
+            let known = begins.iter().copied();
+            return Err(ExperimentError::unknown(place, kind, first, known));
         }
     }
     Ok(())

@@ -173,6 +173,12 @@ pub struct FigureSpec {
     /// Whether more is better; default: neither.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub more_is_better: Option<bool>,
+    /// The figure of a trial that it is, as a template: `pages.Serial_{{ site }}.mean`; default: that of its name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub of: Option<String>,
+    /// Instead of the figure itself, how far it is from this figure of the same trial, whatever the sign. A template, too.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub apart_from: Option<String>,
 }
 
 /// The unit in which a figure is shown. Trials give seconds, bit/s, shares from 0 to 1, and numbers.
@@ -243,6 +249,9 @@ pub struct ChartSpec {
     /// The factor whose levels are the bars of a group.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bars: Option<String>,
+    /// Further figures of the same unit: each has bars of its own in each group.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub also: Vec<String>,
 }
 
 /// A claim about a figure: that it is less (or the like) in some cells than in others, with all other factors the same.
@@ -257,10 +266,12 @@ pub struct FindingSpec {
     /// The figure.
     pub figure: String,
     /// The cells whose figure is `relation` ...
+    #[serde(default, skip_serializing_if = "is_everywhere")]
     pub of: Where,
     /// ... that of these cells.
+    #[serde(default, skip_serializing_if = "is_everywhere")]
     pub than: Where,
-    /// Whether it is less, more, or about the same.
+    /// Whether it is less, more, about the same, or neither consistently.
     pub relation: Relation,
     /// For `about`: how far apart they may be.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -268,6 +279,10 @@ pub struct FindingSpec {
     /// Restricts both sides.
     #[serde(default, rename = "where", skip_serializing_if = "is_everywhere")]
     pub cells: Where,
+    /// The figure of the cells of `than`; default: the same. With another, both sides may be the same cells, and are compared
+    /// within each trial.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub than_figure: Option<String>,
     /// Why it does not hold here, where it does not. A report says that it is unexplained where this is missing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
@@ -283,6 +298,8 @@ pub enum Relation {
     More,
     /// The same, but for `within`.
     About,
+    /// Less in some parts, and more in others: neither is consistently so.
+    Mixed,
 }
 
 fn is_everywhere(within: &Where) -> bool {

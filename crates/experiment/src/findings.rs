@@ -24,11 +24,17 @@ pub(crate) fn judge(
     finding: &FindingSpec,
 ) -> Option<FindingSummary> {
     let sides = sides(figures.cells, finding);
-    let all: Vec<&[&LevelCombination]> = sides
+    let other = finding.than_figure.as_ref().unwrap_or(&finding.figure);
+    let all: Vec<(&str, &[&LevelCombination])> = sides
         .values()
-        .flat_map(|sides| [&sides.of[..], &sides.than[..]])
+        .flat_map(|sides| {
+            [
+                (finding.figure.as_str(), &sides.of[..]),
+                (other, &sides.than[..]),
+            ]
+        })
         .collect();
-    let group = figures.group(&finding.figure, &all);
+    let group = figures.group_of_figures(&all);
     let within = finding.within.map(|within| within.percent() / 100.0);
     let pairs = || group.series.chunks_exact(2);
     let is_measured = |pair: &[_]| {
@@ -42,13 +48,18 @@ pub(crate) fn judge(
         .map(|pair| relation::compare(&pair[0], &pair[1], &group.spread, within))
         .collect();
     let verdicts = verdicts(finding.relation, &tests);
+    let is_mixed = finding.relation == Relation::Mixed;
+    let verdict = if is_mixed {
+        mixed(&tests)
+    } else {
+        together(&verdicts)
+    };
     let estimates: Vec<_> = sides
         .values()
         .zip(pairs())
         .map(|(sides, pair)| {
-            let figure = &finding.figure;
-            let of = figures.estimate(figure, &sides.of, &pair[0], &group);
-            (of, figures.estimate(figure, &sides.than, &pair[1], &group))
+            let of = figures.estimate(&finding.figure, &sides.of, &pair[0], &group);
+            (of, figures.estimate(other, &sides.than, &pair[1], &group))
         })
         .collect();
     let names = part_names(figures, &sides);
@@ -64,7 +75,7 @@ pub(crate) fn judge(
     Some(FindingSummary {
         claim: finding.claim.clone(),
         source: finding.source.clone(),
-        verdict: together(&parts),
+        verdict,
         parts,
     })
 }
@@ -128,7 +139,8 @@ fn part_names(
 /// A part holds without a correction for the number of parts, because all have to. It fails with one, because one is enough.
 fn verdicts(relation: Relation, tests: &[RelationTest]) -> Vec<PairVerdict> {
     let p = |test: &RelationTest| match relation {
-        Relation::Less => (test.less, test.more),
+        // Of a part of it, `mixed` has no verdict; it is shown as that of `less`.
+        Relation::Less | Relation::Mixed => (test.less, test.more),
         Relation::More => (test.more, test.less),
         Relation::About => (test.about, test.apart),
     };
@@ -149,12 +161,28 @@ fn verdicts(relation: Relation, tests: &[RelationTest]) -> Vec<PairVerdict> {
     tests.iter().zip(fails).map(verdict).collect()
 }
 
-fn together(parts: &[FindingPart]) -> PairVerdict {
-    let is = |verdict: PairVerdict| move |part: &FindingPart| part.verdict == verdict;
-    if parts.iter().any(is(PairVerdict::Fails)) {
+fn together(parts: &[PairVerdict]) -> PairVerdict {
+    if parts.contains(&PairVerdict::Fails) {
         PairVerdict::Fails
-    } else if parts.iter().all(is(PairVerdict::Holds)) {
+    } else if parts.iter().all(|part| *part == PairVerdict::Holds) {
         PairVerdict::Holds
+    } else {
+        PairVerdict::Inconclusive
+    }
+}
+
+/// Whether the figure is less in one part, and more in another: corrected for the number of parts, because one of each is
+/// enough. It fails if all parts are on the same side.
+fn mixed(tests: &[RelationTest]) -> PairVerdict {
+    let any = |p: fn(&RelationTest) -> f64| {
+        let doubled: Vec<f64> = tests.iter().map(|test| (2.0 * p(test)).min(1.0)).collect();
+        holm(&doubled).into_iter().any(|p| p < ACCEPTED)
+    };
+    let all = |p: fn(&RelationTest) -> f64| tests.iter().all(|test| 2.0 * p(test) < ACCEPTED);
+    if any(|test| test.less) && any(|test| test.more) {
+        PairVerdict::Holds
+    } else if all(|test| test.less) || all(|test| test.more) {
+        PairVerdict::Fails
     } else {
         PairVerdict::Inconclusive
     }

@@ -15,6 +15,7 @@ mod changing;
 mod check;
 mod error;
 mod estimate;
+mod figures;
 mod file;
 mod findings;
 mod log;

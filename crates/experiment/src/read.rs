@@ -33,12 +33,19 @@ impl ExperimentSpec {
     /// # Errors
     /// If no built-in laboratory has that name.
     pub fn lab(&self) -> Result<LabSpec, ExperimentError> {
-        match &self.lab {
+        self.lab.lab("lab")
+    }
+}
+
+impl LabChoice {
+    /// The laboratory. `place` is the key with the choice.
+    pub(crate) fn lab(&self, place: &str) -> Result<LabSpec, ExperimentError> {
+        match self {
             LabChoice::Described(spec) => Ok((**spec).clone()),
             LabChoice::Named(name) => {
                 let Some(lab) = BuiltinLab::find(name) else {
                     let known = topology::BUILTIN_LABS.iter().map(|lab| lab.name);
-                    return Err(ExperimentError::unknown("lab", "laboratory", name, known));
+                    return Err(ExperimentError::unknown(place, "laboratory", name, known));
                 };
                 Ok(LabSpec::read(lab.name, lab.text)?)
             }

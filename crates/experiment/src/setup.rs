@@ -30,10 +30,14 @@ impl ExperimentSpec {
     /// The first defect, with the key that is wrong.
     pub fn setup(&self, cell: &LevelCombination) -> Result<TrialSetup, ExperimentError> {
         let templates = CellTemplates::new(self, cell)?;
-        let mut filled = templates.fill("trial", &self.trial)?;
+        let mut filled = fill_trial(&templates, &self.trial)?;
         remove_idle_requests(&mut filled);
         let trial = read_trial(&filled)?;
-        let lab = with_hosts(self.lab()?, &trial, &filled)?;
+        let lab = match &trial.lab {
+            Some(own) => own.lab("trial.lab")?,
+            None => self.lab()?,
+        };
+        let lab = with_hosts(lab, &trial, &filled)?;
         let network =
             LabNetwork::new(&lab).map_err(|error| ExperimentError::from(error).below("lab"))?;
         trial_check::trial(&trial, &lab, &network)?;
@@ -57,6 +61,33 @@ impl TrialSetup {
 pub(crate) fn is_bare(lab: &LabSpec, host: &str) -> bool {
     let host = lab.hosts.get(host).map(serde_json::to_value);
     matches!(host, Some(Ok(Value::Object(keys))) if keys.contains_key("bare"))
+}
+
+/// Fills in a trial. A server, requests, a measurement or the traffic of which a template is `null` is not part of it.
+fn fill_trial(templates: &CellTemplates, trial: &Value) -> Result<Value, ExperimentError> {
+    let Value::Object(sections) = trial else {
+        return templates.fill("trial", trial);
+    };
+    let mut filled = Map::new();
+    for (key, section) in sections {
+        let place = format!("trial.{key}");
+        let section = match (key.as_str(), section) {
+            ("servers" | "requests" | "measured", Value::Object(entries)) => {
+                let mut kept = Map::new();
+                for (name, entry) in entries {
+                    if let Some(entry) = templates.fill_entry(&format!("{place}.{name}"), entry)? {
+                        kept.insert(name.clone(), entry);
+                    }
+                }
+                Some(Value::Object(kept))
+            }
+            ("traffic", _) => templates.fill_entry(&place, section)?,
+            _ => Some(templates.fill(&place, section)?),
+        };
+        let section = section.filter(|own| !own.is_null());
+        filled.extend(section.map(|own| (key.clone(), own)));
+    }
+    Ok(Value::Object(filled))
 }
 
 /// Requests with a rate of 0 are none.
@@ -95,6 +126,9 @@ fn with_hosts(
         }
         *host = section(&place, &merged)?;
     }
+    // Trials name the hosts of their servers.
+    let server_host = lab.server_host.take();
+    lab.server_host = server_host.filter(|name| !is_bare(&lab, name));
     Ok(lab)
 }
 

@@ -22,7 +22,8 @@ pub fn summarise(
     campaign: &CampaignRecord,
     trials: &[TrialRecord],
 ) -> CampaignSummary {
-    let figures = CampaignFigures::new(spec, &campaign.cells, trials);
+    let shown = spec.with_own_figures(trials);
+    let figures = CampaignFigures::new(spec, &campaign.cells, &shown);
     let last = last_records(campaign, trials);
     let failed = last.iter().filter_map(|trial| trial.failed.as_ref());
     let warnings = last.iter().flat_map(|trial| &trial.warnings);
@@ -150,13 +151,23 @@ impl<'a> CampaignFigures<'a> {
     /// The series of a figure over several sets of cells. Their spread is that of the figure in all cells if each has one of
     /// them, because means of several are spread less.
     pub(crate) fn group(&self, figure: &str, sets: &[&[&LevelCombination]]) -> SeriesGroup {
+        let sets: Vec<(&str, &[&LevelCombination])> =
+            sets.iter().map(|cells| (figure, *cells)).collect();
+        self.group_of_figures(&sets)
+    }
+
+    /// The same of several figures of the same unit.
+    pub(crate) fn group_of_figures(&self, sets: &[(&str, &[&LevelCombination])]) -> SeriesGroup {
         let series: Vec<FigureSeries> = sets
             .iter()
-            .map(|cells| self.trials.series(figure, cells))
+            .map(|(figure, cells)| self.trials.series(figure, cells))
             .collect();
-        let common = self.common.get(figure);
-        let spread = match common {
-            Some(common) if sets.iter().all(|cells| cells.len() == 1) => common.spread.clone(),
+        let first = sets.first().map_or("", |(figure, _)| *figure);
+        let is_single = sets
+            .iter()
+            .all(|(figure, cells)| *figure == first && cells.len() == 1);
+        let spread = match self.common.get(first) {
+            Some(common) if is_single => common.spread.clone(),
             _ => {
                 let values: Vec<Vec<f64>> = series.iter().map(FigureSeries::figures).collect();
                 PooledSpread::new(&values)
@@ -347,22 +358,38 @@ fn chart(figures: &CampaignFigures<'_>, spec: &ChartSpec) -> Option<ChartSummary
     let cells = figures.matching(&[&spec.within]);
     let groups = combinations(figures.spec, &[spec.groups.as_str()], &cells);
     let bar_factors: Vec<&str> = spec.bars.iter().map(String::as_str).collect();
-    let bars = combinations(figures.spec, &bar_factors, &cells);
+    let levels = combinations(figures.spec, &bar_factors, &cells);
+    let names: Vec<&str> = std::iter::once(&spec.figure)
+        .chain(&spec.also)
+        .map(String::as_str)
+        .collect();
+    // Bars of the same figure stand together.
+    let bars: Vec<(&str, &Vec<&str>)> = names
+        .iter()
+        .flat_map(|figure| levels.iter().map(move |levels| (*figure, levels)))
+        .collect();
     let mut sets = Vec::new();
     for group in &groups {
         let cells = with_levels(&cells, &[spec.groups.as_str()], group);
-        sets.extend(
-            bars.iter()
-                .map(|bar| with_levels(&cells, &bar_factors, bar)),
-        );
+        for (figure, levels) in &bars {
+            sets.push((*figure, with_levels(&cells, &bar_factors, levels)));
+        }
     }
-    let some: Vec<&[&LevelCombination]> = sets.iter().map(Vec::as_slice).collect();
-    let group = figures.group(&spec.figure, &some);
-    let estimates: Vec<CellEstimate> = sets
-        .iter()
-        .zip(&group.series)
-        .map(|(cells, series)| figures.estimate(&spec.figure, cells, series, &group))
-        .collect();
+    let mut estimates = Vec::new();
+    let mut groups_of_figures = BTreeMap::new();
+    for figure in &names {
+        let own = sets.iter().filter(|(name, _)| name == figure);
+        let own: Vec<&[&LevelCombination]> = own.map(|(_, cells)| cells.as_slice()).collect();
+        groups_of_figures.insert(*figure, (figures.group(figure, &own), 0));
+    }
+    for (figure, cells) in &sets {
+        let Some((group, next)) = groups_of_figures.get_mut(figure) else {
+            continue;
+        };
+        let series = group.series[*next].clone();
+        *next += 1;
+        estimates.push(figures.estimate(figure, cells, &series, group));
+    }
     if estimates.iter().all(|estimate| estimate.mean.is_none()) {
         return None;
     }
@@ -372,6 +399,15 @@ fn chart(figures: &CampaignFigures<'_>, spec: &ChartSpec) -> Option<ChartSummary
             figures.level_title(factor, level)
         })
     };
+    let bar_title = |(figure, levels): &(&str, &Vec<&str>)| {
+        let level = title(spec.bars.as_ref(), levels);
+        let figure = figures.figure_title(figure).0;
+        match (names.len(), level.is_empty()) {
+            (1, _) => level,
+            (_, true) => figure,
+            (_, false) => format!("{level}, {figure}"),
+        }
+    };
     Some(ChartSummary {
         name: spec.name.clone(),
         title: spec.title.clone(),
@@ -380,10 +416,7 @@ fn chart(figures: &CampaignFigures<'_>, spec: &ChartSpec) -> Option<ChartSummary
             .iter()
             .map(|levels| title(Some(&spec.groups), levels))
             .collect(),
-        bars: bars
-            .iter()
-            .map(|levels| title(spec.bars.as_ref(), levels))
-            .collect(),
+        bars: bars.iter().map(bar_title).collect(),
         values: estimates
             .chunks(bars.len().max(1))
             .map(<[_]>::to_vec)

@@ -46,6 +46,23 @@ impl Object for FilledLevel {
     }
 }
 
+/// What is known while a value is filled in.
+struct Filling {
+    /// Values that it may still have.
+    left: usize,
+    /// Whether a template of it was `null`.
+    has_null: bool,
+}
+
+impl Default for Filling {
+    fn default() -> Self {
+        Filling {
+            left: MOST_VALUES,
+            has_null: false,
+        }
+    }
+}
+
 /// Fills in templates with the levels of one cell.
 pub(crate) struct CellTemplates {
     environment: Environment<'static>,
@@ -92,8 +109,22 @@ impl CellTemplates {
     /// # Errors
     /// The first text that cannot be filled in, with its key.
     pub(crate) fn fill(&self, place: &str, value: &Value) -> Result<Value, ExperimentError> {
-        let mut left = MOST_VALUES;
-        self.fill_within(place, value, 0, &mut left)
+        let mut filling = Filling::default();
+        self.fill_within(place, value, 0, &mut filling)
+    }
+
+    /// The same, of something that is left out as a whole if one of its templates is `null`.
+    ///
+    /// # Errors
+    /// The first text that cannot be filled in, with its key.
+    pub(crate) fn fill_entry(
+        &self,
+        place: &str,
+        value: &Value,
+    ) -> Result<Option<Value>, ExperimentError> {
+        let mut filling = Filling::default();
+        let filled = self.fill_within(place, value, 0, &mut filling)?;
+        Ok((!filling.has_null).then_some(filled))
     }
 
     fn fill_within(
@@ -101,7 +132,7 @@ impl CellTemplates {
         place: &str,
         value: &Value,
         depth: usize,
-        left: &mut usize,
+        filling: &mut Filling,
     ) -> Result<Value, ExperimentError> {
         if depth > DEEPEST {
             let message = format!("is nested more than {DEEPEST} levels deep");
@@ -109,14 +140,16 @@ impl CellTemplates {
         }
         match value {
             Value::String(text) => {
-                let filled = self.text(text, left);
-                filled.map_err(|message| ExperimentError::new(place, message))
+                let filled = self.text(text, &mut filling.left);
+                let filled = filled.map_err(|message| ExperimentError::new(place, message))?;
+                filling.has_null |= filled.is_null();
+                Ok(filled)
             }
             Value::Array(items) => {
                 let mut filled = Vec::new();
                 for (index, item) in items.iter().enumerate() {
                     let place = format!("{place}[{index}]");
-                    filled.push(self.fill_within(&place, item, depth + 1, left)?);
+                    filled.push(self.fill_within(&place, item, depth + 1, filling)?);
                 }
                 filled.retain(|item| !item.is_null());
                 Ok(Value::Array(filled))
@@ -125,7 +158,7 @@ impl CellTemplates {
                 let mut filled = serde_json::Map::new();
                 for (key, member) in members {
                     let place = format!("{place}.{key}");
-                    let member = self.fill_within(&place, member, depth + 1, left)?;
+                    let member = self.fill_within(&place, member, depth + 1, filling)?;
                     if !member.is_null() {
                         filled.insert(key.clone(), member);
                     }

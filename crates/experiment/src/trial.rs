@@ -7,11 +7,16 @@ use serde::{Deserialize, Serialize};
 use topology::LabHostSpec;
 use traffic::{BitRate, TimeSpan, TrafficSpec};
 
+use crate::file::LabChoice;
+
 /// A trial. The laboratory is built, servers start, requests and traffic begin, and after `settle` everything that is
 /// measured begins at the same time. The trial ends with the last of it, or after `longest`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TrialSpec {
+    /// The laboratory of this trial, where it is not that of the experiment.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lab: Option<LabChoice>,
     /// What hosts have that differs from the laboratory: congestion control, for example.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub hosts: BTreeMap<String, LabHostSpec>,

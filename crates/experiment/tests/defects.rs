@@ -178,6 +178,46 @@ const DEFECTS: &[(&str, &str, &str)] = &[
         "figures.pth.x: no measurement, request or captured host is called `pth`; did you mean `path`?",
     ),
     (
+        "path.rtt: {title: Round trip, unit: ms}",
+        "path.rtt: {title: Round trip, unit: ms, of: \"pth.{{ mix }}\"}",
+        "figures.path.rtt: no measurement, request or captured host is called `pth`; did you mean `path`?",
+    ),
+    (
+        "path.rtt: {title: Round trip, unit: ms}",
+        "path.rtt: {title: Round trip, unit: ms, apart_from: \"path.{{ mx }}\"}",
+        "figures.path.rtt.apart_from: a name in `mx` is not known",
+    ),
+    (
+        "groups: mix",
+        "groups: mix\n    also: [single.dely]",
+        "charts[0].also[0]: no figure is called `single.dely`; did you mean `single.delay`?",
+    ),
+    (
+        "groups: mix",
+        "groups: mix\n    also: [server.new]",
+        "charts[0].also[0]: `server.new` has another unit than `single.delay`",
+    ),
+    (
+        "of: {mix: C2}, than: {mix: C1}",
+        "than_figure: server.new, of: {mix: C2}, than: {mix: C2}",
+        "findings[0].than_figure: `server.new` has another unit",
+    ),
+    (
+        "of: {mix: C2}, than: {mix: C1}",
+        "than_figure: single.delay, of: {mix: C2}, than: {mix: C2}",
+        "findings[0].than: has the cells of the other side",
+    ),
+    (
+        "relation: about, within: 10%",
+        "relation: mixed, within: 10%",
+        "findings[1].within: is for `about`",
+    ),
+    (
+        "trial:\n",
+        "trial:\n  lab: congstion\n",
+        "trial.lab: no laboratory is called `congstion`; did you mean `congestion`?",
+    ),
+    (
         "  path.rtt: {",
         "  mix: {",
         "figures.mix: is the name of a factor",
@@ -310,7 +350,11 @@ fn templates_become_values_texts_and_nothing() {
         ("{{ (load.mbit / 10) | int }}mbit", ""),
         ("{{ mix.missing | default('7mbit') }}", ""),
         ("{{ '8mbit' if mix.name == 'C1' else '9mbit' }}", ""),
-        ("{{ none }}", "trial.requests.stress: missing field `rate`"),
+        // No cell has these requests, nor their figures.
+        (
+            "{{ none }}",
+            "figures.stress.share: no measurement, request or captured host is called `stress`",
+        ),
         (
             "{{ [1] * 99999 }}",
             "trial.requests.stress.rate: `[1] * 99999`: with `*`",

@@ -183,6 +183,7 @@ fn record(cell: &LevelCombination, repetition: u32) -> TrialRecord {
         repetition,
         started: "2024-01-01T00:00:00Z".to_owned(),
         seconds: 1.0,
+        facts: BTreeMap::new(),
         figures: BTreeMap::from([("single.delay".to_owned(), 0.25)]),
         facts: BTreeMap::new(),
         warnings: Vec::new(),

@@ -32,9 +32,11 @@ impl StepResolver<'_> {
                 // YAML takes an unquoted 1.0 for a number, which is 1.
                 "1.0" | "1" => HttpVersion::Http10,
                 "1.1" => HttpVersion::Http11,
+                "2" => HttpVersion::Http2,
                 other => {
-                    let message =
-                        format!("`{other}` is not a supported version of HTTP; write 1.0 or 1.1");
+                    let message = format!(
+                        "`{other}` is not a supported version of HTTP; write 1.0, 1.1 or 2"
+                    );
                     return Err(self.file.error(written.place, message));
                 }
             },

@@ -9,7 +9,7 @@ use super::{Placed, Scalar};
 #[derive(Debug, Clone, PartialEq, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct HttpSpec {
-    /// Version of HTTP in requests: `"1.0"` or `"1.1"`.
+    /// Version of HTTP in requests: `"1.0"`, `"1.1"`, or `"2"`, whose requests in a pipeline are streams.
     #[serde(default)]
     pub version: Option<Placed<Scalar>>,
     /// Connections of each user, for the files of a page.

@@ -1,0 +1,96 @@
+//! The figures of an experiment, from those of a trial: under another name, or as the difference of two.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use crate::error::ExperimentError;
+use crate::file::ExperimentSpec;
+use crate::record::{LevelCombination, TrialRecord};
+use crate::template::CellTemplates;
+
+/// Of which figures of a trial those of the experiment are made, in one cell.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct FigureSources(BTreeMap<String, FigureSource>);
+
+#[derive(Debug, Clone, PartialEq)]
+struct FigureSource {
+    of: String,
+    apart_from: Option<String>,
+}
+
+impl FigureSources {
+    /// Those of a cell.
+    ///
+    /// # Errors
+    /// The first template that cannot be filled in.
+    pub(crate) fn new(
+        spec: &ExperimentSpec,
+        cell: &LevelCombination,
+    ) -> Result<Self, ExperimentError> {
+        let mut templates = None;
+        let mut sources = BTreeMap::new();
+        for (name, figure) in &spec.figures {
+            let mut filled = |key: &str, text: &str| {
+                if !text.contains("{{") {
+                    return Ok(text.to_owned());
+                }
+                let templates = match &mut templates {
+                    Some(templates) => templates,
+                    none => none.insert(CellTemplates::new(spec, cell)?),
+                };
+                let place = format!("figures.{name}.{key}");
+                match templates.fill(&place, &Value::String(text.to_owned()))? {
+                    Value::String(text) => Ok(text),
+                    _ => Err(ExperimentError::new(place, "is no name of a figure")),
+                }
+            };
+            let of = filled("of", figure.of.as_ref().unwrap_or(name))?;
+            let other = figure.apart_from.as_ref();
+            let apart_from = other.map(|own| filled("apart_from", own)).transpose()?;
+            sources.insert(name.clone(), FigureSource { of, apart_from });
+        }
+        Ok(FigureSources(sources))
+    }
+
+    /// Each figure of the experiment with the figures of a trial of which it is made.
+    pub(crate) fn all(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.0.iter().flat_map(|(name, source)| {
+            let used = std::iter::once(&source.of).chain(&source.apart_from);
+            used.map(|own| (name.as_str(), own.as_str()))
+        })
+    }
+
+    /// A figure of the experiment in a trial.
+    fn value(&self, name: &str, trial: &TrialRecord) -> Option<f64> {
+        let FigureSource { of, apart_from } = self.0.get(name)?;
+        let value = *trial.figures.get(of)?;
+        match apart_from {
+            Some(other) => Some((value - trial.figures.get(other)?).abs()),
+            None => Some(value),
+        }
+    }
+}
+
+impl ExperimentSpec {
+    /// The trials with the figures of the experiment beside those that were recorded. A trial whose cell the experiment does
+    /// not have keeps what was recorded.
+    #[must_use]
+    pub fn with_own_figures(&self, trials: &[TrialRecord]) -> Vec<TrialRecord> {
+        let mut sources: BTreeMap<&LevelCombination, Option<FigureSources>> = BTreeMap::new();
+        let mut shown = trials.to_vec();
+        for (trial, shown) in trials.iter().zip(&mut shown) {
+            let of_cell = || FigureSources::new(self, &trial.cell).ok();
+            let Some(sources) = sources.entry(&trial.cell).or_insert_with(of_cell) else {
+                continue;
+            };
+            for name in self.figures.keys() {
+                match sources.value(name, trial) {
+                    Some(value) => shown.figures.insert(name.clone(), value),
+                    None => shown.figures.remove(name),
+                };
+            }
+        }
+        shown
+    }
+}
