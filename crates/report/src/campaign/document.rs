@@ -265,6 +265,7 @@ impl From<&TrialRecord> for TrialJson {
             figures: figures
                 .map(|(name, value)| (name.clone(), finite(*value)))
                 .collect(),
+            facts: of.facts.clone(),
             warnings: of.warnings.clone(),
             failed: of.failed.clone(),
         }

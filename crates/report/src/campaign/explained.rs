@@ -3,8 +3,9 @@
 use experiment::{FindingSummary, PairVerdict, TableSummary};
 
 use super::CampaignReport;
-use super::words::{counted, name_and_title};
+use super::words::counted;
 use crate::clean;
+use crate::lists::{distinct, enumerated};
 
 /// What of the experiment was not measured, in sentences.
 pub(super) fn missing(of: &CampaignReport<'_>) -> Vec<String> {
@@ -23,10 +24,10 @@ pub(super) fn missing(of: &CampaignReport<'_>) -> Vec<String> {
     let drawn: Vec<_> = drawn.collect();
     let charts = spec.charts.iter().map(|chart| (&chart.name, &chart.title));
     let charts = charts.filter(|chart| !drawn.contains(chart));
-    let names: Vec<String> = tables
+    let names = tables
         .chain(charts)
-        .map(|(name, title)| name_and_title(name, title))
-        .collect();
+        .map(|(name, title)| clean(if name.is_empty() { title } else { name }));
+    let names = distinct(names);
     let mut sentences = Vec::new();
     if !names.is_empty() {
         let is_short = of.record.cells.len() < spec.all_cells().len();
@@ -35,7 +36,7 @@ pub(super) fn missing(of: &CampaignReport<'_>) -> Vec<String> {
         } else {
             ""
         };
-        sentences.push(format!("Not measured: {}.{remedy}", names.join("; ")));
+        sentences.push(format!("Not measured: {}.{remedy}", enumerated(&names)));
     }
     let cells = summary
         .tables

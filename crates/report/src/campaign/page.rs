@@ -60,7 +60,7 @@ fn in_short(of: &CampaignReport<'_>) -> Markup {
                 ol.first {
                     @for finding in important {
                         li {
-                            (finding.claim) " " (tables::verdict(finding.verdict)) ": "
+                            (finding.claim) ": " (tables::verdict(finding.verdict)) ", "
                             (words::evidence(of, finding)) "."
                         }
                     }

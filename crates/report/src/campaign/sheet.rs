@@ -93,7 +93,17 @@ pub fn campaign_trials_csv(of: &CampaignReport<'_>) -> String {
     let factors = factors(of);
     let figures: BTreeSet<&str> = of.trials.iter().flat_map(figure_names).collect();
     let header = factor_columns(&factors)
-        .chain(["repetition", "started", "seconds", "failed", "warnings"].map(str::to_owned))
+        .chain(
+            [
+                "repetition",
+                "started",
+                "seconds",
+                "failed",
+                "warnings",
+                "facts",
+            ]
+            .map(str::to_owned),
+        )
         .chain(figures.iter().map(|name| cell(&format!("figure:{name}"))));
     let rows = of.trials.iter().map(|trial| {
         let levels = factors.iter().map(|factor| level(&trial.cell.0, factor));
@@ -101,12 +111,18 @@ pub fn campaign_trials_csv(of: &CampaignReport<'_>) -> String {
             let value = trial.figures.get(*name).copied();
             optional(value.filter(|value| value.is_finite()))
         });
+        let in_force = trial
+            .facts
+            .iter()
+            .map(|(name, value)| format!("{name}: {value}"));
+        let in_force: Vec<String> = in_force.collect();
         let facts = [
             trial.repetition.to_string(),
             cell(&trial.started),
             optional(Some(trial.seconds).filter(|seconds| seconds.is_finite())),
             cell(trial.failed.as_deref().unwrap_or_default()),
             cell(&trial.warnings.join("; ")),
+            cell(&in_force.join("; ")),
         ];
         levels.chain(facts).chain(values).collect::<Vec<_>>()
     });

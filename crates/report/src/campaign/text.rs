@@ -100,9 +100,8 @@ impl TextReport {
         let (first, next) = ("    ", "      ");
         self.wrapped(first, next, &words::evidence(of, finding));
         if finding.parts.len() > 1 {
-            let unit = words::unit_of(of, finding);
-            for part in finding.parts.iter().take(MOST_PARTS) {
-                self.wrapped(first, next, &words::part(part, unit));
+            for part in words::parts(of, finding).iter().take(MOST_PARTS) {
+                self.wrapped(first, next, part);
             }
             if let Some(more) = finding
                 .parts

@@ -358,7 +358,9 @@ pub(super) struct TrialJson {
     pub(super) seconds: Option<f64>,
     /// Figures by name, in seconds, bit/s, shares from 0 to 1, and numbers.
     pub(super) figures: BTreeMap<String, Option<f64>>,
-    /// What makes them doubtful.
+    /// What was in force in it, by what it is.
+    pub(super) facts: BTreeMap<String, String>,
+    /// What makes its figures doubtful.
     pub(super) warnings: Vec<String>,
     /// Why it has none; null where it ended.
     pub(super) failed: Option<String>,

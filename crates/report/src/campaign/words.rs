@@ -1,7 +1,11 @@
 //! A campaign in sentences.
 
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
 use experiment::{
-    CampaignSummary, FindingPart, FindingSummary, LabChoice, OrderingCount, PairVerdict, ShownUnit,
+    CampaignSummary, FindingPart, FindingSummary, LabChoice, OrderingCount, PairVerdict, Relation,
+    ShownUnit,
 };
 
 use super::CampaignReport;
@@ -202,13 +206,14 @@ pub(super) fn verdict(of: PairVerdict) -> &'static str {
     }
 }
 
-/// The findings that tell most: those that differ from the source, then those that hold, the author's order within.
+/// The findings that tell most: conclusive ones, the broadest claims first, and of equally broad ones those that differ
+/// from the source.
 pub(super) fn important(findings: &[FindingSummary]) -> Vec<&FindingSummary> {
     let mut findings: Vec<&FindingSummary> = findings.iter().collect();
-    findings.sort_by_key(|finding| match finding.verdict {
-        PairVerdict::Fails => 0,
-        PairVerdict::Holds => 1,
-        PairVerdict::Inconclusive => 2,
+    findings.sort_by_key(|finding| {
+        let is_open = finding.verdict == PairVerdict::Inconclusive;
+        let holds = finding.verdict == PairVerdict::Holds;
+        (is_open, Reverse(finding.parts.len()), holds)
     });
     findings.truncate(IMPORTANT);
     findings
@@ -233,7 +238,7 @@ pub(super) fn evidence(of: &CampaignReport<'_>, finding: &FindingSummary) -> Str
     ];
     let told = told.into_iter().filter_map(|verdict| {
         let parts = finding.parts.iter().filter(|part| part.verdict == verdict);
-        let (count, word) = (parts.count(), self::verdict(verdict));
+        let (count, word) = (parts.count(), verdict_of_part(of, finding, verdict));
         (count > 0).then(|| format!("{word} in {count}"))
     });
     let told: Vec<String> = told.collect();
@@ -255,13 +260,36 @@ fn sides(part: &FindingPart, unit: Option<ShownUnit>) -> String {
     )
 }
 
-/// A part of a finding: `C1, 504 KB: 16.3 s (14.1 .. 18.4) against 31.0 s (28.8 .. 33.2), holds`.
-pub(super) fn part(part: &FindingPart, unit: Option<ShownUnit>) -> String {
+/// A part alone is not mixed: it is less, or more.
+fn verdict_of_part(
+    of: &CampaignReport<'_>,
+    finding: &FindingSummary,
+    verdict: PairVerdict,
+) -> &'static str {
+    let spec = of.finding(finding);
+    let is_mixed = spec.is_some_and(|spec| spec.relation == Relation::Mixed);
+    match verdict {
+        PairVerdict::Holds if is_mixed => "less",
+        PairVerdict::Fails if is_mixed => "more",
+        PairVerdict::Inconclusive if is_mixed => "not told apart",
+        verdict => self::verdict(verdict),
+    }
+}
+
+/// The parts of a finding: `C1, 504 KB: 16.3 s (14.1 .. 18.4) against 31.0 s (28.8 .. 33.2), holds`.
+pub(super) fn parts(of: &CampaignReport<'_>, finding: &FindingSummary) -> Vec<String> {
+    let unit = unit_of(of, finding);
+    let parts = finding.parts.iter();
+    let told = |own: &FindingPart| part(own, unit, verdict_of_part(of, finding, own.verdict));
+    parts.map(told).collect()
+}
+
+fn part(part: &FindingPart, unit: Option<ShownUnit>, verdict: &str) -> String {
     let cell = match part.cell.trim() {
         "" => String::new(),
         cell => format!("{}: ", clean(cell)),
     };
-    format!("{cell}{}, {}", sides(part, unit), verdict(part.verdict))
+    format!("{cell}{}, {}", sides(part, unit), verdict)
 }
 
 /// How it was measured: names and values.
@@ -277,7 +305,25 @@ pub(super) fn facts(of: &CampaignReport<'_>) -> Vec<(String, String)> {
         .facts
         .iter()
         .map(|(name, value)| (clean(name), clean(value)));
-    own.into_iter().chain([order]).chain(facts).collect()
+    let own = own.into_iter().chain([order]).chain(facts);
+    own.chain(facts_of_trials(of)).collect()
+}
+
+/// What was in force in the trials: of each fact its values, each once.
+fn facts_of_trials(of: &CampaignReport<'_>) -> Vec<(String, String)> {
+    let mut values: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for (name, value) in of.trials.iter().flat_map(|trial| &trial.facts) {
+        let known = values.entry(name).or_default();
+        if !known.contains(&value.as_str()) {
+            known.push(value);
+        }
+    }
+    let told = values.into_iter().map(|(name, values)| {
+        let by_trial = if values.len() > 1 { ", by trial" } else { "" };
+        let name = format!("{} (in force)", clean(name));
+        (name, clean(&values.join(", ")) + by_trial)
+    });
+    told.collect()
 }
 
 /// `Table 8. Performance under C1`.

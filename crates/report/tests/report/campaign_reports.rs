@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use experiment::{CellEstimate, OrderingCount, PairVerdict};
+use experiment::{CellEstimate, OrderingCount, PairVerdict, Relation};
 use insta::assert_snapshot;
 use serde_json::{Value, json};
 
@@ -306,6 +306,23 @@ fn what_differs_is_explained_or_said_to_be_unexplained() {
         .findings
         .retain(|finding| finding.verdict != PairVerdict::Fails);
     assert!(!markup(&of).contains("Unexplained"));
+}
+
+#[test]
+fn a_part_of_a_mixed_finding_is_less_or_more() {
+    let mut of = plain();
+    of.record.experiment.findings[1].relation = Relation::Mixed;
+    let page = markup(&of);
+    assert!(
+        page.contains("<p>of 2 parts: less in 1, not told apart in 1</p>"),
+        "{page}"
+    );
+    assert!(
+        page.contains(
+            "C1: 51.2 Mbit/s (50.8 .. 51.6) against 51.0 Mbit/s (50.6 .. 51.4), less</li>"
+        ),
+        "{page}"
+    );
 }
 
 #[test]

@@ -370,6 +370,7 @@ fn trials(text: &dyn Fn(&str) -> String) -> Vec<TrialRecord> {
         let record = json!({
             "cell": combination(mix, "apache"), "repetition": repetition, "started": text("2026-11-21T04:06:10Z"),
             "seconds": 14.25, "figures": figures,
+            "facts": {"congestion of server": if mix == "c1" { text("cubic") } else { text("reno") }},
         });
         serde_json::from_value::<TrialRecord>(record).unwrap()
     };

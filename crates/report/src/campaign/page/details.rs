@@ -72,6 +72,7 @@ fn trial(of: &CampaignReport<'_>) -> Vec<String> {
 pub(super) fn trials(of: &CampaignReport<'_>) -> Markup {
     let spec = of.experiment;
     let shown = &of.trials[..of.trials.len().min(MOST_TRIALS)];
+    let is_known = shown.iter().any(|trial| !trial.facts.is_empty());
     let head = html! {
         @for factor in &spec.factors { th scope="col" { (title(factor)) } }
         th.number scope="col" { "Repetition" }
@@ -81,8 +82,9 @@ pub(super) fn trials(of: &CampaignReport<'_>) -> Markup {
             th.number scope="col" { (with_unit(&clean(&figure.title), figure.unit)) }
         }
         th scope="col" { "Notes" }
+        @if is_known { th scope="col" { "In force" } }
     };
-    let body = html! { @for trial in shown { (row(of, trial)) } };
+    let body = html! { @for trial in shown { (row(of, trial, is_known)) } };
     html! {
         @if !of.trials.is_empty() {
             section #trials {
@@ -99,7 +101,7 @@ pub(super) fn trials(of: &CampaignReport<'_>) -> Markup {
     }
 }
 
-fn row(of: &CampaignReport<'_>, trial: &TrialRecord) -> Markup {
+fn row(of: &CampaignReport<'_>, trial: &TrialRecord, is_known: bool) -> Markup {
     let spec = of.experiment;
     let levels = spec.factors.iter().map(|factor| {
         let name = trial.cell.0.get(&factor.name)?;
@@ -109,6 +111,11 @@ fn row(of: &CampaignReport<'_>, trial: &TrialRecord) -> Markup {
     });
     let failed = trial.failed.iter().map(|why| format!("failed: {why}"));
     let notes: Vec<String> = failed.chain(trial.warnings.iter().cloned()).collect();
+    let facts = trial
+        .facts
+        .iter()
+        .map(|(name, value)| format!("{name}: {value}"));
+    let facts: Vec<String> = facts.collect();
     html! {
         tr {
             @for level in levels { td { (level.map_or("-", String::as_str)) } }
@@ -124,6 +131,7 @@ fn row(of: &CampaignReport<'_>, trial: &TrialRecord) -> Markup {
                 }
             }
             td.words { (notes.join("; ")) }
+            @if is_known { td.words { (facts.join("; ")) } }
         }
     }
 }

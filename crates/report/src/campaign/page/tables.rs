@@ -38,7 +38,7 @@ pub(super) fn findings(of: &CampaignReport<'_>) -> Markup {
                 th.words scope="row" { (finding.claim) }
                 td { (verdict(finding.verdict)) }
                 (evidence(of, finding))
-                @if is_sourced { td { (finding.source.as_deref().unwrap_or_default()) } }
+                @if is_sourced { td.source { (finding.source.as_deref().unwrap_or_default()) } }
             }
         }
     };
@@ -48,8 +48,9 @@ pub(super) fn findings(of: &CampaignReport<'_>) -> Markup {
                 h2 { "Findings" }
                 (wide("Findings", Some("judged"), &head, &body))
                 p.note {
-                    "A finding holds if all of its parts do, and does not hold if one does not. Means have their 95 % \
-                     intervals behind them."
+                    "A finding holds if all of its parts do, and does not hold if one does not. One that says that a \
+                     figure is less in some parts and more in others holds if there are parts of both kinds. Means have \
+                     their 95 % intervals behind them."
                 }
             }
         }
@@ -57,7 +58,6 @@ pub(super) fn findings(of: &CampaignReport<'_>) -> Markup {
 }
 
 fn evidence(of: &CampaignReport<'_>, finding: &FindingSummary) -> Markup {
-    let unit = words::unit_of(of, finding);
     html! {
         td.words {
             p { (words::evidence(of, finding)) }
@@ -65,7 +65,7 @@ fn evidence(of: &CampaignReport<'_>, finding: &FindingSummary) -> Markup {
             @if finding.parts.len() > 1 {
                 details {
                     summary { "Part by part" }
-                    (list("items", finding.parts.iter().map(|part| words::part(part, unit))))
+                    (list("items", words::parts(of, finding)))
                 }
             }
         }
