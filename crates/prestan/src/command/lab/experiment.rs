@@ -32,7 +32,7 @@ use crate::watch::on_interrupt;
 
 use directory::{FORMAT, KeptCampaign, OpenCampaign};
 use progress::{CampaignForecast, CampaignProgress};
-use trial::{TrialFailure, TrialTask};
+use trial::{TrialFailure, TrialOutcome, TrialTask};
 
 pub(super) use report_of::report;
 
@@ -235,77 +235,44 @@ impl AskedCampaign {
         cancel: &Cancel,
     ) -> Result<(), Failed> {
         let seed = campaign.kept.record.seed;
+        let measured = campaign.kept.measured();
         let all = planned_trials(&self.cells, self.repetitions, seed, &[]);
-        let open = planned_trials(
-            &self.cells,
-            self.repetitions,
-            seed,
-            &campaign.kept.measured(),
-        );
+        let open = planned_trials(&self.cells, self.repetitions, seed, &measured);
         let forecast = CampaignForecast::new(all.len(), all.len() - open.len(), self.settle());
         let progress = CampaignProgress::new(forecast);
+        let captures = campaign.kept.captures();
         let mut failures: Vec<String> = Vec::new();
         for planned in &open {
             let number = all.iter().position(|own| own == planned).unwrap_or(0);
-            let begun = Instant::now();
-            let started = engine::time_of_day();
-            let name = format!(
-                "{}, repetition {}",
-                self.name_of(&planned.cell),
-                planned.repetition
-            );
-            progress.begin(&name);
-            let captures = campaign.kept.captures();
+            // Its cells are those of its setups.
+            let Some(setup) = self.setup(&planned.cell) else {
+                continue;
+            };
             let is_kept = args.keep_captures || planned.repetition == self.repetitions;
-            let ended = self.setup(&planned.cell).map(|setup| {
-                let task = TrialTask {
-                    spec: &setup.trial,
-                    network: &setup.network,
-                    // Trials differ in everything random, and each is the same in every campaign of this seed.
-                    seed: seed.wrapping_add(number as u64) & (u64::MAX >> 1),
-                    cancel,
-                    kept_captures: is_kept.then(|| (&*captures, file_name(planned))),
-                };
-                task.run()
-            });
-            let mut record = TrialRecord {
-                cell: planned.cell.clone(),
-                repetition: planned.repetition,
-                started,
-                seconds: begun.elapsed().as_secs_f64(),
-                figures: BTreeMap::new(),
-                facts: BTreeMap::new(),
-                warnings: Vec::new(),
-                failed: None,
+            let task = TrialTask {
+                spec: &setup.trial,
+                network: &setup.network,
+                // Trials differ in everything random, and each is the same in every campaign of this seed.
+                seed: seed.wrapping_add(number as u64) & (u64::MAX >> 1),
+                cancel,
+                kept_captures: is_kept.then(|| (&*captures, file_name(planned))),
             };
-            let what = match ended {
-                Some(Ok(result)) => {
-                    failures.clear();
-                    record.figures = result.figures;
-                    record.facts = result.facts;
-                    record.warnings = result.warnings;
-                    record
-                        .warnings
-                        .iter()
-                        .map(|own| format!("; warning: {own}"))
-                        .collect()
-                }
-                Some(Err(TrialFailure::Interrupted)) => {
-                    let (done, all) = (campaign.kept.measured().len(), all.len());
-                    return Err(Failed::Interrupted(format!(
-                        "interrupted behind {done} of {all} trials"
-                    )));
-                }
-                Some(Err(TrialFailure::Failed(why))) => {
-                    failures.push(why.clone());
-                    record.failed = Some(why.clone());
-                    format!("; failed: {why}")
-                }
-                // Its cells are those of its setups.
-                None => continue,
+            let cell = self.name_of(&planned.cell);
+            progress.begin(&format!("{cell}, repetition {}", planned.repetition));
+            let begun = Instant::now();
+            let Some(record) = record_of(&task, planned) else {
+                let done = campaign.kept.measured().len();
+                return Err(Failed::Interrupted(format!(
+                    "interrupted behind {done} of {} trials",
+                    all.len()
+                )));
             };
+            match &record.failed {
+                Some(why) => failures.push(why.clone()),
+                None => failures.clear(),
+            }
+            progress.end(begun.elapsed(), &remarks(&record));
             campaign.add(record)?;
-            progress.end(begun.elapsed(), &what);
             check_failures(&failures, campaign)?;
         }
         Ok(())
@@ -330,6 +297,33 @@ impl AskedCampaign {
         }
         command + &format!(" --repeat {} --seed {}", self.repetitions, kept.record.seed)
     }
+}
+
+/// Carries a trial out; `None` where it was interrupted.
+fn record_of(task: &TrialTask<'_>, planned: &PlannedTrial) -> Option<TrialRecord> {
+    let (begun, started) = (Instant::now(), engine::time_of_day());
+    let (outcome, failed) = match task.run() {
+        Ok(outcome) => (outcome, None),
+        Err(TrialFailure::Failed(why)) => (TrialOutcome::default(), Some(why)),
+        Err(TrialFailure::Interrupted) => return None,
+    };
+    Some(TrialRecord {
+        cell: planned.cell.clone(),
+        repetition: planned.repetition,
+        started,
+        seconds: begun.elapsed().as_secs_f64(),
+        figures: outcome.figures,
+        facts: outcome.facts,
+        warnings: outcome.warnings,
+        failed,
+    })
+}
+
+/// What is to be said of a trial that has ended.
+fn remarks(trial: &TrialRecord) -> String {
+    let warnings = trial.warnings.iter().map(|own| format!("; warning: {own}"));
+    let failed = trial.failed.iter().map(|why| format!("; failed: {why}"));
+    warnings.chain(failed).collect()
 }
 
 /// Ends a campaign whose trials all fail for the same reason.

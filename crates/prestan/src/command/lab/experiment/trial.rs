@@ -51,7 +51,7 @@ pub(super) struct TrialTask<'a> {
 
 /// What came out of a trial.
 #[derive(Debug, Default)]
-pub(super) struct TrialResult {
+pub(super) struct TrialOutcome {
     pub(super) figures: BTreeMap<String, f64>,
     pub(super) warnings: Vec<String>,
     pub(super) facts: BTreeMap<String, String>,
@@ -82,7 +82,7 @@ impl From<LabError> for TrialFailure {
     }
 }
 
-impl TrialResult {
+impl TrialOutcome {
     fn figure(&mut self, name: String, value: f64) {
         if value.is_finite() {
             self.figures.insert(name, value);
@@ -129,9 +129,9 @@ struct RunningMeasurement<'a> {
 
 impl TrialTask<'_> {
     /// Carries the trial out.
-    pub(super) fn run(&self) -> Result<TrialResult, TrialFailure> {
+    pub(super) fn run(&self) -> Result<TrialOutcome, TrialFailure> {
         let lab = build(self.network).map_err(|error| TrialFailure::of(&error))?;
-        let mut result = TrialResult::default();
+        let mut result = TrialOutcome::default();
         paths::probe(&lab, self.spec, &mut result)?;
         self.go_on()?;
         let servers = TrialServers::start(&lab, self.spec, &mut result)?;
@@ -240,8 +240,8 @@ impl TrialTask<'_> {
         &self,
         mut trial: RunningTrial<'_>,
         begun_ns: i64,
-        mut result: TrialResult,
-    ) -> Result<TrialResult, TrialFailure> {
+        mut result: TrialOutcome,
+    ) -> Result<TrialOutcome, TrialFailure> {
         let span = (begun_ns, now_ns());
         for requests in &mut trial.requests {
             requests.program.interrupt();
@@ -294,7 +294,7 @@ impl RunningMeasurement<'_> {
         spec: &TrialSpec,
         captures: &captured::ReadCaptures,
         lab: &BuiltLab,
-        result: &mut TrialResult,
+        result: &mut TrialOutcome,
     ) -> Result<(), TrialFailure> {
         if self.spec.suite.is_some() {
             return suites::figures(self, result);
@@ -314,7 +314,7 @@ fn now_ns() -> i64 {
 }
 
 /// What links did. Returns whether a queue was full once, so that what was sent need not have arrived.
-fn links(trial: &RunningTrial<'_>, result: &mut TrialResult) -> Result<bool, TrialFailure> {
+fn links(trial: &RunningTrial<'_>, result: &mut TrialOutcome) -> Result<bool, TrialFailure> {
     let lab = &trial.lab;
     let mut is_congested = false;
     for link in 0..lab.network().links.len() {

@@ -15,7 +15,7 @@ use trace::rto::{PAPER_WEIGHTS, RtoFormula, RtoStudyRow, SamplingStrategy, study
 use trace::waits::ConnectionEnd;
 use trace::{AnalysisLimits, ConnectionFigures, TracedRequest, contents};
 
-use super::{TrialFailure, TrialResult};
+use super::{TrialFailure, TrialOutcome};
 
 /// Bytes that are kept of each packet: headers, and the first line of a request.
 const SNAP: u32 = 256;
@@ -98,7 +98,7 @@ pub(super) fn read(
     lab: &BuiltLab,
     captures: Vec<(String, PathBuf, Result<u64, TrialFailure>)>,
     span: (i64, i64),
-    result: &mut TrialResult,
+    result: &mut TrialOutcome,
 ) -> Result<ReadCaptures, TrialFailure> {
     let mut read = BTreeMap::new();
     for (name, file, dropped) in captures {
@@ -123,7 +123,7 @@ pub(super) fn read(
 fn connections(
     name: &str,
     file: &Path,
-    result: &mut TrialResult,
+    result: &mut TrialOutcome,
 ) -> Result<Vec<ConnectionFigures>, TrialFailure> {
     let failed = |error: &dyn std::fmt::Display| {
         TrialFailure::Failed(format!("the capture at {name} cannot be read: {error}"))
@@ -156,7 +156,7 @@ fn host_figures(
     own: &[IpAddr],
     connections: &[ConnectionFigures],
     took: f64,
-    result: &mut TrialResult,
+    result: &mut TrialOutcome,
 ) {
     let is_own = |end: SocketAddr| own.contains(&end.ip().to_canonical());
     let (mut all, mut new) = (0, 0);
@@ -185,7 +185,7 @@ fn host_figures(
 }
 
 /// The study of timeouts over the round trips of what a host sent.
-fn timeout_figures(name: &str, row: &RtoStudyRow, result: &mut TrialResult) {
+fn timeout_figures(name: &str, row: &RtoStudyRow, result: &mut TrialOutcome) {
     let Some([within, exceeded, far_exceeded, long_within, long_exceeded]) = row.table.shares()
     else {
         return;
@@ -248,7 +248,7 @@ pub(super) fn figures(
     found: Option<FoundRequest<'_>>,
     is_finished: bool,
     longest: f64,
-    result: &mut TrialResult,
+    result: &mut TrialOutcome,
 ) {
     let captured = found.as_ref().map(|found| found.request);
     if is_finished {
@@ -307,7 +307,7 @@ mod tests {
         let file = directory.path().join("capture");
         let read = |bytes: &[u8]| {
             fs::write(&file, bytes).unwrap();
-            connections("server", &file, &mut TrialResult::default())
+            connections("server", &file, &mut TrialOutcome::default())
         };
         let failed = |bytes: &[u8]| match read(bytes) {
             Err(TrialFailure::Failed(why)) => why,

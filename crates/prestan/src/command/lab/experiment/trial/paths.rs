@@ -6,7 +6,7 @@ use experiment::TrialSpec;
 use lab::BuiltLab;
 
 use super::servers::{BARE_PORT, is_bare, is_ipv6};
-use super::{TrialFailure, TrialResult};
+use super::{TrialFailure, TrialOutcome};
 
 /// Measures the round trip to the server of what is measured (the first by name), and notes the congestion control of
 /// all servers.
@@ -17,7 +17,7 @@ use super::{TrialFailure, TrialResult};
 pub(super) fn probe(
     lab: &BuiltLab,
     trial: &TrialSpec,
-    result: &mut TrialResult,
+    result: &mut TrialOutcome,
 ) -> Result<(), TrialFailure> {
     let measured = trial.measured.values().map(|own| (&own.from, &own.to));
     let requests = trial.requests.values().map(|own| (&own.from, &own.to));

@@ -9,7 +9,7 @@ use record::{Event, EventKind, Moments, Nanos, Outcome, Sample};
 
 use super::programs::{LabProgram, prestan};
 use super::servers::{TrialServers, length_of};
-use super::{TrialFailure, TrialResult, TrialTask};
+use super::{TrialFailure, TrialOutcome, TrialTask};
 
 /// Time after which http_load gives a request up.
 const TIMEOUT: &str = "60s";
@@ -77,7 +77,7 @@ impl<'a> BackgroundRequests<'a> {
     pub(super) fn figures(
         &self,
         is_congested: bool,
-        result: &mut TrialResult,
+        result: &mut TrialOutcome,
     ) -> Result<(), TrialFailure> {
         let run = rundir::load(&self.run).map_err(|error| TrialFailure::of(&error))?;
         let ended = |event: &Event| match event.kind {

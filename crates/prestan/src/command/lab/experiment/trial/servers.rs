@@ -15,7 +15,7 @@ use testbed::real::{Recipe, ServerPlace};
 use topology::LabNodeKind;
 
 use super::super::super::LATE;
-use super::{LOOK, TrialFailure, TrialResult};
+use super::{LOOK, TrialFailure, TrialOutcome};
 
 /// How long a bare host may take until its connections have ended.
 const TIME_WAIT: Duration = Duration::from_millis(1300);
@@ -51,7 +51,7 @@ impl TrialServers {
     pub(super) fn start(
         lab: &BuiltLab,
         trial: &TrialSpec,
-        result: &mut TrialResult,
+        result: &mut TrialOutcome,
     ) -> Result<TrialServers, TrialFailure> {
         let mut servers = TrialServers {
             started: BTreeMap::new(),
@@ -137,7 +137,7 @@ impl TrialServers {
 }
 
 /// What bare hosts report of themselves. The captures have the rest.
-pub(super) fn bare_figures(lab: &BuiltLab, result: &mut TrialResult) {
+pub(super) fn bare_figures(lab: &BuiltLab, result: &mut TrialOutcome) {
     for node in &lab.network().nodes {
         let name = &node.name;
         let Some(report) = lab.host(name).and_then(|host| ended_report(&host)) else {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use record::Outcome;
 
 use super::programs::prestan;
-use super::{RunningMeasurement, TrialFailure, TrialResult};
+use super::{RunningMeasurement, TrialFailure, TrialOutcome};
 
 /// The command that sends it. The trial ends it, not its own time limit.
 pub(super) fn command(url: &str, longest: Duration, run: &Path) -> Result<Command, TrialFailure> {
@@ -24,7 +24,7 @@ pub(super) fn command(url: &str, longest: Duration, run: &Path) -> Result<Comman
 /// What its client reports. Returns whether it ended.
 pub(super) fn figures(
     own: &RunningMeasurement<'_>,
-    result: &mut TrialResult,
+    result: &mut TrialOutcome,
 ) -> Result<bool, TrialFailure> {
     let name = own.name;
     // A program that was ended before it could begin has no record.

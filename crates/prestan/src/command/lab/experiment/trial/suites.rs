@@ -8,7 +8,7 @@ use experiment::MeasuredSpec;
 use serde_json::Value;
 
 use super::programs::prestan;
-use super::{RunningMeasurement, TrialFailure, TrialResult};
+use super::{RunningMeasurement, TrialFailure, TrialOutcome};
 
 /// Figures of a row: their ends, and where the document has them, in which unit.
 const FIGURES: [(&str, &str, f64); 4] = [
@@ -39,7 +39,7 @@ pub(super) fn command(
 /// The figures of its rows.
 pub(super) fn figures(
     own: &RunningMeasurement<'_>,
-    result: &mut TrialResult,
+    result: &mut TrialOutcome,
 ) -> Result<(), TrialFailure> {
     let name = own.name;
     let failed = |what: &dyn std::fmt::Display| {

@@ -15,7 +15,7 @@ use lab::BuiltLab;
 use serde_json::Value;
 
 use super::programs::{LabProgram, prestan};
-use super::{ENDING, LOOK, TrialFailure, TrialResult, TrialTask};
+use super::{ENDING, LOOK, TrialFailure, TrialOutcome, TrialTask};
 
 /// The port at which sinks agree with sources.
 const PORT: u16 = 7000;
@@ -173,7 +173,7 @@ impl TrialTraffic {
     pub(super) fn figures(
         &self,
         is_congested: bool,
-        result: &mut TrialResult,
+        result: &mut TrialOutcome,
     ) -> Result<(), TrialFailure> {
         for source in &self.sources {
             let failed = |what: &dyn std::fmt::Display| {
@@ -240,7 +240,7 @@ fn component_figures(
     component: &Value,
     steady_rate: Option<f64>,
     is_congested: bool,
-    result: &mut TrialResult,
+    result: &mut TrialOutcome,
 ) {
     let Some(name) = component["name"].as_str() else {
         return;
