@@ -10,7 +10,7 @@ use crate::project::{cargo_with, root};
 use crate::setup;
 
 /// The targets, and where inputs lie that each may begin with.
-const TARGETS: [(&str, Option<&str>); 17] = [
+const TARGETS: [(&str, Option<&str>); 18] = [
     ("bare", None),
     ("response", None),
     ("http2", None),
@@ -25,6 +25,7 @@ const TARGETS: [(&str, Option<&str>); 17] = [
     ("netrc", None),
     ("constraint", None),
     ("suite", Some("suites")),
+    ("experiment", Some("experiments")),
     ("filelist", None),
     ("rundir", None),
     ("report", None),

@@ -1,9 +1,22 @@
 //! Whether all cells change together from one repetition to another.
 //!
-//! The logarithms (or values) of each cell are standardised; the means of repetitions over `k` cells then have the variance
-//! `(n - 1)/(n k)` if nothing but chance differs between repetitions, and the sum of their squares over it is distributed as
-//! chi-squared with `n - 1` degrees of freedom. A trend over the campaign, or noise that lasts longer than a repetition, makes
-//! it larger.
+//! The logarithms (or values) of each cell are standardised. If nothing but chance differs between `n` repetitions, their means
+//! over `k` cells have the variance `1/k`, and because they add up to 0, the sum of their squares times `k (n - 1)/n` is
+//! distributed as chi-squared with `n - 1` degrees of freedom. A trend over the campaign, or noise that lasts longer than a
+//! repetition, makes it larger.
+//!
+//! Measured as in [`crate::spread`], with lognormal noise of 0.1 in each trial (3, 5 and 10 repetitions, in percent):
+//!
+//! | all cells together | mean in interval | second mean predicted | campaigns that warn |
+//! |---|---|---|---|
+//! | nothing | 95 95 95 | 95 95 95 | 1 1 0 |
+//! | grow by 0.5 (logarithm) | 99 100 100 | 99 100 100 | 100 100 100 |
+//! | have noise of 0.1 with correlation 0.5 of neighbouring trials | 95 95 95 | 95 95 95 | 3 9 22 |
+//! | the same with correlation 0.9 | 94 91 91 | 93 91 90 | 23 50 87 |
+//! | the same with correlation 0.98 | 88 77 70 | 88 79 71 | 13 38 81 |
+//!
+//! What lasts as long as a campaign of three repetitions is not seen in it, and makes a second one different. Relations of
+//! cells are not concerned: both sides have it.
 
 use statrs::distribution::{ChiSquared, ContinuousCDF};
 use stats::interval::{mean, variance};
@@ -37,7 +50,7 @@ pub(crate) fn is_changing(cells: &[Vec<f64>], is_ratio: bool) -> bool {
     let Ok(chance) = ChiSquared::new(count - 1.0) else {
         return false;
     };
-    chance.sf(squares * number) < BY_CHANCE
+    chance.sf(squares * number * (count - 1.0) / count) < BY_CHANCE
 }
 
 /// Values with mean 0 and variance 1 (of the population); none if all are the same.

@@ -26,7 +26,7 @@ pub(crate) fn judge(
     let sides = sides(figures.cells, finding);
     let other = finding.than_figure.as_ref().unwrap_or(&finding.figure);
     let all: Vec<(&str, &[&LevelCombination])> = sides
-        .values()
+        .iter()
         .flat_map(|sides| {
             [
                 (finding.figure.as_str(), &sides.of[..]),
@@ -55,7 +55,7 @@ pub(crate) fn judge(
         together(&verdicts)
     };
     let estimates: Vec<_> = sides
-        .values()
+        .iter()
         .zip(pairs())
         .map(|(sides, pair)| {
             let of = figures.estimate(&finding.figure, &sides.of, &pair[0], &group);
@@ -80,40 +80,38 @@ pub(crate) fn judge(
     })
 }
 
-/// The parts of a finding, by the levels of the factors that neither side names.
-fn sides<'a>(
-    cells: &'a [LevelCombination],
-    finding: &FindingSpec,
-) -> BTreeMap<Vec<&'a str>, FindingSides<'a>> {
-    let mut parts: BTreeMap<Vec<&str>, FindingSides<'_>> = BTreeMap::new();
+/// The parts of a finding, which differ in the levels of the factors that neither side names. In the order of cells.
+fn sides<'a>(cells: &'a [LevelCombination], finding: &FindingSpec) -> Vec<FindingSides<'a>> {
+    let mut places: BTreeMap<Vec<&str>, usize> = BTreeMap::new();
+    let mut parts: Vec<FindingSides<'_>> = Vec::new();
     let is_named =
         |factor: &String| finding.of.0.contains_key(factor) || finding.than.0.contains_key(factor);
     for cell in cells.iter().filter(|cell| finding.cells.matches(cell)) {
         let others = cell.0.iter().filter(|(factor, _)| !is_named(factor));
         let others = others.map(|(_, level)| level.as_str()).collect();
-        let part = parts.entry(others).or_default();
+        let place = *places.entry(others).or_insert(parts.len());
+        if place == parts.len() {
+            parts.push(FindingSides::default());
+        }
         if finding.of.matches(cell) {
-            part.of.push(cell);
+            parts[place].of.push(cell);
         }
         if finding.than.matches(cell) {
-            part.than.push(cell);
+            parts[place].than.push(cell);
         }
     }
-    parts.retain(|_, part| !part.of.is_empty() && !part.than.is_empty());
+    parts.retain(|part| !part.of.is_empty() && !part.than.is_empty());
     parts
 }
 
 /// Titles of the levels in which parts differ.
-fn part_names(
-    figures: &CampaignFigures<'_>,
-    sides: &BTreeMap<Vec<&str>, FindingSides<'_>>,
-) -> Vec<String> {
+fn part_names(figures: &CampaignFigures<'_>, sides: &[FindingSides<'_>]) -> Vec<String> {
     let first: Vec<&LevelCombination> = sides
-        .values()
+        .iter()
         .filter_map(|part| part.of.first().copied())
         .collect();
     let differ = |factor: &&str| {
-        let is_fixed = sides.values().all(|part| {
+        let is_fixed = sides.iter().all(|part| {
             let levels = part.of.iter().chain(&part.than);
             let levels: BTreeSet<&str> = levels.map(|cell| cell.level(factor)).collect();
             levels.len() == 1

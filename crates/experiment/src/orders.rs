@@ -34,9 +34,10 @@ pub(crate) fn orders(rows: &[OrderedRow], spread: &PooledSpread) -> OrderingCoun
                 continue;
             }
             let test = relation::compare(&one.series, &other.series, spread, None);
-            let (same, reversed) = match first < second {
-                true => (test.less, test.more),
-                false => (test.more, test.less),
+            let (same, reversed) = if first < second {
+                (test.less, test.more)
+            } else {
+                (test.more, test.less)
             };
             tests.push((2.0 * same.min(reversed), same < reversed));
         }

@@ -14,6 +14,11 @@
 //!
 //! Nothing is told of a figure with a heavy tail unless the intervals of both means tell it, too; a difference that the means
 //! contradict is none; and a time that did not end is not less than another.
+//!
+//! Measured with the campaigns of [`crate::spread`] and [`crate::changing`]: at least one of 66 pairs of rows with the same mean is
+//! ordered in 0 to 6.4 % of campaigns (5 % are accepted; above are 3 and 5 repetitions with a correlation of 0.9 only, where
+//! 420 campaigns have an error of 1.1), a finding about six parts that is not true holds in none, and parts that are as far
+//! apart as `within` (20 %) are about the same in 0 to 2.4 %.
 
 use stats::interval::{mean, upper_tail, variance};
 

@@ -92,7 +92,7 @@ impl<'a> TrialTable<'a> {
                 .map(|own| own.get(&repetition).copied())
                 .collect();
             let trials = trials.unwrap_or_default();
-            let values: Option<Vec<f64>> = trials.iter().map(|trial| value(&trial)).collect();
+            let values: Option<Vec<f64>> = trials.iter().map(value).collect();
             let Some(values) = values.filter(|values| !values.is_empty()) else {
                 continue;
             };

@@ -167,15 +167,20 @@ pub(crate) fn surprise(estimate: f64, error: f64, t: &StudentsT) -> f64 {
 }
 
 /// The chance of an estimate at least so many standard errors above zero where the truth is zero, by Student's t: the
-/// one-sided p-value. It is 1/2 for no estimate at all and no error. `None` without degrees of freedom.
+/// one-sided p-value. It is 1/2 for no estimate at all. `None` without degrees of freedom, and for what is no number.
 pub fn upper_tail(estimate: f64, error: f64, degrees: f64) -> Option<f64> {
     let t = students(degrees)?;
-    Some(match (estimate == 0.0, error > 0.0) {
-        (true, _) => 0.5,
-        (false, true) => t.sf(estimate / error),
-        (false, false) if estimate > 0.0 => 0.0,
-        (false, false) => 1.0,
-    })
+    let errors = if estimate == 0.0 {
+        0.0
+    } else {
+        estimate / error
+    };
+    match errors {
+        _ if error.is_nan() || errors.is_nan() => None,
+        f64::INFINITY => Some(0.0),
+        f64::NEG_INFINITY => Some(1.0),
+        errors => Some(t.sf(errors)),
+    }
 }
 
 /// Student's distribution; `None` without degrees of freedom.
@@ -216,6 +221,30 @@ mod tests {
                 (found - expected).abs() < 5e-5,
                 "{degrees}: {found}, not {expected}"
             );
+        }
+    }
+
+    #[test]
+    fn tails_are_those_of_the_printed_table() {
+        let table = [
+            ((4.3027, 1.0, 2.0), Some(0.025)),
+            ((-2.0, 0.5, 4.0), Some(0.99194)),
+            ((0.0, 0.0, 4.0), Some(0.5)),
+            ((1.0, 0.0, 4.0), Some(0.0)),
+            ((-1.0, 0.0, 4.0), Some(1.0)),
+            ((1e308, 1e-308, 4.0), Some(0.0)),
+            ((1.0, f64::INFINITY, 4.0), Some(0.5)),
+            ((f64::NAN, 1.0, 4.0), None),
+            ((0.0, f64::NAN, 4.0), None),
+            ((1.0, 1.0, 0.0), None),
+        ];
+        for ((estimate, error, degrees), expected) in table {
+            let found = upper_tail(estimate, error, degrees);
+            let is_right = match (found, expected) {
+                (Some(found), Some(expected)) => (found - expected).abs() < 1e-5,
+                (found, expected) => found == expected,
+            };
+            assert!(is_right, "{estimate} {error} {degrees}: {found:?}");
         }
     }
 

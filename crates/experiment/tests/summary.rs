@@ -1,0 +1,258 @@
+//! Summaries of small campaigns that can be computed by hand.
+
+use std::collections::BTreeMap;
+
+use experiment::{
+    CampaignRecord, CampaignSummary, CellEstimate, ExperimentSpec, LevelCombination, PairVerdict,
+    TrialRecord, summarise,
+};
+use proptest::prelude::*;
+
+fn right() -> ExperimentSpec {
+    ExperimentSpec::read("x", include_str!("right.yaml")).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn record(spec: &ExperimentSpec, cells: Vec<LevelCombination>) -> CampaignRecord {
+    CampaignRecord {
+        format: 1,
+        program: "0".to_owned(),
+        name: "x".to_owned(),
+        experiment: spec.clone(),
+        cells,
+        repetitions: 4,
+        seed: 1,
+        started: String::new(),
+        facts: BTreeMap::new(),
+    }
+}
+
+/// A trial of each cell in each repetition, with figures by cell and repetition.
+fn trials(
+    cells: &[LevelCombination],
+    figures: impl Fn(&LevelCombination, u32) -> Vec<(&'static str, f64)>,
+) -> Vec<TrialRecord> {
+    let trial = |cell: &LevelCombination, repetition| TrialRecord {
+        cell: cell.clone(),
+        repetition,
+        started: String::new(),
+        seconds: 2.0,
+        figures: figures(cell, repetition)
+            .into_iter()
+            .map(|(name, value)| (name.to_owned(), value))
+            .collect(),
+        warnings: Vec::new(),
+        failed: None,
+    };
+    let repetitions = 1..=4;
+    repetitions
+        .flat_map(|repetition| cells.iter().map(move |cell| trial(cell, repetition)))
+        .collect()
+}
+
+/// Delays in which servers, loads, and `C2` differ, with some noise that is the same in all cells of a repetition.
+fn delay(cell: &LevelCombination, repetition: u32) -> Vec<(&'static str, f64)> {
+    let of = |factor, level, times| {
+        if cell.level(factor) == level {
+            times
+        } else {
+            1.0
+        }
+    };
+    let own = [0.0, 0.004, 0.001, -0.003][repetition as usize % 4]
+        * f64::from(cell.level("server").len() as u32);
+    let block = [1.0, 1.2, 1.1, 0.9][repetition as usize % 4];
+    let delay = of("mix", "C2", 4.0) * of("load", "100", 1.02) * of("server", "bare", 3.0);
+    vec![
+        ("single.delay", delay * block * (1.0 + own)),
+        ("server.new", 4e6),
+    ]
+}
+
+fn mean(estimate: &CellEstimate) -> f64 {
+    (estimate.mean.unwrap_or(f64::NAN) * 1000.0).round() / 1000.0
+}
+
+#[test]
+fn a_campaign_is_summarised() {
+    let spec = right();
+    let campaign = record(&spec, spec.all_cells());
+    let summary = summarise(&spec, &campaign, &trials(&campaign.cells, delay));
+    assert_eq!((summary.planned_trials, summary.ended_trials), (40, 40));
+    assert_eq!(summary.cells.len(), 40);
+    let table = &summary.tables[0];
+    assert_eq!(table.rows, [["Apache"], ["nginx"], ["bare"]]);
+    assert_eq!(table.row_factors, ["Server"]);
+    // Both loads are in it: (1 + 1.02) / 2 times the blocks' mean, in seconds.
+    let means: Vec<f64> = table.cells.iter().map(|row| mean(&row[0])).collect();
+    assert!(
+        (means[0] - 1.0605).abs() < 0.01 && (means[2] / means[0] - 3.0).abs() < 0.03,
+        "{means:?}"
+    );
+    let published: Vec<_> = table.cells.iter().map(|row| row[0].published).collect();
+    assert_eq!(published, [Some(0.75), None, Some(2.0)]);
+    // The noise of blocks is in both sides of a pair, and so not in its order.
+    assert_eq!(table.orders[0].same, 1);
+    let interval = table.cells[0][0]
+        .interval
+        .unwrap_or_else(|| panic!("four repetitions"));
+    assert!(interval.low < means[0] && means[0] < interval.high);
+    // Table 9 is about Apache, in Mbit/s; nothing has a share.
+    let table = &summary.tables[1];
+    assert_eq!(table.rows.len(), 4);
+    assert_eq!(table.rows[0], ["C1", "75 Mbit/s"]);
+    assert_eq!(
+        (mean(&table.cells[3][0]), table.cells[3][1].mean),
+        (4.0, None)
+    );
+    let chart = &summary.charts[0];
+    assert_eq!((chart.groups.len(), chart.bars.len()), (2, 3));
+    assert_eq!(
+        chart.values[1][1].mean, None,
+        "nginx is not measured with C2"
+    );
+    let findings: Vec<_> = summary
+        .findings
+        .iter()
+        .map(|own| (own.verdict, own.parts.len()))
+        .collect();
+    let expected = [
+        (PairVerdict::Holds, 4),
+        (PairVerdict::Holds, 5),
+        (PairVerdict::Fails, 4),
+    ];
+    assert_eq!(findings, expected);
+    assert_eq!(summary.findings[0].parts[0].cell, "75 Mbit/s, Apache");
+}
+
+#[test]
+fn only_what_was_measured_is_in_it() {
+    let spec = right();
+    let is_idle = |cell: &LevelCombination| cell.level("mix") == "C1" && cell.level("load") == "75";
+    let cells = spec.all_cells().into_iter().filter(is_idle).collect();
+    let campaign = record(&spec, cells);
+    let none = summarise(&spec, &campaign, &[]);
+    assert_eq!(
+        (none.tables.len(), none.charts.len(), none.findings.len()),
+        (0, 0, 0)
+    );
+    let mut done = trials(&campaign.cells, delay);
+    // The last record of a trial counts, and one that failed has no figures.
+    for (failed, trial) in [(Some("no route"), 0), (Some("no route"), 1), (None, 0)] {
+        let mut again = done[trial].clone();
+        again.failed = failed.map(str::to_owned);
+        again.warnings = vec!["late".to_owned()];
+        done.push(again);
+    }
+    done.push(TrialRecord {
+        cell: LevelCombination(BTreeMap::new()),
+        ..done[0].clone()
+    });
+    let summary = summarise(&spec, &campaign, &done);
+    assert_eq!(summary.ended_trials, 11);
+    assert_eq!(summary.failures, [("no route".to_owned(), 1)]);
+    assert_eq!(summary.warnings, [("late".to_owned(), 2)]);
+    let published: Vec<_> = summary.tables[0]
+        .cells
+        .iter()
+        .map(|row| row[0].published)
+        .collect();
+    assert_eq!(
+        published,
+        [Some(0.5), Some(0.6), None],
+        "only one load was measured"
+    );
+    let counts: Vec<usize> = summary.tables[0]
+        .cells
+        .iter()
+        .map(|row| row[0].count)
+        .collect();
+    assert_eq!(counts, [4, 3, 4]);
+    let claims: Vec<&str> = summary
+        .findings
+        .iter()
+        .map(|own| own.claim.as_str())
+        .collect();
+    assert_eq!(claims, ["The bare server is faster."]);
+}
+
+fn with_unfinished(server: &'static str) -> CampaignSummary {
+    let spec = right();
+    let campaign = record(&spec, spec.all_cells());
+    let done = trials(&campaign.cells, |cell, repetition| {
+        let mut figures = delay(cell, repetition);
+        let is_unfinished = cell.level("server") == server && repetition == 2;
+        figures.push(("single.unfinished", f64::from(u8::from(is_unfinished))));
+        figures
+    });
+    summarise(&spec, &campaign, &done)
+}
+
+#[test]
+fn what_did_not_end_is_a_lower_bound() {
+    let summary = with_unfinished("bare");
+    let unfinished: Vec<usize> = summary.tables[0]
+        .cells
+        .iter()
+        .map(|row| row[0].unfinished)
+        .collect();
+    assert_eq!(unfinished, [0, 0, 1]);
+    // That the bare server takes longer is all the more true.
+    assert_eq!(summary.findings[2].verdict, PairVerdict::Fails);
+    // Of a server that did not end, it is not.
+    let summary = with_unfinished("apache");
+    assert_eq!(summary.findings[2].verdict, PairVerdict::Inconclusive);
+    assert_eq!(summary.findings[1].verdict, PairVerdict::Inconclusive);
+    assert_eq!(
+        summary.tables[1].cells[0][0].unfinished, 0,
+        "a rate is no time"
+    );
+}
+
+#[test]
+fn figures_that_may_be_zero_have_intervals_too() {
+    let spec = right();
+    let campaign = record(&spec, spec.all_cells());
+    let done = trials(&campaign.cells, |_, repetition| {
+        vec![("stress.share", f64::from(repetition % 2) / 2.0)]
+    });
+    let summary = summarise(&spec, &campaign, &done);
+    let of_row = &summary.tables[0].cells[0][1];
+    // 50, 0, 50 and 0 percent: 25 +- 3.18 * 28.9 / 2.
+    assert_eq!(of_row.mean, Some(25.0));
+    let interval = of_row
+        .interval
+        .unwrap_or_else(|| panic!("four repetitions"));
+    assert!(
+        (interval.high - 70.9).abs() < 0.1 && (interval.low + 20.9).abs() < 0.1,
+        "{interval:?}"
+    );
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 60, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn no_figures_make_it_panic(
+        figures in prop::collection::vec(
+            prop_oneof![any::<f64>(), 0.0..10.0_f64, Just(0.0), Just(f64::MAX), Just(5e-324)], 80),
+        drop in prop::collection::vec(any::<bool>(), 40),
+    ) {
+        let spec = right();
+        let campaign = record(&spec, spec.all_cells());
+        let mut done = trials(&campaign.cells, delay);
+        for (index, trial) in done.iter_mut().enumerate() {
+            trial.figures.insert("single.delay".to_owned(), figures[index]);
+            trial.figures.insert("path.rtt".to_owned(), figures[index + 40]);
+        }
+        let mut keep = drop.iter();
+        done.retain(|_| !keep.next().copied().unwrap_or_default());
+        let summary = summarise(&spec, &campaign, &done);
+        for cell in &summary.cells {
+            let ranges = [cell.estimate.interval, cell.estimate.prediction];
+            for range in ranges.into_iter().flatten() {
+                prop_assert!(range.low.is_finite() && range.high.is_finite() && range.low <= range.high);
+            }
+        }
+        let _ = experiment::beside(&summary, &summary);
+    }
+}
