@@ -48,7 +48,9 @@ pub(crate) use connect::{AuthArg, CONNECTING, ConnectOptions, TlsResumptionArg};
 pub(crate) use diagnose::DiagnoseArgs;
 pub(crate) use figures::FigureOptions;
 pub(crate) use gallery::GalleryArgs;
-pub(crate) use lab::{LabAction, LabArgs, LabExecArgs, LabLinkArgs, LabShellArgs, WhichLab};
+pub(crate) use lab::{
+    LabAction, LabArgs, LabExecArgs, LabLinkArgs, LabOptions, LabShellArgs, WhichLab,
+};
 pub(crate) use load::{ArrivalsArg, LoadArgs, MaxFailures, PaceOptions, RequestOptions};
 pub(crate) use options::{ClockArg, ClockOptions, LoadOptions, RunOptions, RunningOptions, WARMUP};
 pub(crate) use output::{
@@ -178,6 +180,9 @@ pub(crate) struct ClassicArgs {
 
     #[command(flatten)]
     pub(crate) options: RunOptions,
+
+    #[command(flatten)]
+    pub(crate) lab: LabOptions,
 }
 
 /// User and password as in 2004.
@@ -342,6 +347,9 @@ pub(crate) struct RunArgs {
 
     #[command(flatten)]
     pub(crate) options: RunOptions,
+
+    #[command(flatten)]
+    pub(crate) lab: LabOptions,
 }
 
 /// Refuses a first word that is neither a command nor a URL, and similar to a command: it would be

@@ -23,7 +23,7 @@ const PRESTAN: &str = env!("CARGO_BIN_EXE_prestan");
 const PLAIN: &str = "hosts: {client: {}, server: {}}\nlinks: [{ends: [client, server]}]\n";
 
 /// Waits for its turn, where labs can be built; where `CI` is set, that is a must.
-fn turn() -> Option<MutexGuard<'static, ()>> {
+pub(crate) fn turn() -> Option<MutexGuard<'static, ()>> {
     let turn = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
     need_or(lab::check_requirements()).map(|()| turn)
 }
@@ -328,7 +328,7 @@ fn nothing_is_left_of_a_lab_that_was_killed() {
 }
 
 /// The shortest response time of a row, in ms.
-fn shortest_ms(outcome: &Outcome) -> f64 {
+pub(crate) fn shortest_ms(outcome: &Outcome) -> f64 {
     let run = kept(outcome);
     let times = run
         .samples

@@ -66,6 +66,7 @@ mod http_versions;
 #[cfg(test)]
 mod interruption;
 #[cfg(test)]
+mod lab_option;
 mod labels;
 #[cfg(test)]
 mod labs;
