@@ -11,15 +11,15 @@ use crate::template::CellTemplates;
 
 /// Of which figures of a trial those of the experiment are made, in one cell.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct FigureSources(BTreeMap<String, FigureSource>);
+pub(crate) struct FigureOrigins(BTreeMap<String, FigureOrigin>);
 
 #[derive(Debug, Clone, PartialEq)]
-struct FigureSource {
+struct FigureOrigin {
     of: String,
     apart_from: Option<String>,
 }
 
-impl FigureSources {
+impl FigureOrigins {
     /// Those of a cell.
     ///
     /// # Errors
@@ -48,9 +48,9 @@ impl FigureSources {
             let of = filled("of", figure.of.as_ref().unwrap_or(name))?;
             let other = figure.apart_from.as_ref();
             let apart_from = other.map(|own| filled("apart_from", own)).transpose()?;
-            sources.insert(name.clone(), FigureSource { of, apart_from });
+            sources.insert(name.clone(), FigureOrigin { of, apart_from });
         }
-        Ok(FigureSources(sources))
+        Ok(FigureOrigins(sources))
     }
 
     /// Each figure of the experiment with the figures of a trial of which it is made.
@@ -63,7 +63,7 @@ impl FigureSources {
 
     /// A figure of the experiment in a trial.
     fn value(&self, name: &str, trial: &TrialRecord) -> Option<f64> {
-        let FigureSource { of, apart_from } = self.0.get(name)?;
+        let FigureOrigin { of, apart_from } = self.0.get(name)?;
         let value = *trial.figures.get(of)?;
         match apart_from {
             Some(other) => Some((value - trial.figures.get(other)?).abs()),
@@ -77,10 +77,10 @@ impl ExperimentSpec {
     /// not have keeps what was recorded.
     #[must_use]
     pub fn with_own_figures(&self, trials: &[TrialRecord]) -> Vec<TrialRecord> {
-        let mut sources: BTreeMap<&LevelCombination, Option<FigureSources>> = BTreeMap::new();
+        let mut sources: BTreeMap<&LevelCombination, Option<FigureOrigins>> = BTreeMap::new();
         let mut shown = trials.to_vec();
         for (trial, shown) in trials.iter().zip(&mut shown) {
-            let of_cell = || FigureSources::new(self, &trial.cell).ok();
+            let of_cell = || FigureOrigins::new(self, &trial.cell).ok();
             let Some(sources) = sources.entry(&trial.cell).or_insert_with(of_cell) else {
                 continue;
             };

@@ -47,16 +47,16 @@ impl Object for FilledLevel {
 }
 
 /// What is known while a value is filled in.
-struct Filling {
+struct FilledText {
     /// Values that it may still have.
     left: usize,
     /// Whether a template of it was `null`.
     has_null: bool,
 }
 
-impl Default for Filling {
+impl Default for FilledText {
     fn default() -> Self {
-        Filling {
+        FilledText {
             left: MOST_VALUES,
             has_null: false,
         }
@@ -109,7 +109,7 @@ impl CellTemplates {
     /// # Errors
     /// The first text that cannot be filled in, with its key.
     pub(crate) fn fill(&self, place: &str, value: &Value) -> Result<Value, ExperimentError> {
-        let mut filling = Filling::default();
+        let mut filling = FilledText::default();
         self.fill_within(place, value, 0, &mut filling)
     }
 
@@ -122,7 +122,7 @@ impl CellTemplates {
         place: &str,
         value: &Value,
     ) -> Result<Option<Value>, ExperimentError> {
-        let mut filling = Filling::default();
+        let mut filling = FilledText::default();
         let filled = self.fill_within(place, value, 0, &mut filling)?;
         Ok((!filling.has_null).then_some(filled))
     }
@@ -132,7 +132,7 @@ impl CellTemplates {
         place: &str,
         value: &Value,
         depth: usize,
-        filling: &mut Filling,
+        filling: &mut FilledText,
     ) -> Result<Value, ExperimentError> {
         if depth > DEEPEST {
             let message = format!("is nested more than {DEEPEST} levels deep");

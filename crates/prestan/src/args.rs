@@ -49,8 +49,8 @@ pub(crate) use diagnose::DiagnoseArgs;
 pub(crate) use figures::FigureOptions;
 pub(crate) use gallery::GalleryArgs;
 pub(crate) use lab::{
-    CampaignDocuments, LabAction, LabArgs, LabExecArgs, LabLinkArgs, LabReportArgs, LabRunArgs,
-    LabShellArgs, WhichLab,
+    CampaignDocuments, LabAction, LabArgs, LabExecArgs, LabLinkArgs, LabOptions, LabReportArgs,
+    LabRunArgs, LabShellArgs, WhichLab,
 };
 pub(crate) use load::{ArrivalsArg, LoadArgs, MaxFailures, PaceOptions, RequestOptions};
 pub(crate) use options::{ClockArg, ClockOptions, LoadOptions, RunOptions, RunningOptions, WARMUP};
@@ -181,6 +181,9 @@ pub(crate) struct ClassicArgs {
 
     #[command(flatten)]
     pub(crate) options: RunOptions,
+
+    #[command(flatten)]
+    pub(crate) lab: LabOptions,
 }
 
 /// User and password as in 2004.
@@ -345,6 +348,9 @@ pub(crate) struct RunArgs {
 
     #[command(flatten)]
     pub(crate) options: RunOptions,
+
+    #[command(flatten)]
+    pub(crate) lab: LabOptions,
 }
 
 /// Refuses a first word that is neither a command nor a URL, and similar to a command: it would be

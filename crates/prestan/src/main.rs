@@ -46,6 +46,9 @@ fn main() -> ExitCode {
 }
 
 fn dispatch(cli: Cli) -> Result<exit::ExitStatus, Failed> {
+    if let Some(options) = cli.lab() {
+        return command::lab::run_inside(options);
+    }
     match cli.command {
         None => command::run::classic(&cli.classic),
         Some(Command::Run(args)) => command::run::run(&args),

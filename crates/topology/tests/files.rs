@@ -44,33 +44,6 @@ const DEFECTS: &[(&str, &str, &str)] = &[
     ("queue: 64KiB", "queue: 0", "links[0].queue: is 0"),
     ("queue: 64KiB", "queue: 100B", "links[0].queue: has no room"),
     ("queue: 64KiB", "queue: many", "x:"),
-    ("queue: 64KiB", "queue: -1", "x:"),
-    (
-        "queue: 64KiB",
-        "queue: {codel: {limit: 0}}",
-        "links[0].queue.codel.limit: is 0",
-    ),
-    (
-        "queue: 64KiB",
-        "queue: {codel: {target: 200ms}}",
-        "links[0].queue.codel.target: is not more than 0",
-    ),
-    (
-        "queue: 64KiB",
-        "queue: {fq-codel: {flows: 0}}",
-        "links[0].queue.fq-codel.flows: is not from 1",
-    ),
-    (
-        "queue: 64KiB",
-        "queue: {fq-codel: {quantum: 1}}",
-        "links[0].queue.fq-codel.quantum: is not from 64",
-    ),
-    (
-        "queue: 64KiB",
-        "queue: {fq-codel: {target: 0}}",
-        "links[0].queue.fq-codel.target: ",
-    ),
-    ("queue: 64KiB", "queue: {red: {}}", "x:"),
     (
         "forth: {delay: 5ms",
         "forth: {jitter: 5ms",
@@ -341,65 +314,6 @@ fn built_in_labs_are_right_and_have_pictures() {
         }
     }
     assert_eq!(BuiltinLab::nearest("congstion"), Some("congestion"));
-}
-
-#[test]
-fn queues_are_numbers_sizes_and_disciplines() {
-    let codel = PlannedCodel {
-        packets: 1000,
-        target: 5_000_000,
-        interval: 100_000_000,
-    };
-    let fq_codel = WireQueue::FqCodel {
-        codel: PlannedCodel {
-            packets: 10_240,
-            ..codel
-        },
-        flows: 1024,
-        quantum: 1514,
-    };
-    let table = [
-        ("7", WireQueue::Packets(7), "queue of 7 packets"),
-        ("64KiB", WireQueue::Bytes(65_536), "queue of 65536 bytes"),
-        (
-            "codel",
-            WireQueue::Codel(codel),
-            "queue of 1000 packets with CoDel (5 ms in 100 ms)",
-        ),
-        ("{codel: {}}", WireQueue::Codel(codel), "CoDel"),
-        (
-            "{codel: {limit: 9, target: 2ms}}",
-            WireQueue::Codel(PlannedCodel {
-                packets: 9,
-                target: 2_000_000,
-                ..codel
-            }),
-            "queue of 9 packets with CoDel (2 ms in 100 ms)",
-        ),
-        (
-            "fq-codel",
-            fq_codel,
-            "queue of 10240 packets with FQ-CoDel (5 ms in 100 ms)",
-        ),
-        ("{fq-codel: {flows: 1024}}", fq_codel, "FQ-CoDel"),
-    ];
-    for (queue, expected, words) in table {
-        let text = RIGHT.replacen("queue: 64KiB", &format!("queue: {queue}"), 1);
-        let network =
-            LabNetwork::parse("x", &text).unwrap_or_else(|error| panic!("{queue}: {error}"));
-        assert_eq!(network.links[0].wires[0].queue, expected, "{queue}");
-        let text = described("x", &network);
-        assert!(text.contains(words), "{text}");
-    }
-    for queue in ["7", "64KiB", "codel", "fq-codel"] {
-        let spec: QueueSpec = queue.parse().unwrap();
-        let json = serde_json::to_string(&spec).unwrap();
-        assert_eq!(
-            serde_json::from_str::<QueueSpec>(&json).unwrap(),
-            spec,
-            "{json}"
-        );
-    }
 }
 
 /// Names of all keys of a schema.

@@ -125,6 +125,25 @@ fn links_are_as_described_and_a_wrong_description_is_found() {
 }
 
 #[test]
+fn wires_with_queue_disciplines_are_as_described_and_count_what_they_drop() {
+    let Some(_turn) = turn() else { return };
+    for queue in ["codel", "fq-codel"] {
+        let lab = build(&format!(
+            "hosts: {{a: {{}}, b: {{}}}}\nlinks: [{{ends: [a, b], rate: 20mbit, delay: 2ms, queue: {queue}}}]"
+        ));
+        let measured = lab.measure(0, 0).unwrap();
+        let verdict = judge(&lab.network().links[0].wires[0], &measured);
+        assert!(verdict.is_as_described(), "{queue}: {measured:?}");
+        // The rate was measured by sending more than the wire carries.
+        wait_until("the forwarder counts all", || {
+            let counters = lab.link_counters(0, 0).unwrap();
+            let gone = counters.dropped_by_queue + counters.dropped_by_delay;
+            counters.dropped_by_delay > 0 && counters.delivered + gone == counters.frames
+        });
+    }
+}
+
+#[test]
 fn a_lossy_wire_is_measured() {
     let Some(_turn) = turn() else { return };
     let text = "hosts: {a: {}, b: {}}\nlinks: [{ends: [a, b], forth: {loss: 5%}}]";

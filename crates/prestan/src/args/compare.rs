@@ -8,8 +8,8 @@ use constraint::Constraint;
 use stats::ComparedTimes;
 
 use super::{
-    AnswerOptions, CONNECTING, ClockOptions, ConnectOptions, LoadOptions, RunsOptions, constraint,
-    whole,
+    AnswerOptions, CONNECTING, ClockOptions, ConnectOptions, LabOptions, LoadOptions, RunsOptions,
+    constraint, whole,
 };
 
 #[derive(Debug, Args)]
@@ -78,6 +78,9 @@ pub(crate) struct CompareArgs {
 
     #[command(flatten)]
     pub(crate) runs: RunsOptions,
+
+    #[command(flatten)]
+    pub(crate) lab: LabOptions,
 }
 
 #[derive(Debug, Clone, Args)]

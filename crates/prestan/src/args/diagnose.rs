@@ -5,7 +5,8 @@ use clap::Args;
 use record::NoteRecord;
 
 use super::{
-    AnswerOptions, CONNECTING, ClockOptions, ConnectOptions, RunsOptions, label, note, whole,
+    AnswerOptions, CONNECTING, ClockOptions, ConnectOptions, LabOptions, RunsOptions, label, note,
+    whole,
 };
 
 #[derive(Debug, Args)]
@@ -35,6 +36,9 @@ pub(crate) struct DiagnoseArgs {
 
     #[command(flatten)]
     pub(crate) runs: RunsOptions,
+
+    #[command(flatten)]
+    pub(crate) lab: LabOptions,
 }
 
 #[derive(Debug, Clone, PartialEq, Args)]

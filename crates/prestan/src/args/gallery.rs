@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::{ClockOptions, LoadOptions, RunsOptions, whole};
+use super::{ClockOptions, LabOptions, LoadOptions, RunsOptions, whole};
 
 #[derive(Debug, Args)]
 pub(crate) struct GalleryArgs {
@@ -34,4 +34,7 @@ pub(crate) struct GalleryArgs {
 
     #[command(flatten)]
     pub(crate) runs: RunsOptions,
+
+    #[command(flatten)]
+    pub(crate) lab: LabOptions,
 }

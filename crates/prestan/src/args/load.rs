@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 
 use super::{
-    ClockOptions, ConnectOptions, OutputOptions, RunningOptions, WARMUP, duration,
+    ClockOptions, ConnectOptions, LabOptions, OutputOptions, RunningOptions, WARMUP, duration,
     positive_duration, size, verify, whole,
 };
 
@@ -52,6 +52,9 @@ pub(crate) struct LoadArgs {
 
     #[command(flatten)]
     pub(crate) output: OutputOptions,
+
+    #[command(flatten)]
+    pub(crate) lab: LabOptions,
 }
 
 impl LoadArgs {

@@ -6,8 +6,8 @@ use clap::{Args, ValueEnum};
 use constraint::Constraint;
 
 use super::{
-    AnswerOptions, ClockOptions, ConnectOptions, RequestOptions, RunningOptions, RunsOptions,
-    WARMUP, constraint, load, positive_duration, whole,
+    AnswerOptions, ClockOptions, ConnectOptions, LabOptions, RequestOptions, RunningOptions,
+    RunsOptions, WARMUP, constraint, load, positive_duration, whole,
 };
 
 #[derive(Debug, Args)]
@@ -37,6 +37,9 @@ pub(crate) struct SearchArgs {
 
     #[command(flatten)]
     pub(crate) runs: RunsOptions,
+
+    #[command(flatten)]
+    pub(crate) lab: LabOptions,
 }
 
 #[derive(Debug, Clone, Args)]

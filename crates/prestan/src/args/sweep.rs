@@ -3,8 +3,8 @@
 use clap::{Args, ValueEnum};
 
 use super::{
-    AnswerOptions, CONNECTING, ClockOptions, ConnectOptions, GateOptions, LoadOptions, RunsOptions,
-    compare, whole,
+    AnswerOptions, CONNECTING, ClockOptions, ConnectOptions, GateOptions, LabOptions, LoadOptions,
+    RunsOptions, compare, whole,
 };
 
 #[derive(Debug, Args)]
@@ -41,6 +41,9 @@ pub(crate) struct SweepArgs {
 
     #[command(flatten)]
     pub(crate) runs: RunsOptions,
+
+    #[command(flatten)]
+    pub(crate) lab: LabOptions,
 }
 
 #[derive(Debug, Clone, Args)]

@@ -6,7 +6,8 @@ use std::time::Duration;
 use clap::Args;
 
 use super::{
-    ClockOptions, ConnectOptions, OutputOptions, RunningOptions, duration, positive_duration, whole,
+    ClockOptions, ConnectOptions, LabOptions, OutputOptions, RunningOptions, duration,
+    positive_duration, whole,
 };
 
 /// Most children of a run.
@@ -73,6 +74,9 @@ pub(crate) struct WebstoneArgs {
 
     #[command(flatten)]
     pub(crate) output: OutputOptions,
+
+    #[command(flatten)]
+    pub(crate) lab: LabOptions,
 }
 
 #[derive(Debug, Args)]

@@ -14,9 +14,14 @@ use lab::{BuiltLab, ForwarderSettings, LabError, Surroundings, user_namespace};
 use testbed::real::ServerPlace;
 use topology::{BUILTIN_LABS, BuiltinLab, LabHostSpec, LabLinkSpec, LabNetwork, LabSpec};
 
-use crate::args::{LabAction, LabArgs, LabLinkArgs};
+use crate::args::{LabAction, LabArgs, LabLinkArgs, LabOptions};
 use crate::exit::{ExitStatus, Failed};
 use crate::output::{check_place, print_list, print_text, tell};
+
+/// Runs this command, without the options of its lab, inside of that.
+pub(crate) fn run_inside(options: &LabOptions) -> Result<ExitStatus, Failed> {
+    program::run_inside(options, LabOptions::removed_from(env::args_os().skip(1)))
+}
 
 pub(crate) fn lab(args: &LabArgs) -> Result<ExitStatus, Failed> {
     match &args.action {

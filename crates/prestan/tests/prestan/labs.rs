@@ -328,7 +328,7 @@ fn nothing_is_left_of_a_lab_that_was_killed() {
 }
 
 /// The shortest response time of a row, in ms.
-fn shortest_ms(outcome: &Outcome) -> f64 {
+pub(crate) fn shortest_ms(outcome: &Outcome) -> f64 {
     let run = kept(outcome);
     let times = run
         .samples

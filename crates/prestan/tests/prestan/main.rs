@@ -68,6 +68,7 @@ mod interruption;
 #[cfg(test)]
 mod lab_experiments;
 #[cfg(test)]
+mod lab_option;
 mod labels;
 #[cfg(test)]
 mod labs;

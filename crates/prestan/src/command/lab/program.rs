@@ -15,7 +15,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use topology::{LabNetwork, LabNodeKind};
 
 use super::{become_root, build, find, local, surroundings, warn_of_lateness};
-use crate::args::{LabExecArgs, LabShellArgs, WhichLab};
+use crate::args::{LabExecArgs, LabOptions, LabShellArgs, WhichLab};
 use crate::exit::{ExitStatus, Failed};
 use crate::watch::Signals;
 
@@ -33,6 +33,24 @@ pub(super) fn shell(args: &LabShellArgs) -> Result<ExitStatus, Failed> {
 
 pub(super) fn exec(args: &LabExecArgs) -> Result<ExitStatus, Failed> {
     in_host(&args.which, &args.host, &args.command)
+}
+
+/// The host in which a command of this program runs that names none.
+const USUAL_HOST: &str = "client";
+
+/// Runs this program with these arguments in a lab that is built for it.
+pub(super) fn run_inside(options: &LabOptions, args: Vec<OsString>) -> Result<ExitStatus, Failed> {
+    let program = env::current_exe().map_err(|error| {
+        Failed::Local(format!("this program cannot find its own file: {error}"))
+    })?;
+    let command: Vec<OsString> = [program.into()].into_iter().chain(args).collect();
+    let which = WhichLab {
+        lab: options.lab.clone(),
+        server_host: options.server_host.clone(),
+        server_ipv6: options.server_ipv6,
+    };
+    let host = options.lab_host.as_deref().unwrap_or(USUAL_HOST);
+    in_host(&which, host, &command)
 }
 
 /// Runs a command in a host of a lab that is built for it, or of the one around this program.
