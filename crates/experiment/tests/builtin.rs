@@ -41,19 +41,30 @@ const PUBLISHED: &[Published] = &[
     // Tables 8, 13, 14, 15; 2 and 3.
     (
         "congestion",
-        &[("scenario", "C1"), ("size", "504k"), ("servers", "apache")],
+        &[
+            ("after", "8s"),
+            ("scenario", "C1"),
+            ("size", "504k"),
+            ("servers", "apache"),
+        ],
         "request.delay",
         Some(16.27),
     ),
     (
         "congestion",
-        &[("scenario", "C3"), ("size", "160k"), ("servers", "not-iis")],
+        &[
+            ("after", "8s"),
+            ("scenario", "C3"),
+            ("size", "160k"),
+            ("servers", "not-iis"),
+        ],
         "server.new",
         Some(64.17),
     ),
     (
         "congestion",
         &[
+            ("after", "8s"),
             ("scenario", "C2"),
             ("size", "504k"),
             ("servers", "not-iis-and-apache"),
@@ -64,6 +75,7 @@ const PUBLISHED: &[Published] = &[
     (
         "congestion",
         &[
+            ("after", "8s"),
             ("scenario", "C2"),
             ("size", "504k"),
             ("servers", "apache-and-not-iis"),
@@ -73,13 +85,19 @@ const PUBLISHED: &[Published] = &[
     ),
     (
         "congestion",
-        &[("scenario", "C2"), ("size", "*"), ("servers", "apache")],
+        &[
+            ("after", "8s"),
+            ("scenario", "C2"),
+            ("size", "*"),
+            ("servers", "apache"),
+        ],
         "stress.share",
         Some(95.7),
     ),
     (
         "congestion",
         &[
+            ("after", "8s"),
             ("scenario", "C3"),
             ("size", "504k"),
             ("servers", "apache-and-not-iis"),
@@ -212,7 +230,9 @@ fn shares_of_the_dissertation_are_client_throughput_over_the_planned_rate() {
     for (scenario, stress, bt) in [("C1", 50.0, 40.0), ("C2", 25.0, 60.0), ("C3", 60.0, 30.0)] {
         for servers in ["apache", "not-iis"] {
             let is_meant = |cell: &&LevelCombination| {
-                cell.level("scenario") == scenario && cell.level("servers") == servers
+                cell.level("scenario") == scenario
+                    && cell.level("servers") == servers
+                    && cell.level("after") == "8s"
             };
             let some: Vec<LevelCombination> = all.iter().filter(is_meant).cloned().collect();
             let of = |figure: &str| published.of(figure, &some, &all).unwrap();
@@ -235,8 +255,8 @@ fn shares_of_the_dissertation_are_client_throughput_over_the_planned_rate() {
 #[test]
 fn trials_are_what_the_papers_describe() {
     let congestion = experiment("congestion");
-    let c1 = [("scenario", "C1"), ("size", "504k")];
-    let apache = setup(&congestion, &[c1[0], c1[1], ("servers", "apache")]);
+    let c1 = [("after", "8s"), ("scenario", "C1"), ("size", "504k")];
+    let apache = setup(&congestion, &[c1[0], c1[1], c1[2], ("servers", "apache")]);
     let rate = |setup: &TrialSetup, name: &str| setup.trial.requests[name].rate.bits_per_second();
     assert_eq!(rate(&apache, "stress"), 50_000_000);
     assert_eq!(rate(&apache, "bt"), 40_000_000);
@@ -249,12 +269,13 @@ fn trials_are_what_the_papers_describe() {
     assert_eq!(apache.trial.requests["stress"].path, "/320k");
     let different = setup(
         &congestion,
-        &[c1[0], c1[1], ("servers", "not-iis-and-apache")],
+        &[c1[0], c1[1], c1[2], ("servers", "not-iis-and-apache")],
     );
     assert_eq!(different.trial.servers["server"].recipe, BARE_RECIPE);
     assert_eq!(different.trial.servers["bt-server"].recipe, "apache");
     assert!(different.is_bare("server") && !different.is_bare("bt-server"));
     let idle = [
+        ("after", "8s"),
         ("scenario", "none"),
         ("size", "160k"),
         ("servers", "apache"),
@@ -335,13 +356,23 @@ fn figures_have_names_that_depend_on_the_cell_and_differences() {
     assert!(!timers.contains_key("rto.long_within"));
     let congestion = record(
         "congestion",
-        &[("scenario", "C1"), ("size", "504k"), ("servers", "apache")],
+        &[
+            ("after", "8s"),
+            ("scenario", "C1"),
+            ("size", "504k"),
+            ("servers", "apache"),
+        ],
         &[("stress.share", 0.25), ("bt.share", 0.75)],
     );
     assert_eq!(congestion["share.apart"], 0.5);
     let one_side = record(
         "congestion",
-        &[("scenario", "C1"), ("size", "504k"), ("servers", "apache")],
+        &[
+            ("after", "8s"),
+            ("scenario", "C1"),
+            ("size", "504k"),
+            ("servers", "apache"),
+        ],
         &[("stress.share", 0.25)],
     );
     assert!(!one_side.contains_key("share.apart"));
