@@ -185,7 +185,6 @@ fn record(cell: &LevelCombination, repetition: u32) -> TrialRecord {
         seconds: 1.0,
         facts: BTreeMap::new(),
         figures: BTreeMap::from([("single.delay".to_owned(), 0.25)]),
-        facts: BTreeMap::new(),
         warnings: Vec::new(),
         failed: None,
     }

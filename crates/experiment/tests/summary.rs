@@ -42,6 +42,7 @@ fn trials(
             .collect(),
         warnings: Vec::new(),
         failed: None,
+        facts: BTreeMap::new(),
     };
     let repetitions = 1..=4;
     repetitions

@@ -69,6 +69,7 @@ mod interruption;
 mod lab_experiments;
 #[cfg(test)]
 mod lab_option;
+#[cfg(test)]
 mod labels;
 #[cfg(test)]
 mod labs;
