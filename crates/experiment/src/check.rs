@@ -6,7 +6,7 @@ use topology::LabNetwork;
 
 use crate::cells::{check_level, is_any, known_factor};
 use crate::error::ExperimentError;
-use crate::figures::FigureOrigins;
+use crate::figures::FigureTerms;
 use crate::file::{ExperimentSpec, FactorSpec, FindingSpec, Relation, TableSpec, Where};
 use crate::published::PublishedFigures;
 use crate::record::LevelCombination;
@@ -314,11 +314,11 @@ fn trials(spec: &ExperimentSpec, cells: &[LevelCombination]) -> Result<(), Exper
         let is_new = cell.0.iter().filter(|level| covered.insert(*level)).count() > 0;
         if is_new {
             setups.push(spec.setup(cell)?);
-            sources.push(FigureOrigins::new(spec, cell)?);
+            sources.push(FigureTerms::new(spec, cell)?);
         }
     }
     let begins = beginnings(&setups);
-    for (name, source) in sources.iter().flat_map(FigureOrigins::all) {
+    for (name, source) in sources.iter().flat_map(FigureTerms::all) {
         let first = source.split('.').next().unwrap_or_default();
         if !begins.contains(first) {
             let place = format!("figures.{name}");

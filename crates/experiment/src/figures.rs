@@ -11,15 +11,15 @@ use crate::template::CellTemplates;
 
 /// Of which figures of a trial those of the experiment are made, in one cell.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct FigureOrigins(BTreeMap<String, FigureOrigin>);
+pub(crate) struct FigureTerms(BTreeMap<String, FigureTermsOf>);
 
 #[derive(Debug, Clone, PartialEq)]
-struct FigureOrigin {
+struct FigureTermsOf {
     of: String,
     apart_from: Option<String>,
 }
 
-impl FigureOrigins {
+impl FigureTerms {
     /// Those of a cell.
     ///
     /// # Errors
@@ -48,9 +48,9 @@ impl FigureOrigins {
             let of = filled("of", figure.of.as_ref().unwrap_or(name))?;
             let other = figure.apart_from.as_ref();
             let apart_from = other.map(|own| filled("apart_from", own)).transpose()?;
-            sources.insert(name.clone(), FigureOrigin { of, apart_from });
+            sources.insert(name.clone(), FigureTermsOf { of, apart_from });
         }
-        Ok(FigureOrigins(sources))
+        Ok(FigureTerms(sources))
     }
 
     /// Each figure of the experiment with the figures of a trial of which it is made.
@@ -63,7 +63,7 @@ impl FigureOrigins {
 
     /// A figure of the experiment in a trial.
     fn value(&self, name: &str, trial: &TrialRecord) -> Option<f64> {
-        let FigureOrigin { of, apart_from } = self.0.get(name)?;
+        let FigureTermsOf { of, apart_from } = self.0.get(name)?;
         let value = *trial.figures.get(of)?;
         match apart_from {
             Some(other) => Some((value - trial.figures.get(other)?).abs()),
@@ -77,10 +77,10 @@ impl ExperimentSpec {
     /// not have keeps what was recorded.
     #[must_use]
     pub fn with_own_figures(&self, trials: &[TrialRecord]) -> Vec<TrialRecord> {
-        let mut sources: BTreeMap<&LevelCombination, Option<FigureOrigins>> = BTreeMap::new();
+        let mut sources: BTreeMap<&LevelCombination, Option<FigureTerms>> = BTreeMap::new();
         let mut shown = trials.to_vec();
         for (trial, shown) in trials.iter().zip(&mut shown) {
-            let of_cell = || FigureOrigins::new(self, &trial.cell).ok();
+            let of_cell = || FigureTerms::new(self, &trial.cell).ok();
             let Some(sources) = sources.entry(&trial.cell).or_insert_with(of_cell) else {
                 continue;
             };

@@ -8,8 +8,8 @@ use std::path::Path;
 
 use proptest::prelude::*;
 use topology::{
-    BUILTIN_LABS, BuiltinLab, InterfaceAddress, LabNetwork, LabNode, LabNodeKind, PlannedCodel,
-    QueueSpec, WireQueue, described, measured_schema, schema, svg,
+    BUILTIN_LABS, BuiltinLab, InterfaceAddress, LabNetwork, LabNode, LabNodeKind, WireQueue,
+    described, measured_schema, schema, svg,
 };
 
 const RIGHT: &str = r#"
