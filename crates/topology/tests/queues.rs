@@ -1,7 +1,5 @@
 //! Queues of links: numbers, sizes and disciplines.
 
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use topology::{LabNetwork, PlannedCodel, QueueSpec, WireQueue, described};
 
 fn lab(queue: &str) -> String {
