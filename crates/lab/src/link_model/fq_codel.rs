@@ -93,7 +93,7 @@ impl FlowQueues {
             }
             list.pop_front();
             if is_new {
-                // Whoever sends a frame from time to time must not overtake the others each time.
+                // A flow that sends a frame from time to time must not overtake the others each time.
                 self.old.push_back(number);
             } else {
                 queue.is_listed = false;

@@ -121,7 +121,7 @@ impl ManagedSender {
         let frame = taken?;
         self.frames -= 1;
         self.bytes -= frame.length();
-        // Whoever calls this late may have added frames since.
+        // A caller that is late may have added frames since.
         let start = at.max(frame.arrived);
         let sent = self.clock.send(start, frame.length(), &self.bandwidth);
         Some((frame, sent))
