@@ -34,7 +34,7 @@ loads:
   unstable:
     flows: [{component: rare}]
   short:
-    duration: 1s
+    duration: 2s
     flows: [{component: voice}]
   two:
     flows: [{component: voice}, {component: stream}]
