@@ -116,8 +116,7 @@ impl TrialServers {
             command.env("PRESTAN_USER", user);
             command.env("PRESTAN_PASSWORD", password);
         }
-        let mut given = command.get_args();
-        if server.recipe().is_http2 && !given.any(|argument| argument == "--http") {
+        if server.recipe().is_http2 {
             command.args(["--http", "2"]);
         }
     }
