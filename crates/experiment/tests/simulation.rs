@@ -139,7 +139,6 @@ impl Simulation {
                 figures: BTreeMap::from([("single.delay".to_owned(), delay)]),
                 warnings: Vec::new(),
                 failed: None,
-                facts: BTreeMap::new(),
             });
         }
         trials
@@ -186,19 +185,10 @@ fn warns(summary: &CampaignSummary, warning: EstimateWarning) -> bool {
 }
 
 fn measure(noise: Noise, course: Course, repetitions: u32, campaigns: u32) -> Measured {
-    measure_seeded(noise, course, repetitions, campaigns, 19)
-}
-fn measure_seeded(
-    noise: Noise,
-    course: Course,
-    repetitions: u32,
-    campaigns: u32,
-    seed: u64,
-) -> Measured {
     let spec = spec();
     let record = campaign(&spec, repetitions);
     let cells = &record.cells;
-    let mut random = ChaCha8Rng::seed_from_u64(seed);
+    let mut random = ChaCha8Rng::seed_from_u64(19);
     let mut of = Measured::default();
     let share = |is: bool| {
         if is {
@@ -249,26 +239,6 @@ fn measure_seeded(
 }
 
 const STILL: Course = Course::Still;
-
-#[test]
-#[ignore = "temporary"]
-fn temporary() {
-    for (noise, course) in [
-        (Noise::Lognormal(0.1), Course::Correlated(0.9)),
-        (Noise::Lognormal(0.1), STILL),
-        (Noise::Timeout(0.5, 10.0), STILL),
-        (Noise::Lognormal(0.2), STILL),
-        (Noise::Pareto(3.5), STILL),
-        (Noise::Timeout(0.2, 4.0), STILL),
-    ] {
-        for repetitions in [3, 5, 10] {
-            eprintln!(
-                "TMP {repetitions} {noise:?} {course:?} {:.1?}",
-                measure_seeded(noise, course, repetitions, 1000, 4711)
-            );
-        }
-    }
-}
 
 /// What a kind of campaign promises.
 #[derive(Debug, Clone, Copy, PartialEq)]
