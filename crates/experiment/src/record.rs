@@ -58,10 +58,11 @@ pub struct TrialRecord {
     /// | `REQUESTS.throughput`, `.share`, `.failed` | bit/s of contents at the client, the same over the planned rate, share of failed requests |
     /// | `HOST.captured`, `HOST.new` | bit/s that this host sent while it was captured, with and without what was sent again |
     /// | `HOST.rtt` | s, median round trip of handshakes in its capture |
-    /// | `HOST.rto.W1.one.within` | of round trips of what it sent, in its capture: share within the timeout of weight and strategy; also `.long` (timeout above 1 s), `.avoided.0.25` ... `.avoided.1`, and the columns of Table 6: `.short.within`, `.short.exceeded`, `.short.far-exceeded`, `.long.within`, `.long.exceeded` |
+    /// | `HOST.rto.W1.one.within` | of round trips of what it sent, in its capture: share within the timeout of weight and strategy; also `.long` (timeout above 1 s), `.avoided.0.25` ... `.avoided.1`, and the columns of Table 6: `.short_within`, `.short_exceeded`, `.short_exceeded_long`, `.long_within`, `.long_exceeded` |
     /// | `HOST.timeouts`, `.resent`, `.fast-retransmits`, `.round-trips` | of a bare host, by its own report: timeouts, segments sent again, fast retransmits, round trips that were measured |
     /// | `HOST.round-trip`, `.srtt`, `.rto` | s, of a bare host, by its own report: means of the round trips that its estimator used, of the smoothed ones, and of the timeouts that followed |
     /// | `traffic.SET.rate`, `.loss` | bit/s that arrived of a flow set, share that was lost |
+    /// | `link.FROM-TO.rate`, `.dropped` | of a link with a rate, from one node to the next: bit/s on the wire, with all that frames take of the rate; share of frames that its queue dropped |
     /// | `path.rtt` | s, round trip from the client to the server before anything else begins |
     pub figures: BTreeMap<String, f64>,
     /// What was in force in it, by what it is: `congestion of server`, `server in server`.

@@ -13,7 +13,7 @@ use crate::trial::{BARE_RECIPE, MeasuredSpec, TrialSpec, TrialTrafficSpec};
 const LONGEST: u64 = 3_600_000_000_000;
 
 /// Beginnings of the names of figures that are about nothing in `measured`, `requests` and `captures`.
-pub(crate) const OTHER_FIGURES: [&str; 2] = ["path", "traffic"];
+pub(crate) const OTHER_FIGURES: [&str; 3] = ["link", "path", "traffic"];
 
 /// Checks a trial, whose hosts the laboratory has already.
 pub(crate) fn trial(

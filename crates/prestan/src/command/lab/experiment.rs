@@ -21,6 +21,7 @@ use experiment::{
     BUILTIN_EXPERIMENTS, BuiltinExperiment, CampaignRecord, ExperimentError, ExperimentSpec,
     LevelCombination, PlannedTrial, TrialRecord, TrialSetup, planned_trials,
 };
+use topology::LabSpec;
 
 use super::become_root;
 use crate::args::LabRunArgs;
@@ -220,11 +221,20 @@ impl AskedCampaign {
     }
 
     fn verify(&self, cancel: &Cancel) -> Result<BTreeMap<String, String>, Failed> {
-        // Trials change hosts, and never links.
-        let setup = self.setups.first();
-        setup.map_or(Ok(BTreeMap::new()), |setup| {
-            bottleneck::verify(&setup.network, cancel)
-        })
+        let mut facts = BTreeMap::new();
+        let mut verified: Vec<LabSpec> = Vec::new();
+        for setup in &self.setups {
+            // Hosts of trials differ, and links do not matter for them.
+            let links = LabSpec {
+                hosts: BTreeMap::new(),
+                ..setup.lab.clone()
+            };
+            if !verified.contains(&links) {
+                facts.extend(bottleneck::verify(&setup.network, cancel)?);
+                verified.push(links);
+            }
+        }
+        Ok(facts)
     }
 
     /// Measures what is not measured yet.

@@ -6,6 +6,7 @@
 //! ```
 
 mod captured;
+mod links;
 mod paths;
 mod programs;
 mod requests;
@@ -26,12 +27,13 @@ use lab::{BuiltLab, LabError};
 use topology::LabNetwork;
 
 use captured::TrialCaptures;
+use links::TrialLinks;
 use programs::LabProgram;
 use requests::BackgroundRequests;
 use servers::TrialServers;
 use traffic::TrialTraffic;
 
-use super::super::{LATE, build};
+use super::super::build;
 
 /// How often it is looked whether something has ended.
 const LOOK: Duration = Duration::from_millis(10);
@@ -111,8 +113,7 @@ struct RunningTrial<'a> {
     traffic: Option<TrialTraffic>,
     captures: TrialCaptures,
     servers: TrialServers,
-    /// Frames that devices had dropped before background began.
-    dropped_before: u64,
+    links: TrialLinks,
     lab: BuiltLab,
 }
 
@@ -145,8 +146,7 @@ impl TrialTask<'_> {
                 .transpose()?,
             captures,
             servers,
-            // Some are dropped while devices come up.
-            dropped_before: lab.dropped_at_devices()?,
+            links: TrialLinks::begin(&lab)?,
             lab,
         };
         let (begun, begun_ns) = (Instant::now(), now_ns());
@@ -243,6 +243,7 @@ impl TrialTask<'_> {
         mut result: TrialOutcome,
     ) -> Result<TrialOutcome, TrialFailure> {
         let span = (begun_ns, now_ns());
+        let is_congested = trial.links.figures(&trial.lab, &mut result)?;
         for requests in &mut trial.requests {
             requests.program.interrupt();
         }
@@ -257,7 +258,6 @@ impl TrialTask<'_> {
             traffic.end();
         }
         trial.servers.check()?;
-        let is_congested = links(&trial, &mut result)?;
         let captures = captured::read(&trial.lab, captures, span, &mut result)?;
         for own in &trial.measured {
             own.figures(self.spec, &captures, &trial.lab, &mut result)?;
@@ -311,28 +311,4 @@ impl RunningMeasurement<'_> {
 fn now_ns() -> i64 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH);
     now.map_or(0, |now| i64::try_from(now.as_nanos()).unwrap_or(i64::MAX))
-}
-
-/// What links did. Returns whether a queue was full once, so that what was sent need not have arrived.
-fn links(trial: &RunningTrial<'_>, result: &mut TrialOutcome) -> Result<bool, TrialFailure> {
-    let lab = &trial.lab;
-    let mut is_congested = false;
-    for link in 0..lab.network().links.len() {
-        for from in [0, 1] {
-            let counters = lab.link_counters(link, from).unwrap_or_default();
-            is_congested |= counters.dropped_by_queue > 0;
-        }
-    }
-    if lab.dropped_at_devices()? > trial.dropped_before {
-        result.warn("frames were dropped at devices, which no queue of the laboratory explains");
-    }
-    if let Some(counters) = lab.forwarder_counters()
-        && counters.lateness.quantile(0.99) > LATE
-    {
-        result.warn(
-            "1 % of the packets on shaped links were passed on more than 1 ms late, because other programs \
-             used the processors",
-        );
-    }
-    Ok(is_congested)
 }

@@ -199,11 +199,11 @@ fn timeout_figures(name: &str, row: &RtoStudyRow, result: &mut TrialOutcome) {
     for (end, share) in [
         ("within", within + long_within),
         ("long", long_within + long_exceeded),
-        ("short.within", within),
-        ("short.exceeded", exceeded),
-        ("short.far-exceeded", far_exceeded),
-        ("long.within", long_within),
-        ("long.exceeded", long_exceeded),
+        ("short_within", within),
+        ("short_exceeded", exceeded),
+        ("short_exceeded_long", far_exceeded),
+        ("long_within", long_within),
+        ("long_exceeded", long_exceeded),
     ] {
         result.figure(format!("{prefix}.{end}"), share);
     }

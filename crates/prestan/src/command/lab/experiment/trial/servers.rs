@@ -116,7 +116,8 @@ impl TrialServers {
             command.env("PRESTAN_USER", user);
             command.env("PRESTAN_PASSWORD", password);
         }
-        if server.recipe().is_http2 {
+        let mut given = command.get_args();
+        if server.recipe().is_http2 && !given.any(|argument| argument == "--http") {
             command.args(["--http", "2"]);
         }
     }
