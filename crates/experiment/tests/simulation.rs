@@ -139,6 +139,7 @@ impl Simulation {
                 figures: BTreeMap::from([("single.delay".to_owned(), delay)]),
                 warnings: Vec::new(),
                 failed: None,
+                facts: BTreeMap::new(),
             });
         }
         trials

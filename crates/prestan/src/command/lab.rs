@@ -4,6 +4,7 @@ mod check;
 mod experiment;
 mod program;
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::env;
 use std::fs;
@@ -74,20 +75,34 @@ fn show(name: &str, svg: Option<&Path>) -> Result<(), Failed> {
 
 /// A built-in lab by its name, or a file.
 fn find(name: &str) -> Result<LabNetwork, Failed> {
-    if let Some(lab) = BuiltinLab::find(name) {
-        return LabNetwork::parse(lab.name, lab.text).map_err(usage);
+    let builtin = BuiltinLab::find(name).map(|lab| lab.text);
+    let text = text_of(name, builtin, "lab", "list", BuiltinLab::nearest)?;
+    LabNetwork::parse(name, &text).map_err(usage)
+}
+
+/// The text of what is built in under a name, or else of a file. `kind` is what it is, and `list` the command that lists
+/// those that are built in.
+fn text_of(
+    name: &str,
+    builtin: Option<&'static str>,
+    kind: &str,
+    list: &str,
+    nearest: fn(&str) -> Option<&'static str>,
+) -> Result<Cow<'static, str>, Failed> {
+    if let Some(text) = builtin {
+        return Ok(text.into());
     }
     let text = fs::read_to_string(name).map_err(|error| {
         let is_word = !name.contains(['/', '.']);
-        Failed::Usage(match BuiltinLab::nearest(name) {
+        Failed::Usage(match nearest(name) {
             Some(nearest) if is_word => {
-                format!("no lab is called `{name}`; did you mean `{nearest}`?")
+                format!("no {kind} is called `{name}`; did you mean `{nearest}`?")
             }
-            _ if is_word => format!("no lab is called `{name}`; see `prestan lab list`"),
+            _ if is_word => format!("no {kind} is called `{name}`; see `prestan lab {list}`"),
             _ => format!("reading {name} failed: {error}"),
         })
     })?;
-    LabNetwork::parse(name, &text).map_err(usage)
+    Ok(text.into())
 }
 
 /// Two hosts and a link between them.

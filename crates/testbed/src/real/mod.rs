@@ -18,7 +18,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-pub use place::ServerPlace;
+pub use place::{ServerPlace, in_url};
 pub use recipe::{
     Installed, Keeping, Keeps, MissingProgram, Recipe, UrlScheme, find_program, recipes, tool_cache,
 };

@@ -53,7 +53,7 @@ pub(super) fn address_of(place: Option<&ServerPlace>) -> IpAddr {
 }
 
 /// An address as it stands in a URL.
-pub(super) fn in_url(address: IpAddr) -> String {
+pub fn in_url(address: IpAddr) -> String {
     match address {
         IpAddr::V4(address) => address.to_string(),
         IpAddr::V6(address) => format!("[{address}]"),

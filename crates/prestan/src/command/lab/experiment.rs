@@ -13,7 +13,6 @@ mod trial;
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::PathBuf;
 use std::time::Instant;
 
 use engine::Cancel;
@@ -23,7 +22,7 @@ use experiment::{
 };
 use topology::LabSpec;
 
-use super::become_root;
+use super::{become_root, text_of};
 use crate::args::LabRunArgs;
 use crate::exit::{ExitStatus, Failed};
 use crate::forecast::roughly;
@@ -381,22 +380,9 @@ fn file_name(trial: &PlannedTrial) -> String {
 
 /// A built-in experiment by its name, or a file.
 fn find(name: &str) -> Result<ExperimentSpec, Failed> {
-    if let Some(own) = BuiltinExperiment::find(name) {
-        return ExperimentSpec::read(own.name, own.text).map_err(|error| usage(&error));
-    }
-    let path = PathBuf::from(name);
-    let text = fs::read_to_string(&path).map_err(|error| {
-        let is_word = !name.contains(['/', '.']);
-        Failed::Usage(match BuiltinExperiment::nearest(name) {
-            Some(nearest) if is_word => {
-                format!("no experiment is called `{name}`; did you mean `{nearest}`?")
-            }
-            _ if is_word => {
-                format!("no experiment is called `{name}`; see `prestan lab experiments`")
-            }
-            _ => format!("reading {name} failed: {error}"),
-        })
-    })?;
+    let builtin = BuiltinExperiment::find(name).map(|own| own.text);
+    let nearest = BuiltinExperiment::nearest;
+    let text = text_of(name, builtin, "experiment", "experiments", nearest)?;
     ExperimentSpec::read(name, &text).map_err(|error| usage(&error))
 }
 

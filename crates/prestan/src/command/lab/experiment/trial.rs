@@ -41,6 +41,9 @@ const LOOK: Duration = Duration::from_millis(10);
 /// How long a program may take to end when it is asked to.
 const ENDING: Duration = Duration::from_secs(10);
 
+/// How far from its rate background may be where nothing is congested.
+const TOLERANCE: f64 = 0.02;
+
 /// What a trial needs to know.
 pub(super) struct TrialTask<'a> {
     pub(super) spec: &'a TrialSpec,

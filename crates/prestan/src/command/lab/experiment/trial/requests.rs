@@ -9,16 +9,13 @@ use record::{Event, EventKind, Moments, Nanos, Outcome, Sample};
 
 use super::programs::{LabProgram, prestan};
 use super::servers::{TrialServers, length_of};
-use super::{TrialFailure, TrialOutcome, TrialTask};
+use super::{TOLERANCE, TrialFailure, TrialOutcome, TrialTask};
 
 /// Time after which http_load gives a request up.
 const TIMEOUT: &str = "60s";
 
 /// Most requests under way: http_load has as many at a given rate.
 const MOST_UNDER_WAY: f64 = 1000.0;
-
-/// How far from its rate background may be where nothing is congested.
-const TOLERANCE: f64 = 0.02;
 
 /// A rate below which there are none, in bit/s: rates cannot be 0.
 const NOTHING: u64 = 1;

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::net::IpAddr;
 use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -11,7 +10,7 @@ use bare::{RttLogEntry, ServedFiles};
 use experiment::TrialSpec;
 use lab::{BareHostReport, BuiltHost, BuiltLab};
 use testbed::RealServer;
-use testbed::real::{Recipe, ServerPlace};
+use testbed::real::{Recipe, ServerPlace, in_url};
 use topology::LabNodeKind;
 
 use super::super::super::LATE;
@@ -99,8 +98,7 @@ impl TrialServers {
         let is_ipv6 = self.ipv6.get(host).copied().unwrap_or_default();
         let address = lab.host(host).and_then(|host| host.address(is_ipv6));
         match address.filter(|_| is_bare(lab, host)) {
-            Some(IpAddr::V4(ip)) => Ok(format!("http://{ip}/{path}")),
-            Some(IpAddr::V6(ip)) => Ok(format!("http://[{ip}]/{path}")),
+            Some(ip) => Ok(format!("http://{}/{path}", in_url(ip))),
             None => Err(TrialFailure::Failed(format!(
                 "no server runs in the host `{host}`; name one under trial.servers"
             ))),

@@ -15,7 +15,7 @@ use lab::BuiltLab;
 use serde_json::Value;
 
 use super::programs::{LabProgram, prestan};
-use super::{ENDING, LOOK, TrialFailure, TrialOutcome, TrialTask};
+use super::{ENDING, LOOK, TOLERANCE, TrialFailure, TrialOutcome, TrialTask};
 
 /// The port at which sinks agree with sources.
 const PORT: u16 = 7000;
@@ -28,9 +28,6 @@ const SILENCE: &str = "2m";
 
 /// Bytes of a token.
 const TOKEN: usize = 24;
-
-/// How far from its rate background may be where nothing is congested.
-const TOLERANCE: f64 = 0.02;
 
 /// Sinks and sources.
 pub(super) struct TrialTraffic {
