@@ -78,7 +78,7 @@ fn a_control_port_refuses_strangers_with_a_sentence() {
         (&introduction(PROTOCOL_VERSION), "another token"),
         (
             &other_version,
-            "version 4 of the protocol, this one has version 3",
+            "version 5 of the protocol, this one has version 4",
         ),
         (&request, "out of turn"),
         (&broken, "not a message of this protocol"),

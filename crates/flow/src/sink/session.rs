@@ -13,7 +13,7 @@ use crate::message::{
 };
 use crate::payload::FlowId;
 use crate::token::{ProofRole, is_nonce, nonce, random};
-use crate::{FlowError, FlowTransport};
+use crate::{FlowError, FlowTransport, HEARTBEAT};
 
 /// A source has to introduce itself within this time.
 const INTRODUCTION: Duration = Duration::from_secs(2);
@@ -112,6 +112,7 @@ fn converse(
         began: Instant::now(),
         reading,
         seconds: 0,
+        looked: None,
     };
     session.follow()
 }
@@ -201,6 +202,11 @@ fn open(
     Ok(agreed)
 }
 
+/// Bytes of all flows together.
+fn bytes_of(flows: &[SinkCounts]) -> u64 {
+    flows.iter().map(|flow| flow.bytes).sum()
+}
+
 /// A session whose flows are agreed.
 struct SinkSession<'a> {
     link: &'a mut ControlLink,
@@ -211,6 +217,8 @@ struct SinkSession<'a> {
     reading: SessionReading,
     /// Full seconds until now.
     seconds: usize,
+    /// While no messages come: when it was looked for data, and the bytes that had arrived then.
+    looked: Option<(Instant, u64)>,
 }
 
 impl SinkSession<'_> {
@@ -225,6 +233,7 @@ impl SinkSession<'_> {
             .max();
         let longest = Duration::from_millis(longest.unwrap_or(0)) + GRACE;
         loop {
+            self.look_for_data()?;
             self.link.keep_alive()?;
             match self.link.receive(TICK)? {
                 Some(ControlMessage::Finished {}) => return self.finish(),
@@ -247,6 +256,23 @@ impl SinkSession<'_> {
         }
     }
 
+    /// A source whose heartbeats are missing lives as long as its data arrive.
+    fn look_for_data(&mut self) -> Result<(), SessionFailure> {
+        if self.link.silence() < 2 * HEARTBEAT {
+            self.looked = None;
+            return Ok(());
+        }
+        if self.looked.is_some_and(|(at, _)| at.elapsed() < HEARTBEAT) {
+            return Ok(());
+        }
+        let bytes = bytes_of(&self.counts(CountsWanted::Now)?);
+        if self.looked.is_some_and(|(_, before)| bytes > before) {
+            self.link.other_side_lives();
+        }
+        self.looked = Some((Instant::now(), bytes));
+        Ok(())
+    }
+
     fn counts(&self, wanted: CountsWanted) -> Result<Vec<SinkCounts>, SessionFailure> {
         let counts = self.commands.counts(self.number, wanted);
         counts.ok_or_else(|| "the sink was stopped".to_owned().into())
@@ -266,10 +292,6 @@ impl SinkSession<'_> {
         occasion: ReadingOccasion,
     ) -> Result<(), SessionFailure> {
         let elapsed = self.began.elapsed();
-        let bytes = |flows: &[SinkCounts]| -> u64 { flows.iter().map(|flow| flow.bytes).sum() };
-        if bytes(&flows) > bytes(&self.reading.flows) {
-            self.link.other_side_lives();
-        }
         self.reading.elapsed = elapsed;
         self.reading.flows.clone_from(&flows);
         let mut readings = locked(&self.shared.readings);
@@ -317,10 +339,8 @@ impl SinkSession<'_> {
                 Some(ControlMessage::Heartbeat {} | ControlMessage::ReadingRequest {}) | None => {}
                 Some(_) => return Err(out_of_turn().into()),
             }
-            let bytes =
-                |counts: &[SinkCounts]| -> u64 { counts.iter().map(|flow| flow.bytes).sum() };
             let now = self.counts(CountsWanted::Now)?;
-            if bytes(&now) != bytes(&counts) {
+            if bytes_of(&now) != bytes_of(&counts) {
                 changed = Instant::now();
             }
             counts = now;
