@@ -19,7 +19,8 @@ pub struct PlannedTrial {
 
 /// The trials of a campaign that are not done. They are in blocks: each repetition has every cell once, in an order that the
 /// seed determines and that is another in each repetition. So what changes slowly meanwhile (temperature, other programs)
-/// is the same for all cells of a block. What is done does not change the order of the others. A trial that failed is done.
+/// is the same for all cells of a block. What is done does not change the order of the others. Whether a trial that failed
+/// is done is decided by the caller; `prestan lab run` repeats it when it goes on with a campaign.
 #[must_use]
 pub fn planned_trials(
     cells: &[LevelCombination],

@@ -3,7 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::error::ExperimentError;
-use crate::file::{ExperimentSpec, FactorSpec, LevelSpec, OneOrMore, Where};
+use crate::file::{
+    ChartSpec, ColumnSpec, ExperimentSpec, FactorSpec, LevelSpec, OneOrMore, TableSpec, Where,
+};
 use crate::published;
 
 /// How the levels of a factor of servers were replaced.
@@ -11,16 +13,86 @@ struct Replaced {
     /// Levels that the file has, too.
     kept: BTreeSet<String>,
     /// The level of the file that the others are copies of.
-    model: String,
+    model: LevelSpec,
     /// The copies.
-    copies: Vec<String>,
+    copies: Vec<LevelSpec>,
+}
+
+impl Replaced {
+    /// The levels that a condition is about that named this level of the file.
+    fn instead_of(&self, level: &str) -> Vec<String> {
+        let kept = self.kept.contains(level).then(|| level.to_owned());
+        let copies = self.copies.iter().filter(|_| level == self.model.name);
+        kept.into_iter()
+            .chain(copies.map(|copy| copy.name.clone()))
+            .collect()
+    }
+
+    /// A text about the model, as a text about this level.
+    fn renamed(&self, text: &str, level: &str) -> String {
+        match self.copies.iter().find(|copy| copy.name == level) {
+            Some(copy) => text.replace(shown(&self.model), shown(copy)),
+            None => text.to_owned(),
+        }
+    }
+}
+
+fn shown(level: &LevelSpec) -> &str {
+    level.title.as_ref().unwrap_or(&level.name)
+}
+
+/// A part of a report that is about some cells, and has a text about them.
+trait PartOfReport: Clone {
+    fn within(&mut self) -> &mut Where;
+    /// Makes the text one about this level, which is one of several that the part is about from now on if `among_others`.
+    fn rename(&mut self, replaced: &Replaced, level: &str, among_others: bool);
+}
+
+impl PartOfReport for TableSpec {
+    fn within(&mut self) -> &mut Where {
+        &mut self.within
+    }
+
+    fn rename(&mut self, replaced: &Replaced, level: &str, among_others: bool) {
+        self.title = replaced.renamed(&self.title, level);
+        if among_others {
+            self.name = format!("{}, {level}", self.name);
+        }
+    }
+}
+
+impl PartOfReport for ColumnSpec {
+    fn within(&mut self) -> &mut Where {
+        &mut self.within
+    }
+
+    fn rename(&mut self, replaced: &Replaced, level: &str, among_others: bool) {
+        self.title = match &self.title {
+            Some(title) => Some(replaced.renamed(title, level)),
+            None => among_others.then(|| level.to_owned()),
+        };
+    }
+}
+
+impl PartOfReport for ChartSpec {
+    fn within(&mut self) -> &mut Where {
+        &mut self.within
+    }
+
+    fn rename(&mut self, replaced: &Replaced, level: &str, among_others: bool) {
+        self.title = replaced.renamed(&self.title, level);
+        if among_others {
+            self.name = format!("{}, {level}", self.name);
+        }
+    }
 }
 
 impl ExperimentSpec {
     /// The same with these servers as the levels of each factor that has `servers`. One that is a level of the file stays as it
     /// is; any other becomes a copy of the first level with a `recipe`, whose recipe it then is. Conditions of cells,
-    /// tables and charts that name this first level are about its copies, too. What is about no server any more is left out,
-    /// and so are published figures and findings about servers that the file has and this choice has not.
+    /// tables and charts that name this first level are about its copies, too: a table, column or chart about this level
+    /// alone becomes one for each copy, with the title of the copy in its text. What is about no server any more is left
+    /// out, and so are published figures and findings about servers that the file has and this choice has not.
     ///
     /// # Errors
     /// If the experiment has no such factor, a server is named twice, or no cell is left.
@@ -41,13 +113,12 @@ impl ExperimentSpec {
             let message = "the experiment has no cell with these servers";
             return Err(ExperimentError::new(place, message));
         }
-        spec.tables.retain_mut(|table| {
-            let columns = &mut table.columns;
-            columns.retain_mut(|column| adapt(&mut column.within, &replaced));
-            adapt(&mut table.within, &replaced) && !table.columns.is_empty()
-        });
-        spec.charts
-            .retain_mut(|chart| adapt(&mut chart.within, &replaced));
+        for table in &mut spec.tables {
+            table.columns = adapt_parts(&table.columns, &replaced);
+        }
+        spec.tables.retain(|table| !table.columns.is_empty());
+        spec.tables = adapt_parts(&spec.tables, &replaced);
+        spec.charts = adapt_parts(&spec.charts, &replaced);
         spec.findings.retain_mut(|finding| {
             let parts = [&mut finding.of, &mut finding.than, &mut finding.cells];
             parts.into_iter().all(|part| keep(part, &replaced))
@@ -77,7 +148,7 @@ fn replace(factor: &mut FactorSpec, servers: &[String]) -> Result<Replaced, Expe
     };
     let mut replaced = Replaced {
         kept: BTreeSet::new(),
-        model: model.name.clone(),
+        model: model.clone(),
         copies: Vec::new(),
     };
     let mut levels: Vec<LevelSpec> = Vec::new();
@@ -89,7 +160,7 @@ fn replace(factor: &mut FactorSpec, servers: &[String]) -> Result<Replaced, Expe
             }
             None => {
                 let level = copy(&model, server);
-                replaced.copies.push(level.name.clone());
+                replaced.copies.push(level.clone());
                 level
             }
         };
@@ -122,13 +193,43 @@ fn adapt_all(parts: &mut Vec<Where>, replaced: &BTreeMap<String, Replaced>) {
     parts.retain_mut(|part| adapt(part, replaced));
 }
 
+/// Changes the conditions and texts of parts of a report: one about a single server becomes one for each server instead of it.
+fn adapt_parts<P: PartOfReport>(parts: &[P], replaced: &BTreeMap<String, Replaced>) -> Vec<P> {
+    let mut parts = parts.to_vec();
+    for (factor, own) in replaced {
+        parts = parts
+            .into_iter()
+            .flat_map(|part| for_each_server(part, factor, own))
+            .collect();
+    }
+    parts
+}
+
+fn for_each_server<P: PartOfReport>(mut part: P, factor: &str, replaced: &Replaced) -> Vec<P> {
+    let instead = match part.within().0.get_mut(factor) {
+        None => return vec![part],
+        Some(levels) if levels.names().len() == 1 => replaced.instead_of(&levels.names()[0]),
+        Some(levels) => {
+            let names = levels.names().iter();
+            *levels = OneOrMore::More(names.flat_map(|name| replaced.instead_of(name)).collect());
+            let is_about_some = !levels.names().is_empty();
+            return is_about_some.then_some(part).into_iter().collect();
+        }
+    };
+    let among_others = instead.len() > 1;
+    let of_server = |name: &String| {
+        let mut own = part.clone();
+        let condition = OneOrMore::One(name.clone());
+        own.within().0.insert(factor.to_owned(), condition);
+        own.rename(replaced, name, among_others);
+        own
+    };
+    instead.iter().map(of_server).collect()
+}
+
 /// Changes the levels of a condition. False if nothing can match any more.
 fn adapt(part: &mut Where, replaced: &BTreeMap<String, Replaced>) -> bool {
-    change(part, replaced, |name, own| {
-        let kept = own.kept.contains(name).then(|| name.to_owned());
-        let copies = own.copies.iter().filter(|_| name == own.model);
-        kept.into_iter().chain(copies.cloned()).collect()
-    })
+    change(part, replaced, |name, own| own.instead_of(name))
 }
 
 /// The same, but copies do not count.

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use experiment::{
     BUILTIN_EXPERIMENTS, BuiltinExperiment, ExperimentSpec, LevelCombination, PublishedFigures,
-    RecordedTrials, TrialRecord, planned_trials, schema,
+    RecordedTrials, TableSpec, TrialRecord, planned_trials, schema,
 };
 use proptest::prelude::*;
 
@@ -163,6 +163,27 @@ fn servers_of_the_command_line_replace_those_of_the_file() {
     let same = with(&["bare", "apache", "nginx"]).unwrap();
     assert_eq!(PublishedFigures::read(&same), PublishedFigures::read(&spec));
     assert_eq!(same.findings.len(), 3);
+    // What is about the model alone is said once for each server instead of it, with the name of that server.
+    let titles = |spec: &ExperimentSpec| {
+        let title = |table: &TableSpec| format!("{}: {}", table.name, table.title);
+        spec.tables.iter().map(title).collect::<Vec<_>>()
+    };
+    let congestion = BUILTIN_EXPERIMENTS[0].text;
+    let built_in = ExperimentSpec::read("congestion", congestion).unwrap();
+    let with_servers = |servers: &[&str]| {
+        let servers: Vec<String> = servers.iter().map(ToString::to_string).collect();
+        built_in.with_servers(&servers).unwrap()
+    };
+    let nginx = with_servers(&["nginx"]);
+    assert!(titles(&nginx).contains(&"Table 8: C1, nginx and nginx".to_owned()));
+    let columns = nginx.tables[0].columns.iter();
+    let columns: Vec<&str> = columns.filter_map(|own| own.title.as_deref()).collect();
+    assert_eq!(columns, ["ST nginx", "BT nginx"]);
+    let both = titles(&with_servers(&["apache", "nginx"]));
+    assert!(both.contains(&"Table 8, apache: C1, Apache and Apache".to_owned()));
+    assert!(both.contains(&"Table 8, nginx: C1, nginx and nginx".to_owned()));
+    let none = titles(&with_servers(&["not-iis"]));
+    assert!(!none.iter().any(|title| title.contains("Apache")), "{none:?}");
     let table = [
         (&["nginx", "nginx"][..], "named twice"),
         (&["a=b", "a,b"][..], "named twice"),
