@@ -5,6 +5,7 @@ mod charts;
 mod dependencies;
 mod dist;
 mod docs;
+mod experiments;
 mod fuzz;
 mod gallery;
 mod guides;
@@ -34,6 +35,8 @@ usage: cargo xtask TASK
   charts  make the chart library of the pages anew (needs npm)
   bench   accuracy, cost, pages, scale, suite, threads, verdicts or verify: measure Prestan itself; --quick, --docs, scale --full
   dist    build what is published into target/dist: archive, Debian package, list of parts, checksums
+  experiments
+          measure the built-in experiments, or those that are named, for docs/FINDINGS.md; --full: all cells
   guides  run the commands of README and the guides in full, and put their figures there
   docs    make a web site of the documents, in target/docs/site
   fuzz    feed every fuzz target for a minute; TARGET ..., --seconds N
@@ -52,6 +55,7 @@ fn main() -> ExitCode {
         }),
         Some("dist") => dist::run(&rest),
         Some("docs") => docs::run(),
+        Some("experiments") => experiments::run(&rest),
         Some("guides") => guides::run(),
         Some("bench") => bench::run(&rest),
         Some("fuzz") => fuzz::run(&rest),

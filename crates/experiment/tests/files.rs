@@ -183,7 +183,10 @@ fn servers_of_the_command_line_replace_those_of_the_file() {
     assert!(both.contains(&"Table 8, apache: C1, Apache and Apache".to_owned()));
     assert!(both.contains(&"Table 8, nginx: C1, nginx and nginx".to_owned()));
     let none = titles(&with_servers(&["not-iis"]));
-    assert!(!none.iter().any(|title| title.contains("Apache")), "{none:?}");
+    assert!(
+        !none.iter().any(|title| title.contains("Apache")),
+        "{none:?}"
+    );
     let table = [
         (&["nginx", "nginx"][..], "named twice"),
         (&["a=b", "a,b"][..], "named twice"),

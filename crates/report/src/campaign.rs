@@ -5,6 +5,7 @@ mod beside;
 mod document;
 mod doubts;
 mod explained;
+mod markdown;
 mod numbers;
 mod page;
 mod sheet;
@@ -18,6 +19,7 @@ use experiment::{
 };
 
 pub use document::{campaign_json, campaign_schema};
+pub use markdown::campaign_markdown;
 pub use page::{campaign_charts, campaign_page};
 pub use sheet::{campaign_csv, campaign_trials_csv};
 pub use text::campaign_text;

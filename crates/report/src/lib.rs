@@ -11,7 +11,7 @@
 //! all of them, Details ---> page   for showing: one self-contained page, and the data of figures
 //! Findings ---------------> diagnose_text, diagnose_json
 //! CaptureContents --------> analysis_text, analysis_json, analysis_csv, analysis_html
-//! CampaignReport ---------> campaign_text, campaign_json, campaign_csv, campaign_page
+//! CampaignReport ---------> campaign_text, campaign_json, campaign_csv, campaign_markdown, campaign_page
 //! ```
 //!
 //! Pure: no clock, no terminal, no file. The caller says how wide the terminal is and whether it
@@ -69,8 +69,8 @@ pub use background::{
     background_json, background_lines, background_schema, background_totals, bits, planned_table,
 };
 pub use campaign::{
-    CampaignReport, campaign_charts, campaign_csv, campaign_json, campaign_page, campaign_schema,
-    campaign_text, campaign_trials_csv,
+    CampaignReport, campaign_charts, campaign_csv, campaign_json, campaign_markdown, campaign_page,
+    campaign_schema, campaign_text, campaign_trials_csv,
 };
 pub use clean::clean;
 pub use compare::{

@@ -315,9 +315,20 @@ pub(crate) struct CampaignDocuments {
     #[arg(long, value_name = "FILE")]
     pub(crate) csv: Option<PathBuf>,
 
+    /// Write the findings as a Markdown table; - is standard output, instead of the text
+    #[arg(long, value_name = "FILE")]
+    pub(crate) markdown: Option<PathBuf>,
+
     /// When to use colours
     #[arg(long, value_enum, default_value_t = ColorArg::Auto, value_name = "WHEN")]
     pub(crate) color: ColorArg,
+}
+
+impl CampaignDocuments {
+    /// Where they are to be written.
+    pub(crate) fn places(&self) -> [&Option<PathBuf>; 4] {
+        [&self.html, &self.json, &self.csv, &self.markdown]
+    }
 }
 
 #[cfg(test)]

@@ -9,6 +9,8 @@ use crate::figure::{NONE, with_interval};
 const LARGE: f64 = 1e9;
 /// The same of figures below this one.
 const SMALL: f64 = 5e-4;
+/// Half of an interval, as a share of its ends, up to which all values are the same.
+const NEGLIGIBLE: f64 = 1e-6;
 /// Most decimals.
 const MOST_DECIMALS: f64 = 4.0;
 
@@ -67,7 +69,9 @@ fn three_digits(value: f64) -> usize {
 /// changes it by a sixth at most.
 fn decimals(range: FigureRange) -> Option<usize> {
     let half = (range.high - range.low) / 2.0;
-    let is_known = half.is_finite() && half > 0.0;
+    // What is always the same may differ by the error of the computation.
+    let size = range.high.abs().max(range.low.abs());
+    let is_known = half.is_finite() && half > size * NEGLIGIBLE;
     is_known.then(|| (-(half / 2.999_999).log10().floor()).clamp(0.0, MOST_DECIMALS) as usize)
 }
 
@@ -177,6 +181,10 @@ mod tests {
                 "0.0412 (0.0398 .. 0.0421)",
             ),
             (of(3.0, Some((3.0, 3.0))), "3.00 (3.00 .. 3.00)"),
+            (
+                of(100.0, Some((100.0 - 1e-11, 100.0 + 1e-11))),
+                "100 (100 .. 100)",
+            ),
             (of(-0.4, Some((-3.0, 2.2))), "-0.4 (-3.0 .. 2.2)"),
             (of(-0.4, Some((-33.0, 32.2))), "0 (-33 .. 32)"),
             (of(1234.5, None), "1234 (no interval)"),

@@ -154,6 +154,8 @@ fn for_programs() {
         report::campaign_trials_csv(&of.report()),
     ];
     assert_snapshot!("campaign_csv", sheets.join("\n").replace("\r\n", "\n"));
+    let findings = report::campaign_markdown(&of.report());
+    assert_snapshot!("campaign_markdown", findings);
     check(&of).unwrap();
     let schema: Value = serde_json::from_str(&report::campaign_schema()).unwrap();
     let mut document: Value = serde_json::from_str(&report::campaign_json(&of.report())).unwrap();

@@ -270,6 +270,7 @@ fn of_campaign(hostile: &str, reports: &mut Reports) {
     let campaign = campaigns::campaign(&text);
     let of = campaign.report();
     reports.texts.push(report::campaign_text(&of, false, WIDE));
+    reports.markdown.push(report::campaign_markdown(&of));
     reports.documents.push(report::campaign_json(&of));
     let sheets = [report::campaign_csv(&of), report::campaign_trials_csv(&of)];
     reports.sheets.extend(sheets);

@@ -52,7 +52,7 @@ pub(super) fn list() -> Result<(), Failed> {
 /// Measures an experiment.
 pub(super) fn run(args: &LabRunArgs) -> Result<ExitStatus, Failed> {
     let documents = &args.documents;
-    check_documents(&[&documents.html, &documents.json, &documents.csv])?;
+    check_documents(&documents.places())?;
     let asked = AskedCampaign::of(args)?;
     if args.dry_run {
         return asked.print_trials();

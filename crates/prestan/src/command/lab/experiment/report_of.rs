@@ -3,7 +3,9 @@
 use std::fs;
 use std::path::PathBuf;
 
-use ::report::{CampaignReport, campaign_csv, campaign_json, campaign_page, campaign_text};
+use ::report::{
+    CampaignReport, campaign_csv, campaign_json, campaign_markdown, campaign_page, campaign_text,
+};
 use experiment::{BesideSummary, CampaignSummary, beside, summarise};
 use topology::LabNetwork;
 
@@ -16,7 +18,7 @@ use crate::output::{check_documents, print_all, tell};
 /// Prints the report of a campaign again.
 pub(in super::super) fn report(args: &LabReportArgs) -> Result<ExitStatus, Failed> {
     let documents = &args.documents;
-    check_documents(&[&documents.html, &documents.json, &documents.csv])?;
+    check_documents(&documents.places())?;
     let kept = KeptCampaign::read(&directory::find(&args.campaign)?)?;
     let mut experiment = kept.record.experiment.clone();
     if let Some(newer) = &args.experiment {
@@ -85,6 +87,9 @@ fn write(report: &CampaignReport<'_>, documents: &CampaignDocuments) -> Result<(
     }
     if let Some(path) = &documents.csv {
         all.push((path.as_path(), campaign_csv(report)));
+    }
+    if let Some(path) = &documents.markdown {
+        all.push((path.as_path(), campaign_markdown(report)));
     }
     if let Some(path) = &documents.html {
         all.push((path.as_path(), campaign_page(report)));

@@ -262,7 +262,7 @@ impl TrialTask<'_> {
         }
         trial.servers.check()?;
         let captures = captured::read(&trial.lab, captures, span, &mut result)?;
-        for own in &trial.measured {
+        for own in &mut trial.measured {
             own.figures(self.spec, &captures, &trial.lab, &mut result)?;
         }
         for requests in &trial.requests {
@@ -293,7 +293,7 @@ impl RunningTrial<'_> {
 
 impl RunningMeasurement<'_> {
     fn figures(
-        &self,
+        &mut self,
         spec: &TrialSpec,
         captures: &captured::ReadCaptures,
         lab: &BuiltLab,

@@ -7,6 +7,9 @@ use lab::{BuiltLab, LinkCounters};
 use super::super::super::LATE;
 use super::{TrialFailure, TrialOutcome};
 
+/// Share of its rate from which on a link counts as congested, even where senders keep its queue from becoming full.
+const BUSY: f64 = 0.9;
+
 /// Counters before background began.
 pub(super) struct TrialLinks {
     begun: Instant,
@@ -27,7 +30,8 @@ impl TrialLinks {
         })
     }
 
-    /// What links with a rate carried. Returns whether a queue was full once, so that what was sent need not have arrived.
+    /// What links with a rate carried. Returns whether a queue was full once, or a link busy nearly all the time, so that what
+    /// was sent need not have arrived.
     pub(super) fn figures(
         &self,
         lab: &BuiltLab,
@@ -42,15 +46,17 @@ impl TrialLinks {
                 let wire = network.wire(link, from);
                 let dropped = now.dropped_by_queue.saturating_sub(before.dropped_by_queue);
                 is_congested |= dropped > 0;
-                if wire.rate.is_none() {
+                let Some(most) = wire.rate else {
                     continue;
-                }
+                };
                 let name = |end: usize| network.nodes[link.ends[end].node].name.as_str();
                 let name = format!("link.{}-{}", name(from), name(1 - from));
                 let frames = now.delivered.saturating_sub(before.delivered);
                 let bytes = now.delivered_bytes.saturating_sub(before.delivered_bytes);
                 let bytes = bytes + frames * u64::from(wire.overhead);
-                result.figure(format!("{name}.rate"), bytes as f64 * 8.0 / took);
+                let rate = bytes as f64 * 8.0 / took;
+                is_congested |= rate > BUSY * most as f64;
+                result.figure(format!("{name}.rate"), rate);
                 let arrived = now.frames.saturating_sub(before.frames);
                 if arrived > 0 {
                     result.figure(format!("{name}.dropped"), dropped as f64 / arrived as f64);

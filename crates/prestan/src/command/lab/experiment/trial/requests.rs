@@ -96,7 +96,7 @@ impl<'a> BackgroundRequests<'a> {
         let missing = planned - counted.files;
         if !is_congested && missing > (TOLERANCE * planned).max(1.0) {
             result.warn(format!(
-                "requests {name} did not have their rate within 2 %, although no queue was full"
+                "requests {name} did not have their rate within 2 %, although no link was congested"
             ));
         }
         Ok(())

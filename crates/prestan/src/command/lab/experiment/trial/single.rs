@@ -23,7 +23,7 @@ pub(super) fn command(url: &str, longest: Duration, run: &Path) -> Result<Comman
 
 /// What its client reports. Returns whether it ended.
 pub(super) fn figures(
-    own: &RunningMeasurement<'_>,
+    own: &mut RunningMeasurement<'_>,
     result: &mut TrialOutcome,
 ) -> Result<bool, TrialFailure> {
     let name = own.name;
@@ -32,9 +32,7 @@ pub(super) fn figures(
     let sample = match (&run, own.is_unfinished) {
         (Ok(run), _) => run.samples.first(),
         (Err(_), true) => None,
-        (Err(error), false) => {
-            return Err(TrialFailure::Failed(format!("{name}: {error}")));
-        }
+        (Err(_), false) => return Err(own.program.failed()),
     };
     let outcome = sample.map_or(Outcome::Cancelled, |sample| sample.outcome);
     let is_finished = match outcome {

@@ -6,6 +6,7 @@ use std::process::Command;
 
 use experiment::MeasuredSpec;
 use serde_json::Value;
+use suite::Builtin;
 
 use super::programs::prestan;
 use super::{RunningMeasurement, TrialFailure, TrialOutcome};
@@ -25,8 +26,10 @@ pub(super) fn command(
     url: &str,
     document: &Path,
 ) -> Result<Command, TrialFailure> {
-    // The program has another working directory.
-    let file = fs::canonicalize(suite).unwrap_or_else(|_| suite.into());
+    // The program has another working directory. What lies here under the name of a built-in suite is not meant.
+    let is_built_in = Builtin::find(suite).is_some();
+    let path = fs::canonicalize(suite).ok().filter(|_| !is_built_in);
+    let file = path.unwrap_or_else(|| suite.into());
     let mut command = prestan("run")?;
     command
         .arg(file)
@@ -38,7 +41,7 @@ pub(super) fn command(
 
 /// The figures of its rows.
 pub(super) fn figures(
-    own: &RunningMeasurement<'_>,
+    own: &mut RunningMeasurement<'_>,
     result: &mut TrialOutcome,
 ) -> Result<(), TrialFailure> {
     let name = own.name;
@@ -52,7 +55,7 @@ pub(super) fn figures(
     let text = match fs::read_to_string(&own.output) {
         Ok(text) => text,
         Err(_) if own.is_unfinished => return Ok(()),
-        Err(error) => return Err(failed(&error)),
+        Err(_) => return Err(own.program.failed()),
     };
     let document: Value = serde_json::from_str(&text).map_err(|error| failed(&error))?;
     for row in document["tests"].as_array().into_iter().flatten() {

@@ -264,7 +264,7 @@ fn component_figures(
         && (rate - planned).abs() > TOLERANCE * planned
     {
         result.warn(format!(
-            "traffic {name} did not have its rate within 2 %, although no queue was full"
+            "traffic {name} did not have its rate within 2 %, although no link was congested"
         ));
     }
 }

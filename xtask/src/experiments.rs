@@ -1,0 +1,110 @@
+//! `cargo xtask experiments`: measures all built-in experiments, and puts what they found into `docs/FINDINGS.md`.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Context, Result, bail, ensure};
+
+use crate::dist;
+use crate::project::root;
+
+const PAGE: &str = "docs/FINDINGS.md";
+const BEGIN: &str = "<!-- findings -->\n";
+const END: &str = "<!-- /findings -->";
+
+/// Measures these experiments, or all; with `--full` all of their cells. A campaign that is in `target/experiments` is continued,
+/// and printed again if it is finished.
+pub(crate) fn run(arguments: &[String]) -> Result<()> {
+    let root = root()?;
+    let is_full = arguments.iter().any(|own| own == "--full");
+    let names: Vec<&String> = arguments.iter().filter(|own| *own != "--full").collect();
+    let known = built_in(root)?;
+    if let Some(name) = names.iter().find(|name| !known.contains(**name)) {
+        bail!("experiments knows no {name}; known: {}", known.join(", "));
+    }
+    let program = dist::build(&["prestan"])?.join("prestan");
+    let directory = root.join("target/experiments");
+    fs::create_dir_all(&directory)?;
+    for name in known
+        .iter()
+        .filter(|name| names.is_empty() || names.contains(name))
+    {
+        measure(&program, &directory, name, is_full)?;
+    }
+    let page = root.join(PAGE);
+    let text = fs::read_to_string(&page).with_context(|| format!("reading {PAGE}"))?;
+    let found = known.iter().map(|name| findings(&directory, name));
+    let found: Result<Vec<String>> = found.collect();
+    fs::write(&page, between(&text, &found?.concat())?)?;
+    Ok(())
+}
+
+/// The names of the experiments, in the order of the page.
+fn built_in(root: &Path) -> Result<Vec<String>> {
+    let mut names = Vec::new();
+    for entry in fs::read_dir(root.join("experiments"))? {
+        let path = entry?.path();
+        names.extend(
+            path.file_stem()
+                .map(|stem| stem.to_string_lossy().into_owned()),
+        );
+    }
+    names.sort_unstable();
+    Ok(names)
+}
+
+fn measure(program: &Path, directory: &Path, name: &str, is_full: bool) -> Result<()> {
+    let campaign = directory.join(name);
+    let markdown = directory.join(name).with_extension("md");
+    let prestan = |arguments: &[&str]| {
+        let mut prestan = Command::new(program);
+        prestan
+            .arg("lab")
+            .args(arguments)
+            .arg("--markdown")
+            .arg(&markdown);
+        prestan
+    };
+    let mut run = prestan(&["run", name, "--save"]);
+    run.arg(&campaign).args(is_full.then_some("--full"));
+    // One that is finished is refused, and its report is then all that is needed.
+    let is_measured = run.status().context("starting the experiment")?.success();
+    if !is_measured {
+        let mut report = prestan(&["report"]);
+        let status = report.arg(&campaign).status()?;
+        ensure!(status.success(), "{name} has no report ({status})");
+    }
+    Ok(())
+}
+
+/// What was found by an experiment that has been measured.
+fn findings(directory: &Path, name: &str) -> Result<String> {
+    let path = directory.join(name).with_extension("md");
+    if !path.exists() {
+        return Ok(String::new());
+    }
+    Ok(fs::read_to_string(path)? + "\n")
+}
+
+fn between(text: &str, found: &str) -> Result<String> {
+    let (before, rest) = text.split_once(BEGIN).context("no begin of the findings")?;
+    let (_, after) = rest.split_once(END).context("no end of the findings")?;
+    Ok([before, BEGIN, "\n", found, END, after].concat())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn findings_stand_between_their_marks() {
+        let page = "a\n<!-- findings -->\nold\n<!-- /findings -->\nb\n";
+        let new = between(page, "new\n\n").unwrap();
+        assert_eq!(
+            new,
+            "a\n<!-- findings -->\n\nnew\n\n<!-- /findings -->\nb\n"
+        );
+        assert!(between("a\n<!-- findings -->\nold\n", "new").is_err());
+    }
+}
