@@ -80,7 +80,8 @@ fn written(value: f64, decimals: usize) -> String {
     if !value.is_finite() {
         return "-".to_owned();
     }
-    if size >= LARGE || (size > 0.0 && size < SMALL) {
+    let is_lost = size > 0.0 && size < SMALL && decimals >= MOST_DECIMALS as usize;
+    if size >= LARGE || is_lost {
         return format!("{value:.2e}");
     }
     let text = format!("{value:.decimals$}");
@@ -108,6 +109,12 @@ pub(super) fn published(value: f64) -> String {
 pub(super) fn mean(of: &CellEstimate) -> Option<String> {
     let mean = of.mean?;
     let digits = of.interval.and_then(decimals);
+    // An interval above 0 that is far wider than its mean leaves the mean a digit.
+    let first_digit = match of.interval {
+        Some(range) if range.low > 0.0 => three_digits(mean).saturating_sub(2),
+        _ => 0,
+    };
+    let digits = digits.map(|digits| digits.max(first_digit));
     let text = written(mean, digits.unwrap_or_else(|| three_digits(mean)));
     let bound = if of.unfinished > 0 { "≥ " } else { "" };
     Some(format!("{bound}{text}"))
@@ -187,6 +194,7 @@ mod tests {
             ),
             (of(-0.4, Some((-3.0, 2.2))), "-0.4 (-3.0 .. 2.2)"),
             (of(-0.4, Some((-33.0, 32.2))), "0 (-33 .. 32)"),
+            (of(0.31, Some((3.4e-4, 3764.0))), "0.3 (0 .. 3764)"),
             (of(1234.5, None), "1234 (no interval)"),
             (of(0.0, None), "0 (no interval)"),
             (of(2.5e-6, None), "2.50e-6 (no interval)"),
