@@ -2,7 +2,7 @@
 //! are.
 
 use engine::{Drive, Endpoint, Pacing, Settings};
-use record::HttpVersion;
+use record::{Http, HttpVersion};
 use suite::{AdaptPlan, Plan};
 
 use crate::exit::Failed;
@@ -40,7 +40,11 @@ fn adapting(plan: &Plan, adapt: &AdaptPlan, settings: Settings) -> Result<Settin
 /// The settings with as many users as a plan needs, by its roles or because their number changes, and its
 /// targets in its order.
 pub(super) fn settings_for(plan: &Plan, settings: Settings) -> Result<Settings, Failed> {
-    let own = plan.tests.iter().find(|test| test.http.is_some());
+    let is_of_http1 = |http: &Http| http.version != HttpVersion::Http2;
+    let own = plan
+        .tests
+        .iter()
+        .find(|test| test.http.as_ref().is_some_and(is_of_http1));
     if let (HttpVersion::Http2, Some(test)) = (settings.http.connections.version, own) {
         return Err(Failed::Usage(format!(
             "the suite {} says how the test {} uses connections (`http`), which is about HTTP/1; leave out \

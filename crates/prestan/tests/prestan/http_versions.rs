@@ -132,6 +132,28 @@ fn the_cases_are_the_same_on_nginx() {
     assert!(words.len() > 10, "{printed}");
 }
 
+/// Streams of one connection instead of a pipeline. The other cases are about HTTP/1, and are refused before anything is sent.
+#[test]
+fn two_of_the_cases_are_there_with_http_2() {
+    let Some(_) = need_or(Recipe::named("apache").unwrap().installed()) else {
+        return;
+    };
+    let of = |only: &str| {
+        let prestan = Prestan::new().args(["run", "http-versions", "--server", "apache,http=2"]);
+        let prestan = prestan.args(["--param", "version=2", "--only", only]);
+        prestan.args(["-r", "4", "--json", "-"]).run()
+    };
+    let outcome = of("Persistent_13,Pipelined_13");
+    assert_eq!(outcome.code, 0, "{outcome}");
+    for (name, page) in pages(&outcome) {
+        assert_eq!(page["pages"], DOWNLOADS, "{name}: {outcome}");
+        assert_eq!(page["connects"], DOWNLOADS, "{name}: {outcome}");
+    }
+    let refused = of("Persistent_13,Kept1_13");
+    assert_eq!(refused.code, 2, "{refused}");
+    assert!(refused.stderr.contains("Kept1_13"), "{refused}");
+}
+
 /// A second opinion on the one connection that is kept: the real wget, which has one for all files.
 #[test]
 fn wget_keeps_one_connection_as_the_case_does() {
