@@ -173,7 +173,7 @@ pub struct FigureSpec {
     /// Whether more is better; default: neither.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub more_is_better: Option<bool>,
-    /// The figure of a trial that it is, as a template: `pages.Serial_{{ site }}.mean`; default: that of its name.
+    /// The figure of a trial that it is, as a template: `pages.Serial_{{ site }}.page.mean`; default: that of its name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub of: Option<String>,
     /// Instead of the figure itself, how far it is from this figure of the same trial, whatever the sign. A template, too.

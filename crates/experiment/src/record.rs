@@ -54,7 +54,8 @@ pub struct TrialRecord {
     /// | `MEASURED.throughput`, `.goodput` | bit/s of payload of both directions over the delay, with and without what was sent again |
     /// | `MEASURED.retransmissions`, `.timeouts` | segments that the server sent again; timeouts |
     /// | `MEASURED.unfinished` | 1 if it did not end within `longest` (its delay is then that time), or else 0 |
-    /// | `MEASURED.ROW.mean`, `.p50`, `.p99`, `.rate` | of a row of a suite |
+    /// | `MEASURED.ROW.mean`, `.p50`, `.p99`, `.rate` | response times and rate of a row of a suite |
+    /// | `MEASURED.PAGE.page.mean`, `.page.p50`, `.page.p99` | time to load a page of a suite |
     /// | `REQUESTS.throughput`, `.share`, `.failed` | bit/s of contents at the client, the same over the planned rate, share of failed requests |
     /// | `HOST.captured`, `HOST.new` | bit/s that this host sent while it was captured, with and without what was sent again |
     /// | `HOST.rtt` | s, median round trip of handshakes in its capture |

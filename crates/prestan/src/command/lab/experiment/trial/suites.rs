@@ -19,6 +19,13 @@ const FIGURES: [(&str, &str, f64); 4] = [
     ("rate", "/per_second", 1.0),
 ];
 
+/// The same of the time to load a page: with all its files, connecting included.
+const FIGURES_OF_PAGES: [(&str, &str, f64); 3] = [
+    ("page.mean", "/retrieved/page_us/mean", 1e-6),
+    ("page.p50", "/retrieved/page_us/p50", 1e-6),
+    ("page.p99", "/retrieved/page_us/p99", 1e-6),
+];
+
 /// The command that runs it.
 pub(super) fn command(
     suite: &str,
@@ -69,13 +76,52 @@ pub(super) fn figures(
             ));
             continue;
         }
-        for (end, place, unit) in FIGURES {
-            let value = row.pointer(place).and_then(Value::as_f64);
-            result.maybe(
-                format!("{name}.{measure}.{end}"),
-                value.map(|value| value * unit),
-            );
+        read(row, &format!("{name}.{measure}"), &FIGURES, result);
+    }
+    let pages = document
+        .pointer("/webstone/pages")
+        .and_then(Value::as_array);
+    for page in pages.into_iter().flatten() {
+        if let Some(title) = page["name"].as_str() {
+            let of_page = format!("{name}.{title}");
+            read(page, &of_page, &FIGURES_OF_PAGES, result);
         }
     }
     Ok(())
+}
+
+/// The figures that a part of the document has.
+fn read(part: &Value, name: &str, figures: &[(&str, &str, f64)], result: &mut TrialOutcome) {
+    for (end, place, unit) in figures {
+        let value = part.pointer(place).and_then(Value::as_f64);
+        result.maybe(format!("{name}.{end}"), value.map(|value| value * unit));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The time of a page is not the response time of its files.
+    #[test]
+    fn figures_of_pages_are_those_of_whole_pages() {
+        let page = serde_json::json!({"retrieved": {
+            "page_us": {"mean": 93_000.0, "p50": 90_000.0, "p99": null},
+            "response_us": {"mean": 1_850.0},
+        }});
+        let mut result = TrialOutcome::default();
+        read(&page, "pages.Serial_13", &FIGURES_OF_PAGES, &mut result);
+        let figures: Vec<(&str, f64)> = result
+            .figures
+            .iter()
+            .map(|(name, value)| (name.as_str(), (value * 1e6).round()))
+            .collect();
+        assert_eq!(
+            figures,
+            [
+                ("pages.Serial_13.page.mean", 93_000.0),
+                ("pages.Serial_13.page.p50", 90_000.0)
+            ]
+        );
+    }
 }
