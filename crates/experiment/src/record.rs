@@ -28,6 +28,9 @@ pub struct CampaignRecord {
     pub repetitions: u32,
     /// Seed of the order of trials, and of everything random in them.
     pub seed: u64,
+    /// The command that repeats it; empty in records of programs that did not write it.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub command: String,
     /// When it began (RFC 3339).
     pub started: String,
     /// Facts of the machine and its software, by what they are: `kernel`, `processor`, `apache`, ...

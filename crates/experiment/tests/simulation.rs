@@ -175,6 +175,7 @@ fn campaign(spec: &ExperimentSpec, repetitions: u32) -> CampaignRecord {
         cells: spec.all_cells(),
         repetitions,
         seed: 0,
+        command: String::new(),
         started: String::new(),
         facts: BTreeMap::new(),
     }

@@ -21,6 +21,7 @@ fn record(spec: &ExperimentSpec, cells: Vec<LevelCombination>) -> CampaignRecord
         cells,
         repetitions: 4,
         seed: 1,
+        command: String::new(),
         started: String::new(),
         facts: BTreeMap::new(),
     }

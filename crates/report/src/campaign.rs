@@ -35,8 +35,6 @@ pub struct CampaignReport<'a> {
     pub summary: &'a CampaignSummary,
     /// Its trials, in the order in which they ended.
     pub trials: &'a [TrialRecord],
-    /// The command that repeats it, or goes on with it; empty where nobody knows one.
-    pub command: &'a str,
     /// The network of its laboratory as SVG, as `topology::svg` draws it. Pages contain it as it is.
     pub picture: Option<&'a str>,
     /// How another campaign of the same experiment compares with this one, the first.
@@ -55,7 +53,6 @@ impl<'a> CampaignReport<'a> {
             experiment: &record.experiment,
             summary,
             trials,
-            command: "",
             picture: None,
             beside: None,
         }

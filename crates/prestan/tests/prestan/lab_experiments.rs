@@ -360,6 +360,7 @@ fn campaign(prestan: &Prestan) -> PathBuf {
         experiment: spec,
         repetitions: 2,
         seed: 1,
+        command: String::new(),
         started: "2026-01-02T03:04:05Z".to_owned(),
         facts: Default::default(),
     };

@@ -25,7 +25,7 @@ pub fn campaign_json(of: &CampaignReport<'_>) -> String {
         experiment: record.name.clone(),
         title: spec.title.clone(),
         source: spec.source.clone(),
-        command: Some(of.command.to_owned()).filter(|command| !command.is_empty()),
+        command: Some(of.record.command.clone()).filter(|command| !command.is_empty()),
         started: record.started.clone(),
         seed: record.seed,
         repetitions: record.repetitions,

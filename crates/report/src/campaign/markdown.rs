@@ -18,8 +18,8 @@ pub fn campaign_markdown(of: &CampaignReport<'_>) -> String {
         of.summary.ended_trials,
         of.summary.planned_trials
     );
-    if !of.command.is_empty() {
-        text += &format!(": {}", code(of.command));
+    if !record.command.is_empty() {
+        text += &format!(": {}", code(&record.command));
     }
     text += ".\n";
     if of.summary.findings.is_empty() {

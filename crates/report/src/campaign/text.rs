@@ -192,11 +192,11 @@ impl TextReport {
         for (what, value) in words::facts(of) {
             self.wrapped(INDENT, "    ", &format!("{what}: {value}"));
         }
-        if !of.command.is_empty() {
+        if !of.record.command.is_empty() {
             self.wrapped(
                 INDENT,
                 "    ",
-                &format!("Repeat it with: {}", clean(of.command)),
+                &format!("Repeat it with: {}", clean(&of.record.command)),
             );
         }
     }

@@ -393,7 +393,7 @@ fn empty_campaigns_have_reports() {
     let mut of = plain();
     of.trials.clear();
     of.beside = None;
-    of.command.clear();
+    of.record.command.clear();
     let summary = &mut of.summary;
     summary.tables.clear();
     summary.charts.clear();

@@ -15,14 +15,12 @@ pub(crate) struct Campaign {
     pub(crate) record: CampaignRecord,
     pub(crate) summary: CampaignSummary,
     pub(crate) trials: Vec<TrialRecord>,
-    pub(crate) command: String,
     pub(crate) beside: Option<BesideSummary>,
 }
 
 impl Campaign {
     pub(crate) fn report(&self) -> CampaignReport<'_> {
         let mut report = CampaignReport::new(&self.record, &self.summary, &self.trials);
-        report.command = &self.command;
         report.picture = Some(PICTURE);
         report.beside = self.beside.as_ref();
         report
@@ -110,7 +108,6 @@ pub(crate) fn campaign(text: &dyn Fn(&str) -> String) -> Campaign {
             findings: findings(text),
         },
         trials: trials(text),
-        command: text("prestan lab run congestion --repeat 3 --seed 7"),
         beside: Some(beside()),
     }
 }
@@ -192,6 +189,7 @@ fn record(text: &dyn Fn(&str) -> String) -> CampaignRecord {
         cells: cells.collect(),
         repetitions: 3,
         seed: 7,
+        command: text("prestan lab run congestion --repeat 3 --seed 7"),
         started: text("2026-11-21T04:06:00Z"),
         facts: BTreeMap::from(facts),
     }

@@ -63,7 +63,6 @@ pub(super) fn run(args: &LabRunArgs) -> Result<ExitStatus, Failed> {
     let mut campaign = asked.open(args, &cancel)?;
     let ended = asked.measure(&mut campaign, args, &cancel);
     let kept = &campaign.kept;
-    let command = asked.command(args, kept);
     match ended {
         Err(Failed::Interrupted(what)) => {
             return Err(Failed::Interrupted(format!(
@@ -73,12 +72,12 @@ pub(super) fn run(args: &LabRunArgs) -> Result<ExitStatus, Failed> {
         }
         Err(error) if kept.measured().is_empty() => return Err(error),
         Err(error) => {
-            report_of::print(kept, documents, &command)?;
+            report_of::print(kept, documents)?;
             return Err(error);
         }
         Ok(()) => {}
     }
-    report_of::print(kept, documents, &command)?;
+    report_of::print(kept, documents)?;
     if kept.measured().is_empty() {
         let trial = kept.trials.iter().find_map(|trial| trial.failed.as_ref());
         let why = trial.map_or("there is no trial", String::as_str);
@@ -155,6 +154,7 @@ impl AskedCampaign {
 
     /// What stands in the record of the campaign.
     fn record(&self, args: &LabRunArgs) -> Result<CampaignRecord, Failed> {
+        let seed = args.seed.unwrap_or_else(state::new_seed);
         Ok(CampaignRecord {
             format: FORMAT,
             program: env!("CARGO_PKG_VERSION").to_owned(),
@@ -162,7 +162,8 @@ impl AskedCampaign {
             experiment: self.experiment.clone(),
             cells: self.cells.clone(),
             repetitions: self.repetitions,
-            seed: args.seed.unwrap_or_else(state::new_seed),
+            seed,
+            command: self.command(args, seed),
             started: engine::time_of_day(),
             facts: facts::facts(&self.setups)?,
         })
@@ -293,7 +294,7 @@ impl AskedCampaign {
     }
 
     /// The command that repeats the campaign.
-    fn command(&self, args: &LabRunArgs, kept: &KeptCampaign) -> String {
+    fn command(&self, args: &LabRunArgs, seed: u64) -> String {
         let mut command = format!("prestan lab run {}", args.experiment);
         for scenario in &args.scenario {
             command += &format!(" --scenario {scenario}");
@@ -304,7 +305,7 @@ impl AskedCampaign {
         if args.full {
             command += " --full";
         }
-        command + &format!(" --repeat {} --seed {}", self.repetitions, kept.record.seed)
+        command + &format!(" --repeat {} --seed {seed}", self.repetitions)
     }
 }
 

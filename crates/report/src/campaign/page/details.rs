@@ -19,7 +19,7 @@ pub(super) fn measured(of: &CampaignReport<'_>) -> Markup {
     html! {
         section #measured {
             h2 { "How it was measured" }
-            @if !of.command.is_empty() { p { "Repeat it with " code { (of.command) } "." } }
+            @if !of.record.command.is_empty() { p { "Repeat it with " code { (of.record.command) } "." } }
             @if let Some(picture) = picture { figure.lab { (PreEscaped(picture)) } }
             dl { @for (what, value) in words::facts(of) { dt { (what) } dd { (value) } } }
             @if !spec.factors.is_empty() {

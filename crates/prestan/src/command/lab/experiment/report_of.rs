@@ -48,16 +48,11 @@ pub(in super::super) fn report(args: &LabReportArgs) -> Result<ExitStatus, Faile
 }
 
 /// Prints what a campaign found, and writes its documents and its page.
-pub(super) fn print(
-    kept: &KeptCampaign,
-    documents: &CampaignDocuments,
-    command: &str,
-) -> Result<(), Failed> {
+pub(super) fn print(kept: &KeptCampaign, documents: &CampaignDocuments) -> Result<(), Failed> {
     let record = &kept.record;
     let summary: CampaignSummary = summarise(&record.experiment, record, &kept.trials);
     let picture = picture(kept)?;
     let report = CampaignReport {
-        command,
         picture: Some(&picture),
         ..CampaignReport::new(record, &summary, &kept.trials)
     };
