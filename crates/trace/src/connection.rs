@@ -11,6 +11,7 @@
 use core::net::SocketAddr;
 
 use crate::direction::{DirectionFigures, DirectionState, Passing, SentBytes};
+use crate::path::PathRoundTrip;
 use crate::reassembly::NewBytes;
 use crate::retransmission::SendMoment;
 use crate::segment::TcpSegment;
@@ -288,6 +289,10 @@ impl ConnectionState {
             has_new_data: !sent.new.is_empty(),
             has_progress: heard.progress > 0,
             retransmission: sent.retransmission,
+            gap_since_ns: sent.gap_since_ns,
+            permitted_ns: sent.permitted_ns,
+            is_pushed: segment.flags.psh,
+            is_closing: segment.flags.fin || segment.flags.rst,
             before,
         });
         self.last = (packet, segment.at_ns.max(self.last.1));
@@ -326,7 +331,23 @@ impl ConnectionState {
             segment_size: direction.segment_size(&self.directions[1 - from]),
             receiver_rtt_ns: self.rtts_ns[1 - from].or(self.handshake.rtt_ns),
             sender_rtt_ns: self.rtts_ns[from].unwrap_or(0),
+            has_gap: direction.board.has_gap(),
+            path: self.path(from),
         }
+    }
+
+    /// Round trips of what an end sends, at the place of capture: to the end that is farther away.
+    fn path(&self, from: usize) -> Option<PathRoundTrip> {
+        if self.rtts_ns[from] <= self.rtts_ns[1 - from] {
+            return self.directions[from].path();
+        }
+        let path = self.directions[1 - from].path_of_acknowledgments()?;
+        let shortest_ns =
+            self.rtts_ns[from].map_or(path.shortest_ns, |rtt_ns| rtt_ns.min(path.shortest_ns));
+        Some(PathRoundTrip {
+            shortest_ns,
+            ..path
+        })
     }
 
     /// By how much the windows of an end are scaled (RFC 7323, section 2.2: only if both ends say so), where both
