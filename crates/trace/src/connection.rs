@@ -17,7 +17,8 @@ use crate::retransmission::SendMoment;
 use crate::segment::TcpSegment;
 use crate::tls::TlsRecord;
 use crate::transaction::{
-    RequestVisitor, SegmentTurn, TracedRequest, TransactionReader, WireBytes, is_client,
+    RequestProtocol, RequestVisitor, SegmentTurn, TracedRequest, TransactionReader, WireBytes,
+    is_client,
 };
 use crate::waits::{ConnectionEnd, DirectionBefore, WaitEvent, WaitLedger, WaitTotal};
 use crate::wireshark::{SegmentMarker, WiresharkMarks};
@@ -147,6 +148,8 @@ pub struct ConnectionFigures {
     pub from_client: DirectionFigures,
     /// What the server sent, and how the client acknowledged it.
     pub from_server: DirectionFigures,
+    /// What it carries, where its first bytes show it.
+    pub protocol: Option<RequestProtocol>,
     /// Its requests, in their order; the first of them where there are too many.
     pub requests: Vec<TracedRequest>,
     /// How many there were.
@@ -454,6 +457,7 @@ impl ConnectionState {
 
     pub(crate) fn finish(self, each: RequestVisitor<'_>) -> ConnectionFigures {
         let wire_bytes = self.wire_bytes();
+        let protocol = self.transactions.protocol();
         let (requests, request_count, [client_records, server_records]) =
             self.transactions.finish(wire_bytes, each);
         let [from_client, from_server] = self.directions;
@@ -468,6 +472,7 @@ impl ConnectionState {
             closing: self.closing,
             from_client: from_client.finish(self.last.1),
             from_server: from_server.finish(self.last.1),
+            protocol,
             requests,
             request_count,
             client_records,

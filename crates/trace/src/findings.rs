@@ -276,7 +276,7 @@ fn congestion(connection: &ConnectionFigures, total: &WaitTotal) -> FindingDetai
     ];
     let losses: u64 = repaired
         .iter()
-        .map(|kind| counts.of(*kind) - counts.spurious_of(*kind))
+        .map(|kind| counts.of(*kind).saturating_sub(counts.spurious_of(*kind)))
         .sum();
     let mss = connection.from(total.end.other()).syn_options;
     let mss = mss
@@ -311,7 +311,8 @@ fn failed(connection: &ConnectionFigures) -> Option<TransferFinding> {
     }
     let cause = if server.rst_ns.is_some() {
         SlownessCause::Refused
-    } else if server.segments == 0 && client.rst_ns.is_none() {
+    } else if server.segments == 0 && client.segments == handshake.syns {
+        // What the client sends behind its SYN responds to something that was not captured.
         SlownessCause::Unanswered
     } else {
         return None;

@@ -6,8 +6,8 @@ use std::collections::VecDeque;
 use crate::connection::LONGEST_RTT_NS;
 use crate::round_trip::{SentStamps, SmoothedRoundTrip};
 
-/// Ends of windows that are remembered.
-const MOST_LIMITS: usize = 1024;
+/// Ends of windows that are remembered. Of more, every second one is.
+const MOST_LIMITS: usize = 512;
 
 /// A round trip that is this much longer than the shortest one, and twice as long, has a queue.
 const LEAST_QUEUE_NS: i64 = 5_000_000;
@@ -67,7 +67,11 @@ impl WindowPermissions {
             return;
         }
         if self.0.len() >= MOST_LIMITS {
-            self.0.pop_front();
+            let mut is_kept = false;
+            self.0.retain(|_| {
+                is_kept = !is_kept;
+                is_kept
+            });
         }
         self.0.push_back((limit, at_ns));
     }
