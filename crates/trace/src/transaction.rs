@@ -197,8 +197,8 @@ pub(crate) struct SegmentTurn {
 #[derive(Debug)]
 pub(crate) struct TransactionReader {
     protocol: Option<RequestProtocol>,
-    /// The first bytes of the connection were captured.
-    has_beginning: bool,
+    /// The places of the first bytes of client and server, where their SYNs were captured.
+    beginnings: [Option<i64>; 2],
     order: [InOrder; 2],
     tls: [TlsRecords; 2],
     is_tls13: bool,
@@ -214,7 +214,7 @@ impl TransactionReader {
         let waiting = segments.saturating_mul(WAITING_BYTES);
         TransactionReader {
             protocol: None,
-            has_beginning: false,
+            beginnings: [None; 2],
             order: [InOrder::new(waiting), InOrder::new(waiting)],
             tls: [TlsRecords::new(limit), TlsRecords::new(limit)],
             is_tls13: false,
@@ -231,7 +231,7 @@ impl TransactionReader {
     /// The first byte of payload of an end has this place.
     pub(crate) fn begin(&mut self, is_client: bool, place: i64) {
         self.order[side(is_client)].begin(place);
-        self.has_beginning = true;
+        self.beginnings[side(is_client)] = Some(place);
     }
 
     /// The client acknowledged new bytes of the response.
@@ -264,9 +264,8 @@ impl TransactionReader {
 
     fn read(&mut self, turn: &SegmentTurn, each: RequestVisitor<'_>) {
         while let Some(bytes) = self.order[side(turn.is_client)].pop() {
-            let protocol = self
-                .protocol
-                .or_else(|| protocol(turn, &bytes, self.has_beginning));
+            let is_first = self.beginnings[side(turn.is_client)] == Some(bytes.place);
+            let protocol = self.protocol.or_else(|| protocol(turn, &bytes, is_first));
             self.protocol = protocol;
             match protocol {
                 // What a server sends first belongs to no request.

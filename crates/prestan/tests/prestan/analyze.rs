@@ -73,7 +73,7 @@ fn the_guide_shows_what_is_printed() {
         }
         checked += 1;
     }
-    assert_eq!(checked, 3);
+    assert_eq!(checked, 5);
 }
 
 #[test]
