@@ -50,6 +50,14 @@ pub(crate) struct PathRoundTrip {
 }
 
 impl PathRoundTrip {
+    /// Where only one is known.
+    pub(crate) fn always(rtt_ns: i64) -> PathRoundTrip {
+        PathRoundTrip {
+            now_ns: rtt_ns,
+            shortest_ns: rtt_ns,
+        }
+    }
+
     pub(crate) fn has_queue(self) -> bool {
         let queue_ns = self.now_ns - self.shortest_ns;
         queue_ns >= LEAST_QUEUE_NS && queue_ns >= self.shortest_ns

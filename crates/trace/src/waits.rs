@@ -347,10 +347,9 @@ impl WaitLedger {
             from_packet: sending.last_packet,
             to_packet: event.packet,
         };
-        let path = own.path.unwrap_or(PathRoundTrip {
-            now_ns: own.round_trip_ns(),
-            shortest_ns: own.round_trip_ns(),
-        });
+        let path = own
+            .path
+            .unwrap_or(PathRoundTrip::always(own.round_trip_ns()));
         // Far from the sender, what it may send is known a round trip later.
         let is_awaited = |permitted_ns: i64| event.at_ns - permitted_ns <= path.now_ns * 13 / 10;
         if own.is_near_receiver() && event.permitted_ns.is_some_and(is_awaited) {
