@@ -363,14 +363,13 @@ impl WaitLedger {
             WaitCause::CongestionWindow
         };
         if let Some(total) = self.claim(cause, sender, wait) {
-            let means = total.path.get_or_insert_default();
             // What is under way to a receiver nearby does not show.
             let flight = if own.is_near_receiver() {
                 0
             } else {
                 own.flight
             };
-            means.add(path, flight);
+            total.path.get_or_insert_default().add(path, flight);
         }
     }
 
