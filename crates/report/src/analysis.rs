@@ -5,6 +5,7 @@ mod causes;
 mod details;
 mod document;
 pub(crate) mod figures;
+mod not_judged;
 mod on_wire;
 mod page;
 

@@ -11,12 +11,14 @@
 use core::net::SocketAddr;
 
 use crate::direction::{DirectionFigures, DirectionState, Passing, SentBytes};
+use crate::path::PathRoundTrip;
 use crate::reassembly::NewBytes;
 use crate::retransmission::SendMoment;
 use crate::segment::TcpSegment;
 use crate::tls::TlsRecord;
 use crate::transaction::{
-    RequestVisitor, SegmentTurn, TracedRequest, TransactionReader, WireBytes, is_client,
+    RequestProtocol, RequestVisitor, SegmentTurn, TracedRequest, TransactionReader, WireBytes,
+    is_client,
 };
 use crate::waits::{ConnectionEnd, DirectionBefore, WaitEvent, WaitLedger, WaitTotal};
 use crate::wireshark::{SegmentMarker, WiresharkMarks};
@@ -146,6 +148,8 @@ pub struct ConnectionFigures {
     pub from_client: DirectionFigures,
     /// What the server sent, and how the client acknowledged it.
     pub from_server: DirectionFigures,
+    /// What it carries, where its first bytes show it.
+    pub protocol: Option<RequestProtocol>,
     /// Its requests, in their order; the first of them where there are too many.
     pub requests: Vec<TracedRequest>,
     /// How many there were.
@@ -288,6 +292,10 @@ impl ConnectionState {
             has_new_data: !sent.new.is_empty(),
             has_progress: heard.progress > 0,
             retransmission: sent.retransmission,
+            gap_since_ns: sent.gap_since_ns,
+            permitted_ns: sent.permitted_ns,
+            is_pushed: segment.flags.psh,
+            is_closing: segment.flags.fin || segment.flags.rst,
             before,
         });
         self.last = (packet, segment.at_ns.max(self.last.1));
@@ -326,7 +334,23 @@ impl ConnectionState {
             segment_size: direction.segment_size(&self.directions[1 - from]),
             receiver_rtt_ns: self.rtts_ns[1 - from].or(self.handshake.rtt_ns),
             sender_rtt_ns: self.rtts_ns[from].unwrap_or(0),
+            has_gap: direction.board.has_gap(),
+            path: self.path(from),
         }
+    }
+
+    /// Round trips of what an end sends, at the place of capture: to the end that is farther away.
+    fn path(&self, from: usize) -> Option<PathRoundTrip> {
+        if self.rtts_ns[from] <= self.rtts_ns[1 - from] {
+            return self.directions[from].path();
+        }
+        let path = self.directions[1 - from].path_of_acknowledgments()?;
+        let shortest_ns =
+            self.rtts_ns[from].map_or(path.shortest_ns, |rtt_ns| rtt_ns.min(path.shortest_ns));
+        Some(PathRoundTrip {
+            shortest_ns,
+            ..path
+        })
     }
 
     /// By how much the windows of an end are scaled (RFC 7323, section 2.2: only if both ends say so), where both
@@ -433,6 +457,7 @@ impl ConnectionState {
 
     pub(crate) fn finish(self, each: RequestVisitor<'_>) -> ConnectionFigures {
         let wire_bytes = self.wire_bytes();
+        let protocol = self.transactions.protocol();
         let (requests, request_count, [client_records, server_records]) =
             self.transactions.finish(wire_bytes, each);
         let [from_client, from_server] = self.directions;
@@ -447,6 +472,7 @@ impl ConnectionState {
             closing: self.closing,
             from_client: from_client.finish(self.last.1),
             from_server: from_server.finish(self.last.1),
+            protocol,
             requests,
             request_count,
             client_records,

@@ -6,8 +6,11 @@ use std::io::Read;
 use crate::connection::AnalysisLimits;
 use crate::connections::{TcpConnections, TracedConnections};
 use crate::file::{CaptureFileError, CaptureReader, LinkType};
-use crate::link::{Dissector, PacketCounts};
+use crate::link::{Dissector, NotTcp, PacketCounts};
 use crate::transaction::TracedRequest;
+
+/// Kinds of links that are named.
+const MOST_UNKNOWN_LINKS: usize = 8;
 
 /// What is read of a capture.
 #[derive(Debug, Clone, Default)]
@@ -39,6 +42,8 @@ pub struct CaptureContents {
     pub incomplete_datagrams: u64,
     /// Segments of connections with other servers than those that were asked for.
     pub other_segments: u64,
+    /// Kinds of links whose packets cannot be read.
+    pub unknown_links: Vec<LinkType>,
     /// The connections.
     pub traced: TracedConnections,
     /// Why the file could not be read to its end. What stands before that place was read.
@@ -60,7 +65,7 @@ pub fn read_capture(
     // The end that is the server where no SYN was captured: of several addresses the first that occurs.
     let mut connections: Option<TcpConnections> = None;
     let (mut packets, mut cut, mut other_segments) = (0, 0, 0);
-    let (mut start_ns, mut links) = (None, Vec::new());
+    let (mut start_ns, mut links, mut unknown_links) = (None, Vec::new(), Vec::new());
     let damage = loop {
         let packet = match reader.next_packet() {
             Ok(Some(packet)) => packet,
@@ -73,8 +78,16 @@ pub fn read_capture(
         if links.last() != Some(&packet.link) && !links.contains(&packet.link) {
             links.push(packet.link);
         }
-        let Ok(segment) = dissector.segment(&packet) else {
-            continue;
+        let link = packet.link;
+        let segment = match dissector.segment(&packet) {
+            Ok(segment) => segment,
+            Err(NotTcp::UnknownLink) => {
+                if !unknown_links.contains(&link) && unknown_links.len() < MOST_UNKNOWN_LINKS {
+                    unknown_links.push(link);
+                }
+                continue;
+            }
+            Err(_) => continue,
         };
         let mut ends = [segment.source, segment.destination].into_iter();
         let server = ends.find(|end| options.servers.contains(end));
@@ -97,6 +110,7 @@ pub fn read_capture(
         counts: dissector.counts().clone(),
         incomplete_datagrams: dissector.incomplete_datagrams(),
         other_segments,
+        unknown_links,
         traced: connections.finish(&mut each),
         damage,
     })

@@ -4,6 +4,7 @@ use core::net::SocketAddr;
 use std::ops::Range;
 
 use crate::connection::{AnalysisLimits, LONGEST_RTT_NS};
+use crate::path::{EchoedRoundTrip, PathRoundTrip, WindowPermissions};
 use crate::retransmission::{
     Explainer, Retransmission, RetransmissionCounts, RetransmissionKind, SendMoment,
 };
@@ -195,6 +196,10 @@ pub(crate) struct SentBytes {
     pub(crate) payload: i64,
     pub(crate) retransmission: Option<RetransmissionKind>,
     pub(crate) is_probe: bool,
+    /// It was sent again, and fills a gap that was there from this moment on.
+    pub(crate) gap_since_ns: Option<i64>,
+    /// Since when the receiver's window permits its last byte.
+    pub(crate) permitted_ns: Option<i64>,
 }
 
 /// What an acknowledgment says.
@@ -225,6 +230,9 @@ pub(crate) struct DirectionState {
     last_heard: Option<(u32, u16)>,
     pub(crate) offered: Option<i64>,
     closed_since_ns: Option<i64>,
+    permissions: WindowPermissions,
+    acknowledging: EchoedRoundTrip,
+    last_data_ns: Option<i64>,
     /// Places of SYN and FIN, which are no payload.
     markers: [Option<i64>; 2],
 }
@@ -270,6 +278,9 @@ impl DirectionState {
             last_heard: None,
             offered: None,
             closed_since_ns: None,
+            permissions: WindowPermissions::default(),
+            acknowledging: EchoedRoundTrip::default(),
+            last_data_ns: None,
             markers: [None; 2],
         }
     }
@@ -282,6 +293,20 @@ impl DirectionState {
 
     pub(crate) fn srtt_ns(&self) -> Option<i64> {
         self.smoothed.srtt_ns()
+    }
+
+    /// Round trips from the place of capture to its receiver.
+    pub(crate) fn path(&self) -> Option<PathRoundTrip> {
+        Some(PathRoundTrip {
+            now_ns: self.smoothed.latest_ns()?,
+            shortest_ns: self.figures.rtt.smallest_ns()?,
+        })
+    }
+
+    /// Round trips from the place of capture to its receiver and back, by what the receiver sends because of its
+    /// acknowledgments.
+    pub(crate) fn path_of_acknowledgments(&self) -> Option<PathRoundTrip> {
+        self.acknowledging.path()
     }
 
     pub(crate) fn is_closed(&self) -> bool {
@@ -306,6 +331,11 @@ impl DirectionState {
             self.markers[1] = Some(payload_end);
         }
         self.count(passing);
+        if segment.length == 0
+            && let Some((value, _)) = segment.options.timestamps
+        {
+            self.acknowledging.sent(value, passing.at_ns);
+        }
         sent.is_probe = self.is_probe(first, end, segment);
         if first == end || sent.is_probe {
             self.figures.probes += u64::from(sent.is_probe);
@@ -322,6 +352,7 @@ impl DirectionState {
         if let Some((value, _)) = segment.options.timestamps {
             self.stamps.sent(value, passing.at_ns);
         }
+        sent.permitted_ns = self.permissions.permitted_ns(end);
         let mut new = Vec::new();
         let found = self
             .board
@@ -346,6 +377,8 @@ impl DirectionState {
                 .explainer
                 .sent_late(first..end, found, &self.board, moment);
             sent.retransmission = kind;
+            let gap = found.filled.filter(|_| kind.is_some());
+            sent.gap_since_ns = gap.map(|(since_ns, _)| since_ns);
             let series = &mut self.figures.series;
             match kind {
                 Some(_) => series.retransmissions.push(point),
@@ -412,6 +445,15 @@ impl DirectionState {
         }
         let to = self.places.place(segment.acknowledged);
         let echo = segment.options.timestamps.map(|(_, echo)| echo);
+        if segment.length > 0 {
+            let since_ns = self
+                .last_data_ns
+                .map_or(0, |last_ns| passing.at_ns - last_ns);
+            self.last_data_ns = Some(passing.at_ns);
+            if let Some(echo) = echo {
+                self.acknowledging.echoed(echo, passing.at_ns, since_ns);
+            }
+        }
         let flight_before = self.board.flight();
         let delivery = Delivery {
             at_ns: passing.at_ns,
@@ -508,6 +550,9 @@ impl DirectionState {
         let shift = if segment.flags.syn { Some(0) } else { shift };
         let window = i64::from(segment.window) << shift.unwrap_or(0).min(14);
         self.offered = shift.map(|_| to + window);
+        if let Some(limit) = self.offered {
+            self.permissions.offered(limit, passing.at_ns);
+        }
         if let Some(value) = self.offered {
             let at_ns = passing.at_ns;
             self.figures

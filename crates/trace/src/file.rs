@@ -67,6 +67,16 @@ impl fmt::Display for LinkType {
             LinkType::IPV4 => "raw IPv4",
             LinkType::IPV6 => "raw IPv6",
             LinkType::LINUX_SLL2 => "Linux cooked 2",
+            LinkType(105) => "Wi-Fi (link type 105, 802.11)",
+            LinkType(119) => "Wi-Fi in monitor mode (link type 119, 802.11 with Prism header)",
+            LinkType(127) => "Wi-Fi in monitor mode (link type 127, 802.11 with radiotap header)",
+            LinkType(163) => "Wi-Fi in monitor mode (link type 163, 802.11 with AVS header)",
+            LinkType(186 | 189 | 220 | 249) => return write!(f, "USB (link type {})", self.0),
+            LinkType(187 | 201 | 251 | 254) => {
+                return write!(f, "Bluetooth (link type {})", self.0);
+            }
+            LinkType(9 | 50 | 51 | 166) => return write!(f, "PPP (link type {})", self.0),
+            LinkType(195 | 215 | 230) => return write!(f, "802.15.4 (link type {})", self.0),
             LinkType(number) => return write!(f, "link type {number}"),
         };
         f.write_str(name)

@@ -32,8 +32,16 @@ pub enum SlownessCause {
     FastRecovery,
     /// The window of the end was full.
     WindowLimited,
+    /// The congestion window of the end was full.
+    CongestionWindow,
+    /// What the end sent waited in a queue on the path.
+    Queue,
     /// The end sent again what had arrived.
     SpuriousRetransmission,
+    /// The end refused the connection.
+    Refused,
+    /// The end did not respond to any SYN.
+    Unanswered,
 }
 
 /// Further figures of a finding.
@@ -57,6 +65,28 @@ pub enum FindingDetail {
         /// Bytes per second.
         rate: f64,
     },
+    /// What was in flight while the congestion window limited it.
+    Congestion {
+        /// Bytes in flight, the mean; `None` where it was captured at the receiver, which does not show it.
+        flight: Option<u64>,
+        /// Mean round trip, in nanoseconds.
+        rtt_ns: i64,
+        /// Segments that were sent again because of losses.
+        losses: u64,
+        /// The rate that such losses permit, and the rate of the connection, in bytes per second, where losses limit
+        /// it: MSS / RTT x 1.22 / sqrt(p) (M. Mathis, J. Semke, J. Mahdavi, T. Ott: The Macroscopic Behavior of the
+        /// TCP Congestion Avoidance Algorithm, CCR 1997).
+        permitted: Option<(f64, f64)>,
+    },
+    /// SYNs that were sent.
+    Syns(u64),
+    /// A queue on the path.
+    Queue {
+        /// Mean round trip, in nanoseconds.
+        rtt_ns: i64,
+        /// The shortest.
+        shortest_ns: i64,
+    },
 }
 
 /// A cause, with its evidence.
@@ -75,6 +105,8 @@ pub struct TransferFinding {
     pub share: f64,
     /// The longest waits, the longest first.
     pub longest: Vec<Wait>,
+    /// Those of losses before the place of capture.
+    pub behind_loss: u64,
     /// Further figures.
     pub detail: FindingDetail,
 }
@@ -92,8 +124,8 @@ impl Default for FindingThresholds {
     }
 }
 
-fn cause_of(total: &WaitTotal) -> SlownessCause {
-    match (total.cause, total.end) {
+fn cause_of(total: &WaitTotal) -> Option<SlownessCause> {
+    Some(match (total.cause, total.end) {
         (WaitCause::Handshake, _) => SlownessCause::HandshakeRetransmission,
         (WaitCause::Timeout, _) => SlownessCause::Timeout,
         (WaitCause::TailLossProbe, _) => SlownessCause::TailLossProbe,
@@ -105,13 +137,18 @@ fn cause_of(total: &WaitTotal) -> SlownessCause {
         (WaitCause::FastRecovery, _) => SlownessCause::FastRecovery,
         (WaitCause::WindowLimited, _) => SlownessCause::WindowLimited,
         (WaitCause::SlowStartAfterIdle, _) => SlownessCause::SlowStartAfterIdle,
-    }
+        (WaitCause::CongestionWindow, _) => SlownessCause::CongestionWindow,
+        (WaitCause::Queue, _) => SlownessCause::Queue,
+        (WaitCause::Idle, _) => return None,
+    })
 }
 
-/// The time of the transfer, in nanoseconds: the connection's duration without the client's pauses.
+/// The time of the transfer, in nanoseconds: the connection's duration without the client's pauses, and without the
+/// time in which nobody had anything to send.
 pub fn transfer_ns(connection: &ConnectionFigures) -> i64 {
-    let is_client_pause = |total: &&WaitTotal| cause_of(total) == SlownessCause::ClientPause;
-    let paused = connection.waits.iter().filter(is_client_pause);
+    let is_no_transfer =
+        |total: &&WaitTotal| matches!(cause_of(total), None | Some(SlownessCause::ClientPause));
+    let paused = connection.waits.iter().filter(is_no_transfer);
     let paused_ns: i64 = paused.map(|total| total.total_ns).sum();
     (connection.duration_ns() - paused_ns).max(0)
 }
@@ -121,12 +158,18 @@ pub fn findings(
     connection: &ConnectionFigures,
     thresholds: FindingThresholds,
 ) -> Vec<TransferFinding> {
+    if let Some(failed) = failed(connection) {
+        return vec![failed];
+    }
     let mut found: Vec<TransferFinding> = Vec::new();
     for total in &connection.waits {
-        let cause = cause_of(total);
+        let Some(cause) = cause_of(total) else {
+            continue;
+        };
         let is_same = |other: &&mut TransferFinding| other.cause == cause && other.end == total.end;
         if let Some(same) = found.iter_mut().find(is_same) {
             same.count += total.count;
+            same.behind_loss += total.behind_loss;
             same.time_ns = same.time_ns.saturating_add(total.total_ns);
             same.longest.extend(&total.longest);
             same.longest
@@ -140,7 +183,8 @@ pub fn findings(
             time_ns: total.total_ns,
             share: 0.0,
             longest: total.longest.clone(),
-            detail: detail(connection, cause, total.end),
+            behind_loss: total.behind_loss,
+            detail: detail(connection, cause, total),
         });
     }
     let (duration_ns, transfer_ns) = (connection.duration_ns(), transfer_ns(connection));
@@ -167,8 +211,9 @@ pub fn findings(
 fn detail(
     connection: &ConnectionFigures,
     cause: SlownessCause,
-    end: ConnectionEnd,
+    total: &WaitTotal,
 ) -> FindingDetail {
+    let end = total.end;
     let counts = &connection.from(end).retransmissions;
     let resent = |kinds: &[RetransmissionKind]| FindingDetail::Resent {
         segments: kinds.iter().map(|kind| counts.of(*kind)).sum(),
@@ -183,6 +228,15 @@ fn detail(
         SlownessCause::TailLossProbe => resent(&[RetransmissionKind::TailLossProbe]),
         SlownessCause::FastRecovery => resent(&[RetransmissionKind::Fast]),
         SlownessCause::WindowLimited => window(connection, end),
+        SlownessCause::CongestionWindow => congestion(connection, total),
+        SlownessCause::Queue => {
+            total
+                .path
+                .map_or(FindingDetail::Nothing, |path| FindingDetail::Queue {
+                    rtt_ns: path.rtt_ns(),
+                    shortest_ns: path.shortest_rtt_ns,
+                })
+        }
         _ => FindingDetail::Nothing,
     }
 }
@@ -206,6 +260,75 @@ fn window(connection: &ConnectionFigures, end: ConnectionEnd) -> FindingDetail {
     }
 }
 
+/// Losses from which on their frequency says something.
+const LEAST_LOSSES: u64 = 8;
+
+fn congestion(connection: &ConnectionFigures, total: &WaitTotal) -> FindingDetail {
+    let Some(path) = total.path else {
+        return FindingDetail::Nothing;
+    };
+    let direction = connection.from(total.end);
+    let counts = &direction.retransmissions;
+    let repaired = [
+        RetransmissionKind::Fast,
+        RetransmissionKind::Timeout,
+        RetransmissionKind::TailLossProbe,
+    ];
+    let losses: u64 = repaired
+        .iter()
+        .map(|kind| counts.of(*kind).saturating_sub(counts.spurious_of(*kind)))
+        .sum();
+    let mss = connection.from(total.end.other()).syn_options;
+    let mss = mss
+        .and_then(|options| options.mss)
+        .map_or(1460.0, f64::from);
+    let segments = direction.unique_bytes as f64 / mss;
+    let rtt_s = path.rtt_ns() as f64 / 1e9;
+    let permitted = mss / rtt_s * 1.22 / (losses as f64 / segments).sqrt();
+    let rate = direction.unique_bytes as f64 * 1e9 / transfer_ns(connection).max(1) as f64;
+    // Without losses, or with a sender that follows another law, it would be no explanation.
+    let is_apt = losses >= LEAST_LOSSES && (0.5..2.0).contains(&(rate / permitted));
+    FindingDetail::Congestion {
+        flight: u64::try_from(path.flight())
+            .ok()
+            .filter(|flight| *flight > 0),
+        rtt_ns: path.rtt_ns(),
+        losses,
+        permitted: is_apt.then_some((permitted, rate)),
+    }
+}
+
+/// A connection that was never opened.
+fn failed(connection: &ConnectionFigures) -> Option<TransferFinding> {
+    let handshake = &connection.handshake;
+    let (client, server) = (&connection.from_client, &connection.from_server);
+    let is_opened = handshake.syns == 0
+        || handshake.syn_acks > 0
+        || client.unique_bytes > 0
+        || server.unique_bytes > 0;
+    if is_opened {
+        return None;
+    }
+    let cause = if server.rst_ns.is_some() {
+        SlownessCause::Refused
+    } else if server.segments == 0 && client.segments == handshake.syns {
+        // What the client sends behind its SYN responds to something that was not captured.
+        SlownessCause::Unanswered
+    } else {
+        return None;
+    };
+    Some(TransferFinding {
+        cause,
+        end: ConnectionEnd::Server,
+        count: 1,
+        time_ns: connection.duration_ns(),
+        share: 1.0,
+        longest: Vec::new(),
+        behind_loss: 0,
+        detail: FindingDetail::Syns(handshake.syns),
+    })
+}
+
 fn spurious(connection: &ConnectionFigures) -> Vec<TransferFinding> {
     let mut found = Vec::new();
     for end in ConnectionEnd::BOTH {
@@ -218,6 +341,7 @@ fn spurious(connection: &ConnectionFigures) -> Vec<TransferFinding> {
                 time_ns: 0,
                 share: 0.0,
                 longest: Vec::new(),
+                behind_loss: 0,
                 detail: FindingDetail::Resent {
                     segments: counts.spurious(),
                     bytes: counts.spurious_bytes,

@@ -8,6 +8,7 @@
 //!                  |- wireshark       marks as tshark gives them
 //!                  |- direction       scoreboard, retransmission, round_trip, series
 //!                  |- transaction     reassembly (bytes in order), request_head, http2 (frames), tls
+//!                  |- path            round trips and windows where the receiver is near
 //!                  `- waits           what the time was spent on
 //! contents: all of this over a file; on_wire: reported times beside those of requests
 //! rto: timeouts of other settings, over the round trips of a direction
@@ -26,6 +27,7 @@ mod http2;
 mod ip;
 pub mod link;
 pub mod on_wire;
+pub mod path;
 mod reassembly;
 mod request_head;
 pub mod retransmission;

@@ -114,3 +114,18 @@ pub(crate) fn status(head: &[u8]) -> Option<u16> {
     let _ = response.parse(head);
     response.code
 }
+
+/// Bytes of a response with its head, where the head states them.
+pub(crate) fn response_length(head: &[u8]) -> Option<u64> {
+    let mut headers = [httparse::EMPTY_HEADER; 64];
+    let mut response = httparse::Response::new(&mut headers);
+    let Ok(httparse::Status::Complete(length)) = response.parse(head) else {
+        return None;
+    };
+    let mut headers = response.headers.iter();
+    let found = headers.find(|header| header.name.eq_ignore_ascii_case("Content-Length"))?;
+    let body: u64 = str::from_utf8(found.value).ok()?.parse().ok()?;
+    // The response to a HEAD, and one that was not modified, have a length and no body.
+    let has_body = !matches!(response.code, Some(100..200 | 204 | 304));
+    has_body.then(|| body.saturating_add(length as u64))
+}

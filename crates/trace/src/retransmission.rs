@@ -34,7 +34,7 @@ const UNKNOWN_RTT_NS: i64 = 100_000_000;
 const LEAST_SILENCE_NS: i64 = 2_000_000;
 
 /// A timer that expires though acknowledgments come in has waited longer than this: Linux waits 200 ms at least.
-const LEAST_TIMEOUT_NS: i64 = 190_000_000;
+pub(crate) const LEAST_TIMEOUT_NS: i64 = 190_000_000;
 
 /// Time in which bytes that were overtaken arrive, where no round trip is known; as in Wireshark.
 const OVERTAKEN_NS: i64 = 3_000_000;

@@ -118,10 +118,12 @@ impl RoundTripTimes {
 pub(crate) struct SmoothedRoundTrip {
     srtt_ns: Option<i64>,
     rttvar_ns: i64,
+    last_ns: i64,
 }
 
 impl SmoothedRoundTrip {
     pub(crate) fn add(&mut self, rtt_ns: i64) {
+        self.last_ns = rtt_ns;
         match &mut self.srtt_ns {
             None => {
                 self.srtt_ns = Some(rtt_ns);
@@ -137,6 +139,11 @@ impl SmoothedRoundTrip {
 
     pub(crate) fn srtt_ns(&self) -> Option<i64> {
         self.srtt_ns
+    }
+
+    /// The last round trip or the smoothed one, whichever is shorter.
+    pub(crate) fn latest_ns(&self) -> Option<i64> {
+        Some(self.srtt_ns?.min(self.last_ns))
     }
 }
 

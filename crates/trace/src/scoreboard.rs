@@ -353,6 +353,11 @@ impl Scoreboard {
             .is_some_and(|end| end > place && end > acknowledged)
     }
 
+    /// Whether later bytes have passed, and earlier ones neither passed nor were acknowledged.
+    pub(crate) fn has_gap(&self) -> bool {
+        !self.holes.is_empty()
+    }
+
     /// Segments in flight, as far as they are remembered.
     pub(crate) fn segments(&self) -> usize {
         self.ranges.len()

@@ -16,7 +16,9 @@ use core::net::SocketAddr;
 
 use crate::http2::Http2Reader;
 use crate::reassembly::{InOrder, NewBytes};
-use crate::request_head::{HeadStart, RequestStart, begins_request, request_line, status};
+use crate::request_head::{
+    HeadStart, RequestStart, begins_request, request_line, response_length, status,
+};
 use crate::segment::TcpSegment;
 use crate::tls::{TlsRecord, TlsRecords, is_tls};
 use crate::waits::ConnectionEnd;
@@ -37,6 +39,8 @@ pub enum RequestProtocol {
     Http2,
     /// Client and server take turns with records of application data.
     Tls,
+    /// Neither HTTP nor TLS: nothing is taken for a request.
+    Other,
 }
 
 /// Payload of one direction while a request and its response passed.
@@ -99,6 +103,9 @@ pub struct TracedRequest {
     /// Whether the request was complete before the response began, and the only one. Without it there is no
     /// response time. The first response behind a handshake of TLS 1.3 is not clean: session tickets look the same.
     pub is_clean: bool,
+    /// Whether it was sent before the response to the one before it was complete, or others were sent before its own
+    /// response: its times contain the wait for other responses.
+    pub is_pipelined: bool,
     /// What the client sent meanwhile.
     pub from_client: WireBytes,
     /// What the server sent meanwhile.
@@ -150,6 +157,8 @@ struct OpenTransaction {
     response_head: HeadStart,
     /// Bytes of the request, where its head states them.
     declared: Option<i64>,
+    /// Bytes of the response, where its head states them.
+    response_declared: Option<u64>,
     /// Place behind the request so far.
     end: i64,
     /// The response so far is an interim one (1xx).
@@ -188,6 +197,8 @@ pub(crate) struct SegmentTurn {
 #[derive(Debug)]
 pub(crate) struct TransactionReader {
     protocol: Option<RequestProtocol>,
+    /// The places of the first bytes of client and server, where their SYNs were captured.
+    beginnings: [Option<i64>; 2],
     order: [InOrder; 2],
     tls: [TlsRecords; 2],
     is_tls13: bool,
@@ -203,6 +214,7 @@ impl TransactionReader {
         let waiting = segments.saturating_mul(WAITING_BYTES);
         TransactionReader {
             protocol: None,
+            beginnings: [None; 2],
             order: [InOrder::new(waiting), InOrder::new(waiting)],
             tls: [TlsRecords::new(limit), TlsRecords::new(limit)],
             is_tls13: false,
@@ -219,6 +231,7 @@ impl TransactionReader {
     /// The first byte of payload of an end has this place.
     pub(crate) fn begin(&mut self, is_client: bool, place: i64) {
         self.order[side(is_client)].begin(place);
+        self.beginnings[side(is_client)] = Some(place);
     }
 
     /// The client acknowledged new bytes of the response.
@@ -251,11 +264,12 @@ impl TransactionReader {
 
     fn read(&mut self, turn: &SegmentTurn, each: RequestVisitor<'_>) {
         while let Some(bytes) = self.order[side(turn.is_client)].pop() {
-            let protocol = self.protocol.or_else(|| protocol(turn, &bytes));
+            let is_first = self.beginnings[side(turn.is_client)] == Some(bytes.place);
+            let protocol = self.protocol.or_else(|| protocol(turn, &bytes, is_first));
             self.protocol = protocol;
             match protocol {
                 // What a server sends first belongs to no request.
-                None => {}
+                None | Some(RequestProtocol::Other) => {}
                 Some(RequestProtocol::Http1) => self.turn(turn, &bytes, bytes.length, true, each),
                 Some(RequestProtocol::Http2) => {
                     let finished = &mut self.finished;
@@ -305,8 +319,11 @@ impl TransactionReader {
         if turn.is_client {
             let open = self.open.as_ref();
             if open.is_none_or(|open| open.is_over_before(bytes)) {
+                let is_pipelined = open.is_some_and(OpenTransaction::is_under_way);
                 self.close(turn.before, each);
-                self.open = Some(self.opened(turn, bytes));
+                let mut opened = self.opened(turn, bytes);
+                opened.request.is_pipelined = is_pipelined;
+                self.open = Some(opened);
             }
         }
         let Some(open) = &mut self.open else {
@@ -337,6 +354,7 @@ impl TransactionReader {
                 response_last_ns: None,
                 last_acknowledged_ns: None,
                 is_clean: !(is_first && self.is_tls13),
+                is_pipelined: false,
                 from_client: WireBytes::default(),
                 from_server: WireBytes::default(),
             },
@@ -344,6 +362,7 @@ impl TransactionReader {
             request_head: HeadStart::default(),
             response_head: HeadStart::default(),
             declared: None,
+            response_declared: None,
             end: bytes.place,
             is_interim: false,
             is_early: false,
@@ -362,6 +381,11 @@ impl TransactionReader {
         };
         self.finished.add(&request);
         each(&request);
+    }
+
+    /// What the connection speaks, where its first bytes show it.
+    pub(crate) fn protocol(&self) -> Option<RequestProtocol> {
+        self.protocol
     }
 
     /// All requests, in their order, and the records of both ends.
@@ -389,9 +413,13 @@ impl TransactionReader {
 }
 
 /// What a connection speaks, by the first bytes of an end; `None` where only the other end can show it.
-fn protocol(turn: &SegmentTurn, bytes: &NewBytes) -> Option<RequestProtocol> {
+fn protocol(turn: &SegmentTurn, bytes: &NewBytes, is_first: bool) -> Option<RequestProtocol> {
     if is_tls(&bytes.captured) {
         return Some(RequestProtocol::Tls);
+    }
+    // In the midst of a connection a body looks like anything.
+    if is_first && is_foreign(turn.is_client, &bytes.captured) {
+        return Some(RequestProtocol::Other);
     }
     let is_http2 = bytes.captured.starts_with(b"PRI * HTTP/2.0");
     turn.is_client.then_some(if is_http2 {
@@ -401,12 +429,37 @@ fn protocol(turn: &SegmentTurn, bytes: &NewBytes) -> Option<RequestProtocol> {
     })
 }
 
+/// Whether the first bytes of an end are no HTTP, as far as they were captured.
+fn is_foreign(is_client: bool, bytes: &[u8]) -> bool {
+    if !is_client {
+        return !bytes.is_empty() && !bytes.starts_with(&b"HTTP/"[..bytes.len().min(5)]);
+    }
+    let line_end = bytes.iter().position(|byte| matches!(byte, b'\r' | b'\n'));
+    if let Some(end) = line_end {
+        return !bytes[..end].windows(6).any(|part| part == b" HTTP/");
+    }
+    let method = bytes.iter().take_while(|byte| **byte != b' ');
+    !method
+        .take(20)
+        .all(|byte| byte.is_ascii_uppercase() || *byte == b'-')
+}
+
 /// The index of an end.
 fn side(is_client: bool) -> usize {
     usize::from(!is_client)
 }
 
 impl OpenTransaction {
+    /// Whether a part of the response is still to come.
+    fn is_under_way(&self) -> bool {
+        let passed = self.request.response_bytes;
+        let has_body = self.request.method.as_deref() != Some("HEAD");
+        has_body
+            && self
+                .response_declared
+                .is_some_and(|declared| passed < declared)
+    }
+
     /// Whether what the client sends here is the next request.
     fn is_over_before(&self, bytes: &NewBytes) -> bool {
         let is_answered = self.request.response_first_ns.is_some() && !self.is_interim;
@@ -436,7 +489,9 @@ impl OpenTransaction {
         }
         // More than one request: pipelined.
         let is_more = |declared: i64| passed > declared.unsigned_abs();
-        request.is_clean &= !self.declared.is_some_and(is_more);
+        let is_pipelined = self.declared.is_some_and(is_more);
+        request.is_clean &= !is_pipelined;
+        request.is_pipelined |= is_pipelined;
     }
 
     fn add_response(&mut self, bytes: &NewBytes, amount: i64, is_clear: bool) {
@@ -459,6 +514,7 @@ impl OpenTransaction {
         request.response_last_ns = request.response_last_ns.max(Some(bytes.at_ns));
         if is_clear && self.response_head.add(bytes) {
             request.status = status(&self.response_head.bytes);
+            self.response_declared = response_length(&self.response_head.bytes);
             let is_interim = request.status.is_some_and(|status| status < 200);
             // A final response before the request was complete.
             request.is_clean &= is_interim || !self.is_interim;
@@ -495,6 +551,24 @@ fn is_request(bytes: &[u8]) -> Option<bool> {
 #[cfg(test)]
 mod tests {
     use super::is_request;
+
+    #[test]
+    fn what_is_no_http_is_recognised_by_its_first_bytes() {
+        let table: [(bool, &[u8], bool); 9] = [
+            (true, b"GET /x HTTP/1.1\r\nHost: h\r\n", false),
+            (true, b"VERSION-CON", false),
+            (true, b"", false),
+            (true, b"xk3fjabcdefghijklmnopqrstuvwxyz234567\0", true),
+            (true, b"SSH-2.0-OpenSSH_9.2\r\n", true),
+            (true, b"EHLO host\r\n", true),
+            (false, b"SSH-2.0-OpenSSH_9.2\r\n", true),
+            (false, b"HTTP/1.1 408 ", false),
+            (false, b"HT", false),
+        ];
+        for (is_client, bytes, expected) in table {
+            assert_eq!(super::is_foreign(is_client, bytes), expected, "{bytes:?}");
+        }
+    }
 
     #[test]
     fn requests_and_responses_are_told_apart_by_how_they_begin() {

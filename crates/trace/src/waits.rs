@@ -10,11 +10,18 @@
 //! | small data right behind a late acknowledgment of small data | nothing else was in flight | delayed acknowledgment against Nagle |
 //! | data of the other end | that end's turn | the server's response time, or the client's pause |
 //! | data of the same end | nothing in flight | a pause of that end |
+//! | data that fill a gap | a gap: they were lost before the place of capture | fast recovery, from the gap on; a timer, where it was silent |
 //! | anything | a loss was being repaired | fast recovery |
 //! | an acknowledgment | the receiver's window was full | the window |
 //! | an acknowledgment | less in flight than before a pause | slow start after idle |
+//! | data of the same end, right behind an acknowledgment | it had more to send | a queue, where round trips are long; else its congestion window |
+//! | the end of the connection | nothing in flight | idle |
+//!
+//! Where the receiver is near, a loss that only a timer repairs can leave no gap but a silence: behind it comes one
+//! full segment, and no other one for a round trip.
 
-use crate::retransmission::RetransmissionKind;
+use crate::path::{PathMeans, PathRoundTrip};
+use crate::retransmission::{LEAST_TIMEOUT_NS, RetransmissionKind};
 
 /// Longest waits that are kept for each cause and end.
 const MOST_KEPT: usize = 16;
@@ -32,6 +39,15 @@ const LEAST_PAUSE_NS: i64 = 10_000_000;
 /// A pause behind which congestion windows start small again: a retransmission timeout (RFC 5681, section 4.1),
 /// of which this is the least in Linux.
 const IDLE_NS: i64 = 200_000_000;
+
+/// Data this long behind an acknowledgment, and a round trip to its sender, were sent because of it.
+const PROMPT_NS: i64 = 1_000_000;
+
+/// Segments in flight from which on a delayed acknowledgment is not taken for a queue.
+const LEAST_SEGMENTS: i64 = 4;
+
+/// Bytes by which options of TCP make a full segment smaller.
+const LONGEST_OPTIONS: i64 = 40;
 
 /// Where a cause lies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -78,6 +94,12 @@ pub enum WaitCause {
     WindowLimited,
     /// The end had paused and sent little until acknowledgments came in.
     SlowStartAfterIdle,
+    /// The end had more to send than its congestion window permitted.
+    CongestionWindow,
+    /// The same, and round trips were long: what the end sent waited in a queue.
+    Queue,
+    /// Nobody had anything to send until the connection was closed.
+    Idle,
 }
 
 /// One wait.
@@ -106,6 +128,10 @@ pub struct WaitTotal {
     pub total_ns: i64,
     /// The longest, the longest first.
     pub longest: Vec<Wait>,
+    /// Those of losses before the place of capture, which shows gaps and silences only.
+    pub behind_loss: u64,
+    /// Of a congestion window or queue.
+    pub path: Option<PathMeans>,
 }
 
 /// One direction before a segment passes, named by the end that sends.
@@ -122,11 +148,25 @@ pub(crate) struct DirectionBefore {
     pub(crate) receiver_rtt_ns: Option<i64>,
     /// From the place of capture to the sender and back.
     pub(crate) sender_rtt_ns: i64,
+    /// Later bytes have passed, and earlier ones have not.
+    pub(crate) has_gap: bool,
+    pub(crate) path: Option<PathRoundTrip>,
 }
 
 impl DirectionBefore {
     fn round_trip_ns(&self) -> i64 {
         self.sender_rtt_ns + self.receiver_rtt_ns.unwrap_or(0)
+    }
+
+    /// Captured near the receiver: what is lost is lost before the place of capture.
+    fn is_near_receiver(&self) -> bool {
+        self.sender_rtt_ns > 0
+            && (self.receiver_rtt_ns).is_some_and(|rtt_ns| rtt_ns < self.sender_rtt_ns / 2)
+    }
+
+    /// Whether a segment is as long as the receiver permits, but for options.
+    fn is_full(&self, length: u32) -> bool {
+        length > 0 && i64::from(length) + LONGEST_OPTIONS >= self.segment_size
     }
 }
 
@@ -140,6 +180,13 @@ pub(crate) struct WaitEvent {
     pub(crate) has_new_data: bool,
     pub(crate) has_progress: bool,
     pub(crate) retransmission: Option<RetransmissionKind>,
+    /// The gap that it fills was there from this moment on.
+    pub(crate) gap_since_ns: Option<i64>,
+    /// Since when the receiver's window permits its last byte, where that was captured.
+    pub(crate) permitted_ns: Option<i64>,
+    pub(crate) is_pushed: bool,
+    /// A FIN or RST.
+    pub(crate) is_closing: bool,
     /// By the sending end: client, server.
     pub(crate) before: [DirectionBefore; 2],
 }
@@ -152,12 +199,27 @@ struct LateAcknowledgment {
     at_ns: i64,
 }
 
+/// A silence of an end, until it is known whether it waited for its timer.
+#[derive(Debug, Clone, Copy)]
+struct Silence {
+    sender: ConnectionEnd,
+    /// The part that nothing had claimed.
+    wait: Wait,
+    end_ns: i64,
+    round_trip_ns: i64,
+    /// What came before it was the end of a write.
+    was_pushed: bool,
+}
+
 /// What is known of what an end sends.
 #[derive(Debug, Clone, Copy, Default)]
 struct Sending {
     last_ns: Option<i64>,
     last_packet: u64,
     last_length: u32,
+    is_pushed: bool,
+    /// The last acknowledgment of new bytes.
+    acknowledged_ns: Option<i64>,
     /// Most bytes in flight since its last pause.
     peak: i64,
     /// Bytes in flight before the pause behind which it starts slowly.
@@ -174,6 +236,7 @@ pub(crate) struct WaitLedger {
     last_data: Option<ConnectionEnd>,
     sending: [Sending; 2],
     late: Option<LateAcknowledgment>,
+    silence: Option<Silence>,
 }
 
 impl WaitLedger {
@@ -194,6 +257,9 @@ impl WaitLedger {
 
     fn attribute(&mut self, event: &WaitEvent, wait: Wait) {
         let sender = event.sender;
+        if event.has_new_data {
+            self.judge_silence(Some(event));
+        }
         let mut ends = ConnectionEnd::BOTH.into_iter();
         let before = |end: &ConnectionEnd| &event.before[*end as usize];
         if let Some(kind) = event.retransmission.filter(|kind| kind.is_by_timer()) {
@@ -202,11 +268,33 @@ impl WaitLedger {
                 RetransmissionKind::TailLossProbe => WaitCause::TailLossProbe,
                 _ => WaitCause::Timeout,
             };
-            self.claim(cause, sender, wait);
+            if let Some(since_ns) = event.gap_since_ns {
+                self.claim_gap(cause, event, wait, since_ns);
+            } else {
+                self.claim(cause, sender, wait);
+            }
             return;
         }
         if let Some(blocked) = ends.find(|end| before(end).is_closed) {
             self.claim(WaitCause::ZeroWindow, blocked.other(), wait);
+            return;
+        }
+        if let Some(since_ns) = event.gap_since_ns {
+            let gap = Wait {
+                start_ns: since_ns,
+                length_ns: event.at_ns - since_ns,
+                ..wait
+            };
+            self.claim_behind_loss(WaitCause::FastRecovery, sender, gap);
+            return;
+        }
+        if event.is_closing
+            && !event.has_new_data
+            && event.before.iter().all(|before| before.flight == 0)
+        {
+            if wait.length_ns >= LEAST_PAUSE_NS {
+                self.claim(WaitCause::Idle, sender, wait);
+            }
             return;
         }
         if event.has_new_data && self.attribute_turn(event, before(&sender), wait) {
@@ -215,8 +303,92 @@ impl WaitLedger {
         let mut ends = ConnectionEnd::BOTH.into_iter();
         if let Some(end) = ends.find(|end| before(end).is_in_fast_recovery) {
             self.claim(WaitCause::FastRecovery, end, wait);
+        } else if event.has_new_data && self.last_data == Some(sender) {
+            self.attribute_path(event, before(&sender));
         } else if event.has_progress {
             self.attribute_acknowledgment(event, wait);
+        }
+    }
+
+    /// A gap that a timer ended. A gap in which segments went on to come was being repaired until they stopped.
+    fn claim_gap(&mut self, cause: WaitCause, event: &WaitEvent, wait: Wait, since_ns: i64) {
+        let gap = |start_ns: i64, end_ns: i64| Wait {
+            start_ns,
+            length_ns: end_ns - start_ns,
+            ..wait
+        };
+        let is_silent = wait.length_ns >= LEAST_TIMEOUT_NS;
+        let timer = if is_silent || event.at_ns - since_ns < LEAST_TIMEOUT_NS {
+            let repaired = gap(since_ns, wait.start_ns);
+            self.claim_behind_loss(WaitCause::FastRecovery, event.sender, repaired);
+            wait
+        } else {
+            gap(since_ns, event.at_ns)
+        };
+        self.claim_behind_loss(cause, event.sender, timer);
+    }
+
+    /// Data behind data of the same end that had more to send.
+    fn attribute_path(&mut self, event: &WaitEvent, own: &DirectionBefore) {
+        let sender = event.sender;
+        let sending = self.sending[sender as usize];
+        let (Some(last_ns), Some(acknowledged_ns)) = (sending.last_ns, sending.acknowledged_ns)
+        else {
+            return;
+        };
+        let prompt_ns = PROMPT_NS + own.sender_rtt_ns * 3 / 2;
+        let is_prompt = event.at_ns - acknowledged_ns <= prompt_ns;
+        if !is_prompt || own.has_gap || !own.is_full(sending.last_length) {
+            return;
+        }
+        let wait = Wait {
+            start_ns: last_ns,
+            length_ns: event.at_ns - last_ns,
+            from_packet: sending.last_packet,
+            to_packet: event.packet,
+        };
+        let path = own
+            .path
+            .unwrap_or(PathRoundTrip::always(own.round_trip_ns()));
+        // Far from the sender, what it may send is known a round trip later.
+        let is_awaited = |permitted_ns: i64| event.at_ns - permitted_ns <= path.now_ns * 13 / 10;
+        if own.is_near_receiver() && event.permitted_ns.is_some_and(is_awaited) {
+            self.claim(WaitCause::WindowLimited, sender.other(), wait);
+            return;
+        }
+        let is_much = own.is_near_receiver() || own.flight >= LEAST_SEGMENTS * own.segment_size;
+        let cause = if path.has_queue() && is_much {
+            WaitCause::Queue
+        } else {
+            WaitCause::CongestionWindow
+        };
+        if let Some(total) = self.claim(cause, sender, wait) {
+            // What is under way to a receiver nearby does not show.
+            let flight = if own.is_near_receiver() {
+                0
+            } else {
+                own.flight
+            };
+            total.path.get_or_insert_default().add(path, flight);
+        }
+    }
+
+    /// Whether a silence of an end was that of its timer: it is followed by one segment for a round trip.
+    fn judge_silence(&mut self, next: Option<&WaitEvent>) {
+        let Some(silence) = self.silence.take() else {
+            return;
+        };
+        let next = next.filter(|next| next.sender == silence.sender);
+        let is_timer = next.map_or(!silence.was_pushed, |next| {
+            let after_ns = next.at_ns - silence.end_ns;
+            let round_trip_ns = silence.round_trip_ns;
+            (round_trip_ns * 3 / 4..round_trip_ns * 3).contains(&after_ns)
+        });
+        if is_timer {
+            let total = self.enter(WaitCause::Timeout, silence.sender, silence.wait);
+            total.behind_loss += 1;
+        } else {
+            self.enter(WaitCause::Pause, silence.sender, silence.wait);
         }
     }
 
@@ -255,7 +427,23 @@ impl WaitLedger {
                     } else {
                         WaitCause::Pause
                     };
-                    self.claim(cause, sender, wait);
+                    let sending = self.sending[sender as usize];
+                    let can_be_timer = cause == WaitCause::Pause
+                        && own.is_near_receiver()
+                        && wait.length_ns >= LEAST_TIMEOUT_NS
+                        && own.is_full(sending.last_length)
+                        && (own.is_full(event.length) || !sending.is_pushed);
+                    if can_be_timer {
+                        self.silence = self.unclaimed(wait).map(|wait| Silence {
+                            sender,
+                            wait,
+                            end_ns: event.at_ns,
+                            round_trip_ns,
+                            was_pushed: sending.is_pushed,
+                        });
+                    } else {
+                        self.claim(cause, sender, wait);
+                    }
                     self.restart(event, own);
                 }
                 is_pause
@@ -318,14 +506,41 @@ impl WaitLedger {
     }
 
     /// Claims the part of a wait that nothing has claimed.
-    fn claim(&mut self, cause: WaitCause, end: ConnectionEnd, wait: Wait) {
+    fn claim(
+        &mut self,
+        cause: WaitCause,
+        end: ConnectionEnd,
+        wait: Wait,
+    ) -> Option<&mut WaitTotal> {
+        let wait = self.unclaimed(wait)?;
+        Some(self.enter(cause, end, wait))
+    }
+
+    /// Claims a wait that a loss before the place of capture caused.
+    fn claim_behind_loss(&mut self, cause: WaitCause, end: ConnectionEnd, wait: Wait) {
+        if let Some(total) = self.claim(cause, end, wait) {
+            total.behind_loss += 1;
+        }
+    }
+
+    /// Takes the part of a wait that nothing has claimed.
+    fn unclaimed(&mut self, wait: Wait) -> Option<Wait> {
         let end_ns = wait.start_ns.saturating_add(wait.length_ns);
         let start_ns = wait.start_ns.max(self.claimed_until_ns);
         let length_ns = end_ns - start_ns;
         if length_ns <= 0 {
-            return;
+            return None;
         }
         self.claimed_until_ns = end_ns;
+        Some(Wait {
+            start_ns,
+            length_ns,
+            ..wait
+        })
+    }
+
+    /// Enters a wait that nothing else has.
+    fn enter(&mut self, cause: WaitCause, end: ConnectionEnd, wait: Wait) -> &mut WaitTotal {
         let is_same = |total: &WaitTotal| total.cause == cause && total.end == end;
         let index = self.totals.iter().position(is_same).unwrap_or_else(|| {
             self.totals.push(WaitTotal {
@@ -334,23 +549,21 @@ impl WaitLedger {
                 count: 0,
                 total_ns: 0,
                 longest: Vec::new(),
+                behind_loss: 0,
+                path: None,
             });
             self.totals.len() - 1
         });
         let total = &mut self.totals[index];
         total.count += 1;
-        total.total_ns = total.total_ns.saturating_add(length_ns);
+        total.total_ns = total.total_ns.saturating_add(wait.length_ns);
         let longest = &mut total.longest;
-        let place = longest.partition_point(|kept| kept.length_ns >= length_ns);
+        let place = longest.partition_point(|kept| kept.length_ns >= wait.length_ns);
         if place < MOST_KEPT {
-            let wait = Wait {
-                start_ns,
-                length_ns,
-                ..wait
-            };
             longest.insert(place, wait);
             longest.truncate(MOST_KEPT);
         }
+        total
     }
 
     fn remember(&mut self, event: &WaitEvent) {
@@ -364,7 +577,11 @@ impl WaitLedger {
             sending.last_ns = Some(event.at_ns);
             sending.last_packet = event.packet;
             sending.last_length = event.length;
+            sending.is_pushed = event.is_pushed;
             sending.peak = sending.peak.max(own.flight + i64::from(event.length));
+        }
+        if event.has_progress {
+            self.sending[event.sender.other() as usize].acknowledged_ns = Some(event.at_ns);
         }
         if event.has_new_data {
             self.late = None;
@@ -375,6 +592,7 @@ impl WaitLedger {
 
     /// The waits by cause and end, the longest total first.
     pub(crate) fn finish(mut self) -> Vec<WaitTotal> {
+        self.judge_silence(None);
         self.totals
             .sort_by_key(|total| (std::cmp::Reverse(total.total_ns), total.cause, total.end));
         self.totals

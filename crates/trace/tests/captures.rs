@@ -140,6 +140,12 @@ const KERNEL_DIFFERENCES: &[(&str, &str, i64)] = &[
     ("random-loss", "TCPFastRetrans", -2),
     ("random-loss", "TCPTimeouts", 1),
     ("random-loss", "RetransSegs", -1),
+    // Captured at the receiver: what was lost without a gap, and the first copy of what was lost again.
+    ("receiver-timeout", "TCPTimeouts", -1),
+    ("receiver-timeout", "TCPSlowStartRetrans", -2),
+    ("receiver-timeout", "RetransSegs", -3),
+    ("receiver-timeout-hole", "TCPFastRetrans", -1),
+    ("receiver-timeout-hole", "RetransSegs", -1),
     // A probe that sent new bytes is no retransmission.
     ("random-loss-sender", "TCPLossProbes", -1),
     // The kernel counts the timer of the response to a SYN, too.
@@ -191,10 +197,14 @@ fn findings_are_those_that_the_captures_were_made_for() {
     use ConnectionEnd::{Client, Server};
     use SlownessCause::*;
     let table: &[(&str, &[(SlownessCause, ConnectionEnd)])] = &[
-        ("timeout", &[(Timeout, Server)]),
+        ("timeout", &[(Timeout, Server), (CongestionWindow, Server)]),
         (
             "tail-loss-probe",
-            &[(FastRecovery, Server), (TailLossProbe, Server)],
+            &[
+                (FastRecovery, Server),
+                (TailLossProbe, Server),
+                (CongestionWindow, Server),
+            ],
         ),
         ("syn-loss", &[(HandshakeRetransmission, Client)]),
         (
@@ -205,26 +215,90 @@ fn findings_are_those_that_the_captures_were_made_for() {
         ("nagle", &[(DelayedAcknowledgment, Server)]),
         (
             "persistent",
-            &[(ClientPause, Client), (ServerResponseTime, Server)],
+            &[
+                (ClientPause, Client),
+                (ServerResponseTime, Server),
+                (CongestionWindow, Server),
+            ],
         ),
         (
             "after-idle",
-            &[(ClientPause, Client), (SlowStartAfterIdle, Server)],
+            &[
+                (ClientPause, Client),
+                (CongestionWindow, Server),
+                (SlowStartAfterIdle, Server),
+            ],
         ),
-        ("fast", &[(FastRecovery, Server)]),
+        (
+            "fast",
+            &[(CongestionWindow, Server), (FastRecovery, Server)],
+        ),
         (
             "spurious-fast",
-            &[(FastRecovery, Server), (SpuriousRetransmission, Server)],
+            &[
+                (CongestionWindow, Server),
+                (FastRecovery, Server),
+                (SpuriousRetransmission, Server),
+            ],
         ),
         (
             "spurious-timeout",
             &[
                 (Timeout, Server),
                 (TailLossProbe, Server),
+                (CongestionWindow, Server),
                 (SpuriousRetransmission, Server),
             ],
         ),
         ("keep-alive", &[(ClientPause, Client)]),
+        (
+            "queue",
+            &[
+                (Queue, Server),
+                (ServerResponseTime, Server),
+                (CongestionWindow, Server),
+            ],
+        ),
+        ("receiver-queue", &[(Queue, Server)]),
+        (
+            "random-loss-sender",
+            &[(CongestionWindow, Server), (FastRecovery, Server)],
+        ),
+        (
+            "random-loss",
+            &[
+                (CongestionWindow, Server),
+                (FastRecovery, Server),
+                (Timeout, Server),
+            ],
+        ),
+        (
+            "receiver-fast",
+            &[
+                (FastRecovery, Server),
+                (ServerResponseTime, Server),
+                (CongestionWindow, Server),
+            ],
+        ),
+        // The whole end of a window is lost, and leaves a silence without a gap.
+        (
+            "receiver-timeout",
+            &[(Timeout, Server), (CongestionWindow, Server)],
+        ),
+        (
+            "receiver-timeout-hole",
+            &[
+                (Timeout, Server),
+                (FastRecovery, Server),
+                (CongestionWindow, Server),
+            ],
+        ),
+        // A silence that is no timer's, at the same place of capture.
+        (
+            "receiver-pause",
+            &[(ServerPause, Server), (CongestionWindow, Server)],
+        ),
+        ("receiver-window", &[(WindowLimited, Client)]),
     ];
     for (name, expected) in table {
         let (_, traced) = analyse(&Capture::read(name));

@@ -9,6 +9,7 @@ use record::{Outcome, Sample};
 use report::{CaptureAnalysis, RunOnWire, TimeoutStudy};
 use rundir::Recorded;
 use trace::contents::{CaptureContents, ReadingOptions, read_capture};
+use trace::link::NotTcp;
 use trace::on_wire::{ReportedTime, WireJoin};
 use trace::{AnalysisLimits, TracedRequest};
 
@@ -40,6 +41,7 @@ pub(crate) fn analyze(args: &AnalyzeArgs) -> Result<ExitStatus, Failed> {
             run.join.captured(request);
         }
     })?;
+    readable(&contents, &file)?;
     let damage = contents.damage.as_ref().map(ToString::to_string);
     let connections = &contents.traced.connections;
     let analysis = CaptureAnalysis {
@@ -119,6 +121,26 @@ fn read(
         Box::new(File::open(file).map_err(|error| failed(&error))?)
     };
     read_capture(source, options, each).map_err(|error| failed(&error))
+}
+
+/// Fails where no packet of the capture can be read.
+fn readable(contents: &CaptureContents, file: &Path) -> Result<(), Failed> {
+    let unknown = contents.counts.of(NotTcp::UnknownLink);
+    if unknown == 0 || unknown < contents.packets {
+        return Ok(());
+    }
+    let links: Vec<String> = contents
+        .unknown_links
+        .iter()
+        .map(ToString::to_string)
+        .collect();
+    Err(Failed::Usage(format!(
+        "reading {} failed: none of its {} packets can be read, because this link type is not supported: {}; capture \
+         at an interface of Ethernet, loopback, \"any\" or raw IP",
+        name(file),
+        contents.packets,
+        links.join(", ")
+    )))
 }
 
 /// The response times of a recorded run.

@@ -22,14 +22,14 @@ fn analyze(capture: &str, options: &str) -> Outcome {
     run(prestan, &file, options)
 }
 
-fn run(prestan: Prestan, file: &str, options: &str) -> Outcome {
+pub(crate) fn run(prestan: Prestan, file: &str, options: &str) -> Outcome {
     let options = options.split(' ').filter(|word| !word.is_empty());
     let prestan = prestan.env("COLUMNS", "100").args(["analyze", file]);
     prestan.args(options).run()
 }
 
 #[track_caller]
-fn printed(capture: &str, options: &str) -> String {
+pub(crate) fn printed(capture: &str, options: &str) -> String {
     let outcome = analyze(capture, options);
     assert_eq!((outcome.code, &*outcome.stderr), (0, ""), "{outcome}");
     outcome.stdout
@@ -48,6 +48,10 @@ fn findings_are_explained_in_words() {
         "persistent",
         "reused-ports",
         "tls",
+        "queue",
+        "receiver-timeout",
+        "random-loss",
+        "random-loss-sender",
     ] {
         assert_snapshot!(format!("analyze_{capture}"), printed(capture, ""));
     }
@@ -69,7 +73,7 @@ fn the_guide_shows_what_is_printed() {
         }
         checked += 1;
     }
-    assert_eq!(checked, 3);
+    assert_eq!(checked, 5);
 }
 
 #[test]
@@ -213,11 +217,11 @@ fn what_is_no_capture_is_refused() {
 /// When captures of these tests begin.
 const START_NS: i64 = 1_700_000_000_000_000_000;
 
-const SYN: u8 = 2;
-const ACK: u8 = 16;
+pub(crate) const SYN: u8 = 2;
+pub(crate) const ACK: u8 = 16;
 
 /// A TCP segment over IPv4, both ends on one host.
-fn segment(
+pub(crate) fn segment(
     ports: (u16, u16),
     sequence: u32,
     acknowledged: u32,
@@ -238,19 +242,29 @@ fn segment(
 
 /// Writes packets with their moments, in nanoseconds.
 fn capture_file(packets: &[(i64, Vec<u8>)]) -> PcapngWriter<Vec<u8>> {
+    capture_of_links(packets, |_| LinkType::RAW)
+}
+
+/// The same with a kind of link for each packet.
+pub(crate) fn capture_of_links(
+    packets: &[(i64, Vec<u8>)],
+    link: impl Fn(usize) -> LinkType,
+) -> PcapngWriter<Vec<u8>> {
     let mut writer = PcapngWriter::new(Vec::new(), "tests", None).unwrap();
-    let interface = CaptureInterface {
-        name: None,
-        link: LinkType::RAW,
-        snap_length: 0,
-        dropped: None,
-    };
-    writer.interface(&interface).unwrap();
+    for place in 0..packets.len() {
+        let interface = CaptureInterface {
+            name: None,
+            link: link(place),
+            snap_length: 0,
+            dropped: None,
+        };
+        writer.interface(&interface).unwrap();
+    }
     for (place, (at_ns, bytes)) in packets.iter().enumerate() {
         let packet = CapturedPacket {
             number: place as u64 + 1,
-            interface: 0,
-            link: LinkType::RAW,
+            interface: place as u32,
+            link: link(place),
             at_ns: START_NS + at_ns,
             wire_length: bytes.len() as u32,
             direction: PacketDirection::Unknown,

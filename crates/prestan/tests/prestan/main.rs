@@ -8,6 +8,8 @@ mod adapt;
 #[cfg(test)]
 mod analyze;
 #[cfg(test)]
+mod analyze_reasons;
+#[cfg(test)]
 mod auth;
 #[cfg(test)]
 mod background;

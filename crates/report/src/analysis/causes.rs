@@ -26,6 +26,8 @@ pub(super) struct CauseGroup {
     /// The longest waits, each with the place of its connection.
     pub(super) waits: Vec<(usize, Wait)>,
     pub(super) detail: FindingDetail,
+    /// Waits for losses before the place of capture.
+    pub(super) behind_loss: u64,
     /// Of the segments sent again for this cause, those that were not needed.
     pub(super) spurious: u64,
 }
@@ -49,6 +51,9 @@ impl CauseGroup {
                 segments: segments + more,
                 bytes: bytes + more_bytes,
             },
+            (FindingDetail::Syns(syns), FindingDetail::Syns(more)) => {
+                FindingDetail::Syns(syns + more)
+            }
             (_, of_this) if is_most_costly => of_this,
             (known, _) => known,
         };
@@ -56,9 +61,12 @@ impl CauseGroup {
         let spurious = kinds(found.cause).iter();
         self.spurious += spurious.map(|kind| counts.spurious_of(*kind)).sum::<u64>();
         self.count += found.count;
+        self.behind_loss += found.behind_loss;
         self.time_ns = self.time_ns.saturating_add(found.time_ns);
         let whole_ns = match found.cause {
-            SlownessCause::ClientPause => connection.duration_ns(),
+            SlownessCause::ClientPause | SlownessCause::Refused | SlownessCause::Unanswered => {
+                connection.duration_ns()
+            }
             _ => transfer_ns(connection),
         };
         self.whole_ns = self.whole_ns.saturating_add(whole_ns);
@@ -85,7 +93,32 @@ fn kinds(of: SlownessCause) -> &'static [RetransmissionKind] {
     }
 }
 
-/// The causes in a capture, most costly first. The pauses of clients stand last: they are no part of a transfer.
+/// Whether a connection was never opened.
+fn is_failure(of: SlownessCause) -> bool {
+    matches!(of, SlownessCause::Refused | SlownessCause::Unanswered)
+}
+
+/// The time of all transfers that has no cause of these, and the time of all transfers, in nanoseconds; `None` without a
+/// transfer.
+pub(super) fn without_cause(
+    connections: &[ConnectionFigures],
+    groups: &[CauseGroup],
+) -> Option<(i64, i64)> {
+    let transfers = connections
+        .iter()
+        .filter(|of| of.from_client.unique_bytes + of.from_server.unique_bytes > 0);
+    let whole_ns = transfers
+        .map(transfer_ns)
+        .fold(0, |sum: i64, ns| sum.saturating_add(ns));
+    let is_part =
+        |group: &&CauseGroup| group.cause != SlownessCause::ClientPause && !is_failure(group.cause);
+    let found = groups.iter().filter(is_part);
+    let found_ns = found.fold(0, |sum: i64, group| sum.saturating_add(group.time_ns));
+    (whole_ns > 0).then(|| ((whole_ns - found_ns).max(0), whole_ns))
+}
+
+/// The causes in a capture, most costly first. Connections that failed stand before them. The pauses of clients stand
+/// last: they are no part of a transfer.
 pub(super) fn causes(connections: &[ConnectionFigures]) -> Vec<CauseGroup> {
     let mut groups: Vec<CauseGroup> = Vec::new();
     for (place, connection) in connections.iter().enumerate() {
@@ -102,6 +135,7 @@ pub(super) fn causes(connections: &[ConnectionFigures]) -> Vec<CauseGroup> {
                     connections: Vec::new(),
                     waits: Vec::new(),
                     detail: FindingDetail::Nothing,
+                    behind_loss: 0,
                     spurious: 0,
                 });
             }
@@ -110,7 +144,14 @@ pub(super) fn causes(connections: &[ConnectionFigures]) -> Vec<CauseGroup> {
     }
     groups.sort_by_key(|group| {
         let is_pause = group.cause == SlownessCause::ClientPause;
-        (is_pause, Reverse(group.time_ns), group.cause, group.end)
+        let is_opened = !is_failure(group.cause);
+        (
+            is_opened,
+            is_pause,
+            Reverse(group.time_ns),
+            group.cause,
+            group.end,
+        )
     });
     groups
 }

@@ -3,6 +3,7 @@
 use trace::connection::ConnectionFigures;
 use trace::direction::DirectionFigures;
 use trace::segment::TcpOptions;
+use trace::transaction::RequestProtocol;
 use trace::waits::ConnectionEnd;
 
 use super::figures::{end_name, number_of, rate, size, time};
@@ -16,6 +17,10 @@ pub(super) fn details(of: &ConnectionFigures) -> Vec<(&'static str, String)> {
         ),
         ("handshake", handshake(of)),
     ];
+    if of.protocol == Some(RequestProtocol::Other) {
+        let what = "neither HTTP nor TLS, so it has no requests";
+        all.push(("content", what.to_owned()));
+    }
     for end in [ConnectionEnd::Client, ConnectionEnd::Server] {
         let direction = of.from(end);
         let name = end_name(end);

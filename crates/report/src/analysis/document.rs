@@ -10,7 +10,8 @@ use trace::findings::{FindingDetail, SlownessCause};
 use trace::rto::RtoStudyRow;
 use trace::waits::ConnectionEnd;
 
-use super::causes::{CauseGroup, causes};
+use super::causes::{CauseGroup, causes, without_cause};
+use super::not_judged::not_judged;
 use super::on_wire::{RunOnWire, WirePercentiles};
 use super::timeouts::{TimeoutStudy, strategy};
 use super::warnings::warnings;
@@ -42,6 +43,10 @@ struct AnalysisDocument {
     warnings: Vec<String>,
     /// Why transfers were slow, most costly first; pauses of clients last.
     findings: Vec<CauseJson>,
+    /// The time of transfers that no finding explains; null without a transfer.
+    without_cause: Option<WithoutCauseJson>,
+    /// What could not be judged, and why.
+    not_judged: Vec<NotJudgedJson>,
     /// The TCP connections, in the order of their first packets.
     connections: Vec<ConnectionJson>,
     /// Timeouts of other settings; absent without --rto.
@@ -122,10 +127,46 @@ struct CauseJson {
     window: Option<u64>,
     /// The rate that the window permits, in bytes per second.
     window_rate: Option<f64>,
+    /// Waits for losses before the place of capture, which is at the receiver's side.
+    behind_loss: u64,
+    /// Mean round trip while a congestion window limited or a queue stood; null for other causes.
+    rtt_us: Option<f64>,
+    /// The shortest round trip; null for causes other than a queue.
+    shortest_rtt_us: Option<f64>,
+    /// Bytes in flight on average while a congestion window limited; null where the capture does not show them.
+    flight: Option<u64>,
+    /// The rate that the losses permit (Mathis 1997), in bytes per second; null where that is no explanation.
+    loss_rate: Option<f64>,
+    /// SYNs of connections that were refused or not answered; null for other causes.
+    syns: Option<u64>,
     /// Places of the connections, the most costly first.
     connections: Vec<usize>,
     /// The longest waits, the longest first.
     longest: Vec<WaitJson>,
+}
+
+/// Time without a cause.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "WithoutCause", deny_unknown_fields)]
+struct WithoutCauseJson {
+    /// The time.
+    time_us: f64,
+    /// The time of all transfers.
+    of_us: f64,
+    /// The share, in percent.
+    percent: f64,
+}
+
+/// What could not be judged.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "NotJudged", deny_unknown_fields)]
+struct NotJudgedJson {
+    /// no_tcp, one_direction, packets_missing, no_handshake or payload_cut.
+    reason: &'static str,
+    /// In a sentence.
+    text: String,
+    /// Places of the connections; empty for the whole capture.
+    connections: Vec<usize>,
 }
 
 /// One wait.
@@ -230,15 +271,28 @@ struct RunJson {
 /// The analysis for programs: one JSON document, for which [`analysis_schema`] is published. Ends with a newline.
 pub fn analysis_json(of: &CaptureAnalysis) -> String {
     let connections = &of.contents.traced.connections;
+    let groups = causes(connections);
     pretty(&AnalysisDocument {
         schema_version: SCHEMA_VERSION,
         file: of.file.clone(),
         capture: capture(of),
         damage: of.contents.damage.as_ref().map(ToString::to_string),
         warnings: warnings(of),
-        findings: causes(connections)
-            .iter()
-            .map(|group| cause(of, group))
+        findings: groups.iter().map(|group| cause(of, group)).collect(),
+        without_cause: without_cause(connections, &groups).map(|(rest_ns, whole_ns)| {
+            WithoutCauseJson {
+                time_us: exact(rest_ns),
+                of_us: exact(whole_ns),
+                percent: thousandths(rest_ns as f64 / whole_ns as f64 * 100.0),
+            }
+        }),
+        not_judged: not_judged(of)
+            .into_iter()
+            .map(|of| NotJudgedJson {
+                reason: of.name(),
+                text: of.sentence(),
+                connections: of.connections,
+            })
             .collect(),
         connections: connections
             .iter()
@@ -297,15 +351,39 @@ fn cause_name(of: SlownessCause) -> &'static str {
         SlownessCause::SlowStartAfterIdle => "slow_start_after_idle",
         SlownessCause::FastRecovery => "fast_recovery",
         SlownessCause::WindowLimited => "window_limited",
+        SlownessCause::CongestionWindow => "congestion_window",
+        SlownessCause::Queue => "queue",
         SlownessCause::SpuriousRetransmission => "spurious_retransmission",
+        SlownessCause::Refused => "refused",
+        SlownessCause::Unanswered => "unanswered",
     }
 }
 
 fn cause(of: &CaptureAnalysis, group: &CauseGroup) -> CauseJson {
-    let (resent, window) = match group.detail {
-        FindingDetail::Nothing => (None, None),
-        FindingDetail::Resent { segments, bytes } => (Some((segments, bytes)), None),
-        FindingDetail::Window { window, rate, .. } => (None, Some((window, rate))),
+    let resent = match group.detail {
+        FindingDetail::Resent { segments, bytes } => Some((segments, bytes)),
+        _ => None,
+    };
+    let window = match group.detail {
+        FindingDetail::Window { window, rate, .. } => Some((window, rate)),
+        _ => None,
+    };
+    let (rtt_ns, shortest_ns, flight, permitted) = match group.detail {
+        FindingDetail::Congestion {
+            flight,
+            rtt_ns,
+            permitted,
+            ..
+        } => (Some(rtt_ns), None, flight, permitted),
+        FindingDetail::Queue {
+            rtt_ns,
+            shortest_ns,
+        } => (Some(rtt_ns), Some(shortest_ns), None, None),
+        _ => (None, None, None, None),
+    };
+    let syns = match group.detail {
+        FindingDetail::Syns(syns) => Some(syns),
+        _ => None,
     };
     CauseJson {
         cause: cause_name(group.cause),
@@ -321,6 +399,12 @@ fn cause(of: &CaptureAnalysis, group: &CauseGroup) -> CauseJson {
         resent_bytes: resent.map(|(_, bytes)| bytes),
         window: window.map(|(bytes, _)| bytes),
         window_rate: window.map(|(_, rate)| thousandths(rate)),
+        behind_loss: group.behind_loss,
+        rtt_us: rtt_ns.map(exact),
+        shortest_rtt_us: shortest_ns.map(exact),
+        flight,
+        loss_rate: permitted.map(|(permitted, _)| thousandths(permitted)),
+        syns,
         connections: group.connections.iter().map(|(place, _)| *place).collect(),
         longest: group
             .waits

@@ -7,6 +7,7 @@ use maud::{Markup, html};
 
 use super::causes::causes;
 use super::details::details;
+use super::not_judged::{NotJudged, not_judged};
 use super::on_wire;
 use super::tables::{
     CONNECTION_COLUMNS, REQUEST_COLUMNS, connection_row, request_row, shown_connections,
@@ -86,6 +87,12 @@ fn findings(of: &CaptureAnalysis) -> Markup {
                     p { "Look at " (words::look_at(cause)) }
                 }
             }
+        }
+        @if let Some(rest) = words::rest(&of.contents.traced.connections, &causes) { p { (rest) } }
+        @let not_judged: Vec<String> = not_judged(of).iter().map(NotJudged::sentence).collect();
+        @if !not_judged.is_empty() {
+            h3 { "Not judged" }
+            (list("items", not_judged))
         }
     }
 }

@@ -7,7 +7,7 @@ use super::tables::{path, requests};
 use crate::csv::{cell, lines, optional};
 use crate::json::{thousandths, us};
 
-const HEADER: [&str; 25] = [
+const HEADER: [&str; 26] = [
     "connection",
     "client",
     "server",
@@ -33,6 +33,7 @@ const HEADER: [&str; 25] = [
     "server_retransmissions",
     "clean",
     "started_at_ns",
+    "pipelined",
 ];
 
 /// The requests of a capture with a header line; lines end with CR LF.
@@ -47,6 +48,7 @@ pub(super) fn protocol(of: RequestProtocol) -> &'static str {
         RequestProtocol::Http1 => "http1",
         RequestProtocol::Http2 => "http2",
         RequestProtocol::Tls => "tls",
+        RequestProtocol::Other => "other",
     }
 }
 
@@ -80,5 +82,6 @@ fn row(of: &CaptureAnalysis, place: usize, request: &TracedRequest) -> Vec<Strin
     }
     cells.push(request.is_clean.to_string());
     cells.push(request.request_first_ns.to_string());
+    cells.push(request.is_pipelined.to_string());
     cells
 }

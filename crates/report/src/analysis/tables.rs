@@ -63,7 +63,10 @@ pub(super) const REQUEST_COLUMNS: [(&str, &str); 9] = [
         "payload of both directions over the delay, without what was sent again",
     ),
     ("resent", "segments sent again meanwhile"),
-    ("request", ""),
+    (
+        "request",
+        "pipelined: its times contain the wait for responses to other requests",
+    ),
 ];
 
 /// A request, and the place of its connection.
@@ -159,7 +162,9 @@ pub(super) fn connection_row(place: usize, of: &ConnectionFigures) -> Vec<String
     let with_resent = rate(both(of, true));
     let with_resent =
         (with_resent != rate(both(of, false))).then(|| format!("{with_resent} with resent"));
+    let is_foreign = of.protocol == Some(RequestProtocol::Other);
     let words = std::iter::once(closing(of))
+        .chain(is_foreign.then(|| "not HTTP".to_owned()))
         .chain(retransmissions(of))
         .chain(with_resent);
     vec![
@@ -167,7 +172,11 @@ pub(super) fn connection_row(place: usize, of: &ConnectionFigures) -> Vec<String
         of.client.to_string(),
         of.server.to_string(),
         time(of.duration_ns()),
-        of.request_count.to_string(),
+        if is_foreign {
+            UNKNOWN.to_owned()
+        } else {
+            of.request_count.to_string()
+        },
         size(of.from_client.unique_bytes),
         size(of.from_server.unique_bytes),
         rate(both(of, false)),
@@ -186,6 +195,12 @@ pub(super) fn request_line(of: &TracedRequest) -> String {
         (None, RequestProtocol::Tls) => "(encrypted)".to_owned(),
         (None, _) => "(head not captured)".to_owned(),
     }
+}
+
+/// The line of a request, with what its times contain beside it.
+fn marked(of: &TracedRequest) -> String {
+    let pipelined = if of.is_pipelined { " (pipelined)" } else { "" };
+    format!("{}{pipelined}", request_line(of))
 }
 
 /// A path without what lets somebody in.
@@ -217,6 +232,6 @@ pub(super) fn request_row(
         optional_time(request.delay_ns()),
         rate(request.throughput(false)),
         resent.to_string(),
-        request_line(request),
+        marked(request),
     ]
 }

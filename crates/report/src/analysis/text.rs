@@ -4,6 +4,7 @@ use super::CaptureAnalysis;
 use super::causes::{CauseGroup, causes};
 use super::details::details;
 use super::figures::{number_of, time};
+use super::not_judged::not_judged;
 use super::tables::{
     CONNECTION_COLUMNS, MOST_CONNECTIONS, MOST_REQUESTS, REQUEST_COLUMNS, connection_row,
     request_row, requests, shown_connections, shown_requests,
@@ -66,7 +67,8 @@ pub(super) fn nothing(of: &CaptureAnalysis) -> &'static str {
         "Findings: none, because the capture has no TCP connection."
     } else {
         "Findings: none. No cause took 2 % of a transfer (timeouts, probes, closed or full windows, \
-         delayed acknowledgments, response times, pauses, slow start after idle, repaired losses)."
+         delayed acknowledgments, response times, pauses, slow start after idle, repaired losses, congestion \
+         windows, queues)."
     }
 }
 
@@ -94,11 +96,23 @@ impl TextReport {
         if causes.is_empty() {
             self.wrapped("", "", nothing(of));
             self.line("");
-            return;
+        } else {
+            self.line("Findings, most costly first:\n");
         }
-        self.line("Findings, most costly first:\n");
         for (cause, number) in causes.iter().zip(1..) {
             self.cause(cause, number, of);
+        }
+        if let Some(rest) = words::rest(&of.contents.traced.connections, &causes) {
+            self.wrapped("", "  ", &rest);
+            self.line("");
+        }
+        let not_judged = not_judged(of);
+        if !not_judged.is_empty() {
+            self.line("Not judged:");
+            for reason in &not_judged {
+                self.wrapped("- ", "  ", &reason.sentence());
+            }
+            self.line("");
         }
     }
 

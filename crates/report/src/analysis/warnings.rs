@@ -54,11 +54,17 @@ pub(super) fn warnings(of: &CaptureAnalysis) -> Vec<String> {
         "segment",
         "left out, because the capture has too many connections",
     );
+    let unknown: Vec<String> = contents
+        .unknown_links
+        .iter()
+        .map(ToString::to_string)
+        .collect();
+    let unknown = format!(
+        "left out, because their link type is not supported: {}",
+        unknown.join(", ")
+    );
     for (kind, what) in [
-        (
-            NotTcp::UnknownLink,
-            "left out, because the link type is not supported",
-        ),
+        (NotTcp::UnknownLink, &*unknown),
         (
             NotTcp::CutOff,
             "left out, because the headers were not captured",

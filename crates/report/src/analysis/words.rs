@@ -1,9 +1,10 @@
 //! The sentences of findings about transfers.
 
+use trace::connection::ConnectionFigures;
 use trace::findings::{FindingDetail, SlownessCause};
 
 use super::CaptureAnalysis;
-use super::causes::CauseGroup;
+use super::causes::{CauseGroup, without_cause};
 use super::figures::{end_name, number_of, rate, size, time};
 use crate::figure::percent;
 use crate::units::human_range;
@@ -51,6 +52,19 @@ pub(super) fn title(of: &CauseGroup) -> String {
         }
         SlownessCause::FastRecovery => format!("The {end} repaired losses"),
         SlownessCause::WindowLimited => format!("The {end}'s receive window limited the {other}"),
+        SlownessCause::CongestionWindow => {
+            format!("The {end} had more to send than its congestion window permitted")
+        }
+        SlownessCause::Queue => format!("What the {end} sent waited in a queue on the path"),
+        SlownessCause::Refused => {
+            return format!("The server refused {}", number_of(count, "connection"));
+        }
+        SlownessCause::Unanswered => {
+            return format!(
+                "{} got no response to the SYN",
+                number_of(count, "connection")
+            );
+        }
         SlownessCause::SpuriousRetransmission => {
             return format!(
                 "The {end} sent {} again though {} arrived",
@@ -74,12 +88,26 @@ pub(super) fn title(of: &CauseGroup) -> String {
 /// What happened, and why it costs time.
 pub(super) fn explanation(of: &CauseGroup) -> String {
     let figures = figures(of);
-    let reason = reason(of);
-    format!("{figures} {reason}").trim_start().to_owned()
+    let sentences = [figures, reason(of), place(of).to_owned()];
+    let sentences = sentences.iter().filter(|of| !of.is_empty());
+    sentences.map(String::as_str).collect::<Vec<_>>().join(" ")
+}
+
+/// Where the capture was made, if that is why it shows a loss otherwise.
+fn place(of: &CauseGroup) -> &'static str {
+    if of.behind_loss == 0 {
+        return "";
+    }
+    "This was seen at the receiver's side: the capture has no lost segment, but the gap or the silence that each left \
+     until it was sent again."
 }
 
 fn figures(of: &CauseGroup) -> String {
-    let longest = lengths(of);
+    let longest = match of.cause {
+        // One wait for each acknowledgment.
+        SlownessCause::CongestionWindow | SlownessCause::Queue => None,
+        _ => lengths(of),
+    };
     let detail = match of.detail {
         FindingDetail::Nothing => None,
         FindingDetail::Resent { segments: 0, .. } => None,
@@ -106,6 +134,28 @@ fn figures(of: &CauseGroup) -> String {
             size(window),
             time(rtt_ns),
             rate(Some(permitted))
+        )),
+        FindingDetail::Congestion { flight, rtt_ns, .. } => Some(match flight {
+            Some(flight) => format!(
+                "{} were in flight on average, with a round trip of {}.",
+                size(flight),
+                time(rtt_ns)
+            ),
+            None => format!("A round trip took {}.", time(rtt_ns)),
+        }),
+        FindingDetail::Queue {
+            rtt_ns,
+            shortest_ns,
+        } => Some(format!(
+            "Of {} round trip {} are queueing: the shortest took {}.",
+            time(rtt_ns),
+            time(rtt_ns - shortest_ns),
+            time(shortest_ns)
+        )),
+        FindingDetail::Syns(syns) => Some(format!(
+            "{} {} sent.",
+            number_of(syns, "SYN"),
+            if syns == 1 { "was" } else { "were" }
         )),
     };
     let sentences: Vec<String> = longest.into_iter().chain(detail).collect();
@@ -183,10 +233,45 @@ fn reason(of: &CauseGroup) -> String {
         SlownessCause::WindowLimited => format!(
             "The {other} had sent as much as the window permits, and waited for acknowledgments."
         ),
+        SlownessCause::CongestionWindow => congestion(of),
+        SlownessCause::Queue => format!(
+            "The {end} kept the slowest link on the path busy, and what it had in flight beyond that stood in the \
+             queue before it (bufferbloat). A larger window would make the queue longer, not the transfer faster."
+        ),
+        SlownessCause::Refused => "Each SYN was answered with a RST: no program listens on that port, or a \
+             firewall rejects the connection."
+            .to_owned(),
+        SlownessCause::Unanswered => "Neither a SYN-ACK nor a RST came back. Clients repeat a SYN after 1 s, \
+             3 s, 7 s, ... and give up after minutes."
+            .to_owned(),
         SlownessCause::SpuriousRetransmission => "The receiver reported these bytes as received twice, or \
              acknowledged them before. The capture does not show how much time that took: the congestion \
              window was reduced for no loss."
             .to_owned(),
+    }
+}
+
+fn congestion(of: &CauseGroup) -> String {
+    let (losses, permitted) = match of.detail {
+        FindingDetail::Congestion {
+            losses, permitted, ..
+        } => (losses, permitted),
+        _ => (0, None),
+    };
+    if losses == 0 {
+        return "No loss limited the window: it begins with about 10 segments and doubles in each round trip at \
+                most (slow start)."
+            .to_owned();
+    }
+    let reduced =
+        "Each loss reduces the window, which then grows again by some segments in each round trip.";
+    match permitted {
+        Some((permitted, reached)) => format!(
+            "{reduced} {losses} losses permit about {} (MSS / RTT x 1.22 / sqrt(p), Mathis 1997); the transfer had {}.",
+            rate(Some(permitted)),
+            rate(Some(reached))
+        ),
+        None => reduced.to_owned(),
     }
 }
 
@@ -247,11 +332,49 @@ pub(super) fn look_at(of: &CauseGroup) -> String {
             "the receive buffer of the {end} (SO_RCVBUF, net.ipv4.tcp_rmem), and at window scaling in its \
              SYN."
         ),
+        SlownessCause::CongestionWindow => match of.detail {
+            FindingDetail::Congestion { losses, .. } if losses > 0 => format!(
+                "losses on the path from the {end} to the {other}, and at congestion control of the {end} \
+                 (net.ipv4.tcp_congestion_control)."
+            ),
+            _ => format!(
+                "the length of the round trip, connections that are used for one transfer only, and the initial window \
+                 of the {end} (initcwnd of `ip route`)."
+            ),
+        },
+        SlownessCause::Queue => format!(
+            "the slowest link on the path from the {end} to the {other}, and its queue: active queue management \
+             (fq_codel, CAKE) or a shorter queue spares other traffic; only a higher rate or fewer bytes make this \
+             transfer faster."
+        ),
+        SlownessCause::Refused => {
+            "whether the program of the server runs and listens on this address and port (`ss -ltn`), and at \
+             firewalls that reject."
+                .to_owned()
+        }
+        SlownessCause::Unanswered => {
+            "firewalls that drop packets, the address and the route to it, whether the host is up, and listen queues \
+             that overflow (TcpExtListenDrops of `nstat` on the server). If only one direction was captured, \
+             responses are missing for that reason."
+                .to_owned()
+        }
         SlownessCause::SpuriousRetransmission => format!(
             "reordering on the path from the {end} to the {other}, and delays that vary by more than the \
              timeout."
         ),
     }
+}
+
+/// The time of transfers that no finding explains; `None` without a transfer.
+pub(super) fn rest(connections: &[ConnectionFigures], groups: &[CauseGroup]) -> Option<String> {
+    let (rest_ns, whole_ns) = without_cause(connections, groups)?;
+    Some(format!(
+        "Without a cause: {} of {} ({}). It contains round trips of handshakes and requests, and causes below 2 % of a \
+         transfer.",
+        time(rest_ns),
+        time(whole_ns),
+        percent(rest_ns as f64 / whole_ns as f64)
+    ))
 }
 
 /// The longest waits of a cause in the capture.

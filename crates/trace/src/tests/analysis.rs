@@ -265,6 +265,41 @@ fn a_full_window_limits_its_peer() {
     assert!(!causes.iter().any(is_limited), "{causes:?}");
 }
 
+/// Captured at the client: a silence of the server behind full segments, and when its next two segments come.
+#[test]
+fn a_silence_is_that_of_a_timer_if_one_segment_follows_for_a_round_trip() {
+    let table = [
+        // Milliseconds of the silence and of the time between the two segments, the second length, and the cause.
+        (300, 40, SlownessCause::Timeout),
+        (300, 0, SlownessCause::ServerPause),
+        (100, 40, SlownessCause::ServerPause),
+        (300, 140, SlownessCause::ServerPause),
+    ];
+    for (silence_ms, between_ms, cause) in table {
+        let mut script = Script::joined();
+        let syn = TcpFlags {
+            syn: true,
+            ..TcpFlags::default()
+        };
+        let syn_ack = TcpFlags { ack: true, ..syn };
+        script.raw(0, Client, u32::MAX, 0, syn, &[], 0);
+        script.raw(40, Server, u32::MAX, 0, syn_ack, &[], 0);
+        script.acknowledge(40, Client, 0, 0);
+        script.text(40, Client, 0, "GET / HTTP/1.1\r\n\r\n", 0);
+        script.data(80, Server, 0, 1000, 18);
+        script.data(80, Server, 1000, 1000, 18);
+        script.acknowledge(80, Client, 18, 2000);
+        let after_ms = 80 + silence_ms;
+        script.data(after_ms, Server, 2000, 1000, 18);
+        script.acknowledge(after_ms, Client, 18, 3000);
+        script.data(after_ms + between_ms, Server, 3000, 1000, 18);
+        script.acknowledge(after_ms + between_ms, Client, 18, 4000);
+        let causes = script.causes();
+        let found = causes.iter().find(|of| of.2 >= silence_ms);
+        assert_eq!(found.map(|of| of.0), Some(cause), "{causes:?}");
+    }
+}
+
 #[test]
 fn kinds_follow_from_what_the_sender_knew() {
     // Time of the retransmission of the first of five segments, duplicates before it, and the kind.

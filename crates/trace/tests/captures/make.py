@@ -78,6 +78,13 @@ SCENARIOS = {
     "tls": dict(size=20_000, requests=3, tls=True, think=0.03, snap=220),
     "keep-alive": dict(size=500, requests=2, client="keep-alive"),
     "reset": dict(size=60_000, client="resets"),
+    "receiver-fast": dict(size=100_000, drop=data(20, 33, 50), side=0),
+    "receiver-timeout": dict(size=40_000, drop=data(26, 27, 28), side=0, sysctl={"tcp_early_retrans": 0}),
+    "receiver-timeout-hole": dict(size=60_000, drop=lambda s: s.is_response and s.data and s.segment == 21 and s.copies <= 2, side=0, sysctl={"tcp_recovery": 0}),
+    "receiver-pause": dict(size=60_000, parts=3, side=0),
+    "receiver-window": dict(size=200_000, client="small-window", side=0),
+    "queue": dict(size=400_000, rate=8e6, queue=400, delay=4, sysctl={"tcp_rmem": "4096 2000000 6000000"}),
+    "receiver-queue": dict(size=400_000, rate=8e6, queue=400, delay=4, sysctl={"tcp_rmem": "4096 2000000 6000000"}, side=0),
 }
 
 
@@ -86,7 +93,7 @@ class State:
 
     def __init__(self, seed):
         self.random = random.Random(seed).random
-        self.frames, self.datas = [0, 0], [0, 0]
+        self.frames, self.datas, self.seen = [0, 0], [0, 0], {}
 
     def see(self, frame, side):
         self.is_response = side == 1
@@ -99,6 +106,11 @@ class State:
         has_data = total > ip + header
         self.datas[side] += has_data
         self.data = self.datas[side] if has_data else 0
+        # How often the segment with these bytes was seen; of the bytes at a place in the order of their first segments.
+        if has_data and side == 1:
+            sequence = frame[14 + ip + 4 : 14 + ip + 8]
+            self.seen.setdefault(sequence, [len(self.seen) + 1, 0])[1] += 1
+            self.segment, self.copies = self.seen[sequence]
 
 
 def enter(namespace):
@@ -121,6 +133,7 @@ def run(*command, **more):
 def forward(devices, scenario, is_over):
     """Moves frames between the devices until `is_over`."""
     state, waiting, number = State(scenario.get("seed", 7)), [], 0
+    rate, queue, free = scenario.get("rate"), scenario.get("queue", 1000), [0, 0]
     delay = scenario.get("delay", 10) / 1000
     drop, hold = scenario.get("drop"), scenario.get("hold")
     while not is_over():
@@ -135,7 +148,13 @@ def forward(devices, scenario, is_over):
                     continue
                 extra = hold(state) / 1000 if hold else 0
             number += 1
-            heapq.heappush(waiting, (time.monotonic() + delay + extra, number, 1 - side, frame))
+            leaves = time.monotonic()
+            if rate:
+                duration = len(frame) * 8 / rate
+                if free[side] - leaves > queue * 1514 * 8 / rate:
+                    continue
+                leaves = free[side] = max(free[side], leaves) + duration
+            heapq.heappush(waiting, (leaves + delay + extra, number, 1 - side, frame))
         while waiting and waiting[0][0] <= time.monotonic():
             _, _, side, frame = heapq.heappop(waiting)
             os.write(devices[side], frame)
@@ -273,7 +292,11 @@ def listen(scenario):
                 while len(rest) < length:
                     rest += connection.recv(65536)
             time.sleep(scenario.get("think", 0))
-            connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
+            response = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(body) + body
+            for part in range(scenario.get("parts", 1)):
+                time.sleep(0.4 * bool(part))
+                size = -(-len(response) // scenario.get("parts", 1))
+                connection.sendall(response[part * size : (part + 1) * size])
             while unacknowledged(connection):
                 time.sleep(0.002)
             retransmitted = total_retrans(connection)

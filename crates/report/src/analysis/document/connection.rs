@@ -40,6 +40,9 @@ pub(super) struct ConnectionJson {
     from_client: DirectionJson,
     /// What the server sent, and how the client acknowledged it.
     from_server: DirectionJson,
+    /// What it carries: http1, http2, tls, or other, which is neither HTTP nor TLS and has no requests; null where its
+    /// first bytes do not show it.
+    protocol: Option<&'static str>,
     /// Number of its requests.
     request_count: u64,
     /// Its requests; the first of them where there are too many.
@@ -208,6 +211,9 @@ struct RequestJson {
     from_server: WireBytesJson,
     /// The request was complete before the response began, and the only one; without it there is no response time.
     clean: bool,
+    /// It was sent before the response to an earlier request was complete, or others were sent before its own
+    /// response: its times contain the wait for other responses.
+    pipelined: bool,
 }
 
 /// Payload of one end while a request and its response passed.
@@ -241,6 +247,7 @@ impl ConnectionJson {
             }),
             from_client: direction(connection, ConnectionEnd::Client),
             from_server: direction(connection, ConnectionEnd::Server),
+            protocol: connection.protocol.map(protocol),
             request_count: connection.request_count,
             requests: requests.map(|request| self::request(of, request)).collect(),
         }
@@ -347,6 +354,7 @@ fn request(of: &CaptureAnalysis, request: &TracedRequest) -> RequestJson {
         from_client: request.from_client.into(),
         from_server: request.from_server.into(),
         clean: request.is_clean,
+        pipelined: request.is_pipelined,
     }
 }
 

@@ -1,0 +1,198 @@
+//! `prestan analyze` on captures that show no reason: links that cannot be read, connections that were never opened or
+//! carry no HTTP, pipelined requests, and what could not be judged.
+
+use std::fs;
+
+use serde_json::Value;
+use trace::file::LinkType;
+
+use crate::analyze::{ACK, SYN, capture_of_links, printed, run, segment};
+use crate::support::{Outcome, Prestan};
+
+/// Runs `analyze` on packets of this kind of link.
+fn analyze_packets(
+    packets: &[Vec<u8>],
+    link: impl Fn(usize) -> LinkType,
+    options: &str,
+) -> Outcome {
+    let moments = (0..).step_by(1_000_000);
+    let packets: Vec<(i64, Vec<u8>)> = moments.zip(packets.iter().cloned()).collect();
+    let prestan = Prestan::new();
+    let file = capture_of_links(&packets, link).finish().unwrap();
+    fs::write(prestan.home().join("made.pcapng"), file).unwrap();
+    run(prestan, "made.pcapng", options)
+}
+
+#[test]
+fn links_that_cannot_be_read_are_named() {
+    let table = [
+        (127, "Wi-Fi in monitor mode (link type 127"),
+        (220, "USB (link type 220)"),
+        (147, "link type 147"),
+    ];
+    let request = segment((40_000, 80), 1, 1, ACK, b"GET / HTTP/1.1\r\n\r\n");
+    let packets = [request.clone(), request];
+    for (link, says) in table {
+        let outcome = analyze_packets(&packets, |_| LinkType(link), "");
+        assert_eq!((outcome.code, &*outcome.stdout), (2, ""), "{outcome}");
+        assert!(outcome.stderr.contains(says), "no `{says}`: {outcome}");
+    }
+    // What can be read beside them is analysed.
+    let link = |place| {
+        if place == 0 {
+            LinkType(127)
+        } else {
+            LinkType::RAW
+        }
+    };
+    let outcome = analyze_packets(&packets, link, "");
+    assert_eq!(outcome.code, 0, "{outcome}");
+    let says = "their link type is not supported: Wi-Fi in monitor mode";
+    let words: Vec<&str> = outcome.stdout.split_whitespace().collect();
+    assert!(words.join(" ").contains(says), "{outcome}");
+}
+
+/// What was printed, without line ends.
+fn words_of(outcome: &Outcome) -> String {
+    assert_eq!(outcome.code, 0, "{outcome}");
+    let words: Vec<&str> = outcome.stdout.split_whitespace().collect();
+    words.join(" ")
+}
+
+#[test]
+fn connections_that_were_never_opened_are_found() {
+    const RST: u8 = 4;
+    let mut packets = Vec::new();
+    for port in [40_000, 40_001] {
+        packets.push(segment((port, 81), 100, 0, SYN, b""));
+        packets.push(segment((81, port), 0, 101, RST | ACK, b""));
+    }
+    for _ in 0..3 {
+        packets.push(segment((40_002, 82), 100, 0, SYN, b""));
+    }
+    let outcome = analyze_packets(&packets, |_| LinkType::RAW, "");
+    let text = words_of(&outcome);
+    for says in [
+        "The server refused 2 connections",
+        "1 connection got no response to the SYN",
+        "3 SYNs were sent",
+    ] {
+        assert!(text.contains(says), "no `{says}`: {outcome}");
+    }
+    // Neither is what happens when a connection is opened and then reset.
+    let opened = printed("reset", "");
+    assert!(!opened.contains("refused") && !opened.contains("no response"));
+}
+
+/// A handshake at these ports, and then these payloads of client (true) and server.
+fn conversation(ports: (u16, u16), payloads: &[(bool, &[u8])]) -> Vec<Vec<u8>> {
+    let back = (ports.1, ports.0);
+    let mut packets = vec![
+        segment(ports, 100, 0, SYN, b""),
+        segment(back, 500, 101, SYN | ACK, b""),
+        segment(ports, 101, 501, ACK, b""),
+    ];
+    let (mut client, mut server) = (101, 501);
+    for (is_client, payload) in payloads {
+        let length = payload.len() as u32;
+        if *is_client {
+            packets.push(segment(ports, client, server, ACK, payload));
+            client += length;
+        } else {
+            packets.push(segment(back, server, client, ACK, payload));
+            server += length;
+        }
+    }
+    packets
+}
+
+#[test]
+fn what_is_no_http_has_no_requests() {
+    let ssh = conversation(
+        (40_000, 22),
+        &[
+            (false, b"SSH-2.0-OpenSSH_9.2\r\n"),
+            (true, b"SSH-2.0-OpenSSH_9.9\r\n"),
+            (false, b"key"),
+        ],
+    );
+    let outcome = analyze_packets(&ssh, |_| LinkType::RAW, "--json r.json");
+    let text = words_of(&outcome);
+    assert!(
+        text.contains("0 requests)") && text.contains("not HTTP"),
+        "{outcome}"
+    );
+    let json = fs::read_to_string(outcome.home().join("r.json")).unwrap();
+    let json: Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(json["connections"][0]["protocol"], "other");
+    assert!(!printed("persistent", "").contains("not HTTP"));
+}
+
+#[test]
+fn pipelined_requests_are_marked() {
+    let (request, response): (&[u8], &[u8]) = (
+        b"GET /a HTTP/1.1\r\nHost: h\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\n12",
+    );
+    // The second request is sent before the end of the first response; then one after the other.
+    let packets = conversation(
+        (40_000, 80),
+        &[
+            (true, request),
+            (false, response),
+            (true, request),
+            (false, b"34"),
+            (false, response),
+            (false, b"34"),
+            (true, request),
+            (false, response),
+            (false, b"34"),
+        ],
+    );
+    let outcome = analyze_packets(&packets, |_| LinkType::RAW, "--json r.json --csv r.csv");
+    assert_eq!(
+        words_of(&outcome).matches("(pipelined)").count(),
+        1,
+        "{outcome}"
+    );
+    let json = fs::read_to_string(outcome.home().join("r.json")).unwrap();
+    let json: Value = serde_json::from_str(&json).unwrap();
+    let requests = json["connections"][0]["requests"].as_array().unwrap();
+    let marked: Vec<bool> = requests
+        .iter()
+        .map(|of| of["pipelined"].as_bool().unwrap())
+        .collect();
+    assert_eq!(marked, [false, true, false], "{outcome}");
+    let sheet = fs::read_to_string(outcome.home().join("r.csv")).unwrap();
+    let cells: Vec<&str> = sheet
+        .lines()
+        .map(|line| line.rsplit(',').next().unwrap())
+        .collect();
+    assert_eq!(cells, ["pipelined", "false", "true", "false"]);
+}
+
+#[test]
+fn what_could_not_be_judged_is_said() {
+    // Only the client's half, without the handshake.
+    let half = segment((40_000, 80), 1, 1, ACK, b"GET / HTTP/1.1\r\n\r\n");
+    let text = words_of(&analyze_packets(&[half.clone()], |_| LinkType::RAW, ""));
+    let says = "Not judged: - connection 1: only what the client sent was captured";
+    assert!(text.contains(says), "{text}");
+    // Both halves, without the handshake.
+    let answer = segment((80, 40_000), 1, 19, ACK, b"HTTP/1.1 200 OK\r\n\r\n");
+    let text = words_of(&analyze_packets(&[half, answer], |_| LinkType::RAW, ""));
+    assert!(
+        text.contains("connection 1: the handshake was not captured"),
+        "{text}"
+    );
+    // No TCP.
+    let mut datagram = segment((1, 2), 1, 1, ACK, b"");
+    datagram[9] = 17;
+    let text = words_of(&analyze_packets(&[datagram], |_| LinkType::RAW, ""));
+    assert!(
+        text.contains("Not judged: - the whole capture: none of its 1 packet"),
+        "{text}"
+    );
+    let whole = printed("persistent", "");
+    assert!(!whole.contains("Not judged"), "{whole}");
+}

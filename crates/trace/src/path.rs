@@ -1,0 +1,136 @@
+//! Round trips of a path, and what is known where the receiver is near: round trips by what its acknowledgments
+//! release, and when its window permitted what comes. Pure.
+
+use std::collections::VecDeque;
+
+use crate::connection::LONGEST_RTT_NS;
+use crate::round_trip::{SentStamps, SmoothedRoundTrip};
+
+/// Ends of windows that are remembered. Of more, every second one is.
+const MOST_LIMITS: usize = 512;
+
+/// A round trip that is this much longer than the shortest one, and twice as long, has a queue.
+const LEAST_QUEUE_NS: i64 = 5_000_000;
+
+/// Means over waits for acknowledgments.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct PathMeans {
+    waits: i64,
+    rtt_sum_ns: i128,
+    flight_sum: i128,
+    /// The shortest round trip of the connection until then, in nanoseconds.
+    pub shortest_rtt_ns: i64,
+}
+
+impl PathMeans {
+    pub(crate) fn add(&mut self, path: PathRoundTrip, flight: i64) {
+        self.waits += 1;
+        self.rtt_sum_ns += i128::from(path.now_ns);
+        self.flight_sum += i128::from(flight);
+        self.shortest_rtt_ns = path.shortest_ns;
+    }
+
+    /// The round trip, in nanoseconds.
+    pub fn rtt_ns(&self) -> i64 {
+        (self.rtt_sum_ns / i128::from(self.waits.max(1))) as i64
+    }
+
+    /// Bytes in flight.
+    pub fn flight(&self) -> i64 {
+        (self.flight_sum / i128::from(self.waits.max(1))) as i64
+    }
+}
+
+/// Round trips of the bytes of an end: the last and the smoothed one, whichever is shorter, since one late
+/// acknowledgment is no queue; and the shortest one.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct PathRoundTrip {
+    pub(crate) now_ns: i64,
+    pub(crate) shortest_ns: i64,
+}
+
+impl PathRoundTrip {
+    /// Where only one is known.
+    pub(crate) fn always(rtt_ns: i64) -> PathRoundTrip {
+        PathRoundTrip {
+            now_ns: rtt_ns,
+            shortest_ns: rtt_ns,
+        }
+    }
+
+    pub(crate) fn has_queue(self) -> bool {
+        let queue_ns = self.now_ns - self.shortest_ns;
+        queue_ns >= LEAST_QUEUE_NS && queue_ns >= self.shortest_ns
+    }
+}
+
+/// When the window of a receiver ended where.
+#[derive(Debug, Default)]
+pub(crate) struct WindowPermissions(VecDeque<(i64, i64)>);
+
+impl WindowPermissions {
+    /// The window ends at the place from this moment on.
+    pub(crate) fn offered(&mut self, limit: i64, at_ns: i64) {
+        if self.0.back().is_some_and(|(last, _)| *last >= limit) {
+            return;
+        }
+        if self.0.len() >= MOST_LIMITS {
+            let mut is_kept = false;
+            self.0.retain(|_| {
+                is_kept = !is_kept;
+                is_kept
+            });
+        }
+        self.0.push_back((limit, at_ns));
+    }
+
+    /// Since when bytes up to the place may be sent.
+    pub(crate) fn permitted_ns(&mut self, end: i64) -> Option<i64> {
+        while self.0.front().is_some_and(|(limit, _)| *limit < end) {
+            self.0.pop_front();
+        }
+        self.0.front().map(|(_, at_ns)| *at_ns)
+    }
+}
+
+/// Round trips from acknowledgments without data to the data that they release, by time stamps (RFC 7323, section 4):
+/// too long by up to one tick of the clock of the end that acknowledges.
+#[derive(Debug, Default)]
+pub(crate) struct EchoedRoundTrip {
+    stamps: SentStamps,
+    smoothed: SmoothedRoundTrip,
+    shortest_ns: Option<i64>,
+    last_echo: Option<u32>,
+}
+
+impl EchoedRoundTrip {
+    /// An acknowledgment with this TSval passes.
+    pub(crate) fn sent(&mut self, value: u32, at_ns: i64) {
+        self.stamps.sent(value, at_ns);
+    }
+
+    /// Data that echo the TSval, so long behind the data before them. Behind a longer pause it is that pause which
+    /// takes the time.
+    pub(crate) fn echoed(&mut self, echo: u32, at_ns: i64, since_data_ns: i64) {
+        // The first data that echo a value follow from it. Those behind them can have waited.
+        if self.last_echo.replace(echo) == Some(echo) {
+            return;
+        }
+        let Some(rtt_ns) = self.stamps.echoed(echo, at_ns) else {
+            return;
+        };
+        let rtt_ns = rtt_ns.clamp(0, LONGEST_RTT_NS);
+        if since_data_ns <= rtt_ns / 2 {
+            self.smoothed.add(rtt_ns);
+            let shortest_ns = self.shortest_ns.get_or_insert(rtt_ns);
+            *shortest_ns = rtt_ns.min(*shortest_ns);
+        }
+    }
+
+    pub(crate) fn path(&self) -> Option<PathRoundTrip> {
+        Some(PathRoundTrip {
+            now_ns: self.smoothed.latest_ns()?,
+            shortest_ns: self.shortest_ns?,
+        })
+    }
+}
