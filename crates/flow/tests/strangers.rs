@@ -193,8 +193,9 @@ fn silent_connections_of_one_address_do_not_keep_out_sources_of_another() {
 #[test]
 fn silent_connections_to_one_data_port_do_not_keep_out_flows_of_another() {
     let sink = sink(PermittedPeers::Loopback);
-    let port = TcpListener::bind("127.0.0.1:0").unwrap();
-    let port = port.local_addr().unwrap().port();
+    // It is free again before the sink opens it.
+    let port = TcpListener::bind("127.0.0.1:0").and_then(|own| own.local_addr());
+    let port = port.unwrap().port();
     let mut flow = FlowPlan::paced(Tcp, 1000, 100_000, PATIENCE);
     flow.options.sink_port = Some(port);
     let first = paced_to(&sink, vec![flow]);
