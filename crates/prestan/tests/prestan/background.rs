@@ -30,21 +30,17 @@ loads:
     flows: [{component: voice}]
 ";
 
-/// Flows of both versions of IP to one host.
 const VERSIONS: &str = "
-models:
-  steady: {cbr: {rate: 800kbit, block: 500}}
+models: {steady: {cbr: {rate: 800kbit, block: 500}}}
 components:
   older: {model: steady, protocol: udp}
   newer: {model: steady, protocol: udp, ip: v6}
-loads:
-  both: {flows: [{component: older}, {component: newer}]}
+loads: {both: {flows: [{component: older}, {component: newer}]}}
 ";
 
 const TOKEN: &str = "0123456789abcdef\n";
 
-/// `prestan` in a home with a traffic file and a token. Sinks of several tests run side by side, each with ports of
-/// its own.
+/// `prestan` in a home with a traffic file and a token. Each test has ports of its own: they run side by side.
 pub(crate) fn prestan() -> Prestan {
     let prestan = Prestan::new();
     let free = UdpSocket::bind("127.0.0.1:0").unwrap();
@@ -246,7 +242,6 @@ fn a_sink_of_another_process_counts_what_arrives() {
         "{received}: {printed}"
     );
     assert!(ended.unwrap().contains("lost 0"), "{printed}");
-    // A socket for both versions of IP has other names for addresses of IPv4.
     assert!(ended.unwrap().starts_with("127.0.0.1:"), "{printed}");
 }
 
@@ -260,7 +255,6 @@ fn a_host_has_a_sink_for_each_version_of_ip() {
     let run = ["traffic", "run", "versions.yaml", "--for", "2s"];
     let ends = ["--token-file", "token", "--json", "-", "--sink", &older];
     let outcome = prestan.args(run).args(ends).args(["--sink", &newer]).run();
-    // Two seconds are too short to see whether it is stable, and that is no failure.
     assert_eq!(outcome.code, 0, "{outcome}");
     assert!(
         outcome
@@ -271,7 +265,6 @@ fn a_host_has_a_sink_for_each_version_of_ip() {
     let document = outcome.json();
     for name in ["older", "newer"] {
         let totals = &component(&document, name)["totals"];
-        // All blocks of the two seconds, on a busy machine, too.
         let rate = totals["sent_bits_per_second"].as_f64().unwrap();
         let unsent = totals["unsent_blocks"].as_f64().unwrap() * 500.0 * 8.0 / 2.0;
         assert!((rate + unsent - 800_000.0).abs() < 2_100.0, "{totals}");
