@@ -12,7 +12,7 @@ use crate::statistic::{Characteristic, PartOfRun, Statistic};
 use crate::tree::{
     Constraint, ConstraintOperator, ExpressionNode, OPERATORS, Part, WrittenQuantity,
 };
-use crate::unit::{UNITS, UnitKind};
+use crate::unit::{UNITS, UnitKind, rate_of_bits};
 
 /// Longest constraint, in bytes.
 const LONGEST: usize = 2000;
@@ -285,7 +285,10 @@ impl<'a> TokenReader<'a> {
         let offset = token.offset;
         let mut name = token.text.to_owned();
         self.next();
-        if token.what == TokenKind::Word
+        if let Some(rate) = rate_of_bits(&name) {
+            self.passes("/s");
+            rate.clone_into(&mut name);
+        } else if token.what == TokenKind::Word
             && unit(&name).is_some_and(|unit| UNITS[unit].2 == UnitKind::SIZE)
             && self.passes("/s")
         {

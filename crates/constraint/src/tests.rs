@@ -103,6 +103,13 @@ fn background_traffic_has_components_in_place_of_rows() {
             "background_rate( last 10s ) > 1MB/s",
             "background_rate(last 10 s) > 1 MB/s",
         ),
+        ("background_rate > 10mbit", "background_rate > 10 Mbit/s"),
+        ("background_rate > 10 Mbit/s", "background_rate > 10 Mbit/s"),
+        (
+            "background_rate > 1.5 gbit/s",
+            "background_rate > 1.5 Gbit/s",
+        ),
+        ("goodput(Get) > 64kbit", "goodput(Get) > 64 kbit/s"),
         (
             "background_jitter(bulk.backward, last 10 s, over >= 5 s) < 1 ms",
             "background_jitter(bulk.backward, last 10 s, over >= 5 s) < 1 ms",

@@ -92,7 +92,7 @@ impl UnitKind {
 
 /// Units with what one of them is in seconds, bytes and parts of a whole. A longer unit stands before one that it
 /// begins with.
-pub(crate) const UNITS: [(&str, f64, UnitKind); 24] = [
+pub(crate) const UNITS: [(&str, f64, UnitKind); 28] = [
     ("ns", 1e-9, UnitKind::TIME),
     ("us", 1e-6, UnitKind::TIME),
     // MICRO SIGN and GREEK SMALL LETTER MU look the same.
@@ -104,6 +104,10 @@ pub(crate) const UNITS: [(&str, f64, UnitKind); 24] = [
     ("s", 1.0, UnitKind::TIME),
     ("%", 0.01, UnitKind::SHARE),
     ("/s", 1.0, UnitKind::RATE),
+    ("kbit/s", 125.0, UnitKind::BYTE_RATE),
+    ("Mbit/s", 125e3, UnitKind::BYTE_RATE),
+    ("Gbit/s", 125e6, UnitKind::BYTE_RATE),
+    ("bit/s", 0.125, UnitKind::BYTE_RATE),
     ("kB/s", 1e3, UnitKind::BYTE_RATE),
     ("MB/s", 1e6, UnitKind::BYTE_RATE),
     ("GB/s", 1e9, UnitKind::BYTE_RATE),
@@ -119,3 +123,14 @@ pub(crate) const UNITS: [(&str, f64, UnitKind); 24] = [
     ("GiB", 1_073_741_824.0, UnitKind::SIZE),
     ("B", 1.0, UnitKind::SIZE),
 ];
+
+/// Bits are written as in traffic files (`10mbit`): bits a second in any case, also without `/s`.
+pub(crate) fn rate_of_bits(name: &str) -> Option<&'static str> {
+    match name {
+        "bit" => Some("bit/s"),
+        "kbit" => Some("kbit/s"),
+        "Mbit" | "mbit" => Some("Mbit/s"),
+        "Gbit" | "gbit" => Some("Gbit/s"),
+        _ => None,
+    }
+}

@@ -191,6 +191,17 @@ pub struct ExternalEnd {
     pub error_output: String,
 }
 
+impl ExternalEnd {
+    /// Why it may have ended, for people, with a colon before it: the last line of its standard error, or else what is
+    /// wrong with its report.
+    pub fn reason(&self) -> String {
+        let mut lines = self.error_output.lines().rev().map(str::trim);
+        let last = lines.find(|line| !line.is_empty());
+        let reason = last.or(self.totals.as_ref().err().map(String::as_str));
+        reason.map_or(String::new(), |reason| format!(": {reason}"))
+    }
+}
+
 /// How far a generator is.
 #[derive(Debug, Clone, Default)]
 enum ExternalState {
@@ -289,9 +300,9 @@ impl ExternalHandle {
             ExternalState::Ended(ended) => Some(match ended.as_ref() {
                 Err(error) => Err(error.clone()),
                 Ok(end) => Err(FlowError::Settings(format!(
-                    "the external generator ended before it was ready ({}): {}",
+                    "the external generator ended before it was ready ({}){}",
                     end.status,
-                    end.error_output.trim_end()
+                    end.reason()
                 ))),
             }),
         })?

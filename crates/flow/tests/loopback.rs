@@ -223,6 +223,9 @@ loads:
         assert_eq!(flow.excess_blocks, 0);
     }
     assert_eq!((first.dscp, keys.has_failed), (Some(46), false));
+    // Keystrokes are sent as they are, and their pauses are no stalls.
+    assert_eq!(keys.received_bytes, keys.sent_blocks, "{keys:?}");
+    assert_eq!((keys.padding_bytes, keys.stalls), (0, None), "{keys:?}");
     assert_eq!(full.received_bytes, full.sent_bytes);
     assert_eq!(totals.source_congestion_control[2].as_deref(), Some("reno"));
 }

@@ -160,6 +160,61 @@ fn strangers_take_no_place_of_a_source_and_do_not_hold_up_the_end() {
     );
 }
 
+/// A connection from another address of loopback.
+fn from_elsewhere(sink: std::net::SocketAddr) -> Option<TcpStream> {
+    let kind = socket2::Type::STREAM;
+    let socket = socket2::Socket::new(socket2::Domain::IPV4, kind, None).unwrap();
+    let own: std::net::SocketAddr = "127.0.0.2:0".parse().unwrap();
+    socket.bind(&own.into()).unwrap();
+    socket.connect(&sink.into()).ok()?;
+    Some(socket.into())
+}
+
+fn paced_to(sink: &SinkHandle, flows: Vec<FlowPlan>) -> flow::SourceHandle {
+    let plan = SourcePlan {
+        sink: sink.address(),
+        flows,
+        threads: 1,
+        longest_silence: flow::LONGEST_SILENCE,
+    };
+    TrafficSource::start(plan, token()).unwrap()
+}
+
+#[test]
+fn silent_connections_of_one_address_do_not_keep_out_sources_of_another() {
+    let sink = sink(PermittedPeers::Loopback);
+    // More than are served at a time, whoever they are.
+    let strangers: Vec<_> = (0..200).map(|_| from_elsewhere(sink.address())).collect();
+    let source = paced_to(&sink, vec![FlowPlan::paced(Udp, 1000, 100_000, PATIENCE)]);
+    source.ready(PATIENCE).unwrap();
+    drop(strangers);
+}
+
+#[test]
+fn silent_connections_to_one_data_port_do_not_keep_out_flows_of_another() {
+    let sink = sink(PermittedPeers::Loopback);
+    // It is free again before the sink opens it.
+    let port = TcpListener::bind("127.0.0.1:0").and_then(|own| own.local_addr());
+    let port = port.unwrap().port();
+    let mut flow = FlowPlan::paced(Tcp, 1000, 100_000, PATIENCE);
+    flow.options.sink_port = Some(port);
+    let first = paced_to(&sink, vec![flow]);
+    first.ready(PATIENCE).unwrap();
+    let strangers: Vec<_> = (0..600)
+        .map(|_| TcpStream::connect(("127.0.0.1", port)).unwrap())
+        .collect();
+    eventually("some are turned away", || {
+        sink.status().strange_connections > 0
+    });
+    let second = paced_to(&sink, vec![FlowPlan::paced(Tcp, 1000, 100_000, PATIENCE)]);
+    second.ready(PATIENCE).unwrap();
+    eventually("what the second sends arrives", || {
+        let readings = second.readings();
+        readings.iter().any(|own| own.flows[0].received_bytes > 0)
+    });
+    drop(strangers);
+}
+
 #[test]
 fn sources_of_other_addresses_are_refused() {
     let sink = sink(PermittedPeers::Only(vec!["192.0.2.7".parse().unwrap()]));

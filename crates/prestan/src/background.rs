@@ -19,7 +19,7 @@ use crate::exit::Failed;
 
 pub(crate) use asked::AskedBackground;
 pub(crate) use follower::{BackgroundRecorder, BackgroundShare, started};
-pub(crate) use generators::recorded as recorded_generators;
+pub(crate) use generators::described as described_generators;
 pub(crate) use running::{EndedBackground, LOOK, RunningBackground, UnstableBackground};
 pub(crate) use task::{BackgroundOptions, BackgroundTask, TrafficFile, components_of};
 

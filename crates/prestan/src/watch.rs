@@ -23,6 +23,9 @@ use crate::output::{show, tell};
 /// How often something is drawn.
 pub(crate) const FRAME: Duration = Duration::from_millis(100);
 
+/// A warm-up that takes so many seconds more than was asked for is told of.
+const SLOW_BEGINNING_S: f64 = 5.0;
+
 /// How much is told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Talk {
@@ -119,10 +122,16 @@ impl Console {
         let mut figures = None;
         let mut history = History::default();
         let mut lookout = Lookout::default();
+        let started = Instant::now();
+        let mut says_slow = true;
         while !over.load(Ordering::Relaxed) {
             thread::park_timeout(FRAME);
             let Some(begun) = self.measuring.get() else {
                 self.draw(0.0, "connecting and warming up");
+                if says_slow && self.is_slow_to_begin(started.elapsed()) {
+                    says_slow = false;
+                    self.say(&self.slow_to_begin());
+                }
                 continue;
             };
             let elapsed = begun.elapsed().as_secs_f64();
@@ -144,6 +153,21 @@ impl Console {
             let line = figures.as_ref().map(|figures| figures.line());
             self.draw(elapsed, line.as_deref().unwrap_or_default());
         }
+    }
+
+    /// Whether several connections take longer to get ready than the warm-up has to.
+    fn is_slow_to_begin(&self, elapsed: Duration) -> bool {
+        let load = &self.plan.load;
+        load.users > 1 && elapsed.as_secs_f64() > load.warmup_s + SLOW_BEGINNING_S
+    }
+
+    fn slow_to_begin(&self) -> String {
+        let load = &self.plan.load;
+        format!(
+            "prestan: still warming up on {} connections; a server that serves fewer at a time lets the others \
+             wait, each request for {} s at most (--timeout). Use fewer connections: --users 1, for example",
+            load.users, load.timeout_s
+        )
     }
 
     /// Moves the bar of a load run, where there is one.
@@ -474,14 +498,14 @@ impl Signals {
         })
     }
 
-    /// Returns when one of them comes.
-    pub(crate) fn wait(&mut self) {
+    /// Returns when one of them comes, and which.
+    pub(crate) fn wait(&mut self) -> SignalKind {
         self.runtime.block_on(async {
             tokio::select! {
-                _ = self.interrupt.recv() => {}
-                _ = self.terminate.recv() => {}
-                _ = self.hang_up.recv() => {}
+                _ = self.interrupt.recv() => SignalKind::interrupt(),
+                _ = self.terminate.recv() => SignalKind::terminate(),
+                _ = self.hang_up.recv() => SignalKind::hangup(),
             }
-        });
+        })
     }
 }

@@ -141,7 +141,7 @@ pub struct BackgroundTotals {
 /// How background traffic ended.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct BackgroundEnd {
-    /// From its beginning to its end.
+    /// The time of which the totals are: from its beginning to its end; where a sink died, to its last report.
     pub elapsed: Nanos,
     /// In the order of the plan.
     pub components: Vec<BackgroundTotals>,

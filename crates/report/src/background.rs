@@ -124,6 +124,16 @@ pub fn background_lines(
     components.map(line).collect()
 }
 
+/// The time of which totals are.
+fn time_of_totals(end: &BackgroundEnd) -> String {
+    let time = human(end.elapsed as f64);
+    let until = match &end.failure {
+        Some(_) => ", until the last report of the sinks before the traffic ended early",
+        None => "",
+    };
+    format!("Rates are means of {time}{until}.")
+}
+
 /// The totals of background traffic in a table, with sentences below it. Ends with a newline.
 pub fn background_totals(record: &BackgroundRecord, end: &BackgroundEnd) -> String {
     let head = [
@@ -164,7 +174,11 @@ pub fn background_totals(record: &BackgroundRecord, end: &BackgroundEnd) -> Stri
     let mut text = if record.components.is_empty() {
         String::new()
     } else {
-        aligned(&head, rows.collect())
+        format!(
+            "{}{}\n",
+            aligned(&head, rows.collect()),
+            time_of_totals(end)
+        )
     };
     for (own, totals) in pairs {
         for sentence in sentences(own, totals) {
@@ -229,14 +243,13 @@ fn overflowed_in_words(counts: &BackgroundCounts) -> Option<String> {
     })
 }
 
-/// Where the flows of a component were not those of the description.
+/// Where the flows of a component were not those of the description, from their beginning to their end.
 fn faults_of(own: &BackgroundComponent, totals: &record::BackgroundTotals) -> Vec<String> {
     let mut said = Vec::new();
     if totals.unsent_blocks > 0 {
+        let unsent = totals.unsent_blocks;
         said.push(format!(
-            "{} blocks were not sent: their source was too late for them, its system refused them, they exceeded \
-             the rate that was agreed, or TCP had no room for them",
-            totals.unsent_blocks
+            "{unsent} blocks were not sent: {WHY_UNSENT}, or TCP had no room for them"
         ));
     }
     if totals.failed_flows > 0 {
@@ -245,6 +258,36 @@ fn faults_of(own: &BackgroundComponent, totals: &record::BackgroundTotals) -> Ve
             totals.failed_flows, own.flows
         ));
     }
+    said
+}
+
+/// Why blocks are not sent although the network may have room for them.
+const WHY_UNSENT: &str = "their source was too late for them, its system refused them, or they exceeded the rate that was agreed";
+
+/// The same while a run measured, and then what else there was before and after.
+fn faults_while_measuring(
+    own: &BackgroundComponent,
+    totals: &record::BackgroundTotals,
+    measured: &BackgroundCounts,
+) -> Vec<String> {
+    let mut said = Vec::new();
+    let unsent = measured.unsent_blocks;
+    if unsent > 0 {
+        said.push(format!("{unsent} blocks were not sent: {WHY_UNSENT}"));
+    }
+    if measured.failed_flows > 0 {
+        said.push(format!(
+            "{} of {} connections failed",
+            measured.failed_flows, own.flows
+        ));
+    }
+    let others = record::BackgroundTotals {
+        unsent_blocks: totals.unsent_blocks.saturating_sub(unsent),
+        failed_flows: u64::from(totals.failed_flows).saturating_sub(measured.failed_flows) as u32,
+        ..record::BackgroundTotals::default()
+    };
+    let others = faults_of(own, &others).into_iter();
+    said.extend(others.map(|fault| format!("before or after measuring, {fault}")));
     said
 }
 
@@ -299,12 +342,14 @@ pub(crate) fn source_in_words(record: &BackgroundRecord) -> String {
     format!("load {load} of {file}, seed {seed}{ends}")
 }
 
-/// Where its flows were not those of the description, from their beginning to their end.
+/// Where its flows were not those of the description.
 pub(crate) fn faults_in_words(record: &BackgroundRecord, own: &BackgroundSummary) -> Vec<String> {
     let totals = own.end.iter().flat_map(|(_, end)| &end.components);
-    let pairs = record.components.iter().zip(totals);
-    let faults = pairs.flat_map(|(component, totals)| {
-        let faults = faults_of(component, totals).into_iter();
+    let pairs = record.components.iter().zip(totals).enumerate();
+    let faults = pairs.flat_map(|(place, (component, totals))| {
+        let measured = own.figures(Some(place), PartOfRun::Whole);
+        let measured = measured.map(|own| own.counts).unwrap_or_default();
+        let faults = faults_while_measuring(component, totals, &measured).into_iter();
         faults.map(|fault| format!("{}: {fault}", component.name))
     });
     faults.chain(failure_in_words(own)).collect()

@@ -136,7 +136,9 @@ pub enum CaptureFileError {
     )]
     Format,
     /// A compressed file.
-    #[error("it is compressed with {program}: unpack it first (`{program} -d`)")]
+    #[error(
+        "it is compressed with {program}: unpack it first (`{program} -dc FILE | prestan analyze -`)"
+    )]
     Compressed {
         /// The program that unpacks it.
         program: &'static str,

@@ -6,13 +6,18 @@
 //!               range  range   hole   SACK          range twice
 //! ```
 //!
-//! Memory is bounded: of a sender that is never acknowledged the oldest ranges are forgotten.
+//! Memory is bounded: of a sender that is never acknowledged the oldest ranges are forgotten. So is work: a packet has at
+//! most [`MOST_STEPS`] ranges looked at in order, whatever it contains.
 
 use std::collections::VecDeque;
 use std::ops::Range;
 
 /// Holes that are remembered for each direction.
 const MOST_HOLES: usize = 256;
+
+/// Ranges that one packet has looked at, in each direction. A block of SACK that covers more is continued with the next
+/// packet that has it.
+const MOST_STEPS: usize = 1024;
 
 /// Neighbouring bytes that were sent together.
 #[derive(Debug, Clone, Copy)]
@@ -195,7 +200,8 @@ impl Scoreboard {
         self.split(bytes.end);
         let from = self.index_of(bytes.start);
         let resent = self.ranges.range_mut(from..);
-        for range in resent.take_while(|range| range.end <= bytes.end) {
+        let resent = resent.take_while(|range| range.end <= bytes.end);
+        for range in resent.take(MOST_STEPS) {
             range.transmissions = range.transmissions.saturating_add(1);
             range.last_sent_ns = at_ns;
         }
@@ -223,7 +229,11 @@ impl Scoreboard {
         let mut unknown = Vec::new();
         let mut place = bytes.start.max(self.acknowledged.unwrap_or(i64::MIN));
         let ranges = self.ranges.range(self.index_of(place)..);
-        for range in ranges.take_while(|range| range.first < bytes.end) {
+        let ranges = ranges.take_while(|range| range.first < bytes.end);
+        for (step, range) in ranges.enumerate() {
+            if step == MOST_STEPS {
+                return unknown;
+            }
             if place < range.first {
                 unknown.push(place..range.first);
             }
@@ -321,22 +331,33 @@ impl Scoreboard {
     /// Notes a block of SACK behind the acknowledged bytes.
     pub(crate) fn selectively_acknowledge(
         &mut self,
-        blocks: [Option<(i64, i64)>; 4],
+        mut blocks: [Option<(i64, i64)>; 4],
         delivery: Delivery,
     ) {
-        for (first, end) in blocks.into_iter().flatten() {
+        let mut steps = 0;
+        for block in &mut blocks {
+            let Some((first, end)) = *block else { continue };
             let is_known = self.last_blocks.contains(&Some((first, end)));
             let is_sent = self.sent.is_some_and(|sent| end <= sent);
             if is_known || !is_sent || first >= end {
                 continue;
             }
             self.sack_end = self.sack_end.max(Some(end));
-            let from = self.index_of(first);
+            // What the same block had before is marked already.
+            let before = self.last_blocks.iter().flatten();
+            let before = before.filter(|(other, end)| *other <= first && first < *end);
+            let marked = before.map(|(_, end)| *end).max().unwrap_or(first);
+            let from = self.index_of(marked.min(end));
             for index in from..self.ranges.len() {
                 let range = self.ranges[index];
                 if range.end > end {
                     break;
                 }
+                if steps == MOST_STEPS {
+                    *block = (range.first > first).then_some((first, range.first));
+                    break;
+                }
+                steps += 1;
                 if !range.has_sack {
                     self.ranges[index].has_sack = true;
                     self.deliver(&range, delivery);
@@ -361,5 +382,48 @@ impl Scoreboard {
     /// Segments in flight, as far as they are remembered.
     pub(crate) fn segments(&self) -> usize {
         self.ranges.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn with_sack(scoreboard: &Scoreboard) -> usize {
+        scoreboard.ranges.iter().filter(|own| own.has_sack).count()
+    }
+
+    #[test]
+    fn a_packet_has_bounded_work_and_the_next_one_goes_on_with_it() {
+        let delivery = Delivery {
+            at_ns: 1_000_000,
+            shortest_rtt_ns: 0,
+        };
+        let mut scoreboard = Scoreboard::new(8192);
+        for place in 0..8000 {
+            scoreboard.send(place..place + 1, place, None, |_| {});
+        }
+        let block = [Some((1, 8000)), None, None, None];
+        for packets in 1..=8 {
+            scoreboard.selectively_acknowledge(block, delivery);
+            assert_eq!(with_sack(&scoreboard), (packets * MOST_STEPS).min(7999));
+        }
+        // One that has grown.
+        for place in 8000..8010 {
+            scoreboard.send(place..place + 1, place, None, |_| {});
+        }
+        let block = [Some((1, 8010)), None, None, None];
+        scoreboard.selectively_acknowledge(block, delivery);
+        assert_eq!(with_sack(&scoreboard), 8009);
+        // One that is new is read from its beginning; one below what is marked has nothing to be marked.
+        let blocks = [Some((3, 5)), Some((7000, 8010)), None, None];
+        scoreboard.selectively_acknowledge(blocks, delivery);
+        assert_eq!(with_sack(&scoreboard), 8009);
+        scoreboard.send(0..8010, 9000, None, |_| {});
+        let twice = scoreboard
+            .ranges
+            .iter()
+            .filter(|own| own.transmissions == 2);
+        assert_eq!(twice.count(), MOST_STEPS);
     }
 }

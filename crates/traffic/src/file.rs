@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::TrafficError;
 use crate::generator::{GeneratorSetSpec, GeneratorSpec};
 use crate::model::ModelSpec;
-use crate::quantity::{BitRate, Octets, Percentage, TimeSpan};
+use crate::quantity::{BitRate, Octets, Percentage, TimeSpan, instances, port};
 
 /// A whole traffic file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -51,10 +51,18 @@ pub struct ComponentSpec {
     pub sink: String,
     /// Port of the sink; further instances have the ports after it. Default: ports from 20000 on that no other
     /// flow has.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "port",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub port: Option<u16>,
     /// Port of the source; further instances have the ports after it. Default: chosen by its system.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "port",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub source_port: Option<u16>,
     /// TCP: largest window, as the size of the socket buffers of both ends. Default: that of the systems.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -98,7 +106,7 @@ pub struct FlowSetSpec {
     /// Name of the component.
     pub component: String,
     /// Number of instances, in each direction; default 1.
-    #[serde(default = "one")]
+    #[serde(default = "one", deserialize_with = "instances")]
     pub n: u32,
     /// From source to sink, from sink to source, or both; default `forward`.
     #[serde(default)]

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::TrafficError;
 use crate::file::IpVersion;
-use crate::quantity::TimeSpan;
+use crate::quantity::{TimeSpan, instances, port};
 
 /// Stands for the address of the sink in the arguments of a generator.
 pub const DESTINATION_PLACE: &str = "{destination}";
@@ -41,7 +41,11 @@ pub struct GeneratorSpec {
     #[serde(default)]
     pub ip: IpVersion,
     /// What `{port}` stands for; further instances have the ports after it. Default: a free port.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "port",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub port: Option<u16>,
     /// How long sink and source may take to be ready, each; default 10s.
     #[serde(default = "ten_seconds")]
@@ -120,7 +124,7 @@ pub struct GeneratorSetSpec {
     /// Name of the generator.
     pub generator: String,
     /// Number of instances; default 1.
-    #[serde(default = "one")]
+    #[serde(default = "one", deserialize_with = "instances")]
     pub n: u32,
 }
 

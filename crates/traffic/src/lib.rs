@@ -37,7 +37,10 @@ pub use model::{
     CbrSpec, FtpSpec, FullSpec, GopSpec, MmppSpec, Model, ModelSpec, OnOffSpec, SelfSimilarSpec,
     TelnetSpec, UserSpec, VideoSpec, VoiceCodec, VoipSpec, WwwSpec,
 };
-pub use plan::{LEAST_DATAGRAM, MOST_DATAGRAM, MOST_FLOWS, PlannedFlow, Traffic, TrafficLoad};
+pub use plan::{
+    LEAST_DATAGRAM, LEAST_STAMPED_BLOCK, MOST_DATAGRAM, MOST_FLOWS, PlannedFlow, Traffic,
+    TrafficLoad,
+};
 pub use probability::ProbabilityLaw;
 pub use quantity::{BitRate, BlockCount, DrawnQuantity, Octets, Percentage, TimeSpan};
 pub use source::{Behaviour, DepartureSchedule, PlannedDeparture};

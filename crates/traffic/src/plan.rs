@@ -22,6 +22,8 @@ pub const MOST_FLOWS: usize = 10_000;
 pub const LEAST_DATAGRAM: u32 = 32;
 /// Longest block of a UDP flow in bytes: the payload of the longest IPv4 packet.
 pub const MOST_DATAGRAM: u32 = 65_507;
+/// Shortest block of a TCP flow that can carry a sequence number and a time stamp, in bytes.
+pub const LEAST_STAMPED_BLOCK: u32 = 20;
 /// Longest window: what TCP can advertise (RFC 7323).
 const MOST_WINDOW: u64 = 1 << 30;
 /// Longest text of names in a file, in bytes.
@@ -83,6 +85,13 @@ pub struct PlannedFlow {
 }
 
 impl PlannedFlow {
+    /// Whether its blocks carry sequence numbers and time stamps. Those of a TCP flow do unless more than one in a
+    /// thousand is too short for them: then all are sent as they are, and the sink counts bytes.
+    pub fn has_stamps(&self) -> bool {
+        let least = u64::from(LEAST_STAMPED_BLOCK);
+        self.protocol == FlowProtocol::Udp || self.model.check_lengths(least, u64::MAX).is_ok()
+    }
+
     /// How its source behaves. Blocks of UDP flows are between [`LEAST_DATAGRAM`] and [`MOST_DATAGRAM`] bytes long: fewer
     /// than one in a thousand had to be changed for that.
     pub fn behaviour(&self, seed: u64) -> Behaviour {

@@ -39,6 +39,29 @@ impl<'de> Deserialize<'de> for WrittenNumber {
     }
 }
 
+/// A whole number within limits, for the attribute `deserialize_with`: an error says what can be written.
+fn whole<'de, D: Deserializer<'de>, N: FromStr>(
+    deserializer: D,
+    what: &str,
+) -> Result<N, D::Error> {
+    let written = WrittenNumber::deserialize(deserializer)?.0;
+    let wrong = || de::Error::custom(format!("`{written}` is no {what}"));
+    written.parse().map_err(|_| wrong())
+}
+
+/// A number of instances.
+pub(crate) fn instances<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
+    whole(
+        deserializer,
+        "number of instances; write a whole number from 1 on",
+    )
+}
+
+/// A port, where a key of that name is there.
+pub(crate) fn port<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u16>, D::Error> {
+    whole(deserializer, "port; write a whole number from 1 to 65535").map(Some)
+}
+
 /// A quantity that a random variable can have: a time, a size or a number of blocks.
 pub trait DrawnQuantity: FromStr<Err = String> {
     /// The number in the base unit: nanoseconds, bytes or blocks.

@@ -3,7 +3,11 @@
 //! Which fields are secret is told by their names, and rather too many are hidden than too few: a
 //! head that was shown ends up in a bug report.
 
+mod arguments;
+
 use percent_encoding::percent_decode_str;
+
+pub use arguments::redacted_arguments;
 
 use crate::response::ResponseHead;
 

@@ -11,8 +11,9 @@
 use std::net::IpAddr;
 
 use libc::{
-    BPF_ABS, BPF_ALU, BPF_AND, BPF_B, BPF_H, BPF_IND, BPF_JA, BPF_JEQ, BPF_JGE, BPF_JMP, BPF_K,
-    BPF_LD, BPF_LDX, BPF_MEM, BPF_MSH, BPF_RET, BPF_RSH, BPF_ST, BPF_W, BPF_X,
+    BPF_ABS, BPF_ADD, BPF_ALU, BPF_AND, BPF_B, BPF_H, BPF_IMM, BPF_IND, BPF_JA, BPF_JEQ, BPF_JGE,
+    BPF_JMP, BPF_K, BPF_LD, BPF_LDX, BPF_LSH, BPF_MEM, BPF_MSH, BPF_RET, BPF_RSH, BPF_ST, BPF_W,
+    BPF_X,
 };
 
 use super::{FilterStep, OUTGOING, TCP, UDP, step};
@@ -22,6 +23,13 @@ const MOST_STEPS: usize = 4096;
 
 /// Next header of an IPv6 packet that is a fragment.
 const FRAGMENT: u32 = 44;
+/// Extension headers that begin with the next header and a length in units of 8 bytes, of which the first is not counted
+/// (RFC 8200, section 4): hop-by-hop options, routing, destination options.
+const EXTENSIONS: [u32; 3] = [0, 43, 60];
+/// Extension headers that are followed: a filter has no loops. RFC 8200, section 4.1 has so many before TCP.
+const MOST_EXTENSIONS: usize = 4;
+/// Length of an IPv6 header in bytes.
+const IPV6_HEADER: u32 = 40;
 
 pub(crate) const NET: u32 = libc::SKF_NET_OFF.cast_unsigned();
 pub(crate) const PROTOCOL: u32 = (libc::SKF_AD_OFF + libc::SKF_AD_PROTOCOL).cast_unsigned();
@@ -31,6 +39,8 @@ pub(crate) const INTERFACE: u32 = (libc::SKF_AD_OFF + libc::SKF_AD_IFINDEX).cast
 /// Places of the program's memory.
 const SOURCE_PORT: u32 = 0;
 const DESTINATION_PORT: u32 = 1;
+const NEXT_HEADER: u32 = 2;
+const OFFSET: u32 = 3;
 
 /// Which packets are kept.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -53,6 +63,8 @@ enum Label {
     /// Behind the comparison with a host.
     NextHost(usize),
     Host6,
+    /// Behind so many extension headers.
+    Extension(usize),
     Ports6,
     Ports,
     FromServer,
@@ -142,7 +154,7 @@ fn ipv4(program: &mut Assembler, hosts: &[IpAddr]) {
     program.goto(Label::Ports);
 }
 
-/// Extension headers before TCP are not followed, except that of a fragment.
+/// Behind more than [`MOST_EXTENSIONS`] extension headers ports are not looked for.
 fn ipv6(program: &mut Assembler, hosts: &[IpAddr]) {
     program.mark(Label::Ipv6);
     for (way, place) in [8, 24].into_iter().enumerate() {
@@ -161,14 +173,39 @@ fn ipv6(program: &mut Assembler, hosts: &[IpAddr]) {
         program.goto(Label::Reject);
     }
     program.mark(Label::Host6);
+    // X is where the next header begins, and A its type.
+    program.push(BPF_LDX | BPF_IMM, IPV6_HEADER);
     program.load(BPF_B | BPF_ABS, NET.wrapping_add(6));
-    program.goto_if(TCP, Label::Ports6);
-    program.goto_if(UDP, Label::Ports6);
-    program.goto_if(FRAGMENT, Label::Response);
+    for passed in 0..=MOST_EXTENSIONS {
+        program.goto_if(TCP, Label::Ports6);
+        program.goto_if(UDP, Label::Ports6);
+        program.goto_if(FRAGMENT, Label::Response);
+        if passed == MOST_EXTENSIONS {
+            break;
+        }
+        for extension in EXTENSIONS {
+            program.goto_if(extension, Label::Extension(passed));
+        }
+        program.goto(Label::NoPorts);
+        program.mark(Label::Extension(passed));
+        pass_extension(program);
+    }
     program.goto(Label::NoPorts);
     program.mark(Label::Ports6);
-    program.store_ports(BPF_H | BPF_ABS, NET.wrapping_add(40));
+    program.store_ports(BPF_H | BPF_IND, NET);
     program.goto(Label::Ports);
+}
+
+fn pass_extension(program: &mut Assembler) {
+    program.load(BPF_B | BPF_IND, NET);
+    program.push(BPF_ST, NEXT_HEADER);
+    program.load(BPF_B | BPF_IND, NET.wrapping_add(1));
+    program.push(BPF_ALU | BPF_ADD | BPF_K, 1);
+    program.push(BPF_ALU | BPF_LSH | BPF_K, 3);
+    program.push(BPF_ALU | BPF_ADD | BPF_X, 0);
+    program.push(BPF_ST, OFFSET);
+    program.push(BPF_LDX | BPF_MEM, OFFSET);
+    program.load(BPF_MEM, NEXT_HEADER);
 }
 
 /// Whether a port is one of these, and whether the packet goes to the server or comes from it.

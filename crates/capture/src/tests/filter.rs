@@ -2,8 +2,9 @@ use std::net::IpAddr;
 
 use etherparse::PacketBuilder;
 use libc::{
-    BPF_ABS, BPF_ALU, BPF_AND, BPF_B, BPF_H, BPF_IND, BPF_JA, BPF_JEQ, BPF_JGE, BPF_JMP, BPF_K,
-    BPF_LD, BPF_LDX, BPF_MEM, BPF_MSH, BPF_RET, BPF_RSH, BPF_ST, BPF_W, BPF_X,
+    BPF_ABS, BPF_ADD, BPF_ALU, BPF_AND, BPF_B, BPF_H, BPF_IMM, BPF_IND, BPF_JA, BPF_JEQ, BPF_JGE,
+    BPF_JMP, BPF_K, BPF_LD, BPF_LDX, BPF_LSH, BPF_MEM, BPF_MSH, BPF_RET, BPF_RSH, BPF_ST, BPF_W,
+    BPF_X,
 };
 
 use crate::filter::FilterStep;
@@ -59,11 +60,14 @@ fn run(program: &[FilterStep], packet: &FilteredPacket<'_>) -> u32 {
                 }
             }
             BPF_LDX if code & 0xe0 == BPF_MSH => x = 4 * (load(BPF_B, k).unwrap() & 15),
+            BPF_LDX if code & 0xe0 == BPF_IMM => x = k,
             BPF_LDX => x = memory[k as usize],
             BPF_ST => memory[k as usize] = a,
             BPF_ALU => match code & 0xf0 {
                 BPF_AND => a &= operand,
                 BPF_RSH => a >>= operand,
+                BPF_LSH => a <<= operand,
+                BPF_ADD => a = a.wrapping_add(operand),
                 operation => panic!("{operation}"),
             },
             BPF_JMP if code & 0xf0 == BPF_JA => next += k as usize,
@@ -161,6 +165,47 @@ fn hosts_and_ports_are_selected() {
                     );
                 }
             }
+        }
+    }
+}
+
+/// An IPv6 packet with extension headers of these types and lengths in units of 8 bytes.
+fn extended(extensions: &[(u8, u8)]) -> Vec<u8> {
+    let mut packet = tcp(true, 4000, 80);
+    for (kind, length) in extensions.iter().rev() {
+        let mut header = vec![0; 8 * usize::from(*length)];
+        (header[0], header[1]) = (packet[6], length - 1);
+        packet.splice(40..40, header);
+        packet[6] = *kind;
+    }
+    packet
+}
+
+#[test]
+fn ports_are_found_behind_extension_headers() {
+    let table: [(&[(u8, u8)], bool); 7] = [
+        (&[], true),
+        (&[(0, 1)], true),
+        (&[(0, 1), (60, 3), (43, 2)], true),
+        (&[(0, 1), (60, 1), (43, 1), (60, 32)], true),
+        (&[(0, 1), (60, 1), (43, 1), (60, 1), (60, 1)], false),
+        // An authentication header, which is not followed.
+        (&[(51, 1)], false),
+        // Whatever comes behind the header of a fragment.
+        (&[(0, 1), (44, 1)], true),
+    ];
+    for (extensions, expected) in table {
+        for (port, is_port) in [(80, true), (81, false)] {
+            let program = program(&selection(&[], &[port]), 96, None).unwrap();
+            let packet = FilteredPacket {
+                protocol: 0x86dd,
+                interface: LOOPBACK,
+                kind: OUTGOING,
+                network: &extended(extensions),
+            };
+            let is_fragment = extensions.iter().any(|(kind, _)| *kind == 44);
+            let kept = run(&program, &packet) > 0;
+            assert_eq!(kept, expected && (is_port || is_fragment), "{extensions:?}");
         }
     }
 }

@@ -1,5 +1,6 @@
 //! The data thread of a sink: it receives what belongs to flows, and ignores and counts the rest.
 
+use std::collections::HashMap;
 use std::io;
 use std::net::TcpStream;
 use std::os::fd::{AsFd, OwnedFd};
@@ -35,7 +36,7 @@ const STREAM_PIECE: usize = 1 << 20;
 const STAMPED_PIECE: usize = 256 << 10;
 /// A connection has to send the beginning of a stream within this time, in which it can be lost twice.
 const INTRODUCTION: Duration = Duration::from_secs(5);
-/// Connections that may be without it at a time, beside those that are expected.
+/// Connections to a port that may be without it at a time, beside those that are expected.
 const MOST_STRANGERS: usize = 256;
 
 /// After a connection that could not be accepted.
@@ -113,7 +114,8 @@ impl DataThread {
                     epoll,
                     shared,
                     sockets: Vec::new(),
-                    strangers: 0,
+                    strangers: HashMap::new(),
+                    listeners: 0,
                     flows: SinkFlows::default(),
                     batch: DatagramBatch::new(DATAGRAMS),
                     stamps: DatagramStamps::new(),
@@ -147,6 +149,7 @@ impl Drop for DataThread {
 enum DataSocket {
     Listener {
         session: u64,
+        number: u64,
         socket: Socket,
         has_stamps: bool,
         flows: usize,
@@ -163,6 +166,8 @@ enum DataSocket {
     /// A connection that has not said to which flow it belongs.
     Stranger {
         session: u64,
+        /// Number of the listener that it came to.
+        listener: u64,
         stream: TcpStream,
         since: Instant,
         header: [u8; STREAM_HEADER],
@@ -204,8 +209,11 @@ struct DataReceiver {
     shared: Arc<SinkShared>,
     /// By their tokens.
     sockets: Vec<Option<DataSocket>>,
-    /// How many of them are [`DataSocket::Stranger`].
-    strangers: usize,
+    /// How many of them are [`DataSocket::Stranger`], by the number of their listener: those of one port take no place
+    /// of sources at another.
+    strangers: HashMap<u64, usize>,
+    /// Listeners until now.
+    listeners: u64,
     flows: SinkFlows,
     batch: DatagramBatch,
     stamps: DatagramStamps,
@@ -249,9 +257,11 @@ impl DataReceiver {
                 has_stamps,
             } => {
                 let first = self.flows.add(session, &ids, has_stamps);
+                self.listeners += 1;
                 self.insert(match transport {
                     FlowTransport::Tcp => DataSocket::Listener {
                         session,
+                        number: self.listeners,
                         socket,
                         has_stamps,
                         flows: ids.len(),
@@ -278,8 +288,9 @@ impl DataReceiver {
             DataCommand::Remove { session } => {
                 for place in &mut self.sockets {
                     let gone = place.take_if(|socket| socket.session() == session);
-                    let was_stranger = matches!(gone, Some(DataSocket::Stranger { .. }));
-                    self.strangers -= usize::from(was_stranger);
+                    if let Some(DataSocket::Stranger { listener, .. }) = gone {
+                        self.strangers.remove(&listener);
+                    }
                 }
                 self.flows.remove_session(session);
             }
@@ -315,9 +326,16 @@ impl DataReceiver {
         let data = EventData::new_u64(token as u64);
         if epoll::add(&self.epoll, socket.as_fd(), data, EventFlags::IN).is_ok() {
             self.sockets[token] = Some(socket);
-        } else {
+        } else if let DataSocket::Stranger { listener, .. } = socket {
             // It is closed, which the source sees.
-            self.strangers -= usize::from(matches!(socket, DataSocket::Stranger { .. }));
+            self.no_stranger(listener);
+        }
+    }
+
+    /// A connection has said to which flow it belongs, or has ended.
+    fn no_stranger(&mut self, listener: u64) {
+        if let Some(count) = self.strangers.get_mut(&listener) {
+            *count = count.saturating_sub(1);
         }
     }
 
@@ -333,13 +351,15 @@ impl DataReceiver {
         let stays = match &mut socket {
             DataSocket::Listener {
                 session,
+                number,
                 socket,
                 has_stamps,
                 flows,
             } => {
                 let stream = accepted_by(socket);
                 let most = *flows + MOST_STRANGERS;
-                accepted = stream.map(|stream| (*session, stream, *has_stamps, most));
+                let listener = (*session, *number, *has_stamps, most);
+                accepted = stream.map(|stream| (stream, listener));
                 true
             }
             DataSocket::Datagrams {
@@ -352,15 +372,16 @@ impl DataReceiver {
                 self.read_datagrams(*session, socket, last, is_joined);
                 true
             }
-            DataSocket::Stranger { .. } => {
+            DataSocket::Stranger { listener, .. } => {
+                let listener = *listener;
                 self.sockets[token] = match self.identify(socket) {
                     Introduced::NotYet(stranger) => Some(stranger),
                     Introduced::As(stream) => {
-                        self.strangers -= 1;
+                        self.no_stranger(listener);
                         Some(stream)
                     }
                     Introduced::Stranger => {
-                        self.strangers -= 1;
+                        self.no_stranger(listener);
                         self.turn_away();
                         None
                     }
@@ -384,19 +405,25 @@ impl DataReceiver {
             self.sockets[token] = Some(socket);
         }
         // Not before the listener has its place again.
-        if let Some((session, stream, has_stamps, most)) = accepted {
-            self.welcome(session, stream, has_stamps, most);
+        if let Some((stream, listener)) = accepted {
+            self.welcome(stream, listener);
         }
     }
 
-    fn welcome(&mut self, session: u64, stream: Socket, has_stamps: bool, most: usize) {
-        if self.strangers >= most || stream.set_nonblocking(true).is_err() {
+    fn welcome(
+        &mut self,
+        stream: Socket,
+        (session, listener, has_stamps, most): (u64, u64, bool, usize),
+    ) {
+        let strangers = self.strangers.entry(listener).or_default();
+        if *strangers >= most || stream.set_nonblocking(true).is_err() {
             self.turn_away();
             return;
         }
-        self.strangers += 1;
+        *strangers += 1;
         self.insert(DataSocket::Stranger {
             session,
+            listener,
             stream: stream.into(),
             since: Instant::now(),
             header: [0; STREAM_HEADER],
@@ -408,6 +435,7 @@ impl DataReceiver {
     fn identify(&mut self, socket: DataSocket) -> Introduced {
         let DataSocket::Stranger {
             session,
+            listener,
             stream,
             since,
             mut header,
@@ -426,6 +454,7 @@ impl DataReceiver {
         if filled < STREAM_HEADER {
             return Introduced::NotYet(DataSocket::Stranger {
                 session,
+                listener,
                 stream,
                 since,
                 header,
@@ -527,14 +556,19 @@ impl DataReceiver {
     }
 
     fn dismiss_strangers(&mut self) {
-        if self.strangers == 0 {
+        self.strangers.retain(|_, count| *count > 0);
+        if self.strangers.is_empty() {
             return;
         }
         let is_late = |socket: &mut DataSocket| matches!(socket, DataSocket::Stranger { since, .. } if since.elapsed() > INTRODUCTION);
         let places = self.sockets.iter_mut();
-        let dismissed = places.filter_map(|place| place.take_if(is_late)).count();
-        self.strangers -= dismissed;
-        (0..dismissed).for_each(|_| self.turn_away());
+        let late: Vec<DataSocket> = places.filter_map(|place| place.take_if(is_late)).collect();
+        for socket in late {
+            if let DataSocket::Stranger { listener, .. } = socket {
+                self.no_stranger(listener);
+                self.turn_away();
+            }
+        }
     }
 }
 

@@ -7,7 +7,7 @@ mod ports;
 mod session;
 
 use std::io;
-use std::net::{SocketAddr, TcpListener};
+use std::net::{IpAddr, SocketAddr, TcpListener};
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -25,6 +25,9 @@ use limits::Grants;
 
 /// Connections that may be told at the same time why they are refused.
 const MOST_REFUSALS: usize = 64;
+/// Connections from one address that may be without an introduction at a time, so that a silent program takes no place
+/// of sources elsewhere.
+const MOST_SILENT: usize = 32;
 /// After a connection that could not be accepted.
 const PAUSE: Duration = Duration::from_millis(10);
 
@@ -86,9 +89,29 @@ struct SinkShared {
     last_failure: Mutex<Option<String>>,
     /// By the numbers of their sessions.
     readings: Mutex<Vec<(u64, SessionReading)>>,
+    /// Addresses of connections that have not introduced themselves.
+    silent: Mutex<Vec<IpAddr>>,
 }
 
 impl SinkShared {
+    /// Whether another connection from an address may be waited for, which is noted.
+    fn may_be_silent(&self, peer: IpAddr) -> bool {
+        let mut silent = locked(&self.silent);
+        let may = silent.iter().filter(|own| **own == peer).count() < MOST_SILENT;
+        if may {
+            silent.push(peer);
+        }
+        may
+    }
+
+    /// A connection has introduced itself, or has ended.
+    fn is_not_silent(&self, peer: IpAddr) {
+        let mut silent = locked(&self.silent);
+        if let Some(place) = silent.iter().position(|own| *own == peer) {
+            silent.swap_remove(place);
+        }
+    }
+
     fn is_stopping(&self) -> bool {
         self.is_stopping.load(Ordering::Relaxed)
     }
@@ -136,6 +159,7 @@ impl TrafficSink {
             failed_sessions: AtomicU64::new(0),
             last_failure: Mutex::default(),
             readings: Mutex::default(),
+            silent: Mutex::default(),
         });
         let data = DataThread::start(Arc::clone(&shared))?;
         let for_thread = Arc::clone(&shared);
@@ -218,7 +242,10 @@ fn accept(listener: &TcpListener, shared: &Arc<SinkShared>, data: DataThread) {
             }
         };
         sessions.retain(|session| !session.is_finished());
-        if sessions.len() >= shared.grants.most_sessions() + MOST_REFUSALS {
+        let peer = SocketAddr::new(peer.ip().to_canonical(), peer.port());
+        if sessions.len() >= shared.grants.most_sessions() + MOST_REFUSALS
+            || !shared.may_be_silent(peer.ip())
+        {
             // Closed without a word: too many wait for theirs.
             continue;
         }
@@ -229,7 +256,10 @@ fn accept(listener: &TcpListener, shared: &Arc<SinkShared>, data: DataThread) {
         let thread = thread::Builder::new().name("traffic-session".to_owned());
         match thread.spawn(serve) {
             Ok(session) => sessions.push(session),
-            Err(error) => shared.failed(format!("session of {peer}: start a thread: {error}")),
+            Err(error) => {
+                shared.is_not_silent(peer.ip());
+                shared.failed(format!("session of {peer}: start a thread: {error}"));
+            }
         }
     }
     for session in sessions {

@@ -89,7 +89,9 @@ fn open_listener(group: &FlowGroup, address: SocketAddr) -> Opened {
     }
     if let Some(name) = &group.congestion_control {
         let set = socket.set_tcp_congestion(name.as_bytes());
-        set.map_err(failed("set TCP_CONGESTION"))?;
+        set.map_err(failed(
+            "use the congestion control of the flow, which its system may not have,",
+        ))?;
     }
     socket
         .bind(&address.into())

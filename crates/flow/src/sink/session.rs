@@ -1,6 +1,6 @@
 //! A session of a sink: one source, from its introduction to its last counts.
 
-use std::net::{SocketAddr, TcpStream};
+use std::net::{IpAddr, SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
 use super::arrivals::CountsWanted;
@@ -39,8 +39,9 @@ pub(super) fn serve(
 ) {
     let link = ControlLink::new(stream, shared.grants.longest_silence());
     let link = link.map_err(FlowError::system("prepare a session"));
+    let silent = SilentPeer(shared, peer.ip());
     let served = link.and_then(|mut link| {
-        let served = converse(&mut link, peer, number, shared, commands);
+        let served = converse(&mut link, (peer, silent), number, shared, commands);
         if let Err(error) = &served {
             let reason = match error {
                 SessionFailure::Ours(reason) => reason.clone(),
@@ -60,6 +61,15 @@ pub(super) fn serve(
         Ok(()) => {}
         Err(FlowError::Refused(reason)) => shared.failed(format!("{peer}: {reason}")),
         Err(error) => shared.failed(format!("{peer}: {error}")),
+    }
+}
+
+/// A connection that has not introduced itself, until this is dropped.
+struct SilentPeer<'a>(&'a SinkShared, IpAddr);
+
+impl Drop for SilentPeer<'_> {
+    fn drop(&mut self) {
+        self.0.is_not_silent(self.1);
     }
 }
 
@@ -85,13 +95,14 @@ impl From<String> for SessionFailure {
 
 fn converse(
     link: &mut ControlLink,
-    peer: SocketAddr,
+    (peer, silent): (SocketAddr, SilentPeer<'_>),
     number: u64,
     shared: &SinkShared,
     commands: &DataCommands,
 ) -> Result<(), SessionFailure> {
     shared.grants.check_peer(peer.ip())?;
     introduce(link, shared)?;
+    drop(silent);
     // Not before: a stranger must not take the place of a source.
     let _session = shared.grants.admit()?;
     let groups = requested(link, shared)?;

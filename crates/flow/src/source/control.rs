@@ -1,6 +1,7 @@
 //! The control thread of a source.
 
 use std::net::{SocketAddr, TcpStream};
+use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::thread::{self, JoinHandle};
@@ -17,6 +18,7 @@ use crate::clock::monotonic_ns;
 use crate::link::{ControlLink, out_of_turn};
 use crate::message::{AgreedGroup, ControlMessage, FlowGroup, PROTOCOL_VERSION, ReadingOccasion};
 use crate::sink::locked;
+use crate::sys::tcp_facts;
 use crate::token::{ProofRole, is_nonce, nonce};
 use crate::{FlowError, SharedToken};
 
@@ -41,8 +43,8 @@ pub(super) fn run(
     let should_stop = || shared.should_stop.load(Ordering::Relaxed);
     let mut link = introduced(sink, token, plan.longest_silence, should_stop)?;
     let agreed = agreement(&mut link, groups, should_stop)?;
-    let agreed_at = Instant::now();
     let plans = std::mem::take(&mut plan.flows);
+    let longest = plans.iter().map(|flow| flow.duration).max();
     let flows = open_all(plans, sink, &agreed, || {
         if should_stop() {
             return Err(FlowError::Stopped);
@@ -60,7 +62,8 @@ pub(super) fn run(
     let mut running = RunningSource::start(flows, plan.threads, link, shared)?;
     shared.change(SourceState::Running);
     let followed = running.follow();
-    totals.elapsed = agreed_at.elapsed();
+    let sent_for = Duration::from_nanos(monotonic_ns().saturating_sub(running.start));
+    totals.elapsed = sent_for.min(longest.unwrap_or_default());
     let ended = match followed {
         Ok(()) => running.finish(),
         Err(error) => {
@@ -70,7 +73,11 @@ pub(super) fn run(
         }
     };
     totals.failure = ended.err();
-    totals.flows = running.maker.totals(totals.failure.is_none());
+    totals.flows = running.maker.totals(true);
+    if totals.failure.is_some() {
+        // What was sent after the last report of the sink may have arrived or not.
+        (totals.elapsed, totals.flows) = running.maker.last_second();
+    }
     totals.pacing = PacingHistogram::summary(&locked(&shared.pacing));
     Ok(totals)
 }
@@ -154,6 +161,8 @@ struct RunningSource<'a> {
     sending: Arc<SendingState>,
     threads: Vec<JoinHandle<()>>,
     maker: ReadingMaker,
+    /// When its flows begin, by the monotonic clock.
+    start: u64,
 }
 
 impl<'a> RunningSource<'a> {
@@ -184,10 +193,10 @@ impl<'a> RunningSource<'a> {
             sending,
             threads: Vec::new(),
             maker,
+            start: monotonic_ns() + LEAD_NS,
         };
-        let start = monotonic_ns() + LEAD_NS;
         for part in parts.into_iter().filter(|part| !part.is_empty()) {
-            let started = running.start_thread(part, start);
+            let started = running.start_thread(part);
             if let Err(error) = started {
                 running.stop();
                 return Err(error);
@@ -196,11 +205,12 @@ impl<'a> RunningSource<'a> {
         Ok(running)
     }
 
-    fn start_thread(&mut self, flows: Vec<SendingFlow>, start: u64) -> Result<(), FlowError> {
+    fn start_thread(&mut self, flows: Vec<SendingFlow>) -> Result<(), FlowError> {
         let no_bounds = || FlowError::Settings("no histogram of pacing errors".to_owned());
         let pacing = Arc::new(PacingHistogram::new().ok_or_else(no_bounds)?);
         locked(&self.shared.pacing).push(Arc::clone(&pacing));
         let thread = SendingThread::new(flows, Arc::clone(&self.sending), pacing)?;
+        let start = self.start;
         let builder = thread::Builder::new().name("traffic-source".to_owned());
         let handle = builder.spawn(move || thread.run(start));
         self.threads
@@ -238,7 +248,10 @@ impl<'a> RunningSource<'a> {
                 flows,
             }) => {
                 let at = Duration::from_nanos(elapsed_ns);
-                let reading = self.maker.reading(at, occasion, flows);
+                let facts = tcp_facts(self.link.stream().as_fd());
+                let round_trip = facts.map_or(0, |facts| u64::from(facts.round_trip_us));
+                let round_trip = Duration::from_micros(round_trip);
+                let reading = self.maker.reading(at, occasion, flows, round_trip);
                 self.publish(occasion, reading);
                 self.sending.heard();
                 return Ok(occasion == ReadingOccasion::Last);

@@ -151,7 +151,12 @@ fn open(plan: &FlowPlan, address: SocketAddr) -> io::Result<Socket> {
     }
     if plan.transport == FlowTransport::Tcp {
         if let Some(name) = &options.congestion_control {
-            socket.set_tcp_congestion(name.as_bytes())?;
+            let set = socket.set_tcp_congestion(name.as_bytes());
+            set.map_err(|error| {
+                let text =
+                    format!("congestion control {name}, which this system may not have: {error}");
+                io::Error::new(error.kind(), text)
+            })?;
         }
         socket.set_tcp_nodelay(options.no_delay)?;
     }

@@ -163,6 +163,7 @@ impl FlowPlan {
                 dscp: Some(flow.dscp.code_point()).filter(|dscp| *dscp > 0),
                 bind: flow.source_port.map(|port| SocketAddr::new(local, port)),
                 sink_port: Some(flow.sink_port),
+                has_stamps: flow.has_stamps(),
                 ..FlowOptions::default()
             },
         }
@@ -270,6 +271,31 @@ fn is_alike(group: &FlowGroup, of_flow: &FlowGroup) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Blocks of TCP that are too short for a header are sent as they are.
+    #[test]
+    fn blocks_are_as_long_as_planned() {
+        const { assert!(traffic::LEAST_STAMPED_BLOCK == BLOCK_HEADER as u32) };
+        for (model, has_stamps) in [
+            ("cbr: {rate: 8kbit, block: 19}", false),
+            ("cbr: {rate: 8kbit, block: 20}", true),
+            ("telnet: {}", false),
+            ("www: {}", true),
+            ("ftp: {}", true),
+            ("voip: {codec: g729}", true),
+        ] {
+            let file = format!(
+                "models: {{m: {{{model}}}}}\ncomponents: {{c: {{model: m, protocol: tcp}}}}\n\
+                 loads: {{l: {{flows: [{{component: c}}]}}}}\n"
+            );
+            let traffic = traffic::Traffic::parse("load.yaml", &file).unwrap();
+            let flow = &traffic.loads["l"].flows[0];
+            let plan = FlowPlan::planned(flow, 1, Duration::from_secs(1));
+            assert_eq!(plan.has_stamps(), has_stamps, "{model}");
+            let least = plan.least_block_bytes();
+            assert_eq!(least, if has_stamps { 20 } else { 1 }, "{model}");
+        }
+    }
 
     fn plan(flows: Vec<FlowPlan>) -> SourcePlan {
         SourcePlan {

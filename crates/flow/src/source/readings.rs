@@ -9,6 +9,10 @@ use crate::message::{DelaySummary, ReadingOccasion, SinkCounts, StreamStalls};
 use crate::sys::{TcpFacts, tcp_facts};
 use crate::{FlowError, FlowTransport};
 
+/// What a source sent at one message of the sink arrives before the sink writes the next, a second later, unless both
+/// ways take about a second together.
+const LONG_ROUND_TRIP: Duration = Duration::from_millis(800);
+
 /// What has happened to one flow in an interval, or until its end. The source's counts are read when
 /// those of the sink arrive, so that the two ends are apart by the time that a message takes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -92,7 +96,8 @@ impl LoadReading {
 /// All flows until their end.
 #[derive(Debug, Clone)]
 pub struct LoadTotals {
-    /// From the agreement to the end of sending.
+    /// From the beginning of sending to its end; of flows that ended before their time, to the last full second that the
+    /// sink reported.
     pub elapsed: Duration,
     /// In the order of the plan.
     pub flows: Vec<FlowReading>,
@@ -102,8 +107,8 @@ pub struct LoadTotals {
     pub sink_congestion_control: Vec<Option<String>>,
     /// How well schedules were kept.
     pub pacing: PacingError,
-    /// Why the flows ended before their time; absent where they did not. Figures of the sink are
-    /// those of its last message then.
+    /// Why the flows ended before their time; absent where they did not. All figures are those of the last full second
+    /// that the sink reported then.
     pub failure: Option<FlowError>,
 }
 
@@ -169,13 +174,16 @@ impl ReadingMaker {
         at: Duration,
         occasion: ReadingOccasion,
         counts: Vec<SinkCounts>,
+        round_trip: Duration,
     ) -> LoadReading {
         if counts.len() == self.sink.len() {
             self.sink = counts;
         }
         let mut totals = self.totals(false);
         for (number, now) in totals.iter_mut().enumerate() {
-            now.lost = now.lost.max(self.overdue(number, occasion, now));
+            now.lost = now
+                .lost
+                .max(self.overdue(number, occasion, now, round_trip));
         }
         let pairs = totals.iter().zip(&self.before).zip(&self.counted_lost);
         let flows = pairs
@@ -204,16 +212,32 @@ impl ReadingMaker {
     }
 
     /// Datagrams that were sent a second ago or earlier and have not arrived. The sink misses a number only when a later
-    /// one arrives: where nothing does any more, it sees no loss.
-    fn overdue(&self, number: usize, occasion: ReadingOccasion, now: &FlowReading) -> u64 {
+    /// one arrives: where nothing does any more, it sees no loss. Where datagrams and messages take longer than a second
+    /// together, only those of a second before count.
+    fn overdue(
+        &self,
+        number: usize,
+        occasion: ReadingOccasion,
+        now: &FlowReading,
+        round_trip: Duration,
+    ) -> u64 {
         if self.flows[number].transport != FlowTransport::Udp {
             return 0;
         }
         let sent = match occasion {
-            ReadingOccasion::Second => self.before[number].sent_blocks,
-            ReadingOccasion::Request | ReadingOccasion::Last => self.sent_earlier[number],
+            ReadingOccasion::Second if round_trip < LONG_ROUND_TRIP => {
+                self.before[number].sent_blocks
+            }
+            ReadingOccasion::Second | ReadingOccasion::Request | ReadingOccasion::Last => {
+                self.sent_earlier[number]
+            }
         };
         sent.saturating_sub(now.received_blocks)
+    }
+
+    /// Everything until the last full second that the sink reported, and when that was after the agreement.
+    pub(super) fn last_second(&self) -> (Duration, Vec<FlowReading>) {
+        (self.before_at, self.before.clone())
     }
 
     /// Everything until now. When all has ended, what was sent and has not arrived is lost, too.
@@ -260,7 +284,8 @@ fn total(flow: &WatchedFlow, sink: &SinkCounts) -> FlowReading {
         jitter_ns: sink.jitter_ns,
         delay_variation_ns: sink.delay_variation_ns,
         delays: sink.delays,
-        stalls: sink.stalls,
+        // A schedule may pause.
+        stalls: sink.stalls.filter(|_| flow.piece_bytes.is_some()),
         dscp: sink.tos.map(|tos| tos >> 2),
         has_failed: counters.has_failed(),
     }
@@ -292,5 +317,51 @@ fn difference(now: &FlowReading, before: &FlowReading) -> FlowReading {
         }),
         has_failed: now.has_failed && !before.has_failed,
         ..*now
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use socket2::{Domain, Socket, Type};
+
+    use super::*;
+    use crate::payload::FlowId;
+    use crate::source::plan::FlowPlan;
+
+    /// What is shown as lost of 100 datagrams a second after so many seconds of a network with this delay in each
+    /// direction, which nothing passes from a moment on.
+    fn lost(delay_ms: u64, passes_ms: u64, seconds: u64) -> u64 {
+        let flow = OpenFlow {
+            plan: FlowPlan::paced(FlowTransport::Udp, 100, 10_000, Duration::from_secs(60)),
+            id: FlowId(1),
+            socket: Arc::new(Socket::new(Domain::IPV4, Type::DGRAM, None).unwrap()),
+            counters: Arc::default(),
+            congestion_control: None,
+            sink_congestion_control: None,
+        };
+        let counters = Arc::clone(&flow.counters);
+        let mut maker = ReadingMaker::new(&[flow]);
+        let mut lost = 0;
+        for second in 1..=seconds {
+            let sent = (second * 1000 + delay_ms) / 10;
+            counters.sent_blocks.add(sent - counters.sent_blocks.get());
+            let counts = SinkCounts {
+                packets: (second * 1000).min(passes_ms).saturating_sub(delay_ms) / 10,
+                ..SinkCounts::default()
+            };
+            let round_trip = Duration::from_millis(2 * delay_ms);
+            let at = Duration::from_secs(second);
+            let reading = maker.reading(at, ReadingOccasion::Second, vec![counts], round_trip);
+            lost += reading.flows[0].lost;
+        }
+        lost
+    }
+
+    #[test]
+    fn what_is_still_under_way_is_not_lost() {
+        for delay_ms in [0, 300, 600, 900] {
+            assert_eq!(lost(delay_ms, u64::MAX, 8), 0, "{delay_ms}");
+            assert!(lost(delay_ms, 4000, 8) >= 200, "{delay_ms}");
+        }
     }
 }

@@ -116,7 +116,7 @@ pub(crate) struct TrafficRunArgs {
 #[derive(Debug, Clone, Default, PartialEq, Args)]
 pub(crate) struct TrafficEnds {
     /// Sink of background traffic (`prestan traffic sink`), as HOST:PORT, or NAME=HOST:PORT for the flows to
-    /// one host of the traffic file; may be repeated [default: a sink in this process, on loopback]
+    /// one host of the traffic file; may be repeated, for each host and version of IP [default: a sink in this process, on loopback]
     #[arg(long, value_name = "[NAME=]HOST:PORT", value_parser = sink)]
     pub(crate) sink: Vec<SinkArg>,
 

@@ -51,7 +51,7 @@ pub(crate) fn started(
         Err(UnstableBackground::Interrupted) => Err(Failed::Interrupted(
             "interrupted before the measurement began".to_owned(),
         )),
-        Err(UnstableBackground::Ended) => {
+        Err(UnstableBackground::Ended { .. }) => {
             let end = running.end().end;
             let by_itself = ended_by_itself(end.generators.is_empty());
             let why = end.failure.unwrap_or_else(|| by_itself.to_owned());

@@ -15,6 +15,8 @@ use traffic::{
     PlannedGenerator,
 };
 
+use wire::shown::redacted_arguments;
+
 use super::running::LOOK;
 use crate::exit::Failed;
 
@@ -23,8 +25,18 @@ const SINK_END: Duration = Duration::from_millis(500);
 /// How long a program that was killed may take to have its report read, with its decoder.
 const LAST_REPORT: Duration = Duration::from_secs(15);
 
-/// What a record has of the generators of a load.
+/// What a record has of the generators of a load: their commands without secrets.
 pub(crate) fn recorded(planned: &[PlannedGenerator]) -> Vec<BackgroundGenerator> {
+    let of = |own: BackgroundGenerator| BackgroundGenerator {
+        command: redacted_arguments(&own.command),
+        sink_command: redacted_arguments(&own.sink_command),
+        ..own
+    };
+    described(planned).into_iter().map(of).collect()
+}
+
+/// The generators of a load with the commands that are started.
+pub(crate) fn described(planned: &[PlannedGenerator]) -> Vec<BackgroundGenerator> {
     let of = |own: &PlannedGenerator| BackgroundGenerator {
         name: name_of(own),
         command: own.spec.source.command.clone(),
@@ -135,11 +147,7 @@ impl RunningGenerator {
 fn why_it_ended((what, ended): (&str, &Result<ExternalEnd, FlowError>)) -> Option<String> {
     match ended {
         Ok(end) if end.status == "exit status: 0" => None,
-        Ok(end) => {
-            let printed = end.error_output.trim();
-            let colon = if printed.is_empty() { "" } else { ": " };
-            Some(format!("its {what} ended ({}){colon}{printed}", end.status))
-        }
+        Ok(end) => Some(format!("its {what} ended ({}){}", end.status, end.reason())),
         Err(error) => Some(format!("its {what}: {error}")),
     }
 }

@@ -250,7 +250,9 @@ impl RunningBackground {
                 return Err(UnstableBackground::Interrupted);
             }
             if !self.is_active() {
-                return Err(UnstableBackground::Ended);
+                // The first second has the beginning of the flows, and may be less than a whole one.
+                let is_judged = seconds > self.rule.seconds;
+                return Err(UnstableBackground::Ended { is_judged });
             }
             if begun.elapsed() > self.rule.patience {
                 return Err(UnstableBackground::Unstable(watch.unstable().to_string()));
@@ -306,11 +308,13 @@ impl RunningBackground {
             elapsed = self.begun.elapsed();
         }
         let pairs = totals.into_iter().zip(sum.counts());
+        let components: Vec<BackgroundTotals> = pairs
+            .map(|(totals, counts)| totals.finish(counts))
+            .collect();
+        let failure = failure.or_else(|| all_failed(&self.record, &components));
         let end = BackgroundEnd {
             elapsed: nanos(elapsed),
-            components: pairs
-                .map(|(totals, counts)| totals.finish(counts))
-                .collect(),
+            components,
             pacing,
             failure: failure.map(|why| report::clean(&why)),
             generators,
@@ -327,12 +331,25 @@ pub(crate) struct EndedBackground {
     pub(crate) by_itself: bool,
 }
 
+/// That the connections of all flows failed, if so: then nothing is sent any more, and no sink died.
+fn all_failed(record: &BackgroundRecord, ended: &[BackgroundTotals]) -> Option<String> {
+    let flows: u32 = record.components.iter().map(|own| own.flows).sum();
+    let failed: u32 = ended.iter().map(|own| own.failed_flows).sum();
+    (flows > 0 && failed == flows).then(|| {
+        let all = match flows {
+            1 => "the connection of its flow".to_owned(),
+            flows => format!("the connections of all {flows} flows"),
+        };
+        format!("{all} failed, although the sink could be reached at its control port")
+    })
+}
+
 /// Why background traffic is not stable.
 pub(crate) enum UnstableBackground {
     /// The user had enough.
     Interrupted,
-    /// It ended before.
-    Ended,
+    /// It ended before, after enough seconds to see whether it is stable, or too soon for that.
+    Ended { is_judged: bool },
     /// Its rates vary too much.
     Unstable(String),
 }

@@ -182,6 +182,7 @@ impl BackgroundTask {
                 "load {name} has no flow from host `{host}`"
             )));
         }
+        check_names(name, &load.flows, &ends.sink)?;
         let components = components_of(&flows);
         if components.len() > MOST_COMPONENTS {
             return Err(Failed::Usage(format!(
@@ -283,7 +284,22 @@ fn is_steady(flow: &PlannedFlow) -> bool {
     }
 }
 
-/// Where a flow goes.
+/// Every sink has to be for a host of the load: a name that is misspelt would send its flows elsewhere.
+fn check_names(load: &str, flows: &[PlannedFlow], sinks: &[SinkArg]) -> Result<(), Failed> {
+    let mut hosts: Vec<&str> = flows.iter().map(|flow| flow.sink.as_str()).collect();
+    hosts.sort_unstable();
+    hosts.dedup();
+    let names = sinks.iter().filter_map(|own| own.name.as_deref());
+    let unknown = names.into_iter().find(|name| !hosts.contains(name));
+    unknown.map_or(Ok(()), |name| {
+        Err(Failed::Usage(format!(
+            "--sink {name}=...: no flow of load {load} goes to a host `{name}`; its flows go to {}",
+            hosts.join(", ")
+        )))
+    })
+}
+
+/// Where a flow goes. A host may have a sink for each version of IP.
 fn sink_of(flow: &PlannedFlow, sinks: &[SinkArg]) -> Result<TaskSink, Failed> {
     if sinks.is_empty() {
         return Ok(TaskSink::Own(match flow.ip {
@@ -291,28 +307,40 @@ fn sink_of(flow: &PlannedFlow, sinks: &[SinkArg]) -> Result<TaskSink, Failed> {
             IpVersion::V6 => IpAddr::V6(std::net::Ipv6Addr::LOCALHOST),
         }));
     }
-    let named = sinks
+    let has_name = sinks
         .iter()
-        .find(|own| own.name.as_ref() == Some(&flow.sink));
-    let sink = named.or_else(|| sinks.iter().find(|own| own.name.is_none()));
-    let Some(SinkArg { address, .. }) = sink else {
+        .any(|own| own.name.as_ref() == Some(&flow.sink));
+    let name = has_name.then_some(&flow.sink);
+    let candidates = sinks.iter().filter(|own| own.name.as_ref() == name);
+    let mut others = Vec::new();
+    for SinkArg { address, .. } in candidates {
+        let addresses = address.to_socket_addrs().map_err(|error| {
+            Failed::Target(format!(
+                "background traffic: the sink {address} cannot be resolved: {error}"
+            ))
+        })?;
+        let fits = |own: &SocketAddr| own.is_ipv4() == (flow.ip == IpVersion::V4);
+        match addresses.into_iter().find(fits) {
+            Some(found) => return Ok(TaskSink::Elsewhere(found)),
+            None => others.push(address.as_str()),
+        }
+    }
+    if others.is_empty() {
         return Err(Failed::Usage(format!(
             "component {} has flows from host `{}` to host `{}`, for which there is no --sink; give --sink \
              {2}=HOST:PORT, or send only the flows of one host with --from-host NAME",
             flow.component, flow.source, flow.sink
         )));
+    }
+    let (version, example) = match flow.ip {
+        IpVersion::V4 => (4, "192.0.2.1:7000"),
+        IpVersion::V6 => (6, "[2001:db8::1]:7000"),
     };
-    let addresses = address.to_socket_addrs().map_err(|error| {
-        Failed::Target(format!(
-            "background traffic: the sink {address} cannot be resolved: {error}"
-        ))
-    })?;
-    let fits = |own: &SocketAddr| own.is_ipv4() == (flow.ip == IpVersion::V4);
-    let version = if flow.ip == IpVersion::V4 { 4 } else { 6 };
-    addresses.into_iter().find(fits).map(TaskSink::Elsewhere).ok_or_else(|| {
-        Failed::Usage(format!(
-            "component {} is IPv{version}, and the sink {address} has no address of this version",
-            flow.component
-        ))
-    })
+    let name = name.map_or(String::new(), |name| format!("{name}="));
+    Err(Failed::Usage(format!(
+        "component {} is IPv{version}, and the sink {} has no address of this version; give a second sink for \
+         it: --sink {name}{example}, of a `prestan traffic sink` that listens there",
+        flow.component,
+        others.join(", ")
+    )))
 }

@@ -1,9 +1,11 @@
 //! `prestan analyze`: what a capture says about connections and requests, and why transfers were slow.
 
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, Cursor, Read};
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::{Path, PathBuf};
+
+use flate2::read::MultiGzDecoder;
 
 use record::{Outcome, Sample};
 use report::{CaptureAnalysis, RunOnWire, TimeoutStudy};
@@ -120,6 +122,7 @@ fn read(
     } else {
         Box::new(File::open(file).map_err(|error| failed(&error))?)
     };
+    let source = unpacked(source).map_err(|error| failed(&error))?;
     read_capture(source, options, each).map_err(|error| failed(&error))
 }
 
@@ -141,6 +144,23 @@ fn readable(contents: &CaptureContents, file: &Path) -> Result<(), Failed> {
         contents.packets,
         links.join(", ")
     )))
+}
+
+/// The content of a source that gzip has compressed, unpacked as it is read; any other source as it is.
+fn unpacked(mut source: Box<dyn Read>) -> io::Result<Box<dyn Read>> {
+    const MAGIC: [u8; 2] = [0x1f, 0x8b];
+    let mut first = Vec::new();
+    source
+        .by_ref()
+        .take(MAGIC.len() as u64)
+        .read_to_end(&mut first)?;
+    let is_packed = first == MAGIC;
+    let whole = Cursor::new(first).chain(source);
+    Ok(if is_packed {
+        Box::new(MultiGzDecoder::new(whole))
+    } else {
+        Box::new(whole)
+    })
 }
 
 /// The response times of a recorded run.

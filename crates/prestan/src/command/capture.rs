@@ -7,7 +7,10 @@ use std::process::{Child, Command, ExitStatus as ProcessStatus};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+use tokio::signal::unix::SignalKind;
 
 use capture::{
     CaptureError, CaptureLimits, CaptureSource, PacketSelection, Recording, RecordingEnd,
@@ -24,6 +27,9 @@ use crate::watch::Signals;
 
 /// The longest file of a run.
 const LONGEST_OF_RUN: u64 = 1 << 30;
+
+/// How long a program may take to end after SIGTERM.
+const STOP_PATIENCE: Duration = Duration::from_secs(5);
 
 /// How often it is looked whether a program has ended.
 const LOOK: Duration = Duration::from_millis(20);
@@ -45,12 +51,16 @@ pub(crate) fn capture(args: &CaptureArgs) -> Result<ExitStatus, Failed> {
     };
     let recording = recording.map_err(failed)?;
     let flag = Arc::clone(&stop);
+    let is_terminated = Arc::new(AtomicBool::new(false));
+    let terminated = Arc::clone(&is_terminated);
     thread::spawn(move || {
-        signals.wait();
+        if signals.wait() != SignalKind::interrupt() {
+            terminated.store(true, Ordering::Relaxed);
+        }
         flag.store(true, Ordering::Relaxed);
     });
     let ended = match started(args, namespace.as_ref()) {
-        Ok(child) => child.map(wait).transpose()?,
+        Ok(child) => child.map(|child| wait(child, &is_terminated)).transpose()?,
         Err(why) => {
             drop(recording);
             // Nothing that was asked for is in it.
@@ -71,6 +81,7 @@ pub(crate) fn capture(args: &CaptureArgs) -> Result<ExitStatus, Failed> {
     print_list([described(&summary, &args.file)], "  ")?;
     warn_of_lost(&summary);
     match ended {
+        Some(_) if is_terminated.load(Ordering::Relaxed) => Ok(ExitStatus::Interrupted),
         Some(status) if !status.success() => {
             let program = args.command[0].display();
             tell(&format!("prestan: {program} ended with {status}"));
@@ -134,14 +145,29 @@ fn started(args: &CaptureArgs, namespace: Option<&Namespace>) -> Result<Option<C
     Ok(Some(child))
 }
 
-/// Waits for a program. Ctrl-C in a terminal is for the program, too, which then ends by itself.
-fn wait(mut child: Child) -> Result<ProcessStatus, Failed> {
+/// Waits for a program. Ctrl-C in a terminal is for the program, too, which then ends by itself. SIGTERM comes to this
+/// process alone: it is passed on, and a program that does not end is killed.
+fn wait(mut child: Child, is_terminated: &AtomicBool) -> Result<ProcessStatus, Failed> {
+    let mut asked: Option<Instant> = None;
     loop {
         let ended = child.try_wait();
-        match ended.map_err(|error| Failed::Local(format!("waiting for the command: {error}")))? {
-            Some(status) => return Ok(status),
-            None => thread::park_timeout(LOOK),
+        let failed = |error| Failed::Local(format!("waiting for the command: {error}"));
+        if let Some(status) = ended.map_err(failed)? {
+            return Ok(status);
         }
+        match asked {
+            None if is_terminated.load(Ordering::Relaxed) => {
+                asked = Some(Instant::now());
+                let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
+                // It fails where the program has ended by now.
+                let _ = pid.map(|pid| kill_process(pid, Signal::TERM));
+            }
+            Some(asked) if asked.elapsed() > STOP_PATIENCE => {
+                let _ = child.kill();
+            }
+            _ => {}
+        }
+        thread::park_timeout(LOOK);
     }
 }
 

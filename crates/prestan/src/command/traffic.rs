@@ -3,12 +3,14 @@
 mod run;
 mod sink;
 
+use std::fs;
 use std::path::Path;
 
+use ::traffic::PlannedFlow;
 use record::BackgroundComponent;
 
 use crate::args::{TrafficAction, TrafficArgs};
-use crate::background::{TrafficFile, components_of, recorded_generators};
+use crate::background::{TrafficFile, components_of, described_generators};
 use crate::exit::{ExitStatus, Failed};
 use crate::output::{number_of, print_text};
 
@@ -43,9 +45,34 @@ fn check(path: &Path) -> Result<String, Failed> {
             times(load)
         );
         text += &report::planned_table(&components);
-        text += &report::planned_generators(&recorded_generators(&load.generators));
+        text += &absent_congestion(&load.flows);
+        text += &report::planned_generators(&described_generators(&load.generators));
     }
     Ok(text)
+}
+
+/// A note on congestion control that flows are to have and this machine has not. Their source may be another one.
+fn absent_congestion(flows: &[PlannedFlow]) -> String {
+    // Modules that could be loaded are not in it; asking for them needs a privilege.
+    let known = fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control");
+    let Ok(known) = known else {
+        return String::new();
+    };
+    let mut absent: Vec<&str> = flows
+        .iter()
+        .filter_map(|flow| flow.congestion.as_deref())
+        .filter(|name| known.split_whitespace().all(|own| own != *name))
+        .collect();
+    absent.sort_unstable();
+    absent.dedup();
+    let note = |name: &str| {
+        format!(
+            "note: congestion control {name} is not available on this machine (it has {}); both ends of its \
+             flows need it\n",
+            known.trim()
+        )
+    };
+    absent.into_iter().map(note).collect()
 }
 
 /// The planned rate of all components together.

@@ -1,8 +1,11 @@
 //! `prestan analyze`: captures of the tests of `trace`, damaged files, and what strangers wrote into requests.
 
 use std::fs;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
+use flate2::Compression;
+use flate2::write::GzEncoder;
 use insta::assert_snapshot;
 use serde_json::Value;
 use trace::file::{CaptureInterface, CapturedPacket, LinkType, PacketDirection, PcapngWriter};
@@ -192,16 +195,57 @@ fn a_damaged_file_is_reported_up_to_the_damage() {
     }
 }
 
+fn packed(bytes: &[u8]) -> Vec<u8> {
+    let mut packed = GzEncoder::new(Vec::new(), Compression::default());
+    packed.write_all(bytes).unwrap();
+    packed.finish().unwrap()
+}
+
+#[test]
+fn captures_that_gzip_compressed_are_read_as_they_are_unpacked() {
+    let name = "zero-window";
+    let plain = fs::read(captures().join(format!("{name}.pcap"))).unwrap();
+    let (first, rest) = plain.split_at(1000);
+    // Parts that were packed one after the other are one file.
+    let parts = [packed(first), packed(rest)].concat();
+    let expected = printed(name, "");
+    for packed in [packed(&plain), parts.clone()] {
+        let prestan = Prestan::new();
+        fs::write(prestan.home().join("zero-window.pcap"), packed).unwrap();
+        let outcome = run(prestan, "zero-window.pcap", "");
+        assert_eq!(
+            (outcome.code, &*outcome.stdout),
+            (0, &*expected),
+            "{outcome}"
+        );
+    }
+    // What was read before the damage is printed.
+    let prestan = Prestan::new();
+    fs::write(prestan.home().join("cut.pcap"), &parts[..parts.len() - 20]).unwrap();
+    let outcome = run(prestan, "cut.pcap", "");
+    assert_eq!(outcome.code, 1, "{outcome}");
+    assert!(outcome.stdout.contains("Incomplete"), "{outcome}");
+    assert!(
+        outcome.stderr.contains("reading failed after packet"),
+        "{outcome}"
+    );
+}
+
 #[test]
 fn what_is_no_capture_is_refused() {
     let prestan = Prestan::new();
+    let zstd = [0x28, 0xb5, 0x2f, 0xfd, 0, 0, 0, 0];
+    fs::write(prestan.home().join("packed"), zstd).unwrap();
     let gzip = [0x1f, 0x8b, 8, 0, 0, 0, 0, 0];
-    fs::write(prestan.home().join("packed"), gzip).unwrap();
+    fs::write(prestan.home().join("cut.gz"), gzip).unwrap();
+    fs::write(prestan.home().join("text.gz"), packed(b"GET / HTTP/1.1")).unwrap();
     prestan.file("empty", "");
     prestan.file("text", "GET / HTTP/1.1\r\n\r\n");
     let first = prestan.arg("suites").run();
     let table = [
-        ("packed", "it is compressed with gzip"),
+        ("packed", "unpack it first (`zstd -dc FILE |"),
+        ("cut.gz", "reading failed after packet 0"),
+        ("text.gz", "it is not a capture file"),
         ("empty", "it is not a capture file"),
         ("text", "it is not a capture file"),
         ("nothing", "No such file"),

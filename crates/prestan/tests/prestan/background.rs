@@ -30,10 +30,17 @@ loads:
     flows: [{component: voice}]
 ";
 
+const VERSIONS: &str = "
+models: {steady: {cbr: {rate: 800kbit, block: 500}}}
+components:
+  older: {model: steady, protocol: udp}
+  newer: {model: steady, protocol: udp, ip: v6}
+loads: {both: {flows: [{component: older}, {component: newer}]}}
+";
+
 const TOKEN: &str = "0123456789abcdef\n";
 
-/// `prestan` in a home with a traffic file and a token. Sinks of several tests run side by side, each with ports of
-/// its own.
+/// `prestan` in a home with a traffic file and a token. Each test has ports of its own: they run side by side.
 pub(crate) fn prestan() -> Prestan {
     let prestan = Prestan::new();
     let free = UdpSocket::bind("127.0.0.1:0").unwrap();
@@ -191,7 +198,9 @@ fn more_flows_are_possible_than_the_soft_limit_of_open_files() {
 #[test]
 fn a_sink_of_another_process_counts_what_arrives() {
     let prestan = prestan();
-    let sink = SinkProcess::start(prestan.home(), &["--max-rate", "100mbit"]);
+    let options = ["--max-rate", "100mbit", "--listen", "[::]:0"];
+    let mut sink = SinkProcess::start(prestan.home(), &options);
+    sink.address = sink.address.replace("[::]", "127.0.0.1");
     let run = [
         "traffic",
         "run",
@@ -233,6 +242,34 @@ fn a_sink_of_another_process_counts_what_arrives() {
         "{received}: {printed}"
     );
     assert!(ended.unwrap().contains("lost 0"), "{printed}");
+    assert!(ended.unwrap().starts_with("127.0.0.1:"), "{printed}");
+}
+
+#[test]
+fn a_host_has_a_sink_for_each_version_of_ip() {
+    let prestan = prestan();
+    prestan.file("versions.yaml", VERSIONS);
+    let sink4 = SinkProcess::start(prestan.home(), &[]);
+    let sink6 = SinkProcess::start(prestan.home(), &["--listen", "[::1]:0"]);
+    let [older, newer] = [&sink4.address, &sink6.address].map(|own| format!("there={own}"));
+    let run = ["traffic", "run", "versions.yaml", "--for", "2s"];
+    let ends = ["--token-file", "token", "--json", "-", "--sink", &older];
+    let outcome = prestan.args(run).args(ends).args(["--sink", &newer]).run();
+    assert_eq!(outcome.code, 0, "{outcome}");
+    assert!(
+        outcome
+            .stderr
+            .contains("ended too soon to check that they are stable (that takes 4 s)"),
+        "{outcome}"
+    );
+    let document = outcome.json();
+    for name in ["older", "newer"] {
+        let totals = &component(&document, name)["totals"];
+        let rate = totals["sent_bits_per_second"].as_f64().unwrap();
+        let unsent = totals["unsent_blocks"].as_f64().unwrap() * 500.0 * 8.0 / 2.0;
+        assert!((rate + unsent - 800_000.0).abs() < 2_100.0, "{totals}");
+        assert!(totals["received"].as_u64().unwrap() > 0, "{totals}");
+    }
 }
 
 /// A run of a load to a sink with these options, which refuses it.
@@ -272,7 +309,7 @@ fn nothing_is_sent_that_the_sink_has_not_agreed_to() {
 
 #[test]
 fn command_lines_that_make_no_sense_are_refused_before_anything_is_sent() {
-    let table: [(&[&str], &str); 6] = [
+    let table: [(&[&str], &str); 9] = [
         (
             &["load.yaml"],
             "has several loads; name one of busy, voice-only",
@@ -296,12 +333,49 @@ fn command_lines_that_make_no_sense_are_refused_before_anything_is_sent() {
             "to host `here`, for which there is no --sink",
         ),
         (
+            &[
+                "load.yaml",
+                "--load",
+                "voice-only",
+                "--sink",
+                "ther=127.0.0.1:7",
+                "--sink",
+                "127.0.0.1:7",
+                "--token-file",
+                "token",
+            ],
+            "no flow of load voice-only goes to a host `ther`; its flows go to there",
+        ),
+        (
+            &[
+                "versions.yaml",
+                "--sink",
+                "127.0.0.1:7",
+                "--token-file",
+                "token",
+            ],
+            "component newer is IPv6, and the sink 127.0.0.1:7 has no address of this version; give a second sink \
+             for it: --sink [2001:db8::1]:7000",
+        ),
+        (
+            &[
+                "versions.yaml",
+                "--sink",
+                "there=[::1]:7",
+                "--token-file",
+                "token",
+            ],
+            "--sink there=192.0.2.1:7000",
+        ),
+        (
             &["load.yaml", "--load", "busy", "--token-file", "token"],
             "--sink",
         ),
     ];
     for (line, expected) in table {
-        let outcome = prestan().args(["traffic", "run"]).args(line).run();
+        let prestan = prestan();
+        prestan.file("versions.yaml", VERSIONS);
+        let outcome = prestan.args(["traffic", "run"]).args(line).run();
         assert_eq!(outcome.code, 2, "{line:?}: {outcome}");
         assert!(outcome.stderr.contains(expected), "{line:?}: {outcome}");
     }

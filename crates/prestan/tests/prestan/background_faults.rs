@@ -36,6 +36,8 @@ loads:
   short:
     duration: 2s
     flows: [{component: voice}]
+  stream:
+    flows: [{component: stream}]
   two:
     flows: [{component: voice}, {component: stream}]
   bulky:
@@ -203,6 +205,53 @@ fn a_connection_that_fails_disqualifies_what_is_measured_beside_the_rest() {
         "{text}"
     );
     assert!(!text.contains("connections failed"), "{text}");
+}
+
+#[test]
+fn a_load_of_which_all_connections_fail_has_failed() {
+    let prestan = prestan();
+    prestan.file("faults.yaml", &traffic());
+    let sink = SinkProcess::start(prestan.home(), &[]);
+    let ends = |time: Duration| match time.as_secs() {
+        0 => Relayed::Passes,
+        _ => Relayed::Ends,
+    };
+    let relay = relay(sink.address.parse().unwrap(), Arc::new(ends)).to_string();
+    let run = ["traffic", "run", "faults.yaml", "--load", "stream"];
+    let ends = ["--for", "6s", "--sink", &relay, "--token-file", "token"];
+    let outcome = prestan.args(run).args(ends).run();
+    assert_eq!(outcome.code, 4, "{outcome}");
+    assert!(
+        outcome.stderr.contains("the connection of its flow failed"),
+        "{outcome}"
+    );
+    assert!(
+        outcome.stdout.contains("stream: 1 of 1 connections failed"),
+        "{outcome}"
+    );
+}
+
+#[test]
+fn totals_are_those_until_a_sink_died() {
+    let prestan = prestan();
+    let sink = SinkProcess::start(prestan.home(), &[]);
+    let run = ["traffic", "run", "load.yaml", "--load", "voice-only"];
+    let ends = ["--stable", "100%", "--token-file", "token"];
+    let ends = [&ends[..], &["--json", "result", "--sink", &sink.address]].concat();
+    let home = prestan.home().to_owned();
+    let running = prestan.args(run).args(ends).spawn();
+    thread::sleep(Duration::from_millis(2700));
+    drop(sink);
+    let outcome = running.wait();
+    assert_eq!(outcome.code, 4, "{outcome}");
+    let until = ", until the last report of the sinks before the traffic ended early.";
+    assert!(outcome.stdout.contains(until), "{outcome}");
+    let document = std::fs::read_to_string(home.join("result")).unwrap();
+    let document: Value = serde_json::from_str(&document).unwrap();
+    let totals = &component(&document, "voice")["totals"];
+    // Without it, what arrived in two seconds would be divided by more than four.
+    let rate = totals["received_bits_per_second"].as_f64().unwrap();
+    assert!((600_000.0..850_000.0).contains(&rate), "{totals}");
 }
 
 #[test]

@@ -4,6 +4,9 @@ use std::fs::{self, File};
 use std::io::BufReader;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
+use std::time::{Duration, Instant};
+
+use rustix::process::Signal;
 
 use testbed::need_or;
 use trace::contents::{ReadingOptions, read_capture};
@@ -11,7 +14,7 @@ use trace::{CaptureReader, TracedRequest};
 
 use crate::background;
 use crate::support::Prestan;
-use crate::support::load::{kept, plain};
+use crate::support::load::{kept, plain, send, until};
 
 fn requests(file: &Path) -> Vec<TracedRequest> {
     let mut requests = Vec::new();
@@ -86,19 +89,43 @@ fn the_packets_of_a_run_are_recorded_beside_it() {
 }
 
 #[test]
+fn sigterm_ends_the_command_of_a_capture_and_its_file_is_whole() {
+    let Some(()) = need_or(isolated()) else {
+        return;
+    };
+    let prestan = Prestan::new();
+    let file = prestan.home().join("own.pcapng");
+    let running = prestan
+        .arg("capture")
+        .arg(&file)
+        .args(["--isolated", "--", "sleep", "600"])
+        .spawn();
+    until("the capture begins", || file.exists());
+    let begun = Instant::now();
+    send(&running, Signal::TERM);
+    let outcome = running.wait();
+    assert_eq!(outcome.code, 130, "{outcome}");
+    assert!(begun.elapsed() < Duration::from_secs(60), "{outcome}");
+    assert!(outcome.stdout.contains(" packets in "), "{outcome}");
+    let mut reader = CaptureReader::new(BufReader::new(File::open(&file).unwrap())).unwrap();
+    while reader.next_packet().unwrap().is_some() {}
+}
+
+/// Whether captures in a namespace of their own are possible here.
+fn isolated() -> Result<(), String> {
+    let probe = Prestan::new();
+    let probe = probe.args(["capture", "p.pcapng", "--isolated", "--", "true"]);
+    let possible = probe.run();
+    (possible.code == 0).then_some(()).ok_or(possible.stderr)
+}
+
+#[test]
 fn a_command_runs_in_a_namespace_of_its_own_and_its_packets_are_recorded() {
     let prestan = Prestan::new();
     let file = prestan.home().join("own.pcapng");
-    let probe = Prestan::new();
-    let possible = probe
-        .args(["capture", "p.pcapng", "--isolated", "--", "true"])
-        .run();
-    let possible = if possible.code == 0 {
-        Ok(())
-    } else {
-        Err(possible.stderr)
+    let Some(()) = need_or(isolated()) else {
+        return;
     };
-    let Some(()) = need_or(possible) else { return };
     let program = env!("CARGO_BIN_EXE_prestan");
     let outcome = prestan
         .arg("capture")

@@ -21,7 +21,7 @@ generators:
       command: [iperf3, -c, "{destination}", -p, "{port}", -t, "0", -u, -b, 8M, -l, "1000", --json]
       report: iperf3
   failing: {source: {command: [sh, -c, "echo it is broken >&2; exit 3", "{destination}"]}}
-  short: {source: {command: [sh, -c, "sleep 4; echo it is over >&2; exit 3", "{destination}"]}}
+  short: {source: {command: [sh, -c, "sleep 4; echo usage >&2; echo it is over >&2; echo >&2; exit 3", "{destination}"]}}
   silent:
     source: {command: [sh, -c, "exec sleep 60", "{destination}"], ready: {line: begun}}
     ready_within: 100ms

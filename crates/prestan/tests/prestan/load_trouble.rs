@@ -1,6 +1,8 @@
 //! `prestan load` when something goes wrong, here or there, and what it may do to a server.
 
 use std::fs;
+use std::io::{Read, Write};
+use std::net::TcpListener;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -422,4 +424,35 @@ fn what_fails_now_and_then_ends_no_load() {
     );
     let example = group["example"].as_str().unwrap();
     assert!(example.contains("GET /a.txt: 503 "), "{example}");
+}
+
+/// A server of HTTP/1.0 that serves one connection at a time, also while nothing comes on it, and has hardly more wait.
+fn one_at_a_time() -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    rustix::net::listen(&listener, 1).unwrap();
+    let url = format!("http://{}/a", listener.local_addr().unwrap());
+    thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            let mut head = Vec::new();
+            let mut byte = [0];
+            while !head.ends_with(b"\r\n\r\n") && stream.read(&mut byte).unwrap_or(0) > 0 {
+                head.push(byte[0]);
+            }
+            let _ = stream.write_all(b"HTTP/1.0 200 OK\r\nContent-Length: 1\r\n\r\nx");
+        }
+    });
+    url
+}
+
+#[test]
+fn a_server_of_one_connection_is_no_reason_to_be_silent() {
+    let open = ["--rate", "20", "--duration", "1s", "--timeout", "7s"];
+    let outcome = load("GET", &one_at_a_time()).args(open).run();
+    let says = "still warming up on 64 connections";
+    assert!(outcome.stderr.contains(says), "{outcome}");
+    let few = ["--users", "1"];
+    let outcome = load("GET", &one_at_a_time()).args(open).args(few).run();
+    assert_eq!(outcome.code, 0, "{outcome}");
+    assert!(!outcome.stderr.contains("still warming up"), "{outcome}");
 }

@@ -83,6 +83,7 @@ fn a_run_tells_of_stalls_and_of_flows_that_are_not_those_of_the_description() {
             count: 2,
             total: 1_300_000_000,
         }),
+        unsent_blocks: 3,
         ..BackgroundCounts::default()
     };
     let reading = BackgroundReading {
@@ -114,13 +115,18 @@ fn a_run_tells_of_stalls_and_of_flows_that_are_not_those_of_the_description() {
         "{said:?}"
     );
     assert!(
-        said[3].starts_with("bulk.backward: 7 blocks were not sent: "),
+        said[3].starts_with("bulk.backward: 3 blocks were not sent: "),
+        "{said:?}"
+    );
+    // Seven in all, and a connection that failed in no second that counts.
+    assert!(
+        said[4].starts_with("bulk.backward: before or after measuring, 4 blocks were not sent: "),
         "{said:?}"
     );
     assert_eq!(
-        said[4..],
+        said[5..],
         [
-            "bulk.backward: 1 of 2 connections failed",
+            "bulk.backward: before or after measuring, 1 of 2 connections failed",
             "it ended 1.5 s after the beginning of the run: it died"
         ]
     );
@@ -156,9 +162,19 @@ fn totals_are_a_table_and_a_document() {
         lines[2].contains("bulk.backward (tcp)") && lines[2].ends_with('0'),
         "{text}"
     );
+    assert_eq!(lines[3], "Rates are means of 1.00 s.");
     assert!(
-        lines[3].contains("congestion control cubic at the source"),
+        lines[4].contains("congestion control cubic at the source"),
         "{text}"
+    );
+    let died = BackgroundEnd {
+        failure: Some("it died".to_owned()),
+        ..end.clone()
+    };
+    assert!(
+        background_totals(&record(), &died).contains(
+            "Rates are means of 1.00 s, until the last report of the sinks before the traffic ended early."
+        )
     );
     let document = background_json(&record(), &[], &end);
     let document: serde_json::Value = serde_json::from_str(&document).unwrap();

@@ -338,8 +338,11 @@ fn other_files_are_refused() {
         (&b""[..], "not a capture file"),
         (b"abc", "not a capture file"),
         (b"GET / HTTP/1.1\r\n\r\n", "not a capture file"),
-        (&[0x1f, 0x8b, 8, 0], "`gzip -d`"),
-        (&[0x28, 0xb5, 0x2f, 0xfd], "`zstd -d`"),
+        (&[0x1f, 0x8b, 8, 0], "`gzip -dc FILE | prestan analyze -`"),
+        (
+            &[0x28, 0xb5, 0x2f, 0xfd],
+            "`zstd -dc FILE | prestan analyze -`",
+        ),
         (
             &[0xd4, 0xc3, 0xb2, 0xa1, 2],
             "the header of the file: the file is cut off here",

@@ -65,7 +65,8 @@ impl ModelParts {
 fn check_block(bytes: u64, least: u64, most: u64) -> Result<(), String> {
     if bytes < least {
         return Err(format!(
-            "its blocks have {bytes} bytes, and a datagram needs {least} for its sequence number and time stamp"
+            "its blocks have {bytes} bytes, and a datagram needs {least} for its sequence number and time stamp; use \
+             protocol tcp or longer blocks"
         ));
     }
     if bytes > most {

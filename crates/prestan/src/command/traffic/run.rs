@@ -3,7 +3,7 @@
 use std::thread;
 
 use engine::Cancel;
-use record::{BackgroundReading, BackgroundRecord, Nanos};
+use record::{BackgroundEnd, BackgroundReading, BackgroundRecord, Nanos};
 
 use crate::args::TrafficRunArgs;
 use crate::background::{
@@ -56,9 +56,20 @@ pub(super) fn run(args: &TrafficRunArgs) -> Result<ExitStatus, Failed> {
             "the background traffic ended early: {why}"
         ))),
         None if cancel.is_cancelled() && !by_itself => Ok(ExitStatus::Interrupted),
+        None if nothing_arrived(&ended) => Err(Failed::Target(
+            "nothing of what was sent arrived at the sinks, although their control ports could be reached; a \
+             firewall may hold back the ports of the flows"
+                .to_owned(),
+        )),
         None if is_unstable => Ok(ExitStatus::TestFailed),
         None => Ok(ExitStatus::Done),
     }
+}
+
+fn nothing_arrived(end: &BackgroundEnd) -> bool {
+    let mut counts = end.components.iter().map(|own| &own.counts);
+    let sent = counts.clone().any(|own| own.sent_bytes > 0);
+    sent && counts.all(|own| own.received_bytes == 0)
 }
 
 /// Shows readings until the flows end or the user has enough; true where they were to be stable and were not.
@@ -76,11 +87,16 @@ fn follow(
             false
         }
         Ok(()) | Err(UnstableBackground::Interrupted) => false,
-        Err(UnstableBackground::Ended) => {
-            if running.record().checked_stable {
+        Err(UnstableBackground::Ended { is_judged }) => {
+            let is_unstable = running.record().checked_stable && is_judged;
+            if is_unstable {
                 tell("prestan: warning: the flows ended before three seconds were stable");
+            } else if running.record().checked_stable {
+                tell(
+                    "prestan: the flows ended too soon to check that they are stable (that takes 4 s)",
+                );
             }
-            running.record().checked_stable
+            is_unstable
         }
         Err(UnstableBackground::Unstable(why)) => {
             tell(&format!("prestan: warning: {why}"));
@@ -108,7 +124,7 @@ fn heading(record: &BackgroundRecord) -> String {
     };
     let flows: u32 = record.components.iter().map(|own| own.flows).sum();
     format!(
-        "load {} of {}: {}{}, seed {}{ends}\n",
+        "load {} of {}: {}{}, seed {}{ends}; each time is the end of a second\n",
         record.load,
         report::clean(&record.file),
         crate::output::number_of(flows as usize, "flow"),
