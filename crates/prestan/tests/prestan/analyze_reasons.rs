@@ -175,7 +175,11 @@ fn pipelined_requests_are_marked() {
 fn what_could_not_be_judged_is_said() {
     // Only the client's half, without the handshake.
     let half = segment((40_000, 80), 1, 1, ACK, b"GET / HTTP/1.1\r\n\r\n");
-    let text = words_of(&analyze_packets(&[half.clone()], |_| LinkType::RAW, ""));
+    let text = words_of(&analyze_packets(
+        std::slice::from_ref(&half),
+        |_| LinkType::RAW,
+        "",
+    ));
     let says = "Not judged: - connection 1: only what the client sent was captured";
     assert!(text.contains(says), "{text}");
     // Both halves, without the handshake.
