@@ -37,7 +37,9 @@ impl CellEstimate {
         if values.len() > 1 {
             let (interval, prediction) = ranges(&values, spread);
             estimate.interval = range(interval);
-            estimate.prediction = range(prediction);
+            // Three trials without a retransmission do not say that there will be none.
+            let differ = values.iter().any(|value| *value != values[0]);
+            estimate.prediction = range(prediction).filter(|_| differ);
         }
         if spread.is_heavy() {
             estimate.warnings.push(EstimateWarning::HeavyTail);

@@ -44,7 +44,7 @@ pub struct CellEstimate {
     pub mean: Option<f64>,
     /// Range of the mean; `None` with fewer than two repetitions.
     pub interval: Option<FigureRange>,
-    /// Where the mean of as many further repetitions will be.
+    /// Where the mean of as many further repetitions will be; `None` where all repetitions are the same.
     pub prediction: Option<FigureRange>,
     /// The published figure.
     pub published: Option<f64>,

@@ -70,6 +70,21 @@ fn delay(cell: &LevelCombination, repetition: u32) -> Vec<(&'static str, f64)> {
     ]
 }
 
+#[test]
+fn repetitions_that_are_all_the_same_predict_nothing() {
+    let spec = right();
+    let campaign = record(&spec, spec.all_cells());
+    let summary = summarise(&spec, &campaign, &trials(&campaign.cells, delay));
+    for (figure, predicts) in [("single.delay", true), ("server.new", false)] {
+        let cells = summary.cells.iter().filter(|cell| cell.figure == figure);
+        let predictions: Vec<bool> = cells
+            .map(|cell| cell.estimate.prediction.is_some())
+            .collect();
+        assert!(!predictions.is_empty(), "{figure}");
+        assert!(predictions.iter().all(|own| *own == predicts), "{figure}");
+    }
+}
+
 fn mean(estimate: &CellEstimate) -> f64 {
     (estimate.mean.unwrap_or(f64::NAN) * 1000.0).round() / 1000.0
 }

@@ -333,11 +333,12 @@ fn slow_failing_and_missing_servers_have_verdicts_of_their_own() {
     let server = Faulty::new(|builder| builder.rule(broken));
     let outcome = comes_to(&server, "300", [PASS, PASS, PASS, PASS, FAIL]);
     assert_eq!(outcome.code, 1, "{outcome}");
-    // A session in which the writing failed has no time.
+    // A session in which the writing failed has no time. The writer's session at the beginning of the window may have begun
+    // before it, and so may not count although its writing does.
     let (writes, sessions) = (row(&outcome, "Write"), row(&outcome, "OpenToSaved"));
     let failed = |row: &Value| row["outcomes"]["wrong_status"].as_u64().unwrap();
     assert!(
-        failed(&sessions) > 0 && failed(&sessions) == failed(&writes),
+        failed(&sessions) > 0 && failed(&sessions).abs_diff(failed(&writes)) <= 1,
         "{sessions}"
     );
 
