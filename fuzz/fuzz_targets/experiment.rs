@@ -44,6 +44,7 @@ fuzz_target!(|text: &str| {
         cells: cells.into_iter().take(32).collect(),
         repetitions: 2,
         seed: 1,
+        command: String::new(),
         started: String::new(),
         facts: BTreeMap::new(),
     };
