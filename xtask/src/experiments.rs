@@ -7,7 +7,7 @@ use std::process::Command;
 use anyhow::{Context, Result, bail, ensure};
 
 use crate::dist;
-use crate::project::root;
+use crate::project::{between, root};
 
 const PAGE: &str = "docs/FINDINGS.md";
 const BEGIN: &str = "<!-- findings -->\n";
@@ -36,7 +36,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
     let text = fs::read_to_string(&page).with_context(|| format!("reading {PAGE}"))?;
     let found = known.iter().map(|name| findings(&directory, name));
     let found: Result<Vec<String>> = found.collect();
-    fs::write(&page, between(&text, &found?.concat())?)?;
+    fs::write(&page, between(&text, (BEGIN, END), &found?.concat())?)?;
     Ok(())
 }
 
@@ -87,12 +87,6 @@ fn findings(directory: &Path, name: &str) -> Result<String> {
     Ok(fs::read_to_string(path)? + "\n")
 }
 
-fn between(text: &str, found: &str) -> Result<String> {
-    let (before, rest) = text.split_once(BEGIN).context("no begin of the findings")?;
-    let (_, after) = rest.split_once(END).context("no end of the findings")?;
-    Ok([before, BEGIN, "\n", found, END, after].concat())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -100,11 +94,11 @@ mod tests {
     #[test]
     fn findings_stand_between_their_marks() {
         let page = "a\n<!-- findings -->\nold\n<!-- /findings -->\nb\n";
-        let new = between(page, "new\n\n").unwrap();
+        let new = between(page, (BEGIN, END), "new\n\n").unwrap();
         assert_eq!(
             new,
             "a\n<!-- findings -->\n\nnew\n\n<!-- /findings -->\nb\n"
         );
-        assert!(between("a\n<!-- findings -->\nold\n", "new").is_err());
+        assert!(between("a\n<!-- findings -->\nold\n", (BEGIN, END), "new").is_err());
     }
 }

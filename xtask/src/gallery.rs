@@ -4,7 +4,7 @@ use std::fs;
 
 use anyhow::{Context, Result};
 
-use crate::project::{cargo, root};
+use crate::project::{between, cargo, root};
 
 const BEGIN: &str = "<!-- gallery -->\n";
 const END: &str = "<!-- /gallery -->";
@@ -28,15 +28,6 @@ pub(crate) fn run() -> Result<()> {
     let table = fs::read_to_string(&table).with_context(|| format!("read {}", table.display()))?;
     let guide = root.join("docs/guides/servers.md");
     let text = fs::read_to_string(&guide)?;
-    let (before, rest) = text
-        .split_once(BEGIN)
-        .context("the guide has no begin of the table")?;
-    let (_, after) = rest
-        .split_once(END)
-        .context("the guide has no end of the table")?;
-    fs::write(
-        &guide,
-        [before, BEGIN, "\n", &table, "\n", END, after].concat(),
-    )?;
+    fs::write(&guide, between(&text, (BEGIN, END), &(table + "\n"))?)?;
     Ok(())
 }

@@ -14,6 +14,14 @@ pub(crate) fn root() -> Result<&'static Path> {
         .context("no project around xtask")
 }
 
+/// A page with another content between two of its lines.
+pub(crate) fn between(page: &str, (begin, end): (&str, &str), content: &str) -> Result<String> {
+    let missing = |mark: &str| format!("the page has no `{}`", mark.trim_end());
+    let (before, rest) = page.split_once(begin).with_context(|| missing(begin))?;
+    let (_, after) = rest.split_once(end).with_context(|| missing(end))?;
+    Ok([before, begin, "\n", content, end, after].concat())
+}
+
 /// Runs cargo in the top directory.
 pub(crate) fn cargo(arguments: &[&str], environment: &[(&str, &str)]) -> Result<()> {
     let environment: Vec<(&str, OsString)> = environment

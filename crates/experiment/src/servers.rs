@@ -35,6 +35,14 @@ impl Replaced {
             None => text.to_owned(),
         }
     }
+
+    /// Makes name and title of a table or chart those of one about this level.
+    fn rename(&self, (name, title): (&mut String, &mut String), level: &str, among_others: bool) {
+        *title = self.renamed(title, level);
+        if among_others {
+            *name = format!("{name}, {level}");
+        }
+    }
 }
 
 fn shown(level: &LevelSpec) -> &str {
@@ -54,10 +62,7 @@ impl PartOfReport for TableSpec {
     }
 
     fn rename(&mut self, replaced: &Replaced, level: &str, among_others: bool) {
-        self.title = replaced.renamed(&self.title, level);
-        if among_others {
-            self.name = format!("{}, {level}", self.name);
-        }
+        replaced.rename((&mut self.name, &mut self.title), level, among_others);
     }
 }
 
@@ -80,10 +85,7 @@ impl PartOfReport for ChartSpec {
     }
 
     fn rename(&mut self, replaced: &Replaced, level: &str, among_others: bool) {
-        self.title = replaced.renamed(&self.title, level);
-        if among_others {
-            self.name = format!("{}, {level}", self.name);
-        }
+        replaced.rename((&mut self.name, &mut self.title), level, among_others);
     }
 }
 
