@@ -12,6 +12,8 @@ use crate::project::{between, root};
 const PAGE: &str = "docs/FINDINGS.md";
 const BEGIN: &str = "<!-- findings -->\n";
 const END: &str = "<!-- /findings -->";
+/// Status of `lab run` for a campaign that is finished: its report is then all that is needed.
+const REFUSED: i32 = 2;
 
 /// Measures these experiments, or all; with `--full` all of their cells. A campaign that is in `target/experiments` is continued,
 /// and printed again if it is finished.
@@ -68,13 +70,14 @@ fn measure(program: &Path, directory: &Path, name: &str, is_full: bool) -> Resul
     };
     let mut run = prestan(&["run", name, "--save"]);
     run.arg(&campaign).args(is_full.then_some("--full"));
-    // One that is finished is refused, and its report is then all that is needed.
-    let is_measured = run.status().context("starting the experiment")?.success();
-    if !is_measured {
+    let status = run.status().context("starting the experiment")?;
+    if status.code() == Some(REFUSED) {
         let mut report = prestan(&["report"]);
         let status = report.arg(&campaign).status()?;
         ensure!(status.success(), "{name} has no report ({status})");
+        return Ok(());
     }
+    ensure!(status.success(), "{name} was not measured ({status})");
     Ok(())
 }
 

@@ -14,6 +14,7 @@
 
 use stats::interval::{mean, median, t_at, variance};
 
+use crate::file::ShownUnit;
 use crate::series::FigureSeries;
 use crate::spread::PooledSpread;
 use crate::summary::{CellEstimate, EstimateWarning, FigureRange};
@@ -23,7 +24,11 @@ pub(crate) const UPPER: f64 = 0.975;
 
 impl CellEstimate {
     /// What the repetitions of a figure say, in cells with this spread.
-    pub(crate) fn of(series: &FigureSeries, spread: &PooledSpread) -> CellEstimate {
+    pub(crate) fn of(
+        series: &FigureSeries,
+        spread: &PooledSpread,
+        unit: ShownUnit,
+    ) -> CellEstimate {
         let values = series.figures();
         let mut estimate = CellEstimate {
             count: values.len(),
@@ -36,6 +41,7 @@ impl CellEstimate {
         estimate.mean = Some(mean(&values)).filter(|mean| mean.is_finite());
         if values.len() > 1 {
             let (interval, prediction) = ranges(&values, spread);
+            let range = |ends| range(ends).map(|range| range.possible(&values, unit));
             estimate.interval = range(interval);
             // Three trials without a retransmission do not say that there will be none.
             let differ = values.iter().any(|value| *value != values[0]);
@@ -45,6 +51,22 @@ impl CellEstimate {
             estimate.warnings.push(EstimateWarning::HeavyTail);
         }
         estimate
+    }
+}
+
+impl FigureRange {
+    /// The part of a range that is possible: no figure is below 0, and no share above all, but for those that were.
+    fn possible(self, values: &[f64], unit: ShownUnit) -> FigureRange {
+        let most = match unit {
+            ShownUnit::Percent => unit.factor(),
+            _ => f64::INFINITY,
+        };
+        let least = values.iter().copied().fold(0.0, f64::min);
+        let most = values.iter().copied().fold(most, f64::max);
+        FigureRange {
+            low: self.low.max(least),
+            high: self.high.min(most),
+        }
     }
 }
 

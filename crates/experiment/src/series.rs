@@ -76,7 +76,10 @@ impl<'a> TrialTable<'a> {
             |own: &&BTreeMap<u32, &TrialRecord>| own.values().any(|trial| value(trial).is_some());
         let cells: Vec<&BTreeMap<u32, &TrialRecord>> = of_cells.filter(has_any).collect();
         let repetitions: BTreeSet<u32> = cells.iter().flat_map(|own| own.keys().copied()).collect();
-        let unfinished_name = figure
+        let unfinished_name = spec
+            .of
+            .as_deref()
+            .unwrap_or(figure)
             .split('.')
             .next()
             .map(|name| format!("{name}.unfinished"));

@@ -184,7 +184,11 @@ impl<'a> CampaignFigures<'a> {
         series: &FigureSeries,
         group: &SeriesGroup,
     ) -> CellEstimate {
-        let mut estimate = CellEstimate::of(series, &group.spread);
+        let figures = &self.spec.figures;
+        let unit = figures
+            .get(figure)
+            .map_or(ShownUnit::Number, |own| own.unit);
+        let mut estimate = CellEstimate::of(series, &group.spread, unit);
         let is_changing = self.common.get(figure).is_some_and(|own| own.is_changing);
         if estimate.count > 1 && is_changing {
             estimate.warnings.push(EstimateWarning::Changing);

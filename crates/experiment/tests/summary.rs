@@ -226,6 +226,22 @@ fn what_did_not_end_is_a_lower_bound() {
 }
 
 #[test]
+fn a_time_of_another_name_is_unfinished_with_what_it_is_of() {
+    let mut spec = right();
+    let mut late = spec.figures["single.delay"].clone();
+    late.of = Some("single.delay".to_owned());
+    spec.figures.insert("late".to_owned(), late);
+    let campaign = record(&spec, spec.all_cells());
+    let done = trials(&campaign.cells, |_, _| {
+        vec![("single.delay", 60.0), ("single.unfinished", 1.0)]
+    });
+    let summary = summarise(&spec, &campaign, &done);
+    let late = summary.cells.iter().filter(|own| own.figure == "late");
+    let unfinished: Vec<usize> = late.map(|own| own.estimate.unfinished).collect();
+    assert_eq!(unfinished, vec![4; campaign.cells.len()]);
+}
+
+#[test]
 fn figures_that_may_be_zero_have_intervals_too() {
     let spec = right();
     let campaign = record(&spec, spec.all_cells());
@@ -234,15 +250,21 @@ fn figures_that_may_be_zero_have_intervals_too() {
     });
     let summary = summarise(&spec, &campaign, &done);
     let of_row = &summary.tables[0].cells[0][1];
-    // 50, 0, 50 and 0 percent: 25 +- 3.18 * 28.9 / 2.
+    // 50, 0, 50 and 0 percent: 25 +- 3.18 * 28.9 / 2, of which nothing is below 0.
     assert_eq!(of_row.mean, Some(25.0));
     let interval = of_row
         .interval
         .unwrap_or_else(|| panic!("four repetitions"));
     assert!(
-        (interval.high - 70.9).abs() < 0.1 && (interval.low + 20.9).abs() < 0.1,
+        (interval.high - 70.9).abs() < 0.1 && interval.low == 0.0,
         "{interval:?}"
     );
+    let done = trials(&campaign.cells, |_, repetition| {
+        vec![("stress.share", 1.0 - f64::from(repetition % 2) / 2.0)]
+    });
+    let summary = summarise(&spec, &campaign, &done);
+    let interval = summary.tables[0].cells[0][1].interval;
+    assert_eq!(interval.map(|range| range.high), Some(100.0));
 }
 
 proptest! {

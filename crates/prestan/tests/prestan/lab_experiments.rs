@@ -338,7 +338,7 @@ fn what_is_wrong_is_said_before_anything_is_built() {
     }
     let dry = next.args(["lab", "run", "small.yaml", "--dry-run"]).run();
     assert_eq!(dry.code, 0, "{dry}");
-    let counted = "1 cell with 2 repetitions each: 2 trials, about 10 s";
+    let counted = "1 cell with 2 repetitions each: 2 trials, about 10 s, and up to";
     assert!(
         dry.stdout.contains("server nginx") && dry.stdout.contains(counted),
         "{dry}"

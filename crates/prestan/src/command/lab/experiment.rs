@@ -18,7 +18,7 @@ use std::time::Instant;
 use engine::Cancel;
 use experiment::{
     BUILTIN_EXPERIMENTS, BuiltinExperiment, CampaignRecord, ExperimentError, ExperimentSpec,
-    LevelCombination, PlannedTrial, TrialRecord, TrialSetup, planned_trials,
+    LevelCombination, PlannedTrial, TrialRecord, TrialSetup, TrialSpec, planned_trials,
 };
 use topology::LabSpec;
 
@@ -121,7 +121,18 @@ impl AskedCampaign {
 
     /// Time for which background lasts before something is measured, on average, in seconds.
     fn settle(&self) -> f64 {
-        let all = self.setups.iter().map(|setup| setup.trial.settle.nanos());
+        self.mean(|trial| trial.settle.nanos())
+    }
+
+    /// Time that all trials take if nothing that is measured ends by itself, in seconds.
+    fn longest(&self) -> f64 {
+        let each = self.mean(|trial| trial.settle.nanos() + trial.longest.nanos());
+        CampaignForecast::new(self.trials(), 0, each).left(0.0)
+    }
+
+    /// The mean of a time over all trials, in seconds.
+    fn mean(&self, nanos: impl Fn(&TrialSpec) -> u64) -> f64 {
+        let all = self.setups.iter().map(|setup| nanos(&setup.trial));
         all.sum::<u64>() as f64 / 1e9 / self.setups.len().max(1) as f64
     }
 
@@ -133,11 +144,12 @@ impl AskedCampaign {
         }
         let forecast = CampaignForecast::new(self.trials(), 0, self.settle());
         text += &format!(
-            "\n{} with {} each: {}, about {}\n",
+            "\n{} with {} each: {}, about {}, and up to {} if nothing that is measured ends by itself\n",
             number_of(self.cells.len(), "cell"),
             number_of(self.repetitions as usize, "repetition"),
             number_of(self.trials(), "trial"),
-            roughly(forecast.left(0.0))
+            roughly(forecast.left(0.0)),
+            roughly(self.longest())
         );
         print_text(&text)?;
         Ok(ExitStatus::Done)

@@ -110,9 +110,11 @@ pub(super) fn read(
         let host = lab.host(&name);
         let own: Vec<IpAddr> = host.iter().flat_map(|host| host.addresses()).collect();
         let connections = connections(&name, &file, result)?;
-        // They go on for a tenth of a second at most.
+        // Programs need some tenths of a second before they send, and go on for a tenth at most.
+        let first = connections.iter().map(|connection| connection.start_ns);
+        let begun = first.min().map_or(span.0, |first| first.max(span.0));
         let last = connections.iter().map(|connection| connection.end_ns);
-        let took = last.fold(span.1, i64::max) - span.0;
+        let took = last.fold(span.1, i64::max) - begun;
         host_figures(&name, &own, &connections, took as f64 / 1e9, result);
         read.insert(name, ReadCapture { file, connections });
     }
