@@ -36,6 +36,7 @@ const PURE: &[(&str, &[&str])] = &[
 /// Which other crates of ours an impure crate may know; the binary and the servers may know all.
 const IMPURE_CRATES: &[(&str, &[&str])] = &[
     ("capture", &["trace"]),
+    ("inside", &["record"]),
     ("lab", &["bare", "flow", "topology"]),
     ("flow", &["traffic"]),
     ("rundir", &["record"]),

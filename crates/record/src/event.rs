@@ -3,7 +3,9 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{BackgroundEnd, BackgroundReading, Generator, MeasureId, Nanos, Outcome};
+use crate::{
+    BackgroundEnd, BackgroundReading, Generator, InsideBatch, MeasureId, Nanos, Outcome, TracedRow,
+};
 
 /// Index into [`PlanRecord::tests`](crate::PlanRecord::tests).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -150,6 +152,10 @@ pub enum EventKind {
     Background(BackgroundReading),
     /// Background traffic ended: at the end of the run, or before, with a failure.
     BackgroundEnded(BackgroundEnd),
+    /// What was counted inside of the server during operations of one row.
+    Inside(InsideBatch),
+    /// The system calls of the server during operations of one row, in a pass that is not timed.
+    Traced(TracedRow),
     /// The user ended the run.
     Interrupted,
 }

@@ -8,6 +8,7 @@ mod background;
 mod columns;
 mod event;
 mod generator;
+mod inside;
 mod load;
 mod outcome;
 mod sample;
@@ -26,6 +27,7 @@ pub use background::{
 pub use columns::{COLUMNS, Cell, Column, Holds};
 pub use event::{Cause, EndedBy, Event, EventKind, Goal, LeftBehind, MissingStep, TestId};
 pub use generator::{Exhausted, Generator, Lateness};
+pub use inside::{CallTarget, InsideBatch, InsideCounts, InsideRecord, TracedCall, TracedRow};
 pub use load::{AdaptRecord, Arrivals, Http, HttpVersion, Load, Pace, Stage};
 pub use outcome::Outcome;
 pub use sample::{Connect, MeasureId, Moments, Nanos, Sample, Segments, Timing};

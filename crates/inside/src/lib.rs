@@ -1,0 +1,6 @@
+//! What requests cost inside of a server that runs on this machine.
+//!
+//! ```text
+//! processes of the server --counters--> accounts: which row is at work --> batches
+//!                         --ptrace----> system calls by row, kind and target (a pass of its own)
+//! ```

@@ -1,0 +1,134 @@
+//! What happened inside of the server while it served the operations of a row: counters of its processes, and, in a
+//! pass of their own that is not timed, its system calls.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{MeasureId, Nanos};
+
+/// The processes of a server on this machine that are watched beside a run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct InsideRecord {
+    /// What could not be watched, and what is needed for it, each in a sentence.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub missing: Vec<String>,
+}
+
+/// What the processes of a server counted while it served some operations of one row, and none of another.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct InsideBatch {
+    /// The row.
+    pub measure: MeasureId,
+    /// Operations in it.
+    pub operations: u64,
+    /// How long it lasted.
+    pub lasted: Nanos,
+    /// What was counted.
+    #[serde(flatten)]
+    pub counted: InsideCounts,
+}
+
+/// Counts of all processes of a server together.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct InsideCounts {
+    /// Processor time of the threads, by the clocks of the processes.
+    pub processor: Nanos,
+    /// The part of it in the kernel, in ticks of the kernel's clock (a hundredth of a second); the kernel samples it.
+    pub system_ticks: u64,
+    /// The rest of it in such ticks.
+    pub user_ticks: u64,
+    /// Time in which threads were ready to run, and had no processor.
+    pub queued: Nanos,
+    /// Time in which threads waited for a disk, where the kernel counts it.
+    pub disk_waited: Nanos,
+    /// Times that a thread gave its processor up, because it waited for something.
+    pub waits: u64,
+    /// Times that a thread lost its processor to another.
+    pub preemptions: u64,
+    /// System calls that read.
+    pub reads: u64,
+    /// System calls that write.
+    pub writes: u64,
+    /// Bytes that these read.
+    pub read_bytes: u64,
+    /// Bytes that these wrote.
+    pub written_bytes: u64,
+    /// Bytes that came from a disk.
+    pub disk_read_bytes: u64,
+    /// Bytes that were to go to a disk.
+    pub disk_written_bytes: u64,
+    /// Growth of the resident memory in bytes, negative where it shrank.
+    pub memory_growth: i64,
+    /// Threads at the end.
+    pub threads: u64,
+}
+
+/// System calls of a server during operations of one row, in a pass in which it was traced.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TracedRow {
+    /// The row.
+    pub measure: MeasureId,
+    /// Operations that were traced.
+    pub operations: u64,
+    /// Response times of those that were ok, together.
+    pub response_time: Nanos,
+    /// How many of them were ok.
+    pub ok: u64,
+    /// By call and target.
+    pub calls: Vec<TracedCall>,
+    /// Calls beyond the number of kinds that are kept.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub other_calls: u64,
+}
+
+/// Calls of one kind on targets of one kind.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TracedCall {
+    /// Name of the system call.
+    pub call: String,
+    /// On what.
+    pub target: CallTarget,
+    /// How many.
+    pub count: u64,
+    /// Those that failed.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub failed: u64,
+    /// Bytes that were read or written.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub bytes: u64,
+    /// Time in those calls that began and ended within an operation, from its first byte to its last.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub lasted: Nanos,
+}
+
+/// What a system call was about.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+pub enum CallTarget {
+    /// A path in the collection that the run made.
+    Collection,
+    /// Another file or directory.
+    File {
+        /// Its path; below the storage of the server relative to it, and with `*` for numbers and what is random.
+        path: String,
+    },
+    /// A connection with a client of the server.
+    Client,
+    /// A connection or a socket of another kind.
+    Socket {
+        /// With whom, or the path of a local socket; empty where that is not known.
+        peer: String,
+    },
+    /// A pipe, an event, a timer, a watch of other files.
+    Event,
+    /// No file and no connection: memory, locks, time.
+    Nothing,
+}
+
+fn is_zero(number: &u64) -> bool {
+    *number == 0
+}
