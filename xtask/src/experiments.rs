@@ -68,8 +68,9 @@ fn measure(program: &Path, directory: &Path, name: &str, is_full: bool) -> Resul
             .arg(&markdown);
         prestan
     };
-    let mut run = prestan(&["run", name, "--save"]);
-    run.arg(&campaign).args(is_full.then_some("--full"));
+    let mut run = prestan(&["run", name]);
+    run.arg("--save").arg(&campaign);
+    run.args(is_full.then_some("--full"));
     let status = run.status().context("starting the experiment")?;
     if status.code() == Some(REFUSED) {
         let mut report = prestan(&["report"]);
