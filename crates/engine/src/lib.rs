@@ -47,5 +47,5 @@ pub use site::workspace::{
 };
 pub use watch::conditions::Conditions;
 pub use watch::heads::Said;
-pub use watch::progress::{Observer, Progress, Silent};
+pub use watch::progress::{Observer, Progress, RowWatch, Silent};
 pub use watch::recorder::{KnownWindow, Sink};

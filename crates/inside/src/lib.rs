@@ -4,3 +4,11 @@
 //! processes of the server --counters--> accounts: which row is at work --> batches
 //!                         --ptrace----> system calls by row, kind and target (a pass of its own)
 //! ```
+
+mod accounts;
+mod counters;
+mod proc_files;
+pub mod processes;
+
+pub use accounts::InsideAccounts;
+pub use counters::ServerCounters;

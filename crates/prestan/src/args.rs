@@ -53,7 +53,9 @@ pub(crate) use lab::{
     LabRunArgs, LabShellArgs, WhichLab,
 };
 pub(crate) use load::{ArrivalsArg, LoadArgs, MaxFailures, PaceOptions, RequestOptions};
-pub(crate) use options::{ClockArg, ClockOptions, LoadOptions, RunOptions, RunningOptions, WARMUP};
+pub(crate) use options::{
+    ClockArg, ClockOptions, InsideOptions, LoadOptions, RunOptions, RunningOptions, WARMUP,
+};
 pub(crate) use output::{
     ColorArg, FormatOptions, GateOptions, InconclusiveArg, LayoutArg, OutputOptions,
 };

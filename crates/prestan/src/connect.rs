@@ -309,6 +309,7 @@ impl ServerAccess {
             fresh_start: false,
             beside: Vec::new(),
             background: None,
+            inside: None,
             processors: None,
             command: None,
             notes: Vec::new(),

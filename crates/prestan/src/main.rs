@@ -9,6 +9,7 @@ mod exit;
 mod failing;
 mod figures;
 mod forecast;
+mod inside;
 mod intake;
 mod live;
 mod log;

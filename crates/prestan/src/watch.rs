@@ -261,6 +261,8 @@ impl Console {
                 .map(|why| format!("warning: the background traffic ended: {why}")),
             EventKind::MeasuringEnded { .. }
             | EventKind::Background(_)
+            | EventKind::Inside(_)
+            | EventKind::Traced(_)
             | EventKind::LoadChanged { .. }
             | EventKind::Generator(_)
             | EventKind::Goal(_)

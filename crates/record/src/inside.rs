@@ -41,8 +41,6 @@ pub struct InsideCounts {
     pub user_ticks: u64,
     /// Time in which threads were ready to run, and had no processor.
     pub queued: Nanos,
-    /// Time in which threads waited for a disk, where the kernel counts it.
-    pub disk_waited: Nanos,
     /// Times that a thread gave its processor up, because it waited for something.
     pub waits: u64,
     /// Times that a thread lost its processor to another.
@@ -131,4 +129,34 @@ pub enum CallTarget {
 
 fn is_zero(number: &u64) -> bool {
     *number == 0
+}
+
+impl InsideCounts {
+    /// Adds what was counted afterwards.
+    pub fn add(&mut self, later: &InsideCounts) {
+        let own = &mut *self;
+        own.processor += later.processor;
+        own.system_ticks += later.system_ticks;
+        own.user_ticks += later.user_ticks;
+        own.queued += later.queued;
+        own.waits += later.waits;
+        own.preemptions += later.preemptions;
+        own.reads += later.reads;
+        own.writes += later.writes;
+        own.read_bytes += later.read_bytes;
+        own.written_bytes += later.written_bytes;
+        own.disk_read_bytes += later.disk_read_bytes;
+        own.disk_written_bytes += later.disk_written_bytes;
+        own.memory_growth += later.memory_growth;
+        own.threads = later.threads;
+    }
+}
+
+impl InsideBatch {
+    /// Adds what was counted afterwards for the same row.
+    pub fn add(&mut self, later: &InsideBatch) {
+        self.operations += later.operations;
+        self.lasted += later.lasted;
+        self.counted.add(&later.counted);
+    }
 }

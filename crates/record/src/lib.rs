@@ -129,6 +129,9 @@ pub struct PlanRecord {
     /// Background traffic beside the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub background: Option<BackgroundRecord>,
+    /// The processes of the server, where they were watched; `None` where they were not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub inside: Option<InsideRecord>,
     /// What the measurements are to fulfil, in the order of the report.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub constraints: Vec<ConstraintRecord>,

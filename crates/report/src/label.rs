@@ -156,6 +156,8 @@ impl ServerLabel {
                 }
             }
             EventKind::Background(_)
+            | EventKind::Inside(_)
+            | EventKind::Traced(_)
             | EventKind::TestStarted { .. }
             | EventKind::MeasuringStarted { .. }
             | EventKind::MeasuringEnded { .. }

@@ -27,6 +27,7 @@
 //!   load generator was measured and not the server. What rests on such a row is inconclusive
 //!   ([`Conclusion`]).
 
+mod inside;
 pub mod interval;
 pub mod units;
 
@@ -115,6 +116,7 @@ pub use generator::{BUSY, LATE, LEAST_WALL, LONG_STALL, QUEUED, SATURATED, toget
 pub use growth::{
     EXPONENTS, Effect, Fitted, Growing, Growth, Law, Observation, Shape, Term, growth,
 };
+pub use inside::{InsideFigure, InsideMean, InsideRow, InsideSummary};
 pub use judged::{ConstraintReading, JudgedConstraint, ReadFigure, ReadingUnit, WhyUnknown};
 pub use live::LiveJudge;
 pub use load_course::{LoadCourse, LoadPart, OutcomeWithStatus};
@@ -168,6 +170,8 @@ pub struct Summary {
     pub load_steps: Vec<LoadStep>,
     /// Background traffic beside the run, where there was some.
     pub background: Option<BackgroundSummary>,
+    /// What went on inside of the server, where that was watched.
+    pub inside: Option<InsideSummary>,
     /// What ended measurements before their time.
     pub ended_early: Vec<EndedBy>,
     /// What the constraints of its plan came to.

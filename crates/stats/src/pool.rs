@@ -386,6 +386,7 @@ impl Pool<'_> {
             goal: None,
             load_steps: Vec::new(),
             background: None,
+            inside: None,
             ended_early: Vec::new(),
             // They are judged run by run.
             constraints: Vec::new(),

@@ -12,6 +12,7 @@ use crate::bias::{Bias, Differences};
 use crate::conclusion::may_be_no_failure;
 use crate::estimated::RunEstimates;
 use crate::generator::Strain;
+use crate::inside::InsideSummary;
 use crate::judge::{self, JudgingMoment};
 use crate::load_steps::LoadSteps;
 use crate::pages::{PageRow, PageTally};
@@ -281,6 +282,7 @@ impl Summariser {
             goal: told.goal,
             load_steps,
             background,
+            inside: InsideSummary::of(&self.plan, events),
             ended_early: told.ended.into_iter().map(|(_, by)| by).collect(),
             runs: 1,
         };

@@ -145,6 +145,8 @@ impl RunEvents {
             }
             EventKind::LoadChanged { users, phase } => self.loads.push((*phase, *users, event.at)),
             EventKind::Background(_)
+            | EventKind::Inside(_)
+            | EventKind::Traced(_)
             | EventKind::BackgroundEnded(_)
             | EventKind::TestStarted { .. }
             | EventKind::MeasuringStarted { .. }

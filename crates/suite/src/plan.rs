@@ -192,6 +192,17 @@ impl TestPlan {
         found
     }
 
+    /// The measure of all requests of its loops, where they have one and the same: what happens while it is measured
+    /// is of this row. `None` of a test with pages.
+    pub fn only_measure(&self) -> Option<MeasureId> {
+        let mut found = BTreeSet::new();
+        for own in &self.loops {
+            add_measures(&own.steps, &mut found);
+        }
+        let only = found.first().copied().filter(|_| found.len() == 1);
+        only.flatten()
+    }
+
     /// Users of all its roles together; 1 without roles.
     pub fn users_of_roles(&self) -> u32 {
         let users = self.loops.iter().map(|own| own.users);
@@ -219,6 +230,19 @@ fn add_targets(steps: &[Step], found: &mut BTreeSet<u16>) {
             other => {
                 let inside = other.inside().into_iter();
                 inside.for_each(|steps| add_targets(steps, found));
+            }
+        }
+    }
+}
+
+fn add_measures(steps: &[Step], found: &mut BTreeSet<Option<MeasureId>>) {
+    for step in steps {
+        match step {
+            Step::Request(request) => found.extend([request.measure]),
+            Step::Page(_) => found.extend([None]),
+            other => {
+                let inside = other.inside().into_iter();
+                inside.for_each(|steps| add_measures(steps, found));
             }
         }
     }

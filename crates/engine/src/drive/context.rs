@@ -14,7 +14,7 @@ use crate::event_loop::cancel::Cancel;
 use crate::site::workspace::held::HeldLocks;
 use crate::watch::conditions::Conditions;
 use crate::watch::journal::Journal;
-use crate::watch::progress::Progress;
+use crate::watch::progress::{Progress, RowWatch};
 use crate::watch::vitals::Totals;
 
 /// Shared by all users of a run, over all threads.
@@ -34,6 +34,8 @@ pub(crate) struct RunContext {
     pub(crate) turn: Option<Arc<Turn>>,
     pub(crate) shared_watches: SharedStopWatches,
     pub(crate) conditions: Arc<Conditions>,
+    /// Is told which row is at work.
+    pub(crate) rows: Option<Arc<dyn RowWatch>>,
 }
 
 /// What is known of a target before measuring begins.
@@ -111,6 +113,13 @@ impl RunContext {
             biased;
             () = self.standing.broken.cancelled() => false,
             met = self.standing.barrier.wait() => met.is_leader(),
+        }
+    }
+
+    /// Nothing is measured for a while.
+    pub(crate) fn rest(&self) {
+        if let Some(rows) = &self.rows {
+            rows.rests();
         }
     }
 

@@ -150,6 +150,7 @@ impl RoundsOfUser {
         if self.context.turn.is_none() || self.context.users > 1 || now < script.batch_end {
             return 0;
         }
+        self.context.rest();
         let vitals = &self.user.log.worker.vitals;
         vitals.pause();
         self.hand_over(script.test.id).await;
@@ -189,6 +190,7 @@ impl RoundsOfUser {
                 context.stop(test.id, stop);
             }
             worker.vitals.leave(&context.vitals);
+            context.rest();
         }
         self.through(&mut script);
         if context.meet().await && goes_on {

@@ -46,7 +46,7 @@ use crate::site::workspace::{self, FilesRefused, Leftover, LeftoverState, collec
 use crate::watch::conditions::Conditions;
 use crate::watch::heads::Heads;
 use crate::watch::journal::Journal;
-use crate::watch::progress::{Observer, Progress};
+use crate::watch::progress::{Observer, Progress, RowWatch};
 use crate::watch::recorder::{KnownWindow, Recorder, Sink, recorders};
 use crate::watch::vitals::Totals;
 
@@ -78,6 +78,8 @@ pub struct Watch {
     pub turn: Option<Arc<Turn>>,
     /// What steps ask for, as the [`Sink`] finds it.
     pub conditions: Arc<Conditions>,
+    /// Is told which row is at work.
+    pub rows: Option<Arc<dyn RowWatch>>,
     /// No other run is made at the same time: the network is idle before the tests, so that the round trip of an
     /// idle network can be measured.
     pub is_alone: bool,
@@ -353,6 +355,7 @@ impl Session<'_> {
             turn: self.watch.turn.clone(),
             shared_watches: SharedStopWatches::of(&self.plan.stop_watches),
             conditions: Arc::clone(&self.watch.conditions),
+            rows: self.watch.rows.clone(),
         });
         for test in &self.plan.tests {
             if let Some(evidence) = unmet_need(test, places) {

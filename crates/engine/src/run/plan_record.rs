@@ -48,6 +48,7 @@ pub fn plan_record(plan: &Plan, settings: &Settings) -> PlanRecord {
         roles: plan.roles.clone(),
         beside: settings.beside.clone(),
         background: settings.background.clone(),
+        inside: settings.inside.clone(),
         constraints: plan.constraints.clone(),
     }
 }

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use record::{BackgroundRecord, BesideRecord, Clock, NoteRecord, Processors};
+use record::{BackgroundRecord, BesideRecord, Clock, InsideRecord, NoteRecord, Processors};
 use suite::Plan;
 
 use crate::clock::stamps;
@@ -53,6 +53,8 @@ pub struct Settings {
     pub beside: Vec<BesideRecord>,
     /// Background traffic beside it, for the record: the engine does not send it.
     pub background: Option<BackgroundRecord>,
+    /// Processes of the server that are watched, for the record: the engine does not look at them.
+    pub inside: Option<InsideRecord>,
     /// The processors that worker threads and the server are kept to; `None` leaves it to the system.
     pub processors: Option<Processors>,
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use record::{Event, Generator, TestId};
+use record::{Event, Generator, MeasureId, TestId};
 
 use crate::watch::exhaustion::Exhaustion;
 use crate::watch::heads::Said;
@@ -60,6 +60,19 @@ pub trait Observer: Send + Sync {
     fn said(&self, client: u32, said: &Said) {
         let _ = (client, said);
     }
+}
+
+/// Is told which row is at work, for figures of what goes on inside of the server. Of requests in a pipeline, and of
+/// files of a page, it is told nothing.
+pub trait RowWatch: Send + Sync {
+    /// An operation of this row begins in the measured part of a test, or a request that is of none.
+    fn begins(&self, row: Option<MeasureId>);
+
+    /// The response to it has arrived.
+    fn answered(&self);
+
+    /// Nothing is sent for a while.
+    fn rests(&self);
 }
 
 /// Nobody.

@@ -6,8 +6,8 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 
 use super::{
-    ClockOptions, ConnectOptions, LabOptions, OutputOptions, RunningOptions, WARMUP, duration,
-    positive_duration, size, verify, whole,
+    ClockOptions, ConnectOptions, InsideOptions, LabOptions, OutputOptions, RunningOptions, WARMUP,
+    duration, positive_duration, size, verify, whole,
 };
 
 #[derive(Debug, Args)]
@@ -49,6 +49,9 @@ pub(crate) struct LoadArgs {
 
     #[command(flatten)]
     pub(crate) connect: ConnectOptions,
+
+    #[command(flatten)]
+    pub(crate) inside: InsideOptions,
 
     #[command(flatten)]
     pub(crate) output: OutputOptions,

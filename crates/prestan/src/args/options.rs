@@ -27,6 +27,9 @@ pub(crate) struct RunOptions {
     pub(crate) connect: ConnectOptions,
 
     #[command(flatten)]
+    pub(crate) inside: InsideOptions,
+
+    #[command(flatten)]
     pub(crate) output: OutputOptions,
 }
 
@@ -153,6 +156,21 @@ pub(crate) struct RunningOptions {
 
     #[command(flatten)]
     pub(crate) background: BackgroundArgs,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Args)]
+#[command(next_help_heading = "Server on this machine")]
+pub(crate) struct InsideOptions {
+    /// Look inside of the server: processor time, waiting, system calls and bytes of each operation
+    ///
+    /// For a server that runs on this machine: one that --server starts, or one that --pid names. Figures are told for
+    /// rows that can be told apart: all of a single user; of several users, those of tests with one kind of request.
+    #[arg(long)]
+    pub(crate) inside: bool,
+
+    /// Look inside of this process, and of all that it has started; may be repeated
+    #[arg(long, value_name = "PID", value_parser = whole(1_u32..))]
+    pub(crate) pid: Vec<u32>,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Args)]

@@ -21,7 +21,7 @@ pub(crate) fn demo(args: &DemoArgs) -> Result<ExitStatus, Failed> {
     let task = SuiteTask::new("prestan", &args.load, &output)?;
     let server = start(Root::Temporary, 0, None)?;
     let connection = to_own_server(&server.url(), None, HttpVersion::Http11)?;
-    measure(task, args.clock, connection)
+    measure(task, args.clock, connection, None)
 }
 
 /// Serves a directory until Ctrl-C.

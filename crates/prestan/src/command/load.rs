@@ -15,6 +15,7 @@ use crate::background::AskedBackground;
 use crate::command::planned::PlannedRun;
 use crate::connect::connection_to;
 use crate::exit::{ExitStatus, Failed};
+use crate::inside::WatchedServer;
 use crate::output;
 
 /// Drives the request.
@@ -52,6 +53,8 @@ pub(crate) fn load(args: &LoadArgs) -> Result<ExitStatus, Failed> {
     );
     let makes_target = guard::look(permission, &settings, args.request.writes)?;
     let background = AskedBackground::of(&pace.running.background, &plan)?;
+    let watched = WatchedServer::of(&args.inside, None)?;
+    settings.inside = watched.as_ref().map(WatchedServer::record);
     let mut job = PlannedRun::single(
         plan,
         &suite_text,
@@ -60,6 +63,7 @@ pub(crate) fn load(args: &LoadArgs) -> Result<ExitStatus, Failed> {
         background.as_ref(),
     )?;
     (job.until, job.makes_target) = (pace.until, makes_target);
+    job.watched = watched;
     job.max_failures = Some(pace.max_failures.unwrap_or_default());
     job.report(&args.output)
 }

@@ -9,7 +9,8 @@ use std::time::{Duration, Instant};
 
 use constraint::Constraint;
 use engine::{
-    Cancel, Conditions, Finished, Observer, Progress, RunError, Said, Settings, Turn, Watch,
+    Cancel, Conditions, Finished, Observer, Progress, RowWatch, RunError, Said, Settings, Turn,
+    Watch,
 };
 use record::{
     BackgroundRecord, ConstraintRecord, ConstraintSense, Environment, Event, EventKind, Nanos,
@@ -31,6 +32,7 @@ use crate::command::kept::KeptRun;
 use crate::command::series::SeriesProgress;
 use crate::exit::{ExitStatus, Failed};
 use crate::forecast::{Meter, RunMeter};
+use crate::inside::WatchedServer;
 use crate::intake::{Concluded, Intake};
 use crate::live::LiveStatistics;
 use crate::state;
@@ -63,6 +65,8 @@ pub(crate) struct PlannedRun {
     pub(crate) traffic: Option<BackgroundShare>,
     /// Its packets, while they are recorded.
     captured: Option<RunCapture>,
+    /// The server, where it is looked into.
+    pub(crate) watched: Option<WatchedServer>,
 }
 
 /// A constraint of the command line, for a plan.
@@ -230,6 +234,7 @@ impl PlannedRun {
             background: None,
             traffic: None,
             captured: None,
+            watched: None,
         })
     }
 
@@ -313,6 +318,7 @@ impl PlannedRun {
             observer,
             turn: None,
             conditions: Arc::default(),
+            rows: None,
             is_alone: false,
         };
         self.measure(intake.until_told(enough), watch, None).keep()
@@ -336,6 +342,7 @@ impl PlannedRun {
             is_alone: turn.is_none(),
             turn: turn.map(Arc::new),
             conditions: Arc::default(),
+            rows: None,
         };
         self.measure(intake, watch, None).keep()
     }
@@ -380,6 +387,7 @@ impl PlannedRun {
             observer: Arc::clone(&console) as Arc<dyn Observer>,
             turn: None,
             conditions: Arc::default(),
+            rows: None,
             is_alone: self.record.beside.is_empty(),
         };
         Ok(self.measure(intake, watch, Some(&console)))
@@ -391,6 +399,7 @@ impl PlannedRun {
             settings,
             traffic,
             captured,
+            watched,
             ..
         } = self;
         let adaptation = plan.adapt.as_ref().and_then(AdaptingLoad::new);
@@ -418,9 +427,11 @@ impl PlannedRun {
         }
         let note = self.makes_target.then(|| note_target(&plan, &settings));
         let following = console.map(Console::follow);
+        let rows = watched.map(|watched| watched.watch(&plan, &settings));
         let watch = Watch {
             observer: Arc::clone(&recorder) as Arc<dyn Observer>,
             conditions,
+            rows: rows.clone().map(|rows| rows as Arc<dyn RowWatch>),
             ..watch
         };
         let mut finished = engine::run(plan, &settings, &watch, &mut intake);
@@ -430,6 +441,9 @@ impl PlannedRun {
         let counted = traffic.map_or(Vec::new(), |share| share.end(went_through(&finished)));
         finished.events.extend(counted);
         let captured = captured.map_or(Ok(()), RunCapture::end);
+        for counted in rows.iter().flat_map(|rows| rows.end()) {
+            add(&mut finished, &recorder, counted);
+        }
 
         let was_sent = finished.error.as_ref().is_none_or(may_have_sent);
         if let Some(is_noted) = note {

@@ -20,6 +20,7 @@ use crate::command::planned::PlannedRun;
 use crate::command::series::{ENDS_WITHIN, server_ended};
 use crate::connect::{ServerAccess, connection, to_own_server};
 use crate::exit::{ExitStatus, Failed};
+use crate::inside::WatchedServer;
 use crate::output;
 use wire::shown::redacted_target;
 
@@ -28,7 +29,8 @@ pub(crate) fn classic(args: &ClassicArgs) -> Result<ExitStatus, Failed> {
     let url = args.url.as_deref().unwrap_or_default();
     let connection = connection(url, &args.login, &args.options.connect)?;
     let task = SuiteTask::allowed("prestan", &args.options, false)?;
-    measure(task, args.options.clock, connection)
+    let watched = WatchedServer::of(&args.options.inside, None)?;
+    measure(task, args.options.clock, connection, watched)
 }
 
 /// `prestan run SUITE URL` or `prestan run SUITE --server NAME`.
@@ -44,13 +46,15 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitStatus, Failed> {
     let Some(name) = &args.server else {
         let url = args.url.as_deref().unwrap_or_default();
         let connection = connection(url, &args.login, &args.options.connect)?;
-        return measure(task, args.options.clock, connection);
+        let watched = WatchedServer::of(&args.options.inside, None)?;
+        return measure(task, args.options.clock, connection, watched);
     };
     let place = server_place()?;
     let server = RealServer::start_at(&recipe(name)?, &[], place.as_ref());
     let mut server = server.map_err(|error| Failed::Target(error.to_string()))?;
     let connection = to_own_server(&server.url(), credentials_of(&server), version_of(&server))?;
-    let measured = measure(task, args.options.clock, connection);
+    let watched = WatchedServer::of(&args.options.inside, Some(&server))?;
+    let measured = measure(task, args.options.clock, connection, watched);
     // A server that fails may be about to end.
     let within = match measured {
         Ok(ExitStatus::Done) => Duration::ZERO,
@@ -243,17 +247,28 @@ impl SuiteTask<'_> {
     }
 }
 
-/// Runs a suite on a server, keeps the run, prints the report.
+/// Runs a suite on a server, which may be looked into, keeps the run, prints the report.
 pub(crate) fn measure(
     task: SuiteTask<'_>,
     clock: ClockOptions,
     connection: ServerAccess,
+    watched: Option<WatchedServer>,
 ) -> Result<ExitStatus, Failed> {
-    let settings = settings(connection, task.load, clock)?;
+    let mut settings = settings(connection, task.load, clock)?;
     let (plan, output) = (task.plan, task.output);
     let background = AskedBackground::of(&task.load.running.background, &plan)?;
+    if watched.is_some() && !task.beside.is_empty() {
+        return Err(Failed::Usage(
+            "what the server does for the loads beside the run cannot be told apart from what it does for the run; leave \
+             out --inside and --pid, or --beside and --compete"
+                .to_owned(),
+        ));
+    }
+    settings.inside = watched.as_ref().map(WatchedServer::record);
     let beside = (task.beside, background.as_ref());
-    PlannedRun::beside(plan, &task.suite.text, settings, output, beside)?.report(output)
+    let mut run = PlannedRun::beside(plan, &task.suite.text, settings, output, beside)?;
+    run.watched = watched;
+    run.report(output)
 }
 
 /// How a run is to be done.

@@ -23,6 +23,7 @@ pub(super) async fn user(mut user: Box<LoadUser>, depth: usize) {
             operate(&mut user, &mut phase).await;
         }
         worker.vitals.leave(&context.vitals);
+        context.rest();
     }
     workload.leave(&mut phase, context.clock.now());
     user.leave().await;

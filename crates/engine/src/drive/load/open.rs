@@ -186,6 +186,7 @@ pub(super) async fn user(mut user: Box<LoadUser>, thread: u32) {
         free_since = done.ended;
     }
     worker.vitals.leave(&context.vitals);
+    context.rest();
     drop(at_work);
     user.leave().await;
 }

@@ -95,8 +95,15 @@ impl User {
         }
         let values = attempt.values();
         let client = &mut self.clients[step.target()].client;
+        let rows = log.context.rows.as_deref();
+        if let Some(rows) = rows {
+            rows.begins(step.plan.measure.filter(|_| phase == Phase::Measured));
+        }
         let sent = client.send(&step.request, &values, attempt.sending.clone());
         let exchange = sent.await;
+        if let Some(rows) = rows {
+            rows.answered();
+        }
         let judged = log.judge(client, &attempt, &exchange);
         let saved = log.conclude(memory, &attempt, &exchange, judged, operating)?;
         for (slot, value) in saved {

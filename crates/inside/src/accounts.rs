@@ -1,0 +1,245 @@
+//! Accounts of rows: whenever another row is at work, what was counted since goes to the one before it.
+//!
+//! ```text
+//! operations   A A A A   (B)   A A A      (B) is not measured
+//! readings    |   |   | |   | |     |
+//! batches       A   A  A        A
+//! ```
+//!
+//! Operations of one row that follow each other make a batch that lasts a while; so does what a row did between
+//! others, piece by piece. A row has [`MOST_BATCHES`] at most: then two and two become one, and last twice as long.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use record::{InsideBatch, InsideCounts, MeasureId, Nanos};
+
+use crate::counters::ServerCounters;
+
+/// Most batches of a row.
+const MOST_BATCHES: usize = 256;
+/// No row is at work.
+const NONE: u32 = u32::MAX;
+
+/// The accounts of all rows of a run.
+pub struct InsideAccounts {
+    begun: Instant,
+    /// The row at work.
+    row: AtomicU32,
+    /// Its operations since the last reading.
+    operations: AtomicU64,
+    /// When its batch has lasted long enough, since `begun`.
+    due: AtomicU64,
+    /// Shortest batch of a row at the beginning.
+    shortest: Nanos,
+    books: Mutex<AccountBooks>,
+}
+
+struct AccountBooks {
+    counters: ServerCounters,
+    /// Time of the last reading, since `begun`.
+    read: Nanos,
+    rows: BTreeMap<MeasureId, RowAccount>,
+}
+
+/// What was counted of a row.
+#[derive(Debug)]
+struct RowAccount {
+    batches: Vec<InsideBatch>,
+    under_way: InsideBatch,
+    shortest: Nanos,
+}
+
+impl InsideAccounts {
+    /// Of a server with these counters. A reading takes some time from the thread that sends, and a batch of a row that
+    /// is not disturbed lasts at least as long as `shortest`.
+    pub fn new(counters: ServerCounters, shortest: Duration) -> InsideAccounts {
+        InsideAccounts {
+            begun: Instant::now(),
+            row: AtomicU32::new(NONE),
+            operations: AtomicU64::new(0),
+            due: AtomicU64::new(0),
+            shortest: nanos(shortest),
+            books: Mutex::new(AccountBooks {
+                counters,
+                read: 0,
+                rows: BTreeMap::new(),
+            }),
+        }
+    }
+
+    /// An operation of this row begins, or something that is of none.
+    pub fn begin(&self, row: Option<MeasureId>) {
+        let next = row.map_or(NONE, |measure| u32::from(measure.0));
+        let same = self.row.load(Ordering::Acquire) == next;
+        if !same {
+            self.settle(next, true);
+        } else if next != NONE && self.now() >= self.due.load(Ordering::Relaxed) {
+            self.settle(next, false);
+        }
+        if next != NONE {
+            self.operations.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Nothing is at work from now on.
+    pub fn rest(&self) {
+        if self.row.load(Ordering::Acquire) != NONE {
+            self.settle(NONE, true);
+        }
+    }
+
+    /// All batches, in the order of their rows.
+    pub fn end(&self) -> Vec<InsideBatch> {
+        self.rest();
+        let rows = std::mem::take(&mut self.books().rows);
+        rows.into_values()
+            .flat_map(RowAccount::into_batches)
+            .collect()
+    }
+
+    /// Puts what was counted to the account of the row that was at work.
+    fn settle(&self, next: u32, waits: bool) {
+        let mut books = self.books();
+        let before = self.row.load(Ordering::Acquire);
+        // Another user was quicker.
+        if waits == (before == next) {
+            return;
+        }
+        if waits && before != NONE {
+            books.counters.wait_for_rest();
+        }
+        let counted = books.counters.read();
+        let now = self.now();
+        let lasted = now - std::mem::replace(&mut books.read, now);
+        let operations = self.operations.swap(0, Ordering::Relaxed);
+        if let Ok(measure) = u16::try_from(before) {
+            let measure = MeasureId(measure);
+            let account = books
+                .rows
+                .entry(measure)
+                .or_insert_with(|| RowAccount::of(measure, self.shortest));
+            account.add(&InsideBatch {
+                measure,
+                operations,
+                lasted,
+                counted,
+            });
+        }
+        let shortest = u16::try_from(next)
+            .ok()
+            .and_then(|next| books.rows.get(&MeasureId(next)));
+        let shortest = shortest.map_or(self.shortest, |account| account.shortest);
+        self.due.store(now + shortest, Ordering::Relaxed);
+        self.row.store(next, Ordering::Release);
+    }
+
+    fn now(&self) -> Nanos {
+        nanos(self.begun.elapsed())
+    }
+
+    fn books(&self) -> MutexGuard<'_, AccountBooks> {
+        self.books.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl RowAccount {
+    fn of(measure: MeasureId, shortest: Nanos) -> RowAccount {
+        RowAccount {
+            batches: Vec::new(),
+            under_way: empty(measure),
+            shortest,
+        }
+    }
+
+    fn add(&mut self, piece: &InsideBatch) {
+        self.under_way.add(piece);
+        if self.under_way.lasted < self.shortest || self.under_way.operations == 0 {
+            return;
+        }
+        let done = std::mem::replace(&mut self.under_way, empty(piece.measure));
+        self.batches.push(done);
+        if self.batches.len() == MOST_BATCHES {
+            let pairs = self.batches.chunks_exact(2);
+            self.batches = pairs
+                .map(|pair| {
+                    let mut both = pair[0].clone();
+                    both.add(&pair[1]);
+                    both
+                })
+                .collect();
+            self.shortest *= 2;
+        }
+    }
+
+    /// What is left at the end is too short for a batch of its own, and goes to the last.
+    fn into_batches(mut self) -> Vec<InsideBatch> {
+        match self.batches.last_mut() {
+            Some(last) => last.add(&self.under_way),
+            None if self.under_way.operations > 0 => self.batches.push(self.under_way),
+            None => {}
+        }
+        self.batches
+    }
+}
+
+fn nanos(time: Duration) -> Nanos {
+    Nanos::try_from(time.as_nanos()).unwrap_or(Nanos::MAX)
+}
+
+fn empty(measure: MeasureId) -> InsideBatch {
+    InsideBatch {
+        measure,
+        operations: 0,
+        lasted: 0,
+        counted: InsideCounts::default(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SHORTEST: Nanos = 2_000_000;
+
+    fn piece(operations: u64, lasted: Nanos, processor: Nanos) -> InsideBatch {
+        InsideBatch {
+            operations,
+            lasted,
+            counted: InsideCounts {
+                processor,
+                ..InsideCounts::default()
+            },
+            ..empty(MeasureId(3))
+        }
+    }
+
+    #[test]
+    fn nothing_is_lost_between_batches() {
+        let mut account = RowAccount::of(MeasureId(3), SHORTEST);
+        for number in 0..10_001 {
+            account.add(&piece(1, SHORTEST / 3, number));
+        }
+        let batches = account.into_batches();
+        assert!(batches.len() < MOST_BATCHES, "{}", batches.len());
+        assert!(batches.len() >= MOST_BATCHES / 2 - 1, "{}", batches.len());
+        let operations: u64 = batches.iter().map(|own| own.operations).sum();
+        let processor: u64 = batches.iter().map(|own| own.counted.processor).sum();
+        assert_eq!((operations, processor), (10_001, 10_000 * 10_001 / 2));
+        assert!(batches.iter().all(|own| own.lasted >= SHORTEST));
+    }
+
+    #[test]
+    fn a_row_that_is_at_work_for_a_moment_has_a_batch() {
+        let mut account = RowAccount::of(MeasureId(3), SHORTEST);
+        account.add(&piece(1, 5, 7));
+        assert_eq!(account.into_batches(), [piece(1, 5, 7)]);
+        assert!(
+            RowAccount::of(MeasureId(3), SHORTEST)
+                .into_batches()
+                .is_empty()
+        );
+    }
+}

@@ -1,0 +1,148 @@
+//! What files of /proc say: proc_pid_stat(5), proc_pid_io(5), proc_pid_status(5), and the kernel's
+//! Documentation/scheduler/sched-stats.rst.
+
+/// Fields of `/proc/PID/stat`, of all threads of a process together.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct StatFields {
+    /// Processor time outside of the kernel, in ticks.
+    pub(crate) user_ticks: u64,
+    /// Processor time in the kernel, in ticks.
+    pub(crate) system_ticks: u64,
+    /// Number of threads.
+    pub(crate) threads: u64,
+    /// Resident memory in pages.
+    pub(crate) resident_pages: u64,
+}
+
+/// Fields of `/proc/PID/io`, of all threads of a process together, also of those that have ended.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct IoFields {
+    /// Bytes that were read from anything.
+    pub(crate) read_bytes: u64,
+    /// Bytes that were written to anything.
+    pub(crate) written_bytes: u64,
+    /// Calls that read.
+    pub(crate) reads: u64,
+    /// Calls that write.
+    pub(crate) writes: u64,
+    /// Bytes from a disk.
+    pub(crate) disk_read_bytes: u64,
+    /// Bytes for a disk.
+    pub(crate) disk_written_bytes: u64,
+}
+
+/// Fields of `/proc/PID/task/TID/schedstat`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct ScheduleFields {
+    /// Time in which the thread was ready, and had no processor, in nanoseconds.
+    pub(crate) queued_ns: u64,
+    /// Times that it was given a processor.
+    pub(crate) slices: u64,
+}
+
+/// How often a thread gave its processor up, and lost it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct SwitchFields {
+    /// It waited for something.
+    pub(crate) waits: u64,
+    /// Another ran.
+    pub(crate) preemptions: u64,
+}
+
+/// Reads `/proc/PID/stat`. The name of the program, in parentheses, may have any character.
+pub(crate) fn stat(text: &str) -> Option<StatFields> {
+    let (_, behind_name) = text.rsplit_once(')')?;
+    // The state is field 3 of the manual.
+    let field = |number: usize| {
+        let word = behind_name.split_ascii_whitespace().nth(number - 3)?;
+        word.parse().ok()
+    };
+    Some(StatFields {
+        user_ticks: field(14)?,
+        system_ticks: field(15)?,
+        threads: field(20)?,
+        resident_pages: field(24)?,
+    })
+}
+
+/// Reads `/proc/PID/io`.
+pub(crate) fn io(text: &str) -> Option<IoFields> {
+    let value = |name| number_behind(text, name);
+    Some(IoFields {
+        read_bytes: value("rchar:")?,
+        written_bytes: value("wchar:")?,
+        reads: value("syscr:")?,
+        writes: value("syscw:")?,
+        disk_read_bytes: value("read_bytes:")?,
+        disk_written_bytes: value("write_bytes:")?,
+    })
+}
+
+/// Reads `/proc/PID/task/TID/schedstat`.
+pub(crate) fn schedule(text: &str) -> Option<ScheduleFields> {
+    let mut words = text.split_ascii_whitespace().skip(1);
+    Some(ScheduleFields {
+        queued_ns: words.next()?.parse().ok()?,
+        slices: words.next()?.parse().ok()?,
+    })
+}
+
+/// Reads `/proc/PID/task/TID/status`.
+pub(crate) fn switches(text: &str) -> Option<SwitchFields> {
+    Some(SwitchFields {
+        waits: number_behind(text, "voluntary_ctxt_switches:")?,
+        preemptions: number_behind(text, "nonvoluntary_ctxt_switches:")?,
+    })
+}
+
+/// The number on the line that begins with this name.
+fn number_behind(text: &str, name: &str) -> Option<u64> {
+    let rest = text.lines().find_map(|line| line.strip_prefix(name))?;
+    rest.trim().parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn files_of_the_kernel_are_read() {
+        let text = "17 (a) b) S 1 17 17 0 -1 4194560 17477 63 0 4922 5 11 25141 2994 20 0 3 0 119 7331840 771 1\n";
+        let read = stat(text).unwrap_or_default();
+        let expected = StatFields {
+            user_ticks: 5,
+            system_ticks: 11,
+            threads: 3,
+            resident_pages: 771,
+        };
+        assert_eq!(read, expected);
+        let text = "rchar: 1\nwchar: 2\nsyscr: 3\nsyscw: 4\nread_bytes: 5\nwrite_bytes: 6\ncancelled_write_bytes: 9\n";
+        let read = io(text).unwrap_or_default();
+        assert_eq!((read.read_bytes, read.written_bytes), (1, 2));
+        assert_eq!((read.reads, read.writes), (3, 4));
+        assert_eq!((read.disk_read_bytes, read.disk_written_bytes), (5, 6));
+        let read = schedule("168759522 201452725 479\n").unwrap_or_default();
+        assert_eq!((read.queued_ns, read.slices), (201_452_725, 479));
+        let text = "Name:\tx\nvoluntary_ctxt_switches:\t12\nnonvoluntary_ctxt_switches:\t3\n";
+        let read = switches(text).unwrap_or_default();
+        assert_eq!((read.waits, read.preemptions), (12, 3));
+    }
+
+    #[test]
+    fn files_that_lack_something_are_not_read() {
+        assert_eq!(stat("17 (a) S 1 17"), None);
+        assert_eq!(stat(""), None);
+        assert_eq!(io("rchar: 1\nwchar: x\n"), None);
+        assert_eq!(schedule("5 6\n"), None);
+        assert_eq!(switches("voluntary_ctxt_switches:\t12\n"), None);
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_panics(text in ".{0,200}") {
+            let _ = (stat(&text), io(&text), schedule(&text), switches(&text));
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! What goes on inside of a server on this machine while it is measured: `--inside`, `--pid`.
+//!
+//! ```text
+//! engine --row at work--> WatchedRows --> inside::InsideAccounts --batches--> record
+//! ```
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use engine::{RowWatch, Settings};
+use inside::{InsideAccounts, ServerCounters};
+use record::{EventKind, InsideRecord, MeasureId};
+use suite::Plan;
+use testbed::RealServer;
+
+use crate::args::InsideOptions;
+use crate::exit::Failed;
+
+/// Shortest batch of operations of a suite, which are done one after the other.
+const OF_SUITE: Duration = Duration::from_millis(2);
+/// That of a load, whose threads have no time to read counters.
+const OF_LOAD: Duration = Duration::from_millis(50);
+
+/// The processes of a server that are watched.
+pub(crate) struct WatchedServer {
+    counters: ServerCounters,
+}
+
+impl WatchedServer {
+    /// Those that the options name, or of a server that Prestan has started.
+    pub(crate) fn of(
+        options: &InsideOptions,
+        server: Option<&RealServer>,
+    ) -> Result<Option<WatchedServer>, Failed> {
+        let roots: Vec<u32> = match (&options.pid[..], options.inside, server) {
+            ([], false, _) => return Ok(None),
+            ([], true, None) => {
+                return Err(Failed::Usage(
+                    "--inside looks into a server that runs on this machine, and does not know which process it is; start it \
+                     with --server NAME, or name its process with --pid PID"
+                        .to_owned(),
+                ));
+            }
+            ([], true, Some(server)) => server.pids().collect(),
+            (pids, ..) => pids.to_vec(),
+        };
+        let counters = ServerCounters::of(&roots)
+            .map_err(|why| Failed::Usage(format!("looking inside of the server: {why}")))?;
+        Ok(Some(WatchedServer { counters }))
+    }
+
+    /// What stands in the plan of the run.
+    pub(crate) fn record(&self) -> InsideRecord {
+        InsideRecord {
+            missing: self.counters.missing(),
+        }
+    }
+
+    /// What it counts for the rows of a run.
+    pub(crate) fn watch(self, plan: &Plan, settings: &Settings) -> Arc<WatchedRows> {
+        let is_load = matches!(settings.drive, engine::Drive::Load(_));
+        let shortest = if is_load { OF_LOAD } else { OF_SUITE };
+        Arc::new(WatchedRows {
+            accounts: InsideAccounts::new(self.counters, shortest),
+            is_told_apart: told_apart(plan, settings.users),
+        })
+    }
+}
+
+/// The rows of a run, and what was counted for them.
+pub(crate) struct WatchedRows {
+    accounts: InsideAccounts,
+    /// Whether what the server does can be said to be for a row, by their places.
+    is_told_apart: Vec<bool>,
+}
+
+impl WatchedRows {
+    /// What was counted, for the record.
+    pub(crate) fn end(&self) -> impl Iterator<Item = EventKind> {
+        self.accounts.end().into_iter().map(EventKind::Inside)
+    }
+}
+
+impl RowWatch for WatchedRows {
+    fn begins(&self, row: Option<MeasureId>) {
+        let is_told_apart = |row: &MeasureId| {
+            let known = self.is_told_apart.get(usize::from(row.0));
+            known.copied().unwrap_or_default()
+        };
+        self.accounts.begin(row.filter(is_told_apart));
+    }
+
+    fn answered(&self) {}
+
+    fn rests(&self) {
+        self.accounts.rest();
+    }
+}
+
+/// Which rows a server is at work for alone: all of a single user, who does one thing after the other; of several, those
+/// whose test does nothing else.
+fn told_apart(plan: &Plan, users: u32) -> Vec<bool> {
+    let is_told_apart = |(place, measure): (u16, &record::MeasureRecord)| {
+        let test = plan.tests.iter().find(|test| test.id == measure.test);
+        users == 1 || test.is_some_and(|test| test.only_measure() == Some(MeasureId(place)))
+    };
+    (0..).zip(&plan.measures).map(is_told_apart).collect()
+}
