@@ -124,6 +124,7 @@ pub(crate) fn document(run: &Run, summary: &Summary) -> wire::ResultDocument {
             .as_ref()
             .map(|pages| webstone::document(run, pages)),
         background: crate::background::of_run(run, summary),
+        inside: crate::inside::of_run(summary),
         beside: Vec::new(),
     }
 }

@@ -33,6 +33,7 @@ mod figure;
 mod file_names;
 pub mod gallery;
 mod generators;
+mod inside;
 mod json;
 mod junit;
 mod label;

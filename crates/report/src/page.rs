@@ -19,6 +19,7 @@ mod details;
 mod diagnosis;
 mod figure_parts;
 mod headline;
+mod inside;
 mod load_steps;
 pub(crate) mod markup;
 pub(crate) mod measured;
@@ -193,6 +194,7 @@ fn body(page: &ReportPage<'_>, names: &[String]) -> Markup {
             }
             (load_steps::table(page, names))
             (background::table(page, names))
+            (inside::table(page, names))
             (points::tables(page))
             section #measured {
                 h2 { "How it was measured" }

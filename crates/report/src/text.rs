@@ -87,6 +87,7 @@ impl TextReport {
         self.constraints(summary);
         self.load_steps(run, summary);
         self.background(run, summary);
+        self.inside(&run.plan, summary);
         self.generator(summary);
         if run.plan.load.pace != Pace::Rounds {
             self.throughput(summary);

@@ -22,6 +22,7 @@ use stats::{
 
 use crate::background::BackgroundJson;
 use crate::constraints::why_unknown;
+use crate::inside::InsideJson;
 use crate::json::us;
 use crate::surroundings::ServerJson;
 use crate::targets::TargetJson;
@@ -108,6 +109,9 @@ pub(crate) struct ResultDocument {
     /// Background traffic beside the run; absent without any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) background: Option<BackgroundJson>,
+    /// What operations cost inside of the server; absent where nobody looked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) inside: Option<InsideJson>,
     /// What loads that went on beside the run came to.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) beside: Vec<BesideJson>,

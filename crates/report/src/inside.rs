@@ -1,0 +1,194 @@
+//! What operations cost inside of the server: the table of a run, as text, on pages and as JSON.
+
+mod calls;
+mod wire;
+
+use record::{MeasureId, PlanRecord};
+use stats::units::{human, human_range};
+use stats::{InsideFigure, InsideRow, InsideSummary, Summary, TestSummary};
+
+use crate::clean;
+use crate::figure::{NONE, percent};
+use crate::terminal::{Columns, TextReport};
+
+pub(crate) use calls::calls_in_words;
+pub(crate) use wire::{InsideJson, of_run};
+
+/// A column, and what it means.
+pub(crate) const COLUMNS: [(&str, &str); 13] = [
+    (
+        "time",
+        "mean time from the beginning of an operation to the end of its response",
+    ),
+    ("processor", "processor time of the server"),
+    ("95 % CI", "95 % interval of its mean"),
+    (
+        "kernel",
+        "part of it in the kernel, as the kernel samples it",
+    ),
+    (
+        "else",
+        "the rest of the time: the server waited, or the client and the network were at work",
+    ),
+    (
+        "queued",
+        "time in which threads of the server were ready and had no processor, all threads together",
+    ),
+    (
+        "waits",
+        "times that a thread of the server gave its processor up",
+    ),
+    (
+        "lost",
+        "times that a thread of the server lost its processor to another",
+    ),
+    ("reads", "system calls that read"),
+    ("writes", "system calls that write"),
+    ("read", "bytes that these read"),
+    ("written", "bytes that these wrote"),
+    (
+        "to disk",
+        "bytes that were to go to a disk, as far as the kernel had accounted for them",
+    ),
+];
+
+/// A figure as it is shown, and by what it is sorted.
+pub(crate) struct InsideCell {
+    pub(crate) shown: String,
+    pub(crate) value: Option<f64>,
+}
+
+impl InsideCell {
+    fn of(value: Option<f64>, shown: impl Fn(f64) -> String) -> InsideCell {
+        InsideCell {
+            shown: value.map_or(NONE.to_owned(), shown),
+            value,
+        }
+    }
+}
+
+/// The figures of a row, in the order of [`COLUMNS`].
+pub(crate) fn cells(row: &InsideRow, test: &TestSummary) -> Vec<InsideCell> {
+    let mean = |figure| row.mean(figure).map(|own| own.mean);
+    let number = |figure| InsideCell::of(mean(figure), count);
+    let size = |figure| InsideCell::of(mean(figure), amount);
+    let time = test.total.as_ref().map(|total| total.mean);
+    let processor = row.mean(InsideFigure::Processor);
+    let rest = time
+        .zip(processor)
+        .map(|(time, own)| (time - own.mean).max(0.0));
+    let interval = processor.and_then(|own| own.interval);
+    vec![
+        InsideCell::of(time, human),
+        InsideCell::of(processor.map(|own| own.mean), human),
+        InsideCell {
+            shown: interval.map_or(NONE.to_owned(), human_range),
+            value: interval.map(|(low, _)| low),
+        },
+        InsideCell::of(row.kernel_share, percent),
+        InsideCell::of(rest, human),
+        InsideCell::of(mean(InsideFigure::Queued), human),
+        number(InsideFigure::Waits),
+        number(InsideFigure::Preemptions),
+        number(InsideFigure::Reads),
+        number(InsideFigure::Writes),
+        size(InsideFigure::ReadBytes),
+        size(InsideFigure::WrittenBytes),
+        size(InsideFigure::DiskWrittenBytes),
+    ]
+}
+
+/// A mean count: `0`, `0.25`, `2.1`, `40`.
+pub(crate) fn count(value: f64) -> String {
+    let is_whole = (value - value.round()).abs() < 0.005;
+    let digits = match value {
+        _ if is_whole => 0,
+        value if value < 1.0 => 2,
+        value if value < 100.0 => 1,
+        _ => 0,
+    };
+    format!("{value:.digits$}")
+}
+
+/// Bytes: `120 B`, `1.4 KiB`.
+pub(crate) fn amount(bytes: f64) -> String {
+    if bytes < 999.5 {
+        format!("{bytes:.0} B")
+    } else {
+        crate::runs::bytes(bytes as u64)
+    }
+}
+
+/// The row of the report that a measure has.
+pub(crate) fn test_of(summary: &Summary, measure: MeasureId) -> Option<&TestSummary> {
+    summary.tests.get(usize::from(measure.0))
+}
+
+/// Sentences below the table.
+pub(crate) fn remarks(plan: &PlanRecord, inside: &InsideSummary) -> Vec<String> {
+    let mut remarks: Vec<String> = inside.missing.iter().map(|own| clean(own)).collect();
+    let untold = plan.measures.len() - inside.rows.iter().filter(|row| row.operations > 0).count();
+    if untold > 0 {
+        remarks.push(format!(
+            "{untold} of {} rows are not in it: nothing was measured of them, or the server was at work for other rows at \
+             the same time.",
+            plan.measures.len()
+        ));
+    }
+    remarks
+}
+
+impl TextReport {
+    /// What operations cost inside of the server.
+    pub(crate) fn inside(&mut self, plan: &PlanRecord, summary: &Summary) {
+        let Some(inside) = &summary.inside else {
+            return;
+        };
+        self.line("");
+        self.wrapped("", "  ", "Inside of the server, per operation (processor time with the 95 % interval of its mean):");
+        let rows = inside.rows.iter().filter(|row| row.operations > 0);
+        let rows = rows.filter_map(|row| {
+            let test = test_of(summary, row.measure)?;
+            let mut line = vec![clean(&test.name)];
+            line.extend(cells(row, test).into_iter().map(|cell| cell.shown));
+            Some(line)
+        });
+        let mut headers = vec![String::new()];
+        headers.extend(COLUMNS.iter().map(|(name, _)| (*name).to_owned()));
+        for line in Columns::lines(headers, rows, &[0]) {
+            self.line(&line);
+        }
+        for remark in remarks(plan, inside) {
+            self.wrapped("", "  ", &remark);
+        }
+        let calls = inside.rows.iter().filter_map(|row| {
+            let test = test_of(summary, row.measure)?;
+            Some((
+                clean(&test.name),
+                calls_in_words(row.traced.as_ref()?, test),
+            ))
+        });
+        let calls: Vec<(String, String)> = calls.collect();
+        if calls.is_empty() {
+            return;
+        }
+        self.line("");
+        self.wrapped("", "  ", calls::HEADING);
+        for (name, words) in calls {
+            self.wrapped(&format!("  {name}: "), "    ", &words);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_and_bytes_have_the_digits_that_say_something() {
+        let counts = [0.0, 0.004, 0.256, 1.0, 2.06, 99.94, 1234.5].map(count);
+        assert_eq!(counts, ["0", "0", "0.26", "1", "2.1", "99.9", "1234"]);
+        let amounts = [0.0, 999.4, 1023.0, 2048.0].map(amount);
+        assert_eq!(amounts, ["0 B", "999 B", "1.0 KiB", "2.0 KiB"]);
+    }
+}
