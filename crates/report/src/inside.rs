@@ -8,11 +8,14 @@ use stats::units::{human, human_range};
 use stats::{InsideFigure, InsideRow, InsideSummary, Summary, TestSummary};
 
 use crate::clean;
-use crate::figure::{NONE, percent};
+use crate::figure::percent;
 use crate::terminal::{Columns, TextReport};
 
 pub(crate) use calls::calls_in_words;
 pub(crate) use wire::{InsideJson, of_run};
+
+/// What stands for a figure that there is not.
+const NONE: &str = "-";
 
 /// A column, and what it means.
 pub(crate) const COLUMNS: [(&str, &str); 13] = [
