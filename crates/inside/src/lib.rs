@@ -4,3 +4,5 @@
 //! processes of the server --counters--> accounts: which row is at work --> batches
 //!                         --ptrace----> system calls by row, kind and target (a pass of its own)
 //! ```
+
+pub mod processes;

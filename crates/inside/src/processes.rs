@@ -1,0 +1,160 @@
+//! Which processes a server consists of.
+
+use std::collections::{BTreeSet, HashMap};
+use std::fs;
+use std::io::ErrorKind;
+use std::path::Path;
+
+/// These processes and all that descend from them, in ascending order, without those that have ended. A process
+/// whose parent has ended belongs to nobody here: the kernel gave it to another parent.
+pub fn descendants(roots: &[u32]) -> Vec<u32> {
+    descendants_below(Path::new("/proc"), roots)
+}
+
+/// Threads of a process; none where it has ended.
+pub fn threads(pid: u32) -> Vec<u32> {
+    numbers_in(&Path::new("/proc").join(pid.to_string()).join("task"))
+}
+
+fn descendants_below(proc: &Path, roots: &[u32]) -> Vec<u32> {
+    let mut found = BTreeSet::new();
+    let mut all_children = None;
+    let mut open: Vec<u32> = roots.to_vec();
+    while let Some(pid) = open.pop() {
+        if found.contains(&pid) || living_parent(proc, pid).is_none() {
+            continue;
+        }
+        found.insert(pid);
+        match listed_children(proc, pid) {
+            Some(children) => open.extend(children),
+            None => {
+                let by_parent = all_children.get_or_insert_with(|| children_by_parent(proc));
+                open.extend(by_parent.get(&pid).into_iter().flatten());
+            }
+        }
+    }
+    found.into_iter().collect()
+}
+
+/// Children as the kernel lists them by thread; `None` where it was built without that (`CONFIG_PROC_CHILDREN`).
+fn listed_children(proc: &Path, pid: u32) -> Option<Vec<u32>> {
+    let tasks = proc.join(pid.to_string()).join("task");
+    let mut children = Vec::new();
+    for tid in numbers_in(&tasks) {
+        match fs::read_to_string(tasks.join(tid.to_string()).join("children")) {
+            Ok(list) => {
+                children.extend(
+                    list.split_whitespace()
+                        .filter_map(|child| child.parse::<u32>().ok()),
+                );
+            }
+            Err(error) if error.kind() == ErrorKind::NotFound => return None,
+            Err(_) => {} // the thread has ended
+        }
+    }
+    Some(children)
+}
+
+/// Of all processes of the machine. One pass over them takes milliseconds where there are hundreds.
+fn children_by_parent(proc: &Path) -> HashMap<u32, Vec<u32>> {
+    let mut children: HashMap<u32, Vec<u32>> = HashMap::new();
+    for pid in numbers_in(proc) {
+        if let Some(parent) = living_parent(proc, pid) {
+            children.entry(parent).or_default().push(pid);
+        }
+    }
+    children
+}
+
+/// The parent of a process that has not ended. In `stat`, the state and the parent are the first two fields behind
+/// the name, which is in parentheses and may contain any character (proc_pid_stat(5)).
+fn living_parent(proc: &Path, pid: u32) -> Option<u32> {
+    // The name is bytes, and need not be UTF-8.
+    let stat = fs::read(proc.join(pid.to_string()).join("stat")).ok()?;
+    let stat = String::from_utf8_lossy(&stat);
+    let mut fields = stat.rsplit(')').next()?.split_whitespace();
+    let state = fields.next()?;
+    let parent = fields.next()?.parse().ok()?;
+    (!matches!(state, "Z" | "X")).then_some(parent)
+}
+
+/// The entries of a directory whose names are numbers.
+fn numbers_in(directory: &Path) -> Vec<u32> {
+    let Ok(entries) = fs::read_dir(directory) else {
+        return Vec::new();
+    };
+    entries
+        .flatten()
+        .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+    use std::process::{Command, Stdio};
+
+    use super::*;
+
+    /// A directory like /proc: process, name, state, parent, and the children of its only thread where these are listed.
+    type Process = (u32, &'static str, &'static str, u32, Option<&'static str>);
+
+    fn found(processes: &[Process], roots: &[u32]) -> Vec<u32> {
+        let proc = tempfile::tempdir().unwrap();
+        for (pid, name, state, parent, children) in processes {
+            let directory = proc.path().join(pid.to_string());
+            let task = directory.join("task").join(pid.to_string());
+            fs::create_dir_all(&task).unwrap();
+            let stat = format!("{pid} ({name}) {state} {parent} {pid} 0");
+            fs::write(directory.join("stat"), stat).unwrap();
+            if let Some(children) = children {
+                fs::write(task.join("children"), children).unwrap();
+            }
+        }
+        fs::create_dir_all(proc.path().join("sys")).unwrap();
+        descendants_below(proc.path(), roots)
+    }
+
+    #[test]
+    fn a_tree_is_found_by_parents() {
+        let processes: &[Process] = &[
+            (1, "init", "S", 0, None),
+            (10, "server", "S", 1, None),
+            (11, "a) S 1 (b", "R", 10, None),
+            (12, "worker", "S", 11, None),
+            (13, "ended", "Z", 10, None),
+            (20, "other", "S", 1, None),
+        ];
+        assert_eq!(found(processes, &[10]), [10, 11, 12]);
+        assert_eq!(found(processes, &[12, 10, 12]), [10, 11, 12]);
+        assert_eq!(found(processes, &[20, 99]), [20]);
+        assert_eq!(found(processes, &[13]), [0_u32; 0]);
+    }
+
+    #[test]
+    fn a_tree_is_found_by_lists_of_children() {
+        // The parents say something else, so that it shows which of them was read.
+        let processes: &[Process] = &[
+            (10, "server", "S", 1, Some("11 12 \n")),
+            (11, "worker", "S", 1, Some("")),
+            (12, "worker", "S", 1, Some("13 99")),
+            (13, "helper", "S", 1, Some("")),
+            (14, "other", "S", 10, Some("")),
+        ];
+        assert_eq!(found(processes, &[10]), [10, 11, 12, 13]);
+    }
+
+    #[test]
+    fn this_process_has_its_child_until_that_has_ended() {
+        let own = std::process::id();
+        let mut child = Command::new("cat").stdin(Stdio::piped()).spawn().unwrap();
+        let all = descendants(&[own]);
+        assert!(all.contains(&own) && all.contains(&child.id()), "{all:?}");
+        assert!(threads(own).contains(&own));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert!(!descendants(&[own]).contains(&child.id()));
+        assert_eq!(threads(child.id()), [0_u32; 0]);
+    }
+}
