@@ -5,4 +5,8 @@
 //!                         --ptrace----> system calls by row, kind and target (a pass of its own)
 //! ```
 
+mod current;
 pub mod processes;
+pub mod tracer;
+
+pub use current::CurrentRow;
