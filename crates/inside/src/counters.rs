@@ -8,10 +8,9 @@ use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
 use std::time::{Duration, Instant};
 
-use nix::time::{ClockId, clock_gettime};
-use nix::unistd::Pid;
 use record::{InsideCounts, Nanos};
 
+use crate::clock::ProcessClock;
 use crate::proc_files::{self, IoFields, ScheduleFields, StatFields, SwitchFields};
 use crate::processes::descendants;
 
@@ -33,7 +32,7 @@ pub struct ServerCounters {
 
 /// A process, and what was read of it last.
 struct WatchedProcess {
-    clock: ClockId,
+    clock: ProcessClock,
     processor: Nanos,
     stat: Option<(File, StatFields)>,
     io: Option<(File, IoFields)>,
@@ -104,7 +103,7 @@ impl ServerCounters {
     /// Processor time of all processes that are watched.
     fn processor(&self) -> Nanos {
         let all = self.processes.values();
-        all.filter_map(|own| processor_of(own.clock)).sum()
+        all.filter_map(|own| own.clock.read()).sum()
     }
 
     /// What was counted since the last reading.
@@ -137,7 +136,7 @@ impl ServerCounters {
 
 impl WatchedProcess {
     fn of(pid: u32) -> Option<WatchedProcess> {
-        let clock = ClockId::pid_cpu_clock_id(Pid::from_raw(i32::try_from(pid).ok()?)).ok()?;
+        let clock = ProcessClock::of(pid)?;
         let open = |name: &str| File::open(format!("/proc/{pid}/{name}")).ok();
         Some(WatchedProcess {
             clock,
@@ -174,7 +173,7 @@ impl WatchedProcess {
 
     /// Adds what was counted since the last reading; `None` when it has ended.
     fn read(&mut self, page_size: u64, counted: &mut InsideCounts) -> Option<()> {
-        let processor = processor_of(self.clock)?;
+        let processor = self.clock.read()?;
         counted.processor += processor.saturating_sub(self.processor);
         self.processor = processor;
         let mut buffer = [0; 2048];
@@ -238,11 +237,6 @@ impl WatchedThread {
             self.switches = now;
         }
     }
-}
-
-fn processor_of(clock: ClockId) -> Option<Nanos> {
-    let time = clock_gettime(clock).ok()?;
-    Nanos::try_from(Duration::from(time).as_nanos()).ok()
 }
 
 /// What a file of /proc says now.

@@ -6,9 +6,13 @@
 //! ```
 
 mod accounts;
+mod clock;
 mod counters;
+mod current;
 mod proc_files;
 pub mod processes;
+pub mod tracer;
 
 pub use accounts::InsideAccounts;
 pub use counters::ServerCounters;
+pub use current::CurrentRow;

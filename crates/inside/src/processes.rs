@@ -78,6 +78,22 @@ fn living_parent(proc: &Path, pid: u32) -> Option<u32> {
     (!matches!(state, "Z" | "X")).then_some(parent)
 }
 
+/// Whether a process or thread is gone, or was not waited for yet.
+pub(crate) fn has_ended(pid: u32) -> bool {
+    living_parent(Path::new("/proc"), pid).is_none()
+}
+
+/// A number from the `status` of a process or thread, such as `PPid`; of several, the first. Also of one that has ended
+/// and was not waited for.
+pub(crate) fn status_number(pid: u32, name: &str) -> Option<u32> {
+    let status = fs::read(format!("/proc/{pid}/status")).ok()?;
+    let status = String::from_utf8_lossy(&status);
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
+    line.split_whitespace().next()?.parse().ok()
+}
+
 /// The entries of a directory whose names are numbers.
 fn numbers_in(directory: &Path) -> Vec<u32> {
     let Ok(entries) = fs::read_dir(directory) else {
@@ -152,6 +168,8 @@ mod tests {
         let all = descendants(&[own]);
         assert!(all.contains(&own) && all.contains(&child.id()), "{all:?}");
         assert!(threads(own).contains(&own));
+        assert_eq!(status_number(child.id(), "PPid"), Some(own));
+        assert_eq!(status_number(child.id(), "State"), None);
         child.kill().unwrap();
         child.wait().unwrap();
         assert!(!descendants(&[own]).contains(&child.id()));

@@ -1,0 +1,118 @@
+//! Which row is at work.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use record::MeasureId;
+
+/// The row whose operations are under way at this moment, one operation at a time. Written by the thread that sends
+/// the requests, read by others; without a lock.
+#[derive(Debug)]
+pub struct CurrentRow {
+    moment: AtomicU64,
+    /// Operations that began, by the number of the measure.
+    operations: Vec<AtomicU64>,
+}
+
+/// What [`CurrentRow`] was at one moment: one number, so that its parts belong together.
+///
+/// ```text
+/// bit 63      32   31            1    0
+///     row + 1      operation          under way
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Moment(u64);
+
+const UNDER_WAY: u64 = 1;
+const OPERATION: u64 = 0xffff_fffe;
+const ROW: u32 = 32;
+
+impl CurrentRow {
+    /// For the rows of a plan with this number of measures. None is at work.
+    pub fn new(measures: usize) -> CurrentRow {
+        CurrentRow {
+            moment: AtomicU64::new(0),
+            operations: (0..measures).map(|_| AtomicU64::new(0)).collect(),
+        }
+    }
+
+    /// An operation of this row begins: its first byte is about to be sent.
+    pub fn begin(&self, row: MeasureId) {
+        if let Some(operations) = self.operations.get(usize::from(row.0)) {
+            operations.fetch_add(1, Ordering::Relaxed);
+        }
+        let next = (self.moment.load(Ordering::Relaxed) & OPERATION).wrapping_add(2) & OPERATION;
+        let row = (u64::from(row.0) + 1) << ROW;
+        self.moment.store(row | next | UNDER_WAY, Ordering::Release);
+    }
+
+    /// The last byte of the response arrived. What the server does now still belongs to the row.
+    pub fn answered(&self) {
+        self.moment.fetch_and(!UNDER_WAY, Ordering::Release);
+    }
+
+    /// What happens from now on belongs to no row.
+    pub fn rest(&self) {
+        self.moment.fetch_and(OPERATION, Ordering::Release);
+    }
+
+    /// The row at work.
+    pub fn row(&self) -> Option<MeasureId> {
+        self.moment().row()
+    }
+
+    /// Operations of a row that began.
+    pub fn operations(&self, row: MeasureId) -> u64 {
+        let operations = self.operations.get(usize::from(row.0));
+        operations.map_or(0, |operations| operations.load(Ordering::Relaxed))
+    }
+
+    /// All measures of the plan.
+    pub(crate) fn measures(&self) -> impl Iterator<Item = MeasureId> {
+        (0..self.operations.len()).filter_map(|index| u16::try_from(index).ok().map(MeasureId))
+    }
+
+    pub(crate) fn moment(&self) -> Moment {
+        Moment(self.moment.load(Ordering::Acquire))
+    }
+}
+
+impl Moment {
+    pub(crate) fn row(self) -> Option<MeasureId> {
+        let row = (self.0 >> ROW).checked_sub(1)?;
+        u16::try_from(row).ok().map(MeasureId)
+    }
+
+    /// Whether the same operation was under way at both moments.
+    pub(crate) fn is_same_operation(self, other: Moment) -> bool {
+        self == other && self.0 & UNDER_WAY != 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn moments_know_their_row_and_operation() {
+        let current = CurrentRow::new(2);
+        assert_eq!(current.row(), None);
+        current.begin(MeasureId(0));
+        let first = current.moment();
+        assert_eq!(first.row(), Some(MeasureId(0)));
+        assert!(first.is_same_operation(current.moment()));
+        current.answered();
+        assert_eq!(current.row(), Some(MeasureId(0)));
+        assert!(!first.is_same_operation(current.moment()));
+        assert!(!current.moment().is_same_operation(current.moment()));
+        current.begin(MeasureId(0));
+        assert!(!first.is_same_operation(current.moment()));
+        current.begin(MeasureId(1));
+        current.rest();
+        assert_eq!(current.row(), None);
+        current.begin(MeasureId(u16::MAX));
+        assert_eq!(current.row(), Some(MeasureId(u16::MAX)));
+        assert_eq!(current.operations(MeasureId(0)), 2);
+        assert_eq!(current.operations(MeasureId(1)), 1);
+        assert_eq!(current.operations(MeasureId(2)), 0);
+    }
+}

@@ -1,0 +1,150 @@
+//! System calls of a server on this machine, by row, kind and target, with ptrace.
+//!
+//! ```text
+//! thread of the engine --begin, answered, rest--> CurrentRow
+//!                                                     | read at each stop
+//! threads of the server --stop at entry and exit--> thread that traces --> counts
+//! ```
+//!
+//! Tracing makes each system call slower by some microseconds: the calls are counted in a pass of their own, and its
+//! times are not those of the server.
+
+mod activity;
+mod calls;
+mod counts;
+mod files;
+mod paths;
+mod refusal;
+mod sys;
+mod tracing;
+
+use std::path::Path;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::{Arc, OnceLock};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use record::TracedRow;
+
+pub use self::refusal::TraceError;
+
+use self::activity::Activity;
+use self::paths::FileKinds;
+use self::tracing::Tracing;
+use crate::CurrentRow;
+
+/// Traces all threads of a server until it is dropped.
+///
+/// Where the server is a child of this process, nobody may wait for it in the meantime, whether by
+/// [`Child::wait`](std::process::Child::wait), by `try_wait` or by `waitid`: the kernel would report each stop of its
+/// first thread to that waiter as well. Polling a pidfd reports the end only, and the child can be waited for then.
+#[derive(Debug)]
+pub struct Tracer {
+    /// `None` once it was waited for.
+    thread: Option<JoinHandle<Vec<TracedRow>>>,
+    activity: Arc<Activity>,
+    /// The number of that thread.
+    tid: Arc<OnceLock<i32>>,
+}
+
+/// Without a stop for this long, a server whose threads all wait is idle.
+const QUIET: Duration = Duration::from_millis(1);
+/// Between two looks at whether it is idle.
+const LOOK: Duration = Duration::from_micros(200);
+/// A thread that waits for a device stops only afterwards. It is traced from then on.
+const LONGEST_ATTACH: Duration = Duration::from_secs(2);
+
+impl Tracer {
+    /// Attaches to these processes, all that descend from them, and what these begin later. `storage` is the
+    /// directory in which the server keeps its files, `collection` the name of the collection of the run.
+    ///
+    /// A call that waits may end with EINTR in the server when the tracer attaches, as with any debugger.
+    ///
+    /// # Errors
+    /// Where none of the processes runs, or the system does not allow to trace one of them.
+    pub fn attach(
+        roots: &[u32],
+        storage: Option<&Path>,
+        collection: &str,
+        current: Arc<CurrentRow>,
+    ) -> Result<Tracer, TraceError> {
+        sys::handle_wake();
+        let activity = Arc::new(Activity::new());
+        let tid = Arc::new(OnceLock::new());
+        let (sender, attached) = mpsc::channel();
+        let roots = roots.to_vec();
+        let kinds = FileKinds::new(storage, collection);
+        let (of_thread, own_tid) = (Arc::clone(&activity), Arc::clone(&tid));
+        // Threads are traced by a thread, not by a process: all calls of ptrace have to come from the same one.
+        let thread = thread::Builder::new()
+            .name("tracer".to_owned())
+            .spawn(move || {
+                let _ = own_tid.set(rustix::thread::gettid().as_raw_nonzero().get());
+                Tracing::new(kinds, current, of_thread).run(&roots, sender)
+            })?;
+        let tracer = Tracer {
+            thread: Some(thread),
+            activity,
+            tid,
+        };
+        match attached.recv_timeout(LONGEST_ATTACH) {
+            Ok(Err(error)) => Err(error),
+            // It ends without a report where all processes ended meanwhile.
+            Ok(Ok(())) | Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {
+                Ok(tracer)
+            }
+        }
+    }
+
+    /// Whether all threads of the server have been waiting for something to do for about a millisecond. A thread
+    /// that computes, or that waits for a disk, is at work.
+    pub fn is_idle(&self) -> bool {
+        self.activity.is_idle_for(QUIET)
+    }
+
+    /// Waits until the server is idle; returns whether it was within this time. A server that always computes never
+    /// is.
+    pub fn wait_until_idle(&self, at_most: Duration) -> bool {
+        let deadline = Instant::now() + at_most;
+        while !self.is_idle() {
+            if Instant::now() >= deadline {
+                return false;
+            }
+            thread::sleep(LOOK);
+        }
+        true
+    }
+
+    /// Detaches from the server, which goes on. Returns the rows that had operations, in the order of the plan; their
+    /// response times and successes are known to others, and are 0.
+    pub fn end(mut self) -> Vec<TracedRow> {
+        self.stop()
+    }
+
+    fn stop(&mut self) -> Vec<TracedRow> {
+        let Some(thread) = self.thread.take() else {
+            return Vec::new();
+        };
+        self.activity.end();
+        // A signal that comes just before the thread waits does not wake it, so there is another one.
+        while !thread.is_finished() {
+            sys::wake(&thread);
+            thread::sleep(LOOK);
+        }
+        let rows = thread.join().unwrap_or_default();
+        // The kernel detaches after what `join` waits for, and before the thread is gone from /proc.
+        if let Some(tid) = self.tid.get() {
+            let path = format!("/proc/self/task/{tid}");
+            while Path::new(&path).exists() {
+                thread::sleep(LOOK);
+            }
+        }
+        rows
+    }
+}
+
+impl Drop for Tracer {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}

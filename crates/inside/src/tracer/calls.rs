@@ -1,0 +1,242 @@
+//! System calls: their names, and where their arguments say what they are about.
+
+use syscalls::Sysno;
+
+/// Where the target of a call is found among its arguments.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Arguments {
+    /// It is about no file and no connection.
+    Nothing,
+    /// It is about events of any files.
+    Event,
+    /// It makes a socket.
+    Socket,
+    Descriptor(usize),
+    /// A descriptor, and with it the address to connect to.
+    Connect,
+    /// The descriptor of a file that is mapped into memory, unless the flags say that it is of none.
+    Mapping,
+    Path(usize),
+    /// A path relative to the directory of a descriptor.
+    PathAt(usize, usize),
+    Paths(usize, usize),
+    PathsAt([usize; 4]),
+}
+
+/// What a call does to the descriptors of its process, beside returning a new one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Effect {
+    Nothing,
+    /// Its result is a descriptor.
+    Opens,
+    /// Its result is the descriptor of a connection.
+    Accepts,
+    /// What this descriptor stood for is another thing now, or gone.
+    Changes(usize),
+    ClosesMany,
+    MovesDirectory,
+    /// A handler of a signal is left.
+    ReturnsFromSignal,
+}
+
+/// Whether a thread in this call waits for something to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Waits {
+    Never,
+    Always,
+    /// Where it is about no file on a disk.
+    Unless,
+}
+
+/// A system call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct CallKind {
+    pub(super) name: &'static str,
+    pub(super) arguments: Arguments,
+    pub(super) effect: Effect,
+    pub(super) waits: Waits,
+    /// Whether its result is a number of bytes that were read or written.
+    pub(super) moves_bytes: bool,
+}
+
+/// All system calls by number.
+#[derive(Debug)]
+pub(super) struct CallTable {
+    kinds: Vec<CallKind>,
+}
+
+/// Above the numbers of all calls.
+const NUMBERS: usize = 600;
+
+impl CallTable {
+    pub(super) fn new() -> CallTable {
+        let kinds = (0..NUMBERS).map(|number| kind(name(number))).collect();
+        CallTable { kinds }
+    }
+
+    pub(super) fn kind(&self, number: u64) -> CallKind {
+        let index = usize::try_from(number).unwrap_or(usize::MAX);
+        self.kinds.get(index).copied().unwrap_or(kind(UNKNOWN))
+    }
+}
+
+/// Name of a call that is newer than the table.
+const UNKNOWN: &str = "unknown";
+
+fn name(number: usize) -> &'static str {
+    match Sysno::new(number).map_or(UNKNOWN, |call| call.name()) {
+        // The same call has two names, by architecture.
+        "fstatat" => "newfstatat",
+        name => name,
+    }
+}
+
+fn kind(name: &'static str) -> CallKind {
+    CallKind {
+        name,
+        arguments: arguments(name),
+        effect: effect(name),
+        waits: waits(name),
+        moves_bytes: moves_bytes(name),
+    }
+}
+
+fn arguments(name: &str) -> Arguments {
+    match name {
+        "open" | "creat" | "stat" | "lstat" | "access" | "chmod" | "chown" | "lchown" | "mkdir"
+        | "rmdir" | "unlink" | "readlink" | "truncate" | "utime" | "utimes" | "mknod" | "chdir"
+        | "chroot" | "execve" | "statfs" | "getxattr" | "lgetxattr" | "setxattr" | "lsetxattr"
+        | "listxattr" | "llistxattr" | "removexattr" | "lremovexattr" => Arguments::Path(0),
+        "openat" | "openat2" | "newfstatat" | "statx" | "unlinkat" | "mkdirat" | "mknodat"
+        | "readlinkat" | "faccessat" | "faccessat2" | "fchmodat" | "fchmodat2" | "fchownat"
+        | "utimensat" | "futimesat" | "execveat" | "name_to_handle_at" | "getxattrat"
+        | "setxattrat" | "listxattrat" | "removexattrat" => Arguments::PathAt(0, 1),
+        // What a symbolic link shows to is only text.
+        "symlink" => Arguments::Path(1),
+        "symlinkat" => Arguments::PathAt(1, 2),
+        "rename" | "link" => Arguments::Paths(0, 1),
+        "renameat" | "renameat2" | "linkat" => Arguments::PathsAt([0, 1, 2, 3]),
+        "read" | "write" | "pread64" | "pwrite64" | "readv" | "writev" | "preadv" | "pwritev"
+        | "preadv2" | "pwritev2" | "fsync" | "fdatasync" | "sync_file_range" | "syncfs"
+        | "fstat" | "fstatfs" | "getdents" | "getdents64" | "lseek" | "ftruncate" | "fallocate"
+        | "fadvise64" | "readahead" | "flock" | "fcntl" | "ioctl" | "fchmod" | "fchown"
+        | "fgetxattr" | "fsetxattr" | "flistxattr" | "fremovexattr" | "close" | "dup" | "dup2"
+        | "dup3" | "fchdir" | "sendfile" | "sendto" | "recvfrom" | "sendmsg" | "recvmsg"
+        | "sendmmsg" | "recvmmsg" | "shutdown" | "bind" | "listen" | "accept" | "accept4"
+        | "getsockname" | "getpeername" | "setsockopt" | "getsockopt" | "epoll_ctl"
+        | "epoll_ctl_old" | "epoll_wait" | "epoll_pwait" | "epoll_pwait2" | "timerfd_settime"
+        | "timerfd_gettime" | "inotify_add_watch" | "inotify_rm_watch" | "io_uring_enter"
+        | "vmsplice" => Arguments::Descriptor(0),
+        "connect" => Arguments::Connect,
+        "mmap" => Arguments::Mapping,
+        // Where the bytes go is what a server does it for.
+        "copy_file_range" | "splice" => Arguments::Descriptor(2),
+        "tee" => Arguments::Descriptor(1),
+        "poll" | "ppoll" | "select" | "pselect6" | "pipe" | "pipe2" | "eventfd" | "eventfd2"
+        | "epoll_create" | "epoll_create1" | "timerfd_create" | "inotify_init"
+        | "inotify_init1" | "signalfd" | "signalfd4" | "io_uring_setup" => Arguments::Event,
+        "socket" | "socketpair" => Arguments::Socket,
+        _ => Arguments::Nothing,
+    }
+}
+
+fn effect(name: &str) -> Effect {
+    match name {
+        "open" | "creat" | "openat" | "openat2" | "socket" | "dup" | "eventfd" | "eventfd2"
+        | "epoll_create" | "epoll_create1" | "timerfd_create" | "inotify_init"
+        | "inotify_init1" | "signalfd" | "signalfd4" | "memfd_create" | "pidfd_open"
+        | "pidfd_getfd" | "io_uring_setup" | "fcntl" | "open_by_handle_at" => Effect::Opens,
+        "accept" | "accept4" => Effect::Accepts,
+        "close" | "connect" | "bind" | "listen" => Effect::Changes(0),
+        "dup2" | "dup3" => Effect::Changes(1),
+        "close_range" => Effect::ClosesMany,
+        "chdir" | "fchdir" | "chroot" => Effect::MovesDirectory,
+        "rt_sigreturn" => Effect::ReturnsFromSignal,
+        _ => Effect::Nothing,
+    }
+}
+
+fn waits(name: &str) -> Waits {
+    match name {
+        "futex" | "futex_wait" | "futex_waitv" | "epoll_wait" | "epoll_pwait" | "epoll_pwait2"
+        | "poll" | "ppoll" | "select" | "pselect6" | "accept" | "accept4" | "nanosleep"
+        | "clock_nanosleep" | "pause" | "rt_sigsuspend" | "rt_sigtimedwait" | "wait4"
+        | "waitid" | "io_getevents" | "io_pgetevents" | "io_uring_enter" | "mq_timedreceive"
+        | "msgrcv" | "semop" | "semtimedop" | "restart_syscall" => Waits::Always,
+        "read" | "readv" | "recvfrom" | "recvmsg" | "recvmmsg" | "write" | "writev" | "sendto"
+        | "sendmsg" | "sendmmsg" | "sendfile" | "splice" => Waits::Unless,
+        _ => Waits::Never,
+    }
+}
+
+fn moves_bytes(name: &str) -> bool {
+    matches!(
+        name,
+        "read"
+            | "write"
+            | "pread64"
+            | "pwrite64"
+            | "readv"
+            | "writev"
+            | "preadv"
+            | "pwritev"
+            | "preadv2"
+            | "pwritev2"
+            | "sendfile"
+            | "sendto"
+            | "recvfrom"
+            | "sendmsg"
+            | "recvmsg"
+            | "copy_file_range"
+            | "splice"
+            | "tee"
+            | "vmsplice"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn calls_are_known_by_number() {
+        let table = CallTable::new();
+        let rename = table.kind(libc::SYS_renameat2 as u64);
+        assert_eq!(rename.name, "renameat2");
+        assert_eq!(rename.arguments, Arguments::PathsAt([0, 1, 2, 3]));
+        let stat = table.kind(libc::SYS_newfstatat as u64);
+        assert_eq!(stat.name, "newfstatat");
+        assert_eq!(stat.arguments, Arguments::PathAt(0, 1));
+        let read = table.kind(libc::SYS_read as u64);
+        assert!(read.moves_bytes && read.waits == Waits::Unless);
+        assert_eq!(table.kind(libc::SYS_futex as u64).waits, Waits::Always);
+        for number in [NUMBERS as u64 - 1, u64::MAX] {
+            assert_eq!(table.kind(number).name, UNKNOWN);
+        }
+    }
+
+    /// A name that no call has would never be found, and nobody would see it.
+    #[test]
+    fn all_calls_of_a_server_on_disk_are_in_the_table() {
+        let table = CallTable::new();
+        let has = |name: &str| table.kinds.iter().any(|kind| kind.name == name);
+        for name in [
+            "openat",
+            "fsync",
+            "fdatasync",
+            "unlinkat",
+            "getdents64",
+            "statx",
+            "connect",
+            "accept4",
+            "sendfile",
+            "copy_file_range",
+            "getxattr",
+            "close_range",
+            "rt_sigreturn",
+        ] {
+            assert!(has(name), "{name}");
+        }
+        assert!(!has("fsyncat"));
+    }
+}

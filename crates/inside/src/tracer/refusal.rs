@@ -1,0 +1,158 @@
+//! Why a server cannot be traced, and what to do.
+
+use std::fs;
+use std::io;
+
+use crate::processes::status_number;
+
+/// The calls of a server cannot be traced.
+#[derive(Debug, thiserror::Error)]
+pub enum TraceError {
+    /// It has ended.
+    #[error("cannot trace the server: none of its processes ({pids}) runs; name one that does")]
+    NothingRuns {
+        /// Numbers of the processes that were named.
+        pids: String,
+    },
+    /// A process has one tracer at most.
+    #[error("cannot trace process {pid}: {by} traces it already; end that first")]
+    Traced {
+        /// The process or thread.
+        pid: u32,
+        /// Who does.
+        by: String,
+    },
+    /// It belongs to another user.
+    #[error(
+        "cannot trace process {pid}, which belongs to another user: run as that user, or as root"
+    )]
+    OtherUser {
+        /// The process or thread.
+        pid: u32,
+    },
+    /// Yama keeps from tracing what is no descendant.
+    #[error(
+        "cannot trace process {pid}: this system allows it for processes that Prestan started; start the server \
+         with --server, run as root, or run `sysctl kernel.yama.ptrace_scope=0`"
+    )]
+    NoDescendant {
+        /// The process or thread.
+        pid: u32,
+    },
+    /// Yama keeps all but root from tracing.
+    #[error(
+        "cannot trace process {pid}: this system allows it for root; run as root, or run \
+         `sysctl kernel.yama.ptrace_scope=0`"
+    )]
+    OnlyRoot {
+        /// The process or thread.
+        pid: u32,
+    },
+    /// Yama keeps everybody from tracing.
+    #[error(
+        "cannot trace process {pid}: tracing is disabled until the next boot (kernel.yama.ptrace_scope is 3); \
+         boot without that"
+    )]
+    Disabled {
+        /// The process or thread.
+        pid: u32,
+    },
+    /// The kernel refused it for a reason that could not be found out.
+    #[error(
+        "cannot trace process {pid} ({error}): run as root, and in a container with the capability SYS_PTRACE"
+    )]
+    Refused {
+        /// The process or thread.
+        pid: u32,
+        /// What the kernel returned.
+        error: io::Error,
+    },
+    /// The kernel does not describe system calls.
+    #[error(
+        "cannot read the system calls of process {pid} ({error}): this needs Linux 5.3 or later"
+    )]
+    OldKernel {
+        /// The process or thread.
+        pid: u32,
+        /// What the kernel returned.
+        error: io::Error,
+    },
+    /// No thread could be started for it.
+    #[error("cannot start the thread that traces the server: {0}")]
+    NoThread(#[from] io::Error),
+}
+
+/// What decides whether one process may trace another (ptrace(2), Yama.rst of the kernel).
+#[derive(Debug, Clone, Copy)]
+struct Circumstances {
+    tracer: Option<u32>,
+    is_root: bool,
+    is_same_user: bool,
+    /// `kernel.yama.ptrace_scope`, where the kernel has Yama.
+    scope: Option<u32>,
+}
+
+/// Why the kernel refused to trace a thread.
+pub(super) fn reason(pid: u32, error: io::Error) -> TraceError {
+    let own = std::process::id();
+    let user = status_number(own, "Uid");
+    let scope = fs::read_to_string("/proc/sys/kernel/yama/ptrace_scope");
+    let circumstances = Circumstances {
+        tracer: status_number(pid, "TracerPid").filter(|&tracer| tracer != 0),
+        is_root: user == Some(0),
+        is_same_user: status_number(pid, "Uid") == user,
+        scope: scope.ok().and_then(|scope| scope.trim().parse().ok()),
+    };
+    explain(pid, error, circumstances)
+}
+
+fn explain(pid: u32, error: io::Error, circumstances: Circumstances) -> TraceError {
+    if let Some(tracer) = circumstances.tracer {
+        let name = fs::read_to_string(format!("/proc/{tracer}/comm")).unwrap_or_default();
+        let by = format!("{} (process {tracer})", name.trim());
+        let by = by.trim_start().to_owned();
+        return TraceError::Traced { pid, by };
+    }
+    match circumstances.scope {
+        Some(3..) => TraceError::Disabled { pid },
+        _ if circumstances.is_root => TraceError::Refused { pid, error },
+        Some(2) => TraceError::OnlyRoot { pid },
+        _ if !circumstances.is_same_user => TraceError::OtherUser { pid },
+        Some(1) => TraceError::NoDescendant { pid },
+        _ => TraceError::Refused { pid, error },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refusal_names_what_is_missing() {
+        let refused = |tracer, is_root, is_same_user, scope| {
+            let circumstances = Circumstances {
+                tracer,
+                is_root,
+                is_same_user,
+                scope,
+            };
+            let error = io::Error::from_raw_os_error(libc::EPERM);
+            explain(7, error, circumstances).to_string()
+        };
+        for (message, part) in [
+            (refused(None, false, true, Some(1)), "with --server"),
+            (refused(None, false, true, Some(2)), "for root; run as root"),
+            (refused(None, true, true, Some(3)), "until the next boot"),
+            (refused(None, false, false, Some(1)), "another user"),
+            (refused(None, true, false, Some(1)), "SYS_PTRACE"),
+            (refused(None, false, true, None), "SYS_PTRACE"),
+            (
+                refused(Some(u32::MAX), true, true, None),
+                "(process 4294967295) traces it",
+            ),
+        ] {
+            assert!(message.starts_with("cannot trace process 7"), "{message}");
+            assert!(message.contains(part), "{message}: {part}");
+        }
+    }
+}

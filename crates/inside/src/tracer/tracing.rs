@@ -1,0 +1,464 @@
+//! The thread that traces: what stopped, what it was about to do, and on with it.
+
+use std::collections::{HashMap, HashSet};
+use std::io;
+use std::ops::ControlFlow;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::mpsc::Sender;
+use std::time::{Duration, Instant};
+
+use record::{CallTarget, TracedRow};
+
+use super::TraceError;
+use super::activity::Activity;
+use super::calls::{Arguments, CallKind, CallTable, Effect, Waits};
+use super::counts::{CallCounts, Counted};
+use super::files::{ProcessFiles, Targets};
+use super::paths::FileKinds;
+use super::refusal;
+use super::sys::{self, CallStop, Report, Reported};
+use crate::CurrentRow;
+use crate::current::Moment;
+use crate::processes::{descendants, has_ended, status_number, threads};
+
+/// The state of a tracer, in its thread.
+pub(super) struct Tracing {
+    table: CallTable,
+    targets: Targets,
+    current: Arc<CurrentRow>,
+    activity: Arc<Activity>,
+    threads: HashMap<u32, TracedThread>,
+    processes: HashMap<u32, ProcessFiles>,
+    counts: CallCounts,
+    /// Threads that run untraced until they have stopped once.
+    attaching: HashSet<u32>,
+}
+
+#[derive(Debug)]
+struct TracedThread {
+    /// Its process.
+    pid: u32,
+    /// The call that it is in.
+    call: Option<CallUnderWay>,
+    /// A call that a signal interrupted, and that the kernel begins again unless a handler prevents that.
+    interrupted: Option<CallUnderWay>,
+    /// Whether its last call was the return from a handler of a signal.
+    returned_from_signal: bool,
+    /// Whether it does something, other than waiting for something to do.
+    is_busy: bool,
+}
+
+#[derive(Debug)]
+struct CallUnderWay {
+    number: u64,
+    arguments: [u64; 6],
+    kind: CallKind,
+    target: Rc<CallTarget>,
+    counted: Option<Counted>,
+    began: Moment,
+    began_at: Instant,
+}
+
+/// Attaches to all threads of these processes and their descendants; returns them.
+fn seize_all(roots: &[u32]) -> Result<HashSet<u32>, TraceError> {
+    let mut seized = HashSet::new();
+    // What begins before its parent is attached to is found by looking again, until nothing is new twice.
+    let mut looks_without_new = 0;
+    while looks_without_new < 2 {
+        looks_without_new += 1;
+        for tid in descendants(roots).into_iter().flat_map(threads) {
+            if seized.contains(&tid) {
+                continue;
+            }
+            match sys::seize(tid) {
+                Ok(()) => {
+                    seized.insert(tid);
+                    looks_without_new = 0;
+                }
+                // What began afterwards is attached to by the kernel.
+                Err(_) if has_ended(tid) || (!seized.is_empty() && is_ours(tid)) => {}
+                Err(error) => return Err(refusal::reason(tid, error)),
+            }
+        }
+    }
+    if seized.is_empty() {
+        let pids: Vec<String> = roots.iter().map(u32::to_string).collect();
+        let pids = pids.join(", ");
+        return Err(TraceError::NothingRuns { pids });
+    }
+    for &tid in &seized {
+        let _ = sys::interrupt(tid); // it may have ended
+    }
+    Ok(seized)
+}
+
+fn is_ours(tid: u32) -> bool {
+    status_number(tid, "TracerPid") == Some(std::process::id())
+}
+
+impl Tracing {
+    pub(super) fn new(
+        kinds: FileKinds,
+        current: Arc<CurrentRow>,
+        activity: Arc<Activity>,
+    ) -> Tracing {
+        Tracing {
+            table: CallTable::new(),
+            targets: Targets::new(kinds),
+            current,
+            activity,
+            threads: HashMap::new(),
+            processes: HashMap::new(),
+            counts: CallCounts::default(),
+            attaching: HashSet::new(),
+        }
+    }
+
+    /// Traces until it is told to end, or nothing is left to trace. The kernel detaches from all threads when this
+    /// one ends, as it does when the whole process is killed: there is one way to end, and it leaves nothing stopped.
+    pub(super) fn run(
+        mut self,
+        roots: &[u32],
+        attached: Sender<Result<(), TraceError>>,
+    ) -> Vec<TracedRow> {
+        match seize_all(roots) {
+            Ok(seized) => self.attaching = seized,
+            Err(error) => {
+                let _ = attached.send(Err(error)); // its receiver may have gone
+                return Vec::new();
+            }
+        }
+        let mut attached = Some(attached);
+        while !self.activity.is_to_end() {
+            match sys::next_report() {
+                Ok(report) => {
+                    self.activity.stopped();
+                    if self.attaching.remove(&report.tid)
+                        && report.what != Reported::Ended
+                        && let Err(error) = sys::call_of(report.tid)
+                        && error.raw_os_error() != Some(libc::ESRCH)
+                    {
+                        let pid = report.tid;
+                        if let Some(attached) = attached.take() {
+                            let _ = attached.send(Err(TraceError::OldKernel { pid, error }));
+                        }
+                        break;
+                    }
+                    if self.reported(report).is_break() {
+                        break;
+                    }
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(_) => break, // nothing is left
+            }
+            if self.attaching.is_empty()
+                && let Some(attached) = attached.take()
+            {
+                let _ = attached.send(Ok(())); // its receiver may have gone
+            }
+        }
+        self.activity.ended();
+        self.counts.into_rows(&self.current)
+    }
+
+    /// Errors of what resumes a thread mean that it was killed; that is reported next.
+    fn reported(&mut self, Report { tid, what }: Report) -> ControlFlow<()> {
+        self.add_thread(tid);
+        match what {
+            Reported::Ended => return self.thread_ended(tid),
+            Reported::Call => {
+                match sys::call_of(tid) {
+                    Ok(CallStop::Entry { number, arguments }) => {
+                        self.call_begins(tid, number, arguments);
+                    }
+                    Ok(CallStop::Exit { result }) => self.call_ended(tid, result),
+                    Ok(CallStop::Neither) | Err(_) => {}
+                }
+                let _ = sys::resume(tid, 0);
+            }
+            Reported::Signal(signal) => {
+                let _ = sys::resume(tid, signal);
+            }
+            Reported::GroupStop => {
+                self.set_busy(tid, false);
+                let _ = sys::leave_stopped(tid);
+            }
+            Reported::Exec => {
+                self.runs_another_program(tid);
+                let _ = sys::resume(tid, 0);
+            }
+            Reported::Trap => {
+                // Its call, if it was in one, ended with the trap, and begins again.
+                self.set_busy(tid, true);
+                let _ = sys::resume(tid, 0);
+            }
+            Reported::Begun => {
+                let _ = sys::resume(tid, 0);
+            }
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn add_thread(&mut self, tid: u32) {
+        if self.threads.contains_key(&tid) {
+            return;
+        }
+        let pid = status_number(tid, "Tgid").unwrap_or(tid);
+        let files = self.processes.entry(pid);
+        files.or_insert_with(|| ProcessFiles::new(pid));
+        let thread = TracedThread {
+            pid,
+            call: None,
+            interrupted: None,
+            returned_from_signal: false,
+            is_busy: false,
+        };
+        self.threads.insert(tid, thread);
+        self.set_busy(tid, true);
+    }
+
+    fn remove_thread(&mut self, tid: u32) -> Option<TracedThread> {
+        self.set_busy(tid, false);
+        self.threads.remove(&tid)
+    }
+
+    fn set_busy(&mut self, tid: u32, is_busy: bool) {
+        if let Some(thread) = self.threads.get_mut(&tid)
+            && thread.is_busy != is_busy
+        {
+            thread.is_busy = is_busy;
+            self.activity.add_busy(is_busy);
+        }
+    }
+
+    /// A process whose parent is this one is left to be waited for by those who started it: for the kernel, this
+    /// thread and they are the same parent, and who waits first takes it. As it would be reported again and again,
+    /// and a server that has ended makes no more calls, tracing ends with it.
+    fn thread_ended(&mut self, tid: u32) -> ControlFlow<()> {
+        let thread = self.remove_thread(tid);
+        let pid = thread.map_or(tid, |thread| thread.pid);
+        if pid == tid && status_number(tid, "PPid") == Some(std::process::id()) {
+            return ControlFlow::Break(());
+        }
+        sys::forget_ended(tid);
+        if !self.threads.values().any(|thread| thread.pid == pid) {
+            self.processes.remove(&pid);
+        }
+        ControlFlow::Continue(())
+    }
+
+    /// The other threads of its process are gone, and its files may be others.
+    fn runs_another_program(&mut self, tid: u32) {
+        let former = sys::thread_before_exec(tid).unwrap_or(tid);
+        let caller = self.remove_thread(former);
+        let others: Vec<u32> = self
+            .threads
+            .iter()
+            .filter_map(|(&other, thread)| (thread.pid == tid).then_some(other))
+            .collect();
+        for other in others {
+            self.remove_thread(other);
+        }
+        self.processes.remove(&tid);
+        self.add_thread(tid);
+        if let (Some(caller), Some(thread)) = (caller, self.threads.get_mut(&tid)) {
+            thread.call = caller.call;
+        }
+    }
+
+    fn call_begins(&mut self, tid: u32, number: u64, arguments: [u64; 6]) {
+        let Some(thread) = self.threads.get_mut(&tid) else {
+            return;
+        };
+        if let Some(interrupted) = thread.interrupted.take() {
+            let same = (number, arguments) == (interrupted.number, interrupted.arguments);
+            if same || number == libc::SYS_restart_syscall.cast_unsigned() {
+                let is_busy = !waits(interrupted.kind, &interrupted.target);
+                thread.call = Some(interrupted);
+                self.set_busy(tid, is_busy);
+                return;
+            }
+            // A handler runs. If it has returned, this is no repetition, and there will be none.
+            if !thread.returned_from_signal {
+                thread.interrupted = Some(interrupted);
+            }
+        }
+        thread.returned_from_signal = false;
+
+        let began = self.current.moment();
+        let kind = self.table.kind(number);
+        let target = self.target(tid, kind, &arguments, began.row().is_some());
+        let row = began.row();
+        let counted = row.and_then(|row| self.counts.begun(row, kind.name, &target));
+        self.set_busy(tid, !waits(kind, &target));
+        if let Some(thread) = self.threads.get_mut(&tid) {
+            thread.call = Some(CallUnderWay {
+                number,
+                arguments,
+                kind,
+                target,
+                counted,
+                began,
+                began_at: Instant::now(),
+            });
+        }
+    }
+
+    /// Descriptors are always looked up, as this says whether the thread waits; paths only where they count.
+    fn target(
+        &mut self,
+        tid: u32,
+        kind: CallKind,
+        arguments: &[u64; 6],
+        counts: bool,
+    ) -> Rc<CallTarget> {
+        let targets = &mut self.targets;
+        let process = self.threads.get(&tid).map_or(tid, |thread| thread.pid);
+        let Some(files) = self.processes.get_mut(&process) else {
+            return Rc::clone(&targets.nothing);
+        };
+        let fd = |index: usize| arguments[index] as i32;
+        match kind.arguments {
+            Arguments::Nothing => Rc::clone(&targets.nothing),
+            Arguments::Event => Rc::clone(&targets.event),
+            Arguments::Socket => Rc::clone(&targets.socket),
+            Arguments::Connect => Rc::new(files.address(tid, arguments[1], arguments[2])),
+            Arguments::Mapping if arguments[3] & libc::MAP_ANONYMOUS as u64 != 0 => {
+                Rc::clone(&targets.nothing)
+            }
+            Arguments::Mapping => files.descriptor(targets, tid, fd(4)),
+            Arguments::Descriptor(index) => files.descriptor(targets, tid, fd(index)),
+            _ if !counts => Rc::clone(&targets.nothing),
+            Arguments::Path(path) => files.path(targets, tid, libc::AT_FDCWD, arguments[path]),
+            Arguments::PathAt(directory, path) => {
+                files.path(targets, tid, fd(directory), arguments[path])
+            }
+            Arguments::Paths(from, to) => {
+                let from = files.path(targets, tid, libc::AT_FDCWD, arguments[from]);
+                let to = files.path(targets, tid, libc::AT_FDCWD, arguments[to]);
+                of_both(from, to)
+            }
+            Arguments::PathsAt([from_directory, from, to_directory, to]) => {
+                let from = files.path(targets, tid, fd(from_directory), arguments[from]);
+                let to = files.path(targets, tid, fd(to_directory), arguments[to]);
+                of_both(from, to)
+            }
+        }
+    }
+
+    fn call_ended(&mut self, tid: u32, result: i64) {
+        self.set_busy(tid, true);
+        let Some(thread) = self.threads.get_mut(&tid) else {
+            return;
+        };
+        // Those that were under way when the tracer came ended without being seen to begin.
+        let Some(call) = thread.call.take() else {
+            return;
+        };
+        if is_interrupted(result) {
+            thread.interrupted = Some(call);
+            return;
+        }
+        thread.returned_from_signal = call.kind.effect == Effect::ReturnsFromSignal;
+        if let Some(counted) = call.counted {
+            let lasted = if call.began.is_same_operation(self.current.moment()) {
+                call.began_at.elapsed()
+            } else {
+                Duration::ZERO
+            };
+            let moved = u64::try_from(result).unwrap_or(0);
+            let bytes = if call.kind.moves_bytes { moved } else { 0 };
+            self.counts
+                .ended(counted, has_failed(result), bytes, lasted);
+        }
+        let pid = thread.pid;
+        if let Some(files) = self.processes.get_mut(&pid) {
+            forget_changed(files, &call, result as i32);
+        }
+    }
+}
+
+fn forget_changed(files: &mut ProcessFiles, call: &CallUnderWay, result: i32) {
+    match call.kind.effect {
+        Effect::Nothing | Effect::ReturnsFromSignal => {}
+        Effect::Opens => files.forget(result),
+        Effect::Accepts => {
+            files.forget(result);
+            if result >= 0 && *call.target == CallTarget::Client {
+                files.set(result, Rc::clone(&call.target));
+            }
+        }
+        Effect::Changes(index) => {
+            let fd = call.arguments[index] as i32;
+            files.forget(fd);
+            // Whether it will be connected is not known yet, but with whom.
+            if call.kind.arguments == Arguments::Connect
+                && (result == 0 || result == -libc::EINPROGRESS)
+            {
+                files.set(fd, Rc::clone(&call.target));
+            }
+        }
+        Effect::ClosesMany => files.forget_all(),
+        Effect::MovesDirectory => files.forget_directory(),
+    }
+}
+
+/// What moves into the collection or out of it is about the collection; else it is about where it goes.
+fn of_both(from: Rc<CallTarget>, to: Rc<CallTarget>) -> Rc<CallTarget> {
+    if *from == CallTarget::Collection {
+        from
+    } else {
+        to
+    }
+}
+
+fn waits(kind: CallKind, target: &CallTarget) -> bool {
+    let is_file = matches!(target, CallTarget::Collection | CallTarget::File { .. });
+    match kind.waits {
+        Waits::Never => false,
+        Waits::Always => true,
+        Waits::Unless => !is_file,
+    }
+}
+
+/// Results that only a tracer sees: a signal came, and the call begins again after it (`include/linux/errno.h` of the
+/// kernel: ERESTARTSYS, ERESTARTNOINTR, ERESTARTNOHAND, ERESTART_RESTARTBLOCK).
+fn is_interrupted(result: i64) -> bool {
+    matches!(result, -514..=-512 | -516)
+}
+
+/// That there is nothing yet, or not within the time, is how waiting ends and no failure.
+fn has_failed(result: i64) -> bool {
+    const WAITED: [i32; 5] = [
+        libc::EAGAIN,
+        libc::EALREADY,
+        libc::EINPROGRESS,
+        libc::EINTR,
+        libc::ETIMEDOUT,
+    ];
+    let is_error = (-4095..0).contains(&result);
+    is_error && !WAITED.iter().any(|&error| result == -i64::from(error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn results_are_understood() {
+        for (result, failed) in [
+            (0, false),
+            (5, false),
+            (-i64::from(libc::ENOENT), true),
+            (-i64::from(libc::EAGAIN), false),
+            (-4095, true),
+            // An address in the upper half is no error.
+            (-4096, false),
+        ] {
+            assert_eq!(has_failed(result), failed, "{result}");
+        }
+        assert!(is_interrupted(-512) && is_interrupted(-516));
+        assert!(!is_interrupted(-515) && !is_interrupted(-i64::from(libc::EINTR)));
+    }
+}
