@@ -1,13 +1,16 @@
 //! What goes on inside of a server on this machine while it is measured: `--inside`, `--pid`.
 //!
 //! ```text
-//! engine --row at work--> WatchedRows --> inside::InsideAccounts --batches--> record
+//! engine --row at work--> WatchedRows --> inside::InsideAccounts --batches-------> record
+//!   '--again, not timed--> TracedRows --> inside::CurrentRow, Tracer --calls----'
 //! ```
+
+mod traced;
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use engine::{RowWatch, Settings};
+use engine::{Cancel, RowWatch, Settings};
 use inside::{InsideAccounts, ServerCounters};
 use record::{EventKind, InsideRecord, MeasureId};
 use suite::Plan;
@@ -15,6 +18,7 @@ use testbed::RealServer;
 
 use crate::args::InsideOptions;
 use crate::exit::Failed;
+use traced::TracedServer;
 
 /// Shortest batch of operations of a suite, which are done one after the other.
 const OF_SUITE: Duration = Duration::from_millis(2);
@@ -24,6 +28,7 @@ const OF_LOAD: Duration = Duration::from_millis(50);
 /// The processes of a server that are watched.
 pub(crate) struct WatchedServer {
     counters: ServerCounters,
+    traced: TracedServer,
 }
 
 impl WatchedServer {
@@ -46,7 +51,11 @@ impl WatchedServer {
         };
         let counters = ServerCounters::of(&roots)
             .map_err(|why| Failed::Usage(format!("looking inside of the server: {why}")))?;
-        Ok(Some(WatchedServer { counters }))
+        let directory = server.and_then(|server| Some(server.storage().parent()?.to_owned()));
+        Ok(Some(WatchedServer {
+            counters,
+            traced: TracedServer { roots, directory },
+        }))
     }
 
     /// What stands in the plan of the run.
@@ -63,6 +72,8 @@ impl WatchedServer {
         Arc::new(WatchedRows {
             accounts: InsideAccounts::new(self.counters, shortest),
             is_told_apart: told_apart(plan, settings.users),
+            // A load has no rounds to repeat, and may be about a file that exists.
+            traced: (!is_load).then_some((self.traced, plan.clone())),
         })
     }
 }
@@ -72,12 +83,25 @@ pub(crate) struct WatchedRows {
     accounts: InsideAccounts,
     /// Whether what the server does can be said to be for a row, by their places.
     is_told_apart: Vec<bool>,
+    /// What is repeated to count system calls.
+    traced: Option<(TracedServer, Plan)>,
 }
 
 impl WatchedRows {
     /// What was counted, for the record.
-    pub(crate) fn end(&self) -> impl Iterator<Item = EventKind> {
-        self.accounts.end().into_iter().map(EventKind::Inside)
+    pub(crate) fn end(&self) -> Vec<EventKind> {
+        self.accounts
+            .end()
+            .into_iter()
+            .map(EventKind::Inside)
+            .collect()
+    }
+
+    /// Repeats a few operations of each row, and counts the system calls of the server: for the record, too.
+    pub(crate) fn trace(&self, settings: &Settings, cancel: &Cancel) -> Vec<EventKind> {
+        let traced = self.traced.iter();
+        let pass = traced.map(|(server, plan)| server.pass(plan, settings, cancel));
+        pass.flatten().collect()
     }
 }
 

@@ -434,6 +434,7 @@ impl PlannedRun {
             rows: rows.clone().map(|rows| rows as Arc<dyn RowWatch>),
             ..watch
         };
+        let cancel = watch.cancel.clone();
         let mut finished = engine::run(plan, &settings, &watch, &mut intake);
         drop(following);
         // Runs that share the traffic wait for each other from here on.
@@ -441,8 +442,15 @@ impl PlannedRun {
         let counted = traffic.map_or(Vec::new(), |share| share.end(went_through(&finished)));
         finished.events.extend(counted);
         let captured = captured.map_or(Ok(()), RunCapture::end);
-        for counted in rows.iter().flat_map(|rows| rows.end()) {
-            add(&mut finished, &recorder, counted);
+        if let Some(rows) = rows {
+            for counted in rows.end() {
+                add(&mut finished, &recorder, counted);
+            }
+            if went_through(&finished) {
+                for counted in rows.trace(&settings, &cancel) {
+                    add(&mut finished, &recorder, counted);
+                }
+            }
         }
 
         let was_sent = finished.error.as_ref().is_none_or(may_have_sent);

@@ -9,10 +9,11 @@ use std::sync::{LazyLock, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use rustix::process::{
-    Pid, Signal, WaitId, WaitIdOptions, getpid, getppid, kill_process_group,
-    set_parent_process_death_signal, waitid,
+    Pid, PidfdFlags, Signal, getpid, getppid, kill_process_group, pidfd_open,
+    set_parent_process_death_signal,
 };
 
 /// Time for an orderly end before the disorderly one.
@@ -40,13 +41,14 @@ impl ServerProcess {
         let child = spawn_from_lasting_thread(command, processors)?;
         let group = Pid::from_child(&child);
         let (exit, exited) = mpsc::channel();
+        // Waiting for it would also report where a tracer has stopped it. Its owner reaps it: until then its
+        // number, and that of its group, belong to nobody else.
+        let process = pidfd_open(group, PidfdFlags::empty())?;
         thread::Builder::new()
             .name("server-watch".to_owned())
             .spawn(move || {
-                // NOWAIT leaves the process to be reaped by its owner: until then its number, and
-                // that of its group, belong to nobody else.
-                let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
-                while matches!(waitid(WaitId::Pid(group), options), Err(Errno::INTR)) {}
+                let mut ended = [PollFd::new(&process, PollFlags::IN)];
+                while matches!(poll(&mut ended, None), Err(Errno::INTR)) {}
                 let _ = exit.send(()); // the owner may have gone
             })?;
         Ok(ServerProcess {
