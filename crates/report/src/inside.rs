@@ -127,6 +127,11 @@ pub(crate) fn test_of(summary: &Summary, measure: MeasureId) -> Option<&TestSumm
     summary.tests.get(usize::from(measure.0))
 }
 
+/// Mean response time of a row, with which tracing is compared.
+pub(crate) fn timed(test: &TestSummary) -> Option<f64> {
+    test.response.as_ref().map(|response| response.mean)
+}
+
 /// Sentences below the table.
 pub(crate) fn remarks(plan: &PlanRecord, inside: &InsideSummary) -> Vec<String> {
     let mut remarks: Vec<String> = inside.missing.iter().map(|own| clean(own)).collect();
@@ -168,7 +173,7 @@ impl TextReport {
             let test = test_of(summary, row.measure)?;
             Some((
                 clean(&test.name),
-                calls_in_words(row.traced.as_ref()?, test),
+                calls_in_words(row.traced.as_ref()?, timed(test)),
             ))
         });
         let calls: Vec<(String, String)> = calls.collect();

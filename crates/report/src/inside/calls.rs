@@ -1,7 +1,9 @@
 //! System calls of operations in words.
 
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
 use record::{CallTarget, TracedCall, TracedRow};
-use stats::TestSummary;
 use stats::units::human;
 
 use super::{amount, count};
@@ -12,14 +14,19 @@ use crate::figure::percent;
 pub(crate) const HEADING: &str =
     "System calls per operation, in a pass of its own in which the server was traced:";
 
-/// Most kinds of calls of a row that are told.
-const MOST_KINDS: usize = 8;
+/// Most targets of a row that are told, and most calls of each.
+const MOST_TARGETS: usize = 4;
+const MOST_CALLS: usize = 6;
 
 /// Slow-down by tracing, as a factor, from which shares of the time are not told: they would be those of the tracing.
 const MOST_SLOWED: f64 = 1.2;
 
-/// Calls that say nothing of what a server does: they wait for requests, or serve the program itself.
-const ORDINARY: [&str; 12] = [
+/// Shares of the time below which a call has its number only.
+const LEAST_SHARE: f64 = 0.01;
+
+/// Calls that say little of what a server does: they wait for requests, end what others have begun, or serve the program
+/// itself.
+const ORDINARY: [&str; 14] = [
     "epoll_wait",
     "epoll_pwait",
     "epoll_pwait2",
@@ -28,70 +35,189 @@ const ORDINARY: [&str; 12] = [
     "ppoll",
     "select",
     "pselect6",
+    "close",
     "rt_sigprocmask",
     "rt_sigaction",
     "gettid",
     "getpid",
+    "getrandom",
 ];
 
-/// By how much tracing slowed an operation down; `None` where one of both times is not known.
-pub(crate) fn slowed(traced: &TracedRow, test: &TestSummary) -> Option<f64> {
-    let timed = test.response.as_ref()?.mean;
-    let own = traced.response_time as f64 / traced.ok as f64;
-    (traced.ok > 0 && timed > 0.0).then_some(own / timed)
+/// Calls that wait for a disk, or change names on it: they are told first.
+const TELLING: [&str; 12] = [
+    "fsync",
+    "fdatasync",
+    "sync_file_range",
+    "rename",
+    "renameat",
+    "renameat2",
+    "unlink",
+    "unlinkat",
+    "mkdir",
+    "rmdir",
+    "link",
+    "symlink",
+];
+
+/// By how much tracing slowed an operation down, of which `timed` is the mean response time without it; `None` where one
+/// of both times is not known.
+pub(crate) fn slowed(traced: &TracedRow, timed: Option<f64>) -> Option<f64> {
+    let timed = timed.filter(|timed| traced.ok > 0 && *timed > 0.0)?;
+    Some(traced.response_time as f64 / traced.ok as f64 / timed)
 }
 
-/// The calls of a row that say most: those that lasted, then the most frequent ones.
-pub(crate) fn calls_in_words(traced: &TracedRow, test: &TestSummary) -> String {
-    let operations = traced.operations.max(1) as f64;
-    let slowed = slowed(traced, test);
-    let tells_shares = slowed.is_some_and(|factor| factor <= MOST_SLOWED);
-    let time = traced.response_time as f64 / traced.ok.max(1) as f64;
-    let mut calls: Vec<&TracedCall> = traced
-        .calls
-        .iter()
-        .filter(|own| !ORDINARY.contains(&own.call.as_str()))
-        .collect();
-    calls.sort_by_key(|own| std::cmp::Reverse((own.lasted, own.count)));
-    let words = calls.iter().take(MOST_KINDS).map(|own| {
-        let mut words = format!(
-            "{} {} {}",
-            count(own.count as f64 / operations),
-            own.call,
-            of(&own.target)
-        );
-        if own.bytes > 0 {
-            words += &format!(" ({})", amount(own.bytes as f64 / operations));
+/// The calls of a row that say most, by target: `lock/DAVLock: 2 fdatasync (2.7 ms, 36 %), 3 openat`.
+pub(crate) fn calls_in_words(traced: &TracedRow, timed: Option<f64>) -> String {
+    let slowed = slowed(traced, timed);
+    let row = CallsOfRow {
+        operations: traced.operations.max(1) as f64,
+        time: traced.response_time as f64 / traced.ok.max(1) as f64,
+        tells_shares: slowed.is_some_and(|factor| factor <= MOST_SLOWED),
+    };
+    let mut targets: BTreeMap<&CallTarget, Vec<&TracedCall>> = BTreeMap::new();
+    for own in &traced.calls {
+        if !ORDINARY.contains(&own.call.as_str()) {
+            targets.entry(&own.target).or_default().push(own);
         }
-        let lasted = own.lasted as f64 / operations;
-        if tells_shares && lasted > 0.0 {
-            words += &format!(
-                ", {} or {} of the time",
-                human(lasted),
-                percent((lasted / time).min(1.0))
-            );
-        }
-        words
-    });
-    let mut text = words.collect::<Vec<_>>().join("; ");
-    let rest = calls.len().saturating_sub(MOST_KINDS);
-    if rest > 0 {
-        text += &format!("; {rest} further kinds");
     }
-    if let Some(factor) = slowed.filter(|_| !tells_shares) {
-        text += &format!(" (no times: tracing made an operation {factor:.1} times as long)");
+    let mut targets: Vec<_> = targets.into_iter().collect();
+    targets.sort_by_key(|(_, calls)| Reverse(calls.iter().map(|own| weight(own)).max()));
+    let told = targets
+        .iter()
+        .take(MOST_TARGETS)
+        .map(|(target, calls)| row.of_target(target, calls));
+    let mut text = told.collect::<Vec<_>>().join("; ");
+    match targets.len().saturating_sub(MOST_TARGETS) {
+        0 => {}
+        1 => text += "; one further target",
+        more => text += &format!("; {more} further targets"),
+    }
+    if let Some(factor) = slowed.filter(|_| !row.tells_shares) {
+        text += &format!(" (no times: with tracing, an operation takes {factor:.1} times as long)");
     }
     clean(&text)
 }
 
-fn of(target: &CallTarget) -> String {
+/// What calls of a row are set against.
+struct CallsOfRow {
+    operations: f64,
+    /// Response time of an operation while traced, in nanoseconds.
+    time: f64,
+    tells_shares: bool,
+}
+
+impl CallsOfRow {
+    fn of_target(&self, target: &CallTarget, calls: &[&TracedCall]) -> String {
+        let mut calls = calls.to_vec();
+        calls.sort_by_key(|own| Reverse(weight(own)));
+        let told = calls.iter().take(MOST_CALLS).map(|own| self.of_call(own));
+        let mut words = told.collect::<Vec<_>>().join(", ");
+        if calls.len() > MOST_CALLS {
+            words += ", ...";
+        }
+        match name_of(target) {
+            name if name.is_empty() => words,
+            name => format!("{name}: {words}"),
+        }
+    }
+
+    fn of_call(&self, own: &TracedCall) -> String {
+        let mut words = format!("{} {}", count(own.count as f64 / self.operations), own.call);
+        let mut more = Vec::new();
+        if own.bytes > 0 {
+            more.push(amount(own.bytes as f64 / self.operations));
+        }
+        let lasted = own.lasted as f64 / self.operations;
+        let share = lasted / self.time;
+        if self.tells_shares && share >= LEAST_SHARE {
+            more.push(human(lasted));
+            more.push(percent(share.min(1.0)));
+        }
+        if !more.is_empty() {
+            words += &format!(" ({})", more.join(", "));
+        }
+        words
+    }
+}
+
+/// What is told first: calls that wait for a disk, those that lasted, then the most frequent ones.
+fn weight(own: &TracedCall) -> (bool, u64, u64) {
+    (TELLING.contains(&own.call.as_str()), own.lasted, own.count)
+}
+
+fn name_of(target: &CallTarget) -> &str {
     match target {
-        CallTarget::Collection => "in the collection".to_owned(),
-        CallTarget::File { path } => format!("of {path}"),
-        CallTarget::Client => "of the client's connection".to_owned(),
-        CallTarget::Socket { peer } if peer.is_empty() => "of another socket".to_owned(),
-        CallTarget::Socket { peer } => format!("with {peer}"),
-        CallTarget::Event => "of an event or a pipe".to_owned(),
-        CallTarget::Nothing => String::new(),
+        CallTarget::Collection => "collection",
+        CallTarget::File { path } => path,
+        CallTarget::Client => "client",
+        CallTarget::Socket { peer } if peer.is_empty() => "another socket",
+        CallTarget::Socket { peer } => peer,
+        CallTarget::Event => "events and pipes",
+        CallTarget::Nothing => "",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use record::MeasureId;
+
+    use super::*;
+
+    fn call(call: &str, target: CallTarget, count: u64, bytes: u64, lasted: u64) -> TracedCall {
+        TracedCall {
+            call: call.to_owned(),
+            target,
+            count,
+            failed: 0,
+            bytes,
+            lasted,
+        }
+    }
+
+    fn traced(response_time: u64) -> TracedRow {
+        let locks = || CallTarget::File {
+            path: "lock/DAVLock".to_owned(),
+        };
+        TracedRow {
+            measure: MeasureId(0),
+            operations: 2,
+            response_time,
+            ok: 2,
+            calls: vec![
+                call("openat", locks(), 6, 0, 200_000),
+                call("read", CallTarget::Client, 2, 400, 0),
+                call("close", locks(), 6, 0, 900_000),
+                call("fdatasync", locks(), 4, 0, 8_000_000),
+                call("futex", CallTarget::Nothing, 1, 0, 10_000),
+            ],
+            other_calls: 0,
+        }
+    }
+
+    #[test]
+    fn calls_are_told_by_target_with_their_shares() {
+        let words = calls_in_words(&traced(20_000_000), Some(9_000_000.0));
+        assert_eq!(
+            words,
+            "lock/DAVLock: 2 fdatasync (4.00 ms, 40 %), 3 openat (100 µs, 1 %); 0.50 futex; client: 1 read (200 B)"
+        );
+    }
+
+    #[test]
+    fn times_of_the_tracing_are_not_told_as_those_of_the_server() {
+        let words = calls_in_words(&traced(20_000_000), Some(5_000_000.0));
+        assert_eq!(
+            words,
+            "lock/DAVLock: 2 fdatasync, 3 openat; 0.50 futex; client: 1 read (200 B) (no times: with tracing, an operation \
+             takes 2.0 times as long)"
+        );
+        let without = calls_in_words(&traced(20_000_000), None);
+        assert!(!without.contains('%'), "{without}");
+        let failed = TracedRow {
+            ok: 0,
+            response_time: 0,
+            ..traced(0)
+        };
+        assert!(!calls_in_words(&failed, Some(1.0)).contains('%'));
     }
 }

@@ -6,7 +6,7 @@ use serde::Serialize;
 use stats::{InsideFigure, InsideMean, InsideRow, Summary};
 
 use super::calls::slowed;
-use super::test_of;
+use super::{test_of, timed};
 use crate::json::{thousandths, us};
 
 /// What operations cost inside of the server.
@@ -143,7 +143,7 @@ fn of_row(row: &InsideRow, summary: &Summary) -> Option<InsideRowJson> {
         threads: row.counted.threads,
         traced: row.traced.as_ref().map(|traced| TracedJson {
             operations: traced.operations,
-            slowed: slowed(traced, test).map(thousandths),
+            slowed: slowed(traced, timed(test)).map(thousandths),
             calls: traced
                 .calls
                 .iter()

@@ -6,7 +6,7 @@ use stats::InsideSummary;
 use super::markup::{heading, headings};
 use super::tables::{nothing, number, section};
 use super::{PageRun, ReportPage};
-use crate::inside::{COLUMNS, InsideCell, calls_in_words, cells, remarks, test_of};
+use crate::inside::{COLUMNS, InsideCell, calls_in_words, cells, remarks, test_of, timed};
 
 /// A table of all runs whose server was looked into; nothing for others.
 pub(super) fn table(page: &ReportPage<'_>, names: &[String]) -> Markup {
@@ -45,7 +45,7 @@ pub(super) fn table(page: &ReportPage<'_>, names: &[String]) -> Markup {
                 @if let (Some(traced), Some(test)) = (&row.traced, test_of(of.summary, row.measure)) {
                     p.note {
                         @if !is_one { (name) ", " }
-                        b { (test.name) } ": " (calls_in_words(traced, test))
+                        b { (test.name) } ": " (calls_in_words(traced, timed(test)))
                     }
                 }
             }
