@@ -107,8 +107,6 @@ fn numbers_in(directory: &Path) -> Vec<u32> {
 
 #[cfg(test)]
 mod tests {
-    #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
-
     use std::process::{Command, Stdio};
 
     use super::*;

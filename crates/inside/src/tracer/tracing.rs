@@ -77,7 +77,7 @@ fn seize_all(roots: &[u32]) -> Result<HashSet<u32>, TraceError> {
                     looks_without_new = 0;
                 }
                 // What began afterwards is attached to by the kernel.
-                Err(_) if has_ended(tid) || (!seized.is_empty() && is_ours(tid)) => {}
+                Err(_) if has_ended(tid) || is_ours(tid) => {}
                 Err(error) => return Err(refusal::reason(tid, error)),
             }
         }
@@ -93,8 +93,10 @@ fn seize_all(roots: &[u32]) -> Result<HashSet<u32>, TraceError> {
     Ok(seized)
 }
 
+/// The tracer in `status` is a thread, not its process.
 fn is_ours(tid: u32) -> bool {
-    status_number(tid, "TracerPid") == Some(std::process::id())
+    let own = rustix::thread::gettid().as_raw_nonzero().get();
+    status_number(tid, "TracerPid") == Some(own.cast_unsigned())
 }
 
 impl Tracing {
