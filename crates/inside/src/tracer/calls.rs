@@ -163,8 +163,7 @@ fn waits(name: &str) -> Waits {
         | "clock_nanosleep" | "pause" | "rt_sigsuspend" | "rt_sigtimedwait" | "wait4"
         | "waitid" | "io_getevents" | "io_pgetevents" | "io_uring_enter" | "mq_timedreceive"
         | "msgrcv" | "semop" | "semtimedop" | "restart_syscall" => Waits::Always,
-        "read" | "readv" | "recvfrom" | "recvmsg" | "recvmmsg" | "write" | "writev" | "sendto"
-        | "sendmsg" | "sendmmsg" | "sendfile" | "splice" => Waits::Unless,
+        "read" | "readv" | "recvfrom" | "recvmsg" | "recvmmsg" => Waits::Unless,
         _ => Waits::Never,
     }
 }

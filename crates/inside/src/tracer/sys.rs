@@ -180,19 +180,19 @@ pub(super) fn call_of(tid: u32) -> io::Result<CallStop> {
     })
 }
 
-/// Which thread it was that now runs another program; it has the number of the process now.
-pub(super) fn thread_before_exec(tid: u32) -> Option<u32> {
-    let mut former: libc::c_ulong = 0;
+/// Which thread or process a thread began; or which number it had before it began to run another program.
+pub(super) fn event_message(tid: u32) -> Option<u32> {
+    let mut message: libc::c_ulong = 0;
     // SAFETY: the kernel writes one `unsigned long` into a place for one.
     let result = unsafe {
         libc::ptrace(
             libc::PTRACE_GETEVENTMSG,
             tid as libc::pid_t,
             0_usize,
-            &raw mut former,
+            &raw mut message,
         )
     };
-    (result != -1).then_some(former as u32)
+    (result != -1).then_some(message as u32)
 }
 
 /// Reads memory of a stopped thread; returns how many bytes could be read. A part that crosses into a page that is

@@ -95,8 +95,14 @@ fn seize_all(roots: &[u32]) -> Result<HashSet<u32>, TraceError> {
 
 /// The tracer in `status` is a thread, not its process.
 fn is_ours(tid: u32) -> bool {
-    let own = rustix::thread::gettid().as_raw_nonzero().get();
-    status_number(tid, "TracerPid") == Some(own.cast_unsigned())
+    status_number(tid, "TracerPid") == Some(own_tid())
+}
+
+fn own_tid() -> u32 {
+    rustix::thread::gettid()
+        .as_raw_nonzero()
+        .get()
+        .cast_unsigned()
 }
 
 impl Tracing {
@@ -131,6 +137,7 @@ impl Tracing {
                 return Vec::new();
             }
         }
+        self.activity.add_thread(own_tid());
         let mut attached = Some(attached);
         while !self.activity.is_to_end() {
             match sys::next_report() {
@@ -196,6 +203,11 @@ impl Tracing {
                 let _ = sys::resume(tid, 0);
             }
             Reported::Begun => {
+                // It is at work from now on, whenever it reports that itself; it may also have ended before its
+                // parent was seen to begin it.
+                if let Some(new) = sys::event_message(tid).filter(|&new| !has_ended(new)) {
+                    self.add_thread(new);
+                }
                 let _ = sys::resume(tid, 0);
             }
         }
@@ -217,11 +229,13 @@ impl Tracing {
             is_busy: false,
         };
         self.threads.insert(tid, thread);
+        self.activity.add_thread(tid);
         self.set_busy(tid, true);
     }
 
     fn remove_thread(&mut self, tid: u32) -> Option<TracedThread> {
         self.set_busy(tid, false);
+        self.activity.remove_thread(tid);
         self.threads.remove(&tid)
     }
 
@@ -252,7 +266,8 @@ impl Tracing {
 
     /// The other threads of its process are gone, and its files may be others.
     fn runs_another_program(&mut self, tid: u32) {
-        let former = sys::thread_before_exec(tid).unwrap_or(tid);
+        // The thread that did it has the number of the process now.
+        let former = sys::event_message(tid).unwrap_or(tid);
         let caller = self.remove_thread(former);
         let others: Vec<u32> = self
             .threads
