@@ -307,7 +307,7 @@ impl Tracing {
         let kind = self.table.kind(number);
         let target = self.target(tid, kind, &arguments, began.row().is_some());
         let row = began.row();
-        let counted = row.and_then(|row| self.counts.begun(row, kind.name, &target));
+        let counted = row.map(|row| self.counts.begun(row, kind.name, &target));
         self.set_busy(tid, !waits(kind, &target));
         if let Some(thread) = self.threads.get_mut(&tid) {
             thread.call = Some(CallUnderWay {

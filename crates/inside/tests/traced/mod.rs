@@ -248,8 +248,9 @@ fn threads(collection: &Path) {
 
 fn program(collection: &Path) {
     let status = Command::new("sh")
-        .args(["-c", "cat kept; (kill -9 $(exec sh -c 'echo $PPID')); :"])
+        .args(["-c", "cat kept; sh -c 'kill -9 $$'; :"])
         .current_dir(collection)
+        .env_remove("LD_LIBRARY_PATH") // of cargo; each program would search its libraries there
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .status()
