@@ -68,7 +68,6 @@ impl Tracer {
         collection: &str,
         current: Arc<CurrentRow>,
     ) -> Result<Tracer, TraceError> {
-        sys::handle_wake();
         let activity = Arc::new(Activity::new());
         let tid = Arc::new(OnceLock::new());
         let (sender, attached) = mpsc::channel();
@@ -79,6 +78,7 @@ impl Tracer {
         let thread = thread::Builder::new()
             .name("tracer".to_owned())
             .spawn(move || {
+                sys::accept_wake();
                 let _ = own_tid.set(rustix::thread::gettid().as_raw_nonzero().get());
                 Tracing::new(kinds, current, of_thread).run(&roots, sender)
             })?;

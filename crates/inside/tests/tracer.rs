@@ -89,6 +89,8 @@ fn calls_are_counted_by_row_kind_and_target() {
         ("write", &collection, 3),
         ("fsync", &collection, 2),
         ("close", &collection, 1),
+        // It has the same number, and is another file.
+        ("close", &file("locks/*"), 1),
         ("rename", &collection, 1),
         ("statx", &collection, 3),
         ("statx", &file("locks/*"), 1),
@@ -301,9 +303,11 @@ fn a_second_tracer_is_refused() {
     drop(Tracer::attach(&[id], None, "", Arc::clone(&current)).unwrap());
 
     let gone = i32::MAX.cast_unsigned();
-    let nothing = Tracer::attach(&[gone], None, "", current).unwrap_err();
+    let nothing = Tracer::attach(&[gone], None, "", Arc::clone(&current)).unwrap_err();
     assert!(
         matches!(nothing, TraceError::NothingRuns { .. }),
         "{nothing}"
     );
+    let itself = Tracer::attach(&[own], None, "", current).unwrap_err();
+    assert!(matches!(itself, TraceError::Itself), "{itself}");
 }

@@ -14,6 +14,9 @@ pub enum TraceError {
         /// Numbers of the processes that were named.
         pids: String,
     },
+    /// No process traces its own threads.
+    #[error("cannot trace Prestan itself; start the server as a process of its own")]
+    Itself,
     /// A process has one tracer at most.
     #[error("cannot trace process {pid}: {by} traces it already; end that first")]
     Traced {

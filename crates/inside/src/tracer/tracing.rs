@@ -12,7 +12,7 @@ use record::{CallTarget, TracedRow};
 
 use super::TraceError;
 use super::activity::Activity;
-use super::calls::{Arguments, CallKind, CallTable, Effect, Waits};
+use super::calls::{Arguments, CallEffect, CallKind, CallTable, Waits};
 use super::counts::{CallCounts, Counted};
 use super::files::{ProcessFiles, Targets};
 use super::paths::FileKinds;
@@ -62,6 +62,9 @@ struct CallUnderWay {
 
 /// Attaches to all threads of these processes and their descendants; returns them.
 fn seize_all(roots: &[u32]) -> Result<HashSet<u32>, TraceError> {
+    if roots.contains(&std::process::id()) {
+        return Err(TraceError::Itself);
+    }
     let mut seized = HashSet::new();
     // What begins before its parent is attached to is found by looking again, until nothing is new twice.
     let mut looks_without_new = 0;
@@ -377,7 +380,7 @@ impl Tracing {
             thread.interrupted = Some(call);
             return;
         }
-        thread.returned_from_signal = call.kind.effect == Effect::ReturnsFromSignal;
+        thread.returned_from_signal = call.kind.effect == CallEffect::ReturnsFromSignal;
         if let Some(counted) = call.counted {
             let lasted = if call.began.is_same_operation(self.current.moment()) {
                 call.began_at.elapsed()
@@ -398,15 +401,15 @@ impl Tracing {
 
 fn forget_changed(files: &mut ProcessFiles, call: &CallUnderWay, result: i32) {
     match call.kind.effect {
-        Effect::Nothing | Effect::ReturnsFromSignal => {}
-        Effect::Opens => files.forget(result),
-        Effect::Accepts => {
+        CallEffect::Nothing | CallEffect::ReturnsFromSignal => {}
+        CallEffect::Opens => files.forget(result),
+        CallEffect::Accepts => {
             files.forget(result);
             if result >= 0 && *call.target == CallTarget::Client {
                 files.set(result, Rc::clone(&call.target));
             }
         }
-        Effect::Changes(index) => {
+        CallEffect::Changes(index) => {
             let fd = call.arguments[index] as i32;
             files.forget(fd);
             // Whether it will be connected is not known yet, but with whom.
@@ -416,8 +419,8 @@ fn forget_changed(files: &mut ProcessFiles, call: &CallUnderWay, result: i32) {
                 files.set(fd, Rc::clone(&call.target));
             }
         }
-        Effect::ClosesMany => files.forget_all(),
-        Effect::MovesDirectory => files.forget_directory(),
+        CallEffect::ClosesMany => files.forget_all(),
+        CallEffect::MovesDirectory => files.forget_directory(),
     }
 }
 
