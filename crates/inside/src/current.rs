@@ -35,7 +35,8 @@ impl CurrentRow {
         }
     }
 
-    /// An operation of this row begins: its first byte is about to be sent.
+    /// An operation of this row begins: its first byte is about to be sent. The server should be idle, so that all it
+    /// does from now on is for this row.
     pub fn begin(&self, row: MeasureId) {
         if let Some(operations) = self.operations.get(usize::from(row.0)) {
             operations.fetch_add(1, Ordering::Relaxed);

@@ -66,16 +66,26 @@ fn children_by_parent(proc: &Path) -> HashMap<u32, Vec<u32>> {
     children
 }
 
-/// The parent of a process that has not ended. In `stat`, the state and the parent are the first two fields behind
-/// the name, which is in parentheses and may contain any character (proc_pid_stat(5)).
+/// The parent of a process that has not ended.
 fn living_parent(proc: &Path, pid: u32) -> Option<u32> {
+    let (state, parent) = state_and_parent(proc, pid)?;
+    (!matches!(state, 'Z' | 'X')).then_some(parent)
+}
+
+/// The first two fields of `stat` behind the name, which is in parentheses and may contain any character
+/// (proc_pid_stat(5)).
+fn state_and_parent(proc: &Path, pid: u32) -> Option<(char, u32)> {
     // The name is bytes, and need not be UTF-8.
     let stat = fs::read(proc.join(pid.to_string()).join("stat")).ok()?;
     let stat = String::from_utf8_lossy(&stat);
     let mut fields = stat.rsplit(')').next()?.split_whitespace();
-    let state = fields.next()?;
-    let parent = fields.next()?.parse().ok()?;
-    (!matches!(state, "Z" | "X")).then_some(parent)
+    let state = fields.next()?.chars().next()?;
+    Some((state, fields.next()?.parse().ok()?))
+}
+
+/// The state of a process or thread: `R` where it runs or is ready to, `S` where it sleeps.
+pub(crate) fn state(tid: u32) -> Option<char> {
+    state_and_parent(Path::new("/proc"), tid).map(|(state, _)| state)
 }
 
 /// Whether a process or thread is gone, or was not waited for yet.
@@ -107,8 +117,6 @@ fn numbers_in(directory: &Path) -> Vec<u32> {
 
 #[cfg(test)]
 mod tests {
-    #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
-
     use std::process::{Command, Stdio};
 
     use super::*;

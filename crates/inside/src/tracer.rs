@@ -6,8 +6,9 @@
 //! threads of the server --stop at entry and exit--> thread that traces --> counts
 //! ```
 //!
-//! Tracing makes each system call slower by some microseconds: the calls are counted in a pass of their own, and its
-//! times are not those of the server.
+//! Each system call stops its thread twice, which takes some 20 µs in all, and much longer where processors are scarce:
+//! the calls are counted in a pass of their own, and its times are not those of the server. What a server does in the
+//! background, such as looking after its processes each second, is counted for the row that is at work then.
 
 mod activity;
 mod calls;
@@ -58,7 +59,8 @@ impl Tracer {
     /// Attaches to these processes, all that descend from them, and what these begin later. `storage` is the
     /// directory in which the server keeps its files, `collection` the name of the collection of the run.
     ///
-    /// A call that waits may end with EINTR in the server when the tracer attaches, as with any debugger.
+    /// A call that waits may end with EINTR in the server when the tracer attaches, as with any debugger. Unless root
+    /// traces, a set-user-ID program that the server starts does not get the rights of its owner.
     ///
     /// # Errors
     /// Where none of the processes runs, or the system does not allow to trace one of them.
@@ -68,7 +70,6 @@ impl Tracer {
         collection: &str,
         current: Arc<CurrentRow>,
     ) -> Result<Tracer, TraceError> {
-        sys::handle_wake();
         let activity = Arc::new(Activity::new());
         let tid = Arc::new(OnceLock::new());
         let (sender, attached) = mpsc::channel();
@@ -79,6 +80,7 @@ impl Tracer {
         let thread = thread::Builder::new()
             .name("tracer".to_owned())
             .spawn(move || {
+                sys::accept_wake();
                 let _ = own_tid.set(rustix::thread::gettid().as_raw_nonzero().get());
                 Tracing::new(kinds, current, of_thread).run(&roots, sender)
             })?;

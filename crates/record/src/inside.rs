@@ -77,7 +77,7 @@ pub struct TracedRow {
     pub ok: u64,
     /// By call and target.
     pub calls: Vec<TracedCall>,
-    /// Calls beyond the number of kinds that are kept.
+    /// Those of them whose file or peer is `*`, as there were too many kinds to tell them apart.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub other_calls: u64,
 }
@@ -92,13 +92,15 @@ pub struct TracedCall {
     pub target: CallTarget,
     /// How many.
     pub count: u64,
-    /// Those that failed.
+    /// Those that failed. That there is nothing yet, or was not in time, is no failure (EAGAIN, EALREADY, EINPROGRESS,
+    /// EINTR, ETIMEDOUT).
     #[serde(default, skip_serializing_if = "is_zero")]
     pub failed: u64,
     /// Bytes that were read or written.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub bytes: u64,
-    /// Time in those calls that began and ended within an operation, from its first byte to its last.
+    /// Time in those calls that began and ended within an operation, from its first byte to its last. Tracing adds
+    /// some microseconds to each of them.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub lasted: Nanos,
 }
@@ -111,17 +113,18 @@ pub enum CallTarget {
     Collection,
     /// Another file or directory.
     File {
-        /// Its path; below the storage of the server relative to it, and with `*` for numbers and what is random.
+        /// Its path; relative to the storage of the server where it is below it or beside it, and with `*` for numbers
+        /// and what looks random.
         path: String,
     },
-    /// A connection with a client of the server.
+    /// A TCP connection that the server accepted, or the socket that accepts them.
     Client,
-    /// A connection or a socket of another kind.
+    /// A connection or a socket of another kind, such as one with a database.
     Socket {
         /// With whom, or the path of a local socket; empty where that is not known.
         peer: String,
     },
-    /// A pipe, an event, a timer, a watch of other files.
+    /// A pipe, an event, a timer, a watch of other files, or waiting for any of several files.
     Event,
     /// No file and no connection: memory, locks, time.
     Nothing,

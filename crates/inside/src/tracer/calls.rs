@@ -25,7 +25,7 @@ pub(super) enum Arguments {
 
 /// What a call does to the descriptors of its process, beside returning a new one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Effect {
+pub(super) enum CallEffect {
     Nothing,
     /// Its result is a descriptor.
     Opens,
@@ -53,7 +53,7 @@ pub(super) enum Waits {
 pub(super) struct CallKind {
     pub(super) name: &'static str,
     pub(super) arguments: Arguments,
-    pub(super) effect: Effect,
+    pub(super) effect: CallEffect,
     pub(super) waits: Waits,
     /// Whether its result is a number of bytes that were read or written.
     pub(super) moves_bytes: bool,
@@ -140,19 +140,19 @@ fn arguments(name: &str) -> Arguments {
     }
 }
 
-fn effect(name: &str) -> Effect {
+fn effect(name: &str) -> CallEffect {
     match name {
         "open" | "creat" | "openat" | "openat2" | "socket" | "dup" | "eventfd" | "eventfd2"
         | "epoll_create" | "epoll_create1" | "timerfd_create" | "inotify_init"
         | "inotify_init1" | "signalfd" | "signalfd4" | "memfd_create" | "pidfd_open"
-        | "pidfd_getfd" | "io_uring_setup" | "fcntl" | "open_by_handle_at" => Effect::Opens,
-        "accept" | "accept4" => Effect::Accepts,
-        "close" | "connect" | "bind" | "listen" => Effect::Changes(0),
-        "dup2" | "dup3" => Effect::Changes(1),
-        "close_range" => Effect::ClosesMany,
-        "chdir" | "fchdir" | "chroot" => Effect::MovesDirectory,
-        "rt_sigreturn" => Effect::ReturnsFromSignal,
-        _ => Effect::Nothing,
+        | "pidfd_getfd" | "io_uring_setup" | "fcntl" | "open_by_handle_at" => CallEffect::Opens,
+        "accept" | "accept4" => CallEffect::Accepts,
+        "close" | "connect" | "bind" | "listen" => CallEffect::Changes(0),
+        "dup2" | "dup3" => CallEffect::Changes(1),
+        "close_range" => CallEffect::ClosesMany,
+        "chdir" | "fchdir" | "chroot" => CallEffect::MovesDirectory,
+        "rt_sigreturn" => CallEffect::ReturnsFromSignal,
+        _ => CallEffect::Nothing,
     }
 }
 
@@ -163,8 +163,7 @@ fn waits(name: &str) -> Waits {
         | "clock_nanosleep" | "pause" | "rt_sigsuspend" | "rt_sigtimedwait" | "wait4"
         | "waitid" | "io_getevents" | "io_pgetevents" | "io_uring_enter" | "mq_timedreceive"
         | "msgrcv" | "semop" | "semtimedop" | "restart_syscall" => Waits::Always,
-        "read" | "readv" | "recvfrom" | "recvmsg" | "recvmmsg" | "write" | "writev" | "sendto"
-        | "sendmsg" | "sendmmsg" | "sendfile" | "splice" => Waits::Unless,
+        "read" | "readv" | "recvfrom" | "recvmsg" | "recvmmsg" => Waits::Unless,
         _ => Waits::Never,
     }
 }

@@ -9,7 +9,7 @@ use record::{CallTarget, MeasureId, TracedCall, TracedRow};
 
 use crate::CurrentRow;
 
-/// Kinds of calls that are told apart in one row.
+/// Kinds of calls in one row, above which files are not told apart.
 const KINDS: usize = 200;
 
 /// The calls of all rows.
@@ -25,6 +25,41 @@ struct RowCalls {
     others: u64,
 }
 
+impl RowCalls {
+    /// Where this kind of call is counted. Where there are too many kinds already, files and peers are not told apart
+    /// any more, so that the numbers of calls stay true.
+    fn place(&mut self, call: &'static str, target: &Rc<CallTarget>) -> usize {
+        let next = self.calls.len();
+        let key = match (self.places.entry((call, Rc::clone(target))), &**target) {
+            (Entry::Occupied(known), _) => return *known.get(),
+            (Entry::Vacant(new), CallTarget::File { .. } | CallTarget::Socket { .. })
+                if next >= KINDS =>
+            {
+                self.others += 1;
+                let any = "*".to_owned();
+                let target = match new.key().1.as_ref() {
+                    CallTarget::Socket { .. } => CallTarget::Socket { peer: any },
+                    _ => CallTarget::File { path: any },
+                };
+                (call, Rc::new(target))
+            }
+            (Entry::Vacant(new), _) => new.into_key(),
+        };
+        let target = CallTarget::clone(&key.1);
+        *self.places.entry(key).or_insert_with(|| {
+            self.calls.push(TracedCall {
+                call: call.to_owned(),
+                target,
+                count: 0,
+                failed: 0,
+                bytes: 0,
+                lasted: 0,
+            });
+            next
+        })
+    }
+}
+
 /// Where a call was counted.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Counted {
@@ -33,35 +68,17 @@ pub(super) struct Counted {
 }
 
 impl CallCounts {
-    /// Counts a call that began; `None` where its row has too many kinds already.
+    /// Counts a call that began.
     pub(super) fn begun(
         &mut self,
         row: MeasureId,
         call: &'static str,
         target: &Rc<CallTarget>,
-    ) -> Option<Counted> {
+    ) -> Counted {
         let calls = self.rows.entry(row).or_default();
-        let next = calls.calls.len();
-        let place = match calls.places.entry((call, Rc::clone(target))) {
-            Entry::Occupied(known) => *known.get(),
-            Entry::Vacant(_) if next == KINDS => {
-                calls.others += 1;
-                return None;
-            }
-            Entry::Vacant(new) => {
-                calls.calls.push(TracedCall {
-                    call: call.to_owned(),
-                    target: target.as_ref().clone(),
-                    count: 0,
-                    failed: 0,
-                    bytes: 0,
-                    lasted: 0,
-                });
-                *new.insert(next)
-            }
-        };
+        let place = calls.place(call, target);
         calls.calls[place].count += 1;
-        Some(Counted { row, place })
+        Counted { row, place }
     }
 
     /// Adds how a call ended.
@@ -99,28 +116,32 @@ mod tests {
     use super::*;
 
     #[test]
-    fn kinds_beyond_the_limit_are_counted_together() {
+    fn files_beyond_the_limit_are_counted_together() {
         let current = CurrentRow::new(3);
         let row = MeasureId(1);
         current.begin(row);
         let mut counts = CallCounts::default();
+        let file = |path: &str| {
+            Rc::new(CallTarget::File {
+                path: path.to_owned(),
+            })
+        };
         for number in 0..KINDS + 3 {
-            let path = format!("{number:03}");
-            let target = Rc::new(CallTarget::File { path });
-            let counted = counts.begun(row, "unlink", &target);
-            assert_eq!(counted.is_some(), number < KINDS);
+            counts.begun(row, "unlink", &file(&format!("{number:03}")));
         }
-        let first = Rc::new(CallTarget::File {
-            path: "000".to_owned(),
-        });
-        let again = counts.begun(row, "unlink", &first).unwrap();
+        let again = counts.begun(row, "unlink", &file("000"));
         counts.ended(again, true, 5, Duration::from_nanos(7));
+        counts.begun(row, "fsync", &Rc::new(CallTarget::Collection));
         let rows = counts.into_rows(&current);
         assert_eq!(rows.len(), 1);
         assert_eq!((rows[0].measure, rows[0].operations), (row, 1));
-        assert_eq!((rows[0].calls.len(), rows[0].other_calls), (KINDS, 3));
-        let call = &rows[0].calls[0];
-        assert_eq!((call.count, call.failed), (2, 1));
-        assert_eq!((call.bytes, call.lasted), (5, 7));
+        assert_eq!((rows[0].calls.len(), rows[0].other_calls), (KINDS + 2, 3));
+        let [fsync, others, first, ..] = &rows[0].calls[..] else {
+            panic!("{rows:?}");
+        };
+        assert_eq!((fsync.call.as_str(), fsync.count), ("fsync", 1));
+        assert_eq!((&others.target, others.count), (&*file("*"), 3));
+        assert_eq!((first.count, first.failed), (2, 1));
+        assert_eq!((first.bytes, first.lasted), (5, 7));
     }
 }

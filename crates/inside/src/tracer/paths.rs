@@ -1,5 +1,6 @@
 //! From the path of a file to the kind of files that it belongs to.
 
+use std::borrow::Cow;
 use std::ffi::OsStr;
 use std::path::{Component, Path, PathBuf};
 
@@ -35,13 +36,27 @@ impl FileKinds {
             .iter()
             .find_map(|storage| path.strip_prefix(storage).ok());
         let path = match below {
-            Some(below) if below.as_os_str().is_empty() => Path::new("."),
-            Some(below) => below,
-            None => path,
+            Some(below) if below.as_os_str().is_empty() => Cow::Borrowed(Path::new(".")),
+            Some(below) => Cow::Borrowed(below),
+            None => match self.beside(path) {
+                Some(beside) => Cow::Owned(Path::new("..").join(beside)),
+                None => Cow::Borrowed(path),
+            },
         };
         CallTarget::File {
             path: kind_of(&path.to_string_lossy()),
         }
+    }
+
+    /// Below the directory that contains the storage. A server that was started for a run keeps its own files there,
+    /// and the name of that directory is another one in each run. What contains the storage has to be a directory of
+    /// somebody's, and none of the system's, such as `/srv`.
+    fn beside<'path>(&self, path: &'path Path) -> Option<&'path Path> {
+        self.storage.iter().find_map(|storage| {
+            let around = storage.parent()?;
+            let is_system = around.components().count() < 3;
+            path.strip_prefix(around).ok().filter(|_| !is_system)
+        })
     }
 }
 
@@ -161,6 +176,14 @@ mod tests {
             ("/srv/davs", file("/srv/davs")),
         ] {
             assert_eq!(kinds.target(Path::new(path)), target, "{path}");
+        }
+        let own = FileKinds::new(Some(Path::new("/tmp/abcdef/storage")), "PrestanTest-1");
+        for (path, target) in [
+            ("/tmp/abcdef/storage/a", file("a")),
+            ("/tmp/abcdef/lock/db", file("../lock/db")),
+            ("/tmp/other", file("/tmp/other")),
+        ] {
+            assert_eq!(own.target(Path::new(path)), target, "{path}");
         }
         let nothing = FileKinds::new(None, "");
         assert_eq!(nothing.target(Path::new("/srv")), file("/srv"));

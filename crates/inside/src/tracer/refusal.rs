@@ -14,6 +14,9 @@ pub enum TraceError {
         /// Numbers of the processes that were named.
         pids: String,
     },
+    /// No process traces its own threads.
+    #[error("cannot trace Prestan itself; start the server as a process of its own")]
+    Itself,
     /// A process has one tracer at most.
     #[error("cannot trace process {pid}: {by} traces it already; end that first")]
     Traced {
@@ -108,6 +111,8 @@ pub(super) fn reason(pid: u32, error: io::Error) -> TraceError {
 
 fn explain(pid: u32, error: io::Error, circumstances: Circumstances) -> TraceError {
     if let Some(tracer) = circumstances.tracer {
+        // A thread; its process is what can be ended.
+        let tracer = status_number(tracer, "Tgid").unwrap_or(tracer);
         let name = fs::read_to_string(format!("/proc/{tracer}/comm")).unwrap_or_default();
         let by = format!("{} (process {tracer})", name.trim());
         let by = by.trim_start().to_owned();

@@ -180,19 +180,19 @@ pub(super) fn call_of(tid: u32) -> io::Result<CallStop> {
     })
 }
 
-/// Which thread it was that now runs another program; it has the number of the process now.
-pub(super) fn thread_before_exec(tid: u32) -> Option<u32> {
-    let mut former: libc::c_ulong = 0;
+/// Which thread or process a thread began; or which number it had before it began to run another program.
+pub(super) fn event_message(tid: u32) -> Option<u32> {
+    let mut message: libc::c_ulong = 0;
     // SAFETY: the kernel writes one `unsigned long` into a place for one.
     let result = unsafe {
         libc::ptrace(
             libc::PTRACE_GETEVENTMSG,
             tid as libc::pid_t,
             0_usize,
-            &raw mut former,
+            &raw mut message,
         )
     };
-    (result != -1).then_some(former as u32)
+    (result != -1).then_some(message as u32)
 }
 
 /// Reads memory of a stopped thread; returns how many bytes could be read. A part that crosses into a page that is
@@ -214,8 +214,8 @@ pub(super) fn read_memory(tid: u32, address: u64, into: &mut [u8]) -> usize {
 /// The signal that interrupts a tracer that waits. It is ignored where there is no handler.
 const WAKE: i32 = libc::SIGURG;
 
-/// From now on [`WAKE`] interrupts the system call of a thread that it is sent to, and does nothing else.
-pub(super) fn handle_wake() {
+/// From now on [`WAKE`] interrupts what this thread waits for, and does nothing else.
+pub(super) fn accept_wake() {
     extern "C" fn nothing(_signal: i32) {}
     static INSTALLED: Once = Once::new();
     INSTALLED.call_once(|| {
@@ -227,10 +227,18 @@ pub(super) fn handle_wake() {
             libc::sigaction(WAKE, &raw const action, ptr::null_mut());
         }
     });
+    // A thread inherits what is blocked from the one that starts it.
+    // SAFETY: the set is initialised before it is used, and outlives the calls.
+    unsafe {
+        let mut signals: libc::sigset_t = zeroed();
+        libc::sigemptyset(&raw mut signals);
+        libc::sigaddset(&raw mut signals, WAKE);
+        libc::pthread_sigmask(libc::SIG_UNBLOCK, &raw const signals, ptr::null_mut());
+    }
 }
 
 /// Interrupts the wait of a thread, where it waits at this moment.
 pub(super) fn wake<T>(thread: &JoinHandle<T>) {
-    // SAFETY: a thread that was not joined has a valid `pthread_t`, and there is a handler for the signal.
+    // SAFETY: a thread that was not joined has a valid `pthread_t`; without a handler the signal does nothing.
     unsafe { libc::pthread_kill(thread.as_pthread_t(), WAKE) };
 }

@@ -12,7 +12,7 @@ use record::{CallTarget, TracedRow};
 
 use super::TraceError;
 use super::activity::Activity;
-use super::calls::{Arguments, CallKind, CallTable, Effect, Waits};
+use super::calls::{Arguments, CallEffect, CallKind, CallTable, Waits};
 use super::counts::{CallCounts, Counted};
 use super::files::{ProcessFiles, Targets};
 use super::paths::FileKinds;
@@ -62,6 +62,9 @@ struct CallUnderWay {
 
 /// Attaches to all threads of these processes and their descendants; returns them.
 fn seize_all(roots: &[u32]) -> Result<HashSet<u32>, TraceError> {
+    if roots.contains(&std::process::id()) {
+        return Err(TraceError::Itself);
+    }
     let mut seized = HashSet::new();
     // What begins before its parent is attached to is found by looking again, until nothing is new twice.
     let mut looks_without_new = 0;
@@ -77,7 +80,7 @@ fn seize_all(roots: &[u32]) -> Result<HashSet<u32>, TraceError> {
                     looks_without_new = 0;
                 }
                 // What began afterwards is attached to by the kernel.
-                Err(_) if has_ended(tid) || (!seized.is_empty() && is_ours(tid)) => {}
+                Err(_) if has_ended(tid) || is_ours(tid) => {}
                 Err(error) => return Err(refusal::reason(tid, error)),
             }
         }
@@ -93,8 +96,16 @@ fn seize_all(roots: &[u32]) -> Result<HashSet<u32>, TraceError> {
     Ok(seized)
 }
 
+/// The tracer in `status` is a thread, not its process.
 fn is_ours(tid: u32) -> bool {
-    status_number(tid, "TracerPid") == Some(std::process::id())
+    status_number(tid, "TracerPid") == Some(own_tid())
+}
+
+fn own_tid() -> u32 {
+    rustix::thread::gettid()
+        .as_raw_nonzero()
+        .get()
+        .cast_unsigned()
 }
 
 impl Tracing {
@@ -129,6 +140,7 @@ impl Tracing {
                 return Vec::new();
             }
         }
+        self.activity.add_thread(own_tid());
         let mut attached = Some(attached);
         while !self.activity.is_to_end() {
             match sys::next_report() {
@@ -194,6 +206,11 @@ impl Tracing {
                 let _ = sys::resume(tid, 0);
             }
             Reported::Begun => {
+                // It is at work from now on, whenever it reports that itself; it may also have ended before its
+                // parent was seen to begin it.
+                if let Some(new) = sys::event_message(tid).filter(|&new| !has_ended(new)) {
+                    self.add_thread(new);
+                }
                 let _ = sys::resume(tid, 0);
             }
         }
@@ -215,11 +232,13 @@ impl Tracing {
             is_busy: false,
         };
         self.threads.insert(tid, thread);
+        self.activity.add_thread(tid);
         self.set_busy(tid, true);
     }
 
     fn remove_thread(&mut self, tid: u32) -> Option<TracedThread> {
         self.set_busy(tid, false);
+        self.activity.remove_thread(tid);
         self.threads.remove(&tid)
     }
 
@@ -250,7 +269,8 @@ impl Tracing {
 
     /// The other threads of its process are gone, and its files may be others.
     fn runs_another_program(&mut self, tid: u32) {
-        let former = sys::thread_before_exec(tid).unwrap_or(tid);
+        // The thread that did it has the number of the process now.
+        let former = sys::event_message(tid).unwrap_or(tid);
         let caller = self.remove_thread(former);
         let others: Vec<u32> = self
             .threads
@@ -290,7 +310,7 @@ impl Tracing {
         let kind = self.table.kind(number);
         let target = self.target(tid, kind, &arguments, began.row().is_some());
         let row = began.row();
-        let counted = row.and_then(|row| self.counts.begun(row, kind.name, &target));
+        let counted = row.map(|row| self.counts.begun(row, kind.name, &target));
         self.set_busy(tid, !waits(kind, &target));
         if let Some(thread) = self.threads.get_mut(&tid) {
             thread.call = Some(CallUnderWay {
@@ -360,7 +380,7 @@ impl Tracing {
             thread.interrupted = Some(call);
             return;
         }
-        thread.returned_from_signal = call.kind.effect == Effect::ReturnsFromSignal;
+        thread.returned_from_signal = call.kind.effect == CallEffect::ReturnsFromSignal;
         if let Some(counted) = call.counted {
             let lasted = if call.began.is_same_operation(self.current.moment()) {
                 call.began_at.elapsed()
@@ -381,15 +401,15 @@ impl Tracing {
 
 fn forget_changed(files: &mut ProcessFiles, call: &CallUnderWay, result: i32) {
     match call.kind.effect {
-        Effect::Nothing | Effect::ReturnsFromSignal => {}
-        Effect::Opens => files.forget(result),
-        Effect::Accepts => {
+        CallEffect::Nothing | CallEffect::ReturnsFromSignal => {}
+        CallEffect::Opens => files.forget(result),
+        CallEffect::Accepts => {
             files.forget(result);
             if result >= 0 && *call.target == CallTarget::Client {
                 files.set(result, Rc::clone(&call.target));
             }
         }
-        Effect::Changes(index) => {
+        CallEffect::Changes(index) => {
             let fd = call.arguments[index] as i32;
             files.forget(fd);
             // Whether it will be connected is not known yet, but with whom.
@@ -399,8 +419,8 @@ fn forget_changed(files: &mut ProcessFiles, call: &CallUnderWay, result: i32) {
                 files.set(fd, Rc::clone(&call.target));
             }
         }
-        Effect::ClosesMany => files.forget_all(),
-        Effect::MovesDirectory => files.forget_directory(),
+        CallEffect::ClosesMany => files.forget_all(),
+        CallEffect::MovesDirectory => files.forget_directory(),
     }
 }
 

@@ -1,0 +1,296 @@
+//! A server that does what it is told, one line after the other.
+
+use std::collections::HashMap;
+use std::fs::{self, File};
+use std::hint;
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::Path;
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use record::CallTarget;
+use rustix::process::Pid;
+use tempfile::TempDir;
+
+pub(crate) const COLLECTION: &str = "PrestanTest-1";
+const DIRECTORY: &str = "PRESTAN_TRACED_DIRECTORY";
+
+/// Numbers of calls by name.
+pub(crate) type Calls = HashMap<String, u64>;
+
+pub(crate) fn file(path: &str) -> CallTarget {
+    CallTarget::File {
+        path: path.to_owned(),
+    }
+}
+
+pub(crate) fn until(condition: impl Fn() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(5);
+    while !condition() {
+        assert!(Instant::now() < deadline, "it did not happen");
+        thread::yield_now();
+    }
+}
+
+pub(crate) struct Traced {
+    pub(crate) directory: TempDir,
+    pub(crate) child: Child,
+    commands: Option<ChildStdin>,
+    responses: BufReader<ChildStdout>,
+}
+
+fn prepared() -> TempDir {
+    let directory = tempfile::Builder::new().prefix("traced").tempdir().unwrap();
+    fs::create_dir(directory.path().join(COLLECTION)).unwrap();
+    fs::create_dir(directory.path().join("locks")).unwrap();
+    fs::write(directory.path().join(COLLECTION).join("kept"), "kept").unwrap();
+    directory
+}
+
+/// The test `server` of this program, and nothing else of it.
+const ARGUMENTS: [&str; 4] = ["--exact", "server", "--nocapture", "--test-threads=1"];
+
+impl Traced {
+    pub(crate) fn start() -> Traced {
+        let directory = prepared();
+        let mut child = Command::new(std::env::current_exe().unwrap())
+            .args(ARGUMENTS)
+            .env(DIRECTORY, directory.path())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut server = Traced {
+            directory,
+            commands: child.stdin.take(),
+            responses: BufReader::new(child.stdout.take().unwrap()),
+            child,
+        };
+        server.tell("nothing");
+        server
+    }
+
+    /// Returns when it has responded.
+    pub(crate) fn tell(&mut self, command: &str) {
+        let commands = self.commands.as_mut().unwrap();
+        commands
+            .write_all(format!("{command}\n").as_bytes())
+            .unwrap();
+        let mut line = String::new();
+        // The first follows what the test program prints itself.
+        while !line.trim_end().ends_with("done") {
+            line.clear();
+            let read = self.responses.read_line(&mut line).unwrap();
+            assert_ne!(read, 0, "{command}");
+        }
+    }
+
+    /// Its commands end, and so does it.
+    pub(crate) fn leave(&mut self) {
+        self.commands = None;
+    }
+
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    pub(crate) fn pid(&self) -> Pid {
+        Pid::from_child(&self.child)
+    }
+
+    fn status(&self, name: &str) -> String {
+        let status = fs::read_to_string(format!("/proc/{}/status", self.id())).unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix(name));
+        line.unwrap().trim_start_matches(':').trim().to_owned()
+    }
+
+    pub(crate) fn state(&self) -> char {
+        self.status("State").chars().next().unwrap()
+    }
+
+    pub(crate) fn tracer(&self) -> u32 {
+        self.status("TracerPid").parse().unwrap()
+    }
+}
+
+impl Drop for Traced {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// What a server called from its start to its end, as strace counts it.
+pub(crate) fn calls_by_strace(commands: &[&str]) -> Calls {
+    let directory = prepared();
+    let counts = directory.path().join("counts");
+    let mut strace = Command::new("strace")
+        .args(["-f", "-c", "-U", "name,calls", "-o"])
+        .arg(&counts)
+        .arg(std::env::current_exe().unwrap())
+        .args(ARGUMENTS)
+        .env(DIRECTORY, directory.path())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    let lines: String = commands.iter().map(|line| format!("{line}\n")).collect();
+    let mut input = strace.stdin.take().unwrap();
+    input.write_all(lines.as_bytes()).unwrap();
+    drop(input);
+    assert!(strace.wait().unwrap().success());
+    let table = fs::read_to_string(&counts).unwrap();
+    let calls = table.lines().filter_map(|line| {
+        let mut fields = line.split_whitespace();
+        let call = fields.next()?.to_owned();
+        Some((call, fields.next()?.parse().ok()?))
+    });
+    calls.collect()
+}
+
+/// Nothing, unless this program was started by [`Traced::start`].
+pub(crate) fn serve() {
+    let Some(directory) = std::env::var_os(DIRECTORY) else {
+        return;
+    };
+    let directory = Path::new(&directory);
+    let collection = directory.join(COLLECTION);
+    let mut listening = None;
+    let mut connected: Vec<Box<dyn Write>> = Vec::new();
+    for line in io::stdin().lock().lines() {
+        let line = line.unwrap();
+        let (command, argument) = line.split_once(' ').unwrap_or((&line, ""));
+        match command {
+            "nothing" => {}
+            "files" => files(directory, &collection),
+            "threads" => threads(&collection),
+            "program" => program(&collection),
+            "interrupted" => interrupted(),
+            "listen" => {
+                let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+                listening = Some((listener, argument.to_owned()));
+            }
+            "serve" => {
+                let (listener, database) = listening.as_ref().unwrap();
+                connection(listener, database);
+            }
+            "connect" => {
+                let (listener, database) = listening.as_ref().unwrap();
+                connected = connections(listener, database, directory);
+            }
+            "respond" => {
+                for connection in &mut connected {
+                    connection.write_all(b"four").unwrap();
+                }
+            }
+            "later" => {
+                respond();
+                let file = File::create(collection.join("later")).unwrap();
+                for _ in 0..50 {
+                    file.sync_all().unwrap();
+                }
+                continue;
+            }
+            "compute" => {
+                thread::spawn(|| {
+                    loop {
+                        hint::spin_loop();
+                    }
+                });
+            }
+            _ => panic!("{command}"),
+        }
+        respond();
+    }
+}
+
+fn respond() {
+    io::stdout().write_all(b"done\n").unwrap();
+    io::stdout().flush().unwrap();
+}
+
+fn files(directory: &Path, collection: &Path) {
+    let (new, old) = (collection.join("new"), collection.join("old"));
+    let mut file = File::create(&new).unwrap();
+    for _ in 0..3 {
+        file.write_all(b"five!").unwrap();
+    }
+    file.sync_all().unwrap();
+    file.sync_all().unwrap();
+    drop(file);
+    fs::rename(&new, &old).unwrap();
+    for _ in 0..3 {
+        fs::metadata(&old).unwrap();
+    }
+    fs::remove_file(&old).unwrap();
+    let locks = directory.join("locks");
+    File::create(locks.join("17")).unwrap();
+    fs::metadata(locks.join("17")).unwrap();
+    assert!(File::open(locks.join("18")).is_err());
+}
+
+fn threads(collection: &Path) {
+    thread::scope(|scope| {
+        for number in 0..3 {
+            let path = collection.join(number.to_string());
+            scope.spawn(move || {
+                let file = File::create(path).unwrap();
+                for _ in 0..5 {
+                    file.sync_all().unwrap();
+                }
+            });
+        }
+    });
+}
+
+fn program(collection: &Path) {
+    let status = Command::new("sh")
+        .args(["-c", "cat kept; sh -c 'kill -9 $$'; :"])
+        .current_dir(collection)
+        .env_remove("LD_LIBRARY_PATH") // of cargo; each program would search its libraries there
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status()
+        .unwrap();
+    assert!(status.success());
+}
+
+/// A child signals its parent while that waits for it: what nobody handles, and to stop and go on.
+fn interrupted() {
+    let own = std::process::id();
+    let script =
+        format!("kill -WINCH {own}; kill -WINCH {own}; kill -STOP {own}; kill -CONT {own}");
+    let mut child = Command::new("sh").args(["-c", &script]).spawn().unwrap();
+    assert!(child.wait().unwrap().success());
+}
+
+fn connection(listener: &TcpListener, database: &str) {
+    let address = listener.local_addr().unwrap();
+    let client = thread::spawn(move || {
+        let mut client = TcpStream::connect(address).unwrap();
+        let mut response = Vec::new();
+        client.read_to_end(&mut response).unwrap();
+        response
+    });
+    let (mut accepted, _) = listener.accept().unwrap();
+    let mut database = TcpStream::connect(database).unwrap();
+    database.write_all(b"sql").unwrap();
+    accepted.write_all(b"four").unwrap();
+    drop(accepted);
+    assert_eq!(client.join().unwrap(), b"four");
+}
+
+/// One of a client, one with a database, one with a local socket; their other ends stay open, too.
+fn connections(listener: &TcpListener, database: &str, directory: &Path) -> Vec<Box<dyn Write>> {
+    let client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+    let (accepted, _) = listener.accept().unwrap();
+    let database = TcpStream::connect(database).unwrap();
+    let path = directory.join("socket");
+    let local = UnixListener::bind(&path).unwrap();
+    let stream = UnixStream::connect(&path).unwrap();
+    std::mem::forget((client, local));
+    vec![Box::new(accepted), Box::new(database), Box::new(stream)]
+}

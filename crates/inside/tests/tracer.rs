@@ -1,0 +1,313 @@
+//! The tracer against real processes: this test program, started again as a server that does what it is told.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod traced;
+
+use std::net::TcpListener;
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::time::Duration;
+
+use inside::CurrentRow;
+use inside::tracer::{TraceError, Tracer};
+use record::{CallTarget, MeasureId, TracedCall, TracedRow};
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::process::{PidfdFlags, Signal, kill_process, pidfd_open};
+
+use traced::{COLLECTION, Traced, file, until};
+
+const A: MeasureId = MeasureId(0);
+const B: MeasureId = MeasureId(2);
+const LONG: Duration = Duration::from_secs(5);
+
+/// Of calls whose name begins with this, as architectures and versions of libc differ in the rest.
+fn sum(row: &TracedRow, call: &str, target: &CallTarget, of: fn(&TracedCall) -> u64) -> u64 {
+    let is_meant =
+        |counted: &&TracedCall| counted.call.starts_with(call) && counted.target == *target;
+    row.calls.iter().filter(is_meant).map(of).sum()
+}
+
+fn count(row: &TracedRow, call: &str, target: &CallTarget) -> u64 {
+    sum(row, call, target, |counted| counted.count)
+}
+
+struct Session {
+    server: Traced,
+    current: Arc<CurrentRow>,
+    tracer: Tracer,
+}
+
+fn session() -> Session {
+    let server = Traced::start();
+    let current = Arc::new(CurrentRow::new(3));
+    let storage = Some(server.directory.path());
+    let tracer = Tracer::attach(&[server.id()], storage, COLLECTION, Arc::clone(&current));
+    Session {
+        tracer: tracer.unwrap(),
+        server,
+        current,
+    }
+}
+
+impl Session {
+    fn operation(&mut self, row: MeasureId, command: &str) {
+        assert!(self.tracer.wait_until_idle(LONG));
+        self.current.begin(row);
+        self.server.tell(command);
+        self.current.answered();
+        assert!(self.tracer.wait_until_idle(LONG));
+        self.current.rest();
+    }
+}
+
+/// Only what a server is when it was started again by another test.
+#[test]
+fn server() {
+    traced::serve();
+}
+
+#[test]
+fn calls_are_counted_by_row_kind_and_target() {
+    let mut session = session();
+    session.server.tell("files");
+    session.operation(A, "files");
+    session.server.tell("files");
+    session.operation(B, "files");
+    session.operation(A, "files");
+    let rows = session.tracer.end();
+    session.server.tell("files");
+
+    let [a, b] = &rows[..] else {
+        panic!("{rows:?}");
+    };
+    assert_eq!((a.measure, a.operations), (A, 2));
+    assert_eq!((b.measure, b.operations), (B, 1));
+    let collection = CallTarget::Collection;
+    for (call, target, in_one) in [
+        ("open", &collection, 1),
+        ("write", &collection, 3),
+        ("fsync", &collection, 2),
+        ("close", &collection, 1),
+        // It has the same number, and is another file.
+        ("close", &file("locks/*"), 1),
+        ("rename", &collection, 1),
+        ("statx", &collection, 3),
+        ("statx", &file("locks/*"), 1),
+        ("open", &file("locks/*"), 2),
+        ("unlink", &collection, 1),
+        ("rename", &file("locks/*"), 0),
+        ("fsync", &file("locks/*"), 0),
+    ] {
+        assert_eq!(count(b, call, target), in_one, "{call} {target:?} in {b:?}");
+        assert_eq!(
+            count(a, call, target),
+            2 * in_one,
+            "{call} {target:?} in {a:?}"
+        );
+    }
+    assert_eq!(sum(b, "write", &collection, |call| call.bytes), 15);
+    assert_eq!(sum(b, "open", &file("locks/*"), |call| call.failed), 1);
+    assert_eq!(sum(b, "statx", &collection, |call| call.failed), 0);
+    assert!(sum(b, "fsync", &collection, |call| call.lasted) > 0);
+    // The server waits for its next command from about the end of one operation until after the begin of another.
+    assert!(count(a, "read", &CallTarget::Event) > 0);
+    assert_eq!(sum(a, "read", &CallTarget::Event, |call| call.lasted), 0);
+}
+
+#[test]
+fn counts_are_those_of_strace() {
+    if Command::new("strace")
+        .arg("-V")
+        .stdout(Stdio::null())
+        .status()
+        .is_err()
+    {
+        assert!(std::env::var_os("CI").is_none(), "strace is missing");
+        return;
+    }
+    let with = traced::calls_by_strace(&["files", "threads"]);
+    let without = traced::calls_by_strace(&[]);
+    let mut session = session();
+    session.operation(A, "files");
+    session.operation(A, "threads");
+    let rows = session.tracer.end();
+    let mut compared = 0;
+    for call in [
+        "openat", "write", "fsync", "close", "rename", "statx", "unlink", "clone3",
+    ] {
+        let number = |calls: &traced::Calls| calls.get(call).copied().unwrap_or_default();
+        let counted = rows[0].calls.iter().filter(|counted| counted.call == call);
+        let counted: u64 = counted.map(|counted| counted.count).sum();
+        assert_eq!(counted, number(&with) - number(&without), "{call}");
+        compared += counted;
+    }
+    assert!(compared >= 17 + 8, "{compared}: fsync and write alone");
+}
+
+#[test]
+fn threads_and_other_programs_are_followed() {
+    let mut session = session();
+    session.operation(A, "threads");
+    session.operation(B, "program");
+    let rows = session.tracer.end();
+    let collection = CallTarget::Collection;
+    assert_eq!(count(&rows[0], "fsync", &collection), 3 * 5);
+    assert_eq!(count(&rows[0], "clone", &CallTarget::Nothing), 3);
+    // A shell, `cat`, and a process that kills itself.
+    assert_eq!(count(&rows[1], "open", &collection), 1, "{rows:?}");
+    assert_eq!(count(&rows[1], "kill", &CallTarget::Nothing), 1);
+    assert!(rows[1].calls.iter().any(|call| call.call == "execve"));
+    session.server.tell("program");
+}
+
+#[test]
+fn sockets_are_told_apart() {
+    let database = TcpListener::bind("127.0.0.1:0").unwrap();
+    let peer = database.local_addr().unwrap().to_string();
+    let mut session = session();
+    session.server.tell(&format!("listen {peer}"));
+    session.operation(A, "serve");
+    session.operation(A, "serve");
+    let rows = session.tracer.end();
+    let database = CallTarget::Socket { peer };
+    for (call, target, counted) in [
+        ("accept", &CallTarget::Client, 2),
+        ("send", &CallTarget::Client, 2),
+        ("connect", &CallTarget::Client, 0),
+        ("connect", &database, 2),
+        ("send", &database, 2),
+    ] {
+        assert_eq!(count(&rows[0], call, target), counted, "{call} {rows:?}");
+    }
+    let bytes = |target| sum(&rows[0], "send", target, |call| call.bytes);
+    assert_eq!((bytes(&CallTarget::Client), bytes(&database)), (8, 6));
+}
+
+/// What was connected before the tracer came has to be looked up.
+#[test]
+fn sockets_of_before_are_told_apart() {
+    let database = TcpListener::bind("127.0.0.1:0").unwrap();
+    let peer = database.local_addr().unwrap().to_string();
+    let mut server = Traced::start();
+    server.tell(&format!("listen {peer}"));
+    server.tell("connect");
+    let current = Arc::new(CurrentRow::new(1));
+    let tracer = Tracer::attach(&[server.id()], None, COLLECTION, Arc::clone(&current)).unwrap();
+    current.begin(A);
+    server.tell("respond");
+    let rows = tracer.end();
+    let database = CallTarget::Socket { peer };
+    assert_eq!(count(&rows[0], "send", &CallTarget::Client), 1, "{rows:?}");
+    assert_eq!(count(&rows[0], "send", &database), 1, "{rows:?}");
+    let local = server.directory.path().join("socket");
+    let local = CallTarget::Socket {
+        peer: local.display().to_string(),
+    };
+    assert_eq!(count(&rows[0], "send", &local), 1, "{rows:?}");
+}
+
+#[test]
+fn what_a_server_does_after_its_response_is_waited_for() {
+    let mut session = session();
+    session.operation(A, "later");
+    let rows = session.tracer.end();
+    assert_eq!(count(&rows[0], "fsync", &CallTarget::Collection), 50);
+}
+
+#[test]
+fn a_busy_server_is_not_idle() {
+    let mut session = session();
+    assert!(session.tracer.wait_until_idle(LONG));
+    session.server.tell("compute");
+    assert!(!session.tracer.wait_until_idle(Duration::from_millis(20)));
+}
+
+#[test]
+fn signals_arrive_and_nothing_is_left_stopped() {
+    let mut session = session();
+    let pid = session.server.pid();
+    kill_process(pid, Signal::STOP).unwrap();
+    until(|| session.server.state().eq_ignore_ascii_case(&'t'));
+    kill_process(pid, Signal::CONT).unwrap();
+    session.operation(A, "files");
+
+    // Whoever stopped it finds it stopped after the tracer has gone, and can let it go on.
+    kill_process(pid, Signal::STOP).unwrap();
+    until(|| session.server.state().eq_ignore_ascii_case(&'t'));
+    assert!(!session.tracer.is_idle());
+    drop(session.tracer);
+    until(|| session.server.state() == 'T');
+    assert_eq!(session.server.tracer(), 0);
+    kill_process(pid, Signal::CONT).unwrap();
+    session.server.tell("files");
+
+    kill_process(pid, Signal::TERM).unwrap();
+    let status = session.server.child.wait().unwrap();
+    assert_eq!(status.to_string(), "signal: 15 (SIGTERM)");
+}
+
+#[test]
+fn an_interrupted_call_counts_once() {
+    let mut session = session();
+    session.operation(A, "interrupted");
+    let rows = session.tracer.end();
+    let calls = rows[0].calls.iter();
+    let waits: u64 = calls
+        .filter(|call| matches!(call.call.as_str(), "wait4" | "waitid"))
+        .map(|call| call.count)
+        .sum();
+    assert_eq!(waits, 1, "{rows:?}");
+}
+
+#[test]
+fn a_child_that_ends_while_traced_is_left_to_its_parent() {
+    let mut session = session();
+    let handle = pidfd_open(session.server.pid(), PidfdFlags::empty()).unwrap();
+    let mut polled = [PollFd::new(&handle, PollFlags::IN)];
+    let now = rustix::time::Timespec::default();
+    session.operation(A, "files");
+    assert_eq!(poll(&mut polled, Some(&now)).unwrap(), 0);
+
+    // Other children are none of the tracer's business.
+    let other = Command::new("true").spawn().unwrap().wait().unwrap();
+    assert!(other.success());
+
+    session.server.child.kill().unwrap();
+    assert_eq!(poll(&mut polled, None).unwrap(), 1);
+    assert!(session.tracer.wait_until_idle(LONG));
+    let rows = session.tracer.end();
+    assert_eq!(rows[0].operations, 1);
+    let status = session.server.child.wait().unwrap();
+    assert_eq!(status.to_string(), "signal: 9 (SIGKILL)");
+
+    // The same by an orderly end.
+    let mut ended = self::session();
+    ended.server.leave();
+    let handle = pidfd_open(ended.server.pid(), PidfdFlags::empty()).unwrap();
+    poll(&mut [PollFd::new(&handle, PollFlags::IN)], None).unwrap();
+    assert!(ended.tracer.end().is_empty());
+    assert!(ended.server.child.wait().unwrap().success());
+}
+
+#[test]
+fn a_second_tracer_is_refused() {
+    let session = session();
+    let current = Arc::new(CurrentRow::new(0));
+    let id = session.server.id();
+    let refused = Tracer::attach(&[id], None, "", Arc::clone(&current)).unwrap_err();
+    let own = std::process::id();
+    let by = format!("(process {own}) traces it already; end that first");
+    assert!(refused.to_string().ends_with(&by), "{refused}");
+    drop(session.tracer);
+    drop(Tracer::attach(&[id], None, "", Arc::clone(&current)).unwrap());
+
+    let gone = i32::MAX.cast_unsigned();
+    let nothing = Tracer::attach(&[gone], None, "", Arc::clone(&current)).unwrap_err();
+    assert!(
+        matches!(nothing, TraceError::NothingRuns { .. }),
+        "{nothing}"
+    );
+    let itself = Tracer::attach(&[own], None, "", current).unwrap_err();
+    assert!(matches!(itself, TraceError::Itself), "{itself}");
+}
