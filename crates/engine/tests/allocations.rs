@@ -123,6 +123,7 @@ fn settings(address: SocketAddr, clock: Clock, pacing: Pacing, pipeline: u32) ->
         fresh_start: false,
         beside: Vec::new(),
         background: None,
+        inside: None,
         processors: None,
         notes: Vec::new(),
         command: None,
@@ -146,6 +147,7 @@ fn allocations(settings: &Settings, requests: u64) -> u64 {
     .unwrap();
     let watch = Watch {
         turn: None,
+        rows: None,
         is_alone: true,
         conditions: std::sync::Arc::default(),
         cancel: engine::Cancel::default(),

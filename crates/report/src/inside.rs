@@ -17,6 +17,10 @@ pub(crate) use wire::{InsideJson, of_run};
 /// What stands for a figure that there is not.
 const NONE: &str = "-";
 
+/// Operations from which intervals of means contain them as often as they say, whatever usual dependence neighbours have
+/// (simulated in `stats`, `tests::inside`).
+const ENOUGH: u64 = 200;
+
 /// A column, and what it means.
 pub(crate) const COLUMNS: [(&str, &str); 13] = [
     (
@@ -135,6 +139,13 @@ pub(crate) fn timed(test: &TestSummary) -> Option<f64> {
 /// Sentences below the table.
 pub(crate) fn remarks(plan: &PlanRecord, inside: &InsideSummary) -> Vec<String> {
     let mut remarks: Vec<String> = inside.missing.iter().map(|own| clean(own)).collect();
+    let is_short = |row: &&InsideRow| (1..ENOUGH).contains(&row.operations);
+    if inside.rows.iter().any(|row| is_short(&row)) {
+        remarks.push(format!(
+            "Intervals of rows with fewer than {ENOUGH} operations are too narrow where neighbouring operations depend on each \
+             other; -r {ENOUGH} or more shows."
+        ));
+    }
     let untold = plan.measures.len() - inside.rows.iter().filter(|row| row.operations > 0).count();
     if untold > 0 {
         remarks.push(format!(

@@ -88,6 +88,7 @@ pub(crate) fn plan() -> PlanRecord {
         roles: Vec::new(),
         beside: Vec::new(),
         background: None,
+        inside: None,
         constraints: Vec::new(),
     }
 }

@@ -138,6 +138,7 @@ impl RunBuilder {
             roles: Vec::new(),
             beside: Vec::new(),
             background: None,
+            inside: None,
             constraints: Vec::new(),
         };
         let env = Environment {

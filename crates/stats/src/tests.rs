@@ -4,6 +4,7 @@ mod cases;
 mod coverage;
 mod estimated;
 mod generator;
+mod inside;
 mod intervals;
 mod live;
 mod load;

@@ -132,6 +132,7 @@ impl<'s> Simulation<'s> {
             turn: None,
             shared_watches: SharedStopWatches::of(&plan.stop_watches),
             conditions: Arc::default(),
+            rows: None,
         });
         let (samples, seen) = self.done(&context, &socket);
         let generator = context.vitals.take(TestId(0), Exhausted::default());

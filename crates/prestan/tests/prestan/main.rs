@@ -66,6 +66,8 @@ mod http2;
 #[cfg(test)]
 mod http_versions;
 #[cfg(test)]
+mod inside;
+#[cfg(test)]
 mod interruption;
 #[cfg(test)]
 mod lab_experiments;

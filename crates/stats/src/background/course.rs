@@ -233,6 +233,7 @@ mod tests {
         assert_eq!(parts(&without)[0], (500, 1000, None));
         let other = PlanRecord {
             background: None,
+            inside: None,
             ..plan()
         };
         assert_eq!(BackgroundCourse::of(&other, &events), None);

@@ -104,6 +104,7 @@ impl RunBeside {
             turn: Some(Arc::clone(&turn)),
             shared_watches: SharedStopWatches::of(&plan.stop_watches),
             conditions: Arc::default(),
+            rows: None,
         });
         let http = HttpOptions {
             connections: Http::default(),

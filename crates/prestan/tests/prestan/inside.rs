@@ -1,0 +1,195 @@
+//! What goes on inside of servers on this machine: real ones.
+
+use serde_json::Value;
+use testbed::real::Recipe;
+use testbed::{RealServer, need_or};
+
+use crate::support::Prestan;
+
+/// The row of that name in what a run says about the inside of its server.
+fn row<'v>(document: &'v Value, name: &str) -> Option<&'v Value> {
+    let rows = document["inside"]["rows"].as_array()?;
+    rows.iter().find(|row| row["name"] == name)
+}
+
+fn is_installed(server: &str) -> bool {
+    need_or(Recipe::named(server).unwrap().installed()).is_some()
+}
+
+/// Calls of a row by name and target, per operation.
+fn calls(row: &Value, call: &str, target: &str) -> f64 {
+    let calls = row["traced"]["calls"].as_array().unwrap();
+    let of_both = calls
+        .iter()
+        .filter(|own| own["call"] == call && own["target"] == target);
+    of_both
+        .map(|own| own["per_operation"].as_f64().unwrap())
+        .sum()
+}
+
+fn mean(row: &Value, figure: &str) -> f64 {
+    row[figure]["mean"].as_f64().unwrap()
+}
+
+#[test]
+fn costs_of_requests_are_counted_by_row() {
+    if !is_installed("apache") {
+        return;
+    }
+    let outcome = Prestan::new()
+        .args([
+            "run", "prestan", "--server", "apache", "--inside", "-r", "40", "--only",
+        ])
+        .args(["Put1K,Get1K,Lock", "--json", "-"])
+        .run();
+    assert_eq!(outcome.code, 0, "{outcome}");
+    let document: Value = serde_json::from_str(&outcome.stdout).unwrap();
+    let [put, get, lock] = ["Put1K", "Get1K", "Lock"].map(|name| row(&document, name).unwrap());
+    for row in [put, get, lock] {
+        assert_eq!(row["operations"], 40, "{row}");
+        let processor = mean(row, "processor_us");
+        assert!((5.0..20_000.0).contains(&processor), "{row}");
+        let [low, high] = [0, 1].map(|end| row["processor_us"]["ci95"][end].as_f64().unwrap());
+        assert!(low <= processor && processor <= high, "{row}");
+        assert!(
+            mean(row, "reads") >= 1.0 && mean(row, "waits") > 0.0,
+            "{row}"
+        );
+    }
+    // A kibibyte comes in, and goes out.
+    assert!(
+        (1024.0..4000.0).contains(&mean(put, "written_bytes")),
+        "{put}"
+    );
+    assert!(
+        (1024.0..4000.0).contains(&mean(get, "written_bytes")),
+        "{get}"
+    );
+    // What mod_dav_fs and its database of locks do (strace says the same).
+    assert_eq!(calls(put, "rename", "collection"), 1.0, "{put}");
+    assert_eq!(calls(get, "rename", "collection"), 0.0, "{get}");
+    assert_eq!(calls(get, "openat", "collection"), 1.0, "{get}");
+    assert_eq!(calls(lock, "fdatasync", "file"), 2.0, "{lock}");
+    assert_eq!(calls(put, "fdatasync", "file"), 0.0, "{put}");
+    for row in [put, get, lock] {
+        assert_eq!(row["traced"]["operations"], 5, "{row}");
+    }
+}
+
+#[test]
+fn what_several_users_do_at_a_time_is_not_told_of_one_row() {
+    if !is_installed("nginx") {
+        return;
+    }
+    let outcome = Prestan::new()
+        .args([
+            "run", "prestan", "--server", "nginx", "--inside", "-r", "20", "-c", "2", "--only",
+        ])
+        .args(["Put1K,Get1K", "--json", "-"])
+        .run();
+    assert_eq!(outcome.code, 0, "{outcome}");
+    let document: Value = serde_json::from_str(&outcome.stdout).unwrap();
+    // DELETE and PUT take turns, in which users do not wait for each other.
+    assert!(mean(row(&document, "Get1K").unwrap(), "processor_us") > 0.0);
+    let put = row(&document, "Put1K").unwrap();
+    assert_eq!(
+        (&put["operations"], &put["processor_us"]),
+        (&Value::from(0), &Value::Null)
+    );
+}
+
+#[test]
+fn a_load_is_set_against_the_processor_time_of_a_process() {
+    if !is_installed("nginx") {
+        return;
+    }
+    let server = RealServer::start(Recipe::named("nginx").unwrap()).unwrap();
+    std::fs::write(server.storage().join("file"), vec![b'x'; 1000]).unwrap();
+    let pid = server.pid().to_string();
+    let outcome = Prestan::new()
+        .args([
+            "load",
+            "GET",
+            &format!("{}file", server.url()),
+            "-c",
+            "4",
+            "-d",
+            "2s",
+        ])
+        .args(["--pid", &pid, "--json", "-"])
+        .run();
+    assert_eq!(outcome.code, 0, "{outcome}");
+    let document: Value = serde_json::from_str(&outcome.stdout).unwrap();
+    let own = &document["inside"]["rows"][0];
+    let operations = own["operations"].as_f64().unwrap();
+    // All operations of a load are counted, also those at its edges, and no processor does more than a second a second.
+    let counted = document["tests"][0]["n"].as_f64().unwrap_or(operations);
+    assert!(operations >= counted * 0.9, "{own}");
+    let busy = mean(own, "processor_us") * operations / 1e6;
+    assert!(busy > 0.0 && busy < 2.0 * 8.0, "{own}");
+    assert_eq!(own["traced"], Value::Null, "a load is not repeated");
+}
+
+#[test]
+fn where_nobody_can_look_is_said() {
+    let mut next = Prestan::new();
+    let refused = [
+        (
+            &["run", "prestan", "http://127.0.0.1:9/", "--inside"][..],
+            "--inside looks into a server that runs on this machine, and does not know which process it is",
+        ),
+        (
+            &[
+                "run",
+                "prestan",
+                "http://127.0.0.1:9/",
+                "--pid",
+                "2147483646",
+            ],
+            "no process 2147483646 can be watched: it has ended",
+        ),
+    ];
+    for (args, message) in refused {
+        let outcome = next.args(args).run();
+        assert_eq!(outcome.code, 2, "{outcome}");
+        assert!(outcome.stderr.contains(message), "{outcome}");
+        next = outcome.again();
+    }
+}
+
+#[test]
+fn a_server_that_was_traced_goes_on() {
+    if !is_installed("nginx") {
+        return;
+    }
+    let server = RealServer::start(Recipe::named("nginx").unwrap()).unwrap();
+    let outcome = Prestan::new()
+        .args([
+            "run",
+            "prestan",
+            &server.url(),
+            "--only",
+            "Get1K",
+            "-r",
+            "5",
+            "--pid",
+        ])
+        .args([&server.pid().to_string(), "--json", "-"])
+        .run();
+    assert_eq!(outcome.code, 0, "{outcome}");
+    let document: Value = serde_json::from_str(&outcome.stdout).unwrap();
+    let get = row(&document, "Get1K").unwrap();
+    // A system that lets nobody trace what others have started says so.
+    let is_refused = document["warnings"].to_string().contains("ptrace_scope");
+    assert!(
+        is_refused || calls(get, "openat", "collection") >= 1.0,
+        "{document}"
+    );
+    let status = std::fs::read_to_string(format!("/proc/{}/status", server.pid())).unwrap();
+    assert!(status.contains("TracerPid:\t0"), "{status}");
+    let url = server.url();
+    let again = Prestan::new()
+        .args(["load", "OPTIONS", &url, "--total", "10"])
+        .run();
+    assert_eq!(again.code, 0, "{again}");
+}
