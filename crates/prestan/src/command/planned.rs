@@ -21,7 +21,7 @@ use suite::Plan;
 
 use crate::args::{GateOptions, MaxFailures, OutputOptions};
 use crate::background::{
-    self, AskedBackground, BackgroundRecorder, BackgroundShare, BackgroundTask,
+    self, AskedBackground, BackgroundRecorder, BackgroundShare, BackgroundTask, recorded_suite,
 };
 use crate::command::beside::{self, BesideLoad, BesideLoads, BesideTask};
 use crate::command::capture::RunCapture;
@@ -213,7 +213,8 @@ impl PlannedRun {
         directory: Option<PathBuf>,
     ) -> Result<PlannedRun, Failed> {
         let create = |path: PathBuf| {
-            let created = RunDir::create(&path, &record, suite_text, &engine::environment());
+            let suite_text = recorded_suite(suite_text, &plan)?;
+            let created = RunDir::create(&path, &record, &suite_text, &engine::environment());
             created.map_err(|error| {
                 Failed::Local(format!("{error}; choose another directory with --save DIR"))
             })
