@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
+use suite::spec::BackgroundSpec;
 use suite::{BackgroundPlan, Plan, TrafficOrigin};
 use traffic::GeneratorSpec;
 use wire::shown::redacted_arguments;
@@ -22,19 +23,32 @@ pub(crate) fn recorded_suite<'a>(text: &'a str, plan: &Plan) -> Result<Cow<'a, s
         return Ok(Cow::Borrowed(text));
     };
     let mut recorded = Cow::Borrowed(text);
-    for (name, generator) in &described.generators {
-        for (secret, shown) in secrets_of(generator) {
-            let Some(without) = without_secret(&recorded, &secret, &shown) else {
-                return Err(Failed::Usage(format!(
-                    "the record has the text of the suite, and what is secret in the commands of generator {name} \
-                     cannot be left out of it; write the traffic in a file of its own (`background: load.yaml`), which \
-                     is not recorded"
-                )));
-            };
-            recorded = Cow::Owned(without);
-        }
+    let secrets = described.generators.values().flat_map(secrets_of);
+    for (secret, shown) in secrets {
+        recorded = Cow::Owned(without_secret(&recorded, &secret, &shown));
     }
-    Ok(recorded)
+    if matches!(recorded, Cow::Borrowed(_)) || !has_secrets(&recorded) {
+        return Ok(recorded);
+    }
+    Err(Failed::Usage(
+        "the record has the text of the suite, and what is secret in the commands of its generators cannot be left out of \
+         it; write the traffic in a file of its own (`background: load.yaml`), which is not recorded"
+            .to_owned(),
+    ))
+}
+
+/// Whether commands in a suite have secrets, as those that are written in another way than they are read, or that cannot be
+/// known.
+fn has_secrets(suite: &str) -> bool {
+    let Ok(suite) = suite::parse("suite", suite) else {
+        return true;
+    };
+    let traffic = match suite.background.map(|own| own.value) {
+        Some(BackgroundSpec::Keys(keys)) => keys.traffic,
+        Some(BackgroundSpec::File(_)) | None => None,
+    };
+    let mut generators = traffic.into_iter().flat_map(|own| own.value.generators);
+    generators.any(|(_, generator)| !secrets_of(&generator).is_empty())
 }
 
 /// Arguments of a generator that may not be shown, and what is shown in their place; the longest first, because another
@@ -54,21 +68,20 @@ fn secrets_of(generator: &GeneratorSpec) -> Vec<(String, String)> {
     secrets
 }
 
-/// The text with another word in place of this one, in the description of the traffic; `None` where it is not found.
-fn without_secret(text: &str, secret: &str, shown: &str) -> Option<String> {
+/// The text with another word in place of this one, in the description of the traffic.
+fn without_secret(text: &str, secret: &str, shown: &str) -> String {
     let (start, end) = place_of_background(text);
     let mut replaced = text[..start].to_owned();
-    let (mut at, mut is_found) = (start, false);
+    let mut at = start;
     while let Some(offset) = text[at..end].find(secret).filter(|_| !secret.is_empty()) {
         let (first, behind) = (at + offset, at + offset + secret.len());
         let is_word = text[..first].chars().next_back().is_none_or(is_between)
             && text[behind..].chars().next().is_none_or(is_between);
         replaced += &text[at..first];
         replaced += if is_word { shown } else { secret };
-        is_found |= is_word;
         at = behind;
     }
-    is_found.then(|| replaced + &text[at..])
+    replaced + &text[at..]
 }
 
 /// Whether a character stands between two scalars of YAML.
@@ -153,6 +166,9 @@ mod tests {
         else {
             panic!("it was recorded");
         };
-        assert!(why.contains("commands of generator g"), "{why}");
+        assert!(
+            why.contains("write the traffic in a file of its own"),
+            "{why}"
+        );
     }
 }
