@@ -143,13 +143,15 @@ fn times_of_totals(record: &BackgroundRecord, end: &BackgroundEnd) -> String {
     let is_one = times.len() == 1;
     let sentence = |((time, has_died), names): ((Nanos, bool), Vec<String>)| {
         let time = human(time as f64);
-        let of = match is_one {
-            true => String::new(),
-            false => format!(" of {}", names.join(", ")),
+        let of = if is_one {
+            String::new()
+        } else {
+            format!(" of {}", names.join(", "))
         };
-        let until = match has_died {
-            true => ", until the last report of the sinks before the traffic ended early",
-            false => "",
+        let until = if has_died {
+            ", until the last report of the sinks before the traffic ended early"
+        } else {
+            ""
         };
         format!("Rates{of} are means of {time}{until}.\n")
     };

@@ -76,7 +76,10 @@ pub(crate) fn constraint_for(
 }
 
 /// Refuses constraints and conditions about background traffic that the run does not have.
-fn check_background(plan: &Plan, background: Option<&BackgroundRecord>) -> Result<(), Failed> {
+pub(crate) fn check_background(
+    plan: &Plan,
+    background: Option<&BackgroundRecord>,
+) -> Result<(), Failed> {
     let components = background.iter().flat_map(|own| &own.components);
     let components: Vec<&str> = components.map(|own| own.name.as_str()).collect();
     let constraints = plan.constraints.iter();

@@ -301,6 +301,60 @@ fn totals_of_a_sink_that_died_are_of_its_own_time() {
 }
 
 #[test]
+fn a_sink_at_an_address_that_is_taken_says_what_to_do() {
+    let prestan = prestan();
+    let sink = SinkProcess::start(prestan.home(), &[]);
+    let second = ["traffic", "sink", "--token-file", "token", "--listen"];
+    let outcome = prestan.args(second).args([&sink.address]).run();
+    assert_eq!(outcome.code, 1, "{outcome}");
+    let expected = format!(
+        "prestan: listen on {}: Address already in use",
+        sink.address
+    );
+    assert!(outcome.stderr.starts_with(&expected), "{outcome}");
+    assert!(outcome.stderr.contains("with --listen"), "{outcome}");
+}
+
+#[test]
+fn a_check_of_a_suite_reads_its_traffic() {
+    let table = [
+        (
+            "load.yaml",
+            "background_rate",
+            "load.yaml has several loads",
+        ),
+        (
+            "{file: load.yaml, load: none}",
+            "background_rate",
+            "no load `none`",
+        ),
+        (
+            "{file: load.yaml, load: busy}",
+            "background_rate(none)",
+            "is called `none`",
+        ),
+        ("none.yaml", "background_rate", "reading none.yaml failed"),
+        (
+            "{file: load.yaml, load: busy}",
+            "background_rate(voice)",
+            "",
+        ),
+    ];
+    for (background, figure, expected) in table {
+        let prestan = prestan();
+        let suite = format!(
+            "suite: s\nbackground: {background}\nconstraints: {{c: '{figure} > 1 B/s'}}\n\
+             tests: [{{name: A, loop: [{{GET: f, measure: A}}]}}]\n"
+        );
+        prestan.file("suite.yaml", &suite);
+        let outcome = prestan.args(["suites", "check", "suite.yaml"]).run();
+        let code = if expected.is_empty() { 0 } else { 2 };
+        assert_eq!(outcome.code, code, "{outcome}");
+        assert!(outcome.stderr.contains(expected), "{expected}\n{outcome}");
+    }
+}
+
+#[test]
 fn stalls_of_streams_are_recorded_and_reported() {
     let waits = |time: Duration| match time.as_millis() {
         // Once, in the second second of the measurement or so.

@@ -39,7 +39,11 @@ pub(super) fn sink(args: &TrafficSinkArgs) -> Result<ExitStatus, Failed> {
     // Each flow of TCP has a socket.
     engine::raise_open_files();
     let mut signals = Signals::listen()?;
-    let sink = TrafficSink::start(settings).map_err(|error| Failed::Local(error.to_string()))?;
+    let sink = TrafficSink::start(settings).map_err(|error| {
+        Failed::Local(format!(
+            "{error}; choose another address with --listen, or port 0 for any that is free"
+        ))
+    })?;
     let is_over = Arc::new(AtomicBool::new(false));
     let for_thread = Arc::clone(&is_over);
     thread::spawn(move || {
