@@ -110,7 +110,9 @@ fn request(groups: Vec<FlowGroup>) {
         let rate = |group: &FlowGroup| group.bytes_per_second.map(|rate| (rate, group.flows));
         let rates: Option<Vec<_>> = groups.iter().map(rate).collect();
         let rates = rates.expect("each flow has a highest rate").into_iter();
-        let all: u128 = rates.map(|(rate, flows)| u128::from(rate) * u128::from(flows)).sum();
+        let all: u128 = rates
+            .map(|(rate, flows)| u128::from(rate) * u128::from(flows))
+            .sum();
         assert!(all <= 1_000_000);
     }
     is_read_again(ControlMessage::Request { groups, life: None });
