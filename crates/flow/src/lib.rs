@@ -71,9 +71,12 @@ pub enum FlowError {
     /// The other side is not a sink or source, or of another version.
     #[error(transparent)]
     Frame(#[from] ControlFrameError),
-    /// The other side ended the session, with its reason.
+    /// The other side did not agree, with its reason.
     #[error("refused by the other side: {0}")]
     Refused(String),
+    /// The sink ended what it had agreed to, with its reason.
+    #[error("the sink ended the session: {0}")]
+    EndedBySink(String),
     /// The other side does not share the token.
     #[error("the other side has another token")]
     OtherToken,

@@ -455,6 +455,52 @@ fn limits_and_tokens_are_checked_before_anything_is_sent() {
 }
 
 #[test]
+fn the_rest_of_a_second_ends_with_the_flows() {
+    let _turn = turn();
+    let sink = sink();
+    let paced = FlowPlan::paced(Udp, 1000, 100_000, SECOND / 2);
+    let source = source(sink.address(), vec![paced]);
+    eventually("the flow ends", || !source.is_active());
+    let readings = source.readings();
+    let last = readings.last().unwrap();
+    assert!(!last.is_full_second, "{last:?}");
+    // The sink waits 100 ms and longer for what may be in flight, in which nothing is sent.
+    let waited = last.at.saturating_sub(last.span);
+    assert!(waited >= SECOND / 11, "{last:?}");
+    source.finish(PATIENCE).unwrap();
+}
+
+#[test]
+fn where_no_sink_is_a_source_says_what_to_do() {
+    let _turn = turn();
+    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = free.local_addr().unwrap();
+    drop(free);
+    let paced = || vec![FlowPlan::paced(Udp, 1000, 100_000, SECOND)];
+    let error = source(address, paced())
+        .finish(PATIENCE)
+        .unwrap_err()
+        .to_string();
+    let expected = format!("connect to the sink {address}: Connection refused");
+    assert!(
+        error.starts_with(&expected) && error.contains("start `prestan traffic sink` there"),
+        "{error}"
+    );
+    let other = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = other.local_addr().unwrap();
+    let error = source(address, paced())
+        .finish(PATIENCE)
+        .unwrap_err()
+        .to_string();
+    assert_eq!(
+        error,
+        format!(
+            "{address} did not greet as a sink does (another program may listen there) within 5 s"
+        )
+    );
+}
+
+#[test]
 fn a_sink_that_stops_says_so() {
     let _turn = turn();
     let sink = sink();
@@ -464,7 +510,7 @@ fn a_sink_that_stops_says_so() {
     sink.stop();
     let totals = source.finish(2 * SECOND).unwrap();
     let failure = totals.failure.unwrap().to_string();
-    assert_eq!(failure, "refused by the other side: the sink was stopped");
+    assert_eq!(failure, "the sink ended the session: the sink was stopped");
 }
 
 #[test]

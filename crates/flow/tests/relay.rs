@@ -223,7 +223,7 @@ fn a_flow_that_sends_more_than_was_agreed_is_ended() {
     let source = TrafficSource::start(plan(address, flow), token()).unwrap();
     let totals = source.finish(PATIENCE).unwrap();
     let failure = totals.failure.unwrap().to_string();
-    let expected = "refused by the other side: a flow sends more than was agreed";
+    let expected = "the sink ended the session: a flow sends more than was agreed";
     assert_eq!(failure, expected);
     assert!(totals.elapsed < 10 * SECOND);
 }

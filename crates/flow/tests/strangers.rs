@@ -222,7 +222,10 @@ fn sources_of_other_addresses_are_refused() {
     let [ControlMessage::Refused { reason }] = &messages[..] else {
         unreachable!("{messages:?}");
     };
-    assert_eq!(reason, "this sink accepts no sources from 127.0.0.1");
+    assert!(
+        reason.starts_with("this sink accepts no sources from 127.0.0.1"),
+        "{reason}"
+    );
 }
 
 #[test]

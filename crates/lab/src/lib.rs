@@ -47,7 +47,7 @@ pub use impairment::{
 pub use link_model::{DropCause, LinkModel, Passage, SentFrame, Transit};
 pub use namespace::{Namespace, ProtocolCounters};
 pub use processes::Lab;
-pub use requirements::check_requirements;
+pub use requirements::{check_requirements, congestion_controls};
 pub use surroundings::{SurroundingHost, Surroundings};
 pub use tap::Tap;
 pub use two_hosts::{HostAddresses, TwoHosts};

@@ -1,7 +1,7 @@
 //! Whether a laboratory can be built here, before anything is.
 
 use std::collections::BTreeSet;
-use std::fs;
+use std::{fs, io};
 
 use topology::{LabNetwork, LabNodeKind};
 
@@ -10,8 +10,15 @@ use crate::namespace::Namespace;
 use crate::processes::Lab;
 use crate::tap::Tap;
 
-/// Where the kernel lists its congestion controls.
-const CONGESTION_CONTROLS: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";
+/// The congestion controls that the kernel has, with spaces between them. Those of modules that could be loaded are not
+/// among them: asking for them needs a privilege.
+///
+/// # Errors
+///
+/// The kernel does not list them.
+pub fn congestion_controls() -> io::Result<String> {
+    fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control")
+}
 
 /// Builds and removes the smallest laboratory: one namespace with a TAP device.
 ///
@@ -81,7 +88,7 @@ pub(crate) fn check_network(network: &LabNetwork) -> Result<(), LabError> {
             }
         }
     }
-    let known = namespace.run(|| fs::read_to_string(CONGESTION_CONTROLS))?;
+    let known = namespace.run(congestion_controls)?;
     let known = known.map_err(LabError::system(
         "read the congestion controls of the kernel",
     ))?;

@@ -279,7 +279,8 @@ pub(crate) enum Command {
     /// Send, receive and describe background traffic (docs/TRAFFIC.md)
     ///
     /// A traffic file describes flows that load a network while a suite is measured. `--background FILE` of
-    /// `run`, `load` and `webstone` sends them beside the measurement.
+    /// commands that measure (`run`, `load`, `webstone`, `compare`, `sweep`, `search`) sends them beside the
+    /// measurement.
     Traffic(TrafficArgs),
     /// Record packets in a file
     ///

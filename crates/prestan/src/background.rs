@@ -9,6 +9,7 @@ mod asked;
 mod follower;
 mod generators;
 mod running;
+mod suite_text;
 mod task;
 
 use std::path::Path;
@@ -19,8 +20,9 @@ use crate::exit::Failed;
 
 pub(crate) use asked::AskedBackground;
 pub(crate) use follower::{BackgroundRecorder, BackgroundShare, started};
-pub(crate) use generators::described as described_generators;
+pub(crate) use generators::recorded as shown_generators;
 pub(crate) use running::{EndedBackground, LOOK, RunningBackground, UnstableBackground};
+pub(crate) use suite_text::recorded_suite;
 pub(crate) use task::{BackgroundOptions, BackgroundTask, TrafficFile, components_of};
 
 /// The variable of the environment that has the token where no file is given.

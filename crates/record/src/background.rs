@@ -122,6 +122,9 @@ pub struct BackgroundReading {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct BackgroundTotals {
+    /// The time of which they are, where a sink died: until its last report.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub elapsed: Option<Nanos>,
     /// Counts; delay variation and jitter are those of the last interval.
     pub counts: BackgroundCounts,
     /// Median of the delay variation: the median of its flows; `None` without time stamps.
@@ -141,7 +144,7 @@ pub struct BackgroundTotals {
 /// How background traffic ended.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct BackgroundEnd {
-    /// The time of which the totals are: from its beginning to its end; where a sink died, to its last report.
+    /// The time of which the totals are, from its beginning to its end; of components with a time of their own, that.
     pub elapsed: Nanos,
     /// In the order of the plan.
     pub components: Vec<BackgroundTotals>,
@@ -198,36 +201,50 @@ pub struct BackgroundPacing {
 impl BackgroundCounts {
     /// Share of the datagrams that were lost; `None` where there were none.
     pub fn loss(&self) -> Option<f64> {
-        let all = self.lost + self.received;
+        let all = self.lost.saturating_add(self.received);
         (all > 0).then(|| self.lost as f64 / all as f64)
     }
 
     /// Adds what happened at another time, or to other flows: counts are added up, and of delay variation and jitter
     /// the larger one is kept.
     pub fn add(&mut self, other: &BackgroundCounts) {
-        self.sent_bytes += other.sent_bytes;
-        self.received_bytes += other.received_bytes;
-        self.received += other.received;
-        self.lost += other.lost;
-        self.overflowed += other.overflowed;
-        self.reordered += other.reordered;
-        self.duplicates += other.duplicates;
-        self.retransmissions += other.retransmissions;
+        // Counts of a sink may be anything.
+        let add = |own: &mut u64, more: u64| *own = own.saturating_add(more);
+        add(&mut self.sent_bytes, other.sent_bytes);
+        add(&mut self.received_bytes, other.received_bytes);
+        add(&mut self.received, other.received);
+        add(&mut self.lost, other.lost);
+        add(&mut self.overflowed, other.overflowed);
+        add(&mut self.reordered, other.reordered);
+        add(&mut self.duplicates, other.duplicates);
+        add(&mut self.retransmissions, other.retransmissions);
         self.jitter = self.jitter.max(other.jitter);
         self.delay_variation = self.delay_variation.max(other.delay_variation);
         if let Some(other) = other.stalls {
             let own = self.stalls.get_or_insert_default();
-            own.count += other.count;
-            own.total += other.total;
+            add(&mut own.count, other.count);
+            add(&mut own.total, other.total);
         }
-        self.unsent_blocks += other.unsent_blocks;
-        self.failed_flows += other.failed_flows;
+        add(&mut self.unsent_blocks, other.unsent_blocks);
+        add(&mut self.failed_flows, other.failed_flows);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn counts_that_no_flow_can_have_are_added_up_all_the_same() {
+        let mut sum = BackgroundCounts {
+            lost: u64::MAX,
+            received: 1,
+            ..BackgroundCounts::default()
+        };
+        sum.add(&sum.clone());
+        assert_eq!((sum.lost, sum.received), (u64::MAX, 2));
+        assert_eq!(sum.loss(), Some(1.0));
+    }
 
     #[test]
     fn counts_of_older_records_are_read_and_older_versions_read_what_has_nothing_new() {

@@ -4,7 +4,7 @@ mod wire;
 
 use record::{
     BackgroundComponent, BackgroundCounts, BackgroundEnd, BackgroundGenerator, BackgroundPacing,
-    BackgroundReading, BackgroundRecord, BackgroundStalls, Nanos,
+    BackgroundReading, BackgroundRecord, BackgroundStalls, BackgroundTotals, Nanos,
 };
 use stats::units::human;
 use stats::{BackgroundFigures, BackgroundSummary, PartOfRun};
@@ -124,14 +124,38 @@ pub fn background_lines(
     components.map(line).collect()
 }
 
-/// The time of which totals are.
-fn time_of_totals(end: &BackgroundEnd) -> String {
-    let time = human(end.elapsed as f64);
-    let until = match &end.failure {
-        Some(_) => ", until the last report of the sinks before the traffic ended early",
-        None => "",
+/// The time of which the totals of a component are.
+fn time_of(totals: &BackgroundTotals, end: &BackgroundEnd) -> Nanos {
+    totals.elapsed.unwrap_or(end.elapsed)
+}
+
+/// The times of which totals are, each with the names of its components where there are several.
+fn times_of_totals(record: &BackgroundRecord, end: &BackgroundEnd) -> String {
+    let mut times: Vec<((Nanos, bool), Vec<String>)> = Vec::new();
+    for (own, totals) in record.components.iter().zip(&end.components) {
+        let time = (time_of(totals, end), totals.elapsed.is_some());
+        let name = clean(&own.name);
+        match times.iter_mut().find(|(known, _)| *known == time) {
+            Some((_, names)) => names.push(name),
+            None => times.push((time, vec![name])),
+        }
+    }
+    let is_one = times.len() == 1;
+    let sentence = |((time, has_died), names): ((Nanos, bool), Vec<String>)| {
+        let time = human(time as f64);
+        let of = if is_one {
+            String::new()
+        } else {
+            format!(" of {}", names.join(", "))
+        };
+        let until = if has_died {
+            ", until the last report of the sinks before the traffic ended early"
+        } else {
+            ""
+        };
+        format!("Rates{of} are means of {time}{until}.\n")
     };
-    format!("Rates are means of {time}{until}.")
+    times.into_iter().map(sentence).collect()
 }
 
 /// The totals of background traffic in a table, with sentences below it. Ends with a newline.
@@ -158,8 +182,8 @@ pub fn background_totals(record: &BackgroundRecord, end: &BackgroundEnd) -> Stri
             format!("{} ({})", clean(&own.name), own.protocol),
             own.flows.to_string(),
             own.planned_bps.map_or(NONE.to_owned(), bits),
-            bits(rate(counts.sent_bytes, end.elapsed)),
-            bits(rate(counts.received_bytes, end.elapsed)),
+            bits(rate(counts.sent_bytes, time_of(totals, end))),
+            bits(rate(counts.received_bytes, time_of(totals, end))),
             of_datagrams(counts.loss().map_or(NONE.to_owned(), percent)),
             of_datagrams(counts.reordered.to_string()),
             time(totals.delay_p50),
@@ -174,11 +198,7 @@ pub fn background_totals(record: &BackgroundRecord, end: &BackgroundEnd) -> Stri
     let mut text = if record.components.is_empty() {
         String::new()
     } else {
-        format!(
-            "{}{}\n",
-            aligned(&head, rows.collect()),
-            time_of_totals(end)
-        )
+        aligned(&head, rows.collect()) + &times_of_totals(record, end)
     };
     for (own, totals) in pairs {
         for sentence in sentences(own, totals) {
@@ -206,7 +226,7 @@ fn pacing(of: &BackgroundPacing) -> String {
 }
 
 /// What else is known of a component.
-fn sentences(own: &BackgroundComponent, totals: &record::BackgroundTotals) -> Vec<String> {
+fn sentences(own: &BackgroundComponent, totals: &BackgroundTotals) -> Vec<String> {
     let mut said = Vec::new();
     if !totals.source_congestion.is_empty() {
         let listed = |names: &[String]| clean(&names.join(", "));
@@ -244,12 +264,13 @@ fn overflowed_in_words(counts: &BackgroundCounts) -> Option<String> {
 }
 
 /// Where the flows of a component were not those of the description, from their beginning to their end.
-fn faults_of(own: &BackgroundComponent, totals: &record::BackgroundTotals) -> Vec<String> {
+fn faults_of(own: &BackgroundComponent, totals: &BackgroundTotals) -> Vec<String> {
     let mut said = Vec::new();
     if totals.unsent_blocks > 0 {
         let unsent = totals.unsent_blocks;
         said.push(format!(
-            "{unsent} blocks were not sent: {WHY_UNSENT}, or TCP had no room for them"
+            "{}: {WHY_UNSENT}, or TCP had no room",
+            unsent_in_words(unsent)
         ));
     }
     if totals.failed_flows > 0 {
@@ -261,19 +282,27 @@ fn faults_of(own: &BackgroundComponent, totals: &record::BackgroundTotals) -> Ve
     said
 }
 
+fn unsent_in_words(blocks: u64) -> String {
+    match blocks {
+        1 => "1 block was not sent".to_owned(),
+        _ => format!("{blocks} blocks were not sent"),
+    }
+}
+
 /// Why blocks are not sent although the network may have room for them.
-const WHY_UNSENT: &str = "their source was too late for them, its system refused them, or they exceeded the rate that was agreed";
+const WHY_UNSENT: &str =
+    "the source was too late, its system refused to send, or more was to be sent than was agreed";
 
 /// The same while a run measured, and then what else there was before and after.
 fn faults_while_measuring(
     own: &BackgroundComponent,
-    totals: &record::BackgroundTotals,
+    totals: &BackgroundTotals,
     measured: &BackgroundCounts,
 ) -> Vec<String> {
     let mut said = Vec::new();
     let unsent = measured.unsent_blocks;
     if unsent > 0 {
-        said.push(format!("{unsent} blocks were not sent: {WHY_UNSENT}"));
+        said.push(format!("{}: {WHY_UNSENT}", unsent_in_words(unsent)));
     }
     if measured.failed_flows > 0 {
         said.push(format!(
@@ -281,10 +310,10 @@ fn faults_while_measuring(
             measured.failed_flows, own.flows
         ));
     }
-    let others = record::BackgroundTotals {
+    let others = BackgroundTotals {
         unsent_blocks: totals.unsent_blocks.saturating_sub(unsent),
         failed_flows: u64::from(totals.failed_flows).saturating_sub(measured.failed_flows) as u32,
-        ..record::BackgroundTotals::default()
+        ..BackgroundTotals::default()
     };
     let others = faults_of(own, &others).into_iter();
     said.extend(others.map(|fault| format!("before or after measuring, {fault}")));

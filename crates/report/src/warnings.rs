@@ -18,7 +18,7 @@ pub fn warning(warning: &Warning) -> String {
 pub(crate) fn fact(kind: Kind) -> &'static str {
     match kind {
         Kind::Saturated => "the load generator had no idle time",
-        Kind::BackgroundEnded => "the background traffic ended before the measurement",
+        Kind::BackgroundEnded => "the background traffic ended before the end of the measurement",
         Kind::BackgroundFlowsFailed => "connections of the background traffic failed",
         Kind::BackgroundUnsent => "sources of the background traffic did not send all of it",
         Kind::BackgroundLate => "sources of the background traffic did not keep their schedules",

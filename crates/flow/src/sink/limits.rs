@@ -44,6 +44,16 @@ impl Default for SinkLimits {
     }
 }
 
+impl SinkLimits {
+    /// What a sink with these limits says to a request while nothing of them is taken.
+    ///
+    /// # Errors
+    /// Why it refuses, for people.
+    pub fn check(&self, groups: &[FlowGroup]) -> Result<(), String> {
+        Grants::new(self.clone()).agree(groups).map(drop)
+    }
+}
+
 /// Addresses from which sources may connect.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PermittedPeers {
@@ -143,7 +153,9 @@ impl Grants {
         if self.limits.peers.include(peer) {
             Ok(())
         } else {
-            Err(format!("this sink accepts no sources from {peer}"))
+            Err(format!(
+                "this sink accepts no sources from {peer} (--allow of the sink permits them)"
+            ))
         }
     }
 
@@ -183,7 +195,8 @@ impl Grants {
         if flows == 0 || flows > most.saturating_sub(taken.flows) {
             let taken = taken.flows;
             return Err(format!(
-                "{flows} flows are asked for; this sink agrees to {most} at most, of which {taken} are taken"
+                "{flows} flows are asked for; this sink agrees to {most} at most (its --max-flows), of which {taken} \
+                 are taken"
             ));
         }
         let asked = match (limits.bytes_per_second, rate) {
@@ -198,7 +211,7 @@ impl Grants {
             (Some(most), Some(rate)) if rate > most.saturating_sub(taken.bytes_per_second) => {
                 let [rate, most, taken] = [rate, most, taken.bytes_per_second].map(rate_text);
                 return Err(format!(
-                    "{rate} are asked for; this sink agrees to {most} at most, of which {taken} are taken"
+                    "{rate} are asked for; this sink agrees to {most} at most (its --max-rate), of which {taken} are taken"
                 ));
             }
             (Some(_), Some(rate)) => rate,
@@ -220,7 +233,8 @@ impl Grants {
         let longest = self.limits.duration;
         if Duration::from_millis(group.duration_ms) > longest {
             return Err(format!(
-                "{} s are asked for; this sink agrees to {} s at most",
+                "flows of {} s are asked for; this sink agrees to {} s at most (its --max-time); let them end earlier (--for \
+                 of `prestan traffic run`, for= of --background)",
                 group.duration_ms as f64 / 1e3,
                 longest.as_secs_f64()
             ));
@@ -254,7 +268,7 @@ const BURST_BYTES: f64 = 1e6;
 const CLOCK_RATIO: f64 = 1.001;
 
 /// Whether a source has sent more than was agreed, by what has arrived so long after the agreement.
-pub(super) fn exceeds(groups: &[FlowGroup], counts: &[SinkCounts], elapsed: Duration) -> bool {
+pub fn exceeds(groups: &[FlowGroup], counts: &[SinkCounts], elapsed: Duration) -> bool {
     let seconds = elapsed.as_secs_f64() * CLOCK_RATIO + BURST_SECONDS;
     let mut counts = counts.iter();
     let (mut agreed_bytes, mut bytes) = (0.0, 0.0);
@@ -285,14 +299,15 @@ fn sent_bytes(flow: &SinkCounts) -> f64 {
     flow.bytes as f64 * unique.max(0.5)
 }
 
-/// A rate for people.
+/// A rate for people, in the unit of --max-rate.
 fn rate_text(bytes_per_second: u64) -> String {
-    let rate = bytes_per_second as f64;
-    if rate >= 1e6 {
-        format!("{} MB/s", (rate / 1e4).round() / 1e2)
-    } else {
-        format!("{} kB/s", (rate / 1e1).round() / 1e2)
-    }
+    let bits = bytes_per_second as f64 * 8.0;
+    let (unit, scale) = match bits {
+        bits if bits >= 1e9 => ("Gbit/s", 1e9),
+        bits if bits >= 1e6 => ("Mbit/s", 1e6),
+        _ => ("kbit/s", 1e3),
+    };
+    format!("{} {unit}", (bits / scale * 1e2).round() / 1e2)
 }
 
 #[cfg(test)]
@@ -425,7 +440,9 @@ mod tests {
         let session = grants.admit().unwrap();
         assert!(grants.admit().unwrap_err().contains("1 sources"));
         let stranger = grants.check_peer("192.0.2.1".parse().unwrap()).unwrap_err();
-        assert_eq!(stranger, "this sink accepts no sources from 192.0.2.1");
+        let expected =
+            "this sink accepts no sources from 192.0.2.1 (--allow of the sink permits them)";
+        assert_eq!(stranger, expected);
         let first = grants.agree(&[group()]).unwrap();
         assert_eq!(grants.in_use(), (1, 2));
 
@@ -433,7 +450,7 @@ mod tests {
         let table: [(Change, &str); 10] = [
             (
                 |_| (),
-                "2 MB/s are asked for; this sink agrees to 3 MB/s at most, of which 2 MB/s",
+                "16 Mbit/s are asked for; this sink agrees to 24 Mbit/s at most (its --max-rate), of which 16 Mbit/s",
             ),
             (|group| group.flows = 4, "4 flows are asked for"),
             (|group| group.flows = 0, "a group without flows"),
@@ -444,7 +461,7 @@ mod tests {
             ),
             (
                 |group| group.bytes_per_second = Some(u64::MAX),
-                "this sink agrees to 3 MB/s",
+                "this sink agrees to 24 Mbit/s",
             ),
             (|group| group.duration_ms = 2001, "2.001 s are asked for"),
             (

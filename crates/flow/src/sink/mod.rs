@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
 
-pub use limits::{PermittedPeers, SinkLimits};
+pub use limits::{PermittedPeers, SinkLimits, exceeds};
 
 use crate::message::{FlowGroup, SinkCounts};
 use crate::{FlowError, SharedToken};

@@ -63,6 +63,7 @@ pub(super) fn run(
     shared.change(SourceState::Running);
     let followed = running.follow();
     let sent_for = Duration::from_nanos(monotonic_ns().saturating_sub(running.start));
+    running.rest = Some(running.second_at.elapsed());
     totals.elapsed = sent_for.min(longest.unwrap_or_default());
     let ended = match followed {
         Ok(()) => running.finish(),
@@ -82,6 +83,11 @@ pub(super) fn run(
     Ok(totals)
 }
 
+/// What is at an address where no sink greets.
+fn no_greeting(sink: SocketAddr) -> String {
+    format!("{sink} did not greet as a sink does (another program may listen there)")
+}
+
 fn names(flows: &[OpenFlow], name: impl Fn(&OpenFlow) -> &Option<String>) -> Vec<Option<String>> {
     flows.iter().map(|flow| name(flow).clone()).collect()
 }
@@ -94,11 +100,15 @@ fn introduced(
     should_stop: impl Fn() -> bool,
 ) -> Result<ControlLink, FlowError> {
     let what = format!("connect to the sink {sink}");
-    let stream = TcpStream::connect_timeout(&sink, REPLY).map_err(FlowError::system(&what))?;
+    let stream = TcpStream::connect_timeout(&sink, REPLY).map_err(|error| {
+        let text =
+            format!("{error}; start `prestan traffic sink` there, or allow it in the firewall");
+        FlowError::system(&what)(std::io::Error::new(error.kind(), text))
+    })?;
     let link = ControlLink::new(stream, longest_silence);
     let mut link = link.map_err(FlowError::system(&what))?;
     let ControlMessage::Greeting { nonce: theirs, .. } =
-        link.expect(REPLY, "the sink did not greet", &should_stop)?
+        link.expect(REPLY, &no_greeting(sink), &should_stop)?
     else {
         return Err(out_of_turn());
     };
@@ -163,6 +173,10 @@ struct RunningSource<'a> {
     maker: ReadingMaker,
     /// When its flows begin, by the monotonic clock.
     start: u64,
+    /// When the sink reported the last full second, or else agreed.
+    second_at: Instant,
+    /// From then to the end of sending, when that is over.
+    rest: Option<Duration>,
 }
 
 impl<'a> RunningSource<'a> {
@@ -194,6 +208,8 @@ impl<'a> RunningSource<'a> {
             threads: Vec::new(),
             maker,
             start: monotonic_ns() + LEAD_NS,
+            second_at: Instant::now(),
+            rest: None,
         };
         for part in parts.into_iter().filter(|part| !part.is_empty()) {
             let started = running.start_thread(part);
@@ -251,12 +267,20 @@ impl<'a> RunningSource<'a> {
                 let facts = tcp_facts(self.link.stream().as_fd());
                 let round_trip = facts.map_or(0, |facts| u64::from(facts.round_trip_us));
                 let round_trip = Duration::from_micros(round_trip);
-                let reading = self.maker.reading(at, occasion, flows, round_trip);
+                let mut reading = self.maker.reading(at, occasion, flows, round_trip);
+                match (occasion, self.rest) {
+                    (ReadingOccasion::Second, _) => self.second_at = Instant::now(),
+                    // The sink waits for what is in flight, and nothing is sent meanwhile.
+                    (ReadingOccasion::Last, Some(rest)) => reading.span = reading.span.min(rest),
+                    _ => {}
+                }
                 self.publish(occasion, reading);
                 self.sending.heard();
                 return Ok(occasion == ReadingOccasion::Last);
             }
-            Some(ControlMessage::Refused { reason }) => return Err(FlowError::Refused(reason)),
+            Some(ControlMessage::Refused { reason }) => {
+                return Err(FlowError::EndedBySink(reason));
+            }
             Some(_) => return Err(out_of_turn()),
         }
         self.sending.heard();

@@ -83,8 +83,12 @@ pub struct LoadReading {
 impl LoadReading {
     /// Rate of all flows together at the sink, in bytes per second.
     pub fn received_bytes_per_second(&self) -> f64 {
-        let bytes: u64 = self.flows.iter().map(|flow| flow.received_bytes).sum();
-        bytes as f64 / self.span.as_secs_f64().max(1e-9)
+        let bytes: f64 = self
+            .flows
+            .iter()
+            .map(|flow| flow.received_bytes as f64)
+            .sum();
+        bytes / self.span.as_secs_f64().max(1e-9)
     }
 
     /// Share of the datagrams of all flows that were lost.
@@ -120,9 +124,9 @@ impl LoadTotals {
 }
 
 fn loss(flows: &[FlowReading]) -> f64 {
-    let lost: u64 = flows.iter().map(|flow| flow.lost).sum();
-    let received: u64 = flows.iter().map(|flow| flow.received_blocks).sum();
-    lost as f64 / (lost + received).max(1) as f64
+    let lost: f64 = flows.iter().map(|flow| flow.lost as f64).sum();
+    let received: f64 = flows.iter().map(|flow| flow.received_blocks as f64).sum();
+    lost / (lost + received).max(1.0)
 }
 
 /// Makes readings of what both ends have counted.

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use engine::Settings;
+use record::BackgroundRecord;
 use suite::{BackgroundPlan, Plan, TrafficOrigin};
 
 use super::task::{BackgroundOptions, BackgroundTask, TrafficFile};
@@ -50,6 +51,12 @@ impl AskedBackground {
             ends: args.ends.clone(),
             token_file: args.sink_token_file.clone(),
         }))
+    }
+
+    /// What is sent, to sinks in this process.
+    pub(crate) fn planned(&self) -> Result<BackgroundRecord, Failed> {
+        let ends = TrafficEnds::default();
+        Ok(BackgroundTask::new(&self.file, &self.options, &ends, None)?.record)
     }
 
     /// That of a run with these settings, in which it is noted.

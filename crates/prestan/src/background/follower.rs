@@ -54,7 +54,12 @@ pub(crate) fn started(
         Err(UnstableBackground::Ended { .. }) => {
             let end = running.end().end;
             let by_itself = ended_by_itself(end.generators.is_empty());
-            let why = end.failure.unwrap_or_else(|| by_itself.to_owned());
+            let why = end.failure.unwrap_or_else(|| {
+                format!(
+                    "{by_itself}; they are sent for about 4 s before it begins, and have to last longer (`for=`, or \
+                     `duration` and `end` of the load)"
+                )
+            });
             Err(Failed::Target(format!(
                 "the background traffic ended before the measurement began: {why}"
             )))

@@ -25,7 +25,7 @@ const SINK_END: Duration = Duration::from_millis(500);
 /// How long a program that was killed may take to have its report read, with its decoder.
 const LAST_REPORT: Duration = Duration::from_secs(15);
 
-/// What a record has of the generators of a load: their commands without secrets.
+/// What records and `prestan traffic check` have of the generators of a load: their commands without secrets.
 pub(crate) fn recorded(planned: &[PlannedGenerator]) -> Vec<BackgroundGenerator> {
     let of = |own: BackgroundGenerator| BackgroundGenerator {
         command: redacted_arguments(&own.command),
@@ -36,7 +36,7 @@ pub(crate) fn recorded(planned: &[PlannedGenerator]) -> Vec<BackgroundGenerator>
 }
 
 /// The generators of a load with the commands that are started.
-pub(crate) fn described(planned: &[PlannedGenerator]) -> Vec<BackgroundGenerator> {
+fn described(planned: &[PlannedGenerator]) -> Vec<BackgroundGenerator> {
     let of = |own: &PlannedGenerator| BackgroundGenerator {
         name: name_of(own),
         command: own.spec.source.command.clone(),

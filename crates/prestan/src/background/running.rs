@@ -206,12 +206,16 @@ impl RunningBackground {
             };
             span = span.max(reading.span);
             is_full &= reading.is_full_second;
-            let mut steady_bytes = 0;
+            let mut steady_bytes = 0.0;
             for (flow, (component, is_steady)) in reading.flows.iter().zip(&source.flows) {
                 sum.add(*component, flow);
-                steady_bytes += if *is_steady { flow.received_bytes } else { 0 };
+                steady_bytes += if *is_steady {
+                    flow.received_bytes as f64
+                } else {
+                    0.0
+                };
             }
-            steady_rate += steady_bytes as f64 / reading.span.as_secs_f64().max(1e-9);
+            steady_rate += steady_bytes / reading.span.as_secs_f64().max(1e-9);
         }
         PolledReading {
             reading: BackgroundReading {
@@ -287,6 +291,7 @@ impl RunningBackground {
                 }
             };
             elapsed = elapsed.max(ended.elapsed);
+            let has_died = ended.failure.is_some();
             if let Some(error) = &ended.failure {
                 failure.get_or_insert(error.to_string());
             }
@@ -295,6 +300,7 @@ impl RunningBackground {
                 if let Some(of_flow) = ended.flows.get(number) {
                     sum.add(*component, of_flow);
                     totals[*component].add(of_flow, &ended, number);
+                    totals[*component].totals.elapsed = has_died.then(|| nanos(ended.elapsed));
                 }
             }
         }
@@ -441,7 +447,7 @@ impl ComponentSums {
         });
         if has_stamps {
             let (sum, flows) = &mut self.jitter[component];
-            *sum += flow.jitter_ns;
+            *sum = sum.saturating_add(flow.jitter_ns);
             *flows += 1;
         }
     }

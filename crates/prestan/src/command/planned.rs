@@ -22,7 +22,7 @@ use suite::Plan;
 
 use crate::args::{GateOptions, MaxFailures, OutputOptions};
 use crate::background::{
-    self, AskedBackground, BackgroundRecorder, BackgroundShare, BackgroundTask,
+    self, AskedBackground, BackgroundRecorder, BackgroundShare, BackgroundTask, recorded_suite,
 };
 use crate::command::beside::{self, BesideLoad, BesideLoads, BesideTask};
 use crate::command::capture::RunCapture;
@@ -80,7 +80,10 @@ pub(crate) fn constraint_for(
 }
 
 /// Refuses constraints and conditions about background traffic that the run does not have.
-fn check_background(plan: &Plan, background: Option<&BackgroundRecord>) -> Result<(), Failed> {
+pub(crate) fn check_background(
+    plan: &Plan,
+    background: Option<&BackgroundRecord>,
+) -> Result<(), Failed> {
     let components = background.iter().flat_map(|own| &own.components);
     let components: Vec<&str> = components.map(|own| own.name.as_str()).collect();
     let constraints = plan.constraints.iter();
@@ -217,7 +220,8 @@ impl PlannedRun {
         directory: Option<PathBuf>,
     ) -> Result<PlannedRun, Failed> {
         let create = |path: PathBuf| {
-            let created = RunDir::create(&path, &record, suite_text, &engine::environment());
+            let suite_text = recorded_suite(suite_text, &plan)?;
+            let created = RunDir::create(&path, &record, &suite_text, &engine::environment());
             created.map_err(|error| {
                 Failed::Local(format!("{error}; choose another directory with --save DIR"))
             })

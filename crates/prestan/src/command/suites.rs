@@ -5,7 +5,9 @@ use std::path::Path;
 
 use suite::{OperationKind, Plan};
 
-use crate::args::{SuitesAction, SuitesArgs};
+use crate::args::{BackgroundArgs, SuitesAction, SuitesArgs};
+use crate::background::AskedBackground;
+use crate::command::planned::check_background;
 use crate::command::run::SuiteText;
 use crate::exit::{ExitStatus, Failed};
 use crate::output::{number_of, print_list, print_text, tell};
@@ -57,14 +59,15 @@ fn list() -> Result<Vec<String>, Failed> {
 }
 
 fn check(file: &str) -> Result<String, Failed> {
-    let suite = SuiteText::find(file)?;
-    let usage = |error: suite::SuiteError| Failed::Usage(error.to_string());
-    let spec = suite::parse(&suite.name, &suite.text).map_err(usage)?;
     let overrides = suite::Overrides {
         may_post: true,
         ..suite::Overrides::default()
     };
-    let plan = suite::resolve(&suite.name, &suite.text, &spec, &overrides).map_err(usage)?;
+    let plan = SuiteText::find(file)?.resolved(&overrides)?;
+    let background = AskedBackground::of(&BackgroundArgs::default(), &plan)?;
+    if let Some(background) = background {
+        check_background(&plan, Some(&background.planned()?))?;
+    }
     let names: Vec<&str> = plan
         .measures
         .iter()

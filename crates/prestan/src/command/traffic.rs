@@ -3,14 +3,13 @@
 mod run;
 mod sink;
 
-use std::fs;
 use std::path::Path;
 
 use ::traffic::PlannedFlow;
 use record::BackgroundComponent;
 
 use crate::args::{TrafficAction, TrafficArgs};
-use crate::background::{TrafficFile, components_of, described_generators};
+use crate::background::{TrafficFile, components_of, shown_generators};
 use crate::exit::{ExitStatus, Failed};
 use crate::output::{number_of, print_text};
 
@@ -46,16 +45,14 @@ fn check(path: &Path) -> Result<String, Failed> {
         );
         text += &report::planned_table(&components);
         text += &absent_congestion(&load.flows);
-        text += &report::planned_generators(&described_generators(&load.generators));
+        text += &report::planned_generators(&shown_generators(&load.generators));
     }
     Ok(text)
 }
 
 /// A note on congestion control that flows are to have and this machine has not. Their source may be another one.
 fn absent_congestion(flows: &[PlannedFlow]) -> String {
-    // Modules that could be loaded are not in it; asking for them needs a privilege.
-    let known = fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control");
-    let Ok(known) = known else {
+    let Ok(known) = lab::congestion_controls() else {
         return String::new();
     };
     let mut absent: Vec<&str> = flows

@@ -30,6 +30,7 @@ components:
   stream: {model: stream, protocol: tcp, port: 2}
   rare: {model: rare, protocol: udp, port: 1}
   bulk: {model: bulk, protocol: tcp, port: 2}
+  anywhere: {model: steady, protocol: udp}
 loads:
   unstable:
     flows: [{component: rare}]
@@ -42,6 +43,8 @@ loads:
     flows: [{component: voice}, {component: stream}]
   bulky:
     flows: [{component: voice}, {component: bulk}]
+  to-both:
+    flows: [{component: anywhere, direction: both}]
 ";
 
 /// [`TRAFFIC`] with ports of its own, because tests run side by side.
@@ -252,6 +255,103 @@ fn totals_are_those_until_a_sink_died() {
     // Without it, what arrived in two seconds would be divided by more than four.
     let rate = totals["received_bits_per_second"].as_f64().unwrap();
     assert!((600_000.0..850_000.0).contains(&rate), "{totals}");
+}
+
+#[test]
+fn totals_of_a_sink_that_died_are_of_its_own_time() {
+    let prestan = prestan();
+    prestan.file("faults.yaml", &traffic());
+    let [dies, lives] = [(); 2].map(|()| SinkProcess::start(prestan.home(), &[]));
+    let sinks = [
+        format!("there={}", dies.address),
+        format!("here={}", lives.address),
+    ];
+    let run = ["traffic", "run", "faults.yaml", "--load", "to-both"];
+    let ends = ["--stable", "100%", "--token-file", "token", "--sink"];
+    let ends = [&ends[..], &[&sinks[0], "--sink", &sinks[1]]].concat();
+    let running = prestan.args(run).args(ends).spawn();
+    thread::sleep(Duration::from_millis(2900));
+    drop(dies);
+    let outcome = running.wait();
+    assert_eq!(outcome.code, 4, "{outcome}");
+    let rates = |component: &str| {
+        let row = outcome
+            .stdout
+            .lines()
+            .find(|line| line.starts_with(component));
+        let row = row.unwrap_or_else(|| panic!("{outcome}"));
+        // Planned, sent and received.
+        row.split_whitespace()
+            .filter_map(|word| word.parse::<f64>().ok())
+            .skip(1)
+            .take(3)
+            .collect::<Vec<f64>>()
+    };
+    for component in ["anywhere (udp)", "anywhere.backward (udp)"] {
+        let rates = rates(component);
+        // Without a time of its own, one had what arrived in two seconds divided by three.
+        assert!(
+            rates.len() == 3 && rates.iter().all(|kbit| (650.0..850.0).contains(kbit)),
+            "{rates:?} {outcome}"
+        );
+    }
+    let died = ", until the last report of the sinks before the traffic ended early.";
+    let of = |line: &&str| line.starts_with("Rates of anywhere are") && line.ends_with(died);
+    assert!(outcome.stdout.lines().any(|line| of(&line)), "{outcome}");
+}
+
+#[test]
+fn a_sink_at_an_address_that_is_taken_says_what_to_do() {
+    let prestan = prestan();
+    let sink = SinkProcess::start(prestan.home(), &[]);
+    let second = ["traffic", "sink", "--token-file", "token", "--listen"];
+    let outcome = prestan.args(second).args([&sink.address]).run();
+    assert_eq!(outcome.code, 1, "{outcome}");
+    let expected = format!(
+        "prestan: listen on {}: Address already in use",
+        sink.address
+    );
+    assert!(outcome.stderr.starts_with(&expected), "{outcome}");
+    assert!(outcome.stderr.contains("with --listen"), "{outcome}");
+}
+
+#[test]
+fn a_check_of_a_suite_reads_its_traffic() {
+    let table = [
+        (
+            "load.yaml",
+            "background_rate",
+            "load.yaml has several loads",
+        ),
+        (
+            "{file: load.yaml, load: none}",
+            "background_rate",
+            "no load `none`",
+        ),
+        (
+            "{file: load.yaml, load: busy}",
+            "background_rate(none)",
+            "is called `none`",
+        ),
+        ("none.yaml", "background_rate", "reading none.yaml failed"),
+        (
+            "{file: load.yaml, load: busy}",
+            "background_rate(voice)",
+            "",
+        ),
+    ];
+    for (background, figure, expected) in table {
+        let prestan = prestan();
+        let suite = format!(
+            "suite: s\nbackground: {background}\nconstraints: {{c: '{figure} > 1 B/s'}}\n\
+             tests: [{{name: A, loop: [{{GET: f, measure: A}}]}}]\n"
+        );
+        prestan.file("suite.yaml", &suite);
+        let outcome = prestan.args(["suites", "check", "suite.yaml"]).run();
+        let code = if expected.is_empty() { 0 } else { 2 };
+        assert_eq!(outcome.code, code, "{outcome}");
+        assert!(outcome.stderr.contains(expected), "{expected}\n{outcome}");
+    }
 }
 
 #[test]

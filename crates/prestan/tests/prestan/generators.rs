@@ -36,7 +36,9 @@ generators:
       ready: {line: begun}
       decoder: [sh, -c, "wc -c < $0/log | sed 's/^ */bytes: /'", "{directory}"]
       report: {figures: {sent_bytes: "bytes:"}}
+  secret: {source: {command: [send, "{destination}", --password, s3cret, "http://ann:s3cret@192.0.2.1/"]}}
 loads:
+  secret: {generators: [{generator: secret}]}
   iperf3: {generators: [{generator: iperf3}]}
   mixed: {flows: [{component: voice}], generators: [{generator: iperf3, n: 2}]}
   failing: {generators: [{generator: failing}]}
@@ -85,9 +87,11 @@ fn a_check_shows_the_commands_that_a_load_starts() {
         "generator iperf3 starts the sink iperf3 -s -1 -B {destination} -p {port} --json\n",
         "generator iperf3#2 starts the source iperf3 -c ",
         "generator failing starts the source sh -c 'echo it is broken >&2; exit 3' {destination}\n",
+        "generator secret starts the source ",
     ] {
         assert!(outcome.stdout.contains(expected), "{expected}\n{outcome}");
     }
+    assert!(!outcome.stdout.contains("s3cret"), "{outcome}");
 }
 
 #[test]

@@ -167,13 +167,25 @@ fn totals_are_a_table_and_a_document() {
         lines[4].contains("congestion control cubic at the source"),
         "{text}"
     );
-    let died = BackgroundEnd {
+    let mut died = BackgroundEnd {
         failure: Some("it died".to_owned()),
         ..end.clone()
     };
+    died.components[0].elapsed = Some(500_000_000);
+    let text = background_totals(&record(), &died);
+    let lines: Vec<&str> = text.lines().collect();
+    assert!(lines[1].contains("4.00 Mbit/s"), "{text}");
+    assert_eq!(
+        lines[3..5],
+        [
+            "Rates of voice are means of 500 ms, until the last report of the sinks before the traffic ended early.",
+            "Rates of bulk.backward are means of 1.00 s."
+        ]
+    );
+    died.components[1].elapsed = Some(500_000_000);
     assert!(
         background_totals(&record(), &died).contains(
-            "Rates are means of 1.00 s, until the last report of the sinks before the traffic ended early."
+            "Rates are means of 500 ms, until the last report of the sinks before the traffic ended early.\n"
         )
     );
     let document = background_json(&record(), &[], &end);

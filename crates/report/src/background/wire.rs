@@ -151,7 +151,10 @@ impl BackgroundJson {
         measured: impl Fn(usize) -> Option<BackgroundFigures>,
     ) -> BackgroundJson {
         let component = |(place, own): (usize, &BackgroundComponent)| {
-            let totals = end.and_then(|end| Some((end.components.get(place)?, end.elapsed)));
+            let totals = end.and_then(|end| {
+                let totals = end.components.get(place)?;
+                Some((totals, super::time_of(totals, end)))
+            });
             let known = totals.map_or(Cow::default(), |(totals, _)| Cow::Borrowed(totals));
             let time = |ns: Option<Nanos>| ns.map(|ns| us(ns as f64));
             BackgroundComponentJson {

@@ -6,6 +6,11 @@
 //!                                    '-> more wait than may: dropped, and counted
 //! ```
 //!
+//! Of several users who are free, the one is next whose operation ended last, if users are alike: as clients with a pool
+//! of connections do it, few of them are in use at a low rate. If all had their turn, a server that closes idle connections
+//! would have closed each before its next request. Users with resources of their own have their turn, because those belong
+//! to the load.
+//!
 //! Each thread has a timer for its part of the schedule. One that is late does not hold operations
 //! up: the timer of the next one hands out whatever was planned until then.
 
@@ -30,9 +35,20 @@ use crate::event_loop::{sleep, yield_now};
 /// Operations handed out before others have their turn.
 const BATCH: u32 = 64;
 
+/// Which of several users who are free is next.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) enum FreeUserOrder {
+    /// The one that has been free for longest.
+    #[default]
+    FreeForLongest,
+    /// The one whose operation ended last.
+    FreeSinceLast,
+}
+
 /// Operations whose moment has come, and users who are free, of all threads.
 #[derive(Default)]
 pub(super) struct Queue {
+    order: FreeUserOrder,
     state: Mutex<QueueState>,
     /// Users who have not left.
     at_work: AtomicU32,
@@ -48,8 +64,7 @@ struct QueueState {
     is_closed: bool,
 }
 
-/// Where a user waits while it is free. A user who finds an operation before it is told of one
-/// leaves its seat behind in the row of those who are free, and not taken.
+/// Where a user waits while it is free.
 struct Seat {
     thread: usize,
     place: Mutex<SeatState>,
@@ -67,6 +82,13 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Queue {
+    pub(super) fn new(order: FreeUserOrder) -> Queue {
+        Queue {
+            order,
+            ..Queue::default()
+        }
+    }
+
     /// Hands operations out that come next in the schedule, unless another thread has done so;
     /// those are returned for which there is no room.
     fn hand_out(&self, arrivals: &[Arrival], thread: usize, room: usize) -> Vec<Arrival> {
@@ -77,7 +99,7 @@ impl Queue {
                 continue;
             }
             state.handed_out = arrival.number;
-            let waker = state.next_free(thread);
+            let waker = state.next_free(thread, self.order);
             if waker.is_none() && state.waiting.len() >= room {
                 dropped.push(*arrival);
                 continue;
@@ -97,7 +119,11 @@ impl Queue {
             let mut state = lock(&self.state);
             let mut place = lock(&seat.place);
             if let Some(arrival) = state.waiting.pop_front() {
-                place.is_taken = false;
+                // One who finds an operation before it is told of one.
+                if std::mem::take(&mut place.is_taken) {
+                    let free = state.of_thread(seat.thread);
+                    free.retain(|own| !Arc::ptr_eq(own, seat));
+                }
                 return Poll::Ready(Some(arrival));
             }
             if state.is_closed {
@@ -137,20 +163,19 @@ impl Queue {
 }
 
 impl QueueState {
-    /// How to wake the user who has been free for longest, who is not any more: of that thread, or
-    /// of another where none of it is.
-    fn next_free(&mut self, thread: usize) -> Option<Waker> {
+    /// How to wake the next of the users who are free, who is not any more: of that thread, or of another where none of
+    /// it is.
+    fn next_free(&mut self, thread: usize, order: FreeUserOrder) -> Option<Waker> {
         self.of_thread(thread);
         let (before, from) = self.free.split_at_mut(thread);
-        for free in from.iter_mut().chain(before) {
-            while let Some(seat) = free.pop_front() {
-                let mut place = lock(&seat.place);
-                if std::mem::take(&mut place.is_taken) {
-                    return place.waker.clone();
-                }
-            }
-        }
-        None
+        let next = |free: &mut VecDeque<Arc<Seat>>| match order {
+            FreeUserOrder::FreeForLongest => free.pop_front(),
+            FreeUserOrder::FreeSinceLast => free.pop_back(),
+        };
+        let seat = from.iter_mut().chain(before).find_map(next)?;
+        let mut place = lock(&seat.place);
+        place.is_taken = false;
+        place.waker.clone()
     }
 
     fn of_thread(&mut self, thread: usize) -> &mut VecDeque<Arc<Seat>> {
@@ -383,6 +408,27 @@ mod tests {
         assert!(look(&queue, &there).is_pending());
         queue.close();
         assert_eq!(look(&queue, &there), Poll::Ready(None));
+    }
+
+    #[test]
+    fn users_who_are_alike_are_used_again_before_others() {
+        for (order, expected) in [
+            (FreeUserOrder::FreeForLongest, [true, false]),
+            (FreeUserOrder::FreeSinceLast, [false, true]),
+        ] {
+            let queue = Queue::new(order);
+            let seats = [seat(0), seat(0)];
+            assert!(seats.iter().all(|seat| look(&queue, seat).is_pending()));
+            queue.hand_out(&arrivals(&[1]), 0, 9);
+            // Who is told of it is not free any more.
+            let is_told = || seats.each_ref().map(|seat| !lock(&seat.place).is_taken);
+            assert_eq!(is_told(), expected);
+            // The other one finds it before, and is free in one place again.
+            let other = &seats[usize::from(expected[0])];
+            assert_eq!(look(&queue, other), Poll::Ready(Some(1)));
+            assert!(seats.iter().all(|seat| look(&queue, seat).is_pending()));
+            assert_eq!(lock(&queue.state).free[0].len(), 2);
+        }
     }
 
     #[test]

@@ -16,8 +16,9 @@ use std::sync::{Arc, OnceLock};
 
 use rand::RngExt;
 use record::{Arrivals, EventKind, Nanos, TestId};
+use suite::{Plan, TestPlan, Workspace};
 
-use super::open::Queue;
+use super::open::{FreeUserOrder, Queue};
 use super::schedule::{PlannedArrival, Schedule};
 use crate::clock::nanos;
 use crate::connection::route::HttpOptions;
@@ -83,6 +84,16 @@ pub(crate) struct Workload {
     connect_distance: Nanos,
 }
 
+/// Users are alike who have no collection and no set-up of their own.
+fn free_user_order(plan: &Plan) -> FreeUserOrder {
+    let is_prepared = |test: &TestPlan| !(test.setup.is_empty() && test.cleanup.is_empty());
+    if plan.workspace == Workspace::Collection || plan.tests.iter().any(is_prepared) {
+        FreeUserOrder::FreeForLongest
+    } else {
+        FreeUserOrder::FreeSinceLast
+    }
+}
+
 impl Workload {
     pub(crate) fn new(
         context: &Arc<RunContext>,
@@ -119,7 +130,7 @@ impl Workload {
             stopped: AtomicBool::new(false),
             through: AtomicU32::new(0),
             go: Cancel::default(),
-            queue: Queue::default(),
+            queue: Queue::new(free_user_order(&context.plan)),
             opened: AtomicU64::new(0),
             opening_since: OnceLock::new(),
             connect_distance: (1e9 / load.connect_rate) as Nanos,

@@ -1,15 +1,15 @@
 //! `prestan traffic sink`: receives background traffic until Ctrl-C.
 
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use flow::message::SinkCounts;
+use flow::message::{FlowGroup, SinkCounts};
 use flow::sink::SessionReading;
-use flow::{PermittedPeers, SinkHandle, SinkLimits, SinkSettings, TrafficSink};
+use flow::{FlowTransport, PermittedPeers, SinkHandle, SinkLimits, SinkSettings, TrafficSink};
 use serde_json::{Value, json};
+use stats::units::human;
 
 use crate::args::{AllowedNetwork, MaxRate, TrafficSinkArgs};
 use crate::background::token;
@@ -39,7 +39,11 @@ pub(super) fn sink(args: &TrafficSinkArgs) -> Result<ExitStatus, Failed> {
     // Each flow of TCP has a socket.
     engine::raise_open_files();
     let mut signals = Signals::listen()?;
-    let sink = TrafficSink::start(settings).map_err(|error| Failed::Local(error.to_string()))?;
+    let sink = TrafficSink::start(settings).map_err(|error| {
+        Failed::Local(format!(
+            "{error}; choose another address with --listen, or port 0 for any that is free"
+        ))
+    })?;
     let is_over = Arc::new(AtomicBool::new(false));
     let for_thread = Arc::clone(&is_over);
     thread::spawn(move || {
@@ -147,32 +151,72 @@ impl SinkWatch {
         if let Some(before) = before {
             sum = sum.since(&SinkSum::of(&before.flows));
         }
-        let bits = sum.bytes as f64 * 8.0 / span.as_secs_f64().max(1e-9);
+        let bits = bits_per_second(sum.bytes, span);
         let (peer, at) = (session.peer, session.elapsed.as_secs_f64());
         let flows = session.flows.len();
         self.print(
-            || second_json(peer, at, flows, bits, &sum),
+            || {
+                json!({
+                    "event": "second",
+                    "source": peer.to_string(),
+                    "at_s": at,
+                    "flows": flows,
+                    "received_bits_per_second": bits.round(),
+                    "counts": sum.json(),
+                    "per_flow": flows_json(session, before, span),
+                })
+            },
             || {
                 format!(
-                    "{peer}  {at:4.0} s  {}, received {}, {}",
+                    "{peer}  {at:4.0} s  {}, received {}, {}{}",
                     number_of(flows, "flow"),
                     report::bits(bits),
-                    sum.counts()
+                    sum.counts(),
+                    delays(&session.flows)
                 )
             },
         )
     }
 }
 
-fn second_json(peer: SocketAddr, at: f64, flows: usize, bits: f64, sum: &SinkSum) -> Value {
-    json!({
-        "event": "second",
-        "source": peer.to_string(),
-        "at_s": at,
-        "flows": flows,
-        "received_bits_per_second": bits.round(),
-        "counts": sum.json(),
+/// What each flow had in a second, in the order of the source's request.
+fn flows_json(session: &SessionReading, before: Option<&SessionReading>, span: Duration) -> Value {
+    let of_group = |group: &FlowGroup| std::iter::repeat_n(group.transport, group.flows as usize);
+    let transports = session.groups.iter().flat_map(of_group);
+    let flow = |(number, (now, transport)): (usize, (&SinkCounts, FlowTransport))| {
+        let mut sum = SinkSum::of(std::slice::from_ref(now));
+        if let Some(before) = before.and_then(|before| before.flows.get(number)) {
+            sum = sum.since(&SinkSum::of(std::slice::from_ref(before)));
+        }
+        let us = |ns: u64| (now.packets > 0).then_some(ns as f64 / 1e3);
+        json!({
+            "protocol": transport,
+            "received_bits_per_second": bits_per_second(sum.bytes, span).round(),
+            "counts": sum.json(),
+            "jitter_us": us(now.jitter_ns),
+            "delay_variation_us": us(now.delay_variation_ns),
+        })
+    };
+    let flows = session.flows.iter().zip(transports).enumerate();
+    flows.map(flow).collect()
+}
+
+/// Mean jitter of flows, and the longest of their delay variations, where they have any.
+fn delays(flows: &[SinkCounts]) -> String {
+    let known: Vec<_> = flows.iter().filter(|flow| flow.packets > 0).collect();
+    let jitter: f64 = known.iter().map(|flow| flow.jitter_ns as f64).sum();
+    let variation = known.iter().map(|flow| flow.delay_variation_ns).max();
+    variation.map_or(String::new(), |variation| {
+        format!(
+            ", jitter {}, delay variation up to {}",
+            human(jitter / known.len() as f64),
+            human(variation as f64)
+        )
     })
+}
+
+fn bits_per_second(bytes: u64, span: Duration) -> f64 {
+    bytes as f64 * 8.0 / span.as_secs_f64().max(1e-9)
 }
 
 /// All flows of a source.
@@ -207,6 +251,10 @@ impl SinkSum {
     }
 
     fn counts(&self) -> String {
+        if self.packets == 0 {
+            // Streams without time stamps have no blocks that could be counted.
+            return format!("{} bytes", self.bytes);
+        }
         format!(
             "{} bytes, {} blocks, lost {}, reordered {}, duplicates {}",
             self.bytes, self.packets, self.lost, self.reordered, self.duplicates
@@ -221,5 +269,64 @@ impl SinkSum {
             "reordered": self.reordered,
             "duplicates": self.duplicates,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn session(bytes: [u64; 3]) -> SessionReading {
+        let group = |transport, flows, has_stamps| FlowGroup {
+            transport,
+            flows,
+            bytes_per_second: None,
+            duration_ms: 1000,
+            block_bytes: 100,
+            has_stamps,
+            port: None,
+            may_move: false,
+            window_bytes: None,
+            congestion_control: None,
+        };
+        let counts = |bytes, packets, jitter_ns| SinkCounts {
+            bytes,
+            packets,
+            jitter_ns,
+            delay_variation_ns: 10 * jitter_ns,
+            ..SinkCounts::default()
+        };
+        SessionReading {
+            peer: "127.0.0.1:9".parse().unwrap(),
+            groups: vec![
+                group(FlowTransport::Udp, 2, true),
+                group(FlowTransport::Tcp, 1, false),
+            ],
+            elapsed: Duration::from_secs(1),
+            flows: vec![
+                counts(bytes[0], bytes[0] / 100, 2000),
+                counts(bytes[1], bytes[1] / 100, 4000),
+                counts(bytes[2], 0, 0),
+            ],
+        }
+    }
+
+    #[test]
+    fn each_flow_has_figures_of_its_own() {
+        let (before, now) = (session([500, 0, 0]), session([1500, 2000, 4000]));
+        let found = flows_json(&now, Some(&before), Duration::from_secs(1));
+        let of = |key: &str| -> Vec<Value> {
+            let flows = found.as_array().unwrap().iter();
+            flows.map(|flow| flow[key].clone()).collect()
+        };
+        assert_eq!(of("protocol"), ["udp", "udp", "tcp"]);
+        let rates = [8000.0, 16_000.0, 32_000.0];
+        assert_eq!(of("received_bits_per_second"), rates.map(Value::from));
+        assert_eq!(of("jitter_us"), [2.0.into(), 4.0.into(), Value::Null]);
+        assert_eq!(found[1]["counts"]["blocks"], 20);
+        let expected = ", jitter 3.00 µs, delay variation up to 40.0 µs";
+        assert_eq!(delays(&now.flows), expected);
+        assert_eq!(delays(&now.flows[2..]), "");
+        assert_eq!(SinkSum::of(&now.flows[2..]).counts(), "4000 bytes");
     }
 }

@@ -1,7 +1,6 @@
 //! Facts of a campaign: the machine and its software.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
 
 use experiment::{BARE_RECIPE, TrialSetup};
 use testbed::real::Recipe;
@@ -21,7 +20,7 @@ pub(super) fn facts(setups: &[TrialSetup]) -> Result<BTreeMap<String, String>, F
             format!("{}, {} cores", machine.cpu, machine.cores),
         ),
     ]);
-    if let Ok(known) = fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control") {
+    if let Ok(known) = lab::congestion_controls() {
         facts.insert(
             "congestion controls of the kernel".to_owned(),
             known.trim().to_owned(),
