@@ -20,7 +20,8 @@ use crate::transaction::{
     RequestProtocol, RequestVisitor, SegmentTurn, TracedRequest, TransactionReader, WireBytes,
     is_client,
 };
-use crate::waits::{ConnectionEnd, DirectionBefore, WaitEvent, WaitLedger, WaitTotal};
+use crate::wait_event::{DirectionBefore, WaitEvent};
+use crate::waits::{ConnectionEnd, WaitLedger, WaitTotal};
 use crate::wireshark::{SegmentMarker, WiresharkMarks};
 
 /// Moments are taken as within these, so that no difference of two overflows: 1896 to 2116.
@@ -280,6 +281,7 @@ impl ConnectionState {
         if let Some(rtt_ns) = heard.rtt_ns.filter(|rtt_ns| *rtt_ns >= 0) {
             self.note_rtt(from, rtt_ns.min(LONGEST_RTT_NS));
         }
+        let awaits_server = self.transactions.awaits_server();
         let sent = self.directions[from].send(&passing, &moment);
         self.directions[from].figures.wireshark.add(&marks);
         self.note_turn(&turn, &passing, heard.data_progress, &sent, each);
@@ -295,6 +297,9 @@ impl ConnectionState {
             gap_since_ns: sent.gap_since_ns,
             permitted_ns: sent.permitted_ns,
             is_pushed: segment.flags.psh,
+            opens_window: self.opens_window(1 - from, &before[1 - from]),
+            opens_gap: self.directions[from].board.has_gap() && !before[from].has_gap,
+            awaits_server,
             is_closing: segment.flags.fin || segment.flags.rst,
             before,
         });
@@ -310,6 +315,8 @@ impl ConnectionState {
         };
         let own_srtt_ns = self.directions[from].srtt_ns();
         let whole_ns = own_srtt_ns.map(|srtt_ns| srtt_ns + self.rtts_ns[from].unwrap_or(0));
+        // Near the receiver, what its acknowledgments release shows how long queues make a round trip.
+        let queued_ns = self.path(from).map(|path| path.now_ns);
         let stamps = passing.segment.options.timestamps;
         SendMoment {
             packet: passing.packet,
@@ -317,7 +324,7 @@ impl ConnectionState {
             is_syn: passing.segment.flags.syn,
             stamp: stamps.map(|(value, _)| value),
             silence_ns: (passing.at_ns - self.last.1).max(0),
-            rtt_ns: whole_ns.max(self.handshake.rtt_ns),
+            rtt_ns: whole_ns.max(self.handshake.rtt_ns).max(queued_ns),
             sender_rtt_ns: self.rtts_ns[from],
             uses_sack: self.directions.iter().all(permits),
         }
@@ -337,6 +344,14 @@ impl ConnectionState {
             has_gap: direction.board.has_gap(),
             path: self.path(from),
         }
+    }
+
+    /// Whether the window in which an end sends had no room for a segment, and has more now.
+    fn opens_window(&self, from: usize, before: &DirectionBefore) -> bool {
+        let rooms = before.room.zip(self.directions[from].room());
+        rooms.is_some_and(|(before_room, room)| {
+            before_room < before.segment_size && room > before_room
+        })
     }
 
     /// Round trips of what an end sends, at the place of capture: to the end that is farther away.
