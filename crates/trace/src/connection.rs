@@ -10,6 +10,7 @@
 
 use core::net::SocketAddr;
 
+use crate::copies::RecentSegments;
 use crate::direction::{DirectionFigures, DirectionState, Passing, SentBytes};
 use crate::path::PathRoundTrip;
 use crate::reassembly::NewBytes;
@@ -202,6 +203,7 @@ pub(crate) struct ConnectionState {
     handshake: TcpHandshake,
     last_syn_ns: Option<i64>,
     pub(crate) closing: Option<TcpClosing>,
+    pub(crate) recent: RecentSegments,
     marker: SegmentMarker,
     directions: [DirectionState; 2],
     /// Shortest round trips between the place of capture and each end.
@@ -239,6 +241,7 @@ impl ConnectionState {
             handshake: TcpHandshake::default(),
             last_syn_ns: None,
             closing: None,
+            recent: RecentSegments::default(),
             marker: SegmentMarker::new(limits.segments),
             directions: ends.map(|end| DirectionState::new(end, limits)),
             rtts_ns: [None; 2],

@@ -19,6 +19,7 @@
 pub mod connection;
 pub mod connections;
 pub mod contents;
+mod copies;
 pub mod direction;
 pub mod file;
 pub mod findings;

@@ -3,7 +3,7 @@
 use core::net::SocketAddr;
 
 use crate::connection::{AnalysisLimits, ConnectionFigures};
-use crate::connections::TcpConnections;
+use crate::connections::{TcpConnections, TracedConnections};
 use crate::findings::{FindingThresholds, SlownessCause, findings};
 use crate::reassembly::{InOrder, NewBytes};
 use crate::retransmission::RetransmissionKind;
@@ -17,6 +17,7 @@ pub(super) struct Script {
     connections: TcpConnections,
     packet: u64,
     pub(super) window: u16,
+    pub(super) identification: Option<u16>,
 }
 
 /// Bytes and flags of a segment.
@@ -42,6 +43,7 @@ impl Script {
             connections: TcpConnections::new(AnalysisLimits::default(), None),
             packet: 0,
             window: 60_000,
+            identification: None,
         }
     }
 
@@ -122,6 +124,7 @@ impl Script {
             at_ns: at_ms * 1_000_000,
             source,
             destination,
+            identification: self.identification,
             sequence,
             acknowledged,
             flags,
@@ -201,8 +204,12 @@ impl Script {
         self.data(at_ms, from, first, 0, acknowledged);
     }
 
+    pub(super) fn traced(self) -> TracedConnections {
+        self.connections.finish(&mut |_| ())
+    }
+
     pub(super) fn figures(self) -> ConnectionFigures {
-        self.connections.finish(&mut |_| ()).connections.remove(0)
+        self.traced().connections.remove(0)
     }
 
     pub(super) fn causes(self) -> Vec<(SlownessCause, ConnectionEnd, i64)> {
@@ -246,43 +253,6 @@ fn a_late_acknowledgment_delays_small_data_only() {
             "{first} {second} {late_ms}: {causes:?}"
         );
     }
-}
-
-#[test]
-fn a_small_part_behind_a_late_reaction_is_no_delayed_acknowledgment() {
-    let mut script = Script::opened();
-    script.data(40, Client, 0, 100, 0);
-    script.acknowledge(120, Server, 0, 100);
-    // The application waited, and not for the acknowledgment.
-    script.data(400, Client, 100, 100, 0);
-    let causes = script.causes();
-    let is_delayed =
-        |of: &(SlownessCause, ConnectionEnd, i64)| of.0 == SlownessCause::DelayedAcknowledgment;
-    assert!(!causes.iter().any(is_delayed), "{causes:?}");
-}
-
-#[test]
-fn turns_and_pauses_are_told_apart() {
-    let mut script = Script::opened();
-    script.text(20, Client, 0, "GET / HTTP/1.1\r\n\r\n", 0);
-    script.acknowledge(60, Server, 0, 18);
-    script.data(120, Server, 0, 500, 18);
-    script.acknowledge(140, Client, 18, 500);
-    // The server goes on with its response.
-    script.data(340, Server, 500, 500, 18);
-    script.acknowledge(360, Client, 18, 1000);
-    // The next request.
-    script.text(660, Client, 18, "GET / HTTP/1.1\r\n\r\n", 1000);
-    script.data(670, Server, 1000, 10, 36);
-    let causes = script.causes();
-    let expected = [
-        (SlownessCause::ClientPause, Client, 300),
-        // The server had nothing more to send from its first part on.
-        (SlownessCause::ServerPause, Server, 220),
-        // 100 ms, without the 20 ms that are not the server's: it was captured there.
-        (SlownessCause::ServerResponseTime, Server, 110),
-    ];
-    assert_eq!(causes, expected);
 }
 
 /// The causes of a transfer of 2000 bytes for each round trip, with a window of so many bytes.

@@ -2,7 +2,7 @@
 
 use super::analysis::Script;
 use crate::findings::{FindingThresholds, SlownessCause, findings};
-use crate::waits::ConnectionEnd::{Client, Server};
+use crate::waits::ConnectionEnd::{self, Client, Server};
 
 const REQUEST: &str = "GET / HTTP/1.1\r\n\r\n";
 
@@ -209,4 +209,67 @@ fn a_pause_at_the_sender_is_found_below_two_round_trips() {
         Some(&(SlownessCause::ServerPause, Server, 40)),
         "{causes:?}"
     );
+}
+
+/// What every second of these segments is, and how many are left.
+#[test]
+fn copies_of_packets_are_left_out() {
+    let table = [
+        // A copy has the identification of its packet.
+        (Some(7), Some(7), 1),
+        // What is sent again has another one, or none that tells.
+        (Some(7), Some(8), 0),
+        (Some(0), Some(0), 0),
+        (None, None, 0),
+    ];
+    for (first, second, copies) in table {
+        let mut script = Script::opened();
+        script.identification = first;
+        script.data(30, Server, 0, 1000, 0);
+        script.identification = second;
+        script.data(30, Server, 0, 1000, 0);
+        script.identification = None;
+        script.acknowledge(50, Client, 0, 1000);
+        let traced = script.traced();
+        assert_eq!(traced.copies, copies);
+        let server = &traced.connections[0].from_server;
+        assert_eq!(server.retransmissions.total(), 1 - copies);
+    }
+}
+
+#[test]
+fn a_small_part_behind_a_late_reaction_is_no_delayed_acknowledgment() {
+    let mut script = Script::opened();
+    script.data(40, Client, 0, 100, 0);
+    script.acknowledge(120, Server, 0, 100);
+    // The application waited, and not for the acknowledgment.
+    script.data(400, Client, 100, 100, 0);
+    let causes = script.causes();
+    let is_delayed =
+        |of: &(SlownessCause, ConnectionEnd, i64)| of.0 == SlownessCause::DelayedAcknowledgment;
+    assert!(!causes.iter().any(is_delayed), "{causes:?}");
+}
+
+#[test]
+fn turns_and_pauses_are_told_apart() {
+    let mut script = Script::opened();
+    script.text(20, Client, 0, "GET / HTTP/1.1\r\n\r\n", 0);
+    script.acknowledge(60, Server, 0, 18);
+    script.data(120, Server, 0, 500, 18);
+    script.acknowledge(140, Client, 18, 500);
+    // The server goes on with its response.
+    script.data(340, Server, 500, 500, 18);
+    script.acknowledge(360, Client, 18, 1000);
+    // The next request.
+    script.text(660, Client, 18, "GET / HTTP/1.1\r\n\r\n", 1000);
+    script.data(670, Server, 1000, 10, 36);
+    let causes = script.causes();
+    let expected = [
+        (SlownessCause::ClientPause, Client, 300),
+        // The server had nothing more to send from its first part on.
+        (SlownessCause::ServerPause, Server, 220),
+        // 100 ms, without the 20 ms that are not the server's: it was captured there.
+        (SlownessCause::ServerResponseTime, Server, 110),
+    ];
+    assert_eq!(causes, expected);
 }
