@@ -339,6 +339,7 @@ impl ConnectionState {
             flight: direction.board.flight(),
             segments: direction.board.segments(),
             room: direction.room(),
+            window: (direction.figures.window).map_or(0, |(_, largest)| largest.cast_signed()),
             is_closed: direction.is_closed(),
             is_in_fast_recovery: direction.explainer.is_in_fast_recovery(),
             segment_size: direction.segment_size(&self.directions[1 - from]),
@@ -352,9 +353,7 @@ impl ConnectionState {
     /// Whether the window in which an end sends had no room for a segment, and has more now.
     fn opens_window(&self, from: usize, before: &DirectionBefore) -> bool {
         let rooms = before.room.zip(self.directions[from].room());
-        rooms.is_some_and(|(before_room, room)| {
-            before_room < before.segment_size && room > before_room
-        })
+        rooms.is_some_and(|(before_room, room)| before.is_window_full() && room > before_room)
     }
 
     /// Round trips of what an end sends, at the place of capture: to the end that is farther away.

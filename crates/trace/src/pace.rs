@@ -9,6 +9,9 @@
 /// section 4.3).
 const STEADY_ROUNDS: u32 = 10;
 
+/// The same, where what is in flight does not show: bytes of a round trip vary with its length.
+const STEADY_ROUNDS_OF_BYTES: u32 = 20;
+
 /// No round is shorter.
 const LEAST_ROUND_NS: i64 = 1_000_000;
 
@@ -28,9 +31,9 @@ pub(crate) enum PaceVerdict {
 pub(crate) struct SendingPace {
     /// When the round began.
     start_ns: Option<i64>,
-    /// Bytes in it so far.
-    bytes: i64,
-    /// Bytes in the round with the most.
+    /// The most in flight in it, or bytes that passed in it so far.
+    amount: i64,
+    /// That of the round with the most.
     most: i64,
     /// Rounds since then.
     rounds: u32,
@@ -51,11 +54,12 @@ impl SendingPace {
         };
     }
 
-    /// New bytes pass. `round_ns`: how long a round trip takes.
+    /// New bytes pass. `flight`: with them, where that shows. `round_ns`: how long a round trip takes.
     pub(crate) fn sent(
         &mut self,
         at_ns: i64,
-        length: u32,
+        length: i64,
+        flight: Option<i64>,
         round_ns: i64,
         segment_size: i64,
     ) -> PaceVerdict {
@@ -64,22 +68,29 @@ impl SendingPace {
         let start_ns = *self.start_ns.get_or_insert(at_ns);
         let mut verdict = PaceVerdict::Undecided;
         if at_ns - start_ns >= round_ns {
-            verdict = self.judge(segment_size);
+            let rounds = match flight {
+                Some(_) => STEADY_ROUNDS,
+                None => STEADY_ROUNDS_OF_BYTES,
+            };
+            verdict = self.judge(segment_size, rounds);
             self.start_ns = Some(at_ns);
-            self.bytes = 0;
+            self.amount = 0;
         }
-        self.bytes = self.bytes.saturating_add(i64::from(length));
+        self.amount = match flight {
+            Some(flight) => self.amount.max(flight),
+            None => self.amount.saturating_add(length),
+        };
         verdict
     }
 
-    fn judge(&mut self, segment_size: i64) -> PaceVerdict {
-        if self.has_lost || self.bytes >= self.most + segment_size {
-            self.most = self.most.max(self.bytes);
+    fn judge(&mut self, segment_size: i64, rounds: u32) -> PaceVerdict {
+        if self.has_lost || self.amount >= self.most.saturating_add(segment_size) {
+            self.most = self.most.max(self.amount);
             self.rounds = 0;
             return PaceVerdict::Growing;
         }
         self.rounds = self.rounds.saturating_add(1);
-        if self.rounds >= STEADY_ROUNDS {
+        if self.rounds >= rounds {
             PaceVerdict::Steady
         } else {
             PaceVerdict::Undecided

@@ -14,6 +14,8 @@ pub(crate) struct DirectionBefore {
     pub(crate) segments: usize,
     /// Free space of the receiver's window.
     pub(crate) room: Option<i64>,
+    /// The largest window that the receiver offered.
+    pub(crate) window: i64,
     pub(crate) is_closed: bool,
     pub(crate) is_in_fast_recovery: bool,
     pub(crate) segment_size: i64,
@@ -35,6 +37,13 @@ impl DirectionBefore {
     pub(crate) fn is_near_receiver(&self) -> bool {
         self.sender_rtt_ns > 0
             && (self.receiver_rtt_ns).is_some_and(|rtt_ns| rtt_ns < self.sender_rtt_ns / 2)
+    }
+
+    /// Whether the receiver's window has no room for what the sender would send: a full segment, or half of the largest
+    /// window, if that is less (RFC 9293, section 3.8.6.2.1).
+    pub(crate) fn is_window_full(&self) -> bool {
+        let least = self.segment_size.min(self.window / 2).max(1);
+        self.room.is_some_and(|room| room < least)
     }
 
     /// From the place of capture to the sender and back, now: with queues on the way, where they show.

@@ -156,6 +156,8 @@ pub(crate) struct WaitLedger {
     last: Option<(i64, u64)>,
     claimed_until_ns: i64,
     last_data: Option<ConnectionEnd>,
+    /// A FIN or RST has passed.
+    is_closing: bool,
     sending: [Sending; 2],
     late: Option<LateAcknowledgment>,
     silence: Option<Silence>,
@@ -234,16 +236,14 @@ impl WaitLedger {
 
     /// The end of a connection in which nothing is in flight. Keep-alives can have passed meanwhile.
     fn attribute_closing(&mut self, event: &WaitEvent, wait: Wait) {
-        let ends = self.sending.iter();
-        let last_ns = ends
-            .flat_map(|sending| [sending.last_ns, sending.heard_ns])
-            .max()
-            .flatten();
-        let start_ns = last_ns.unwrap_or(wait.start_ns);
+        let sent = self.sending.iter();
+        let sent = sent.filter_map(|of| Some((of.last_ns?, of.last_packet)));
+        let (start_ns, from_packet) = sent.max().unwrap_or((wait.start_ns, wait.from_packet));
         let length_ns = event.at_ns - start_ns;
         let wait = Wait {
             start_ns,
             length_ns,
+            from_packet,
             ..wait
         };
         if length_ns < LEAST_PAUSE_NS {
@@ -310,7 +310,8 @@ impl WaitLedger {
         };
         // Without acknowledgments of what is in flight it can be a probe with new bytes (RFC 8985, section 7.3).
         let is_probe = own.flight > 0 && reaction_ns >= own.round_trip_ns();
-        if is_own_pace && !is_probe {
+        // Behind the end of the other end it responds to that.
+        if is_own_pace && !is_probe && !event.opens_gap && !self.is_closing {
             self.claim(WaitCause::SenderPace, sender, wait);
         }
         if !is_prompt || !own.is_full(sending.last_length) {
@@ -397,12 +398,12 @@ impl WaitLedger {
                 let is_pause = own.flight == 0
                     && !event.opens_gap
                     && silent_ns >= LEAST_PAUSE_NS.max(2 * own.reaction_ns());
-                let start_ns = sending.last_ns.unwrap_or(wait.start_ns);
-                let wait = Wait {
+                let wait = sending.last_ns.map_or(wait, |start_ns| Wait {
                     start_ns,
                     length_ns: event.at_ns - start_ns,
+                    from_packet: sending.last_packet,
                     ..wait
-                };
+                });
                 if is_pause {
                     let cause = if last.is_none() {
                         WaitCause::Turn
@@ -473,10 +474,7 @@ impl WaitLedger {
             });
             return;
         }
-        let is_full = other
-            .room
-            .is_some_and(|room| room < other.segment_size.max(1));
-        if is_full && other.flight > 0 {
+        if other.is_window_full() && other.flight > 0 {
             self.claim(WaitCause::WindowLimited, event.sender, wait);
             return;
         }
@@ -530,8 +528,10 @@ impl WaitLedger {
     fn note_pace(&mut self, event: &WaitEvent, own: DirectionBefore) {
         let path_ns = own.path.map(|path| path.now_ns);
         let round_ns = path_ns.unwrap_or(own.round_trip_ns());
+        let length = i64::from(event.length);
+        let flight = (!own.is_near_receiver()).then_some(own.flight + length);
         let pace = &mut self.sending[event.sender as usize].pace;
-        let cause = match pace.sent(event.at_ns, event.length, round_ns, own.segment_size) {
+        let cause = match pace.sent(event.at_ns, length, flight, round_ns, own.segment_size) {
             PaceVerdict::Undecided => return,
             PaceVerdict::Growing => WaitCause::CongestionWindow,
             PaceVerdict::Steady => WaitCause::SenderPace,
@@ -541,6 +541,7 @@ impl WaitLedger {
 
     fn remember(&mut self, event: &WaitEvent) {
         self.last = Some((event.at_ns, event.packet));
+        self.is_closing |= event.is_closing;
         let own = event.before[event.sender as usize];
         let sending = &mut self.sending[event.sender as usize];
         if event.retransmission.is_some() {

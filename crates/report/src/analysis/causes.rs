@@ -104,8 +104,11 @@ pub(super) fn without_cause(
     connections: &[ConnectionFigures],
     groups: &[CauseGroup],
 ) -> Option<(i64, i64)> {
-    let is_transfer =
-        |of: &&ConnectionFigures| of.from_client.unique_bytes + of.from_server.unique_bytes > 0;
+    let is_transfer = |of: &&ConnectionFigures| {
+        let (client, server) = (&of.from_client, &of.from_server);
+        // Of one direction alone nothing is judged.
+        client.unique_bytes + server.unique_bytes > 0 && client.segments > 0 && server.segments > 0
+    };
     let whole_ns = connections
         .iter()
         .filter(is_transfer)

@@ -121,10 +121,11 @@ fn figures(of: &CauseGroup) -> String {
         FindingDetail::Nothing => None,
         FindingDetail::Resent { segments: 0, .. } => None,
         // The title has them.
-        FindingDetail::Resent { bytes, .. }
+        FindingDetail::Resent { segments, bytes }
             if of.cause == SlownessCause::SpuriousRetransmission =>
         {
-            Some(format!("They carried {}.", size(bytes)))
+            let they = if segments == 1 { "It" } else { "They" };
+            Some(format!("{they} carried {}.", size(bytes)))
         }
         // A SYN counts as a byte.
         FindingDetail::Resent { .. } if of.cause == SlownessCause::HandshakeRetransmission => None,

@@ -273,3 +273,20 @@ fn turns_and_pauses_are_told_apart() {
     ];
     assert_eq!(causes, expected);
 }
+
+/// On loopback a segment can be longer than the window: a few bytes in flight do not fill it.
+#[test]
+fn a_window_smaller_than_a_segment_is_not_always_full() {
+    for (bytes, is_found) in [(6, false), (900, true)] {
+        let mut script = Script::at_client_with(900);
+        script.text(40, Client, 0, REQUEST, 0);
+        for round in 0..5 {
+            let (at_ms, first) = (80 + i64::from(round) * 60, round * bytes);
+            script.data(at_ms, Server, first, bytes, 18);
+            script.acknowledge(at_ms + 15, Client, 18, first + bytes);
+        }
+        let causes = script.causes();
+        let is_limited = causes.iter().any(|of| of.0 == SlownessCause::WindowLimited);
+        assert_eq!(is_limited, is_found, "{bytes}: {causes:?}");
+    }
+}
