@@ -131,8 +131,8 @@ struct Sending {
     last_packet: u64,
     last_length: u32,
     is_pushed: bool,
-    /// The last acknowledgment that can have permitted it to send.
-    heard_ns: Option<i64>,
+    /// The last acknowledgment that can have permitted it to send: when, and its packet.
+    heard: Option<(i64, u64)>,
     /// Most bytes in flight since its last pause.
     peak: i64,
     pace: SendingPace,
@@ -237,8 +237,9 @@ impl WaitLedger {
     /// The end of a connection in which nothing is in flight. Keep-alives can have passed meanwhile.
     fn attribute_closing(&mut self, event: &WaitEvent, wait: Wait) {
         let sent = self.sending.iter();
-        let sent = sent.filter_map(|of| Some((of.last_ns?, of.last_packet)));
-        let (start_ns, from_packet) = sent.max().unwrap_or((wait.start_ns, wait.from_packet));
+        let known = sent.flat_map(|of| [of.last_ns.zip(Some(of.last_packet)), of.heard]);
+        let known = known.flatten().max();
+        let (start_ns, from_packet) = known.unwrap_or((wait.start_ns, wait.from_packet));
         let length_ns = event.at_ns - start_ns;
         let wait = Wait {
             start_ns,
@@ -278,7 +279,7 @@ impl WaitLedger {
     fn attribute_path(&mut self, event: &WaitEvent, own: &DirectionBefore) {
         let sender = event.sender;
         let sending = self.sending[sender as usize];
-        let (Some(last_ns), Some(heard_ns)) = (sending.last_ns, sending.heard_ns) else {
+        let (Some(last_ns), Some((heard_ns, _))) = (sending.last_ns, sending.heard) else {
             return;
         };
         let wait = Wait {
@@ -310,8 +311,12 @@ impl WaitLedger {
         };
         // Without acknowledgments of what is in flight it can be a probe with new bytes (RFC 8985, section 7.3).
         let is_probe = own.flight > 0 && reaction_ns >= own.round_trip_ns();
+        // It knew before that the receiver's window permits more.
+        let is_permitted = |permitted_ns: i64| permitted_ns + own.sender_rtt_ns <= last_ns;
+        let is_permitted = event.permitted_ns.is_none_or(is_permitted);
         // Behind the end of the other end it responds to that.
-        if is_own_pace && !is_probe && !event.opens_gap && !self.is_closing {
+        let is_other = is_probe || event.opens_gap || self.is_closing;
+        if is_own_pace && is_permitted && !is_other {
             self.claim(WaitCause::SenderPace, sender, wait);
         }
         if !is_prompt || !own.is_full(sending.last_length) {
@@ -393,7 +398,7 @@ impl WaitLedger {
                 let sending = self.sending[sender as usize];
                 // What follows from the last acknowledgment passes a round trip to the sender behind it. What does not
                 // had not been written, and was not while that acknowledgment was under way. Keep-alives can pass.
-                let heard_ns = sending.heard_ns.max(sending.last_ns);
+                let heard_ns = sending.heard.map(|(at_ns, _)| at_ns).max(sending.last_ns);
                 let silent_ns = event.at_ns - heard_ns.unwrap_or(wait.start_ns);
                 let is_pause = own.flight == 0
                     && !event.opens_gap
@@ -558,7 +563,7 @@ impl WaitLedger {
         // A duplicate acknowledgment permits to send, too (RFC 3042).
         let is_answer = event.length == 0 && event.before[event.sender.other() as usize].flight > 0;
         if event.has_progress || event.opens_window || is_answer {
-            self.sending[event.sender.other() as usize].heard_ns = Some(event.at_ns);
+            self.sending[event.sender.other() as usize].heard = Some((event.at_ns, event.packet));
         }
         if event.has_new_data {
             self.note_pace(event, own);
