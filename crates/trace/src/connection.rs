@@ -278,7 +278,7 @@ impl ConnectionState {
             is_client: from == 0,
             before: self.wire_bytes(),
         };
-        let moment = self.moment(from, &passing);
+        let moment = self.moment(from, &passing, &before[from]);
         let shift = self.shift(from);
         let heard = self.directions[1 - from].hear(&passing, shift);
         if let Some(rtt_ns) = heard.rtt_ns.filter(|rtt_ns| *rtt_ns >= 0) {
@@ -311,7 +311,7 @@ impl ConnectionState {
     }
 
     /// Time stamps of both ends, and what else explains a retransmission.
-    fn moment(&self, from: usize, passing: &Passing<'_>) -> SendMoment {
+    fn moment(&self, from: usize, passing: &Passing<'_>, before: &DirectionBefore) -> SendMoment {
         let permits = |direction: &DirectionState| {
             let options = direction.figures.syn_options;
             options.is_none_or(|options| options.sack_permitted)
@@ -319,7 +319,7 @@ impl ConnectionState {
         let own_srtt_ns = self.directions[from].srtt_ns();
         let whole_ns = own_srtt_ns.map(|srtt_ns| srtt_ns + self.rtts_ns[from].unwrap_or(0));
         // Near the receiver, what its acknowledgments release shows how long queues make a round trip.
-        let queued_ns = self.path(from).map(|path| path.now_ns);
+        let queued_ns = before.path.map(|path| path.now_ns);
         let stamps = passing.segment.options.timestamps;
         SendMoment {
             packet: passing.packet,
