@@ -18,6 +18,7 @@ pub(super) struct Script {
     packet: u64,
     pub(super) window: u16,
     pub(super) identification: Option<u16>,
+    pub(super) stamps: Option<(u32, u32)>,
 }
 
 /// Bytes and flags of a segment.
@@ -44,6 +45,7 @@ impl Script {
             packet: 0,
             window: 60_000,
             identification: None,
+            stamps: None,
         }
     }
 
@@ -132,7 +134,10 @@ impl Script {
             options: if flags.syn {
                 options
             } else {
-                TcpOptions::default()
+                TcpOptions {
+                    timestamps: self.stamps,
+                    ..TcpOptions::default()
+                }
             },
             length,
             payload,

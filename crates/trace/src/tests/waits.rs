@@ -290,3 +290,29 @@ fn a_window_smaller_than_a_segment_is_not_always_full() {
         assert_eq!(is_limited, is_found, "{bytes}: {causes:?}");
     }
 }
+
+/// Near the receiver, by time stamps: the time until the first response is no round trip.
+#[test]
+fn a_response_time_is_no_round_trip_of_a_path() {
+    let mut script = Script::at_client();
+    script.stamps = Some((1, 0));
+    script.acknowledge(40, Client, 0, 0);
+    script.text(40, Client, 0, REQUEST, 0);
+    let mut place = 0;
+    for round in 0..8 {
+        let at_ms = 580 + 40 * i64::from(round);
+        script.stamps = Some((1000 + round, 1 + round));
+        for _ in 0..=round {
+            script.data(at_ms, Server, place, 1000, 18);
+            place += 1000;
+        }
+        script.stamps = Some((2 + round, 1000 + round));
+        script.acknowledge(at_ms, Client, 18, place);
+    }
+    let figures = script.figures();
+    let waits = figures.waits.iter();
+    let rtts: Vec<i64> = waits
+        .filter_map(|of| Some(of.path?.rtt_ns() / 1_000_000))
+        .collect();
+    assert_eq!(rtts, [40], "{:?}", figures.waits);
+}
