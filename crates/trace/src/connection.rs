@@ -344,7 +344,8 @@ impl ConnectionState {
             is_in_fast_recovery: direction.explainer.is_in_fast_recovery(),
             segment_size: direction.segment_size(&self.directions[1 - from]),
             receiver_rtt_ns: self.rtts_ns[1 - from].or(self.handshake.rtt_ns),
-            sender_rtt_ns: self.rtts_ns[from].unwrap_or(0),
+            sender_rtt_ns: self.sender_rtt_ns(from).unwrap_or(0),
+            is_sender_known: self.sender_rtt_ns(from).is_some(),
             has_gap: direction.board.has_gap(),
             path: self.path(from),
         }
@@ -356,9 +357,16 @@ impl ConnectionState {
         rooms.is_some_and(|(before_room, room)| before.is_window_full() && room > before_room)
     }
 
+    /// The shortest round trip between the place of capture and an end. Of an end that acknowledges nothing it is known by
+    /// what it sends because of acknowledgments.
+    fn sender_rtt_ns(&self, from: usize) -> Option<i64> {
+        let echoed = || self.directions[1 - from].path_of_acknowledgments();
+        self.rtts_ns[from].or_else(|| Some(echoed()?.shortest_ns))
+    }
+
     /// Round trips of what an end sends, at the place of capture: to the end that is farther away.
     fn path(&self, from: usize) -> Option<PathRoundTrip> {
-        if self.rtts_ns[from] <= self.rtts_ns[1 - from] {
+        if self.sender_rtt_ns(from) <= self.rtts_ns[1 - from] {
             return self.directions[from].path();
         }
         let path = self.directions[1 - from].path_of_acknowledgments()?;

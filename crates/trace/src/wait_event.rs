@@ -23,6 +23,8 @@ pub(crate) struct DirectionBefore {
     pub(crate) receiver_rtt_ns: Option<i64>,
     /// From the place of capture to the sender and back.
     pub(crate) sender_rtt_ns: i64,
+    /// Without it, the capture does not show what its sender waits for.
+    pub(crate) is_sender_known: bool,
     /// Later bytes have passed, and earlier ones have not.
     pub(crate) has_gap: bool,
     pub(crate) path: Option<PathRoundTrip>,

@@ -315,7 +315,7 @@ impl WaitLedger {
         let is_permitted = |permitted_ns: i64| permitted_ns + own.sender_rtt_ns <= last_ns;
         let is_permitted = event.permitted_ns.is_none_or(is_permitted);
         // Behind the end of the other end it responds to that.
-        let is_other = is_probe || event.opens_gap || self.is_closing;
+        let is_other = is_probe || event.opens_gap || self.is_closing || !own.is_sender_known;
         if is_own_pace && is_permitted && !is_other {
             self.claim(WaitCause::SenderPace, sender, wait);
         }
@@ -400,9 +400,14 @@ impl WaitLedger {
                 // had not been written, and was not while that acknowledgment was under way. Keep-alives can pass.
                 let heard_ns = sending.heard.map(|(at_ns, _)| at_ns).max(sending.last_ns);
                 let silent_ns = event.at_ns - heard_ns.unwrap_or(wait.start_ns);
+                let least_ns = if own.is_sender_known {
+                    LEAST_PAUSE_NS
+                } else {
+                    IDLE_NS
+                };
                 let is_pause = own.flight == 0
                     && !event.opens_gap
-                    && silent_ns >= LEAST_PAUSE_NS.max(2 * own.reaction_ns());
+                    && silent_ns >= least_ns.max(2 * own.reaction_ns());
                 let wait = sending.last_ns.map_or(wait, |start_ns| Wait {
                     start_ns,
                     length_ns: event.at_ns - start_ns,

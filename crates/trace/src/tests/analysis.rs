@@ -39,7 +39,7 @@ impl Script {
     }
 
     /// In the midst of a connection.
-    fn joined() -> Script {
+    pub(super) fn joined() -> Script {
         Script {
             connections: TcpConnections::new(AnalysisLimits::default(), None),
             packet: 0,

@@ -316,3 +316,27 @@ fn a_response_time_is_no_round_trip_of_a_path() {
         .collect();
     assert_eq!(rtts, [40], "{:?}", figures.waits);
 }
+
+/// In the midst of a connection, captured at the client, 40 ms from the server: with and without time stamps.
+#[test]
+fn without_a_handshake_the_servers_round_trips_are_no_pauses() {
+    for has_stamps in [false, true] {
+        let mut script = Script::joined();
+        let mut place = 0;
+        for round in 0..20 {
+            let at_ms = 40 * i64::from(round);
+            script.stamps = has_stamps.then_some((1000 + round, 1 + round));
+            for _ in 0..3 {
+                script.data(at_ms, Server, place, 1000, 0);
+                place += 1000;
+            }
+            script.stamps = has_stamps.then_some((2 + round, 1000 + round));
+            script.acknowledge(at_ms, Client, 0, place);
+        }
+        let causes = script.causes();
+        let is_own = causes
+            .iter()
+            .any(|of| matches!(of.0, SlownessCause::ServerPause));
+        assert!(!is_own, "{has_stamps}: {causes:?}");
+    }
+}
