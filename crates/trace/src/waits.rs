@@ -14,6 +14,7 @@
 //! | anything | a loss was being repaired | fast recovery |
 //! | an acknowledgment | the receiver's window was full | the window |
 //! | data of the same end, right behind an acknowledgment | it had more to send | slow start after idle, where less was in flight than before a pause; a queue, where round trips are long; else its congestion window |
+//! | data of the same end, otherwise | less than a full segment was sent before it, or no acknowledgment permits it now | its own pace |
 //! | the end of the connection | nothing in flight | the server's, if a response is missing; else idle |
 //!
 //! Where the receiver is near, a loss that only a timer repairs can leave no gap but a silence: behind it comes one
