@@ -10,6 +10,7 @@
 
 use core::net::SocketAddr;
 
+use crate::copies::RecentSegments;
 use crate::direction::{DirectionFigures, DirectionState, Passing, SentBytes};
 use crate::path::PathRoundTrip;
 use crate::reassembly::NewBytes;
@@ -20,7 +21,8 @@ use crate::transaction::{
     RequestProtocol, RequestVisitor, SegmentTurn, TracedRequest, TransactionReader, WireBytes,
     is_client,
 };
-use crate::waits::{ConnectionEnd, DirectionBefore, WaitEvent, WaitLedger, WaitTotal};
+use crate::wait_event::{DirectionBefore, WaitEvent};
+use crate::waits::{ConnectionEnd, WaitLedger, WaitTotal};
 use crate::wireshark::{SegmentMarker, WiresharkMarks};
 
 /// Moments are taken as within these, so that no difference of two overflows: 1896 to 2116.
@@ -201,6 +203,7 @@ pub(crate) struct ConnectionState {
     handshake: TcpHandshake,
     last_syn_ns: Option<i64>,
     pub(crate) closing: Option<TcpClosing>,
+    pub(crate) recent: RecentSegments,
     marker: SegmentMarker,
     directions: [DirectionState; 2],
     /// Shortest round trips between the place of capture and each end.
@@ -238,6 +241,7 @@ impl ConnectionState {
             handshake: TcpHandshake::default(),
             last_syn_ns: None,
             closing: None,
+            recent: RecentSegments::default(),
             marker: SegmentMarker::new(limits.segments),
             directions: ends.map(|end| DirectionState::new(end, limits)),
             rtts_ns: [None; 2],
@@ -274,12 +278,13 @@ impl ConnectionState {
             is_client: from == 0,
             before: self.wire_bytes(),
         };
-        let moment = self.moment(from, &passing);
+        let moment = self.moment(from, &passing, &before[from]);
         let shift = self.shift(from);
         let heard = self.directions[1 - from].hear(&passing, shift);
         if let Some(rtt_ns) = heard.rtt_ns.filter(|rtt_ns| *rtt_ns >= 0) {
             self.note_rtt(from, rtt_ns.min(LONGEST_RTT_NS));
         }
+        let awaits_server = self.transactions.awaits_server();
         let sent = self.directions[from].send(&passing, &moment);
         self.directions[from].figures.wireshark.add(&marks);
         self.note_turn(&turn, &passing, heard.data_progress, &sent, each);
@@ -295,6 +300,9 @@ impl ConnectionState {
             gap_since_ns: sent.gap_since_ns,
             permitted_ns: sent.permitted_ns,
             is_pushed: segment.flags.psh,
+            opens_window: self.opens_window(1 - from, &before[1 - from]),
+            opens_gap: self.directions[from].board.has_gap() && !before[from].has_gap,
+            awaits_server,
             is_closing: segment.flags.fin || segment.flags.rst,
             before,
         });
@@ -303,13 +311,15 @@ impl ConnectionState {
     }
 
     /// Time stamps of both ends, and what else explains a retransmission.
-    fn moment(&self, from: usize, passing: &Passing<'_>) -> SendMoment {
+    fn moment(&self, from: usize, passing: &Passing<'_>, before: &DirectionBefore) -> SendMoment {
         let permits = |direction: &DirectionState| {
             let options = direction.figures.syn_options;
             options.is_none_or(|options| options.sack_permitted)
         };
         let own_srtt_ns = self.directions[from].srtt_ns();
         let whole_ns = own_srtt_ns.map(|srtt_ns| srtt_ns + self.rtts_ns[from].unwrap_or(0));
+        // Near the receiver, what its acknowledgments release shows how long queues make a round trip.
+        let queued_ns = before.path.map(|path| path.now_ns);
         let stamps = passing.segment.options.timestamps;
         SendMoment {
             packet: passing.packet,
@@ -317,7 +327,7 @@ impl ConnectionState {
             is_syn: passing.segment.flags.syn,
             stamp: stamps.map(|(value, _)| value),
             silence_ns: (passing.at_ns - self.last.1).max(0),
-            rtt_ns: whole_ns.max(self.handshake.rtt_ns),
+            rtt_ns: whole_ns.max(self.handshake.rtt_ns).max(queued_ns),
             sender_rtt_ns: self.rtts_ns[from],
             uses_sack: self.directions.iter().all(permits),
         }
@@ -329,19 +339,34 @@ impl ConnectionState {
             flight: direction.board.flight(),
             segments: direction.board.segments(),
             room: direction.room(),
+            window: (direction.figures.window).map_or(0, |(_, largest)| largest.cast_signed()),
             is_closed: direction.is_closed(),
             is_in_fast_recovery: direction.explainer.is_in_fast_recovery(),
             segment_size: direction.segment_size(&self.directions[1 - from]),
             receiver_rtt_ns: self.rtts_ns[1 - from].or(self.handshake.rtt_ns),
-            sender_rtt_ns: self.rtts_ns[from].unwrap_or(0),
+            sender_rtt_ns: self.sender_rtt_ns(from).unwrap_or(0),
+            is_sender_known: self.sender_rtt_ns(from).is_some(),
             has_gap: direction.board.has_gap(),
             path: self.path(from),
         }
     }
 
+    /// Whether the window in which an end sends had no room for a segment, and has more now.
+    fn opens_window(&self, from: usize, before: &DirectionBefore) -> bool {
+        let rooms = before.room.zip(self.directions[from].room());
+        rooms.is_some_and(|(before_room, room)| before.is_window_full() && room > before_room)
+    }
+
+    /// The shortest round trip between the place of capture and an end. Of an end that acknowledges nothing it is known by
+    /// what it sends because of acknowledgments.
+    fn sender_rtt_ns(&self, from: usize) -> Option<i64> {
+        let echoed = || self.directions[1 - from].path_of_acknowledgments();
+        self.rtts_ns[from].or_else(|| Some(echoed()?.shortest_ns))
+    }
+
     /// Round trips of what an end sends, at the place of capture: to the end that is farther away.
     fn path(&self, from: usize) -> Option<PathRoundTrip> {
-        if self.rtts_ns[from] <= self.rtts_ns[1 - from] {
+        if self.sender_rtt_ns(from) <= self.rtts_ns[1 - from] {
             return self.directions[from].path();
         }
         let path = self.directions[1 - from].path_of_acknowledgments()?;

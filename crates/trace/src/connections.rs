@@ -22,6 +22,8 @@ pub struct TracedConnections {
     pub connections: Vec<ConnectionFigures>,
     /// Segments of connections that were too many.
     pub ignored_segments: u64,
+    /// Segments that were captured twice: the copies, which are left out.
+    pub copies: u64,
 }
 
 /// A connection while it is read, and behind its end.
@@ -43,6 +45,7 @@ pub struct TcpConnections {
     slots: Vec<ConnectionSlot>,
     passing: HashMap<ConnectionEnds, Box<ConnectionState>>,
     ignored_segments: u64,
+    copies: u64,
 }
 
 impl TcpConnections {
@@ -55,6 +58,7 @@ impl TcpConnections {
             slots: Vec::new(),
             passing: HashMap::new(),
             ignored_segments: 0,
+            copies: 0,
         }
     }
 
@@ -95,7 +99,13 @@ impl TcpConnections {
             }
         };
         match &mut self.slots[index] {
-            ConnectionSlot::Reading(state) => Some(state.add(packet, &segment, is_anew, each)),
+            ConnectionSlot::Reading(state) => {
+                if state.recent.is_copy(&segment) {
+                    self.copies += 1;
+                    return None;
+                }
+                Some(state.add(packet, &segment, is_anew, each))
+            }
             ConnectionSlot::Finished(_) => None,
         }
     }
@@ -124,7 +134,9 @@ impl TcpConnections {
         let state = self.passing.entry(ends);
         let state = state
             .or_insert_with(|| Box::new(ConnectionState::new(packet, segment, server, &limits)));
-        state.add(packet, segment, is_anew, each);
+        if !state.recent.is_copy(segment) {
+            state.add(packet, segment, is_anew, each);
+        }
     }
 
     /// ConnectionEnds half of the connections that are not kept, where there are too many: those that were closed before
@@ -180,6 +192,7 @@ impl TcpConnections {
         TracedConnections {
             connections: figures,
             ignored_segments: self.ignored_segments,
+            copies: self.copies,
         }
     }
 }

@@ -446,9 +446,10 @@ impl DirectionState {
         let to = self.places.place(segment.acknowledged);
         let echo = segment.options.timestamps.map(|(_, echo)| echo);
         if segment.length > 0 {
+            // The first data came as late as their sender made them.
             let since_ns = self
                 .last_data_ns
-                .map_or(0, |last_ns| passing.at_ns - last_ns);
+                .map_or(i64::MAX, |last_ns| passing.at_ns - last_ns);
             self.last_data_ns = Some(passing.at_ns);
             if let Some(echo) = echo {
                 self.acknowledging.echoed(echo, passing.at_ns, since_ns);

@@ -24,6 +24,8 @@ pub enum SlownessCause {
     ServerResponseTime,
     /// The server paused within a response.
     ServerPause,
+    /// The server had not responded completely when the connection was closed.
+    NoResponse,
     /// The client paused between requests or within one.
     ClientPause,
     /// The end started slowly behind a pause.
@@ -36,6 +38,8 @@ pub enum SlownessCause {
     CongestionWindow,
     /// What the end sent waited in a queue on the path.
     Queue,
+    /// The end sent more slowly than the connection permitted.
+    SenderPace,
     /// The end sent again what had arrived.
     SpuriousRetransmission,
     /// The end refused the connection.
@@ -138,7 +142,9 @@ fn cause_of(total: &WaitTotal) -> Option<SlownessCause> {
         (WaitCause::WindowLimited, _) => SlownessCause::WindowLimited,
         (WaitCause::SlowStartAfterIdle, _) => SlownessCause::SlowStartAfterIdle,
         (WaitCause::CongestionWindow, _) => SlownessCause::CongestionWindow,
+        (WaitCause::SenderPace, _) => SlownessCause::SenderPace,
         (WaitCause::Queue, _) => SlownessCause::Queue,
+        (WaitCause::NoResponse, _) => SlownessCause::NoResponse,
         (WaitCause::Idle, _) => return None,
     })
 }

@@ -19,6 +19,8 @@ pub(crate) struct IpPayload<'a> {
     pub(crate) source: IpAddr,
     pub(crate) destination: IpAddr,
     pub(crate) protocol: u8,
+    /// Of IPv4.
+    pub(crate) identification: Option<u16>,
     /// As far as it was captured.
     pub(crate) bytes: &'a [u8],
     pub(crate) wire_length: usize,
@@ -90,6 +92,7 @@ fn ipv4(bytes: &[u8], wire_length: usize) -> Result<IpPayload<'_>, NotTcp> {
         source: address(12),
         destination: address(16),
         protocol: header[9],
+        identification: Some(half(4)),
         // A frame may be padded behind the packet.
         bytes: &payload[..payload.len().min(length)],
         wire_length: length,
@@ -117,6 +120,7 @@ fn ipv6(bytes: &[u8], wire_length: usize) -> Result<IpPayload<'_>, NotTcp> {
         source: address(8),
         destination: address(24),
         protocol: header[6],
+        identification: None,
         bytes: &payload[..payload.len().min(length)],
         wire_length: length,
         fragment: None,

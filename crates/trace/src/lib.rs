@@ -19,6 +19,7 @@
 pub mod connection;
 pub mod connections;
 pub mod contents;
+mod copies;
 pub mod direction;
 pub mod file;
 pub mod findings;
@@ -27,6 +28,7 @@ mod http2;
 mod ip;
 pub mod link;
 pub mod on_wire;
+mod pace;
 pub mod path;
 mod reassembly;
 mod request_head;
@@ -41,6 +43,8 @@ pub mod series;
 mod tests;
 pub mod tls;
 pub mod transaction;
+mod wait_event;
+mod wait_totals;
 pub mod waits;
 pub mod wireshark;
 

@@ -30,6 +30,13 @@ impl PathMeans {
         self.shortest_rtt_ns = path.shortest_ns;
     }
 
+    pub(crate) fn join(&mut self, other: PathMeans) {
+        self.waits += other.waits;
+        self.rtt_sum_ns += other.rtt_sum_ns;
+        self.flight_sum += other.flight_sum;
+        self.shortest_rtt_ns = other.shortest_rtt_ns;
+    }
+
     /// The round trip, in nanoseconds.
     pub fn rtt_ns(&self) -> i64 {
         (self.rtt_sum_ns / i128::from(self.waits.max(1))) as i64

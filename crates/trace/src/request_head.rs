@@ -129,3 +129,68 @@ pub(crate) fn response_length(head: &[u8]) -> Option<u64> {
     let has_body = !matches!(response.code, Some(100..200 | 204 | 304));
     has_body.then(|| body.saturating_add(length as u64))
 }
+
+/// Whether the first bytes of an end are no HTTP, as far as they were captured.
+pub(crate) fn is_foreign(is_client: bool, bytes: &[u8]) -> bool {
+    if !is_client {
+        return !bytes.is_empty() && !bytes.starts_with(&b"HTTP/"[..bytes.len().min(5)]);
+    }
+    let line_end = bytes.iter().position(|byte| matches!(byte, b'\r' | b'\n'));
+    if let Some(end) = line_end {
+        return !bytes[..end].windows(6).any(|part| part == b" HTTP/");
+    }
+    let method = bytes.iter().take_while(|byte| **byte != b' ');
+    !method
+        .take(20)
+        .all(|byte| byte.is_ascii_uppercase() || *byte == b'-')
+}
+
+/// Whether bytes begin like a request of HTTP; `None` where they begin neither like one nor like a response.
+pub(crate) fn is_request(bytes: &[u8]) -> Option<bool> {
+    if bytes.starts_with(b"HTTP/1.") {
+        return Some(false);
+    }
+    let method = bytes.iter().take_while(|byte| byte.is_ascii_uppercase());
+    let length = method.count();
+    let is_line = (3..=16).contains(&length) && bytes.get(length) == Some(&b' ');
+    is_line.then_some(true)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_request;
+
+    #[test]
+    fn what_is_no_http_is_recognised_by_its_first_bytes() {
+        let table: [(bool, &[u8], bool); 9] = [
+            (true, b"GET /x HTTP/1.1\r\nHost: h\r\n", false),
+            (true, b"VERSION-CON", false),
+            (true, b"", false),
+            (true, b"xk3fjabcdefghijklmnopqrstuvwxyz234567\0", true),
+            (true, b"SSH-2.0-OpenSSH_9.2\r\n", true),
+            (true, b"EHLO host\r\n", true),
+            (false, b"SSH-2.0-OpenSSH_9.2\r\n", true),
+            (false, b"HTTP/1.1 408 ", false),
+            (false, b"HT", false),
+        ];
+        for (is_client, bytes, expected) in table {
+            assert_eq!(super::is_foreign(is_client, bytes), expected, "{bytes:?}");
+        }
+    }
+
+    #[test]
+    fn requests_and_responses_are_told_apart_by_how_they_begin() {
+        let table: [(&[u8], Option<bool>); 7] = [
+            (b"GET /x HTTP/1.1\r\n", Some(true)),
+            (b"VERSION-CONTROL", None),
+            (b"PRI * HTTP/2.0", Some(true)),
+            (b"HTTP/1.1 200 OK", Some(false)),
+            (b"GE /", None),
+            (b"\x16\x03\x01", None),
+            (b"", None),
+        ];
+        for (bytes, expected) in table {
+            assert_eq!(is_request(bytes), expected, "{bytes:?}");
+        }
+    }
+}

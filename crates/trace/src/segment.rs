@@ -18,6 +18,8 @@ pub struct TcpSegment<'a> {
     pub source: SocketAddr,
     /// To whom.
     pub destination: SocketAddr,
+    /// Identification of its packet, of IPv4 only.
+    pub identification: Option<u16>,
     /// Place of its first byte in the stream, modulo 2^32.
     pub sequence: u32,
     /// The byte of the other direction that its sender expects next, modulo 2^32.
@@ -160,6 +162,7 @@ pub(crate) fn of_ip<'a>(at_ns: i64, ip: &IpPayload<'a>) -> Result<TcpSegment<'a>
         at_ns,
         source: (ip.source, half(0)).into(),
         destination: (ip.destination, half(2)).into(),
+        identification: ip.identification,
         sequence: word(4),
         acknowledged: word(8),
         flags: TcpFlags {

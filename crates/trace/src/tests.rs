@@ -3,6 +3,7 @@ mod file;
 mod http2;
 mod link;
 mod speed;
+mod waits;
 
 use etherparse::PacketBuilder;
 use proptest::prelude::*;

@@ -17,7 +17,8 @@ use core::net::SocketAddr;
 use crate::http2::Http2Reader;
 use crate::reassembly::{InOrder, NewBytes};
 use crate::request_head::{
-    HeadStart, RequestStart, begins_request, request_line, response_length, status,
+    HeadStart, RequestStart, begins_request, is_foreign, is_request, request_line, response_length,
+    status,
 };
 use crate::segment::TcpSegment;
 use crate::tls::{TlsRecord, TlsRecords, is_tls};
@@ -228,6 +229,13 @@ impl TransactionReader {
         }
     }
 
+    /// Whether the server has still to respond, or to send the rest of a response. Of HTTP/2 that is not known: a stream
+    /// can have been cancelled.
+    pub(crate) fn awaits_server(&self) -> bool {
+        let open = self.open.as_ref();
+        open.is_some_and(OpenTransaction::awaits_server)
+    }
+
     /// The first byte of payload of an end has this place.
     pub(crate) fn begin(&mut self, is_client: bool, place: i64) {
         self.order[side(is_client)].begin(place);
@@ -429,21 +437,6 @@ fn protocol(turn: &SegmentTurn, bytes: &NewBytes, is_first: bool) -> Option<Requ
     })
 }
 
-/// Whether the first bytes of an end are no HTTP, as far as they were captured.
-fn is_foreign(is_client: bool, bytes: &[u8]) -> bool {
-    if !is_client {
-        return !bytes.is_empty() && !bytes.starts_with(&b"HTTP/"[..bytes.len().min(5)]);
-    }
-    let line_end = bytes.iter().position(|byte| matches!(byte, b'\r' | b'\n'));
-    if let Some(end) = line_end {
-        return !bytes[..end].windows(6).any(|part| part == b" HTTP/");
-    }
-    let method = bytes.iter().take_while(|byte| **byte != b' ');
-    !method
-        .take(20)
-        .all(|byte| byte.is_ascii_uppercase() || *byte == b'-')
-}
-
 /// The index of an end.
 fn side(is_client: bool) -> usize {
     usize::from(!is_client)
@@ -458,6 +451,15 @@ impl OpenTransaction {
             && self
                 .response_declared
                 .is_some_and(|declared| passed < declared)
+    }
+
+    /// Whether the request is complete, and the response is not. What has no head can be no request at all, and TLS ends
+    /// with a record that looks like one.
+    fn awaits_server(&self) -> bool {
+        let passed = self.request.request_bytes;
+        let is_whole = |declared: i64| passed >= declared.unsigned_abs();
+        let is_answered = self.request.response_first_ns.is_some() && !self.is_interim;
+        self.declared.is_some_and(is_whole) && (!is_answered || self.is_under_way())
     }
 
     /// Whether what the client sends here is the next request.
@@ -534,55 +536,5 @@ pub(crate) fn is_client(segment: &TcpSegment<'_>, server: Option<SocketAddr>) ->
         Some(server) if server == segment.source => false,
         _ => is_request(segment.payload)
             .unwrap_or_else(|| segment.source.port() >= segment.destination.port()),
-    }
-}
-
-/// Whether bytes begin like a request of HTTP; `None` where they begin neither like one nor like a response.
-fn is_request(bytes: &[u8]) -> Option<bool> {
-    if bytes.starts_with(b"HTTP/1.") {
-        return Some(false);
-    }
-    let method = bytes.iter().take_while(|byte| byte.is_ascii_uppercase());
-    let length = method.count();
-    let is_line = (3..=16).contains(&length) && bytes.get(length) == Some(&b' ');
-    is_line.then_some(true)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::is_request;
-
-    #[test]
-    fn what_is_no_http_is_recognised_by_its_first_bytes() {
-        let table: [(bool, &[u8], bool); 9] = [
-            (true, b"GET /x HTTP/1.1\r\nHost: h\r\n", false),
-            (true, b"VERSION-CON", false),
-            (true, b"", false),
-            (true, b"xk3fjabcdefghijklmnopqrstuvwxyz234567\0", true),
-            (true, b"SSH-2.0-OpenSSH_9.2\r\n", true),
-            (true, b"EHLO host\r\n", true),
-            (false, b"SSH-2.0-OpenSSH_9.2\r\n", true),
-            (false, b"HTTP/1.1 408 ", false),
-            (false, b"HT", false),
-        ];
-        for (is_client, bytes, expected) in table {
-            assert_eq!(super::is_foreign(is_client, bytes), expected, "{bytes:?}");
-        }
-    }
-
-    #[test]
-    fn requests_and_responses_are_told_apart_by_how_they_begin() {
-        let table: [(&[u8], Option<bool>); 7] = [
-            (b"GET /x HTTP/1.1\r\n", Some(true)),
-            (b"VERSION-CONTROL", None),
-            (b"PRI * HTTP/2.0", Some(true)),
-            (b"HTTP/1.1 200 OK", Some(false)),
-            (b"GE /", None),
-            (b"\x16\x03\x01", None),
-            (b"", None),
-        ];
-        for (bytes, expected) in table {
-            assert_eq!(is_request(bytes), expected, "{bytes:?}");
-        }
     }
 }

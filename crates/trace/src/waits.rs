@@ -13,25 +13,27 @@
 //! | data that fill a gap | a gap: they were lost before the place of capture | fast recovery, from the gap on; a timer, where it was silent |
 //! | anything | a loss was being repaired | fast recovery |
 //! | an acknowledgment | the receiver's window was full | the window |
-//! | an acknowledgment | less in flight than before a pause | slow start after idle |
-//! | data of the same end, right behind an acknowledgment | it had more to send | a queue, where round trips are long; else its congestion window |
-//! | the end of the connection | nothing in flight | idle |
+//! | data of the same end, right behind an acknowledgment | it had more to send | slow start after idle, where less was in flight than before a pause; a queue, where round trips are long; else its congestion window |
+//! | data of the same end, otherwise | less than a full segment was sent before it, or no acknowledgment permits it now | its own pace |
+//! | the end of the connection | nothing in flight | the server's, if a response is missing; else idle |
 //!
 //! Where the receiver is near, a loss that only a timer repairs can leave no gap but a silence: behind it comes one
 //! full segment, and no other one for a round trip.
 
-use crate::path::{PathMeans, PathRoundTrip};
+use crate::pace::{PaceVerdict, SendingPace};
+use crate::path::PathRoundTrip;
 use crate::retransmission::{LEAST_TIMEOUT_NS, RetransmissionKind};
+use crate::wait_event::{DirectionBefore, WaitEvent};
+use crate::wait_totals::WaitTotals;
 
-/// Longest waits that are kept for each cause and end.
-const MOST_KEPT: usize = 16;
+pub use crate::wait_totals::{Wait, WaitTotal};
 
 /// An acknowledgment this much later than a round trip was delayed. Linux delays 40 ms, others up to 200 ms
 /// (RFC 9293, section 3.8.6.3 permits 500 ms).
 const LATE_ACKNOWLEDGMENT_NS: i64 = 20_000_000;
 
 /// Data this long behind what it waited for, and a round trip to its sender, still follows from it.
-const REACTION_NS: i64 = 5_000_000;
+const REACTION_NS: i64 = 2_000_000;
 
 /// A pause of an end that had something in flight before is one from here on.
 const LEAST_PAUSE_NS: i64 = 10_000_000;
@@ -45,9 +47,6 @@ const PROMPT_NS: i64 = 1_000_000;
 
 /// Segments in flight from which on a delayed acknowledgment is not taken for a queue.
 const LEAST_SEGMENTS: i64 = 4;
-
-/// Bytes by which options of TCP make a full segment smaller.
-const LONGEST_OPTIONS: i64 = 40;
 
 /// Where a cause lies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -96,99 +95,14 @@ pub enum WaitCause {
     SlowStartAfterIdle,
     /// The end had more to send than its congestion window permitted.
     CongestionWindow,
-    /// The same, and round trips were long: what the end sent waited in a queue.
+    /// The end sent without being held back by anything that a capture shows.
+    SenderPace,
+    /// It had more to send than its congestion window permitted, and round trips were long: what the end sent waited in a queue.
     Queue,
+    /// The server had to respond, or to send the rest of a response, until the connection was closed.
+    NoResponse,
     /// Nobody had anything to send until the connection was closed.
     Idle,
-}
-
-/// One wait.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Wait {
-    /// When it began, in nanoseconds.
-    pub start_ns: i64,
-    /// How long it lasted.
-    pub length_ns: i64,
-    /// The packet before it.
-    pub from_packet: u64,
-    /// The packet that ends it.
-    pub to_packet: u64,
-}
-
-/// All waits with the same cause at the same end.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct WaitTotal {
-    /// The cause.
-    pub cause: WaitCause,
-    /// Where it lies.
-    pub end: ConnectionEnd,
-    /// How many waits.
-    pub count: u64,
-    /// All together, in nanoseconds.
-    pub total_ns: i64,
-    /// The longest, the longest first.
-    pub longest: Vec<Wait>,
-    /// Those of losses before the place of capture, which shows gaps and silences only.
-    pub behind_loss: u64,
-    /// Of a congestion window or queue.
-    pub path: Option<PathMeans>,
-}
-
-/// One direction before a segment passes, named by the end that sends.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct DirectionBefore {
-    pub(crate) flight: i64,
-    pub(crate) segments: usize,
-    /// Free space of the receiver's window.
-    pub(crate) room: Option<i64>,
-    pub(crate) is_closed: bool,
-    pub(crate) is_in_fast_recovery: bool,
-    pub(crate) segment_size: i64,
-    /// From the place of capture to the receiver and back.
-    pub(crate) receiver_rtt_ns: Option<i64>,
-    /// From the place of capture to the sender and back.
-    pub(crate) sender_rtt_ns: i64,
-    /// Later bytes have passed, and earlier ones have not.
-    pub(crate) has_gap: bool,
-    pub(crate) path: Option<PathRoundTrip>,
-}
-
-impl DirectionBefore {
-    fn round_trip_ns(&self) -> i64 {
-        self.sender_rtt_ns + self.receiver_rtt_ns.unwrap_or(0)
-    }
-
-    /// Captured near the receiver: what is lost is lost before the place of capture.
-    fn is_near_receiver(&self) -> bool {
-        self.sender_rtt_ns > 0
-            && (self.receiver_rtt_ns).is_some_and(|rtt_ns| rtt_ns < self.sender_rtt_ns / 2)
-    }
-
-    /// Whether a segment is as long as the receiver permits, but for options.
-    fn is_full(&self, length: u32) -> bool {
-        length > 0 && i64::from(length) + LONGEST_OPTIONS >= self.segment_size
-    }
-}
-
-/// A segment, as far as waits depend on it.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct WaitEvent {
-    pub(crate) at_ns: i64,
-    pub(crate) packet: u64,
-    pub(crate) sender: ConnectionEnd,
-    pub(crate) length: u32,
-    pub(crate) has_new_data: bool,
-    pub(crate) has_progress: bool,
-    pub(crate) retransmission: Option<RetransmissionKind>,
-    /// The gap that it fills was there from this moment on.
-    pub(crate) gap_since_ns: Option<i64>,
-    /// Since when the receiver's window permits its last byte, where that was captured.
-    pub(crate) permitted_ns: Option<i64>,
-    pub(crate) is_pushed: bool,
-    /// A FIN or RST.
-    pub(crate) is_closing: bool,
-    /// By the sending end: client, server.
-    pub(crate) before: [DirectionBefore; 2],
 }
 
 /// A late acknowledgment of small data, until it is known what follows.
@@ -218,22 +132,33 @@ struct Sending {
     last_packet: u64,
     last_length: u32,
     is_pushed: bool,
-    /// The last acknowledgment of new bytes.
-    acknowledged_ns: Option<i64>,
+    /// The last acknowledgment that can have permitted it to send: when, and its packet.
+    heard: Option<(i64, u64)>,
     /// Most bytes in flight since its last pause.
     peak: i64,
+    pace: SendingPace,
     /// Bytes in flight before the pause behind which it starts slowly.
     restart: Option<i64>,
+    /// It sends again behind that pause, with less in flight.
     has_restarted: bool,
+}
+
+impl Sending {
+    fn end_restart(&mut self) {
+        self.restart = None;
+        self.has_restarted = false;
+    }
 }
 
 /// Attributes intervals.
 #[derive(Debug, Default)]
 pub(crate) struct WaitLedger {
-    totals: Vec<WaitTotal>,
+    totals: WaitTotals,
     last: Option<(i64, u64)>,
     claimed_until_ns: i64,
     last_data: Option<ConnectionEnd>,
+    /// A FIN or RST has passed.
+    is_closing: bool,
     sending: [Sending; 2],
     late: Option<LateAcknowledgment>,
     silence: Option<Silence>,
@@ -292,9 +217,7 @@ impl WaitLedger {
             && !event.has_new_data
             && event.before.iter().all(|before| before.flight == 0)
         {
-            if wait.length_ns >= LEAST_PAUSE_NS {
-                self.claim(WaitCause::Idle, sender, wait);
-            }
+            self.attribute_closing(event, wait);
             return;
         }
         if event.has_new_data && self.attribute_turn(event, before(&sender), wait) {
@@ -305,8 +228,33 @@ impl WaitLedger {
             self.claim(WaitCause::FastRecovery, end, wait);
         } else if event.has_new_data && self.last_data == Some(sender) {
             self.attribute_path(event, before(&sender));
+        } else if event.opens_window && !event.has_progress {
+            self.claim(WaitCause::WindowLimited, sender, wait);
         } else if event.has_progress {
             self.attribute_acknowledgment(event, wait);
+        }
+    }
+
+    /// The end of a connection in which nothing is in flight. Keep-alives can have passed meanwhile.
+    fn attribute_closing(&mut self, event: &WaitEvent, wait: Wait) {
+        let sent = self.sending.iter();
+        let known = sent.flat_map(|of| [of.last_ns.zip(Some(of.last_packet)), of.heard]);
+        let known = known.flatten().max();
+        let (start_ns, from_packet) = known.unwrap_or((wait.start_ns, wait.from_packet));
+        let length_ns = event.at_ns - start_ns;
+        let wait = Wait {
+            start_ns,
+            length_ns,
+            from_packet,
+            ..wait
+        };
+        if length_ns < LEAST_PAUSE_NS {
+            return;
+        }
+        if event.awaits_server {
+            self.claim(WaitCause::NoResponse, ConnectionEnd::Server, wait);
+        } else {
+            self.claim(WaitCause::Idle, event.sender, wait);
         }
     }
 
@@ -332,15 +280,9 @@ impl WaitLedger {
     fn attribute_path(&mut self, event: &WaitEvent, own: &DirectionBefore) {
         let sender = event.sender;
         let sending = self.sending[sender as usize];
-        let (Some(last_ns), Some(acknowledged_ns)) = (sending.last_ns, sending.acknowledged_ns)
-        else {
+        let (Some(last_ns), Some((heard_ns, _))) = (sending.last_ns, sending.heard) else {
             return;
         };
-        let prompt_ns = PROMPT_NS + own.sender_rtt_ns * 3 / 2;
-        let is_prompt = event.at_ns - acknowledged_ns <= prompt_ns;
-        if !is_prompt || own.has_gap || !own.is_full(sending.last_length) {
-            return;
-        }
         let wait = Wait {
             start_ns: last_ns,
             length_ns: event.at_ns - last_ns,
@@ -351,26 +293,56 @@ impl WaitLedger {
             .path
             .unwrap_or(PathRoundTrip::always(own.round_trip_ns()));
         // Far from the sender, what it may send is known a round trip later.
-        let is_awaited = |permitted_ns: i64| event.at_ns - permitted_ns <= path.now_ns * 13 / 10;
+        let is_awaited = |permitted_ns: i64| event.at_ns - permitted_ns <= path.now_ns * 23 / 20;
         if own.is_near_receiver() && event.permitted_ns.is_some_and(is_awaited) {
             self.claim(WaitCause::WindowLimited, sender.other(), wait);
             return;
         }
-        let is_much = own.is_near_receiver() || own.flight >= LEAST_SEGMENTS * own.segment_size;
-        let cause = if path.has_queue() && is_much {
-            WaitCause::Queue
-        } else {
-            WaitCause::CongestionWindow
-        };
-        if let Some(total) = self.claim(cause, sender, wait) {
-            // What is under way to a receiver nearby does not show.
-            let flight = if own.is_near_receiver() {
-                0
-            } else {
-                own.flight
-            };
-            total.path.get_or_insert_default().add(path, flight);
+        if own.has_gap {
+            return;
         }
+        let reaction_ns = event.at_ns - heard_ns;
+        let is_prompt = reaction_ns <= PROMPT_NS + own.reaction_ns() * 3 / 2;
+        // Behind less than a full segment its program had written no more, or Nagle's algorithm waited for what it heard.
+        let is_held = own.flight == 0 && is_prompt && reaction_ns >= own.sender_rtt_ns * 3 / 4;
+        let is_own_pace = if own.is_full(sending.last_length) {
+            !is_prompt && !own.is_near_receiver()
+        } else {
+            !is_held
+        };
+        // Without acknowledgments of what is in flight it can be a probe with new bytes (RFC 8985, section 7.3).
+        let is_probe = own.flight > 0 && reaction_ns >= own.round_trip_ns();
+        // It knew before that the receiver's window permits more.
+        let is_permitted = |permitted_ns: i64| permitted_ns + own.sender_rtt_ns <= last_ns;
+        let is_permitted = event.permitted_ns.is_none_or(is_permitted);
+        // Behind the end of the other end it responds to that.
+        let is_other = is_probe || event.opens_gap || self.is_closing || !own.is_sender_known;
+        if is_own_pace && is_permitted && !is_other {
+            self.claim(WaitCause::SenderPace, sender, wait);
+        }
+        if !is_prompt || !own.is_full(sending.last_length) {
+            return;
+        }
+        if sending.has_restarted {
+            self.claim(WaitCause::SlowStartAfterIdle, sender, wait);
+            return;
+        }
+        let is_much = own.is_near_receiver() || own.flight >= LEAST_SEGMENTS * own.segment_size;
+        let Some(wait) = self.unclaimed(wait) else {
+            return;
+        };
+        let total = if path.has_queue() && is_much {
+            self.totals.enter(WaitCause::Queue, sender, wait)
+        } else {
+            self.totals.enter_unsettled(sender, wait)
+        };
+        // What is under way to a receiver nearby does not show.
+        let flight = if own.is_near_receiver() {
+            0
+        } else {
+            own.flight
+        };
+        total.path.get_or_insert_default().add(path, flight);
     }
 
     /// Whether a silence of an end was that of its timer: it is followed by one segment for a round trip.
@@ -385,10 +357,13 @@ impl WaitLedger {
             (round_trip_ns * 3 / 4..round_trip_ns * 3).contains(&after_ns)
         });
         if is_timer {
-            let total = self.enter(WaitCause::Timeout, silence.sender, silence.wait);
+            let total = self
+                .totals
+                .enter(WaitCause::Timeout, silence.sender, silence.wait);
             total.behind_loss += 1;
         } else {
-            self.enter(WaitCause::Pause, silence.sender, silence.wait);
+            self.totals
+                .enter(WaitCause::Pause, silence.sender, silence.wait);
         }
     }
 
@@ -397,8 +372,10 @@ impl WaitLedger {
         let sender = event.sender;
         if let Some(late) = self.late.take().filter(|late| late.sender == sender) {
             let reaction_ns = event.at_ns - late.at_ns;
-            let is_small = i64::from(event.length) < own.segment_size;
-            if is_small && reaction_ns <= REACTION_NS + own.sender_rtt_ns * 3 / 2 {
+            // What follows from an acknowledgment cannot pass sooner than a round trip to the sender behind it.
+            let earliest_ns = own.sender_rtt_ns - own.sender_rtt_ns / 40;
+            let latest_ns = REACTION_NS + own.reaction_ns() * 5 / 4;
+            if !own.is_full(event.length) && (earliest_ns..=latest_ns).contains(&reaction_ns) {
                 self.claim(WaitCause::DelayedAcknowledgment, sender.other(), late.wait);
                 return true;
             }
@@ -419,19 +396,37 @@ impl WaitLedger {
             }
             last => {
                 let round_trip_ns = own.round_trip_ns();
-                let is_pause =
-                    own.flight == 0 && wait.length_ns >= LEAST_PAUSE_NS.max(2 * round_trip_ns);
+                let sending = self.sending[sender as usize];
+                // What follows from the last acknowledgment passes a round trip to the sender behind it. What does not
+                // had not been written, and was not while that acknowledgment was under way. Keep-alives can pass.
+                let heard_ns = sending.heard.map(|(at_ns, _)| at_ns).max(sending.last_ns);
+                let silent_ns = event.at_ns - heard_ns.unwrap_or(wait.start_ns);
+                let least_ns = if own.is_sender_known {
+                    LEAST_PAUSE_NS
+                } else {
+                    IDLE_NS
+                };
+                let is_pause = own.flight == 0
+                    && !event.opens_gap
+                    && silent_ns >= least_ns.max(2 * own.reaction_ns());
+                let wait = sending.last_ns.map_or(wait, |start_ns| Wait {
+                    start_ns,
+                    length_ns: event.at_ns - start_ns,
+                    from_packet: sending.last_packet,
+                    ..wait
+                });
                 if is_pause {
                     let cause = if last.is_none() {
                         WaitCause::Turn
                     } else {
                         WaitCause::Pause
                     };
-                    let sending = self.sending[sender as usize];
                     let can_be_timer = cause == WaitCause::Pause
                         && own.is_near_receiver()
                         && wait.length_ns >= LEAST_TIMEOUT_NS
                         && own.is_full(sending.last_length)
+                        // A timer sends one segment; of more, GRO makes a longer one.
+                        && i64::from(event.length) <= own.segment_size
                         && (own.is_full(event.length) || !sending.is_pushed);
                     if can_be_timer {
                         self.silence = self.unclaimed(wait).map(|wait| Silence {
@@ -460,6 +455,11 @@ impl WaitLedger {
         sending.restart = (is_idle && was_much && own.flight == 0).then_some(sending.peak);
         sending.has_restarted = false;
         sending.peak = 0;
+        if is_idle {
+            sending.pace.restart();
+            self.totals
+                .settle(event.sender, WaitCause::CongestionWindow);
+        }
     }
 
     fn attribute_acknowledgment(&mut self, event: &WaitEvent, wait: Wait) {
@@ -470,7 +470,7 @@ impl WaitLedger {
         // Without a round trip nobody knows what is late.
         let late_ns = other.receiver_rtt_ns.map_or(0, |rtt_ns| since_ns - rtt_ns);
         let is_alone = other.segments == 1 && other.flight == i64::from(sending.last_length);
-        let is_small = i64::from(sending.last_length) < other.segment_size;
+        let is_small = !other.is_full(sending.last_length);
         let is_pure = event.length == 0;
         if is_pure && is_alone && is_small && late_ns >= LATE_ACKNOWLEDGMENT_NS {
             self.late = Some(LateAcknowledgment {
@@ -485,10 +485,7 @@ impl WaitLedger {
             });
             return;
         }
-        let is_full = other
-            .room
-            .is_some_and(|room| room < other.segment_size.max(1));
-        if is_full && other.flight > 0 {
+        if other.is_window_full() && other.flight > 0 {
             self.claim(WaitCause::WindowLimited, event.sender, wait);
             return;
         }
@@ -498,11 +495,10 @@ impl WaitLedger {
         let sending = &mut self.sending[data_sender as usize];
         let is_slow = other.flight < peak * 3 / 4;
         if !is_slow || !sending.has_restarted && other.flight > peak / 2 {
-            sending.restart = None;
+            sending.end_restart();
             return;
         }
         sending.has_restarted = true;
-        self.claim(WaitCause::SlowStartAfterIdle, data_sender, wait);
     }
 
     /// Claims the part of a wait that nothing has claimed.
@@ -513,7 +509,7 @@ impl WaitLedger {
         wait: Wait,
     ) -> Option<&mut WaitTotal> {
         let wait = self.unclaimed(wait)?;
-        Some(self.enter(cause, end, wait))
+        Some(self.totals.enter(cause, end, wait))
     }
 
     /// Claims a wait that a loss before the place of capture caused.
@@ -539,39 +535,29 @@ impl WaitLedger {
         })
     }
 
-    /// Enters a wait that nothing else has.
-    fn enter(&mut self, cause: WaitCause, end: ConnectionEnd, wait: Wait) -> &mut WaitTotal {
-        let is_same = |total: &WaitTotal| total.cause == cause && total.end == end;
-        let index = self.totals.iter().position(is_same).unwrap_or_else(|| {
-            self.totals.push(WaitTotal {
-                cause,
-                end,
-                count: 0,
-                total_ns: 0,
-                longest: Vec::new(),
-                behind_loss: 0,
-                path: None,
-            });
-            self.totals.len() - 1
-        });
-        let total = &mut self.totals[index];
-        total.count += 1;
-        total.total_ns = total.total_ns.saturating_add(wait.length_ns);
-        let longest = &mut total.longest;
-        let place = longest.partition_point(|kept| kept.length_ns >= wait.length_ns);
-        if place < MOST_KEPT {
-            longest.insert(place, wait);
-            longest.truncate(MOST_KEPT);
-        }
-        total
+    /// Judges the waits for a congestion window by what the end sends in each round trip.
+    fn note_pace(&mut self, event: &WaitEvent, own: DirectionBefore) {
+        let path_ns = own.path.map(|path| path.now_ns);
+        let round_ns = path_ns.unwrap_or(own.round_trip_ns());
+        let length = i64::from(event.length);
+        let flight = (!own.is_near_receiver()).then_some(own.flight + length);
+        let pace = &mut self.sending[event.sender as usize].pace;
+        let cause = match pace.sent(event.at_ns, length, flight, round_ns, own.segment_size) {
+            PaceVerdict::Undecided => return,
+            PaceVerdict::Growing => WaitCause::CongestionWindow,
+            PaceVerdict::Steady => WaitCause::SenderPace,
+        };
+        self.totals.settle(event.sender, cause);
     }
 
     fn remember(&mut self, event: &WaitEvent) {
         self.last = Some((event.at_ns, event.packet));
+        self.is_closing |= event.is_closing;
         let own = event.before[event.sender as usize];
         let sending = &mut self.sending[event.sender as usize];
         if event.retransmission.is_some() {
-            sending.restart = None;
+            sending.end_restart();
+            sending.pace.lost();
         }
         if event.length > 0 {
             sending.last_ns = Some(event.at_ns);
@@ -580,21 +566,25 @@ impl WaitLedger {
             sending.is_pushed = event.is_pushed;
             sending.peak = sending.peak.max(own.flight + i64::from(event.length));
         }
-        if event.has_progress {
-            self.sending[event.sender.other() as usize].acknowledged_ns = Some(event.at_ns);
+        // A duplicate acknowledgment permits to send, too (RFC 3042).
+        let is_answer = event.length == 0 && event.before[event.sender.other() as usize].flight > 0;
+        if event.has_progress || event.opens_window || is_answer {
+            self.sending[event.sender.other() as usize].heard = Some((event.at_ns, event.packet));
         }
         if event.has_new_data {
+            self.note_pace(event, own);
             self.late = None;
             self.last_data = Some(event.sender);
-            self.sending[event.sender.other() as usize].restart = None;
+            self.sending[event.sender.other() as usize].end_restart();
         }
     }
 
     /// The waits by cause and end, the longest total first.
     pub(crate) fn finish(mut self) -> Vec<WaitTotal> {
         self.judge_silence(None);
-        self.totals
-            .sort_by_key(|total| (std::cmp::Reverse(total.total_ns), total.cause, total.end));
-        self.totals
+        for end in ConnectionEnd::BOTH {
+            self.totals.settle(end, WaitCause::CongestionWindow);
+        }
+        self.totals.finish()
     }
 }

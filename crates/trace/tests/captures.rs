@@ -259,7 +259,11 @@ fn findings_are_those_that_the_captures_were_made_for() {
                 (CongestionWindow, Server),
             ],
         ),
-        ("receiver-queue", &[(Queue, Server)]),
+        // Until the queue has grown, its congestion window limits the server.
+        (
+            "receiver-queue",
+            &[(Queue, Server), (CongestionWindow, Server)],
+        ),
         (
             "random-loss-sender",
             &[(CongestionWindow, Server), (FastRecovery, Server)],
@@ -289,8 +293,8 @@ fn findings_are_those_that_the_captures_were_made_for() {
             "receiver-timeout-hole",
             &[
                 (Timeout, Server),
-                (FastRecovery, Server),
                 (CongestionWindow, Server),
+                (FastRecovery, Server),
             ],
         ),
         // A silence that is no timer's, at the same place of capture.

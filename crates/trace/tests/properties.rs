@@ -98,6 +98,7 @@ fn segment() -> impl Strategy<Value = OwnedSegment> {
                 at_ns,
                 source,
                 destination,
+                identification: None,
                 sequence,
                 acknowledged,
                 flags: TcpFlags {

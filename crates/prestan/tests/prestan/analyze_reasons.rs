@@ -172,6 +172,29 @@ fn pipelined_requests_are_marked() {
 }
 
 #[test]
+fn time_before_a_connection_that_carried_nothing_is_no_part_of_transfers() {
+    let syn = || segment((40_001, 80), 1, 0, SYN, b"");
+    let mut packets = vec![syn()];
+    packets.extend(conversation(
+        (40_000, 80),
+        &[
+            (true, b"GET / HTTP/1.1\r\n\r\n"),
+            (false, b"HTTP/1.1 204 No Content\r\n\r\n"),
+        ],
+    ));
+    // A packet each millisecond: the timer took longer than the transfer.
+    packets.extend([syn(), segment((80, 40_001), 1, 2, SYN | ACK, b"")]);
+    let text = words_of(&analyze_packets(&packets, |_| LinkType::RAW, ""));
+    assert!(
+        text.contains("until it sent its SYN again: 6.00 ms"),
+        "{text}"
+    );
+    let (_, rest) = text.split_once("Without a cause: ").expect(&text);
+    assert!(rest.contains(" of 4.00 ms"), "{text}");
+    assert!(!rest.starts_with('0'), "{text}");
+}
+
+#[test]
 fn what_could_not_be_judged_is_said() {
     // Only the client's half, without the handshake.
     let half = segment((40_000, 80), 1, 1, ACK, b"GET / HTTP/1.1\r\n\r\n");
@@ -182,6 +205,9 @@ fn what_could_not_be_judged_is_said() {
     ));
     let says = "Not judged: - connection 1: only what the client sent was captured";
     assert!(text.contains(says), "{text}");
+    let says = "Findings: none that the capture shows.";
+    assert!(text.contains(says), "{text}");
+    assert!(!text.contains("Without a cause"), "{text}");
     // Both halves, without the handshake.
     let answer = segment((80, 40_000), 1, 19, ACK, b"HTTP/1.1 200 OK\r\n\r\n");
     let text = words_of(&analyze_packets(&[half, answer], |_| LinkType::RAW, ""));

@@ -104,16 +104,24 @@ pub(super) fn without_cause(
     connections: &[ConnectionFigures],
     groups: &[CauseGroup],
 ) -> Option<(i64, i64)> {
-    let transfers = connections
+    let is_transfer = |of: &&ConnectionFigures| {
+        let (client, server) = (&of.from_client, &of.from_server);
+        // Of one direction alone nothing is judged.
+        client.unique_bytes + server.unique_bytes > 0 && client.segments > 0 && server.segments > 0
+    };
+    let whole_ns = connections
         .iter()
-        .filter(|of| of.from_client.unique_bytes + of.from_server.unique_bytes > 0);
-    let whole_ns = transfers
+        .filter(is_transfer)
         .map(transfer_ns)
         .fold(0, |sum: i64, ns| sum.saturating_add(ns));
     let is_part =
         |group: &&CauseGroup| group.cause != SlownessCause::ClientPause && !is_failure(group.cause);
     let found = groups.iter().filter(is_part);
-    let found_ns = found.fold(0, |sum: i64, group| sum.saturating_add(group.time_ns));
+    let found = found.flat_map(|group| &group.connections);
+    // What was lost before a connection was opened, and never carried anything, is no part of a transfer.
+    let found =
+        found.filter(|(place, _)| connections.get(*place).as_ref().is_some_and(is_transfer));
+    let found_ns = found.fold(0, |sum: i64, (_, ns)| sum.saturating_add(*ns));
     (whole_ns > 0).then(|| ((whole_ns - found_ns).max(0), whole_ns))
 }
 

@@ -347,6 +347,8 @@ fn cause_name(of: SlownessCause) -> &'static str {
         SlownessCause::DelayedAcknowledgment => "delayed_acknowledgment",
         SlownessCause::ServerResponseTime => "server_response_time",
         SlownessCause::ServerPause => "server_pause",
+        SlownessCause::NoResponse => "no_response",
+        SlownessCause::SenderPace => "sender_pace",
         SlownessCause::ClientPause => "client_pause",
         SlownessCause::SlowStartAfterIdle => "slow_start_after_idle",
         SlownessCause::FastRecovery => "fast_recovery",

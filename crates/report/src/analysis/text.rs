@@ -65,10 +65,12 @@ pub(super) fn overview(of: &CaptureAnalysis) -> String {
 pub(super) fn nothing(of: &CaptureAnalysis) -> &'static str {
     if of.contents.traced.connections.is_empty() {
         "Findings: none, because the capture has no TCP connection."
+    } else if !not_judged(of).is_empty() {
+        "Findings: none that the capture shows. What it cannot show is listed under \"Not judged\"."
     } else {
         "Findings: none. No cause took 2 % of a transfer (timeouts, probes, closed or full windows, \
          delayed acknowledgments, response times, pauses, slow start after idle, repaired losses, congestion \
-         windows, queues)."
+         windows, queues, senders that had less to send)."
     }
 }
 

@@ -40,6 +40,11 @@ pub(super) fn warnings(of: &CaptureAnalysis) -> Vec<String> {
         "acknowledged, but not in the capture: the capturing program missed packets",
     );
     warn(
+        contents.traced.copies,
+        "segment",
+        "captured twice (with the same identification of IPv4): the copies are left out; capture at one interface",
+    );
+    warn(
         contents.untimed,
         "packet",
         "without a time: each has the time of the packet before it",

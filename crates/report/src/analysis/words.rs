@@ -45,6 +45,12 @@ pub(super) fn title(of: &CauseGroup) -> String {
             "The server paused within a response".to_owned()
         }
         SlownessCause::ServerPause => format!("The server paused {count} times within responses"),
+        SlownessCause::NoResponse if count == 1 => {
+            "The connection was closed before the server had responded completely".to_owned()
+        }
+        SlownessCause::NoResponse => {
+            format!("{count} connections were closed before the server had responded completely")
+        }
         SlownessCause::ClientPause if count == 1 => "The client paused".to_owned(),
         SlownessCause::ClientPause => format!("The client paused {count} times"),
         SlownessCause::SlowStartAfterIdle => {
@@ -56,6 +62,9 @@ pub(super) fn title(of: &CauseGroup) -> String {
             format!("The {end} had more to send than its congestion window permitted")
         }
         SlownessCause::Queue => format!("What the {end} sent waited in a queue on the path"),
+        SlownessCause::SenderPace => {
+            format!("The {end} sent more slowly than the connection permitted")
+        }
         SlownessCause::Refused => {
             return format!("The server refused {}", number_of(count, "connection"));
         }
@@ -105,17 +114,18 @@ fn place(of: &CauseGroup) -> &'static str {
 fn figures(of: &CauseGroup) -> String {
     let longest = match of.cause {
         // One wait for each acknowledgment.
-        SlownessCause::CongestionWindow | SlownessCause::Queue => None,
+        SlownessCause::CongestionWindow | SlownessCause::Queue | SlownessCause::SenderPace => None,
         _ => lengths(of),
     };
     let detail = match of.detail {
         FindingDetail::Nothing => None,
         FindingDetail::Resent { segments: 0, .. } => None,
         // The title has them.
-        FindingDetail::Resent { bytes, .. }
+        FindingDetail::Resent { segments, bytes }
             if of.cause == SlownessCause::SpuriousRetransmission =>
         {
-            Some(format!("They carried {}.", size(bytes)))
+            let they = if segments == 1 { "It" } else { "They" };
+            Some(format!("{they} carried {}.", size(bytes)))
         }
         // A SYN counts as a byte.
         FindingDetail::Resent { .. } if of.cause == SlownessCause::HandshakeRetransmission => None,
@@ -221,6 +231,9 @@ fn reason(of: &CauseGroup) -> String {
         SlownessCause::ServerPause => "All that had been sent was acknowledged, and the server sent the \
              rest of the response later."
             .to_owned(),
+        SlownessCause::NoResponse => "The server had received the request, and sent nothing (more) until one end gave \
+             up."
+            .to_owned(),
         SlownessCause::ClientPause => "The client sent no request, or paused within one. This time is no \
              part of the transfers above."
             .to_owned(),
@@ -237,6 +250,10 @@ fn reason(of: &CauseGroup) -> String {
         SlownessCause::Queue => format!(
             "The {end} kept the slowest link on the path busy, and what it had in flight beyond that stood in the \
              queue before it (bufferbloat). A larger window would make the queue longer, not the transfer faster."
+        ),
+        SlownessCause::SenderPace => format!(
+            "Neither losses, nor a window, nor a queue that the capture shows held the {end} back: its program wrote no \
+             faster, its send buffer was small, or its congestion control sets a pace (BBR)."
         ),
         SlownessCause::Refused => "Each SYN was answered with a RST: no program listens on that port, or a \
              firewall rejects the connection."
@@ -316,6 +333,11 @@ pub(super) fn look_at(of: &CauseGroup) -> String {
              disks, a rate limit."
                 .to_owned()
         }
+        SlownessCause::NoResponse => {
+            "what the program of the server waited for (locks, a backend), and at the timeouts of both ends; the \
+             request is in the table of requests."
+                .to_owned()
+        }
         SlownessCause::ClientPause => {
             "the program of the client, if it should have been busy: work \
              between requests, requests one after the other."
@@ -346,6 +368,10 @@ pub(super) fn look_at(of: &CauseGroup) -> String {
             "the slowest link on the path from the {end} to the {other}, and its queue: active queue management \
              (fq_codel, CAKE) or a shorter queue spares other traffic; only a higher rate or fewer bytes make this \
              transfer faster."
+        ),
+        SlownessCause::SenderPace => format!(
+            "the program of the {end} (rate limits, disks, encryption, small writes), its send buffer (SO_SNDBUF, \
+             net.ipv4.tcp_wmem), and its congestion control (net.ipv4.tcp_congestion_control)."
         ),
         SlownessCause::Refused => {
             "whether the program of the server runs and listens on this address and port (`ss -ltn`), and at \

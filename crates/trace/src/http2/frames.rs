@@ -58,6 +58,8 @@ enum WalkState {
         bytes: [u8; FrameHeader::BYTES],
         count: usize,
         start: FrameStart,
+        /// When the last of its bytes passed: one before others can have been overtaken.
+        latest_ns: i64,
     },
     Payload {
         header: FrameHeader,
@@ -84,6 +86,7 @@ const BEFORE_HEADER: WalkState = WalkState::Header {
         packet: 0,
         acknowledged: 0,
     },
+    latest_ns: 0,
 };
 
 /// The stream whose message these bytes begin with.
@@ -155,8 +158,11 @@ impl FrameWalk {
                 bytes: header,
                 count,
                 start,
+                latest_ns,
             } => {
+                *latest_ns = bytes.at_ns.max(*latest_ns);
                 if *count == 0 {
+                    *latest_ns = bytes.at_ns;
                     *start = FrameStart {
                         at_ns: bytes.at_ns,
                         packet: bytes.packet,
@@ -173,7 +179,8 @@ impl FrameWalk {
                 *count += read;
                 if *count == FrameHeader::BYTES {
                     let (header, start) = (FrameHeader::parse(*header), *start);
-                    self.begin(header, start, bytes, at + read as i64, each);
+                    let (at_ns, end) = (*latest_ns, bytes.place + at + read as i64);
+                    self.begin(header, start, at_ns, end, each);
                 }
                 read as i64
             }
@@ -194,16 +201,16 @@ impl FrameWalk {
         &mut self,
         header: FrameHeader,
         start: FrameStart,
-        bytes: &NewBytes,
-        at: i64,
+        at_ns: i64,
+        end: i64,
         each: &mut impl FnMut(FrameFinding<'_>),
     ) {
         let is_read = header.is_headers() && header.length <= LARGEST_FRAME;
         each(FrameFinding::Part(FramePart {
             header,
             start,
-            at_ns: bytes.at_ns,
-            end: bytes.place + at,
+            at_ns,
+            end,
             is_first: true,
             is_last: header.length == 0,
             payload: is_read.then_some(&[][..]),
