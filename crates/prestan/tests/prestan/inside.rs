@@ -9,7 +9,7 @@ use crate::support::Prestan;
 /// The row of that name in what a run says about the inside of its server.
 fn row<'v>(document: &'v Value, name: &str) -> Option<&'v Value> {
     let rows = document["inside"]["rows"].as_array()?;
-    rows.iter().find(|row| row["name"] == name)
+    rows.iter().find(|row| row["measure"] == name)
 }
 
 fn is_installed(server: &str) -> bool {

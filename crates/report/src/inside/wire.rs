@@ -24,12 +24,12 @@ pub(crate) struct InsideJson {
 #[schemars(deny_unknown_fields, rename = "InsideRow")]
 pub(crate) struct InsideRowJson {
     /// Name of the row.
-    pub(crate) name: String,
+    pub(crate) measure: String,
     /// Operations over which was counted.
     pub(crate) operations: u64,
     /// Processor time in microseconds.
     pub(crate) processor_us: Option<InsideMeanJson>,
-    /// Part of it in the kernel in percent; null where it was too short to tell.
+    /// Part of it in the kernel in percent; null where it was too short to tell. There is no interval.
     pub(crate) kernel_percent: Option<f64>,
     /// Time in which threads were ready and had no processor, in microseconds.
     pub(crate) queued_us: Option<InsideMeanJson>,
@@ -74,6 +74,7 @@ pub(crate) struct TracedJson {
     /// Operations that were traced.
     pub(crate) operations: u64,
     /// Response time of an operation while it was traced, over that when it was not; null where one of both is not known.
+    /// There is no interval: a few operations are traced.
     pub(crate) slowed: Option<f64>,
     /// By call and target.
     pub(crate) calls: Vec<TracedCallJson>,
@@ -98,7 +99,8 @@ pub(crate) struct TracedCallJson {
     pub(crate) failed: u64,
     /// Bytes per operation.
     pub(crate) bytes_per_operation: f64,
-    /// Time per operation in calls that began and ended within it, in microseconds, while traced.
+    /// Time per operation in calls that began and ended within it, in microseconds, while traced. There is no interval: a
+    /// few operations are traced.
     pub(crate) lasted_us: f64,
 }
 
@@ -126,7 +128,7 @@ fn of_row(row: &InsideRow, summary: &Summary) -> Option<InsideRowJson> {
     let number = |figure| InsideMeanJson::of(row.mean(figure), thousandths);
     let time = |figure| InsideMeanJson::of(row.mean(figure), us);
     Some(InsideRowJson {
-        name: test.name.clone(),
+        measure: test.name.clone(),
         operations: row.operations,
         processor_us: time(InsideFigure::Processor),
         kernel_percent: row.kernel_share.map(|share| thousandths(share * 100.0)),

@@ -174,7 +174,7 @@ fn a_row_has_one_name_everywhere() {
         types.for_each(|(_, of)| named(of, found));
     }
     for (schema, rows) in [
-        (report::schema(), 1),
+        (report::schema(), 2),
         (report::compare_schema(), 1),
         (report::sweep_schema(), 1),
         (report::diagnose_schema(), 2),

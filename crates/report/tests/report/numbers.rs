@@ -34,6 +34,30 @@ pub(crate) const fn facts(of: &'static str, facts: &'static [&'static str]) -> N
 pub(crate) const RESULT: &[Numbers] = &[
     facts("", &["schema_version", "missed", "left_out"]),
     facts("Background", &["seed"]),
+    Numbers {
+        of: "InsideMean",
+        estimates: &[("mean", Key("ci95"))],
+        without: &[],
+        facts: &["ci95"],
+    },
+    Numbers {
+        of: "InsideRow",
+        estimates: &[],
+        without: &["kernel_percent"],
+        facts: &["operations", "memory_growth_bytes", "threads"],
+    },
+    Numbers {
+        of: "Traced",
+        estimates: &[],
+        without: &["slowed"],
+        facts: &["operations", "other_calls"],
+    },
+    Numbers {
+        of: "TracedCall",
+        estimates: &[],
+        without: &["lasted_us"],
+        facts: &["per_operation", "failed", "bytes_per_operation"],
+    },
     facts(
         "BackgroundComponent",
         &[
