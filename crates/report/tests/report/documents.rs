@@ -290,7 +290,7 @@ proptest! {
     }
 }
 
-pub(crate) fn all_runs() -> [Run; 10] {
+pub(crate) fn all_runs() -> [Run; 11] {
     [
         runs::classic(),
         runs::mixed(),
@@ -302,5 +302,6 @@ pub(crate) fn all_runs() -> [Run; 10] {
         runs::open(),
         runs::pages(),
         runs::connecting(),
+        runs::looked_into(),
     ]
 }

@@ -67,6 +67,11 @@ fn load_runs() {
 }
 
 #[test]
+fn what_goes_on_inside() {
+    insta::assert_snapshot!("looked_into", page(&runs::looked_into(), 160, false));
+}
+
+#[test]
 fn pages() {
     insta::assert_snapshot!("pages", page(&runs::pages(), 120, false));
 }

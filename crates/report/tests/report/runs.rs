@@ -1,8 +1,9 @@
 //! The runs that the reports here are about.
 
 use record::{
-    Clock, Connect, EventKind, Generator, HttpVersion, Lateness, LeftBehind, MeasureId, Outcome,
-    Pace, PageRecord, Run, Sample, Timing,
+    CallTarget, Clock, Connect, EventKind, Generator, HttpVersion, InsideBatch, InsideCounts,
+    InsideRecord, Lateness, LeftBehind, MeasureId, Outcome, Pace, PageRecord, Run, Sample, Timing,
+    TracedCall, TracedRow,
 };
 use stats::testing::{self, RunBuilder, US};
 
@@ -336,4 +337,72 @@ pub(crate) fn pages() -> Run {
         }
     }
     run
+}
+
+/// The server was looked into: two rows, of which the second was hardly measured, and a third that nothing is known of.
+pub(crate) fn looked_into() -> Run {
+    let batch = |measure, processor, ticks| {
+        EventKind::Inside(InsideBatch {
+            measure,
+            operations: 5,
+            lasted: 70 * US,
+            counted: InsideCounts {
+                processor,
+                system_ticks: ticks,
+                user_ticks: ticks,
+                queued: 40 * US,
+                waits: 12,
+                preemptions: 1,
+                reads: 30,
+                writes: 15,
+                read_bytes: 10_240,
+                written_bytes: 600,
+                disk_written_bytes: 40_960,
+                memory_growth: -4096,
+                threads: 9,
+                ..InsideCounts::default()
+            },
+        })
+    };
+    let call = |call: &str, target, count, bytes, lasted| TracedCall {
+        call: call.to_owned(),
+        target,
+        count,
+        failed: 0,
+        bytes,
+        lasted,
+    };
+    let locks = || CallTarget::File {
+        path: "lock/\u{1b}[2JDAVLock".to_owned(),
+    };
+    let traced = |measure, response_time| {
+        EventKind::Traced(TracedRow {
+            measure,
+            operations: 5,
+            response_time,
+            ok: 5,
+            calls: vec![
+                call("fdatasync", locks(), 10, 0, 6_000 * US),
+                call("openat", locks(), 15, 0, 100 * US),
+                call("write", CallTarget::Collection, 5, 5120, 50 * US),
+                call("read", CallTarget::Client, 10, 2000, 0),
+                call("epoll_wait", CallTarget::Event, 5, 0, 0),
+            ],
+            other_calls: 0,
+        })
+    };
+    few(1)
+        .with(|run| {
+            run.plan.inside = Some(InsideRecord {
+                missing: vec!["bytes are not counted".to_owned()],
+            });
+        })
+        .ok("Put1K", 10, around(1600))
+        .ok("Lock", 5, around(600))
+        .event("Put1K", |_, measure| batch(measure, 1_900 * US, 20))
+        .event("Put1K", |_, measure| batch(measure, 2_100 * US, 10))
+        .event("Put1K", |_, measure| traced(measure, 8_500 * US))
+        .event("Lock", |_, measure| batch(measure, 500 * US, 0))
+        .event("Lock", |_, measure| traced(measure, 8_500 * US))
+        .build()
 }
