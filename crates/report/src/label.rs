@@ -5,7 +5,7 @@
 
 use core::net::{IpAddr, SocketAddr};
 
-use record::{Environment, Event, EventKind, PlanRecord, Server};
+use record::{CallTarget, Environment, Event, EventKind, PlanRecord, Server, TracedCall};
 
 /// Stands where something was left out.
 const HIDDEN: &str = "(not shown)";
@@ -155,9 +155,9 @@ impl ServerLabel {
                     self.hide(failure);
                 }
             }
+            EventKind::Traced(row) => row.calls.iter_mut().for_each(hide_target),
             EventKind::Background(_)
             | EventKind::Inside(_)
-            | EventKind::Traced(_)
             | EventKind::TestStarted { .. }
             | EventKind::MeasuringStarted { .. }
             | EventKind::MeasuringEnded { .. }
@@ -315,6 +315,13 @@ fn without_addresses(text: &str) -> String {
     out
 }
 
+/// Names of a server's own files, and whom it asks, tell which program it is.
+fn hide_target(call: &mut TracedCall) {
+    if let CallTarget::File { path: name } | CallTarget::Socket { peer: name } = &mut call.target {
+        "*".clone_into(name);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -337,6 +344,26 @@ mod tests {
         let mut text = text.to_owned();
         label.hide(&mut text);
         text
+    }
+
+    #[test]
+    fn files_of_a_server_that_was_looked_into_have_no_names() {
+        let call = |target| TracedCall {
+            call: "openat".to_owned(),
+            target,
+            count: 1,
+            failed: 0,
+            bytes: 0,
+            lasted: 0,
+        };
+        let path = "lock/DAVLock".to_owned();
+        let peer = "/run/postgresql/.s.PGSQL.5432".to_owned();
+        for target in [CallTarget::File { path }, CallTarget::Socket { peer }] {
+            let mut call = call(target);
+            hide_target(&mut call);
+            let told = format!("{:?}", call.target);
+            assert!(told.contains("\"*\"") && !told.contains('/'), "{told}");
+        }
     }
 
     #[test]
