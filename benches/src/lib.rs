@@ -21,6 +21,7 @@ pub mod comparison;
 pub mod cost;
 pub mod docs;
 pub mod floor;
+pub mod inside;
 pub mod load;
 pub mod machine;
 pub mod numbers;

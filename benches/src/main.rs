@@ -14,7 +14,9 @@ use serde::de::DeserializeOwned;
 use benches::load::Prestan;
 use benches::machine::BenchMachine;
 use benches::table::BenchTable;
-use benches::{accuracy, cost, docs, floor, pages, scale, suite, threads, verdicts, verify};
+use benches::{
+    accuracy, cost, docs, floor, inside, pages, scale, suite, threads, verdicts, verify,
+};
 
 /// Measures Prestan as a measuring instrument.
 #[derive(Debug, Parser)]
@@ -40,6 +42,8 @@ enum What {
         #[arg(long)]
         full: bool,
     },
+    /// What looking inside of a server does to its response times
+    Inside(How),
     /// How much of a suite's time is the server's
     Suite(How),
     /// One worker thread beside several, where the server is on the same machine
@@ -136,6 +140,7 @@ impl BenchReport for accuracy::AccuracyReport {
 report!(
     cost::CostReport,
     cost::Http2CostReport,
+    inside::InsideReport,
     pages::PagesReport,
     scale::ScaleReport,
     suite::SuiteReport,
@@ -179,6 +184,10 @@ fn dispatch(what: What) -> Result<()> {
             }
             perform("cost-http2", &how, |prestan| cost::run_http2(prestan, size))
         }
+        What::Inside(how) => perform("inside", &how, |prestan| {
+            let sizes = (inside::InsideSize::FULL, inside::InsideSize::QUICK);
+            inside::run(prestan, how.size(sizes))
+        }),
         What::Pages(how) => perform("pages", &how, |prestan| {
             pages::run(
                 prestan,

@@ -35,9 +35,10 @@ const STEPS: [Step; 7] = [
     ("links", links),
 ];
 
-const BENCHMARKS: [&[&str]; 8] = [
+const BENCHMARKS: [&[&str]; 9] = [
     &["accuracy"],
     &["cost"],
+    &["inside"],
     &["pages"],
     &["scale", "--full"],
     &["suite"],

@@ -116,7 +116,7 @@ impl CallsOfRow {
             words += ", ...";
         }
         match name_of(target) {
-            name if name.is_empty() => words,
+            "" => words,
             name => format!("{name}: {words}"),
         }
     }

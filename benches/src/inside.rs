@@ -1,0 +1,207 @@
+//! What looking inside of a server does to its response times: the same tests with `--pid` and without, in turns.
+
+use std::collections::BTreeMap;
+
+use anyhow::{Context, Result, ensure};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use testbed::RealServer;
+use testbed::real::Recipe;
+
+use crate::comparison::Attainment;
+use crate::cost::{interval, order, ratios};
+use crate::load::{self, Prestan};
+use crate::machine::BenchMachine;
+use crate::numbers::Median;
+use crate::table::BenchTable;
+
+/// The servers: one with two processes, and one with two hundred threads.
+const SERVERS: [&str; 2] = ["nginx", "apache"];
+/// Tests that both have. PUT takes turns with DELETE, so that counters are read at each of them.
+const TESTS: [&str; 3] = ["Put1K", "Get1K", "MkCol"];
+/// The most that looking may cost, as a factor of response times.
+const AT_MOST: f64 = 1.01;
+
+/// How much is done.
+#[derive(Debug, Clone, Copy)]
+pub struct InsideSize {
+    rounds: usize,
+    requests: u32,
+}
+
+impl InsideSize {
+    /// What the documents show.
+    pub const FULL: InsideSize = InsideSize {
+        rounds: 21,
+        requests: 400,
+    };
+
+    /// A first look.
+    pub const QUICK: InsideSize = InsideSize {
+        rounds: 5,
+        requests: 100,
+    };
+}
+
+/// Everything that was measured.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct InsideReport {
+    /// Where.
+    pub machine: BenchMachine,
+    /// Rounds.
+    pub rounds: usize,
+    /// Operations of each test in each round, each way.
+    pub requests: u32,
+    /// Each test of each server.
+    pub tests: Vec<WatchedTest>,
+}
+
+/// A test of a server.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct WatchedTest {
+    /// The server.
+    pub server: String,
+    /// The test.
+    pub test: String,
+    /// Median of the response times when nobody looks, in microseconds.
+    pub without_us: Median,
+    /// Medians when somebody does, as a multiple of those, round by round.
+    pub of_without: Median,
+    /// Whether it is cheap enough.
+    pub verdict: Attainment,
+}
+
+/// Measures everything.
+///
+/// # Errors
+/// Where a program is missing or fails.
+pub fn run(prestan: &Prestan, size: InsideSize) -> Result<InsideReport> {
+    let mut machine = BenchMachine::this();
+    let mut tests = Vec::new();
+    for name in SERVERS {
+        let recipe = Recipe::named(name).with_context(|| format!("{name} is no recipe"))?;
+        let server = RealServer::start(recipe)?;
+        machine.add(&server.installed().version);
+        let measure = |looks: bool| medians(prestan, &server, size.requests, looks);
+        // Not measured: it warms the server up.
+        measure(false)?;
+        let mut found: [Vec<BTreeMap<String, f64>>; 2] = Default::default();
+        for round in 0..size.rounds {
+            eprintln!("inside: {name}, round {} of {}", round + 1, size.rounds);
+            for way in order(round, 2) {
+                found[way].push(measure(way == 1)?);
+            }
+        }
+        tests.extend(watched(name, &found)?);
+    }
+    Ok(InsideReport {
+        machine,
+        rounds: size.rounds,
+        requests: size.requests,
+        tests,
+    })
+}
+
+/// Medians of the response times of each test, in microseconds.
+fn medians(
+    prestan: &Prestan,
+    server: &RealServer,
+    requests: u32,
+    looks: bool,
+) -> Result<BTreeMap<String, f64>> {
+    let mut command = prestan.command();
+    command
+        .args(["run", "prestan", &server.url(), "--only", &TESTS.join(",")])
+        .args(["--requests", &requests.to_string(), "--quiet", "--no-save"])
+        .args(["--json", "-"]);
+    if looks {
+        command.args(["--pid", &server.pid().to_string()]);
+    }
+    let document = load::run(&mut command)?.stdout;
+    let result: Value = serde_json::from_str(&document).context("read the result")?;
+    let rows = result["tests"].as_array().context("no rows")?;
+    let median = |row: &Value| {
+        let name = row["measure"].as_str()?.to_owned();
+        Some((name, row["response_us"]["p50"].as_f64()?))
+    };
+    let medians: BTreeMap<String, f64> = rows.iter().filter_map(median).collect();
+    ensure!(
+        medians.len() == TESTS.len(),
+        "not all tests have response times: {document}"
+    );
+    Ok(medians)
+}
+
+fn watched(server: &str, found: &[Vec<BTreeMap<String, f64>>; 2]) -> Result<Vec<WatchedTest>> {
+    let of_test = |test: &&str| {
+        let of_way = |way: usize| -> Vec<f64> { found[way].iter().map(|own| own[*test]).collect() };
+        let (without, with) = (of_way(0), of_way(1));
+        let of_without = Median::of(&ratios(&with, &without)).context("no rounds")?;
+        Ok(WatchedTest {
+            server: server.to_owned(),
+            test: (*test).to_owned(),
+            without_us: Median::of(&without).context("no rounds")?,
+            of_without,
+            verdict: Attainment::of(of_without.value <= AT_MOST),
+        })
+    };
+    TESTS.iter().map(of_test).collect()
+}
+
+impl InsideReport {
+    /// For the terminal and for pages.
+    pub fn tables(&self) -> Vec<BenchTable> {
+        let mut table = BenchTable::new(
+            &format!(
+                "Median response times of a suite with `--pid`, as a multiple of those without ({} rounds of {} operations; \
+                 median, with the 95 % interval of the sign test in brackets)",
+                self.rounds, self.requests
+            ),
+            &[
+                "server",
+                "test",
+                "without, µs",
+                "with, of without",
+                "wanted",
+            ],
+        );
+        for own in &self.tests {
+            let Median { value, low, high } = own.of_without;
+            table.row(vec![
+                own.server.clone(),
+                own.test.clone(),
+                interval(own.without_us),
+                format!("{value:.3} [{low:.3}, {high:.3}]"),
+                format!("at most {AT_MOST:.2} times: {}", own.verdict.name()),
+            ]);
+        }
+        vec![table]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_costs_too_much_is_not_ok() {
+        let round = |put: f64| -> BTreeMap<String, f64> {
+            let own = TESTS.iter().map(|test| ((*test).to_owned(), 100.0));
+            own.chain([("Put1K".to_owned(), put)]).collect()
+        };
+        let found = [
+            vec![round(100.0); 3],
+            vec![round(101.5), round(101.2), round(100.2)],
+        ];
+        let tests = watched("nginx", &found).expect("there are rounds");
+        assert_eq!(
+            (tests[0].of_without.value, tests[0].verdict),
+            (1.012, Attainment::Missed)
+        );
+        assert_eq!(
+            (tests[1].of_without.value, tests[1].verdict),
+            (1.0, Attainment::Ok)
+        );
+        assert!(watched("nginx", &[Vec::new(), Vec::new()]).is_err());
+    }
+}
