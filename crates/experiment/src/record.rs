@@ -60,7 +60,7 @@ pub struct TrialRecord {
     /// | `MEASURED.ROW.mean`, `.p50`, `.p99`, `.rate` | response times and rate of a row of a suite |
     /// | `MEASURED.PAGE.page.mean`, `.page.p50`, `.page.p99` | time to load a page of a suite |
     /// | `REQUESTS.throughput`, `.share`, `.failed` | bit/s of contents at the client, the same over the planned rate, share of failed requests |
-    /// | `HOST.captured`, `HOST.new` | bit/s that this host sent from its first connection to the end of its capture, with and without what was sent again |
+    /// | `HOST.captured`, `HOST.new` | bit/s that this host sent from the first connection with a file to the end of its capture, with and without what was sent again |
     /// | `HOST.rtt` | s, median round trip of handshakes in its capture |
     /// | `HOST.rto.W1.one.within` | of round trips of what it sent, in its capture: share within the timeout of weight and strategy; also `.long` (timeout above 1 s), `.avoided.0.25` ... `.avoided.1`, and the columns of Table 6: `.short_within`, `.short_exceeded`, `.short_exceeded_long`, `.long_within`, `.long_exceeded` |
     /// | `HOST.timeouts`, `.resent`, `.fast-retransmits`, `.round-trips` | of a bare host, by its own report: timeouts, segments sent again, fast retransmits, round trips that were measured |

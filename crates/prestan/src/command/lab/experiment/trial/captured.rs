@@ -92,6 +92,9 @@ fn source(lab: &BuiltLab, host: &str) -> CaptureSource {
     }
 }
 
+/// A response of so many bytes is a file, and not the answer to a question about the server.
+const SMALLEST_FILE: u64 = 64 << 10;
+
 /// Reads captures, and gathers the figures of their hosts. `span`: when background began, and when the captures were
 /// asked to end, in nanoseconds since 1970.
 pub(super) fn read(
@@ -108,17 +111,41 @@ pub(super) fn read(
             ));
         }
         let host = lab.host(&name);
-        let own: Vec<IpAddr> = host.iter().flat_map(|host| host.addresses()).collect();
+        let own_addresses: Vec<IpAddr> = host.iter().flat_map(|host| host.addresses()).collect();
         let connections = connections(&name, &file, result)?;
-        // Programs need some tenths of a second before they send, and go on for a tenth at most.
-        let first = connections.iter().map(|connection| connection.start_ns);
-        let begun = first.min().map_or(span.0, |first| first.max(span.0));
+        // Programs first ask what the server is, and send half a second later; they go on for a tenth at most.
+        let with_files = connections
+            .iter()
+            .filter(|own| sent_by(&own_addresses, own) >= SMALLEST_FILE);
+        let first = with_files.map(|connection| connection.start_ns).min();
+        let begun = first.map_or(span.0, |first| first.max(span.0));
         let last = connections.iter().map(|connection| connection.end_ns);
         let took = last.fold(span.1, i64::max) - begun;
-        host_figures(&name, &own, &connections, took as f64 / 1e9, result);
+        host_figures(
+            &name,
+            &own_addresses,
+            &connections,
+            took as f64 / 1e9,
+            result,
+        );
         read.insert(name, ReadCapture { file, connections });
     }
     Ok(ReadCaptures(read))
+}
+
+/// Bytes of payload that a host sent on a connection.
+fn sent_by(own: &[IpAddr], connection: &ConnectionFigures) -> u64 {
+    let ends = [ConnectionEnd::Client, ConnectionEnd::Server];
+    let directions = ends.map(|end| connection.from(end));
+    let sent = directions
+        .iter()
+        .filter(|direction| is_of(own, direction.sender));
+    sent.map(|direction| direction.payload_bytes).sum()
+}
+
+/// Whether an end of a connection is at a host with these addresses.
+fn is_of(own: &[IpAddr], end: SocketAddr) -> bool {
+    own.contains(&end.ip().to_canonical())
 }
 
 /// The connections of a capture.
@@ -160,14 +187,13 @@ fn host_figures(
     took: f64,
     result: &mut TrialOutcome,
 ) {
-    let is_own = |end: SocketAddr| own.contains(&end.ip().to_canonical());
     let (mut all, mut new) = (0, 0);
     let mut handshakes = Vec::new();
     let mut round_trips = Vec::new();
     for connection in connections {
         for end in [ConnectionEnd::Client, ConnectionEnd::Server] {
             let direction = connection.from(end);
-            if is_own(direction.sender) {
+            if is_of(own, direction.sender) {
                 all += direction.payload_bytes;
                 new += direction.unique_bytes;
                 round_trips.push(direction.rtt.samples());
