@@ -28,6 +28,12 @@ pub struct ServerCounters {
     processes: BTreeMap<u32, WatchedProcess>,
     looked: Instant,
     page_size: u64,
+    /// Calls and bytes of processes that have ended: the kernel adds all that a process ever did to its parent.
+    departed: IoFields,
+    /// How many have ended.
+    ended: usize,
+    /// Processor time of children that were waited for, in ticks.
+    of_children: u64,
 }
 
 /// A process, and what was read of it last.
@@ -59,6 +65,9 @@ impl ServerCounters {
             processes: BTreeMap::new(),
             looked: Instant::now(),
             page_size: rustix::param::page_size() as u64,
+            departed: IoFields::default(),
+            ended: 0,
+            of_children: 0,
         };
         counters.look(&mut InsideCounts::default());
         if counters.processes.is_empty() {
@@ -73,15 +82,20 @@ impl ServerCounters {
         }
         // What they did before is nobody's.
         counters.read();
+        counters.of_children = 0;
         Ok(counters)
+    }
+
+    /// Whether calls and bytes that are read and written cannot be counted.
+    pub fn lacks_io(&self) -> bool {
+        self.processes.values().any(|own| own.io.is_none())
     }
 
     /// What cannot be read of them, and what is needed for it, each in a sentence.
     pub fn missing(&self) -> Vec<String> {
-        let lacks_io = self.processes.values().any(|own| own.io.is_none());
         let sentence = "bytes and calls of the server that read and write are not counted: /proc/PID/io is readable for its \
                         user and for root only";
-        Vec::from_iter(lacks_io.then(|| sentence.to_owned()))
+        Vec::from_iter(self.lacks_io().then(|| sentence.to_owned()))
     }
 
     /// Waits until the server has used no processor for a moment: what it does behind a response belongs to it.
@@ -113,9 +127,50 @@ impl ServerCounters {
             self.look(&mut counted);
         }
         let page_size = self.page_size;
-        self.processes
-            .retain(|_, process| process.read(page_size, &mut counted).is_some());
+        let inherited = std::mem::take(&mut self.departed);
+        let (ended, of_children) = (&mut self.ended, &mut self.of_children);
+        let departed = &mut self.departed;
+        self.processes.retain(|_, process| {
+            if process.read(page_size, &mut counted, of_children).is_some() {
+                return true;
+            }
+            *ended += 1;
+            if let Some((_, last)) = &process.io {
+                departed.add(last);
+            }
+            false
+        });
+        // Its parent may have been read before it, and then has it at the next reading.
+        let mut all = inherited;
+        all.add(&self.departed);
+        if all.are_in(&counted) {
+            all.take_from(&mut counted);
+            self.departed = IoFields::default();
+        }
         counted
+    }
+
+    /// What makes the counts doubtful, each in a sentence.
+    pub fn doubts(&self) -> Vec<String> {
+        let mut doubts = Vec::new();
+        match self.ended {
+            0 => {}
+            1 => doubts.push(
+                "one process of the server ended while it was watched; what it did at its end is not counted".to_owned(),
+            ),
+            more => doubts.push(format!(
+                "{more} processes of the server ended while it was watched; what they did at their end is not counted"
+            )),
+        }
+        // Of a server whose processes stay, there is nothing.
+        if self.ended == 0 && self.of_children > 1 {
+            doubts.push(format!(
+                "processes that the server started for single requests used {:.2} s of processor time, which is not \
+                 counted: they had ended before anybody looked",
+                self.of_children as f64 / 100.0
+            ));
+        }
+        doubts
     }
 
     /// Looks for processes that were started. What they did since then counts.
@@ -172,7 +227,12 @@ impl WatchedProcess {
     }
 
     /// Adds what was counted since the last reading; `None` when it has ended.
-    fn read(&mut self, page_size: u64, counted: &mut InsideCounts) -> Option<()> {
+    fn read(
+        &mut self,
+        page_size: u64,
+        counted: &mut InsideCounts,
+        of_children: &mut u64,
+    ) -> Option<()> {
         let processor = self.clock.read()?;
         counted.processor += processor.saturating_sub(self.processor);
         self.processor = processor;
@@ -183,6 +243,7 @@ impl WatchedProcess {
             counted.user_ticks += now.user_ticks.saturating_sub(before.user_ticks);
             counted.system_ticks += now.system_ticks.saturating_sub(before.system_ticks);
             counted.threads += now.threads;
+            *of_children += now.children_ticks.saturating_sub(before.children_ticks);
             let pages = now.resident_pages.cast_signed() - before.resident_pages.cast_signed();
             counted.memory_growth += pages * page_size.cast_signed();
             let has_others = now.threads != before.threads;

@@ -1,6 +1,8 @@
 //! What files of /proc say: proc_pid_stat(5), proc_pid_io(5), proc_pid_status(5), and the kernel's
 //! Documentation/scheduler/sched-stats.rst.
 
+use record::InsideCounts;
+
 /// Fields of `/proc/PID/stat`, of all threads of a process together.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct StatFields {
@@ -8,6 +10,8 @@ pub(crate) struct StatFields {
     pub(crate) user_ticks: u64,
     /// Processor time in the kernel, in ticks.
     pub(crate) system_ticks: u64,
+    /// Processor time of children that were waited for, in ticks.
+    pub(crate) children_ticks: u64,
     /// Number of threads.
     pub(crate) threads: u64,
     /// Resident memory in pages.
@@ -49,17 +53,51 @@ pub(crate) struct SwitchFields {
     pub(crate) preemptions: u64,
 }
 
+impl IoFields {
+    /// Adds those of another process.
+    pub(crate) fn add(&mut self, other: &IoFields) {
+        self.read_bytes += other.read_bytes;
+        self.written_bytes += other.written_bytes;
+        self.reads += other.reads;
+        self.writes += other.writes;
+        self.disk_read_bytes += other.disk_read_bytes;
+        self.disk_written_bytes += other.disk_written_bytes;
+    }
+
+    /// Whether there is something, and counts may contain it.
+    pub(crate) fn are_in(&self, counts: &InsideCounts) -> bool {
+        *self != IoFields::default()
+            && counts.reads >= self.reads
+            && counts.writes >= self.writes
+            && counts.read_bytes >= self.read_bytes
+            && counts.written_bytes >= self.written_bytes
+            && counts.disk_read_bytes >= self.disk_read_bytes
+            && counts.disk_written_bytes >= self.disk_written_bytes
+    }
+
+    /// Takes it out of counts that contain it.
+    pub(crate) fn take_from(&self, counts: &mut InsideCounts) {
+        counts.reads -= self.reads;
+        counts.writes -= self.writes;
+        counts.read_bytes -= self.read_bytes;
+        counts.written_bytes -= self.written_bytes;
+        counts.disk_read_bytes -= self.disk_read_bytes;
+        counts.disk_written_bytes -= self.disk_written_bytes;
+    }
+}
+
 /// Reads `/proc/PID/stat`. The name of the program, in parentheses, may have any character.
 pub(crate) fn stat(text: &str) -> Option<StatFields> {
     let (_, behind_name) = text.rsplit_once(')')?;
     // The state is field 3 of the manual.
     let field = |number: usize| {
         let word = behind_name.split_ascii_whitespace().nth(number - 3)?;
-        word.parse().ok()
+        word.parse::<u64>().ok()
     };
     Some(StatFields {
         user_ticks: field(14)?,
         system_ticks: field(15)?,
+        children_ticks: field(16)?.checked_add(field(17)?)?,
         threads: field(20)?,
         resident_pages: field(24)?,
     })
@@ -114,6 +152,7 @@ mod tests {
         let expected = StatFields {
             user_ticks: 5,
             system_ticks: 11,
+            children_ticks: 28_135,
             threads: 3,
             resident_pages: 771,
         };

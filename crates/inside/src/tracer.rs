@@ -118,7 +118,7 @@ impl Tracer {
     }
 
     /// Detaches from the server, which goes on. Returns the rows that had operations, in the order of the plan; their
-    /// response times and successes are known to others, and are 0.
+    /// times and successes are known to others, and are 0.
     pub fn end(mut self) -> Vec<TracedRow> {
         self.stop()
     }

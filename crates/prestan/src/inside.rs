@@ -11,6 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use engine::{Cancel, RowWatch, Settings};
+use inside::processes::descendants;
 use inside::{InsideAccounts, ServerCounters};
 use record::{EventKind, InsideRecord, MeasureId};
 use suite::Plan;
@@ -47,8 +48,27 @@ impl WatchedServer {
                 ));
             }
             ([], true, Some(server)) => server.pids().collect(),
+            (_, _, Some(_)) => {
+                return Err(Failed::Usage(
+                    "--pid names a server that runs already, and --server starts one; use --inside with --server".to_owned(),
+                ));
+            }
             (pids, ..) => pids.to_vec(),
         };
+        for root in &roots {
+            let all = descendants(&[*root]);
+            let why = if all.is_empty() {
+                "there is no such process"
+            } else if all.contains(&std::process::id()) {
+                "Prestan itself has been started by it"
+            } else {
+                continue;
+            };
+            return Err(Failed::Usage(format!(
+                "--pid {root}: {why}; name the first process of the server (`pgrep -o NAME`, or `ss -ltnp` for the one that \
+                 listens)"
+            )));
+        }
         let counters = ServerCounters::of(&roots)
             .map_err(|why| Failed::Usage(format!("looking inside of the server: {why}")))?;
         let directory = server.and_then(|server| Some(server.storage().parent()?.to_owned()));
@@ -62,6 +82,7 @@ impl WatchedServer {
     pub(crate) fn record(&self) -> InsideRecord {
         InsideRecord {
             missing: self.counters.missing(),
+            without_io: self.counters.lacks_io(),
         }
     }
 
@@ -90,11 +111,10 @@ pub(crate) struct WatchedRows {
 impl WatchedRows {
     /// What was counted, for the record.
     pub(crate) fn end(&self) -> Vec<EventKind> {
-        self.accounts
-            .end()
-            .into_iter()
-            .map(EventKind::Inside)
-            .collect()
+        let batches = self.accounts.end().into_iter().map(EventKind::Inside);
+        let doubts = self.accounts.doubts().into_iter();
+        let doubts = doubts.map(|text| EventKind::Warning { text });
+        batches.chain(doubts).collect()
     }
 
     /// Repeats a few operations of each row, and counts the system calls of the server: for the record, too.

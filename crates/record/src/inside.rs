@@ -12,6 +12,9 @@ pub struct InsideRecord {
     /// What could not be watched, and what is needed for it, each in a sentence.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub missing: Vec<String>,
+    /// Calls that read and write, and their bytes, could not be counted.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub without_io: bool,
 }
 
 /// What the processes of a server counted while it served some operations of one row, and none of another.
@@ -71,8 +74,10 @@ pub struct TracedRow {
     pub measure: MeasureId,
     /// Operations that were traced.
     pub operations: u64,
-    /// Response times of those that were ok, together.
-    pub response_time: Nanos,
+    /// Times of those that were ok, from their beginning to the end of their response, together.
+    pub took: Nanos,
+    /// The median of these times; 0 without any.
+    pub median: Nanos,
     /// How many of them were ok.
     pub ok: u64,
     /// By call and target.
@@ -151,7 +156,9 @@ impl InsideCounts {
         own.disk_read_bytes += later.disk_read_bytes;
         own.disk_written_bytes += later.disk_written_bytes;
         own.memory_growth += later.memory_growth;
-        own.threads = later.threads;
+        if later.threads > 0 {
+            own.threads = later.threads;
+        }
     }
 }
 

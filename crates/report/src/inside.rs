@@ -7,6 +7,8 @@ use record::{MeasureId, PlanRecord};
 use stats::units::{human, human_range};
 use stats::{InsideFigure, InsideRow, InsideSummary, Summary, TestSummary};
 
+use textwrap::core::display_width;
+
 use crate::clean;
 use crate::figure::percent;
 use crate::terminal::{Columns, TextReport};
@@ -49,8 +51,14 @@ pub(crate) const COLUMNS: [(&str, &str); 13] = [
         "lost",
         "times that a thread of the server lost its processor to another",
     ),
-    ("reads", "system calls that read"),
-    ("writes", "system calls that write"),
+    (
+        "reads",
+        "system calls that read (read and its like; recv of sockets is not one)",
+    ),
+    (
+        "writes",
+        "system calls that write (write and its like; send to sockets is not one)",
+    ),
     ("read", "bytes that these read"),
     ("written", "bytes that these wrote"),
     (
@@ -83,7 +91,8 @@ pub(crate) fn cells(row: &InsideRow, test: &TestSummary) -> Vec<InsideCell> {
     let processor = row.mean(InsideFigure::Processor);
     let rest = time
         .zip(processor)
-        .map(|(time, own)| (time - own.mean).max(0.0));
+        .map(|(time, own)| time - own.mean)
+        .filter(|rest| *rest >= 0.0);
     let interval = processor.and_then(|own| own.interval);
     vec![
         InsideCell::of(time, human),
@@ -131,9 +140,11 @@ pub(crate) fn test_of(summary: &Summary, measure: MeasureId) -> Option<&TestSumm
     summary.tests.get(usize::from(measure.0))
 }
 
-/// Mean response time of a row, with which tracing is compared.
-pub(crate) fn timed(test: &TestSummary) -> Option<f64> {
-    test.response.as_ref().map(|response| response.mean)
+/// Median time of the operations of a row, with which tracing is compared; `None` where several users were at work, and
+/// tracing had one.
+pub(crate) fn timed(users: u32, test: &TestSummary) -> Option<f64> {
+    let total = test.total.as_ref().filter(|_| users == 1);
+    total.map(|total| total.p50 as f64)
 }
 
 /// Sentences below the table.
@@ -146,6 +157,11 @@ pub(crate) fn remarks(plan: &PlanRecord, inside: &InsideSummary) -> Vec<String> 
              other; -r {ENOUGH} or more shows."
         ));
     }
+    if inside.rows.iter().all(|row| row.counted.processor == 0) {
+        remarks.push(
+            "The processes that were watched used no processor time: is one of them the server that responds?".to_owned(),
+        );
+    }
     let untold = plan.measures.len() - inside.rows.iter().filter(|row| row.operations > 0).count();
     if untold > 0 {
         remarks.push(format!(
@@ -157,6 +173,31 @@ pub(crate) fn remarks(plan: &PlanRecord, inside: &InsideSummary) -> Vec<String> 
     remarks
 }
 
+/// Columns that are left out where the terminal is too narrow, by their places, the least telling one first.
+const LEAST_TELLING: [usize; 7] = [7, 5, 3, 10, 6, 2, 4];
+
+/// The table in lines no longer than `width`, as far as columns can be left out for that.
+fn table(rows: &[Vec<String>], width: usize) -> Vec<String> {
+    let mut left_out: Vec<usize> = Vec::new();
+    let mut next = LEAST_TELLING.iter();
+    loop {
+        let shown = |row: &Vec<String>| -> Vec<String> {
+            let cells = row.iter().enumerate();
+            // The name of the row stands before its figures.
+            let cells = cells.filter(|(place, _)| !left_out.iter().any(|left| left + 1 == *place));
+            cells.map(|(_, cell)| cell.clone()).collect()
+        };
+        let mut headers = vec![String::new()];
+        headers.extend(COLUMNS.iter().map(|(name, _)| (*name).to_owned()));
+        let lines = Columns::lines(shown(&headers), rows.iter().map(shown), &[0]);
+        let is_narrow = lines.iter().all(|line| display_width(line) <= width);
+        match next.next().filter(|_| !is_narrow) {
+            Some(place) => left_out.push(*place),
+            None => return lines,
+        }
+    }
+}
+
 impl TextReport {
     /// What operations cost inside of the server.
     pub(crate) fn inside(&mut self, plan: &PlanRecord, summary: &Summary) {
@@ -164,7 +205,6 @@ impl TextReport {
             return;
         };
         self.line("");
-        self.wrapped("", "  ", "Inside of the server, per operation (processor time with the 95 % interval of its mean):");
         let rows = inside.rows.iter().filter(|row| row.operations > 0);
         let rows = rows.filter_map(|row| {
             let test = test_of(summary, row.measure)?;
@@ -172,19 +212,23 @@ impl TextReport {
             line.extend(cells(row, test).into_iter().map(|cell| cell.shown));
             Some(line)
         });
-        let mut headers = vec![String::new()];
-        headers.extend(COLUMNS.iter().map(|(name, _)| (*name).to_owned()));
-        for line in Columns::lines(headers, rows, &[0]) {
-            self.line(&line);
+        let rows: Vec<Vec<String>> = rows.collect();
+        let heading = "Inside of the server, per operation (processor time with the 95 % interval of its mean):";
+        self.wrapped("", "  ", heading);
+        if !rows.is_empty() {
+            for line in table(&rows, self.width) {
+                self.line(&line);
+            }
         }
         for remark in remarks(plan, inside) {
             self.wrapped("", "  ", &remark);
         }
         let calls = inside.rows.iter().filter_map(|row| {
             let test = test_of(summary, row.measure)?;
+            let timed = timed(plan.load.users, test);
             Some((
                 clean(&test.name),
-                calls_in_words(row.traced.as_ref()?, timed(test)),
+                calls_in_words(row.traced.as_ref()?, timed),
             ))
         });
         let calls: Vec<(String, String)> = calls.collect();
@@ -202,6 +246,27 @@ impl TextReport {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_narrow_terminal_has_the_most_telling_columns() {
+        let row: Vec<String> = (0..=COLUMNS.len())
+            .map(|place| format!("cell{place:02}"))
+            .collect();
+        let wide = table(&[row.clone()], 200);
+        assert!(wide[0].contains("lost") && wide[1].contains("cell08"));
+        let narrow = table(&[row.clone()], 80);
+        assert!(
+            narrow.iter().all(|line| display_width(line) <= 80),
+            "{narrow:?}"
+        );
+        assert!(
+            narrow[0].contains("processor") && !narrow[0].contains("lost"),
+            "{narrow:?}"
+        );
+        assert!(!narrow[1].contains("cell08"));
+        // No terminal is that narrow, and what is left is shown.
+        assert!(table(&[row], 10)[0].contains("to disk"));
+    }
 
     #[test]
     fn counts_and_bytes_have_the_digits_that_say_something() {

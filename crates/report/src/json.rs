@@ -124,7 +124,7 @@ pub(crate) fn document(run: &Run, summary: &Summary) -> wire::ResultDocument {
             .as_ref()
             .map(|pages| webstone::document(run, pages)),
         background: crate::background::of_run(run, summary),
-        inside: crate::inside::of_run(summary),
+        inside: crate::inside::of_run(plan.load.users, summary),
         beside: Vec::new(),
     }
 }

@@ -85,6 +85,17 @@ impl InsideFigure {
         InsideFigure::DiskWrittenBytes,
     ];
 
+    /// Whether it comes from what the kernel lets only the user of a process and root read.
+    fn is_io(self) -> bool {
+        !matches!(
+            self,
+            InsideFigure::Processor
+                | InsideFigure::Queued
+                | InsideFigure::Waits
+                | InsideFigure::Preemptions
+        )
+    }
+
     fn of(self, counts: &InsideCounts) -> u64 {
         match self {
             InsideFigure::Processor => counts.processor,
@@ -106,7 +117,7 @@ impl InsideSummary {
     pub(crate) fn of(plan: &PlanRecord, events: &[Event]) -> Option<InsideSummary> {
         let record = plan.inside.as_ref()?;
         let measures = (0..plan.measures.len()).filter_map(|place| u16::try_from(place).ok());
-        let rows = measures.map(|place| InsideRow::of(MeasureId(place), events));
+        let rows = measures.map(|place| InsideRow::of(MeasureId(place), events, record.without_io));
         Some(InsideSummary {
             missing: record.missing.clone(),
             rows: rows.filter(InsideRow::has_something).collect(),
@@ -115,7 +126,7 @@ impl InsideSummary {
 }
 
 impl InsideRow {
-    fn of(measure: MeasureId, events: &[Event]) -> InsideRow {
+    fn of(measure: MeasureId, events: &[Event], without_io: bool) -> InsideRow {
         let batches: Vec<&InsideBatch> = events
             .iter()
             .filter_map(|event| match &event.kind {
@@ -147,11 +158,11 @@ impl InsideRow {
             measure,
             operations,
             counted,
-            means: if operations > 0 {
-                InsideFigure::ALL.map(mean).to_vec()
-            } else {
-                Vec::new()
-            },
+            means: InsideFigure::ALL
+                .into_iter()
+                .filter(|figure| operations > 0 && !(without_io && figure.is_io()))
+                .map(mean)
+                .collect(),
             kernel_share: (ticks >= ENOUGH_TICKS).then_some(share),
             traced,
         }

@@ -101,7 +101,8 @@ impl CallCounts {
             (operations > 0).then_some(TracedRow {
                 measure,
                 operations,
-                response_time: 0,
+                took: 0,
+                median: 0,
                 ok: 0,
                 calls: row.calls,
                 other_calls: row.others,

@@ -55,9 +55,9 @@ impl RowWatch for TracedRows {
     }
 }
 
-/// Response times of a pass, by row.
+/// Times of the operations of a pass that were ok, by row.
 #[derive(Default)]
-struct TracedTimes(BTreeMap<MeasureId, (u64, Nanos)>);
+struct TracedTimes(BTreeMap<MeasureId, Vec<Nanos>>);
 
 impl Sink for TracedTimes {
     fn take(&mut self, samples: &[Sample], _: KnownWindow) -> ControlFlow<()> {
@@ -65,12 +65,10 @@ impl Sink for TracedTimes {
             .iter()
             .filter(|sample| sample.outcome == Outcome::Ok)
         {
-            let (Some(sent), Some(first)) = (sample.moments.sent, sample.moments.first) else {
-                continue;
-            };
-            let (ok, time) = self.0.entry(sample.measure).or_default();
-            *ok += 1;
-            *time += first.saturating_sub(sent);
+            if let Some(done) = sample.moments.done {
+                let times = self.0.entry(sample.measure).or_default();
+                times.push(done.saturating_sub(sample.moments.started));
+            }
         }
         ControlFlow::Continue(())
     }
@@ -120,15 +118,21 @@ impl TracedServer {
         let mut times = TracedTimes::default();
         let finished = engine::run(plan, &settings, &watch, &mut times);
         drop(watch);
+        let cut_off = finished.events.iter().find_map(|event| match &event.kind {
+            EventKind::Interrupted => Some("it was interrupted".to_owned()),
+            EventKind::Aborted { reason } => Some(reason.clone()),
+            _ => None,
+        });
+        let error = finished.error.map(|error| error.to_string());
         let mut told: Vec<EventKind> = finished
             .events
             .into_iter()
             .map(|event| event.kind)
             .filter(|kind| matches!(kind, EventKind::LeftBehind(_)))
             .collect();
-        if let Some(error) = finished.error {
+        if let Some(why) = error.or(cut_off) {
             told.push(doubt(format!(
-                "system calls of the server were not counted: {error}"
+                "system calls of the server were not counted for all rows: {why}"
             )));
         }
         let traced = Arc::into_inner(rows).map_or(Vec::new(), |rows| rows.tracer.end());
@@ -144,10 +148,12 @@ impl TracedServer {
 
 impl TracedTimes {
     fn complete(&self, row: TracedRow) -> TracedRow {
-        let (ok, response_time) = self.0.get(&row.measure).copied().unwrap_or_default();
+        let mut times = self.0.get(&row.measure).cloned().unwrap_or_default();
+        times.sort_unstable();
         TracedRow {
-            ok,
-            response_time,
+            ok: times.len() as u64,
+            took: times.iter().sum(),
+            median: times.get(times.len() / 2).copied().unwrap_or_default(),
             ..row
         }
     }

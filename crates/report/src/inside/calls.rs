@@ -24,6 +24,12 @@ const MOST_SLOWED: f64 = 1.2;
 /// Shares of the time below which a call has its number only.
 const LEAST_SHARE: f64 = 0.01;
 
+/// Calls of an operation below which a kind is not told: what runs in the background, mostly.
+const LEAST_OFTEN: f64 = 0.1;
+
+/// Calls that wait for time, in threads that do it always.
+const SLEEPING: [&str; 2] = ["nanosleep", "clock_nanosleep"];
+
 /// Calls that say little of what a server does: they wait for requests, end what others have begun, or serve the program
 /// itself.
 const ORDINARY: [&str; 14] = [
@@ -59,11 +65,11 @@ const TELLING: [&str; 12] = [
     "symlink",
 ];
 
-/// By how much tracing slowed an operation down, of which `timed` is the mean response time without it; `None` where one
-/// of both times is not known.
+/// By how much tracing slowed an operation down, of which `timed` is the median time without it, from its beginning to the
+/// end of its response; `None` where one of both times is not known.
 pub(crate) fn slowed(traced: &TracedRow, timed: Option<f64>) -> Option<f64> {
     let timed = timed.filter(|timed| traced.ok > 0 && *timed > 0.0)?;
-    Some(traced.response_time as f64 / traced.ok as f64 / timed)
+    Some(traced.median as f64 / timed)
 }
 
 /// The calls of a row that say most, by target: `lock/DAVLock: 2 fdatasync (2.7 ms, 36 %), 3 openat`.
@@ -71,12 +77,15 @@ pub(crate) fn calls_in_words(traced: &TracedRow, timed: Option<f64>) -> String {
     let slowed = slowed(traced, timed);
     let row = CallsOfRow {
         operations: traced.operations.max(1) as f64,
-        time: traced.response_time as f64 / traced.ok.max(1) as f64,
-        tells_shares: slowed.is_some_and(|factor| factor <= MOST_SLOWED),
+        time: traced.took as f64 / traced.ok.max(1) as f64,
+        // Where the timed operations were slower than the traced ones, something else was at work.
+        tells_shares: slowed
+            .is_some_and(|factor| (1.0 / MOST_SLOWED..=MOST_SLOWED).contains(&factor)),
     };
     let mut targets: BTreeMap<&CallTarget, Vec<&TracedCall>> = BTreeMap::new();
     for own in &traced.calls {
-        if !ORDINARY.contains(&own.call.as_str()) {
+        let is_seldom = (own.count as f64) < LEAST_OFTEN * row.operations;
+        if !ORDINARY.contains(&own.call.as_str()) && !is_seldom {
             targets.entry(&own.target).or_default().push(own);
         }
     }
@@ -92,8 +101,16 @@ pub(crate) fn calls_in_words(traced: &TracedRow, timed: Option<f64>) -> String {
         1 => text += "; one further target",
         more => text += &format!("; {more} further targets"),
     }
-    if let Some(factor) = slowed.filter(|_| !row.tells_shares) {
-        text += &format!(" (no times: with tracing, an operation takes {factor:.1} times as long)");
+    match slowed {
+        _ if row.tells_shares => {}
+        Some(factor) if factor > 1.0 => {
+            text +=
+                &format!(" (no times: with tracing, an operation takes {factor:.2} times as long)");
+        }
+        Some(_) => {
+            text += " (no times: without tracing, operations took longer, so something else was at work)"
+        }
+        None => {}
     }
     clean(&text)
 }
@@ -124,12 +141,16 @@ impl CallsOfRow {
     fn of_call(&self, own: &TracedCall) -> String {
         let mut words = format!("{} {}", count(own.count as f64 / self.operations), own.call);
         let mut more = Vec::new();
+        if own.failed >= own.count {
+            more.push("fails".to_owned());
+        }
         if own.bytes > 0 {
             more.push(amount(own.bytes as f64 / self.operations));
         }
         let lasted = own.lasted as f64 / self.operations;
         let share = lasted / self.time;
-        if self.tells_shares && share >= LEAST_SHARE {
+        let is_asleep = SLEEPING.contains(&own.call.as_str());
+        if self.tells_shares && share >= LEAST_SHARE && !is_asleep {
             more.push(human(lasted));
             more.push(percent(share.min(1.0)));
         }
@@ -150,7 +171,7 @@ fn name_of(target: &CallTarget) -> &str {
         CallTarget::Collection => "collection",
         CallTarget::File { path } => path,
         CallTarget::Client => "client",
-        CallTarget::Socket { peer } if peer.is_empty() => "another socket",
+        CallTarget::Socket { peer } if peer.is_empty() || peer == "@" => "another socket",
         CallTarget::Socket { peer } => peer,
         CallTarget::Event => "events and pipes",
         CallTarget::Nothing => "",
@@ -174,14 +195,15 @@ mod tests {
         }
     }
 
-    fn traced(response_time: u64) -> TracedRow {
+    fn traced(median: u64) -> TracedRow {
         let locks = || CallTarget::File {
             path: "lock/DAVLock".to_owned(),
         };
         TracedRow {
             measure: MeasureId(0),
             operations: 2,
-            response_time,
+            took: 2 * median,
+            median,
             ok: 2,
             calls: vec![
                 call("openat", locks(), 6, 0, 200_000),
@@ -196,7 +218,7 @@ mod tests {
 
     #[test]
     fn calls_are_told_by_target_with_their_shares() {
-        let words = calls_in_words(&traced(20_000_000), Some(9_000_000.0));
+        let words = calls_in_words(&traced(10_000_000), Some(9_000_000.0));
         assert_eq!(
             words,
             "lock/DAVLock: 2 fdatasync (4.00 ms, 40 %), 3 openat (100 µs, 1 %); 0.50 futex; client: 1 read (200 B)"
@@ -205,17 +227,22 @@ mod tests {
 
     #[test]
     fn times_of_the_tracing_are_not_told_as_those_of_the_server() {
-        let words = calls_in_words(&traced(20_000_000), Some(5_000_000.0));
+        let words = calls_in_words(&traced(10_000_000), Some(5_000_000.0));
         assert_eq!(
             words,
             "lock/DAVLock: 2 fdatasync, 3 openat; 0.50 futex; client: 1 read (200 B) (no times: with tracing, an operation \
-             takes 2.0 times as long)"
+             takes 2.00 times as long)"
         );
-        let without = calls_in_words(&traced(20_000_000), None);
+        let words = calls_in_words(&traced(10_000_000), Some(30_000_000.0));
+        assert!(
+            words.contains("something else was at work") && !words.contains('%'),
+            "{words}"
+        );
+        let without = calls_in_words(&traced(10_000_000), None);
         assert!(!without.contains('%'), "{without}");
         let failed = TracedRow {
             ok: 0,
-            response_time: 0,
+            median: 0,
             ..traced(0)
         };
         assert!(!calls_in_words(&failed, Some(1.0)).contains('%'));

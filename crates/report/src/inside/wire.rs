@@ -37,9 +37,9 @@ pub(crate) struct InsideRowJson {
     pub(crate) waits: Option<InsideMeanJson>,
     /// Times that a thread lost its processor to another.
     pub(crate) preemptions: Option<InsideMeanJson>,
-    /// System calls that read.
+    /// System calls that read (`read` and its like; not `recv`); null where they could not be counted.
     pub(crate) reads: Option<InsideMeanJson>,
-    /// System calls that write.
+    /// System calls that write (`write` and its like; not `send`).
     pub(crate) writes: Option<InsideMeanJson>,
     /// Bytes that these read.
     pub(crate) read_bytes: Option<InsideMeanJson>,
@@ -73,8 +73,8 @@ pub(crate) struct InsideMeanJson {
 pub(crate) struct TracedJson {
     /// Operations that were traced.
     pub(crate) operations: u64,
-    /// Response time of an operation while it was traced, over that when it was not; null where one of both is not known.
-    /// There is no interval: a few operations are traced.
+    /// Median time of an operation while it was traced, over that when it was not; null where one of both is not known, or
+    /// several users were at work when it was not. There is no interval: a few operations are traced.
     pub(crate) slowed: Option<f64>,
     /// By call and target.
     pub(crate) calls: Vec<TracedCallJson>,
@@ -114,16 +114,19 @@ impl InsideMeanJson {
 }
 
 /// What went on inside of the server; `None` where nobody looked.
-pub(crate) fn of_run(summary: &Summary) -> Option<InsideJson> {
+pub(crate) fn of_run(users: u32, summary: &Summary) -> Option<InsideJson> {
     let inside = summary.inside.as_ref()?;
-    let rows = inside.rows.iter().filter_map(|row| of_row(row, summary));
+    let rows = inside
+        .rows
+        .iter()
+        .filter_map(|row| of_row(row, users, summary));
     Some(InsideJson {
         missing: inside.missing.clone(),
         rows: rows.collect(),
     })
 }
 
-fn of_row(row: &InsideRow, summary: &Summary) -> Option<InsideRowJson> {
+fn of_row(row: &InsideRow, users: u32, summary: &Summary) -> Option<InsideRowJson> {
     let test = test_of(summary, row.measure)?;
     let number = |figure| InsideMeanJson::of(row.mean(figure), thousandths);
     let time = |figure| InsideMeanJson::of(row.mean(figure), us);
@@ -145,7 +148,7 @@ fn of_row(row: &InsideRow, summary: &Summary) -> Option<InsideRowJson> {
         threads: row.counted.threads,
         traced: row.traced.as_ref().map(|traced| TracedJson {
             operations: traced.operations,
-            slowed: slowed(traced, timed(test)).map(thousandths),
+            slowed: slowed(traced, timed(users, test)).map(thousandths),
             calls: traced
                 .calls
                 .iter()

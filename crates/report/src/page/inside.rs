@@ -45,7 +45,7 @@ pub(super) fn table(page: &ReportPage<'_>, names: &[String]) -> Markup {
                 @if let (Some(traced), Some(test)) = (&row.traced, test_of(of.summary, row.measure)) {
                     p.note {
                         @if !is_one { (name) ", " }
-                        b { (test.name) } ": " (calls_in_words(traced, timed(test)))
+                        b { (test.name) } ": " (calls_in_words(traced, timed(of.run.plan.load.users, test)))
                     }
                 }
             }

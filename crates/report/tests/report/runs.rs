@@ -375,11 +375,12 @@ pub(crate) fn looked_into() -> Run {
     let locks = || CallTarget::File {
         path: "lock/\u{1b}[2JDAVLock".to_owned(),
     };
-    let traced = |measure, response_time| {
+    let traced = |measure, median| {
         EventKind::Traced(TracedRow {
             measure,
             operations: 5,
-            response_time,
+            took: 5 * median,
+            median,
             ok: 5,
             calls: vec![
                 call("fdatasync", locks(), 10, 0, 6_000 * US),
@@ -394,6 +395,7 @@ pub(crate) fn looked_into() -> Run {
     few(1)
         .with(|run| {
             run.plan.inside = Some(InsideRecord {
+                without_io: false,
                 missing: vec!["bytes are not counted".to_owned()],
             });
         })
@@ -401,8 +403,8 @@ pub(crate) fn looked_into() -> Run {
         .ok("Lock", 5, around(600))
         .event("Put1K", |_, measure| batch(measure, 1_900 * US, 20))
         .event("Put1K", |_, measure| batch(measure, 2_100 * US, 10))
-        .event("Put1K", |_, measure| traced(measure, 8_500 * US))
+        .event("Put1K", |_, measure| traced(measure, 1_700 * US))
         .event("Lock", |_, measure| batch(measure, 500 * US, 0))
-        .event("Lock", |_, measure| traced(measure, 8_500 * US))
+        .event("Lock", |_, measure| traced(measure, 1_700 * US))
         .build()
 }

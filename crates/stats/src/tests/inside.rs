@@ -88,6 +88,7 @@ fn summary(events: &[Event]) -> InsideSummary {
         .plan;
     plan.inside = Some(InsideRecord {
         missing: vec!["something".to_owned()],
+        without_io: false,
     });
     InsideSummary::of(&plan, events).unwrap_or_default()
 }

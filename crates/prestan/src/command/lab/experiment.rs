@@ -285,7 +285,7 @@ impl AskedCampaign {
             let Some(record) = record_of(&task, planned) else {
                 let done = campaign.kept.measured().len();
                 return Err(Failed::Interrupted(format!(
-                    "interrupted behind {done} of {} trials",
+                    "interrupted after {done} of {} trials",
                     all.len()
                 )));
             };
