@@ -233,7 +233,7 @@ fn an_interrupted_campaign_says_how_it_goes_on() {
     send(&running, Signal::INT);
     let outcome = running.wait();
     assert_eq!(outcome.code, 130, "{outcome}");
-    let message = "interrupted behind 0 of 2 trials; the same command goes on with it";
+    let message = "interrupted after 0 of 2 trials; the same command goes on with it";
     assert!(outcome.stderr.contains(message), "{outcome}");
     assert_eq!(left(outcome.home()), [] as [PathBuf; 0]);
     assert_eq!(trials(outcome.home()).len(), 0);
