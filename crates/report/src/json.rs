@@ -5,6 +5,7 @@ use schemars::generate::SchemaSettings;
 use stats::{Completeness, Summary, TestSummary};
 
 use crate::clean::is_harmful;
+use crate::load_steps::LoadStepJson;
 use crate::reasons::{abort_reason, ended_early, note, reason};
 use crate::surroundings::ServerJson;
 use crate::targets::{TargetJson, targets};
@@ -91,11 +92,7 @@ pub(crate) fn document(run: &Run, summary: &Summary) -> wire::ResultDocument {
             half_width_percent: goal.half_width.map(|width| width * 100.0),
             reached: goal.reached,
         }),
-        load_steps: summary
-            .load_steps
-            .iter()
-            .map(wire::LoadStepJson::from)
-            .collect(),
+        load_steps: summary.load_steps.iter().map(LoadStepJson::from).collect(),
         ended_early: summary.ended_early.iter().map(ended_early).collect(),
         targets: targets(plan, env).iter().map(TargetJson::from).collect(),
         roles: load::roles(plan).map(wire::RoleJson::from).collect(),
@@ -143,22 +140,6 @@ pub(crate) fn thousandths(value: f64) -> f64 {
 /// Both ends of the interval of a rate.
 pub(crate) fn rates((low, high): (f64, f64)) -> [f64; 2] {
     [thousandths(low), thousandths(high)]
-}
-
-impl From<&stats::LoadStep> for wire::LoadStepJson {
-    fn from(step: &stats::LoadStep) -> wire::LoadStepJson {
-        let times = |ns: Option<record::Nanos>| ns.map(|ns| us(ns as f64));
-        wire::LoadStepJson {
-            users: step.users,
-            from_s: thousandths(step.from as f64 / 1e9),
-            seconds: thousandths(step.seconds),
-            operations: step.operations,
-            failed: step.failed,
-            per_second: step.per_second.map(thousandths),
-            p50_us: times(step.p50),
-            p99_us: times(step.p99),
-        }
-    }
 }
 
 impl From<load::RoleUsers<'_>> for wire::RoleJson {

@@ -1,10 +1,13 @@
-//! What a load that changes came to with each number of users, as text and on pages.
+//! What a load that changes came to with each number of users, as text, on pages and as JSON.
 
 use record::{AdaptRecord, Nanos, Run};
+use schemars::JsonSchema;
+use serde::Serialize;
 use stats::{LoadStep, Summary};
 
 use crate::clean;
 use crate::figure::NONE;
+use crate::json::{thousandths, us};
 use crate::reasons::ended_early;
 use crate::terminal::{Columns, TextReport};
 use crate::units::human;
@@ -53,6 +56,45 @@ pub(crate) fn cells(step: &LoadStep, begun: Nanos) -> [String; 7] {
         time(step.p50),
         time(step.p99),
     ]
+}
+
+/// The time from one change of the number of users to the next.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "LoadStep", deny_unknown_fields)]
+pub(crate) struct LoadStepJson {
+    /// Users at work.
+    pub(crate) users: u32,
+    /// When it began, in seconds since the run began.
+    pub(crate) from_s: f64,
+    /// Seconds from its first operation to its last response.
+    pub(crate) seconds: f64,
+    /// Operations that began in it.
+    pub(crate) operations: u64,
+    /// Those of them that failed.
+    pub(crate) failed: u64,
+    /// Expected responses to its operations, a second. There is no interval: a step is short, and its operations
+    /// depend on each other.
+    pub(crate) per_second: Option<f64>,
+    /// Median of their response times; null without any. There is no interval.
+    pub(crate) p50_us: Option<f64>,
+    /// 99th percentile; null with fewer than 100 of them. There is no interval.
+    pub(crate) p99_us: Option<f64>,
+}
+
+impl From<&LoadStep> for LoadStepJson {
+    fn from(step: &LoadStep) -> LoadStepJson {
+        let times = |ns: Option<record::Nanos>| ns.map(|ns| us(ns as f64));
+        LoadStepJson {
+            users: step.users,
+            from_s: thousandths(step.from as f64 / 1e9),
+            seconds: thousandths(step.seconds),
+            operations: step.operations,
+            failed: step.failed,
+            per_second: step.per_second.map(thousandths),
+            p50_us: times(step.p50),
+            p99_us: times(step.p99),
+        }
+    }
 }
 
 impl TextReport {

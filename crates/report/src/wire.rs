@@ -24,6 +24,7 @@ use crate::background::BackgroundJson;
 use crate::constraints::why_unknown;
 use crate::inside::InsideJson;
 use crate::json::us;
+use crate::load_steps::LoadStepJson;
 use crate::surroundings::ServerJson;
 use crate::targets::TargetJson;
 
@@ -115,29 +116,6 @@ pub(crate) struct ResultDocument {
     /// What loads that went on beside the run came to.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) beside: Vec<BesideJson>,
-}
-
-/// The time from one change of the number of users to the next.
-#[derive(Debug, Serialize, JsonSchema)]
-#[schemars(rename = "LoadStep", deny_unknown_fields)]
-pub(crate) struct LoadStepJson {
-    /// Users at work.
-    pub(crate) users: u32,
-    /// When it began, in seconds since the run began.
-    pub(crate) from_s: f64,
-    /// Seconds from its first operation to its last response.
-    pub(crate) seconds: f64,
-    /// Operations that began in it.
-    pub(crate) operations: u64,
-    /// Those of them that failed.
-    pub(crate) failed: u64,
-    /// Expected responses to its operations, a second. There is no interval: a step is short, and its operations
-    /// depend on each other.
-    pub(crate) per_second: Option<f64>,
-    /// Median of their response times; null without any. There is no interval.
-    pub(crate) p50_us: Option<f64>,
-    /// 99th percentile; null with fewer than 100 of them. There is no interval.
-    pub(crate) p99_us: Option<f64>,
 }
 
 /// Users of a test that have a loop of their own.

@@ -140,13 +140,7 @@ fn where_nobody_can_look_is_said() {
             "--inside looks into a server that runs on this machine, and does not know which process it is",
         ),
         (
-            &[
-                "run",
-                "prestan",
-                "http://127.0.0.1:9/",
-                "--pid",
-                "2147483646",
-            ],
+            &["run", "prestan", "http://127.0.0.1:9/", "--pid", "4000000"],
             "--pid 4000000: there is no such process",
         ),
     ];
