@@ -249,12 +249,12 @@ mod tests {
 
     #[test]
     fn a_narrow_terminal_has_the_most_telling_columns() {
-        let row: Vec<String> = (0..=COLUMNS.len())
+        let rows: [Vec<String>; 1] = [(0..=COLUMNS.len())
             .map(|place| format!("cell{place:02}"))
-            .collect();
-        let wide = table(&[row.clone()], 200);
+            .collect()];
+        let wide = table(&rows, 200);
         assert!(wide[0].contains("lost") && wide[1].contains("cell08"));
-        let narrow = table(&[row.clone()], 80);
+        let narrow = table(&rows, 80);
         assert!(
             narrow.iter().all(|line| display_width(line) <= 80),
             "{narrow:?}"
@@ -265,7 +265,7 @@ mod tests {
         );
         assert!(!narrow[1].contains("cell08"));
         // No terminal is that narrow, and what is left is shown.
-        assert!(table(&[row], 10)[0].contains("to disk"));
+        assert!(table(&rows, 10)[0].contains("to disk"));
     }
 
     #[test]
