@@ -18,7 +18,7 @@ use crate::table::BenchTable;
 /// The servers: one with two processes, and one with two hundred threads.
 const SERVERS: [&str; 2] = ["nginx", "apache"];
 /// Tests that both have. PUT takes turns with DELETE, so that counters are read at each of them.
-const TESTS: [&str; 3] = ["Put1K", "Get1K", "MkCol"];
+const TESTS: [&str; 2] = ["Put1K", "Get1K"];
 /// The most that looking may cost, as a factor of response times.
 const AT_MOST: f64 = 1.01;
 
