@@ -81,7 +81,7 @@ pub fn run(prestan: &Prestan, size: InsideSize) -> Result<InsideReport> {
     for name in SERVERS {
         let recipe = Recipe::named(name).with_context(|| format!("{name} is no recipe"))?;
         let server = RealServer::start(recipe)?;
-        machine.add(&server.installed().version);
+        machine.add(&format!("{name} {}", server.installed().version));
         let measure = |looks: bool| medians(prestan, &server, size.requests, looks);
         // Not measured: it warms the server up.
         measure(false)?;
