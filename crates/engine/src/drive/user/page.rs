@@ -41,9 +41,7 @@ impl User {
         operating
             .visit
             .get_or_insert_with(|| context.progress.next_request());
-        if let Some(rows) = &context.rows {
-            rows.begins(None);
-        }
+        context.rest();
         let http = script.test.http;
         if http.per_page {
             self.close();
