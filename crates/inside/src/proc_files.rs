@@ -133,10 +133,10 @@ pub(crate) fn switches(text: &str) -> Option<SwitchFields> {
     })
 }
 
-/// The number on the line that begins with this name.
-fn number_behind(text: &str, name: &str) -> Option<u64> {
+/// The number on the line that begins with this name; of several, the first.
+pub(crate) fn number_behind(text: &str, name: &str) -> Option<u64> {
     let rest = text.lines().find_map(|line| line.strip_prefix(name))?;
-    rest.trim().parse().ok()
+    rest.split_whitespace().next()?.parse().ok()
 }
 
 #[cfg(test)]

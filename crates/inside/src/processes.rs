@@ -5,6 +5,8 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::Path;
 
+use crate::proc_files::number_behind;
+
 /// These processes and all that descend from them, in ascending order, without those that have ended. A process
 /// whose parent has ended belongs to nobody here: the kernel gave it to another parent.
 pub fn descendants(roots: &[u32]) -> Vec<u32> {
@@ -97,11 +99,8 @@ pub(crate) fn has_ended(pid: u32) -> bool {
 /// and was not waited for.
 pub(crate) fn status_number(pid: u32, name: &str) -> Option<u32> {
     let status = fs::read(format!("/proc/{pid}/status")).ok()?;
-    let status = String::from_utf8_lossy(&status);
-    let line = status
-        .lines()
-        .find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
-    line.split_whitespace().next()?.parse().ok()
+    let number = number_behind(&String::from_utf8_lossy(&status), &format!("{name}:"))?;
+    u32::try_from(number).ok()
 }
 
 /// The entries of a directory whose names are numbers.
