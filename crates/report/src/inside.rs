@@ -150,19 +150,20 @@ pub(crate) fn timed(users: u32, test: &TestSummary) -> Option<f64> {
 /// Sentences below the table.
 pub(crate) fn remarks(plan: &PlanRecord, inside: &InsideSummary) -> Vec<String> {
     let mut remarks: Vec<String> = inside.missing.iter().map(|own| clean(own)).collect();
-    let is_short = |row: &&InsideRow| (1..ENOUGH).contains(&row.operations);
-    if inside.rows.iter().any(|row| is_short(&row)) {
+    let rows = inside.rows.iter();
+    let counted: Vec<&InsideRow> = rows.filter(|row| row.operations > 0).collect();
+    if counted.iter().any(|row| row.operations < ENOUGH) {
         remarks.push(format!(
             "Intervals of rows with fewer than {ENOUGH} operations are too narrow where neighbouring operations depend on each \
              other; -r {ENOUGH} or more shows."
         ));
     }
-    if inside.rows.iter().all(|row| row.counted.processor == 0) {
+    if !counted.is_empty() && counted.iter().all(|row| row.counted.processor == 0) {
         remarks.push(
             "The processes that were watched used no processor time: is one of them the server that responds?".to_owned(),
         );
     }
-    let untold = plan.measures.len() - inside.rows.iter().filter(|row| row.operations > 0).count();
+    let untold = plan.measures.len() - counted.len();
     if untold > 0 {
         remarks.push(format!(
             "{untold} of {} rows are not in it: nothing was measured of them, or the server was at work for other rows at \
@@ -266,6 +267,30 @@ mod tests {
         assert!(!narrow[1].contains("cell08"));
         // No terminal is that narrow, and what is left is shown.
         assert!(table(&rows, 10)[0].contains("to disk"));
+    }
+
+    #[test]
+    fn only_of_rows_that_were_counted_is_it_said_that_nothing_was_used() {
+        let run = stats::testing::RunBuilder::new(1).test("Put1K", &[("Put1K", "PUT")]);
+        let plan = run.build().plan;
+        let says = |operations| {
+            let row = InsideRow {
+                measure: MeasureId(0),
+                operations,
+                counted: record::InsideCounts::default(),
+                means: Vec::new(),
+                kernel_share: None,
+                traced: None,
+            };
+            let inside = InsideSummary {
+                missing: Vec::new(),
+                rows: vec![row],
+            };
+            remarks(&plan, &inside)
+                .concat()
+                .contains("no processor time")
+        };
+        assert_eq!((says(0), says(300)), (false, true));
     }
 
     #[test]
