@@ -16,6 +16,7 @@
 //! network.
 
 pub mod accuracy;
+pub mod branches;
 pub mod child;
 pub mod comparison;
 pub mod cost;

@@ -15,7 +15,7 @@ use benches::load::Prestan;
 use benches::machine::BenchMachine;
 use benches::table::BenchTable;
 use benches::{
-    accuracy, cost, docs, floor, inside, pages, scale, suite, threads, verdicts, verify,
+    accuracy, branches, cost, docs, floor, inside, pages, scale, suite, threads, verdicts, verify,
 };
 
 /// Measures Prestan as a measuring instrument.
@@ -30,6 +30,8 @@ struct BenchArgs {
 enum What {
     /// Reported times beside those on the wire
     Accuracy(Versions),
+    /// Whether comparisons see what a branch of a server does more inside
+    Branches(How),
     /// Processor time a request, beside other tools
     Cost(Versions),
     /// Processor time a file of a page, beside other tools
@@ -138,6 +140,7 @@ impl BenchReport for accuracy::AccuracyReport {
 }
 
 report!(
+    branches::BranchesReport,
     cost::CostReport,
     cost::Http2CostReport,
     inside::InsideReport,
@@ -177,6 +180,10 @@ fn dispatch(what: What) -> Result<()> {
                 accuracy::run_http2(prestan, size)
             })
         }
+        What::Branches(how) => perform("branches", &how, |prestan| {
+            let sizes = (branches::BranchesSize::FULL, branches::BranchesSize::QUICK);
+            branches::run(prestan, how.size(sizes))
+        }),
         What::Cost(Versions { how, http2 }) => {
             let size = how.size((cost::CostSize::FULL, cost::CostSize::QUICK));
             if !http2 {

@@ -35,8 +35,9 @@ const STEPS: [Step; 7] = [
     ("links", links),
 ];
 
-const BENCHMARKS: [&[&str]; 9] = [
+const BENCHMARKS: [&[&str]; 10] = [
     &["accuracy"],
+    &["branches"],
     &["cost"],
     &["inside"],
     &["pages"],

@@ -30,7 +30,7 @@ const PURE: &[(&str, &[&str])] = &[
     ("bare", &["trace"]),
     ("traffic", &[]),
     ("topology", &["bare", "traffic"]),
-    ("experiment", &["stats", "topology", "traffic"]),
+    ("experiment", &["bare", "stats", "topology", "traffic"]),
 ];
 
 /// Which other crates of ours an impure crate may know; the binary and the servers may know all.

@@ -3,6 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+/// Sizes in KiB of the files of the dissertation: `/504k`, `/320k` and `/160k`.
+pub const PAPER_FILES_KIB: [usize; 3] = [504, 320, 160];
+
 /// Files by their paths, which begin with a slash.
 #[derive(Debug, Clone, Default)]
 pub struct ServedFiles(BTreeMap<String, Arc<[u8]>>);
@@ -18,7 +21,7 @@ impl ServedFiles {
     #[must_use]
     pub fn paper() -> ServedFiles {
         let mut files = ServedFiles::new();
-        for kib in [504, 320, 160] {
+        for kib in PAPER_FILES_KIB {
             files.insert(format!("/{kib}k"), test_pattern(kib * 1024));
         }
         files

@@ -32,6 +32,6 @@ pub use trace::rto::{PAPER_WEIGHTS, RtoFormula, RtoWeights, SamplingStrategy};
 
 pub use congestion::{CUBIC_BETA, CUBIC_C, CubicCurve};
 pub use counters::{BareServerCounters, EndedConnection, RttLog, RttLogEntry, SenderCounters};
-pub use files::{ServedFiles, test_pattern};
+pub use files::{PAPER_FILES_KIB, ServedFiles, test_pattern};
 pub use server::{BareServer, BareServerSettings};
 pub use settings::{CongestionControl, SenderSettings, SenderSettingsError, TimeoutResend};

@@ -300,6 +300,9 @@ fn unknown_name(name: &str, scope: &Scope<'_>) -> String {
     let parameters = scope.parameters.keys().copied();
     let known = parameters.chain(scope.constraints.keys().copied());
     if scope.subject == ConstraintSubject::Comparison {
+        if scope.measurements.contains(&name) {
+            return format!("`{name}` is a test; write slower({name}) for example");
+        }
         let own = Statistic::compared_names().map(|name| -> &str { name });
         let known = known.chain(own);
         let all = listed(Statistic::compared_names());
@@ -401,7 +404,7 @@ fn check_compared(node: &ExpressionNode) -> Result<(), ConstraintError> {
     match within.iter().find(|part| is_compared(part)) {
         Some(compared) if is_calculated => Err(ConstraintError::at(
             compared.offset,
-            "what a comparison shows is compared with a share and nothing else: slower(Get1K) > 5 %",
+            "what a comparison shows is compared with a share or a number and nothing else: slower(Get1K) > 5 %",
         )),
         _ => node.below().try_for_each(check_compared),
     }

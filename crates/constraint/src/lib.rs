@@ -27,7 +27,7 @@
 //! A characteristic without a measurement stands for each row of a run in turn; one of background traffic
 //! (`background_loss`) without a component stands for all of them together. A *name* is a parameter of the
 //! suite or another constraint. Of a comparison of two servers there are other characteristics than of a run
-//! ([`ConstraintSubject`]), which are true or false, or are compared with a share: `slower(Get1K) > 5 % or broken`.
+//! ([`ConstraintSubject`]), which are true or false, or are compared with a share or a number: `slower(Get1K) > 5 % or fsync > 0`.
 //!
 //! A constraint is judged in Kleene's strong three-valued logic: every estimate is an interval, arithmetic is that
 //! of intervals (Moore, *Interval Analysis*, 1966), and a comparison is true if it holds for all values of both
@@ -38,6 +38,7 @@ mod check;
 mod judge;
 mod parse;
 mod statistic;
+mod storage_call;
 #[cfg(test)]
 mod tests;
 mod tree;
@@ -51,6 +52,7 @@ pub use judge::{
 pub use statistic::{
     BackgroundCharacteristic, Characteristic, ComparedCharacteristic, PartOfRun, Statistic,
 };
+pub use storage_call::StorageCall;
 pub use tree::Constraint;
 pub use unit::UnitKind;
 

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use crate::storage_call::StorageCall;
 use crate::unit::UnitKind;
 
 /// A statistic of what is measured under a name.
@@ -73,6 +74,10 @@ pub enum ComparedCharacteristic {
     Gained,
     /// It has no verdict yet.
     Inconclusive,
+    /// The share by which B uses more processor time; zero where that is not significant.
+    Processor,
+    /// So many more system calls of this kind B makes for an operation; zero where that is not certain.
+    Calls(StorageCall),
 }
 
 /// Those with a fixed name.
@@ -110,7 +115,7 @@ const NAMED: [(&str, Statistic); 18] = [
 ];
 
 /// Those of comparisons.
-const COMPARED: [(&str, ComparedCharacteristic); 7] = [
+const COMPARED: [(&str, ComparedCharacteristic); 8] = [
     ("slower", ComparedCharacteristic::Slower),
     ("faster", ComparedCharacteristic::Faster),
     ("broken", ComparedCharacteristic::Broken),
@@ -118,6 +123,7 @@ const COMPARED: [(&str, ComparedCharacteristic); 7] = [
     ("lost", ComparedCharacteristic::Lost),
     ("gained", ComparedCharacteristic::Gained),
     ("inconclusive", ComparedCharacteristic::Inconclusive),
+    ("cpu", ComparedCharacteristic::Processor),
 ];
 
 /// Parts per million in a whole.
@@ -136,7 +142,9 @@ impl Statistic {
     /// That of comparisons of this name: `slower`.
     pub(crate) fn compared(name: &str) -> Option<Statistic> {
         let known = COMPARED.iter().find(|(known, _)| *known == name);
-        known.map(|(_, of)| Statistic::Compared(*of))
+        let known = known.map(|(_, of)| *of);
+        let call = || StorageCall::named(name).map(ComparedCharacteristic::Calls);
+        known.or_else(call).map(Statistic::Compared)
     }
 
     /// It compares two servers, and a run alone has no such statistic.
@@ -152,13 +160,20 @@ impl Statistic {
 
     /// It is true or false, and no number.
     pub(crate) fn is_verdict(self) -> bool {
-        use ComparedCharacteristic::{Faster, Slower};
-        matches!(self, Statistic::Compared(of) if !matches!(of, Slower | Faster))
+        use ComparedCharacteristic::{Calls, Faster, Processor, Slower};
+        matches!(self, Statistic::Compared(of) if !matches!(of, Slower | Faster | Processor | Calls(_)))
+    }
+
+    /// It is known only of servers that were looked into (`--inside`).
+    pub fn is_inside(self) -> bool {
+        use ComparedCharacteristic::{Calls, Processor};
+        matches!(self, Statistic::Compared(Processor | Calls(_)))
     }
 
     /// The names of those of comparisons.
     pub fn compared_names() -> impl Iterator<Item = &'static str> {
-        COMPARED.iter().map(|(name, _)| *name)
+        let calls = StorageCall::all().map(StorageCall::name);
+        COMPARED.iter().map(|(name, _)| *name).chain(calls)
     }
 
     /// The names of all of them that a run has, with examples of percentiles.
@@ -186,9 +201,10 @@ impl Statistic {
             Statistic::Goodput | Statistic::Background(BackgroundCharacteristic::Rate) => {
                 UnitKind::BYTE_RATE
             }
-            Statistic::Operations | Statistic::Failures | Statistic::Connections => {
-                UnitKind::NUMBER
-            }
+            Statistic::Operations
+            | Statistic::Failures
+            | Statistic::Connections
+            | Statistic::Compared(ComparedCharacteristic::Calls(_)) => UnitKind::NUMBER,
             Statistic::FailureRate
             | Statistic::Background(BackgroundCharacteristic::Loss)
             | Statistic::Compared(_) => UnitKind::SHARE,
@@ -199,7 +215,11 @@ impl Statistic {
     /// The greatest value it can have.
     pub(crate) fn most(self) -> f64 {
         match self {
-            Statistic::Compared(ComparedCharacteristic::Slower) => f64::INFINITY,
+            Statistic::Compared(
+                ComparedCharacteristic::Slower
+                | ComparedCharacteristic::Processor
+                | ComparedCharacteristic::Calls(_),
+            ) => f64::INFINITY,
             Statistic::FailureRate
             | Statistic::Background(BackgroundCharacteristic::Loss)
             | Statistic::Compared(_) => 1.0,
@@ -225,6 +245,9 @@ impl fmt::Display for Statistic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Statistic::Percentile(ppm) = self {
             return write!(f, "p{}", f64::from(*ppm) / 10_000.0);
+        }
+        if let Statistic::Compared(ComparedCharacteristic::Calls(call)) = self {
+            return f.write_str(call.name());
         }
         if let Statistic::Compared(of) = self {
             let known = COMPARED.iter().find(|(_, known)| known == of);

@@ -434,6 +434,10 @@ fn conditions_on_comparisons_have_words_of_their_own() {
         ("broken(Put)", (1.0, 1.0, 1.0)),
         ("lost(Get)", (0.0, 0.0, 0.0)),
         ("lost(Put)", (0.0, 0.0, 1.0)),
+        ("cpu(Get)", (0.03, 0.03, 0.04)),
+        ("cpu(Put)", (0.0, 0.0, 0.01)),
+        ("fsync(Get)", (0.0, 0.0, 0.0)),
+        ("fsync(Put)", (2.0, 2.0, 2.0)),
     ]));
     let (yes, no, open) = (Some(true), Some(false), None);
     let table = [
@@ -448,6 +452,10 @@ fn conditions_on_comparisons_have_words_of_their_own() {
         ("lost", [no, open]),
         ("lost and broken", [no, open]),
         ("faster < 10 %", [yes, open]),
+        ("cpu > 2% or fsync > 0", [yes, yes]),
+        ("cpu > 3.5 %", [open, no]),
+        ("fsync > 1", [no, yes]),
+        ("fsync", [no, yes]),
     ];
     for (text, expected) in table {
         let condition = compared(text).unwrap_or_else(|why| panic!("{text}: {why:?}"));
@@ -469,16 +477,21 @@ fn conditions_on_comparisons_have_words_of_their_own() {
         ("slower 5 %", 7, "an operator is expected"),
         ("slowre > 5 %", 0, "did you mean `slower`"),
         ("slowre(Get) > 5 %", 0, "did you mean `slower`"),
-        ("Get > 5 %", 0, "a comparison has slower, faster"),
+        ("Get > 5 %", 0, "write slower(Get)"),
+        ("nothing > 5 %", 0, "a comparison has slower, faster"),
         ("slower(Got) > 5 %", 0, "did you mean `Get`"),
         ("broken or p99(Get) > 5 ms", 10, "is about one server"),
         ("broken or p99 > 5 ms", 10, "is about one server"),
         ("slower(Get, last 10 s)", 0, "all runs of both servers"),
-        ("slower(Get) > slower(Put)", 0, "with a share and nothing"),
-        ("1.5 * slower(Get) > 5 %", 6, "with a share and nothing"),
+        ("slower(Get) > slower(Put)", 0, "with a share or a number"),
+        ("1.5 * slower(Get) > 5 %", 6, "with a share or a number"),
         ("slower >= 0 %", 0, "always true"),
         ("faster > 100 %", 0, "never true"),
         ("broken > 0", 0, "true or false"),
+        ("cpu > 2", 6, "write 1 %"),
+        ("fsync > 1 ms", 8, "a number and a time cannot"),
+        ("fdatasync > 0", 0, "a comparison has slower"),
+        ("fsync < 0", 0, "never true"),
         ("5 %", 0, "a condition is true or false"),
     ];
     for (text, offset, says) in refused {
@@ -487,7 +500,12 @@ fn conditions_on_comparisons_have_words_of_their_own() {
         assert_eq!(error.offset, offset, "{text}: {error:?}");
     }
     // A run has none of them, but a suite may use the words.
-    for text in ["slower(Get) > 5 %", "slower > 5 %", "not broken"] {
+    for text in [
+        "slower(Get) > 5 %",
+        "slower > 5 %",
+        "not broken",
+        "fsync(Get) > 0",
+    ] {
         let error = checked(text).expect_err(text);
         assert!(error.message.contains("compares two servers"), "{error:?}");
     }

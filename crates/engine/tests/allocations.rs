@@ -47,7 +47,9 @@ static ALLOCATOR: Counting = Counting;
 
 /// Answers every request, pipelined ones too, with the same bytes.
 fn server() -> SocketAddr {
-    const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\nServer: test\r\nContent-Length: 5\r\n\r\nhello";
+    const ANSWER: &[u8] =
+        b"HTTP/1.1 200 OK\r\nServer: test\r\nServer-Timing: db;dur=0.01, miss\r\n\
+        Content-Length: 5\r\n\r\nhello";
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     thread::spawn(move || {

@@ -102,6 +102,12 @@ impl ExperimentSpec {
                 None => (None, scenario.as_str()),
             };
             for level in levels.split(',').map(str::trim) {
+                if level.contains('=') {
+                    let message = format!(
+                        "`{scenario}` has more than one factor; write --scenario for each of them"
+                    );
+                    return Err(ExperimentError::new("--scenario", message));
+                }
                 let factor = self.scenario_factor(factor, level)?;
                 let levels = chosen.entry(factor.name.clone()).or_default();
                 levels.insert(level.to_owned());

@@ -7,11 +7,14 @@ use topology::LabNetwork;
 use crate::cells::{check_level, is_any, known_factor};
 use crate::error::ExperimentError;
 use crate::figures::FigureTerms;
-use crate::file::{ExperimentSpec, FactorSpec, FindingSpec, Relation, TableSpec, Where};
+use crate::file::{
+    ColumnSpec, ExperimentSpec, FactorSpec, FindingSpec, Relation, TableSpec, Where,
+};
 use crate::published::PublishedFigures;
 use crate::record::LevelCombination;
 use crate::setup::TrialSetup;
-use crate::trial_check::{OTHER_FIGURES, is_plain};
+use crate::trial_check::is_plain;
+use crate::trial_figures::OTHER_FIGURES;
 
 /// Most combinations of levels.
 const MOST_COMBINATIONS: usize = 4096;
@@ -224,9 +227,16 @@ fn table(spec: &ExperimentSpec, place: &str, table: &TableSpec) -> Result<(), Ex
             ));
         }
     }
+    let unit = |column: &ColumnSpec| spec.figures.get(&column.figure).map(|own| own.unit);
+    let first = table.columns.first().and_then(unit);
     for (index, column) in table.columns.iter().enumerate() {
         let place = format!("{place}.columns[{index}]");
         known_figure(spec, &place, &column.figure)?;
+        if table.turned.is_some() && unit(column) != first {
+            let message =
+                "has another unit than the first column, and a table with `turned` has one";
+            return Err(ExperimentError::new(place, message));
+        }
         condition(spec, &format!("{place}.where"), &column.within)?;
     }
     Ok(())
@@ -318,6 +328,7 @@ fn trials(spec: &ExperimentSpec, cells: &[LevelCombination]) -> Result<(), Exper
         }
     }
     let begins = beginnings(&setups);
+    let known: BTreeSet<String> = setups.iter().flat_map(TrialSetup::figures).collect();
     for (name, source) in sources.iter().flat_map(FigureTerms::all) {
         let first = source.split('.').next().unwrap_or_default();
         if !begins.contains(first) {
@@ -326,16 +337,26 @@ fn trials(spec: &ExperimentSpec, cells: &[LevelCombination]) -> Result<(), Exper
             let known = begins.iter().copied();
             return Err(ExperimentError::unknown(place, kind, first, known));
         }
+        let is_of_row = || setups.iter().any(|setup| setup.has_figure_of_row(source));
+        if !known.contains(source) && !is_of_row() {
+            let place = format!("figures.{name}");
+            let is_near = |own: &&str| own.split('.').next() == Some(first);
+            let known = known.iter().map(String::as_str).filter(is_near);
+            let kind = "figure of a trial";
+            return Err(ExperimentError::unknown(place, kind, source, known));
+        }
     }
     Ok(())
 }
 
-/// What names of figures begin with: what is measured, requests, captured hosts, and the rest.
+/// What names of figures begin with: what is measured, requests, hosts that are captured or bare, and the rest.
 fn beginnings(setups: &[TrialSetup]) -> BTreeSet<&str> {
     let own = setups.iter().flat_map(|setup| {
         let trial = &setup.trial;
         let named = trial.measured.keys().chain(trial.requests.keys());
-        named.chain(&trial.captures).map(String::as_str)
+        let bare = setup.network.nodes.iter().map(|node| &node.name);
+        let bare = bare.filter(|name| setup.is_bare(name));
+        named.chain(&trial.captures).chain(bare).map(String::as_str)
     });
     own.chain(OTHER_FIGURES).collect()
 }

@@ -21,6 +21,9 @@ use crate::summary::{CellEstimate, EstimateWarning, FigureRange};
 
 /// Half of what lies outside the ranges.
 pub(crate) const UPPER: f64 = 0.975;
+/// How many times the largest repetition a mean can be and still be told. Three repetitions of 0.1, 1 and 10 s are in keeping with
+/// a mean of hours.
+const MOST_BEYOND: f64 = 1000.0;
 
 impl CellEstimate {
     /// What the repetitions of a figure say, in cells with this spread.
@@ -42,10 +45,16 @@ impl CellEstimate {
         if values.len() > 1 {
             let (interval, prediction) = ranges(&values, spread);
             let range = |ends| range(ends).map(|range| range.possible(&values, unit));
-            estimate.interval = range(interval);
+            let largest = values.iter().copied().fold(0.0, f64::max);
+            let is_told = |range: &FigureRange| range.high <= MOST_BEYOND * largest;
+            let interval = range(interval);
+            estimate.interval = interval.filter(is_told);
+            if interval != estimate.interval {
+                estimate.warnings.push(EstimateWarning::Undetermined);
+            }
             // Three trials without a retransmission do not say that there will be none.
             let differ = values.iter().any(|value| *value != values[0]);
-            estimate.prediction = range(prediction).filter(|_| differ);
+            estimate.prediction = range(prediction).filter(|range| differ && is_told(range));
         }
         if spread.is_heavy() {
             estimate.warnings.push(EstimateWarning::HeavyTail);
@@ -105,4 +114,44 @@ pub(crate) fn ranges(values: &[f64], spread: &PooledSpread) -> ((f64, f64), (f64
 /// A range that includes a value, too.
 fn include((low, high): (f64, f64), value: f64) -> (f64, f64) {
     (low.min(value), high.max(value))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn estimate(values: &[f64]) -> CellEstimate {
+        let series = FigureSeries {
+            values: (1..).zip(values.iter().copied()).collect(),
+            unfinished: 0,
+        };
+        CellEstimate::of(
+            &series,
+            &PooledSpread::new(&[values.to_vec()]),
+            ShownUnit::S,
+        )
+    }
+
+    #[test]
+    fn what_repetitions_do_not_determine_has_no_interval() {
+        for told in [
+            &[1.0, 1.1, 0.9][..],
+            &[1.0, 3.0, 0.5],
+            &[0.0, 1.0, 100.0],
+            &[1.0, 1.0],
+        ] {
+            let own = estimate(told);
+            assert!(own.interval.is_some(), "{own:?}");
+            assert!(!own.warnings.contains(&EstimateWarning::Undetermined));
+        }
+        for undetermined in [&[0.1, 1.0, 10.0][..], &[0.01, 1.0]] {
+            let own = estimate(undetermined);
+            assert!(
+                own.mean.is_some() && own.interval.is_none() && own.prediction.is_none(),
+                "{own:?}"
+            );
+            assert!(own.warnings.contains(&EstimateWarning::Undetermined));
+        }
+        assert!(estimate(&[1.0]).warnings.is_empty());
+    }
 }

@@ -210,6 +210,10 @@ pub struct TableSpec {
     pub within: Where,
     /// The factors whose levels are its rows.
     pub rows: Vec<String>,
+    /// Where many figures of few cells are shown: the columns are shown as rows under this heading, and the rows as columns. All
+    /// figures have the same unit then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub turned: Option<String>,
     /// Its columns. Each shows the mean over all cells that match `where` of table and column, and the row.
     pub columns: Vec<ColumnSpec>,
     /// What differs from the published table, and why, or that it is not explained.

@@ -29,11 +29,13 @@ mod series;
 mod servers;
 mod setup;
 mod spread;
+mod suites;
 mod summarise;
 mod summary;
 mod template;
 mod trial;
 mod trial_check;
+mod trial_figures;
 
 pub use beside::{BesideSummary, OutsideFigure, beside};
 pub use builtin::{BUILTIN_EXPERIMENTS, BuiltinExperiment};
@@ -48,6 +50,7 @@ pub use published::PublishedFigures;
 pub use read::schema;
 pub use record::{CampaignRecord, LevelCombination, TrialRecord};
 pub use setup::TrialSetup;
+pub use suites::ChosenSuite;
 pub use summarise::summarise;
 pub use summary::{
     CampaignSummary, CellEstimate, CellFigure, ChartSummary, EstimateWarning, FigureRange,

@@ -91,7 +91,8 @@ impl PartOfReport for ChartSpec {
 
 impl ExperimentSpec {
     /// The same with these servers as the levels of each factor that has `servers`. One that is a level of the file stays as it
-    /// is; any other becomes a copy of the first level with a `recipe`, whose recipe it then is. Conditions of cells,
+    /// is; any other becomes a copy of the first level with a `recipe`: wherever that level has its `recipe` as a value, the copy
+    /// has this server. Conditions of cells,
     /// tables and charts that name this first level are about its copies, too: a table, column or chart about this level
     /// alone becomes one for each copy, with the title of the copy in its text. What is about no server any more is left
     /// out, and so are published figures and findings about servers that the file has and this choice has not.
@@ -183,7 +184,12 @@ fn copy(model: &LevelSpec, server: &str) -> LevelSpec {
     let is_allowed = |c: char| c.is_ascii_alphanumeric() || "-_.+".contains(c);
     let plain = |c: char| if is_allowed(c) { c } else { '-' };
     let mut values = model.values.clone();
-    values.insert("recipe".to_owned(), server.into());
+    let replaced = values.insert("recipe".to_owned(), server.into());
+    // Other hosts of this level may have the same server.
+    let same = values
+        .values_mut()
+        .filter(|value| Some(&**value) == replaced.as_ref());
+    same.for_each(|value| *value = server.into());
     LevelSpec {
         name: server.chars().map(plain).collect(),
         title: Some(server.to_owned()),

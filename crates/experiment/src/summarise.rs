@@ -11,7 +11,8 @@ use crate::record::{CampaignRecord, LevelCombination, TrialRecord};
 use crate::series::{FigureSeries, TrialTable};
 use crate::spread::PooledSpread;
 use crate::summary::{
-    CampaignSummary, CellEstimate, CellFigure, ChartSummary, EstimateWarning, TableSummary,
+    CampaignSummary, CellEstimate, CellFigure, ChartSummary, EstimateWarning, OrderingCount,
+    TableSummary,
 };
 
 /// What the trials of a campaign say. `spec` is the experiment of the campaign, or a newer version of it with other tables,
@@ -309,7 +310,7 @@ fn table(figures: &CampaignFigures<'_>, spec: &TableSpec) -> Option<TableSummary
             .map(|(factor, level)| figures.level_title(factor, level))
             .collect()
     };
-    Some(TableSummary {
+    let summary = TableSummary {
         name: spec.name.clone(),
         title: spec.title.clone(),
         row_factors: factors
@@ -321,7 +322,33 @@ fn table(figures: &CampaignFigures<'_>, spec: &TableSpec) -> Option<TableSummary
         cells: (0..rows.len()).map(of_row).collect(),
         orders,
         note: spec.note.clone(),
+    };
+    Some(match &spec.turned {
+        Some(heading) => turned(summary, heading),
+        None => summary,
     })
+}
+
+/// A table whose columns have one unit, with rows and columns exchanged. Orders are those of columns, which are none any more.
+fn turned(table: TableSummary, heading: &str) -> TableSummary {
+    let unit = table.columns.first().map_or(ShownUnit::Number, |own| own.1);
+    let of_column = |column: usize| table.cells.iter().map(|row| row[column].clone()).collect();
+    TableSummary {
+        row_factors: vec![heading.to_owned()],
+        cells: (0..table.columns.len()).map(of_column).collect(),
+        orders: vec![OrderingCount::default(); table.rows.len()],
+        columns: table
+            .rows
+            .iter()
+            .map(|levels| (levels.join(", "), unit))
+            .collect(),
+        rows: table
+            .columns
+            .into_iter()
+            .map(|(title, _)| vec![title])
+            .collect(),
+        ..table
+    }
 }
 
 fn column(
@@ -330,7 +357,7 @@ fn column(
     cells: &[&LevelCombination],
     factors: &[&str],
     rows: &[Vec<&str>],
-) -> (Vec<CellEstimate>, crate::summary::OrderingCount) {
+) -> (Vec<CellEstimate>, OrderingCount) {
     let within: Vec<&LevelCombination> = cells
         .iter()
         .filter(|cell| spec.within.matches(cell))

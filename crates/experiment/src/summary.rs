@@ -42,7 +42,8 @@ pub struct CellEstimate {
     pub count: usize,
     /// Their mean; `None` if there are none.
     pub mean: Option<f64>,
-    /// Range of the mean; `None` with fewer than two repetitions.
+    /// Range of the mean; `None` with fewer than two repetitions, and where they determine none
+    /// ([`EstimateWarning::Undetermined`]).
     pub interval: Option<FigureRange>,
     /// Where the mean of as many further repetitions will be; `None` where all repetitions are the same.
     pub prediction: Option<FigureRange>,
@@ -67,6 +68,8 @@ pub enum EstimateWarning {
     /// All cells change together from one repetition to another: the machine was not the same throughout. The ranges are
     /// about this time only, and about nothing else.
     Changing,
+    /// The repetitions differ so much that the mean may be a thousand times the largest of them, so that it has no range.
+    Undetermined,
 }
 
 /// A figure of a cell.

@@ -63,6 +63,26 @@ impl Default for FilledText {
     }
 }
 
+/// The names that templates within a value use.
+pub(crate) fn variables(value: &Value) -> Vec<String> {
+    match value {
+        Value::String(text) => {
+            let environment = Environment::empty();
+            let expressions = text.split("{{").skip(1);
+            let expressions = expressions.filter_map(|part| part.split_once("}}"));
+            let compiled = expressions.map(|(own, _)| environment.compile_expression(own));
+            // What cannot be compiled is an error of the file, and found where it is filled in.
+            let used = compiled
+                .flatten()
+                .map(|own| own.undeclared_variables(false));
+            used.flatten().collect()
+        }
+        Value::Array(items) => items.iter().flat_map(variables).collect(),
+        Value::Object(members) => members.values().flat_map(variables).collect(),
+        _ => Vec::new(),
+    }
+}
+
 /// Fills in templates with the levels of one cell.
 pub(crate) struct CellTemplates {
     environment: Environment<'static>,

@@ -2,18 +2,17 @@
 
 use std::collections::BTreeSet;
 
+use bare::PAPER_FILES_KIB;
 use topology::{LabNetwork, LabNodeKind, LabSpec};
 use traffic::Traffic;
 
 use crate::error::ExperimentError;
 use crate::setup::{self, is_bare};
 use crate::trial::{BARE_RECIPE, MeasuredSpec, TrialSpec, TrialTrafficSpec};
+use crate::trial_figures::OTHER_FIGURES;
 
 /// Longest trial, in ns.
 const LONGEST: u64 = 3_600_000_000_000;
-
-/// Beginnings of the names of figures that are about nothing in `measured`, `requests` and `captures`.
-pub(crate) const OTHER_FIGURES: [&str; 3] = ["link", "path", "traffic"];
 
 /// Checks a trial, whose hosts the laboratory has already.
 pub(crate) fn trial(
@@ -194,6 +193,13 @@ impl TrialHosts<'_> {
             (None, Some(suite)) if suite.trim().is_empty() => {
                 Err(ExperimentError::new(format!("{place}.suite"), "is empty"))
             }
+            (None, Some(_)) if is_bare(self.lab, &measured.to) => {
+                let message = format!(
+                    "`{}` is a bare host, which stores nothing, so that no suite can be measured there",
+                    measured.to
+                );
+                Err(ExperimentError::new(format!("{place}.suite"), message))
+            }
             (None, Some(_)) => Ok(()),
             (Some(_), Some(_)) => {
                 let message = "has a path and a suite; one of them is measured";
@@ -240,14 +246,14 @@ impl TrialHosts<'_> {
 
 /// The path of a file that all servers have: `/320k`.
 fn path(place: &str, path: &str) -> Result<(), ExperimentError> {
-    let size = path
-        .strip_prefix('/')
-        .and_then(|size| size.strip_suffix('k'));
-    let size = size.and_then(|size| size.parse().ok());
-    if size.is_some_and(|size: u32| (1..=1_048_576).contains(&size)) {
+    let files = PAPER_FILES_KIB.map(|kib| format!("/{kib}k"));
+    if files.iter().any(|file| file == path) {
         return Ok(());
     }
-    let message = format!("`{path}` is no file of the servers; write /320k for 320 KiB");
+    let message = format!(
+        "`{path}` is no file of the servers, which have {}",
+        files.join(", ")
+    );
     Err(ExperimentError::new(format!("{place}.path"), message))
 }
 

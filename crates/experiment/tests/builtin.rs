@@ -307,6 +307,14 @@ fn trials_are_what_the_papers_describe() {
     assert_eq!(flows.sum::<u32>(), 10);
 
     let versions = experiment("http-versions");
+    // Its flows go in both directions.
+    let with_flows = versions.all_cells();
+    let with_flows = with_flows.iter().find(|cell| cell.level("flows") == "50");
+    let in_both = versions.setup(with_flows.unwrap()).unwrap();
+    for figure in ["traffic.flow.rate", "traffic.flow.backward.rate"] {
+        assert!(in_both.has_figure(figure), "{figure}");
+    }
+    assert!(!in_both.has_figure("traffic.flow.forward.rate"));
     let levels = [
         ("setup", "one-segment-13"),
         ("flows", "50"),

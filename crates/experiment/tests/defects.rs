@@ -117,6 +117,11 @@ const DEFECTS: &[(&str, &str, &str)] = &[
     ),
     (
         "path: /160k",
+        "path: /999k",
+        "trial.measured.single.path: `/999k` is no file of the servers, which have /504k, /320k, /160k",
+    ),
+    (
+        "path: /160k",
         "path: /160k, suite: prestan",
         "trial.measured.single: has a path and a suite",
     ),
@@ -181,6 +186,41 @@ const DEFECTS: &[(&str, &str, &str)] = &[
         "path.rtt: {title: Round trip, unit: ms}",
         "path.rtt: {title: Round trip, unit: ms, of: \"pth.{{ mix }}\"}",
         "figures.path.rtt: no measurement, request or captured host is called `pth`; did you mean `path`?",
+    ),
+    (
+        "path.rtt: {title: Round trip, unit: ms}",
+        "path.rtt: {title: Round trip, unit: ms, of: single.dellay}",
+        "figures.path.rtt: no figure of a trial is called `single.dellay`; did you mean `single.delay`?",
+    ),
+    (
+        "path.rtt: {title: Round trip, unit: ms}",
+        "path.rtt: {title: Round trip, unit: ms, of: stress.delay}",
+        "figures.path.rtt: no figure of a trial is called `stress.delay`; did you mean `stress.failed`?",
+    ),
+    (
+        "path.rtt: {title: Round trip, unit: ms}",
+        "path.rtt: {title: Round trip, unit: ms, of: server.rto.W1.one.witin}",
+        "figures.path.rtt: no figure of a trial is called `server.rto.W1.one.witin`; did you mean `server.rto.W1.one.within`?",
+    ),
+    (
+        "path.rtt: {title: Round trip, unit: ms}",
+        "path.rtt: {title: Round trip, unit: ms, of: server.rto.W10.one.within}",
+        "figures.path.rtt: no figure of a trial is called `server.rto.W10.one.within`; did you mean `server.rto.W1.one.within`?",
+    ),
+    (
+        "path.rtt: {title: Round trip, unit: ms}",
+        "path.rtt: {title: Round trip, unit: ms, of: link.r1-r3.rate}",
+        "figures.path.rtt: no figure of a trial is called `link.r1-r3.rate`; did you mean `link.r1-s0.rate`?",
+    ),
+    (
+        "path.rtt: {title: Round trip, unit: ms}",
+        "path.rtt: {title: Round trip, unit: ms, of: traffic.upd.rate}",
+        "figures.path.rtt: no figure of a trial is called `traffic.upd.rate`; did you mean `traffic.udp.rate`?",
+    ),
+    (
+        "path.rtt: {title: Round trip, unit: ms}",
+        "path.rtt: {title: Round trip, unit: ms, of: single.Row.mean}",
+        "figures.path.rtt: no figure of a trial is called `single.Row.mean`; did you mean `single.delay`?",
     ),
     (
         "path.rtt: {title: Round trip, unit: ms}",

@@ -4,8 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use experiment::{
-    BUILTIN_EXPERIMENTS, BuiltinExperiment, ExperimentSpec, LevelCombination, PublishedFigures,
-    RecordedTrials, TableSpec, TrialRecord, planned_trials, schema,
+    BUILTIN_EXPERIMENTS, BuiltinExperiment, CampaignRecord, ChosenSuite, ExperimentError,
+    ExperimentSpec, LevelCombination, PublishedFigures, RecordedTrials, ShownUnit, TableSpec,
+    TrialRecord, TrialSetup, planned_trials, schema, summarise,
 };
 use proptest::prelude::*;
 
@@ -179,6 +180,10 @@ fn servers_of_the_command_line_replace_those_of_the_file() {
     let columns = nginx.tables[0].columns.iter();
     let columns: Vec<&str> = columns.filter_map(|own| own.title.as_deref()).collect();
     assert_eq!(columns, ["ST nginx", "BT nginx"]);
+    // What is called nginx is nginx.
+    let servers = nginx.setup(&nginx.all_cells()[0]).unwrap().trial.servers;
+    let recipes: Vec<&str> = servers.values().map(|own| own.recipe.as_str()).collect();
+    assert_eq!(recipes, ["nginx", "nginx"]);
     let both = titles(&with_servers(&["apache", "nginx"]));
     assert!(both.contains(&"Table 8, apache: C1, Apache and Apache".to_owned()));
     assert!(both.contains(&"Table 8, nginx: C1, nginx and nginx".to_owned()));
@@ -199,6 +204,102 @@ fn servers_of_the_command_line_replace_those_of_the_file() {
     }
     let fixed = ExperimentSpec::read("x", &changed("servers: true", "servers: false")).unwrap();
     assert!(fixed.with_servers(&["nginx".to_owned()]).is_err());
+}
+
+fn campaign(spec: &ExperimentSpec, cells: &[LevelCombination]) -> CampaignRecord {
+    CampaignRecord {
+        format: 1,
+        program: String::new(),
+        name: "x".to_owned(),
+        experiment: spec.clone(),
+        cells: cells.to_vec(),
+        repetitions: 2,
+        seed: 1,
+        command: String::new(),
+        started: String::new(),
+        facts: BTreeMap::new(),
+    }
+}
+
+fn built_in(name: &str) -> ExperimentSpec {
+    let own = BuiltinExperiment::find(name).unwrap_or_else(|| panic!("{name}"));
+    ExperimentSpec::read(own.name, own.text).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// An experiment with a suite of two rows in place of what it measures.
+fn with_suite(spec: &ExperimentSpec) -> Result<ExperimentSpec, ExperimentError> {
+    spec.with_suite(ChosenSuite {
+        name: "prestan",
+        arguments: &["-r".to_owned(), "3".to_owned()],
+        rows: &["Put1K".to_owned(), "Get1K".to_owned()],
+    })
+}
+
+#[test]
+fn a_suite_replaces_what_is_measured_and_nothing_else() {
+    let congestion = built_in("congestion");
+    let spec = with_suite(&congestion).unwrap();
+    let factors: Vec<&str> = spec.factors.iter().map(|own| own.name.as_str()).collect();
+    assert_eq!(factors, ["scenario", "after", "servers"]);
+    // Apache behind four scenarios, and no bare server but as the one of the background.
+    let cells = spec
+        .chosen_cells(false, &["servers=apache".to_owned()])
+        .unwrap();
+    assert_eq!(cells.len(), 4);
+    let servers = spec.chosen_cells(true, &[]).unwrap();
+    let servers: BTreeSet<&str> = servers.iter().map(|cell| cell.level("servers")).collect();
+    assert_eq!(
+        Vec::from_iter(servers),
+        ["apache", "apache-and-not-iis", "apache-bbr", "apache-reno"]
+    );
+    let TrialSetup { trial, .. } = spec.setup(&cells[0]).unwrap();
+    let before = congestion.all_cells();
+    let before = before.iter().find(|cell| cell.level("servers") == "apache");
+    let before = congestion.setup(before.unwrap()).unwrap().trial;
+    assert_eq!(trial.requests, before.requests);
+    assert_eq!(trial.traffic, before.traffic);
+    assert_eq!(trial.servers, before.servers);
+    let measured = &trial.measured["request"];
+    let ends = (measured.from.as_str(), measured.to.as_str());
+    assert_eq!(ends, ("client", "server"));
+    assert_eq!(measured.suite.as_deref(), Some("prestan"));
+    assert_eq!((measured.path.as_deref(), trial.captures.len()), (None, 0));
+
+    let trials: Vec<TrialRecord> = (1..=2)
+        .flat_map(|repetition| cells.iter().map(move |cell| record(cell, repetition)))
+        .map(|trial| TrialRecord {
+            figures: BTreeMap::from([
+                ("request.Put1K.mean".to_owned(), 0.25),
+                ("request.Get1K.mean".to_owned(), 0.125),
+            ]),
+            ..trial
+        })
+        .collect();
+    let summary = summarise(&spec, &campaign(&spec, &cells), &trials);
+    let table = &summary.tables[0];
+    assert_eq!(table.name, "Suite prestan");
+    assert_eq!(table.row_factors, ["Test"]);
+    assert_eq!(table.rows, [["Put1K"], ["Get1K"]]);
+    let heading = ("no congestion, 8 s, Apache".to_owned(), ShownUnit::Ms);
+    assert_eq!((table.columns.len(), &table.columns[3]), (4, &heading));
+    assert_eq!(table.cells[1][3].mean, Some(125.0));
+    assert_eq!(table.cells[0][0].mean, Some(250.0));
+}
+
+#[test]
+fn a_suite_is_not_measured_at_servers_that_store_nothing() {
+    let error = with_suite(&built_in("timers")).unwrap_err().to_string();
+    assert!(error.contains("name others (--server apache)"), "{error}");
+    let both = with_suite(&built_in("competing")).unwrap();
+    let names: Vec<&str> = both.tables.iter().map(|own| own.name.as_str()).collect();
+    assert_eq!(
+        names,
+        ["Suite prestan, request1", "Suite prestan, request2"]
+    );
+    let timers = BuiltinExperiment::find("timers").unwrap().text;
+    let text = timers.replacen("to: server, path: /320k}", "to: server, suite: prestan}", 9);
+    let error = ExperimentSpec::read("x", &text).unwrap_err().to_string();
+    assert!(error.contains("stores nothing"), "{error}");
 }
 
 fn record(cell: &LevelCombination, repetition: u32) -> TrialRecord {

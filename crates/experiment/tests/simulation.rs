@@ -149,7 +149,9 @@ impl Simulation {
 /// Shares in percent, over many campaigns.
 #[derive(Debug, Clone, Copy, Default)]
 struct Measured {
-    /// Intervals that contain the mean.
+    /// Cells with an interval.
+    told: f64,
+    /// Of these intervals, those that contain the mean.
     covered: f64,
     /// Means of a second campaign where the first predicts them.
     predicted: f64,
@@ -210,14 +212,13 @@ fn measure(noise: Noise, course: Course, repetitions: u32, campaigns: u32) -> Me
         let second = summarise(&spec, &record, &equal.trials(cells, &mut random));
         for cell in &first.cells {
             let truth = equal.mean(&cell.cell);
-            let covers = cell
-                .estimate
-                .interval
-                .is_some_and(|own| (own.low..=own.high).contains(&truth));
-            of.covered += share(covers) / cells.len() as f64;
+            if let Some(own) = cell.estimate.interval {
+                of.told += share(true) / cells.len() as f64;
+                of.covered += share((own.low..=own.high).contains(&truth)) / cells.len() as f64;
+            }
         }
         let both = beside(&first, &second);
-        assert_eq!(both.compared, cells.len());
+        assert!(both.compared * 2 > cells.len());
         of.predicted += share(true) * both.share.unwrap_or_default();
         of.heavy += share(warns(&first, EstimateWarning::HeavyTail));
         of.changing += share(warns(&first, EstimateWarning::Changing));
@@ -237,6 +238,7 @@ fn measure(noise: Noise, course: Course, repetitions: u32, campaigns: u32) -> Me
         of.about += share(true) * wrong as f64 / ROWS as f64;
         of.reversed += share(edge.findings[0].verdict == PairVerdict::Holds);
     }
+    of.covered *= 100.0 / of.told;
     of
 }
 
@@ -338,7 +340,8 @@ fn check(campaigns: u32, tolerance: f64) {
                 && found.ordered <= 5.0 + 2.0 * tolerance
                 && found.less <= 2.5 + tolerance
                 && found.about <= 2.5 + tolerance
-                && found.reversed <= 2.5 + tolerance;
+                && found.reversed <= 2.5 + tolerance
+                && found.told >= 80.0;
             if !is_right {
                 defects.push(line);
             }

@@ -4,7 +4,6 @@
 //! address stands in their command as `{destination}`, where this module puts it. It cannot know where
 //! else a command sends.
 
-mod guard;
 mod listening;
 mod process;
 mod report;

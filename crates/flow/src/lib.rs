@@ -14,6 +14,7 @@
 pub mod behaviour;
 mod clock;
 pub mod external;
+mod group_guard;
 mod link;
 pub mod message;
 pub mod payload;
@@ -29,6 +30,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+pub use group_guard::GroupGuard;
 pub use sink::{PermittedPeers, SinkHandle, SinkLimits, SinkSettings, TrafficSink};
 pub use source::{SourceHandle, SourcePlan, TrafficSource};
 pub use token::SharedToken;

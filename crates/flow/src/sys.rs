@@ -9,7 +9,6 @@ use std::process::Command;
 use std::ptr;
 use std::sync::Arc;
 
-use rustix::process::{Signal, getppid, set_parent_process_death_signal};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
 /// Largest UDP payload, and thus the largest that the kernel assembles of several datagrams.
@@ -248,25 +247,6 @@ pub(crate) fn tcp_facts(socket: BorrowedFd<'_>) -> Option<TcpFacts> {
         round_trip_us: words[ROUND_TRIP],
         retransmissions: words[RETRANSMISSIONS],
     })
-}
-
-/// The process gets a group of its own, and SIGKILL when the thread that starts it ends
-/// (`PR_SET_PDEATHSIG`, prctl(2)).
-pub(crate) fn end_with_this_thread(command: &mut Command) {
-    let parent = rustix::process::getpid();
-    command.process_group(0);
-    let prepare = move || {
-        set_parent_process_death_signal(Some(Signal::KILL))?;
-        // A parent that ended before the call sends no signal any more.
-        if getppid() == Some(parent) {
-            Ok(())
-        } else {
-            Err(io::Error::other("the parent has ended"))
-        }
-    };
-    // SAFETY: between fork and exec only two system calls are made, and nothing is allocated
-    // unless the parent has ended.
-    unsafe { command.pre_exec(prepare) };
 }
 
 /// The program will be in this network namespace.

@@ -132,8 +132,10 @@ fn generator_process() {
     };
     // A child of the generator has another parent than this process.
     let script = "sleep 60 & echo $$ $! > \"$1\"; echo ready; wait";
+    let leaves_its_group = file.ends_with(LEFT).then_some("setsid");
     let arguments = ["sh", "-c", script, "{destination}", &file];
-    let arguments = arguments.map(str::to_owned).to_vec();
+    let arguments = leaves_its_group.into_iter().chain(arguments);
+    let arguments = arguments.map(str::to_owned).collect();
     let destination = ExternalDestination::loopback("127.0.0.1".parse().unwrap()).unwrap();
     let generator = ExternalGenerator::start(ExternalSettings {
         ready: ReadyCondition::Line("ready".to_owned()),
@@ -144,10 +146,22 @@ fn generator_process() {
     say_and_stay("generating");
 }
 
+/// The end of a file's name by which a generator leaves its group.
+const LEFT: &str = "-left";
+
 #[test]
 fn an_external_generator_ends_when_this_program_is_killed() {
+    ends_with_this_program("pid");
+}
+
+#[test]
+fn an_external_generator_that_left_its_group_ends_when_this_program_is_killed() {
+    ends_with_this_program(&format!("pid{LEFT}"));
+}
+
+fn ends_with_this_program(name: &str) {
     let directory = tempfile::tempdir().unwrap();
-    let file = directory.path().join("pid");
+    let file = directory.path().join(name);
     let process = Process::start("generator_process", &file.display().to_string());
     let numbers = std::fs::read_to_string(&file).unwrap();
     let numbers = numbers.split_whitespace().map(|own| own.parse().unwrap());

@@ -6,8 +6,8 @@
 //! batches       A   A  A        A
 //! ```
 //!
-//! A row that is at work again and again for a moment (PUT between DELETE) is looked at every fourth time: a reading, and the
-//! wait before it, leave cold caches behind, and medians of response times are not to show it.
+//! A row that is at work again and again for a moment (PUT between DELETE) is looked at now and then ([`RowVisits`]): a
+//! reading, and the wait before it, leave cold caches behind, and medians of response times are not to show it.
 //!
 //! Operations of one row that follow each other make a batch that lasts a while; so does what a row did between
 //! others, piece by piece. A row has [`MOST_BATCHES`] at most: then two and two become one, and last twice as long.
@@ -27,8 +27,10 @@ const MOST_BATCHES: usize = 256;
 const NONE: u32 = u32::MAX;
 /// Is added to the number of a row that is at work, and not looked at.
 const UNWATCHED: u32 = 1 << 16;
-/// Of so many times that a row is at work, one is looked at.
-const LOOKED_AT: u64 = 4;
+/// Of so many times that a row is at work, one is looked at, until it was looked at [`ENOUGH`] times.
+const AT_FIRST: u64 = 4;
+/// From then on, it may be looked at more seldom.
+const ENOUGH: u64 = 12;
 
 /// The accounts of all rows of a run.
 pub struct InsideAccounts {
@@ -41,6 +43,8 @@ pub struct InsideAccounts {
     due: AtomicU64,
     /// Shortest batch of a row at the beginning.
     shortest: Nanos,
+    /// Of so many times that a row is at work, one is looked at when it was looked at often enough.
+    later: u64,
     books: Mutex<AccountBooks>,
 }
 
@@ -49,8 +53,19 @@ struct AccountBooks {
     /// Time of the last reading, since `begun`.
     read: Nanos,
     rows: BTreeMap<MeasureId, RowAccount>,
-    /// How often each row was at work.
-    visits: BTreeMap<u32, u64>,
+    visits: BTreeMap<u32, RowVisits>,
+    /// How often the server was to come to rest, and how often it did not.
+    rests: u64,
+    unrest: u64,
+}
+
+/// How often a row was at work.
+#[derive(Debug, Default)]
+struct RowVisits {
+    all: u64,
+    looked_at: u64,
+    /// At which of them it is looked at again, from 0.
+    next: u64,
 }
 
 /// What was counted of a row.
@@ -63,19 +78,23 @@ struct RowAccount {
 
 impl InsideAccounts {
     /// Of a server with these counters. A reading takes some time from the thread that sends, and a batch of a row that
-    /// is not disturbed lasts at least as long as `shortest`.
-    pub fn new(counters: ServerCounters, shortest: Duration) -> InsideAccounts {
+    /// is not disturbed lasts at least as long as `shortest`. Of a row that takes turns with others, every fourth time is
+    /// looked at, and after a dozen of these, every `later`th.
+    pub fn new(counters: ServerCounters, shortest: Duration, later: u64) -> InsideAccounts {
         InsideAccounts {
             begun: Instant::now(),
             row: AtomicU32::new(NONE),
             operations: AtomicU64::new(0),
             due: AtomicU64::new(0),
             shortest: nanos(shortest),
+            later,
             books: Mutex::new(AccountBooks {
                 counters,
                 read: 0,
                 rows: BTreeMap::new(),
                 visits: BTreeMap::new(),
+                rests: 0,
+                unrest: 0,
             }),
         }
     }
@@ -106,7 +125,16 @@ impl InsideAccounts {
 
     /// What makes the counts doubtful, each in a sentence.
     pub fn doubts(&self) -> Vec<String> {
-        self.books().counters.doubts()
+        let books = self.books();
+        let mut doubts = books.counters.doubts();
+        if books.unrest > books.rests / 20 {
+            doubts.push(format!(
+                "the server was still at work {} of {} times, milliseconds after it had responded: what it did later counts \
+                 for the row after",
+                books.unrest, books.rests
+            ));
+        }
+        doubts
     }
 
     /// All batches, in the order of their rows.
@@ -127,25 +155,31 @@ impl InsideAccounts {
         if waits == (before == next) {
             return;
         }
+        let is_first = next != NONE && !books.visits.contains_key(&next);
         let passes_by = waits && next != NONE && {
             let visits = books.visits.entry(next).or_default();
-            *visits += 1;
-            *visits % LOOKED_AT != 1
+            !visits.is_looked_at(self.later)
         };
         let shown = if passes_by { next + UNWATCHED } else { next };
         if !is_watched && (passes_by || next == NONE) {
             self.row.store(shown, Ordering::Release);
             return;
         }
-        if waits && is_watched {
-            books.counters.wait_for_rest();
+        // Also behind a row that is not watched: what the server still does for it is not for the next.
+        if waits {
+            books.rests += 1;
+            books.unrest += u64::from(!books.counters.wait_for_rest_of_all());
+        }
+        let of_before = u16::try_from(before).ok().map(MeasureId);
+        // A server may have a process for each connection, which is there from the first request of a row on.
+        if is_first || of_before.is_some_and(|measure| !books.rows.contains_key(&measure)) {
+            books.counters.look_again();
         }
         let counted = books.counters.read();
         let now = self.now();
         let lasted = now - std::mem::replace(&mut books.read, now);
         let operations = self.operations.swap(0, Ordering::Relaxed);
-        if let Ok(measure) = u16::try_from(before) {
-            let measure = MeasureId(measure);
+        if let Some(measure) = of_before {
             let account = books
                 .rows
                 .entry(measure)
@@ -171,6 +205,20 @@ impl InsideAccounts {
 
     fn books(&self) -> MutexGuard<'_, AccountBooks> {
         self.books.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl RowVisits {
+    /// Whether to look at it this time.
+    fn is_looked_at(&mut self, later: u64) -> bool {
+        let is_due = self.all >= self.next;
+        if is_due {
+            self.looked_at += 1;
+            let is_enough = self.looked_at >= ENOUGH;
+            self.next = self.all + if is_enough { later } else { AT_FIRST };
+        }
+        self.all += 1;
+        is_due
     }
 }
 
@@ -263,8 +311,8 @@ mod tests {
     #[test]
     fn a_row_between_others_is_looked_at_now_and_then() {
         let counters = ServerCounters::of(&[std::process::id()]).expect("this process is there");
-        let accounts = InsideAccounts::new(counters, Duration::from_millis(2));
-        for _ in 0..40 {
+        let accounts = InsideAccounts::new(counters, Duration::from_millis(2), 16);
+        for _ in 0..200 {
             accounts.begin(Some(MeasureId(0)));
             accounts.begin(None);
         }
@@ -278,7 +326,8 @@ mod tests {
                 .filter(|own| own.measure == MeasureId(measure));
             own.map(|own| own.operations).sum()
         };
-        assert_eq!((operations(0), operations(1)), (10, 40));
+        // 0, 4, ... 44, and 60, 76, ... 188.
+        assert_eq!((operations(0), operations(1)), (12 + 9, 40));
         assert!(
             batches.iter().all(|own| own.counted.threads > 0),
             "{batches:?}"

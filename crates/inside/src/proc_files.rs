@@ -1,6 +1,9 @@
 //! What files of /proc say: proc_pid_stat(5), proc_pid_io(5), proc_pid_status(5), and the kernel's
 //! Documentation/scheduler/sched-stats.rst.
 
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+
 use record::InsideCounts;
 
 /// Fields of `/proc/PID/stat`, of all threads of a process together.
@@ -44,13 +47,24 @@ pub(crate) struct ScheduleFields {
     pub(crate) slices: u64,
 }
 
-/// How often a thread gave its processor up, and lost it.
+/// What the scheduler counts of a thread, or of all threads of a process together.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct SwitchFields {
-    /// It waited for something.
+pub(crate) struct ThreadFields {
+    /// Time in which a thread was ready, and had no processor, in nanoseconds.
+    pub(crate) queued_ns: u64,
+    /// Times that it gave its processor up, as it waited for something.
     pub(crate) waits: u64,
-    /// Another ran.
+    /// Times that another took its processor.
     pub(crate) preemptions: u64,
+}
+
+impl ThreadFields {
+    /// Adds what happened since an earlier reading.
+    pub(crate) fn add_since(&self, before: &ThreadFields, counted: &mut InsideCounts) {
+        counted.queued += self.queued_ns.saturating_sub(before.queued_ns);
+        counted.waits += self.waits.saturating_sub(before.waits);
+        counted.preemptions += self.preemptions.saturating_sub(before.preemptions);
+    }
 }
 
 impl IoFields {
@@ -125,12 +139,17 @@ pub(crate) fn schedule(text: &str) -> Option<ScheduleFields> {
     })
 }
 
-/// Reads `/proc/PID/task/TID/status`.
-pub(crate) fn switches(text: &str) -> Option<SwitchFields> {
-    Some(SwitchFields {
-        waits: number_behind(text, "voluntary_ctxt_switches:")?,
-        preemptions: number_behind(text, "nonvoluntary_ctxt_switches:")?,
-    })
+/// Reads `/proc/PID/task/TID/status`: how often a thread waited for something, and how often another took its processor.
+pub(crate) fn switches(text: &str) -> Option<(u64, u64)> {
+    let waits = number_behind(text, "voluntary_ctxt_switches:")?;
+    let preemptions = number_behind(text, "nonvoluntary_ctxt_switches:")?;
+    Some((waits, preemptions))
+}
+
+/// What a file says now.
+pub(crate) fn text_of<'b>(file: &File, buffer: &'b mut [u8]) -> Option<&'b str> {
+    let length = file.read_at(buffer, 0).ok()?;
+    std::str::from_utf8(&buffer[..length]).ok()
 }
 
 /// The number on the line that begins with this name; of several, the first.
@@ -165,8 +184,7 @@ mod tests {
         let read = schedule("168759522 201452725 479\n").unwrap_or_default();
         assert_eq!((read.queued_ns, read.slices), (201_452_725, 479));
         let text = "Name:\tx\nvoluntary_ctxt_switches:\t12\nnonvoluntary_ctxt_switches:\t3\n";
-        let read = switches(text).unwrap_or_default();
-        assert_eq!((read.waits, read.preemptions), (12, 3));
+        assert_eq!(switches(text), Some((12, 3)));
     }
 
     #[test]

@@ -18,7 +18,7 @@ pub fn threads(pid: u32) -> Vec<u32> {
     numbers_in(&Path::new("/proc").join(pid.to_string()).join("task"))
 }
 
-fn descendants_below(proc: &Path, roots: &[u32]) -> Vec<u32> {
+pub(crate) fn descendants_below(proc: &Path, roots: &[u32]) -> Vec<u32> {
     let mut found = BTreeSet::new();
     let mut all_children = None;
     let mut open: Vec<u32> = roots.to_vec();
@@ -103,8 +103,23 @@ pub(crate) fn status_number(pid: u32, name: &str) -> Option<u32> {
     u32::try_from(number).ok()
 }
 
+/// Which signals a process ignores, a bit for each, from 1 on.
+pub(crate) fn ignored_signals(pid: u32) -> Option<u64> {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("SigIgn:"))?;
+    u64::from_str_radix(line.trim(), 16).ok()
+}
+
+/// The name of the program of a process; empty where it has ended.
+pub(crate) fn name(pid: u32) -> String {
+    let name = fs::read(format!("/proc/{pid}/comm")).unwrap_or_default();
+    String::from_utf8_lossy(&name).trim_end().to_owned()
+}
+
 /// The entries of a directory whose names are numbers.
-fn numbers_in(directory: &Path) -> Vec<u32> {
+pub(crate) fn numbers_in(directory: &Path) -> Vec<u32> {
     let Ok(entries) = fs::read_dir(directory) else {
         return Vec::new();
     };

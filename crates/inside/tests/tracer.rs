@@ -162,6 +162,29 @@ fn threads_and_other_programs_are_followed() {
 }
 
 #[test]
+fn waiting_for_a_lock_is_told_from_waiting_for_work() {
+    let mut session = session();
+    session.operation(A, "locks");
+    session.operation(B, "work");
+    let rows = session.tracer.end();
+    let waited = |row: &TracedRow, call: &str, for_lock| -> Duration {
+        let calls = row.calls.iter();
+        let chosen = calls.filter(|own| own.call == call && own.for_lock == for_lock);
+        Duration::from_nanos(chosen.map(|own| own.lasted).sum())
+    };
+    let long = Duration::from_millis(10);
+    let [locks, work] = [&rows[0], &rows[1]];
+    assert!(waited(locks, "futex", true) >= long, "{locks:?}");
+    assert!(waited(locks, "flock", true) >= long, "{locks:?}");
+    assert!(waited(work, "futex", true) < long, "{work:?}");
+    assert!(waited(work, "futex", false) >= long, "{work:?}");
+    // To unlock a file is no waiting.
+    let unlocked = locks.calls.iter().filter(|own| own.call == "flock");
+    let unlocked = unlocked.filter(|own| !own.for_lock).map(|own| own.count);
+    assert_eq!(unlocked.sum::<u64>(), 1, "{locks:?}");
+}
+
+#[test]
 fn sockets_are_told_apart() {
     let database = TcpListener::bind("127.0.0.1:0").unwrap();
     let peer = database.local_addr().unwrap().to_string();

@@ -10,8 +10,9 @@ mod commands;
 mod paths;
 mod probes;
 
-use std::fs;
+use std::fs::{self, Permissions};
 use std::net::IpAddr;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Child, Command};
 
@@ -86,7 +87,7 @@ impl BuiltLab {
         };
         let bare_hosts = bare_hosts::start(network, bare_taps, settings.seed)?;
         let held: Vec<&Namespace> = namespaces.iter().flatten().collect();
-        let scratch = ScratchDirectory::new()?;
+        let scratch = scratch_directory()?;
         let names = scratch.write("hosts", &host_names(network))?;
         let lab = Lab::with_namespaces(&held, Some(&names))?;
         for (node, namespace) in network.nodes.iter().zip(&namespaces) {
@@ -268,6 +269,16 @@ impl<'a> BuiltHost<'a> {
     }
 }
 
+/// Servers that run as another user have their files in it.
+fn scratch_directory() -> Result<ScratchDirectory, LabError> {
+    let make = || {
+        let made = ScratchDirectory::new("prestan-lab-", None)?;
+        fs::set_permissions(made.path(), Permissions::from_mode(0o711))?;
+        Ok(made)
+    };
+    make().map_err(LabError::system("create a directory for temporary files"))
+}
+
 /// The host names of this machine, and those of the network behind them.
 fn host_names(network: &LabNetwork) -> String {
     // Without that file, the hosts of the network are all.
@@ -348,9 +359,18 @@ fn configure(
             namespace.switch_off_offloads(&interface.device)?;
         }
     }
-    let sysctls = node.sysctls.iter();
-    let sysctls: Vec<(&str, &str)> = sysctls.map(|(key, value)| (&**key, &**value)).collect();
-    namespace.sysctl(&sysctls)?;
+    for sysctl in &node.sysctls {
+        let set = namespace.sysctl(&[(&sysctl.key, &sysctl.value)]);
+        set.map_err(|error| match (error, &sysctl.place) {
+            (LabError::Sysctl { value, source, .. }, Some(place)) => LabError::RefusedSysctl {
+                place: place.clone(),
+                value,
+                host: node.name.clone(),
+                source,
+            },
+            (error, _) => error,
+        })?;
+    }
     let commands = match node.kind {
         LabNodeKind::Switch => commands::of_switch(node),
         LabNodeKind::Bare(_) => commands::of_bare_host(node),

@@ -103,6 +103,21 @@ pub enum LabError {
         /// What the kernel reported.
         source: io::Error,
     },
+    /// The kernel refuses a parameter of a lab file.
+    #[error(
+        "{place}: the kernel does not set it to `{value}` in the host `{host}`: {source}; {remedy}",
+        remedy = sysctl_remedy(.source)
+    )]
+    RefusedSysctl {
+        /// The key of the lab file.
+        place: String,
+        /// The value.
+        value: String,
+        /// The host or router.
+        host: String,
+        /// What the kernel reported.
+        source: io::Error,
+    },
     /// A host does not reach another.
     #[error("the host `{from}` cannot open a connection to the host `{to}`: {source}")]
     Unreachable {
@@ -133,6 +148,21 @@ impl LabError {
     /// An error of the system, with what was attempted: `cannot ATTEMPT: ...`.
     pub(crate) fn system(attempt: &'static str) -> impl Fn(io::Error) -> LabError {
         move |source| LabError::System { attempt, source }
+    }
+}
+
+fn sysctl_remedy(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::NotFound => {
+            "correct its name, or load the module that has it (`prestan lab exec --lab link client -- sysctl -a net` \
+             lists those of this kernel)"
+        }
+        io::ErrorKind::PermissionDenied => {
+            "leave it out: it cannot be set in a network namespace, or only by root"
+        }
+        _ => {
+            "give a value that it takes (`prestan lab exec --lab link client -- sysctl -a net` lists those in force)"
+        }
     }
 }
 

@@ -39,6 +39,7 @@ pub use built::{BuiltHost, BuiltLab, PathProbe};
 pub use chosen::{ChosenSegment, SegmentFault};
 pub use counters::{DeliveryLateness, LinkCounters};
 pub use error::LabError;
+pub use flow::GroupGuard;
 pub use forwarder::{Cable, Forwarder, ForwarderCounters, ForwarderSettings};
 pub use impairment::{
     Bandwidth, CodelSettings, Delay, FqCodelSettings, HoldBack, HoldBackPeriod, Impairment, Jitter,
@@ -48,6 +49,7 @@ pub use link_model::{DropCause, LinkModel, Passage, SentFrame, Transit};
 pub use namespace::{Namespace, ProtocolCounters};
 pub use processes::Lab;
 pub use requirements::{check_requirements, congestion_controls};
+pub use scratch::ScratchDirectory;
 pub use surroundings::{SurroundingHost, Surroundings};
 pub use tap::Tap;
 pub use two_hosts::{HostAddresses, TwoHosts};

@@ -4,6 +4,7 @@
 //! when this process is killed.
 
 use std::fs::{self, Permissions};
+use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -11,24 +12,31 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 
 use crate::error::LabError;
 
-/// Waits for the end of its input, and removes the directory. What still ends may write meanwhile: it tries again.
-const REMOVE: &str =
-    "cat; for try in 1 2 3 4 5; do rm -rf -- \"$1\" && [ ! -e \"$1\" ] && exit; sleep 0.2; done";
+/// Waits for the end of its input, and removes the directory. Programs that still end may write meanwhile: for five seconds, it
+/// tries again.
+const REMOVE: &str = "cat; try=0; while [ $try -lt 25 ]; do rm -rf -- \"$1\" && [ ! -e \"$1\" ] && exit; \
+                      sleep 0.2; try=$((try + 1)); done";
 
+/// A directory below that of temporary files. It is removed when this is dropped, and when this process ends, however.
 #[derive(Debug)]
-pub(crate) struct ScratchDirectory {
+pub struct ScratchDirectory {
     path: PathBuf,
     life: Option<ChildStdin>,
     remover: Child,
 }
 
 impl ScratchDirectory {
-    pub(crate) fn new() -> Result<ScratchDirectory, LabError> {
-        let failed = LabError::system("create a directory for temporary files");
-        let made = tempfile::Builder::new().prefix("prestan-lab-").tempdir();
-        let made = made.map_err(&failed)?;
-        // Servers that run as another user have theirs in it.
-        fs::set_permissions(made.path(), Permissions::from_mode(0o711)).map_err(&failed)?;
+    /// One whose name begins like this; in that directory, or where temporary files of this system are.
+    ///
+    /// # Errors
+    /// As the system says.
+    pub fn new(prefix: &str, parent: Option<&Path>) -> io::Result<ScratchDirectory> {
+        let mut builder = tempfile::Builder::new();
+        builder.prefix(prefix);
+        let made = match parent {
+            Some(parent) => builder.tempdir_in(parent)?,
+            None => builder.tempdir()?,
+        };
         let mut remover = Command::new("sh");
         remover
             .args(["-c", REMOVE, "sh"])
@@ -39,7 +47,7 @@ impl ScratchDirectory {
             .stderr(Stdio::null())
             // Ctrl-C in a terminal is not for it.
             .process_group(0);
-        let mut remover = remover.spawn().map_err(failed)?;
+        let mut remover = remover.spawn()?;
         Ok(ScratchDirectory {
             path: made.keep(),
             life: remover.stdin.take(),
@@ -58,7 +66,8 @@ impl ScratchDirectory {
         Ok(path)
     }
 
-    pub(crate) fn path(&self) -> &Path {
+    /// Where it is.
+    pub fn path(&self) -> &Path {
         &self.path
     }
 }

@@ -75,6 +75,9 @@ pub(crate) enum Failed {
     /// The user had enough.
     #[error("{0}")]
     Interrupted(String),
+    /// A program could not be started. The status is that of shells: 127 if it was not found, 126 otherwise.
+    #[error("{0}")]
+    NotStarted(String, u8),
 }
 
 impl Failed {
@@ -92,6 +95,7 @@ impl Failed {
             Failed::Target(what) => Failed::Target(follow(what)),
             Failed::Local(what) => Failed::Local(follow(what)),
             Failed::Interrupted(what) => Failed::Interrupted(follow(what)),
+            Failed::NotStarted(what, status) => Failed::NotStarted(follow(what), status),
         }
     }
 
@@ -102,6 +106,7 @@ impl Failed {
             Failed::Target(_) => ExitStatus::Target,
             Failed::Local(_) => ExitStatus::TestFailed,
             Failed::Interrupted(_) => ExitStatus::Interrupted,
+            Failed::NotStarted(_, status) => ExitStatus::Program(*status),
         }
     }
 }

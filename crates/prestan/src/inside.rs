@@ -2,23 +2,29 @@
 //!
 //! ```text
 //! engine --row at work--> WatchedRows --> inside::InsideAccounts --batches-------> record
-//!   '--again, not timed--> TracedRows --> inside::CurrentRow, Tracer --calls----'
+//!   |--again, not timed--> TracedRows --> inside::CurrentRow, Tracer --calls----|
+//!   '--again, not timed--> FlamedRows --> inside::StackSampler --stacks---------|
+//! samples --> LoggedSink --> inside::AccessLog --joined by number---------------'
 //! ```
 
+mod logged;
+mod pass;
+mod sampled;
 mod traced;
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use engine::{Cancel, RowWatch, Settings};
+use engine::{Cancel, RowWatch, Settings, Sink};
 use inside::processes::descendants;
-use inside::{InsideAccounts, ServerCounters};
+use inside::{InsideAccounts, ServerCounters, group_members};
 use record::{EventKind, InsideRecord, MeasureId};
 use suite::Plan;
 use testbed::RealServer;
 
 use crate::args::InsideOptions;
 use crate::exit::Failed;
+use logged::{LogFile, LoggedSink};
 use traced::TracedServer;
 
 /// Shortest batch of operations of a suite, which are done one after the other.
@@ -26,10 +32,22 @@ const OF_SUITE: Duration = Duration::from_millis(2);
 /// That of a load, whose threads have no time to read counters.
 const OF_LOAD: Duration = Duration::from_millis(50);
 
+/// Of so many times that a row is at work between others, one is looked at, after the first ones: response times are not to
+/// show it.
+const SELDOM: u64 = 16;
+/// The same where processor times are compared. It disturbs response times of all sides alike.
+const OFTEN: u64 = 4;
+
 /// The processes of a server that are watched.
 pub(crate) struct WatchedServer {
     counters: ServerCounters,
+    /// How often is looked: [`SELDOM`] or [`OFTEN`].
+    later: u64,
     traced: TracedServer,
+    /// Its access log, where it has the times of requests.
+    log: Option<LogFile>,
+    /// Whether its stacks are sampled.
+    flames: bool,
 }
 
 impl WatchedServer {
@@ -42,8 +60,8 @@ impl WatchedServer {
             ([], false, _) => return Ok(None),
             ([], true, None) => {
                 return Err(Failed::Usage(
-                    "--inside looks into a server that runs on this machine, and does not know which process it is; start it \
-                     with --server NAME, or name its process with --pid PID"
+                    "--inside and --flame look into a server that runs on this machine, and do not know which process it is; \
+                     start it with --server NAME, or name its process with --pid PID"
                         .to_owned(),
                 ));
             }
@@ -69,19 +87,49 @@ impl WatchedServer {
                  listens)"
             )));
         }
+        let group = options.pid.iter().flat_map(|pid| group_members(*pid));
+        let mut roots: Vec<u32> = roots.iter().copied().chain(group).collect();
+        roots.sort_unstable();
+        roots.dedup();
         let counters = ServerCounters::of(&roots)
             .map_err(|why| Failed::Usage(format!("looking inside of the server: {why}")))?;
         let directory = server.and_then(|server| Some(server.storage().parent()?.to_owned()));
         Ok(Some(WatchedServer {
             counters,
+            later: SELDOM,
             traced: TracedServer { roots, directory },
+            log: None,
+            flames: false,
         }))
+    }
+
+    /// The same, and its access log is read where that has the times of requests. The server must be for this run only: a run
+    /// before it has the same numbers of requests.
+    pub(crate) fn with_log(self, server: &RealServer) -> WatchedServer {
+        WatchedServer {
+            log: LogFile::of(server),
+            ..self
+        }
+    }
+
+    /// The same, and there are flame graphs, or not.
+    pub(crate) fn with_flames(self, flames: bool) -> WatchedServer {
+        WatchedServer { flames, ..self }
+    }
+
+    /// The same, and it is looked at more often, for processor times that are set against others.
+    pub(crate) fn compared(self) -> WatchedServer {
+        WatchedServer {
+            later: OFTEN,
+            ..self
+        }
     }
 
     /// What stands in the plan of the run.
     pub(crate) fn record(&self) -> InsideRecord {
         InsideRecord {
             missing: self.counters.missing(),
+            processes: self.counters.processes(),
             without_io: self.counters.lacks_io(),
         }
     }
@@ -91,10 +139,15 @@ impl WatchedServer {
         let is_load = matches!(settings.drive, engine::Drive::Load(_));
         let shortest = if is_load { OF_LOAD } else { OF_SUITE };
         Arc::new(WatchedRows {
-            accounts: InsideAccounts::new(self.counters, shortest),
+            accounts: InsideAccounts::new(self.counters, shortest, self.later),
             is_told_apart: told_apart(plan, settings.users),
             // A load has no rounds to repeat, and may be about a file that exists.
-            traced: (!is_load).then_some((self.traced, plan.clone())),
+            again: (!is_load).then(|| RepeatedTests {
+                server: self.traced,
+                plan: plan.clone(),
+                flames: self.flames,
+            }),
+            log: self.log,
         })
     }
 }
@@ -104,8 +157,25 @@ pub(crate) struct WatchedRows {
     accounts: InsideAccounts,
     /// Whether what the server does can be said to be for a row, by their places.
     is_told_apart: Vec<bool>,
-    /// What is repeated to count system calls.
-    traced: Option<(TracedServer, Plan)>,
+    again: Option<RepeatedTests>,
+    /// The access log of the server.
+    log: Option<LogFile>,
+}
+
+/// What is repeated after the run, to count system calls and to sample stacks.
+struct RepeatedTests {
+    server: TracedServer,
+    plan: Plan,
+    flames: bool,
+}
+
+/// Hands the samples of a run on, and keeps what is needed to join them with the access log of a server that is watched.
+pub(crate) fn logged<'s>(
+    sink: &'s mut dyn Sink,
+    rows: Option<&WatchedRows>,
+    plan: &Plan,
+) -> LoggedSink<'s> {
+    LoggedSink::new(sink, rows.and_then(|rows| rows.log.as_ref()), plan)
 }
 
 impl WatchedRows {
@@ -117,11 +187,19 @@ impl WatchedRows {
         batches.chain(doubts).collect()
     }
 
-    /// Repeats a few operations of each row, and counts the system calls of the server: for the record, too.
-    pub(crate) fn trace(&self, settings: &Settings, cancel: &Cancel) -> Vec<EventKind> {
-        let traced = self.traced.iter();
-        let pass = traced.map(|(server, plan)| server.pass(plan, settings, cancel));
-        pass.flatten().collect()
+    /// Repeats operations of each row, and counts the system calls of the server; then again for flame graphs, if they are
+    /// wanted: for the record, too.
+    pub(crate) fn repeat(&self, settings: &Settings, cancel: &Cancel) -> Vec<EventKind> {
+        let Some(again) = &self.again else {
+            return Vec::new();
+        };
+        let mut told = again.server.pass(&again.plan, settings, cancel);
+        if again.flames && !cancel.is_cancelled() {
+            let roots = &again.server.roots;
+            told.extend(sampled::pass(roots, &again.plan, settings, cancel));
+        }
+        told.extend(cancel.is_cancelled().then_some(EventKind::Interrupted));
+        told
     }
 }
 

@@ -18,6 +18,7 @@ mod nearest;
 mod output;
 mod state;
 mod steering;
+mod text_file;
 mod watch;
 
 use std::env;

@@ -188,6 +188,7 @@ pub(crate) fn print(
                 LayoutArg::Full => TextLayout::Full,
                 LayoutArg::Brief => TextLayout::Brief,
                 LayoutArg::Of2004 => TextLayout::Of2004,
+                LayoutArg::Calls => TextLayout::Calls,
             },
             saved_to,
         };

@@ -263,6 +263,9 @@ impl Console {
             | EventKind::Background(_)
             | EventKind::Inside(_)
             | EventKind::Traced(_)
+            | EventKind::Flame(_)
+            | EventKind::ServerTimes(_)
+            | EventKind::AccessLog(_)
             | EventKind::LoadChanged { .. }
             | EventKind::Generator(_)
             | EventKind::Goal(_)

@@ -4,7 +4,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    BackgroundEnd, BackgroundReading, Generator, InsideBatch, MeasureId, Nanos, Outcome, TracedRow,
+    AccessLogRecord, BackgroundEnd, BackgroundReading, FlameRow, Generator, InsideBatch, MeasureId,
+    Nanos, Outcome, ServerTimes, TracedRow,
 };
 
 /// Index into [`PlanRecord::tests`](crate::PlanRecord::tests).
@@ -156,6 +157,12 @@ pub enum EventKind {
     Inside(InsideBatch),
     /// The system calls of the server during operations of one row, in a pass that is not timed.
     Traced(TracedRow),
+    /// What the processes of the server executed during operations of one row, in another pass that is not timed.
+    Flame(FlameRow),
+    /// Times that the server gives for operations of one row.
+    ServerTimes(ServerTimes),
+    /// How the access log of the server was joined to the operations of the run.
+    AccessLog(AccessLogRecord),
     /// The user ended the run.
     Interrupted,
 }

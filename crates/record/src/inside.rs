@@ -6,15 +6,30 @@ use serde::{Deserialize, Serialize};
 use crate::{MeasureId, Nanos};
 
 /// The processes of a server on this machine that are watched beside a run.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct InsideRecord {
     /// What could not be watched, and what is needed for it, each in a sentence.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub missing: Vec<String>,
+    /// Those that were there when the run began, by their numbers; older records have none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub processes: Vec<ServerProcessRecord>,
     /// Calls that read and write, and their bytes, could not be counted.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub without_io: bool,
+}
+
+/// A process of a server.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ServerProcessRecord {
+    /// Its number.
+    pub pid: u32,
+    /// The name of its program, of which the kernel keeps 15 characters.
+    pub name: String,
+    /// Its threads.
+    pub threads: u64,
 }
 
 /// What the processes of a server counted while it served some operations of one row, and none of another.
@@ -60,6 +75,15 @@ pub struct InsideCounts {
     pub disk_read_bytes: u64,
     /// Bytes that were to go to a disk.
     pub disk_written_bytes: u64,
+    /// Instructions, where the processor counts them.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub instructions: u64,
+    /// Cycles of the processor that its threads were at work.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub cycles: u64,
+    /// Accesses to memory that no cache had.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub cache_misses: u64,
     /// Growth of the resident memory in bytes, negative where it shrank.
     pub memory_growth: i64,
     /// Threads at the end.
@@ -95,6 +119,10 @@ pub struct TracedCall {
     pub call: String,
     /// On what.
     pub target: CallTarget,
+    /// Whether they wait for a lock of threads or of a file; other calls of the same name may wait for anything. Older records
+    /// do not know, and have none.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub for_lock: bool,
     /// How many.
     pub count: u64,
     /// Those that failed. That there is nothing yet, or was not in time, is no failure (EAGAIN, EALREADY, EINPROGRESS,
@@ -155,6 +183,9 @@ impl InsideCounts {
         own.written_bytes += later.written_bytes;
         own.disk_read_bytes += later.disk_read_bytes;
         own.disk_written_bytes += later.disk_written_bytes;
+        own.instructions += later.instructions;
+        own.cycles += later.cycles;
+        own.cache_misses += later.cache_misses;
         own.memory_growth += later.memory_growth;
         if later.threads > 0 {
             own.threads = later.threads;
@@ -168,5 +199,22 @@ impl InsideBatch {
         self.operations += later.operations;
         self.lasted += later.lasted;
         self.counted.add(&later.counted);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_record_without_processes_is_read() {
+        let old = r#"{"missing":["bytes of the server are not counted"],"without_io":true}"#;
+        let read: InsideRecord = serde_json::from_str(old).expect("it is read");
+        let expected = InsideRecord {
+            missing: vec!["bytes of the server are not counted".to_owned()],
+            processes: Vec::new(),
+            without_io: true,
+        };
+        assert_eq!(read, expected);
     }
 }

@@ -7,11 +7,13 @@
 mod background;
 mod columns;
 mod event;
+mod flame;
 mod generator;
 mod inside;
 mod load;
 mod outcome;
 mod sample;
+mod server_view;
 mod unit;
 
 use std::collections::BTreeMap;
@@ -26,11 +28,17 @@ pub use background::{
 };
 pub use columns::{COLUMNS, Cell, Column, Holds};
 pub use event::{Cause, EndedBy, Event, EventKind, Goal, LeftBehind, MissingStep, TestId};
+pub use flame::{FlameRow, FlameStack, OF_KERNEL};
 pub use generator::{Exhausted, Generator, Lateness};
-pub use inside::{CallTarget, InsideBatch, InsideCounts, InsideRecord, TracedCall, TracedRow};
+pub use inside::{
+    CallTarget, InsideBatch, InsideCounts, InsideRecord, ServerProcessRecord, TracedCall, TracedRow,
+};
 pub use load::{AdaptRecord, Arrivals, Http, HttpVersion, Load, Pace, Stage};
 pub use outcome::Outcome;
 pub use sample::{Connect, MeasureId, Moments, Nanos, Sample, Segments, Timing};
+pub use server_view::{
+    AccessLogRecord, ServerTimeBatch, ServerTimeBatches, ServerTimeSource, ServerTimes,
+};
 pub use unit::TimeUnit;
 
 /// Version of the run directory's layout; raised when an older reader would misread it.

@@ -1,11 +1,13 @@
 //! A comparison of servers, for people, for pull requests and for programs.
 
 mod caveats;
+pub(crate) mod inside;
+mod inside_wire;
 pub(crate) mod wire;
 pub(crate) mod words;
 
 use record::NoteRecord;
-use stats::{Compared, Comparison};
+use stats::{Compared, Comparison, CostVerdict};
 
 use crate::clean;
 use crate::figure::percent;
@@ -18,8 +20,9 @@ use words::COLUMNS;
 
 pub(crate) use caveats::caveat;
 pub use caveats::difference;
-pub(crate) use words::cells;
+pub use inside::calls_that_differ;
 pub(crate) use words::times_since;
+pub(crate) use words::{cells, processor_cells};
 
 /// One server, as it is called, beside the one that all are compared with.
 #[derive(Debug, Clone, PartialEq)]
@@ -65,7 +68,10 @@ pub fn compare_text(all: &Comparisons, color: bool, width: usize) -> String {
         let indent = if is_of_both { "" } else { "   " };
         report.user_notes(indent, &versus.notes);
         report.line("");
-        table(&mut report, comparison);
+        let rows: Vec<[String; COLUMNS]> = comparison.rows.iter().map(cells).collect();
+        let tone = |row: &Compared| tone(row.verdict.is_worse(), row.verdict.is_better());
+        table(&mut report, &rows, comparison.rows.iter().map(tone));
+        insides(&mut report, comparison);
         report.line("");
         report.wrapped("", "", &legend(comparison));
         if !comparison.caveats.is_empty() {
@@ -89,9 +95,10 @@ pub(crate) fn legend(comparison: &Comparison) -> String {
              slow operations can make it differ from the ratio of the means.{} slower, faster: means and medians both differ \
              significantly, the means by more than {same}; over all rows, failures included, the \
              family-wise error rate is at most 5 %. same: the 95 % intervals of means and medians lie \
-             within {same}; this holds for each row separately.",
+             within {same}; this holds for each row separately.{}",
             pairs_of_rows(comparison),
-            without_times(comparison)
+            without_times(comparison),
+            of_insides(comparison)
         ),
     }
 }
@@ -108,6 +115,15 @@ fn pairs_of_rows(comparison: &Comparison) -> String {
     }
 }
 
+/// What verdicts about costs inside of the servers mean.
+fn of_insides(comparison: &Comparison) -> &'static str {
+    if inside::processors(comparison).is_empty() {
+        ""
+    } else {
+        " more, less: of processor time, by the same tests and within the same error rate."
+    }
+}
+
 /// Why some pairs of a row have no times, where no caveat gives the reason.
 fn without_times(comparison: &Comparison) -> &'static str {
     let has_less = |row: &Compared| {
@@ -121,10 +137,39 @@ fn without_times(comparison: &Comparison) -> &'static str {
     }
 }
 
-/// A row for each measure. Where the columns do not fit, it becomes a sentence.
-fn table(report: &mut TextReport, comparison: &Comparison) {
+/// How a line looks.
+#[derive(Clone, Copy)]
+enum Tone {
+    Bad,
+    Good,
+    Plain,
+}
+
+fn tone(is_worse: bool, is_better: bool) -> Tone {
+    match (is_worse, is_better) {
+        (true, _) => Tone::Bad,
+        (_, true) => Tone::Good,
+        _ => Tone::Plain,
+    }
+}
+
+fn tone_of_cost(verdict: CostVerdict) -> Tone {
+    tone(verdict == CostVerdict::More, verdict == CostVerdict::Less)
+}
+
+impl TextReport {
+    fn toned(&self, line: &str, tone: Tone) -> String {
+        match tone {
+            Tone::Bad => self.paint.bad(line),
+            Tone::Good => self.paint.good(line),
+            Tone::Plain => line.to_owned(),
+        }
+    }
+}
+
+/// A line for each row. Where the columns do not fit, it becomes a sentence.
+fn table(report: &mut TextReport, rows: &[[String; COLUMNS]], tones: impl Iterator<Item = Tone>) {
     let headers = HEADERS.map(str::to_owned);
-    let rows: Vec<[String; COLUMNS]> = comparison.rows.iter().map(cells).collect();
     let all = rows.iter().map(|row| row.to_vec());
     let aligned = Columns::lines_with_words(report.width, headers.to_vec(), all, &[0]);
     let in_words = || {
@@ -135,13 +180,35 @@ fn table(report: &mut TextReport, comparison: &Comparison) {
     if lines.len() > rows.len() {
         report.line(&lines.remove(0));
     }
-    for (line, row) in lines.into_iter().zip(&comparison.rows) {
-        let line = match row.verdict {
-            worse if worse.is_worse() => report.paint.bad(&line),
-            better if better.is_better() => report.paint.good(&line),
-            _ => line,
-        };
+    for (line, tone) in lines.into_iter().zip(tones) {
+        let line = report.toned(&line, tone);
         report.line(&line);
+    }
+}
+
+/// What was found inside of both servers.
+fn insides(report: &mut TextReport, comparison: &Comparison) {
+    let processors = inside::processors(comparison);
+    if !processors.is_empty() {
+        report.line(&format!("\n{}:", inside::HEADING));
+        let rows = processors.iter();
+        let rows: Vec<[String; COLUMNS]> =
+            rows.map(|(name, of)| processor_cells(name, of)).collect();
+        let tones = processors.iter().map(|(_, of)| tone_of_cost(of.verdict()));
+        table(report, &rows, tones);
+    }
+    let Some(calls) = inside::calls_in_words(comparison) else {
+        return;
+    };
+    report.line("");
+    report.wrapped("", "  ", &calls.heading);
+    for (verdict, says) in &calls.differences {
+        let line = wrap(report.width, "  ", "    ", says);
+        let line = report.toned(&line, tone_of_cost(*verdict));
+        report.line(&line);
+    }
+    for remark in &calls.remarks {
+        report.wrapped("", "", remark);
     }
 }
 
@@ -175,6 +242,7 @@ pub fn compare_markdown(all: &Comparisons) -> String {
             }
             text += &line(&cells);
         }
+        text += &markdown_inside(comparison);
         text += &format!("\n{}\n", legend(comparison));
         for caveat in &comparison.caveats {
             text += &format!("\n- {}", markdown(&caveats::caveat(caveat)));
@@ -182,6 +250,40 @@ pub fn compare_markdown(all: &Comparisons) -> String {
         text.push('\n');
     }
     text.trim_end().to_owned() + "\n"
+}
+
+/// What was found inside of both servers, for a pull request.
+fn markdown_inside(comparison: &Comparison) -> String {
+    let mut text = String::new();
+    let processors = inside::processors(comparison);
+    if !processors.is_empty() {
+        text += &format!("\n{}:\n\n", inside::HEADING);
+        text += &line(&HEADERS);
+        text += &line(&["---", "---:", "---:", "---:", "---:", "---:", "---"]);
+        for (name, of) in processors {
+            let mut cells = processor_cells(name, of).map(|text| markdown(&text));
+            if of.verdict() == CostVerdict::More {
+                cells[6] = format!("**{}**", cells[6]);
+            }
+            text += &line(&cells);
+        }
+    }
+    let Some(calls) = inside::calls_in_words(comparison) else {
+        return text;
+    };
+    text += &format!("\n{}\n", markdown(&calls.heading));
+    let differences = calls.differences.iter().map(|(verdict, says)| {
+        let says = markdown(says);
+        match verdict {
+            CostVerdict::More => format!("\n- **{says}**"),
+            _ => format!("\n- {says}"),
+        }
+    });
+    text += &differences.collect::<String>();
+    for remark in &calls.remarks {
+        text += &format!("\n\n{}", markdown(remark));
+    }
+    text + "\n"
 }
 
 /// The notes of both, for a pull request.

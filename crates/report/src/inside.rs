@@ -1,20 +1,26 @@
 //! What operations cost inside of the server: the table of a run, as text, on pages and as JSON.
 
 mod calls;
+pub(crate) mod flame;
+mod list;
+mod why;
 mod wire;
 
-use record::{MeasureId, PlanRecord};
+use record::{MeasureId, PlanRecord, ServerProcessRecord};
 use stats::units::{human, human_range};
 use stats::{InsideFigure, InsideRow, InsideSummary, Summary, TestSummary};
 
 use textwrap::core::display_width;
 
+use crate::analysis::figures::number_of;
 use crate::clean;
 use crate::figure::percent;
 use crate::terminal::{Columns, TextReport};
 
-pub(crate) use calls::calls_in_words;
-pub(crate) use wire::{InsideJson, of_run};
+pub(crate) use calls::{calls_in_words, name_of};
+pub(crate) use list::list;
+pub(crate) use why::{HEADING as WHY, slowest};
+pub(crate) use wire::{InsideJson, of_run, target};
 
 /// What stands for a figure that there is not.
 const NONE: &str = "-";
@@ -140,11 +146,50 @@ pub(crate) fn test_of(summary: &Summary, measure: MeasureId) -> Option<&TestSumm
     summary.tests.get(usize::from(measure.0))
 }
 
-/// Median time of the operations of a row, with which tracing is compared; `None` where several users were at work, and
-/// tracing had one.
-pub(crate) fn timed(users: u32, test: &TestSummary) -> Option<f64> {
-    let total = test.total.as_ref().filter(|_| users == 1);
-    total.map(|total| total.p50 as f64)
+/// Which processes were watched: `apache2 (PID 4711, 4 processes, 197 threads)`; nothing in older records.
+pub(crate) fn watched_in_words(inside: &InsideSummary) -> Option<String> {
+    let mut names: Vec<&str> = Vec::new();
+    for own in &inside.processes {
+        if !names.contains(&own.name.as_str()) {
+            names.push(&own.name);
+        }
+    }
+    let of_name = |name: &&str| {
+        let named = inside.processes.iter().filter(|own| own.name == *name);
+        let own: Vec<&ServerProcessRecord> = named.collect();
+        let threads = own.iter().map(|own| own.threads).sum();
+        let threads = number_of(threads, "thread");
+        match &own[..] {
+            [one] => format!("{} (PID {}, {threads})", clean(name), one.pid),
+            several => format!(
+                "{} (PID {}, {} processes, {threads})",
+                clean(name),
+                several[0].pid,
+                several.len()
+            ),
+        }
+    };
+    let words: Vec<String> = names.iter().map(of_name).collect();
+    (!words.is_empty()).then(|| format!("Watched: {}", words.join("; ")))
+}
+
+fn row_name(plan: &PlanRecord, row: &InsideRow) -> String {
+    let measure = plan.measures.get(usize::from(row.measure.0));
+    measure.map_or(String::new(), |measure| clean(&measure.name))
+}
+
+/// `412000 instructions (1.90 per cycle), 1200 cache misses`.
+fn by_processor(row: &InsideRow) -> Option<String> {
+    let mean = |figure| row.mean(figure).map(|own| own.mean);
+    let instructions = mean(InsideFigure::Instructions)?;
+    let cycles = mean(InsideFigure::Cycles)?;
+    let misses = mean(InsideFigure::CacheMisses)?;
+    Some(format!(
+        "{} instructions ({:.2} per cycle), {} cache misses",
+        count(instructions),
+        instructions / cycles,
+        count(misses)
+    ))
 }
 
 /// Sentences below the table.
@@ -155,13 +200,23 @@ pub(crate) fn remarks(plan: &PlanRecord, inside: &InsideSummary) -> Vec<String> 
     if counted.iter().any(|row| row.operations < ENOUGH) {
         remarks.push(format!(
             "Intervals of rows with fewer than {ENOUGH} operations are too narrow where neighbouring operations depend on each \
-             other; -r {ENOUGH} or more shows."
+             other; a larger -r shows."
         ));
     }
     if !counted.is_empty() && counted.iter().all(|row| row.counted.processor == 0) {
         remarks.push(
             "The processes that were watched used no processor time: is one of them the server that responds?".to_owned(),
         );
+    }
+    let by_processor: Vec<String> = counted
+        .iter()
+        .filter_map(|row| Some(format!("{} {}", row_name(plan, row), by_processor(row)?)))
+        .collect();
+    if !by_processor.is_empty() {
+        remarks.push(format!(
+            "By the counters of the processor, per operation: {}.",
+            by_processor.join("; ")
+        ));
     }
     let untold = plan.measures.len() - counted.len();
     if untold > 0 {
@@ -216,6 +271,9 @@ impl TextReport {
         let rows: Vec<Vec<String>> = rows.collect();
         let heading = "Inside of the server, per operation (processor time with the 95 % interval of its mean):";
         self.wrapped("", "  ", heading);
+        if let Some(watched) = watched_in_words(inside) {
+            self.wrapped("", "  ", &watched);
+        }
         if !rows.is_empty() {
             for line in table(&rows, self.width) {
                 self.line(&line);
@@ -226,19 +284,33 @@ impl TextReport {
         }
         let calls = inside.rows.iter().filter_map(|row| {
             let test = test_of(summary, row.measure)?;
-            let timed = timed(plan.load.users, test);
-            Some((
-                clean(&test.name),
-                calls_in_words(row.traced.as_ref()?, timed),
-            ))
+            let words = calls_in_words(row, plan.load.users, test)?;
+            Some((clean(&test.name), words))
         });
-        let calls: Vec<(String, String)> = calls.collect();
-        if calls.is_empty() {
+        let slowest = slowest(plan, summary, inside).into_iter().map(|own| {
+            let words = format!("{}; on the storage: {}", own.parts, own.calls);
+            (format!("{}, {}", own.row, human(own.time)), words)
+        });
+        self.by_row(WHY, slowest.collect());
+        self.by_row(calls::HEADING, calls.collect());
+        let functions = inside.sampled.iter().filter_map(|own| {
+            let test = test_of(summary, own.measure())?;
+            Some((clean(&test.name), flame::functions_in_words(own)))
+        });
+        self.by_row(flame::HEADING, functions.collect());
+        for remark in flame::remarks(inside) {
+            self.wrapped("", "  ", &remark);
+        }
+    }
+
+    /// Words about rows below a heading; nothing for no rows.
+    fn by_row(&mut self, heading: &str, rows: Vec<(String, String)>) {
+        if rows.is_empty() {
             return;
         }
         self.line("");
-        self.wrapped("", "  ", calls::HEADING);
-        for (name, words) in calls {
+        self.wrapped("", "  ", heading);
+        for (name, words) in rows {
             self.wrapped(&format!("  {name}: "), "    ", &words);
         }
     }
@@ -246,6 +318,9 @@ impl TextReport {
 
 #[cfg(test)]
 mod tests {
+    use record::{InsideCounts, MeasureId};
+    use stats::InsideMean;
+
     use super::*;
 
     #[test]
@@ -270,6 +345,43 @@ mod tests {
     }
 
     #[test]
+    fn what_the_processor_counts_is_told_where_it_does() {
+        let plan = stats::testing::RunBuilder::new(1).test("Put1K", &[("Put1K", "PUT")]);
+        let plan = plan.build().plan;
+        let means = [
+            (InsideFigure::Instructions, 400_000.0),
+            (InsideFigure::Cycles, 200_000.0),
+            (InsideFigure::CacheMisses, 1_250.0),
+        ];
+        let says = |figures: &[(InsideFigure, f64)]| {
+            let mean = |&(figure, mean): &(InsideFigure, f64)| {
+                let interval = None;
+                (figure, InsideMean { mean, interval })
+            };
+            let inside = InsideSummary {
+                rows: vec![InsideRow {
+                    measure: MeasureId(0),
+                    operations: 1_000,
+                    counted: InsideCounts {
+                        processor: 1,
+                        ..InsideCounts::default()
+                    },
+                    means: figures.iter().map(mean).collect(),
+                    kernel_share: None,
+                    traced: None,
+                }],
+                ..InsideSummary::default()
+            };
+            remarks(&plan, &inside).join(" ")
+        };
+        assert_eq!(
+            says(&means),
+            "By the counters of the processor, per operation: Put1K 400000 instructions (2.00 per cycle), 1250 cache misses."
+        );
+        assert_eq!(says(&[]), "");
+    }
+
+    #[test]
     fn only_of_rows_that_were_counted_is_it_said_that_nothing_was_used() {
         let run = stats::testing::RunBuilder::new(1).test("Put1K", &[("Put1K", "PUT")]);
         let plan = run.build().plan;
@@ -283,14 +395,35 @@ mod tests {
                 traced: None,
             };
             let inside = InsideSummary {
-                missing: Vec::new(),
                 rows: vec![row],
+                ..InsideSummary::default()
             };
             remarks(&plan, &inside)
                 .concat()
                 .contains("no processor time")
         };
         assert_eq!((says(0), says(300)), (false, true));
+    }
+
+    #[test]
+    fn processes_are_told_by_name() {
+        let process = |pid, name: &str, threads| ServerProcessRecord {
+            pid,
+            name: name.to_owned(),
+            threads,
+        };
+        let mut inside = InsideSummary::default();
+        assert_eq!(watched_in_words(&inside), None);
+        inside.processes = vec![
+            process(7, "nginx", 1),
+            process(8, "nginx", 1),
+            process(20, "php\u{1b}[2J", 3),
+            process(21, "worker", 1),
+        ];
+        assert_eq!(
+            watched_in_words(&inside).unwrap_or_default(),
+            "Watched: nginx (PID 7, 2 processes, 2 threads); php\\u{1b}[2J (PID 20, 3 threads); worker (PID 21, 1 thread)"
+        );
     }
 
     #[test]

@@ -122,6 +122,7 @@ pub(crate) fn document(run: &Run, summary: &Summary) -> wire::ResultDocument {
             .map(|pages| webstone::document(run, pages)),
         background: crate::background::of_run(run, summary),
         inside: crate::inside::of_run(plan.load.users, summary),
+        server_view: crate::server_view::of_run(summary),
         beside: Vec::new(),
     }
 }

@@ -5,7 +5,12 @@
 
 use core::net::{IpAddr, SocketAddr};
 
-use record::{CallTarget, Environment, Event, EventKind, PlanRecord, Server, TracedCall};
+use std::collections::BTreeMap;
+
+use record::{
+    CallTarget, Environment, Event, EventKind, FlameRow, FlameStack, OF_KERNEL, PlanRecord, Server,
+    ServerTimeSource, TracedCall,
+};
 
 /// Stands where something was left out.
 const HIDDEN: &str = "(not shown)";
@@ -52,8 +57,30 @@ pub fn apply_label(plan: &mut PlanRecord, env: &mut Environment, events: &mut [E
             .allow
             .retain(|method| METHODS.contains(&method.as_str()));
     }
+    rename_metrics(events);
     for event in events {
         server.event(event);
+    }
+}
+
+/// A server gives its metrics whatever names it likes: they have numbers instead, in the order of their names.
+fn rename_metrics(events: &mut [Event]) {
+    let metrics = events.iter_mut().filter_map(|event| match &mut event.kind {
+        EventKind::ServerTimes(times) => match &mut times.source {
+            ServerTimeSource::Header { metric } => Some(metric),
+            ServerTimeSource::AccessLog => None,
+        },
+        _ => None,
+    });
+    let mut metrics: Vec<&mut String> = metrics.collect();
+    metrics.sort();
+    let (mut before, mut number) = (None, 0);
+    for metric in metrics {
+        if before.as_ref() != Some(metric) {
+            before = Some(metric.clone());
+            number += 1;
+        }
+        *metric = format!("metric {number}");
     }
 }
 
@@ -131,6 +158,10 @@ impl ServerLabel {
         if let Some(side) = &mut plan.side {
             side.clone_from(&self.label);
         }
+        if let Some(inside) = &mut plan.inside {
+            // Names of programs.
+            inside.processes.clear();
+        }
         self.hide(&mut plan.suite.title);
         // It names the server in as many ways as there are options.
         plan.command = None;
@@ -156,8 +187,11 @@ impl ServerLabel {
                 }
             }
             EventKind::Traced(row) => row.calls.iter_mut().for_each(hide_target),
+            EventKind::Flame(row) => hide_functions(row),
             EventKind::Background(_)
             | EventKind::Inside(_)
+            | EventKind::ServerTimes(_)
+            | EventKind::AccessLog(_)
             | EventKind::TestStarted { .. }
             | EventKind::MeasuringStarted { .. }
             | EventKind::MeasuringEnded { .. }
@@ -322,9 +356,59 @@ fn hide_target(call: &mut TracedCall) {
     }
 }
 
+/// Functions of the kernel are the same for all servers; those of a server have its name, mostly. Stacks that differ in
+/// these only become one.
+fn hide_functions(row: &mut FlameRow) {
+    let mut hidden: BTreeMap<String, Vec<u32>> = BTreeMap::new();
+    for own in &row.stacks {
+        let names = own.stack.split(';');
+        let names = names.map(|name| if name.ends_with(OF_KERNEL) { name } else { "*" });
+        let sum = hidden
+            .entry(names.collect::<Vec<_>>().join(";"))
+            .or_default();
+        sum.resize(sum.len().max(own.samples.len()), 0);
+        for (sum, part) in sum.iter_mut().zip(&own.samples) {
+            *sum += part;
+        }
+    }
+    let stacks = hidden.into_iter();
+    row.stacks = stacks
+        .map(|(stack, samples)| FlameStack { stack, samples })
+        .collect();
+    row.stacks
+        .sort_by_key(|own| core::cmp::Reverse(own.count()));
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn functions_of_a_server_have_no_names() {
+        let stack = |stack: &str, samples: &[u32]| FlameStack {
+            stack: stack.to_owned(),
+            samples: samples.to_vec(),
+        };
+        let mut row = FlameRow {
+            measure: record::MeasureId(0),
+            operations: 1,
+            frequency: 4_999,
+            samples: 10,
+            lost: 0,
+            cut: 0,
+            other: 0,
+            by_thread: false,
+            without_kernel: false,
+            stacks: vec![
+                stack("telltale;ap_read;read_[k]", &[1, 2]),
+                stack("telltale;ap_write", &[3]),
+                stack("telltale;ap_get;read_[k]", &[0, 1, 2]),
+            ],
+        };
+        hide_functions(&mut row);
+        let expected = [stack("*;*;read_[k]", &[1, 3, 2]), stack("*;*", &[3])];
+        assert_eq!(row.stacks, expected);
+    }
 
     fn hidden(text: &str) -> String {
         let server = Server {
@@ -347,10 +431,36 @@ mod tests {
     }
 
     #[test]
+    fn metrics_of_a_server_have_numbers_for_names() {
+        let event = |source| Event {
+            at: 0,
+            kind: EventKind::ServerTimes(record::ServerTimes {
+                measure: record::MeasureId(0),
+                source,
+                operations: 1,
+                resolution: 1,
+                batches: Vec::new(),
+            }),
+        };
+        let header = |metric: &str| ServerTimeSource::Header {
+            metric: metric.to_owned(),
+        };
+        let named = ["telltale-db", "app", "telltale-db"].map(|name| event(header(name)));
+        let mut events = named.to_vec();
+        events.push(event(ServerTimeSource::AccessLog));
+        rename_metrics(&mut events);
+        let expected = ["metric 2", "metric 1", "metric 2"].map(|name| event(header(name)));
+        let mut expected = expected.to_vec();
+        expected.push(event(ServerTimeSource::AccessLog));
+        assert_eq!(events, expected);
+    }
+
+    #[test]
     fn files_of_a_server_that_was_looked_into_have_no_names() {
         let call = |target| TracedCall {
             call: "openat".to_owned(),
             target,
+            for_lock: false,
             count: 1,
             failed: 0,
             bytes: 0,

@@ -48,6 +48,7 @@ mod ranking;
 mod reasons;
 mod runs;
 mod search;
+mod server_view;
 mod surroundings;
 mod sweep;
 mod table;
@@ -75,7 +76,8 @@ pub use campaign::{
 };
 pub use clean::clean;
 pub use compare::{
-    Comparisons, Versus, compare_json, compare_markdown, compare_schema, compare_text, difference,
+    Comparisons, Versus, calls_that_differ, compare_json, compare_markdown, compare_schema,
+    compare_text, difference,
 };
 pub use conclusion::{inconclusive, inconclusive_briefly};
 pub use constraints::{constraint_in_words, failed_constraints, failed_rows};

@@ -18,6 +18,7 @@ mod data;
 mod details;
 mod diagnosis;
 mod figure_parts;
+mod flame;
 mod headline;
 mod inside;
 mod load_steps;
@@ -27,6 +28,7 @@ mod names;
 mod pages;
 mod points;
 pub(crate) mod sections;
+mod server_view;
 pub(crate) mod site;
 mod tables;
 
@@ -195,6 +197,8 @@ fn body(page: &ReportPage<'_>, names: &[String]) -> Markup {
             (load_steps::table(page, names))
             (background::table(page, names))
             (inside::table(page, names))
+            (flame::graphs(page, names))
+            (server_view::table(page, names))
             (points::tables(page))
             section #measured {
                 h2 { "How it was measured" }

@@ -1,5 +1,6 @@
 //! How servers fare when something is varied, for people and for programs.
 
+mod inside_wire;
 pub(crate) mod wire;
 pub(crate) mod words;
 
@@ -100,12 +101,13 @@ pub fn sweep_text(sweep: &Sweep, color: bool, width: usize) -> String {
     for row in &sweep.rows {
         report.line(&format!("\n{} ({})", clean(&row.name), clean(&row.method)));
         for (server, swept) in sweep.servers.iter().zip(&row.servers) {
-            let words = words::sentence(sweep, swept);
-            let words = match sweep.servers.len() {
-                1 => words,
-                _ => format!("{}: {words}", clean(&server.name)),
-            };
-            report.wrapped("  ", "    ", &words);
+            for words in sentences(sweep, swept) {
+                let words = match sweep.servers.len() {
+                    1 => words,
+                    _ => format!("{}: {words}", clean(&server.name)),
+                };
+                report.wrapped("  ", "    ", &words);
+            }
         }
         for line in table(sweep, row) {
             let line = format!("    {line}");
@@ -114,6 +116,20 @@ pub fn sweep_text(sweep: &Sweep, color: bool, width: usize) -> String {
         }
     }
     report.text
+}
+
+/// How the time of a row grows with a server, and what it costs inside of it, a sentence for each.
+pub(crate) fn sentences(sweep: &Sweep, swept: &SweptServer) -> Vec<String> {
+    let mut sentences = vec![words::sentence(sweep, &swept.growth)];
+    if let Some(inside) = &swept.inside {
+        let processor = words::sentence(sweep, &inside.processor);
+        sentences.push(format!("processor time: {processor}"));
+        if !inside.calls.is_empty() {
+            let calls = words::calls_in_words(sweep, &inside.calls);
+            sentences.push(format!("calls on the storage: {calls}"));
+        }
+    }
+    sentences
 }
 
 /// How it was measured, in words.

@@ -46,6 +46,8 @@ pub enum TextLayout {
     Brief,
     /// That of Xu (2004), section 5.6, to the letter, and nothing else.
     Of2004,
+    /// Every system call of the server that was counted, and nothing else.
+    Calls,
 }
 
 impl Default for TextOptions {
@@ -69,6 +71,7 @@ pub fn text(
     let mut report = TextReport::new(options.color, options.width);
     match options.layout {
         TextLayout::Of2004 => return of_2004::text(run, summary),
+        TextLayout::Calls => return crate::inside::list(run, summary, options.width),
         TextLayout::Brief => report.brief(run, summary),
         TextLayout::Full => report.full(run, summary, beside),
     }
@@ -88,6 +91,7 @@ impl TextReport {
         self.load_steps(run, summary);
         self.background(run, summary);
         self.inside(&run.plan, summary);
+        self.server_view(summary);
         self.generator(summary);
         if run.plan.load.pace != Pace::Rounds {
             self.throughput(summary);

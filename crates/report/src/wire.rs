@@ -25,6 +25,7 @@ use crate::constraints::why_unknown;
 use crate::inside::InsideJson;
 use crate::json::us;
 use crate::load_steps::LoadStepJson;
+use crate::server_view::ServerViewJson;
 use crate::surroundings::ServerJson;
 use crate::targets::TargetJson;
 
@@ -113,6 +114,9 @@ pub(crate) struct ResultDocument {
     /// What operations cost inside of the server; absent where nobody looked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) inside: Option<InsideJson>,
+    /// Times that the server gives; absent where it gives none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) server_view: Option<ServerViewJson>,
     /// What loads that went on beside the run came to.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) beside: Vec<BesideJson>,

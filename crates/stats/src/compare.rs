@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! runs of A --+--> alike? (suite, parameters, clock) --> rows, pair by pair --+--> times that were ok
-//! runs of B --'                                                               `--> shares that failed
+//! runs of B --'                                                               +--> shares that failed
+//!                                                                             `--> costs inside of the servers
 //!                 Holm over all of these tests --> faster, slower, broken, repaired; same; inconclusive
 //! ```
 //!
@@ -25,6 +26,7 @@ mod condition;
 mod failing;
 mod holm;
 mod inference;
+mod inside;
 mod ratio;
 mod rows;
 mod signed_rank;
@@ -44,6 +46,9 @@ pub use condition::{compared_names, is_finer};
 pub use failing::{Failing, LEAST_TOTAL};
 pub use holm::holm;
 pub use inference::{EARLY, Early, Inference, infer};
+pub use inside::{
+    CallsCertainty, ComparedCalls, ComparedInside, ComparedProcessor, CostVerdict, LEAST_STARTS,
+};
 pub use ratio::{Certainty, Direction, Observations, Ratio, WORTH_DETECTING};
 pub use rows::RowKind;
 pub use total_times::TotalTimes;
@@ -112,6 +117,8 @@ pub struct Compared {
     /// Pairs of runs in which the load generator may have caused all failures of one of both runs. They
     /// are in no verdict about failures, which is inconclusive where nothing else failed.
     pub doubtful: usize,
+    /// What an operation costs inside of both servers; `None` where they were not looked into.
+    pub inside: Option<ComparedInside>,
     /// The answer: that about times or that about failures, the worse of both.
     pub verdict: Verdict,
     /// More pairs may change the answer.
@@ -147,6 +154,12 @@ impl Compared {
         if let Some(failing) = &mut self.failing {
             failing.judge(tests);
             verdicts.push(failing.verdict);
+        }
+        if let Some(inside) = &mut self.inside {
+            for ratio in inside.ratios() {
+                ratio.judge(same_within, level);
+            }
+            self.is_open |= inside.is_open(same_within, tests);
         }
         let worst = verdicts.into_iter().min_by_key(|verdict| verdict.order());
         self.verdict = worst.unwrap_or(self.verdict);
@@ -279,8 +292,9 @@ pub fn compare_times(
     let mut rows: Vec<Compared> = rows::names(a)
         .into_iter()
         .map(|row| {
+            let inside = ComparedInside::of(a, b, &row.name);
             let (a, b) = (rows::of_runs(a, &row, times), rows::of_runs(b, &row, times));
-            compared(row, &a, &b)
+            compared(row, (&a, &b), inside)
         })
         .collect();
     judge(&mut rows, same_within);
@@ -300,7 +314,10 @@ fn judge(rows: &mut [Compared], same_within: f64) {
         let failures = row.failing.as_mut().filter(|failing| !failing.is_total);
         let times = times.map(|found| (found.p, &mut found.p_holm));
         let failures = failures.map(|found| (found.p, &mut found.p_holm));
-        times.into_iter().chain(failures)
+        let inside = row.inside.iter_mut().flat_map(ComparedInside::ratios);
+        let inside = inside.filter_map(|ratio| ratio.evidence.as_mut());
+        let inside = inside.map(|found| (found.p, &mut found.p_holm));
+        times.into_iter().chain(failures).chain(inside)
     });
     let (tests, level) = correct(tests.collect());
     for row in rows {
@@ -321,7 +338,11 @@ fn correct(tests: Vec<(f64, &mut f64)>) -> (usize, f64) {
 }
 
 /// The row of both, with a verdict that is preliminary where there is something to test.
-fn compared(row: rows::RowName, a: &[RowInRun], b: &[RowInRun]) -> Compared {
+fn compared(
+    row: rows::RowName,
+    (a, b): (&[RowInRun], &[RowInRun]),
+    inside: Option<ComparedInside>,
+) -> Compared {
     let reached: Vec<(&RowInRun, &RowInRun)> = a
         .iter()
         .zip(b)
@@ -362,6 +383,7 @@ fn compared(row: rows::RowName, a: &[RowInRun], b: &[RowInRun]) -> Compared {
         reached: reached.len(),
         disqualified,
         doubtful,
+        inside,
         verdict,
         is_open: false,
     }

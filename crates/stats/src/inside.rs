@@ -3,9 +3,20 @@
 //! The mean of a count over operations is the ratio of two sums over batches, and its interval is that of a ratio
 //! estimator ([`crate::interval`]), over at most [`MOST`] groups of batches that follow each other.
 
-use record::{Event, EventKind, InsideBatch, InsideCounts, MeasureId, PlanRecord, TracedRow};
+pub(crate) mod flame;
+mod shares;
+pub(crate) mod storage;
 
+use record::{
+    Event, EventKind, InsideBatch, InsideCounts, MeasureId, PlanRecord, ServerProcessRecord,
+    TracedRow,
+};
+
+use self::flame::StackProfile;
 use crate::interval::{MOST, ratio_interval};
+use crate::{Summary, TestSummary};
+
+pub use shares::TracedShares;
 
 /// Ticks of processor time from which the share of the kernel is told: of 50, it has an error of 7 % at most.
 const ENOUGH_TICKS: u64 = 50;
@@ -13,10 +24,14 @@ const ENOUGH_TICKS: u64 = 50;
 /// What went on inside of the server during a run.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct InsideSummary {
+    /// The processes that were watched, as far as they are known.
+    pub processes: Vec<ServerProcessRecord>,
     /// What could not be watched, each in a sentence.
     pub missing: Vec<String>,
     /// The rows for which something was counted or traced, in the order of the plan.
     pub rows: Vec<InsideRow>,
+    /// The rows whose stacks were sampled, in the order of the plan.
+    pub sampled: Vec<StackProfile>,
 }
 
 /// What an operation of a row costs inside of the server.
@@ -59,6 +74,12 @@ pub enum InsideFigure {
     DiskReadBytes,
     /// Bytes for a disk.
     DiskWrittenBytes,
+    /// Instructions.
+    Instructions,
+    /// Cycles of the processor.
+    Cycles,
+    /// Accesses to memory that no cache had.
+    CacheMisses,
 }
 
 /// A mean per operation.
@@ -72,7 +93,7 @@ pub struct InsideMean {
 
 impl InsideFigure {
     /// All of them.
-    pub const ALL: [InsideFigure; 10] = [
+    pub const ALL: [InsideFigure; 13] = [
         InsideFigure::Processor,
         InsideFigure::Queued,
         InsideFigure::Waits,
@@ -83,6 +104,9 @@ impl InsideFigure {
         InsideFigure::WrittenBytes,
         InsideFigure::DiskReadBytes,
         InsideFigure::DiskWrittenBytes,
+        InsideFigure::Instructions,
+        InsideFigure::Cycles,
+        InsideFigure::CacheMisses,
     ];
 
     /// Whether it comes from what the kernel lets only the user of a process and root read.
@@ -93,6 +117,14 @@ impl InsideFigure {
                 | InsideFigure::Queued
                 | InsideFigure::Waits
                 | InsideFigure::Preemptions
+        ) && !self.is_of_processor()
+    }
+
+    /// Whether only some processors count it, and not those of most virtual machines.
+    fn is_of_processor(self) -> bool {
+        matches!(
+            self,
+            InsideFigure::Instructions | InsideFigure::Cycles | InsideFigure::CacheMisses
         )
     }
 
@@ -108,6 +140,9 @@ impl InsideFigure {
             InsideFigure::WrittenBytes => counts.written_bytes,
             InsideFigure::DiskReadBytes => counts.disk_read_bytes,
             InsideFigure::DiskWrittenBytes => counts.disk_written_bytes,
+            InsideFigure::Instructions => counts.instructions,
+            InsideFigure::Cycles => counts.cycles,
+            InsideFigure::CacheMisses => counts.cache_misses,
         }
     }
 }
@@ -119,9 +154,46 @@ impl InsideSummary {
         let measures = (0..plan.measures.len()).filter_map(|place| u16::try_from(place).ok());
         let rows = measures.map(|place| InsideRow::of(MeasureId(place), events, record.without_io));
         Some(InsideSummary {
+            processes: record.processes.clone(),
             missing: record.missing.clone(),
             rows: rows.filter(InsideRow::has_something).collect(),
+            sampled: StackProfile::all(events),
         })
+    }
+}
+
+/// Slow-down by tracing, as a factor, from which shares of the time are not told: they would be those of the tracing.
+const MOST_SLOWED: f64 = 1.2;
+
+/// By how much tracing slowed operations down, from their beginning to the end of their response: as a ratio of medians, or of
+/// means where that is more, as shares are those of sums, and one slow operation of five would be most of a sum. `None` where
+/// no traced one was ok, and where several users were at work, as tracing had one.
+pub fn slowed(traced: &TracedRow, users: u32, test: &TestSummary) -> Option<f64> {
+    let timed = test.total.as_ref().filter(|_| users == 1)?;
+    if traced.ok == 0 || timed.p50 == 0 {
+        return None;
+    }
+    let of_medians = traced.median as f64 / timed.p50 as f64;
+    let of_means = traced.took as f64 / traced.ok as f64 / timed.mean;
+    Some(if of_means > MOST_SLOWED {
+        of_medians.max(of_means)
+    } else {
+        of_medians
+    })
+}
+
+/// Whether shares of the time of a row that was slowed down by this factor are told. Where the timed operations were slower
+/// than the traced ones, something else was at work.
+pub fn tells_shares(slowed: Option<f64>) -> bool {
+    slowed.is_some_and(|factor| (1.0 / MOST_SLOWED..=MOST_SLOWED).contains(&factor))
+}
+
+impl Summary {
+    /// What was counted inside of the server for the row of this name.
+    pub(crate) fn inside_of(&self, row: &str) -> Option<&InsideRow> {
+        let place = self.tests.iter().position(|test| test.name == row)?;
+        let mut rows = self.inside.as_ref()?.rows.iter();
+        rows.find(|own| usize::from(own.measure.0) == place)
     }
 }
 
@@ -161,11 +233,20 @@ impl InsideRow {
             means: InsideFigure::ALL
                 .into_iter()
                 .filter(|figure| operations > 0 && !(without_io && figure.is_io()))
+                .filter(|figure| !figure.is_of_processor() || counted.instructions > 0)
+                // Nothing responds without a processor: what did was not watched.
+                .filter(|_| counted.processor > 0)
                 .map(mean)
                 .collect(),
             kernel_share: (ticks >= ENOUGH_TICKS).then_some(share),
             traced,
         }
+    }
+
+    /// Its system calls; `None` where none were counted, or no operation was ok.
+    pub fn traced_calls(&self) -> Option<&TracedRow> {
+        let traced = self.traced.as_ref();
+        traced.filter(|own| own.ok > 0 && own.operations > 0)
     }
 
     fn has_something(&self) -> bool {

@@ -106,13 +106,18 @@ pub(crate) fn ratio_half_width(
     parts: impl ExactSizeIterator<Item = (f64, f64)>,
     ratio: f64,
 ) -> f64 {
+    t_quantile(parts.len() as f64 - 1.0) * ratio_error(parts, ratio)
+}
+
+/// The standard error of a ratio of two sums, from those of at least two batches.
+pub(crate) fn ratio_error(parts: impl ExactSizeIterator<Item = (f64, f64)>, ratio: f64) -> f64 {
     let k = parts.len() as f64;
     let (mut whole, mut squares) = (0.0, 0.0);
     for (over, under) in parts {
         whole += under;
         squares += (over - under * ratio).powi(2);
     }
-    t_quantile(k - 1.0) * (k / (k - 1.0) * squares).sqrt() / whole
+    (k / (k - 1.0) * squares).sqrt() / whole
 }
 
 /// The standard error of a mean of so many operations, from the half of its 95 % interval.

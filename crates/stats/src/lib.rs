@@ -59,6 +59,7 @@ mod pool;
 mod row;
 mod search;
 mod sequential;
+mod server_view;
 mod spread;
 mod status;
 mod summariser;
@@ -90,10 +91,11 @@ pub use background::{
 pub use bias::Bias;
 pub use bins::Sum as Batch;
 pub use compare::{
-    ALPHA, Caveat, Certainty, Compared, ComparedTimes, Comparison, Difference, Direction, EARLY,
-    Early, Estimate, Failing, Inference, LEAST_TOTAL, Observations, Ratio, RowKind, Setting, Side,
-    TotalTimes, Verdict, WORTH_DETECTING, compare, compare_times, compared_names, holm, infer,
-    is_finer,
+    ALPHA, CallsCertainty, Caveat, Certainty, Compared, ComparedCalls, ComparedInside,
+    ComparedProcessor, ComparedTimes, Comparison, CostVerdict, Difference, Direction, EARLY, Early,
+    Estimate, Failing, Inference, LEAST_STARTS, LEAST_TOTAL, Observations, Ratio, RowKind, Setting,
+    Side, TotalTimes, Verdict, WORTH_DETECTING, compare, compare_times, compared_names, holm,
+    infer, is_finer,
 };
 pub use conclusion::Conclusion;
 pub use constraint::PartOfRun;
@@ -116,7 +118,10 @@ pub use generator::{BUSY, LATE, LEAST_WALL, LONG_STALL, QUEUED, SATURATED, toget
 pub use growth::{
     EXPONENTS, Effect, Fitted, Growing, Growth, Law, Observation, Shape, Term, growth,
 };
-pub use inside::{InsideFigure, InsideMean, InsideRow, InsideSummary};
+pub use inside::flame::{FunctionShare, StackProfile};
+pub use inside::{
+    InsideFigure, InsideMean, InsideRow, InsideSummary, TracedShares, slowed, tells_shares,
+};
 pub use judged::{ConstraintReading, JudgedConstraint, ReadFigure, ReadingUnit, WhyUnknown};
 pub use live::LiveJudge;
 pub use load_course::{LoadCourse, LoadPart, OutcomeWithStatus};
@@ -127,10 +132,13 @@ pub use pool::{PoolRun, Pooled, pool};
 pub use row::{Connects, Note, SegmentCount, Since, TestSummary};
 pub use search::{OfferedLoad, Search, SearchOutcome, Tested, Trial, TrialsLeft, knee};
 pub use sequential::{Decision, ProbabilityTest, Tally};
+pub use server_view::{ServerView, ServerViewFigure, ServerViewRow, ServerViewTimes};
 pub use spread::Bar;
 pub use status::{Status, StatusReason};
 pub use summariser::Summariser;
-pub use sweep::{PointRatio, SweepPoint, Swept, SweptRow, SweptServer, sweep};
+pub use sweep::{
+    CallGrowth, CallLaw, PointRatio, SweepPoint, Swept, SweptInside, SweptRow, SweptServer, sweep,
+};
 pub use times::EXACT;
 pub use told::Completeness;
 pub use until::{TimedStatistic, Until, UntilError};
@@ -172,6 +180,8 @@ pub struct Summary {
     pub background: Option<BackgroundSummary>,
     /// What went on inside of the server, where that was watched.
     pub inside: Option<InsideSummary>,
+    /// Times that the server gives, where it gives some.
+    pub server_view: Option<ServerView>,
     /// What ended measurements before their time.
     pub ended_early: Vec<EndedBy>,
     /// What the constraints of its plan came to.

@@ -387,6 +387,7 @@ impl Pool<'_> {
             load_steps: Vec::new(),
             background: None,
             inside: None,
+            server_view: None,
             ended_early: Vec::new(),
             // They are judged run by run.
             constraints: Vec::new(),

@@ -18,6 +18,7 @@ use crate::load_steps::LoadSteps;
 use crate::pages::{PageRow, PageTally};
 use crate::parts::PartsOfRun;
 use crate::row::{Around, RowTally, row};
+use crate::server_view::ServerView;
 use crate::throughput::is_steady;
 use crate::told::RunEvents;
 use crate::warning::{self, RowFacts, Stalls, TestFacts, Warning};
@@ -283,6 +284,7 @@ impl Summariser {
             load_steps,
             background,
             inside: InsideSummary::of(&self.plan, events),
+            server_view: ServerView::of(events),
             ended_early: told.ended.into_iter().map(|(_, by)| by).collect(),
             runs: 1,
         };

@@ -6,10 +6,14 @@
 //!                                                '--> growth of all rows together
 //! ```
 
+mod inside;
+
 use crate::compare::{Inference, infer};
 use crate::growth::{Growth, Observation, growth};
 use crate::interval::ratio_interval;
 use crate::{Since, Status, Summary, TestSummary};
+
+pub use inside::{CallGrowth, CallLaw, SweptInside};
 
 /// A run of a sweep.
 #[derive(Debug, Clone, Copy)]
@@ -44,6 +48,8 @@ pub struct SweptServer {
     pub points: Vec<SweepPoint>,
     /// How its time grows with what was varied.
     pub growth: Growth,
+    /// How its costs inside of the server grow; `None` where that was not looked into.
+    pub inside: Option<SweptInside>,
 }
 
 /// What the runs at one point say.
@@ -102,8 +108,24 @@ pub fn sweep(values: &[Vec<f64>], runs: &[Swept<'_>], same_within: f64) -> Vec<S
         .zip(&points)
         .map(|((name, server), points)| observations(names[*name].0, *server, runs, points))
         .collect();
-    let growths = growth(values, &observations, same_within);
-    let mut said = points.into_iter().zip(growths);
+    let of_processors: Vec<Vec<Observation>> = places
+        .iter()
+        .map(|(name, server)| inside::processors(names[*name].0, *server, runs))
+        .collect();
+    // All of them are judged together. Where no server was looked into, there are no effects to be tested.
+    let all: Vec<Vec<Observation>> = observations.into_iter().chain(of_processors).collect();
+    let mut growths = growth(values, &all, same_within);
+    let processors = growths.split_off(places.len());
+    let insides = places
+        .iter()
+        .zip(processors)
+        .map(|((name, server), processor)| {
+            let calls = inside::calls(names[*name].0, *server, runs, values);
+            let is_looked_into = !calls.is_empty() || processor.effects.iter().any(Option::is_some);
+            is_looked_into.then_some(SweptInside { processor, calls })
+        });
+    let insides: Vec<Option<SweptInside>> = insides.collect();
+    let mut said = points.into_iter().zip(growths).zip(insides);
     let row = |(name, method): &(&str, &str)| SweptRow {
         name: (*name).to_owned(),
         method: (*method).to_owned(),
@@ -114,7 +136,11 @@ pub fn sweep(values: &[Vec<f64>], runs: &[Swept<'_>], same_within: f64) -> Vec<S
         servers: said
             .by_ref()
             .take(servers)
-            .map(|(points, growth)| SweptServer { points, growth })
+            .map(|((points, growth), inside)| SweptServer {
+                points,
+                growth,
+                inside,
+            })
             .collect(),
     };
     names.iter().map(row).collect()

@@ -10,6 +10,7 @@ mod live;
 mod load;
 mod pooled;
 mod properties;
+mod server_view;
 mod stalls;
 mod steady;
 mod stopping;

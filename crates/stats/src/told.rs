@@ -147,6 +147,9 @@ impl RunEvents {
             EventKind::Background(_)
             | EventKind::Inside(_)
             | EventKind::Traced(_)
+            | EventKind::Flame(_)
+            | EventKind::ServerTimes(_)
+            | EventKind::AccessLog(_)
             | EventKind::BackgroundEnded(_)
             | EventKind::TestStarted { .. }
             | EventKind::MeasuringStarted { .. }

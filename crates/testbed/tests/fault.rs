@@ -242,6 +242,10 @@ fn answers_are_rewritten() {
             }))
             .rule(Rule::new(Fault::DropHeader("DAV".to_owned())).method("OPTIONS"))
             .rule(Rule::new(Fault::RewriteStatus(204)).method("MKCOL"))
+            .rule(
+                Rule::new(Fault::AddHeader("X-Cache".to_owned(), "miss".to_owned()))
+                    .method("MKCOL"),
+            )
             .rule(Rule::new(Fault::Chunked).method("GET"))
     });
     let propfind = send(addr(&server), "PROPFIND", "/file", "Depth: 0\r\n", "");
@@ -251,7 +255,8 @@ fn answers_are_rewritten() {
         send(addr(&server), "OPTIONS", "/", "", "").header("dav"),
         None
     );
-    assert_eq!(send(addr(&server), "MKCOL", "/new/", "", "").status, 204);
+    let made = send(addr(&server), "MKCOL", "/new/", "", "");
+    assert_eq!((made.status, made.header("x-cache")), (204, Some("miss")));
     let response = get(&server);
     assert_eq!(response.header("transfer-encoding"), Some("chunked"));
     assert_eq!(response.header("content-length"), None);

@@ -5,7 +5,7 @@
 mod support;
 
 use std::fs;
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -78,9 +78,10 @@ fn lives_and_dies(name: &str) {
     let access = server.logs().access;
     let exists = |pid: &u32| Path::new(&format!("/proc/{pid}")).exists();
     assert!(pids.iter().all(exists));
+    let groups: Vec<u32> = pids.iter().map(|pid| group_of(*pid)).collect();
     drop(server);
     assert!(!pids.iter().any(exists));
-    assert!(pids.iter().all(|pid| group_members(*pid).is_empty()));
+    assert!(groups.iter().all(|group| group_members(*group).is_empty()));
     assert!(!dir.exists());
     assert!(TcpStream::connect(addr).is_err());
     let writes_none = matches!(
@@ -90,22 +91,34 @@ fn lives_and_dies(name: &str) {
     assert_eq!(access.is_some(), !writes_none);
 }
 
-/// Processes of a group that are not zombies (those are init's to reap).
+/// The group of a process that is not a zombie (those are init's to reap).
+fn living_group_of(pid: u32) -> Option<u32> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // After the name in parentheses: state, parent, group.
+    let (_, rest) = stat.rsplit_once(") ")?;
+    let mut fields = rest.split(' ');
+    let (state, group) = (fields.next()?, fields.nth(1)?);
+    (state != "Z").then(|| group.parse().unwrap())
+}
+
+fn group_of(pid: u32) -> u32 {
+    living_group_of(pid).unwrap()
+}
+
 fn group_members(group: u32) -> Vec<u32> {
     let pids = fs::read_dir("/proc").unwrap();
     let pids = pids.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
-    pids.filter(|pid: &u32| {
-        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-        // After the name in parentheses: state, parent, group.
-        let rest = stat
-            .rsplit_once(") ")
-            .map(|(_, rest)| rest)
-            .unwrap_or_default();
-        let fields: Vec<_> = rest.split(' ').collect();
-        matches!(fields[..], [state, _, member_of, ..]
-            if state != "Z" && member_of == group.to_string())
-    })
-    .collect()
+    pids.filter(|pid| living_group_of(*pid) == Some(group))
+        .collect()
+}
+
+/// The connection of a request for whose end a server waits that ends in order.
+fn unfinished_request(address: SocketAddr) -> TcpStream {
+    let mut connection = TcpStream::connect(address).unwrap();
+    let head = "PUT /unfinished HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100000\r\n\r\n";
+    connection.write_all(head.as_bytes()).unwrap();
+    connection.write_all(&[b'x'; 1000]).unwrap();
+    connection
 }
 
 macro_rules! lives_and_dies {
@@ -188,7 +201,8 @@ fn owner() {
     let server = RealServer::start(Recipe::named(&name).unwrap()).unwrap();
     let storage = server.storage();
     let pids: Vec<String> = server.pids().map(|pid| pid.to_string()).collect();
-    println!("\nstarted {} {}", pids.join(","), storage.display());
+    let (pids, address) = (pids.join(","), addr(&server));
+    println!("\nstarted {pids} {address} {}", storage.display());
     // Until the test kills us, or has failed and closed our standard input.
     let _ = std::io::stdin().read_to_end(&mut Vec::new());
 }
@@ -212,23 +226,27 @@ fn servers_end_when_their_owner_is_killed() {
         let started = lines.find(|line| line.starts_with("started ")).unwrap();
         let mut words = started.split(' ').skip(1);
         let groups = words.next().unwrap().split(',');
-        let groups: Vec<u32> = groups.map(|group| group.parse().unwrap()).collect();
+        let groups: Vec<u32> = groups.map(|pid| group_of(pid.parse().unwrap())).collect();
         let helpers = usize::from(name == "sabredav");
         assert_eq!(groups.len(), 1 + helpers, "{name}");
-        assert!(
-            groups.iter().all(|group| !group_members(*group).is_empty()),
-            "{name}"
-        );
+        let address = words.next().unwrap().parse().unwrap();
+        let requests = [(); 4].map(|()| unfinished_request(address));
         owner.kill().unwrap();
         owner.wait().unwrap();
-        let deadline = Instant::now() + Duration::from_secs(10);
+        let deadline = Instant::now() + Duration::from_secs(2);
         while groups.iter().any(|group| !group_members(*group).is_empty()) {
             assert!(Instant::now() < deadline, "{name} survives its owner");
             std::thread::yield_now();
         }
-        // Nobody is left to remove its files.
+        drop(requests);
         let storage = Path::new(words.next().unwrap());
-        fs::remove_dir_all(storage.parent().unwrap()).unwrap();
+        while storage.parent().unwrap().exists() {
+            assert!(
+                Instant::now() < deadline,
+                "files of {name} survive its owner"
+            );
+            std::thread::sleep(Duration::from_millis(10));
+        }
     }
 }
 

@@ -36,7 +36,7 @@ pub use judge::{JudgedWire, WireMeasurement, WireVerdict, judge};
 pub use picture::svg;
 pub use plan::{
     InterfaceAddress, LabInterface, LabLink, LabLinkEnd, LabNeighbour, LabNetwork, LabNode,
-    LabNodeKind, LabRoute, PathOptions,
+    LabNodeKind, LabRoute, PathOptions, PlannedSysctl,
 };
 pub use queue::{CodelSpec, DisciplineSpec, FqCodelSpec, PlannedCodel, QueueSpec, WireQueue};
 pub use text::{described, measured_table, wire_text};

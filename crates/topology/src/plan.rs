@@ -51,9 +51,20 @@ pub struct LabNode {
     /// Addresses of all others in its networks; a bare host has none.
     pub neighbours: Vec<LabNeighbour>,
     /// Kernel parameters, in the order in which they are set.
-    pub sysctls: Vec<(String, String)>,
+    pub sysctls: Vec<PlannedSysctl>,
     /// How its connections behave, unless a route differs.
     pub options: PathOptions,
+}
+
+/// A kernel parameter of a node.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PlannedSysctl {
+    /// Its name, with dots.
+    pub key: String,
+    /// What it is set to.
+    pub value: String,
+    /// The key of the lab file (`hosts.server.sysctl.net.ipv4.tcp_sack`); `None` if all nodes of the kind have it.
+    pub place: Option<String>,
 }
 
 /// What a node is.

@@ -242,7 +242,8 @@ fn a_lab_is_planned_with_addresses_routes_and_options() {
     );
     assert!(
         r1.sysctls
-            .contains(&("net.ipv4.ip_forward".to_owned(), "1".to_owned()))
+            .iter()
+            .any(|own| own.key == "net.ipv4.ip_forward" && own.value == "1" && own.place.is_none())
     );
     let routes: Vec<String> = client
         .routes
@@ -273,7 +274,8 @@ fn a_lab_is_planned_with_addresses_routes_and_options() {
     assert!(
         server
             .sysctls
-            .contains(&("net.ipv4.tcp_sack".to_owned(), "0".to_owned()))
+            .iter()
+            .any(|own| own.key == "net.ipv4.tcp_sack" && own.value == "0" && own.place.is_some())
     );
     let [forth, back] = network.links[0].wires;
     assert_eq!((forth.delay, back.delay), (5_000_000, 0));

@@ -23,5 +23,6 @@ pub mod html;
 pub mod http2;
 pub mod request;
 pub mod response;
+pub mod server_timing;
 pub mod shown;
 pub mod target;

@@ -12,6 +12,7 @@ use crate::drive::operation::Operation;
 use crate::error::RunError;
 use crate::event_loop::{EventLoop, next_lost, spawn};
 use crate::watch::recorder::Recorder;
+use crate::watch::server_timings::ServerTimings;
 use crate::watch::vitals::Vitals;
 
 /// What the users of one thread share.
@@ -22,6 +23,8 @@ pub(crate) struct Worker {
     pub(crate) configs: Vec<Rc<[Rc<ClientConfig>]>>,
     pub(crate) recorder: Recorder,
     pub(crate) vitals: Vitals,
+    /// What the servers say of their times.
+    pub(crate) server_timings: ServerTimings,
 }
 
 impl Worker {
@@ -126,6 +129,7 @@ pub(crate) fn work<F>(
         configs: configs.chunks(targets).map(Rc::from).collect(),
         recorder,
         vitals: Vitals::new(context.clock, Arc::clone(&context.progress)),
+        server_timings: ServerTimings::default(),
     });
     let all_users = async {
         users(&worker).into_iter().for_each(spawn);
@@ -136,6 +140,9 @@ pub(crate) fn work<F>(
     };
     let beat = || worker.vitals.beat(&worker.recorder);
     event_loop.run(watchdog.guard(&context.cancel, beat, all_users));
+    let told = worker.server_timings.end();
+    told.into_iter()
+        .for_each(|event| context.journal.write(event));
 }
 
 /// The event loop of one thread.

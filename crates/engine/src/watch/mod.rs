@@ -6,4 +6,5 @@ pub(crate) mod heads;
 pub(crate) mod journal;
 pub(crate) mod progress;
 pub(crate) mod recorder;
+pub(crate) mod server_timings;
 pub(crate) mod vitals;

@@ -9,13 +9,13 @@ use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, waitid};
 
-use super::guard::GroupGuard;
 use super::{ExternalEnd, ExternalSettings, ExternalTotals, ReadyCondition, listening};
 use crate::FlowError;
+use crate::group_guard::GroupGuard;
 use crate::sink::locked;
-use crate::sys::{end_with_this_thread, start_in_network};
+use crate::sys::start_in_network;
 
 /// The longest report that is read; what follows is thrown away, and the report cannot be read.
 const LONGEST_REPORT: usize = 16 << 20;
@@ -155,11 +155,9 @@ fn decoded(decoder: &[String], settings: &ExternalSettings) -> Result<ExternalTo
 /// A process and its group. Both end when this is dropped.
 struct ExternalProcess {
     child: Child,
-    group: Option<Pid>,
-    guard: Option<GroupGuard>,
+    guard: GroupGuard,
     output: PipeContent,
     errors: PipeContent,
-    is_reaped: bool,
 }
 
 impl ExternalProcess {
@@ -175,13 +173,13 @@ impl ExternalProcess {
         if let Some(namespace) = &settings.namespace {
             start_in_network(&mut command, Arc::clone(namespace));
         }
-        end_with_this_thread(&mut command);
-        let mut child = command.spawn().map_err(failed())?;
+        let guard = GroupGuard::start();
+        let mut guard = guard.map_err(FlowError::system("start sh, which ends a generator"))?;
+        let mut child = guard.spawn(&mut command).map_err(failed())?;
         let pipes = child.stdout.take().zip(child.stderr.take());
         let contents = pipes.map(contents).transpose();
         let contents = contents
             .and_then(|contents| contents.ok_or_else(|| io::Error::other("it has no pipes")));
-        let group = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
         let (output, errors) = match contents {
             Ok(contents) => contents,
             Err(error) => {
@@ -191,17 +189,12 @@ impl ExternalProcess {
                 return Err(failed()(error));
             }
         };
-        let mut process = ExternalProcess {
+        Ok(ExternalProcess {
             child,
-            group,
-            guard: None,
+            guard,
             output,
             errors,
-            is_reaped: false,
-        };
-        let guard = group.map(GroupGuard::start).transpose();
-        process.guard = guard.map_err(FlowError::system("start sh, which ends a generator"))?;
-        Ok(process)
+        })
     }
 
     fn meets(&self, ready: &ReadyCondition) -> bool {
@@ -219,15 +212,12 @@ impl ExternalProcess {
     /// Whether it has ended. It is not reaped, so that its number is not given to another process.
     fn has_ended(&self) -> bool {
         let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
-        self.group
-            .is_none_or(|pid| !matches!(waitid(WaitId::Pid(pid), options), Ok(None)))
+        let pid = Pid::from_child(&self.child);
+        !matches!(waitid(WaitId::Pid(pid), options), Ok(None))
     }
 
     fn signal(&self, signal: Signal) {
-        if let Some(group) = self.group.filter(|_| !self.is_reaped) {
-            // It fails where nothing of the group is left.
-            let _ = kill_process_group(group, signal);
-        }
+        self.guard.signal(&self.child, signal);
     }
 
     fn terminate(&self, patience: Duration) {
@@ -249,12 +239,9 @@ impl ExternalProcess {
     /// Kills what is left of the group, and returns how the process ended.
     fn end(&mut self) -> io::Result<String> {
         self.signal(Signal::KILL);
-        let status = self.child.wait()?;
-        self.is_reaped = true;
-        if let Some(guard) = self.guard.take() {
-            guard.end();
-        }
-        Ok(status.to_string())
+        // It may have left the group (setsid(2)). It fails where it has ended.
+        let _ = self.child.kill();
+        Ok(self.child.wait()?.to_string())
     }
 }
 
@@ -270,9 +257,7 @@ fn contents(
 
 impl Drop for ExternalProcess {
     fn drop(&mut self) {
-        if !self.is_reaped {
-            // Nothing is left to be done where it fails.
-            let _ = self.end();
-        }
+        // Nothing is left to be done where it fails.
+        let _ = self.end();
     }
 }

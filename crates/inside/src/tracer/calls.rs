@@ -168,6 +168,29 @@ fn waits(name: &str) -> Waits {
     }
 }
 
+/// Whether a call with these arguments waits for a lock. Of `futex` that is known where it waits for the value 2 without a time of
+/// day: so wait the mutexes of glibc and of Rust, whose 2 means that they are held and waited for (`nptl/lowlevellock.c`,
+/// `std::sys::sync::mutex::futex`). Anything else may be a thread that has nothing to do.
+pub(super) fn is_for_lock(name: &str, arguments: &[u64; 6]) -> bool {
+    const HELD_AND_WAITED_FOR: u32 = 2;
+    // Registers have 64 bits, and these arguments 32: what is above them means nothing.
+    let argument = |place: usize| arguments[place] as i32;
+    match name {
+        "futex" => {
+            let operation = argument(1) & !libc::FUTEX_PRIVATE_FLAG;
+            let is_held = argument(2).cast_unsigned() == HELD_AND_WAITED_FOR;
+            match operation {
+                libc::FUTEX_LOCK_PI | libc::FUTEX_LOCK_PI2 => true,
+                libc::FUTEX_WAIT | libc::FUTEX_WAIT_BITSET => is_held,
+                _ => false,
+            }
+        }
+        "flock" => argument(1) & (libc::LOCK_NB | libc::LOCK_UN) == 0,
+        "fcntl" => matches!(argument(1), libc::F_SETLKW | libc::F_OFD_SETLKW),
+        _ => false,
+    }
+}
+
 fn moves_bytes(name: &str) -> bool {
     matches!(
         name,
@@ -211,6 +234,41 @@ mod tests {
         assert_eq!(table.kind(libc::SYS_futex as u64).waits, Waits::Always);
         for number in [NUMBERS as u64 - 1, u64::MAX] {
             assert_eq!(table.kind(number).name, UNKNOWN);
+        }
+    }
+
+    #[test]
+    fn what_waits_for_a_lock_is_told_from_what_waits_for_work() {
+        const PRIVATE: i32 = libc::FUTEX_PRIVATE_FLAG;
+        let cases = [
+            ("futex", libc::FUTEX_WAIT | PRIVATE, 2, true),
+            ("futex", libc::FUTEX_WAIT, 2, true),
+            ("futex", libc::FUTEX_WAIT_BITSET | PRIVATE, 2, true),
+            ("futex", libc::FUTEX_LOCK_PI | PRIVATE, 0, true),
+            // A semaphore, a condition variable, and one whose signals happen to be at 2.
+            ("futex", libc::FUTEX_WAIT_BITSET | PRIVATE, 0, false),
+            ("futex", libc::FUTEX_WAIT | PRIVATE, 1, false),
+            (
+                "futex",
+                libc::FUTEX_WAIT_BITSET | PRIVATE | libc::FUTEX_CLOCK_REALTIME,
+                2,
+                false,
+            ),
+            ("futex", libc::FUTEX_WAKE | PRIVATE, 2, false),
+            ("flock", libc::LOCK_EX, 0, true),
+            ("flock", libc::LOCK_EX | libc::LOCK_NB, 0, false),
+            ("flock", libc::LOCK_UN, 0, false),
+            ("fcntl", libc::F_SETLKW, 0, true),
+            ("fcntl", libc::F_OFD_SETLKW, 0, true),
+            ("fcntl", libc::F_SETLK, 0, false),
+            ("fcntl", libc::F_GETFL, 0, false),
+            ("read", libc::F_SETLKW, 2, false),
+        ];
+        for (name, first, second, expected) in cases {
+            let noise = 7 << 32;
+            let (first, second) = (u64::from(first.cast_unsigned()), second | noise);
+            let arguments = [3, first | noise, second, 0, 0, 0];
+            assert_eq!(is_for_lock(name, &arguments), expected, "{name} {first}");
         }
     }
 

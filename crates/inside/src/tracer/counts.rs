@@ -20,7 +20,7 @@ pub(super) struct CallCounts {
 
 #[derive(Debug, Default)]
 struct RowCalls {
-    places: HashMap<(&'static str, Rc<CallTarget>), usize>,
+    places: HashMap<(&'static str, Rc<CallTarget>, bool), usize>,
     calls: Vec<TracedCall>,
     others: u64,
 }
@@ -28,9 +28,12 @@ struct RowCalls {
 impl RowCalls {
     /// Where this kind of call is counted. Where there are too many kinds already, files and peers are not told apart
     /// any more, so that the numbers of calls stay true.
-    fn place(&mut self, call: &'static str, target: &Rc<CallTarget>) -> usize {
+    fn place(&mut self, call: &'static str, target: &Rc<CallTarget>, for_lock: bool) -> usize {
         let next = self.calls.len();
-        let key = match (self.places.entry((call, Rc::clone(target))), &**target) {
+        let key = match (
+            self.places.entry((call, Rc::clone(target), for_lock)),
+            &**target,
+        ) {
             (Entry::Occupied(known), _) => return *known.get(),
             (Entry::Vacant(new), CallTarget::File { .. } | CallTarget::Socket { .. })
                 if next >= KINDS =>
@@ -41,7 +44,7 @@ impl RowCalls {
                     CallTarget::Socket { .. } => CallTarget::Socket { peer: any },
                     _ => CallTarget::File { path: any },
                 };
-                (call, Rc::new(target))
+                (call, Rc::new(target), for_lock)
             }
             (Entry::Vacant(new), _) => new.into_key(),
         };
@@ -50,6 +53,7 @@ impl RowCalls {
             self.calls.push(TracedCall {
                 call: call.to_owned(),
                 target,
+                for_lock,
                 count: 0,
                 failed: 0,
                 bytes: 0,
@@ -74,9 +78,10 @@ impl CallCounts {
         row: MeasureId,
         call: &'static str,
         target: &Rc<CallTarget>,
+        for_lock: bool,
     ) -> Counted {
         let calls = self.rows.entry(row).or_default();
-        let place = calls.place(call, target);
+        let place = calls.place(call, target, for_lock);
         calls.calls[place].count += 1;
         Counted { row, place }
     }
@@ -96,8 +101,9 @@ impl CallCounts {
         let traced = current.measures().filter_map(|measure| {
             let operations = current.operations(measure);
             let mut row = self.rows.remove(&measure).unwrap_or_default();
-            row.calls
-                .sort_by(|a, b| (&a.call, &a.target).cmp(&(&b.call, &b.target)));
+            row.calls.sort_by(|a, b| {
+                (&a.call, &a.target, a.for_lock).cmp(&(&b.call, &b.target, b.for_lock))
+            });
             (operations > 0).then_some(TracedRow {
                 measure,
                 operations,
@@ -128,11 +134,11 @@ mod tests {
             })
         };
         for number in 0..KINDS + 3 {
-            counts.begun(row, "unlink", &file(&format!("{number:03}")));
+            counts.begun(row, "unlink", &file(&format!("{number:03}")), false);
         }
-        let again = counts.begun(row, "unlink", &file("000"));
+        let again = counts.begun(row, "unlink", &file("000"), false);
         counts.ended(again, true, 5, Duration::from_nanos(7));
-        counts.begun(row, "fsync", &Rc::new(CallTarget::Collection));
+        counts.begun(row, "fsync", &Rc::new(CallTarget::Collection), false);
         let rows = counts.into_rows(&current);
         assert_eq!(rows.len(), 1);
         assert_eq!((rows[0].measure, rows[0].operations), (row, 1));
@@ -144,5 +150,25 @@ mod tests {
         assert_eq!((&others.target, others.count), (&*file("*"), 3));
         assert_eq!((first.count, first.failed), (2, 1));
         assert_eq!((first.bytes, first.lasted), (5, 7));
+    }
+
+    #[test]
+    fn waiting_for_a_lock_is_counted_apart() {
+        let current = CurrentRow::new(1);
+        let row = MeasureId(0);
+        current.begin(row);
+        let mut counts = CallCounts::default();
+        let nothing = Rc::new(CallTarget::Nothing);
+        for for_lock in [true, false, true] {
+            let own = counts.begun(row, "futex", &nothing, for_lock);
+            let lasted = if for_lock { 5 } else { 7 };
+            counts.ended(own, false, 0, Duration::from_nanos(lasted));
+        }
+        let rows = counts.into_rows(&current);
+        let calls = rows[0].calls.iter();
+        let found: Vec<_> = calls
+            .map(|own| (own.for_lock, own.count, own.lasted))
+            .collect();
+        assert_eq!(found, [(false, 1, 7), (true, 2, 10)]);
     }
 }

@@ -1,4 +1,4 @@
-//! The system calls of a tracer. All unsafe code of this crate is here.
+//! The system calls of a tracer. All unsafe code of the tracer is here.
 //!
 //! A tracer never *takes* the report of a stop: it looks at it (`WNOWAIT`) and resumes the thread, which overwrites
 //! the report. So each stop costs one call less, and a report that was not dealt with when the tracer ends still has

@@ -12,7 +12,7 @@ use record::{CallTarget, TracedRow};
 
 use super::TraceError;
 use super::activity::Activity;
-use super::calls::{Arguments, CallEffect, CallKind, CallTable, Waits};
+use super::calls::{Arguments, CallEffect, CallKind, CallTable, Waits, is_for_lock};
 use super::counts::{CallCounts, Counted};
 use super::files::{ProcessFiles, Targets};
 use super::paths::FileKinds;
@@ -310,7 +310,10 @@ impl Tracing {
         let kind = self.table.kind(number);
         let target = self.target(tid, kind, &arguments, began.row().is_some());
         let row = began.row();
-        let counted = row.map(|row| self.counts.begun(row, kind.name, &target));
+        let counted = row.map(|row| {
+            let for_lock = is_for_lock(kind.name, &arguments);
+            self.counts.begun(row, kind.name, &target, for_lock)
+        });
         self.set_busy(tid, !waits(kind, &target));
         if let Some(thread) = self.threads.get_mut(&tid) {
             thread.call = Some(CallUnderWay {

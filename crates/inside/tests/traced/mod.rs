@@ -8,6 +8,8 @@ use std::net::{TcpListener, TcpStream};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::mpsc;
+use std::sync::{Condvar, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -167,6 +169,8 @@ pub(crate) fn serve() {
             "nothing" => {}
             "files" => files(directory, &collection),
             "threads" => threads(&collection),
+            "locks" => locks(&collection),
+            "work" => work(),
             "program" => program(&collection),
             "interrupted" => interrupted(),
             "listen" => {
@@ -242,6 +246,47 @@ fn threads(collection: &Path) {
                     file.sync_all().unwrap();
                 }
             });
+        }
+    });
+}
+
+/// How long something is waited for.
+const HELD: Duration = Duration::from_millis(20);
+
+/// A lock of threads is held by another one, and then a lock of a file.
+fn locks(collection: &Path) {
+    let lock = Mutex::new(());
+    let (is_held, held) = mpsc::channel();
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            let guard = lock.lock().unwrap();
+            let file = File::open(collection.join("kept")).unwrap();
+            file.lock().unwrap();
+            is_held.send(()).unwrap();
+            thread::sleep(HELD);
+            drop(guard);
+            thread::sleep(HELD);
+            file.unlock().unwrap();
+        });
+        held.recv().unwrap();
+        drop(lock.lock().unwrap());
+        let file = File::open(collection.join("kept")).unwrap();
+        file.lock().unwrap();
+    });
+}
+
+/// Another thread does the work, as in a pool of threads.
+fn work() {
+    let (is_done, done) = (Mutex::new(false), Condvar::new());
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            thread::sleep(HELD);
+            *is_done.lock().unwrap() = true;
+            done.notify_all();
+        });
+        let mut guard = is_done.lock().unwrap();
+        while !*guard {
+            guard = done.wait(guard).unwrap();
         }
     });
 }

@@ -8,8 +8,8 @@ use constraint::Constraint;
 use stats::ComparedTimes;
 
 use super::{
-    AnswerOptions, CONNECTING, ClockOptions, ConnectOptions, LabOptions, LoadOptions, RunsOptions,
-    constraint, whole,
+    AnswerOptions, CONNECTING, ClockOptions, ConnectOptions, InsideOptions, LabOptions,
+    LoadOptions, RunsOptions, constraint, whole,
 };
 
 #[derive(Debug, Args)]
@@ -70,6 +70,9 @@ pub(crate) struct CompareArgs {
     pub(crate) connect: ConnectOptions,
 
     #[command(flatten)]
+    pub(crate) inside: InsideOptions,
+
+    #[command(flatten)]
     pub(crate) answer: AnswerOptions,
 
     /// Write the result as Markdown, for a pull request; - is standard output, instead of the report
@@ -100,8 +103,9 @@ pub(crate) struct Question {
     /// Exit with status 1 if this is true of any test: slower, 'slower > 5 % or inconclusive'
     ///
     /// In the language of constraints (docs/SUITES.md), with slower and faster (shares of time), broken,
-    /// repaired, lost, gained and inconclusive, of each test, or of one: 'slower(Get1K) > 5 %'. Tests that
-    /// fail more often with B, or that only A supports, are slower than any share. 'slower 5%' is short for
+    /// repaired, lost, gained and inconclusive, of each test, or of one: 'slower(Get1K) > 5 %'. With --inside also cpu (the
+    /// share by which B uses more processor time) and system calls on the storage, by how many B makes more: 'cpu > 2% or
+    /// fsync > 0'. Tests that fail more often with B, or that only A supports, are slower than any share. 'slower 5%' is short for
     /// 'slower >= 5 %'. Tests of which it may be true, or that could not be compared, are listed as
     /// undecided; with 'slower > 5 %, undecided' these fail it as well.
     #[arg(long, value_name = "CONDITION", value_parser = gate)]

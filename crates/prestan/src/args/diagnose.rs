@@ -5,8 +5,8 @@ use clap::Args;
 use record::NoteRecord;
 
 use super::{
-    AnswerOptions, CONNECTING, ClockOptions, ConnectOptions, LabOptions, RunsOptions, label, note,
-    whole,
+    AnswerOptions, CONNECTING, ClockOptions, ConnectOptions, InsideOptions, LabOptions,
+    RunsOptions, label, note, whole,
 };
 
 #[derive(Debug, Args)]
@@ -30,6 +30,9 @@ pub(crate) struct DiagnoseArgs {
 
     #[command(flatten)]
     pub(crate) connect: ConnectOptions,
+
+    #[command(flatten)]
+    pub(crate) inside: InsideOptions,
 
     #[command(flatten)]
     pub(crate) answer: AnswerOptions,

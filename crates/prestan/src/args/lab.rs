@@ -202,7 +202,7 @@ pub(crate) struct LabLinkArgs {
     #[arg(long, value_name = "RATE")]
     pub(crate) rate: Option<BitRate>,
 
-    /// Time that a packet is on the wire, in each direction: 50ms
+    /// Time that a packet is on the wire, in each direction: 50ms; without a unit it is in seconds
     #[arg(long, value_name = "TIME")]
     pub(crate) delay: Option<TimeSpan>,
 
@@ -249,6 +249,20 @@ pub(crate) struct LabRunArgs {
     /// Measure these servers instead of those of the experiment
     #[arg(long, value_name = "SERVER", value_delimiter = ',')]
     pub(crate) server: Vec<String>,
+
+    /// Measure this suite instead of what the experiment measures: a built-in one (see `prestan suites`), or a suite file
+    ///
+    /// It runs between the same hosts beside the same background.
+    #[arg(long, value_name = "SUITE")]
+    pub(crate) suite: Option<String>,
+
+    /// Of the suite, only these tests, by name or pattern ('Put*', '*Col'); may be repeated
+    #[arg(long, value_name = "TEST", value_delimiter = ',', requires = "suite")]
+    pub(crate) only: Vec<String>,
+
+    /// Of the suite, requests of each test in each trial
+    #[arg(short = 'r', long, value_name = "N", default_value_t = 3, requires = "suite", value_parser = whole(1..=100_000_u32))]
+    pub(crate) requests: u32,
 
     /// Repetitions of each cell [default: as in the experiment]
     #[arg(long, value_name = "N", value_parser = whole(1..=1000_u32))]

@@ -30,7 +30,20 @@ pub(crate) struct RunOptions {
     pub(crate) inside: InsideOptions,
 
     #[command(flatten)]
+    pub(crate) flame: FlameOptions,
+
+    #[command(flatten)]
     pub(crate) output: OutputOptions,
+}
+
+impl RunOptions {
+    /// What is looked at inside of the server: flame graphs are a part of that.
+    pub(crate) fn looks_inside(&self) -> InsideOptions {
+        InsideOptions {
+            inside: self.inside.inside || self.flame.flame,
+            pid: self.inside.pid.clone(),
+        }
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Args)]
@@ -164,13 +177,27 @@ pub(crate) struct InsideOptions {
     /// Look inside of the server: processor time, waiting, system calls and bytes of each operation
     ///
     /// For a server that runs on this machine: one that --server starts, or one that --pid names. Figures are told for
-    /// rows that can be told apart: all of a single user; of several users, those of tests with one kind of request.
+    /// rows that can be told apart: all of a single user; of several users, those of tests with one kind of request. In
+    /// `prestan run`, times in the access log of a server that --server starts stand beside ours, too.
     #[arg(long)]
     pub(crate) inside: bool,
 
-    /// Look inside of this process, and of all that it has started; may be repeated
+    /// Look inside of this process, of all that it has started, and of its service or container; may be repeated
+    ///
+    /// Where several servers are measured that run already, once for each of their URLs, in the same order.
     #[arg(long, value_name = "PID", value_parser = whole(1_u32..))]
     pub(crate) pid: Vec<u32>,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Args)]
+#[command(next_help_heading = "Server on this machine")]
+pub(crate) struct FlameOptions {
+    /// Draw a flame graph of the server for each row, on the page (--html); implies --inside
+    ///
+    /// After the run, each test is repeated for a moment while the stacks of the server's threads are sampled
+    /// (perf_event_open). The report names the functions with the most samples, and JSON has all stacks.
+    #[arg(long)]
+    pub(crate) flame: bool,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Args)]

@@ -109,6 +109,8 @@ pub(crate) enum LayoutArg {
     /// The report of 2004 (Xu, section 5.6), to the letter
     #[value(name = "2004")]
     Of2004,
+    /// Every system call of the server that --inside or --pid has counted
+    Calls,
 }
 
 /// When to use colours.

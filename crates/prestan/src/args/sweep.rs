@@ -3,8 +3,8 @@
 use clap::{Args, ValueEnum};
 
 use super::{
-    AnswerOptions, CONNECTING, ClockOptions, ConnectOptions, GateOptions, LabOptions, LoadOptions,
-    RunsOptions, compare, whole,
+    AnswerOptions, CONNECTING, ClockOptions, ConnectOptions, GateOptions, InsideOptions,
+    LabOptions, LoadOptions, RunsOptions, compare, whole,
 };
 
 #[derive(Debug, Args)]
@@ -32,6 +32,9 @@ pub(crate) struct SweepArgs {
 
     #[command(flatten)]
     pub(crate) connect: ConnectOptions,
+
+    #[command(flatten)]
+    pub(crate) inside: InsideOptions,
 
     #[command(flatten)]
     pub(crate) answer: AnswerOptions,

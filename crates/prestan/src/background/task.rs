@@ -1,6 +1,5 @@
 //! What is to be sent, made sense of before anything is sent.
 
-use std::fs;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -15,6 +14,7 @@ use super::generators::recorded;
 use super::token;
 use crate::args::{SinkArg, TrafficEnds};
 use crate::exit::Failed;
+use crate::text_file;
 
 /// Most components of a load that are told apart: the record has figures of each for every second.
 const MOST_COMPONENTS: usize = 64;
@@ -35,18 +35,9 @@ impl TrafficFile {
     /// Reads and checks a file.
     pub(crate) fn read(path: &Path) -> Result<TrafficFile, Failed> {
         let name = path.display().to_string();
-        let text = fs::read_to_string(path)
+        let text = text_file::read(path)
             .map_err(|error| Failed::Usage(format!("reading {name} failed: {error}")))?;
-        let usage = |error: traffic::TrafficError| {
-            let place = error.to_string();
-            // Places within the YAML begin with the name of the file already.
-            let named = if place.starts_with(&name) {
-                place
-            } else {
-                format!("{name}: {place}")
-            };
-            Failed::Usage(named)
-        };
+        let usage = |error: traffic::TrafficError| text_file::defect(&name, &error);
         let spec = TrafficSpec::read(&name, &text).map_err(usage)?;
         let traffic = Traffic::new(&spec).map_err(usage)?;
         Ok(TrafficFile {

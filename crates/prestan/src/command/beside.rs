@@ -262,7 +262,7 @@ impl BesideLoads {
         let said = |what: String| format!("the load {name} beside the run did not begin: {what}");
         match why {
             Failed::Interrupted(what) => Failed::Interrupted(what),
-            Failed::Local(what) => Failed::Local(said(what)),
+            Failed::Local(what) | Failed::NotStarted(what, _) => Failed::Local(said(what)),
             Failed::Usage(what) | Failed::Inconclusive(what) | Failed::Target(what) => {
                 Failed::Target(said(what))
             }

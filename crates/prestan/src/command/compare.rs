@@ -14,7 +14,7 @@ use stats::{Compared, ComparedTimes, Side};
 use testbed::real::Recipe;
 
 use super::kept::{KeptRun, RecordReading};
-use super::series::{TestedServer, labelled, tested_servers};
+use super::series::{TestedServer, labelled, tested_servers, with_pids};
 use crate::args::{CompareArgs, is_given};
 use crate::command::report::diagnosed;
 use crate::command::run::SuiteText;
@@ -86,7 +86,7 @@ fn tell_name(servers: &[MeasuredServer]) {
 
 fn measure(args: &CompareArgs) -> Result<MeasuredSeries, Failed> {
     let plan = SuiteText::find(&args.series.suite)?.plan(&args.load)?;
-    gate::check(&args.question, &plan)?;
+    gate::check(&args.question, &plan, is_given(&args.inside))?;
     let undecided = |servers: &[MeasuredServer]| undecided(servers, args);
     let how = SideBySide {
         suite: &args.series.suite,
@@ -99,10 +99,12 @@ fn measure(args: &CompareArgs) -> Result<MeasuredSeries, Failed> {
         load: &args.load,
         clock: args.clock,
         connect: &args.connect,
+        inside: &args.inside,
         save: args.runs.save.as_deref(),
         quiet: args.runs.quiet,
     };
     let servers = labelled(servers_of(args)?, &args.load.running.label)?;
+    let servers = with_pids(servers, &args.inside.pid)?;
     side_by_side::measure(&how, servers)
 }
 
@@ -249,6 +251,7 @@ fn refuse_measuring(args: &CompareArgs) -> Result<(), Failed> {
         || is_given(&load)
         || is_given(&args.clock)
         || is_given(&args.connect)
+        || is_given(&args.inside)
         || args.runs.save.is_some();
     if is_said {
         Err(Failed::Usage(

@@ -81,6 +81,7 @@ fn runs(args: &DiagnoseArgs) -> Result<Runs, Failed> {
     let is_said = is_given(&args.measuring)
         || is_given(&args.clock)
         || is_given(&args.connect)
+        || is_given(&args.inside)
         || args.runs.save.is_some();
     if is_said {
         return Err(Failed::Usage(

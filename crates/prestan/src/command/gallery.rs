@@ -12,7 +12,7 @@ use super::compare::side_by_side::{self, Extent, MeasuredSeries, SideBySide};
 use super::compare::{MeasuredServer, SAME_WITHIN, compared, shown};
 use super::kept::KeptRun;
 use super::series::tested_servers;
-use crate::args::{ClockArg, ConnectOptions, GalleryArgs, WARMUP, is_given};
+use crate::args::{ClockArg, ConnectOptions, GalleryArgs, InsideOptions, WARMUP, is_given};
 use crate::exit::{ExitStatus, Failed};
 use crate::output::{self, tell};
 
@@ -39,6 +39,7 @@ pub(crate) fn gallery(args: &GalleryArgs) -> Result<ExitStatus, Failed> {
     let recipes = chosen(&args.server)?;
     check(&args.directory)?;
     let names: Vec<String> = recipes.iter().map(|recipe| recipe.name.clone()).collect();
+    let inside = InsideOptions::default();
     let how = SideBySide {
         names: None,
         suite: &args.suite,
@@ -46,6 +47,7 @@ pub(crate) fn gallery(args: &GalleryArgs) -> Result<ExitStatus, Failed> {
         load: &args.load,
         clock: args.clock,
         connect: &ConnectOptions::default(),
+        inside: &inside,
         save: args.runs.save.as_deref(),
         quiet: args.runs.quiet,
     };

@@ -18,6 +18,7 @@ use topology::{BUILTIN_LABS, BuiltinLab, LabHostSpec, LabLinkSpec, LabNetwork, L
 use crate::args::{LabAction, LabArgs, LabLinkArgs, LabOptions};
 use crate::exit::{ExitStatus, Failed};
 use crate::output::{check_place, print_list, print_text, tell};
+use crate::text_file;
 
 /// Runs this command, without the options of its lab, inside of that.
 pub(crate) fn run_inside(options: &LabOptions) -> Result<ExitStatus, Failed> {
@@ -77,7 +78,7 @@ fn show(name: &str, svg: Option<&Path>) -> Result<(), Failed> {
 fn find(name: &str) -> Result<LabNetwork, Failed> {
     let builtin = BuiltinLab::find(name).map(|lab| lab.text);
     let text = text_of(name, builtin, "lab", "list", BuiltinLab::nearest)?;
-    LabNetwork::parse(name, &text).map_err(usage)
+    LabNetwork::parse(name, &text).map_err(|error| text_file::defect(name, &error))
 }
 
 /// The text of what is built in under a name, or else of a file. `kind` is what it is, and `list` the command that lists
@@ -92,7 +93,7 @@ fn text_of(
     if let Some(text) = builtin {
         return Ok(text.into());
     }
-    let text = fs::read_to_string(name).map_err(|error| {
+    let text = text_file::read(Path::new(name)).map_err(|error| {
         let is_word = !name.contains(['/', '.']);
         Failed::Usage(match nearest(name) {
             Some(nearest) if is_word => {
@@ -176,7 +177,10 @@ fn warn_of_lateness(lab: &BuiltLab) {
 }
 
 fn local(error: LabError) -> Failed {
-    Failed::Local(error.to_string())
+    match error {
+        LabError::RefusedSysctl { .. } => Failed::Usage(error.to_string()),
+        error => Failed::Local(error.to_string()),
+    }
 }
 
 fn usage(error: topology::TopologyError) -> Failed {

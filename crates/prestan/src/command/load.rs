@@ -61,9 +61,9 @@ pub(crate) fn load(args: &LoadArgs) -> Result<ExitStatus, Failed> {
         settings,
         &args.output,
         background.as_ref(),
-    )?;
+    )?
+    .watching(watched);
     (job.until, job.makes_target) = (pace.until, makes_target);
-    job.watched = watched;
     job.max_failures = Some(pace.max_failures.unwrap_or_default());
     job.report(&args.output)
 }

@@ -32,7 +32,7 @@ use crate::command::kept::KeptRun;
 use crate::command::series::SeriesProgress;
 use crate::exit::{ExitStatus, Failed};
 use crate::forecast::{Meter, RunMeter};
-use crate::inside::WatchedServer;
+use crate::inside::{WatchedServer, logged};
 use crate::intake::{Concluded, Intake};
 use crate::live::LiveStatistics;
 use crate::state;
@@ -66,7 +66,7 @@ pub(crate) struct PlannedRun {
     /// Its packets, while they are recorded.
     captured: Option<RunCapture>,
     /// The server, where it is looked into.
-    pub(crate) watched: Option<WatchedServer>,
+    watched: Option<WatchedServer>,
 }
 
 /// A constraint of the command line, for a plan.
@@ -240,6 +240,11 @@ impl PlannedRun {
             captured: None,
             watched: None,
         })
+    }
+
+    /// The same run, which looks into this server.
+    pub(crate) fn watching(self, watched: Option<WatchedServer>) -> PlannedRun {
+        PlannedRun { watched, ..self }
     }
 
     /// Makes the run and prints its report.
@@ -439,7 +444,8 @@ impl PlannedRun {
             ..watch
         };
         let cancel = watch.cancel.clone();
-        let mut finished = engine::run(plan, &settings, &watch, &mut intake);
+        let mut sink = logged(&mut intake, rows.as_deref(), &plan);
+        let mut finished = engine::run(plan, &settings, &watch, &mut sink);
         drop(following);
         // Runs that share the traffic wait for each other from here on.
         drop(watch);
@@ -447,11 +453,12 @@ impl PlannedRun {
         finished.events.extend(counted);
         let captured = captured.map_or(Ok(()), RunCapture::end);
         if let Some(rows) = rows {
-            for counted in rows.end() {
+            // Before the passes that follow, whose requests have the same numbers.
+            for counted in rows.end().into_iter().chain(sink.join(&cancel)) {
                 add(&mut finished, &recorder, counted);
             }
             if went_through(&finished) {
-                for counted in rows.trace(&settings, &cancel) {
+                for counted in rows.repeat(&settings, &cancel) {
                     add(&mut finished, &recorder, counted);
                 }
             }

@@ -1,7 +1,6 @@
 //! `prestan URL` and `prestan run`: plan, measure, keep, report.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
@@ -22,6 +21,7 @@ use crate::connect::{ServerAccess, connection, to_own_server};
 use crate::exit::{ExitStatus, Failed};
 use crate::inside::WatchedServer;
 use crate::output;
+use crate::text_file;
 use wire::shown::redacted_target;
 
 /// `prestan URL [USER PASSWORD] [options]`: the line of 2004.
@@ -29,7 +29,7 @@ pub(crate) fn classic(args: &ClassicArgs) -> Result<ExitStatus, Failed> {
     let url = args.url.as_deref().unwrap_or_default();
     let connection = connection(url, &args.login, &args.options.connect)?;
     let task = SuiteTask::allowed("prestan", &args.options, false)?;
-    let watched = WatchedServer::of(&args.options.inside, None)?;
+    let watched = watched(&args.options, None)?;
     measure(task, args.options.clock, connection, watched)
 }
 
@@ -46,14 +46,15 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitStatus, Failed> {
     let Some(name) = &args.server else {
         let url = args.url.as_deref().unwrap_or_default();
         let connection = connection(url, &args.login, &args.options.connect)?;
-        let watched = WatchedServer::of(&args.options.inside, None)?;
+        let watched = watched(&args.options, None)?;
         return measure(task, args.options.clock, connection, watched);
     };
     let place = server_place()?;
     let server = RealServer::start_at(&recipe(name)?, &[], place.as_ref());
     let mut server = server.map_err(|error| Failed::Target(error.to_string()))?;
     let connection = to_own_server(&server.url(), credentials_of(&server), version_of(&server))?;
-    let watched = WatchedServer::of(&args.options.inside, Some(&server))?;
+    let watched = watched(&args.options, Some(&server))?;
+    let watched = watched.map(|watched| watched.with_log(&server));
     let measured = measure(task, args.options.clock, connection, watched);
     // A server that fails may be about to end.
     let within = match measured {
@@ -112,7 +113,7 @@ impl SuiteText {
                 text: builtin.text.to_owned(),
             });
         }
-        let text = fs::read_to_string(name).map_err(|error| {
+        let text = text_file::read(Path::new(name)).map_err(|error| {
             let names: Vec<&str> = suite::BUILTIN.iter().map(|builtin| builtin.name).collect();
             Failed::Usage(format!(
                 "`{}` is no built-in suite ({}), and reading it as a file failed: {error}",
@@ -247,6 +248,15 @@ impl SuiteTask<'_> {
     }
 }
 
+/// What is watched of a server that these options name, or of one that was started.
+fn watched(
+    options: &RunOptions,
+    server: Option<&RealServer>,
+) -> Result<Option<WatchedServer>, Failed> {
+    let watched = WatchedServer::of(&options.looks_inside(), server)?;
+    Ok(watched.map(|watched| watched.with_flames(options.flame.flame)))
+}
+
 /// Runs a suite on a server, which may be looked into, keeps the run, prints the report.
 pub(crate) fn measure(
     task: SuiteTask<'_>,
@@ -266,9 +276,8 @@ pub(crate) fn measure(
     }
     settings.inside = watched.as_ref().map(WatchedServer::record);
     let beside = (task.beside, background.as_ref());
-    let mut run = PlannedRun::beside(plan, &task.suite.text, settings, output, beside)?;
-    run.watched = watched;
-    run.report(output)
+    let run = PlannedRun::beside(plan, &task.suite.text, settings, output, beside)?;
+    run.watching(watched).report(output)
 }
 
 /// How a run is to be done.

@@ -16,13 +16,16 @@ use testbed::RealServer;
 use testbed::real::{EndedServer, Recipe};
 use wire::target::Target;
 
-use crate::args::{ClockOptions, ConnectOptions, LoadOptions, Login, RunningOptions};
+use crate::args::{
+    ClockOptions, ConnectOptions, InsideOptions, LoadOptions, Login, RunningOptions,
+};
 use crate::command::lab::server_place;
 use crate::command::run::{credentials_of, recipe, settings, version_of};
 use crate::connect::{ServerAccess, connection, labels_of, to_own_server};
 use crate::exit::Failed;
 use crate::forecast::{Meter, RunMeter, roughly};
-use crate::output::tell;
+use crate::inside::WatchedServer;
+use crate::output::{number_of, tell};
 use crate::state;
 use crate::watch::{
     FRAME, Following, Interruptible, OF_SUITE, bar, draw_outlook, on_interrupt, still_there,
@@ -59,6 +62,29 @@ pub(crate) fn labelled(
     let labels = labels_of(labels, servers.len())?;
     for (server, label) in servers.iter_mut().zip(labels) {
         server.label = label;
+    }
+    Ok(servers)
+}
+
+/// The same servers; those that run already have these processes: all of them, or none.
+pub(crate) fn with_pids(
+    mut servers: Vec<TestedServer>,
+    pids: &[u32],
+) -> Result<Vec<TestedServer>, Failed> {
+    let running: Vec<&mut TestedServer> = servers
+        .iter_mut()
+        .filter(|server| !server.is_own())
+        .collect();
+    if !pids.is_empty() && pids.len() != running.len() {
+        return Err(Failed::Usage(format!(
+            "--pid is given {} for {} that run already; give it once for each of them, in the same order, and --inside for \
+             servers that Prestan starts",
+            number_of(pids.len(), "time"),
+            number_of(running.len(), "server")
+        )));
+    }
+    for (server, pid) in running.into_iter().zip(pids) {
+        server.pid = Some(*pid);
     }
     Ok(servers)
 }
@@ -140,8 +166,8 @@ pub(crate) fn server_ended(name: &str, during: &str, ended: &EndedServer) -> Fai
     ))
 }
 
-/// Longest end that the name of a run gets behind that of its series: `-z1000`, `-999999`.
-const LONGEST_END: usize = 7;
+/// Longest end that the name of a run gets behind that of its series: `-z1000-traced`, `-999999`.
+const LONGEST_END: usize = 14;
 
 /// Time from the last connection that a server accepts to its end.
 pub(crate) const ENDS_WITHIN: Duration = Duration::from_millis(200);
@@ -180,6 +206,8 @@ pub(crate) struct TestedServer {
     pub(crate) name: String,
     /// What reports call it instead.
     pub(crate) label: Option<String>,
+    /// Its first process, where one that runs already is to be looked into.
+    pid: Option<u32>,
     origin: ServerOrigin,
 }
 
@@ -200,6 +228,7 @@ impl TestedServer {
         Ok(TestedServer {
             name: target.url(),
             label: None,
+            pid: None,
             origin: ServerOrigin::Url(url.to_owned()),
         })
     }
@@ -209,6 +238,7 @@ impl TestedServer {
         TestedServer {
             name: recipe.name.clone(),
             label: None,
+            pid: None,
             origin: ServerOrigin::Own {
                 recipe: Box::new(recipe),
                 running: None,
@@ -286,6 +316,20 @@ impl TestedServer {
     /// What reports call it.
     pub(crate) fn reported_name(&self) -> &String {
         self.label.as_ref().unwrap_or(&self.name)
+    }
+
+    /// Its processes, where they are to be looked into.
+    pub(crate) fn watched(&self, options: &InsideOptions) -> Result<Option<WatchedServer>, Failed> {
+        let running = match &self.origin {
+            ServerOrigin::Own { running, .. } => running.as_deref(),
+            ServerOrigin::Url(_) => None,
+        };
+        let options = InsideOptions {
+            inside: options.inside,
+            pid: self.pid.into_iter().collect(),
+        };
+        let watched = WatchedServer::of(&options, running)?;
+        Ok(watched.map(WatchedServer::compared))
     }
 
     /// Points the settings of an earlier start at the process that runs now.

@@ -11,6 +11,7 @@ use crate::command::planned::check_background;
 use crate::command::run::SuiteText;
 use crate::exit::{ExitStatus, Failed};
 use crate::output::{number_of, print_list, print_text, tell};
+use crate::text_file;
 
 pub(crate) fn suites(args: &SuitesArgs) -> Result<ExitStatus, Failed> {
     match args.action.as_ref().unwrap_or(&SuitesAction::List) {
@@ -31,7 +32,7 @@ pub(crate) fn suites(args: &SuitesArgs) -> Result<ExitStatus, Failed> {
 /// Writes a file with its expressions in their usual form.
 fn format(file: &Path, check: bool) -> Result<ExitStatus, Failed> {
     let name = file.display().to_string();
-    let text = fs::read_to_string(file)
+    let text = text_file::read(file)
         .map_err(|error| Failed::Usage(format!("reading {name} failed: {error}")))?;
     let formatted = suite::formatted(&name, &text);
     let formatted = formatted.map_err(|error| Failed::Usage(error.to_string()))?;

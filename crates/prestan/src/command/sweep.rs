@@ -18,12 +18,13 @@ use super::load::{guard, pace};
 use super::planned::{PlannedRun, add_gate};
 use super::point_verdicts::{RunAtPoint, by_constraints};
 use super::series::{
-    AnonymousServers, LOG_FOLLOWS, RunSeries, SeriesProgress, labelled, tested_servers,
+    AnonymousServers, LOG_FOLLOWS, RunSeries, SeriesProgress, labelled, tested_servers, with_pids,
 };
 use crate::args::{AnswerOptions, DesignArg, LoadOptions, SweepArgs, Vary};
 use crate::background::AskedBackground;
 use crate::command::run::{SuiteText, overrides};
 use crate::exit::{ExitStatus, Failed};
+use crate::inside::WatchedServer;
 use crate::output::{self, tell};
 use crate::state;
 
@@ -47,6 +48,7 @@ pub(crate) fn sweep(args: &SweepArgs) -> Result<ExitStatus, Failed> {
 
     let servers = tested_servers(&args.urls, &args.server)?;
     let servers = labelled(servers, &args.load.running.label)?;
+    let servers = with_pids(servers, &args.inside.pid)?;
     let mut series = RunSeries::of(servers, args.load.running.run_id.as_deref(), None)?;
     let made = perform(args, &suite, &plans, &mut series, &order, seed)?;
     let servers = series.servers.iter();
@@ -342,7 +344,15 @@ fn perform(
         ended: None,
     };
     for (number, place) in order.iter().enumerate() {
+        let watched = match series.servers[place.server].watched(&args.inside) {
+            Ok(watched) => watched,
+            Err(why) => {
+                made.ended = Some((*place, why));
+                break;
+            }
+        };
         let settings = Settings {
+            inside: watched.as_ref().map(WatchedServer::record),
             run_id: format!("{}-{}", series.name, number + 1),
             // In a repeat all points do the same, also where chance decides what; in the next
             // something else.
@@ -351,6 +361,7 @@ fn perform(
         };
         let ran = run(args, suite, &plans[place.point], settings)
             .map_err(IncompleteRun::from)
+            .map(|job| job.watching(watched))
             .and_then(|job| job.keep(&series.cancel, (&shown, group(place)), None));
         let gone = series.ended_server(number + 1, &shown);
         let ran = match (ran, gone) {

@@ -4,20 +4,19 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use engine::{
-    Cancel, Conditions, Drive, KnownWindow, Rounds, RowWatch, Settings, Silent, Sink, Watch,
-};
+use engine::{Cancel, KnownWindow, RowWatch, Settings, Sink};
 use inside::CurrentRow;
 use inside::tracer::Tracer;
 use record::{EventKind, MeasureId, Nanos, Outcome, Sample, TracedRow};
 use suite::{Limit, Plan};
 
+use super::pass::{RepeatedPass, doubt};
+
 /// Operations of each row that are traced.
 const OPERATIONS: u32 = 5;
-/// Rounds before them.
-const WARMUP: u32 = 2;
 /// Longest time to wait until a server rests. One that always works never does.
 const LONGEST_REST: Duration = Duration::from_millis(50);
 
@@ -32,13 +31,19 @@ pub(super) struct TracedServer {
 struct TracedRows {
     tracer: Tracer,
     current: Arc<CurrentRow>,
+    /// How often the server was to rest, and how often it did not.
+    rests: AtomicU32,
+    unrest: AtomicU32,
 }
 
 impl RowWatch for TracedRows {
     fn begins(&self, row: Option<MeasureId>) {
-        // What the server does behind a response is still for the row that caused it.
-        if self.current.row().is_some() {
-            self.tracer.wait_until_idle(LONGEST_REST);
+        // What the server does behind a response is still for the row that caused it, or for none.
+        if row.or(self.current.row()).is_some() {
+            let is_idle = self.tracer.wait_until_idle(LONGEST_REST);
+            self.rests.fetch_add(1, Ordering::Relaxed);
+            self.unrest
+                .fetch_add(u32::from(!is_idle), Ordering::Relaxed);
         }
         match row {
             Some(row) => self.current.begin(row),
@@ -55,19 +60,38 @@ impl RowWatch for TracedRows {
     }
 }
 
-/// Times of the operations of a pass that were ok, by row.
+impl TracedRows {
+    /// Where the server seldom rested: that calls which it makes by itself are among those that were counted.
+    fn doubt(&self) -> Option<EventKind> {
+        let [rests, unrest] = [&self.rests, &self.unrest].map(|own| own.load(Ordering::Relaxed));
+        (unrest > rests / 2).then(|| {
+            doubt(format!(
+                "calls that the server makes without being asked are among those that were counted: it was at work {unrest} \
+                 of {rests} times when it had responded"
+            ))
+        })
+    }
+}
+
+/// The operations of a pass, by row.
 #[derive(Default)]
-struct TracedTimes(BTreeMap<MeasureId, Vec<Nanos>>);
+struct TracedTimes(BTreeMap<MeasureId, OperationTimes>);
+
+#[derive(Default)]
+struct OperationTimes {
+    ended: u64,
+    /// Of those that were ok.
+    times: Vec<Nanos>,
+}
 
 impl Sink for TracedTimes {
     fn take(&mut self, samples: &[Sample], _: KnownWindow) -> ControlFlow<()> {
-        for sample in samples
-            .iter()
-            .filter(|sample| sample.outcome == Outcome::Ok)
-        {
-            if let Some(done) = sample.moments.done {
-                let times = self.0.entry(sample.measure).or_default();
-                times.push(done.saturating_sub(sample.moments.started));
+        for sample in samples {
+            let own = self.0.entry(sample.measure).or_default();
+            own.ended += 1;
+            let done = sample.moments.done;
+            if let Some(done) = done.filter(|_| sample.outcome == Outcome::Ok) {
+                own.times.push(done.saturating_sub(sample.moments.started));
             }
         }
         ControlFlow::Continue(())
@@ -77,20 +101,9 @@ impl Sink for TracedTimes {
 impl TracedServer {
     /// Repeats a few operations of each row while the server is traced. What it says is for the record.
     pub(super) fn pass(&self, plan: &Plan, settings: &Settings, cancel: &Cancel) -> Vec<EventKind> {
-        let plan = shortened(plan);
-        let settings = Settings {
-            run_id: format!("{}-traced", settings.run_id),
-            users: 1,
-            threads: 1,
-            drive: Drive::Rounds(Rounds {
-                warmup: WARMUP,
-                ..Rounds::default()
-            }),
-            background: None,
-            ..settings.clone()
-        };
-        let current = Arc::new(CurrentRow::new(plan.measures.len()));
-        let collection = format!("PrestanTest-{}", settings.run_id);
+        let pass = RepeatedPass::of(plan, settings, "traced", shortened);
+        let current = Arc::new(CurrentRow::new(pass.plan.measures.len()));
+        let collection = format!("PrestanTest-{}", pass.settings.run_id);
         let tracer = Tracer::attach(
             &self.roots,
             self.directory.as_deref(),
@@ -105,74 +118,66 @@ impl TracedServer {
                 ))];
             }
         };
-        let rows = Arc::new(TracedRows { tracer, current });
-        let watch = Watch {
-            cancel: cancel.clone(),
-            progress: Arc::default(),
-            observer: Arc::new(Silent),
-            turn: None,
-            conditions: Arc::new(Conditions::new(plan.conditions.len())),
-            rows: Some(Arc::clone(&rows) as Arc<dyn RowWatch>),
-            is_alone: false,
-        };
-        let mut times = TracedTimes::default();
-        let finished = engine::run(plan, &settings, &watch, &mut times);
-        drop(watch);
-        let cut_off = finished.events.iter().find_map(|event| match &event.kind {
-            EventKind::Interrupted => Some("it was interrupted".to_owned()),
-            EventKind::Aborted { reason } => Some(reason.clone()),
-            _ => None,
+        let rows = Arc::new(TracedRows {
+            tracer,
+            current,
+            rests: AtomicU32::new(0),
+            unrest: AtomicU32::new(0),
         });
-        let error = finished.error.map(|error| error.to_string());
-        let mut told: Vec<EventKind> = finished
-            .events
-            .into_iter()
-            .map(|event| event.kind)
-            .filter(|kind| matches!(kind, EventKind::LeftBehind(_)))
-            .collect();
-        if let Some(why) = error.or(cut_off) {
+        let mut times = TracedTimes::default();
+        let ended = pass.run(Arc::clone(&rows) as Arc<dyn RowWatch>, &mut times, cancel);
+        let mut told = ended.told;
+        told.extend(rows.doubt());
+        let is_cut_off = ended.cut_off.is_some();
+        if let Some(why) = ended.cut_off {
             told.push(doubt(format!(
                 "system calls of the server were not counted for all rows: {why}"
             )));
         }
         let traced = Arc::into_inner(rows).map_or(Vec::new(), |rows| rows.tracer.end());
-        told.extend(
-            traced
-                .into_iter()
-                .map(|row| times.complete(row))
-                .map(EventKind::Traced),
-        );
+        let traced = traced.into_iter();
+        // Of an operation that was cut off, some calls are missing.
+        let whole = traced.filter(|row| !is_cut_off || times.has_all_of(row));
+        let whole: Vec<TracedRow> = whole.map(|row| times.complete(row)).collect();
+        let failed = whole.iter().filter(|row| row.ok == 0).count();
+        if failed > 0 && !is_cut_off {
+            told.push(doubt(format!(
+                "system calls of {failed} of {} rows were not counted: no operation was ok while the server was traced; has it \
+                 ended?",
+                whole.len()
+            )));
+        }
+        told.extend(whole.into_iter().map(EventKind::Traced));
         told
     }
 }
 
 impl TracedTimes {
+    /// Whether all operations that were begun have ended.
+    fn has_all_of(&self, row: &TracedRow) -> bool {
+        let ended = self.0.get(&row.measure).map_or(0, |own| own.ended);
+        row.operations <= ended
+    }
+
     fn complete(&self, row: TracedRow) -> TracedRow {
-        let mut times = self.0.get(&row.measure).cloned().unwrap_or_default();
+        let own = self.0.get(&row.measure);
+        let mut times = own.map_or(Vec::new(), |own| own.times.clone());
         times.sort_unstable();
+        let upper = times.get(times.len() / 2).copied().unwrap_or_default();
+        let lower = times.get(times.len().saturating_sub(1) / 2).copied();
         TracedRow {
             ok: times.len() as u64,
             took: times.iter().sum(),
-            median: times.get(times.len() / 2).copied().unwrap_or_default(),
+            median: lower.unwrap_or_default().midpoint(upper),
             ..row
         }
     }
 }
 
-fn doubt(text: String) -> EventKind {
-    EventKind::Warning { text }
-}
-
-/// The same tests, with a few operations each.
-fn shortened(plan: &Plan) -> Plan {
-    let mut plan = plan.clone();
-    for test in &mut plan.tests {
-        test.limit = Limit::Requests(match test.limit {
-            Limit::Requests(requests) => requests.min(OPERATIONS),
-            Limit::Duration(_) => OPERATIONS,
-        });
-    }
-    plan.adapt = None;
-    plan.constraints.clear();
-    plan
+/// The limit of a test that is traced: a few operations.
+fn shortened(limit: Limit) -> Limit {
+    Limit::Requests(match limit {
+        Limit::Requests(requests) => requests.min(OPERATIONS),
+        Limit::Duration(_) => OPERATIONS,
+    })
 }

@@ -38,6 +38,18 @@ fn plans(directory: &Path) -> Vec<PlanRecord> {
 }
 
 #[test]
+fn a_budget_that_cannot_be_kept_is_told_with_what_it_takes() {
+    let rule = || Rule::new(Fault::Delay(Duration::from_secs(1))).tag("(Get1K)");
+    let a = Faulty::new(|builder| builder.rule(rule()));
+    let b = Faulty::new(|builder| builder.rule(rule()));
+    let (a, b) = (a.server.url(), b.server.url());
+    let outcome = compare(&[&a, &b, "--for", "1s"]).run();
+    let told = "longer than --for: 2 tests on each server take part in 2 blocks at least";
+    assert_eq!(outcome.stderr.matches(told).count(), 1, "{outcome}");
+    assert!(outcome.stderr.contains("(--only)"), "{outcome}");
+}
+
+#[test]
 fn a_budget_is_kept_and_a_decided_row_leaves_its_time_to_the_others() {
     let a = plain();
     let rule = Rule::new(Fault::Delay(Duration::from_millis(10))).tag("(Get1K)");

@@ -2,13 +2,17 @@
 //! on for nothing, nothing is left behind, and no password comes out of any of them.
 
 use std::fs::{self, Permissions};
+use std::io;
 use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
 
 use crate::support::faulty::{Faulty, PASSWORD, no_secret_in, status};
 use crate::support::load::{file, plain, send, until};
 use crate::support::{Outcome, Prestan, Running};
 use rustix::process::Signal;
 use testbed::fault::Rule;
+use testbed::need_or;
+use testbed::real::Recipe;
 
 /// Short tests; Put1K and Get1K belong to one pair of rows, and the second pair comes later.
 const PAIRS: [&str; 5] = ["--only", "Put1K,Get1K,Put64K,Get64K", "--warmup", "1", "-r"];
@@ -205,7 +209,7 @@ fn a_name_with_no_room_for_numbers_is_refused() {
         .args(["--run-id", &name])
         .run();
     assert_eq!(outcome.code, 2, "{outcome}");
-    assert!(outcome.stderr.contains("57 characters"), "{outcome}");
+    assert!(outcome.stderr.contains("50 characters"), "{outcome}");
 }
 
 #[test]
@@ -253,4 +257,40 @@ fn a_server_that_was_started_for_runs_and_ended_by_itself_is_named() {
     assert!(!outcome.stderr.contains("still on the server"), "{outcome}");
     let told = "it ended in repeat 3 of 3: ";
     assert!(outcome.stdout.contains(told), "{outcome}");
+}
+
+/// Names in a directory.
+fn names(directory: &Path) -> Vec<String> {
+    let entries = fs::read_dir(directory).unwrap();
+    let name = |entry: io::Result<fs::DirEntry>| entry.unwrap().file_name().into_string().unwrap();
+    entries.map(name).collect()
+}
+
+#[test]
+fn nothing_is_left_of_a_server_whose_run_was_killed() {
+    if need_or(Recipe::named("nginx").unwrap().installed()).is_none() {
+        return;
+    }
+    let prestan = Prestan::new();
+    let files = prestan.home().join("temporary");
+    fs::create_dir(&files).unwrap();
+    fs::set_permissions(&files, Permissions::from_mode(0o755)).unwrap();
+    let run = [
+        "run", "prestan", "--server", "nginx", "-r", "100000", "--only", "Get1K",
+    ];
+    let running = prestan.env("TMPDIR", &files).args(run).spawn();
+    let is_running = || {
+        let mut servers = names(&files).into_iter();
+        servers.any(|name| {
+            files
+                .join(name)
+                .join("log/access.log")
+                .metadata()
+                .is_ok_and(|log| log.len() > 0)
+        })
+    };
+    until("requests reach the server", is_running);
+    send(&running, Signal::KILL);
+    until("its files are removed", || names(&files).is_empty());
+    drop(running.wait());
 }

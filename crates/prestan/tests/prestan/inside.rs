@@ -1,5 +1,7 @@
 //! What goes on inside of servers on this machine: real ones.
 
+use std::path::{Path, PathBuf};
+
 use serde_json::Value;
 use testbed::real::Recipe;
 use testbed::{RealServer, need_or};
@@ -38,15 +40,15 @@ fn costs_of_requests_are_counted_by_row() {
     }
     let outcome = Prestan::new()
         .args([
-            "run", "prestan", "--server", "apache", "--inside", "-r", "40", "--only",
+            "run", "prestan", "--server", "apache", "--inside", "-r", "200", "--only",
         ])
         .args(["Put1K,Get1K,Lock", "--json", "-"])
         .run();
     assert_eq!(outcome.code, 0, "{outcome}");
     let document: Value = serde_json::from_str(&outcome.stdout).unwrap();
     let [put, get, lock] = ["Put1K", "Get1K", "Lock"].map(|name| row(&document, name).unwrap());
-    // PUT takes turns with DELETE, and LOCK with UNLOCK: one of four is looked at.
-    for (row, operations) in [(put, 10), (get, 40), (lock, 10)] {
+    // PUT takes turns with DELETE, and LOCK with UNLOCK: one of four is looked at, and after twelve, one of sixteen.
+    for (row, operations) in [(put, 21), (get, 200), (lock, 21)] {
         assert_eq!(row["operations"], operations, "{row}");
         let processor = mean(row, "processor_us");
         assert!((5.0..20_000.0).contains(&processor), "{row}");
@@ -73,8 +75,20 @@ fn costs_of_requests_are_counted_by_row() {
     assert_eq!(calls(lock, "fdatasync", "file"), 2.0, "{lock}");
     assert_eq!(calls(put, "fdatasync", "file"), 0.0, "{put}");
     for row in [put, get, lock] {
-        assert_eq!(row["traced"]["operations"], 5, "{row}");
+        let traced = &row["traced"];
+        assert_eq!(traced["operations"], 5, "{row}");
+        let is_told = (1.0 / 1.2..=1.2).contains(&traced["slowed"].as_f64().unwrap());
+        let shares = traced["shares"].as_object();
+        assert_eq!(shares.is_some(), is_told, "{row}");
+        for share in shares.into_iter().flatten() {
+            let percent = share.1.as_f64().unwrap();
+            assert!((0.0..=100.0).contains(&percent), "{row}");
+        }
     }
+    let watched = document["inside"]["processes"].as_array().unwrap();
+    assert!(watched.len() >= 2, "{watched:?}");
+    let threads = watched.iter().map(|own| own["threads"].as_u64().unwrap());
+    assert!(threads.sum::<u64>() > 25, "{watched:?}");
 }
 
 #[test]
@@ -97,6 +111,107 @@ fn what_several_users_do_at_a_time_is_not_told_of_one_row() {
         (&put["operations"], &put["processor_us"]),
         (&Value::from(0), &Value::Null)
     );
+}
+
+#[test]
+fn what_was_watched_is_told_and_all_calls_are_listed() {
+    if !is_installed("nginx") {
+        return;
+    }
+    let outcome = Prestan::new()
+        .args(["run", "prestan", "--server", "nginx", "--inside", "-r", "5"])
+        .args(["--only", "Put1K", "--quiet", "--save", "saved"])
+        .run();
+    assert_eq!(outcome.code, 0, "{outcome}");
+    assert!(outcome.stdout.contains("Watched: nginx (PID "), "{outcome}");
+    let listed = outcome
+        .again()
+        .args(["report", "saved", "--layout", "calls"])
+        .run();
+    assert_eq!(listed.code, 0, "{listed}");
+    let lines: Vec<Vec<&str>> = listed
+        .stdout
+        .lines()
+        .map(|line| line.split_whitespace().collect())
+        .collect();
+    let of_call = |call: &str| lines.iter().find(|line| line.first() == Some(&call));
+    // It writes to a file beside, and renames that; and, as the sentences of the full report do not say, waits for the request.
+    assert_eq!(of_call("rename").map(|line| line[1]), Some("1"), "{listed}");
+    assert!(of_call("epoll_wait").is_some(), "{listed}");
+    assert!(!listed.stdout.contains("Rsp"), "{listed}");
+}
+
+/// A control group of this machine, in which a server is; removed at the end.
+struct MadeGroup {
+    parent: &'static str,
+    directory: PathBuf,
+    pids: Vec<u32>,
+}
+
+impl MadeGroup {
+    /// `None` where this process may not make one.
+    fn of(pids: Vec<u32>) -> Option<MadeGroup> {
+        let name = format!("prestan-inside-test-{}", std::process::id());
+        let parents = ["/sys/fs/cgroup/pids", "/sys/fs/cgroup"];
+        let made = parents.into_iter().find_map(|parent| {
+            let directory = Path::new(parent).join(&name);
+            std::fs::create_dir(&directory).ok()?;
+            if !directory.join("cgroup.procs").exists() {
+                let _ = std::fs::remove_dir(&directory);
+                return None;
+            }
+            Some(MadeGroup {
+                parent,
+                directory,
+                pids: pids.clone(),
+            })
+        })?;
+        let is_in = made.move_to(&made.directory).is_ok();
+        is_in.then_some(made)
+    }
+
+    fn move_to(&self, directory: &Path) -> std::io::Result<()> {
+        let mut pids = self.pids.iter();
+        pids.try_for_each(|pid| std::fs::write(directory.join("cgroup.procs"), pid.to_string()))
+    }
+}
+
+impl Drop for MadeGroup {
+    fn drop(&mut self) {
+        let _ = self.move_to(Path::new(self.parent));
+        let _ = std::fs::remove_dir(&self.directory);
+    }
+}
+
+#[test]
+fn processes_of_a_control_group_belong_to_a_server() {
+    if !is_installed("nginx") {
+        return;
+    }
+    let server = RealServer::start(Recipe::named("nginx").unwrap()).unwrap();
+    let all = inside::processes::descendants(&[server.pid()]);
+    let worker = *all.iter().find(|pid| **pid != server.pid()).unwrap();
+    let watched = |pid: u32| {
+        let outcome = Prestan::new()
+            .args(["run", "prestan", &server.url(), "--only", "Get1K"])
+            .args(["-r", "5", "--pid", &pid.to_string(), "--json", "-"])
+            .run();
+        assert_eq!(outcome.code, 0, "{outcome}");
+        let document: Value = serde_json::from_str(&outcome.stdout).unwrap();
+        let processes = document["inside"]["processes"].as_array().unwrap();
+        let pids = processes.iter().map(|own| own["pid"].as_u64().unwrap());
+        pids.collect::<Vec<_>>()
+    };
+    // A worker process has started nothing.
+    assert_eq!(watched(worker), [u64::from(worker)]);
+    // By now, all of them are there.
+    let all = inside::processes::descendants(&[server.pid()]);
+    let Some(_group) = MadeGroup::of(all.clone()) else {
+        eprintln!("skipped: this process may not make a control group");
+        return;
+    };
+    let all: Vec<u64> = all.into_iter().map(u64::from).collect();
+    assert_eq!(watched(worker), all);
 }
 
 #[test]
@@ -137,7 +252,7 @@ fn where_nobody_can_look_is_said() {
     let refused = [
         (
             &["run", "prestan", "http://127.0.0.1:9/", "--inside"][..],
-            "--inside looks into a server that runs on this machine, and does not know which process it is",
+            "--inside and --flame look into a server that runs on this machine, and do not know which process it is",
         ),
         (
             &["run", "prestan", "http://127.0.0.1:9/", "--pid", "4000000"],

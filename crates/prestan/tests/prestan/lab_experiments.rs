@@ -267,6 +267,40 @@ fn trials_that_all_fail_alike_end_a_campaign_and_are_measured_again() {
 }
 
 #[test]
+fn a_suite_is_measured_beside_the_background_of_an_experiment() {
+    let Some(_turn) = turn() else { return };
+    if !has_nginx() {
+        return;
+    }
+    let prestan = Prestan::new();
+    prestan.file("small.yaml", &experiment(NGINX, "500ms"));
+    let suite = ["--suite", "prestan", "--only", "Put1K,MkCol", "-r", "2"];
+    let outcome = run(prestan, &suite).args(["--repeat", "1"]).run();
+    assert_eq!(outcome.code, 0, "{outcome}");
+    assert_eq!(left(outcome.home()), [] as [PathBuf; 0]);
+    let expected = [
+        ("single.Put1K.mean", 0.010, 0.5),
+        ("single.MkCol.mean", 0.010, 0.5),
+        ("background.share", 0.5, 1.0),
+        ("traffic.noise.rate", 0.8e6, 1.1e6),
+    ];
+    check_trial(&trials(outcome.home())[0], &expected);
+    for line in [
+        "Suite prestan. Mean response time",
+        "  Test ",
+        "  Put1K ",
+        "  MkCol ",
+    ] {
+        assert!(outcome.stdout.contains(line), "{line}\n{outcome}");
+    }
+    let again = "--suite prestan --requests 2 --only Put1K,MkCol --repeat 1";
+    assert!(
+        outcome.stdout.replace("\n   ", "").contains(again),
+        "{outcome}"
+    );
+}
+
+#[test]
 fn an_ordinary_user_measures_in_a_user_namespace() {
     let Some(_turn) = turn() else { return };
     let home = tempfile::tempdir().unwrap();
@@ -309,7 +343,19 @@ fn what_is_wrong_is_said_before_anything_is_built() {
         "from: client, to: server, path: /320k",
     );
     prestan.file("same.yaml", &same);
-    let table: [(&[&str], &str); 7] = [
+    let path = experiment(NGINX, "1s").replace("path: /320k", "path: /999k");
+    prestan.file("path.yaml", &path);
+    let figure = experiment(NGINX, "1s").replace("single.delay", "single.dellay");
+    prestan.file("figure.yaml", &figure);
+    let table: [(&[&str], &str); 15] = [
+        (
+            &["run", "timers", "--scenario", "background=75,weight=W1"],
+            "`background=75,weight=W1` has more than one factor; write --scenario for each of them",
+        ),
+        (
+            &["run", "path.yaml"],
+            "path.yaml: trial.measured.single.path: `/999k` is no file of the servers, which have /504k",
+        ),
         (
             &["run", "congstion"],
             "no experiment is called `congstion`; did you mean `congestion`?",
@@ -325,9 +371,27 @@ fn what_is_wrong_is_said_before_anything_is_built() {
             "no server is called `ngins`",
         ),
         (
+            &["run", "server.yaml", "--dry-run"],
+            "no server is called `ngins`",
+        ),
+        (
+            &["run", "congestion", "--server", "apahce", "--dry-run"],
+            "no server is called `apahce`",
+        ),
+        (
+            &["run", "figure.yaml"],
+            "no figure of a trial is called `single.dellay`; did you mean `single.delay`?",
+        ),
+        (
             &["run", "same.yaml"],
             "has the hosts and the path of trial.requests.background",
         ),
+        (
+            &["run", "timers", "--suite", "prestan", "--dry-run"],
+            "bare hosts, which store nothing; name others",
+        ),
+        (&["run", "small.yaml", "--suite", "prestn"], "prestn"),
+        (&["run", "small.yaml", "--only", "Put1K"], "--suite <SUITE>"),
         (&["report", "nothing"], "no campaign `nothing`"),
     ];
     let mut next = prestan;
@@ -343,8 +407,27 @@ fn what_is_wrong_is_said_before_anything_is_built() {
         dry.stdout.contains("server nginx") && dry.stdout.contains(counted),
         "{dry}"
     );
+    let suites = Prestan::new()
+        .args(["lab", "run", "http-versions", "--dry-run"])
+        .run();
+    assert!(
+        suites.stdout.contains(" trials, more than ")
+            && suites
+                .stdout
+                .contains("How long suites take is known after the first trials"),
+        "{suites}"
+    );
     let list = Prestan::new().args(["lab", "experiments"]).run();
     assert!(list.stdout.contains("congestion"), "{list}");
+    let titles = list.stdout.lines().filter(|line| !line.starts_with(' '));
+    for line in titles {
+        let (name, title) = line.split_at("http-versions".len());
+        assert!(
+            !name.trim_end().contains(' ') && title.starts_with(' '),
+            "{line}"
+        );
+        assert!(!title[1..].starts_with(' '), "{line}");
+    }
 }
 
 /// A campaign without trials, which a test changes.

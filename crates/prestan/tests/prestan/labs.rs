@@ -78,10 +78,14 @@ fn what_is_wrong_is_said_before_anything_is_built() {
     assert!(
         wrong
             .stderr
-            .contains("links[0].ends: no node is called `c`"),
+            .contains("wrong.yaml: links[0].ends: no node is called `c`"),
         "{wrong}"
     );
-    let table: [(&[&str], &str); 7] = [
+    let table: [(&[&str], &str); 8] = [
+        (
+            &["show", "/dev/zero"],
+            "reading /dev/zero failed: it is larger than 64 MiB",
+        ),
         (&["show", "congstion"], "did you mean `congestion`?"),
         (&["check", "nothing.yaml"], "reading nothing.yaml failed"),
         (&["exec", "client", "true"], "add --lab NAME"),
@@ -186,13 +190,53 @@ fn commands_run_in_hosts_and_their_exit_status_is_that_of_the_lab() {
         .find_map(|line| line.strip_prefix("files "));
     assert!(!Path::new(files.unwrap()).exists(), "{outcome}");
     let missing = lab(&["exec", "--lab", "link", "client", "none-such"]);
-    assert_eq!(missing.code, 2, "{missing}");
+    assert_eq!(missing.code, 127, "{missing}");
     assert!(
         missing
             .stderr
             .contains("starting none-such failed: No such file"),
         "{missing}"
     );
+    let directory = lab(&["exec", "--lab", "link", "client", "/"]);
+    assert_eq!(directory.code, 126, "{directory}");
+    assert!(
+        directory
+            .stderr
+            .contains("starting / failed: Permission denied"),
+        "{directory}"
+    );
+}
+
+#[test]
+fn kernel_parameters_that_are_refused_are_named_with_their_key() {
+    let Some(_turn) = turn() else { return };
+    let prestan = Prestan::new();
+    let text = "hosts: {a: {sysctl: {KEY}}, b: {}}\nlinks: [{ends: [a, b]}]\n";
+    prestan.file("key.yaml", &text.replace("KEY", "net.ipv4.none: 1"));
+    prestan.file(
+        "value.yaml",
+        &text.replace("KEY", "net.ipv4.tcp_sack: often"),
+    );
+    let table = [
+        (
+            "key.yaml",
+            "hosts.a.sysctl.net.ipv4.none: the kernel does not set it to `1` in the host `a`",
+            "correct its name",
+        ),
+        (
+            "value.yaml",
+            "hosts.a.sysctl.net.ipv4.tcp_sack: the kernel does not set it to `often` in the host `a`",
+            "give a value that it takes",
+        ),
+    ];
+    let mut next = prestan;
+    for (file, what, remedy) in table {
+        let outcome = next.args(["lab", "exec", "--lab", file, "a", "true"]).run();
+        assert_eq!(outcome.code, 2, "{outcome}");
+        assert!(outcome.stderr.contains(what), "{outcome}");
+        assert!(outcome.stderr.contains(remedy), "{outcome}");
+        next = outcome.again();
+    }
 }
 
 const BARE: &str = "

@@ -54,6 +54,8 @@ mod first_hour;
 #[cfg(test)]
 mod first_screen;
 #[cfg(test)]
+mod flames;
+#[cfg(test)]
 mod gallery;
 #[cfg(test)]
 mod generators;
@@ -67,6 +69,8 @@ mod http2;
 mod http_versions;
 #[cfg(test)]
 mod inside;
+#[cfg(test)]
+mod inside_series;
 #[cfg(test)]
 mod interruption;
 #[cfg(test)]
@@ -109,6 +113,8 @@ mod roles;
 mod runs;
 #[cfg(test)]
 mod search;
+#[cfg(test)]
+mod server_view;
 #[cfg(test)]
 mod suite_beside;
 #[cfg(test)]

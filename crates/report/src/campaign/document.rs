@@ -207,6 +207,7 @@ impl From<EstimateWarning> for EstimateWarningJson {
         match of {
             EstimateWarning::HeavyTail => EstimateWarningJson::HeavyTail,
             EstimateWarning::Changing => EstimateWarningJson::Changing,
+            EstimateWarning::Undetermined => EstimateWarningJson::Undetermined,
         }
     }
 }

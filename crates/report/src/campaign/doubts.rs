@@ -8,12 +8,17 @@ use super::CampaignReport;
 use crate::clean;
 use crate::lists::enumerated;
 
-const ALL: [EstimateWarning; 2] = [EstimateWarning::HeavyTail, EstimateWarning::Changing];
+const ALL: [EstimateWarning; 3] = [
+    EstimateWarning::HeavyTail,
+    EstimateWarning::Changing,
+    EstimateWarning::Undetermined,
+];
 
 fn mark(of: EstimateWarning) -> &'static str {
     match of {
         EstimateWarning::HeavyTail => "*",
         EstimateWarning::Changing => "~",
+        EstimateWarning::Undetermined => "?",
     }
 }
 
@@ -22,6 +27,7 @@ pub(super) fn name(of: EstimateWarning) -> &'static str {
     match of {
         EstimateWarning::HeavyTail => "heavy_tail",
         EstimateWarning::Changing => "changing",
+        EstimateWarning::Undetermined => "undetermined",
     }
 }
 
@@ -45,6 +51,7 @@ pub(super) fn legend<'a>(cells: impl IntoIterator<Item = &'a CellEstimate>) -> V
                 "now and then a repetition differs by much; the interval is of the spread of all cells together"
             }
             EstimateWarning::Changing => "the machine changed during the campaign",
+            EstimateWarning::Undetermined => "the repetitions differ too much for an interval",
         };
         format!("{} {meaning}.", mark(warning))
     });
@@ -68,6 +75,10 @@ pub(super) fn of_figures(of: &CampaignReport<'_>) -> Vec<String> {
             EstimateWarning::Changing => format!(
                 "{titles}: all cells changed together from one repetition to another, so that the machine was not \
                  the same throughout. The intervals are about the time of this campaign only."
+            ),
+            EstimateWarning::Undetermined => format!(
+                "{titles}: the repetitions of a cell differ so much that its mean may be a thousand times the largest \
+                 of them. Such a cell has no interval; more repetitions (--repeat) give it one."
             ),
         })
     });

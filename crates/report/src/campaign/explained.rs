@@ -31,11 +31,7 @@ pub(super) fn missing(of: &CampaignReport<'_>) -> Vec<String> {
     let mut sentences = Vec::new();
     if !names.is_empty() {
         let is_short = of.record.cells.len() < spec.all_cells().len();
-        let remedy = if is_short {
-            " The option --full measures all cells."
-        } else {
-            ""
-        };
+        let remedy = if is_short { remedy(of) } else { "" };
         sentences.push(format!("Not measured: {}.{remedy}", enumerated(&names)));
     }
     let cells = summary
@@ -58,11 +54,22 @@ pub(super) fn missing(of: &CampaignReport<'_>) -> Vec<String> {
     let open = findings.filter(|claim| !is_judged(claim)).count();
     if open > 0 {
         sentences.push(format!(
-            "{} could not be judged, because no cell of it was measured.",
-            counted(open, "finding")
+            "{} could not be judged, because no cell of {} was measured.",
+            counted(open, "finding"),
+            if open == 1 { "it" } else { "them" }
         ));
     }
     sentences
+}
+
+/// How cells that were left out are measured. `--full` alone does not measure those that `--scenario` excludes.
+fn remedy(of: &CampaignReport<'_>) -> &'static str {
+    let has = |option: &str| of.record.command.split(' ').any(|word| word == option);
+    match (has("--scenario"), has("--full")) {
+        (false, _) => " The option --full measures all cells.",
+        (true, false) => " The option --full without --scenario measures all cells.",
+        (true, true) => " Without --scenario, all cells are measured.",
+    }
 }
 
 /// What differs in a table from the published one, and why; or that nobody knows.

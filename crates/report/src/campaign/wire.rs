@@ -164,7 +164,7 @@ pub(super) struct EstimateJson {
     pub(super) unfinished: usize,
     /// Their mean; null without any.
     pub(super) mean: Option<f64>,
-    /// The 95 % interval of the mean; null with fewer than two repetitions.
+    /// The 95 % interval of the mean; null with fewer than two repetitions, and where it is undetermined.
     pub(super) ci95: Option<[f64; 2]>,
     /// Where the mean of as many further repetitions lies with 95 % confidence; null where that is not known.
     pub(super) predicted: Option<[f64; 2]>,
@@ -183,6 +183,8 @@ pub(super) enum EstimateWarningJson {
     HeavyTail,
     /// All cells changed together from one repetition to another.
     Changing,
+    /// The repetitions differ so much that the mean may be a thousand times the largest of them: there is no interval.
+    Undetermined,
 }
 
 /// A figure of a cell.

@@ -56,6 +56,10 @@ pub(crate) fn caveat(caveat: &Caveat) -> String {
              the ratios; `prestan compare` with both URLs measures in turns",
             if *pairs == 1 { "pair" } else { "pairs" }
         ),
+        Caveat::OtherProcesses(server) => format!(
+            "the processes that were watched of {server} used no processor time: is one of them the server that responds \
+             (--pid)?"
+        ),
         Caveat::TotalTimes(rows) => {
             let row = |row: &TotalTimes| {
                 let (name, a, b) = (clean(&row.row), human(row.a), human(row.b));
@@ -134,6 +138,17 @@ fn in_words(setting: &Setting) -> (&'static str, String) {
             let ways: Vec<&str> = ways.iter().map(|way| way.name()).collect();
             ("the verification of responses", ways.join(" and "))
         }
+        Setting::Inside(is_looked_into) => {
+            let inside = if *is_looked_into {
+                "asked for"
+            } else {
+                "not asked for"
+            };
+            (
+                "the look inside of the server, which makes fast operations slower,",
+                inside.to_owned(),
+            )
+        }
     }
 }
 
@@ -166,6 +181,12 @@ mod tests {
                 Setting::Verify(vec![Verify::Full]),
                 Setting::Verify(vec![Verify::Full, Verify::Head]),
                 "the verification of responses is full in one and full and head in the other",
+            ),
+            (
+                Setting::Inside(true),
+                Setting::Inside(false),
+                "the look inside of the server, which makes fast operations slower, is asked for in one and not asked for in \
+                 the other",
             ),
             (
                 Setting::Background(Vec::new(), Vec::new()),

@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use stats::{Compared, Direction, Estimate, Failing, RowKind, Since, Verdict};
 
+use super::inside_wire::ComparedInsideJson;
 use super::words::{MINUTE, as_shown, shown};
 use super::{Comparisons, Versus};
 
@@ -116,7 +117,10 @@ struct ComparedTest {
     times: Option<&'static str>,
     /// The answer about failures; null where nothing failed.
     failures: Option<Failures>,
-    /// The worse of both answers, or: lost (only A can do it), gained (only B can), not_compared.
+    /// What an operation costs inside of both servers; absent where they were not looked into.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    inside: Option<ComparedInsideJson>,
+    /// The worse of both answers about times and failures, or: lost (only A can do it), gained (only B can), not_compared.
     #[schemars(extend("enum" = Verdict::ALL.map(Verdict::name)))]
     verdict: &'static str,
 }
@@ -232,6 +236,7 @@ fn test(row: &Compared, b: &str) -> ComparedTest {
         doubtful_pairs: row.doubtful,
         times: ratio.map(|ratio| ratio.verdict.name()),
         failures: row.failing.as_ref().map(Failures::from),
+        inside: row.inside.as_ref().map(ComparedInsideJson::from),
         verdict: row.verdict.name(),
     }
 }

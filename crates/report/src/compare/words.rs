@@ -1,8 +1,8 @@
 //! A row of a comparison in words and figures, each rounded to what is known.
 
 use stats::{
-    Certainty, Compared, Direction, Estimate, Failing, Ratio, RowKind, Since, Verdict,
-    WORTH_DETECTING,
+    Certainty, Compared, ComparedProcessor, CostVerdict, Direction, Estimate, Failing, Ratio,
+    RowKind, Since, Verdict, WORTH_DETECTING,
 };
 
 use crate::clean;
@@ -42,12 +42,40 @@ pub(crate) fn cells(row: &Compared) -> [String; COLUMNS] {
         mean(row.kind, &row.b),
         ratio,
         range.unwrap_or_default(),
-        p_holm(row).map_or(String::new(), |p| match p {
-            p if p < 0.0001 => "< 0.0001".to_owned(),
-            p => format!("{p:.4}"),
-        }),
+        p_holm(row).map_or(String::new(), probability),
         verdict(row),
     ]
+}
+
+/// The cells of processor time of a row of this name, in the same order.
+pub(crate) fn processor_cells(name: &str, of: &ComparedProcessor) -> [String; COLUMNS] {
+    let evidence = of.ratio.evidence;
+    let (ratio, range) = ratio(of.ratio.value, evidence.map(|found| found.ci95()));
+    let says = match (of.verdict(), evidence) {
+        (CostVerdict::Same, _) => "same".to_owned(),
+        (CostVerdict::More, _) => by_how_much("more", of.ratio.value),
+        (CostVerdict::Less, _) => by_how_much("less", of.ratio.value),
+        (CostVerdict::Inconclusive, Some(found)) => {
+            format!("inconclusive ({})", detectable(&found))
+        }
+        (CostVerdict::Inconclusive, None) => "inconclusive".to_owned(),
+    };
+    [
+        clean(name),
+        human(of.a),
+        human(of.b),
+        ratio,
+        range.unwrap_or_default(),
+        evidence.map_or(String::new(), |found| probability(found.p_holm)),
+        says,
+    ]
+}
+
+fn probability(p: f64) -> String {
+    match p {
+        p if p < 0.0001 => "< 0.0001".to_owned(),
+        p => format!("{p:.4}"),
+    }
 }
 
 /// A ratio with the digits that its 95 % interval leaves, and the interval: `1.23`, `1.10 .. 1.38`.
@@ -179,20 +207,22 @@ fn times(kind: RowKind, ratio: &Ratio, pairs: usize) -> String {
 
 /// `slower by 4.9 %`, `faster, ×2.4`.
 fn difference(kind: RowKind, ratio: f64) -> String {
-    let shown = as_shown(kind, ratio);
-    let times = shown.max(1.0 / shown);
-    let by = if times > 2.0 {
-        format!(", {}", fold('×', times, MOST))
-    } else {
-        format!(" by {}", percent((shown - 1.0).abs()))
-    };
     let word = match (kind, ratio > 1.0) {
         (RowKind::Number, true) => "slower: fewer pages a minute",
         (RowKind::Number, false) => "faster: more pages a minute",
         (_, true) => "slower",
         (_, false) => "faster",
     };
-    format!("{word}{by}")
+    by_how_much(word, as_shown(kind, ratio))
+}
+
+fn by_how_much(word: &str, ratio: f64) -> String {
+    let times = ratio.max(1.0 / ratio);
+    if times > 2.0 {
+        format!("{word}, {}", fold('×', times, MOST))
+    } else {
+        format!("{word} by {}", percent((ratio - 1.0).abs()))
+    }
 }
 
 /// Why a row is inconclusive.

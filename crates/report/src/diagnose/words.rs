@@ -389,6 +389,66 @@ pub(super) const WORDS: &[RuleWords] = &[
                   clients list level by level; without it they take the request for wrong, or for not \
                   permitted",
     },
+    RuleWords {
+        rule: "waits-for-disk",
+        title: "The server waits for the disk",
+        sentences: &[
+            "In {row}, {calls} fsync of {each} each are {share} of the time of an operation.",
+        ],
+        look_at: "how often fsync and fdatasync are called for one operation: once for all that it changes is enough; a journal that \
+                  several operations share (group commit); a faster disk; whether the data must survive a loss of power at all",
+    },
+    RuleWords {
+        rule: "waits-for-locks",
+        title: "Threads of the server wait for locks",
+        sentences: &[
+            "In {row}, the server waits for locks (futex, flock, fcntl) for {share} of the time, though one user is at work: \
+             {calls} calls of {each} each.",
+        ],
+        look_at: "what hands an operation from thread to thread; a lock that is held while something else is done; locks of a \
+                  file that other processes hold",
+    },
+    RuleWords {
+        rule: "waits-for-others",
+        title: "An operation takes many round trips to another process",
+        sentences: &[
+            "In {row}, {calls} responses of another process are waited for in one operation, with {bytes}.",
+            "They come from {peer}.",
+            "They are {share} of its time.",
+        ],
+        look_at: "queries that can be put together; one for each property or member; a cache for what does not change, such \
+                  as users and permissions",
+    },
+    RuleWords {
+        rule: "calls-per-member",
+        title: "A listing calls the storage several times for each member",
+        sentences: &["In {row}, each of {members} members takes {calls}."],
+        look_at: "what is asked for each member and is known already: stat of a file that was just opened, or again for each \
+                  property; a file of properties of its own; locks. One stat has what most clients ask for",
+    },
+    RuleWords {
+        rule: "whole-file",
+        title: "A file of the server is read and written as a whole for one operation",
+        sentences: &["In {row}, an operation reads {read} and writes {written} of {file}."],
+        look_at: "a store of locks or properties in one file: its costs grow with all that is in it. Use a database, or a file \
+                  for each entry",
+    },
+    RuleWords {
+        rule: "moves-by-copying",
+        title: "MOVE copies and removes, instead of renaming",
+        sentences: &[
+            "In {row}, an operation removes {removed} names and renames none; {written} calls write or create what is moved.",
+        ],
+        look_at: "rename, which moves a file or a whole tree at once within a file system; copying is needed between two of them \
+                  only",
+    },
+    RuleWords {
+        rule: "opens-again",
+        title: "The same file is opened again and again within one operation",
+        sentences: &["In {row}, an operation opens {file} {calls} times."],
+        look_at: "keeping it open for the operation, or for the process; a store of locks that is asked although nothing is locked; \
+                  configuration that is read for each request",
+    },
 ];
 
 /// COPY or DELETE of a collection.

@@ -4,28 +4,26 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use record::{CallTarget, TracedCall, TracedRow};
+use stats::TracedShares;
 use stats::units::human;
+use stats::{InsideRow, TestSummary, slowed, tells_shares};
 
 use super::{amount, count};
 use crate::clean;
 use crate::figure::percent;
 
 /// What stands above them.
-pub(crate) const HEADING: &str =
-    "System calls per operation, in a pass of its own in which the server was traced:";
+pub(crate) const HEADING: &str = "System calls per operation, in a pass of its own in which the server was traced (all of them: --layout calls):";
 
 /// Most targets of a row that are told, and most calls of each.
 const MOST_TARGETS: usize = 4;
 const MOST_CALLS: usize = 6;
 
-/// Slow-down by tracing, as a factor, from which shares of the time are not told: they would be those of the tracing.
-const MOST_SLOWED: f64 = 1.2;
-
 /// Shares of the time below which a call has its number only.
 const LEAST_SHARE: f64 = 0.01;
 
 /// Calls of an operation below which a kind is not told: what runs in the background, mostly.
-const LEAST_OFTEN: f64 = 0.1;
+pub(super) const LEAST_OFTEN: f64 = 0.1;
 
 /// Calls that wait for time, in threads that do it always.
 const SLEEPING: [&str; 2] = ["nanosleep", "clock_nanosleep"];
@@ -65,22 +63,39 @@ const TELLING: [&str; 12] = [
     "symlink",
 ];
 
-/// By how much tracing slowed an operation down, of which `timed` is the median time without it, from its beginning to the
-/// end of its response; `None` where one of both times is not known.
-pub(crate) fn slowed(traced: &TracedRow, timed: Option<f64>) -> Option<f64> {
-    let timed = timed.filter(|timed| traced.ok > 0 && *timed > 0.0)?;
-    Some(traced.median as f64 / timed)
+/// Shares that say something: `of the time: fsync 36 %, files 4 %`.
+fn shares_in_words(shares: &TracedShares) -> Option<String> {
+    let words = shares_by_name(shares);
+    (!words.is_empty()).then(|| format!("of the time: {}", words.join(", ")))
 }
 
-/// The calls of a row that say most, by target: `lock/DAVLock: 2 fdatasync (2.7 ms, 36 %), 3 openat`.
-pub(crate) fn calls_in_words(traced: &TracedRow, timed: Option<f64>) -> String {
-    let slowed = slowed(traced, timed);
+/// Shares that say something: `fsync 36 %`.
+pub(super) fn shares_by_name(shares: &TracedShares) -> Vec<String> {
+    let parts = [
+        (shares.sync, "fsync"),
+        (shares.files, "files"),
+        (shares.locks, "locks"),
+        (shares.others, "other processes"),
+        (shares.queued.unwrap_or(0.0), "run queue"),
+    ];
+    let told = parts.into_iter().filter(|(share, _)| *share >= LEAST_SHARE);
+    told.map(|(share, name)| format!("{name} {}", percent(share)))
+        .collect()
+}
+
+/// What the time of a row went into, and its calls that say most, by target:
+/// `of the time: fsync 36 %; lock/DAVLock: 2 fdatasync (2.7 ms, 36 %), 3 openat`.
+pub(crate) fn calls_in_words(row: &InsideRow, users: u32, test: &TestSummary) -> Option<String> {
+    let traced = row.traced.as_ref()?;
+    let slowed = slowed(traced, users, test);
+    Some(words(traced, slowed, row.shares(users, test)))
+}
+
+fn words(traced: &TracedRow, slowed: Option<f64>, shares: Option<TracedShares>) -> String {
     let row = CallsOfRow {
         operations: traced.operations.max(1) as f64,
         time: traced.took as f64 / traced.ok.max(1) as f64,
-        // Where the timed operations were slower than the traced ones, something else was at work.
-        tells_shares: slowed
-            .is_some_and(|factor| (1.0 / MOST_SLOWED..=MOST_SLOWED).contains(&factor)),
+        tells_shares: tells_shares(slowed),
     };
     let mut targets: BTreeMap<&CallTarget, Vec<&TracedCall>> = BTreeMap::new();
     for own in &traced.calls {
@@ -95,24 +110,31 @@ pub(crate) fn calls_in_words(traced: &TracedRow, timed: Option<f64>) -> String {
         .iter()
         .take(MOST_TARGETS)
         .map(|(target, calls)| row.of_target(target, calls));
-    let mut text = told.collect::<Vec<_>>().join("; ");
+    let shares = shares.as_ref().and_then(shares_in_words);
+    let mut text = shares
+        .into_iter()
+        .chain(told)
+        .collect::<Vec<_>>()
+        .join("; ");
     match targets.len().saturating_sub(MOST_TARGETS) {
         0 => {}
         1 => text += "; one further target",
         more => text += &format!("; {more} further targets"),
     }
-    match slowed {
-        _ if row.tells_shares => {}
-        Some(factor) if factor > 1.0 => {
-            text +=
-                &format!(" (no times: with tracing, an operation takes {factor:.2} times as long)");
-        }
-        Some(_) => {
-            text += " (no times: without tracing, operations took longer, so something else was at work)"
-        }
-        None => {}
+    if let Some(why) = no_times(slowed) {
+        text += &format!(" (no times: {why})");
     }
     clean(&text)
+}
+
+/// Why shares of a row's time are not told, where it is known by how much tracing slowed it down.
+pub(super) fn no_times(slowed: Option<f64>) -> Option<String> {
+    let factor = slowed.filter(|_| !tells_shares(slowed))?;
+    Some(if factor > 1.0 {
+        format!("with tracing, an operation takes {factor:.2} times as long")
+    } else {
+        "without tracing, operations took longer, so something else was at work".to_owned()
+    })
 }
 
 /// What calls of a row are set against.
@@ -139,7 +161,8 @@ impl CallsOfRow {
     }
 
     fn of_call(&self, own: &TracedCall) -> String {
-        let mut words = format!("{} {}", count(own.count as f64 / self.operations), own.call);
+        let number = count(own.count as f64 / self.operations);
+        let mut words = format!("{number} {}", call_name(own));
         let mut more = Vec::new();
         if own.failed >= own.count {
             more.push("fails".to_owned());
@@ -162,11 +185,18 @@ impl CallsOfRow {
 }
 
 /// What is told first: calls that wait for a disk, those that lasted, then the most frequent ones.
-fn weight(own: &TracedCall) -> (bool, u64, u64) {
+pub(super) fn weight(own: &TracedCall) -> (bool, u64, u64) {
     (TELLING.contains(&own.call.as_str()), own.lasted, own.count)
 }
 
-fn name_of(target: &CallTarget) -> &str {
+/// What a call is called: `futex`, `futex for a lock`.
+pub(super) fn call_name(own: &TracedCall) -> String {
+    let reason = if own.for_lock { " for a lock" } else { "" };
+    format!("{}{reason}", own.call)
+}
+
+/// What a target is called in a sentence.
+pub(crate) fn name_of(target: &CallTarget) -> &str {
     match target {
         CallTarget::Collection => "collection",
         CallTarget::File { path } => path,
@@ -188,6 +218,7 @@ mod tests {
         TracedCall {
             call: call.to_owned(),
             target,
+            for_lock: false,
             count,
             failed: 0,
             bytes,
@@ -210,7 +241,10 @@ mod tests {
                 call("read", CallTarget::Client, 2, 400, 0),
                 call("close", locks(), 6, 0, 900_000),
                 call("fdatasync", locks(), 4, 0, 8_000_000),
-                call("futex", CallTarget::Nothing, 1, 0, 10_000),
+                TracedCall {
+                    for_lock: true,
+                    ..call("futex", CallTarget::Nothing, 1, 0, 10_000)
+                },
             ],
             other_calls: 0,
         }
@@ -218,33 +252,44 @@ mod tests {
 
     #[test]
     fn calls_are_told_by_target_with_their_shares() {
-        let words = calls_in_words(&traced(10_000_000), Some(9_000_000.0));
+        let shares = TracedShares {
+            sync: 0.4,
+            files: 0.055,
+            locks: 0.009,
+            others: 0.0,
+            queued: Some(0.02),
+        };
+        let told = words(&traced(10_000_000), Some(1.11), Some(shares));
         assert_eq!(
-            words,
-            "lock/DAVLock: 2 fdatasync (4.00 ms, 40 %), 3 openat (100 µs, 1 %); 0.50 futex; client: 1 read (200 B)"
+            told,
+            "of the time: fsync 40 %, files 5.5 %, run queue 2 %; lock/DAVLock: 2 fdatasync (4.00 ms, 40 %), 3 openat (100 µs, 1 %); \
+             0.50 futex for a lock; client: 1 read (200 B)"
         );
+        let nothing = TracedShares::default();
+        let told = words(&traced(10_000_000), Some(1.11), Some(nothing));
+        assert!(!told.contains("of the time"), "{told}");
     }
 
     #[test]
     fn times_of_the_tracing_are_not_told_as_those_of_the_server() {
-        let words = calls_in_words(&traced(10_000_000), Some(5_000_000.0));
+        let told = words(&traced(10_000_000), Some(2.0), None);
         assert_eq!(
-            words,
-            "lock/DAVLock: 2 fdatasync, 3 openat; 0.50 futex; client: 1 read (200 B) (no times: with tracing, an operation \
-             takes 2.00 times as long)"
+            told,
+            "lock/DAVLock: 2 fdatasync, 3 openat; 0.50 futex for a lock; client: 1 read (200 B) (no times: with tracing, an \
+             operation takes 2.00 times as long)"
         );
-        let words = calls_in_words(&traced(10_000_000), Some(30_000_000.0));
+        let told = words(&traced(10_000_000), Some(0.33), None);
         assert!(
-            words.contains("something else was at work") && !words.contains('%'),
-            "{words}"
+            told.contains("something else was at work") && !told.contains('%'),
+            "{told}"
         );
-        let without = calls_in_words(&traced(10_000_000), None);
+        let without = words(&traced(10_000_000), None, None);
         assert!(!without.contains('%'), "{without}");
         let failed = TracedRow {
             ok: 0,
             median: 0,
             ..traced(0)
         };
-        assert!(!calls_in_words(&failed, Some(1.0)).contains('%'));
+        assert!(!words(&failed, None, None).contains('%'));
     }
 }

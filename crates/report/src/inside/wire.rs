@@ -1,22 +1,39 @@
 //! What goes on inside of the server, as JSON.
 
-use record::{CallTarget, TracedCall};
+use record::{CallTarget, ServerProcessRecord, TracedCall};
 use schemars::JsonSchema;
 use serde::Serialize;
-use stats::{InsideFigure, InsideMean, InsideRow, Summary};
+use stats::{InsideFigure, InsideMean, InsideRow, Summary, TracedShares, slowed};
 
-use super::calls::slowed;
-use super::{test_of, timed};
+use super::flame::{self, FlameJson};
+use super::test_of;
 use crate::json::{thousandths, us};
 
 /// What operations cost inside of the server.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields, rename = "Inside")]
 pub(crate) struct InsideJson {
+    /// The processes that were watched when the run began; empty in older records.
+    pub(crate) processes: Vec<ServerProcessJson>,
     /// What could not be watched, each in a sentence.
     pub(crate) missing: Vec<String>,
     /// The rows for which something was counted.
     pub(crate) rows: Vec<InsideRowJson>,
+    /// Samples of the stacks of the server, for flame graphs; absent where it was not sampled.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) flames: Vec<FlameJson>,
+}
+
+/// A process of the server.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields, rename = "ServerProcess")]
+pub(crate) struct ServerProcessJson {
+    /// Its number.
+    pub(crate) pid: u32,
+    /// The name of its program.
+    pub(crate) name: String,
+    /// Its threads.
+    pub(crate) threads: u64,
 }
 
 /// What an operation of a row costs inside of the server. Means are over all operations that were sent, also failed ones.
@@ -49,6 +66,12 @@ pub(crate) struct InsideRowJson {
     pub(crate) disk_read_bytes: Option<InsideMeanJson>,
     /// Bytes for a disk.
     pub(crate) disk_written_bytes: Option<InsideMeanJson>,
+    /// Instructions; null, as the two below, where the processor of this machine does not count them.
+    pub(crate) instructions: Option<InsideMeanJson>,
+    /// Cycles of the processor.
+    pub(crate) cycles: Option<InsideMeanJson>,
+    /// Accesses to memory that no cache had.
+    pub(crate) cache_misses: Option<InsideMeanJson>,
     /// By how much the resident memory of the server grew over all operations, in bytes.
     pub(crate) memory_growth_bytes: i64,
     /// Threads of the server at the end of its last batch.
@@ -76,10 +99,31 @@ pub(crate) struct TracedJson {
     /// Median time of an operation while it was traced, over that when it was not; null where one of both is not known, or
     /// several users were at work when it was not. There is no interval: a few operations are traced.
     pub(crate) slowed: Option<f64>,
+    /// What the time of the traced operations went into; null where tracing slowed them by more than 20 %, or it is not known
+    /// whether it did.
+    pub(crate) shares: Option<TracedSharesJson>,
     /// By call and target.
     pub(crate) calls: Vec<TracedCallJson>,
     /// Calls of kinds beyond those that are kept.
     pub(crate) other_calls: u64,
+}
+
+/// Parts of the time of traced operations, from their beginning to the end of their response, in calls that began and ended
+/// within them. What several threads do at the same time is in them several times.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields, rename = "TracedShares")]
+pub(crate) struct TracedSharesJson {
+    /// Waiting until files are on the disk (fsync and its like), in percent. There is no interval.
+    pub(crate) sync_percent: f64,
+    /// Other calls on files and directories, in percent. There is no interval.
+    pub(crate) files_percent: f64,
+    /// Waiting for locks of threads (futex) and files (flock, fcntl), in percent. There is no interval.
+    pub(crate) locks_percent: f64,
+    /// Calls on connections with other processes than the client, in percent. There is no interval.
+    pub(crate) others_percent: f64,
+    /// Threads that were ready and had no processor, all together, in percent of the time of an operation that is not traced;
+    /// null where that was not counted. There is no interval.
+    pub(crate) queued_percent: Option<f64>,
 }
 
 /// System calls of one kind on targets of one kind, over all traced operations.
@@ -93,6 +137,8 @@ pub(crate) struct TracedCallJson {
     /// Path of the file, or with whom the socket is connected.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) name: Option<String>,
+    /// Whether they wait for a lock of threads or of a file.
+    pub(crate) for_lock: bool,
     /// Calls per operation.
     pub(crate) per_operation: f64,
     /// Calls that failed, over all operations.
@@ -121,8 +167,10 @@ pub(crate) fn of_run(users: u32, summary: &Summary) -> Option<InsideJson> {
         .iter()
         .filter_map(|row| of_row(row, users, summary));
     Some(InsideJson {
+        processes: inside.processes.iter().map(of_process).collect(),
         missing: inside.missing.clone(),
         rows: rows.collect(),
+        flames: flame::of_run(inside, summary),
     })
 }
 
@@ -144,11 +192,15 @@ fn of_row(row: &InsideRow, users: u32, summary: &Summary) -> Option<InsideRowJso
         written_bytes: number(InsideFigure::WrittenBytes),
         disk_read_bytes: number(InsideFigure::DiskReadBytes),
         disk_written_bytes: number(InsideFigure::DiskWrittenBytes),
+        instructions: number(InsideFigure::Instructions),
+        cycles: number(InsideFigure::Cycles),
+        cache_misses: number(InsideFigure::CacheMisses),
         memory_growth_bytes: row.counted.memory_growth,
         threads: row.counted.threads,
         traced: row.traced.as_ref().map(|traced| TracedJson {
             operations: traced.operations,
-            slowed: slowed(traced, timed(users, test)).map(thousandths),
+            slowed: slowed(traced, users, test).map(thousandths),
+            shares: row.shares(users, test).map(of_shares),
             calls: traced
                 .calls
                 .iter()
@@ -159,9 +211,43 @@ fn of_row(row: &InsideRow, users: u32, summary: &Summary) -> Option<InsideRowJso
     })
 }
 
+fn of_process(own: &ServerProcessRecord) -> ServerProcessJson {
+    ServerProcessJson {
+        pid: own.pid,
+        name: own.name.clone(),
+        threads: own.threads,
+    }
+}
+
+fn of_shares(own: TracedShares) -> TracedSharesJson {
+    let percent = |share: f64| thousandths(share * 100.0);
+    TracedSharesJson {
+        sync_percent: percent(own.sync),
+        files_percent: percent(own.files),
+        locks_percent: percent(own.locks),
+        others_percent: percent(own.others),
+        queued_percent: own.queued.map(percent),
+    }
+}
+
 fn of_call(own: &TracedCall, operations: u64) -> TracedCallJson {
     let each = |sum: u64| sum as f64 / operations.max(1) as f64;
-    let (target, name) = match &own.target {
+    let (target, name) = target(&own.target);
+    TracedCallJson {
+        call: own.call.clone(),
+        target: target.to_owned(),
+        name,
+        for_lock: own.for_lock,
+        per_operation: thousandths(each(own.count)),
+        failed: own.failed,
+        bytes_per_operation: thousandths(each(own.bytes)),
+        lasted_us: us(each(own.lasted)),
+    }
+}
+
+/// What a call was about: its kind, and the path or the peer where it has one.
+pub(crate) fn target(target: &CallTarget) -> (&'static str, Option<String>) {
+    let (kind, name) = match target {
         CallTarget::Collection => ("collection", None),
         CallTarget::File { path } => ("file", Some(path.clone())),
         CallTarget::Client => ("client", None),
@@ -169,13 +255,5 @@ fn of_call(own: &TracedCall, operations: u64) -> TracedCallJson {
         CallTarget::Event => ("event", None),
         CallTarget::Nothing => ("nothing", None),
     };
-    TracedCallJson {
-        call: own.call.clone(),
-        target: target.to_owned(),
-        name: name.filter(|name| !name.is_empty()),
-        per_operation: thousandths(each(own.count)),
-        failed: own.failed,
-        bytes_per_operation: thousandths(each(own.bytes)),
-        lasted_us: us(each(own.lasted)),
-    }
+    (kind, name.filter(|name| !name.is_empty()))
 }

@@ -34,7 +34,7 @@ fn of_sweep(sweep: &Sweep) -> Markup {
             html! {
                 span.name { (row.name) }
                 @if sweep.servers.len() > 1 { " on " (server.name) }
-                " " (sweep::words::sentence(sweep, swept))
+                " " (sweep::sentences(sweep, swept).join("; "))
             }
         })
     });

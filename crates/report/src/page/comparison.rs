@@ -1,12 +1,12 @@
 //! The comparison: in short, and every ratio.
 
 use maud::{Markup, html};
-use stats::{Compared, Estimate, RowKind, Verdict};
+use stats::{Compared, ComparedProcessor, CostVerdict, Estimate, RowKind, Verdict};
 
 use super::markup::{boxed, heading, list, meanings, wide_below};
 use super::names::shortened;
 use super::sections::folded;
-use crate::compare::{caveat, cells, legend};
+use crate::compare::{caveat, cells, inside, legend, processor_cells};
 use crate::json::us;
 use crate::lists::{distinct, enumerated};
 use crate::{Comparisons, Versus};
@@ -124,7 +124,68 @@ pub(super) fn table(all: &Comparisons) -> Markup {
             @if all.versus.len() > 1 { @for versus in &all.versus { (reasons(versus)) } }
             (notes(all))
         }
+        (insides(all))
     }
+}
+
+/// What operations cost inside of the servers: a table of processor times, and what is said of calls.
+fn insides(all: &Comparisons) -> Markup {
+    let looked_into = all.versus.iter().filter_map(|versus| {
+        let calls = inside::calls_in_words(&versus.comparison)?;
+        Some((versus, inside::processors(&versus.comparison), calls))
+    });
+    let looked_into: Vec<_> = looked_into.collect();
+    if looked_into.is_empty() {
+        return Markup::default();
+    }
+    html! {
+        section id="compared-inside" {
+            h2 { "Inside of the servers" }
+            @for (versus, processors, calls) in &looked_into {
+                @if all.versus.len() > 1 { h3 { (versus.name) } }
+                @if !processors.is_empty() { (processor_table(processors)) }
+                @if !calls.heading.is_empty() { p { (calls.heading) } }
+                (list("counts verdicts", calls.differences.iter().map(|(verdict, says)| {
+                    html! { span class=(class_of(*verdict)) { (says) } }
+                })))
+                @for remark in &calls.remarks { p.note { (remark) } }
+            }
+        }
+    }
+}
+
+fn class_of(verdict: CostVerdict) -> &'static str {
+    match verdict {
+        CostVerdict::More => "bad",
+        CostVerdict::Less => "ok",
+        CostVerdict::Same => "same",
+        CostVerdict::Inconclusive => "doubt",
+    }
+}
+
+fn processor_table(processors: &[(&str, &ComparedProcessor)]) -> Markup {
+    let head = html! {
+        tr {
+            (heading("Test", "", "text"))
+            @for name in ["A", "B", "B / A", "95 % interval"] { (heading(name, "", "number")) }
+            (heading("verdict", "", "text"))
+        }
+    };
+    let body = html! {
+        @for (place, (name, of)) in processors.iter().enumerate() {
+            @let [_, a, b, ratio, interval, _, says] = processor_cells(name, of);
+            @let width = of.ratio.evidence.map(|found| found.ci95()).map(|(low, high)| high - low);
+            tr {
+                th scope="row" data-sort=(place) { (name) }
+                td data-sort=(sorted(Some(us(of.a)))) { (a) }
+                td data-sort=(sorted(Some(us(of.b)))) { (b) }
+                td data-sort=(sorted(Some(of.ratio.value))) { (ratio) }
+                td data-sort=(sorted(width)) { (interval) }
+                td { span class=(class_of(of.verdict())) { (says) } }
+            }
+        }
+    };
+    wide_below(inside::HEADING, Some("sorts compared"), &head, &body)
 }
 
 const OF_A: &str = "Mean time of A";

@@ -114,10 +114,17 @@ enum TimeLineFigure {
     },
 }
 
+/// The graphs of the page show the stacks, and would have them twice.
+fn without_stacks(mut result: wire::ResultDocument) -> wire::ResultDocument {
+    let flames = result.inside.iter_mut().flat_map(|own| &mut own.flames);
+    flames.for_each(|own| own.stacks.clear());
+    result
+}
+
 pub(super) fn document<'a>(page: &ReportPage<'a>, names: &'a [String]) -> String {
     let shown = |(run, name): (&PageRun<'_>, &'a String)| RunFigures {
         name,
-        result: result(run.run, run.summary),
+        result: without_stacks(result(run.run, run.summary)),
         details: run
             .details
             .as_ref()

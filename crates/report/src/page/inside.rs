@@ -2,18 +2,30 @@
 
 use maud::{Markup, html};
 use stats::InsideSummary;
+use stats::units::human;
 
 use super::markup::{heading, headings};
 use super::tables::{nothing, number, section};
 use super::{PageRun, ReportPage};
-use crate::inside::{COLUMNS, InsideCell, calls_in_words, cells, remarks, test_of, timed};
+use crate::inside::{
+    COLUMNS, InsideCell, WHY, calls_in_words, cells, remarks, slowest, test_of, watched_in_words,
+};
+
+/// A run whose server was looked into, its name, and what was seen.
+pub(super) type RunLookedInto<'p> = (&'p PageRun<'p>, &'p String, &'p InsideSummary);
+
+/// The runs whose server was looked into.
+pub(super) fn looked_into<'p>(
+    page: &'p ReportPage<'_>,
+    names: &'p [String],
+) -> impl Iterator<Item = RunLookedInto<'p>> {
+    let runs = page.runs.iter().zip(names);
+    runs.filter_map(|(of, name)| Some((of, name, of.summary.inside.as_ref()?)))
+}
 
 /// A table of all runs whose server was looked into; nothing for others.
 pub(super) fn table(page: &ReportPage<'_>, names: &[String]) -> Markup {
-    let runs = page.runs.iter().zip(names);
-    let looked_into: Vec<(&PageRun<'_>, &String, &InsideSummary)> = runs
-        .filter_map(|(of, name)| Some((of, name, of.summary.inside.as_ref()?)))
-        .collect();
+    let looked_into: Vec<RunLookedInto<'_>> = looked_into(page, names).collect();
     if looked_into.is_empty() {
         return Markup::default();
     }
@@ -38,25 +50,66 @@ pub(super) fn table(page: &ReportPage<'_>, names: &[String]) -> Markup {
     };
     let below = html! {
         @for (of, name, inside) in &looked_into {
-            @for remark in remarks(&of.run.plan, inside) {
+            @for remark in watched_in_words(inside).into_iter().chain(remarks(&of.run.plan, inside)) {
                 p.label { @if !is_one { (name) ": " } (remark) }
             }
             @for row in &inside.rows {
-                @if let (Some(traced), Some(test)) = (&row.traced, test_of(of.summary, row.measure)) {
+                @if let Some(test) = test_of(of.summary, row.measure)
+                    && let Some(words) = calls_in_words(row, of.run.plan.load.users, test) {
                     p.note {
                         @if !is_one { (name) ", " }
-                        b { (test.name) } ": " (calls_in_words(traced, timed(of.run.plan.load.users, test)))
+                        b { (test.name) } ": " (words)
                     }
                 }
             }
         }
     };
-    section(
+    let costs = section(
         "inside",
         "Inside of the server, per operation",
         &head,
         &body,
         &below,
+    );
+    html! { (costs) (why(&looked_into, is_one)) }
+}
+
+/// Why the slowest rows of each run take as long as they do.
+fn why(looked_into: &[RunLookedInto<'_>], is_one: bool) -> Markup {
+    let slowest = looked_into.iter().map(|(of, name, inside)| {
+        let rows = slowest(&of.run.plan, of.summary, inside);
+        (name, rows)
+    });
+    let slowest: Vec<_> = slowest.filter(|(_, rows)| !rows.is_empty()).collect();
+    if slowest.is_empty() {
+        return Markup::default();
+    }
+    let head = html! {
+        @if !is_one { (heading("Run", "", "text")) }
+        (heading("Row", "", "text"))
+        (heading("Time", "", "number"))
+        (heading("Of the time", "", "text"))
+        (heading("Calls on the storage", "", "text"))
+    };
+    let body = html! {
+        @for (name, rows) in &slowest {
+            @for own in rows {
+                tr {
+                    @if !is_one { td { (name) } }
+                    td { (own.row) }
+                    (number(own.time, human(own.time), ""))
+                    td class="words" { (own.parts) }
+                    td class="words" { (own.calls) }
+                }
+            }
+        }
+    };
+    section(
+        "why",
+        WHY.trim_end_matches(':'),
+        &head,
+        &body,
+        &Markup::default(),
     )
 }
 

@@ -6,8 +6,9 @@ use std::collections::BTreeMap;
 use record::NoteRecord;
 use schemars::JsonSchema;
 use serde::Serialize;
-use stats::{Effect, Fitted, Growing, Law, Shape, SweepPoint, SweptServer, Term};
+use stats::{Effect, Fitted, Growing, Growth, Law, Shape, SweepPoint, SweptServer, Term};
 
+use super::inside_wire::SweptInsideJson;
 use super::words::shape_name;
 use super::{Sweep, SweepServer, Varied, words};
 
@@ -72,6 +73,9 @@ struct ServerGrowth {
     effects: Vec<ParameterEffect>,
     /// The law of the time; null where nothing that was varied matters.
     law: Option<LawJson>,
+    /// How costs inside of the server grow; absent where that was not looked into.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    inside: Option<SweptInsideJson>,
 }
 
 /// A point.
@@ -102,7 +106,7 @@ struct MeasuredPoint {
 /// What a parameter does to the time.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "OfParameter", deny_unknown_fields)]
-struct ParameterEffect {
+pub(super) struct ParameterEffect {
     /// Its name.
     param: String,
     /// The answer: grows, falls, none, inconclusive.
@@ -125,7 +129,7 @@ struct ParameterEffect {
 /// base + per_unit * param^exponent + ...
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "TheLaw", deny_unknown_fields)]
-struct LawJson {
+pub(super) struct LawJson {
     /// What is there in any case, in microseconds.
     base_us: f64,
     /// Its 95 % interval.
@@ -188,19 +192,20 @@ impl From<&Sweep> for SweepDocument {
 }
 
 fn of_server(sweep: &Sweep, server: usize, swept: &SweptServer) -> ServerGrowth {
-    let effects = sweep.vary.iter().zip(&swept.growth.effects);
     ServerGrowth {
         server,
-        words: words::sentence(sweep, swept),
+        words: words::sentence(sweep, &swept.growth),
         points: swept
             .points
             .iter()
             .map(|point| measured(sweep, point))
             .collect(),
-        effects: effects
-            .filter_map(|(varied, effect)| Some(of_parameter(varied, effect.as_ref()?)))
-            .collect(),
+        effects: effects(sweep, &swept.growth),
         law: swept.growth.law.as_ref().map(|law| the_law(sweep, law)),
+        inside: swept
+            .inside
+            .as_ref()
+            .map(|own| SweptInsideJson::of(sweep, own)),
     }
 }
 
@@ -221,6 +226,14 @@ fn measured(sweep: &Sweep, point: &SweepPoint) -> MeasuredPoint {
     }
 }
 
+/// What each parameter does; those for which there were too few runs are left out.
+pub(super) fn effects(sweep: &Sweep, growth: &Growth) -> Vec<ParameterEffect> {
+    let effects = sweep.vary.iter().zip(&growth.effects);
+    effects
+        .filter_map(|(varied, effect)| Some(of_parameter(varied, effect.as_ref()?)))
+        .collect()
+}
+
 fn of_parameter(varied: &Varied, effect: &Effect) -> ParameterEffect {
     ParameterEffect {
         param: varied.name.clone(),
@@ -234,7 +247,7 @@ fn of_parameter(varied: &Varied, effect: &Effect) -> ParameterEffect {
     }
 }
 
-fn the_law(sweep: &Sweep, law: &Law) -> LawJson {
+pub(super) fn the_law(sweep: &Sweep, law: &Law) -> LawJson {
     let term = |term: &Term| TermJson {
         param: sweep.vary[term.of].name.clone(),
         per_unit_us: us(term.per_unit.value),

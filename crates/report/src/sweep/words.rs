@@ -1,10 +1,11 @@
 //! What a sweep found, as a sentence.
 
-use stats::{EXPONENTS, Effect, Fitted, Growing, Law, Shape, SweptServer, Term};
+use stats::{CallGrowth, CallLaw, EXPONENTS, Effect, Fitted, Growing, Growth, Law, Shape, Term};
 
 use super::{Sweep, Varied, limit};
 use crate::clean;
 use crate::figure::{self, decimals};
+use crate::inside::count;
 
 /// What one of some parameters is called. Sizes are told by the KiB.
 const UNITS: [(&str, &str); 10] = [
@@ -24,11 +25,11 @@ const KIB: f64 = 1024.0;
 
 /// `grows with width: 0.21 ms (0.19 .. 0.23 ms) + 38.0 us (37.1 .. 38.9 us) per member (linear,
 /// exponent 0.98 ± 0.03); depth has no measurable effect (-1.0 % .. +2.0 % from 2 to 10)`.
-pub(crate) fn sentence(sweep: &Sweep, swept: &SweptServer) -> String {
+pub(crate) fn sentence(sweep: &Sweep, growth: &Growth) -> String {
     let effects: Vec<(&Varied, &Effect)> = sweep
         .vary
         .iter()
-        .zip(&swept.growth.effects)
+        .zip(&growth.effects)
         .filter_map(|(varied, effect)| Some((varied, effect.as_ref()?)))
         .collect();
     if effects.is_empty() {
@@ -36,7 +37,7 @@ pub(crate) fn sentence(sweep: &Sweep, swept: &SweptServer) -> String {
     }
     let mut parts = Vec::new();
     let grown: Vec<&(&Varied, &Effect)> = with(&effects, Growing::Grows).collect();
-    match (&swept.growth.law, grown.is_empty()) {
+    match (&growth.law, grown.is_empty()) {
         (Some(law), false) => parts.push(law_in_words(sweep, law, &grown)),
         (None, false) => parts.extend(grown.iter().map(|(varied, effect)| {
             format!(
@@ -69,11 +70,94 @@ pub(crate) fn sentence(sweep: &Sweep, swept: &SweptServer) -> String {
             repeats_needed(sweep, effect)
         ));
     }
-    let effects = sweep.vary.iter().zip(&swept.growth.effects);
+    let effects = sweep.vary.iter().zip(&growth.effects);
     for (varied, _) in effects.filter(|(_, effect)| effect.is_none()) {
         parts.push(format!("too few measurements of {}", clean(&varied.name)));
     }
     parts.join("; ")
+}
+
+/// `stat 4 + 3 per member, open 2 + 1 per member (exact at 4 points); in any case 2 fsync; rename varies between runs`.
+pub(crate) fn calls_in_words(sweep: &Sweep, laws: &[CallLaw]) -> String {
+    let (mut exact, mut assumed, mut other) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut constant, mut varying) = (Vec::new(), Vec::new());
+    for law in laws {
+        let call = law.call.name();
+        match &law.growth {
+            CallGrowth::Constant(number) => constant.push(format!("{} {call}", count(*number))),
+            CallGrowth::Linear {
+                base,
+                per_unit,
+                is_exact,
+            } => {
+                let words = format!("{call} {}", linear_in_words(sweep, *base, per_unit));
+                if *is_exact {
+                    exact.push(words);
+                } else {
+                    assumed.push(words);
+                }
+            }
+            CallGrowth::Other(exponent) => {
+                let numbers = law.points.iter().map(|(_, number)| count(*number));
+                let numbers = numbers.collect::<Vec<_>>().join(", ");
+                let exponent = exponent.map_or(String::new(), |exponent| {
+                    format!("; exponent {exponent:.2} at the end")
+                });
+                other.push(format!("{call} is not linear ({numbers}{exponent})"));
+            }
+            CallGrowth::Varying => varying.push(call),
+        }
+    }
+    let points = laws.first().map_or(0, |law| law.points.len());
+    let mut parts = Vec::new();
+    if !exact.is_empty() {
+        parts.push(format!("{} (exact at {points} points)", exact.join(", ")));
+    }
+    if !assumed.is_empty() {
+        let assumed = assumed.join(", ");
+        parts.push(format!(
+            "{assumed} (assumed linear: {points} points do not show more)"
+        ));
+    }
+    parts.extend(other);
+    if !constant.is_empty() {
+        parts.push(format!("in any case {}", constant.join(", ")));
+    }
+    if !varying.is_empty() {
+        parts.push(format!("varying between runs: {}", varying.join(", ")));
+    }
+    parts.join("; ")
+}
+
+/// `4 + 3 per member`.
+fn linear_in_words(sweep: &Sweep, base: f64, per_unit: &[f64]) -> String {
+    let terms = sweep.vary.iter().zip(per_unit);
+    let terms = terms.filter(|(_, per_unit)| **per_unit != 0.0);
+    let terms = terms.map(|(varied, per_unit)| {
+        let (unit, scale) = unit_of(varied);
+        let per_unit = per_unit * scale;
+        // What is rare for each unit has digits all the same.
+        let number = if per_unit.abs() < 0.05 {
+            format!("{per_unit:.2e}")
+        } else {
+            count(per_unit)
+        };
+        format!("{number} per {unit}")
+    });
+    let base = (base != 0.0).then(|| count(base));
+    base.into_iter()
+        .chain(terms)
+        .collect::<Vec<_>>()
+        .join(" + ")
+}
+
+/// What one of a parameter is called, and how many units of its values that is.
+fn unit_of(varied: &Varied) -> (String, f64) {
+    let name = clean(&varied.name);
+    let unit = UNITS.iter().find(|(known, _)| *known == varied.name);
+    let unit = unit.map_or(format!("unit of {name}"), |(_, unit)| (*unit).to_owned());
+    let scale = if unit == "KiB" { KIB } else { 1.0 };
+    (unit, scale)
 }
 
 fn with<'a>(
@@ -119,9 +203,7 @@ fn law_in_words(sweep: &Sweep, law: &Law, grown: &[&(&Varied, &Effect)]) -> Stri
 /// `38 us per member (linear, exponent 0.98 ± 0.03)`.
 fn term_in_words(varied: &Varied, term: &Term) -> String {
     let name = clean(&varied.name);
-    let unit = UNITS.iter().find(|(known, _)| *known == varied.name);
-    let unit = unit.map_or(format!("unit of {name}"), |(_, unit)| (*unit).to_owned());
-    let scale = if unit == "KiB" { KIB } else { 1.0 };
+    let (unit, scale) = unit_of(varied);
     let exponent = |found: &Option<Fitted>| match found {
         Some(found) => exponent_in_words(found),
         None => "needs at least three values".to_owned(),

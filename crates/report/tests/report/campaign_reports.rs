@@ -411,6 +411,37 @@ fn empty_campaigns_have_reports() {
 }
 
 #[test]
+fn cells_that_were_left_out_are_told_with_the_option_that_measures_them() {
+    let mut of = plain();
+    of.record.cells.retain(|cell| cell.level("mix") != "c3");
+    let command = of.record.command.clone();
+    for (options, remedy) in [
+        ("", "The option --full measures all cells."),
+        (
+            " --scenario mix=c1",
+            "The option --full without --scenario measures all cells.",
+        ),
+        (
+            " --scenario mix=c1 --full",
+            "Without --scenario, all cells are measured.",
+        ),
+    ] {
+        of.record.command = command.clone() + options;
+        let page = markup(&of);
+        assert!(page.contains(remedy), "{options}: {page}");
+        let varied = page.split("<h3>What was varied</h3>").nth(1).unwrap();
+        assert!(varied.contains("<li>c2 (C2)") && !varied.contains("<li>c3 (C3)"));
+    }
+    let other = of.record.experiment.findings.last().unwrap().clone();
+    of.record.experiment.findings.push(experiment::FindingSpec {
+        claim: "Another finding of other cells".to_owned(),
+        ..other
+    });
+    let told = "2 findings could not be judged, because no cell of them was measured.";
+    assert!(markup(&of).contains(told));
+}
+
+#[test]
 fn hostile_names_stay_text() {
     let harmless = elements(&report::campaign_page(&plain().report())).unwrap();
     let harmless: BTreeSet<String> = harmless.into_iter().collect();

@@ -24,7 +24,11 @@ const VERDICTS: [PairVerdict; 3] = [
     PairVerdict::Inconclusive,
 ];
 
-const WARNINGS: [EstimateWarning; 2] = [EstimateWarning::HeavyTail, EstimateWarning::Changing];
+const WARNINGS: [EstimateWarning; 3] = [
+    EstimateWarning::HeavyTail,
+    EstimateWarning::Changing,
+    EstimateWarning::Undetermined,
+];
 
 /// A number of any kind, ordinary ones more often.
 fn number() -> impl Strategy<Value = f64> {

@@ -174,7 +174,7 @@ fn a_row_has_one_name_everywhere() {
         types.for_each(|(_, of)| named(of, found));
     }
     for (schema, rows) in [
-        (report::schema(), 2),
+        (report::schema(), 4),
         (report::compare_schema(), 1),
         (report::sweep_schema(), 1),
         (report::diagnose_schema(), 2),
@@ -290,7 +290,7 @@ proptest! {
     }
 }
 
-pub(crate) fn all_runs() -> [Run; 11] {
+pub(crate) fn all_runs() -> [Run; 12] {
     [
         runs::classic(),
         runs::mixed(),
@@ -303,5 +303,6 @@ pub(crate) fn all_runs() -> [Run; 11] {
         runs::pages(),
         runs::connecting(),
         runs::looked_into(),
+        runs::server_view(),
     ]
 }

@@ -68,7 +68,23 @@ fn load_runs() {
 
 #[test]
 fn what_goes_on_inside() {
-    insta::assert_snapshot!("looked_into", page(&runs::looked_into(), 160, false));
+    let run = runs::looked_into();
+    insta::assert_snapshot!("looked_into", page(&run, 160, false));
+    let all_calls = |run: &record::Run| {
+        let options = TextOptions {
+            layout: TextLayout::Calls,
+            ..TextOptions::default()
+        };
+        report::text(run, &stats::summarise(run), &[], &options)
+    };
+    insta::assert_snapshot!("all_calls", all_calls(&run));
+    let without = all_calls(&runs::kernel());
+    assert!(without.contains("No calls were counted"), "{without}");
+}
+
+#[test]
+fn what_a_server_says_of_its_times() {
+    insta::assert_snapshot!("server_view", page(&runs::server_view(), 100, false));
 }
 
 #[test]

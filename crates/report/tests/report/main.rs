@@ -13,6 +13,8 @@ mod campaigns;
 #[cfg(test)]
 mod captures;
 #[cfg(test)]
+mod compared_inside;
+#[cfg(test)]
 mod comparisons;
 #[cfg(test)]
 mod diagnoses;
@@ -22,6 +24,8 @@ mod documents;
 mod estimates;
 #[cfg(test)]
 mod first_screen;
+#[cfg(test)]
+mod flames;
 #[cfg(test)]
 mod galleries;
 #[cfg(test)]

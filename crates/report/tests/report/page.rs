@@ -62,7 +62,7 @@ const DATA: (&str, &str) = (
 );
 
 /// What is inside the element of the data.
-fn data(page: &str) -> &str {
+pub(crate) fn data(page: &str) -> &str {
     let (_, rest) = page.split_once(DATA.0).unwrap();
     rest.split_once(DATA.1).unwrap().0
 }

@@ -1,9 +1,10 @@
 //! The runs that the reports here are about.
 
 use record::{
-    CallTarget, Clock, Connect, EventKind, Generator, HttpVersion, InsideBatch, InsideCounts,
-    InsideRecord, Lateness, LeftBehind, MeasureId, Outcome, Pace, PageRecord, Run, Sample, Timing,
-    TracedCall, TracedRow,
+    AccessLogRecord, CallTarget, Clock, Connect, EventKind, FlameRow, FlameStack, Generator,
+    HttpVersion, InsideBatch, InsideCounts, InsideRecord, Lateness, LeftBehind, MeasureId, Outcome,
+    Pace, PageRecord, Run, Sample, ServerProcessRecord, ServerTimeBatches, ServerTimeSource,
+    ServerTimes, TestId, Timing, TracedCall, TracedRow,
 };
 use stats::testing::{self, RunBuilder, US};
 
@@ -364,9 +365,15 @@ pub(crate) fn looked_into() -> Run {
             },
         })
     };
+    let process = |(pid, threads)| ServerProcessRecord {
+        pid,
+        name: "apache2".to_owned(),
+        threads,
+    };
     let call = |call: &str, target, count, bytes, lasted| TracedCall {
         call: call.to_owned(),
         target,
+        for_lock: false,
         count,
         failed: 0,
         bytes,
@@ -392,9 +399,39 @@ pub(crate) fn looked_into() -> Run {
             other_calls: 0,
         })
     };
+    let stack = |stack: &str, samples: &[u32]| FlameStack {
+        stack: stack.to_owned(),
+        samples: samples.to_vec(),
+    };
+    let sampled = |measure, cut| {
+        EventKind::Flame(FlameRow {
+            measure,
+            operations: 40,
+            frequency: 4_999,
+            samples: 250,
+            lost: 2,
+            cut,
+            other: 3,
+            by_thread: false,
+            without_kernel: false,
+            stacks: vec![
+                stack(
+                    "httpd;[libc.so.6];write;vfs_write_[k];ext4_write_[k]",
+                    &[20; 5],
+                ),
+                stack("httpd;[libc.so.6];handle<b>;parse", &[16, 15, 19, 17, 18]),
+                stack(
+                    "httpd;[libc.so.6];handle<b>;\u{1b}[2Jsend",
+                    &[11, 9, 10, 12, 11],
+                ),
+                stack("helper;[libc.so.6]", &[9]),
+            ],
+        })
+    };
     few(1)
         .with(|run| {
             run.plan.inside = Some(InsideRecord {
+                processes: [(4711, 1), (4712, 64), (4713, 64)].map(process).to_vec(),
                 without_io: false,
                 missing: vec!["bytes are not counted".to_owned()],
             });
@@ -406,5 +443,49 @@ pub(crate) fn looked_into() -> Run {
         .event("Put1K", |_, measure| traced(measure, 1_700 * US))
         .event("Lock", |_, measure| batch(measure, 500 * US, 0))
         .event("Lock", |_, measure| traced(measure, 1_700 * US))
+        .event("Put1K", |_, measure| sampled(measure, 0))
+        .event("Lock", |_, measure| sampled(measure, 120))
+        .build()
+}
+
+/// The server gives times: two metrics, one without a time, and its log, of which a part is not joined.
+pub(crate) fn server_view() -> Run {
+    let times = |source, resolution, operations, server: u64, ours: u64| {
+        move |_: TestId, measure: MeasureId| {
+            let mut batches = ServerTimeBatches::default();
+            for number in 0..operations {
+                batches.push(server * (95 + number % 11) / 100, ours);
+            }
+            EventKind::ServerTimes(ServerTimes {
+                measure,
+                source,
+                operations: 10,
+                resolution,
+                batches: batches.into_batches(),
+            })
+        }
+    };
+    let metric = |name: &str| ServerTimeSource::Header {
+        metric: name.to_owned(),
+    };
+    let log = || ServerTimeSource::AccessLog;
+    few(1)
+        .ok("Put1K", 10, around(1600))
+        .ok("Lock", 5, around(600))
+        .event("Put1K", times(metric("db<b>"), 1, 10, 700 * US, 1_600 * US))
+        .event("Put1K", times(metric("cache"), 1, 0, 0, 0))
+        .event("Put1K", times(log(), 1_000 * US, 9, 1_500 * US, 1_700 * US))
+        .event("Lock", times(log(), 1_000 * US, 4, 200 * US, 700 * US))
+        .event("Lock", |_, _| {
+            EventKind::AccessLog(AccessLogRecord {
+                operations: 15,
+                joined: 13,
+                missing: 1,
+                ambiguous: 1,
+                beyond: 0,
+                other_lines: 30,
+                unreadable_lines: 2,
+            })
+        })
         .build()
 }

@@ -33,6 +33,8 @@ pub enum Caveat {
     SameRun(usize),
     /// The runs of so many pairs were not made at the same time.
     Apart(usize),
+    /// The processes that were watched of this server, A or B, used no processor time.
+    OtherProcesses(char),
     /// Total times of these rows differ by more than their response times.
     TotalTimes(Vec<TotalTimes>),
     /// Something that should do no harm: as it is in A, or in the first run, and in the other.
@@ -92,6 +94,8 @@ pub enum Setting {
     Timeout(f64),
     /// How much of responses is verified, each way once.
     Verify(Vec<Verify>),
+    /// Whether the server was looked into, which makes fast operations slower.
+    Inside(bool),
 }
 
 /// What times depend on.
@@ -163,6 +167,7 @@ fn harmless(side: &Side<'_>) -> Vec<Setting> {
         Setting::Timeout(load.timeout_s),
         // It takes place after the last moment of an operation.
         Setting::Verify(plan.verified()),
+        Setting::Inside(plan.inside.is_some()),
     ]
 }
 
@@ -196,6 +201,12 @@ fn twice<'a>(runs: &[Side<'a>]) -> Option<&'a str> {
     let found =
         later.find(|(place, run)| runs[..*place].iter().any(|other| is_same_run(run, other)));
     found.map(|(_, run)| run.plan.run_id.as_str())
+}
+
+/// Whether processes were watched, and none of them did anything.
+fn are_others_watched(side: &Side<'_>) -> bool {
+    let inside = side.summary.inside.as_ref();
+    inside.is_some_and(|own| own.rows.iter().all(|row| row.counted.processor == 0))
 }
 
 /// What to know of runs that did the same.
@@ -245,6 +256,9 @@ pub(super) fn check(a: &[Side<'_>], b: &[Side<'_>]) -> Result<Vec<Caveat>, Diffe
     if apart > 0 {
         caveats.push(Caveat::Apart(apart));
     }
+    let others = [('A', a), ('B', b)].into_iter();
+    let others = others.filter(|(_, sides)| sides.iter().any(are_others_watched));
+    caveats.extend(others.map(|(name, _)| Caveat::OtherProcesses(name)));
     let of_all = all().flat_map(|side| differing(harmless(&a[0]), harmless(side)));
     let of_pairs = a.iter().zip(b);
     let of_pairs = of_pairs.flat_map(|(a, b)| differing(amounts(a), amounts(b)));

@@ -8,15 +8,17 @@
 //! slower      the estimate      the upper end of the interval
 //! another     0                 the upper end, or 0 if that counts as the same
 //! ```
+//!
+//! The same holds for more processor time (`cpu`). How many more calls B makes (`fsync`) is a fact where both numbers are.
 
 use constraint::{
     CheckedConstraint, ComparedCharacteristic, ConstraintFigure, FigureSource, Known, PartOfRun,
-    Quantifier, RowTruth, Statistic, WhyUnknown,
+    Quantifier, RowTruth, Statistic, StorageCall, WhyUnknown,
 };
 use record::{MeasureRecord, PageRecord};
 
 use super::rows::{NUMBER, page_row};
-use super::{Compared, Comparison, Verdict};
+use super::{CallsCertainty, Compared, Comparison, LEAST_STARTS, Ratio, Verdict};
 
 /// The least difference that is one, for the language: more than nothing.
 const LEAST: f64 = f64::MIN_POSITIVE;
@@ -57,9 +59,9 @@ pub fn is_finer(condition: &CheckedConstraint, same_within: f64) -> bool {
         }
 
         fn figure(&self, statistic: Statistic, _: &str, _: PartOfRun) -> ConstraintFigure {
-            use ComparedCharacteristic::{Faster, Slower};
+            use ComparedCharacteristic::{Faster, Processor, Slower};
             ConstraintFigure::Known(match statistic {
-                Statistic::Compared(Slower) => known(LEAST, self.0 * JUST_BELOW, 0),
+                Statistic::Compared(Slower | Processor) => known(LEAST, self.0 * JUST_BELOW, 0),
                 // The same ratio, as a share of the other time.
                 Statistic::Compared(Faster) => {
                     known(LEAST, self.0 / (1.0 + self.0) * JUST_BELOW, 0)
@@ -113,7 +115,55 @@ fn span(row: &Compared, of: ComparedCharacteristic, same_within: f64) -> (f64, f
         Of::Lost => is(Verdict::Lost),
         Of::Gained => is(Verdict::Gained),
         Of::Inconclusive => is(Verdict::Inconclusive),
+        Of::Processor => more_processor(row, same_within),
+        Of::Calls(call) => more_calls(row, call),
     }
+}
+
+/// What is not known of a row that is not told apart inside of both servers.
+const UNKNOWN: (f64, f64) = (0.0, f64::INFINITY);
+
+fn more_processor(row: &Compared, same_within: f64) -> (f64, f64) {
+    let processor = row.inside.as_ref().and_then(|own| own.processor.as_ref());
+    let Some(ratio) = processor.map(|own| &own.ratio) else {
+        return UNKNOWN;
+    };
+    let most = ratio.evidence.map_or(f64::INFINITY, |found| found.most());
+    at_least(ratio, most, same_within)
+}
+
+fn more_calls(row: &Compared, call: StorageCall) -> (f64, f64) {
+    let Some(inside) = row.inside.as_ref().filter(|own| own.traced > 0) else {
+        return UNKNOWN;
+    };
+    let Some(own) = inside.calls.iter().find(|own| own.call == call) else {
+        // Neither made one in any run.
+        let is_certain = inside.traced >= LEAST_STARTS;
+        return if is_certain { (0.0, 0.0) } else { UNKNOWN };
+    };
+    let more = (own.b - own.a).max(0.0);
+    match own.certainty {
+        CallsCertainty::Constant => (more, more),
+        CallsCertainty::Varying { ratio, added } => {
+            let most = ratio.evidence.map_or(f64::INFINITY, |found| found.most());
+            let low = match ratio.verdict {
+                Verdict::Same => return (0.0, 0.0),
+                Verdict::Slower => more,
+                _ => 0.0,
+            };
+            (low, ((most - 1.0) * (own.a + added)).max(low))
+        }
+        CallsCertainty::FewStarts | CallsCertainty::Unknown => UNKNOWN,
+    }
+}
+
+/// The share by which a ratio is more than 1, as its verdict has it, and the most that it may be.
+fn at_least(ratio: &Ratio, most: f64, same_within: f64) -> (f64, f64) {
+    let is_more = ratio.verdict == Verdict::Slower;
+    let low = if is_more { ratio.value - 1.0 } else { 0.0 };
+    let most = most - 1.0;
+    let is_same = !is_more && most < same_within;
+    (low, if is_same { 0.0 } else { most.max(low) })
 }
 
 /// A response that fails, or that B cannot give, takes longer than any other.
@@ -125,14 +175,14 @@ fn slower(row: &Compared, same_within: f64) -> (f64, f64) {
         Verdict::Repaired if row.ratio.is_none() => return (0.0, 0.0),
         _ => {}
     }
-    let found = row.ratio.filter(|ratio| ratio.verdict == Verdict::Slower);
-    let low = found.map_or(0.0, |ratio| ratio.value - 1.0);
+    let Some(ratio) = &row.ratio else {
+        return UNKNOWN;
+    };
     let is_clear = !row.is_disqualified() && is_more_failing_excluded(row);
     // A few slow runs are in the means over all of them, and not in their usual ratio.
-    let most = row.evidence().filter(|_| is_clear);
-    let most = most.map_or(f64::INFINITY, |found| found.most() - 1.0);
-    let is_same = found.is_none() && most < same_within;
-    (low, if is_same { 0.0 } else { most.max(low) })
+    let most = ratio.evidence.filter(|_| is_clear);
+    let most = most.map_or(f64::INFINITY, |found| found.most());
+    at_least(ratio, most, same_within)
 }
 
 fn faster(row: &Compared, same_within: f64) -> (f64, f64) {

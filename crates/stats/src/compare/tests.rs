@@ -3,6 +3,7 @@
 mod budget;
 mod conditions;
 mod failures;
+mod inside;
 mod recorded;
 pub(super) mod simulated;
 mod webstone;

@@ -5,6 +5,7 @@ mod collections;
 mod connections;
 mod course;
 mod features;
+mod inside;
 mod listing;
 mod load;
 mod locks;
@@ -473,5 +474,59 @@ pub const RULES: &[DiagnosisRule] = &[
         at_least: 1.0,
         figures: &["status"],
         find: Detector::Once(features::infinity_declined),
+    },
+    DiagnosisRule {
+        name: "waits-for-disk",
+        // of the time of an operation, while traced: where it is less, a faster disk changes little.
+        at_least: 0.3,
+        figures: &["row", "calls", "each", "share"],
+        find: Detector::Once(inside::waits_for_disk),
+    },
+    DiagnosisRule {
+        name: "waits-for-locks",
+        // of the time of an operation of a single user, while traced: a thread that hands an operation to
+        // another one waits for a small part of it.
+        at_least: 0.5,
+        figures: &["row", "calls", "each", "share"],
+        find: Detector::Once(inside::waits_for_locks),
+    },
+    DiagnosisRule {
+        name: "waits-for-others",
+        // responses of another process for one operation; a database needs one for a query and one for a
+        // transaction around it.
+        at_least: 4.0,
+        figures: &["row", "calls", "peer", "bytes", "share"],
+        find: Detector::Once(inside::waits_for_others),
+    },
+    DiagnosisRule {
+        name: "calls-per-member",
+        // calls on the storage for each member of a collection that is listed; one stat has the properties
+        // of a file.
+        at_least: 2.0,
+        figures: &["row", "calls", "members"],
+        find: Detector::Once(inside::calls_per_member),
+    },
+    DiagnosisRule {
+        name: "whole-file",
+        // bytes of a file of the server's own that an operation reads and writes, and some of both; an entry of
+        // a database needs a few pages of 4 KiB.
+        at_least: 262_144.0,
+        figures: &["row", "file", "read", "written"],
+        find: Detector::Once(inside::whole_file),
+    },
+    DiagnosisRule {
+        name: "moves-by-copying",
+        // names that a MOVE removes while it renames none.
+        at_least: 1.0,
+        figures: &["row", "removed", "written"],
+        find: Detector::Once(inside::moves_by_copying),
+    },
+    DiagnosisRule {
+        name: "opens-again",
+        // times that an operation opens the same file of the server's own; once to read and once to write is
+        // usual.
+        at_least: 4.0,
+        figures: &["row", "file", "calls"],
+        find: Detector::Once(inside::opens_again),
     },
 ];

@@ -7,3 +7,4 @@ mod lacking;
 mod null;
 mod simulated;
 mod table;
+mod traced;

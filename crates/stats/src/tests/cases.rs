@@ -384,6 +384,7 @@ fn an_empty_plan_and_ids_beyond_it_are_no_reason_to_panic() {
             load_steps: Vec::new(),
             background: None,
             inside: None,
+            server_view: None,
             ended_early: Vec::new(),
             runs: 1,
         }

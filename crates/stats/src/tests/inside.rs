@@ -89,6 +89,7 @@ fn summary(events: &[Event]) -> InsideSummary {
     plan.inside = Some(InsideRecord {
         missing: vec!["something".to_owned()],
         without_io: false,
+        processes: Vec::new(),
     });
     InsideSummary::of(&plan, events).unwrap_or_default()
 }
@@ -133,6 +134,7 @@ fn counts_are_told_per_operation_of_their_row() {
         operations,
         lasted: 1,
         counted: InsideCounts {
+            processor: 1,
             reads,
             user_ticks,
             system_ticks,

@@ -34,6 +34,7 @@ use hyper::header::HeaderValue;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
+use lab::ScratchDirectory;
 use tokio::net::TcpStream;
 use tokio::sync::oneshot;
 
@@ -82,7 +83,7 @@ pub struct DemoServer {
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
     // Last: removed after `drop` has ended the thread that writes there.
-    _temporary: Option<tempfile::TempDir>,
+    _temporary: Option<ScratchDirectory>,
 }
 
 impl DemoServer {
@@ -104,7 +105,7 @@ impl DemoServer {
         let (root, temporary) = match root {
             Root::Directory(path) => (path.canonicalize()?, None),
             Root::Temporary => {
-                let dir = tempfile::Builder::new().prefix("prestan-demo-").tempdir()?;
+                let dir = ScratchDirectory::new("prestan-demo-", None)?;
                 (dir.path().to_owned(), Some(dir))
             }
         };

@@ -90,6 +90,7 @@ impl Reply {
         match fault {
             Fault::Interim100(count) => self.interim += count,
             Fault::DropHeader(name) => self.headers.remove(name),
+            Fault::AddHeader(name, value) => self.headers.push(name, value),
             Fault::RewriteStatus(code) => {
                 self.status = *code;
                 self.reason = Reply::own(*code, &[], b"").reason;

@@ -70,6 +70,8 @@ pub enum Fault {
     Gzip,
     /// A header is missing (`DAV`, for a server that does not say what it is).
     DropHeader(String),
+    /// One more header: its name and value.
+    AddHeader(String, String),
     /// Another status line: 201 without its reason phrase, a 423 in front of the same body.
     RewriteStatus(u16),
     /// Every `from` in the body becomes `to`: a 403 inside a 207, another ETag.

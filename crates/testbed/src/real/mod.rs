@@ -18,9 +18,12 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use lab::ScratchDirectory;
+
 pub use place::{ServerPlace, in_url};
 pub use recipe::{
-    Installed, Keeping, Keeps, MissingProgram, Recipe, UrlScheme, find_program, recipes, tool_cache,
+    Installed, Keeping, Keeps, LoggedTime, MissingProgram, Recipe, UrlScheme, find_program,
+    recipes, tool_cache,
 };
 pub use start::StartError;
 
@@ -39,7 +42,7 @@ pub struct RealServer {
     _port: Option<Port>,
     recipe: Recipe,
     installed: Installed,
-    dir: tempfile::TempDir,
+    dir: ScratchDirectory,
     url: String,
 }
 
@@ -52,6 +55,8 @@ pub struct Logs {
     pub output: PathBuf,
     /// One line a request, as `servers/README.md` says; `None` where the server cannot do that.
     pub access: Option<PathBuf>,
+    /// Unit of the times in it; `None` where it has none.
+    pub time: Option<LoggedTime>,
 }
 
 /// How a server ended that nobody stopped.
@@ -170,5 +175,6 @@ fn logs(recipe: &Recipe, dir: &Path) -> Logs {
         error: dir.join(&recipe.logs.error),
         output: dir.join("output.log"),
         access: recipe.logs.access.as_ref().map(|name| dir.join(name)),
+        time: recipe.logs.time,
     }
 }

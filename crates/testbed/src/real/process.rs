@@ -2,34 +2,27 @@
 
 use std::fs;
 use std::io;
-use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, ExitStatus};
-use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
-use std::sync::{LazyLock, Mutex, PoisonError};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use lab::GroupGuard;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
-use rustix::process::{
-    Pid, PidfdFlags, Signal, getpid, getppid, kill_process_group, pidfd_open,
-    set_parent_process_death_signal,
-};
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open};
 
 /// Time for an orderly end before the disorderly one.
 const GRACE: Duration = Duration::from_secs(3);
 /// Time between two looks at who is left of a group.
 const LOOK: Duration = Duration::from_millis(2);
 
-/// A child in a process group of its own; dropping it ends the whole group.
-///
-/// When this process is killed, the kernel sends the child SIGTERM (`PR_SET_PDEATHSIG`), and the
-/// child ends its own children. The limits: a child that ignores SIGTERM stays, and so do the
-/// temporary files.
+/// A child in a process group of its own; dropping it ends the whole group, and so does the end of this process,
+/// however that ends.
 #[derive(Debug)]
 pub(super) struct ServerProcess {
     child: Child,
-    group: Pid,
+    guard: GroupGuard,
     exited: Receiver<()>,
     /// How it ended, once it was waited for.
     status: Option<ExitStatus>,
@@ -37,13 +30,13 @@ pub(super) struct ServerProcess {
 
 impl ServerProcess {
     /// Kept to these processors; to all where none are given.
-    pub(super) fn spawn(command: Command, processors: &[u32]) -> io::Result<ServerProcess> {
-        let child = spawn_from_lasting_thread(command, processors)?;
-        let group = Pid::from_child(&child);
+    pub(super) fn spawn(command: &mut Command, processors: &[u32]) -> io::Result<ServerProcess> {
+        let mut guard = GroupGuard::start()?;
+        let child = engine::processors::kept_to(processors, || guard.spawn(command))?;
         let (exit, exited) = mpsc::channel();
         // Waiting for it would also report where a tracer has stopped it. Its owner reaps it: until then its
-        // number, and that of its group, belong to nobody else.
-        let process = pidfd_open(group, PidfdFlags::empty())?;
+        // number belongs to nobody else.
+        let process = pidfd_open(Pid::from_child(&child), PidfdFlags::empty())?;
         thread::Builder::new()
             .name("server-watch".to_owned())
             .spawn(move || {
@@ -53,7 +46,7 @@ impl ServerProcess {
             })?;
         Ok(ServerProcess {
             child,
-            group,
+            guard,
             exited,
             status: None,
         })
@@ -78,14 +71,13 @@ impl ServerProcess {
             return Ok(status);
         }
         let deadline = Instant::now() + GRACE;
-        let _ = kill_process_group(self.group, Signal::TERM);
+        self.guard.signal(&self.child, Signal::TERM);
         let _ = self.exited.recv_timeout(GRACE);
-        // A shell ends at once, and the server that it started needs longer. The child is not reaped yet: it is
-        // the last of its group when all others have ended.
-        while has_others(self.group) && Instant::now() < deadline {
+        // A shell ends at once, and the server that it started needs longer.
+        while has_others(self.guard.group()) && Instant::now() < deadline {
             thread::sleep(LOOK);
         }
-        let _ = kill_process_group(self.group, Signal::KILL);
+        self.guard.signal(&self.child, Signal::KILL);
         let status = self.child.wait()?;
         self.status = Some(status);
         Ok(status)
@@ -133,59 +125,6 @@ impl ServerProcesses {
     }
 }
 
-/// A server to start.
-struct ServerCommand {
-    command: Command,
-    processors: Vec<u32>,
-    answer: Sender<io::Result<Child>>,
-}
-
-/// "Parent" in `PR_SET_PDEATHSIG` means the thread that forked: one that ended would take the
-/// server with it. So all servers are started by one thread that lasts as long as the process.
-fn spawn_from_lasting_thread(mut command: Command, processors: &[u32]) -> io::Result<Child> {
-    static JOBS: LazyLock<Mutex<Option<Sender<ServerCommand>>>> = LazyLock::new(|| {
-        let (sender, jobs) = mpsc::channel::<ServerCommand>();
-        let thread = thread::Builder::new().name("server-start".to_owned());
-        let started = thread.spawn(move || {
-            for ServerCommand {
-                mut command,
-                processors,
-                answer,
-            } in jobs
-            {
-                let child = engine::processors::kept_to(&processors, || command.spawn());
-                let _ = answer.send(child);
-            }
-        });
-        Mutex::new(started.is_ok().then_some(sender))
-    });
-    command.process_group(0);
-    let parent = getpid();
-    let die_with_parent = move || {
-        set_parent_process_death_signal(Some(Signal::TERM))?;
-        // The parent may have died before that.
-        if getppid() != Some(parent) {
-            return Err(io::Error::other("the parent is gone"));
-        }
-        Ok(())
-    };
-    // SAFETY: it runs between fork and exec, where only async-signal-safe things are allowed: two
-    // system calls, and no allocation unless the parent is dead.
-    unsafe { command.pre_exec(die_with_parent) };
-
-    let (answer, child) = mpsc::channel();
-    let gone = || io::Error::other("the thread that starts servers is gone");
-    let jobs = JOBS.lock().unwrap_or_else(PoisonError::into_inner);
-    let jobs = jobs.as_ref().ok_or_else(gone)?;
-    let job = ServerCommand {
-        command,
-        processors: processors.to_owned(),
-        answer,
-    };
-    jobs.send(job).map_err(|_| gone())?;
-    child.recv().map_err(|_| gone())?
-}
-
 #[cfg(test)]
 mod tests {
     use std::path::Path;
@@ -196,12 +135,16 @@ mod tests {
     fn started(script: &str, directory: &Path) -> ServerProcess {
         let mut command = Command::new("sh");
         command.args(["-c", &format!("({script}); :")]);
-        command.current_dir(directory).process_group(0);
-        let process = ServerProcess::spawn(command, &[]).unwrap();
+        command.current_dir(directory);
+        let process = ServerProcess::spawn(&mut command, &[]).unwrap();
+        until_begun(directory);
+        process
+    }
+
+    fn until_begun(directory: &Path) {
         while !directory.join("begun").exists() {
             thread::yield_now();
         }
-        process
     }
 
     #[test]
@@ -219,9 +162,21 @@ mod tests {
         let mut process = started("sleep 600 & : > begun; kill -9 $$", directory.path());
         let status = process.wait_for_exit(GRACE).unwrap().unwrap();
         assert_eq!(status.to_string(), "signal: 9 (SIGKILL)");
-        assert!(!has_others(process.group));
+        assert!(!has_others(process.guard.group()));
         let again = process.wait_for_exit(Duration::ZERO).unwrap().unwrap();
         assert_eq!(again, status);
+    }
+
+    #[test]
+    fn a_server_that_leaves_its_group_is_ended() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut command = Command::new("setsid");
+        command.args(["sh", "-c", ": > begun; while :; do sleep 0.01; done"]);
+        let mut process = ServerProcess::spawn(command.current_dir(directory.path()), &[]).unwrap();
+        until_begun(directory.path());
+        assert!(!has_others(process.guard.group()));
+        let status = process.stop().unwrap();
+        assert_eq!(status.to_string(), "signal: 15 (SIGTERM)");
     }
 
     #[test]
@@ -229,7 +184,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let stays = "trap '' TERM; : > begun; while :; do sleep 0.01; done";
         let process = started(stays, directory.path());
-        let group = process.group;
+        let group = process.guard.group();
         assert!(has_others(group));
         drop(process);
         while has_others(group) {

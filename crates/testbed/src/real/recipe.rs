@@ -138,6 +138,18 @@ pub(super) struct Helper {
 pub(super) struct LogNames {
     pub(super) error: String,
     pub(super) access: Option<String>,
+    /// Unit of TIME in the access log; `None` where it has none.
+    pub(super) time: Option<LoggedTime>,
+}
+
+/// The unit of the time in an access log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum LoggedTime {
+    /// Seconds with three decimals.
+    Seconds,
+    /// Whole microseconds.
+    Microseconds,
 }
 
 #[derive(Debug, Clone, Deserialize)]
@@ -244,6 +256,7 @@ impl Recipe {
             logs: LogNames {
                 error: "output.log".to_owned(),
                 access: None,
+                time: None,
             },
             variants: Vec::new(),
             url: url.map_or_else(root_url, str::to_owned),

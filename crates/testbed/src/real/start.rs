@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-use lab::user_namespace;
+use lab::{ScratchDirectory, user_namespace};
 use minijinja::{Environment, UndefinedBehavior, context};
 
 use super::place::{self, ServerPlace};
@@ -142,13 +142,9 @@ pub(super) fn start(
     let owner = owner(recipe)?;
     let (name, _) = recipe.name.split_once(',').unwrap_or((&recipe.name, ""));
     let prefix = format!("prestan-{name}-");
-    let mut directory = tempfile::Builder::new();
-    directory.prefix(&prefix);
-    let dir = match at.and_then(|place| place.files.as_ref()) {
-        Some(files) => directory.tempdir_in(files),
-        None => directory.tempdir(),
-    };
-    let dir = dir.map_err(step.io("create a temporary directory"))?;
+    let files = at.and_then(|place| place.files.as_deref());
+    let dir =
+        ScratchDirectory::new(&prefix, files).map_err(step.io("create a temporary directory"))?;
     let listens_at = place::address_of(at);
     let port = place::reserve(at).map_err(step.io(format!("find a free port of {listens_at}")))?;
     let templates = RecipeTemplates::of(recipe, dir.path(), listens_at, &port);
@@ -168,9 +164,7 @@ pub(super) fn start(
     let spawn = |mut command: Command| {
         let what = format!("run {}", command.get_program().to_string_lossy());
         place::enter(at, &mut command).map_err(step.io("enter its host"))?;
-        // Behind the entrance into its host, for which it needs the rights that it loses here. And from the first
-        // instruction: a server that changed its user by itself would lose the signal that ends it with us
-        // (prctl(2), PR_SET_PDEATHSIG).
+        // Behind the entrance into its host, for which it needs the rights that it loses here.
         match owner {
             None => {}
             Some(ServerOwner::Other(uid, gid)) => {
@@ -180,7 +174,7 @@ pub(super) fn start(
                 user_namespace::rename_before_exec(&mut command, uid, gid);
             }
         }
-        ServerProcess::spawn(command, processors).map_err(step.io(what))
+        ServerProcess::spawn(&mut command, processors).map_err(step.io(what))
     };
     let helper = prepared.helper.map(spawn).transpose()?;
     // The server first: in this order they end, also when the start fails.

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::LabNodeKind;
+use super::PlannedSysctl;
 use crate::error::TopologyError;
 use crate::file::{LabSpec, SysctlValue, nearest};
 
@@ -79,26 +80,32 @@ pub(super) fn sysctls(
     place: &str,
     always: &[(&str, &str)],
     own: &BTreeMap<String, SysctlValue>,
-) -> Result<Vec<(String, String)>, TopologyError> {
-    let always = always
-        .iter()
-        .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()));
-    let mut all: Vec<(String, String)> = always.collect();
+) -> Result<Vec<PlannedSysctl>, TopologyError> {
+    let always = always.iter().map(|(key, value)| PlannedSysctl {
+        key: (*key).to_owned(),
+        value: (*value).to_owned(),
+        place: None,
+    });
+    let mut all: Vec<PlannedSysctl> = always.collect();
     for (key, value) in own {
+        let place = format!("{place}.sysctl.{key}");
         let is_ours = |c: char| c.is_ascii_alphanumeric() || ".-_".contains(c);
         let has_parts = key.split('.').all(|part| !part.is_empty());
         if !key.starts_with("net.") || !has_parts || !key.chars().all(is_ours) {
             return Err(TopologyError::new(
-                format!("{place}.sysctl.{key}"),
+                place,
                 "is no parameter of a network namespace: those begin with `net.`",
             ));
         }
         let value = value.to_string();
         if value.chars().any(char::is_control) {
-            let place = format!("{place}.sysctl.{key}");
             return Err(TopologyError::new(place, "has more than one line"));
         }
-        all.push((key.clone(), value));
+        all.push(PlannedSysctl {
+            key: key.clone(),
+            value,
+            place: Some(place),
+        });
     }
     Ok(all)
 }

@@ -30,6 +30,7 @@ use crate::site::workspace::held::HeldLocks;
 use crate::watch::journal::Journal;
 use crate::watch::progress::Observer;
 use crate::watch::recorder::recorders;
+use crate::watch::server_timings::ServerTimings;
 use crate::watch::vitals::{Totals, Vitals};
 
 const SUITE: &str = "
@@ -119,6 +120,7 @@ impl RunBeside {
             configs: vec![[Rc::clone(&config)].into()],
             recorder: recorders(1).0.remove(0),
             vitals: Vitals::new(clock, Arc::clone(&context.progress)),
+            server_timings: ServerTimings::default(),
         });
         let tests = prepare_tests(&context, &[Rc::clone(&config)], false).unwrap();
         let anonymous = |_| Authenticator::new(None, AuthScheme::Auto, false);

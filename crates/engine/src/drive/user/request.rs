@@ -210,6 +210,12 @@ impl Log {
             Ok(response) => self.judge_at_leisure(client, attempt, response),
             Err(failure) => Err(Wrong::new(failure.outcome, failure.what.clone())),
         };
+        if let (Ok(_), Some(head), Some(operation)) = (&verdict, client.head(), attempt.measured())
+        {
+            let response = exchange.trace.moments.response();
+            let timings = &self.worker.server_timings;
+            timings.add(operation.measure, &head.headers, response);
+        }
         let path = match &verdict {
             Ok(Expected { lock: None, .. }) => String::new(),
             _ => attempt.step.path(&attempt.values()),

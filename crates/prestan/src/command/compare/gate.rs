@@ -2,9 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use constraint::{CheckedConstraint, Constraint, ConstraintSubject, RowTruth, Scope};
-use report::{Comparisons, Versus};
-use stats::{Comparison, Verdict};
+use constraint::{
+    CheckedConstraint, ComparedCharacteristic, Constraint, ConstraintSubject, RowTruth, Scope,
+    Statistic,
+};
+use report::{Comparisons, Versus, calls_that_differ};
+use stats::{Compared, Comparison, CostVerdict, LEAST_STARTS, Verdict};
 use suite::Plan;
 
 use crate::args::{Gate, Question};
@@ -21,13 +24,30 @@ pub(super) fn refuse(remedy: &str) -> Failed {
 }
 
 /// Checks the condition of a gate, for a comparison of runs of this plan.
-pub(super) fn check(question: &Question, plan: &Plan) -> Result<(), Failed> {
+pub(super) fn check(question: &Question, plan: &Plan, are_looked_into: bool) -> Result<(), Failed> {
     let Some(gate) = &question.fail_if else {
         return Ok(());
     };
     let names = stats::compared_names(&plan.measures, &plan.pages);
     let condition = checked(gate, &names, &plan.params)?;
+    if !are_looked_into {
+        let remedy = "add --inside for servers that Prestan starts (--server, --start-a and --start-b), or --pid for each that \
+                      runs already";
+        refuse_inside(&condition, remedy)?;
+    }
     refuse_finer(&condition, question)
+}
+
+/// Refuses what is known only of servers that were looked into; `remedy` says how to get it.
+fn refuse_inside(condition: &CheckedConstraint, remedy: &str) -> Result<(), Failed> {
+    let mut named = condition.characteristics();
+    match named.find(|of| of.statistic.is_inside()) {
+        Some(of) => Err(Failed::Usage(format!(
+            "--fail-if: `{}` is known of servers that Prestan looks into, and it does not: {remedy}",
+            of.statistic
+        ))),
+        None => Ok(()),
+    }
 }
 
 /// The condition, with the names of these rows and parameters.
@@ -95,6 +115,14 @@ pub(super) fn for_rows<'a>(
     let rows = rows.flat_map(|versus| versus.comparison.rows.iter());
     let rows: Vec<String> = rows.map(|row| row.name.clone()).collect();
     let condition = checked(gate, &rows, params)?;
+    let mut rows = comparisons
+        .versus
+        .iter()
+        .flat_map(|versus| &versus.comparison.rows);
+    if rows.all(|row| row.inside.is_none()) {
+        let remedy = "measure again with --inside, or with --pid of the processes that respond";
+        refuse_inside(&condition, remedy)?;
+    }
     refuse_finer(&condition, question)?;
     Ok(Some((gate, condition)))
 }
@@ -113,7 +141,7 @@ pub(super) fn judge(
             let judged = versus.comparison.judged_by(condition).into_iter();
             let judged = judged.filter(|judged| judged.truth == wanted);
             let judged = judged.filter(|judged| is_reason(condition, &versus.comparison, judged));
-            let shown = |judged| shown(gate, &versus.comparison, judged);
+            let shown = |judged| shown((gate, condition), &versus.comparison, judged);
             judged
                 .map(|judged| of(comparisons, versus, shown(judged)))
                 .collect()
@@ -133,9 +161,10 @@ pub(super) fn judge(
         tell("prestan: failed: no test could be compared");
     } else if !undecided.is_empty() {
         tell(&format!(
-            "prestan: undecided ({} may be true of them, or they could not be compared): {}",
+            "prestan: undecided ({} may be true of them, or they could not be compared): {}{}",
             gate.condition,
-            undecided.join(", ")
+            undecided.join(", "),
+            few_starts(condition, comparisons)
         ));
     }
     let is_failed = is_nothing || !failed.is_empty() || (gate.undecided && !undecided.is_empty());
@@ -148,6 +177,23 @@ pub(super) fn judge(
         (false, Some(why)) => Err(why),
         (false, None) => Ok(ExitStatus::Done),
     }
+}
+
+/// What is missing where numbers of calls are known of a few runs alone.
+fn few_starts(condition: &CheckedConstraint, comparisons: &Comparisons) -> String {
+    let mut rows = comparisons
+        .versus
+        .iter()
+        .flat_map(|versus| &versus.comparison.rows);
+    let are_few = rows.any(|row| {
+        let inside = row.inside.as_ref();
+        inside.is_some_and(|own| (1..LEAST_STARTS).contains(&own.traced))
+    });
+    let mut named = condition.characteristics();
+    if are_few && named.any(|of| of.statistic.is_inside()) {
+        return format!("; numbers of calls are facts from {LEAST_STARTS} runs of each on");
+    }
+    String::new()
 }
 
 /// Whether a row is a reason for what the condition is: one that it names, or one that is worse. Another row only
@@ -170,16 +216,45 @@ fn is_reason(condition: &CheckedConstraint, comparison: &Comparison, judged: &Ro
     named.contains(&name.as_str()) || is_worse || judged.truth.is_none()
 }
 
-/// A row with its verdict; the condition itself where it names its rows.
-fn shown(gate: &Gate, comparison: &Comparison, judged: RowTruth) -> String {
+/// A row with what the condition asks of it; the condition itself where it names its rows.
+fn shown(
+    (gate, condition): (&Gate, &CheckedConstraint),
+    comparison: &Comparison,
+    judged: RowTruth,
+) -> String {
     let Some(name) = judged.row else {
         return gate.condition.to_string();
     };
     let row = comparison.rows.iter().find(|row| row.name == name);
     match row.filter(|_| judged.truth == Some(true)) {
-        Some(row) => format!("{name} ({})", row.verdict.name()),
+        Some(row) => format!("{name} ({})", reasons(condition, row).join(", ")),
         None => name,
     }
+}
+
+/// What differs in a row, as far as the condition asks for it: `slower`, `cpu more`, `fsync 0 -> 1`.
+fn reasons(condition: &CheckedConstraint, row: &Compared) -> Vec<String> {
+    let mut reasons = Vec::new();
+    for of in condition.characteristics() {
+        let inside = row.inside.as_ref();
+        let reason = match of.statistic {
+            Statistic::Compared(ComparedCharacteristic::Processor) => inside
+                .and_then(|own| own.processor.as_ref())
+                .map(|own| own.verdict())
+                .filter(|verdict| matches!(verdict, CostVerdict::More | CostVerdict::Less))
+                .map(|verdict| format!("cpu {}", verdict.name())),
+            Statistic::Compared(ComparedCharacteristic::Calls(kind)) => inside
+                .and_then(|own| own.calls.iter().find(|own| own.call == kind))
+                .filter(|own| own.a != own.b)
+                .map(calls_that_differ),
+            _ => Some(row.verdict.name().to_owned()),
+        };
+        reasons.extend(reason.filter(|reason| !reasons.contains(reason)));
+    }
+    if reasons.is_empty() {
+        reasons.push(row.verdict.name().to_owned());
+    }
+    reasons
 }
 
 /// Rows whose times have no verdict, because the load generator may have changed them.

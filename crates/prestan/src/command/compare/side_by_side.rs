@@ -18,11 +18,11 @@ use std::time::{Duration, Instant};
 
 use engine::{Cancel, Drive, Rounds, Settings, Turn, Turns};
 use record::{MeasureRecord, Processors};
-use stats::Completeness;
+use stats::{Completeness, LEAST_STARTS};
 use suite::Plan;
 
 use super::MeasuredServer;
-use crate::args::{ClockOptions, ConnectOptions, LoadOptions};
+use crate::args::{ClockOptions, ConnectOptions, InsideOptions, LoadOptions, is_given};
 use crate::background::{self, AskedBackground, BackgroundShare, BackgroundTask};
 use crate::command::completed::IncompleteRun;
 use crate::command::kept::KeptRun;
@@ -30,9 +30,12 @@ use crate::command::planned::{PARTNER_ENDED, PlannedRun};
 use crate::command::run::SuiteText;
 use crate::command::series::{RunSeries, SeriesProgress, TestedServer};
 use crate::exit::Failed;
+use crate::forecast::roughly;
+use crate::inside::WatchedServer;
+use crate::output::number_of;
 use crate::state;
 
-use blocks::{Blocks, TestBlock};
+use blocks::{Blocks, LEAST_BLOCKS, TestBlock};
 
 /// How servers are measured side by side.
 pub(crate) struct SideBySide<'a> {
@@ -44,6 +47,7 @@ pub(crate) struct SideBySide<'a> {
     pub(crate) load: &'a LoadOptions,
     pub(crate) clock: ClockOptions,
     pub(crate) connect: &'a ConnectOptions,
+    pub(crate) inside: &'a InsideOptions,
     /// Below which directory the runs are kept.
     pub(crate) save: Option<&'a Path>,
     pub(crate) quiet: bool,
@@ -139,7 +143,14 @@ pub(crate) fn measure(
         Extent::Within(budget, undecided) => {
             let shown = Arc::new(SeriesProgress::within(Some(budget), how.quiet));
             let tests = whole.tests.iter().map(|test| test.name.clone());
-            let mut blocks = Blocks::new(budget, u32::try_from(sides).unwrap_or(1), tests);
+            let sides = u32::try_from(sides).unwrap_or(1);
+            let needed = if is_given(how.inside) {
+                LEAST_STARTS
+            } else {
+                0
+            };
+            let needed = u32::try_from(needed).unwrap_or(0);
+            let mut blocks = Blocks::new(budget, (sides, needed), tests);
             let done = comparing.within(&whole, &mut blocks, (begun, undecided), &shown);
             (shown, done)
         }
@@ -216,6 +227,11 @@ impl Comparing<'_> {
                 one
             });
             blocks.add(&block, block_begun.elapsed(), &longest.unwrap_or_default());
+            if !self.how.quiet
+                && let Some(least) = blocks.beyond(begun.elapsed())
+            {
+                shown.say(&beyond(least, block.tests.len()));
+            }
             if let Some(open) = undecided(&self.measured.servers) {
                 blocks.keep(|test| open.contains(test));
             }
@@ -319,12 +335,27 @@ impl Comparing<'_> {
             if let Some(asked) = &self.background {
                 traffic = Some(asked.task(&mut settings)?);
             }
-            PlannedRun::of_side(Some(name), plan, &self.suite.text, settings, self.how.save)
+            let watched = server.watched(self.how.inside)?;
+            settings.inside = watched.as_ref().map(WatchedServer::record);
+            let run =
+                PlannedRun::of_side(Some(name), plan, &self.suite.text, settings, self.how.save)?;
+            Ok(run.watching(watched))
         };
         let runs = servers.zip(names).zip(LETTERS.chars()).map(run);
-        let runs = runs.collect::<Result<_, _>>()?;
+        let runs = runs.collect::<Result<_, Failed>>()?;
         Ok((runs, traffic))
     }
+}
+
+/// What is said after a first block that was too long for the budget.
+fn beyond(least: Duration, tests: usize) -> String {
+    format!(
+        "prestan: this takes about {}, longer than --for: {} on each server take part in {LEAST_BLOCKS} blocks at \
+         least, and each of their requests waits for its round trips. Name fewer tests (--only), or shorten the delay \
+         of the path",
+        roughly(least.as_secs_f64()),
+        number_of(tests, "test")
+    )
 }
 
 /// Names of the rows of these tests.

@@ -17,8 +17,9 @@ use crate::background::AskedBackground;
 use crate::command::kept::KeptRun;
 use crate::command::planned::PlannedRun;
 use crate::command::run::SuiteText;
-use crate::command::series::{AnonymousServers, RunSeries, labelled, tested_servers};
+use crate::command::series::{AnonymousServers, RunSeries, labelled, tested_servers, with_pids};
 use crate::exit::Failed;
+use crate::inside::WatchedServer;
 use crate::intake::pooled;
 use crate::output::tell;
 use crate::state;
@@ -38,6 +39,7 @@ pub(super) fn measure(args: &DiagnoseArgs) -> Result<Runs, Failed> {
     let suites = suites(args)?;
     let servers = tested_servers(&args.subjects, args.server.as_slice())?;
     let servers = labelled(servers, &args.measuring.label)?;
+    let servers = with_pids(servers, &args.inside.pid)?;
     let series = RunSeries::of(servers, None, None)?;
     let of_server = series.servers[0].settings(&args.connect, &load_options(args), args.clock)?;
     let mut made = DiagnosisRuns {
@@ -238,7 +240,9 @@ fn run(
     if !args.runs.quiet {
         tell(&format!("suite {name}"));
     }
+    let watched = series.servers[0].watched(&args.inside)?;
     let settings = Settings {
+        inside: watched.as_ref().map(WatchedServer::record),
         run_id: format!("{}-{number}", series.name),
         seed: state::new_seed(),
         users,
@@ -251,6 +255,7 @@ fn run(
     let background = AskedBackground::of(&BackgroundArgs::default(), &plan)?;
     let (save, background) = (args.runs.save.as_deref(), background.as_ref());
     PlannedRun::of_series(&plan, &suite.text, settings, save, background)?
+        .watching(watched)
         .keep_on_console(&output, series.cancel.clone())
         .map_err(|incomplete| incomplete.why)
 }

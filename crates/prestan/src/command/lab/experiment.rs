@@ -17,17 +17,21 @@ use std::time::Instant;
 
 use engine::Cancel;
 use experiment::{
-    BUILTIN_EXPERIMENTS, BuiltinExperiment, CampaignRecord, ExperimentError, ExperimentSpec,
-    LevelCombination, PlannedTrial, TrialRecord, TrialSetup, TrialSpec, planned_trials,
+    BUILTIN_EXPERIMENTS, BuiltinExperiment, CampaignRecord, ChosenSuite, ExperimentError,
+    ExperimentSpec, LevelCombination, PlannedTrial, TrialRecord, TrialSetup, TrialSpec,
+    planned_trials,
 };
+use suite::Overrides;
 use topology::LabSpec;
 
 use super::{become_root, text_of};
 use crate::args::LabRunArgs;
+use crate::command::run::SuiteText;
 use crate::exit::{ExitStatus, Failed};
 use crate::forecast::roughly;
 use crate::output::{check_documents, number_of, print_list, print_text, tell};
 use crate::state;
+use crate::text_file;
 use crate::watch::on_interrupt;
 
 use directory::{FORMAT, KeptCampaign, OpenCampaign};
@@ -41,12 +45,14 @@ const SAME_FAILURES: usize = 3;
 
 /// Lists the built-in experiments.
 pub(super) fn list() -> Result<(), Failed> {
+    let lengths = BUILTIN_EXPERIMENTS.iter().map(|own| own.name.len());
+    let width = lengths.max().unwrap_or(0);
     let item = |own: &BuiltinExperiment| {
         let spec = ExperimentSpec::read(own.name, own.text).map_err(|error| usage(&error))?;
-        Ok(format!("{:12} {}", own.name, spec.title))
+        Ok(format!("{:width$} {}", own.name, spec.title))
     };
     let items: Result<Vec<String>, Failed> = BUILTIN_EXPERIMENTS.iter().map(item).collect();
-    print_list(items?, &" ".repeat(13))
+    print_list(items?, &" ".repeat(width + 1))
 }
 
 /// Measures an experiment.
@@ -103,13 +109,18 @@ impl AskedCampaign {
         if !args.server.is_empty() {
             experiment = experiment.with_servers(&args.server).map_err(usage)?;
         }
+        if let Some(suite) = &args.suite {
+            experiment = with_suite(&experiment, suite, args)?;
+        }
         let cells = experiment.chosen_cells(args.full, &args.scenario);
         let cells = cells.map_err(usage)?;
         let setups = cells.iter().map(|cell| experiment.setup(cell));
         let setups: Result<Vec<TrialSetup>, ExperimentError> = setups.collect();
+        let setups = setups.map_err(|error| text_file::defect(&args.experiment, &error))?;
+        facts::recipes(&setups)?;
         Ok(AskedCampaign {
             repetitions: args.repeat.unwrap_or(experiment.repeat),
-            setups: setups.map_err(usage)?,
+            setups,
             experiment,
             cells,
         })
@@ -143,8 +154,20 @@ impl AskedCampaign {
             text += &format!("{}\n", self.name_of(cell));
         }
         let forecast = CampaignForecast::new(self.trials(), 0, self.settle());
+        let mut measured = self
+            .setups
+            .iter()
+            .flat_map(|setup| setup.trial.measured.values());
+        let (about, note) = if measured.any(|own| own.suite.is_some()) {
+            (
+                "more than",
+                "How long suites take is known after the first trials, whose lines then have the time that is left.\n",
+            )
+        } else {
+            ("about", "")
+        };
         text += &format!(
-            "\n{} with {} each: {}, about {}, and up to {} if nothing that is measured ends by itself\n",
+            "\n{} with {} each: {}, {about} {}, and up to {} if nothing that is measured ends by itself\n{note}",
             number_of(self.cells.len(), "cell"),
             number_of(self.repetitions as usize, "repetition"),
             number_of(self.trials(), "trial"),
@@ -289,6 +312,11 @@ impl AskedCampaign {
                     all.len()
                 )));
             };
+            debug_assert!(
+                record.figures.keys().all(|name| setup.has_figure(name)),
+                "figures that an experiment cannot name: {:?}",
+                record.figures.keys()
+            );
             match &record.failed {
                 Some(why) => failures.push(why.clone()),
                 None => failures.clear(),
@@ -313,6 +341,12 @@ impl AskedCampaign {
         }
         if !args.server.is_empty() {
             command += &format!(" --server {}", args.server.join(","));
+        }
+        if let Some(suite) = &args.suite {
+            command += &format!(" --suite {suite} --requests {}", args.requests);
+        }
+        if !args.only.is_empty() {
+            command += &format!(" --only {}", args.only.join(","));
         }
         if args.full {
             command += " --full";
@@ -396,7 +430,29 @@ fn find(name: &str) -> Result<ExperimentSpec, Failed> {
     let builtin = BuiltinExperiment::find(name).map(|own| own.text);
     let nearest = BuiltinExperiment::nearest;
     let text = text_of(name, builtin, "experiment", "experiments", nearest)?;
-    ExperimentSpec::read(name, &text).map_err(|error| usage(&error))
+    ExperimentSpec::read(name, &text).map_err(|error| text_file::defect(name, &error))
+}
+
+/// The experiment with a suite in place of what it measures.
+fn with_suite(
+    experiment: &ExperimentSpec,
+    name: &str,
+    args: &LabRunArgs,
+) -> Result<ExperimentSpec, Failed> {
+    let mut overrides = Overrides::default();
+    overrides.selection.only.clone_from(&args.only);
+    let plan = SuiteText::find(name)?.resolved(&overrides)?;
+    let mut arguments = vec!["-r".to_owned(), args.requests.to_string()];
+    if !args.only.is_empty() {
+        arguments.extend(["--only".to_owned(), args.only.join(",")]);
+    }
+    let rows: Vec<String> = plan.measures.iter().map(|own| own.name.clone()).collect();
+    let suite = ChosenSuite {
+        name,
+        arguments: &arguments,
+        rows: &rows,
+    };
+    experiment.with_suite(suite).map_err(|error| usage(&error))
 }
 
 fn usage(error: &ExperimentError) -> Failed {

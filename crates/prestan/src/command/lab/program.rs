@@ -138,7 +138,11 @@ fn program(command: &[OsString]) -> Result<Command, Failed> {
 
 fn not_started(program: &OsString, error: &io::Error) -> Failed {
     let program = program.display();
-    Failed::Usage(format!("starting {program} failed: {error}"))
+    let status = match error.kind() {
+        io::ErrorKind::NotFound => 127,
+        _ => 126,
+    };
+    Failed::NotStarted(format!("starting {program} failed: {error}"), status)
 }
 
 /// Waits for a program; `None` if it was ended before by a second signal. On a terminal, the program has Ctrl-C, too,

@@ -24,7 +24,7 @@ pub(super) fn measured(of: &CampaignReport<'_>) -> Markup {
             dl { @for (what, value) in words::facts(of) { dt { (what) } dd { (value) } } }
             @if !spec.factors.is_empty() {
                 h3 { "What was varied" }
-                dl { @for factor in &spec.factors { dt { (title(factor)) } dd { (levels(factor)) } } }
+                dl { @for factor in &spec.factors { dt { (title(factor)) } dd { (levels(of, factor)) } } }
             }
             details {
                 summary { "A trial, as the experiment describes it" }
@@ -38,7 +38,13 @@ fn title(factor: &FactorSpec) -> &str {
     factor.title.as_ref().unwrap_or(&factor.name)
 }
 
-fn levels(factor: &FactorSpec) -> Markup {
+/// The levels of a factor that cells of the campaign have.
+fn levels(of: &CampaignReport<'_>, factor: &FactorSpec) -> Markup {
+    let cells = &of.record.cells;
+    let is_measured = |level: &&LevelSpec| {
+        let mut cells = cells.iter();
+        cells.any(|cell| cell.level(&factor.name) == level.name)
+    };
     let name = |level: &LevelSpec| {
         let title = level.title.as_ref().filter(|title| **title != level.name);
         title.map_or(level.name.clone(), |title| {
@@ -53,7 +59,7 @@ fn levels(factor: &FactorSpec) -> Markup {
         let colon = if values.is_empty() { "" } else { ": " };
         format!("{}{colon}{}", name(level), values.join(", "))
     };
-    list("counts", factor.levels.iter().map(line))
+    list("counts", factor.levels.iter().filter(is_measured).map(line))
 }
 
 /// The description, a part for each key. Line ends would become visible as control characters.

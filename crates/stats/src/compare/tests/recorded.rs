@@ -90,6 +90,16 @@ fn rows_are_compared_one_by_one() {
 }
 
 #[test]
+fn processes_that_are_not_the_server_are_told() {
+    let watched = |_: usize, run: &mut record::Run| {
+        run.plan.inside = Some(record::InsideRecord::default());
+    };
+    let compared = pairs(1, |_, _| (), watched);
+    assert!(compared.caveats.contains(&Caveat::OtherProcesses('B')));
+    assert!(!compared.caveats.contains(&Caveat::OtherProcesses('A')));
+}
+
+#[test]
 fn one_run_of_each_has_ratios_and_no_verdicts() {
     let one = pairs(1, |_, _| (), |_, run| delay(run, 100));
     assert_eq!(one.caveats, [Caveat::OneRun]);

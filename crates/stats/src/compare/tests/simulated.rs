@@ -239,6 +239,7 @@ pub(super) fn row(ratio: Option<Ratio>, failing: Option<Failing>) -> Compared {
         reached: 0,
         disqualified: 0,
         doubtful: 0,
+        inside: None,
         verdict: Verdict::NotCompared,
         is_open: false,
     }

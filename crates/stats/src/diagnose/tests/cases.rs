@@ -4,6 +4,7 @@ use record::Run;
 
 use super::lacking;
 use super::simulated::{Odd, PlainRow, of};
+use super::traced;
 
 /// A server that is odd in one way.
 pub(super) struct RuleCase {
@@ -288,5 +289,33 @@ pub(super) const CASES: &[RuleCase] = &[
             "Infinityx100",
             "answer",
         )
+    },
+    RuleCase {
+        tells: traced::flushes,
+        ..case("waits-for-disk", |_| (), "Put1K", "\"share\"")
+    },
+    RuleCase {
+        tells: traced::locks,
+        ..case("waits-for-locks", |_| (), "Put1K", "\"share\"")
+    },
+    RuleCase {
+        tells: traced::queries,
+        ..case("waits-for-others", |_| (), "PropfindDeadSingle", "5432")
+    },
+    RuleCase {
+        tells: traced::stats_of_members,
+        ..case("calls-per-member", |_| (), "Depth1x10000", "1 open, 3 stat")
+    },
+    RuleCase {
+        tells: traced::rewrites,
+        ..case("whole-file", |_| (), "Lock", "locks.xml")
+    },
+    RuleCase {
+        tells: traced::copies,
+        ..case("moves-by-copying", |_| (), "MoveCol", "\"21\"")
+    },
+    RuleCase {
+        tells: traced::opens,
+        ..case("opens-again", |_| (), "Put1K", "DAVLock")
     },
 ];

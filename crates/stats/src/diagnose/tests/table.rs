@@ -30,7 +30,7 @@ fn patient(path: Path, case: &RuleCase, noise: Noise) -> Vec<Material> {
 }
 
 /// Rules of which a finding is no matter of time with one user, or is about when a byte comes and not the last one.
-const NOTHING_SAVED: [&str; 11] = [
+const NOTHING_SAVED: [&str; 15] = [
     "fails-under-load",
     "buffered-listing",
     "buffered-get",
@@ -42,6 +42,10 @@ const NOTHING_SAVED: [&str; 11] = [
     "infinity-unbounded",
     "infinity-cut-short",
     "infinity-declined-otherwise",
+    "calls-per-member",
+    "whole-file",
+    "moves-by-copying",
+    "opens-again",
 ];
 
 /// Rows that are measured with eight users as well.

@@ -5,7 +5,8 @@
 //! more than a few long ones (Kalibera and Jones 2013, section 5: repeat at the highest level that
 //! varies, as often as its cost allows). Time is shared equally between the tests that are undecided:
 //! those that are cheap to set up take part in every block, and the others in as many as their share
-//! allows.
+//! allows. Where the servers are looked into, numbers of calls are facts after a few blocks, so that tests
+//! take part in these first, as far as the budget goes.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -16,7 +17,7 @@ const BLOCKS: u32 = 24;
 
 /// Blocks that are made even where the budget is too small for them: one says nothing of how much
 /// blocks differ.
-const LEAST_BLOCKS: u32 = 2;
+pub(super) const LEAST_BLOCKS: u32 = 2;
 
 /// Time of starting and of everything else that is no test, of which a block is this many times as
 /// long at least.
@@ -35,6 +36,8 @@ pub(super) struct Blocks {
     budget: Duration,
     /// Servers side by side.
     sides: u32,
+    /// Blocks that a test needs before its share counts.
+    needed: u32,
     tests: Vec<Test>,
     done: u32,
     /// What a block takes beside its tests.
@@ -48,6 +51,8 @@ struct Test {
     spent: Duration,
     /// What it took in its last block beside measuring, on all servers.
     fixed: Duration,
+    /// Blocks in which it took part.
+    blocks: u32,
     /// Some row of it is undecided.
     is_open: bool,
 }
@@ -61,17 +66,23 @@ pub(super) struct TestBlock {
 }
 
 impl Blocks {
-    /// Blocks with these tests, on so many servers.
-    pub(super) fn new(budget: Duration, sides: u32, tests: impl Iterator<Item = String>) -> Blocks {
+    /// Blocks with these tests, on so many servers; each test needs so many of them.
+    pub(super) fn new(
+        budget: Duration,
+        (sides, needed): (u32, u32),
+        tests: impl Iterator<Item = String>,
+    ) -> Blocks {
         let test = |name| Test {
             name,
             spent: Duration::ZERO,
             fixed: Duration::ZERO,
+            blocks: 0,
             is_open: true,
         };
         Blocks {
             budget,
             sides,
+            needed,
             tests: tests.map(test).collect(),
             done: 0,
             overhead: Duration::ZERO,
@@ -82,7 +93,7 @@ impl Blocks {
     /// more fits.
     pub(super) fn next(&self, elapsed: Duration) -> Option<TestBlock> {
         let left = self.budget.saturating_sub(elapsed);
-        let mut chosen = self.fitting(self.due(), left);
+        let mut chosen = self.fitting(self.due(left), left);
         if chosen.is_empty() {
             chosen = self.fitting(self.open().collect(), left);
         }
@@ -100,6 +111,13 @@ impl Blocks {
         })
     }
 
+    /// How long all takes at least, after a first block that left too little of the budget for the second one.
+    pub(super) fn beyond(&self, elapsed: Duration) -> Option<Duration> {
+        let least = elapsed * LEAST_BLOCKS;
+        (self.done == 1 && self.open().next().is_some() && least > self.budget * 3 / 2)
+            .then_some(least)
+    }
+
     /// A block is done, and took so long; so long took each of its tests on all servers together.
     pub(super) fn add(
         &mut self,
@@ -111,6 +129,7 @@ impl Blocks {
         for test in &mut self.tests {
             if let Some(spent) = tests.get(&test.name) {
                 test.spent += *spent;
+                test.blocks += 1;
                 test.fixed = spent.saturating_sub(block.measured * self.sides);
             }
         }
@@ -138,15 +157,37 @@ impl Blocks {
         self.tests.iter().filter(|test| test.is_open)
     }
 
-    /// The tests that have not had more than their share.
-    fn due(&self) -> Vec<&Test> {
+    /// The tests that have not had more than their share, and those that can still get the blocks that they need.
+    fn due(&self, left: Duration) -> Vec<&Test> {
         let open: Vec<&Test> = self.open().collect();
         let spent: Duration = open.iter().map(|test| test.spent).sum();
         let share = spent / u32::try_from(open.len().max(1)).unwrap_or(u32::MAX);
+        let needs = self.affordable(left);
+        let is_needed = |test: &Test| needs.iter().any(|other| other.name == test.name);
         // Somebody is always at or below the mean.
         open.into_iter()
-            .filter(|test| test.spent <= share)
+            .filter(|test| test.spent <= share || is_needed(test))
             .collect()
+    }
+
+    /// The tests that need further blocks, the cheapest first, as far as what is left is enough for all of these blocks.
+    fn affordable(&self, left: Duration) -> Vec<&Test> {
+        let mut needs: Vec<&Test> = self
+            .open()
+            .filter(|test| test.blocks < self.needed)
+            .collect();
+        needs.sort_by_key(|test| test.fixed);
+        let of_all = |tests: &[&Test]| -> Duration {
+            let most = tests.iter().map(|test| self.needed - test.blocks).max();
+            let of_each = |test: &&Test| {
+                (test.fixed + LEAST_MEASURED * self.sides) * (self.needed - test.blocks)
+            };
+            self.overhead * most.unwrap_or(0) + tests.iter().map(of_each).sum::<Duration>()
+        };
+        while !needs.is_empty() && of_all(&needs) > left {
+            needs.pop();
+        }
+        needs
     }
 
     /// What a block with these tests takes beside measuring.
@@ -176,8 +217,17 @@ mod tests {
         overhead: Duration,
         budget: Duration,
     ) -> (Vec<TestBlock>, Duration) {
+        played_looking(tests, overhead, (budget, 0))
+    }
+
+    /// The same where each test needs so many blocks.
+    fn played_looking(
+        tests: &[(&str, Duration, usize)],
+        overhead: Duration,
+        (budget, needed): (Duration, u32),
+    ) -> (Vec<TestBlock>, Duration) {
         let names = tests.iter().map(|(name, _, _)| (*name).to_owned());
-        let mut blocks = Blocks::new(budget, 2, names);
+        let mut blocks = Blocks::new(budget, (2, needed), names);
         let mut made: Vec<TestBlock> = Vec::new();
         let mut elapsed = Duration::ZERO;
         while let Some(block) = blocks.next(elapsed) {
@@ -242,6 +292,23 @@ mod tests {
     }
 
     #[test]
+    fn where_calls_are_counted_tests_have_enough_blocks_first_if_the_budget_allows_it() {
+        let tests = [
+            ("Cheap", 5 * MS, NEVER),
+            ("Dear", 2_500 * MS, NEVER),
+            ("Dearest", 10_000 * MS, NEVER),
+        ];
+        let budget = 30_000 * MS;
+        let (blocks, _) = played_looking(&tests, 500 * MS, (budget, 0));
+        assert!(count(&blocks, "Dear") < 5, "{blocks:?}");
+        let (blocks, took) = played_looking(&tests, 500 * MS, (budget, 5));
+        assert_eq!(count(&blocks, "Dear"), 5, "{blocks:?}");
+        assert!(count(&blocks, "Cheap") >= 5, "{blocks:?}");
+        assert!(count(&blocks, "Dearest") <= 2, "{blocks:?}");
+        assert!(took <= budget + 100 * MS, "{took:?}");
+    }
+
+    #[test]
     fn the_time_of_what_is_decided_goes_to_the_rest() {
         let tests = [("Soon", 5 * MS, 8), ("Never", 5 * MS, NEVER)];
         let (blocks, took) = played(&tests, 100 * MS, BUDGET);
@@ -261,6 +328,20 @@ mod tests {
         let (blocks, took) = played(&[("Row", 5 * MS, NEVER)], 3_000 * MS, BUDGET);
         assert!((6..=9).contains(&blocks.len()), "{}", blocks.len());
         assert!(took <= BUDGET + MS);
+    }
+
+    #[test]
+    fn a_first_block_that_is_too_long_for_the_budget_tells_what_two_take() {
+        let second = Duration::from_secs(1);
+        let mut blocks = Blocks::new(second * 15, (2, 0), ["a".to_owned()].into_iter());
+        assert_eq!(blocks.beyond(second * 150), None);
+        let block = blocks.next(Duration::ZERO).unwrap();
+        blocks.add(&block, second * 150, &BTreeMap::new());
+        assert_eq!(blocks.beyond(second * 150), Some(second * 300));
+        assert_eq!(blocks.beyond(second * 10), None);
+        let block = blocks.next(second * 150).unwrap();
+        blocks.add(&block, second * 150, &BTreeMap::new());
+        assert_eq!(blocks.beyond(second * 300), None);
     }
 
     #[test]

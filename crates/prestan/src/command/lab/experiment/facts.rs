@@ -26,14 +26,7 @@ pub(super) fn facts(setups: &[TrialSetup]) -> Result<BTreeMap<String, String>, F
             known.trim().to_owned(),
         );
     }
-    let recipes: BTreeSet<&str> = setups
-        .iter()
-        .flat_map(|setup| setup.trial.servers.values())
-        .map(|server| server.recipe.as_str())
-        .filter(|recipe| *recipe != BARE_RECIPE)
-        .collect();
-    for name in recipes {
-        let recipe = Recipe::with_parameters(name).map_err(Failed::Usage)?;
+    for (name, recipe) in recipes(setups)? {
         let installed = recipe
             .installed()
             .map_err(|missing| Failed::Usage(format!("cannot start {name}: {missing}")))?;
@@ -49,6 +42,19 @@ pub(super) fn facts(setups: &[TrialSetup]) -> Result<BTreeMap<String, String>, F
         );
     }
     Ok(facts)
+}
+
+/// The servers of these trials that are no bare hosts, by the text that names them.
+///
+/// # Errors
+/// A server is not known.
+pub(super) fn recipes(setups: &[TrialSetup]) -> Result<BTreeMap<&str, Recipe>, Failed> {
+    let servers = setups.iter().flat_map(|own| own.trial.servers.values());
+    let names: BTreeSet<&str> = servers.map(|server| server.recipe.as_str()).collect();
+    let names = names.into_iter().filter(|name| *name != BARE_RECIPE);
+    let recipes =
+        names.map(|name| Ok((name, Recipe::with_parameters(name).map_err(Failed::Usage)?)));
+    recipes.collect()
 }
 
 /// Those of hosts with a server or a flow's source, in all trials.

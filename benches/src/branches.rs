@@ -1,0 +1,279 @@
+//! Whether `prestan compare --inside` sees what a branch of a server does more: WsgiDAV with one fsync more in PUT, with one
+//! stat more for each member in PROPFIND, and as it is.
+
+use std::path::Path;
+
+use anyhow::{Context, Result, ensure};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use testbed::real::Recipe;
+
+use crate::comparison::Attainment;
+use crate::load::{self, Prestan};
+use crate::machine::BenchMachine;
+use crate::table::BenchTable;
+
+/// The server. Its branches are modules of Python that change it when it starts.
+const SERVER: &str = "wsgidav";
+/// Time of each comparison.
+const BUDGET: &str = "60s";
+
+/// What a branch does more, and where.
+struct Branch {
+    name: &'static str,
+    /// The rows that it changes.
+    rows: &'static [&'static str],
+    call: &'static str,
+    /// So many for each operation.
+    by: f64,
+    options: &'static [&'static str],
+}
+
+const BRANCHES: [Branch; 2] = [
+    Branch {
+        name: "fsync",
+        rows: &["Put1K"],
+        call: "fsync",
+        by: 1.0,
+        options: &["--only", "Put1K,Get1K,Lock,PropfindLiveMult"],
+    },
+    Branch {
+        name: "stat",
+        rows: &["Depth1", "Allprop"],
+        call: "stat",
+        by: 10.0,
+        options: &[
+            "--suite",
+            "listing",
+            "--param",
+            "members=10",
+            "--only",
+            "Depth0*,Depth1*,Allprop*",
+        ],
+    },
+];
+
+/// How often is compared.
+#[derive(Debug, Clone, Copy)]
+pub struct BranchesSize {
+    /// With each branch.
+    with_branch: u32,
+    /// Of the server with itself.
+    with_itself: u32,
+}
+
+impl BranchesSize {
+    /// What the documents show: 80 minutes.
+    pub const FULL: BranchesSize = BranchesSize {
+        with_branch: 20,
+        with_itself: 40,
+    };
+
+    /// A first look.
+    pub const QUICK: BranchesSize = BranchesSize {
+        with_branch: 2,
+        with_itself: 2,
+    };
+}
+
+/// Everything that was measured.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct BranchesReport {
+    /// Where.
+    pub machine: BenchMachine,
+    /// Each branch.
+    pub branches: Vec<FoundBranch>,
+    /// Comparisons of the server with itself.
+    pub with_itself: u32,
+    /// Differences that were found in them, and in rows that a branch does not change.
+    pub wrong: Vec<String>,
+    /// Those of the server with itself that found some.
+    pub wrong_with_itself: u32,
+}
+
+/// A branch of the server.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct FoundBranch {
+    /// The call, and the rows.
+    pub what: String,
+    /// Comparisons.
+    pub comparisons: u32,
+    /// Those that found it in each row, as a fact.
+    pub found: u32,
+}
+
+/// Compares again and again.
+///
+/// # Errors
+/// Where the server or a program is missing or fails.
+pub fn run(prestan: &Prestan, size: BranchesSize) -> Result<BranchesReport> {
+    let is_installed = Recipe::named(SERVER).is_some_and(|it| it.installed().is_ok());
+    ensure!(
+        is_installed,
+        "{SERVER} is not installed (cargo xtask setup --peers)"
+    );
+    let mut report = BranchesReport {
+        machine: BenchMachine::this(),
+        branches: Vec::new(),
+        with_itself: size.with_itself,
+        wrong: Vec::new(),
+        wrong_with_itself: 0,
+    };
+    for branch in &BRANCHES {
+        let mut found = FoundBranch {
+            what: format!(
+                "{} more {} in {}",
+                branch.by,
+                branch.call,
+                branch.rows.join(" and ")
+            ),
+            comparisons: size.with_branch,
+            found: 0,
+        };
+        for number in 1..=size.with_branch {
+            let differences = compare(prestan, &branch.server(), branch.options)?;
+            let (right, wrong): (Vec<_>, Vec<_>) =
+                differences.into_iter().partition(|own| branch.is(own));
+            let is_found = |row: &&str| right.iter().any(|own| own.row == *row);
+            found.found += u32::from(branch.rows.iter().all(is_found));
+            report.wrong.extend(
+                wrong
+                    .iter()
+                    .filter(|own| !branch.rows.contains(&&*own.row))
+                    .map(Difference::text),
+            );
+            eprintln!(
+                "branches: {}, {} of {number} found",
+                found.what, found.found
+            );
+        }
+        report.branches.push(found);
+    }
+    for number in 1..=size.with_itself {
+        let branch = &BRANCHES[number as usize % BRANCHES.len()];
+        let differences = compare(prestan, SERVER, branch.options)?;
+        report.wrong_with_itself += u32::from(!differences.is_empty());
+        report
+            .wrong
+            .extend(differences.iter().map(Difference::text));
+        eprintln!(
+            "branches: itself, {} of {number} differ",
+            report.wrong_with_itself
+        );
+    }
+    Ok(report)
+}
+
+/// What a comparison says that B does more or less of.
+struct Difference {
+    row: String,
+    /// A call, or `cpu`.
+    what: String,
+    by: f64,
+    is_fact: bool,
+}
+
+impl Difference {
+    fn text(&self) -> String {
+        format!("{}: {} {:+}", self.row, self.what, self.by)
+    }
+}
+
+impl Branch {
+    /// The server with what it does more, as `--server` takes it.
+    fn server(&self) -> String {
+        let modules = Path::new(env!("CARGO_MANIFEST_DIR"))
+            .join("branches")
+            .join(self.name);
+        format!("{SERVER},env.PYTHONPATH={}", modules.display())
+    }
+
+    fn is(&self, difference: &Difference) -> bool {
+        self.rows.contains(&&*difference.row)
+            && difference.what == self.call
+            && difference.is_fact
+            && difference.by == self.by
+    }
+}
+
+/// Compares the server with another for a minute.
+fn compare(prestan: &Prestan, other: &str, options: &[&str]) -> Result<Vec<Difference>> {
+    let kept_in = tempfile::tempdir()?;
+    let mut command = prestan.command();
+    command.args(["compare", "--server", SERVER, "--server", other, "--inside"]);
+    command
+        .args(["--for", BUDGET, "--quiet", "--json", "-"])
+        .args(options)
+        .arg("--save")
+        .arg(kept_in.path());
+    let finished = load::run(&mut command)?;
+    let document: Value = serde_json::from_str(&finished.stdout).context("read the comparison")?;
+    let rows = document["tests"].as_array().context("a list of tests")?;
+    let mut differences = Vec::new();
+    for row in rows {
+        let name = row["measure"].as_str().context("the name of a row")?;
+        let inside = &row["inside"];
+        let mut add = |what: &str, by: Option<f64>, of: &Value, is_fact: bool| {
+            if matches!(of["verdict"].as_str(), Some("more" | "less")) {
+                differences.push(Difference {
+                    row: name.to_owned(),
+                    what: what.to_owned(),
+                    by: by.unwrap_or(f64::NAN),
+                    is_fact,
+                });
+            }
+        };
+        let processor = &inside["processor"];
+        add(
+            "cpu",
+            processor["ratio"].as_f64().map(|ratio| ratio - 1.0),
+            processor,
+            false,
+        );
+        for call in inside["calls"].as_array().into_iter().flatten() {
+            let more = call["b"]
+                .as_f64()
+                .zip(call["a"].as_f64())
+                .map(|(b, a)| b - a);
+            add(
+                call["call"].as_str().unwrap_or_default(),
+                more,
+                call,
+                call["is_fact"] == true,
+            );
+        }
+    }
+    Ok(differences)
+}
+
+impl BranchesReport {
+    /// For the terminal and for pages.
+    pub fn tables(&self) -> Vec<BenchTable> {
+        let mut table = BenchTable::new(
+            &format!(
+                "prestan compare --inside, {BUDGET} each, of WsgiDAV with what a branch does more"
+            ),
+            &["", "measured", "wanted", ""],
+        );
+        let mut row = |what: String, measured: u32, wanted: String, holds: bool| {
+            let verdict = Attainment::of(holds).name().to_owned();
+            table.row(vec![what, measured.to_string(), wanted, verdict]);
+        };
+        for branch in &self.branches {
+            let all = branch.comparisons;
+            let what = format!("{}: found as a fact, in {all} comparisons", branch.what);
+            row(what, branch.found, all.to_string(), branch.found == all);
+        }
+        let most = self.with_itself.div_ceil(20);
+        row(
+            format!(
+                "nothing: comparisons of {} that found something all the same",
+                self.with_itself
+            ),
+            self.wrong_with_itself,
+            format!("at most {most}"),
+            self.wrong_with_itself <= most,
+        );
+        vec![table]
+    }
+}

@@ -1,0 +1,133 @@
+//! Names of figures that trials can have. What they are stands in docs/EXPERIMENTS.md.
+
+use traffic::FlowDirection;
+
+use crate::setup::TrialSetup;
+
+/// What names of figures begin with that are of nothing with a name.
+pub(crate) const OTHER_FIGURES: [&str; 3] = ["link", "path", "traffic"];
+
+/// Of something that is measured.
+const OF_MEASURED: [&str; 1] = ["unfinished"];
+/// Of a single request that is measured.
+const OF_SINGLE: [&str; 6] = [
+    "delay",
+    "response_time",
+    "throughput",
+    "goodput",
+    "retransmissions",
+    "timeouts",
+];
+/// Of a row of a suite, or of a page of it; between the name of what is measured and these stands that of the row.
+const OF_ROWS: [&str; 7] = [
+    ".mean",
+    ".p50",
+    ".p99",
+    ".rate",
+    ".page.mean",
+    ".page.p50",
+    ".page.p99",
+];
+/// Of requests in the background.
+const OF_REQUESTS: [&str; 3] = ["throughput", "share", "failed"];
+/// Of a host with a capture.
+const OF_CAPTURED: [&str; 3] = ["captured", "new", "rtt"];
+/// Of a study of timeouts, of certain weights and a certain strategy.
+const OF_TIMEOUTS: [&str; 11] = [
+    "within",
+    "long",
+    "short_within",
+    "short_exceeded",
+    "short_exceeded_long",
+    "long_within",
+    "long_exceeded",
+    "avoided.0.25",
+    "avoided.0.5",
+    "avoided.0.75",
+    "avoided.1",
+];
+/// Pairs of weights that are studied.
+const WEIGHTS: usize = 9;
+/// How round trips are sampled for them.
+const STRATEGIES: [&str; 3] = ["one", "some", "all"];
+/// Of a bare host.
+const OF_BARE: [&str; 7] = [
+    "timeouts",
+    "resent",
+    "fast-retransmits",
+    "round-trips",
+    "round-trip",
+    "srtt",
+    "rto",
+];
+/// Of a component of background traffic.
+const OF_COMPONENTS: [&str; 2] = ["rate", "loss"];
+/// Of a direction of a link with a rate.
+const OF_LINKS: [&str; 2] = ["rate", "dropped"];
+
+impl TrialSetup {
+    /// Whether this trial can have a figure of that name.
+    #[must_use]
+    pub fn has_figure(&self, name: &str) -> bool {
+        self.has_figure_of_row(name) || self.figures().iter().any(|own| own == name)
+    }
+
+    /// Whether it measures a suite that can have this figure of a row: which rows there are, only the suite knows.
+    pub(crate) fn has_figure_of_row(&self, name: &str) -> bool {
+        let is_of = |measured: &str| {
+            let figure = name.strip_prefix(measured)?.strip_prefix('.')?;
+            let mut rows = OF_ROWS.iter().filter_map(|end| figure.strip_suffix(end));
+            rows.find(|row| !row.is_empty())
+        };
+        let suites = self.trial.measured.iter();
+        let mut suites = suites.filter(|(_, own)| own.suite.is_some());
+        suites.any(|(measured, _)| is_of(measured).is_some())
+    }
+
+    /// Names of all figures that it can have, but for those of rows of suites.
+    pub(crate) fn figures(&self) -> Vec<String> {
+        let mut names = vec!["path.rtt".to_owned()];
+        let mut add =
+            |of: &str, ends: &[&str]| names.extend(ends.iter().map(|end| format!("{of}.{end}")));
+        for (name, measured) in &self.trial.measured {
+            add(name, &OF_MEASURED);
+            if measured.path.is_some() {
+                add(name, &OF_SINGLE);
+            }
+        }
+        self.trial
+            .requests
+            .keys()
+            .for_each(|name| add(name, &OF_REQUESTS));
+        for host in &self.trial.captures {
+            add(host, &OF_CAPTURED);
+            for weights in 1..=WEIGHTS {
+                STRATEGIES.iter().for_each(|strategy| {
+                    add(&format!("{host}.rto.W{weights}.{strategy}"), &OF_TIMEOUTS)
+                });
+            }
+        }
+        let nodes = &self.network.nodes;
+        let bare = nodes.iter().filter(|node| self.is_bare(&node.name));
+        bare.for_each(|node| add(&node.name, &OF_BARE));
+        for file in self.trial.traffic.iter().map(|own| &own.file) {
+            for name in file.components.keys() {
+                add(&format!("traffic.{name}"), &OF_COMPONENTS);
+            }
+            let flows = file.loads.values().flat_map(|load| &load.flows);
+            for flow in flows.filter(|flow| flow.direction != FlowDirection::Forward) {
+                let name = format!("traffic.{}.backward", flow.component);
+                add(&name, &OF_COMPONENTS);
+            }
+        }
+        for link in &self.network.links {
+            for from in [0, 1] {
+                let [source, target] = [from, 1 - from].map(|end| &nodes[link.ends[end].node].name);
+                if self.network.wire(link, from).rate.is_some() {
+                    add(&format!("link.{source}-{target}"), &OF_LINKS);
+                }
+            }
+        }
+        names
+    }
+}

@@ -1,0 +1,91 @@
+//! Whether a process is one of a server: samples of a whole processor are of all programs.
+
+use std::collections::{HashMap, HashSet};
+use std::time::{Duration, Instant};
+
+use crate::processes::{descendants, status_number};
+
+/// A process that is none of the server is looked at again after this time: its number may be that of another one then.
+const AGAIN: Duration = Duration::from_millis(100);
+/// Longest line of ancestors.
+const MOST_ANCESTORS: usize = 64;
+
+/// The processes of a server.
+pub(super) struct ServerMembers {
+    members: HashSet<u32>,
+    /// And when that was found.
+    others: HashMap<u32, Instant>,
+}
+
+impl ServerMembers {
+    /// Those that descend from these.
+    pub(super) fn of(roots: &[u32]) -> ServerMembers {
+        ServerMembers {
+            members: descendants(roots).into_iter().collect(),
+            others: HashMap::new(),
+        }
+    }
+
+    /// Whether there is none.
+    pub(super) fn is_empty(&self) -> bool {
+        self.members.is_empty()
+    }
+
+    /// Whether this is one of them, or descends from one.
+    pub(super) fn contains(&mut self, pid: u32) -> bool {
+        if self.members.contains(&pid) {
+            return true;
+        }
+        let looked = self.others.get(&pid);
+        if looked.is_some_and(|looked| looked.elapsed() < AGAIN) {
+            return false;
+        }
+        let mut ancestor = pid;
+        for _ in 0..MOST_ANCESTORS {
+            match status_number(ancestor, "PPid") {
+                Some(parent) if self.members.contains(&parent) => {
+                    self.members.insert(pid);
+                    self.others.remove(&pid);
+                    return true;
+                }
+                Some(parent) if parent > 1 => ancestor = parent,
+                _ => break,
+            }
+        }
+        self.others.insert(pid, Instant::now());
+        false
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::{Command, Stdio};
+
+    use super::*;
+
+    #[test]
+    fn processes_that_descend_from_a_server_are_of_it() {
+        let mut shell = Command::new("sh")
+            .args(["-c", "read line; sleep 20 & echo $!; wait"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut processes = ServerMembers::of(&[shell.id()]);
+        // One begins only now.
+        use std::io::{BufRead, BufReader, Write};
+        shell.stdin.take().unwrap().write_all(b"\n").unwrap();
+        let mut line = String::new();
+        let output = shell.stdout.take().unwrap();
+        BufReader::new(output).read_line(&mut line).unwrap();
+        let later: u32 = line.trim().parse().unwrap();
+        let own = std::process::id();
+        let found = [shell.id(), later, own, 1, 0, u32::MAX].map(|pid| processes.contains(pid));
+        let again = processes.contains(own);
+        let later = rustix::process::Pid::from_raw(later.cast_signed()).unwrap();
+        rustix::process::kill_process(later, rustix::process::Signal::KILL).unwrap();
+        shell.wait().unwrap();
+        assert_eq!(found, [true, true, false, false, false, false]);
+        assert!(!again && !processes.is_empty());
+    }
+}

@@ -1,0 +1,139 @@
+//! What the threads of a process did: how often they gave a processor up, and how long they had none.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+
+use record::InsideCounts;
+
+use crate::proc_files::{self, ScheduleFields, ThreadFields, text_of};
+use crate::task_stats::TaskStats;
+
+/// The threads of a process, and what was read of them last.
+pub(crate) struct ProcessThreads {
+    pid: u32,
+    /// Of all of them, where the kernel tells of them together.
+    together: ThreadFields,
+    /// Of each, where it does not.
+    each: BTreeMap<u32, WatchedThread>,
+}
+
+/// A thread, and what was read of it last.
+struct WatchedThread {
+    schedule_file: File,
+    status_file: File,
+    schedule: ScheduleFields,
+    fields: ThreadFields,
+}
+
+impl ProcessThreads {
+    pub(crate) fn of(pid: u32) -> ProcessThreads {
+        ProcessThreads {
+            pid,
+            together: ThreadFields::default(),
+            each: BTreeMap::new(),
+        }
+    }
+
+    /// Looks for threads that were started, and for those that have ended, whose last switches are lost. What the new ones
+    /// did since then counts.
+    pub(crate) fn look(&mut self, task_stats: Option<&TaskStats>, counted: &mut InsideCounts) {
+        if task_stats.is_some() {
+            return;
+        }
+        let tasks = format!("/proc/{}/task", self.pid);
+        let Ok(entries) = fs::read_dir(&tasks) else {
+            return;
+        };
+        let named = entries
+            .flatten()
+            .filter_map(|task| task.file_name().to_str()?.parse().ok());
+        let now: Vec<u32> = named.collect();
+        self.each.retain(|thread, _| now.contains(thread));
+        for thread in now {
+            if !self.each.contains_key(&thread)
+                && let Some(mut watched) = WatchedThread::of(&tasks, thread)
+            {
+                watched.read(counted);
+                self.each.insert(thread, watched);
+            }
+        }
+    }
+
+    /// Adds what they did since the last reading.
+    pub(crate) fn read(&mut self, task_stats: Option<&TaskStats>, counted: &mut InsideCounts) {
+        if let Some(now) = task_stats.and_then(|stats| stats.of(self.pid)) {
+            now.add_since(&self.together, counted);
+            self.together = now;
+        }
+        for thread in self.each.values_mut() {
+            thread.read(counted);
+        }
+    }
+}
+
+impl WatchedThread {
+    fn of(tasks: &str, thread: u32) -> Option<WatchedThread> {
+        let open = |name: &str| File::open(format!("{tasks}/{thread}/{name}")).ok();
+        Some(WatchedThread {
+            schedule_file: open("schedstat")?,
+            status_file: open("status")?,
+            schedule: ScheduleFields::default(),
+            fields: ThreadFields::default(),
+        })
+    }
+
+    /// One that was given no processor has nothing new.
+    fn read(&mut self, counted: &mut InsideCounts) {
+        let mut buffer = [0; 4096];
+        let schedule = text_of(&self.schedule_file, &mut buffer).and_then(proc_files::schedule);
+        let Some(schedule) = schedule.filter(|now| *now != self.schedule) else {
+            return;
+        };
+        self.schedule = schedule;
+        let switches = text_of(&self.status_file, &mut buffer).and_then(proc_files::switches);
+        let (waits, preemptions) = switches.unwrap_or((self.fields.waits, self.fields.preemptions));
+        let now = ThreadFields {
+            queued_ns: schedule.queued_ns,
+            waits,
+            preemptions,
+        };
+        now.add_since(&self.fields, counted);
+        self.fields = now;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::thread;
+    use std::time::Duration;
+
+    use super::*;
+
+    /// What this process counts of itself while one of its threads sleeps this often.
+    fn counted(task_stats: Option<&TaskStats>, sleeps: u32) -> InsideCounts {
+        let mut threads = ProcessThreads::of(std::process::id());
+        let mut before = InsideCounts::default();
+        threads.look(task_stats, &mut before);
+        threads.read(task_stats, &mut before);
+        let mut counted = InsideCounts::default();
+        for _ in 0..sleeps {
+            thread::sleep(Duration::from_micros(100));
+        }
+        threads.read(task_stats, &mut counted);
+        assert!(before.waits > 0, "{before:?}");
+        counted
+    }
+
+    #[test]
+    fn a_thread_that_sleeps_waits_by_both_means() {
+        let waits = counted(None, 200).waits;
+        assert!(waits >= 200, "{waits}");
+        let Some(task_stats) = TaskStats::open() else {
+            eprintln!("skipped: the kernel lets this process not ask for task statistics");
+            return;
+        };
+        let waits = counted(Some(&task_stats), 200).waits;
+        assert!(waits >= 200, "{waits}");
+        assert!(counted(Some(&task_stats), 0).waits < 200);
+    }
+}

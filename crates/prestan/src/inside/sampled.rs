@@ -1,0 +1,70 @@
+//! The pass in which the stacks of the server are sampled, for flame graphs: as many operations of each row as a short time
+//! has room for, which are not timed.
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::time::Duration;
+
+use engine::{Cancel, KnownWindow, RowWatch, Settings, Sink};
+use inside::sampler::StackSampler;
+use record::{EventKind, FlameRow, MeasureId, Sample};
+use suite::{Limit, Plan};
+
+use super::pass::{RepeatedPass, doubt};
+
+/// How long each test is repeated: a server that works for half of it has a thousand samples.
+const LASTS: Duration = Duration::from_millis(400);
+
+/// Tells a sampler which row is at work.
+struct FlamedRows(StackSampler);
+
+impl RowWatch for FlamedRows {
+    fn begins(&self, row: Option<MeasureId>) {
+        self.0.begin(row);
+    }
+
+    fn answered(&self) {}
+
+    fn rests(&self) {
+        self.0.begin(None);
+    }
+}
+
+/// Times of a pass are of no interest.
+struct NoSamples;
+
+impl Sink for NoSamples {
+    fn take(&mut self, _: &[Sample], _: KnownWindow) -> ControlFlow<()> {
+        ControlFlow::Continue(())
+    }
+}
+
+/// Repeats the tests of a plan while the stacks of these processes and their descendants are sampled. What it says is for
+/// the record.
+pub(super) fn pass(
+    roots: &[u32],
+    plan: &Plan,
+    settings: &Settings,
+    cancel: &Cancel,
+) -> Vec<EventKind> {
+    let sampler = match StackSampler::attach(roots, LASTS / FlameRow::PARTS as u32) {
+        Ok(sampler) => sampler,
+        Err(why) => return vec![doubt(format!("there are no flame graphs: {why}"))],
+    };
+    let pass = RepeatedPass::of(plan, settings, "sampled", |_| Limit::Duration(LASTS));
+    let rows = Arc::new(FlamedRows(sampler));
+    let ended = pass.run(
+        Arc::clone(&rows) as Arc<dyn RowWatch>,
+        &mut NoSamples,
+        cancel,
+    );
+    let mut told = ended.told;
+    if let Some(why) = ended.cut_off {
+        told.push(doubt(format!(
+            "there are not flame graphs of all rows: {why}"
+        )));
+    }
+    let sampled = Arc::into_inner(rows).map_or(Vec::new(), |rows| rows.0.end());
+    told.extend(sampled.into_iter().map(EventKind::Flame));
+    told
+}

@@ -1,0 +1,167 @@
+//! What goes on inside of servers, from run to run: real ones.
+
+use serde_json::Value;
+use testbed::need_or;
+use testbed::real::{Recipe, tool_cache};
+
+use crate::support::Prestan;
+
+/// A branch of WsgiDAV whose PUT waits until the file is on the disk.
+const BRANCH: &str = include_str!("../../../../benches/branches/fsync/sitecustomize.py");
+
+/// `prestan` that finds the programs of servers which have been built for tests.
+fn prestan() -> Prestan {
+    let tools = tool_cache().unwrap();
+    let cache = tools.ancestors().nth(2).unwrap();
+    Prestan::new().env("XDG_CACHE_HOME", cache)
+}
+
+fn is_installed(server: &str) -> bool {
+    need_or(Recipe::named(server).unwrap().installed()).is_some()
+}
+
+/// The entry of a list that has this name under `key`.
+fn named<'v>(list: &'v Value, key: &str, name: &str) -> Option<&'v Value> {
+    list.as_array()?.iter().find(|own| own[key] == name)
+}
+
+#[test]
+fn a_branch_with_one_fsync_more_is_found_and_the_server_itself_is_not() {
+    if !is_installed("wsgidav") {
+        return;
+    }
+    let compared = |with: &str| {
+        let prestan = prestan();
+        std::fs::create_dir(prestan.home().join("branch")).unwrap();
+        prestan.file("branch/sitecustomize.py", BRANCH);
+        let other = with.replace("HOME", &prestan.home().display().to_string());
+        let compare = [
+            "compare", "--server", "wsgidav", "--server", &other, "--inside",
+        ];
+        let how = [
+            "--only",
+            "Put1K,Get1K",
+            "-r",
+            "5",
+            "--repeat",
+            "6",
+            "--json",
+            "-",
+        ];
+        let gate = ["--fail-if", "fsync > 0"];
+        prestan.args(compare).args(how).args(gate).run()
+    };
+    let branch = compared("wsgidav,env.PYTHONPATH=HOME/branch");
+    assert_eq!(branch.code, 1, "{branch}");
+    assert!(branch.stderr.contains("Put1K"), "{branch}");
+    let document = branch.json();
+    let put = named(&document["tests"], "measure", "Put1K").unwrap();
+    let fsync = named(&put["inside"]["calls"], "call", "fsync").unwrap();
+    assert_eq!(
+        (&fsync["is_fact"], &fsync["verdict"]),
+        (&Value::from(true), &Value::from("more"))
+    );
+    assert_eq!(
+        (fsync["a"].as_f64(), fsync["b"].as_f64()),
+        (Some(0.0), Some(1.0))
+    );
+    let get = named(&document["tests"], "measure", "Get1K").unwrap();
+    let differs = |call: &&Value| call["verdict"] == "more" || call["verdict"] == "less";
+    assert!(
+        !get["inside"]["calls"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .any(|call| differs(&call)),
+        "{get}"
+    );
+
+    let itself = compared("wsgidav");
+    assert_eq!(itself.code, 0, "{itself}");
+}
+
+#[test]
+fn calls_for_each_member_are_a_law() {
+    if !is_installed("nginx") {
+        return;
+    }
+    let outcome = prestan()
+        .args([
+            "sweep",
+            "--server",
+            "nginx",
+            "--suite",
+            "listing",
+            "--vary",
+            "members=5,10,20",
+        ])
+        .args([
+            "--param",
+            "requests=3",
+            "--only",
+            "Depth1*",
+            "--repeat",
+            "2",
+            "--inside",
+            "--json",
+            "-",
+        ])
+        .run();
+    let document = outcome.json();
+    let inside = &document["tests"][0]["servers"][0]["inside"];
+    // For the collection and for each member, ngx_http_dav_ext_module asks for its attributes.
+    let stat = named(&inside["calls"], "call", "stat").unwrap_or_else(|| panic!("{outcome}"));
+    assert_eq!(stat["growth"], "linear", "{stat}");
+    assert!(
+        (stat["per_unit"]["members"].as_f64().unwrap() - 1.0).abs() < 1e-9,
+        "{stat}"
+    );
+    let open = named(&inside["calls"], "call", "open").unwrap();
+    assert_eq!(
+        (&open["growth"], open["base"].as_f64()),
+        (&Value::from("constant"), Some(1.0))
+    );
+    // It logs each request once, also the one before the first that counts.
+    let write = named(&inside["calls"], "call", "write").unwrap();
+    assert_eq!(
+        (&write["growth"], write["base"].as_f64()),
+        (&Value::from("constant"), Some(1.0))
+    );
+    let words = inside["words"].as_str().unwrap();
+    assert!(words.contains("members"), "{words}");
+}
+
+#[test]
+fn a_cause_is_named_with_what_the_server_does() {
+    if !is_installed("wsgidav") {
+        return;
+    }
+    // A machine that is busy may disqualify the rows of a run.
+    let finding = |_| {
+        let run = prestan()
+            .args([
+                "run",
+                "listing",
+                "--server",
+                "wsgidav",
+                "--inside",
+                "--param",
+                "members=10,100",
+            ])
+            .args([
+                "--param",
+                "requests=20",
+                "--only",
+                "Depth1*",
+                "--save",
+                "kept",
+            ])
+            .run();
+        let diagnosed = run.again().args(["diagnose", "kept", "--json", "-"]).run();
+        named(&diagnosed.json()["findings"], "rule", "calls-per-member").cloned()
+    };
+    let found = (0..10).find_map(finding).unwrap();
+    // WsgiDAV asks for the attributes of the same file again for each property.
+    let calls = named(&found["figures"], "name", "calls").unwrap();
+    assert_eq!(calls["value"], "18 stat", "{found}");
+}

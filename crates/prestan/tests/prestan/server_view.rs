@@ -1,0 +1,298 @@
+//! Times that servers give, in Server-Timing and in their logs, beside ours.
+
+use std::fs;
+use std::time::Duration;
+
+use serde_json::Value;
+use testbed::fault::{Fault, Rule};
+use testbed::need_or;
+use testbed::real::Recipe;
+
+use crate::support::faulty::{Faulty, run_of};
+use crate::support::{Outcome, Prestan};
+
+/// The times of a row that the server gives there.
+fn row<'v>(document: &'v Value, name: &str, metric: Option<&str>) -> Option<&'v Value> {
+    let rows = document["server_view"]["rows"].as_array()?;
+    rows.iter()
+        .find(|row| row["measure"] == name && row["metric"].as_str() == metric)
+}
+
+fn number(value: &Value) -> f64 {
+    value
+        .as_f64()
+        .unwrap_or_else(|| panic!("{value} is no number"))
+}
+
+fn is_installed(server: &str) -> bool {
+    need_or(Recipe::named(server).unwrap().installed()).is_some()
+}
+
+fn sends(header: &str) -> Fault {
+    Fault::AddHeader("Server-Timing".to_owned(), header.to_owned())
+}
+
+/// A run of PUT and GET on a server that Prestan starts.
+fn started(server: &str, options: &[&str]) -> Prestan {
+    Prestan::new()
+        .args(["run", "prestan", "--server", server])
+        .args(["--only", "Put1K,Get1K", "-r", "40"])
+        .args(options)
+}
+
+/// The configuration of the recipe of nginx, with something else in place of a part of it.
+fn nginx_configured(prestan: &Prestan, from: &str, to: &str) -> String {
+    let recipe = include_str!("../../../../servers/nginx.yaml");
+    let (_, configuration) = recipe.split_once("nginx.conf: |\n").unwrap();
+    assert!(configuration.contains(from), "{configuration}");
+    let path = prestan.file("nginx.conf", &configuration.replace(from, to));
+    format!("file.nginx.conf={}", path.display())
+}
+
+#[test]
+fn what_responses_say_is_set_against_response_times() {
+    let faulty = Faulty::new(|builder| {
+        builder
+            .rule(Rule::new(Fault::AnswerAfter(Duration::from_millis(20))).tag("(Get1K)"))
+            .rule(Rule::new(sends("db;dur=4;desc=\"a, b\", cache;desc=hit")).tag("(Get1K)"))
+            .rule(Rule::new(sends("db;dur=1, x;dur=-1, y;dur=nan, a b;dur=2")).tag("(Get1K)"))
+            .rule(Rule::new(sends("late;dur=7")).tag("(Put1K)").nth(2))
+    });
+    let outcome = run_of(&faulty.server.url(), "Put1K,Get1K", 10).run();
+    assert_eq!(outcome.code, 0, "{outcome}");
+    let document = outcome.json();
+    let get = row(&document, "Get1K", Some("db")).unwrap();
+    assert_eq!(
+        (&get["operations"], &get["timed"]),
+        (&10.into(), &10.into())
+    );
+    // Both of its occurrences.
+    assert_eq!(number(&get["server_us"]["mean"]), 5_000.0, "{get}");
+    let (ours, share) = (
+        number(&get["ours_us"]),
+        number(&get["share_percent"]["mean"]),
+    );
+    assert!((20_000.0..200_000.0).contains(&ours), "{get}");
+    assert!((share - 5_000.0 / ours * 100.0).abs() < 0.01, "{get}");
+    let [low, high] = [0, 1].map(|end| number(&get["share_percent"]["ci95"][end]));
+    assert!(low <= share && share <= high, "{get}");
+    // These say no time.
+    for metric in ["cache", "x", "y"] {
+        let own = row(&document, "Get1K", Some(metric)).unwrap();
+        assert_eq!((&own["operations"], &own["timed"]), (&10.into(), &0.into()));
+        assert_eq!(
+            (&own["server_us"], &own["ours_us"]),
+            (&Value::Null, &Value::Null)
+        );
+    }
+    let put = row(&document, "Put1K", Some("late")).unwrap();
+    assert_eq!(
+        (&put["operations"], &put["server_us"]["ci95"]),
+        (&1.into(), &Value::Null)
+    );
+    let rows = document["server_view"]["rows"].as_array().unwrap();
+    assert_eq!(rows.len(), 5, "{rows:?}");
+    assert_eq!(document["server_view"]["access_log"], Value::Null);
+
+    let again = outcome.again().arg("report").run();
+    assert_eq!(again.code, 0, "{again}");
+    let (_, table) = again.stdout.split_once("The server's own view").unwrap();
+    let line = table.lines().find(|line| line.contains(" db ")).unwrap();
+    assert!(
+        line.contains("Get1K") && line.contains("5.00 ms"),
+        "{again}"
+    );
+}
+
+#[test]
+fn a_server_that_says_nothing_has_no_view() {
+    let faulty = Faulty::new(|builder| builder);
+    let outcome = run_of(&faulty.server.url(), "Put1K,Get1K", 3).run();
+    assert_eq!(outcome.code, 0, "{outcome}");
+    assert_eq!(outcome.json()["server_view"], Value::Null);
+    let text = outcome.again().arg("report").run().stdout;
+    assert!(!text.contains("own view"), "{text}");
+}
+
+#[test]
+fn of_a_failed_operation_no_time_is_told() {
+    let faulty = Faulty::new(|builder| {
+        builder
+            .rule(Rule::new(sends("db;dur=4")).tag("(Get1K)"))
+            .rule(Rule::new(Fault::RewriteStatus(404)).tag("(Get1K)").nth(2))
+    });
+    let outcome = run_of(&faulty.server.url(), "Get1K", 5).run();
+    assert_eq!(outcome.code, 1, "{outcome}");
+    let document = outcome.json();
+    assert_eq!(
+        row(&document, "Get1K", Some("db")).unwrap()["operations"],
+        4
+    );
+}
+
+#[test]
+fn a_server_that_says_too_much_is_cut_short() {
+    let names: Vec<String> = (0..200).map(|place| format!("m{place:03};dur=1")).collect();
+    let faulty =
+        Faulty::new(|builder| builder.rule(Rule::new(sends(&names.join(","))).tag("(Get1K)")));
+    let outcome = run_of(&faulty.server.url(), "Get1K", 3).run();
+    assert_eq!(outcome.code, 0, "{outcome}");
+    let document = outcome.json();
+    assert_eq!(
+        document["server_view"]["rows"].as_array().unwrap().len(),
+        16
+    );
+    assert!(
+        document["tests"]
+            .to_string()
+            .contains("more metrics in Server-Timing"),
+        "{outcome}"
+    );
+}
+
+#[test]
+fn the_header_is_read_over_http2() {
+    if !is_installed("nginx") {
+        return;
+    }
+    let prestan = Prestan::new();
+    let says = "location / {\n add_header Server-Timing 'app;dur=0.25' always;";
+    let parameter = nginx_configured(&prestan, "location / {", says);
+    let server = format!("nginx,http=2,{parameter}");
+    let outcome = prestan
+        .args(["run", "prestan", "--server", &server, "--only", "Get1K"])
+        .args(["-r", "20", "-c", "3", "--json", "-"])
+        .run();
+    assert_eq!(outcome.code, 0, "{outcome}");
+    let document = outcome.json();
+    let get = row(&document, "Get1K", Some("app")).unwrap();
+    assert_eq!(number(&get["server_us"]["mean"]), 250.0, "{get}");
+    let tests = document["tests"][0]["operations"].as_f64().unwrap();
+    assert!(number(&get["operations"]) >= tests, "{get}");
+}
+
+#[test]
+fn the_log_of_a_server_is_joined_with_its_operations() {
+    for (server, resolution) in [("apache", 1.0), ("nginx", 1000.0), ("lighttpd", 1.0)] {
+        // A server that loses its processor between a response and its log takes longer than that response.
+        let is_within = is_installed(server).then(|| {
+            let mut runs = (0..5).map(|_| is_log_within_operations(server, resolution));
+            runs.any(|is_within| is_within)
+        });
+        assert_ne!(is_within, Some(false), "{server}");
+    }
+}
+
+/// Checks a run; returns whether the times of the server are within those of the operations.
+fn is_log_within_operations(server: &str, resolution: f64) -> bool {
+    let outcome = started(server, &["--inside", "--json", "-"]).run();
+    assert_eq!(outcome.code, 0, "{outcome}");
+    let document = outcome.json();
+    let log = &document["server_view"]["access_log"];
+    for (count, expected) in [
+        ("operations", 80),
+        ("joined", 80),
+        ("missing", 0),
+        ("ambiguous", 0),
+        ("unreadable_lines", 0),
+    ] {
+        assert_eq!(log[count], expected, "{server}: {log}");
+    }
+    // DELETE, warm-up and what comes before and after.
+    assert!(number(&log["other_lines"]) > 40.0, "{server}: {log}");
+    ["Put1K", "Get1K"].iter().all(|name| {
+        let own = row(&document, name, None).unwrap();
+        assert_eq!(own["timed"], 40, "{own}");
+        assert_eq!(number(&own["resolution_us"]), resolution, "{own}");
+        let (theirs, ours) = (number(&own["server_us"]["mean"]), number(&own["ours_us"]));
+        if resolution < 1000.0 {
+            assert!(
+                theirs >= resolution && own["share_percent"]["ci95"].is_array(),
+                "{own}"
+            );
+        }
+        // What counts in milliseconds may round up.
+        theirs < ours + resolution
+    })
+}
+
+#[test]
+fn several_users_are_told_apart_in_a_log() {
+    if !is_installed("apache") {
+        return;
+    }
+    let outcome = started("apache,http=2", &["--inside", "-c", "4", "--json", "-"]).run();
+    assert_eq!(outcome.code, 0, "{outcome}");
+    let document = outcome.json();
+    let log = &document["server_view"]["access_log"];
+    assert!(
+        number(&log["joined"]) >= 80.0 && log["missing"] == 0,
+        "{log}"
+    );
+    assert!(row(&document, "Put1K", None).is_some(), "{outcome}");
+}
+
+#[test]
+fn without_inside_no_log_is_read() {
+    if !is_installed("apache") {
+        return;
+    }
+    let outcome = started("apache", &["--json", "-"]).run();
+    assert_eq!(outcome.code, 0, "{outcome}");
+    assert_eq!(outcome.json()["server_view"], Value::Null);
+}
+
+/// A log of another form, and none at all.
+#[test]
+fn what_is_not_in_a_log_is_said() {
+    if !is_installed("nginx") {
+        return;
+    }
+    let own = "access_log {{ dir }}/log/access.log prestan;";
+    let text = |to: &str| -> Outcome {
+        let prestan = Prestan::new();
+        let parameter = nginx_configured(&prestan, own, to);
+        let server = format!("nginx,{parameter}");
+        prestan
+            .args(["run", "prestan", "--server", &server, "--inside"])
+            .args(["--only", "Get1K", "-r", "5"])
+            .run()
+    };
+    let foreign = text("access_log {{ dir }}/log/access.log combined;");
+    assert_eq!(foreign.code, 0, "{foreign}");
+    let words = foreign
+        .stdout
+        .split_whitespace()
+        .collect::<Vec<_>>()
+        .join(" ");
+    assert!(
+        words.contains(
+            "Of 5 operations that were ok, 5 are not joined with the access log: 5 without a line,"
+        ) && words.contains("lines could not be read."),
+        "{foreign}"
+    );
+    let none = text("access_log off;");
+    assert_eq!(none.code, 0, "{none}");
+    let words = none.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        words.contains("reading the access log of the server failed: No such file"),
+        "{none}"
+    );
+}
+
+#[test]
+fn figures_of_a_recorded_run_are_the_same() {
+    if !is_installed("lighttpd") {
+        return;
+    }
+    let outcome = started("lighttpd", &["--inside", "--json", "-"]).run();
+    assert_eq!(outcome.code, 0, "{outcome}");
+    let again = outcome.again().args(["report", "--json", "-"]).run();
+    assert_eq!(again.code, 0, "{again}");
+    assert_eq!(outcome.json()["server_view"], again.json()["server_view"]);
+    let events = fs::read_to_string(outcome.run().join("events.jsonl")).unwrap();
+    assert!(
+        !events.contains("PrestanTest-"),
+        "no line of the log is kept"
+    );
+}

@@ -1,0 +1,377 @@
+//! Where a server spends its processor time: functions in words, as JSON, and the frames of a flame graph.
+
+use std::collections::BTreeMap;
+
+use record::{FlameRow, FlameStack, OF_KERNEL};
+use schemars::JsonSchema;
+use serde::Serialize;
+use stats::{FunctionShare, InsideSummary, StackProfile, Summary};
+
+use super::test_of;
+use crate::analysis::figures::number_of;
+use crate::clean;
+use crate::figure::percent;
+use crate::json::thousandths;
+
+/// What stands above the functions of all rows in a text.
+pub(crate) const HEADING: &str = "Functions of the server with most samples, in a pass of its own (all of them are in the flame graphs of --html):";
+
+/// Functions of a row that are told in words.
+const MOST_TOLD: usize = 3;
+/// Functions of a row in JSON, which has their stacks as well.
+const MOST_LISTED: usize = 20;
+/// The part of the samples from which it is told that callers are missing.
+const MANY: f64 = 0.1;
+
+/// Frames with a smaller part of the samples are not drawn: they would be no wider than a pixel or two.
+const LEAST_WIDTH: f64 = 0.002;
+
+/// Functions of a stack that are drawn: a record has half as many at most.
+const MOST_DEEP: usize = 256;
+
+/// A frame of a flame graph: a function with these callers.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct FlameFrame<'s> {
+    /// Name of the function, without the mark of the kernel.
+    pub(crate) name: &'s str,
+    pub(crate) is_kernel: bool,
+    /// Frames below it.
+    pub(crate) depth: usize,
+    /// Where it begins, and how wide it is, as parts of the whole.
+    pub(crate) left: f64,
+    pub(crate) width: f64,
+    pub(crate) samples: u64,
+}
+
+/// Samples with this caller, and what it called in them.
+#[derive(Debug, Default)]
+struct FlameNode<'s> {
+    samples: u64,
+    callees: BTreeMap<&'s str, FlameNode<'s>>,
+}
+
+/// The name of a function, and whether it is one of the kernel.
+fn function(name: &str) -> (&str, bool) {
+    let own = name.strip_suffix(OF_KERNEL);
+    (own.unwrap_or(name), own.is_some())
+}
+
+/// The frames of a flame graph that are wide enough to be seen, the lowest first, and neighbours in the order of their
+/// names. The lowest are the names of processes.
+pub(crate) fn frames(row: &FlameRow) -> Vec<FlameFrame<'_>> {
+    let mut root = FlameNode::default();
+    for own in &row.stacks {
+        let samples = own.count();
+        root.samples += samples;
+        let mut node = &mut root;
+        for name in own.stack.split(';').take(MOST_DEEP) {
+            node = node.callees.entry(name).or_default();
+            node.samples += samples;
+        }
+    }
+    let whole = root.samples as f64;
+    let mut frames = Vec::new();
+    // Level by level, so that no stack is too deep for this.
+    let mut level = vec![(0_u64, &root)];
+    let mut depth = 0;
+    while !level.is_empty() {
+        let mut above = Vec::new();
+        for (mut left, node) in level {
+            for (name, callee) in &node.callees {
+                let width = callee.samples as f64 / whole;
+                if width >= LEAST_WIDTH {
+                    let (name, is_kernel) = function(name);
+                    frames.push(FlameFrame {
+                        name,
+                        is_kernel,
+                        depth,
+                        left: left as f64 / whole,
+                        width,
+                        samples: callee.samples,
+                    });
+                    above.push((left, callee));
+                }
+                left += callee.samples;
+            }
+        }
+        (level, depth) = (above, depth + 1);
+    }
+    frames
+}
+
+/// `recently_deleted (kernel) 30 % (27 .. 34 %)`, or its number of samples where these are too few.
+fn in_words(own: &FunctionShare) -> String {
+    let (name, is_kernel) = function(&own.name);
+    let kernel = if is_kernel { " (kernel)" } else { "" };
+    match own.interval {
+        Some((low, high)) => {
+            let (low, high) = (percent(low), percent(high));
+            let low = low.trim_end_matches(" %");
+            format!("{name}{kernel} {} ({low} .. {high})", percent(own.share))
+        }
+        None => format!("{name}{kernel} in {} samples", own.samples),
+    }
+}
+
+/// The functions of a row with most samples, and how many samples there are.
+pub(crate) fn functions_in_words(profile: &StackProfile) -> String {
+    let row = &profile.row;
+    let operations = number_of(row.operations, "operation");
+    let mut text = format!("{} samples in {operations}", row.samples);
+    let told = profile.functions.iter().take(MOST_TOLD).map(in_words);
+    let told = told.collect::<Vec<_>>().join(", ");
+    if !told.is_empty() {
+        text += &format!(": {told}");
+    }
+    clean(&text)
+}
+
+/// Sentences below the functions, or the graphs, of a run.
+pub(crate) fn remarks(inside: &InsideSummary) -> Vec<String> {
+    let rows: Vec<&FlameRow> = inside.sampled.iter().map(|own| &own.row).collect();
+    let sum = |of: fn(&FlameRow) -> u64| -> u64 { rows.iter().map(|row| of(row)).sum() };
+    let (samples, cut, lost) = (
+        sum(|row| row.samples),
+        sum(|row| row.cut),
+        sum(|row| row.lost),
+    );
+    let mut remarks = Vec::new();
+    if let Some(row) = rows.first() {
+        remarks.push(format!(
+            "A sample is taken each {:.0} µs of processor time; shares have 95 % intervals.",
+            1e6 / f64::from(row.frequency)
+        ));
+    }
+    if cut as f64 > MANY * samples as f64 {
+        remarks.push(format!(
+            "In {cut} of {samples} samples, callers outside of the kernel are missing: the server, or a library of it, was built \
+             without frame pointers (-fno-omit-frame-pointer)."
+        ));
+    }
+    if rows.iter().any(|row| row.by_thread && !row.without_kernel) {
+        remarks.push(
+            "Of the moment at which a thread gets a processor (finish_task_switch) there are too many samples, as each thread had a \
+             timer of its own: run as root."
+                .to_owned(),
+        );
+    }
+    if rows.iter().any(|row| row.without_kernel) {
+        remarks.push(
+            "Functions of the kernel are missing, and so is the time in them: this needs root, or `sysctl \
+             kernel.perf_event_paranoid=1`."
+                .to_owned(),
+        );
+    }
+    let leading = inside
+        .sampled
+        .iter()
+        .flat_map(|own| own.functions.iter().take(MOST_TOLD));
+    if leading.clone().any(|own| own.name.starts_with('[')) {
+        remarks.push(
+            "In brackets: code without names, as its file has no symbols of its own functions."
+                .to_owned(),
+        );
+    }
+    let other = sum(|row| row.other);
+    if other > 0 {
+        remarks.push(format!(
+            "{other} samples are of seldom stacks, which are neither drawn nor in the shares: there were too many to keep."
+        ));
+    }
+    if lost > 0 {
+        remarks.push(format!(
+            "{lost} samples, also of other programs, were lost, as this machine was too busy to take them from the kernel."
+        ));
+    }
+    remarks
+}
+
+/// Samples of the stacks of the server, in a pass of its own that is not timed.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields, rename = "Flame")]
+pub(crate) struct FlameJson {
+    /// Name of the row.
+    pub(crate) measure: String,
+    /// Operations in this pass.
+    pub(crate) operations: u64,
+    /// Samples in a second of processor time.
+    pub(crate) frequency_hz: u32,
+    /// Samples that were taken.
+    pub(crate) samples: u64,
+    /// Samples, also of other programs, that the kernel could not hand over.
+    pub(crate) lost: u64,
+    /// Samples with fewer than three functions outside of the kernel: their callers are not known.
+    pub(crate) without_callers: u64,
+    /// Samples of seldom stacks beyond those that are kept.
+    pub(crate) other: u64,
+    /// Whether each thread had a timer of its own: the moment at which it gets a processor then has too many samples.
+    pub(crate) by_thread: bool,
+    /// Whether functions of the kernel could not be sampled.
+    pub(crate) without_kernel: bool,
+    /// Functions that were executed in most samples, at most 20; their callers do not count.
+    pub(crate) functions: Vec<FlameFunctionJson>,
+    /// The stacks, the most frequent one first. Empty in the data of a page, which has the graph.
+    pub(crate) stacks: Vec<FlameStackJson>,
+}
+
+/// A function that was executed in samples of a row.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields, rename = "FlameFunction")]
+pub(crate) struct FlameFunctionJson {
+    /// Its name. Functions of the kernel end with `_[k]`; those without a name have that of their file, in brackets.
+    pub(crate) name: String,
+    /// Its samples, in the stacks that are kept.
+    pub(crate) samples: u64,
+    /// They in percent of all of these.
+    pub(crate) percent: f64,
+    /// The 95 % interval of this; null with too few samples.
+    pub(crate) ci95: Option<[f64; 2]>,
+}
+
+/// A stack.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields, rename = "FlameStack")]
+pub(crate) struct FlameStackJson {
+    /// The name of the process and its functions, callers first, with `;` between them: a "folded" stack.
+    pub(crate) stack: String,
+    /// Samples with it.
+    pub(crate) samples: u64,
+}
+
+/// The samples of all rows of a run.
+pub(super) fn of_run(inside: &InsideSummary, summary: &Summary) -> Vec<FlameJson> {
+    let rows = inside.sampled.iter().filter_map(|own| {
+        let row = &own.row;
+        Some(FlameJson {
+            measure: test_of(summary, row.measure)?.name.clone(),
+            operations: row.operations,
+            frequency_hz: row.frequency,
+            samples: row.samples,
+            lost: row.lost,
+            without_callers: row.cut,
+            other: row.other,
+            by_thread: row.by_thread,
+            without_kernel: row.without_kernel,
+            functions: own
+                .functions
+                .iter()
+                .take(MOST_LISTED)
+                .map(of_function)
+                .collect(),
+            stacks: row.stacks.iter().map(of_stack).collect(),
+        })
+    });
+    rows.collect()
+}
+
+fn of_function(own: &FunctionShare) -> FlameFunctionJson {
+    let percent = |share: f64| thousandths(share * 100.0);
+    FlameFunctionJson {
+        name: own.name.clone(),
+        samples: own.samples,
+        percent: percent(own.share),
+        ci95: own
+            .interval
+            .map(|(low, high)| [percent(low), percent(high)]),
+    }
+}
+
+fn of_stack(own: &FlameStack) -> FlameStackJson {
+    FlameStackJson {
+        stack: own.stack.clone(),
+        samples: own.count(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use record::MeasureId;
+
+    use super::*;
+
+    fn row(stacks: &[(&str, u32)]) -> FlameRow {
+        let stacks = stacks.iter().map(|(stack, samples)| FlameStack {
+            stack: (*stack).to_owned(),
+            samples: vec![*samples],
+        });
+        FlameRow {
+            measure: MeasureId(0),
+            operations: 10,
+            frequency: 4_999,
+            samples: 1_000,
+            lost: 0,
+            cut: 0,
+            other: 0,
+            by_thread: false,
+            without_kernel: false,
+            stacks: stacks.collect(),
+        }
+    }
+
+    #[test]
+    fn frames_stand_above_their_callers() {
+        let row = row(&[("s;b;c_[k]", 250), ("s;a", 500), ("s;b", 249), ("s;z;y", 1)]);
+        let frames = frames(&row);
+        let told: Vec<_> = frames
+            .iter()
+            .map(|own| (own.name, own.depth, own.left, own.samples, own.is_kernel))
+            .collect();
+        // What has a thousandth of the width is not drawn, and nothing of what it calls.
+        let expected = [
+            ("s", 0, 0.0, 1_000, false),
+            ("a", 1, 0.0, 500, false),
+            ("b", 1, 0.5, 499, false),
+            ("c", 2, 0.5, 250, true),
+        ];
+        assert_eq!(told, expected);
+        assert_eq!(frames[2].width, 0.499);
+    }
+
+    #[test]
+    fn what_is_missing_in_samples_is_told() {
+        let told = |change: fn(&mut FlameRow)| {
+            let mut row = row(&[("s;a", 500)]);
+            change(&mut row);
+            let inside = InsideSummary {
+                sampled: vec![StackProfile {
+                    row,
+                    functions: Vec::new(),
+                }],
+                ..InsideSummary::default()
+            };
+            remarks(&inside).join(" ")
+        };
+        let whole = told(|_| {});
+        assert_eq!(
+            whole,
+            "A sample is taken each 200 µs of processor time; shares have 95 % intervals."
+        );
+        assert!(told(|row| row.cut = 500).contains("In 500 of 1000 samples, callers"));
+        assert!(told(|row| row.other = 4).contains("4 samples are of seldom stacks"));
+        assert!(told(|row| row.lost = 3).contains("3 samples, also of other programs, were lost"));
+        assert!(told(|row| row.by_thread = true).contains("run as root"));
+        assert!(told(|row| row.without_kernel = true).contains("perf_event_paranoid=1"));
+        assert_eq!(remarks(&InsideSummary::default()), [""; 0]);
+    }
+
+    proptest! {
+        #[test]
+        fn frames_lie_within_their_callers(
+            stacks in prop::collection::vec(("[a-c;]{0,8}", 0_u32..100), 0..40)
+        ) {
+            let stacks: Vec<(&str, u32)> = stacks.iter().map(|(own, count)| (own.as_str(), *count)).collect();
+            let row = row(&stacks);
+            let frames = frames(&row);
+            for own in &frames {
+                prop_assert!(own.left >= 0.0 && own.left + own.width <= 1.0 + 1e-9, "{own:?}");
+                let holds = |other: &&FlameFrame<'_>| {
+                    other.depth + 1 == own.depth
+                        && other.left <= own.left + 1e-9
+                        && other.left + other.width >= own.left + own.width - 1e-9
+                };
+                prop_assert!(own.depth == 0 || frames.iter().any(|other| holds(&other)), "{own:?}");
+            }
+        }
+    }
+}

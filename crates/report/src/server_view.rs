@@ -1,0 +1,204 @@
+//! The server's own view: the times that it gives beside ours, as text, on pages and as JSON.
+
+mod wire;
+
+use record::{AccessLogRecord, ServerTimeSource};
+use stats::units::{human, human_range};
+use stats::{ServerView, ServerViewRow, Summary};
+
+use crate::clean;
+use crate::figure::percent;
+use crate::inside::test_of;
+use crate::terminal::{Columns, TextReport};
+
+pub(crate) use wire::{ServerViewJson, of_run};
+
+/// What stands for a figure that there is not.
+const NONE: &str = "-";
+
+pub(crate) const HEADING: &str = "The server's own view, per operation";
+
+/// Operations from which intervals contain means nearly as often as they say (simulated in `stats`, `tests::server_view`).
+const ENOUGH: u64 = 200;
+
+/// A column behind the row and what the time is called, and what it means.
+pub(crate) const COLUMNS: [(&str, &str); 6] = [
+    (
+        "n",
+        "operations that were ok and of which the server says it",
+    ),
+    ("server", "mean of the server's time"),
+    ("95 % CI", "95 % interval of this mean"),
+    (
+        "ours",
+        "mean of our time of the same operations: the response time for Server-Timing, the total time for the access log",
+    ),
+    ("share", "the server's time as a part of ours"),
+    (
+        "rest",
+        "our mean less the server's: the client, the network, and what the server does not count, such as waiting for a \
+         thread",
+    ),
+];
+
+/// A figure as it is shown, and by what it is sorted.
+pub(crate) struct ViewCell {
+    pub(crate) shown: String,
+    pub(crate) value: Option<f64>,
+}
+
+impl ViewCell {
+    fn of(value: Option<f64>, shown: impl Fn(f64) -> String) -> ViewCell {
+        ViewCell {
+            shown: value.map_or(NONE.to_owned(), shown),
+            value,
+        }
+    }
+}
+
+/// What the time is called.
+pub(crate) fn name(source: &ServerTimeSource) -> String {
+    match source {
+        ServerTimeSource::Header { metric } => clean(metric),
+        ServerTimeSource::AccessLog => "access log".to_owned(),
+    }
+}
+
+/// The figures of a row, in the order of [`COLUMNS`].
+pub(crate) fn cells(row: &ServerViewRow) -> Vec<ViewCell> {
+    let times = row.times.as_ref();
+    let share = times.and_then(|own| own.share);
+    let interval = times.and_then(|own| own.server.interval);
+    let server = times.map(|own| own.server.value);
+    let rest = times.filter(|_| share.is_some());
+    vec![
+        ViewCell::of(Some(row.operations as f64), |count| format!("{count}")),
+        ViewCell::of(server, |value| {
+            if is_resolved(row) {
+                human(value)
+            } else {
+                format!("< {}", human(row.resolution as f64))
+            }
+        }),
+        ViewCell {
+            shown: interval.map_or(NONE.to_owned(), human_range),
+            value: interval.map(|(low, _)| low),
+        },
+        ViewCell::of(times.map(|own| own.ours), human),
+        ViewCell::of(share.map(|share| share.value), percent),
+        ViewCell::of(
+            rest.map(|own| own.ours - own.server.value)
+                .filter(|rest| *rest >= 0.0),
+            human,
+        ),
+    ]
+}
+
+/// Whether its mean is one that the server can tell from nothing.
+fn is_resolved(row: &ServerViewRow) -> bool {
+    let mean = row.times.as_ref().map(|own| own.server.value);
+    mean.is_none_or(|mean| mean >= row.resolution as f64)
+}
+
+/// Sentences below the table.
+pub(crate) fn remarks(view: &ServerView) -> Vec<String> {
+    let mut remarks = Vec::new();
+    if let Some(row) = view.rows.iter().find(|row| !is_resolved(row)) {
+        remarks.push(format!(
+            "The access log counts in steps of {}: of means below that it says no more.",
+            human(row.resolution as f64)
+        ));
+    }
+    let mut times = view.rows.iter().filter_map(|row| row.times.as_ref());
+    if times.any(|own| own.server.interval.is_some() && own.operations < ENOUGH) {
+        remarks.push(format!(
+            "Intervals over fewer than {ENOUGH} operations are too narrow where neighbouring operations depend on each other."
+        ));
+    }
+    remarks.extend(view.access_log.as_ref().and_then(not_joined));
+    remarks
+}
+
+/// What of a log was not joined; `None` where all was.
+fn not_joined(log: &AccessLogRecord) -> Option<String> {
+    let of_operations = [
+        (log.missing, "without a line"),
+        (log.ambiguous, "with several lines"),
+        (log.beyond, "beyond the first ones, which were looked for"),
+    ];
+    let told = of_operations.iter().filter(|(count, _)| *count > 0);
+    let mut told: Vec<String> = told
+        .map(|(count, what)| format!("{count} {what}"))
+        .collect();
+    if told.is_empty() && log.unreadable_lines == 0 {
+        return None;
+    }
+    let left_out = (log.operations + log.beyond) - log.joined;
+    if log.unreadable_lines > 0 {
+        told.push(format!("{} lines could not be read", log.unreadable_lines));
+    }
+    Some(format!(
+        "Of {} operations that were ok, {left_out} are not joined with the access log: {}.",
+        log.operations + log.beyond,
+        told.join(", ")
+    ))
+}
+
+impl TextReport {
+    /// Times that the server gives.
+    pub(crate) fn server_view(&mut self, summary: &Summary) {
+        let Some(view) = &summary.server_view else {
+            return;
+        };
+        self.line("");
+        self.line(&format!("{HEADING}:"));
+        let rows = view.rows.iter().filter_map(|row| {
+            let test = test_of(summary, row.measure)?;
+            let mut line = vec![clean(&test.name), name(&row.source)];
+            line.extend(cells(row).into_iter().map(|cell| cell.shown));
+            Some(line)
+        });
+        let rows: Vec<Vec<String>> = rows.collect();
+        if !rows.is_empty() {
+            let mut headers = vec![String::new(), String::new()];
+            headers.extend(COLUMNS.iter().map(|(name, _)| (*name).to_owned()));
+            for line in Columns::lines(headers, rows, &[0, 1]) {
+                self.line(&line);
+            }
+        }
+        for remark in remarks(view) {
+            self.wrapped("", "  ", &remark);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_joined_is_said() {
+        let all = AccessLogRecord {
+            operations: 10,
+            joined: 10,
+            other_lines: 7,
+            ..AccessLogRecord::default()
+        };
+        assert_eq!(not_joined(&all), None);
+        let some = AccessLogRecord {
+            joined: 6,
+            missing: 3,
+            ambiguous: 1,
+            beyond: 5,
+            unreadable_lines: 2,
+            ..all
+        };
+        assert_eq!(
+            not_joined(&some).as_deref(),
+            Some(
+                "Of 15 operations that were ok, 9 are not joined with the access log: 3 without a line, 1 with several \
+                 lines, 5 beyond the first ones, which were looked for, 2 lines could not be read."
+            )
+        );
+    }
+}

@@ -1,0 +1,301 @@
+//! What operations cost inside of two servers: processor time, and system calls on their storage.
+//!
+//! Processor time is compared as times are: an observation is the logarithm of B over A in one pair of runs
+//! ([`super::ratio`]), so that what differs from start to start is in the spread of the pairs, and its p-value is corrected
+//! together with those of all times.
+//!
+//! Numbers of calls mostly do not differ at all: a server makes two `fsync` for a PUT whenever it is asked. Where a number is
+//! the same in each of at least [`LEAST_STARTS`] runs of A, and in each of B, both numbers are facts, and so is their
+//! difference. They are facts about these starts. If a server decided at each start by chance between two numbers, all
+//! `n` runs of A would have the one and all of B the other with a probability of at most `2 / (2n choose n)`, whatever the chance:
+//! 0.8 % for five. A number that varies is compared as processor time is; where some run has none, so that there is no
+//! logarithm, one is added to all.
+
+use std::collections::BTreeSet;
+
+use constraint::StorageCall;
+use record::CallTarget;
+
+use super::{Observations, Ratio, Side, Verdict};
+use crate::inside::storage::{CallKey, CallsInRun};
+use crate::inside::{InsideFigure, InsideRow};
+
+/// Runs of each server, each after a start of its own, from which on a number of calls that never varied is a fact.
+pub const LEAST_STARTS: usize = 5;
+
+/// What an operation of a row costs inside of both servers.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ComparedInside {
+    /// Processor time; `None` where no pair of runs has that of both.
+    pub processor: Option<ComparedProcessor>,
+    /// Calls on the storage, by kind: those that one of both makes.
+    pub calls: Vec<ComparedCalls>,
+    /// Pairs of runs in which the calls of both were counted.
+    pub traced: usize,
+}
+
+/// Processor time of an operation with both servers.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ComparedProcessor {
+    /// Mean with A in nanoseconds, over all operations of all runs.
+    pub a: f64,
+    /// Mean with B.
+    pub b: f64,
+    /// B over A: *slower* is more processor time.
+    pub ratio: Ratio,
+}
+
+/// System calls of a kind on the storage, per operation.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ComparedCalls {
+    /// The kind.
+    pub call: StorageCall,
+    /// Mean with A.
+    pub a: f64,
+    /// Mean with B.
+    pub b: f64,
+    /// Calls and targets of which the means differ: the system call, its target, the means with A and with B.
+    pub differing: Vec<(String, CallTarget, f64, f64)>,
+    /// How certain the difference is.
+    pub certainty: CallsCertainty,
+}
+
+/// How certain it is that numbers of calls differ.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "a row has a few of them, and a box would take the copy away"
+)]
+pub enum CallsCertainty {
+    /// The number was the same in each run of A, and in each of B.
+    Constant,
+    /// As [`Constant`](CallsCertainty::Constant), in fewer than [`LEAST_STARTS`] runs of each.
+    FewStarts,
+    /// It varied from run to run.
+    Varying {
+        /// B over A, of numbers to which this was added.
+        ratio: Ratio,
+        /// 0, or 1 where some run had none.
+        added: f64,
+    },
+    /// It varied, and there was one pair of runs only.
+    Unknown,
+}
+
+/// What a comparison says of a cost inside of the servers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CostVerdict {
+    /// B needs more.
+    More,
+    /// B needs less.
+    Less,
+    /// The same, or a difference that is too small to count.
+    Same,
+    /// None of these is certain.
+    Inconclusive,
+}
+
+impl CostVerdict {
+    /// All of them.
+    pub const ALL: [CostVerdict; 4] = [
+        CostVerdict::More,
+        CostVerdict::Less,
+        CostVerdict::Same,
+        CostVerdict::Inconclusive,
+    ];
+
+    fn of(ratio: &Ratio) -> CostVerdict {
+        match ratio.verdict {
+            Verdict::Slower => CostVerdict::More,
+            Verdict::Faster => CostVerdict::Less,
+            Verdict::Same => CostVerdict::Same,
+            _ => CostVerdict::Inconclusive,
+        }
+    }
+
+    /// The name used in files.
+    pub fn name(self) -> &'static str {
+        match self {
+            CostVerdict::More => "more",
+            CostVerdict::Less => "less",
+            CostVerdict::Same => "same",
+            CostVerdict::Inconclusive => "inconclusive",
+        }
+    }
+}
+
+/// A row inside of both servers, in one pair of runs.
+pub(super) type PairInside<'a> = (&'a InsideRow, &'a InsideRow);
+
+impl ComparedInside {
+    /// What the pairs of these runs say of a row, not judged yet; `None` where nothing was counted for both.
+    pub(super) fn of(a: &[Side<'_>], b: &[Side<'_>], row: &str) -> Option<ComparedInside> {
+        let pairs = a.iter().zip(b);
+        let pairs: Vec<PairInside<'_>> = pairs
+            .filter_map(|(a, b)| a.summary.inside_of(row).zip(b.summary.inside_of(row)))
+            .collect();
+        ComparedInside::of_pairs(&pairs)
+    }
+
+    pub(super) fn of_pairs(pairs: &[PairInside<'_>]) -> Option<ComparedInside> {
+        let processor = ComparedProcessor::of(pairs);
+        let traced: Vec<(CallsInRun, CallsInRun)> = pairs
+            .iter()
+            .filter_map(|(a, b)| CallsInRun::of(a).zip(CallsInRun::of(b)))
+            .collect();
+        if processor.is_none() && traced.is_empty() {
+            return None;
+        }
+        Some(ComparedInside {
+            processor,
+            calls: ComparedCalls::of(&traced),
+            traced: traced.len(),
+        })
+    }
+
+    /// The ratios in it that have p-values.
+    pub(super) fn ratios(&mut self) -> impl Iterator<Item = &mut Ratio> {
+        let processor = self.processor.iter_mut().map(|own| &mut own.ratio);
+        let calls = self
+            .calls
+            .iter_mut()
+            .filter_map(|own| match &mut own.certainty {
+                CallsCertainty::Varying { ratio, .. } => Some(ratio),
+                _ => None,
+            });
+        processor.chain(calls)
+    }
+
+    /// Whether more pairs may change what it says, beside so many tests in all.
+    pub(super) fn is_open(&self, same_within: f64, tests: usize) -> bool {
+        let processor = self.processor.as_ref();
+        let is_uncounted = self.traced > 0 && self.traced < LEAST_STARTS;
+        is_uncounted || processor.is_some_and(|own| own.ratio.is_open(same_within, tests))
+    }
+}
+
+impl ComparedProcessor {
+    fn of(pairs: &[PairInside<'_>]) -> Option<ComparedProcessor> {
+        let mut sums = [(0.0, 0.0), (0.0, 0.0)];
+        let mut means = Vec::new();
+        for (a, b) in pairs {
+            let mean = |row: &InsideRow| row.mean(InsideFigure::Processor).map(|own| own.mean);
+            let both = mean(a).zip(mean(b));
+            let Some((mean_a, mean_b)) = both.filter(|(a, b)| *a > 0.0 && *b > 0.0) else {
+                continue;
+            };
+            means.push(mean_b.ln() - mean_a.ln());
+            for (sum, row) in sums.iter_mut().zip([a, b]) {
+                sum.0 += row.counted.processor as f64;
+                sum.1 += row.operations as f64;
+            }
+        }
+        let [a, b] = sums.map(|(processor, operations)| processor / operations);
+        let ratio = ratio_of(means, (a, b))?;
+        Some(ComparedProcessor { a, b, ratio })
+    }
+
+    /// What is said of it.
+    pub fn verdict(&self) -> CostVerdict {
+        CostVerdict::of(&self.ratio)
+    }
+}
+
+/// The ratio of these log ratios of pairs, where all together have such means.
+fn ratio_of(means: Vec<f64>, (a, b): (f64, f64)) -> Option<Ratio> {
+    Ratio::new(&Observations {
+        medians: means.clone(),
+        means,
+        pooled: b.ln() - a.ln(),
+    })
+}
+
+impl ComparedCalls {
+    fn of(traced: &[(CallsInRun, CallsInRun)]) -> Vec<ComparedCalls> {
+        let kinds: BTreeSet<StorageCall> =
+            keys(traced).into_iter().map(|(kind, ..)| *kind).collect();
+        let of_kind = |kind: StorageCall| {
+            let numbers = numbers(traced, |(of, ..)| *of == kind);
+            let (a, b) = means(&numbers);
+            ComparedCalls {
+                call: kind,
+                a,
+                b,
+                differing: differing(traced, kind),
+                certainty: CallsCertainty::of(&numbers),
+            }
+        };
+        kinds.into_iter().map(of_kind).collect()
+    }
+
+    /// What is said of it.
+    pub fn verdict(&self) -> CostVerdict {
+        match self.certainty {
+            _ if self.is_fact() && self.a < self.b => CostVerdict::More,
+            _ if self.is_fact() && self.a > self.b => CostVerdict::Less,
+            CallsCertainty::Constant => CostVerdict::Same,
+            CallsCertainty::Varying { ratio, .. } => CostVerdict::of(&ratio),
+            CallsCertainty::FewStarts | CallsCertainty::Unknown => CostVerdict::Inconclusive,
+        }
+    }
+
+    /// Both numbers are facts.
+    pub fn is_fact(&self) -> bool {
+        self.certainty == CallsCertainty::Constant
+    }
+}
+
+impl CallsCertainty {
+    /// Of the numbers of all pairs of runs.
+    fn of(numbers: &[(f64, f64)]) -> CallsCertainty {
+        if numbers.iter().all(|pair| pair == &numbers[0]) {
+            return if numbers.len() < LEAST_STARTS {
+                CallsCertainty::FewStarts
+            } else {
+                CallsCertainty::Constant
+            };
+        }
+        let have_all_some = numbers.iter().all(|(a, b)| *a > 0.0 && *b > 0.0);
+        let added = if have_all_some { 0.0 } else { 1.0 };
+        let log = |(a, b): &(f64, f64)| (b + added).ln() - (a + added).ln();
+        let (a, b) = means(numbers);
+        match ratio_of(numbers.iter().map(log).collect(), (a + added, b + added)) {
+            Some(ratio) => CallsCertainty::Varying { ratio, added },
+            None => CallsCertainty::Unknown,
+        }
+    }
+}
+
+fn means(numbers: &[(f64, f64)]) -> (f64, f64) {
+    let count = numbers.len() as f64;
+    let mean = |of: fn(&(f64, f64)) -> f64| numbers.iter().map(of).sum::<f64>() / count;
+    (mean(|(a, _)| *a), mean(|(_, b)| *b))
+}
+
+/// What is called in any of the runs.
+fn keys(traced: &[(CallsInRun, CallsInRun)]) -> BTreeSet<&CallKey> {
+    let runs = traced.iter().flat_map(|(a, b)| [a, b]);
+    runs.flat_map(|run| run.counts.keys()).collect()
+}
+
+/// How often it is called for an operation, pair by pair.
+fn numbers(
+    traced: &[(CallsInRun, CallsInRun)],
+    is_chosen: impl Fn(&CallKey) -> bool,
+) -> Vec<(f64, f64)> {
+    let pair = |(a, b): &(CallsInRun, CallsInRun)| (a.number(&is_chosen), b.number(&is_chosen));
+    traced.iter().map(pair).collect()
+}
+
+/// System calls of a kind and targets of which the means over all runs differ.
+fn differing(
+    traced: &[(CallsInRun, CallsInRun)],
+    kind: StorageCall,
+) -> Vec<(String, CallTarget, f64, f64)> {
+    let keys = keys(traced).into_iter().filter(|(of, ..)| *of == kind);
+    let both = keys.map(|key| {
+        let (a, b) = means(&numbers(traced, |own| own == key));
+        (key.1.clone(), key.2.clone(), a, b)
+    });
+    both.filter(|(_, _, a, b)| a != b).collect()
+}

@@ -1,0 +1,93 @@
+//! System calls on the storage of a server, of one run.
+
+use std::collections::BTreeMap;
+
+use constraint::StorageCall;
+use record::{CallTarget, TracedCall};
+
+use super::InsideRow;
+
+/// A system call and its target, with its kind.
+pub(crate) type CallKey = (StorageCall, String, CallTarget);
+
+/// The kind of a call on a file or a directory, or on all of them; `None` of any other call.
+pub(crate) fn storage_kind(call: &TracedCall) -> Option<StorageCall> {
+    let is_storage = match call.target {
+        CallTarget::Collection | CallTarget::File { .. } => true,
+        CallTarget::Nothing => NAMES_NO_FILE.contains(&&*call.call),
+        _ => false,
+    };
+    StorageCall::of_system_call(&call.call).filter(|_| is_storage)
+}
+
+/// They wait for the disk, and have neither a path nor a descriptor as an argument.
+const NAMES_NO_FILE: [&str; 2] = ["sync", "msync"];
+
+impl InsideRow {
+    /// Calls on files and directories per operation, by kind; empty where calls were not counted.
+    pub fn storage_calls(&self) -> Vec<(StorageCall, f64)> {
+        let Some(calls) = CallsInRun::of(self) else {
+            return Vec::new();
+        };
+        let kinds = StorageCall::all().map(|kind| (kind, calls.number(|(own, ..)| *own == kind)));
+        kinds.filter(|(_, number)| *number > 0.0).collect()
+    }
+}
+
+/// Calls on the storage in one run.
+pub(crate) struct CallsInRun {
+    operations: u64,
+    pub(crate) counts: BTreeMap<CallKey, u64>,
+}
+
+impl CallsInRun {
+    /// What was counted for a row; `None` where nothing was, or no operation was ok.
+    pub(crate) fn of(row: &InsideRow) -> Option<CallsInRun> {
+        let traced = row.traced_calls()?;
+        let mut counts = BTreeMap::new();
+        for own in &traced.calls {
+            if let Some(kind) = storage_kind(own) {
+                let key = (kind, own.call.clone(), own.target.clone());
+                *counts.entry(key).or_default() += own.count;
+            }
+        }
+        Some(CallsInRun {
+            operations: traced.operations,
+            counts,
+        })
+    }
+
+    /// Per operation, of those that are chosen. Summed up before they are divided, so that equal numbers are equal.
+    pub(crate) fn number(&self, is_chosen: impl Fn(&CallKey) -> bool) -> f64 {
+        let chosen = self.counts.iter().filter(|(key, _)| is_chosen(key));
+        chosen.map(|(_, count)| count).sum::<u64>() as f64 / self.operations as f64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn calls_that_name_no_file_wait_for_the_disk_all_the_same() {
+        let call = |name: &str, target| TracedCall {
+            call: name.to_owned(),
+            target,
+            for_lock: false,
+            count: 1,
+            failed: 0,
+            bytes: 0,
+            lasted: 0,
+        };
+        for name in ["sync", "msync"] {
+            let kind = storage_kind(&call(name, CallTarget::Nothing));
+            assert_eq!(kind, Some(StorageCall::Fsync), "{name}");
+        }
+        // What reads from a descriptor that is no file is no storage.
+        assert_eq!(storage_kind(&call("read", CallTarget::Nothing)), None);
+        assert_eq!(
+            storage_kind(&call("fsync", CallTarget::Collection)),
+            Some(StorageCall::Fsync)
+        );
+    }
+}
