@@ -426,7 +426,7 @@ impl CostReport {
             &["", "processor", "wall"],
         );
         start.row(vec![
-            "prestan load --requests 1".to_owned(),
+            "prestan load --total 1".to_owned(),
             interval(self.start.cpu_ms),
             interval(self.start.wall_ms),
         ]);

@@ -33,7 +33,8 @@ usage: cargo xtask TASK
   bless   write the snapshots and schemas anew, to be read with `git diff`
   gallery measure all servers anew, for docs/gallery and the table of its guide
   charts  make the chart library of the pages anew (needs npm)
-  bench   accuracy, cost, pages, scale, suite, threads, verdicts or verify: measure Prestan itself; --quick, --docs, scale --full
+  bench   accuracy, branches, cost, inside, pages, scale, suite, threads, verdicts or verify: measure Prestan itself; --quick,
+          --docs, scale --full
   dist    build what is published into target/dist: archive, Debian package, list of parts, checksums
   experiments
           measure the built-in experiments, or those that are named, for docs/FINDINGS.md; --full: all cells

@@ -3,7 +3,7 @@
 //! ```text
 //! tests         those that are ignored because they are long, on all real servers
 //! fuzz          every target for a minute
-//! bench         accuracy, cost, pages, scale, suite, threads, verdicts, verify, in full
+//! bench         all benchmarks, in full
 //! dist          what is published, twice from nothing: it works, and has the same bytes
 //! dependencies  the rules of deny.toml, and the advisories of RustSec
 //! docs          the documents as a web site
