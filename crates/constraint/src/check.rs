@@ -6,6 +6,7 @@ use crate::ConstraintError;
 use crate::judge::{ConstraintFigure, FigureSource, Known, Quantifier};
 use crate::parse::{similar, unknown_statistic};
 use crate::statistic::{Characteristic, PartOfRun, Statistic};
+use crate::storage_call::StorageCall;
 use crate::tree::{Constraint, ConstraintOperator, ExpressionNode, Part, WrittenQuantity};
 use crate::unit::UnitKind;
 
@@ -303,6 +304,12 @@ fn unknown_name(name: &str, scope: &Scope<'_>) -> String {
         if scope.measurements.contains(&name) {
             return format!("`{name}` is a test; write slower({name}) for example");
         }
+        if let Some(kind) = StorageCall::of_system_call(name) {
+            return format!(
+                "there is no `{name}`; it is among those of `{}`",
+                kind.name()
+            );
+        }
         let own = Statistic::compared_names().map(|name| -> &str { name });
         let known = known.chain(own);
         let all = listed(Statistic::compared_names());
@@ -471,21 +478,22 @@ fn without_unit(kind: UnitKind) -> String {
     )
 }
 
-/// `failure_rate < 1` may mean 1 %, and may mean all.
-fn check_share(share: &ExpressionNode, other: &ExpressionNode) -> Result<(), ConstraintError> {
-    let is_share =
-        matches!(&share.part, Part::Characteristic(of) if of.statistic.kind() == UnitKind::SHARE);
-    match &other.part {
-        Part::Quantity(quantity)
-            if is_share && quantity.unit.is_none() && quantity.number != 0.0 =>
-        {
-            Err(ConstraintError::at(
-                other.offset,
-                without_unit(UnitKind::SHARE),
-            ))
-        }
-        _ => Ok(()),
-    }
+/// `failure_rate < 1` may mean 1 %, and may mean all; and 5 % of nothing that was named are no `fsync`s.
+fn check_share(figure: &ExpressionNode, other: &ExpressionNode) -> Result<(), ConstraintError> {
+    let (Part::Characteristic(of), Part::Quantity(quantity)) = (&figure.part, &other.part) else {
+        return Ok(());
+    };
+    let is_bare = quantity.unit.is_none() && quantity.number != 0.0;
+    let why = match of.statistic.kind() {
+        UnitKind::SHARE if is_bare => without_unit(UnitKind::SHARE),
+        UnitKind::NUMBER if quantity.kind() == UnitKind::SHARE => format!(
+            "`{}` is a number, and is compared with a share; write {} for example",
+            of.statistic,
+            UnitKind::NUMBER.example()
+        ),
+        _ => return Ok(()),
+    };
+    Err(ConstraintError::at(other.offset, why))
 }
 
 fn within(a: &ExpressionNode, b: &ExpressionNode) -> Result<Type, ConstraintError> {

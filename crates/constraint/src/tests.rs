@@ -490,7 +490,9 @@ fn conditions_on_comparisons_have_words_of_their_own() {
         ("broken > 0", 0, "true or false"),
         ("cpu > 2", 6, "write 1 %"),
         ("fsync > 1 ms", 8, "a number and a time cannot"),
-        ("fdatasync > 0", 0, "a comparison has slower"),
+        ("fsync > 5 %", 8, "`fsync` is a number"),
+        ("fdatasync > 0", 0, "it is among those of `fsync`"),
+        ("lstat > 0", 0, "it is among those of `stat`"),
         ("fsync < 0", 0, "never true"),
         ("5 %", 0, "a condition is true or false"),
     ];

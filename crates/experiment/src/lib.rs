@@ -44,7 +44,7 @@ pub use file::{
     ChartSpec, ColumnSpec, ExperimentSpec, FactorSpec, FigureSpec, FindingSpec, LabChoice,
     LevelSpec, OneOrMore, Relation, ShownUnit, TableSpec, Where,
 };
-pub use log::RecordedTrials;
+pub use log::{RecordedTrials, last_of_each};
 pub use order::{PlannedTrial, planned_trials};
 pub use published::PublishedFigures;
 pub use read::schema;

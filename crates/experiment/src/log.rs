@@ -1,7 +1,9 @@
 //! `trials.jsonl`: the trials of a campaign, a line for each.
 
+use std::collections::BTreeMap;
+
 use crate::error::ExperimentError;
-use crate::record::TrialRecord;
+use crate::record::{LevelCombination, TrialRecord};
 
 /// What a file of trials contains.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -35,4 +37,12 @@ impl RecordedTrials {
             whole_bytes,
         })
     }
+}
+
+/// Of several records of one trial, the last.
+pub fn last_of_each(trials: &[TrialRecord]) -> BTreeMap<(&LevelCombination, u32), &TrialRecord> {
+    let keyed = trials
+        .iter()
+        .map(|trial| ((&trial.cell, trial.repetition), trial));
+    keyed.collect()
 }

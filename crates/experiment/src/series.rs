@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::file::{ExperimentSpec, ShownUnit};
+use crate::log::last_of_each;
 use crate::record::{LevelCombination, TrialRecord};
 
 impl ShownUnit {
@@ -48,12 +49,11 @@ impl<'a> TrialTable<'a> {
     /// Of several records of one trial, the last counts. Trials that failed are not in it.
     pub(crate) fn new(spec: &'a ExperimentSpec, trials: &'a [TrialRecord]) -> Self {
         let mut table: BTreeMap<_, BTreeMap<_, _>> = BTreeMap::new();
-        for trial in trials {
-            let repetitions = table.entry(&trial.cell).or_default();
-            repetitions.insert(trial.repetition, trial);
-        }
-        for repetitions in table.values_mut() {
-            repetitions.retain(|_, trial| trial.failed.is_none());
+        for ((cell, repetition), trial) in last_of_each(trials) {
+            let repetitions = table.entry(cell).or_default();
+            if trial.failed.is_none() {
+                repetitions.insert(repetition, trial);
+            }
         }
         TrialTable {
             spec,

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use crate::changing::is_changing;
 use crate::file::{ChartSpec, ColumnSpec, ExperimentSpec, ShownUnit, TableSpec, Where};
 use crate::findings;
+use crate::log::last_of_each;
 use crate::orders::{self, OrderedRow};
 use crate::published::PublishedFigures;
 use crate::record::{CampaignRecord, LevelCombination, TrialRecord};
@@ -54,12 +55,11 @@ pub fn summarise(
 
 /// The last record of each trial of the campaign.
 fn last_records<'a>(campaign: &CampaignRecord, trials: &'a [TrialRecord]) -> Vec<&'a TrialRecord> {
-    let mut last = BTreeMap::new();
     let is_planned = |trial: &&TrialRecord| campaign.cells.contains(&trial.cell);
-    for trial in trials.iter().filter(is_planned) {
-        last.insert((&trial.cell, trial.repetition), trial);
-    }
-    last.into_values().collect()
+    last_of_each(trials)
+        .into_values()
+        .filter(is_planned)
+        .collect()
 }
 
 /// Texts, each once, the most frequent first.

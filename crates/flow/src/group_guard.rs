@@ -8,9 +8,11 @@
 
 use std::io::{self, Write};
 use std::os::unix::process::CommandExt;
-use std::process::{Child, ChildStdin, Command, Stdio};
+use std::process::{Child, ChildStderr, ChildStdout, Command, ExitStatus, Stdio};
 
-use rustix::process::{Pid, Signal, kill_process, kill_process_group};
+use rustix::process::{
+    Pid, Signal, WaitId, WaitIdOptions, getpgid, kill_process, kill_process_group, waitid,
+};
 
 /// Other signals are for the others. `read` fails at the end of its input, and group 0 is that of the shell.
 const SCRIPT: &str = "trap '' TERM INT HUP; all=; while read -r one; do all=\"$all -$one $one\"; done; \
@@ -20,10 +22,8 @@ const SCRIPT: &str = "trap '' TERM INT HUP; all=; while read -r one; do all=\"$a
 /// until this is dropped, which kills what is left of the group.
 #[derive(Debug)]
 pub struct GroupGuard {
+    /// Numbers of programs go into its standard input, which closes with this process.
     shell: Child,
-    /// Numbers of programs go in here. It closes with this process.
-    life: Option<ChildStdin>,
-    group: Pid,
 }
 
 impl GroupGuard {
@@ -37,53 +37,118 @@ impl GroupGuard {
         shell.stdin(Stdio::piped());
         shell.stdout(Stdio::null()).stderr(Stdio::null());
         shell.process_group(0);
-        let mut shell = shell.spawn()?;
-        let group = Pid::from_child(&shell);
-        let life = shell.stdin.take();
-        Ok(GroupGuard { shell, life, group })
+        let shell = shell.spawn()?;
+        Ok(GroupGuard { shell })
     }
 
     /// Starts a program in the group.
     ///
     /// # Errors
     /// As the system says of the program. It is ended again where the guard has ended.
-    pub fn spawn(&mut self, command: &mut Command) -> io::Result<Child> {
-        let mut child = command
-            .process_group(self.group.as_raw_nonzero().get())
-            .spawn()?;
+    pub fn spawn(mut self, command: &mut Command) -> io::Result<GuardedChild> {
+        let group = self.group().as_raw_nonzero().get();
+        let child = command.process_group(group).spawn()?;
         let line = format!("{}\n", child.id());
-        let told = self
-            .life
-            .iter_mut()
-            .try_for_each(|life| life.write_all(line.as_bytes()));
-        if let Err(error) = told {
-            self.signal(&child, Signal::KILL);
-            child.wait()?;
-            return Err(error);
-        }
-        Ok(child)
+        let told = match &mut self.shell.stdin {
+            Some(life) => life.write_all(line.as_bytes()),
+            None => Ok(()),
+        };
+        let child = GuardedChild {
+            child,
+            guard: self,
+            status: None,
+        };
+        told.map(|()| child)
     }
 
-    /// The group's number.
-    pub fn group(&self) -> Pid {
-        self.group
-    }
-
-    /// Sends a signal to the group, and to a program of it that was not waited for, which may have left the group for one
-    /// of its own. The guard itself ends by `SIGKILL` only.
-    pub fn signal(&self, program: &Child, signal: Signal) {
-        let program = Pid::from_child(program);
-        // They fail where nobody is left, and where it leads no group.
-        let _ = kill_process_group(self.group, signal);
-        let _ = kill_process_group(program, signal);
-        let _ = kill_process(program, signal);
+    fn group(&self) -> Pid {
+        Pid::from_child(&self.shell)
     }
 }
 
 impl Drop for GroupGuard {
     fn drop(&mut self) {
-        // They fail only where it was waited for, which nothing else does.
-        let _ = kill_process_group(self.group, Signal::KILL);
+        // They fail only where it was waited for, which nothing else does. The group goes first: `wait` closes the pipe.
+        let _ = kill_process_group(self.group(), Signal::KILL);
         let _ = self.shell.wait();
+    }
+}
+
+/// A program in the group of a guard. Both end when this is dropped.
+#[derive(Debug)]
+pub struct GuardedChild {
+    child: Child,
+    guard: GroupGuard,
+    /// How it ended, once it was waited for: from then on, its number may be another's.
+    status: Option<ExitStatus>,
+}
+
+impl GuardedChild {
+    /// The number of the program.
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// The same, for system calls.
+    pub fn pid(&self) -> Pid {
+        Pid::from_child(&self.child)
+    }
+
+    /// The number of the group.
+    pub fn group(&self) -> Pid {
+        self.guard.group()
+    }
+
+    /// Its standard output and standard error, where they are pipes that nobody has taken.
+    pub fn take_pipes(&mut self) -> Option<(ChildStdout, ChildStderr)> {
+        self.child.stdout.take().zip(self.child.stderr.take())
+    }
+
+    /// Whether the program has ended. It is not waited for, so that its number is not given to another one.
+    pub fn has_ended(&self) -> bool {
+        let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+        self.status.is_some() || !matches!(waitid(WaitId::Pid(self.pid()), options), Ok(None))
+    }
+
+    /// Sends a signal to the group, and to the program, which may have left the group for one of its own. Each gets it once:
+    /// some servers end at a second SIGTERM without completing what they are at. The guard itself ends by `SIGKILL` only.
+    pub fn signal(&self, signal: Signal) {
+        let group = self.group();
+        // They fail where nobody is left.
+        let _ = kill_process_group(group, signal);
+        if self.status.is_some() {
+            return;
+        }
+        let program = self.pid();
+        match getpgid(Some(program)) {
+            Ok(own) if own == group => {}
+            Ok(own) if own == program => {
+                let _ = kill_process_group(program, signal);
+            }
+            _ => {
+                let _ = kill_process(program, signal);
+            }
+        }
+    }
+
+    /// Kills what is left, and tells how the program ended.
+    ///
+    /// # Errors
+    /// It cannot be waited for.
+    pub fn end(&mut self) -> io::Result<ExitStatus> {
+        if let Some(status) = self.status {
+            return Ok(status);
+        }
+        self.signal(Signal::KILL);
+        let status = self.child.wait()?;
+        self.status = Some(status);
+        Ok(status)
+    }
+}
+
+impl Drop for GuardedChild {
+    fn drop(&mut self) {
+        // Nothing is left to be done where it fails.
+        let _ = self.end();
     }
 }

@@ -30,7 +30,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-pub use group_guard::GroupGuard;
+pub use group_guard::{GroupGuard, GuardedChild};
 pub use sink::{PermittedPeers, SinkHandle, SinkLimits, SinkSettings, TrafficSink};
 pub use source::{SourceHandle, SourcePlan, TrafficSource};
 pub use token::SharedToken;

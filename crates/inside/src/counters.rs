@@ -101,22 +101,24 @@ impl ServerCounters {
                     .join(", ")
             ));
         }
-        let all: Vec<u32> = counters
-            .processes
-            .keys()
-            .copied()
-            .flat_map(threads)
-            .collect();
-        match ProcessorEvents::of(&all, &COUNTED) {
-            Ok(events) => counters.events = Some(events),
-            Err(NoProcessorEvents::Refused(why)) => counters.events_refused = Some(why),
-            Err(NoProcessorEvents::NotThere) => {}
-        }
         // What they did before is nobody's.
         counters.read();
         counters.started = 0;
         counters.of_children = 0;
         Ok(counters)
+    }
+
+    /// The same, and what the processor counts of them, where it does and this user may know.
+    #[must_use]
+    pub fn with_processor_events(mut self) -> ServerCounters {
+        let all = self.processes.keys().copied();
+        let all: Vec<u32> = all.flat_map(threads).collect();
+        match ProcessorEvents::of(&all, &COUNTED) {
+            Ok(events) => self.events = Some(events),
+            Err(NoProcessorEvents::Refused(why)) => self.events_refused = Some(why),
+            Err(NoProcessorEvents::NotThere) => {}
+        }
+        self
     }
 
     /// Whether calls and bytes that are read and written cannot be counted.
@@ -265,8 +267,8 @@ impl ServerCounters {
                     .to_owned(),
             ),
             (all, lost) => doubts.push(format!(
-                "{all} processes of the server ended while it was watched; of {lost} of them, for which no watched one waited, \
-                 is not counted what they did at their end"
+                "{all} processes of the server ended while it was watched, and no watched one waited for {lost} of them; what \
+                 these did at their end is not counted"
             )),
         }
         if self.of_children > self.tick {
@@ -365,7 +367,9 @@ impl WatchedProcess {
         self.processor = processor;
         let mut buffer = [0; 2048];
         if let Some((file, before)) = &mut self.stat
-            && let Some(now) = text_of(file, &mut buffer).and_then(proc_files::stat)
+            && let Some(now) = text_of(file, &mut buffer)
+                .as_deref()
+                .and_then(proc_files::stat)
         {
             counted.user_ticks += now.user_ticks.saturating_sub(before.user_ticks);
             counted.system_ticks += now.system_ticks.saturating_sub(before.system_ticks);
@@ -380,7 +384,9 @@ impl WatchedProcess {
             }
         }
         if let Some((file, before)) = &mut self.io
-            && let Some(now) = text_of(file, &mut buffer).and_then(proc_files::io)
+            && let Some(now) = text_of(file, &mut buffer)
+                .as_deref()
+                .and_then(proc_files::io)
         {
             counted.reads += now.reads.saturating_sub(before.reads);
             counted.writes += now.writes.saturating_sub(before.writes);

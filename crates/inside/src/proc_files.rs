@@ -1,6 +1,7 @@
 //! What files of /proc say: proc_pid_stat(5), proc_pid_io(5), proc_pid_status(5), and the kernel's
 //! Documentation/scheduler/sched-stats.rst.
 
+use std::borrow::Cow;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 
@@ -147,9 +148,10 @@ pub(crate) fn switches(text: &str) -> Option<(u64, u64)> {
 }
 
 /// What a file says now.
-pub(crate) fn text_of<'b>(file: &File, buffer: &'b mut [u8]) -> Option<&'b str> {
+pub(crate) fn text_of<'b>(file: &File, buffer: &'b mut [u8]) -> Option<Cow<'b, str>> {
     let length = file.read_at(buffer, 0).ok()?;
-    std::str::from_utf8(&buffer[..length]).ok()
+    // The name of a program is bytes, which the kernel cuts off wherever that is.
+    Some(String::from_utf8_lossy(&buffer[..length]))
 }
 
 /// The number on the line that begins with this name; of several, the first.
@@ -163,6 +165,16 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    #[test]
+    fn a_name_need_not_be_text() {
+        let mut file = tempfile::tempfile().unwrap();
+        let line = b"17 (\xc3) S 1 17 17 0 -1 4194560 17477 63 0 4922 5 11 25141 2994 20 0 3 0 119 7331840 771 1\n";
+        std::io::Write::write_all(&mut file, line).unwrap();
+        let mut buffer = [0; 2048];
+        let text = text_of(&file, &mut buffer).unwrap();
+        assert_eq!(stat(&text).unwrap_or_default().user_ticks, 5);
+    }
 
     #[test]
     fn files_of_the_kernel_are_read() {

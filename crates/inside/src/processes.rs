@@ -18,6 +18,11 @@ pub fn threads(pid: u32) -> Vec<u32> {
     numbers_in(&Path::new("/proc").join(pid.to_string()).join("task"))
 }
 
+/// The process that a thread belongs to. The first thread of a process has its number.
+pub fn process_of(tid: u32) -> Option<u32> {
+    status_number(tid, "Tgid")
+}
+
 pub(crate) fn descendants_below(proc: &Path, roots: &[u32]) -> Vec<u32> {
     let mut found = BTreeSet::new();
     let mut all_children = None;
@@ -98,18 +103,22 @@ pub(crate) fn has_ended(pid: u32) -> bool {
 /// A number from the `status` of a process or thread, such as `PPid`; of several, the first. Also of one that has ended
 /// and was not waited for.
 pub(crate) fn status_number(pid: u32, name: &str) -> Option<u32> {
-    let status = fs::read(format!("/proc/{pid}/status")).ok()?;
-    let number = number_behind(&String::from_utf8_lossy(&status), &format!("{name}:"))?;
+    let number = number_behind(&status(pid)?, &format!("{name}:"))?;
     u32::try_from(number).ok()
 }
 
 /// Which signals a process ignores, a bit for each, from 1 on.
 pub(crate) fn ignored_signals(pid: u32) -> Option<u64> {
-    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
-    let line = status
-        .lines()
-        .find_map(|line| line.strip_prefix("SigIgn:"))?;
-    u64::from_str_radix(line.trim(), 16).ok()
+    let status = status(pid)?;
+    let mut lines = status.lines();
+    let ignored = lines.find_map(|line| line.strip_prefix("SigIgn:"))?;
+    u64::from_str_radix(ignored.trim(), 16).ok()
+}
+
+/// The `status` of a process or thread. Its name is bytes, and need not be UTF-8.
+fn status(pid: u32) -> Option<String> {
+    let status = fs::read(format!("/proc/{pid}/status")).ok()?;
+    Some(String::from_utf8_lossy(&status).into_owned())
 }
 
 /// The name of the program of a process; empty where it has ended.
@@ -190,6 +199,12 @@ mod tests {
         let all = descendants(&[own]);
         assert!(all.contains(&own) && all.contains(&child.id()), "{all:?}");
         assert!(threads(own).contains(&own));
+        // This test has a thread of its own.
+        let this = rustix::thread::gettid()
+            .as_raw_nonzero()
+            .get()
+            .cast_unsigned();
+        assert!(this != own && process_of(this) == Some(own));
         assert_eq!(status_number(child.id(), "PPid"), Some(own));
         assert_eq!(status_number(child.id(), "State"), None);
         child.kill().unwrap();

@@ -1,11 +1,12 @@
 //! What the threads of a process did: how often they gave a processor up, and how long they had none.
 
-use std::collections::BTreeMap;
-use std::fs::{self, File};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
 
 use record::InsideCounts;
 
 use crate::proc_files::{self, ScheduleFields, ThreadFields, text_of};
+use crate::processes::threads;
 use crate::task_stats::TaskStats;
 
 /// The threads of a process, and what was read of them last.
@@ -41,13 +42,7 @@ impl ProcessThreads {
             return;
         }
         let tasks = format!("/proc/{}/task", self.pid);
-        let Ok(entries) = fs::read_dir(&tasks) else {
-            return;
-        };
-        let named = entries
-            .flatten()
-            .filter_map(|task| task.file_name().to_str()?.parse().ok());
-        let now: Vec<u32> = named.collect();
+        let now: BTreeSet<u32> = threads(self.pid).into_iter().collect();
         self.each.retain(|thread, _| now.contains(thread));
         for thread in now {
             if !self.each.contains_key(&thread)
@@ -85,12 +80,14 @@ impl WatchedThread {
     /// One that was given no processor has nothing new.
     fn read(&mut self, counted: &mut InsideCounts) {
         let mut buffer = [0; 4096];
-        let schedule = text_of(&self.schedule_file, &mut buffer).and_then(proc_files::schedule);
+        let schedule = text_of(&self.schedule_file, &mut buffer);
+        let schedule = schedule.as_deref().and_then(proc_files::schedule);
         let Some(schedule) = schedule.filter(|now| *now != self.schedule) else {
             return;
         };
         self.schedule = schedule;
-        let switches = text_of(&self.status_file, &mut buffer).and_then(proc_files::switches);
+        let switches = text_of(&self.status_file, &mut buffer);
+        let switches = switches.as_deref().and_then(proc_files::switches);
         let (waits, preemptions) = switches.unwrap_or((self.fields.waits, self.fields.preemptions));
         let now = ThreadFields {
             queued_ns: schedule.queued_ns,

@@ -16,7 +16,9 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Child, Command};
 
-use topology::{LabNetwork, LabNodeKind, PlannedCodel, PlannedWire, WireQueue};
+use topology::{
+    LabNetwork, LabNode, LabNodeKind, PlannedCodel, PlannedSysctl, PlannedWire, WireQueue,
+};
 
 use crate::bare_host::{BareHost, BareHostReport};
 use crate::counters::LinkCounters;
@@ -279,6 +281,24 @@ fn scratch_directory() -> Result<ScratchDirectory, LabError> {
     make().map_err(LabError::system("create a directory for temporary files"))
 }
 
+/// An error of the kernel about a parameter, with the key of the lab file that gives it where there is one.
+fn refused_by_kernel(node: &LabNode, error: LabError) -> LabError {
+    let LabError::Sysctl { key, value, .. } = &error else {
+        return error;
+    };
+    let refused = |own: &&PlannedSysctl| own.key == *key && own.value == *value;
+    let place = node.sysctls.iter().find(refused);
+    match (place.and_then(|own| own.place.clone()), error) {
+        (Some(place), LabError::Sysctl { value, source, .. }) => LabError::RefusedSysctl {
+            place,
+            value,
+            host: node.name.clone(),
+            source,
+        },
+        (_, error) => error,
+    }
+}
+
 /// The host names of this machine, and those of the network behind them.
 fn host_names(network: &LabNetwork) -> String {
     // Without that file, the hosts of the network are all.
@@ -347,11 +367,7 @@ fn lay_cables(
     Ok((cables, models))
 }
 
-fn configure(
-    network: &LabNetwork,
-    node: &topology::LabNode,
-    namespace: &Namespace,
-) -> Result<(), LabError> {
+fn configure(network: &LabNetwork, node: &LabNode, namespace: &Namespace) -> Result<(), LabError> {
     for interface in &node.interfaces {
         let link = &network.links[interface.link];
         let is_tap = link.is_shaped() || network.hub_of(link).is_some();
@@ -359,18 +375,11 @@ fn configure(
             namespace.switch_off_offloads(&interface.device)?;
         }
     }
-    for sysctl in &node.sysctls {
-        let set = namespace.sysctl(&[(&sysctl.key, &sysctl.value)]);
-        set.map_err(|error| match (error, &sysctl.place) {
-            (LabError::Sysctl { value, source, .. }, Some(place)) => LabError::RefusedSysctl {
-                place: place.clone(),
-                value,
-                host: node.name.clone(),
-                source,
-            },
-            (error, _) => error,
-        })?;
-    }
+    let sysctls = node.sysctls.iter();
+    let sysctls: Vec<(&str, &str)> = sysctls.map(|own| (&*own.key, &*own.value)).collect();
+    namespace
+        .sysctl(&sysctls)
+        .map_err(|error| refused_by_kernel(node, error))?;
     let commands = match node.kind {
         LabNodeKind::Switch => commands::of_switch(node),
         LabNodeKind::Bare(_) => commands::of_bare_host(node),

@@ -39,7 +39,7 @@ pub use built::{BuiltHost, BuiltLab, PathProbe};
 pub use chosen::{ChosenSegment, SegmentFault};
 pub use counters::{DeliveryLateness, LinkCounters};
 pub use error::LabError;
-pub use flow::GroupGuard;
+pub use flow::{GroupGuard, GuardedChild};
 pub use forwarder::{Cable, Forwarder, ForwarderCounters, ForwarderSettings};
 pub use impairment::{
     Bandwidth, CodelSettings, Delay, FqCodelSettings, HoldBack, HoldBackPeriod, Impairment, Jitter,

@@ -13,8 +13,8 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 use crate::error::LabError;
 
 /// Waits for the end of its input, and removes the directory. Programs that still end may write meanwhile: for five seconds, it
-/// tries again.
-const REMOVE: &str = "cat; try=0; while [ $try -lt 25 ]; do rm -rf -- \"$1\" && [ ! -e \"$1\" ] && exit; \
+/// tries again. A signal to all programs of a service or a session is not for it.
+const REMOVE: &str = "trap '' TERM INT HUP; cat; try=0; while [ $try -lt 25 ]; do rm -rf -- \"$1\" && [ ! -e \"$1\" ] && exit; \
                       sleep 0.2; try=$((try + 1)); done";
 
 /// A directory below that of temporary files. It is removed when this is dropped, and when this process ends, however.
@@ -75,7 +75,42 @@ impl ScratchDirectory {
 impl Drop for ScratchDirectory {
     fn drop(&mut self) {
         drop(self.life.take());
-        // Its status says nothing that could be mended here.
+        // Its status says nothing that could be mended here. It may have been killed.
         let _ = self.remover.wait();
+        let _ = fs::remove_dir_all(&self.path);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rustix::process::{Pid, Signal, kill_process_group};
+
+    use super::*;
+
+    /// Whether it goes when it is dropped after a signal to its remover.
+    fn goes_after(signal: Signal) -> bool {
+        let made = ScratchDirectory::new("prestan-test-", None).unwrap();
+        let path = made.path().to_owned();
+        fs::write(path.join("file"), "").unwrap();
+        kill_process_group(Pid::from_child(&made.remover), signal).unwrap();
+        drop(made);
+        !path.exists()
+    }
+
+    #[test]
+    fn it_goes_whatever_happens_to_the_one_that_removes_it() {
+        // As a service manager, or nobody who knows it, may end it.
+        assert!(goes_after(Signal::TERM));
+        assert!(goes_after(Signal::KILL));
+    }
+
+    #[test]
+    fn its_remover_outlives_a_signal_to_all() {
+        let mut made = ScratchDirectory::new("prestan-test-", None).unwrap();
+        // Until the shell is there, no signal is ignored.
+        std::thread::sleep(std::time::Duration::from_millis(300));
+        kill_process_group(Pid::from_child(&made.remover), Signal::TERM).unwrap();
+        std::thread::sleep(std::time::Duration::from_millis(100));
+        assert_eq!(made.remover.try_wait().unwrap(), None);
     }
 }

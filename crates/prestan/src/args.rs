@@ -44,7 +44,7 @@ pub(crate) use answer::{AnswerOptions, RunsOptions};
 pub(crate) use beside::{BesideArg, BesideOptions};
 pub(crate) use capture::CaptureArgs;
 pub(crate) use compare::{CompareArgs, Gate, Question};
-pub(crate) use connect::{AuthArg, CONNECTING, ConnectOptions, TlsResumptionArg};
+pub(crate) use connect::{AuthArg, CONNECTING, ConnectOptions, HttpArg, TlsResumptionArg};
 pub(crate) use diagnose::DiagnoseArgs;
 pub(crate) use figures::FigureOptions;
 pub(crate) use gallery::GalleryArgs;

@@ -103,17 +103,7 @@ fn endpoint(
              machine can read it; better use --user with --password-file, or PRESTAN_PASSWORD",
         );
     }
-    let route = match &options.unix_socket {
-        Some(path) => Route::Unix(path.clone()),
-        None => {
-            let family = match (options.ipv4, options.ipv6) {
-                (true, _) => Family::V4,
-                (_, true) => Family::V6,
-                _ => Family::Any,
-            };
-            engine::look_up(&target, family, &options.resolve).map_err(Failed::Target)?
-        }
-    };
+    let route = route(&target, options)?;
     let is_token = matches!(credentials, Some(Credentials::Bearer(_)));
     if is_token && scheme(options) != AuthScheme::Bearer && !route.is_private(&target) {
         tell(&format!(
@@ -136,6 +126,19 @@ fn endpoint(
         credentials,
         name: None,
     })
+}
+
+/// How connections get there.
+pub(crate) fn route(target: &Target, options: &ConnectOptions) -> Result<Route, Failed> {
+    if let Some(path) = &options.unix_socket {
+        return Ok(Route::Unix(path.clone()));
+    }
+    let family = match (options.ipv4, options.ipv6) {
+        (true, _) => Family::V4,
+        (_, true) => Family::V6,
+        _ => Family::Any,
+    };
+    engine::look_up(target, family, &options.resolve).map_err(Failed::Target)
 }
 
 /// The clock that can be had on this route; warns where it is the second best.

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use engine::{Cancel, RowWatch, Settings, Sink};
-use inside::processes::descendants;
+use inside::processes::{descendants, process_of};
 use inside::{InsideAccounts, ServerCounters, group_members};
 use record::{EventKind, InsideRecord, MeasureId};
 use suite::Plan;
@@ -75,7 +75,10 @@ impl WatchedServer {
         };
         for root in &roots {
             let all = descendants(&[*root]);
-            let why = if all.is_empty() {
+            let process = process_of(*root).filter(|process| process != root);
+            let why = if let Some(process) = process {
+                &format!("this is a thread of the process {process}")
+            } else if all.is_empty() {
                 "there is no such process"
             } else if all.contains(&std::process::id()) {
                 "Prestan itself has been started by it"
@@ -92,7 +95,8 @@ impl WatchedServer {
         roots.sort_unstable();
         roots.dedup();
         let counters = ServerCounters::of(&roots)
-            .map_err(|why| Failed::Usage(format!("looking inside of the server: {why}")))?;
+            .map_err(|why| Failed::Usage(format!("looking inside of the server: {why}")))?
+            .with_processor_events();
         let directory = server.and_then(|server| Some(server.storage().parent()?.to_owned()));
         Ok(Some(WatchedServer {
             counters,

@@ -3,17 +3,17 @@
 
 use std::collections::VecDeque;
 use std::io::{self, Read};
-use std::process::{Child, ChildStderr, ChildStdout, Command, Stdio};
+use std::process::{ChildStderr, ChildStdout, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, waitid};
+use rustix::process::Signal;
 
 use super::{ExternalEnd, ExternalSettings, ExternalTotals, ReadyCondition, listening};
 use crate::FlowError;
-use crate::group_guard::GroupGuard;
+use crate::group_guard::{GroupGuard, GuardedChild};
 use crate::sink::locked;
 use crate::sys::start_in_network;
 
@@ -97,7 +97,7 @@ pub(super) fn keep(
 ) -> Result<ExternalEnd, FlowError> {
     let mut process = ExternalProcess::start(arguments, settings)?;
     let mut was_ready = false;
-    while !process.has_ended() {
+    while !process.child.has_ended() {
         if !was_ready && process.meets(&settings.ready) {
             was_ready = true;
             is_ready();
@@ -108,11 +108,12 @@ pub(super) fn keep(
         }
     }
     let status = process
+        .child
         .end()
         .map_err(FlowError::system("wait for the external generator"))?;
     let output = process.output.finish();
     Ok(ExternalEnd {
-        status,
+        status: status.to_string(),
         totals: if decoder.is_empty() {
             totals(&output, settings)
         } else {
@@ -143,7 +144,7 @@ fn decoded(decoder: &[String], settings: &ExternalSettings) -> Result<ExternalTo
             DECODING.as_secs()
         ));
     }
-    let status = process.end().map_err(|error| error.to_string())?;
+    let status = process.child.end().map_err(|error| error.to_string())?;
     totals(&process.output.finish(), settings).map_err(|error| {
         let printed = process.errors.finish();
         format!("{error} (decoder: {status}) {}", printed.trim_end())
@@ -152,10 +153,9 @@ fn decoded(decoder: &[String], settings: &ExternalSettings) -> Result<ExternalTo
     })
 }
 
-/// A process and its group. Both end when this is dropped.
+/// A process and its group, which both end when this is dropped, and what it prints.
 struct ExternalProcess {
-    child: Child,
-    guard: GroupGuard,
+    child: GuardedChild,
     output: PipeContent,
     errors: PipeContent,
 }
@@ -174,24 +174,14 @@ impl ExternalProcess {
             start_in_network(&mut command, Arc::clone(namespace));
         }
         let guard = GroupGuard::start();
-        let mut guard = guard.map_err(FlowError::system("start sh, which ends a generator"))?;
+        let guard = guard.map_err(FlowError::system("start sh, which ends a generator"))?;
         let mut child = guard.spawn(&mut command).map_err(failed())?;
-        let pipes = child.stdout.take().zip(child.stderr.take());
-        let contents = pipes.map(contents).transpose();
-        let contents = contents
-            .and_then(|contents| contents.ok_or_else(|| io::Error::other("it has no pipes")));
-        let (output, errors) = match contents {
-            Ok(contents) => contents,
-            Err(error) => {
-                // It has ended already where these fail.
-                let _ = child.kill();
-                let _ = child.wait();
-                return Err(failed()(error));
-            }
-        };
+        let pipes = child
+            .take_pipes()
+            .ok_or_else(|| io::Error::other("it has no pipes"));
+        let (output, errors) = pipes.and_then(contents).map_err(failed())?;
         Ok(ExternalProcess {
             child,
-            guard,
             output,
             errors,
         })
@@ -209,39 +199,20 @@ impl ExternalProcess {
         }
     }
 
-    /// Whether it has ended. It is not reaped, so that its number is not given to another process.
-    fn has_ended(&self) -> bool {
-        let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
-        let pid = Pid::from_child(&self.child);
-        !matches!(waitid(WaitId::Pid(pid), options), Ok(None))
-    }
-
-    fn signal(&self, signal: Signal) {
-        self.guard.signal(&self.child, signal);
-    }
-
     fn terminate(&self, patience: Duration) {
-        self.signal(Signal::TERM);
+        self.child.signal(Signal::TERM);
         self.ends_within(patience);
     }
 
     fn ends_within(&self, patience: Duration) -> bool {
         let end = Instant::now() + patience;
-        while !self.has_ended() {
+        while !self.child.has_ended() {
             if Instant::now() >= end {
                 return false;
             }
             thread::sleep(TICK.min(patience));
         }
         true
-    }
-
-    /// Kills what is left of the group, and returns how the process ended.
-    fn end(&mut self) -> io::Result<String> {
-        self.signal(Signal::KILL);
-        // It may have left the group (setsid(2)). It fails where it has ended.
-        let _ = self.child.kill();
-        Ok(self.child.wait()?.to_string())
     }
 }
 
@@ -253,11 +224,4 @@ fn contents(
         PipeContent::read(stdout, LONGEST_REPORT, false)?,
         PipeContent::read(stderr, ERROR_OUTPUT, true)?,
     ))
-}
-
-impl Drop for ExternalProcess {
-    fn drop(&mut self) {
-        // Nothing is left to be done where it fails.
-        let _ = self.end();
-    }
 }

@@ -8,8 +8,8 @@ use flow::external::{
     ExternalDestination, ExternalEnd, ExternalGenerator, ExternalHandle, ExternalRole,
     ExternalSettings, ExternalTotals, ReadyCondition,
 };
+use lab::ScratchDirectory;
 use record::{BackgroundGenerator, BackgroundGeneratorEnd};
-use tempfile::TempDir;
 use traffic::{
     DIRECTORY_PLACE, GeneratorProgramSpec, GeneratorReadiness, IpVersion, PORT_PLACE,
     PlannedGenerator,
@@ -64,7 +64,7 @@ pub(super) struct RunningGenerator {
     source: ExternalHandle,
     sink: Option<ExternalHandle>,
     /// Removed after both have ended.
-    _directory: Option<TempDir>,
+    _directory: Option<ScratchDirectory>,
 }
 
 impl RunningGenerator {
@@ -218,7 +218,7 @@ fn wait_until_ready(
 struct GeneratorPlace {
     address: IpAddr,
     port: Option<u16>,
-    directory: Option<TempDir>,
+    directory: Option<ScratchDirectory>,
 }
 
 impl GeneratorPlace {
@@ -242,10 +242,8 @@ impl GeneratorPlace {
             }
             port => port,
         };
-        let directory = names(DIRECTORY_PLACE).then(|| {
-            let mut builder = tempfile::Builder::new();
-            builder.prefix("prestan-generator-").tempdir()
-        });
+        let directory =
+            names(DIRECTORY_PLACE).then(|| ScratchDirectory::new("prestan-generator-", None));
         Ok(GeneratorPlace {
             address,
             port,

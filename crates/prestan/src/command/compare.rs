@@ -15,7 +15,7 @@ use testbed::real::Recipe;
 
 use super::kept::{KeptRun, RecordReading};
 use super::series::{TestedServer, labelled, tested_servers, with_pids};
-use crate::args::{CompareArgs, is_given};
+use crate::args::{CompareArgs, HttpArg, is_given};
 use crate::command::report::diagnosed;
 use crate::command::run::SuiteText;
 use crate::exit::{ExitStatus, Failed};
@@ -61,7 +61,7 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<ExitStatus, Failed> {
     if ended.is_none() || rows(&comparisons).any(|row| row.ratio.is_some()) {
         print(&comparisons, &servers, args)?;
     }
-    if is_measured && args.runs.save.is_none() && !args.runs.quiet {
+    if is_measured && ended.is_none() && args.runs.save.is_none() && !args.runs.quiet {
         tell_name(&servers);
     }
     match ended {
@@ -124,7 +124,7 @@ fn servers_of(args: &CompareArgs) -> Result<Vec<TestedServer>, Failed> {
         }
     };
     let start = |((name, command), url): ((&str, &String), Option<&String>)| {
-        let recipe = Recipe::of_command(name, command, url.map(String::as_str));
+        let mut recipe = Recipe::of_command(name, command, url.map(String::as_str));
         if recipe.lacks_port() {
             return Err(Failed::Usage(format!(
                 "--start-{}: the command has no {{{{ port }}}}, so the server cannot listen where it is \
@@ -132,6 +132,7 @@ fn servers_of(args: &CompareArgs) -> Result<Vec<TestedServer>, Failed> {
                 name.to_lowercase()
             )));
         }
+        recipe.is_http2 = args.connect.http == HttpArg::Http2;
         Ok(TestedServer::of_recipe(recipe))
     };
     [("A", a), ("B", b)]

@@ -271,10 +271,15 @@ impl PlannedRun {
             if let Some(captured) = self.captured.take() {
                 captured.discard();
             }
-            // The reason that is about to be reported is the one that matters.
-            let _ = self.directory.as_ref().map(RunDir::discard);
+            self.discard();
         }
         started
+    }
+
+    /// Nothing is kept of a run that has not begun.
+    pub(crate) fn discard(&self) {
+        // The reason that is about to be reported is the one that matters.
+        let _ = self.directory.as_ref().map(RunDir::discard);
     }
 
     fn try_to_start(

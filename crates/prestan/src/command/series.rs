@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use engine::{Cancel, Endpoint, LONGEST_RUN_ID, Observer, Progress, Settings};
+use engine::{Cancel, LONGEST_RUN_ID, Observer, Progress, Settings};
 use indicatif::ProgressBar;
 use record::{Event, EventKind, LeftBehind, Processors};
 use suite::Plan;
@@ -21,7 +21,7 @@ use crate::args::{
 };
 use crate::command::lab::server_place;
 use crate::command::run::{credentials_of, recipe, settings, version_of};
-use crate::connect::{ServerAccess, connection, labels_of, to_own_server};
+use crate::connect::{ServerAccess, connection, labels_of, route, to_own_server};
 use crate::exit::Failed;
 use crate::forecast::{Meter, RunMeter, roughly};
 use crate::inside::WatchedServer;
@@ -271,7 +271,7 @@ impl TestedServer {
             return None;
         };
         let server = running.as_mut()?;
-        let url = server.url();
+        let url = own_target(server).ok()?.url();
         // It refuses connections a little before the system has its exit status.
         let within = if shown.has_left_behind(&url) {
             ENDS_WITHIN
@@ -291,7 +291,7 @@ impl TestedServer {
         clock: ClockOptions,
     ) -> Result<Settings, Failed> {
         let connection = match &self.origin {
-            ServerOrigin::Own { running, .. } => self.own_connection(running.as_deref()),
+            ServerOrigin::Own { running, .. } => self.own_connection(running.as_deref(), connect),
             ServerOrigin::Url(url) => connection(url, &Login::default(), connect),
         };
         let load = LoadOptions {
@@ -307,9 +307,10 @@ impl TestedServer {
     /// What messages call it: its name, and its URL where it was started here.
     fn known_as(&self) -> Vec<String> {
         let running = match &self.origin {
-            ServerOrigin::Own { running, .. } => running.as_ref().map(|server| server.url()),
+            ServerOrigin::Own { running, .. } => running.as_deref(),
             ServerOrigin::Url(_) => None,
         };
+        let running = running.and_then(|server| Some(own_target(server).ok()?.url()));
         std::iter::once(self.name.clone()).chain(running).collect()
     }
 
@@ -333,19 +334,42 @@ impl TestedServer {
     }
 
     /// Points the settings of an earlier start at the process that runs now.
-    pub(crate) fn follow(&self, settings: &mut Settings) -> Result<(), Failed> {
+    pub(crate) fn follow(
+        &self,
+        connect: &ConnectOptions,
+        settings: &mut Settings,
+    ) -> Result<(), Failed> {
         if let ServerOrigin::Own { running, .. } = &self.origin {
-            let Endpoint { target, route, .. } = self.own_connection(running.as_deref())?.endpoint;
-            (settings.endpoint.target, settings.endpoint.route) = (target, route);
+            let server = self.running(running.as_deref())?;
+            let mut target = own_target(server)?;
+            target.take_user_info();
+            settings.endpoint.route = route(&target, connect)?;
+            settings.endpoint.target = target;
         }
         Ok(())
     }
 
-    fn own_connection(&self, running: Option<&RealServer>) -> Result<ServerAccess, Failed> {
-        let not_running = || Failed::Local(format!("{} does not run", self.name));
-        let server = running.ok_or_else(not_running)?;
+    /// One of a recipe is reached as that says, and one of a command as the options do.
+    fn own_connection(
+        &self,
+        running: Option<&RealServer>,
+        connect: &ConnectOptions,
+    ) -> Result<ServerAccess, Failed> {
+        let server = self.running(running)?;
+        if server.recipe().is_command() {
+            return connection(&server.url(), &Login::default(), connect);
+        }
         to_own_server(&server.url(), credentials_of(server), version_of(server))
     }
+
+    fn running<'s>(&self, running: Option<&'s RealServer>) -> Result<&'s RealServer, Failed> {
+        running.ok_or_else(|| Failed::Local(format!("{} does not run", self.name)))
+    }
+}
+
+/// Where a server that was started here listens.
+fn own_target(server: &RealServer) -> Result<Target, Failed> {
+    Target::parse(&server.url()).map_err(|error| Failed::Local(error.to_string()))
 }
 
 /// Counts a run towards the progress of its series.

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use engine::{Cancel, KnownWindow, RowWatch, Settings, Sink};
@@ -101,6 +101,10 @@ impl Sink for TracedTimes {
 impl TracedServer {
     /// Repeats a few operations of each row while the server is traced. What it says is for the record.
     pub(super) fn pass(&self, plan: &Plan, settings: &Settings, cancel: &Cancel) -> Vec<EventKind> {
+        // Servers that are compared are traced one after the other: times are set against those of the run, and a process that
+        // both have is traced by one.
+        static TRACING: Mutex<()> = Mutex::new(());
+        let _alone = TRACING.lock().unwrap_or_else(PoisonError::into_inner);
         let pass = RepeatedPass::of(plan, settings, "traced", shortened);
         let current = Arc::new(CurrentRow::new(pass.plan.measures.len()));
         let collection = format!("PrestanTest-{}", pass.settings.run_id);

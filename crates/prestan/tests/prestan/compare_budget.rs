@@ -152,6 +152,17 @@ fn a_command_that_does_not_serve_is_shown_with_what_it_said() {
     let outcome = compare(&["--start-a", "sleep 9", "--start-b", "sleep 9", &url]).run();
     assert_eq!(outcome.code, 4, "{outcome}");
     assert!(outcome.stderr.contains("answers at"), "{outcome}");
+    let with_password = url.replace("http://", "http://ann:secret@");
+    let outcome = compare(&[
+        "--start-a",
+        "sleep 9",
+        "--start-b",
+        "sleep 9",
+        &with_password,
+    ])
+    .run();
+    assert_eq!(outcome.code, 4, "{outcome}");
+    assert!(!outcome.stderr.contains("secret"), "{outcome}");
 
     for (options, said) in [
         (&["--start-a", "true"][..], "--start-b"),
@@ -166,6 +177,18 @@ fn a_command_that_does_not_serve_is_shown_with_what_it_said() {
         (
             &["a", "b", "--for", "1s", "--repeat", "2"][..],
             "cannot be used with",
+        ),
+        (
+            // Options of connections are for them, too.
+            &[
+                "--start-a",
+                &command,
+                "--start-b",
+                &command,
+                "--cacert",
+                "none.pem",
+            ][..],
+            "none.pem",
         ),
         (
             &[
@@ -195,6 +218,23 @@ fn a_command_that_does_not_serve_is_shown_with_what_it_said() {
         assert_ne!(outcome.code, 0, "{options:?}: {outcome}");
         assert!(outcome.stderr.contains(said), "{options:?}: {outcome}");
     }
+}
+
+#[test]
+fn a_comparison_that_cannot_begin_leaves_nothing_behind() {
+    let servers = [plain(), plain()];
+    let [a, b] = servers.each_ref().map(|own| own.server.url());
+    let own = std::process::id().to_string();
+    let mut arguments = vec![&*a, &*b, "--run-id", "week", "--repeat", "1", "-r", "1"];
+    let refused = compare(&arguments)
+        .args(["--pid", &own, "--pid", "4000000"])
+        .run();
+    assert_eq!(refused.code, 2, "{refused}");
+    let runs = refused.again().args(["runs"]).run();
+    assert!(!runs.stdout.contains("week"), "{runs}");
+    arguments.insert(0, "compare");
+    let outcome = runs.again().args(arguments).run();
+    assert_eq!(outcome.code, 0, "{outcome}");
 }
 
 #[test]

@@ -249,6 +249,12 @@ fn a_load_is_set_against_the_processor_time_of_a_process() {
 #[test]
 fn where_nobody_can_look_is_said() {
     let mut next = Prestan::new();
+    // This test has a thread of its own.
+    let own = std::fs::read_link("/proc/thread-self").unwrap();
+    let tid = own.file_name().unwrap().to_str().unwrap().to_owned();
+    let process = std::process::id();
+    let told = format!("--pid {tid}: this is a thread of the process {process}");
+    let thread = (tid, told);
     let refused = [
         (
             &["run", "prestan", "http://127.0.0.1:9/", "--inside"][..],
@@ -257,6 +263,10 @@ fn where_nobody_can_look_is_said() {
         (
             &["run", "prestan", "http://127.0.0.1:9/", "--pid", "4000000"],
             "--pid 4000000: there is no such process",
+        ),
+        (
+            &["run", "prestan", "http://127.0.0.1:9/", "--pid", &*thread.0],
+            &*thread.1,
         ),
     ];
     for (args, message) in refused {

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::Command;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use rustix::process::Signal;
+use rustix::process::{Pid, Signal, kill_process_group};
 use serde_json::{Value, json};
 use testbed::need_or;
 use testbed::real::Recipe;
@@ -311,6 +311,28 @@ fn a_signal_is_passed_on_to_the_command() {
     send(&running, Signal::TERM);
     let outcome = running.wait();
     assert_eq!(outcome.code, 9, "{outcome}");
+}
+
+#[test]
+fn a_signal_to_all_programs_reaches_the_command_once() {
+    let Some(_turn) = turn() else { return };
+    // A signal ends `wait` at once.
+    let script =
+        "trap 'echo got >> signals' TERM; touch begun; sleep 60 & wait; sleep 1 & wait; exit 9";
+    let running = Prestan::new()
+        .args(["lab", "link", "--", "sh", "-c", script])
+        .as_group()
+        .spawn();
+    until("the command has begun", || {
+        running.home().join("begun").exists()
+    });
+    let signals = running.home().join("signals");
+    let group = Pid::from_raw(i32::try_from(running.id()).unwrap()).unwrap();
+    kill_process_group(group, Signal::TERM).unwrap();
+    let outcome = running.wait();
+    assert_eq!(outcome.code, 9, "{outcome}");
+    let got = fs::read_to_string(signals).unwrap();
+    assert_eq!(got, "got\n");
 }
 
 /// Processes of this machine that are in one of these network namespaces, or hold it open.

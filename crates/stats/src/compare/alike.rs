@@ -203,10 +203,13 @@ fn twice<'a>(runs: &[Side<'a>]) -> Option<&'a str> {
     found.map(|(_, run)| run.plan.run_id.as_str())
 }
 
-/// Whether processes were watched, and none of them did anything.
+/// Whether processes were watched, and none of them did anything. Rows that are there only because they were traced say
+/// nothing of that.
 fn are_others_watched(side: &Side<'_>) -> bool {
     let inside = side.summary.inside.as_ref();
-    inside.is_some_and(|own| own.rows.iter().all(|row| row.counted.processor == 0))
+    let rows = inside.into_iter().flat_map(|own| &own.rows);
+    let mut counted = rows.filter(|row| row.operations > 0).peekable();
+    counted.peek().is_some() && counted.all(|row| row.counted.processor == 0)
 }
 
 /// What to know of runs that did the same.

@@ -141,26 +141,41 @@ impl CallGrowth {
         });
         let numbers = DVector::from_iterator(points.len(), points.iter().map(|(_, own)| *own));
         let greatest = numbers.amax();
-        let decomposed = matrix.clone().svd(true, true);
+        // Sizes are in bytes and members are few: each column counts alike.
+        let lengths: Vec<f64> = matrix.column_iter().map(|own| own.norm()).collect();
+        let mut normalised = matrix.clone();
+        for (mut column, length) in normalised.column_iter_mut().zip(&lengths) {
+            column /= length.max(f64::MIN_POSITIVE);
+        }
+        let decomposed = normalised.svd(true, true);
         // Parameters that only varied together cannot be told apart.
-        let largest = decomposed.singular_values.amax();
-        let is_determined = decomposed.rank(PRECISE * largest) == columns;
-        let found = decomposed.solve(&numbers, f64::EPSILON);
-        let fitting = found.ok().filter(|found| {
+        let is_determined = decomposed.rank(PRECISE) == columns;
+        let found = decomposed.solve(&numbers, f64::EPSILON).ok();
+        let found = found.map(|found| {
+            let scaled = found.iter().zip(&lengths).map(|(own, length)| own / length);
+            DVector::from_iterator(columns, scaled)
+        });
+        let fitting = found.filter(|found| {
             is_determined && (&matrix * found - &numbers).amax() <= PRECISE * greatest
         });
         let Some(found) = fitting else {
             return CallGrowth::Other(exponent(points, values));
         };
-        let rounded = |value: f64| {
-            if value.abs() <= PRECISE { 0.0 } else { value }
+        // A number that makes no difference at any point is none.
+        let rounded = |column: usize| {
+            let most = matrix.column(column).amax() * found[column].abs();
+            if most <= PRECISE * greatest {
+                0.0
+            } else {
+                found[column]
+            }
         };
         let mut per_unit = vec![0.0; values.len()];
-        for (of, value) in varied.iter().zip(found.iter().skip(1)) {
-            per_unit[*of] = rounded(*value);
+        for (column, of) in varied.iter().enumerate() {
+            per_unit[*of] = rounded(1 + column);
         }
         CallGrowth::Linear {
-            base: rounded(found[0]),
+            base: rounded(0),
             per_unit,
             is_exact: points.len() > columns,
         }
@@ -224,6 +239,29 @@ mod tests {
             panic!("{both:?}");
         };
         assert!(is_near(base, 0.0) && is_near(per_unit[0], 1.0) && is_near(per_unit[1], 2.0));
+    }
+
+    #[test]
+    fn sizes_in_bytes_have_laws_too() {
+        let sizes = vec![1e3, 1e6, 1e9];
+        let found = growth(
+            &[sizes, vec![1.0, 2.0, 4.0]],
+            |of| 2.0 + 1e-6 * of[0] + 3.0 * of[1],
+            2,
+        );
+        let CallGrowth::Linear {
+            base,
+            per_unit,
+            is_exact: true,
+        } = &found
+        else {
+            panic!("{found:?}");
+        };
+        assert!(
+            is_near(*base, 2.0) && is_near(per_unit[1], 3.0),
+            "{found:?}"
+        );
+        assert!(is_near(1e6 * per_unit[0], 1.0), "{found:?}");
     }
 
     #[test]

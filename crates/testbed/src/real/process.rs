@@ -2,12 +2,12 @@
 
 use std::fs;
 use std::io;
-use std::process::{Child, Command, ExitStatus};
+use std::process::{Command, ExitStatus};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use lab::GroupGuard;
+use lab::{GroupGuard, GuardedChild};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open};
@@ -21,22 +21,19 @@ const LOOK: Duration = Duration::from_millis(2);
 /// however that ends.
 #[derive(Debug)]
 pub(super) struct ServerProcess {
-    child: Child,
-    guard: GroupGuard,
+    child: GuardedChild,
     exited: Receiver<()>,
-    /// How it ended, once it was waited for.
-    status: Option<ExitStatus>,
 }
 
 impl ServerProcess {
     /// Kept to these processors; to all where none are given.
     pub(super) fn spawn(command: &mut Command, processors: &[u32]) -> io::Result<ServerProcess> {
-        let mut guard = GroupGuard::start()?;
+        let guard = GroupGuard::start()?;
         let child = engine::processors::kept_to(processors, || guard.spawn(command))?;
         let (exit, exited) = mpsc::channel();
         // Waiting for it would also report where a tracer has stopped it. Its owner reaps it: until then its
         // number belongs to nobody else.
-        let process = pidfd_open(Pid::from_child(&child), PidfdFlags::empty())?;
+        let process = pidfd_open(child.pid(), PidfdFlags::empty())?;
         thread::Builder::new()
             .name("server-watch".to_owned())
             .spawn(move || {
@@ -44,12 +41,7 @@ impl ServerProcess {
                 while matches!(poll(&mut ended, None), Err(Errno::INTR)) {}
                 let _ = exit.send(()); // the owner may have gone
             })?;
-        Ok(ServerProcess {
-            child,
-            guard,
-            exited,
-            status: None,
-        })
+        Ok(ServerProcess { child, exited })
     }
 
     pub(super) fn id(&self) -> u32 {
@@ -66,21 +58,14 @@ impl ServerProcess {
 
     /// SIGTERM, then SIGKILL to what is left of the group. Returns how its first process ended.
     fn stop(&mut self) -> io::Result<ExitStatus> {
-        // A child that was waited for is gone, and its number may be another's by now.
-        if let Some(status) = self.status {
-            return Ok(status);
-        }
         let deadline = Instant::now() + GRACE;
-        self.guard.signal(&self.child, Signal::TERM);
+        self.child.signal(Signal::TERM);
         let _ = self.exited.recv_timeout(GRACE);
         // A shell ends at once, and the server that it started needs longer.
-        while has_others(self.guard.group()) && Instant::now() < deadline {
+        while has_others(self.child.group()) && Instant::now() < deadline {
             thread::sleep(LOOK);
         }
-        self.guard.signal(&self.child, Signal::KILL);
-        let status = self.child.wait()?;
-        self.status = Some(status);
-        Ok(status)
+        self.child.end()
     }
 }
 
@@ -162,7 +147,7 @@ mod tests {
         let mut process = started("sleep 600 & : > begun; kill -9 $$", directory.path());
         let status = process.wait_for_exit(GRACE).unwrap().unwrap();
         assert_eq!(status.to_string(), "signal: 9 (SIGKILL)");
-        assert!(!has_others(process.guard.group()));
+        assert!(!has_others(process.child.group()));
         let again = process.wait_for_exit(Duration::ZERO).unwrap().unwrap();
         assert_eq!(again, status);
     }
@@ -174,7 +159,7 @@ mod tests {
         command.args(["sh", "-c", ": > begun; while :; do sleep 0.01; done"]);
         let mut process = ServerProcess::spawn(command.current_dir(directory.path()), &[]).unwrap();
         until_begun(directory.path());
-        assert!(!has_others(process.guard.group()));
+        assert!(!has_others(process.child.group()));
         let status = process.stop().unwrap();
         assert_eq!(status.to_string(), "signal: 15 (SIGTERM)");
     }
@@ -184,7 +169,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let stays = "trap '' TERM; : > begun; while :; do sleep 0.01; done";
         let process = started(stays, directory.path());
-        let group = process.guard.group();
+        let group = process.child.group();
         assert!(has_others(group));
         drop(process);
         while has_others(group) {

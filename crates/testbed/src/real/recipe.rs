@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::env;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
+use std::path::{self, Path, PathBuf};
 use std::process::Command;
 use std::sync::LazyLock;
 
@@ -265,6 +265,11 @@ impl Recipe {
         }
     }
 
+    /// Whether it is made of a command ([`Recipe::of_command`]).
+    pub fn is_command(&self) -> bool {
+        self.in_place
+    }
+
     /// Whether the URL has a port that the server does not get to know: only the URL has `{{ port }}`.
     pub fn lacks_port(&self) -> bool {
         let mut texts = self.arguments.iter().chain(self.environment.values());
@@ -388,8 +393,13 @@ fn version_in(text: &str) -> String {
     version.unwrap_or("unknown").to_owned()
 }
 
-/// Finds an executable in the project's tool cache, on PATH, or where Debian keeps servers.
+/// Finds an executable: a path, or a name in the project's tool cache, on PATH, or where Debian keeps servers.
 pub fn find_program(program: &str) -> Option<PathBuf> {
+    if program.contains('/') {
+        // The server may run in another directory.
+        let file = path::absolute(program).ok()?;
+        return is_executable(&file).then_some(file);
+    }
     let path = env::var_os("PATH").unwrap_or_default();
     let tools = tool_cache();
     let cached = tools
@@ -506,6 +516,20 @@ mod tests {
         let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
         let yaml = names.filter(|name| name.ends_with(".yaml")).count();
         assert_eq!(yaml, FILES.len());
+    }
+
+    #[test]
+    fn a_program_may_be_a_path() {
+        let directory = tempfile::tempdir_in(".").unwrap();
+        let file = directory.path().join("serve");
+        fs::write(&file, "").unwrap();
+        let relative = Path::new(".").join(directory.path().file_name().unwrap());
+        let relative = relative.join("serve");
+        let relative = relative.to_str().unwrap();
+        assert_eq!(find_program(relative), None, "it cannot be executed");
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).unwrap();
+        let found = find_program(relative).unwrap();
+        assert!(found.is_absolute() && found.ends_with("serve"), "{found:?}");
     }
 
     #[test]

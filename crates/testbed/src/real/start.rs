@@ -60,12 +60,10 @@ pub enum StartError {
         source: minijinja::Error,
     },
     /// Its URL has no host.
-    #[error("cannot start {server}: `{url}` is not the URL of a server")]
+    #[error("cannot start {server}: its URL has no host, or is no URL")]
     Url {
         /// Name of the recipe.
         server: String,
-        /// What was given.
-        url: String,
     },
     /// Something else answers where it should.
     #[error(
@@ -151,14 +149,17 @@ pub(super) fn start(
     let url = templates.render(&recipe.url)?;
     let address = Address::of(&url, recipe.is_http2).ok_or_else(|| StartError::Url {
         server: recipe.name.clone(),
-        url: url.clone(),
     })?;
     let prepared = prepare(recipe, &installed, dir.path(), &templates, owner)?;
     let port = (!recipe.in_place).then_some(port);
     if port.is_none() && address.answers() {
         return Err(StartError::Taken {
             server: recipe.name.clone(),
-            url,
+            url: format!(
+                "http{}://{}/",
+                if address.is_tls { "s" } else { "" },
+                address.authority
+            ),
         });
     }
     let spawn = |mut command: Command| {
@@ -255,8 +256,9 @@ impl Address {
     fn answers(&self) -> bool {
         let status = || -> io::Result<u8> {
             let mut addresses = self.authority.to_socket_addrs()?;
-            let address = addresses.next().ok_or(io::ErrorKind::NotFound)?;
-            let mut stream = TcpStream::connect_timeout(&address, Duration::from_secs(1))?;
+            let connected = addresses
+                .find_map(|own| TcpStream::connect_timeout(&own, Duration::from_secs(1)).ok());
+            let mut stream = connected.ok_or(io::ErrorKind::ConnectionRefused)?;
             if self.is_tls {
                 return Ok(b'2');
             }
@@ -274,10 +276,11 @@ impl Address {
             stream.write_all(probe.as_bytes())?;
             let mut answer = [0; 12];
             stream.read_exact(&mut answer)?;
-            Ok(if answer.starts_with(b"HTTP/1.") {
-                answer[9]
-            } else {
-                b'5'
+            Ok(match &answer[9..] {
+                _ if !answer.starts_with(b"HTTP/1.") => b'5',
+                // It is there, and does not know the method.
+                b"501" => b'4',
+                status => status[0],
             })
         };
         status().is_ok_and(|class| class < b'5')

@@ -10,6 +10,7 @@ use report::{Comparisons, Versus, calls_that_differ};
 use stats::{Compared, Comparison, CostVerdict, LEAST_STARTS, Verdict};
 use suite::Plan;
 
+use super::rows;
 use crate::args::{Gate, Question};
 use crate::exit::{ExitStatus, Failed};
 use crate::output::tell;
@@ -111,15 +112,9 @@ pub(super) fn for_rows<'a>(
     let Some(gate) = &question.fail_if else {
         return Ok(None);
     };
-    let rows = comparisons.versus.iter();
-    let rows = rows.flat_map(|versus| versus.comparison.rows.iter());
-    let rows: Vec<String> = rows.map(|row| row.name.clone()).collect();
-    let condition = checked(gate, &rows, params)?;
-    let mut rows = comparisons
-        .versus
-        .iter()
-        .flat_map(|versus| &versus.comparison.rows);
-    if rows.all(|row| row.inside.is_none()) {
+    let names: Vec<String> = rows(comparisons).map(|row| row.name.clone()).collect();
+    let condition = checked(gate, &names, params)?;
+    if rows(comparisons).all(|row| row.inside.is_none()) {
         let remedy = "measure again with --inside, or with --pid of the processes that respond";
         refuse_inside(&condition, remedy)?;
     }
@@ -152,11 +147,7 @@ pub(super) fn judge(
     if !failed.is_empty() {
         tell(&format!("prestan: failed: {}", failed.join(", ")));
     }
-    let is_nothing = comparisons
-        .versus
-        .iter()
-        .flat_map(|versus| &versus.comparison.rows)
-        .all(|row| row.verdict == Verdict::NotCompared);
+    let is_nothing = rows(comparisons).all(|row| row.verdict == Verdict::NotCompared);
     if is_nothing {
         tell("prestan: failed: no test could be compared");
     } else if !undecided.is_empty() {
@@ -181,11 +172,7 @@ pub(super) fn judge(
 
 /// What is missing where numbers of calls are known of a few runs alone.
 fn few_starts(condition: &CheckedConstraint, comparisons: &Comparisons) -> String {
-    let mut rows = comparisons
-        .versus
-        .iter()
-        .flat_map(|versus| &versus.comparison.rows);
-    let are_few = rows.any(|row| {
+    let are_few = rows(comparisons).any(|row| {
         let inside = row.inside.as_ref();
         inside.is_some_and(|own| (1..LEAST_STARTS).contains(&own.traced))
     });

@@ -23,7 +23,7 @@ use suite::Plan;
 
 use super::MeasuredServer;
 use crate::args::{ClockOptions, ConnectOptions, InsideOptions, LoadOptions, is_given};
-use crate::background::{self, AskedBackground, BackgroundShare, BackgroundTask};
+use crate::background::{self, AskedBackground, BackgroundShare};
 use crate::command::completed::IncompleteRun;
 use crate::command::kept::KeptRun;
 use crate::command::planned::{PARTNER_ENDED, PlannedRun};
@@ -267,16 +267,9 @@ impl Comparing<'_> {
             let processors = processors(self.are_kept_apart, self.blocks);
             self.series.start_anew(processors)?;
             let mut servers = self.series.servers.iter().zip(&mut self.settings);
-            servers.try_for_each(|(server, settings)| server.follow(settings))?;
+            servers.try_for_each(|(server, settings)| server.follow(self.how.connect, settings))?;
         }
-        let (mut runs, traffic) = self.runs(plan)?;
-        if let Some(task) = traffic {
-            let running = background::started(task, &self.series.cancel, true)?;
-            let shares = BackgroundShare::among(runs.len(), running);
-            for (run, share) in runs.iter_mut().zip(shares) {
-                run.traffic = Some(share);
-            }
-        }
+        let runs = self.runs(plan)?;
         let turns = Turns::among(runs.len(), self.blocks as usize);
         let (ran, ended) = perform(runs, turns, &self.series.cancel, shown);
         let gone = self.series.ended_server(self.blocks as usize, shown);
@@ -315,16 +308,23 @@ impl Comparing<'_> {
         }
     }
 
-    /// The runs of a block, and the background traffic that they share.
-    fn runs(&self, plan: &Plan) -> Result<(Vec<PlannedRun>, Option<BackgroundTask>), Failed> {
+    /// The runs of a block. Where one of them cannot begin, nothing is kept of the others.
+    fn runs(&self, plan: &Plan) -> Result<Vec<PlannedRun>, Failed> {
+        let mut runs = Vec::new();
+        let prepared = self.prepare(plan, &mut runs);
+        if prepared.is_err() {
+            runs.iter().for_each(PlannedRun::discard);
+        }
+        prepared.map(|()| runs)
+    }
+
+    /// Adds the runs of a block, and starts the background traffic that they share.
+    fn prepare(&self, plan: &Plan, runs: &mut Vec<PlannedRun>) -> Result<(), Failed> {
         let number = self.blocks;
         let mut traffic = None;
         let servers = self.series.servers.iter().zip(&self.settings);
-        let names = &self.names;
-        let run = |(((server, settings), name), letter): (
-            ((&TestedServer, &Settings), &String),
-            char,
-        )| {
+        let servers = servers.zip(&self.names).zip(LETTERS.chars());
+        for (((server, settings), name), letter) in servers {
             let mut settings = Settings {
                 run_id: format!("{}-{letter}{number}", self.series.name),
                 seed: self.seed.wrapping_add(u64::from(number)),
@@ -339,11 +339,16 @@ impl Comparing<'_> {
             settings.inside = watched.as_ref().map(WatchedServer::record);
             let run =
                 PlannedRun::of_side(Some(name), plan, &self.suite.text, settings, self.how.save)?;
-            Ok(run.watching(watched))
-        };
-        let runs = servers.zip(names).zip(LETTERS.chars()).map(run);
-        let runs = runs.collect::<Result<_, Failed>>()?;
-        Ok((runs, traffic))
+            runs.push(run.watching(watched));
+        }
+        if let Some(task) = traffic {
+            let running = background::started(task, &self.series.cancel, true)?;
+            let shares = BackgroundShare::among(runs.len(), running);
+            for (run, share) in runs.iter_mut().zip(shares) {
+                run.traffic = Some(share);
+            }
+        }
+        Ok(())
     }
 }
 

@@ -213,8 +213,10 @@ impl AskedCampaign {
                 "prestan: going on with the campaign in {}: {done} of {all} trials are measured (--new begins another)",
                 kept.directory.display()
             ));
+            // Two at once would measure each other.
+            let campaign = OpenCampaign::open(kept)?;
             self.verify(cancel)?;
-            return OpenCampaign::open(kept);
+            return Ok(campaign);
         }
         record.facts.extend(self.verify(cancel)?);
         let directory = match &args.save {

@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use lab::{BuiltLab, LabError, Surroundings};
 use rustix::process::{Pid, Signal, kill_process};
+use tokio::signal::unix::SignalKind;
 use topology::{LabNetwork, LabNodeKind};
 
 use super::{become_root, build, find, local, surroundings, warn_of_lateness};
@@ -94,19 +95,14 @@ pub(super) fn run(
 ) -> Result<ExitStatus, Failed> {
     host_of(network, host)?;
     become_root()?;
-    let mut signals = Signals::listen()?;
+    let received = received_signals()?;
     let mut lab = build(network)?;
+    if received.all.load(Ordering::Relaxed) > 0 {
+        return Ok(ExitStatus::Interrupted);
+    }
     if server_ipv6 {
         lab.use_ipv6_for_servers();
     }
-    let received = Arc::new(AtomicU32::new(0));
-    let counter = Arc::clone(&received);
-    thread::spawn(move || {
-        loop {
-            signals.wait();
-            counter.fetch_add(1, Ordering::Relaxed);
-        }
-    });
     let child = start(&lab, host, command)?;
     let status = wait(child, &received);
     warn_of_lateness(&lab);
@@ -121,7 +117,12 @@ pub(super) fn run(
 fn start(lab: &BuiltLab, host: &str, command: &[OsString]) -> Result<Child, Failed> {
     let none = || Failed::Usage(format!("no host is called `{host}`"));
     let host = lab.host(host).ok_or_else(none)?;
-    host.spawn(program(command)?).map_err(|error| match error {
+    let mut program = program(command)?;
+    if !io::stdin().is_terminal() {
+        // A signal to the group of this process is passed on, and is not to reach it twice.
+        program.process_group(0);
+    }
+    host.spawn(program).map_err(|error| match error {
         LabError::System { source, .. } => not_started(&command[0], &source),
         other => local(other),
     })
@@ -145,21 +146,49 @@ fn not_started(program: &OsString, error: &io::Error) -> Failed {
     Failed::NotStarted(format!("starting {program} failed: {error}"), status)
 }
 
+/// The signals that this process has got.
+#[derive(Default)]
+struct ReceivedSignals {
+    all: AtomicU32,
+    /// Those that no terminal sends to the programs that run on it.
+    terminations: AtomicU32,
+}
+
+/// Counts signals from now on.
+fn received_signals() -> Result<Arc<ReceivedSignals>, Failed> {
+    let mut signals = Signals::listen()?;
+    let received = Arc::<ReceivedSignals>::default();
+    let counted = Arc::clone(&received);
+    thread::spawn(move || {
+        loop {
+            let is_termination = signals.wait() == SignalKind::terminate();
+            let terminations = u32::from(is_termination);
+            counted
+                .terminations
+                .fetch_add(terminations, Ordering::Relaxed);
+            counted.all.fetch_add(1, Ordering::Relaxed);
+        }
+    });
+    Ok(received)
+}
+
 /// Waits for a program; `None` if it was ended before by a second signal. On a terminal, the program has Ctrl-C, too,
-/// and ends by itself. Elsewhere, the first signal is passed on.
-fn wait(mut child: Child, received: &AtomicU32) -> io::Result<Option<ProcessStatus>> {
+/// and ends by itself. Others are passed on.
+fn wait(mut child: Child, received: &ReceivedSignals) -> io::Result<Option<ProcessStatus>> {
     let is_shared = io::stdin().is_terminal();
-    let mut seen = 0;
+    let (mut seen, mut passed_on) = (0, 0);
     loop {
         if let Some(status) = child.try_wait()? {
             return Ok(Some(status));
         }
-        let now = received.load(Ordering::Relaxed);
-        if now > seen && !is_shared {
+        seen = seen.max(received.all.load(Ordering::Relaxed));
+        let terminations = received.terminations.load(Ordering::Relaxed);
+        let to_pass_on = if is_shared { terminations } else { seen };
+        if to_pass_on > passed_on {
             // It may have ended meanwhile.
             let _ = kill_process(Pid::from_child(&child), Signal::TERM);
         }
-        seen = now;
+        passed_on = to_pass_on;
         if seen > 1 {
             return Ok(None);
         }

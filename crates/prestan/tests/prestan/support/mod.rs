@@ -19,6 +19,7 @@ use std::ffi::OsStr;
 use std::fmt;
 use std::fs;
 use std::io::{Read, Write};
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
@@ -84,6 +85,12 @@ impl Prestan {
 
     pub(crate) fn env(mut self, name: &str, value: impl AsRef<OsStr>) -> Prestan {
         self.command.env(name, value);
+        self
+    }
+
+    /// It leads a process group of its own, as it does in a shell with jobs.
+    pub(crate) fn as_group(mut self) -> Prestan {
+        self.command.process_group(0);
         self
     }
 

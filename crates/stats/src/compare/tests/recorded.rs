@@ -1,6 +1,8 @@
 //! What is said of recorded runs: of rows, of failures, and of what was not the same.
 
-use record::{HttpVersion, Outcome};
+use record::{
+    Event, EventKind, HttpVersion, InsideBatch, InsideCounts, InsideRecord, MeasureId, Outcome,
+};
 
 use super::super::*;
 use crate::summarise;
@@ -91,12 +93,37 @@ fn rows_are_compared_one_by_one() {
 
 #[test]
 fn processes_that_are_not_the_server_are_told() {
-    let watched = |_: usize, run: &mut record::Run| {
-        run.plan.inside = Some(record::InsideRecord::default());
+    let watched = |processor: u64| {
+        move |_: usize, run: &mut record::Run| {
+            run.plan.inside = Some(InsideRecord::default());
+            let counted = InsideCounts {
+                processor,
+                ..InsideCounts::default()
+            };
+            let batch = InsideBatch {
+                measure: MeasureId(0),
+                operations: 60,
+                lasted: 6_000_000,
+                counted,
+            };
+            let kind = EventKind::Inside(batch);
+            run.events.push(Event { at: 0, kind });
+        }
     };
-    let compared = pairs(1, |_, _| (), watched);
+    let compared = pairs(1, watched(1_000_000), watched(0));
     assert!(compared.caveats.contains(&Caveat::OtherProcesses('B')));
     assert!(!compared.caveats.contains(&Caveat::OtherProcesses('A')));
+    // Rows that cannot be told apart are not counted, which says nothing of their processes.
+    let uncounted = |_: usize, run: &mut record::Run| {
+        run.plan.inside = Some(InsideRecord::default());
+    };
+    let compared = pairs(1, uncounted, uncounted);
+    let others = |caveat: &Caveat| matches!(caveat, Caveat::OtherProcesses(_));
+    assert!(
+        !compared.caveats.iter().any(others),
+        "{:?}",
+        compared.caveats
+    );
 }
 
 #[test]

@@ -7,7 +7,7 @@ use std::fs::{self, File, TryLockError};
 use std::io::{Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-use experiment::{CampaignRecord, RecordedTrials, TrialRecord};
+use experiment::{CampaignRecord, RecordedTrials, TrialRecord, last_of_each};
 
 use crate::exit::Failed;
 use crate::state;
@@ -68,7 +68,7 @@ impl KeptCampaign {
         Ok(KeptCampaign {
             directory: directory.to_owned(),
             record,
-            trials: latest(trials.trials),
+            trials: latest(&trials.trials),
         })
     }
 
@@ -141,7 +141,7 @@ impl OpenCampaign {
     }
 
     /// Goes on with a campaign. A line that was torn when the program was killed is removed.
-    pub(super) fn open(kept: KeptCampaign) -> Result<OpenCampaign, Failed> {
+    pub(super) fn open(mut kept: KeptCampaign) -> Result<OpenCampaign, Failed> {
         let path = kept.directory.join(TRIALS);
         let failed = |error: std::io::Error| writing(&path, &error);
         let mut options = File::options();
@@ -163,9 +163,10 @@ impl OpenCampaign {
             read(&path)?
         };
         let trials = RecordedTrials::read(&bytes);
-        let whole = trials
-            .map_err(|error| self::failed(&path, &error))?
-            .whole_bytes as u64;
+        let trials = trials.map_err(|error| self::failed(&path, &error))?;
+        // There may be more than there were when it was not locked yet.
+        kept.trials = latest(&trials.trials);
+        let whole = trials.whole_bytes as u64;
         file.set_len(whole).map_err(failed)?;
         file.seek(SeekFrom::Start(whole)).map_err(failed)?;
         Ok(OpenCampaign { kept, file })
@@ -238,13 +239,8 @@ fn kept() -> Result<Vec<PathBuf>, Failed> {
 }
 
 /// Of trials that were measured again, the last.
-fn latest(trials: Vec<TrialRecord>) -> Vec<TrialRecord> {
-    let mut kept: Vec<TrialRecord> = Vec::new();
-    for trial in trials {
-        kept.retain(|own| own.cell != trial.cell || own.repetition != trial.repetition);
-        kept.push(trial);
-    }
-    kept
+fn latest(trials: &[TrialRecord]) -> Vec<TrialRecord> {
+    last_of_each(trials).into_values().cloned().collect()
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, Failed> {

@@ -199,9 +199,8 @@ impl TrialTask<'_> {
         let longest = Duration::from_nanos(self.spec.longest.nanos());
         for (name, spec) in &self.spec.measured {
             let output = trial.lab.temporary_files().join(format!("measured-{name}"));
-            let url = trial
-                .servers
-                .url(&trial.lab, &spec.to, spec.path.as_deref())?;
+            let path = spec.path.as_deref();
+            let url = trial.servers.url(&trial.lab, self.spec, &spec.to, path)?;
             let mut command = match &spec.suite {
                 Some(suite) => suites::command(suite, spec, &url, &output)?,
                 None => single::command(&url, longest, &output)?,

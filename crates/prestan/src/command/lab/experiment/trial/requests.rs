@@ -51,7 +51,10 @@ impl<'a> BackgroundRequests<'a> {
         let run = lab.temporary_files().join(format!("requests-{name}"));
         let mut command = prestan("load")?;
         command
-            .args(["GET", &servers.url(lab, &spec.to, Some(&spec.path))?])
+            .args([
+                "GET",
+                &servers.url(lab, task.spec, &spec.to, Some(&spec.path))?,
+            ])
             .args(["--rate", &format!("{each_second:.9}")])
             .args(["--arrivals", "constant", "--no-keep-alive", "--warmup", "0"])
             .args(["--users", &most.clamp(16.0, MOST_UNDER_WAY).to_string()])

@@ -1,7 +1,8 @@
 //! The servers of a trial, each in its host, with the same files.
 
 use std::collections::BTreeMap;
-use std::fs;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -25,8 +26,6 @@ pub(super) const BARE_PORT: u16 = 80;
 /// Servers by their hosts.
 pub(super) struct TrialServers {
     started: BTreeMap<String, RealServer>,
-    /// Whether the server of a host is addressed by IPv6.
-    ipv6: BTreeMap<String, bool>,
 }
 
 /// Whether a host is a server without an operating system.
@@ -54,10 +53,8 @@ impl TrialServers {
     ) -> Result<TrialServers, TrialFailure> {
         let mut servers = TrialServers {
             started: BTreeMap::new(),
-            ipv6: BTreeMap::new(),
         };
         for (name, spec) in &trial.servers {
-            servers.ipv6.insert(name.clone(), spec.ipv6);
             if is_bare(lab, name) {
                 continue;
             }
@@ -88,6 +85,7 @@ impl TrialServers {
     pub(super) fn url(
         &self,
         lab: &BuiltLab,
+        trial: &TrialSpec,
         host: &str,
         path: Option<&str>,
     ) -> Result<String, TrialFailure> {
@@ -95,8 +93,8 @@ impl TrialServers {
         if let Some(server) = self.started.get(host) {
             return Ok(server.url() + path);
         }
-        let is_ipv6 = self.ipv6.get(host).copied().unwrap_or_default();
-        let address = lab.host(host).and_then(|host| host.address(is_ipv6));
+        let found = lab.host(host);
+        let address = found.and_then(|found| found.address(is_ipv6(trial, host)));
         match address.filter(|_| is_bare(lab, host)) {
             Some(ip) => Ok(format!("http://{}/{path}", in_url(ip))),
             None => Err(TrialFailure::Failed(format!(
@@ -196,7 +194,9 @@ fn furnish(server: &RealServer) -> Result<(), TrialFailure> {
     let writing = TrialFailure::while_trying("writing the files of a server");
     for (path, contents) in ServedFiles::paper().iter() {
         let file = server.storage().join(path.trim_start_matches('/'));
-        fs::write(file, contents).map_err(&writing)?;
+        fs::write(&file, contents).map_err(&writing)?;
+        // A server that runs as another user reads them, whatever the umask is.
+        fs::set_permissions(&file, Permissions::from_mode(0o644)).map_err(&writing)?;
     }
     Ok(())
 }
