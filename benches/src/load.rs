@@ -71,11 +71,17 @@ impl Prestan {
 
     /// `prestan`, with nothing in the environment that would change what it does.
     pub fn command(&self) -> Command {
-        let mut command = Command::new(&self.program);
-        for name in ["PRESTAN_USER", "PRESTAN_PASSWORD", "PRESTAN_TOKEN", "NETRC"] {
-            command.env_remove(name);
+        undisturbed(Command::new(&self.program))
+    }
+
+    /// The same without a right of root, such as `net_admin` (capabilities(7)).
+    pub fn command_without(&self, right: &str) -> Command {
+        let mut command = Command::new("setpriv");
+        for kind in ["--bounding-set", "--inh-caps"] {
+            command.arg(format!("{kind}=-{right}"));
         }
-        command
+        command.arg("--").arg(&self.program);
+        undisturbed(command)
     }
 
     /// `prestan load` with that many requests, kept in a directory.
@@ -108,4 +114,12 @@ impl Prestan {
             .args(["--no-save", "--json", "-"]);
         command
     }
+}
+
+/// Without what the environment would change.
+fn undisturbed(mut command: Command) -> Command {
+    for name in ["PRESTAN_USER", "PRESTAN_PASSWORD", "PRESTAN_TOKEN", "NETRC"] {
+        command.env_remove(name);
+    }
+    command
 }

@@ -10,6 +10,7 @@ pub(crate) mod demo;
 pub(crate) mod diagnose;
 mod fitting;
 pub(crate) mod gallery;
+pub(crate) mod gates;
 pub(crate) mod generate;
 pub(crate) mod kept;
 pub(crate) mod lab;

@@ -7,20 +7,16 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-use constraint::Constraint;
 use engine::{
     Cancel, Conditions, Finished, Observer, Progress, RowWatch, RunError, Said, Settings, Turn,
     Watch,
 };
-use record::{
-    BackgroundRecord, ConstraintRecord, ConstraintSense, Environment, Event, EventKind, Nanos,
-    PlanRecord,
-};
+use record::{Environment, Event, EventKind, Nanos, PlanRecord};
 use rundir::RunDir;
 use stats::Until;
 use suite::Plan;
 
-use crate::args::{GateOptions, MaxFailures, OutputOptions};
+use crate::args::{MaxFailures, OutputOptions};
 use crate::background::{
     self, AskedBackground, BackgroundRecorder, BackgroundShare, BackgroundTask, recorded_suite,
 };
@@ -28,6 +24,7 @@ use crate::command::beside::{self, BesideLoad, BesideLoads, BesideTask};
 use crate::command::capture::RunCapture;
 use crate::command::completed::{CompletedRun, IncompleteRun, not_saved};
 use crate::command::fitting::settings_for;
+use crate::command::gates::{add_gate, check_background};
 use crate::command::kept::KeptRun;
 use crate::command::series::SeriesProgress;
 use crate::exit::{ExitStatus, Failed};
@@ -67,49 +64,6 @@ pub(crate) struct PlannedRun {
     captured: Option<RunCapture>,
     /// The server, where it is looked into.
     watched: Option<WatchedServer>,
-}
-
-/// A constraint of the command line, for a plan.
-pub(crate) fn constraint_for(
-    option: &str,
-    constraint: &Constraint,
-    sense: ConstraintSense,
-    plan: &Plan,
-) -> Result<ConstraintRecord, Failed> {
-    suite::constraint_for(option, constraint, sense, plan).map_err(Failed::Usage)
-}
-
-/// Refuses constraints and conditions about background traffic that the run does not have.
-pub(crate) fn check_background(
-    plan: &Plan,
-    background: Option<&BackgroundRecord>,
-) -> Result<(), Failed> {
-    let components = background.iter().flat_map(|own| &own.components);
-    let components: Vec<&str> = components.map(|own| own.name.as_str()).collect();
-    let constraints = plan.constraints.iter();
-    let constraints = constraints.map(|own| (own.name.as_str(), own.expression.as_str()));
-    let conditions = plan.conditions.iter().map(|own| ("when", own.as_str()));
-    for (name, expression) in constraints.chain(conditions) {
-        // Others have been checked when the suite was read.
-        let Ok(parsed) = Constraint::parse(expression) else {
-            continue;
-        };
-        let refused = parsed.check_components(&components);
-        refused.map_err(|why| Failed::Usage(format!("{name}: {}", why.marked(expression))))?;
-    }
-    Ok(())
-}
-
-/// The name of a gate among the constraints of a run.
-pub(crate) const GATE: &str = "--fail-if";
-
-/// Adds what a run fails by to the constraints of its plan.
-pub(crate) fn add_gate(gate: &GateOptions, plan: &mut Plan) -> Result<(), Failed> {
-    if let Some(condition) = &gate.fail_if {
-        let gate = constraint_for(GATE, condition, ConstraintSense::FailsIf, plan)?;
-        plan.constraints.push(gate);
-    }
-    Ok(())
 }
 
 impl PlannedRun {

@@ -2,7 +2,7 @@
 
 use stats::{Conclusion, Summary};
 
-use super::planned::GATE;
+use super::gates::GATE;
 use crate::exit::{ExitStatus, Failed};
 use crate::output::tell;
 

@@ -8,8 +8,8 @@ use report::page::ReportPage;
 use report::{Comparisons, Diagnosed, Versus};
 
 use super::compare::SAME_WITHIN;
+use super::gates::GATE;
 use super::kept::{KeptRun, RecordReading, open};
-use super::planned::GATE;
 use crate::args::{FormatOptions, ReportArgs};
 use crate::connect::labels_of;
 use crate::exit::{ExitStatus, Failed, code_of_all};

@@ -12,9 +12,10 @@ use report::page::{Common, ReportPage};
 use report::{CountedUnit, Find, SearchResult, Tried};
 use stats::{Conclusion, OfferedLoad, PagesSummary, Search, Summary, Tally, TestSummary, Trial};
 
+use super::gates::constraint_for;
 use super::kept::KeptRun;
 use super::load::{LoadWorkload, guard::Permission, pace};
-use super::planned::{PlannedRun, constraint_for};
+use super::planned::PlannedRun;
 use super::series::{SeriesProgress, name_of};
 use crate::args::{AnswerOptions, FindArg, Login, SearchArgs, SearchOptions};
 use crate::background::AskedBackground;

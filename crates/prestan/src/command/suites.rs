@@ -7,7 +7,7 @@ use suite::{OperationKind, Plan};
 
 use crate::args::{BackgroundArgs, SuitesAction, SuitesArgs};
 use crate::background::AskedBackground;
-use crate::command::planned::check_background;
+use crate::command::gates::check_background;
 use crate::command::run::SuiteText;
 use crate::exit::{ExitStatus, Failed};
 use crate::output::{number_of, print_list, print_text, tell};

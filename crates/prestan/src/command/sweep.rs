@@ -13,9 +13,10 @@ use stats::{Swept, Warning, WarningKind};
 use suite::{Limit, Plan};
 
 use super::completed::IncompleteRun;
+use super::gates::add_gate;
 use super::kept::KeptRun;
 use super::load::{guard, pace};
-use super::planned::{PlannedRun, add_gate};
+use super::planned::PlannedRun;
 use super::point_verdicts::{RunAtPoint, by_constraints};
 use super::series::{
     AnonymousServers, LOG_FOLLOWS, RunSeries, SeriesProgress, labelled, tested_servers, with_pids,

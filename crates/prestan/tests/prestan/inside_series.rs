@@ -156,6 +156,8 @@ fn a_cause_is_named_with_what_the_server_does() {
                 "--save",
                 "kept",
             ])
+            // Each part of the path of its files costs two more.
+            .env("TMPDIR", "/tmp")
             .run();
         let diagnosed = run.again().args(["diagnose", "kept", "--json", "-"]).run();
         named(&diagnosed.json()["findings"], "rule", "calls-per-member").cloned()

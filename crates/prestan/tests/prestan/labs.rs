@@ -321,7 +321,7 @@ fn a_signal_to_all_programs_reaches_the_command_once() {
         "trap 'echo got >> signals' TERM; touch begun; sleep 60 & wait; sleep 1 & wait; exit 9";
     let running = Prestan::new()
         .args(["lab", "link", "--", "sh", "-c", script])
-        .as_group()
+        .leading_a_group()
         .spawn();
     until("the command has begun", || {
         running.home().join("begun").exists()

@@ -167,7 +167,7 @@ impl CallGrowth {
             if most <= PRECISE * greatest {
                 0.0
             } else {
-                found[column]
+                with_nine_digits(found[column])
             }
         };
         let mut per_unit = vec![0.0; values.len()];
@@ -180,6 +180,11 @@ impl CallGrowth {
             is_exact: points.len() > columns,
         }
     }
+}
+
+/// A number of calls without what calculating in binary has added: 4 where that has 3.999999999999775.
+fn with_nine_digits(number: f64) -> f64 {
+    format!("{number:.8e}").parse().unwrap_or(number)
 }
 
 /// Of a single parameter: how steeply the number grows between its two largest values.

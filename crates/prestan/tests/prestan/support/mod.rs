@@ -89,7 +89,7 @@ impl Prestan {
     }
 
     /// It leads a process group of its own, as it does in a shell with jobs.
-    pub(crate) fn as_group(mut self) -> Prestan {
+    pub(crate) fn leading_a_group(mut self) -> Prestan {
         self.command.process_group(0);
         self
     }
