@@ -41,7 +41,7 @@ pub(crate) struct CompareArgs {
         long,
         value_name = "COMMAND",
         requires = "start_b",
-        conflicts_with = "server"
+        conflicts_with_all = ["server", "unix_socket"]
     )]
     pub(crate) start_a: Option<String>,
 
@@ -50,7 +50,7 @@ pub(crate) struct CompareArgs {
         long,
         value_name = "COMMAND",
         requires = "start_a",
-        conflicts_with = "server"
+        conflicts_with_all = ["server", "unix_socket"]
     )]
     pub(crate) start_b: Option<String>,
 

@@ -193,6 +193,17 @@ fn a_command_that_does_not_serve_is_shown_with_what_it_said() {
         (
             &[
                 "--start-a",
+                &command,
+                "--start-b",
+                &command,
+                "--unix-socket",
+                "s",
+            ][..],
+            "cannot be used with",
+        ),
+        (
+            &[
+                "--start-a",
                 "{{ port }} {{ nothing }}",
                 "--start-b",
                 "{{ port }}",

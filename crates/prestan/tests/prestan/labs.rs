@@ -317,8 +317,7 @@ fn a_signal_is_passed_on_to_the_command() {
 fn a_signal_to_all_programs_reaches_the_command_once() {
     let Some(_turn) = turn() else { return };
     // A signal ends `wait` at once.
-    let script =
-        "trap 'echo got >> signals' TERM; touch begun; sleep 60 & wait; sleep 1 & wait; exit 9";
+    let script = "trap 'echo got >> signals' TERM; touch begun; sleep 60 & wait $!; sleep 1 & wait $!; exit 9";
     let running = Prestan::new()
         .args(["lab", "link", "--", "sh", "-c", script])
         .leading_a_group()
