@@ -406,10 +406,11 @@ impl WatchedProcess {
 #[cfg(test)]
 mod tests {
     use std::io::{Read, Write};
-    use std::process::{Child, Command, Stdio};
+    use std::process::{Child, Command};
     use std::thread;
 
     use super::*;
+    use crate::testing::shell;
 
     /// A process that always works, kept to the first processor.
     fn worker(policy: &[&str]) -> Child {
@@ -462,14 +463,7 @@ mod tests {
     fn what_children_did_is_counted_once_whether_they_were_seen_or_not() {
         let script = "read -r begin; timeout --signal=INT 0.4 sh -c 'while :; do :; done'; echo; read -r leave";
         for looks in [false, true] {
-            let mut shell = Command::new("sh")
-                .args(["-c", script])
-                .stdin(Stdio::piped())
-                .stdout(Stdio::piped())
-                .spawn()
-                .unwrap();
-            let mut commands = shell.stdin.take().unwrap();
-            let mut output = shell.stdout.take().unwrap();
+            let (mut shell, mut commands, mut output) = shell(script);
             let mut counters = ServerCounters::of(&[shell.id()]).unwrap();
             let mut all = InsideCounts::default();
             commands.write_all(b"begin\n").unwrap();
@@ -499,12 +493,7 @@ mod tests {
     #[test]
     fn processes_that_start_and_end_are_told() {
         let script = "read begin; sleep 60 & read end; kill $!; wait $!; read leave";
-        let mut shell = Command::new("sh")
-            .args(["-c", script])
-            .stdin(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut commands = shell.stdin.take().unwrap();
+        let (mut shell, mut commands, _output) = shell(script);
         let mut counters = ServerCounters::of(&[shell.id()]).unwrap();
         let processes = counters.processes();
         assert_eq!(processes.len(), 1, "{processes:?}");

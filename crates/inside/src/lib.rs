@@ -17,6 +17,8 @@ pub mod processes;
 mod processor_events;
 pub mod sampler;
 mod task_stats;
+#[cfg(test)]
+mod testing;
 mod threads;
 pub mod tracer;
 

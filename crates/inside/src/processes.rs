@@ -1,6 +1,6 @@
 //! Which processes a server consists of.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fs;
 use std::io::ErrorKind;
 use std::path::Path;
@@ -21,6 +21,28 @@ pub fn threads(pid: u32) -> Vec<u32> {
 /// The process that a thread belongs to. The first thread of a process has its number.
 pub fn process_of(tid: u32) -> Option<u32> {
     status_number(tid, "Tgid")
+}
+
+/// Attaches to every thread of these processes and of all that descend from them; returns those for which `attach` is true.
+/// What begins before its parent is attached to is found by looking again, until nothing is new twice.
+///
+/// `attach` is also told to how many it has attached before; false means that there is nothing to attach to any more.
+pub(crate) fn attached_threads<E>(
+    roots: &[u32],
+    mut attach: impl FnMut(u32, usize) -> Result<bool, E>,
+) -> Result<HashSet<u32>, E> {
+    let mut attached = HashSet::new();
+    let mut looks_without_new = 0;
+    while looks_without_new < 2 {
+        looks_without_new += 1;
+        for tid in descendants(roots).into_iter().flat_map(threads) {
+            if !attached.contains(&tid) && attach(tid, attached.len())? {
+                attached.insert(tid);
+                looks_without_new = 0;
+            }
+        }
+    }
+    Ok(attached)
 }
 
 pub(crate) fn descendants_below(proc: &Path, roots: &[u32]) -> Vec<u32> {

@@ -148,11 +148,11 @@ fn reason(error: &io::Error) -> NoProcessorEvents {
 #[cfg(test)]
 mod tests {
     use std::io::Write;
-    use std::process::{Command, Stdio};
 
     use perf_event::events::Software;
 
     use super::*;
+    use crate::testing::shell;
 
     /// Events that every kernel counts stand for those of the processor.
     const SOFTWARE: [Software; 3] = [
@@ -164,12 +164,7 @@ mod tests {
     #[test]
     fn what_a_process_starts_is_counted_too_and_what_was_before_is_not() {
         let script = "read -r begin; sh -c 'i=0; while [ $i -lt 20000 ]; do i=$((i + 1)); done'; read -r leave";
-        let mut shell = Command::new("sh")
-            .args(["-c", script])
-            .stdin(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut commands = shell.stdin.take().unwrap();
+        let (mut shell, mut commands, _output) = shell(script);
         let mut events = match ProcessorEvents::of(&[shell.id()], &SOFTWARE) {
             Ok(events) => events,
             // A container may not let this process count anything.

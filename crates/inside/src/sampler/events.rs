@@ -9,7 +9,6 @@
 //! begins must be sampled from its first instruction: so there are as many events as threads times processors. All of one
 //! processor write to the same ring.
 
-use std::collections::HashSet;
 use std::fs;
 use std::io;
 use std::os::fd::AsRawFd;
@@ -21,7 +20,7 @@ use perf_event::{Builder, Counter, SampleFlag, Sampler};
 use super::chains::{CallChain, MOST_FRAMES};
 use super::members::ServerMembers;
 use super::refusal::{SamplingError, reason};
-use crate::processes::{descendants, has_ended, threads};
+use crate::processes::{attached_threads, has_ended};
 
 /// Samples in a second of processor time, no multiple of what servers do at regular intervals.
 const FREQUENCY: u32 = 4_999;
@@ -94,25 +93,13 @@ impl PerfEvents {
     fn of_threads(roots: &[u32]) -> Result<PerfEvents, SamplingError> {
         let processors = online_processors();
         let mut events = PerfEvents::new(None);
-        let mut known = HashSet::new();
-        // What begins before its parent has an event is found by looking again.
-        let mut looks_without_new = 0;
-        while looks_without_new < 2 {
-            looks_without_new += 1;
-            for tid in descendants(roots).into_iter().flat_map(threads) {
-                if known.contains(&tid) {
-                    continue;
-                }
-                match events.add_thread(tid, &processors) {
-                    Ok(()) => {
-                        known.insert(tid);
-                        looks_without_new = 0;
-                    }
-                    Err(_) if has_ended(tid) => {}
-                    Err(error) => return Err(reason(tid, known.len(), error)),
-                }
+        attached_threads(roots, |tid, before| {
+            match events.add_thread(tid, &processors) {
+                Ok(()) => Ok(true),
+                Err(_) if has_ended(tid) => Ok(false),
+                Err(error) => Err(reason(tid, before, error)),
             }
-        }
+        })?;
         if events.rings.is_empty() {
             return Err(SamplingError::NothingRuns("its processes ended".to_owned()));
         }

@@ -59,24 +59,17 @@ impl ServerMembers {
 
 #[cfg(test)]
 mod tests {
-    use std::process::{Command, Stdio};
-
     use super::*;
+    use crate::testing::shell;
 
     #[test]
     fn processes_that_descend_from_a_server_are_of_it() {
-        let mut shell = Command::new("sh")
-            .args(["-c", "read line; sleep 20 & echo $!; wait"])
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
+        let (mut shell, mut commands, output) = shell("read line; sleep 20 & echo $!; wait");
         let mut processes = ServerMembers::of(&[shell.id()]);
         // One begins only now.
         use std::io::{BufRead, BufReader, Write};
-        shell.stdin.take().unwrap().write_all(b"\n").unwrap();
+        commands.write_all(b"\n").unwrap();
         let mut line = String::new();
-        let output = shell.stdout.take().unwrap();
         BufReader::new(output).read_line(&mut line).unwrap();
         let later: u32 = line.trim().parse().unwrap();
         let own = std::process::id();

@@ -20,7 +20,7 @@ use super::refusal;
 use super::sys::{self, CallStop, Report, Reported};
 use crate::CurrentRow;
 use crate::current::Moment;
-use crate::processes::{descendants, has_ended, status_number, threads};
+use crate::processes::{attached_threads, has_ended, status_number};
 
 /// The state of a tracer, in its thread.
 pub(super) struct Tracing {
@@ -65,26 +65,12 @@ fn seize_all(roots: &[u32]) -> Result<HashSet<u32>, TraceError> {
     if roots.contains(&std::process::id()) {
         return Err(TraceError::Itself);
     }
-    let mut seized = HashSet::new();
-    // What begins before its parent is attached to is found by looking again, until nothing is new twice.
-    let mut looks_without_new = 0;
-    while looks_without_new < 2 {
-        looks_without_new += 1;
-        for tid in descendants(roots).into_iter().flat_map(threads) {
-            if seized.contains(&tid) {
-                continue;
-            }
-            match sys::seize(tid) {
-                Ok(()) => {
-                    seized.insert(tid);
-                    looks_without_new = 0;
-                }
-                // What began afterwards is attached to by the kernel.
-                Err(_) if has_ended(tid) || is_ours(tid) => {}
-                Err(error) => return Err(refusal::reason(tid, error)),
-            }
-        }
-    }
+    let seized = attached_threads(roots, |tid, _| match sys::seize(tid) {
+        Ok(()) => Ok(true),
+        // What began afterwards is attached to by the kernel.
+        Err(_) if has_ended(tid) || is_ours(tid) => Ok(false),
+        Err(error) => Err(refusal::reason(tid, error)),
+    })?;
     if seized.is_empty() {
         let pids: Vec<String> = roots.iter().map(u32::to_string).collect();
         let pids = pids.join(", ");
