@@ -84,8 +84,11 @@ enum Look {
     ByThread,
 }
 
-/// The medians of each round, by [`Look`].
-type FoundMedians = [Vec<BTreeMap<String, f64>>; 3];
+/// In this order they are measured and found.
+const LOOKS: [Look; 3] = [Look::Not, Look::AsRoot, Look::ByThread];
+
+/// The medians of each round, by [`LOOKS`].
+type FoundMedians = [Vec<BTreeMap<String, f64>>; LOOKS.len()];
 
 /// Measures everything.
 ///
@@ -104,8 +107,8 @@ pub fn run(prestan: &Prestan, size: InsideSize) -> Result<InsideReport> {
         let mut found = FoundMedians::default();
         for round in 0..size.rounds {
             eprintln!("inside: {name}, round {} of {}", round + 1, size.rounds);
-            for way in order(round, found.len()) {
-                found[way].push(measure([Look::Not, Look::AsRoot, Look::ByThread][way])?);
+            for way in order(round, LOOKS.len()) {
+                found[way].push(measure(LOOKS[way])?);
             }
         }
         tests.extend(watched(name, &found)?);

@@ -478,7 +478,7 @@ fn without_unit(kind: UnitKind) -> String {
     )
 }
 
-/// `failure_rate < 1` may mean 1 %, and may mean all; and 5 % of nothing that was named are no `fsync`s.
+/// `failure_rate < 1` may mean 1 %, and may mean all; and a number such as `fsync` is no share of anything.
 fn check_share(figure: &ExpressionNode, other: &ExpressionNode) -> Result<(), ConstraintError> {
     let (Part::Characteristic(of), Part::Quantity(quantity)) = (&figure.part, &other.part) else {
         return Ok(());

@@ -108,7 +108,15 @@ mod tests {
     fn its_remover_outlives_a_signal_to_all() {
         let mut made = ScratchDirectory::new("prestan-test-", None).unwrap();
         // Until the shell is there, no signal is ignored.
-        std::thread::sleep(std::time::Duration::from_millis(300));
+        let status = format!("/proc/{}/status", made.remover.id());
+        let ignores = |status: &str| {
+            let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+            let ignored = u64::from_str_radix(ignored.unwrap_or_default().trim(), 16);
+            ignored.is_ok_and(|ignored| ignored & (1 << (libc::SIGTERM - 1)) != 0)
+        };
+        while !ignores(&fs::read_to_string(&status).unwrap()) {
+            std::thread::yield_now();
+        }
         kill_process_group(Pid::from_child(&made.remover), Signal::TERM).unwrap();
         std::thread::sleep(std::time::Duration::from_millis(100));
         assert_eq!(made.remover.try_wait().unwrap(), None);
