@@ -3,7 +3,9 @@
 
 #![no_main]
 
-use bare::{BareServer, BareServerSettings, CongestionControl, SenderSettings, ServedFiles, test_pattern};
+use bare::{
+    BareServer, BareServerSettings, CongestionControl, SenderSettings, ServedFiles, test_pattern,
+};
 use libfuzzer_sys::fuzz_target;
 
 /// Where IPv4 and TCP keep their checksums and TCP its acknowledgment, in a frame without IP options.

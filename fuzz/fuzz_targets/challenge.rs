@@ -3,7 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use wire::auth::{AuthScheme, Authenticator, Credentials, Secret, AuthDecision};
+use wire::auth::{AuthDecision, AuthScheme, Authenticator, Credentials, Secret};
 use wire::response::Headers;
 
 fuzz_target!(|challenges: Vec<&str>| {

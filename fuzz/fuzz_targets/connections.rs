@@ -28,7 +28,11 @@ fuzz_target!(|file: &[u8]| {
         contents,
     };
     let text = report::analysis_text(&analysis, false, 100);
-    let documents = [text, report::analysis_json(&analysis), report::analysis_csv(&analysis)];
+    let documents = [
+        text,
+        report::analysis_json(&analysis),
+        report::analysis_csv(&analysis),
+    ];
     for document in documents {
         assert!(!document.contains(|c: char| c.is_control() && c != '\n' && c != '\r'));
     }

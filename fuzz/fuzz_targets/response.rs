@@ -3,7 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use wire::response::{ReadEvent, Limits, ProtocolError, ResponseReader};
+use wire::response::{Limits, ProtocolError, ReadEvent, ResponseReader};
 use wire::server_timing::server_timing;
 
 const LIMITS: Limits = Limits {
@@ -36,7 +36,10 @@ fn read(message: &[u8], cut: usize, is_head: bool) -> Reading {
     let mut reader = ResponseReader::new(is_head, LIMITS);
     let mut body = Vec::new();
     let end = steps(&mut reader, message, cut, &mut body).and_then(|()| reader.eof());
-    let fields = reader.head().into_iter().flat_map(|head| head.headers.iter());
+    let fields = reader
+        .head()
+        .into_iter()
+        .flat_map(|head| head.headers.iter());
     let metrics = fields.flat_map(|(_, value)| server_timing(value));
     assert!(metrics.count() <= message.len());
     Reading {

@@ -13,21 +13,21 @@ mod metadata;
 mod nightly;
 mod project;
 mod setup;
+mod test;
 
 use std::env;
-use std::ffi::OsString;
-use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{Result, bail};
-use tempfile::TempDir;
 
-use project::{cargo, cargo_with};
+use project::cargo;
+use test::TestRequest;
 
 const USAGE: &str = "\
 usage: cargo xtask TASK
 
-  test    install what the tests need, then run them all
+  test    install what the tests need, then run them all, or those with one of the given words in their names;
+          --include-ignored, --times
   lint    formatting, dependencies, clippy, documentation, fuzz targets: no warning is let through
   setup   only install what the tests need; with --peers, also what benchmarks compare with
   bless   write the snapshots and schemas anew, to be read with `git diff`
@@ -47,7 +47,7 @@ fn main() -> ExitCode {
     let task = env::args().nth(1);
     let rest: Vec<String> = env::args().skip(2).collect();
     let outcome = match task.as_deref() {
-        Some("test") => setup::run().and_then(|()| test()),
+        Some("test") => TestRequest::parse(&rest).and_then(test::run),
         Some("lint") => lint(),
         Some("setup") => setup::run().and_then(|()| match env::args().nth(2).as_deref() {
             Some("--peers") => setup::peers(),
@@ -63,7 +63,7 @@ fn main() -> ExitCode {
         Some("nightly") => nightly::run(&rest),
         Some("charts") => charts::run(),
         Some("gallery") => setup::run().and_then(|()| gallery::run()),
-        Some("bless") => setup::run().and_then(|()| bless()),
+        Some("bless") => bless(&rest),
         _ => {
             eprintln!("{USAGE}");
             return ExitCode::from(2);
@@ -76,33 +76,6 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
-}
-
-fn test() -> Result<()> {
-    let memory = directory_in_memory();
-    let path = memory.as_ref().map(|directory| directory.path().into());
-    let files: Vec<(&str, OsString)> = path.map(|path| ("TMPDIR", path)).into_iter().collect();
-    cargo_with(&["test", "--workspace"], &files)
-}
-
-/// Where the servers of the tests keep their files: in memory, if the system has a directory for that with
-/// enough room. It is removed at the end.
-///
-/// They create and remove files by the ten thousand, and ext4 looks through the inodes that were freed during
-/// the last five seconds for each new file: a run that takes 7 s in memory takes 55 s on a disk.
-fn directory_in_memory() -> Option<TempDir> {
-    const ROOM: u64 = 4 << 30;
-    let memory = Path::new("/dev/shm");
-    let space = rustix::fs::statvfs(memory).ok()?;
-    let has_room = space.f_bavail.saturating_mul(space.f_frsize) >= ROOM;
-    if env::var_os("TMPDIR").is_some() || !has_room {
-        return None;
-    }
-    let prefix = "prestan-tests-";
-    tempfile::Builder::new()
-        .prefix(prefix)
-        .tempdir_in(memory)
-        .ok()
 }
 
 fn lint() -> Result<()> {
@@ -128,14 +101,15 @@ fn lint() -> Result<()> {
             "--document-private-items",
         ],
         &no_warnings,
-    )?;
-    // The fuzz targets stand outside the workspace, because only cargo-fuzz can link them.
-    cargo(&["check", "--manifest-path", "fuzz/Cargo.toml"], &[])
+    )
 }
 
-fn bless() -> Result<()> {
-    cargo(
-        &["test", "--workspace", "--no-fail-fast"],
-        &[("INSTA_UPDATE", "always"), ("PRESTAN_BLESS", "1")],
-    )
+/// Tests write the snapshots and schemas that they compare with.
+fn bless(words: &[String]) -> Result<()> {
+    let mut request = TestRequest::parse(words)?;
+    let variables = [("INSTA_UPDATE", "always"), ("PRESTAN_BLESS", "1")];
+    request
+        .environment
+        .extend(variables.map(|(name, value)| (name, value.into())));
+    test::run(request)
 }

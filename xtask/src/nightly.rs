@@ -10,8 +10,8 @@
 //! links         addresses in the documents
 //! ```
 //!
-//! Each step is done, whatever becomes of those before it. What came of them goes to
-//! `docs/NIGHTLY.md`.
+//! Each step is done, whatever becomes of those before it. What came of them goes to `docs/NIGHTLY.md`, which keeps
+//! the last result of the others. What needs the internet, where there is none, is marked as not run.
 
 use std::fs;
 use std::process::Command;
@@ -20,6 +20,7 @@ use std::time::Instant;
 use anyhow::{Context, Result, bail};
 
 use crate::project::{cargo, cargo_with, output, root};
+use crate::test::{self, TestRequest};
 use crate::{bench, dist, docs, fuzz, setup};
 
 /// Name, and what it does.
@@ -68,31 +69,34 @@ pub(crate) fn run(names: &[String]) -> Result<()> {
     }
     setup::run()?;
     setup::peers()?;
+    let commit = output("git", &["rev-parse", "--short", "HEAD"])?;
+    let date = output("date", &["-u", "+%Y-%m-%d"])?;
+    let path = root()?.join("docs/NIGHTLY.md");
+    let mut results = NightlyResults::read(&fs::read_to_string(&path).unwrap_or_default());
     let wanted = STEPS
         .into_iter()
         .filter(|(step, _)| names.is_empty() || names.iter().any(|name| name == step));
-    let mut report = format!(
-        "# The last nightly run\n\n`cargo xtask nightly` wrote this on {}, at commit {}.\n\n\
-         | step | outcome | minutes |\n|---|---|---:|\n",
-        output("date", &["-u", "+%Y-%m-%d"])?,
-        output("git", &["rev-parse", "--short", "HEAD"])?,
-    );
     let mut failed = Vec::new();
     for (step, perform) in wanted {
         let begun = Instant::now();
         let outcome = match perform() {
             Ok(()) => "passed".to_owned(),
+            Err(error) if error.is::<NotRun>() => format!("not run: {error:#}"),
             Err(error) => {
                 eprintln!("xtask: {step}: {error:#}");
                 failed.push(step);
-                format!("failed: {error:#}").replace(['|', '\n'], " ")
+                format!("failed: {error:#}")
             }
         };
         let minutes = begun.elapsed().as_secs_f64() / 60.0;
-        report += &format!("| {step} | {outcome} | {minutes:.0} |\n");
+        let outcome = outcome.replace(['|', '\n'], " ");
+        results.set(
+            step,
+            format!("{outcome} | {minutes:.0} | {commit} | {date}"),
+        );
+        // After each step: what was done is known even if the next one is interrupted.
+        fs::write(&path, results.page()).with_context(|| format!("write {}", path.display()))?;
     }
-    let path = root()?.join("docs/NIGHTLY.md");
-    fs::write(&path, report).with_context(|| format!("write {}", path.display()))?;
     if failed.is_empty() {
         Ok(())
     } else {
@@ -100,13 +104,56 @@ pub(crate) fn run(names: &[String]) -> Result<()> {
     }
 }
 
+/// A step could not be done on this machine, which says nothing about the project.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+struct NotRun(&'static str);
+
+/// The last result of each step: outcome, minutes, commit and date, as cells of a table.
+#[derive(Debug)]
+struct NightlyResults(Vec<(&'static str, String)>);
+
+impl NightlyResults {
+    /// Those of a page; steps that are not on it were not run.
+    fn read(page: &str) -> NightlyResults {
+        let known = |step: &str| {
+            let start = format!("| {step} | ");
+            let row = page
+                .lines()
+                .find_map(|line| line.strip_prefix(&start)?.strip_suffix(" |"));
+            row.unwrap_or("not run | | |").to_owned()
+        };
+        NightlyResults(STEPS.map(|(step, _)| (step, known(step))).to_vec())
+    }
+
+    fn set(&mut self, step: &str, cells: String) {
+        if let Some((_, own)) = self.0.iter_mut().find(|(name, _)| *name == step) {
+            *own = cells;
+        }
+    }
+
+    fn page(&self) -> String {
+        let rows = self
+            .0
+            .iter()
+            .map(|(step, cells)| format!("| {step} | {cells} |\n"));
+        format!(
+            "# The last nightly run\n\n`cargo xtask nightly [STEP...]` writes the rows of the steps that it does.\n\n\
+             | step | outcome | minutes | commit | date |\n|---|---|---:|---|---|\n{}",
+            rows.collect::<String>()
+        )
+    }
+}
+
 fn tests() -> Result<()> {
-    let tests = ["test", "--workspace", "--no-fail-fast", "--"];
-    // As in CI: a missing server is a failure.
-    cargo(
-        &[&tests[..], &["--include-ignored"]].concat(),
-        &[("CI", "1")],
-    )
+    setup::dufs()?;
+    test::run(TestRequest {
+        with_ignored: true,
+        // As in CI: a missing server is a failure.
+        environment: vec![("CI", "1".into())],
+        ..TestRequest::default()
+    })?;
+    cargo(&["test", "--workspace", "--doc"], &[])
 }
 
 fn benchmarks() -> Result<()> {
@@ -131,8 +178,11 @@ fn dependencies() -> Result<()> {
     setup::cargo_deny()?;
     let path = [("PATH", setup::path()?)];
     cargo_with(&["deny", "check", "bans", "licenses", "sources"], &path)?;
-    cargo_with(&["deny", "fetch", "db"], &path)
-        .context("no advisory was read: their database cannot be fetched")?;
+    if cargo_with(&["deny", "fetch", "db"], &path).is_err() {
+        bail!(NotRun(
+            "licences and sources are right; the database of advisories cannot be fetched"
+        ));
+    }
     cargo_with(&["deny", "--offline", "check", "advisories"], &path)
 }
 
@@ -162,6 +212,9 @@ fn links() -> Result<()> {
     let mut all: Vec<&str> = texts.iter().flat_map(|text| addresses(text)).collect();
     all.sort_unstable();
     all.dedup();
+    if !all.iter().any(|address| answers(address)) {
+        bail!(NotRun("no address can be reached from this machine"));
+    }
     let broken: Vec<&str> = all
         .into_iter()
         .filter(|address| !answers(address))
@@ -195,6 +248,26 @@ fn answers(address: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn results_of_other_steps_are_kept() {
+        let mut results = NightlyResults::read(
+            "| bench | failed: x | 3 | abc | 2026-01-02 |\n| other | passed |\n",
+        );
+        results.set("fuzz", "passed | 18 | def | 2026-01-03".to_owned());
+        let page = results.page();
+        assert!(
+            page.contains("| bench | failed: x | 3 | abc | 2026-01-02 |\n"),
+            "{page}"
+        );
+        assert!(
+            page.contains("| fuzz | passed | 18 | def | 2026-01-03 |\n"),
+            "{page}"
+        );
+        assert!(page.contains("| links | not run | | | |\n"), "{page}");
+        assert!(!page.contains("other"), "{page}");
+        assert_eq!(NightlyResults::read(&page).page(), page);
+    }
 
     #[test]
     fn addresses_are_those_of_links() {

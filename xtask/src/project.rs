@@ -53,6 +53,19 @@ pub(crate) fn cargo_output(arguments: &[&str]) -> Result<String> {
     output_of(cargo.args(arguments))
 }
 
+/// What cargo prints on standard output when it is run in the top directory; what it says of errors and progress is
+/// for people.
+pub(crate) fn cargo_messages(arguments: &[&str]) -> Result<String> {
+    eprintln!("xtask: cargo {}", arguments.join(" "));
+    let mut cargo = cargo_command()?;
+    let output = cargo.args(arguments).stderr(Stdio::inherit()).output();
+    let output = output.with_context(|| format!("starting cargo {}", arguments.join(" ")))?;
+    if !output.status.success() {
+        bail!("`cargo {}` failed ({})", arguments.join(" "), output.status);
+    }
+    String::from_utf8(output.stdout).context("what cargo says is not UTF-8")
+}
+
 fn cargo_command() -> Result<Command> {
     let program = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     // What cargo says of this package is nothing for that one: build scripts that look at it would

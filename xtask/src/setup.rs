@@ -3,9 +3,10 @@
 //! ```text
 //! Debian packages --> apt-get, as root, starting nothing
 //! wsgidav         --> a Python environment in the tool cache
-//! dufs            --> cargo install into the tool cache
 //! prestan-xnet    --> go build into the tool cache, from servers/xnet
 //! ```
+//!
+//! The nightly tests also need dufs, which cargo builds into the tool cache.
 //!
 //! With `--peers` also the load generators that `cargo xtask bench` compares with; nothing else
 //! needs them. k6 is left out, with a word, where Go is too old for it.
@@ -92,13 +93,15 @@ pub(crate) fn run() -> Result<()> {
         packages.push(GO);
     }
     // All, whatever becomes of the first: what needs no root is done without it as well.
-    let outcomes = [
-        debian_packages(&packages),
-        wsgidav(&cache),
-        cargo_install(&cache, "dufs", DUFS_VERSION),
-        xnet(&cache),
-    ];
+    let outcomes = [debian_packages(&packages), wsgidav(&cache), xnet(&cache)];
     outcomes.into_iter().collect()
+}
+
+/// Installs the server that only the ignored tests need: it is not packaged, and takes minutes to build.
+pub(crate) fn dufs() -> Result<()> {
+    let cache = tool_cache()?;
+    let _one_at_a_time = lock(&cache)?;
+    cargo_install(&cache, "dufs", DUFS_VERSION)
 }
 
 /// Installs the load generators that are missing.

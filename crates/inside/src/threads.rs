@@ -110,6 +110,7 @@ mod tests {
     fn counted(task_stats: Option<&TaskStats>, sleeps: u32) -> InsideCounts {
         let mut threads = ProcessThreads::of(std::process::id());
         let mut before = InsideCounts::default();
+        thread::sleep(Duration::from_micros(100));
         threads.look(task_stats, &mut before);
         threads.read(task_stats, &mut before);
         let mut counted = InsideCounts::default();

@@ -2,13 +2,5 @@
 //!
 //! They need root (or CAP_NET_ADMIN), `/dev/net/tun` and `ip`.
 
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
-
-mod bare_hosts;
-mod generators;
-mod lifetime;
-mod links;
-mod messages;
-mod networks;
-mod scenes;
-mod support;
+#[cfg(test)]
+mod lab;

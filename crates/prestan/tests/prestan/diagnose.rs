@@ -4,7 +4,6 @@
 //! must not be found are the faults that were not injected.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use crate::support::faulty::{BASIC, Faulty, LOOPBACK, PASSWORD, USER, no_secret_in, short_run};
@@ -58,9 +57,6 @@ fn findings(outcome: &Outcome) -> Result<BTreeMap<String, Value>, String> {
         .collect())
 }
 
-/// One measures at a time, as on a machine of one's own.
-static QUIET: Mutex<()> = Mutex::new(());
-
 /// Measures until the findings are right. What else this machine does can spoil a run, and make it
 /// inconclusive; it does not put a fault into a server time and again, nor takes one away.
 #[track_caller]
@@ -68,7 +64,6 @@ fn right(
     measure: impl Fn() -> Outcome,
     check: impl Fn(&BTreeMap<String, Value>) -> Result<(), String>,
 ) {
-    let _quiet = QUIET.lock().unwrap_or_else(PoisonError::into_inner);
     let mut wrong = Vec::new();
     for _ in attempts() {
         match findings(&measure()).and_then(|found| check(&found)) {
@@ -204,7 +199,6 @@ fn of_the_demo_server_nothing_of_that_is_said() {
 
 #[test]
 fn one_command_measures_with_all_suites_and_leaves_nothing_behind() {
-    let _quiet = QUIET.lock().unwrap_or_else(PoisonError::into_inner);
     let demo = DemoServer::start(Root::Temporary, LOOPBACK).unwrap();
     let skip = "*x1000,*x10000,MkCol,*Col,*1024K";
     let prestan = Prestan::new().args(["diagnose", &demo.url(), "-r", "5", "--skip", skip]);
@@ -264,7 +258,6 @@ fn one_command_measures_with_all_suites_and_leaves_nothing_behind() {
 /// A server that cannot do two things at a time: one LOCK in ten fails once several users are at work.
 #[test]
 fn what_fails_only_with_several_users_comes_first() {
-    let _quiet = QUIET.lock().unwrap_or_else(PoisonError::into_inner);
     let faulty = Faulty::new(|builder| {
         // With -r 3 a single user sends fewer than thirty GETs of this row, eight send many more.
         let broken = crate::support::faulty::status(500, &[], "the database is locked");

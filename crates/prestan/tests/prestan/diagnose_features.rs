@@ -1,7 +1,6 @@
 //! `prestan diagnose` says what a server lacks, and nothing of a server that has it.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use crate::support::faulty::{Faulty, status};
@@ -21,9 +20,6 @@ const RULES: [&str; 7] = [
     "infinity-declined-otherwise",
 ];
 
-/// One measures at a time, as on a machine of one's own.
-static QUIET: Mutex<()> = Mutex::new(());
-
 /// Result and findings of a run of these tests.
 struct Said {
     result: Value,
@@ -34,7 +30,6 @@ struct Said {
 
 /// A run of these tests of a suite, and what is found in it.
 fn diagnosed(faulty: &Faulty, suite: &str, only: &str, options: &[&str]) -> Said {
-    let _quiet = QUIET.lock().unwrap_or_else(PoisonError::into_inner);
     let url = faulty.server.url();
     let prestan = Prestan::new().args(["run", suite, &url, "--only", only, "-r", "6"]);
     let prestan = prestan.args(["--warmup", "1", "--quiet", "--json", "-"]);

@@ -74,13 +74,9 @@ mod inside_series;
 #[cfg(test)]
 mod interruption;
 #[cfg(test)]
-mod lab_experiments;
-#[cfg(test)]
-mod lab_option;
+mod lab;
 #[cfg(test)]
 mod labels;
-#[cfg(test)]
-mod labs;
 #[cfg(test)]
 mod load;
 #[cfg(test)]

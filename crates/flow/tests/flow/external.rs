@@ -1,0 +1,196 @@
+//! External generators: shells that stand in for them, and `iperf3` where it is installed.
+
+use std::net::{IpAddr, TcpListener};
+use std::time::{Duration, Instant};
+
+use flow::external::{
+    ClosedNetwork, ExternalDestination, ExternalGenerator, ExternalHandle, ExternalReport,
+    ExternalRole, ExternalSettings, ReadyCondition,
+};
+use rustix::process::{Pid, test_kill_process};
+
+const PATIENCE: Duration = Duration::from_secs(20);
+
+fn settings(arguments: &[&str]) -> ExternalSettings {
+    let arguments = arguments.iter().map(|own| (*own).to_owned()).collect();
+    let destination = ExternalDestination::loopback("127.0.0.1".parse().unwrap()).unwrap();
+    ExternalSettings {
+        ready: ReadyCondition::Line("ready".to_owned()),
+        stop_patience: Duration::from_secs(5),
+        ..ExternalSettings::new(ExternalRole::Source, arguments, destination)
+    }
+}
+
+fn shell(script: &str) -> ExternalHandle {
+    let settings = settings(&["sh", "-c", script, "{destination}"]);
+    ExternalGenerator::start(settings).unwrap()
+}
+
+struct Lab;
+
+impl ClosedNetwork for Lab {
+    fn contains(&self, address: IpAddr) -> bool {
+        address == IpAddr::from([10, 0, 0, 1])
+    }
+}
+
+#[test]
+fn destinations_are_loopback_or_inside_a_laboratory() {
+    let table = [
+        ("127.0.0.1", true, false),
+        ("::1", true, false),
+        ("::ffff:127.0.0.2", true, false),
+        ("10.0.0.1", false, true),
+        ("10.0.0.2", false, false),
+        ("0.0.0.0", false, false),
+        ("2001:db8::1", false, false),
+    ];
+    for (address, is_loopback, is_inside) in table {
+        let address = address.parse().unwrap();
+        let loopback = ExternalDestination::loopback(address);
+        assert_eq!(loopback.is_ok(), is_loopback, "{address}");
+        let inside = ExternalDestination::inside(&Lab, address);
+        assert_eq!(inside.is_ok(), is_inside, "{address}");
+        if let Err(error) = inside {
+            assert!(
+                error.to_string().contains("neither loopback nor inside"),
+                "{error}"
+            );
+        }
+    }
+    let error = ExternalGenerator::start(settings(&["iperf3", "-c", "192.0.2.1"])).unwrap_err();
+    assert!(
+        error.to_string().contains("contains {destination}"),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_generator_is_ready_by_a_line_or_a_port() {
+    // A shell is the program, so that the line says what the argument became.
+    let mut by_line = settings(&["sh", "-c", "echo ready $0; exec sleep 60", "{destination}"]);
+    by_line.ready = ReadyCondition::Line("ready 127.0.0.1".to_owned());
+    let mut by_port = settings(&["sleep", "60{destination}"]);
+    by_port.arguments = vec![
+        "sh".into(),
+        "-c".into(),
+        "exec sleep 60".into(),
+        "{destination}".into(),
+    ];
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    by_port.ready = ReadyCondition::Listening(listener.local_addr().unwrap().port());
+    for settings in [by_line, by_port] {
+        let generator = ExternalGenerator::start(settings).unwrap();
+        generator.ready(PATIENCE).unwrap();
+        let end = generator.stop().unwrap();
+        assert!(end.status.contains("signal: 15"), "{end:?}");
+    }
+    let silent = shell("exec sleep 60");
+    let error = silent.ready(Duration::from_millis(50)).unwrap_err();
+    assert!(
+        error.to_string().contains("was not ready within 0.05 s"),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_generator_that_fails_says_why() {
+    let failing = shell("echo it is broken >&2; exit 3");
+    let error = failing.ready(PATIENCE).unwrap_err().to_string();
+    assert!(
+        error.contains("exit status: 3") && error.contains("it is broken"),
+        "{error}"
+    );
+    let absent = settings(&["prestan-no-such-program", "{destination}"]);
+    let error = ExternalGenerator::start(absent)
+        .unwrap()
+        .ready(PATIENCE)
+        .unwrap_err();
+    assert!(
+        error.to_string().contains("prestan-no-such-program"),
+        "{error}"
+    );
+}
+
+/// The number that a generator says.
+fn number_in(handle: &ExternalHandle, file: &std::path::Path) -> Pid {
+    handle.ready(PATIENCE).unwrap();
+    let text = std::fs::read_to_string(file).unwrap();
+    Pid::from_raw(text.trim().parse().unwrap()).unwrap()
+}
+
+#[test]
+fn a_generator_that_ignores_sigterm_is_killed_with_its_group() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("pid");
+    let script = format!(
+        "trap '' TERM; sleep 60 & echo $! > {}; echo ready; while :; do wait; done",
+        file.display()
+    );
+    let mut settings = settings(&["sh", "-c", &script, "{destination}"]);
+    settings.stop_patience = Duration::from_millis(100);
+    let generator = ExternalGenerator::start(settings).unwrap();
+    let grandchild = number_in(&generator, &file);
+    let end = generator.stop().unwrap();
+    assert!(end.status.contains("signal: 9"), "{end:?}");
+    let begin = Instant::now();
+    while test_kill_process(grandchild).is_ok() {
+        // Until init has reaped it.
+        let state = std::fs::read_to_string(format!("/proc/{}/stat", grandchild.as_raw_nonzero()));
+        if state.is_ok_and(|state| state.contains(") Z ")) {
+            break;
+        }
+        assert!(begin.elapsed() < PATIENCE);
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn iperf3_sends_and_its_report_is_read() {
+    let free = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = free.local_addr().unwrap().port().to_string();
+    drop(free);
+    let mut server = settings(&[
+        "iperf3",
+        "-s",
+        "-1",
+        "--forceflush",
+        "-B",
+        "{destination}",
+        "-p",
+        &port,
+    ]);
+    server.ready = ReadyCondition::Line("Server listening".to_owned());
+    let server = ExternalGenerator::start(server).unwrap();
+    if let Err(error) = server.ready(PATIENCE) {
+        assert!(std::env::var_os("CI").is_none(), "{error}");
+        eprintln!("skipped: {error}");
+        return;
+    }
+    let mut client = settings(&[
+        "iperf3",
+        "-c",
+        "{destination}",
+        "-p",
+        &port,
+        "-u",
+        "-b",
+        "8M",
+        "-l",
+        "1000",
+        "-t",
+        "1",
+        "--json",
+    ]);
+    client.ready = ReadyCondition::Started;
+    client.report = ExternalReport::Iperf3;
+    let client = ExternalGenerator::start(client).unwrap();
+    client.ready(PATIENCE).unwrap();
+    let end = client.finish(PATIENCE).unwrap();
+    let totals = end.totals.clone().unwrap();
+    let packets = totals.packets.unwrap();
+    assert!((900..=1100).contains(&packets), "{end:?}");
+    assert_eq!(totals.sent_bytes, Some(1000 * packets));
+    assert!(totals.received_bytes <= totals.sent_bytes, "{end:?}");
+    server.finish(PATIENCE).unwrap();
+}

@@ -1,0 +1,284 @@
+//! A relay between source and sink that drops, repeats and exchanges datagrams, or adds its own: what
+//! it does is known, and what the sink counts is compared with that.
+
+use std::io::{Read, Write};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use flow::FlowTransport::{Tcp, Udp};
+use flow::message::{AgreedGroup, ControlMessage, FrameDecoder, LONGEST_MESSAGE, StreamStalls};
+use flow::source::FlowPlan;
+use flow::{
+    SharedToken, SinkHandle, SinkLimits, SinkSettings, SourcePlan, TrafficSink, TrafficSource,
+};
+
+const PATIENCE: Duration = Duration::from_secs(20);
+const SECOND: Duration = Duration::from_secs(1);
+
+fn token() -> SharedToken {
+    SharedToken::new(b"a token of these tests").unwrap()
+}
+
+fn sink() -> SinkHandle {
+    TrafficSink::start(SinkSettings {
+        listen: "127.0.0.1:0".parse().unwrap(),
+        token: token(),
+        limits: SinkLimits::default(),
+    })
+    .unwrap()
+}
+
+fn plan(sink: SocketAddr, flow: FlowPlan) -> SourcePlan {
+    SourcePlan {
+        sink,
+        flows: vec![flow],
+        threads: 1,
+        longest_silence: flow::LONGEST_SILENCE,
+    }
+}
+
+/// Relays one control connection, and lets `change` see and change each group that is agreed to.
+fn relay_control(
+    sink: SocketAddr,
+    mut change: impl FnMut(&mut AgreedGroup) + Send + 'static,
+) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    thread::spawn(move || {
+        let (mut source, _) = listener.accept().unwrap();
+        let mut sink = TcpStream::connect(sink).unwrap();
+        let (mut from_source, mut to_sink) =
+            (source.try_clone().unwrap(), sink.try_clone().unwrap());
+        thread::spawn(move || {
+            let _ = std::io::copy(&mut from_source, &mut to_sink);
+            let _ = to_sink.shutdown(std::net::Shutdown::Both);
+        });
+        let mut decoder = FrameDecoder::new(LONGEST_MESSAGE);
+        let mut buffer = [0; 4096];
+        while let Ok(count @ 1..) = sink.read(&mut buffer) {
+            decoder.push(&buffer[..count]);
+            while let Some(mut message) = decoder.next_message().unwrap() {
+                if let ControlMessage::Agreed { groups } = &mut message {
+                    groups.iter_mut().for_each(&mut change);
+                }
+                // The source may have ended.
+                let _ = source.write_all(&message.encode());
+            }
+        }
+        let _ = source.shutdown(std::net::Shutdown::Both);
+    });
+    address
+}
+
+/// What a relay of datagrams has done.
+#[derive(Default)]
+struct Misdeeds {
+    dropped: AtomicU64,
+    repeated: AtomicU64,
+    exchanged: AtomicU64,
+    should_end: AtomicBool,
+}
+
+/// Relays datagrams to a port; of ten, one is dropped, one repeated, and one exchanged with the next.
+fn relay_datagrams(socket: UdpSocket, port: u16, misdeeds: &Misdeeds) {
+    socket.set_read_timeout(Some(SECOND / 10)).unwrap();
+    let mut buffer = [0; 2000];
+    let mut held = None;
+    let mut number = 0;
+    let send = |bytes: &[u8]| socket.send_to(bytes, (Ipv4Addr::LOCALHOST, port)).unwrap();
+    while !misdeeds.should_end.load(Ordering::Relaxed) {
+        let Ok(count) = socket.recv(&mut buffer) else {
+            continue;
+        };
+        let datagram = &buffer[..count];
+        number += 1;
+        match number % 10 {
+            3 => drop(misdeeds.dropped.fetch_add(1, Ordering::Relaxed)),
+            5 => {
+                misdeeds.repeated.fetch_add(1, Ordering::Relaxed);
+                send(datagram);
+                send(datagram);
+            }
+            7 => held = Some(datagram.to_vec()),
+            _ => {
+                send(datagram);
+                if let Some(held) = held.take() {
+                    misdeeds.exchanged.fetch_add(1, Ordering::Relaxed);
+                    send(&held);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn loss_duplicates_and_order_are_counted_exactly() {
+    let sink = sink();
+    let misdeeds = Arc::<Misdeeds>::default();
+    let of_relay = Arc::clone(&misdeeds);
+    let address = relay_control(sink.address(), move |group| {
+        let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+        let port = std::mem::replace(&mut group.port, socket.local_addr().unwrap().port());
+        let misdeeds = Arc::clone(&of_relay);
+        thread::spawn(move || relay_datagrams(socket, port, &misdeeds));
+    });
+    let flow = FlowPlan::paced(Udp, 100, 50_000, 2 * SECOND);
+    let source = TrafficSource::start(plan(address, flow), token()).unwrap();
+    let totals = source.finish(PATIENCE).unwrap();
+    misdeeds.should_end.store(true, Ordering::Relaxed);
+    assert!(totals.failure.is_none(), "{totals:?}");
+    let flow = &totals.flows[0];
+    let [dropped, repeated, exchanged] =
+        [&misdeeds.dropped, &misdeeds.repeated, &misdeeds.exchanged]
+            .map(|count| count.load(Ordering::Relaxed));
+    // One may still be held when the flow ends.
+    let held = flow.lost - dropped;
+    assert!(dropped > 50 && held <= 1, "{flow:?}");
+    assert_eq!(
+        (flow.duplicates, flow.reordered),
+        (repeated, exchanged),
+        "{flow:?}"
+    );
+    assert_eq!(flow.sent_blocks, flow.received_blocks + flow.lost);
+    assert_eq!(
+        flow.received_bytes,
+        100 * (flow.received_blocks + flow.duplicates)
+    );
+}
+
+#[test]
+fn a_network_that_lets_nothing_through_any_more_is_seen_while_it_does() {
+    let sink = sink();
+    let should_end = Arc::<AtomicBool>::default();
+    let of_relay = Arc::clone(&should_end);
+    let address = relay_control(sink.address(), move |group| {
+        let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+        let port = std::mem::replace(&mut group.port, socket.local_addr().unwrap().port());
+        let should_end = Arc::clone(&of_relay);
+        thread::spawn(move || {
+            socket.set_read_timeout(Some(SECOND / 10)).unwrap();
+            let mut buffer = [0; 2000];
+            let mut passed = 0;
+            while !should_end.load(Ordering::Relaxed) {
+                let Ok(count) = socket.recv(&mut buffer) else {
+                    continue;
+                };
+                // The first second and a half of the flow.
+                if passed < 750 {
+                    passed += 1;
+                    let sink = (Ipv4Addr::LOCALHOST, port);
+                    socket.send_to(&buffer[..count], sink).unwrap();
+                }
+            }
+        });
+    });
+    let flow = FlowPlan::paced(Udp, 100, 50_000, 6 * SECOND);
+    let source = TrafficSource::start(plan(address, flow), token()).unwrap();
+    let mut lost = Vec::new();
+    let end = Instant::now() + PATIENCE;
+    while source.is_active() {
+        assert!(Instant::now() < end, "the flow does not end");
+        let readings = source.readings().into_iter();
+        let readings = readings.filter(|reading| reading.is_full_second);
+        lost.extend(readings.map(|reading| reading.flows[0].lost));
+        thread::yield_now();
+    }
+    should_end.store(true, Ordering::Relaxed);
+    let totals = source.finish(PATIENCE).unwrap();
+    let flow = &totals.flows[0];
+    assert_eq!(flow.lost, flow.sent_blocks - 750, "{flow:?}");
+    // Of the first two seconds nothing is known to be lost, and of the others all but what was sent in the last one.
+    assert!(lost.len() >= 5 && lost[0] == 0, "{lost:?}");
+    assert!(lost[2..5].iter().all(|own| *own > 100), "{lost:?}");
+    assert!(lost.iter().sum::<u64>() <= flow.lost, "{lost:?}");
+}
+
+#[test]
+fn a_flow_that_sends_more_than_was_agreed_is_ended() {
+    let sink = sink();
+    let address = relay_control(sink.address(), |group| {
+        let (port, id) = (group.port, group.ids[0]);
+        thread::spawn(move || {
+            let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+            let begin = Instant::now();
+            let mut datagram = [0; 8000];
+            datagram[..4].copy_from_slice(b"PFd1");
+            datagram[4..12].copy_from_slice(&id.to_be_bytes());
+            for number in 1_000_000_u64.. {
+                datagram[12..20].copy_from_slice(&number.to_be_bytes());
+                // The port closes when the session ends.
+                let _ = socket.send_to(&datagram, (Ipv4Addr::LOCALHOST, port));
+                if begin.elapsed() > 5 * SECOND {
+                    break;
+                }
+            }
+        });
+    });
+    let flow = FlowPlan::paced(Udp, 100, 10_000, 30 * SECOND);
+    let source = TrafficSource::start(plan(address, flow), token()).unwrap();
+    let totals = source.finish(PATIENCE).unwrap();
+    let failure = totals.failure.unwrap().to_string();
+    let expected = "the sink ended the session: a flow sends more than was agreed";
+    assert_eq!(failure, expected);
+    assert!(totals.elapsed < 10 * SECOND);
+}
+
+/// Relays a stream to a port, and holds it once for so long. Returns how long it did.
+fn relay_stream(listener: &TcpListener, port: u16, held: Duration) -> Duration {
+    let (mut source, _) = listener.accept().unwrap();
+    let mut sink = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).unwrap();
+    let mut buffer = vec![0; 1 << 16];
+    let begun = Instant::now();
+    let mut pause = Duration::ZERO;
+    while let Ok(count @ 1..) = source.read(&mut buffer) {
+        if pause.is_zero() && begun.elapsed() > SECOND / 2 {
+            let begun = Instant::now();
+            thread::park_timeout(held);
+            pause = begun.elapsed();
+        }
+        // The sink may have ended.
+        if sink.write_all(&buffer[..count]).is_err() {
+            break;
+        }
+    }
+    pause
+}
+
+/// Sends through a relay that holds the stream once for so long: how long that was, and the stalls that the sink saw.
+fn held_stream(held: Duration) -> (Duration, StreamStalls) {
+    let sink = sink();
+    let (tell, told) = std::sync::mpsc::channel();
+    let address = relay_control(sink.address(), move |group| {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = std::mem::replace(&mut group.port, listener.local_addr().unwrap().port());
+        let tell = tell.clone();
+        thread::spawn(move || {
+            // The test may have ended.
+            let _ = tell.send(relay_stream(&listener, port, held));
+        });
+    });
+    let flow = FlowPlan::full(Tcp, 8192, 2 * SECOND);
+    let source = TrafficSource::start(plan(address, flow), token()).unwrap();
+    let totals = source.finish(PATIENCE).unwrap();
+    assert!(totals.failure.is_none(), "{totals:?}");
+    let pause = told.recv_timeout(PATIENCE).unwrap();
+    (pause, totals.flows[0].stalls.unwrap())
+}
+
+#[test]
+fn stalls_of_streams_are_counted() {
+    for (held, stalls) in [(SECOND / 2, 1), (Duration::ZERO, 0)] {
+        // A busy machine may add stalls of its own.
+        let is_seen = |_| {
+            let (pause, found) = held_stream(held);
+            let expected = if stalls > 0 { pause } else { Duration::ZERO };
+            // A stall begins with the last byte before it, which the sink may have received after it was relayed.
+            let difference = Duration::from_nanos(found.total_ns).abs_diff(expected);
+            found.count == stalls && difference < SECOND / 10
+        };
+        assert!((0..6).any(is_seen), "{held:?}");
+    }
+}

@@ -1,0 +1,324 @@
+//! What a sink does with bytes that are not from a source of its own.
+
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream, UdpSocket};
+use std::time::{Duration, Instant};
+
+use flow::FlowTransport::{Tcp, Udp};
+use flow::message::{ControlMessage, FrameDecoder, LONGEST_FROM_STRANGER, PROTOCOL_VERSION};
+use flow::source::FlowPlan;
+use flow::{
+    FlowError, PermittedPeers, SharedToken, SinkHandle, SinkLimits, SinkSettings, SourcePlan,
+    TrafficSink, TrafficSource,
+};
+
+const PATIENCE: Duration = Duration::from_secs(20);
+
+fn token() -> SharedToken {
+    SharedToken::new(b"a token of these tests").unwrap()
+}
+
+fn sink(peers: PermittedPeers) -> SinkHandle {
+    TrafficSink::start(SinkSettings {
+        listen: "127.0.0.1:0".parse().unwrap(),
+        token: token(),
+        limits: SinkLimits {
+            peers,
+            ..SinkLimits::default()
+        },
+    })
+    .unwrap()
+}
+
+fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
+    let end = Instant::now() + PATIENCE;
+    while !is_so() {
+        assert!(Instant::now() < end, "{what}");
+        std::thread::yield_now();
+    }
+}
+
+/// Writes bytes to a sink and returns the messages that it sends until it closes.
+fn messages_after(sink: &SinkHandle, bytes: &[u8]) -> Vec<ControlMessage> {
+    let mut stream = TcpStream::connect(sink.address()).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    // The sink may have closed the connection already.
+    let _ = stream.write_all(bytes);
+    let mut answer = Vec::new();
+    // What the sink did not read makes the end of the connection an error.
+    let _ = stream.read_to_end(&mut answer);
+    let mut decoder = FrameDecoder::new(LONGEST_FROM_STRANGER);
+    decoder.push(&answer);
+    std::iter::from_fn(|| decoder.next_message().unwrap()).collect()
+}
+
+fn introduction(version: u32) -> Vec<u8> {
+    ControlMessage::Introduction {
+        version,
+        nonce: "0".repeat(64),
+        proof: "0".repeat(64),
+    }
+    .encode()
+}
+
+#[test]
+fn a_control_port_refuses_strangers_with_a_sentence() {
+    let sink = sink(PermittedPeers::Loopback);
+    let other_version = introduction(PROTOCOL_VERSION + 1);
+    let request = ControlMessage::Request {
+        groups: vec![],
+        life: None,
+    }
+    .encode();
+    let mut broken = introduction(PROTOCOL_VERSION);
+    broken[10] ^= 0xff;
+    let table: [(&[u8], &str); 6] = [
+        (&introduction(PROTOCOL_VERSION), "another token"),
+        (
+            &other_version,
+            "version 5 of the protocol, this one has version 4",
+        ),
+        (&request, "out of turn"),
+        (&broken, "not a message of this protocol"),
+        (b"GET / HTTP/1.1\r\n\r\n", "is too long"),
+        (&[], "did not introduce itself within 2 s"),
+    ];
+    for (bytes, expected) in table {
+        let messages = messages_after(&sink, bytes);
+        let [
+            ControlMessage::Greeting { .. },
+            ControlMessage::Refused { reason },
+        ] = &messages[..]
+        else {
+            unreachable!("{expected}: {messages:?}");
+        };
+        assert!(reason.contains(expected), "{reason}");
+    }
+    let all = table.len() as u64;
+    eventually("all failures are counted", || {
+        sink.status().failed_sessions == all
+    });
+}
+
+/// A connection that sends heartbeats, and nothing that would prove anything, until the sink closes it.
+fn heartbeats_until_refused(sink: &SinkHandle) {
+    let mut stream = TcpStream::connect(sink.address()).unwrap();
+    stream.set_write_timeout(Some(PATIENCE)).unwrap();
+    let several = ControlMessage::Heartbeat {}.encode().repeat(64);
+    let end = Instant::now() + PATIENCE;
+    while stream.write_all(&several).is_ok() {
+        assert!(Instant::now() < end, "a stranger holds a session for ever");
+    }
+}
+
+#[test]
+fn heartbeats_do_not_replace_an_introduction() {
+    let sink = sink(PermittedPeers::Loopback);
+    heartbeats_until_refused(&sink);
+    eventually("the failure is counted", || {
+        sink.status().failed_sessions == 1
+    });
+    let reason = sink.status().last_failure.unwrap();
+    assert!(reason.contains("did not introduce itself"), "{reason}");
+}
+
+#[test]
+fn strangers_take_no_place_of_a_source_and_do_not_hold_up_the_end() {
+    let sink = TrafficSink::start(SinkSettings {
+        listen: "127.0.0.1:0".parse().unwrap(),
+        token: token(),
+        limits: SinkLimits {
+            sessions: 1,
+            ..SinkLimits::default()
+        },
+    })
+    .unwrap();
+    let mut strangers: Vec<TcpStream> = (0..8)
+        .map(|_| TcpStream::connect(sink.address()).unwrap())
+        .collect();
+    // Each has been greeted, and so is being served.
+    for stranger in &mut strangers {
+        stranger.read_exact(&mut [0; 20]).unwrap();
+    }
+    let plan = SourcePlan {
+        sink: sink.address(),
+        flows: vec![FlowPlan::paced(Udp, 1000, 100_000, PATIENCE)],
+        threads: 1,
+        longest_silence: flow::LONGEST_SILENCE,
+    };
+    let source = TrafficSource::start(plan, token()).unwrap();
+    source.ready(PATIENCE).unwrap();
+    assert_eq!(sink.status().sessions, 1);
+    let begun = Instant::now();
+    drop(sink);
+    assert!(
+        begun.elapsed() < Duration::from_secs(1),
+        "{:?}",
+        begun.elapsed()
+    );
+}
+
+/// A connection from another address of loopback.
+fn from_elsewhere(sink: std::net::SocketAddr) -> Option<TcpStream> {
+    let kind = socket2::Type::STREAM;
+    let socket = socket2::Socket::new(socket2::Domain::IPV4, kind, None).unwrap();
+    let own: std::net::SocketAddr = "127.0.0.2:0".parse().unwrap();
+    socket.bind(&own.into()).unwrap();
+    socket.connect(&sink.into()).ok()?;
+    Some(socket.into())
+}
+
+fn paced_to(sink: &SinkHandle, flows: Vec<FlowPlan>) -> flow::SourceHandle {
+    let plan = SourcePlan {
+        sink: sink.address(),
+        flows,
+        threads: 1,
+        longest_silence: flow::LONGEST_SILENCE,
+    };
+    TrafficSource::start(plan, token()).unwrap()
+}
+
+#[test]
+fn silent_connections_of_one_address_do_not_keep_out_sources_of_another() {
+    let sink = sink(PermittedPeers::Loopback);
+    // More than are served at a time, whoever they are.
+    let strangers: Vec<_> = (0..200).map(|_| from_elsewhere(sink.address())).collect();
+    let source = paced_to(&sink, vec![FlowPlan::paced(Udp, 1000, 100_000, PATIENCE)]);
+    source.ready(PATIENCE).unwrap();
+    drop(strangers);
+}
+
+#[test]
+fn silent_connections_to_one_data_port_do_not_keep_out_flows_of_another() {
+    let sink = sink(PermittedPeers::Loopback);
+    // It is free again before the sink opens it.
+    let port = TcpListener::bind("127.0.0.1:0").and_then(|own| own.local_addr());
+    let port = port.unwrap().port();
+    let mut flow = FlowPlan::paced(Tcp, 1000, 100_000, PATIENCE);
+    flow.options.sink_port = Some(port);
+    let first = paced_to(&sink, vec![flow]);
+    first.ready(PATIENCE).unwrap();
+    let strangers: Vec<_> = (0..600)
+        .map(|_| TcpStream::connect(("127.0.0.1", port)).unwrap())
+        .collect();
+    eventually("some are turned away", || {
+        sink.status().strange_connections > 0
+    });
+    let second = paced_to(&sink, vec![FlowPlan::paced(Tcp, 1000, 100_000, PATIENCE)]);
+    second.ready(PATIENCE).unwrap();
+    eventually("what the second sends arrives", || {
+        let readings = second.readings();
+        readings.iter().any(|own| own.flows[0].received_bytes > 0)
+    });
+    drop(strangers);
+}
+
+#[test]
+fn sources_of_other_addresses_are_refused() {
+    let sink = sink(PermittedPeers::Only(vec!["192.0.2.7".parse().unwrap()]));
+    let messages = messages_after(&sink, &[]);
+    let [ControlMessage::Refused { reason }] = &messages[..] else {
+        unreachable!("{messages:?}");
+    };
+    assert!(
+        reason.starts_with("this sink accepts no sources from 127.0.0.1"),
+        "{reason}"
+    );
+}
+
+#[test]
+fn a_program_that_only_repeats_is_no_sink() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let echo = std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let greeting = ControlMessage::Greeting {
+            version: PROTOCOL_VERSION,
+            nonce: "a".repeat(64),
+        };
+        stream.write_all(&greeting.encode()).unwrap();
+        let mut buffer = [0; 1000];
+        let count = stream.read(&mut buffer).unwrap();
+        let mut decoder = FrameDecoder::new(LONGEST_FROM_STRANGER);
+        decoder.push(&buffer[..count]);
+        let Ok(Some(ControlMessage::Introduction { proof, .. })) = decoder.next_message() else {
+            unreachable!("a source introduces itself");
+        };
+        let welcome = ControlMessage::Welcome { proof };
+        stream.write_all(&welcome.encode()).unwrap();
+        // Nothing more comes.
+        stream.read(&mut buffer).unwrap_or(0)
+    });
+    let plan = SourcePlan {
+        sink: address,
+        flows: vec![FlowPlan::full(Udp, 1000, PATIENCE)],
+        threads: 1,
+        longest_silence: flow::LONGEST_SILENCE,
+    };
+    let source = TrafficSource::start(plan, token()).unwrap();
+    let error = source.ready(PATIENCE).unwrap_err();
+    assert!(matches!(error, FlowError::OtherToken), "{error}");
+    assert_eq!(echo.join().unwrap(), 0);
+}
+
+#[test]
+fn data_of_strangers_are_ignored_and_counted() {
+    let sink = sink(PermittedPeers::Loopback);
+    let free_port = |is_tcp: bool| {
+        if is_tcp {
+            TcpListener::bind("127.0.0.1:0")
+                .unwrap()
+                .local_addr()
+                .unwrap()
+                .port()
+        } else {
+            UdpSocket::bind("127.0.0.1:0")
+                .unwrap()
+                .local_addr()
+                .unwrap()
+                .port()
+        }
+    };
+    let (tcp_port, udp_port) = (free_port(true), free_port(false));
+    let flow = |transport, port| {
+        let mut flow = FlowPlan::paced(transport, 1000, 100_000, PATIENCE);
+        flow.options.sink_port = Some(port);
+        flow
+    };
+    let plan = SourcePlan {
+        sink: sink.address(),
+        flows: vec![flow(Udp, udp_port), flow(Tcp, tcp_port)],
+        threads: 1,
+        longest_silence: flow::LONGEST_SILENCE,
+    };
+    let source = TrafficSource::start(plan, token()).unwrap();
+    source.ready(PATIENCE).unwrap();
+
+    let stranger = UdpSocket::bind("127.0.0.1:0").unwrap();
+    // The right magic, and a flow that does not exist.
+    let forged = [b"PFd1".as_slice(), &[7; 100]].concat();
+    for bytes in [b"".as_slice(), b"x", &[0; 2000], &forged] {
+        stranger.send_to(bytes, ("127.0.0.1", udp_port)).unwrap();
+    }
+    eventually("strange datagrams are counted", || {
+        sink.status().strange_datagrams == 4
+    });
+
+    let mut silent = TcpStream::connect(("127.0.0.1", tcp_port)).unwrap();
+    silent.set_read_timeout(Some(PATIENCE)).unwrap();
+    let mut forging = TcpStream::connect(("127.0.0.1", tcp_port)).unwrap();
+    let _ = forging.write_all(&[b"PFs1".as_slice(), &[7; 8]].concat());
+    forging.set_read_timeout(Some(PATIENCE)).unwrap();
+    assert_eq!(forging.read(&mut [0]).unwrap_or(0), 0);
+    assert_eq!(silent.read(&mut [0]).unwrap_or(0), 0);
+    eventually("strange connections are counted", || {
+        sink.status().strange_connections == 2
+    });
+
+    let totals = source.stop().unwrap();
+    assert!(totals.failure.is_none(), "{totals:?}");
+    for flow in &totals.flows {
+        assert_eq!((flow.lost, flow.duplicates), (0, 0), "{flow:?}");
+        assert_eq!(flow.received_bytes, flow.sent_bytes);
+    }
+}

@@ -1,0 +1,521 @@
+//! `prestan lab run`: whole campaigns in small laboratories, and what interrupts them.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use experiment::{RecordedTrials, TrialRecord};
+use rustix::process::Signal;
+use testbed::need_or;
+use testbed::real::Recipe;
+
+use super::commands::can_build;
+use crate::support::load::{send, until};
+use crate::support::{Outcome, Prestan};
+
+/// One request beside others, over a link of 20 Mbit/s and 5 ms in each direction, with each of these servers.
+fn experiment(servers: &str, settle: &str) -> String {
+    format!(
+        "title: A small experiment
+lab:
+  hosts: {{client: {{}}, other: {{}}, server: {{}}}}
+  switches: {{s: {{}}}}
+  links:
+    - {{ends: [client, s]}}
+    - {{ends: [other, s]}}
+    - {{ends: [s, server], rate: 20mbit, delay: 5ms, queue: 200}}
+factors:
+  - name: server
+    levels: [{servers}]
+repeat: 2
+trial:
+  hosts: {{server: '{{{{ server.host }}}}'}}
+  servers: '{{{{ server.servers }}}}'
+  requests:
+    background: {{from: other, to: server, path: /160k, rate: 4mbit}}
+  traffic:
+    file:
+      models: {{even: {{cbr: {{rate: 1mbit, block: 1000}}}}}}
+      components: {{noise: {{model: even, protocol: udp, source: other, sink: client}}}}
+      loads: {{all: {{flows: [{{component: noise}}]}}}}
+  settle: {settle}
+  longest: 30s
+  measured:
+    single: {{from: client, to: server, path: /320k}}
+  captures: [server]
+figures:
+  single.delay: {{title: Delay, unit: ms, more_is_better: false}}
+tables:
+  - {{name: Table 1, title: Delay, rows: [server], columns: [{{figure: single.delay}}]}}
+"
+    )
+}
+
+const NGINX: &str =
+    "{name: nginx, values: {host: {congestion: reno}, servers: {server: {recipe: nginx}}}}";
+const BARE: &str =
+    "{name: bare, values: {host: {bare: {}}, servers: {server: {recipe: bare, ipv6: true}}}}";
+
+/// Whether nginx is there.
+fn has_nginx() -> bool {
+    need_or(Recipe::named("nginx").unwrap().installed()).is_some()
+}
+
+/// `prestan lab run` of a file in its home, which keeps the campaign there.
+fn run(prestan: Prestan, more: &[&str]) -> Prestan {
+    let files = prestan.home().join("temporary");
+    fs::create_dir_all(&files).unwrap();
+    let command = ["lab", "run", "small.yaml", "--save", "campaign"];
+    prestan.env("TMPDIR", files).args(command).args(more)
+}
+
+/// The trials of a campaign, as far as they are recorded.
+fn trials(home: &Path) -> Vec<TrialRecord> {
+    let bytes = fs::read(home.join("campaign/trials.jsonl")).unwrap_or_default();
+    RecordedTrials::read(&bytes).unwrap().trials
+}
+
+/// What is left in the directory for temporary files.
+fn left(home: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(home.join("temporary")).unwrap();
+    entries.map(|entry| entry.unwrap().path()).collect()
+}
+
+/// The figures of a trial lie in these ranges.
+fn check_trial(trial: &TrialRecord, ranges: &[(&str, f64, f64)]) {
+    assert_eq!(trial.failed, None, "{trial:?}");
+    for (name, least, most) in ranges {
+        let value = trial.figures.get(*name).unwrap_or(&f64::NAN);
+        assert!(
+            (*least..=*most).contains(value),
+            "{name}: {value}\n{trial:?}"
+        );
+    }
+}
+
+/// 10 ms for a round trip; 320 KiB take 131 ms at 20 Mbit/s, and more beside others and in slow start.
+const EXPECTED: [(&str, f64, f64); 9] = [
+    ("path.rtt", 0.010, 0.013),
+    ("single.delay", 0.131, 2.0),
+    ("single.response_time", 0.010, 1.0),
+    ("single.goodput", 1e6, 20e6),
+    ("single.unfinished", 0.0, 0.0),
+    ("background.share", 0.5, 1.0),
+    ("background.failed", 0.0, 0.0),
+    ("traffic.noise.rate", 0.8e6, 1.1e6),
+    ("server.rtt", 0.010, 0.5),
+];
+
+#[test]
+fn a_campaign_has_all_trials_and_is_reported_from_its_record() {
+    if !can_build() {
+        return;
+    }
+    if !has_nginx() {
+        return;
+    }
+    let prestan = Prestan::new();
+    prestan.file("small.yaml", &experiment(&format!("{NGINX}, {BARE}"), "1s"));
+    let outcome = run(prestan, &["--seed", "7", "--html", "page.html"]).run();
+    assert_eq!(outcome.code, 0, "{outcome}");
+    let home = outcome.home();
+    assert_eq!(left(home), [] as [PathBuf; 0]);
+    let trials = trials(home);
+    assert_eq!(trials.len(), 4, "{outcome}");
+    for trial in &trials {
+        check_trial(trial, &EXPECTED);
+        let facts = &trial.facts;
+        if trial.cell.level("server") == "bare" {
+            check_trial(
+                trial,
+                &[
+                    ("server.timeouts", 0.0, 1000.0),
+                    ("server.srtt", 0.010, 0.5),
+                ],
+            );
+        } else {
+            assert_eq!(facts["congestion of server"], "reno");
+            assert!(
+                facts["server in server"].starts_with("nginx 1."),
+                "{facts:?}"
+            );
+        }
+    }
+    // Of each cell, the captures of the last repetition.
+    let captures = fs::read_dir(home.join("campaign/captures")).unwrap();
+    let mut names: Vec<_> = captures.map(|entry| entry.unwrap().file_name()).collect();
+    names.sort();
+    assert_eq!(names, ["bare-2-server.pcapng", "nginx-2-server.pcapng"]);
+    assert!(outcome.stdout.contains("Table 1"), "{outcome}");
+    let page = fs::read_to_string(home.join("page.html")).unwrap();
+    assert!(page.contains("Table 1") && page.contains("<svg"), "{page}");
+    assert!(home.join("campaign/report.html").exists());
+    let record = fs::read_to_string(home.join("campaign/campaign.json")).unwrap();
+    assert!(
+        record.contains("\"link server -> s\"") || record.contains("\"link s -> server\""),
+        "{record}"
+    );
+    assert!(record.contains("\"seed\": 7"), "{record}");
+
+    let again = outcome.again().args(["lab", "report", "campaign"]).run();
+    assert_eq!(again.code, 0, "{again}");
+    assert!(again.stdout.contains("Table 1"), "{again}");
+    let finished = run(again.again(), &[]).run();
+    assert_eq!(finished.code, 2, "{finished}");
+    assert!(
+        finished.stderr.contains("has a campaign that is finished"),
+        "{finished}"
+    );
+}
+
+/// Processes whose command line or environment names a directory.
+fn users_of(directory: &Path) -> usize {
+    let name = directory.as_os_str().as_encoded_bytes();
+    let processes = fs::read_dir("/proc").unwrap().flatten();
+    let names = |path: PathBuf| {
+        let bytes = fs::read(path).unwrap_or_default();
+        bytes.windows(name.len()).any(|part| part == name)
+    };
+    processes
+        .filter(|process| {
+            names(process.path().join("cmdline")) || names(process.path().join("environ"))
+        })
+        .count()
+}
+
+#[test]
+fn nothing_is_left_of_a_campaign_that_was_killed_and_it_goes_on_where_it_was() {
+    if !can_build() {
+        return;
+    }
+    if !has_nginx() {
+        return;
+    }
+    let prestan = Prestan::new();
+    prestan.file("small.yaml", &experiment(NGINX, "3s"));
+    let running = run(prestan, &[]).spawn();
+    let home = running.home().to_owned();
+    let files = home.join("temporary");
+    until("the second trial measures", || {
+        trials(&home).len() == 1 && users_of(&files) > 3
+    });
+    send(&running, Signal::KILL);
+    until("all programs have ended", || users_of(&files) == 0);
+    until("its files are removed", || left(&home).is_empty());
+    // As if it had been killed while it wrote.
+    let path = home.join("campaign/trials.jsonl");
+    let mut text = fs::read_to_string(&path).unwrap();
+    text.push_str("{\"cell\":{\"server\":");
+    fs::write(&path, text).unwrap();
+    let killed = running.wait();
+    assert_eq!(killed.code, -9);
+    let first = trials(&home).remove(0);
+    let outcome = run(killed.again(), &[]).run();
+    assert_eq!(outcome.code, 0, "{outcome}");
+    let message = "going on with the campaign in campaign: 1 of 2 trials are measured";
+    assert!(outcome.stderr.contains(message), "{outcome}");
+    let all = trials(&home);
+    assert_eq!(all.len(), 2);
+    assert_eq!(all[0], first);
+}
+
+#[test]
+fn an_interrupted_campaign_says_how_it_goes_on() {
+    if !can_build() {
+        return;
+    }
+    if !has_nginx() {
+        return;
+    }
+    let prestan = Prestan::new();
+    prestan.file("small.yaml", &experiment(NGINX, "20s"));
+    let running = run(prestan, &[]).spawn();
+    let files = running.home().join("temporary");
+    // The campaign begins behind a check of the links, in a laboratory of its own.
+    let record = running.home().join("campaign/campaign.json");
+    until("a trial settles", || {
+        record.exists() && users_of(&files) > 3
+    });
+    send(&running, Signal::INT);
+    let outcome = running.wait();
+    assert_eq!(outcome.code, 130, "{outcome}");
+    let message = "interrupted after 0 of 2 trials; the same command goes on with it";
+    assert!(outcome.stderr.contains(message), "{outcome}");
+    assert_eq!(left(outcome.home()), [] as [PathBuf; 0]);
+    assert_eq!(trials(outcome.home()).len(), 0);
+}
+
+#[test]
+fn trials_that_all_fail_alike_end_a_campaign_and_are_measured_again() {
+    if !can_build() {
+        return;
+    }
+    if !has_nginx() {
+        return;
+    }
+    let wrong = NGINX.replace("recipe: nginx", "recipe: \"nginx,program=/bin/false\"");
+    let prestan = Prestan::new();
+    prestan.file("small.yaml", &experiment(&wrong, "0s"));
+    let outcome = run(prestan, &["--repeat", "5"]).run();
+    assert_eq!(outcome.code, 4, "{outcome}");
+    assert!(
+        outcome
+            .stderr
+            .contains("3 trials in a row failed: trial.servers.server: nginx"),
+        "{outcome}"
+    );
+    let failed = trials(outcome.home());
+    assert!(failed.iter().all(|trial| trial.failed.is_some()));
+    assert_eq!(failed.len(), 3);
+    let again = run(outcome.again(), &["--repeat", "5"]).run();
+    assert!(
+        again.stderr.contains("0 of 5 trials are measured"),
+        "{again}"
+    );
+}
+
+#[test]
+fn a_suite_is_measured_beside_the_background_of_an_experiment() {
+    if !can_build() {
+        return;
+    }
+    if !has_nginx() {
+        return;
+    }
+    let prestan = Prestan::new();
+    prestan.file("small.yaml", &experiment(NGINX, "500ms"));
+    let suite = ["--suite", "prestan", "--only", "Put1K,MkCol", "-r", "2"];
+    let outcome = run(prestan, &suite).args(["--repeat", "1"]).run();
+    assert_eq!(outcome.code, 0, "{outcome}");
+    assert_eq!(left(outcome.home()), [] as [PathBuf; 0]);
+    let expected = [
+        ("single.Put1K.mean", 0.010, 0.5),
+        ("single.MkCol.mean", 0.010, 0.5),
+        ("background.share", 0.5, 1.0),
+        ("traffic.noise.rate", 0.8e6, 1.1e6),
+    ];
+    check_trial(&trials(outcome.home())[0], &expected);
+    for line in [
+        "Suite prestan. Mean response time",
+        "  Test ",
+        "  Put1K ",
+        "  MkCol ",
+    ] {
+        assert!(outcome.stdout.contains(line), "{line}\n{outcome}");
+    }
+    let again = "--suite prestan --requests 2 --only Put1K,MkCol --repeat 1";
+    assert!(
+        outcome.stdout.replace("\n   ", "").contains(again),
+        "{outcome}"
+    );
+}
+
+#[test]
+fn an_ordinary_user_measures_in_a_user_namespace() {
+    if !can_build() {
+        return;
+    }
+    let home = tempfile::tempdir().unwrap();
+    fs::write(home.path().join("small.yaml"), experiment(BARE, "500ms")).unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_prestan"));
+    lab::user_namespace::enter_before_exec(&mut command);
+    command
+        .args([
+            "lab",
+            "run",
+            "small.yaml",
+            "--save",
+            "campaign",
+            "--repeat",
+            "1",
+        ])
+        .env("XDG_STATE_HOME", home.path())
+        .current_dir(home.path());
+    let Some(output) = need_or(command.output()) else {
+        return;
+    };
+    assert!(output.status.success(), "{output:?}");
+    check_trial(&trials(home.path())[0], &EXPECTED);
+}
+
+/// What stands on standard error of a command that is wrong.
+fn refused(outcome: &Outcome, code: i32, message: &str) {
+    assert_eq!(outcome.code, code, "{outcome}");
+    assert!(outcome.stderr.contains(message), "{message}\n{outcome}");
+}
+
+#[test]
+fn what_is_wrong_is_said_before_anything_is_built() {
+    let prestan = Prestan::new();
+    prestan.file("small.yaml", &experiment(NGINX, "1s"));
+    let unknown = NGINX.replace("recipe: nginx", "recipe: ngins");
+    prestan.file("server.yaml", &experiment(&unknown, "1s"));
+    let same = experiment(NGINX, "1s").replace(
+        "from: other, to: server, path: /160k",
+        "from: client, to: server, path: /320k",
+    );
+    prestan.file("same.yaml", &same);
+    let path = experiment(NGINX, "1s").replace("path: /320k", "path: /999k");
+    prestan.file("path.yaml", &path);
+    let figure = experiment(NGINX, "1s").replace("single.delay", "single.dellay");
+    prestan.file("figure.yaml", &figure);
+    let table: [(&[&str], &str); 15] = [
+        (
+            &["run", "timers", "--scenario", "background=75,weight=W1"],
+            "`background=75,weight=W1` has more than one factor; write --scenario for each of them",
+        ),
+        (
+            &["run", "path.yaml"],
+            "path.yaml: trial.measured.single.path: `/999k` is no file of the servers, which have /504k",
+        ),
+        (
+            &["run", "congstion"],
+            "no experiment is called `congstion`; did you mean `congestion`?",
+        ),
+        (&["run", "nothing.yaml"], "reading nothing.yaml failed"),
+        (
+            &["run", "small.yaml", "--scenario", "server=apache"],
+            "apache",
+        ),
+        (&["run", "small.yaml", "--server", "apache"], "--server"),
+        (
+            &["run", "server.yaml", "--new"],
+            "no server is called `ngins`",
+        ),
+        (
+            &["run", "server.yaml", "--dry-run"],
+            "no server is called `ngins`",
+        ),
+        (
+            &["run", "congestion", "--server", "apahce", "--dry-run"],
+            "no server is called `apahce`",
+        ),
+        (
+            &["run", "figure.yaml"],
+            "no figure of a trial is called `single.dellay`; did you mean `single.delay`?",
+        ),
+        (
+            &["run", "same.yaml"],
+            "has the hosts and the path of trial.requests.background",
+        ),
+        (
+            &["run", "timers", "--suite", "prestan", "--dry-run"],
+            "bare hosts, which store nothing; name others",
+        ),
+        (&["run", "small.yaml", "--suite", "prestn"], "prestn"),
+        (&["run", "small.yaml", "--only", "Put1K"], "--suite <SUITE>"),
+        (&["report", "nothing"], "no campaign `nothing`"),
+    ];
+    let mut next = prestan;
+    for (args, message) in table {
+        let outcome = next.arg("lab").args(args).run();
+        refused(&outcome, 2, message);
+        next = outcome.again();
+    }
+    let dry = next.args(["lab", "run", "small.yaml", "--dry-run"]).run();
+    assert_eq!(dry.code, 0, "{dry}");
+    let counted = "1 cell with 2 repetitions each: 2 trials, about 10 s, and up to";
+    assert!(
+        dry.stdout.contains("server nginx") && dry.stdout.contains(counted),
+        "{dry}"
+    );
+    let suites = Prestan::new()
+        .args(["lab", "run", "http-versions", "--dry-run"])
+        .run();
+    assert!(
+        suites.stdout.contains(" trials, more than ")
+            && suites
+                .stdout
+                .contains("How long suites take is known after the first trials"),
+        "{suites}"
+    );
+    let list = Prestan::new().args(["lab", "experiments"]).run();
+    assert!(list.stdout.contains("congestion"), "{list}");
+    let titles = list.stdout.lines().filter(|line| !line.starts_with(' '));
+    for line in titles {
+        let (name, title) = line.split_at("http-versions".len());
+        assert!(
+            !name.trim_end().contains(' ') && title.starts_with(' '),
+            "{line}"
+        );
+        assert!(!title[1..].starts_with(' '), "{line}");
+    }
+}
+
+/// A campaign without trials, which a test changes.
+fn campaign(prestan: &Prestan) -> PathBuf {
+    let directory = prestan.home().join("kept");
+    fs::create_dir(&directory).unwrap();
+    let spec = experiment::ExperimentSpec::read("small", &experiment(NGINX, "1s")).unwrap();
+    let record = experiment::CampaignRecord {
+        format: 1,
+        program: "1".to_owned(),
+        name: "small".to_owned(),
+        cells: spec.all_cells(),
+        experiment: spec,
+        repetitions: 2,
+        seed: 1,
+        command: String::new(),
+        started: "2026-01-02T03:04:05Z".to_owned(),
+        facts: Default::default(),
+    };
+    let text = serde_json::to_string(&record).unwrap();
+    fs::write(directory.join("campaign.json"), text).unwrap();
+    directory
+}
+
+#[test]
+fn records_that_strangers_wrote_are_refused_with_their_place() {
+    let prestan = Prestan::new();
+    let directory = campaign(&prestan);
+    let trial = "{\"cell\":{\"server\":\"nginx\"},\"repetition\":1,\"started\":\"\",\"seconds\":1,\"figures\":{}}\n";
+    let table: [(&[u8], i32, &str); 6] = [
+        (b"", 0, ""),
+        (trial.as_bytes(), 0, ""),
+        // Torn, and twice.
+        (&[trial, trial, "{\"cell\":"].concat().into_bytes(), 0, ""),
+        (b"{}\n", 2, "trials.jsonl:1: "),
+        (
+            &[trial.as_bytes(), b"\xff\xfe\n"].concat(),
+            2,
+            "trials.jsonl:2: ",
+        ),
+        (
+            &[
+                trial.as_bytes(),
+                b"{\"cell\":{\"server\":\"nginx\"},\"repetition\":-1}\n",
+            ]
+            .concat(),
+            2,
+            "trials.jsonl:2: ",
+        ),
+    ];
+    let mut next = prestan;
+    for (bytes, code, message) in table {
+        fs::write(directory.join("trials.jsonl"), bytes).unwrap();
+        let outcome = next.args(["lab", "report", "kept"]).run();
+        refused(&outcome, code, message);
+        next = outcome.again();
+    }
+    let path = directory.join("campaign.json");
+    let text = fs::read_to_string(&path).unwrap();
+    for (wrong, message) in [
+        (
+            text.replace("\"format\":1", "\"format\":99"),
+            "it has format 99, of another version",
+        ),
+        (
+            text.replace("\"rows\":[\"server\"]", "\"rows\":[\"sever\"]"),
+            "campaign.json failed: tables[0].rows",
+        ),
+        (
+            text[..text.len() / 2].to_owned(),
+            "it is no record of a campaign",
+        ),
+    ] {
+        fs::write(&path, wrong).unwrap();
+        let outcome = next.args(["lab", "report", "kept"]).run();
+        refused(&outcome, 2, message);
+        next = outcome.again();
+    }
+}

@@ -1,0 +1,122 @@
+//! `--lab`: commands that measure, inside of a lab.
+
+use std::fs;
+
+use rustix::process::Signal;
+use testbed::need_or;
+use testbed::real::Recipe;
+
+use super::commands::{can_build, shortest_ms};
+use crate::support::load::{send, until};
+use crate::support::{Outcome, Prestan};
+
+const DELAYED: &str = "
+hosts: {client: {}, server: {}, bare-server: {bare: {preset: conventional}}}
+routers: {r: {}}
+links:
+  - {ends: [client, r], delay: 5ms}
+  - {ends: [r, server]}
+  - {ends: [r, bare-server]}
+";
+
+/// A request to the bare server of that lab.
+const GET: [&str; 3] = ["load", "GET", "http://bare-server/160k"];
+
+fn with_lab() -> Prestan {
+    let prestan = Prestan::new();
+    prestan.file("lab.yaml", DELAYED);
+    prestan
+}
+
+fn load(more: &[&str]) -> Outcome {
+    let prestan = with_lab()
+        .args(GET)
+        .args(["--lab=lab.yaml", "--total", "5"]);
+    prestan.args(more).run()
+}
+
+#[test]
+fn a_load_runs_in_the_lab_with_the_files_and_the_exit_status_of_this_command() {
+    if !can_build() {
+        return;
+    }
+    let outcome = load(&["--json", "result.json"]);
+    assert_eq!(outcome.code, 0, "{outcome}");
+    let shortest = shortest_ms(&outcome);
+    assert!((10.0..40.0).contains(&shortest), "{shortest} ms\n{outcome}");
+    assert!(outcome.home().join("result.json").exists());
+    let failed = load(&["--fail-if", "min > 1 ms"]);
+    assert_eq!(failed.code, 1, "{failed}");
+    // The router is nearer.
+    let near = load(&["--lab-host", "r"]);
+    let shortest = shortest_ms(&near);
+    assert!(shortest < 5.0, "{shortest} ms\n{near}");
+}
+
+#[test]
+fn the_commands_of_two_builds_are_compared_in_a_lab() {
+    if !can_build() {
+        return;
+    }
+    let Some(_) = need_or(Recipe::named("rclone").unwrap().installed()) else {
+        return;
+    };
+    let command = "exec rclone serve webdav {{ storage }} --config {{ dir }}/rclone.conf --addr {{ host }}:{{ port }} -q";
+    let outcome = with_lab()
+        .args([
+            "compare",
+            "--lab",
+            "lab.yaml",
+            "--start-a",
+            command,
+            "--start-b",
+            command,
+        ])
+        .args(["--only", "Get1K", "-r", "20", "--repeat", "1"])
+        .run();
+    assert!([0, 3].contains(&outcome.code), "{outcome}");
+    assert!(outcome.stdout.contains("Get1K"), "{outcome}");
+}
+
+#[test]
+fn a_signal_ends_the_command_in_the_lab_and_the_lab() {
+    if !can_build() {
+        return;
+    }
+    let running = with_lab()
+        .args(GET)
+        .args(["--lab", "lab.yaml", "--duration", "1h", "--save", "run"])
+        .spawn();
+    let events = running.home().join("run/events.jsonl");
+    until("it measures", || {
+        fs::read_to_string(&events).is_ok_and(|text| text.contains("measuring"))
+    });
+    send(&running, Signal::INT);
+    let outcome = running.wait();
+    assert_eq!(outcome.code, 130, "{outcome}");
+}
+
+#[test]
+fn what_is_wrong_with_the_lab_is_usage() {
+    let table: [(&[&str], &str); 5] = [
+        (&["--lab", "congstion"], "did you mean `congestion`?"),
+        (
+            &["--lab", "lab.yaml", "--lab-host", "clint"],
+            "did you mean `client`?",
+        ),
+        (
+            &["--lab", "lab.yaml", "--lab-host", "bare-server"],
+            "runs no programs",
+        ),
+        (
+            &["--lab", "lab.yaml", "--server-host", "nobody"],
+            "no host of the lab is called",
+        ),
+        (&["--lab-host", "client"], "--lab"),
+    ];
+    for (args, message) in table {
+        let outcome = with_lab().args(GET).args(args).run();
+        assert_eq!(outcome.code, 2, "{args:?}\n{outcome}");
+        assert!(outcome.stderr.contains(message), "{args:?}\n{outcome}");
+    }
+}

@@ -1,0 +1,8 @@
+//! Suites: what is built in, what is documented, what is said about errors.
+
+#[cfg(test)]
+mod builtin;
+#[cfg(test)]
+mod documentation;
+#[cfg(test)]
+mod errors;

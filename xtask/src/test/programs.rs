@@ -1,0 +1,158 @@
+//! Test programs: built by cargo, and asked for their tests.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::process::Command;
+
+use anyhow::{Context, Result};
+use serde::Deserialize;
+
+use crate::project::{cargo_messages, output_of};
+
+/// A program with tests in it.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct TestProgram {
+    /// The crate, and the program where that is not the tests of its own source: `stats`, `lab/laboratory`.
+    pub(crate) label: String,
+    pub(crate) executable: PathBuf,
+    /// Directory of the crate: tests run in it.
+    pub(crate) directory: PathBuf,
+}
+
+/// A test, as its program lists it.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct ListedTest {
+    pub(crate) name: String,
+    pub(crate) is_ignored: bool,
+}
+
+/// A line of what cargo says about a build; the other kinds of lines have none of these.
+#[derive(Deserialize)]
+struct BuildMessage {
+    executable: Option<PathBuf>,
+    manifest_path: Option<PathBuf>,
+    target: Option<BuiltTarget>,
+    profile: Option<BuiltProfile>,
+}
+
+#[derive(Deserialize)]
+struct BuiltTarget {
+    name: String,
+    kind: Vec<String>,
+}
+
+#[derive(Deserialize)]
+struct BuiltProfile {
+    test: bool,
+}
+
+/// Builds all test programs of the workspace. Those of the binary come first: they take a third of all time, and
+/// what is short fills the end.
+///
+/// # Errors
+/// When something does not compile; cargo has said what.
+pub(crate) fn build() -> Result<Vec<TestProgram>> {
+    // The fuzz targets have no tests, and would switch on features of what all others depend on.
+    let arguments = [
+        "test",
+        "--workspace",
+        "--exclude=prestan-fuzz",
+        "--no-run",
+        "--message-format=json-render-diagnostics",
+    ];
+    let messages = cargo_messages(&arguments)?;
+    let mut programs = Vec::new();
+    for line in messages.lines() {
+        programs.extend(built(line).with_context(|| format!("read what cargo says: {line}"))?);
+    }
+    programs.sort_by_key(|program| (program.label != "prestan/prestan", program.label.clone()));
+    Ok(programs)
+}
+
+fn built(line: &str) -> Result<Option<TestProgram>> {
+    let message: BuildMessage = serde_json::from_str(line)?;
+    let BuildMessage {
+        executable: Some(executable),
+        manifest_path: Some(manifest),
+        target: Some(target),
+        profile,
+    } = message
+    else {
+        return Ok(None);
+    };
+    let directory = manifest.parent().context("a manifest in no directory")?;
+    let package = directory
+        .file_name()
+        .context("a crate without a directory")?
+        .to_string_lossy();
+    let is_test = profile.is_some_and(|profile| profile.test);
+    let label = if target.kind.iter().any(|kind| kind == "test") {
+        format!("{package}/{}", target.name)
+    } else {
+        package.into_owned()
+    };
+    Ok(is_test.then(|| TestProgram {
+        label,
+        executable,
+        directory: directory.to_owned(),
+    }))
+}
+
+impl TestProgram {
+    /// All its tests, in its order.
+    ///
+    /// # Errors
+    /// When it cannot be started.
+    pub(crate) fn tests(&self) -> Result<Vec<ListedTest>> {
+        let list = |which: &[&str]| -> Result<Vec<String>> {
+            let mut command = Command::new(&self.executable);
+            command
+                .args(["--list", "--format=terse"])
+                .args(which)
+                .current_dir(&self.directory);
+            Ok(names(&output_of(&mut command)?))
+        };
+        let ignored: BTreeSet<String> = list(&["--ignored"])?.into_iter().collect();
+        let all = list(&[])?.into_iter();
+        Ok(all
+            .map(|name| ListedTest {
+                is_ignored: ignored.contains(&name),
+                name,
+            })
+            .collect())
+    }
+}
+
+/// The names in a list of tests.
+fn names(list: &str) -> Vec<String> {
+    list.lines()
+        .filter_map(|line| line.strip_suffix(": test"))
+        .map(str::to_owned)
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn programs_and_tests_are_read_from_what_cargo_and_they_print() {
+        let line = |kind: &str, test: bool| {
+            format!(
+                r#"{{"reason":"compiler-artifact","manifest_path":"/x/crates/lab/Cargo.toml","target":{{"kind":["{kind}"],
+                "name":"links"}},"profile":{{"test":{test}}},"executable":"/t/links-1"}}"#
+            )
+            .replace('\n', "")
+        };
+        let label = |line: &str| built(line).unwrap().map(|program| program.label);
+        assert_eq!(label(&line("test", true)).as_deref(), Some("lab/links"));
+        assert_eq!(label(&line("lib", true)).as_deref(), Some("lab"));
+        assert_eq!(label(&line("bin", false)), None);
+        assert_eq!(label(r#"{"reason":"build-finished","success":true}"#), None);
+        assert!(built("no JSON").is_err());
+        assert_eq!(
+            names("a::b: test\nc: benchmark\n\nd: test\n"),
+            ["a::b", "d"]
+        );
+    }
+}
