@@ -53,7 +53,8 @@ pub(crate) fn cargo_output(arguments: &[&str]) -> Result<String> {
     output_of(cargo.args(arguments))
 }
 
-fn cargo_command() -> Result<Command> {
+/// Cargo in the top directory.
+pub(crate) fn cargo_command() -> Result<Command> {
     let program = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     // What cargo says of this package is nothing for that one: build scripts that look at it would
     // run again, and libraries be built twice.
