@@ -8,10 +8,10 @@ use anyhow::{Context, Result, bail};
 
 use crate::table::BenchTable;
 
-/// The pages that may have marks, from the root of the project.
-const PAGES: [&str; 3] = ["README.md", "docs/ACCURACY.md", "docs/METHODOLOGY.md"];
+/// The pages that may have marks, each in one of them, from the root of the project.
+const PAGES: [&str; 3] = ["README.md", "docs/ACCURACY.md", "docs/COST.md"];
 
-/// Replaces what stands between the marks of a benchmark, in every page that has them.
+/// Replaces what stands between the marks of a benchmark, in the page that has them.
 ///
 /// # Errors
 /// Where no page has the marks, or a page cannot be read or written.
@@ -23,25 +23,20 @@ pub fn replace(root: &Path, name: &str, tables: &[BenchTable], below: &str) -> R
         format!("\n{below}\n")
     };
     let text = format!("\n{}{below}\n", tables.join("\n"));
-    let mut replaced = false;
     for page in PAGES {
         let path = root.join(page);
         let what = || format!("put the tables of `{name}` into {}", path.display());
         let old = fs::read_to_string(&path).with_context(what)?;
         if let Some(new) = between(&old, name, &text).with_context(what)? {
-            fs::write(&path, new).with_context(what)?;
-            replaced = true;
+            return fs::write(&path, new).with_context(what);
         }
     }
-    if !replaced {
-        bail!(
-            "none of {} has the marks `{}` and `{}`",
-            PAGES.join(", "),
-            opening(name),
-            closing(name)
-        );
-    }
-    Ok(())
+    bail!(
+        "none of {} has the marks `{}` and `{}`",
+        PAGES.join(", "),
+        opening(name),
+        closing(name)
+    );
 }
 
 fn opening(name: &str) -> String {

@@ -95,7 +95,7 @@ struct How {
     /// Measure much less
     #[arg(long)]
     quick: bool,
-    /// Measure nothing; put the tables of the last time into README.md, docs/ACCURACY.md and docs/METHODOLOGY.md
+    /// Measure nothing; put the tables of the last time into README.md, docs/ACCURACY.md and docs/COST.md
     #[arg(long, conflicts_with = "quick")]
     docs: bool,
 }

@@ -1,4 +1,7 @@
-//! `cargo xtask bench NAME`: the benchmarks of `benches/`, with everything they need built.
+//! `cargo xtask bench NAME`: the benchmarks of `benches/`, with everything they need built; and that of
+//! building itself.
+
+mod build;
 
 use std::process::Command;
 
@@ -9,6 +12,11 @@ use crate::project::root;
 
 /// Builds `prestan` and the benchmarks as they are published, and runs the latter with these arguments.
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
+    if let [name, rest @ ..] = arguments
+        && name == "build"
+    {
+        return build::run(rest);
+    }
     let programs = dist::build(&["prestan", "benches"])?;
     let mut benches = Command::new(programs.join("benches"));
     let status = benches
@@ -20,4 +28,36 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
         bail!("the benchmark failed ({status})");
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+    use std::fs;
+
+    use super::*;
+
+    /// Marks of tables that have stood before.
+    fn repeated(pages: &[String]) -> Vec<&str> {
+        let mut known = BTreeSet::new();
+        let tables = pages.iter().flat_map(|page| page.lines());
+        let tables = tables.filter(|line| line.starts_with("<!-- bench:"));
+        tables.filter(|line| !known.insert(*line)).collect()
+    }
+
+    #[test]
+    fn the_tables_of_a_benchmark_stand_once() {
+        let table = "<!-- bench:cost -->\n".to_owned();
+        assert_eq!(repeated(&[table.clone(), table]), ["<!-- bench:cost -->"]);
+        let root = root().unwrap();
+        let documents = fs::read_dir(root.join("docs")).unwrap();
+        let documents = documents.map(|entry| entry.unwrap().path());
+        let pages: Vec<String> = documents
+            .filter(|path| path.extension().is_some_and(|ending| ending == "md"))
+            .chain([root.join("README.md")])
+            .map(|path| fs::read_to_string(path).unwrap())
+            .collect();
+        assert!(pages.iter().any(|page| page.contains("<!-- bench:")));
+        assert_eq!(repeated(&pages), [] as [&str; 0]);
+    }
 }

@@ -4,8 +4,9 @@
 //! docs/SUMMARY.md --> pages, and the files they link to --> target/docs/src --> mdBook --> target/docs/site
 //! ```
 //!
-//! The pages keep their places, so that links between them hold here as they do in the repository. Links of the
-//! finished site are checked.
+//! The pages keep their places, so that links between them hold here as they do in the repository. The gallery of
+//! servers is part of the site where it has been made (`cargo xtask gallery`). Links of the finished site are
+//! checked.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -16,10 +17,13 @@ use std::process::Command;
 use anyhow::{Context, Result, bail};
 
 use crate::project::{finish, root};
-use crate::setup;
+use crate::{gallery, setup};
 
 /// Where the pages of the site are listed, relative to itself.
 const SUMMARY: &str = "docs/SUMMARY.md";
+
+/// Where a page names the gallery, and the link that the site has there.
+const GALLERY: (&str, &str) = ("`target/gallery`", "[the gallery](../gallery/index.html)");
 
 pub(crate) fn run() -> Result<()> {
     let mdbook = setup::mdbook()?;
@@ -28,7 +32,15 @@ pub(crate) fn run() -> Result<()> {
     if book.exists() {
         fs::remove_dir_all(&book).with_context(|| format!("remove {}", book.display()))?;
     }
-    stage(root, &book.join("src"))?;
+    let gallery = gallery::directory()?;
+    let gallery = gallery.is_dir().then_some(&*gallery);
+    if gallery.is_none() {
+        eprintln!(
+            "xtask: the site is made without the gallery of servers; `cargo xtask gallery` measures it, best on a machine \
+             at rest, and `cargo xtask docs` then includes it"
+        );
+    }
+    stage(root, gallery, &book.join("src"))?;
     fs::copy(root.join("docs/book.toml"), book.join("book.toml")).context("copy docs/book.toml")?;
     finish(Command::new(mdbook).arg("build").arg(&book))?;
     let site = book.join("site");
@@ -40,8 +52,8 @@ pub(crate) fn run() -> Result<()> {
     Ok(())
 }
 
-/// Puts the pages, and what they link to, below `to`.
-fn stage(root: &Path, to: &Path) -> Result<()> {
+/// Puts the pages, and what they link to, below `to`, with the gallery where there is one.
+fn stage(root: &Path, gallery: Option<&Path>, to: &Path) -> Result<()> {
     let read = |path: &Path| {
         fs::read_to_string(root.join(path)).with_context(|| format!("read {}", path.display()))
     };
@@ -56,8 +68,14 @@ fn stage(root: &Path, to: &Path) -> Result<()> {
     }
     write(&to.join("SUMMARY.md"), moved.as_bytes())?;
     copy_directory(&root.join("docs"), &to.join("docs"))?;
+    if let Some(gallery) = gallery {
+        copy_directory(gallery, &to.join("docs/gallery"))?;
+    }
     for page in &pages {
-        let text = read(page)?;
+        let mut text = read(page)?;
+        if gallery.is_some() {
+            text = text.replace(GALLERY.0, GALLERY.1);
+        }
         write(&to.join(page), text.as_bytes())?;
         let directory = page.parent().unwrap_or(Path::new(""));
         for link in links(&text) {
@@ -160,12 +178,29 @@ mod tests {
     #[test]
     fn pages_of_the_summary_are_staged_with_what_they_link_to() {
         let to = tempfile::tempdir().unwrap();
-        stage(root().unwrap(), to.path()).unwrap();
+        stage(root().unwrap(), None, to.path()).unwrap();
         let summary = fs::read_to_string(to.path().join("SUMMARY.md")).unwrap();
         for page in links(&summary) {
             assert!(to.path().join(page).is_file(), "{page}");
         }
-        assert!(to.path().join("docs/gallery/index.html").is_file());
+        assert!(!to.path().join("docs/gallery").exists());
+        let guide = fs::read_to_string(to.path().join("docs/guides/servers.md")).unwrap();
+        assert!(guide.contains(GALLERY.0) && !guide.contains(GALLERY.1));
+    }
+
+    #[test]
+    fn the_gallery_is_staged_and_linked_to_where_it_was_made() {
+        let (gallery, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        fs::create_dir(gallery.path().join("assets")).unwrap();
+        fs::write(gallery.path().join("index.html"), "").unwrap();
+        fs::write(gallery.path().join("assets/prestan.js"), "").unwrap();
+        stage(root().unwrap(), Some(gallery.path()), to.path()).unwrap();
+        let guides = to.path().join("docs/guides");
+        let guide = fs::read_to_string(guides.join("servers.md")).unwrap();
+        assert!(guide.contains(GALLERY.1));
+        for place in ["index.html", "assets/prestan.js"] {
+            assert!(guides.join("../gallery").join(place).is_file(), "{place}");
+        }
     }
 
     #[test]

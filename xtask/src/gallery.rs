@@ -1,16 +1,27 @@
-//! `cargo xtask gallery`: makes `docs/gallery` anew, and the table of its guide with it.
+//! `cargo xtask gallery`: measures all servers, and makes a site of them in `target/gallery`, which
+//! `cargo xtask docs` takes into that of the documents. Its table and two pictures of it go into the guide.
 
 use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use anyhow::{Context, Result};
 
-use crate::project::{between, cargo, root};
+use crate::project::{between, cargo, finish, root};
 
 const BEGIN: &str = "<!-- gallery -->\n";
 const END: &str = "<!-- /gallery -->";
 
 /// As many runs, and requests in each, as make intervals of a few percent in some minutes.
 const HOW: [&str; 4] = ["--repeat", "10", "-r", "20"];
+
+/// A page, and the picture of its top in `docs/images`.
+const PICTURES: [(&str, &str); 2] = [("index", "gallery"), ("test-CopyCol", "gallery-copycol")];
+
+/// Where the site is.
+pub(crate) fn directory() -> Result<PathBuf> {
+    Ok(root()?.join("target/gallery"))
+}
 
 pub(crate) fn run() -> Result<()> {
     let root = root()?;
@@ -21,13 +32,32 @@ pub(crate) fn run() -> Result<()> {
         "prestan",
         "--",
         "gallery",
-        "docs/gallery",
+        "target/gallery",
     ];
     cargo(&[&run[..], &HOW].concat(), &[])?;
-    let table = root.join("docs/gallery/table.md");
+    let site = directory()?;
+    let table = site.join("table.md");
     let table = fs::read_to_string(&table).with_context(|| format!("read {}", table.display()))?;
     let guide = root.join("docs/guides/servers.md");
     let text = fs::read_to_string(&guide)?;
     fs::write(&guide, between(&text, (BEGIN, END), &(table + "\n"))?)?;
+    for (page, picture) in PICTURES {
+        let page = site.join(page).with_extension("html");
+        let picture = root.join("docs/images").join(picture).with_extension("png");
+        photograph(&page, &picture)?;
+    }
     Ok(())
+}
+
+/// Has a browser draw the top of a page, as wide as the tables of the gallery, and no larger than a page of the guides
+/// shows it.
+fn photograph(page: &Path, picture: &Path) -> Result<()> {
+    let screenshot = format!("--screenshot={}", picture.display());
+    finish(
+        Command::new("chromium")
+            .args(["--headless", "--no-sandbox", "--hide-scrollbars"])
+            .args(["--window-size=1140,905", "--force-device-scale-factor=0.75"])
+            .arg(screenshot)
+            .arg(format!("file://{}", page.display())),
+    )
 }

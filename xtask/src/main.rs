@@ -31,10 +31,10 @@ usage: cargo xtask TASK
   lint    formatting, dependencies, clippy, documentation, fuzz targets: no warning is let through
   setup   only install what the tests need; with --peers, also what benchmarks compare with
   bless   write the snapshots and schemas anew, to be read with `git diff`
-  gallery measure all servers anew, for docs/gallery and the table of its guide
+  gallery measure all servers, and make a site of them in target/gallery; its guide gets the table and pictures
   charts  make the chart library of the pages anew (needs npm)
-  bench   accuracy, branches, cost, inside, pages, scale, suite, threads, verdicts or verify: measure Prestan itself; --quick,
-          --docs, scale --full
+  bench   accuracy, branches, build, cost, inside, pages, scale, suite, threads, verdicts or verify: measure Prestan
+          itself; --quick, --docs, scale --full, build --build-only --times N --against COMMIT
   dist    build what is published into target/dist: archive, Debian package, list of parts, checksums
   experiments
           measure the built-in experiments, or those that are named, for docs/FINDINGS.md; --full: all cells

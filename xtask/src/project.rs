@@ -66,7 +66,8 @@ pub(crate) fn cargo_messages(arguments: &[&str]) -> Result<String> {
     String::from_utf8(output.stdout).context("what cargo says is not UTF-8")
 }
 
-fn cargo_command() -> Result<Command> {
+/// Cargo in the top directory.
+pub(crate) fn cargo_command() -> Result<Command> {
     let program = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     // What cargo says of this package is nothing for that one: build scripts that look at it would
     // run again, and libraries be built twice.

@@ -55,7 +55,7 @@ pub struct BackgroundComponent {
 
 /// What has happened to the flows of one component in an interval, or until their end.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[serde(deny_unknown_fields)]
 pub struct BackgroundCounts {
     /// Bytes of payload that were sent.
     pub sent_bytes: u64,
@@ -65,9 +65,8 @@ pub struct BackgroundCounts {
     pub received: u64,
     /// Datagrams that were lost.
     pub lost: u64,
-    /// Those of them for which the socket buffer of the sink had no room, so that the network did not lose them; 0 in
-    /// older records.
-    #[serde(skip_serializing_if = "is_zero")]
+    /// Those of them for which the socket buffer of the sink had no room, so that the network did not lose them.
+    #[serde(default, skip_serializing_if = "is_zero")]
     pub overflowed: u64,
     /// Datagrams that arrived after one that was sent later (RFC 4737).
     pub reordered: u64,
@@ -81,15 +80,15 @@ pub struct BackgroundCounts {
     /// The longest one-way delay above the shortest of its flow (RFC 5481), of all flows; `None` of flows without
     /// time stamps.
     pub delay_variation: Option<Nanos>,
-    /// Times without a byte; `None` of flows with time stamps, and in older records.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// Times without a byte; `None` of flows with time stamps.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stalls: Option<BackgroundStalls>,
     /// Blocks that the source did not send because it was too late for them, because they exceeded what was agreed, or
-    /// because its system refused them; 0 in older records. Those for which a stream had no room are not among them.
-    #[serde(skip_serializing_if = "is_zero")]
+    /// because its system refused them. Those for which a stream had no room are not among them.
+    #[serde(default, skip_serializing_if = "is_zero")]
     pub unsent_blocks: u64,
-    /// Flows whose connection failed; 0 in older records.
-    #[serde(skip_serializing_if = "is_zero")]
+    /// Flows whose connection failed.
+    #[serde(default, skip_serializing_if = "is_zero")]
     pub failed_flows: u64,
 }
 
@@ -104,7 +103,6 @@ pub struct BackgroundStalls {
     pub total: Nanos,
 }
 
-/// Whether a count is left out of the record, so that versions that do not know it read what has none.
 fn is_zero(count: &u64) -> bool {
     *count == 0
 }
@@ -120,10 +118,10 @@ pub struct BackgroundReading {
 
 /// All flows of a component until their end.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[serde(deny_unknown_fields)]
 pub struct BackgroundTotals {
     /// The time of which they are, where a sink died: until its last report.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub elapsed: Option<Nanos>,
     /// Counts; delay variation and jitter are those of the last interval.
     pub counts: BackgroundCounts,
@@ -159,8 +157,7 @@ pub struct BackgroundEnd {
 
 /// How another program ended, and its own figures, which nobody has checked.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-#[schemars(!default)]
+#[serde(deny_unknown_fields)]
 pub struct BackgroundGeneratorEnd {
     /// Exit status or signal of the source.
     pub status: String,
@@ -247,9 +244,9 @@ mod tests {
     }
 
     #[test]
-    fn counts_of_older_records_are_read_and_older_versions_read_what_has_nothing_new() {
-        let old = r#"{"sent_bytes":9,"received_bytes":8,"received":2,"lost":1,"reordered":0,"duplicates":0,"retransmissions":0,"jitter":5,"delay_variation":null}"#;
-        let counts: BackgroundCounts = serde_json::from_str(old).unwrap();
+    fn what_did_not_happen_is_left_out() {
+        let written = r#"{"sent_bytes":9,"received_bytes":8,"received":2,"lost":1,"reordered":0,"duplicates":0,"retransmissions":0,"jitter":5,"delay_variation":null}"#;
+        let counts: BackgroundCounts = serde_json::from_str(written).unwrap();
         let expected = BackgroundCounts {
             sent_bytes: 9,
             received_bytes: 8,
@@ -259,8 +256,8 @@ mod tests {
             ..BackgroundCounts::default()
         };
         assert_eq!(counts, expected);
-        assert_eq!(serde_json::to_string(&counts).unwrap(), old);
-        let new = BackgroundCounts {
+        assert_eq!(serde_json::to_string(&counts).unwrap(), written);
+        let full = BackgroundCounts {
             stalls: Some(BackgroundStalls {
                 count: 1,
                 total: 300_000_000,
@@ -269,9 +266,9 @@ mod tests {
             failed_flows: 1,
             ..counts
         };
-        let text = serde_json::to_string(&new).unwrap();
+        let text = serde_json::to_string(&full).unwrap();
         let read: BackgroundCounts = serde_json::from_str(&text).unwrap();
-        assert_eq!(read, new);
+        assert_eq!(read, full);
         assert!(serde_json::from_str::<BackgroundCounts>(r#"{"stall":1}"#).is_err());
     }
 

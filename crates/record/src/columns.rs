@@ -13,10 +13,8 @@ pub struct Column {
     pub holds: Holds,
     /// Every sample has a cell in it.
     pub is_required: bool,
-    /// The first format of run directories that has it; older ones lack it, and so do runs without
-    /// [need](Self::is_needed) of it.
-    pub since: u32,
-    /// Samples of a run of that plan may have something in it that a [blank](Sample::blank) one has not.
+    /// Samples of a run of that plan may have something in it that a [blank](Sample::blank) one has not: only then
+    /// its files have the column.
     pub is_needed: fn(&PlanRecord) -> bool,
     /// The cell of a sample.
     pub of: fn(&Sample) -> Cell,
@@ -197,22 +195,19 @@ pub const COLUMNS: [Column; 32] = [
             Some(())
         },
     ),
-    Column {
-        since: 4,
-        ..optional(
-            "tls_resumed",
-            Holds::Flags,
-            |sample| match sample.connect.and_then(|connect| connect.resumed) {
-                Some(resumed) => Cell::Flag(resumed),
-                None => Cell::Absent,
-            },
-            |sample, cell| {
-                let resumed = cell.flag();
-                sample.connect = sample.connect.map(|connect| Connect { resumed, ..connect });
-                Some(())
-            },
-        )
-    },
+    optional(
+        "tls_resumed",
+        Holds::Flags,
+        |sample| match sample.connect.and_then(|connect| connect.resumed) {
+            Some(resumed) => Cell::Flag(resumed),
+            None => Cell::Absent,
+        },
+        |sample, cell| {
+            let resumed = cell.flag();
+            sample.connect = sample.connect.map(|connect| Connect { resumed, ..connect });
+            Some(())
+        },
+    ),
     required(
         "resent",
         Holds::Flags,
@@ -239,47 +234,47 @@ pub const COLUMNS: [Column; 32] = [
     ),
     only(
         |plan| !plan.others.is_empty(),
-        since_5(required(
+        required(
             "target",
             Holds::Int32,
             |sample| Cell::of(u64::from(sample.target)),
             |sample, cell| set(&mut sample.target, cell.small()),
-        )),
+        ),
     ),
     only(
         |plan| !plan.roles.is_empty(),
-        since_5(required(
+        required(
             "role",
             Holds::Int32,
             |sample| Cell::of(u64::from(sample.role)),
             |sample, cell| set(&mut sample.role, cell.small()),
-        )),
+        ),
     ),
     only(
         |_| false,
-        since_5(required(
+        required(
             "worker",
             Holds::Int32,
             |sample| Cell::of(u64::from(sample.worker)),
             |sample, cell| set(&mut sample.worker, cell.small()),
-        )),
+        ),
     ),
     only(
         |plan| plan.load.pace.stages() > 1 || plan.load.adapt.is_some(),
-        since_5(required(
+        required(
             "phase",
             Holds::Int32,
             |sample| Cell::of(u64::from(sample.phase)),
             |sample, cell| set(&mut sample.phase, cell.small()),
-        )),
+        ),
     ),
-    since_5(optional(
+    optional(
         "connection",
         Holds::Int64,
         |sample| Cell::of_some(sample.connection.map(u64::from)),
         |sample, cell| set(&mut sample.connection, cell.some_small()),
-    )),
-    since_5(optional(
+    ),
+    optional(
         "protocol",
         Holds::Words(&HttpVersion::NAMES),
         |sample| {
@@ -293,19 +288,19 @@ pub const COLUMNS: [Column; 32] = [
             };
             Some(())
         },
-    )),
+    ),
     only(
         |plan| plan.load.http.version == HttpVersion::Http2,
-        since_5(optional(
+        optional(
             "stream",
             Holds::Int64,
             |sample| Cell::of_some(sample.stream.map(u64::from)),
             |sample, cell| set(&mut sample.stream, cell.some_small()),
-        )),
+        ),
     ),
     only(
         PlanRecord::has_pipelines,
-        since_5(optional(
+        optional(
             "shares_first",
             Holds::Flags,
             |sample| {
@@ -319,11 +314,11 @@ pub const COLUMNS: [Column; 32] = [
                 sample.shares_first = cell != Cell::Absent && cell.flag()?;
                 Some(())
             },
-        )),
+        ),
     ),
     only(
         PlanRecord::has_segments,
-        since_5(optional(
+        optional(
             "segments_sent",
             Holds::Int64,
             |sample| Cell::of_some(sample.segments.map(|segments| u64::from(segments.sent))),
@@ -334,11 +329,11 @@ pub const COLUMNS: [Column; 32] = [
                     cell.some_small().map(|sent| sent.map(segments)),
                 )
             },
-        )),
+        ),
     ),
     only(
         PlanRecord::has_segments,
-        since_5(optional(
+        optional(
             "segments_received",
             Holds::Int64,
             |sample| {
@@ -350,16 +345,16 @@ pub const COLUMNS: [Column; 32] = [
                 sample.segments = sample.segments.map(|own| Segments { received, ..own });
                 Some(())
             },
-        )),
+        ),
     ),
     only(
         |plan| plan.pages.iter().any(|page| page.parts.is_some()),
-        since_5(optional(
+        optional(
             "parts",
             Holds::Int32,
             |sample| Cell::of_some(sample.parts.map(u64::from)),
             |sample, cell| set(&mut sample.parts, cell.some_small()),
-        )),
+        ),
     ),
 ];
 
@@ -373,7 +368,6 @@ const fn required(
         name,
         holds,
         is_required: true,
-        since: crate::OLDEST_RUN_FORMAT,
         is_needed: |_| true,
         of,
         put,
@@ -398,10 +392,6 @@ const fn only(is_needed: fn(&PlanRecord) -> bool, column: Column) -> Column {
         is_needed,
         ..column
     }
-}
-
-const fn since_5(column: Column) -> Column {
-    Column { since: 5, ..column }
 }
 
 /// Puts a value into its place.

@@ -77,7 +77,7 @@ pub enum EventKind {
         /// Which.
         test: TestId,
         /// The step that the server does not support; `None` where the server does not claim what
-        /// the whole test needs, and in older records.
+        /// the whole test needs.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         step: Option<MissingStep>,
         /// What the server said, method and status for example.
@@ -101,7 +101,7 @@ pub enum EventKind {
         number: u64,
         /// How.
         outcome: Outcome,
-        /// Status of the response; `None` where there was none, and in older records.
+        /// Status of the response; `None` where there was none.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         status: Option<u16>,
         /// What was attempted, on what, and what came back.

@@ -25,18 +25,15 @@ pub struct Generator {
     /// Time in which a worker did not come round to its users although something was due: the
     /// sum of the delays of a regular heartbeat beyond what is normal.
     pub stalled: Nanos,
-    /// How many such delays there were; 0 in records made before they were counted.
-    #[serde(default)]
+    /// How many such delays there were.
     pub stalls: u64,
     /// The longest of these delays.
     pub longest_stall: Nanos,
     /// Time in which users had no measured operation under way, because the server had not answered them
     /// before, or because the suite has a pause or a request that is not measured: the sum over all
     /// users.
-    #[serde(default)]
     pub rested: Nanos,
     /// Time in which a run beside others waited for its turn, between two batches of a test.
-    #[serde(default)]
     pub waited: Nanos,
     /// How late operations began by the generator's own fault; only in an open loop.
     pub lateness: Option<Lateness>,

@@ -12,7 +12,7 @@ pub struct InsideRecord {
     /// What could not be watched, and what is needed for it, each in a sentence.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub missing: Vec<String>,
-    /// Those that were there when the run began, by their numbers; older records have none.
+    /// Those that were there when the run began, by their numbers.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub processes: Vec<ServerProcessRecord>,
     /// Calls that read and write, and their bytes, could not be counted.
@@ -49,7 +49,6 @@ pub struct InsideBatch {
 
 /// Counts of all processes of a server together.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
 pub struct InsideCounts {
     /// Processor time of the threads, by the clocks of the processes.
     pub processor: Nanos,
@@ -119,8 +118,7 @@ pub struct TracedCall {
     pub call: String,
     /// On what.
     pub target: CallTarget,
-    /// Whether they wait for a lock of threads or of a file; other calls of the same name may wait for anything. Older records
-    /// do not know, and have none.
+    /// Whether they wait for a lock of threads or of a file; other calls of the same name may wait for anything.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub for_lock: bool,
     /// How many.
@@ -199,22 +197,5 @@ impl InsideBatch {
         self.operations += later.operations;
         self.lasted += later.lasted;
         self.counted.add(&later.counted);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_record_without_processes_is_read() {
-        let old = r#"{"missing":["bytes of the server are not counted"],"without_io":true}"#;
-        let read: InsideRecord = serde_json::from_str(old).expect("it is read");
-        let expected = InsideRecord {
-            missing: vec!["bytes of the server are not counted".to_owned()],
-            processes: Vec::new(),
-            without_io: true,
-        };
-        assert_eq!(read, expected);
     }
 }

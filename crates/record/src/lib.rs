@@ -41,17 +41,10 @@ pub use server_view::{
 };
 pub use unit::TimeUnit;
 
-/// Version of the run directory's layout; raised when an older reader would misread it.
-///
-/// | format | what is new |
-/// |---:|---|
-/// | 3 | samples in a single file, which a killed run lacks |
-/// | 4 | numbered segments of samples; whether a TLS session was resumed |
-/// | 5 | connection, version of HTTP, stream, target, role, worker and phase of a sample |
+/// Number of the layout of run directories: their files, the columns of samples, and the fields of plan, environment
+/// and events. It is raised when a reader of the layout before would refuse or misread what is written. Runs with any
+/// other number are refused.
 pub const RUN_FORMAT: u32 = 5;
-
-/// The oldest layout that is still read.
-pub const OLDEST_RUN_FORMAT: u32 = 3;
 
 /// One recorded run: what was planned, where, what happened, and every measured operation.
 #[derive(Debug, Clone, PartialEq)]
@@ -103,7 +96,6 @@ pub struct PlanRecord {
     pub acks: bool,
     /// Whether the server was started for this run, so that what differs from start to start differs
     /// between runs.
-    #[serde(default)]
     pub fresh_start: bool,
     /// The processors that the worker thread and the server were kept to; `None` where the system chose.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -111,7 +103,7 @@ pub struct PlanRecord {
     /// X-Prestan of the requests of tests was as printed in 2004, without their numbers.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub labels_of_2004: bool,
-    /// The command line of a run of WebSTONE, with redacted credentials; `None` of others, and in older records.
+    /// The command line of a run of WebSTONE, with redacted credentials; `None` of others.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<String>,
     /// What whoever made the run says about it: hardware, software, tuning.
@@ -478,7 +470,7 @@ pub struct Environment {
     /// End of the run, RFC 3339, UTC; `None` in a run that was cut off.
     pub ended_at: Option<String>,
     /// What the run came to, in the word of its report: `pass`, `inconclusive` or `fail`. `None` in a
-    /// run that was cut off, and in older records.
+    /// run that was cut off.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub conclusion: Option<String>,
 }
@@ -547,12 +539,11 @@ pub struct Server {
     pub allow: Vec<String>,
     /// HTTP version of the response.
     pub http: String,
-    /// How it is known that the server is on the machine that sent the requests; `None` where that is not known, and
-    /// in older records.
+    /// How it is known that the server is on the machine that sent the requests; `None` where that is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub same_machine: Option<SameMachine>,
-    /// The round trip to the server on an idle network, before the tests; `None` where nothing told it, where other runs
-    /// were made at the same time, and in older records.
+    /// The round trip to the server on an idle network, before the tests; `None` where nothing told it, and where
+    /// other runs were made at the same time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub round_trip: Option<RoundTrip>,
 }

@@ -24,7 +24,6 @@ pub struct Load {
     /// Times each user goes through the loop before measuring, unrecorded.
     pub warmup: u32,
     /// Seconds each user does so at the least; only in load runs.
-    #[serde(default)]
     pub warmup_s: f64,
     /// Seconds after which an operation without a complete response is given up.
     pub timeout_s: f64,
@@ -54,13 +53,10 @@ pub struct AdaptRecord {
     /// Seconds for which a number of users is kept at least.
     pub every_s: f64,
     /// These numbers, one after the other; empty where conditions decide.
-    #[serde(default)]
     pub ladder: Vec<u32>,
     /// While it is true, there are more users each time.
-    #[serde(default)]
     pub raise: Option<String>,
     /// While it is true, there are fewer.
-    #[serde(default)]
     pub lower: Option<String>,
 }
 
@@ -117,7 +113,7 @@ pub struct Stage {
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,
 )]
-#[serde(into = "&'static str", try_from = "WrittenVersion")]
+#[serde(into = "&'static str", try_from = "String")]
 pub enum HttpVersion {
     /// RFC 1945.
     Http10,
@@ -148,31 +144,13 @@ impl From<HttpVersion> for &'static str {
     }
 }
 
-/// A version as files have it: its name, or the minor version of HTTP/1 up to format 4.
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum WrittenVersion {
-    Minor(usize),
-    Name(String),
-}
-
-impl TryFrom<WrittenVersion> for HttpVersion {
+impl TryFrom<String> for HttpVersion {
     type Error = String;
 
-    fn try_from(written: WrittenVersion) -> Result<HttpVersion, String> {
-        let (place, written) = match written {
-            WrittenVersion::Minor(minor) => (
-                Some(minor).filter(|minor| *minor < 2),
-                format!("HTTP/1.{minor}"),
-            ),
-            WrittenVersion::Name(name) => {
-                (HttpVersion::NAMES.iter().position(|own| *own == name), name)
-            }
-        };
-        let version = place.and_then(|place| HttpVersion::ALL.get(place));
-        version
-            .copied()
-            .ok_or_else(|| format!("`{written}` is not a supported version of HTTP"))
+    fn try_from(name: String) -> Result<HttpVersion, String> {
+        let mut all = HttpVersion::ALL.into_iter();
+        all.find(|version| version.name() == name)
+            .ok_or_else(|| format!("`{name}` is not a supported version of HTTP"))
     }
 }
 
@@ -180,15 +158,13 @@ impl TryFrom<WrittenVersion> for HttpVersion {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Http {
-    /// Version of HTTP in requests; `minor` up to format 4.
-    #[serde(alias = "minor")]
+    /// Version of HTTP in requests.
     pub version: HttpVersion,
     /// Whether a connection is used for more than one operation.
     pub keep_alive: bool,
     /// Requests that may be under way on one connection at a time: a pipeline, with HTTP/2 streams.
     pub pipeline: u32,
     /// Connections of one user, for the files of a page.
-    #[serde(default = "one")]
     pub parallel: u32,
     /// Every TLS handshake is a full one: no session is resumed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -210,10 +186,6 @@ pub struct Http {
     /// Head and body of a request are sent by a system call each: an experiment.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub two_writes: bool,
-}
-
-fn one() -> u32 {
-    1
 }
 
 impl Default for Http {

@@ -43,10 +43,9 @@ pub struct Sample {
     pub moments: Moments,
     /// Which clock gave *sent* and *first*.
     pub timing: Timing,
-    /// Number of the connection, from 1 in the order of opening; `None` where none was opened, and before
-    /// format 5.
+    /// Number of the connection, from 1 in the order of opening; `None` where none was opened.
     pub connection: Option<u32>,
-    /// Version of HTTP of the response; `None` where none came, and before format 5.
+    /// Version of HTTP of the response; `None` where none came.
     pub protocol: Option<HttpVersion>,
     /// Number of the stream in its connection, with versions that have streams.
     pub stream: Option<u32>,
@@ -181,7 +180,7 @@ pub struct Connect {
     /// TLS handshake, nanoseconds.
     pub tls: Option<Nanos>,
     /// The handshake resumed a session, which saves the server a signature and the client the
-    /// certificates. `None` without TLS, and in runs of format 3, which did not tell.
+    /// certificates. `None` without TLS.
     pub resumed: Option<bool>,
 }
 

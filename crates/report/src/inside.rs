@@ -146,7 +146,7 @@ pub(crate) fn test_of(summary: &Summary, measure: MeasureId) -> Option<&TestSumm
     summary.tests.get(usize::from(measure.0))
 }
 
-/// Which processes were watched: `apache2 (PID 4711, 4 processes, 197 threads)`; nothing in older records.
+/// Which processes were watched: `apache2 (PID 4711, 4 processes, 197 threads)`.
 pub(crate) fn watched_in_words(inside: &InsideSummary) -> Option<String> {
     let mut names: Vec<&str> = Vec::new();
     for own in &inside.processes {

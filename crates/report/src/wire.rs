@@ -568,8 +568,7 @@ pub(crate) struct ConnectsJson {
     pub(crate) count: u64,
     /// TCP handshakes of those with an expected response; null without any.
     pub(crate) tcp_us: Option<DistributionJson>,
-    /// Full TLS handshakes of those with an expected response; null without any. In runs of format 3,
-    /// which do not distinguish resumed ones, all handshakes.
+    /// Full TLS handshakes of those with an expected response; null without any.
     pub(crate) tls_us: Option<DistributionJson>,
     /// TLS handshakes of those with an expected response that resumed a session; null without any.
     pub(crate) tls_resumed_us: Option<DistributionJson>,

@@ -31,6 +31,11 @@ fn schema(columns: &[&Column]) -> String {
     format!("message samples {{ {} }}", columns.join(" "))
 }
 
+/// The columns of the files of a run.
+pub(crate) fn needed(plan: &PlanRecord) -> impl Iterator<Item = &'static Column> {
+    COLUMNS.iter().filter(|column| (column.is_needed)(plan))
+}
+
 /// A writer of such a file.
 ///
 /// Numbers are written as differences from one row to the next, in as few bits as these need. That
@@ -66,9 +71,7 @@ pub(crate) struct Rows {
 impl Rows {
     pub(crate) fn new(plan: &PlanRecord) -> Rows {
         Rows {
-            columns: COLUMNS
-                .iter()
-                .filter(|column| (column.is_needed)(plan))
+            columns: needed(plan)
                 .map(|column| ColumnCells::new(column, plan))
                 .collect(),
             count: 0,
@@ -77,8 +80,11 @@ impl Rows {
 
     /// A writer of a file for such rows.
     pub(crate) fn writer(&self, file: File) -> Result<SerializedFileWriter<File>, ParquetError> {
-        let columns: Vec<&Column> = self.columns.iter().map(|cells| cells.column).collect();
-        writer(file, &columns)
+        writer(file, &self.columns().collect::<Vec<&Column>>())
+    }
+
+    pub(crate) fn columns(&self) -> impl Iterator<Item = &'static Column> {
+        self.columns.iter().map(|cells| cells.column)
     }
 
     pub(crate) fn count(&self) -> usize {

@@ -14,8 +14,8 @@
 //! the last second. A run whose `env.json` has no end was killed, is still going on, or could not
 //! be written to its end, which the last event says. Files are readable by their owner only.
 //!
-//! A run of moderate size is read as a whole ([`load`]), a large one in pieces ([`open`]). Runs of
-//! format 3, with a single file of samples, are read as well.
+//! A run of moderate size is read as a whole ([`load`]), a large one in pieces ([`open`]). A run of
+//! another [layout](record::RUN_FORMAT) is refused.
 
 mod columns;
 mod files;
@@ -32,9 +32,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
-use record::{
-    Environment, Event, EventKind, Nanos, OLDEST_RUN_FORMAT, PlanRecord, RUN_FORMAT, Run,
-};
+use record::{Environment, Event, EventKind, Nanos, PlanRecord, RUN_FORMAT, Run};
+use serde::Deserialize;
 
 use files::{create_new, replace, write_new};
 use samples::is_of_samples;
@@ -75,8 +74,6 @@ pub const PACKETS: &str = "packets.pcapng";
 /// Directory, in that of a run, of the loads beside it, which are runs of their own.
 pub const BESIDE: &str = "beside";
 
-/// The last format that had all samples in one file.
-const SINGLE_FILE_FORMAT: u32 = 3;
 /// A run directory being written.
 #[derive(Debug)]
 pub struct RunDir {
@@ -293,22 +290,20 @@ pub fn load(path: &Path) -> Result<Run, RunDirError> {
 /// When a file is missing, damaged, or written by another version.
 pub fn open(path: &Path) -> Result<Recorded, RunDirError> {
     let Run {
-        plan,
-        mut env,
-        events,
-        ..
+        plan, env, events, ..
     } = load_without_samples(path)?;
-    let samples = Samples::open(path, &plan)?;
-    // Up to format 3, samples were only there once they were complete.
-    if plan.format <= SINGLE_FILE_FORMAT && samples.is_empty() {
-        env.ended_at = None;
-    }
     Ok(Recorded {
+        samples: Samples::open(path, &plan)?,
         plan,
         env,
         events,
-        samples,
     })
+}
+
+/// What a plan of any format has: it is read first, because the rest of another format would be an error of its own.
+#[derive(Deserialize)]
+struct PlanFormat {
+    format: u32,
 }
 
 /// Reads a run directory and leaves the samples out, whatever their state.
@@ -322,17 +317,16 @@ pub fn load_without_samples(path: &Path) -> Result<Run, RunDirError> {
         path: path.to_owned(),
         message,
     };
-    let plan: PlanRecord = serde_saphyr::from_str(&text)
-        .map_err(|error| damaged(&plan_path, format!("is no plan: {error}")))?;
-    if !(OLDEST_RUN_FORMAT..=RUN_FORMAT).contains(&plan.format) {
-        return Err(damaged(
-            &plan_path,
-            format!(
-                "has format {}; this version reads {OLDEST_RUN_FORMAT} to {RUN_FORMAT}",
-                plan.format
-            ),
-        ));
+    let no_plan = |error| damaged(&plan_path, format!("is no plan: {error}"));
+    let PlanFormat { format } = serde_saphyr::from_str(&text).map_err(no_plan)?;
+    if format != RUN_FORMAT {
+        let message = format!(
+            "the run has format {format}, and this version of Prestan reads format {RUN_FORMAT} only; read it with \
+             the version that recorded it, or measure again"
+        );
+        return Err(damaged(&plan_path, message));
     }
+    let plan: PlanRecord = serde_saphyr::from_str(&text).map_err(no_plan)?;
     let env_path = path.join(ENV);
     let env: Environment = serde_json::from_str(&read(&env_path)?)
         .map_err(|error| damaged(&env_path, error.to_string()))?;

@@ -10,7 +10,7 @@ use parquet::column::reader::get_typed_column_reader;
 use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, Int32Type, Int64Type};
 use parquet::errors::ParquetError;
 use parquet::file::reader::{FileReader, RowGroupReader, SerializedFileReader};
-use record::{COLUMNS, Cell, Column, Holds, OLDEST_RUN_FORMAT, Sample};
+use record::{Cell, Column, Holds, Sample};
 
 use super::RunDirError;
 use super::samples::{Segment, failed};
@@ -20,17 +20,20 @@ pub struct Pieces<'a> {
     /// Those that have not been opened yet.
     segments: slice::Iter<'a, Segment>,
     open: Option<OpenSegment<'a>>,
+    columns: &'a [&'static Column],
     measures: &'a [String],
 }
 
 impl<'a> Pieces<'a> {
     pub(crate) fn new(
         segments: &'a [Segment],
+        columns: &'a [&'static Column],
         measures: &'a [String],
     ) -> Result<Pieces<'a>, RunDirError> {
         let mut pieces = Pieces {
             segments: segments.iter(),
             open: None,
+            columns,
             measures,
         };
         pieces.open_next()?;
@@ -48,7 +51,7 @@ impl Iterator for Pieces<'_> {
 
     fn next(&mut self) -> Option<Self::Item> {
         loop {
-            let piece = self.open.as_mut()?.next_piece(self.measures);
+            let piece = self.open.as_mut()?.next_piece(self.columns, self.measures);
             if piece.is_some() {
                 return piece;
             }
@@ -92,7 +95,11 @@ impl<'a> OpenSegment<'a> {
         u64::try_from(rows).unwrap_or(0)
     }
 
-    fn next_piece(&mut self, measures: &[String]) -> Option<Result<Vec<Sample>, RunDirError>> {
+    fn next_piece(
+        &mut self,
+        columns: &[&Column],
+        measures: &[String],
+    ) -> Option<Result<Vec<Sample>, RunDirError>> {
         if self.next >= self.reader.num_row_groups() {
             return None;
         }
@@ -102,7 +109,7 @@ impl<'a> OpenSegment<'a> {
                 reader: &*group,
                 places: &self.places,
             };
-            group.samples(measures)
+            group.samples(columns, measures)
         });
         self.next += 1;
         Some(samples.map_err(|error| failed("reading failed", self.path, &error)))
@@ -123,13 +130,13 @@ struct RowGroup<'a> {
 }
 
 impl RowGroup<'_> {
-    fn samples(&self, measures: &[String]) -> Result<Vec<Sample>, ParquetError> {
+    fn samples(
+        &self,
+        columns: &[&Column],
+        measures: &[String],
+    ) -> Result<Vec<Sample>, ParquetError> {
         let mut samples = vec![Sample::blank(); self.rows()];
-        let is_there = |column: &&Column| {
-            let is_in_all_formats = column.since == OLDEST_RUN_FORMAT;
-            is_in_all_formats || self.places.contains_key(column.name)
-        };
-        for column in COLUMNS.iter().filter(is_there) {
+        for column in columns {
             for (sample, cell) in samples.iter_mut().zip(self.column(column, measures)?) {
                 (column.put)(sample, cell).ok_or_else(|| match cell {
                     Cell::Absent => general(format!("{} is missing in a row", column.name)),

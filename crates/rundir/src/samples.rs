@@ -18,9 +18,9 @@ use std::time::{Duration, Instant};
 
 use parquet::errors::ParquetError;
 use parquet::file::writer::SerializedFileWriter;
-use record::{PlanRecord, Sample};
+use record::{Column, PlanRecord, Sample};
 
-use super::columns::Rows;
+use super::columns::{Rows, needed};
 use super::files::{create_new, discard, part_of};
 use super::pieces::{OpenSegment, Pieces};
 use super::{RunDirError, reading, writing};
@@ -30,9 +30,6 @@ const ROWS_PER_GROUP: usize = 1 << 13;
 
 /// Samples are in a complete segment at the latest this long after they were written.
 const SEAL_AFTER: Duration = Duration::from_secs(1);
-
-/// The file of samples up to format 3.
-const SINGLE_FILE: &str = "samples.parquet";
 
 /// What errors call a file without a name.
 const TEMPORARY: &str = "temporary file of samples";
@@ -211,6 +208,7 @@ impl SamplesWriter {
         };
         Ok(Samples {
             segments,
+            columns: self.rows.columns().collect(),
             measures: self.measures,
             count: self.count,
         })
@@ -229,6 +227,8 @@ impl SamplesWriter {
 #[derive(Debug)]
 pub struct Samples {
     segments: Vec<Segment>,
+    /// Those of each segment.
+    columns: Vec<&'static Column>,
     measures: Vec<String>,
     count: u64,
 }
@@ -261,14 +261,9 @@ impl Segment {
 impl Samples {
     /// Those of a run directory, which may be that of a killed run.
     pub(crate) fn open(directory: &Path, plan: &PlanRecord) -> Result<Samples, RunDirError> {
-        let single = directory.join(SINGLE_FILE);
-        let segments = if single.exists() {
-            vec![Segment::Named(single)]
-        } else {
-            segments_in(directory)?
-        };
         let mut samples = Samples {
-            segments,
+            segments: segments_in(directory)?,
+            columns: needed(plan).collect(),
             measures: names(plan),
             count: 0,
         };
@@ -276,11 +271,6 @@ impl Samples {
             samples.count += OpenSegment::new(segment)?.rows();
         }
         Ok(samples)
-    }
-
-    /// Whether there is no file of them.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.segments.is_empty()
     }
 
     /// How many there are.
@@ -294,7 +284,7 @@ impl Samples {
     /// # Errors
     /// When a file cannot be read, or is damaged.
     pub fn pieces(&self) -> Result<Pieces<'_>, RunDirError> {
-        Pieces::new(&self.segments, &self.measures)
+        Pieces::new(&self.segments, &self.columns, &self.measures)
     }
 
     /// All of them at once.

@@ -257,6 +257,18 @@ fn only_columns_that_a_run_needs_are_written() {
     assert_eq!(load(directory.path()).unwrap().samples, [bare(1)]);
 }
 
+#[test]
+fn a_column_that_the_plan_needs_must_be_there() {
+    let mut without_targets = plan();
+    without_targets.others.clear();
+    let directory = tempfile::tempdir().unwrap();
+    let mut writer = create(directory.path()).samples_writer(&without_targets);
+    writer.write(&[bare(1)]).unwrap();
+    writer.finish().unwrap();
+    let error = load(directory.path()).unwrap_err().to_string();
+    assert!(error.contains("the column target is missing"), "{error}");
+}
+
 /// More than two groups, written in pieces that fit no group, in the order of recording.
 #[test]
 fn many_samples_come_in_pieces() {
@@ -480,35 +492,6 @@ fn events_that_do_not_fit_are_missed_aloud() {
         matches!(events[1].kind, EventKind::Aborted { .. }),
         "{events:?}"
     );
-}
-
-/// Runs of format 3: all samples in a file that had its name when it was complete.
-#[test]
-fn a_run_of_format_3_is_read() {
-    let directory = tempfile::tempdir().unwrap();
-    let old = PlanRecord {
-        format: 3,
-        ..plan()
-    };
-    let kept = RunDir::create(directory.path(), &old, "suite: s\n", &env()).unwrap();
-    let samples = vec![bare(1), bare(2)];
-    let ended = Environment {
-        ended_at: Some("2026-01-02T03:04:05Z".to_owned()),
-        ..env()
-    };
-    let run = Run {
-        env: ended.clone(),
-        ..run(samples.clone())
-    };
-    finish(&kept, &run);
-    let single = directory.path().join("samples.parquet");
-    fs::rename(directory.path().join("samples-00001.parquet"), &single).unwrap();
-    let read = load(directory.path()).unwrap();
-    assert_eq!((read.samples, read.env), (samples, ended));
-    // A killed one had none.
-    fs::rename(&single, directory.path().join("samples.parquet.part")).unwrap();
-    let read = load(directory.path()).unwrap();
-    assert_eq!((read.samples, read.env.ended_at), (vec![], None));
 }
 
 #[test]

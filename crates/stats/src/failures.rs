@@ -56,14 +56,10 @@ impl FailureCounts {
                 *counts.entry((*outcome, *status)).or_default() += 1;
             }
         }
-        let example = |(outcome, status): FailureKind| {
-            let of = |wanted: FailureKind| {
-                let mut all = described.iter();
-                all.find(|(kind, _)| *kind == wanted)
-                    .map(|(_, why)| why.clone())
-            };
-            // Older records do not have the status beside the description.
-            of((outcome, status)).or_else(|| of((outcome, None)))
+        let example = |wanted: FailureKind| {
+            let mut all = described.iter();
+            all.find(|(kind, _)| *kind == wanted)
+                .map(|(_, why)| why.clone())
         };
         let mut groups: Vec<FailureGroup> = counts
             .into_iter()
@@ -150,9 +146,6 @@ mod tests {
                 (Some(Reset), None, 1, &None),
             ]
         );
-        // Older records have no status beside a description.
-        let old = counted(&[wrong_404]).groups(&[], &[((WrongStatus, None), why("old"))]);
-        assert_eq!((old.len(), &old[0].example), (1, &Some(why("old"))));
         let twice = together(groups.iter().chain(&groups));
         assert_eq!(twice.len(), groups.len());
         assert_eq!((twice[0].count, twice[1].count), (0, 4));

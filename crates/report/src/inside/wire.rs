@@ -13,7 +13,7 @@ use crate::json::{thousandths, us};
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields, rename = "Inside")]
 pub(crate) struct InsideJson {
-    /// The processes that were watched when the run began; empty in older records.
+    /// The processes that were watched when the run began.
     pub(crate) processes: Vec<ServerProcessJson>,
     /// What could not be watched, each in a sentence.
     pub(crate) missing: Vec<String>,
