@@ -48,9 +48,9 @@ impl Numbers<'_> {
             bytes_per_second: self.some(Self::number),
             duration_ms: self.number(),
             block_bytes: self.number() as u32,
-            has_stamps: self.byte() % 2 == 0,
+            has_stamps: self.byte().is_multiple_of(2),
             port: self.some(|own| own.number() as u16),
-            may_move: self.byte() % 2 == 0,
+            may_move: self.byte().is_multiple_of(2),
             window_bytes: self.some(|own| own.number() as u32),
             congestion_control: self.some(|own| format!("reno{}", char::from(own.byte()))),
         }

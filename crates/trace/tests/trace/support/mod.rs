@@ -1,8 +1,6 @@
 //! Captures, and what tshark and the kernel answered about them.
 
 #![allow(dead_code, reason = "each test uses a part of it")]
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::process::Command;
