@@ -5,6 +5,7 @@
 //! fuzz          every target for a minute
 //! bench         all benchmarks, in full
 //! dist          what is published, twice from nothing: it works, and has the same bytes
+//! install       each of these files in a bare root, and its program run there
 //! dependencies  the rules of deny.toml, and the advisories of RustSec
 //! docs          the documents as a web site
 //! links         addresses in the documents
@@ -25,11 +26,12 @@ use crate::{bench, dist, docs, fuzz, setup};
 /// Name, and what it does.
 type Step = (&'static str, fn() -> Result<()>);
 
-const STEPS: [Step; 7] = [
+const STEPS: [Step; 8] = [
     ("tests", tests),
     ("fuzz", || fuzz::run(&[])),
     ("bench", benchmarks),
     ("dist", dist::run_twice),
+    ("install", dist::install),
     ("dependencies", dependencies),
     ("docs", docs::run),
     ("links", links),
