@@ -18,6 +18,7 @@
 mod check;
 mod content;
 mod debian;
+mod image;
 mod install;
 mod parts;
 mod target;

@@ -2,7 +2,7 @@
 //! Rust and without a compiler. Those of other processors run in an emulator.
 //!
 //! ```text
-//! debootstrap --> root --> tar, dpkg, pip, uvx --> prestan --version, prestan demo
+//! debootstrap --> root --> tar, dpkg, pip, uvx, buildah --> prestan --version, prestan demo
 //! ```
 
 use std::path::Path;
@@ -13,7 +13,7 @@ use tempfile::TempDir;
 
 use super::content::copy;
 use super::target::ReleaseTarget;
-use super::{Release, debian, wheel};
+use super::{Release, debian, image, wheel};
 use crate::project::{finish, output_of};
 use crate::setup;
 
@@ -29,7 +29,7 @@ const TOOLS: [(&str, &str); 2] = [
 const EMULATION: [(&str, &str); 1] = [("binfmt-support", "/usr/sbin/update-binfmts")];
 
 /// A demonstration that takes a moment.
-const DEMO: [&str; 5] = ["demo", "--only", "Get1K,Put1K", "--requests", "2"];
+pub(super) const DEMO: [&str; 5] = ["demo", "--only", "Get1K,Put1K", "--requests", "2"];
 
 /// Does it for each target, with the files in `made`. It needs root, Debian's packages, and PyPI.
 pub(super) fn everywhere(
@@ -42,6 +42,7 @@ pub(super) fn everywhere(
     for target in targets {
         let root = BareRoot::create(*target, scratch)?;
         let path = |file: &str| format!("/{file}");
+        image::try_on(root.directory.path(), *target, made, scratch)?;
 
         let archive = release.archive(*target);
         root.take(&made.join(&archive), &archive)?;
