@@ -191,6 +191,7 @@ mod tests {
                 name: name.to_owned(),
                 version: version.to_owned(),
                 license: Some(licence.to_owned()),
+                description: None,
                 manifest_path: "Cargo.toml".into(),
                 source: source.map(str::to_owned),
             };

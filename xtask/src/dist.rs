@@ -1,11 +1,15 @@
 //! `cargo xtask dist`: what is published, in `target/dist`.
 //!
 //! ```text
-//! prestan-VERSION-TRIPLE.tar.gz   the program, manual pages, completions, documents, licences
-//! prestan_VERSION_ARCH.deb        the same for Debian
-//! prestan-VERSION.cdx.json        the parts of the program (a CycloneDX SBOM)
-//! SHA256SUMS                      checksums of all of them
+//! prestan-VERSION-TRIPLE.tar.gz       the program, manual pages, completions, documents, licences
+//! prestan_VERSION_ARCH.deb            the same for Debian
+//! prestan-VERSION-py3-none-TAG.whl    the program and licences for Python
+//! prestan-VERSION.cdx.json            the parts of the program (a CycloneDX SBOM)
+//! SHA256SUMS                          checksums of all of them
 //! ```
+//!
+//! There are the first three for each processor of [`target::ALL`], or the command fails; `--target` asks for
+//! fewer.
 //!
 //! The same commit makes the same bytes with the same compilers: the time in all files is that of the
 //! commit (`SOURCE_DATE_EPOCH`), entries are sorted and belong to root, and no path of the machine is in
@@ -14,19 +18,25 @@
 mod check;
 mod content;
 mod debian;
+mod image;
+mod install;
 mod parts;
+mod target;
+mod wheel;
 
 use std::env;
+use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
-use crate::metadata::{Metadata, host};
+use crate::metadata::Metadata;
 use crate::project::{cargo_with, output, output_of, root};
 use content::Content;
 use parts::Parts;
+use target::ReleaseTarget;
 
 /// The profile with all optimisations; see `Cargo.toml`.
 const PROFILE: &str = "release-lto";
@@ -36,48 +46,122 @@ pub(crate) const CHECKSUMS: &str = "SHA256SUMS";
 /// What everything that is published is called by.
 pub(crate) struct Release {
     version: String,
-    triple: String,
+    /// The program in one line.
+    summary: String,
+    /// An SPDX expression.
+    licence: String,
     /// Seconds since 1970 that all files have as their time.
     epoch: String,
 }
 
-/// Does `dist [--program FILE] [--into DIR]`: with a program that is already built, or elsewhere, for
-/// tests.
-pub(crate) fn run(arguments: &[String]) -> Result<()> {
-    let (mut program, mut into) = (None, None);
-    let mut words = arguments.iter();
-    while let Some(word) = words.next() {
-        let place = match word.as_str() {
-            "--program" => &mut program,
-            "--into" => &mut into,
-            other => bail!("dist takes --program FILE and --into DIR, and not {other}"),
-        };
-        let path = words
-            .next()
-            .with_context(|| format!("{word} needs a path"))?;
-        *place = Some(PathBuf::from(path));
+impl Release {
+    fn of(metadata: &Metadata) -> Result<Release> {
+        let program = metadata.package("prestan")?;
+        let version = program.version.clone();
+        if version.contains(['-', '+']) {
+            bail!(
+                "version {version} is a pre-release, which Debian and Python write in ways of their own"
+            );
+        }
+        let description = program.description.clone();
+        let licence = program.license.clone();
+        Ok(Release {
+            version,
+            summary: description.context("prestan has no description")?,
+            licence: licence.context("prestan names no licence")?,
+            epoch: epoch()?,
+        })
     }
+}
+
+/// What `dist` is to do.
+#[derive(Default)]
+struct DistOptions {
+    /// All of them, if none is named.
+    targets: Vec<ReleaseTarget>,
+    /// Programs that are built already, for tests.
+    programs: Vec<PathBuf>,
+    into: Option<PathBuf>,
+    /// Whether what was made is also installed in bare roots.
+    installs: bool,
+}
+
+impl DistOptions {
+    fn read(arguments: &[String]) -> Result<DistOptions> {
+        let mut options = DistOptions::default();
+        let mut words = arguments.iter();
+        while let Some(word) = words.next() {
+            if word == "--install" {
+                options.installs = true;
+                continue;
+            }
+            let mut value = || {
+                words
+                    .next()
+                    .with_context(|| format!("{word} needs a value"))
+            };
+            match word.as_str() {
+                "--target" => options.targets.push(ReleaseTarget::of_triple(value()?)?),
+                "--program" => options.programs.push(value()?.into()),
+                "--into" => options.into = Some(value()?.into()),
+                other => bail!(
+                    "dist takes --target TRIPLE, --program FILE, --into DIR and --install, and not {other}"
+                ),
+            }
+        }
+        if !options.targets.is_empty() && !options.programs.is_empty() {
+            bail!("dist takes the target from each --program, and no --target beside it");
+        }
+        Ok(options)
+    }
+
+    /// Programs with their targets, in the order of these; built where none is given.
+    fn programs(&self) -> Result<Vec<(ReleaseTarget, PathBuf)>> {
+        if self.programs.is_empty() {
+            let named = &self.targets;
+            return build_for(if named.is_empty() {
+                &target::ALL
+            } else {
+                named
+            });
+        }
+        let mut programs = Vec::new();
+        for program in &self.programs {
+            programs.push((ReleaseTarget::of_program(program)?, program.clone()));
+        }
+        let targets: Vec<ReleaseTarget> = programs.iter().map(|(target, _)| *target).collect();
+        target::install_tools(&targets)?;
+        Ok(programs)
+    }
+}
+
+/// Does `dist [--target TRIPLE]... [--program FILE]... [--into DIR] [--install]`: for all targets or some, with
+/// programs that are already built, elsewhere, with a trial in bare roots.
+pub(crate) fn run(arguments: &[String]) -> Result<()> {
+    let options = DistOptions::read(arguments)?;
     let metadata = Metadata::read()?;
+    let release = Release::of(&metadata)?;
+    let into = options.into.clone();
     let into = into.unwrap_or_else(|| metadata.target_directory.join("dist"));
-    let program = match program {
-        Some(program) => program,
-        None => build(&["prestan"])?.join("prestan"),
-    };
-    let release = Release {
-        version: metadata.package("prestan")?.version.clone(),
-        triple: host()?,
-        epoch: epoch()?,
-    };
+    let programs = options.programs()?;
     empty(&into)?;
     let parts = Parts::of(&metadata)?;
-    let content = Content::gather(&release, &program, &parts)?;
-    content.archive(&release, &into)?;
-    debian::package(&release, &content, &into)?;
+    let licences = parts.licences()?;
+    for (target, program) in &programs {
+        let content = Content::gather(&release, *target, program, &licences)?;
+        content.archive(&release, *target, &into)?;
+        debian::package(&release, *target, &content, &into)?;
+        wheel::package(&release, *target, &content, &into)?;
+    }
     parts.write_sbom(&release, &into)?;
     write_checksums(&into)?;
-    check::everything(&release, &into)?;
+    let targets: Vec<ReleaseTarget> = programs.iter().map(|(target, _)| *target).collect();
+    check::everything(&release, &targets, &into)?;
     for file in files_in(&into)? {
         eprintln!("xtask: {}", into.join(file).display());
+    }
+    if options.installs {
+        install::everywhere(&release, &targets, &into, &metadata.target_directory)?;
     }
     Ok(())
 }
@@ -101,13 +185,46 @@ pub(crate) fn run_twice() -> Result<()> {
     fs::remove_dir_all(&elsewhere).with_context(|| format!("remove {}", elsewhere.display()))
 }
 
-/// Builds packages with all optimisations, as they are published and as the benchmarks measure them.
-/// Gives the directory of the programs.
+/// Installs what [`run`] has made, in bare roots of all processors.
+pub(crate) fn install() -> Result<()> {
+    let metadata = Metadata::read()?;
+    let made = metadata.target_directory.join("dist");
+    let release = Release::of(&metadata)?;
+    install::everywhere(&release, &target::ALL, &made, &metadata.target_directory)
+}
+
+/// Builds packages for this machine as they are published, as the benchmarks measure them. Gives the
+/// directory of the programs.
 pub(crate) fn build(packages: &[&str]) -> Result<PathBuf> {
-    let mut arguments = vec!["build", "--locked", "--profile", PROFILE];
-    for package in packages {
-        arguments.extend(["--package", package]);
+    let packages: Vec<&str> = packages
+        .iter()
+        .flat_map(|name| ["--package", *name])
+        .collect();
+    compile(&packages, Vec::new())?;
+    Ok(Metadata::read()?.target_directory.join(PROFILE))
+}
+
+/// Builds the program for each target, in one run of cargo: what both need is built once, and no core
+/// waits for the end of the first.
+fn build_for(targets: &[ReleaseTarget]) -> Result<Vec<(ReleaseTarget, PathBuf)>> {
+    target::install_tools(targets)?;
+    let mut arguments = vec!["--package", "prestan"];
+    let mut variables = vec![("RUSTC".to_owned(), target::compiler(targets)?)];
+    for target in targets {
+        arguments.extend(["--target", target.triple]);
+        variables.extend(target.linker()?);
     }
+    compile(&arguments, variables)?;
+    let built = Metadata::read()?.target_directory;
+    let program = |target: &ReleaseTarget| {
+        let directory = built.join(target.triple).join(PROFILE);
+        (*target, directory.join("prestan"))
+    };
+    Ok(targets.iter().map(program).collect())
+}
+
+/// Runs `cargo build` with [`PROFILE`], so that nothing in a program depends on the machine.
+fn compile(arguments: &[&str], mut variables: Vec<(String, OsString)>) -> Result<()> {
     // Messages of panics name source files, which are elsewhere on each machine.
     let registry = cargo_home()?;
     let target = Metadata::read()?.target_directory;
@@ -127,12 +244,17 @@ pub(crate) fn build(packages: &[&str]) -> Result<PathBuf> {
     let flags = [
         (
             "CARGO_ENCODED_RUSTFLAGS",
-            remapped("--remap-path-prefix", "\u{1f}").into(),
+            remapped("--remap-path-prefix", "\u{1f}"),
         ),
-        ("CFLAGS", remapped("-ffile-prefix-map", " ").into()),
+        ("CFLAGS", remapped("-ffile-prefix-map", " ")),
     ];
-    cargo_with(&arguments, &flags)?;
-    Ok(target.join(PROFILE))
+    variables.extend(flags.map(|(name, flags)| (name.to_owned(), flags.into())));
+    let build = ["build", "--locked", "--profile", PROFILE];
+    let variables: Vec<(&str, OsString)> = variables
+        .iter()
+        .map(|(name, value)| (name.as_str(), value.clone()))
+        .collect();
+    cargo_with(&[&build, arguments].concat(), &variables)
 }
 
 fn cargo_home() -> Result<PathBuf> {

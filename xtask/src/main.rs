@@ -35,7 +35,8 @@ usage: cargo xtask TASK
   charts  make the chart library of the pages anew (needs npm)
   bench   accuracy, branches, build, cost, inside, pages, scale, suite, threads, verdicts or verify: measure Prestan
           itself; --quick, --docs, scale --full, build --build-only --times N --against COMMIT
-  dist    build what is published into target/dist: archive, Debian package, list of parts, checksums
+  dist    build what is published into target/dist: archives, Debian packages, wheels, list of parts, checksums;
+          --target TRIPLE: for one processor, --program FILE: built already, --install: and try it in bare roots
   experiments
           measure the built-in experiments, or those that are named, for docs/FINDINGS.md; --full: all cells
   guides  run the commands of README and the guides in full, and put their figures there

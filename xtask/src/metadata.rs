@@ -8,7 +8,10 @@ use serde::Deserialize;
 
 use crate::project::{cargo_output, output};
 
-/// All packages of `Cargo.lock` that this system needs.
+/// What releases are for.
+pub(crate) const TARGETS: [&str; 2] = ["x86_64-unknown-linux-gnu", "aarch64-unknown-linux-gnu"];
+
+/// All packages of `Cargo.lock` that one of [`TARGETS`] needs.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Metadata {
     pub(crate) packages: Vec<CargoPackage>,
@@ -23,6 +26,7 @@ pub(crate) struct CargoPackage {
     pub(crate) name: String,
     pub(crate) version: String,
     pub(crate) license: Option<String>,
+    pub(crate) description: Option<String>,
     pub(crate) manifest_path: PathBuf,
     /// `None` for ours.
     pub(crate) source: Option<String>,
@@ -45,14 +49,9 @@ impl Metadata {
     /// # Errors
     /// When cargo fails, because `Cargo.lock` is not up to date, for example.
     pub(crate) fn read() -> Result<Metadata> {
-        let host = host()?;
-        let text = cargo_output(&[
-            "metadata",
-            "--locked",
-            "--format-version=1",
-            "--filter-platform",
-            &host,
-        ])?;
+        let platforms = TARGETS.map(|target| ["--filter-platform", target]);
+        let metadata = ["metadata", "--locked", "--format-version=1"];
+        let text = cargo_output(&[&metadata, platforms.as_flattened()].concat())?;
         serde_json::from_str(&text).context("read what cargo metadata prints")
     }
 
@@ -69,20 +68,13 @@ pub(crate) fn host() -> Result<String> {
     Ok(host.context("rustc -vV names no host")?.to_owned())
 }
 
-/// Names and versions of the crates that `cargo tree` prints with these arguments, for this system.
+/// Names and versions of the crates that `cargo tree` prints with these arguments, for [`TARGETS`].
 ///
 /// Cargo's metadata has more: also those that no feature asks for.
 pub(crate) fn in_tree(arguments: &[&str]) -> Result<BTreeSet<(String, String)>> {
-    let host = host()?;
-    let tree = [
-        "tree",
-        "--locked",
-        "--prefix=none",
-        "--format={p}",
-        "--target",
-        &host,
-    ];
-    let text = cargo_output(&[&tree, arguments].concat())?;
+    let tree = ["tree", "--locked", "--prefix=none", "--format={p}"];
+    let targets = TARGETS.map(|target| ["--target", target]);
+    let text = cargo_output(&[&tree, targets.as_flattened(), arguments].concat())?;
     let mut found = BTreeSet::new();
     for line in text.lines().filter(|line| !line.is_empty()) {
         let mut words = line.split(' ');

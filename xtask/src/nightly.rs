@@ -5,6 +5,7 @@
 //! fuzz          every target for a minute
 //! bench         all benchmarks, in full
 //! dist          what is published, twice from nothing: it works, and has the same bytes
+//! install       each of these files in a bare root, and its program run there
 //! dependencies  the rules of deny.toml, and the advisories of RustSec
 //! docs          the documents as a web site
 //! links         addresses in the documents
@@ -26,11 +27,12 @@ use crate::{bench, dist, docs, fuzz, setup};
 /// Name, and what it does.
 type Step = (&'static str, fn() -> Result<()>);
 
-const STEPS: [Step; 7] = [
+const STEPS: [Step; 8] = [
     ("tests", tests),
     ("fuzz", || fuzz::run(&[])),
     ("bench", benchmarks),
     ("dist", dist::run_twice),
+    ("install", dist::install),
     ("dependencies", dependencies),
     ("docs", docs::run),
     ("links", links),
@@ -68,7 +70,6 @@ pub(crate) fn run(names: &[String]) -> Result<()> {
         bail!("nightly has the steps {names}, and not {unknown}");
     }
     setup::run()?;
-    setup::peers()?;
     let commit = output("git", &["rev-parse", "--short", "HEAD"])?;
     let date = output("date", &["-u", "+%Y-%m-%d"])?;
     let path = root()?.join("docs/NIGHTLY.md");
@@ -157,6 +158,7 @@ fn tests() -> Result<()> {
 }
 
 fn benchmarks() -> Result<()> {
+    setup::peers()?;
     let failed: Vec<String> = BENCHMARKS
         .into_iter()
         .filter_map(|arguments| {

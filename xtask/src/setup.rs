@@ -116,6 +116,13 @@ pub(crate) fn peers() -> Result<()> {
     outcomes.into_iter().collect()
 }
 
+/// Installs those of some Debian packages, each with a file that shows that it is there, that are missing.
+pub(crate) fn packages(packages: &[(&'static str, &str)]) -> Result<()> {
+    let cache = tool_cache()?;
+    let _one_at_a_time = lock(&cache)?;
+    debian_packages(&missing(packages))
+}
+
 /// Installs cargo-fuzz.
 pub(crate) fn cargo_fuzz() -> Result<()> {
     let cache = tool_cache()?;

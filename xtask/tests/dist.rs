@@ -1,6 +1,8 @@
 //! `cargo xtask dist`, with the program of the tests: what is published is whole, works, and is the same
 //! each time.
 
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 use std::env;
 use std::fs;
 use std::path::Path;
@@ -53,18 +55,79 @@ fn what_is_published_works_and_is_the_same_twice() {
         .lines()
         .filter_map(|line| line.split_whitespace().nth(1))
         .collect();
-    for ending in [".tar.gz", ".deb", ".cdx.json"] {
+    for ending in [".tar.gz", ".deb", ".whl", ".cdx.json"] {
         assert!(names.iter().any(|name| name.ends_with(ending)), "{names:?}");
     }
+    let into = temporary.path().join("first");
+    let path = |ending: &str| {
+        let name = names.iter().find(|name| name.ends_with(ending));
+        into.join(name.unwrap())
+    };
+    wheel_is_as_its_list_says(&path(".whl"));
+    archive_is_where_binstall_looks(&path(".tar.gz"));
 
     // A damaged archive is found.
-    let into = temporary.path().join("first");
-    let archive = names.iter().find(|name| name.ends_with(".tar.gz")).unwrap();
-    fs::write(into.join(archive), "damaged").unwrap();
+    fs::write(path(".tar.gz"), "damaged").unwrap();
     let mut check = Command::new("sha256sum");
     let status = check
         .args(["--check", "--status", "SHA256SUMS"])
         .current_dir(into)
         .status();
     assert!(!status.unwrap().success());
+}
+
+/// As an installer checks it: all files but the list have their checksums in it, and the program may be run.
+fn wheel_is_as_its_list_says(wheel: &Path) {
+    const CHECK: &str = r#"
+import base64, csv, hashlib, sys, zipfile
+wheel = zipfile.ZipFile(sys.argv[1])
+[record] = [name for name in wheel.namelist() if name.endswith(".dist-info/RECORD")]
+[script] = [name for name in wheel.namelist() if name.endswith(".data/scripts/prestan")]
+assert wheel.getinfo(script).external_attr >> 16 == 0o100755
+rows = list(csv.reader(wheel.read(record).decode().splitlines()))
+assert [row[0] for row in rows] == wheel.namelist()
+for name, digest, length in rows[:-1]:
+    content = wheel.read(name)
+    found = base64.urlsafe_b64encode(hashlib.sha256(content).digest()).decode().rstrip("=")
+    assert (digest, length) == ("sha256=" + found, str(len(content))), name
+assert rows[-1] == [record, "", ""]
+"#;
+    let mut check = Command::new("python3");
+    let output = check.args(["-c", CHECK]).arg(wheel).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+}
+
+/// The templates of `package.metadata.binstall` name this file, and the program in it.
+fn archive_is_where_binstall_looks(archive: &Path) {
+    let manifest = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/prestan/Cargo.toml");
+    let manifest: toml::Table = toml::from_str(&fs::read_to_string(manifest).unwrap()).unwrap();
+    let binstall = &manifest["package"]["metadata"]["binstall"];
+    let target = format!("{}-unknown-linux-gnu", env::consts::ARCH);
+    let expanded = |key: &str| {
+        let mut text = binstall[key].as_str().unwrap().to_owned();
+        for (name, value) in [
+            ("name", "prestan"),
+            ("bin", "prestan"),
+            ("version", env!("CARGO_PKG_VERSION")),
+            ("target", &target),
+            ("binary-ext", ""),
+            ("repo", "https://forge.example/o/prestan"),
+        ] {
+            text = text.replace(&format!("{{ {name} }}"), value);
+        }
+        assert!(!text.contains('{'), "{text}");
+        text
+    };
+    let name = archive.file_name().unwrap().to_str().unwrap();
+    let release = format!("releases/download/v{}", env!("CARGO_PKG_VERSION"));
+    let url = format!("https://forge.example/o/prestan/{release}/{name}");
+    assert_eq!(expanded("pkg-url"), url);
+    let mut list = Command::new("tar");
+    let list = list.arg("-tzf").arg(archive).output().unwrap().stdout;
+    let list = String::from_utf8(list).unwrap();
+    let program = expanded("bin-dir");
+    assert!(
+        list.lines().any(|file| file == program),
+        "{program}: {list}"
+    );
 }

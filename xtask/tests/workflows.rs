@@ -36,6 +36,22 @@ fn is_shell(script: &str) -> bool {
     status.is_ok_and(|status| status.success())
 }
 
+/// What `cargo xtask` prints of its tasks.
+fn tasks() -> String {
+    let usage = Command::new(env!("CARGO_BIN_EXE_xtask")).output();
+    usage.map_or(String::new(), |usage| {
+        String::from_utf8_lossy(&usage.stderr).into_owned()
+    })
+}
+
+/// Whether a script runs no other tasks than these.
+fn names_only(tasks: &str, script: &str) -> bool {
+    script.split("cargo xtask ").skip(1).all(|rest| {
+        let task = rest.split_whitespace().next().unwrap_or_default();
+        tasks.contains(&format!("\n  {task} "))
+    })
+}
+
 #[test]
 fn workflows_run_what_is_there() {
     assert!(!is_shell("if true; then"));
@@ -46,8 +62,8 @@ fn workflows_run_what_is_there() {
         root().join("action.yml"),
         root().join("ci/gitlab-compare.yml"),
     ]);
-    let usage = Command::new(env!("CARGO_BIN_EXE_xtask")).output().unwrap();
-    let usage = String::from_utf8(usage.stderr).unwrap();
+    let tasks = tasks();
+    assert!(!names_only(&tasks, "cargo xtask nonsense --all"));
     for file in files {
         let text = fs::read_to_string(&file).unwrap();
         let document: Value = serde_saphyr::from_str(&text).unwrap();
@@ -55,13 +71,70 @@ fn workflows_run_what_is_there() {
         assert!(!scripts.is_empty(), "{}", file.display());
         for script in scripts {
             assert!(is_shell(&script), "{}: {script}", file.display());
-            for rest in script.split("cargo xtask ").skip(1) {
-                let task = rest.split_whitespace().next().unwrap();
-                assert!(usage.contains(&format!("\n  {task} ")), "{task}");
-            }
+            assert!(names_only(&tasks, &script), "{script}");
             if script.starts_with(".ci/") {
                 assert!(root().join(script.trim()).exists(), "{script}");
             }
         }
     }
+}
+
+/// Instructions of a `Containerfile`, each with its continued lines, as their words.
+fn instructions(text: &str) -> Vec<Vec<String>> {
+    let lines: Vec<&str> = text.lines().filter(|line| !line.starts_with('#')).collect();
+    let joined = lines.join("\n").replace("\\\n", " ");
+    let lines = joined.lines().filter(|line| !line.is_empty());
+    lines
+        .map(|line| line.split_whitespace().map(str::to_owned).collect())
+        .collect()
+}
+
+/// No engine for containers is needed for this; nightly builds the image.
+#[test]
+fn the_image_is_made_of_what_is_there() {
+    let text = fs::read_to_string(root().join("Containerfile")).unwrap();
+    let instructions = instructions(&text);
+    let mut stages = Vec::new();
+    for words in &instructions {
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        match words.as_slice() {
+            ["FROM", _, "AS", name] => stages.push(*name),
+            ["RUN", script @ ..] => {
+                let script = script.join(" ");
+                assert!(is_shell(&script), "{script}");
+                assert!(names_only(&tasks(), &script), "{script}");
+            }
+            ["COPY", from, ..] if from.starts_with("--from=") => {
+                assert!(stages.contains(&&from["--from=".len()..]), "{from}");
+            }
+            ["COPY", sources @ .., _] => {
+                for source in sources {
+                    assert!(root().join(source).exists(), "{source}");
+                }
+            }
+            _ => {}
+        }
+    }
+    // Releases put the packages of `dist` in the place of a stage.
+    let release = fs::read_to_string(root().join(".github/workflows/release.yml")).unwrap();
+    let contexts: Vec<&str> = release.split("--build-context ").skip(1).collect();
+    assert_eq!(contexts.len(), 2);
+    for context in contexts {
+        let (name, rest) = context.split_once('=').unwrap();
+        assert!(stages.contains(&name), "{name}");
+        assert!(rest.starts_with("target/dist "), "{rest}");
+    }
+    // The compiler is the oldest that the manifest permits, as in CI.
+    let manifest = fs::read_to_string(root().join("Cargo.toml")).unwrap();
+    let rust = text
+        .split("FROM rust:")
+        .nth(1)
+        .unwrap()
+        .split('-')
+        .next()
+        .unwrap();
+    assert!(
+        manifest.contains(&format!("\nrust-version = \"{rust}\"\n")),
+        "{rust}"
+    );
 }

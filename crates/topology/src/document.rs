@@ -14,6 +14,7 @@ const SCHEMA_VERSION: u32 = 1;
 #[schemars(title = "Checked laboratory of Prestan")]
 struct CheckedLabDocument {
     /// Version of this document.
+    #[schemars(extend("const" = SCHEMA_VERSION))]
     schema_version: u32,
     /// Name of the built-in lab, or its file.
     lab: String,

@@ -8,12 +8,16 @@ use std::process::Command;
 use anyhow::{Context, Result};
 use tempfile::TempDir;
 
-use super::parts::Parts;
+use super::target::ReleaseTarget;
 use super::{Release, files_in};
 use crate::project::{output_of, root};
 
 /// Texts at the top of the archive.
 const DOCUMENTS: [&str; 4] = ["README.md", "CHANGELOG.md", "LICENSE-APACHE", "LICENSE-MIT"];
+
+/// Licences at the top of the archive: ours, and those of all other parts.
+pub(super) const LICENCES: [&str; 3] =
+    ["LICENSE-APACHE", "LICENSE-MIT", "LICENSES-THIRD-PARTY.txt"];
 
 /// Texts of `docs` that explain how to use the program.
 const GUIDES: [&str; 4] = ["METHODOLOGY.md", "SUITES.md", "PAPERS.md", "DECISIONS.md"];
@@ -32,13 +36,21 @@ const SHELLS: [(&str, &str); 3] = [
 /// ```
 pub(super) struct Content {
     directory: TempDir,
+    /// Of the directory in the archive.
+    name: String,
 }
 
 impl Content {
-    pub(super) fn gather(release: &Release, program: &Path, parts: &Parts) -> Result<Content> {
+    pub(super) fn gather(
+        release: &Release,
+        target: ReleaseTarget,
+        program: &Path,
+        licences: &str,
+    ) -> Result<Content> {
         let directory = tempfile::tempdir().context("create a temporary directory")?;
-        let content = Content { directory };
-        let top = content.top(release);
+        let name = release.name(target);
+        let content = Content { directory, name };
+        let top = content.top();
         let create = |directory: &Path| {
             fs::create_dir_all(directory).with_context(|| format!("create {}", directory.display()))
         };
@@ -54,12 +66,12 @@ impl Content {
                 0o644,
             )?;
         }
-        write(&top.join("LICENSES-THIRD-PARTY.txt"), &parts.licences()?)?;
+        write(&top.join("LICENSES-THIRD-PARTY.txt"), licences)?;
         let installed = top.join("prestan");
         copy(program, &installed, 0o755)?;
-        output_of(Command::new(&installed).arg("man").arg(top.join("man1")))?;
+        output_of(target.command(&installed)?.arg("man").arg(top.join("man1")))?;
         for (shell, file) in SHELLS {
-            let script = output_of(Command::new(&installed).args(["completions", shell]))?;
+            let script = output_of(target.command(&installed)?.args(["completions", shell]))?;
             let place = top.join("completions").join(shell);
             create(&place)?;
             write(&place.join(file), &script)?;
@@ -68,12 +80,17 @@ impl Content {
     }
 
     /// The directory with all files, named as in the archive.
-    pub(super) fn top(&self, release: &Release) -> PathBuf {
-        self.directory.path().join(release.name())
+    pub(super) fn top(&self) -> PathBuf {
+        self.directory.path().join(&self.name)
     }
 
     /// Writes the archive into a directory.
-    pub(super) fn archive(&self, release: &Release, into: &Path) -> Result<()> {
+    pub(super) fn archive(
+        &self,
+        release: &Release,
+        target: ReleaseTarget,
+        into: &Path,
+    ) -> Result<()> {
         let mut tar = Command::new("tar");
         tar.args([
             "--create",
@@ -86,10 +103,10 @@ impl Content {
         // Without the name and the time that gzip would add.
         .arg("--use-compress-program=gzip --no-name")
         .arg("--file")
-        .arg(into.join(release.archive()))
+        .arg(into.join(release.archive(target)))
         .arg("--directory")
         .arg(self.directory.path())
-        .arg(release.name());
+        .arg(&self.name);
         output_of(&mut tar)?;
         Ok(())
     }
@@ -97,12 +114,12 @@ impl Content {
 
 impl Release {
     /// Name of the archive without an ending, and of the directory in it.
-    pub(super) fn name(&self) -> String {
-        format!("prestan-{}-{}", self.version, self.triple)
+    pub(super) fn name(&self, target: ReleaseTarget) -> String {
+        format!("prestan-{}-{}", self.version, target.triple)
     }
 
-    pub(super) fn archive(&self) -> String {
-        format!("{}.tar.gz", self.name())
+    pub(super) fn archive(&self, target: ReleaseTarget) -> String {
+        format!("{}.tar.gz", self.name(target))
     }
 }
 

@@ -8,7 +8,8 @@ use anyhow::{Context, Result};
 
 use super::Release;
 use super::content::{Content, copy, files_of, write};
-use crate::project::{output, output_of};
+use super::target::{ReleaseTarget, newest_glibc};
+use crate::project::output_of;
 
 const DOCUMENTATION: &str = "usr/share/doc/prestan";
 const MANUAL: &str = "usr/share/man/man1";
@@ -21,10 +22,15 @@ const COMPLETIONS: [(&str, &str); 3] = [
 ];
 
 /// Writes `prestan_VERSION_ARCH.deb` into a directory.
-pub(super) fn package(release: &Release, content: &Content, into: &Path) -> Result<()> {
+pub(super) fn package(
+    release: &Release,
+    target: ReleaseTarget,
+    content: &Content,
+    into: &Path,
+) -> Result<()> {
     let temporary = tempfile::tempdir().context("create a temporary directory")?;
     let tree = &temporary.path().join("tree");
-    let top = content.top(release);
+    let top = content.top();
     let create = |directory: &str| {
         let directory = tree.join(directory);
         fs::create_dir_all(&directory).with_context(|| format!("create {}", directory.display()))
@@ -54,28 +60,23 @@ pub(super) fn package(release: &Release, content: &Content, into: &Path) -> Resu
     // What Debian calls the changelog of a package that it did not make itself.
     compressed(&top.join("CHANGELOG.md"), &documentation.join("changelog"))?;
     write(&documentation.join("copyright"), &copyright(&top)?)?;
-    write(&tree.join("DEBIAN/control"), &control(release, &top)?)?;
+    write(
+        &tree.join("DEBIAN/control"),
+        &control(release, target, &top)?,
+    )?;
     // Whatever the umask of this shell is.
     output_of(Command::new("chmod").args(["-R", "u=rwX,go=rX"]).arg(tree))?;
     let mut dpkg = Command::new("dpkg-deb");
     dpkg.args(["--root-owner-group", "--build", "-Zgzip", "-z6"])
-        .args([tree, &into.join(file_name(release)?)])
+        .args([tree, &into.join(file_name(release, target))])
         // Times after this one are set to it, and all files were made after it.
         .env("SOURCE_DATE_EPOCH", &release.epoch);
     output_of(&mut dpkg).context("dpkg-deb makes the Debian package; it is there on Debian")?;
     Ok(())
 }
 
-pub(super) fn file_name(release: &Release) -> Result<String> {
-    Ok(format!(
-        "prestan_{}_{}.deb",
-        release.version,
-        architecture()?
-    ))
-}
-
-fn architecture() -> Result<String> {
-    output("dpkg", &["--print-architecture"])
+pub(super) fn file_name(release: &Release, target: ReleaseTarget) -> String {
+    format!("prestan_{}_{}.deb", release.version, target.debian)
 }
 
 /// Copies a file, compressed and with `.gz` at the end of its name.
@@ -85,12 +86,9 @@ fn compressed(from: &Path, to: &Path) -> Result<()> {
     Ok(())
 }
 
-fn control(release: &Release, top: &Path) -> Result<String> {
-    let program = top.join("prestan");
-    let bytes = fs::read(&program).with_context(|| format!("read {}", program.display()))?;
-    let libc = newest_glibc(&bytes).context("the program names no version of glibc")?;
-    let (major, minor) = libc;
-    let architecture = architecture()?;
+fn control(release: &Release, target: ReleaseTarget, top: &Path) -> Result<String> {
+    let (major, minor) = newest_glibc(&top.join("prestan"))?;
+    let architecture = target.debian;
     let version = &release.version;
     Ok(format!(
         "Package: prestan\n\
@@ -108,23 +106,6 @@ fn control(release: &Release, top: &Path) -> Result<String> {
          servers side by side, searches for the largest load that a server holds, and\n \
          names what to fix first.\n"
     ))
-}
-
-/// The newest version of glibc whose symbols a program uses (`GLIBC_2.34` and so on): the oldest that it
-/// runs with.
-fn newest_glibc(program: &[u8]) -> Option<(u32, u32)> {
-    const PREFIX: &[u8] = b"GLIBC_";
-    let places = program.windows(PREFIX.len()).enumerate();
-    let versions = places.filter(|(_, bytes)| *bytes == PREFIX).map(|(at, _)| {
-        let rest = &program[at + PREFIX.len()..];
-        let length = rest
-            .iter()
-            .position(|byte| !byte.is_ascii_digit() && *byte != b'.');
-        let version = std::str::from_utf8(&rest[..length?]).ok()?;
-        let mut numbers = version.split('.').map(|number| number.parse().ok());
-        Some((numbers.next()??, numbers.next()??))
-    });
-    versions.flatten().max()
 }
 
 /// The licence of the package and of all its parts, in the form that Debian asks for.
@@ -160,15 +141,6 @@ fn paragraph(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_program_says_which_glibc_it_needs() {
-        assert_eq!(
-            newest_glibc(b"\0GLIBC_2.4\0GLIBC_2.34\0GLIBC_2.9\0"),
-            Some((2, 34))
-        );
-        assert_eq!(newest_glibc(b"\0GLIBC_PRIVATE\0"), None);
-    }
 
     #[test]
     fn a_field_has_no_empty_line() {

@@ -108,6 +108,7 @@ fn the_action_compares_and_posts() {
         ("MARKDOWN", "comparison.md"),
         ("GITHUB_STEP_SUMMARY", "summary.md"),
         ("GITHUB_ACTION_PATH", "nowhere"),
+        ("ACTION_REPOSITORY", "o/prestan"),
         ("GITHUB_REPOSITORY", "o/r"),
         ("GITHUB_WORKFLOW", "ci"),
         ("GITHUB_JOB", "job"),
