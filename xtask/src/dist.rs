@@ -209,7 +209,11 @@ pub(crate) fn build(packages: &[&str]) -> Result<PathBuf> {
 fn build_for(targets: &[ReleaseTarget]) -> Result<Vec<(ReleaseTarget, PathBuf)>> {
     target::install_tools(targets)?;
     let mut arguments = vec!["--package", "prestan"];
-    let mut variables = vec![("RUSTC".to_owned(), target::compiler(targets)?)];
+    let compiler = target::compiler(targets)?;
+    let mut variables: Vec<(String, OsString)> = compiler
+        .map(|rustc| ("RUSTC".to_owned(), rustc))
+        .into_iter()
+        .collect();
     for target in targets {
         arguments.extend(["--target", target.triple]);
         variables.extend(target.linker()?);

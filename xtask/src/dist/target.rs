@@ -128,20 +128,20 @@ pub(super) fn install_tools(targets: &[ReleaseTarget]) -> Result<()> {
     setup::packages(&packages)
 }
 
-/// A compiler that has the standard library of each target: that of cargo, whose missing ones rustup
-/// is asked for, or Debian's.
+/// A compiler that has the standard library of each target: `None` for that of cargo, whose missing ones
+/// rustup is asked for, or Debian's.
 ///
 /// # Errors
 /// When there is none: a release never lacks a processor without a word.
-pub(super) fn compiler(targets: &[ReleaseTarget]) -> Result<OsString> {
+pub(super) fn compiler(targets: &[ReleaseTarget]) -> Result<Option<OsString>> {
     let usual = env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
     let missing = without_library(&usual, targets);
     if missing.is_empty() || rustup_adds(&missing) {
-        return Ok(usual);
+        return Ok(None);
     }
     let debian = OsString::from(DEBIAN_RUSTC);
     if without_library(&debian, targets).is_empty() {
-        return Ok(debian);
+        return Ok(Some(debian));
     }
     let target = missing[0];
     let (triple, architecture) = (target.triple, target.debian);
