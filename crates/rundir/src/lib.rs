@@ -322,7 +322,7 @@ pub fn load_without_samples(path: &Path) -> Result<Run, RunDirError> {
         path: path.to_owned(),
         message,
     };
-    let plan: PlanRecord = serde_saphyr::from_str(&text)
+    let plan: PlanRecord = yaml::read(&text)
         .map_err(|error| damaged(&plan_path, format!("is no plan: {error}")))?;
     if !(OLDEST_RUN_FORMAT..=RUN_FORMAT).contains(&plan.format) {
         return Err(damaged(
