@@ -322,8 +322,8 @@ pub fn load_without_samples(path: &Path) -> Result<Run, RunDirError> {
         path: path.to_owned(),
         message,
     };
-    let plan: PlanRecord = yaml::read(&text)
-        .map_err(|error| damaged(&plan_path, format!("is no plan: {error}")))?;
+    let plan: PlanRecord =
+        yaml::read(&text).map_err(|error| damaged(&plan_path, format!("is no plan: {error}")))?;
     if !(OLDEST_RUN_FORMAT..=RUN_FORMAT).contains(&plan.format) {
         return Err(damaged(
             &plan_path,
