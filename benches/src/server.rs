@@ -143,5 +143,5 @@ pub fn port_of(url: &str) -> Result<u16> {
 }
 
 fn nginx_recipe() -> Result<Recipe> {
-    serde_saphyr::from_str(include_str!("../nginx.yaml")).context("read benches/nginx.yaml")
+    yaml::read(include_str!("../nginx.yaml")).context("read benches/nginx.yaml")
 }

@@ -110,7 +110,7 @@ impl Runner {
     /// Runs the step with releases at this URL.
     fn install(&self, url: &str, repository: &str) -> Output {
         let text = fs::read_to_string(root().join("action.yml")).unwrap();
-        let action: Value = serde_saphyr::from_str(&text).unwrap();
+        let action: Value = yaml::read(&text).unwrap();
         let step = &action["runs"]["steps"][0];
         assert!(step["env"].as_object().is_some_and(|env| env.len() == 1));
         Command::new("bash")

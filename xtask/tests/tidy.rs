@@ -15,10 +15,11 @@ use rust_code::{RustCode, files_of};
 
 /// The crates without clock, socket, file or printing, and whom of us each may know.
 const PURE: &[(&str, &[&str])] = &[
+    ("yaml", &[]),
     ("record", &[]),
     ("wire", &[]),
     ("constraint", &[]),
-    ("suite", &["constraint", "record", "traffic"]),
+    ("suite", &["constraint", "record", "traffic", "yaml"]),
     ("stats", &["constraint", "record"]),
     (
         "report",
@@ -28,8 +29,8 @@ const PURE: &[(&str, &[&str])] = &[
     ("webstone", &["suite"]),
     ("trace", &["wire"]),
     ("bare", &["trace"]),
-    ("traffic", &[]),
-    ("topology", &["bare", "traffic"]),
+    ("traffic", &["yaml"]),
+    ("topology", &["bare", "traffic", "yaml"]),
     ("experiment", &["bare", "stats", "topology", "traffic"]),
 ];
 
@@ -39,7 +40,7 @@ const IMPURE_CRATES: &[(&str, &[&str])] = &[
     ("inside", &["record"]),
     ("lab", &["bare", "flow", "topology"]),
     ("flow", &["traffic"]),
-    ("rundir", &["record"]),
+    ("rundir", &["record", "yaml"]),
     ("engine", &["record", "suite", "wire"]),
 ];
 

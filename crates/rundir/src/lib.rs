@@ -318,7 +318,7 @@ pub fn load_without_samples(path: &Path) -> Result<Run, RunDirError> {
         message,
     };
     let no_plan = |error| damaged(&plan_path, format!("is no plan: {error}"));
-    let PlanFormat { format } = serde_saphyr::from_str(&text).map_err(no_plan)?;
+    let PlanFormat { format } = yaml::read(&text).map_err(no_plan)?;
     if format != RUN_FORMAT {
         let message = format!(
             "the run has format {format}, and this version of Prestan reads format {RUN_FORMAT} only; read it with \
@@ -326,7 +326,7 @@ pub fn load_without_samples(path: &Path) -> Result<Run, RunDirError> {
         );
         return Err(damaged(&plan_path, message));
     }
-    let plan: PlanRecord = serde_saphyr::from_str(&text).map_err(no_plan)?;
+    let plan: PlanRecord = yaml::read(&text).map_err(no_plan)?;
     let env_path = path.join(ENV);
     let env: Environment = serde_json::from_str(&read(&env_path)?)
         .map_err(|error| damaged(&env_path, error.to_string()))?;

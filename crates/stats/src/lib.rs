@@ -49,6 +49,7 @@ mod generator;
 mod growth;
 mod judge;
 mod judged;
+mod least_squares;
 mod live;
 mod load_course;
 mod load_steps;

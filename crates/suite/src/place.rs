@@ -6,16 +6,7 @@ use std::fmt;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{self, Deserializer, Visitor};
 use serde::{Deserialize, Serialize, Serializer};
-use serde_saphyr::Spanned;
-
-/// Line and column, both counted from 1.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Place {
-    /// Line.
-    pub line: u32,
-    /// Column, in characters.
-    pub column: u32,
-}
+pub use yaml::Place;
 
 /// A value of the suite file that remembers its [`Place`].
 #[derive(Debug, Clone)]
@@ -34,15 +25,8 @@ impl<T: PartialEq> PartialEq for Placed<T> {
 
 impl<'de, T: Deserialize<'de>> Deserialize<'de> for Placed<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let spanned = Spanned::<T>::deserialize(deserializer)?;
-        let place = Place {
-            line: u32::try_from(spanned.referenced.line()).unwrap_or(u32::MAX),
-            column: u32::try_from(spanned.referenced.column()).unwrap_or(u32::MAX),
-        };
-        Ok(Placed {
-            value: spanned.value,
-            place,
-        })
+        let (value, place) = yaml::placed(deserializer)?;
+        Ok(Placed { value, place })
     }
 }
 

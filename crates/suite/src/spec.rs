@@ -15,7 +15,7 @@ use std::fmt;
 use record::Verify;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
-use serde::de::{self, Deserializer, MapAccess, Visitor};
+use serde::de::{self, DeserializeOwned, Deserializer, MapAccess, Visitor};
 
 use crate::error::SuiteError;
 pub use crate::place::{Place, Placed, Scalar};
@@ -369,24 +369,9 @@ pub(crate) fn parse(name: &str, text: &str) -> Result<SuiteSpec, SuiteError> {
     read(name, text)
 }
 
-fn read<T: for<'de> Deserialize<'de>>(name: &str, text: &str) -> Result<T, SuiteError> {
-    let options = serde_saphyr::options! { with_snippet: false };
-    serde_saphyr::from_str_with_options(text, options).map_err(|error| {
-        let place = error.location().map(|location| Place {
-            line: u32::try_from(location.line()).unwrap_or(u32::MAX),
-            column: u32::try_from(location.column()).unwrap_or(u32::MAX),
-        });
-        SuiteError::at(name, text, place, yaml_message(&error.to_string()))
-    })
-}
-
-/// The reader appends the place to its message; ours stands before it.
-fn yaml_message(message: &str) -> String {
-    let end = message.rfind(" at line ").unwrap_or(message.len());
-    // Advice for its caller, not for ours.
-    message[..end]
-        .replace(", set DuplicateKeyPolicy in Options if acceptable", "")
-        .replace('\n', " ")
+fn read<T: DeserializeOwned>(name: &str, text: &str) -> Result<T, SuiteError> {
+    let read = yaml::read(text);
+    read.map_err(|error| SuiteError::at(name, text, error.place(), error.message()))
 }
 
 const STEP_KEYS: &[&str] = &[

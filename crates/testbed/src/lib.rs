@@ -2,17 +2,19 @@
 //!
 //! - [`demo`]: a complete WebDAV server inside this process, for `prestan demo` and for tests.
 //! - [`fault`]: a server that misbehaves as told, and keeps its own record of what it did and
-//!   when, so that tests have a truth to compare a measurement with.
+//!   when, so that tests have a truth to compare a measurement with (feature `fault`).
 //! - [`real`]: the servers of `servers/` (Apache, nginx, ...), started on loopback in a temporary
 //!   directory and gone with their owner.
 
 pub mod demo;
+#[cfg(feature = "fault")]
 pub mod fault;
 mod listen;
 mod need;
 pub mod real;
 
 pub use demo::{DemoServer, Root, Slowdown};
+#[cfg(feature = "fault")]
 pub use fault::FaultServer;
 pub use need::{need, need_or};
 pub use real::RealServer;

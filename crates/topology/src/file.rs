@@ -260,13 +260,12 @@ impl LabSpec {
 /// # Errors
 /// What cannot be read, with line and column.
 pub fn read_yaml<T: DeserializeOwned>(name: &str, text: &str) -> Result<T, TopologyError> {
-    let options = serde_saphyr::options! { with_snippet: false };
-    serde_saphyr::from_str_with_options(text, options).map_err(|error| {
-        let place = match error.location() {
-            Some(location) => format!("{name}:{}:{}", location.line(), location.column()),
+    yaml::read(text).map_err(|error| {
+        let place = match error.place() {
+            Some(place) => format!("{name}:{}:{}", place.line, place.column),
             None => name.to_owned(),
         };
-        TopologyError::new(place, reading_message(&error.to_string()))
+        TopologyError::new(place, reading_message(error.message()))
     })
 }
 

@@ -277,24 +277,14 @@ impl TrafficSpec {
     /// # Errors
     /// What cannot be read, with line and column.
     pub fn read(name: &str, text: &str) -> Result<Self, TrafficError> {
-        let options = serde_saphyr::options! { with_snippet: false };
-        serde_saphyr::from_str_with_options(text, options).map_err(|error| {
-            let place = match error.location() {
-                Some(location) => format!("{name}:{}:{}", location.line(), location.column()),
+        yaml::read(text).map_err(|error| {
+            let place = match error.place() {
+                Some(place) => format!("{name}:{}:{}", place.line, place.column),
                 None => name.to_owned(),
             };
-            TrafficError::new(place, yaml_message(&error.to_string()))
+            TrafficError::new(place, error.message())
         })
     }
-}
-
-/// The reader appends the place to its message; ours stands before it.
-fn yaml_message(message: &str) -> String {
-    let end = message.rfind(" at line ").unwrap_or(message.len());
-    // Advice for its caller, not for ours.
-    message[..end]
-        .replace(", set DuplicateKeyPolicy in Options if acceptable", "")
-        .replace('\n', " ")
 }
 
 /// The JSON schema of traffic files, for editors, as indented JSON.

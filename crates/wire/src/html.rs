@@ -3,14 +3,9 @@
 //! The document is read by a tokenizer of HTML, not as a tree: elements with files are the same wherever they stand.
 //! Scripts are not executed, and style sheets are not read, so what these name is not found.
 
-use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 
-use html5ever::tendril::StrTendril;
-use html5ever::tokenizer::states::RawKind;
-use html5ever::tokenizer::{
-    BufferQueue, Tag, TagKind, Token, TokenSink, TokenSinkResult, Tokenizer, TokenizerOpts,
-};
+use html5gum::{DefaultEmitter, StartTag, State, Token, Tokenizer};
 use url::Url;
 
 use crate::target::Target;
@@ -23,12 +18,6 @@ pub const MOST_PARTS: usize = 256;
 const MOST_REFERENCES: usize = 4096;
 /// Longest path of one, and longest `base`, which is a part of each.
 const LONGEST: usize = 2048;
-/// Bytes that are read at a time.
-const CHUNK: usize = 1024;
-/// Blanks, slashes, quotes and equals signs in one tag or comment, after which nothing more is read: attributes are
-/// compared with all before them in their tag, so a long list of them would take minutes.
-const MOST_SEPARATORS: usize = 4096;
-
 /// The files that a page names.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct NamedParts {
@@ -50,37 +39,27 @@ pub fn named_parts(document: &[u8], page: &str) -> NamedParts {
     };
     let read = &document[..document.len().min(MOST_BYTES)];
     let text = String::from_utf8_lossy(read);
-    let tokenizer = Tokenizer::new(NamedUrls::default(), TokenizerOpts::default());
-    let queue = BufferQueue::default();
-    let mut is_cut = read.len() < document.len();
-    let (mut rest, mut separators) = (&*text, 0);
-    while !rest.is_empty() {
-        let (chunk, behind) = rest.split_at(rest.floor_char_boundary(CHUNK));
-        rest = behind;
-        tokenizer.sink.has_token.set(false);
-        queue.push_back(StrTendril::from(chunk));
-        // The sink has no scripts to be executed, which the tokenizer would wait for.
-        let _ = tokenizer.feed(&queue);
-        separators = if tokenizer.sink.has_token.get() {
-            0
-        } else {
-            let is_separator = |c: &char| c.is_ascii_whitespace() || "/\"'=".contains(*c);
-            separators + chunk.chars().filter(is_separator).count()
-        };
-        if separators > MOST_SEPARATORS {
-            is_cut = true;
-            break;
+    let mut emitter = DefaultEmitter::default();
+    emitter.naively_switch_states(true);
+    let mut named = NamedUrls::default();
+    let mut tokens = Tokenizer::new_with_emitter(&*text, emitter);
+    while let Some(Ok(token)) = tokens.next() {
+        match token {
+            Token::StartTag(tag) if *tag.name == b"template" => named.templates += 1,
+            Token::EndTag(tag) if *tag.name == b"template" => {
+                named.templates = named.templates.saturating_sub(1);
+            }
+            // The emitter, which knows the other elements whose content is text, calls it `noframe`.
+            Token::StartTag(tag) if *tag.name == b"noframes" => tokens.set_state(State::RawText),
+            Token::StartTag(tag) if named.templates == 0 => named.element(&tag),
+            _ => {}
         }
     }
-    let NamedUrls { base, urls, .. } = &tokenizer.sink;
-    let base = base
-        .borrow()
-        .as_deref()
-        .filter(|base| base.len() <= LONGEST)
-        .and_then(|base| page.join(base).ok());
+    let base = named.base.filter(|base| base.len() <= LONGEST);
+    let base = base.and_then(|base| page.join(&base).ok());
     NamedParts {
-        is_cut,
-        ..sorted_out(&urls.borrow(), base.as_ref().unwrap_or(&page), &page)
+        is_cut: read.len() < document.len(),
+        ..sorted_out(&named.urls, base.as_ref().unwrap_or(&page), &page)
     }
 }
 
@@ -123,76 +102,27 @@ fn sorted_out(urls: &[String], base: &Url, page: &Url) -> NamedParts {
 #[derive(Default)]
 struct NamedUrls {
     /// Of the first `base`.
-    base: RefCell<Option<String>>,
+    base: Option<String>,
     /// As they are written.
-    urls: RefCell<Vec<String>>,
+    urls: Vec<String>,
     /// Templates that are open: what is in them is not shown.
-    templates: Cell<usize>,
-    /// Something was found since this was last reset.
-    has_token: Cell<bool>,
-}
-
-impl TokenSink for NamedUrls {
-    type Handle = ();
-
-    fn process_token(&self, token: Token, _line: u64) -> TokenSinkResult<()> {
-        if matches!(token, Token::ParseError(_)) {
-            return TokenSinkResult::Continue;
-        }
-        self.has_token.set(true);
-        match token {
-            Token::TagToken(tag) => self.tag(&tag),
-            _ => TokenSinkResult::Continue,
-        }
-    }
+    templates: usize,
 }
 
 impl NamedUrls {
-    /// Takes what a tag names, and says how what is behind it is read.
-    fn tag(&self, tag: &Tag) -> TokenSinkResult<()> {
-        let name = &*tag.name;
-        if name == "template" {
-            let open = self.templates.get();
-            self.templates.set(match tag.kind {
-                TagKind::StartTag => open.saturating_add(1),
-                TagKind::EndTag => open.saturating_sub(1),
-            });
-        }
-        if tag.kind == TagKind::EndTag {
-            return TokenSinkResult::Continue;
-        }
-        if self.templates.get() == 0 {
-            self.element(name, tag);
-        }
-        match name {
-            "script" => TokenSinkResult::RawData(RawKind::ScriptData),
-            "title" | "textarea" => TokenSinkResult::RawData(RawKind::Rcdata),
-            // As a browser reads it that executes scripts.
-            "noscript" | "style" | "xmp" | "iframe" | "noembed" | "noframes" => {
-                TokenSinkResult::RawData(RawKind::Rawtext)
-            }
-            "plaintext" => TokenSinkResult::Plaintext,
-            _ => TokenSinkResult::Continue,
-        }
-    }
-
-    fn element(&self, name: &str, tag: &Tag) {
+    fn element(&mut self, tag: &StartTag<()>) {
         let of = |name: &str| {
-            let mut all = tag.attrs.iter();
-            let found = all.find(|own| &*own.name.local == name)?;
-            let value = found.value.trim_ascii();
+            let value = std::str::from_utf8(tag.attributes.get(name.as_bytes())?).ok()?;
+            let value = value.trim_ascii();
             (!value.is_empty()).then_some(value)
         };
         let has_word = |value: Option<&str>, words: &[&str]| {
             let mut all = value.unwrap_or_default().split_ascii_whitespace();
             all.any(|word| words.iter().any(|known| known.eq_ignore_ascii_case(word)))
         };
-        let add = |url: Option<&str>| self.urls.borrow_mut().extend(url.map(str::to_owned));
-        match name {
-            "base" => {
-                let mut base = self.base.borrow_mut();
-                *base = base.take().or_else(|| of("href").map(str::to_owned));
-            }
+        let mut add = |url: Option<&str>| self.urls.extend(url.map(str::to_owned));
+        match std::str::from_utf8(&tag.name).unwrap_or_default() {
+            "base" => self.base = self.base.take().or_else(|| of("href").map(str::to_owned)),
             // One of several pictures is shown: that for any screen, or else the first.
             "img" | "source" => add(of("src").or_else(|| of("srcset").and_then(first_candidate))),
             "script" | "iframe" | "frame" | "embed" | "audio" | "track" => add(of("src")),
@@ -241,7 +171,7 @@ mod tests {
             <script src=s.js>"<img src=no>"</script><style>b { background: url(no) }</style></head>
             <body background="b.gif"><IMG SRC="p q.png"><img srcset="x1.png 1x, x2.png 2x"><img src="">
             <picture><source srcset="w.webp"><img src=w.jpg srcset=no></picture><a href=no><!-- <img src=no> -->
-            <template><img src=no></template><noscript><img src=no></noscript><input type=image src=n.gif>
+            <template><img src=no></template><textarea><img src=no></textarea><noscript><img src=no></noscript><noframes><img src=no></noframes><xmp><img src=no></xmp><input type=image src=n.gif>
             <input src=no><iframe src=fr.html><img src=no></iframe><video poster=v.png src=v.mp4></video>
             <audio><source src=a.ogg></audio><object data=o.svg></object><embed src=e><track src=t>
             <img src="&eacute;.png"><img src=unfinished"#;
@@ -318,21 +248,16 @@ mod tests {
             "x".repeat(200_000)
         );
         assert_eq!(paths(&inline), ["/a/1"]);
-        let quoted: String = (0..200_000).map(|n| format!("a{n}=\"\"")).collect();
-        let adjacent = named_parts(
-            format!("<img src=1><b {quoted}><img src=2>").as_bytes(),
-            PAGE,
-        );
-        assert!(adjacent.is_cut && adjacent.paths.len() == 1, "{adjacent:?}");
-        let attributes: String = (0..400_000).map(|n| format!("{n} ")).collect();
-        let found = named_parts(
-            format!("<img src=1><b {attributes}><img src=2>").as_bytes(),
-            PAGE,
-        );
-        assert_eq!(
-            (found.paths.as_slice(), found.is_cut),
-            (&["/a/1".to_owned()][..], true)
-        );
+        // A long list of attributes takes no longer than anything else of its length.
+        for attribute in ["a{n}=\"\"", "{n} ", "a "] {
+            let all: String = (0..150_000)
+                .map(|n| attribute.replace("{n}", &n.to_string()))
+                .collect();
+            assert_eq!(
+                paths(&format!("<img src=1><b {all}><img src=2>")),
+                ["/a/1", "/a/2"]
+            );
+        }
         let text = format!("{}<img src=1>", "word ".repeat(MOST_BYTES / 5 - 10));
         assert_eq!(paths(&text), ["/a/1"]);
         let text = format!("{}<img src=1>", "word ".repeat(MOST_BYTES / 5));

@@ -26,7 +26,7 @@ if [[ $* == *--paginate* ]]; then cat "$LOG.previous"; fi
 fn yaml(path: &str) -> Value {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let text = fs::read_to_string(root.join(path)).unwrap();
-    serde_saphyr::from_str(&text).unwrap()
+    yaml::read(&text).unwrap()
 }
 
 /// A place for a job, with `prestan` and a `gh` in its PATH.

@@ -7,12 +7,12 @@
 //! allows (profile likelihood: Bates and Watts, *Nonlinear Regression Analysis*, section 6.1). Those
 //! of the other coefficients come from the curvature.
 
-use nalgebra::{DMatrix, DVector};
 use statrs::distribution::{ContinuousCDF, FisherSnedecor};
 
 use super::Growing;
 use super::cells::CellMeans;
 use crate::interval::students;
+use crate::least_squares::{LeastSquares, MatrixColumns};
 
 /// How a time grows: `base + sum of per_unit * x^exponent`.
 #[derive(Debug, Clone, PartialEq)]
@@ -96,6 +96,8 @@ const PRECISE: f64 = 1e-4;
 const ROUNDS: usize = 20;
 /// Gauss-Newton steps for given exponents.
 const STEPS: usize = 12;
+/// MatrixColumns that differ less than that, as a share of their lengths, are the same.
+const DISTINCT: f64 = 1e-9;
 
 /// The exponent of what falls, where its own cannot be told: shared by so many.
 const SHARED: f64 = -1.0;
@@ -341,27 +343,27 @@ impl Points {
         exponents
     }
 
-    fn columns(&self, exponents: &[f64]) -> DMatrix<f64> {
-        DMatrix::from_fn(
-            self.x.len(),
-            1 + exponents.len(),
-            |point, column| match column.checked_sub(1) {
-                None => 1.0,
-                Some(of) => power(self.x[point][of], exponents[of]),
-            },
-        )
+    fn columns(&self, exponents: &[f64]) -> MatrixColumns {
+        let value = |point: usize, column: usize| match column.checked_sub(1) {
+            None => 1.0,
+            Some(of) => power(self.x[point][of], exponents[of]),
+        };
+        MatrixColumns::of(self.x.len(), 1 + exponents.len(), value)
     }
 
     /// The best other coefficients for these exponents.
     fn squares(&self, exponents: &[f64]) -> Squares {
         let columns = self.columns(exponents);
-        let times = DVector::from_iterator(self.logs.len(), self.logs.iter().map(|log| log.exp()));
+        let times: Vec<f64> = self.logs.iter().map(|log| log.exp()).collect();
         let mut coefficients = non_negative(&columns, &times, &times, &self.weights);
         let mut best = self.judged(&columns, coefficients.clone());
         for _ in 0..STEPS {
-            let fitted = &columns * &coefficients;
+            let fitted = columns.times(&coefficients);
             // ln y = ln f + (g - f) / f, to first order: g, where it is to come to lie.
-            let goal = fitted.zip_map(&times, |fitted, time| fitted * (1.0 + (time / fitted).ln()));
+            let points = fitted.iter().zip(&times);
+            let goal: Vec<f64> = points
+                .map(|(fitted, time)| fitted * (1.0 + (time / fitted).ln()))
+                .collect();
             coefficients = non_negative(&columns, &goal, &fitted, &self.weights);
             let next = self.judged(&columns, coefficients.clone());
             let gained = best.sum - next.sum;
@@ -375,15 +377,15 @@ impl Points {
         best
     }
 
-    fn judged(&self, columns: &DMatrix<f64>, coefficients: DVector<f64>) -> Squares {
-        let fitted = columns * &coefficients;
-        let points = self.logs.iter().zip(&self.weights).zip(fitted.iter());
+    fn judged(&self, columns: &MatrixColumns, coefficients: Vec<f64>) -> Squares {
+        let fitted = columns.times(&coefficients);
+        let points = self.logs.iter().zip(&self.weights).zip(&fitted);
         let sum = points
             .map(|((log, weight), fitted)| weight * (log - fitted.ln()).powi(2))
             .sum::<f64>();
         Squares {
             sum: if sum.is_nan() { f64::INFINITY } else { sum },
-            coefficients: coefficients.as_slice().to_vec(),
+            coefficients,
         }
     }
 
@@ -391,14 +393,15 @@ impl Points {
     /// be others.
     fn intervals(&self, exponents: &[f64], free: &[bool], squares: &Squares) -> Vec<Fitted> {
         let columns = self.columns(exponents);
-        let found = DVector::from_column_slice(&squares.coefficients);
-        let fitted = &columns * &found;
+        let found = &squares.coefficients;
+        let fitted = columns.times(found);
         let free: Vec<usize> = (0..free.len()).filter(|of| free[*of]).collect();
-        let width = columns.ncols() + free.len();
-        let slopes = DMatrix::from_fn(self.x.len(), width, |point, column| {
+        let own = columns.0.len();
+        let width = own + free.len();
+        let slopes = MatrixColumns::of(self.x.len(), width, |point, column| {
             let scale = self.weights[point].sqrt() / fitted[point];
-            match column.checked_sub(columns.ncols()) {
-                None => columns[(point, column)] * scale,
+            match column.checked_sub(own) {
+                None => columns.0[column][point] * scale,
                 Some(place) => {
                     let of = free[place];
                     let x = self.x[point][of].max(f64::MIN_POSITIVE);
@@ -408,14 +411,14 @@ impl Points {
         });
         let degrees = self.degrees(width);
         let variance = (squares.sum + self.noise.0) / degrees;
-        let inverse = (slopes.transpose() * &slopes).try_inverse();
+        let variances = LeastSquares::of(&slopes).variances(DISTINCT);
         let half = |place: usize, value: f64| -> f64 {
-            let Some(inverse) = &inverse else {
+            let Some(variances) = &variances else {
                 return f64::INFINITY;
             };
             // The machine makes everything slower or faster alike, and nobody knows how fast it is
             // as a rule: Welch and Satterthwaite's degrees of freedom of both.
-            let own = variance * inverse[(place, place)].max(0.0);
+            let own = variance * variances[place];
             let common = self.level.0 * value.powi(2);
             let together = (own + common).powi(2)
                 / (own.powi(2) / degrees + common.powi(2) / self.level.1 as f64);
@@ -446,41 +449,33 @@ fn power(x: f64, exponent: f64) -> f64 {
 
 /// Linear least squares for relative distances, with no coefficient below zero: the best of those
 /// with some of them left out (there are few).
-fn non_negative(
-    columns: &DMatrix<f64>,
-    goal: &DVector<f64>,
-    scale: &DVector<f64>,
-    weights: &[f64],
-) -> DVector<f64> {
-    let count = columns.ncols();
+fn non_negative(columns: &MatrixColumns, goal: &[f64], scale: &[f64], weights: &[f64]) -> Vec<f64> {
+    let count = columns.0.len();
     let row = |point: usize| weights[point].sqrt() / scale[point];
-    let right = DVector::from_fn(goal.len(), |point, _| goal[point] * row(point));
-    let mut best = (f64::INFINITY, DVector::zeros(count));
+    let right: Vec<f64> = (0..goal.len())
+        .map(|point| goal[point] * row(point))
+        .collect();
+    let mut best = (f64::INFINITY, vec![0.0; count]);
     for kept in 1..1_usize << count {
         let kept: Vec<usize> = (0..count)
             .filter(|column| kept & (1 << column) != 0)
             .collect();
-        // Columns of like size, or small ones are lost.
-        let size: Vec<f64> = kept
-            .iter()
-            .map(|column| columns.column(*column).amax().max(f64::MIN_POSITIVE))
-            .collect();
-        let left = DMatrix::from_fn(goal.len(), kept.len(), |point, place| {
-            columns[(point, kept[place])] / size[place] * row(point)
+        let left = MatrixColumns::of(goal.len(), kept.len(), |point, place| {
+            columns.0[kept[place]][point] * row(point)
         });
-        let normal = left.transpose() * &left;
-        let Some(solver) = normal.cholesky() else {
+        let Some(solution) = LeastSquares::of(&left).solve(&right, DISTINCT) else {
             continue;
         };
-        let solution = solver.solve(&(left.transpose() * &right));
         if solution.iter().any(|value| value.is_nan() || *value < 0.0) {
             continue;
         }
-        let distance = (&left * &solution - &right).norm_squared();
+        let nearest = left.times(&solution);
+        let points = nearest.iter().zip(&right);
+        let distance: f64 = points.map(|(found, right)| (found - right).powi(2)).sum();
         if distance < best.0 {
-            let mut all = DVector::zeros(count);
-            for ((column, value), size) in kept.iter().zip(solution.iter()).zip(&size) {
-                all[*column] = value / size;
+            let mut all = vec![0.0; count];
+            for (column, value) in kept.iter().zip(solution) {
+                all[*column] = value;
             }
             best = (distance, all);
         }

@@ -1,17 +1,17 @@
 //! How costs inside of a server grow with what was varied: processor time as response times do, numbers of system calls exactly.
 //!
 //! A number of calls that is the same in each repeat has no noise, and no interval: `base + per_unit * x` is true at each point
-//! or it is not. It is solved by linear least squares (singular value decomposition), and holds where it misses no point.
+//! or it is not. It is solved by linear least squares, and holds where it misses no point.
 
 use std::collections::BTreeSet;
 
 use constraint::StorageCall;
-use nalgebra::{DMatrix, DVector};
 
 use super::{Swept, rows};
 use crate::growth::{Growth, Observation};
 use crate::inside::InsideFigure;
 use crate::inside::storage::CallsInRun;
+use crate::least_squares::{LeastSquares, MatrixColumns, largest};
 
 /// Share of the greatest number by which a law may miss a point: the precision of the arithmetic.
 const PRECISE: f64 = 1e-6;
@@ -134,36 +134,30 @@ impl CallGrowth {
             all.any(|level| Some(level) != first)
         };
         let varied: Vec<usize> = (0..values.len()).filter(is_varied).collect();
-        let columns = 1 + varied.len();
-        let matrix = DMatrix::from_fn(points.len(), columns, |point, column| match column {
+        let count = 1 + varied.len();
+        let columns = MatrixColumns::of(points.len(), count, |point, column| match column {
             0 => 1.0,
             _ => value(&points[point].0, varied[column - 1]),
         });
-        let numbers = DVector::from_iterator(points.len(), points.iter().map(|(_, own)| *own));
-        let greatest = numbers.amax();
-        // Sizes are in bytes and members are few: each column counts alike.
-        let lengths: Vec<f64> = matrix.column_iter().map(|own| own.norm()).collect();
-        let mut normalised = matrix.clone();
-        for (mut column, length) in normalised.column_iter_mut().zip(&lengths) {
-            column /= length.max(f64::MIN_POSITIVE);
-        }
-        let decomposed = normalised.svd(true, true);
+        let numbers: Vec<f64> = points.iter().map(|(_, own)| *own).collect();
+        let greatest = largest(&numbers);
         // Parameters that only varied together cannot be told apart.
-        let is_determined = decomposed.rank(PRECISE) == columns;
-        let found = decomposed.solve(&numbers, f64::EPSILON).ok();
-        let found = found.map(|found| {
-            let scaled = found.iter().zip(&lengths).map(|(own, length)| own / length);
-            DVector::from_iterator(columns, scaled)
-        });
+        let found = LeastSquares::of(&columns).solve(&numbers, PRECISE);
         let fitting = found.filter(|found| {
-            is_determined && (&matrix * found - &numbers).amax() <= PRECISE * greatest
+            let fitted = columns.times(found);
+            let missed: Vec<f64> = fitted
+                .iter()
+                .zip(&numbers)
+                .map(|(one, other)| one - other)
+                .collect();
+            largest(&missed) <= PRECISE * greatest
         });
         let Some(found) = fitting else {
             return CallGrowth::Other(exponent(points, values));
         };
         // A number that makes no difference at any point is none.
         let rounded = |column: usize| {
-            let most = matrix.column(column).amax() * found[column].abs();
+            let most = largest(&columns.0[column]) * found[column].abs();
             if most <= PRECISE * greatest {
                 0.0
             } else {
@@ -177,7 +171,7 @@ impl CallGrowth {
         CallGrowth::Linear {
             base: rounded(0),
             per_unit,
-            is_exact: points.len() > columns,
+            is_exact: points.len() > count,
         }
     }
 }

@@ -203,7 +203,7 @@ const FILES: [(&str, &str); 12] = [
 ];
 
 fn read((name, yaml): &(&str, &str)) -> Vec<Recipe> {
-    let mut recipe: Recipe = match serde_saphyr::from_str(yaml) {
+    let mut recipe: Recipe = match yaml::read(yaml) {
         Ok(recipe) => recipe,
         // A file of the source tree, and the first thing any test of this module reads.
         Err(error) => panic!("servers/{name}.yaml: {error}"),

@@ -104,7 +104,7 @@ fn what_is_wrong_is_named_with_its_key() {
         ("{preset: not-is}", "did you mean `not-iis`?"),
         ("{wieghts: W1}", "did you mean `weights`?"),
         ("{weights: W10}", "did you mean `W1`?"),
-        ("{k: many}", "floating point"),
+        ("{k: many}", "expected a number, found `many`"),
     ];
     for (bare, expected) in table {
         let error = LabNetwork::parse("x", &lab(bare)).unwrap_err().to_string();

@@ -90,6 +90,47 @@ fn what_people_type_and_what_it_means() {
     }
 }
 
+/// UTS 46, without its transitional processing: as browsers have it.
+#[test]
+fn names_of_other_scripts_are_those_that_are_looked_up() {
+    let cases = [
+        ("bücher.example", "xn--bcher-kva.example"),
+        ("BÜCHER.example", "xn--bcher-kva.example"),
+        // Decomposed, an ideographic full stop, a soft hyphen, a ligature, letters of mathematics.
+        ("bu\u{308}cher。example", "xn--bcher-kva.example"),
+        ("a\u{ad}ﬁ𝒜.example", "afia.example"),
+        ("faß.de", "xn--fa-hia.de"),
+        ("Ὀδυσσεύς.gr", "xn--pxac3bcak3d8526a.gr"),
+        ("例え.テスト", "xn--r8jz45g.xn--zckzah"),
+        // From right to left, and a joiner where it may stand.
+        ("مثال.إختبار", "xn--mgbh0fb.xn--kgbechtv"),
+        ("क्\u{200d}ष.example", "xn--11b2ezcw70k.example"),
+        ("😀.ws", "xn--e28h.ws"),
+        ("xn--bcher-kva.example", "xn--bcher-kva.example"),
+        ("１２７．０．０．１", "127.0.0.1"),
+    ];
+    for (text, host) in cases {
+        let target = Target::parse(text).unwrap_or_else(|error| panic!("{text}: {error}"));
+        assert_eq!(target.host(), host, "{text}");
+    }
+    // Both directions in one label, a joiner where it may not stand, a mark that begins one, what is not assigned, and
+    // no Punycode.
+    let refused = [
+        "aא.example",
+        "a\u{200d}b.example",
+        "\u{301}a.example",
+        "\u{378}.example",
+        "xn--a.example",
+    ];
+    for text in refused {
+        let refused = Target::parse(text);
+        assert!(
+            matches!(refused, Err(TargetError::Malformed(_))),
+            "{text}: {refused:?}"
+        );
+    }
+}
+
 #[test]
 fn what_cannot_be_meant_is_refused_and_says_why() {
     let cases = [

@@ -1,0 +1,82 @@
+//! What is wrong with a document, and where.
+
+use std::fmt;
+
+use serde::de;
+
+use crate::place::Place;
+
+/// What is wrong with a document. It is printed as `line 3, column 5: message`.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{}{message}", place.map(|place| format!("line {}, column {}: ", place.line, place.column)).unwrap_or_default())]
+pub struct YamlError {
+    place: Option<Place>,
+    message: String,
+    /// It is about a key of the mapping that is read, not about the mapping.
+    is_about_key: bool,
+}
+
+impl YamlError {
+    pub(crate) fn new(place: Place, message: impl Into<String>) -> Self {
+        YamlError {
+            place: Some(place),
+            message: message.into(),
+            is_about_key: false,
+        }
+    }
+
+    /// The same about a node at that place, unless it is about one inside of it.
+    pub(crate) fn at(mut self, place: Place) -> Self {
+        self.place.get_or_insert(place);
+        self
+    }
+
+    /// The same, at that place if it is about a key.
+    pub(crate) fn at_key(self, place: Place) -> Self {
+        if self.is_about_key {
+            self.at(place)
+        } else {
+            self
+        }
+    }
+
+    /// Where it is; `None` only where a type refuses what it made of a whole document.
+    pub fn place(&self) -> Option<Place> {
+        self.place
+    }
+
+    /// What it is, without the place.
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+}
+
+impl de::Error for YamlError {
+    fn custom<T: fmt::Display>(message: T) -> Self {
+        YamlError {
+            place: None,
+            message: message.to_string(),
+            is_about_key: false,
+        }
+    }
+
+    fn unknown_variant(variant: &str, expected: &'static [&'static str]) -> Self {
+        unknown("variant", variant, expected)
+    }
+
+    fn unknown_field(field: &str, expected: &'static [&'static str]) -> Self {
+        YamlError {
+            is_about_key: true,
+            ..unknown("field", field, expected)
+        }
+    }
+}
+
+fn unknown(what: &str, name: &str, expected: &[&str]) -> YamlError {
+    let expected = match expected {
+        [] => "and there are none".to_owned(),
+        [only] => format!("expected {only}"),
+        all => format!("expected one of {}", all.join(", ")),
+    };
+    de::Error::custom(format!("unknown {what} `{name}`, {expected}"))
+}

@@ -1,0 +1,152 @@
+//! What a scalar is: the core schema of YAML 1.2 (section 10.3.2), with `_` between digits.
+
+/// What a plain scalar is.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum PlainScalar {
+    Null,
+    Truth(bool),
+    Natural(u64),
+    Negative(i64),
+    Real(f64),
+    Text,
+}
+
+impl PlainScalar {
+    pub(crate) fn of(text: &str) -> PlainScalar {
+        if is_null(text) {
+            return PlainScalar::Null;
+        }
+        match text {
+            "true" | "True" | "TRUE" => PlainScalar::Truth(true),
+            "false" | "False" | "FALSE" => PlainScalar::Truth(false),
+            _ => number(text).unwrap_or(PlainScalar::Text),
+        }
+    }
+}
+
+pub(crate) fn is_null(text: &str) -> bool {
+    matches!(text, "" | "~" | "null" | "Null" | "NULL")
+}
+
+/// A truth value where one is expected: that of YAML 1.1, too.
+pub(crate) fn truth(text: &str) -> Option<bool> {
+    match text.to_ascii_lowercase().as_str() {
+        "true" | "yes" | "y" | "on" => Some(true),
+        "false" | "no" | "n" | "off" => Some(false),
+        _ => None,
+    }
+}
+
+/// The number that is written there.
+pub(crate) fn number(text: &str) -> Option<PlainScalar> {
+    let (is_negative, digits) = match text.as_bytes().first()? {
+        b'-' => (true, &text[1..]),
+        b'+' => (false, &text[1..]),
+        _ => (false, text),
+    };
+    match digits {
+        ".inf" | ".Inf" | ".INF" if is_negative => {
+            return Some(PlainScalar::Real(f64::NEG_INFINITY));
+        }
+        ".inf" | ".Inf" | ".INF" => return Some(PlainScalar::Real(f64::INFINITY)),
+        ".nan" | ".NaN" | ".NAN" if digits == text => return Some(PlainScalar::Real(f64::NAN)),
+        _ => {}
+    }
+    if let Some(whole) = whole(digits) {
+        if !is_negative {
+            return Some(PlainScalar::Natural(whole));
+        }
+        let negative = 0_i64.checked_sub_unsigned(whole);
+        return Some(negative.map_or(PlainScalar::Real(-(whole as f64)), PlainScalar::Negative));
+    }
+    // Names of numbers that Rust knows are texts here, and a number too large is no infinity.
+    let is_real = digits.starts_with(|c: char| c.is_ascii_digit() || c == '.')
+        && !(digits.len() > 1
+            && digits.bytes().all(|own| own.is_ascii_digit())
+            && digits.starts_with('0'));
+    let real = is_real.then(|| text.parse::<f64>().ok()).flatten()?;
+    real.is_finite().then_some(PlainScalar::Real(real))
+}
+
+/// A whole number without its sign. A leading zero, with which YAML 1.1 has octal numbers, makes it a text.
+fn whole(digits: &str) -> Option<u64> {
+    let (radix, digits) = match digits.as_bytes() {
+        [b'0', b'x', ..] => (16, &digits[2..]),
+        [b'0', b'o', ..] => (8, &digits[2..]),
+        [b'0', _, ..] => return None,
+        _ => (10, digits),
+    };
+    let is_joined = digits.starts_with('_') || digits.ends_with('_') || digits.contains("__");
+    if digits.starts_with('+') || is_joined {
+        return None;
+    }
+    u64::from_str_radix(&digits.replace('_', ""), radix).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scalars_are_what_the_core_schema_says() {
+        let cases = [
+            ("", PlainScalar::Null),
+            ("~", PlainScalar::Null),
+            ("null", PlainScalar::Null),
+            ("nUll", PlainScalar::Text),
+            ("true", PlainScalar::Truth(true)),
+            ("FALSE", PlainScalar::Truth(false)),
+            ("yes", PlainScalar::Text),
+            ("0", PlainScalar::Natural(0)),
+            ("+12", PlainScalar::Natural(12)),
+            ("-12", PlainScalar::Negative(-12)),
+            ("-0", PlainScalar::Negative(0)),
+            ("1_000_000", PlainScalar::Natural(1_000_000)),
+            ("1__0", PlainScalar::Text),
+            ("_1", PlainScalar::Text),
+            ("1_", PlainScalar::Text),
+            ("0x1F", PlainScalar::Natural(31)),
+            ("0o17", PlainScalar::Natural(15)),
+            ("017", PlainScalar::Text),
+            ("00", PlainScalar::Text),
+            ("0x", PlainScalar::Text),
+            ("0x+1", PlainScalar::Text),
+            ("+-1", PlainScalar::Text),
+            ("++1", PlainScalar::Text),
+            ("18446744073709551615", PlainScalar::Natural(u64::MAX)),
+            (
+                "18446744073709551616",
+                PlainScalar::Real(18_446_744_073_709_551_616.0),
+            ),
+            ("-9223372036854775808", PlainScalar::Negative(i64::MIN)),
+            (
+                "-9223372036854775809",
+                PlainScalar::Real(-9_223_372_036_854_775_809.0),
+            ),
+            ("1.5", PlainScalar::Real(1.5)),
+            ("-1.5e3", PlainScalar::Real(-1500.0)),
+            ("0.25", PlainScalar::Real(0.25)),
+            (".5", PlainScalar::Real(0.5)),
+            ("1e3", PlainScalar::Real(1000.0)),
+            ("1e999", PlainScalar::Text),
+            (".inf", PlainScalar::Real(f64::INFINITY)),
+            ("-.INF", PlainScalar::Real(f64::NEG_INFINITY)),
+            ("inf", PlainScalar::Text),
+            ("nan", PlainScalar::Text),
+            ("-nan", PlainScalar::Text),
+            ("-.nan", PlainScalar::Text),
+            ("infinity", PlainScalar::Text),
+            ("1.2.3", PlainScalar::Text),
+            ("1 KiB", PlainScalar::Text),
+            ("1ms", PlainScalar::Text),
+            ("-", PlainScalar::Text),
+            (".", PlainScalar::Text),
+            ("e3", PlainScalar::Text),
+            ("ü", PlainScalar::Text),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(PlainScalar::of(text), expected, "{text}");
+        }
+        assert!(matches!(PlainScalar::of(".nan"), PlainScalar::Real(real) if real.is_nan()));
+    }
+}

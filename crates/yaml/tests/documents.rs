@@ -1,0 +1,429 @@
+//! Documents, what is read from them, and what is said of wrong ones.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use proptest::prelude::*;
+use serde::de::{self, Deserialize, DeserializeOwned, Deserializer, MapAccess, Visitor};
+use serde_json::{Value, json};
+use yaml::{Place, placed, read};
+
+fn value(text: &str) -> Value {
+    read(text).unwrap_or_else(|error| panic!("{text}\n{error}"))
+}
+
+#[derive(Debug, PartialEq, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Everything {
+    name: String,
+    #[serde(default)]
+    port: u16,
+    #[serde(default)]
+    share: f64,
+    #[serde(default)]
+    is_on: bool,
+    #[serde(default)]
+    list: Vec<String>,
+    #[serde(default)]
+    pair: Option<(i32, i32)>,
+    #[serde(default)]
+    kind: Option<Kind>,
+    #[serde(default)]
+    either: Option<Either>,
+    #[serde(default)]
+    by_number: BTreeMap<u32, char>,
+}
+
+#[derive(Debug, PartialEq, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Kind {
+    Plain,
+    Sized(u32),
+    Both(u32, u32),
+    Keys { a: u32 },
+}
+
+#[derive(Debug, PartialEq, serde::Deserialize)]
+#[serde(untagged)]
+enum Either {
+    Number(u32),
+    Text(String),
+    Keys { a: Kind },
+}
+
+/// A text with its place.
+#[derive(Debug, PartialEq)]
+struct At(String, u32, u32);
+
+impl<'de> Deserialize<'de> for At {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let (text, Place { line, column }) = placed(deserializer)?;
+        Ok(At(text, line, column))
+    }
+}
+
+#[test]
+fn every_kind_of_value_is_read() {
+    let text = "name: 1.10\nport: 0x50\nshare: 3\nis_on: yes\nlist: [a, '', 007]\npair: [-1, +2]\nkind: plain\n\
+        either: {a: {sized: 3}}\nby_number: {1: x, 2: ü}\n";
+    let expected = Everything {
+        // Where a text is expected, it is as it is written.
+        name: "1.10".to_owned(),
+        port: 80,
+        share: 3.0,
+        is_on: true,
+        list: vec!["a".to_owned(), String::new(), "007".to_owned()],
+        pair: Some((-1, 2)),
+        kind: Some(Kind::Plain),
+        either: Some(Either::Keys { a: Kind::Sized(3) }),
+        by_number: BTreeMap::from([(1, 'x'), (2, 'ü')]),
+    };
+    assert_eq!(read::<Everything>(text).unwrap(), expected);
+
+    let kinds: Vec<Kind> = read("[plain, plain: , sized: 1, both: [1, 2], keys: {a: 1}]").unwrap();
+    let expected = [
+        Kind::Plain,
+        Kind::Plain,
+        Kind::Sized(1),
+        Kind::Both(1, 2),
+        Kind::Keys { a: 1 },
+    ];
+    assert_eq!(kinds, expected);
+    let either: Vec<Either> = read("[1, '1', x]").unwrap();
+    let text = |text: &str| Either::Text(text.to_owned());
+    assert_eq!(either, [Either::Number(1), text("1"), text("x")]);
+    // A key without a value has nothing, or nothing in it.
+    let empty: Everything = read("{name: x, list: , pair: , by_number: ~}").unwrap();
+    assert!(empty.list.is_empty() && empty.pair.is_none() && empty.by_number.is_empty());
+}
+
+#[test]
+fn a_document_is_what_it_is_in_json() {
+    let cases = [
+        (
+            "a: 1\nb: [x, 'y', \"\\u00fc\\n\"]\n",
+            json!({"a": 1, "b": ["x", "y", "ü\n"]}),
+        ),
+        (
+            "a: |\n  one\n  two\nb: >-\n  one\n  two\n",
+            json!({"a": "one\ntwo\n", "b": "one two"}),
+        ),
+        (
+            "- null\n- ~\n-\n- 'null'\n- yes\n- true\n",
+            json!([null, null, null, "null", "yes", true]),
+        ),
+        (
+            "{a: -1.5, b: 1e3, c: 1_000}",
+            json!({"a": -1.5, "b": 1000.0, "c": 1000}),
+        ),
+        (
+            "a: &x {b: 1}\nc: *x\nd: [*x]\n",
+            json!({"a": {"b": 1}, "c": {"b": 1}, "d": [{"b": 1}]}),
+        ),
+        ("a: &x 1\nb: &x 2\nc: *x\n", json!({"a": 1, "b": 2, "c": 2})),
+        ("!!str 1", json!("1")),
+        ("! 1", json!("1")),
+        ("!!int 1", json!(1)),
+        ("!!map {a: !!seq []}", json!({"a": []})),
+        ("--- # first\n1\n...\n", json!(1)),
+        ("# a comment\n'a # b' # another\n", json!("a # b")),
+        // Keys that are taken over: those that are there stay.
+        (
+            "a: &x {b: 1, c: 2}\nd: {<<: *x, c: 3}\n",
+            json!({"a": {"b": 1, "c": 2}, "d": {"b": 1, "c": 3}}),
+        ),
+        (
+            "{<<: [{a: 1}, {a: 2, b: 2}], c: 3}",
+            json!({"a": 1, "b": 2, "c": 3}),
+        ),
+        ("{'<<': 1}", json!({"<<": 1})),
+    ];
+    for (text, expected) in cases {
+        assert_eq!(value(text), expected, "{text}");
+    }
+}
+
+#[test]
+fn values_know_their_places() {
+    let text = "a: [one, 'two']\nüb: &x three\nc:\n  - *x\nd: |\n  four\n";
+    let places: BTreeMap<String, Value> = read(text).unwrap();
+    assert_eq!(places.len(), 4);
+    #[derive(serde::Deserialize)]
+    struct Places {
+        a: Vec<At>,
+        #[serde(rename = "üb")]
+        b: At,
+        c: Vec<At>,
+        d: At,
+    }
+    let found: Places = read(text).unwrap();
+    let at = |text: &str, line, column| At(text.to_owned(), line, column);
+    assert_eq!(found.a, [at("one", 1, 5), at("two", 1, 10)]);
+    assert_eq!(found.b, at("three", 2, 8));
+    // Where it is used, not where it is defined.
+    assert_eq!(found.c, [at("three", 4, 5)]);
+    assert_eq!(found.d.0, "four\n");
+    // Another deserialiser knows none.
+    assert_eq!(serde_json::from_str::<At>("\"x\"").unwrap(), at("x", 0, 0));
+}
+
+/// Something that reads its keys itself.
+#[derive(Debug)]
+struct ByHand;
+
+impl<'de> Deserialize<'de> for ByHand {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct ByHandVisitor;
+        impl<'de> Visitor<'de> for ByHandVisitor {
+            type Value = ByHand;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("keys")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<ByHand, A::Error> {
+                while let Some(key) = map.next_key::<String>()? {
+                    if key != "a" {
+                        return Err(de::Error::unknown_field(&key, &["a"]));
+                    }
+                    map.next_value::<u32>()?;
+                }
+                Err(de::Error::custom("nothing is right"))
+            }
+        }
+        deserializer.deserialize_any(ByHandVisitor)
+    }
+}
+
+#[test]
+fn an_error_about_a_key_is_at_the_key() {
+    let cases = [
+        (
+            "- a: 1\n  b: 2",
+            "line 2, column 3: unknown field `b`, expected a",
+        ),
+        ("- a: 1", "line 1, column 3: nothing is right"),
+        (
+            "- 1",
+            "line 1, column 3: invalid type: integer `1`, expected keys",
+        ),
+    ];
+    for (text, expected) in cases {
+        assert_eq!(said::<Vec<ByHand>>(text), expected, "{text}");
+    }
+}
+
+fn said<T: DeserializeOwned>(text: &str) -> String {
+    match read::<T>(text) {
+        Ok(_) => panic!("{text} can be read"),
+        Err(error) => error.to_string(),
+    }
+}
+
+#[test]
+fn what_is_said_of_a_wrong_value() {
+    let cases = [
+        ("port: 1", "line 1, column 1: missing field `name`"),
+        (
+            "name: x\nprt: 1",
+            "line 2, column 1: unknown field `prt`, expected one of name, port, share, is_on, list, pair, kind, either, by_number",
+        ),
+        (
+            "- a",
+            "line 1, column 1: expected keys with values, found a list",
+        ),
+        (
+            "x",
+            "line 1, column 1: expected keys with values, found `x`",
+        ),
+        (
+            "name:\nport: 1",
+            "line 1, column 5: expected a text, found nothing",
+        ),
+        (
+            "name: [a]",
+            "line 1, column 7: expected a text, found a list",
+        ),
+        (
+            "{name: x, port: http}",
+            "line 1, column 17: expected a whole number, found `http`",
+        ),
+        (
+            "{name: x, port: 70000}",
+            "line 1, column 17: invalid value: integer `70000`, expected u16",
+        ),
+        (
+            "{name: x, port: -1}",
+            "line 1, column 17: invalid value: integer `-1`, expected u16",
+        ),
+        (
+            "{name: x, port: 1.5}",
+            "line 1, column 17: invalid type: floating point `1.5`, expected u16",
+        ),
+        (
+            "{name: x, share: 5 %}",
+            "line 1, column 18: expected a number, found `5 %`",
+        ),
+        (
+            "{name: x, is_on: maybe}",
+            "line 1, column 18: expected true or false, found `maybe`",
+        ),
+        (
+            "{name: x, list: a}",
+            "line 1, column 17: expected a list, found `a`",
+        ),
+        (
+            "{name: x, list: [{}]}",
+            "line 1, column 18: expected a text, found keys with values",
+        ),
+        (
+            "{name: x, pair: [1]}",
+            "line 1, column 17: invalid length 1, expected a tuple of size 2",
+        ),
+        (
+            "{name: x, kind: big}",
+            "line 1, column 17: unknown variant `big`, expected one of plain, sized, both, keys",
+        ),
+        (
+            "{name: x, kind: sized}",
+            "line 1, column 17: `sized` needs a value",
+        ),
+        (
+            "{name: x, kind: {plain: 1}}",
+            "line 1, column 25: expected nothing, found `1`",
+        ),
+        (
+            "{name: x, kind: {sized: 1, both: 1}}",
+            "line 1, column 17: expected a single key with its value, found keys with values",
+        ),
+        (
+            "{name: x, either: []}",
+            "line 1, column 19: data did not match any variant of untagged enum Either",
+        ),
+        (
+            "{name: x, by_number: {a: b}}",
+            "line 1, column 23: expected a whole number, found `a`",
+        ),
+        (
+            "{name: x, ? [1] : 2}",
+            "line 1, column 13: expected a text, found a list",
+        ),
+    ];
+    for (text, expected) in cases {
+        assert_eq!(said::<Everything>(text), expected, "{text}");
+    }
+    let long = said::<u32>(&"ü".repeat(100));
+    assert!(
+        long.ends_with("ü...`") && long.chars().count() < 120,
+        "{long}"
+    );
+}
+
+#[test]
+fn what_is_said_of_a_wrong_document() {
+    let cases = [
+        ("", "line 1, column 1: there is nothing to be read"),
+        (
+            "# nothing\n",
+            "line 1, column 1: there is nothing to be read",
+        ),
+        (
+            "a: 1\n---\nb: 2\n",
+            "line 2, column 1: a second document begins, and only one is read",
+        ),
+        (
+            "a: 1\nb: 2\na: 3\n",
+            "line 3, column 1: `a` is here a second time",
+        ),
+        (
+            "a: !secret 1",
+            "line 1, column 12: the tag `!secret` has no meaning here",
+        ),
+        (
+            "a: &x [*x]",
+            "line 1, column 8: this alias stands for something that it is in",
+        ),
+        (
+            "{<<: 1}",
+            "line 1, column 6: what `<<` takes over is keys with values, or a list of these",
+        ),
+    ];
+    for (text, expected) in cases {
+        assert_eq!(said::<Value>(text), expected, "{text}");
+    }
+    for text in [
+        "a: [1",
+        "a: {b",
+        "a: \"b",
+        "a: *x",
+        "a: b: c",
+        "%YAML 9.0\n---\na",
+    ] {
+        let said = said::<Value>(text);
+        assert!(
+            said.starts_with("line 1, column ") || said.starts_with("line 2, column "),
+            "{text}: {said}"
+        );
+    }
+}
+
+#[test]
+fn documents_are_bounded() {
+    let deep = |depth: usize| format!("{}{}", "[".repeat(depth), "]".repeat(depth));
+    value(&deep(64));
+    let message = said::<Value>(&deep(65));
+    assert!(
+        message.contains("more than 64 lists and mappings in one another"),
+        "{message}"
+    );
+    // By aliases, too.
+    let nested: String = (1..70)
+        .map(|n| format!("- &x{n} [*x{}]\n", n - 1))
+        .collect();
+    let message = said::<Value>(&format!("- &x0 []\n{nested}"));
+    assert!(message.contains("in one another"), "{message}");
+    let laughs: String = (1..20)
+        .map(|n| format!("- &x{n} [{}]\n", vec![format!("*x{}", n - 1); 9].join(",")))
+        .collect();
+    let message = said::<Value>(&format!("- &x0 ha\n{laughs}"));
+    assert!(message.contains("more than 250000 values"), "{message}");
+    let long = "[1,".repeat(1) + &"1,".repeat(249_997) + "1]";
+    assert_eq!(value(&long).as_array().unwrap().len(), 249_999);
+    let message = said::<Value>(&format!("[{}1]", "1,".repeat(249_999)));
+    assert!(message.contains("more than 250000 values"), "{message}");
+}
+
+fn any_json() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        any::<i64>().prop_map(Value::from),
+        any::<u64>().prop_map(Value::from),
+        (-1e6..1e6_f64).prop_map(Value::from),
+        "[ -~¡-힣]{0,12}".prop_map(Value::from),
+    ];
+    leaf.prop_recursive(4, 40, 5, |inner| {
+        prop_oneof![
+            proptest::collection::vec(inner.clone(), 0..5).prop_map(Value::from),
+            proptest::collection::btree_map("[ -~¡-힣]{0,6}", inner, 0..5)
+                .prop_map(|map| Value::Object(map.into_iter().collect())),
+        ]
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// JSON is YAML, if its texts can be printed.
+    #[test]
+    fn what_is_written_as_json_is_read(expected in any_json()) {
+        prop_assert_eq!(value(&serde_json::to_string(&expected).unwrap()), expected.clone());
+        prop_assert_eq!(value(&serde_json::to_string_pretty(&expected).unwrap()), expected);
+    }
+
+    #[test]
+    fn whatever_is_read_there_is_no_panic(text in "([ab]|[-:?,&*!|>'\"%@`#{}\\[\\]] ?|<<|\n *|é|\u{0}){0,40}") {
+        let _ = read::<Value>(&text);
+        let _ = read::<Everything>(&text);
+    }
+}
