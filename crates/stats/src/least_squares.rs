@@ -316,13 +316,14 @@ mod tests {
 
     #[test]
     fn dependent_columns_have_no_solution() {
+        type Column = fn(f64) -> f64;
         let x = [1.0, 2.0, 3.0, 4.0, 5.0];
-        let of = |columns: &[fn(f64) -> f64]| {
+        let of = |columns: &[Column]| {
             LeastSquares::of(&MatrixColumns::of(5, columns.len(), |row, column| {
                 columns[column](x[row])
             }))
         };
-        let cases: [(&[fn(f64) -> f64], usize); 6] = [
+        let cases: [(&[Column], usize); 6] = [
             (&[|_| 1.0, |x| x], 2),
             (&[|_| 1.0, |x| 1e-30 * x], 2),
             (&[|_| 1.0, |x| x, |x| 1e9 * x], 2),
