@@ -387,7 +387,7 @@ fn documents_are_bounded() {
         .collect();
     let message = said::<Value>(&format!("- &x0 ha\n{laughs}"));
     assert!(message.contains("more than 250000 values"), "{message}");
-    let long = "[1,".repeat(1) + &"1,".repeat(249_997) + "1]";
+    let long = format!("[{}1]", "1,".repeat(249_998));
     assert_eq!(value(&long).as_array().unwrap().len(), 249_999);
     let message = said::<Value>(&format!("[{}1]", "1,".repeat(249_999)));
     assert!(message.contains("more than 250000 values"), "{message}");
