@@ -7,17 +7,16 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
-use crate::dist;
-use crate::project::root;
+use crate::project::{build_release, root};
 
-/// Builds `prestan` and the benchmarks as they are published, and runs the latter with these arguments.
+/// Builds `prestan` and the benchmarks as people install it, and runs the latter with these arguments.
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
     if let [name, rest @ ..] = arguments
         && name == "build"
     {
         return build::run(rest);
     }
-    let programs = dist::build(&["prestan", "benches"])?;
+    let programs = build_release(&["prestan", "benches"])?;
     let mut benches = Command::new(programs.join("benches"));
     let status = benches
         .args(arguments)

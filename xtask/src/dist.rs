@@ -38,8 +38,8 @@ use content::Content;
 use parts::Parts;
 use target::ReleaseTarget;
 
-/// The profile with all optimisations; see `Cargo.toml`.
-const PROFILE: &str = "release-lto";
+/// The one profile of programs that people run; see `Cargo.toml`.
+const PROFILE: &str = "release";
 
 pub(crate) const CHECKSUMS: &str = "SHA256SUMS";
 
@@ -191,17 +191,6 @@ pub(crate) fn install() -> Result<()> {
     let made = metadata.target_directory.join("dist");
     let release = Release::of(&metadata)?;
     install::everywhere(&release, &target::ALL, &made, &metadata.target_directory)
-}
-
-/// Builds packages for this machine as they are published, as the benchmarks measure them. Gives the
-/// directory of the programs.
-pub(crate) fn build(packages: &[&str]) -> Result<PathBuf> {
-    let packages: Vec<&str> = packages
-        .iter()
-        .flat_map(|name| ["--package", *name])
-        .collect();
-    compile(&packages, Vec::new())?;
-    Ok(Metadata::read()?.target_directory.join(PROFILE))
 }
 
 /// Builds the program for each target, in one run of cargo: what both need is built once, and no core

@@ -6,8 +6,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail, ensure};
 
-use crate::dist;
-use crate::project::{between, root};
+use crate::project::{between, build_release, root};
 
 const PAGE: &str = "docs/FINDINGS.md";
 const BEGIN: &str = "<!-- findings -->\n";
@@ -25,7 +24,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
     if let Some(name) = names.iter().find(|name| !known.contains(**name)) {
         bail!("experiments knows no {name}; known: {}", known.join(", "));
     }
-    let program = dist::build(&["prestan"])?.join("prestan");
+    let program = build_release(&["prestan"])?.join("prestan");
     let directory = root.join("target/experiments");
     fs::create_dir_all(&directory)?;
     for name in known

@@ -27,7 +27,7 @@ pub(crate) fn run() -> Result<()> {
     let root = root()?;
     let run = [
         "run",
-        "--profile=release-lto",
+        "--release",
         "--package",
         "prestan",
         "--",

@@ -12,7 +12,7 @@ use std::process::{Child, Command, Stdio};
 
 use anyhow::{Context, Result, bail};
 
-use crate::project::{cargo, cargo_with, finish, root};
+use crate::project::{build_release, cargo, cargo_with, finish, root};
 use crate::setup;
 
 /// An image of the guides, what is run for it, and which of its figures it is. `URL` is that of the embedded
@@ -52,11 +52,7 @@ const FIGURES: [(&str, &str, &str); 6] = [
 
 pub(crate) fn run() -> Result<()> {
     setup::run()?;
-    cargo(
-        &["build", "--profile=release-lto", "--package", "prestan"],
-        &[],
-    )?;
-    let program = root()?.join("target/release-lto/prestan");
+    let program = build_release(&["prestan"])?.join("prestan");
     let test = |name| {
         [
             "test",

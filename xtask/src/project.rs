@@ -2,10 +2,12 @@
 
 use std::env;
 use std::ffi::OsString;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
+
+use crate::metadata::Metadata;
 
 /// The top directory.
 pub(crate) fn root() -> Result<&'static Path> {
@@ -64,6 +66,17 @@ pub(crate) fn cargo_messages(arguments: &[&str]) -> Result<String> {
         bail!("`cargo {}` failed ({})", arguments.join(" "), output.status);
     }
     String::from_utf8(output.stdout).context("what cargo says is not UTF-8")
+}
+
+/// Builds packages as people install them. Gives the directory of the programs.
+pub(crate) fn build_release(packages: &[&str]) -> Result<PathBuf> {
+    let packages = packages.iter().flat_map(|name| ["--package", *name]);
+    let build: Vec<&str> = ["build", "--locked", "--release"]
+        .into_iter()
+        .chain(packages)
+        .collect();
+    cargo(&build, &[])?;
+    Ok(Metadata::read()?.target_directory.join("release"))
 }
 
 /// Cargo in the top directory.
