@@ -494,6 +494,11 @@ fn inside_a_namespace_with_a_pair_of_interfaces() {
     let sender = crate::socket::open(socket2::Type::RAW).unwrap();
     let index = |name| rustix::net::netdevice::name_to_index(&sender, name).unwrap();
     crate::socket::bind(&sender, index("va0")).unwrap();
+    // The kernel gives a packet to the socket that was opened first last.
+    let mut witness = crate::socket::open(socket2::Type::RAW).unwrap();
+    crate::socket::bind(&witness, index("va1")).unwrap();
+    witness.set_nonblocking(false).unwrap();
+    witness.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
     for source in [
         CaptureSource::Interface("va1".to_owned()),
         CaptureSource::Any,
@@ -504,6 +509,13 @@ fn inside_a_namespace_with_a_pair_of_interfaces() {
         };
         let recording = start(&path, &options).unwrap();
         sender.send(&frame).unwrap();
+        let mut received = [0; 2048];
+        loop {
+            let length = witness.read(&mut received).unwrap();
+            if received[..length].ends_with(b"tagged") {
+                break;
+            }
+        }
         recording.stop().unwrap();
         let mut reader = CaptureReader::new(File::open(&path).unwrap()).unwrap();
         let mut tags = Vec::new();
