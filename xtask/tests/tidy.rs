@@ -22,14 +22,21 @@ const PURE: &[(&str, &[&str])] = &[
     ("stats", &["constraint", "record"]),
     (
         "report",
-        &["experiment", "record", "stats", "trace", "wire"],
+        &[
+            "experiment",
+            "figures",
+            "record",
+            "stats",
+            "trace",
+            "wire",
+        ],
     ),
-    ("figures", &["report"]),
+    ("figures", &[]),
     ("webstone", &["suite"]),
     ("trace", &["wire"]),
     ("bare", &["trace"]),
     ("traffic", &[]),
-    ("topology", &["bare", "traffic"]),
+    ("topology", &["bare", "figures", "traffic"]),
     ("experiment", &["bare", "stats", "topology", "traffic"]),
 ];
 

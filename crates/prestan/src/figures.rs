@@ -1,10 +1,12 @@
 //! Where pages and figures go.
 
+mod scripts;
+
 use std::fs;
 use std::path::Path;
 
-use figures::{Figure, FigureError, FigureStyle, Painter};
 use report::page::{self, ReportPage};
+use scripts::{Figure, FigureError, FigureStyle, Painter};
 
 use crate::args::FigureOptions;
 use crate::exit::Failed;
@@ -50,7 +52,7 @@ pub(crate) fn write(page: &ReportPage<'_>, options: &FigureOptions) -> Result<()
         font: options.font.clone(),
         only: options.figure.clone(),
     };
-    let names = figures::draw(&page::figure_data(page), &style, |figure: Figure| {
+    let names = scripts::draw(&page::figure_data(page), &style, |figure: Figure| {
         if let Some(directory) = svg {
             save(directory, &figure.name, "svg", figure.svg.as_bytes())?;
         }
@@ -59,7 +61,7 @@ pub(crate) fn write(page: &ReportPage<'_>, options: &FigureOptions) -> Result<()
         }
         Ok::<(), Failed>(())
     })?;
-    let is_there = |wanted: &str| names.iter().any(|name| figures::is_called(name, wanted));
+    let is_there = |wanted: &str| names.iter().any(|name| scripts::is_called(name, wanted));
     let missing = options.figure.iter().find(|wanted| !is_there(wanted));
     if let Some(missing) = missing {
         return Err(Failed::Usage(format!(
