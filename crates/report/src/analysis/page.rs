@@ -17,7 +17,7 @@ use super::text::{nothing, overview};
 use super::warnings::{damage, left_out, warnings};
 use super::{CaptureAnalysis, timeouts, words};
 use crate::page::markup::{boxed, list, meanings, wide};
-use crate::page::standalone;
+use crate::page::with_figures;
 
 /// Rows of the tables of a page.
 const MOST_CONNECTIONS: usize = 200;
@@ -34,7 +34,7 @@ const BEHAVIOUR: &str = concat!(
 pub fn analysis_html(of: &CaptureAnalysis) -> String {
     let name = of.file.rsplit('/').next().unwrap_or_default();
     let title = format!("Capture {name}");
-    standalone(&title, &series::document(of), BEHAVIOUR, body(of, &title))
+    with_figures(&title, "", body(of, &title))
 }
 
 fn body(of: &CaptureAnalysis, title: &str) -> Markup {

@@ -9,7 +9,7 @@ use maud::{Markup, html};
 use super::{CampaignReport, beside, doubts, explained, words};
 use crate::clean;
 use crate::page::markup::{boxed, list, wide};
-use crate::page::scriptless;
+use crate::page::with_figures;
 
 pub use charts::campaign_charts;
 
@@ -18,7 +18,7 @@ const STYLE: &str = include_str!("../../page/campaign.css");
 
 /// The campaign as one HTML document that loads nothing and needs no script.
 pub fn campaign_page(of: &CampaignReport<'_>) -> String {
-    scriptless(&of.experiment.title, STYLE, body(of))
+    with_figures(&of.experiment.title, STYLE, body(of))
 }
 
 fn body(of: &CampaignReport<'_>) -> Markup {
