@@ -350,6 +350,8 @@ pub enum Fill {
     Full,
     /// So that what is below is seen.
     Soft,
+    /// So that it is hardly seen itself: a ground behind marks.
+    Faint,
     /// With the colour of the ground.
     Hollow,
     /// It is not seen: its row is in the table, and its tooltip shows.

@@ -74,12 +74,13 @@ pub(crate) fn filled(of: Tone, fill: Fill) -> String {
     match fill {
         Fill::Full => format!("f{tone}"),
         Fill::Soft => format!("f{tone} so"),
+        Fill::Faint => format!("f{tone} fa"),
         Fill::Hollow => format!("i s{tone} ho"),
         Fill::None => "no".to_owned(),
     }
 }
 
-const RULES: [(&str, &str); 15] = [
+const RULES: [(&str, &str); 16] = [
     ("", "font-size:11px"),
     (".n", "font-size:12px"),
     (".no", "fill:none;stroke:none"),
@@ -89,6 +90,7 @@ const RULES: [(&str, &str); 15] = [
     (".l", "stroke-width:1.8;stroke-linejoin:round"),
     (".i", "stroke-width:1.2"),
     (".so", "fill-opacity:.42"),
+    (".fa", "fill-opacity:.15"),
     (".d1", "stroke-dasharray:6 3"),
     (".d2", "stroke-dasharray:2 2"),
     (".d3", "stroke-dasharray:8 3 2 3"),

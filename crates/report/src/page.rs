@@ -12,6 +12,7 @@
 
 mod answers;
 mod background;
+mod charts;
 mod comparison;
 mod course;
 mod data;
@@ -46,6 +47,7 @@ use figure_parts::FigurePart;
 use headline::Subject;
 use markup::{Frame, document};
 
+pub use charts::FigureKind;
 pub use measured::Common;
 pub use site::{Link, Site, assets};
 
