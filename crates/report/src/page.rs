@@ -18,6 +18,7 @@ mod course;
 mod data;
 mod details;
 mod diagnosis;
+pub(crate) mod drawn;
 mod figure_parts;
 mod flame;
 mod headline;
@@ -37,6 +38,7 @@ use std::sync::LazyLock;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use figures::Ground;
 use maud::{Markup, PreEscaped, html};
 use record::Run;
 use sha2::{Digest, Sha256};
@@ -274,6 +276,20 @@ pub(crate) fn scriptless(title: &str, more: &str, body: Markup) -> String {
         policy: &policy_of(&sources(std::slice::from_ref(&style)), "'none'"),
         style: html! { style { (PreEscaped(&style)) } },
         scripts: Markup::default(),
+    };
+    document(frame, body)
+}
+
+/// A page of its own kind with figures that are [drawn]; `more` is appended to the style of all pages.
+pub(crate) fn with_figures(title: &str, more: &str, body: Markup) -> String {
+    let style = [STYLE, &figures::style(Ground::Page), more].concat();
+    let script = without_comments(include_str!("../page/drawn.js"));
+    let scripts = std::slice::from_ref(&script);
+    let frame = Frame {
+        title,
+        policy: &policy_of(&sources(std::slice::from_ref(&style)), &sources(scripts)),
+        style: html! { style { (PreEscaped(&style)) } },
+        scripts: html! { script { (PreEscaped(&script)) } },
     };
     document(frame, body)
 }

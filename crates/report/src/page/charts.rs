@@ -92,8 +92,9 @@ impl Charts {
         for group in BarGroup::all(page) {
             let scales = group.scales(page).iter();
             let drawn = scales.map(|scale| bars::bars(page, names, &group, *scale));
-            let drawn: Vec<Figure> =
-                drawn.filter_map(|figure| named(FigureKind::Bars, figure)).collect();
+            let drawn: Vec<Figure> = drawn
+                .filter_map(|figure| named(FigureKind::Bars, figure))
+                .collect();
             if !drawn.is_empty() {
                 groups.push(drawn);
             }
@@ -120,7 +121,11 @@ impl Charts {
         let ratios = versus.filter_map(|figure| named(FigureKind::Forest, figure));
         let ratios = ratios.collect();
         let mut sweeps = Vec::new();
-        for (param, varied) in page.sweep.iter().flat_map(|sweep| sweep.vary.iter().enumerate()) {
+        for (param, varied) in page
+            .sweep
+            .iter()
+            .flat_map(|sweep| sweep.vary.iter().enumerate())
+        {
             let sweep = page.sweep.expect("it varies something");
             let mut drawn = Vec::new();
             for row in &sweep.rows {
@@ -150,9 +155,10 @@ impl Charts {
     /// Those for files, in their order.
     pub(super) fn all(self) -> impl Iterator<Item = Figure> {
         let bars = self.bars.into_iter().flatten();
-        let tests = self.tests.into_iter().flat_map(|(_, of)| {
-            [of.histogram, of.ecdf, of.time_line].into_iter().flatten()
-        });
+        let tests = self
+            .tests
+            .into_iter()
+            .flat_map(|(_, of)| [of.histogram, of.ecdf, of.time_line].into_iter().flatten());
         let sweeps = self.sweeps.into_iter().flat_map(|(_, of)| of);
         let sweeps = sweeps.map(|[usual, _]| usual);
         let pages = self.pages.into_iter();

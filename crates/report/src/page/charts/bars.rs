@@ -1,7 +1,8 @@
 //! Mean times with their intervals: of tests, and of whole pages.
 
 use figures::{
-    Along, Axis, Figure, Fill, Format, Look, Mark, Panel, Scale, Series, Shape, Swatch, Tone, extent,
+    Along, Axis, Figure, Fill, Format, Look, Mark, Panel, Scale, Series, Shape, Swatch, Tone,
+    extent,
 };
 use stats::{Distribution, PageSummary, TestSummary};
 
@@ -68,7 +69,11 @@ impl<'a> BarGroup<'a> {
         };
         let is_measured = |group: &BarGroup<'_>| group.means(page).next().is_some();
         let measured: Vec<BarGroup<'_>> = both().into_iter().filter(is_measured).collect();
-        if measured.is_empty() { both().into() } else { measured }
+        if measured.is_empty() {
+            both().into()
+        } else {
+            measured
+        }
     }
 
     fn means(&self, page: &ReportPage<'_>) -> impl Iterator<Item = f64> {
@@ -132,13 +137,20 @@ fn of_page(page: Option<&PageSummary>) -> BarValue<'_> {
     BarValue {
         times: page.and_then(|page| page.visits.load.as_ref()),
         failed: incomplete,
-        word: if incomplete > 0 { "never complete" } else { "not loaded" },
+        word: if incomplete > 0 {
+            "never complete"
+        } else {
+            "not loaded"
+        },
     }
 }
 
 /// The times of whole pages: from the first request to the last byte. `None` where no run has pages.
 pub(super) fn pages(page: &ReportPage<'_>, names: &[String]) -> Option<Figure> {
-    let all = page.runs.iter().filter_map(|run| run.summary.pages.as_ref());
+    let all = page
+        .runs
+        .iter()
+        .filter_map(|run| run.summary.pages.as_ref());
     let all = all.flat_map(|pages| &pages.pages);
     let tests = distinct(all.map(|page| page.page.name.as_str()));
     if tests.is_empty() {
@@ -178,14 +190,22 @@ fn drawn(
     scale: Scale,
 ) -> Figure {
     let is_log = scale == Scale::Log;
-    let (scale_name, swatch) = if is_log { ("log", Swatch::Point) } else { ("linear", Swatch::Bar) };
+    let (scale_name, swatch) = if is_log {
+        ("log", Swatch::Point)
+    } else {
+        ("linear", Swatch::Bar)
+    };
     let times = || values.iter().flatten().filter_map(|value| value.times);
     let means = extent(times().map(|times| us(times.mean)).filter(|us| *us > 0.0));
     let ends = times().filter_map(|times| times.ci95);
     let ends: Vec<f64> = ends.flat_map(|(low, high)| [us(low), us(high)]).collect();
     let range = within(means.unwrap_or((1.0, 10.0)), &ends, is_log);
     let count = names.len();
-    let height = if count == 1 { 24.0 } else { 9.0 + 13.0 * count as f64 };
+    let height = if count == 1 {
+        24.0
+    } else {
+        9.0 + 13.0 * count as f64
+    };
     let tests = group.tests.iter().map(|name| (*name).to_owned());
     let x = Axis::numbers(range, scale, Format::Time);
     let x = x.named(format!("mean {} ({scale_name})", about.what));
@@ -204,12 +224,24 @@ fn drawn(
                 longest = longest.max(word.chars().count());
             }
             let told = told(test, name, value);
-            marks(&mut series, value, (middle, bar), Look::of(place), is_log, told, word);
+            marks(
+                &mut series,
+                value,
+                (middle, bar),
+                Look::of(place),
+                is_log,
+                told,
+                word,
+            );
         }
         panel.series.push(series);
     }
     panel.right = longest.min(LETTERS);
-    let cut = if is_log { "; an arrow marks one that leaves the axis" } else { "" };
+    let cut = if is_log {
+        "; an arrow marks one that leaves the axis"
+    } else {
+        ""
+    };
     let legend = names.iter().enumerate().filter(|_| count > 1);
     Figure {
         id: format!("{}-{scale_name}", group.id),
@@ -223,7 +255,9 @@ fn drawn(
             words([about.operations, about.failures]),
         ]
         .concat(),
-        keys: legend.map(|(place, name)| key(name, Look::of(place), swatch)).collect(),
+        keys: legend
+            .map(|(place, name)| key(name, Look::of(place), swatch))
+            .collect(),
         panels: vec![panel],
     }
 }
@@ -245,7 +279,9 @@ fn told(test: &str, name: &str, value: &BarValue<'_>) -> Vec<String> {
     match value.times {
         None => cells.extend(words([value.word, "", "", "", "", "0"])),
         Some(times) => {
-            let interval = times.ci95.map(|(low, high)| format!("{} .. {}", time(low), time(high)));
+            let interval = times
+                .ci95
+                .map(|(low, high)| format!("{} .. {}", time(low), time(high)));
             let percentiles = [times.p50, times.p99, times.max].map(|ns| time(ns as f64));
             cells.extend([time(times.mean), interval.unwrap_or_default()]);
             cells.extend(percentiles);
@@ -266,7 +302,11 @@ fn marks(
     told: Vec<String>,
     word: String,
 ) {
-    let tone = if value.times.is_none() || value.failed > 0 { Tone::Bad } else { Tone::Muted };
+    let tone = if value.times.is_none() || value.failed > 0 {
+        Tone::Bad
+    } else {
+        Tone::Muted
+    };
     let mut beside = f64::NEG_INFINITY;
     if let Some(times) = value.times {
         let mean = us(times.mean);
@@ -287,13 +327,17 @@ fn marks(
                 ends,
                 strokes: true,
             };
-            series.marks.push(Mark::new(interval, Look::toned(Tone::Ink)));
+            series
+                .marks
+                .push(Mark::new(interval, Look::toned(Tone::Ink)));
         }
         beside = ends.map_or(mean, |(_, high)| high.max(mean));
     } else {
         // A row of the table without a mark.
         let nowhere = Shape::Point(f64::NAN, middle);
-        series.marks.push(Mark::new(nowhere, look.filled(Fill::None)).with_row(told));
+        series
+            .marks
+            .push(Mark::new(nowhere, look.filled(Fill::None)).with_row(told));
     }
     if !word.is_empty() {
         let text = Shape::Text {

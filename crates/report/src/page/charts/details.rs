@@ -2,8 +2,8 @@
 //! or a line, for each run.
 
 use figures::{
-    Axis, Figure, Fill, Format, Look, Mark, Panel, Range, Scale, Series, Shape, Step, Swatch, Symbol,
-    Tone, extent,
+    Axis, Figure, Fill, Format, Look, Mark, Panel, Range, Scale, Series, Shape, Step, Swatch,
+    Symbol, Tone, extent,
 };
 use record::Nanos;
 use stats::{Bucket, DrawnOperation, TimeLine};
@@ -27,7 +27,10 @@ fn written(ns: Nanos) -> String {
 /// Response times in ranges that grow by a constant factor.
 pub(super) fn histogram(test: &str, runs: &[RunDetails<'_>]) -> Figure {
     let bars = |run: &RunDetails<'_>| run.details.histogram.iter().copied().collect::<Vec<_>>();
-    let shown: Vec<_> = runs.iter().filter(|run| !run.details.histogram.is_empty()).collect();
+    let shown: Vec<_> = runs
+        .iter()
+        .filter(|run| !run.details.histogram.is_empty())
+        .collect();
     let all = || shown.iter().flat_map(|run| &run.details.histogram);
     let ends = extent(all().flat_map(|bar| [time(bar.from), time(bar.to)]));
     let most = all().map(|bar| bar.response).max().unwrap_or(1).max(3);
@@ -46,7 +49,11 @@ pub(super) fn histogram(test: &str, runs: &[RunDetails<'_>]) -> Figure {
         let y = Axis::numbers(counts, Scale::Linear, Format::Plain).named("operations");
         let mark = |bar: stats::Bar| {
             let (from, to) = (time(bar.from), time(bar.to));
-            let end = if from > 0.0 { from * (to / from).powf(WIDTH) } else { to };
+            let end = if from > 0.0 {
+                from * (to / from).powf(WIDTH)
+            } else {
+                to
+            };
             let shape = Shape::Rect {
                 x: (from, end),
                 y: (0.0, bar.response as f64),
@@ -59,7 +66,11 @@ pub(super) fn histogram(test: &str, runs: &[RunDetails<'_>]) -> Figure {
         let marks = bars.map(mark).collect();
         panel(run, x, y, 120.0, vec![Series { key: None, marks }])
     });
-    let grows = if is_log { ", and are equally wide on this logarithmic axis" } else { "" };
+    let grows = if is_log {
+        ", and are equally wide on this logarithmic axis"
+    } else {
+        ""
+    };
     Figure {
         id: test.to_owned(),
         title: format!("{test}: histogram of response times"),
@@ -82,7 +93,10 @@ fn panel(run: &RunDetails<'_>, x: Axis, y: Axis, height: f64, series: Vec<Series
 
 /// The distribution function of response times.
 pub(super) fn ecdf(test: &str, runs: &[RunDetails<'_>]) -> Figure {
-    let shown: Vec<_> = runs.iter().filter(|run| !run.details.steps.is_empty()).collect();
+    let shown: Vec<_> = runs
+        .iter()
+        .filter(|run| !run.details.steps.is_empty())
+        .collect();
     let all = shown.iter().flat_map(|run| &run.details.steps);
     let range = Range::of(extent(all.map(|step| time(step.value))));
     let x = Axis::numbers(range, Scale::Auto, Format::Time).named("response time");
@@ -93,9 +107,15 @@ pub(super) fn ecdf(test: &str, runs: &[RunDetails<'_>]) -> Figure {
     };
     let y = Axis::numbers(exact, Scale::Linear, Format::Percent).with_ticks(shares);
     let mut panel = Panel::new(x, y.named("share of operations"), 240.0);
-    panel.series = shown.iter().enumerate().map(|(place, run)| distribution(run, place)).collect();
+    panel.series = shown
+        .iter()
+        .enumerate()
+        .map(|(place, run)| distribution(run, place))
+        .collect();
     let is_whole = shown.iter().all(|run| run.details.all_steps);
-    let keys = shown.iter().map(|run| key(run.name, Look::of(run.place), Swatch::Line));
+    let keys = shown
+        .iter()
+        .map(|run| key(run.name, Look::of(run.place), Swatch::Line));
     Figure {
         id: test.to_owned(),
         title: format!("{test}: share of operations that took no longer"),
@@ -116,29 +136,50 @@ fn distribution(run: &RunDetails<'_>, place: usize) -> Series {
     let look = Look::of(run.place);
     let steps = &run.details.steps;
     let count = steps.last().map_or(1, |step| step.count) as f64;
-    let points: Vec<(f64, f64)> =
-        steps.iter().map(|step| (time(step.value), step.count as f64 / count)).collect();
+    let points: Vec<(f64, f64)> = steps
+        .iter()
+        .map(|step| (time(step.value), step.count as f64 / count))
+        .collect();
     // It begins at nothing, where the first value is.
     let begin = points.first().map(|(first, _)| (*first, 0.0));
-    let line = Shape::Line(begin.into_iter().chain(points.iter().copied()).collect(), Step::After);
-    let fill = if points.len() < FEW { Fill::Full } else { Fill::None };
+    let line = Shape::Line(
+        begin.into_iter().chain(points.iter().copied()).collect(),
+        Step::After,
+    );
+    let fill = if points.len() < FEW {
+        Fill::Full
+    } else {
+        Fill::None
+    };
     let mark = |(us, share): (f64, f64)| {
-        let row = [run.name.to_owned(), Format::Time.value(us), Format::Percent.value(share)];
+        let row = [
+            run.name.to_owned(),
+            Format::Time.value(us),
+            Format::Percent.value(share),
+        ];
         Mark::new(Shape::Point(us, share), look.filled(fill)).with_row(row)
     };
     let marks = points.into_iter().map(mark);
     Series {
         key: Some(place),
-        marks: std::iter::once(Mark::new(line, look)).chain(marks).collect(),
+        marks: std::iter::once(Mark::new(line, look))
+            .chain(marks)
+            .collect(),
     }
 }
 
 /// Response times in the order of time.
 pub(super) fn time_line(test: &str, runs: &[RunDetails<'_>]) -> Figure {
-    let shown: Vec<_> = runs.iter().filter(|run| !points(run, 1.0).is_empty()).collect();
+    let shown: Vec<_> = runs
+        .iter()
+        .filter(|run| !points(run, 1.0).is_empty())
+        .collect();
     let times = shown.iter().flat_map(|run| times(&run.details.time_line));
     let ends = extent(times.map(us)).unwrap_or((1.0, 10.0));
-    let end = shown.iter().map(|run| end(&run.details.time_line)).fold(0.0, f64::max);
+    let end = shown
+        .iter()
+        .map(|run| end(&run.details.time_line))
+        .fold(0.0, f64::max);
     let end = if end > 0.0 { end } else { 1.0 };
     let panels = shown.iter().enumerate().map(|(place, run)| {
         let is_last = place + 1 == shown.len();
@@ -147,7 +188,11 @@ pub(super) fn time_line(test: &str, runs: &[RunDetails<'_>]) -> Figure {
             ..Range::from_zero(Some((0.0, end)))
         };
         let x = Axis::numbers(exact, Scale::Linear, Format::Plain);
-        let x = x.named(if is_last { "seconds since the first operation" } else { "" });
+        let x = x.named(if is_last {
+            "seconds since the first operation"
+        } else {
+            ""
+        });
         let y = Axis::numbers(Range::from_zero(Some(ends)), Scale::Auto, Format::Time);
         let series = Series {
             key: None,
@@ -174,12 +219,15 @@ pub(super) fn time_line(test: &str, runs: &[RunDetails<'_>]) -> Figure {
 
 fn times(line: &TimeLine) -> Vec<f64> {
     match line {
-        TimeLine::Every(all) => {
-            all.iter().filter_map(|operation| operation.took).map(|ns| ns as f64).collect()
-        }
+        TimeLine::Every(all) => all
+            .iter()
+            .filter_map(|operation| operation.took)
+            .map(|ns| ns as f64)
+            .collect(),
         TimeLine::Buckets { buckets, .. } => {
             let some = buckets.iter().filter(|bucket| bucket.n > 0);
-            some.flat_map(|bucket| [bucket.min as f64, bucket.max as f64]).collect()
+            some.flat_map(|bucket| [bucket.min as f64, bucket.max as f64])
+                .collect()
         }
     }
 }
@@ -189,7 +237,9 @@ fn end(line: &TimeLine) -> f64 {
     match line {
         TimeLine::Every(all) => {
             let (first, last) = (all.first(), all.last());
-            first.zip(last).map_or(0.0, |(first, last)| seconds(last.at - first.at))
+            first
+                .zip(last)
+                .map_or(0.0, |(first, last)| seconds(last.at - first.at))
         }
         TimeLine::Buckets { length, buckets } => *length as f64 / 1e9 * buckets.len() as f64,
     }
@@ -202,7 +252,14 @@ fn points(run: &RunDetails<'_>, low: f64) -> Vec<Mark> {
         ..Look::toned(Tone::Bad)
     };
     let cross = |at: f64, count: u64| {
-        let cells = [run.name, &moment(at), "", "", "", &format!("{count} failed")];
+        let cells = [
+            run.name,
+            &moment(at),
+            "",
+            "",
+            "",
+            &format!("{count} failed"),
+        ];
         Mark::new(Shape::Point(at, low), crossed).with_row(cells.map(str::to_owned))
     };
     match &run.details.time_line {
@@ -222,14 +279,24 @@ fn points(run: &RunDetails<'_>, low: f64) -> Vec<Mark> {
         }
         TimeLine::Buckets { length, buckets } => {
             let length = *length as f64 / 1e9;
-            let filled = || buckets.iter().enumerate().filter(|(_, bucket)| bucket.n > 0);
+            let filled = || {
+                buckets
+                    .iter()
+                    .enumerate()
+                    .filter(|(_, bucket)| bucket.n > 0)
+            };
             let bars = filled().map(|(place, bucket)| bar(run, place, length, bucket));
             let mean = |bucket: &Bucket| us(bucket.sum as f64 / bucket.n as f64);
             let middle = |place: usize| (place as f64 + 0.5) * length;
             let means = filled().map(|(place, bucket)| (middle(place), mean(bucket)));
             let means = Shape::Line(means.collect(), Step::None);
-            let line = filled().next().map(|_| Mark::new(means, Look::toned(Tone::Ink)));
-            let failed = buckets.iter().enumerate().filter(|(_, bucket)| bucket.failed > 0);
+            let line = filled()
+                .next()
+                .map(|_| Mark::new(means, Look::toned(Tone::Ink)));
+            let failed = buckets
+                .iter()
+                .enumerate()
+                .filter(|(_, bucket)| bucket.failed > 0);
             let failed = failed.map(|(place, bucket)| cross(middle(place), bucket.failed));
             bars.chain(line).chain(failed).collect()
         }

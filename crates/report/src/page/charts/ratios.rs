@@ -1,8 +1,8 @@
 //! A comparison: the ratios of one server with their intervals, and those of all servers as a map of heat.
 
 use figures::{
-    Along, Anchor, Axis, Figure, Fill, Format, Look, Mark, Panel, Range, Scale, Series, Shape, Tone,
-    extent,
+    Along, Anchor, Axis, Figure, Fill, Format, Look, Mark, Panel, Range, Scale, Series, Shape,
+    Tone, extent,
 };
 use stats::{Compared, Since, Verdict};
 
@@ -80,13 +80,13 @@ pub(super) fn ratios(a: &str, versus: &Versus, place: usize) -> Figure {
     // The slowest first: a reader looks along the line of ratios.
     rows.sort_by(|(_, one, _), (_, other, _)| other.total_cmp(one));
     let without = all.filter(|row| row.ratio.is_none());
-    let without: Vec<String> =
-        without.map(|row| format!("{} ({})", row.name, in_words(row.verdict))).collect();
+    let without: Vec<String> = without
+        .map(|row| format!("{} ({})", row.name, in_words(row.verdict)))
+        .collect();
     let times = times(versus.comparison.since);
     let same = 1.0 + versus.comparison.same_within;
     let ends = rows.iter().flat_map(|(_, _, (low, high))| [*low, *high]);
-    let (low, high) =
-        extent(ends.chain([0.9, 1.1, 1.0 / same, same])).unwrap_or((0.9, 1.1));
+    let (low, high) = extent(ends.chain([0.9, 1.1, 1.0 / same, same])).unwrap_or((0.9, 1.1));
     // Few pairs of runs give intervals of many powers of ten, in which no ratio can be read.
     let range = (low.max(1.0 / MOST), high.min(MOST));
     let is_cut = low < range.0 || high > range.1;
@@ -99,7 +99,10 @@ pub(super) fn ratios(a: &str, versus: &Versus, place: usize) -> Figure {
         0.0,
     );
     panel.right = RIGHT;
-    let marks = rows.iter().enumerate().flat_map(|(row, (of, ratio, ends))| interval(row, of, *ratio, *ends));
+    let marks = rows
+        .iter()
+        .enumerate()
+        .flat_map(|(row, (of, ratio, ends))| interval(row, of, *ratio, *ends));
     let marks: Vec<Mark> = marks.collect();
     // Without a row, there is no figure.
     if !marks.is_empty() {
@@ -117,7 +120,9 @@ pub(super) fn ratios(a: &str, versus: &Versus, place: usize) -> Figure {
             Mark::new(band, Look::toned(Tone::Muted).filled(Fill::Faint)),
             Mark::new(one, Look::toned(Tone::Muted)),
         ];
-        panel.series = [ground, marks].map(|marks| Series { key: None, marks }).into();
+        panel.series = [ground, marks]
+            .map(|marks| Series { key: None, marks })
+            .into();
     }
     let mut note = "Right of 1 it is slower. The grey band is what counts as the same.".to_owned();
     if is_cut {
@@ -128,7 +133,10 @@ pub(super) fn ratios(a: &str, versus: &Versus, place: usize) -> Figure {
     }
     Figure {
         id: place.to_string(),
-        title: format!("{} of {of} over those of {over}, with 95 % intervals", capital(times)),
+        title: format!(
+            "{} of {of} over those of {over}, with 95 % intervals",
+            capital(times)
+        ),
         note,
         columns: words(["test", "ratio", "95 % interval", "verdict"]),
         keys: Vec::new(),
@@ -154,7 +162,12 @@ fn interval(row: usize, of: &Compared, ratio: f64, ends: (f64, f64)) -> [Mark; 3
     let (value, verdict) = (told(of).unwrap_or(ratio), in_words(of.verdict));
     let interval = of.evidence().map(|found| shown(of.kind, found.ci95()));
     let interval = interval.map(|(low, high)| format!("{low:.3} .. {high:.3}"));
-    let row = [of.name.clone(), format!("{value:.3}"), interval.unwrap_or_default(), verdict.to_owned()];
+    let row = [
+        of.name.clone(),
+        format!("{value:.3}"),
+        interval.unwrap_or_default(),
+        verdict.to_owned(),
+    ];
     let words = Shape::Text {
         at: (f64::INFINITY, at),
         shift: (8.0, 0.0),
@@ -173,10 +186,17 @@ fn interval(row: usize, of: &Compared, ratio: f64, ends: (f64, f64)) -> [Mark; 3
 pub(super) fn matrix(all: &Comparisons) -> Figure {
     let rows = || all.versus.iter().flat_map(|versus| &versus.comparison.rows);
     let names = distinct(rows().map(|row| row.name.as_str()));
-    let since = all.versus.first().map_or(Since::Sent, |versus| versus.comparison.since);
+    let since = all
+        .versus
+        .first()
+        .map_or(Since::Sent, |versus| versus.comparison.since);
     let x = Axis::categories(all.versus.iter().map(|versus| versus.name.clone()), 0.0);
     let y = Axis::categories(names.iter().map(|name| (*name).to_owned()), 26.0);
-    let x = x.named(format!("mean {} over those of {}", times(since), short(&all.name)));
+    let x = x.named(format!(
+        "mean {} over those of {}",
+        times(since),
+        short(&all.name)
+    ));
     let mut panel = Panel::new(x, y, 0.0);
     let cells = all.versus.iter().enumerate().flat_map(|(column, versus)| {
         let rows = versus.comparison.rows.iter();
@@ -198,7 +218,12 @@ pub(super) fn matrix(all: &Comparisons) -> Figure {
             None => verdict.to_owned(),
         };
         let ratio = ratio.map(|ratio| format!("{ratio:.3}")).unwrap_or_default();
-        let told = [row.name.clone(), versus.name.clone(), ratio, verdict.to_owned()];
+        let told = [
+            row.name.clone(),
+            versus.name.clone(),
+            ratio,
+            verdict.to_owned(),
+        ];
         let words = Shape::Text {
             at: (x, y),
             shift: (0.0, 0.0),
@@ -227,7 +252,11 @@ pub(super) fn matrix(all: &Comparisons) -> Figure {
 
 /// From blue by grey to orange; a factor of two has the full colour.
 fn heat(row: &Compared) -> i8 {
-    let degree = match row.ratio.as_ref().map_or(0.0, |ratio| ratio.value.log2().abs()) {
+    let degree = match row
+        .ratio
+        .as_ref()
+        .map_or(0.0, |ratio| ratio.value.log2().abs())
+    {
         size if size >= 1.0 => 3,
         size if size >= 0.3 => 2,
         _ => 1,

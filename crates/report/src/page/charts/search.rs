@@ -24,8 +24,14 @@ struct Limit {
 
 /// What may be compared: times, and a rate.
 const COMPARED: [&str; 8] = ["mean", "p50", "p90", "p95", "p99", "p99.9", "max", "rate"];
-const UNITS: [(&str, f64); 6] =
-    [("ns", 1e-3), ("us", 1.0), ("µs", 1.0), ("μs", 1.0), ("ms", 1e3), ("s", 1e6)];
+const UNITS: [(&str, f64); 6] = [
+    ("ns", 1e-3),
+    ("us", 1.0),
+    ("µs", 1.0),
+    ("μs", 1.0),
+    ("ms", 1e3),
+    ("s", 1e6),
+];
 
 /// The limits of a condition, each of which is a line. Whatever else it has is told by its text.
 fn limits(condition: &str) -> Vec<Limit> {
@@ -36,7 +42,8 @@ fn limits(condition: &str) -> Vec<Limit> {
         rest.starts_with('s') && !rest[1..].starts_with(char::is_alphanumeric)
     };
     let divides = condition.match_indices('/').any(|found| !is_rate(found));
-    if divides || condition.contains(['-', '+', '*']) || words.into_iter().any(|word| word == "not") {
+    if divides || condition.contains(['-', '+', '*']) || words.into_iter().any(|word| word == "not")
+    {
         return Vec::new();
     }
     let places = condition.match_indices(['<', '>']);
@@ -59,10 +66,14 @@ fn limit(condition: &str, at: usize) -> Option<Limit> {
     }
     let sign = &condition[at + 1..];
     let behind = sign.strip_prefix('=').unwrap_or(sign).trim_start();
-    let end = behind.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(behind.len());
+    let end = behind
+        .find(|c: char| !c.is_ascii_digit() && c != '.')
+        .unwrap_or(behind.len());
     let (number, rest) = behind.split_at(end);
     let unit = rest.trim_start();
-    let end = unit.find(|c: char| !c.is_alphabetic() && c != '/').unwrap_or(unit.len());
+    let end = unit
+        .find(|c: char| !c.is_alphabetic() && c != '/')
+        .unwrap_or(unit.len());
     let rest = &unit[end..];
     let unit = &unit[..end];
     if rest.starts_with(|c: char| is_name(c) || c == '%' || c == '/') {
@@ -74,7 +85,9 @@ fn limit(condition: &str, at: usize) -> Option<Limit> {
         unit if of != "rate" => UNITS.iter().find(|(known, _)| *known == unit)?.1,
         _ => return None,
     };
-    let text = condition[from..condition.len() - rest.len()].trim().to_owned();
+    let text = condition[from..condition.len() - rest.len()]
+        .trim()
+        .to_owned();
     Some(Limit {
         of: of.to_owned(),
         text,
@@ -118,7 +131,9 @@ pub(super) fn search(found: &SearchResult) -> Figure {
     }
     let (of_rate, of_times): (Vec<&Limit>, Vec<&Limit>) =
         limits.iter().partition(|limit| limit.of == "rate");
-    let all_times = loads.iter().flat_map(|own| drawn.iter().filter_map(|(_, of)| of(own)));
+    let all_times = loads
+        .iter()
+        .flat_map(|own| drawn.iter().filter_map(|(_, of)| of(own)));
     let all_times = all_times.chain(of_times.iter().map(|limit| limit.value));
     let rates = loads.iter().map(|own| own.per_second);
     let most = extent(rates.chain(of_rate.iter().map(|limit| limit.value)));
@@ -138,7 +153,9 @@ pub(super) fn search(found: &SearchResult) -> Figure {
             upper.series.push(line(found, &loads, place, *told, load));
         }
         let throughput: Told = (THROUGHPUT, |own| Some(own.per_second));
-        lower.series.push(line(found, &loads, drawn.len(), throughput, load));
+        lower
+            .series
+            .push(line(found, &loads, drawn.len(), throughput, load));
         upper.series.push(across(&of_times));
         lower.series.push(across(&of_rate));
         upper.series.push(marks(found, true));
@@ -150,8 +167,16 @@ pub(super) fn search(found: &SearchResult) -> Figure {
         id: String::new(),
         title: format!("{} and throughput by {load}", capital(times)),
         note: note(found, &limits, &drawn),
-        columns: words(["load", "line", "value", "trials in which it held", "failures"]),
-        keys: keys.map(|(place, name)| key(name, Look::of(place), Swatch::Line)).collect(),
+        columns: words([
+            "load",
+            "line",
+            "value",
+            "trials in which it held",
+            "failures",
+        ]),
+        keys: keys
+            .map(|(place, name)| key(name, Look::of(place), Swatch::Line))
+            .collect(),
         panels: vec![upper, lower],
     }
 }
@@ -192,7 +217,11 @@ fn line(
     let is_judged = found.condition.is_some();
     let marks = loads.iter().filter_map(|own| {
         let value = of(own)?;
-        let fill = if is_judged && own.fails() { Fill::Hollow } else { Fill::Full };
+        let fill = if is_judged && own.fails() {
+            Fill::Hollow
+        } else {
+            Fill::Full
+        };
         let held = format!("{} of {}", own.trials.held, own.trials.trials());
         let told = [
             format!("{} {load}", plain(own.load)),
@@ -235,7 +264,14 @@ fn marks(found: &SearchResult, has_texts: bool) -> Series {
         let load = tested?.load;
         Some((load, format!("{word} at {}", plain(load)), tone, dash))
     };
-    let knee = found.knee.map(|knee| (knee, format!("knee at {}", plain(knee)), Tone::Muted, Dash::Dotted));
+    let knee = found.knee.map(|knee| {
+        (
+            knee,
+            format!("knee at {}", plain(knee)),
+            Tone::Muted,
+            Dash::Dotted,
+        )
+    });
     let mut all: Vec<(f64, String, Tone, Dash)> = [
         tested(found.answer.holds, "holds", Tone::Same, Dash::Solid),
         tested(found.answer.fails, "fails", Tone::Bad, Dash::Dashed),
@@ -267,16 +303,28 @@ mod tests {
     #[test]
     fn conditions_have_limits() {
         let table: &[(&str, &[(&str, &str, f64)])] = &[
-            ("p99 < 50ms and failures == 0", &[("p99", "p99 < 50ms", 50_000.0)]),
+            (
+                "p99 < 50ms and failures == 0",
+                &[("p99", "p99 < 50ms", 50_000.0)],
+            ),
             (
                 "p50 <= 0.5 s and p99 < 900us",
-                &[("p50", "p50 <= 0.5 s", 500_000.0), ("p99", "p99 < 900us", 900.0)],
+                &[
+                    ("p50", "p50 <= 0.5 s", 500_000.0),
+                    ("p99", "p99 < 900us", 900.0),
+                ],
             ),
             (
                 "rate > 2000 /s and p90 <= 1.5 s and failure_rate < 1 %",
-                &[("rate", "rate > 2000 /s", 2000.0), ("p90", "p90 <= 1.5 s", 1.5e6)],
+                &[
+                    ("rate", "rate > 2000 /s", 2000.0),
+                    ("p90", "p90 <= 1.5 s", 1.5e6),
+                ],
             ),
-            ("p99.9(Get1K) < 7 ms", &[("p99.9", "p99.9(Get1K) < 7 ms", 7_000.0)]),
+            (
+                "p99.9(Get1K) < 7 ms",
+                &[("p99.9", "p99.9(Get1K) < 7 ms", 7_000.0)],
+            ),
             ("failure_rate < 1%", &[]),
             ("p99 < 2 * p50", &[]),
             ("not p99 < 5 ms", &[]),
@@ -288,8 +336,10 @@ mod tests {
         ];
         for (condition, expected) in table {
             let found = limits(condition);
-            let found: Vec<(&str, &str, f64)> =
-                found.iter().map(|limit| (&*limit.of, &*limit.text, limit.value)).collect();
+            let found: Vec<(&str, &str, f64)> = found
+                .iter()
+                .map(|limit| (&*limit.of, &*limit.text, limit.value))
+                .collect();
             assert_eq!(found, *expected, "{condition}");
         }
     }

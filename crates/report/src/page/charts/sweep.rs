@@ -1,8 +1,8 @@
 //! How times grow with a parameter: a panel for each server, all with the same axes.
 
 use figures::{
-    Along, Anchor, Axis, Dash, Figure, Fill, Format, Look, Mark, Panel, Range, Scale, Series, Shape,
-    Step, Symbol, Tone, digits, extent, plain,
+    Along, Anchor, Axis, Dash, Figure, Fill, Format, Look, Mark, Panel, Range, Scale, Series,
+    Shape, Step, Symbol, Tone, digits, extent, plain,
 };
 use stats::{Law, Since, SweepPoint, SweptRow, Term};
 
@@ -45,7 +45,11 @@ pub(super) fn sweep(sweep: &Sweep, row: &SweptRow, param: usize) -> [Figure; 2] 
     let lines = lines(sweep, row, param);
     let points = || lines.iter().flat_map(|line| &line.points);
     let values = extent(points().map(|point| value(sweep, point, param)));
-    let means = extent(points().filter_map(|point| Some(us(point.mean?))).filter(|us| *us > 0.0));
+    let means = extent(
+        points()
+            .filter_map(|point| Some(us(point.mean?)))
+            .filter(|us| *us > 0.0),
+    );
     let spans = |ends: Option<(f64, f64)>| ends.is_some_and(|(low, high)| high / low > WIDE);
     let is_log = values.is_some_and(|(low, _)| low > 0.0) && (spans(values) || spans(means));
     [is_log, !is_log].map(|is_log| figure(sweep, row, param, &lines, is_log))
@@ -66,7 +70,13 @@ fn written(sweep: &Sweep, param: usize, point: &SweepPoint) -> String {
 /// The settings of a point, without those of one parameter.
 fn settings(sweep: &Sweep, point: &SweepPoint, without: Option<usize>) -> String {
     let params = (0..sweep.vary.len()).filter(|param| Some(*param) != without);
-    let setting = |param: usize| format!("{} {}", sweep.vary[param].name, written(sweep, param, point));
+    let setting = |param: usize| {
+        format!(
+            "{} {}",
+            sweep.vary[param].name,
+            written(sweep, param, point)
+        )
+    };
     params.map(setting).collect::<Vec<_>>().join(", ")
 }
 
@@ -102,16 +112,14 @@ fn lines<'a>(sweep: &Sweep, row: &'a SweptRow, param: usize) -> Vec<Line<'a>> {
     row.servers.iter().enumerate().flat_map(of_server).collect()
 }
 
-fn figure(
-    sweep: &Sweep,
-    row: &SweptRow,
-    param: usize,
-    lines: &[Line<'_>],
-    is_log: bool,
-) -> Figure {
+fn figure(sweep: &Sweep, row: &SweptRow, param: usize, lines: &[Line<'_>], is_log: bool) -> Figure {
     let points = || lines.iter().flat_map(|line| &line.points);
     let values = extent(points().map(|point| value(sweep, point, param)));
-    let means = extent(points().filter_map(|point| Some(us(point.mean?))).filter(|us| *us > 0.0));
+    let means = extent(
+        points()
+            .filter_map(|point| Some(us(point.mean?)))
+            .filter(|us| *us > 0.0),
+    );
     let ends = points().filter_map(|point| point.ci95);
     let ends: Vec<f64> = ends.flat_map(|(low, high)| [us(low), us(high)]).collect();
     let scale = if is_log { Scale::Log } else { Scale::Linear };
@@ -134,8 +142,12 @@ fn figure(
         param,
         is_log: x_scale == Scale::Log,
         x: Axis::numbers(Range::from_zero(values), x_scale, Format::Plain).with_ticks(ticks),
-        y: Axis::numbers(within(means.unwrap_or((1.0, 10.0)), &ends, is_log), scale, Format::Time)
-            .named(format!("mean {times}")),
+        y: Axis::numbers(
+            within(means.unwrap_or((1.0, 10.0)), &ends, is_log),
+            scale,
+            Format::Time,
+        )
+        .named(format!("mean {times}")),
     };
     let mut servers: Vec<usize> = lines.iter().map(|line| line.server).collect();
     servers.dedup();
@@ -144,12 +156,24 @@ fn figure(
     let panels = servers.iter().enumerate().map(|(place, server)| {
         let own: Vec<&Line<'_>> = lines.iter().filter(|line| line.server == *server).collect();
         let is_last = place + 1 == servers.len();
-        let x = drawn.x.clone().named(if is_last { name.as_str() } else { "" });
-        let law = own.first().and_then(|line| line.law).map(|law| formula(sweep, law));
-        let server = sweep.servers.get(*server).map_or("server", |server| &server.name);
+        let x = drawn
+            .x
+            .clone()
+            .named(if is_last { name.as_str() } else { "" });
+        let law = own
+            .first()
+            .and_then(|line| line.law)
+            .map(|law| formula(sweep, law));
+        let server = sweep
+            .servers
+            .get(*server)
+            .map_or("server", |server| &server.name);
         let title = [Some(server.to_owned()), law].into_iter().flatten();
         Panel {
-            title: title.filter(|part| !part.is_empty()).collect::<Vec<_>>().join(": "),
+            title: title
+                .filter(|part| !part.is_empty())
+                .collect::<Vec<_>>()
+                .join(": "),
             right: longest.unwrap_or(0).clamp(3, LETTERS),
             series: drawn.series(&own, server),
             ..Panel::new(x, drawn.y.clone(), PANEL)
@@ -166,16 +190,27 @@ fn figure(
     match failed.filter(|point| point.mean.is_none()).count() {
         0 => {}
         1 => note.push("One point has no time and no mark: the table says why.".to_owned()),
-        count => note.push(format!("{count} points have no time and no mark: the table says why.")),
+        count => note.push(format!(
+            "{count} points have no time and no mark: the table says why."
+        )),
     }
     if has_zero && is_log {
-        note.push(format!("Zero has no place on a logarithmic scale, so that of {name} is linear."));
+        note.push(format!(
+            "Zero has no place on a logarithmic scale, so that of {name} is linear."
+        ));
     }
     Figure {
         id: format!("{name}-{}", row.name),
         title: format!("{}: mean {times} by {name}", row.name),
         note: note.join(" "),
-        columns: words(["server", "at", "mean", "95 % interval", "operations", "failed"]),
+        columns: words([
+            "server",
+            "at",
+            "mean",
+            "95 % interval",
+            "operations",
+            "failed",
+        ]),
         keys: Vec::new(),
         panels,
     }
@@ -189,8 +224,11 @@ impl Drawn<'_> {
             let last = line.points.last()?.mean?;
             Some((1.0 - self.y.place(us(last))) * PANEL)
         };
-        let mut ends: Vec<(usize, f64)> =
-            lines.iter().enumerate().filter_map(|(place, line)| Some((place, down(line)?))).collect();
+        let mut ends: Vec<(usize, f64)> = lines
+            .iter()
+            .enumerate()
+            .filter_map(|(place, line)| Some((place, down(line)?)))
+            .collect();
         ends.sort_by(|(_, one), (_, other)| one.total_cmp(other));
         let mut moved = vec![0.0; lines.len()];
         let mut above = f64::NEG_INFINITY;
@@ -200,11 +238,17 @@ impl Drawn<'_> {
             above = y;
         }
         let lines = lines.iter().zip(moved);
-        lines.map(|(line, down)| self.line(line, server, down)).collect()
+        lines
+            .map(|(line, down)| self.line(line, server, down))
+            .collect()
     }
 
     fn line(&self, line: &Line<'_>, server: &str, down: f64) -> Series {
-        let fill = if line.place % 2 == 1 { Fill::Hollow } else { Fill::Full };
+        let fill = if line.place % 2 == 1 {
+            Fill::Hollow
+        } else {
+            Fill::Full
+        };
         let look = Look {
             tone: Look::of(line.server).tone,
             symbol: Symbol::ALL[(line.server + line.place) % Symbol::ALL.len()],
@@ -219,7 +263,10 @@ impl Drawn<'_> {
         let curve = self.fitted(line);
         if curve.is_empty() {
             let join = line.points.iter().map(|point| at(point)).collect();
-            marks.push(Mark::new(Shape::Line(join, Step::None), look.dashed(Dash::Dashed)));
+            marks.push(Mark::new(
+                Shape::Line(join, Step::None),
+                look.dashed(Dash::Dashed),
+            ));
         } else {
             marks.push(Mark::new(Shape::Line(curve, Step::None), look));
         }
@@ -238,7 +285,9 @@ impl Drawn<'_> {
         for point in &line.points {
             let (x, mean) = at(point);
             let time = |us| Format::Time.value(us);
-            let ends = point.ci95.map(|(low, high)| format!("{} .. {}", time(us(low)), time(us(high))));
+            let ends = point
+                .ci95
+                .map(|(low, high)| format!("{} .. {}", time(us(low)), time(us(high))));
             let told = [
                 server.to_owned(),
                 settings(self.sweep, point, None),
@@ -271,10 +320,15 @@ impl Drawn<'_> {
         let power = |x: f64, exponent: f64| if x == 0.0 { 0.0 } else { x.powf(exponent) };
         // What other parameters add is the same along the line.
         let term = |term: &Term, x: f64| {
-            let of = if term.of == self.param { x } else { value(self.sweep, first, term.of) };
+            let of = if term.of == self.param {
+                x
+            } else {
+                value(self.sweep, first, term.of)
+            };
             us(term.per_unit.value) * power(of, term.exponent)
         };
-        let fit = |x: f64| us(law.base.value) + law.terms.iter().map(|own| term(own, x)).sum::<f64>();
+        let fit =
+            |x: f64| us(law.base.value) + law.terms.iter().map(|own| term(own, x)).sum::<f64>();
         let ends = [first, last].map(|point| value(self.sweep, point, self.param));
         let [low, high] = ends;
         let place = |part: f64| match self.is_log && low > 0.0 {
@@ -305,8 +359,16 @@ fn formula(sweep: &Sweep, law: &Law) -> String {
         out += &small(law.base.value);
     }
     for term in &law.terms {
-        let sign = if term.per_unit.value < 0.0 { "−" } else { "+" };
-        out += &format!(" {sign} {} × {}", small(term.per_unit.value.abs()), power(term));
+        let sign = if term.per_unit.value < 0.0 {
+            "−"
+        } else {
+            "+"
+        };
+        out += &format!(
+            " {sign} {} × {}",
+            small(term.per_unit.value.abs()),
+            power(term)
+        );
     }
     out.strip_prefix(" + ").map(str::to_owned).unwrap_or(out)
 }

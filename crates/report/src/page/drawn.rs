@@ -1,0 +1,71 @@
+//! Figures on a page: the drawing in two widths, of which the style shows the one that fits, the legend, and the table of
+//! its numbers. All of it is there without scripts, which add tooltips and hide series.
+
+use figures::{Figure, Key, svg, swatch};
+use maud::{Markup, PreEscaped, html};
+
+/// Widths of the drawings, in pixels: of a page on a screen or on paper, and of one on a phone.
+const WIDTHS: [(u32, &str); 2] = [(760, "w"), (360, "n")];
+
+/// A figure with all that belongs to it; nothing where there is nothing to draw.
+pub(crate) fn figure(figure: &Figure) -> Markup {
+    if figure.is_empty() {
+        return Markup::default();
+    }
+    html! {
+        figure data-id=(figure.id) {
+            figcaption { (figure.title) }
+            (legend(&figure.keys))
+            @for (pixels, width) in WIDTHS {
+                div class={ "chart " (width) } {
+                    // Control characters of a page are made visible, and these are none of a text.
+                    (PreEscaped(svg(figure, pixels, &format!("-{width}")).replace('\n', "")))
+                }
+            }
+            @if !figure.note.is_empty() { p.note { (figure.note) } }
+            (numbers(figure))
+        }
+    }
+}
+
+/// The same of those that there are.
+pub(crate) fn figures<'a>(all: impl IntoIterator<Item = &'a Figure>) -> Markup {
+    html! { @for one in all { (figure(one)) } }
+}
+
+fn legend(keys: &[Key]) -> Markup {
+    html! {
+        @if keys.len() > 1 {
+            ul.legend {
+                @for (place, key) in keys.iter().enumerate() {
+                    li data-key=(place) { (PreEscaped(swatch(key))) " " span { (key.name) } }
+                }
+            }
+        }
+    }
+}
+
+/// The table behind a figure. Its rows are the tooltips, too.
+fn numbers(figure: &Figure) -> Markup {
+    let rows: String = figure.rows().map(row).collect();
+    html! {
+        @if !rows.is_empty() {
+            details.numbers {
+                summary { "Numbers" }
+                div.wide tabindex="0" role="region" aria-label={ "Numbers of: " (figure.title) } {
+                    table {
+                        thead { tr { @for column in &figure.columns { th scope="col" { (column) } } } }
+                        tbody { (PreEscaped(rows)) }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// HTML needs no end of a cell and of a row, and a page has thousands of them.
+fn row(cells: &[String]) -> String {
+    let cells = cells.iter().map(|cell| html! { "" (cell) }.into_string());
+    let cells = cells.map(|cell| format!("<td>{cell}"));
+    "<tr>".to_owned() + &cells.collect::<String>()
+}
