@@ -1,8 +1,11 @@
 //! The figures of a page, and their names: each is a value, built from what the page shows.
 
+mod background;
 mod bars;
 mod details;
 mod kind;
+mod loads;
+mod over_time;
 mod ratios;
 mod search;
 mod sweep;
@@ -28,6 +31,8 @@ pub(super) struct Charts {
     pub(super) bars: Vec<Vec<Figure>>,
     /// What each test looks like, by its name.
     pub(super) tests: Vec<(String, TestCharts)>,
+    /// Background traffic beside each run that has it.
+    pub(super) background: Vec<Figure>,
     /// All ratios of a comparison.
     pub(super) matrix: Option<Figure>,
     /// The ratios of each server of a comparison.
@@ -40,6 +45,8 @@ pub(super) struct Charts {
 
 /// The figures of one test.
 pub(super) struct TestCharts {
+    /// How a load went.
+    pub(super) load: Vec<Figure>,
     pub(super) time_line: Option<Figure>,
     pub(super) histogram: Option<Figure>,
     pub(super) ecdf: Option<Figure>,
@@ -102,16 +109,34 @@ impl Charts {
         let mut tests = Vec::new();
         for test in test_names(page) {
             let runs = with_details(page, names, test);
+            let load = loads::all(test, &runs).into_iter();
+            let load = load
+                .filter_map(|(kind, figure)| named(kind, figure))
+                .collect();
             let histogram = named(FigureKind::Histogram, details::histogram(test, &runs));
             let ecdf = named(FigureKind::Ecdf, details::ecdf(test, &runs));
             let time_line = named(FigureKind::TimeLine, details::time_line(test, &runs));
             let drawn = TestCharts {
+                load,
                 time_line,
                 histogram,
                 ecdf,
             };
             tests.push((test.to_owned(), drawn));
         }
+        let is_one = page.runs.len() == 1;
+        let runs = page.runs.iter().zip(names).enumerate();
+        let background = runs.filter_map(|(place, (run, name))| {
+            let (id, name) = match is_one {
+                true => (String::new(), None),
+                false => ((place + 1).to_string(), Some(&**name)),
+            };
+            named(
+                FigureKind::Background,
+                background::background(run, id, name)?,
+            )
+        });
+        let background = background.collect();
         let matrix = page.comparison.map(ratios::matrix);
         let matrix = matrix.and_then(|figure| named(FigureKind::Matrix, figure));
         let versus = page.comparison.iter().flat_map(|all| {
@@ -145,6 +170,7 @@ impl Charts {
             pages,
             bars: groups,
             tests,
+            background,
             matrix,
             ratios,
             sweeps,
@@ -155,14 +181,16 @@ impl Charts {
     /// Those for files, in their order.
     pub(super) fn all(self) -> impl Iterator<Item = Figure> {
         let bars = self.bars.into_iter().flatten();
-        let tests = self
-            .tests
-            .into_iter()
-            .flat_map(|(_, of)| [of.histogram, of.ecdf, of.time_line].into_iter().flatten());
+        let tests = self.tests.into_iter().flat_map(|(_, of)| {
+            let of_operations = [of.histogram, of.ecdf, of.time_line];
+            of.load
+                .into_iter()
+                .chain(of_operations.into_iter().flatten())
+        });
         let sweeps = self.sweeps.into_iter().flat_map(|(_, of)| of);
         let sweeps = sweeps.map(|[usual, _]| usual);
         let pages = self.pages.into_iter();
-        let before = pages.chain(bars).chain(tests);
+        let before = pages.chain(bars).chain(tests).chain(self.background);
         let after = self.matrix.into_iter().chain(self.ratios).chain(sweeps);
         before.chain(after).chain(self.search)
     }
