@@ -11,6 +11,10 @@ pub enum Format {
     Percent,
     /// Bits per second.
     Bits,
+    /// Bytes.
+    Bytes,
+    /// Bytes per second.
+    ByteRate,
 }
 
 const TIMES: [(&str, f64); 3] = [("µs", 1.0), ("ms", 1e3), ("s", 1e6)];
@@ -19,6 +23,13 @@ const BITS: [(&str, f64); 4] = [
     ("kbit/s", 1e3),
     ("Mbit/s", 1e6),
     ("Gbit/s", 1e9),
+];
+const BYTES: [(&str, f64); 4] = [("B", 1.0), ("kB", 1e3), ("MB", 1e6), ("GB", 1e9)];
+const BYTE_RATES: [(&str, f64); 4] = [
+    ("B/s", 1.0),
+    ("kB/s", 1e3),
+    ("MB/s", 1e6),
+    ("GB/s", 1e9),
 ];
 
 /// The largest unit of which there is one.
@@ -38,6 +49,8 @@ impl Format {
             Format::Plain => plain(value),
             Format::Time => with_unit(&TIMES),
             Format::Bits => with_unit(&BITS),
+            Format::Bytes => with_unit(&BYTES),
+            Format::ByteRate => with_unit(&BYTE_RATES),
             Format::Percent => format!("{} %", significant(value * 100.0, 5)),
         }
     }
@@ -52,6 +65,8 @@ impl Format {
             Format::Plain => digits(value),
             Format::Time => with_unit(&TIMES),
             Format::Bits => with_unit(&BITS),
+            Format::Bytes => with_unit(&BYTES),
+            Format::ByteRate => with_unit(&BYTE_RATES),
             Format::Percent => self.tick(value),
         }
     }
@@ -103,6 +118,8 @@ mod tests {
             (Format::Percent, 0.25, "25 %", "25 %"),
             (Format::Percent, 0.123_456_7, "12.346 %", "12.346 %"),
             (Format::Bits, 94_300_000.0, "94.3 Mbit/s", "94.3 Mbit/s"),
+            (Format::Bytes, 1460.0, "1.46 kB", "1.46 kB"),
+            (Format::ByteRate, 2e6, "2 MB/s", "2.00 MB/s"),
         ];
         for (format, number, tick, value) in table {
             assert_eq!(format.tick(number), tick);
