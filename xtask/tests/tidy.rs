@@ -22,14 +22,7 @@ const PURE: &[(&str, &[&str])] = &[
     ("stats", &["constraint", "record"]),
     (
         "report",
-        &[
-            "experiment",
-            "figures",
-            "record",
-            "stats",
-            "trace",
-            "wire",
-        ],
+        &["experiment", "figures", "record", "stats", "trace", "wire"],
     ),
     ("figures", &[]),
     ("webstone", &["suite"]),

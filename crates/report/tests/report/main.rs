@@ -13,6 +13,8 @@ mod campaigns;
 #[cfg(test)]
 mod captures;
 #[cfg(test)]
+mod charts;
+#[cfg(test)]
 mod compared_inside;
 #[cfg(test)]
 mod comparisons;
