@@ -1,4 +1,4 @@
-//! The page of a campaign: plain HTML and SVG, without a script.
+//! The page of a campaign.
 
 mod charts;
 mod details;
@@ -16,7 +16,7 @@ pub use charts::campaign_charts;
 /// What only this page has.
 const STYLE: &str = include_str!("../../page/campaign.css");
 
-/// The campaign as one HTML document that loads nothing and needs no script.
+/// The campaign as one HTML document that loads nothing.
 pub fn campaign_page(of: &CampaignReport<'_>) -> String {
     with_figures(&of.experiment.title, STYLE, body(of))
 }

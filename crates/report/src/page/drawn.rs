@@ -4,11 +4,18 @@
 use figures::{Figure, Key, svg, swatch};
 use maud::{Markup, PreEscaped, html};
 
-/// Widths of the drawings, in pixels: of a page on a screen or on paper, and of one on a phone.
-const WIDTHS: [(u32, &str); 2] = [(760, "w"), (360, "n")];
+/// Widths of drawings in pixels: on a screen or on paper, and on a phone.
+pub(crate) const WIDE: u32 = 760;
+pub(crate) const NARROW: u32 = 360;
 
 /// A figure with all that belongs to it; nothing where there is nothing to draw.
 pub(crate) fn figure(figure: &Figure) -> Markup {
+    in_shapes([(figure, WIDE), (figure, NARROW)])
+}
+
+/// The same of a figure that has another shape on a phone, each drawn in this many pixels.
+pub(crate) fn in_shapes(shapes: [(&Figure, u32); 2]) -> Markup {
+    let [(figure, _), _] = shapes;
     if figure.is_empty() {
         return Markup::default();
     }
@@ -16,10 +23,10 @@ pub(crate) fn figure(figure: &Figure) -> Markup {
         figure data-id=(figure.id) {
             figcaption { (figure.title) }
             (legend(&figure.keys))
-            @for (pixels, width) in WIDTHS {
+            @for ((shape, pixels), width) in shapes.into_iter().zip(["w", "n"]) {
                 div class={ "chart " (width) } {
                     // Control characters of a page are made visible, and these are none of a text.
-                    (PreEscaped(svg(figure, pixels, &format!("-{width}")).replace('\n', "")))
+                    (PreEscaped(svg(shape, pixels, &format!("-{width}")).replace('\n', "")))
                 }
             }
             @if !figure.note.is_empty() { p.note { (figure.note) } }
