@@ -52,11 +52,28 @@ fn picture(page: &Path, into: &Path) -> Result<()> {
             let picture = into.join(format!("{name}-{width}-{theme}.png"));
             let mut browser = Command::new("chromium");
             browser
-                .args(["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run"])
-                .args(["--disable-background-networking", "--disable-component-update"])
-                .args(["--disable-sync", "--hide-scrollbars", "--virtual-time-budget=5000"])
-                .arg(format!("--blink-settings=preferredColorScheme={preference}"))
-                .arg(format!("--user-data-dir={}", scratch.path().join("profile").display()))
+                .args([
+                    "--headless",
+                    "--no-sandbox",
+                    "--disable-gpu",
+                    "--no-first-run",
+                ])
+                .args([
+                    "--disable-background-networking",
+                    "--disable-component-update",
+                ])
+                .args([
+                    "--disable-sync",
+                    "--hide-scrollbars",
+                    "--virtual-time-budget=5000",
+                ])
+                .arg(format!(
+                    "--blink-settings=preferredColorScheme={preference}"
+                ))
+                .arg(format!(
+                    "--user-data-dir={}",
+                    scratch.path().join("profile").display()
+                ))
                 .arg(format!("--window-size={},{height}", width.max(NARROWEST)))
                 .arg(format!("--screenshot={}", picture.display()))
                 .arg(&frame);

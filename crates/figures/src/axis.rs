@@ -25,11 +25,11 @@ pub struct Axis {
     pub name: String,
     /// How its ticks are written.
     pub format: Format,
-    kind: Kind,
+    kind: AxisKind,
 }
 
 #[derive(Debug, Clone, PartialEq)]
-enum Kind {
+enum AxisKind {
     Numbers {
         low: f64,
         high: f64,
@@ -130,7 +130,7 @@ impl Axis {
         Axis {
             name: String::new(),
             format,
-            kind: Kind::Numbers {
+            kind: AxisKind::Numbers {
                 low,
                 high,
                 is_log,
@@ -145,7 +145,7 @@ impl Axis {
         Axis {
             name: String::new(),
             format: Format::Plain,
-            kind: Kind::Categories {
+            kind: AxisKind::Categories {
                 names: names.into_iter().collect(),
                 height,
             },
@@ -157,7 +157,7 @@ impl Axis {
         Axis {
             name: String::new(),
             format: Format::Plain,
-            kind: Kind::Bare { low, high },
+            kind: AxisKind::Bare { low, high },
         }
     }
 
@@ -171,7 +171,7 @@ impl Axis {
 
     /// The same with ticks at these values, each with its label.
     pub fn with_ticks(mut self, wanted: impl IntoIterator<Item = (f64, String)>) -> Axis {
-        if let Kind::Numbers { ticks, .. } = &mut self.kind {
+        if let AxisKind::Numbers { ticks, .. } = &mut self.kind {
             *ticks = Some(wanted.into_iter().collect());
         }
         self
@@ -179,14 +179,14 @@ impl Axis {
 
     /// Lengths on it mean nothing.
     pub fn is_log(&self) -> bool {
-        matches!(self.kind, Kind::Numbers { is_log: true, .. })
+        matches!(self.kind, AxisKind::Numbers { is_log: true, .. })
     }
 
     /// The values at its ends.
     pub fn ends(&self) -> (f64, f64) {
         match &self.kind {
-            Kind::Numbers { low, high, .. } | Kind::Bare { low, high } => (*low, *high),
-            Kind::Categories { names, .. } => (-0.5, names.len() as f64 - 0.5),
+            AxisKind::Numbers { low, high, .. } | AxisKind::Bare { low, high } => (*low, *high),
+            AxisKind::Categories { names, .. } => (-0.5, names.len() as f64 - 0.5),
         }
     }
 
@@ -212,7 +212,7 @@ impl Axis {
 
     pub(crate) fn names(&self) -> Option<&[String]> {
         match &self.kind {
-            Kind::Categories { names, .. } => Some(names),
+            AxisKind::Categories { names, .. } => Some(names),
             _ => None,
         }
     }
@@ -220,18 +220,18 @@ impl Axis {
     /// The height that its categories need together.
     pub(crate) fn height(&self) -> Option<f64> {
         match &self.kind {
-            Kind::Categories { names, height } => Some(names.len() as f64 * height),
+            AxisKind::Categories { names, height } => Some(names.len() as f64 * height),
             _ => None,
         }
     }
 
     pub(crate) fn is_drawn(&self) -> bool {
-        !matches!(self.kind, Kind::Bare { .. })
+        !matches!(self.kind, AxisKind::Bare { .. })
     }
 
     /// Ticks with their labels: round numbers, about as many as this.
     pub(crate) fn ticks(&self, about: f64) -> Vec<(f64, String)> {
-        let Kind::Numbers {
+        let AxisKind::Numbers {
             low,
             high,
             is_log,

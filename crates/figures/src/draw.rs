@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use crate::axis::Axis;
-use crate::figure::{Anchor, Dash, Figure, Fill, Key, Panel, Swatch, Symbol};
+use crate::figure::{Anchor, Dash, Figure, LegendKey, MarkFill, Panel, Swatch, Symbol};
 use crate::marks::{LETTERS, Plot, series, symbol_path, words};
 use crate::style;
 use crate::svg::{Path, Tenth, escaped, shortened, width};
@@ -18,7 +18,7 @@ const GAP: f64 = 14.0;
 const SWATCH: (f64, f64) = (24.0, 6.0);
 
 /// A drawing without its surroundings.
-pub(crate) struct Drawn {
+pub(crate) struct DrawnFigure {
     pub(crate) marks: String,
     pub(crate) height: f64,
 }
@@ -47,7 +47,7 @@ pub(crate) fn element(figure: &Figure, suffix: &str, size: &str, inner: &str) ->
 }
 
 /// All panels.
-pub(crate) fn body(figure: &Figure, pixels: f64) -> Drawn {
+pub(crate) fn body(figure: &Figure, pixels: f64) -> DrawnFigure {
     let mut marks = String::new();
     let mut top = 4.0;
     let mut row = 0;
@@ -83,7 +83,7 @@ pub(crate) fn body(figure: &Figure, pixels: f64) -> Drawn {
         series(&mut marks, &plot, panel, &mut row);
         top += plot.height + below(panel);
     }
-    Drawn {
+    DrawnFigure {
         marks,
         height: top.ceil(),
     }
@@ -116,7 +116,7 @@ fn right_of(panel: &Panel, pixels: f64) -> f64 {
 fn above(panel: &Panel) -> f64 {
     let marks = panel.series.iter().flat_map(|series| &series.marks);
     let rules = marks.filter_map(|mark| match &mark.shape {
-        crate::Shape::Rule {
+        crate::MarkShape::Rule {
             along: crate::Along::Y,
             text,
             level,
@@ -246,10 +246,10 @@ fn names(out: &mut String, plot: &Plot<'_>, pixels: f64) {
 }
 
 /// The legend in as many lines as it needs, and their height; nothing where there is one entry.
-pub(crate) fn legend(keys: &[Key], pixels: f64) -> Drawn {
+pub(crate) fn legend(keys: &[LegendKey], pixels: f64) -> DrawnFigure {
     let mut marks = String::new();
     if keys.len() < 2 {
-        return Drawn { marks, height: 0.0 };
+        return DrawnFigure { marks, height: 0.0 };
     }
     let (mut x, mut y) = (0.0, 0.0);
     for key in keys {
@@ -269,24 +269,24 @@ pub(crate) fn legend(keys: &[Key], pixels: f64) -> Drawn {
         words(&mut marks, at, Anchor::Start, "n fm", &name);
         x += wide + 16.0;
     }
-    Drawn {
+    DrawnFigure {
         marks,
         height: y + LINE + 4.0,
     }
 }
 
 /// What stands for a series, as an `svg` element of its own for the legend of a page.
-pub fn swatch(key: &Key) -> String {
+pub fn swatch(key: &LegendKey) -> String {
     format!(
         "<svg class=\"fig\" width=\"24\" height=\"12\" viewBox=\"0 0 24 12\" aria-hidden=\"true\">{}</svg>",
         swatch_marks(key)
     )
 }
 
-fn swatch_marks(key: &Key) -> String {
+fn swatch_marks(key: &LegendKey) -> String {
     let look = key.look;
     let tone = style::tone(look.tone);
-    let symbol = |fill: Fill| {
+    let symbol = |fill: MarkFill| {
         let mut path = Path::default();
         symbol_path(&mut path, (12.0, 6.0), look.symbol, 3.2);
         let class = match look.symbol {
@@ -303,7 +303,7 @@ fn swatch_marks(key: &Key) -> String {
         Swatch::Bar => {
             let class = style::filled(look.tone, look.fill);
             let mut hatching = Path::default();
-            if look.dash != Dash::Solid && look.fill == Fill::Full {
+            if look.dash != Dash::Solid && look.fill == MarkFill::Full {
                 crate::marks::hatch(&mut hatching, (0.0, 1.0), (24.0, 10.0), look.dash);
             }
             format!(
@@ -311,7 +311,7 @@ fn swatch_marks(key: &Key) -> String {
                 hatching.0
             )
         }
-        Swatch::Line if look.fill == Fill::None => line,
+        Swatch::Line if look.fill == MarkFill::None => line,
         Swatch::Line => line + &symbol(look.fill),
         Swatch::Point => symbol(look.fill),
     }

@@ -11,21 +11,21 @@ pub struct Figure {
     pub title: String,
     /// What a reader has to know to understand it, in sentences.
     pub note: String,
-    /// Headings of the table of its marks: see [`Mark::row`].
+    /// Headings of the table of its marks: see [`FigureMark::row`].
     pub columns: Vec<String>,
     /// The legend; not drawn where there is one entry.
-    pub keys: Vec<Key>,
+    pub keys: Vec<LegendKey>,
     /// Without one there is no figure.
     pub panels: Vec<Panel>,
 }
 
 /// An entry of the legend.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Key {
+pub struct LegendKey {
     /// What it stands for.
     pub name: String,
     /// How its marks look.
-    pub look: Look,
+    pub look: MarkLook,
     /// What is drawn before the name.
     pub swatch: Swatch,
 }
@@ -78,25 +78,25 @@ pub struct Series {
     /// The place of its entry in [`Figure::keys`], which hides it on a page.
     pub key: Option<usize>,
     /// In the order in which they are drawn, and listed in the table.
-    pub marks: Vec<Mark>,
+    pub marks: Vec<FigureMark>,
 }
 
 /// What is drawn for one value, or for a line of them.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Mark {
+pub struct FigureMark {
     /// Where.
-    pub shape: Shape,
+    pub shape: MarkShape,
     /// How.
-    pub look: Look,
+    pub look: MarkLook,
     /// Its row of the table, which is its tooltip, too: a cell for each of [`Figure::columns`]. Empty where it
     /// belongs to another mark. Marks that are neighbours and look alike should all have a row, or none.
     pub row: Vec<String>,
 }
 
-impl Mark {
+impl FigureMark {
     /// A mark without a row.
-    pub fn new(shape: Shape, look: Look) -> Mark {
-        Mark {
+    pub fn new(shape: MarkShape, look: MarkLook) -> FigureMark {
+        FigureMark {
             shape,
             look,
             row: Vec::new(),
@@ -104,8 +104,8 @@ impl Mark {
     }
 
     /// The same with its row of the table.
-    pub fn with_row(self, row: impl IntoIterator<Item = String>) -> Mark {
-        Mark {
+    pub fn with_row(self, row: impl IntoIterator<Item = String>) -> FigureMark {
+        FigureMark {
             row: row.into_iter().collect(),
             ..self
         }
@@ -124,7 +124,7 @@ pub enum Along {
 /// A shape, in values of the axes. The category with place `n` reaches from `n - 0.5` to `n + 0.5`. Infinity is the end of
 /// an axis, and what is not a number is not drawn.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Shape {
+pub enum MarkShape {
     /// A bar, a cell, a band: from one corner to the other, as far as the panel reaches.
     Rect {
         /// From, to.
@@ -135,9 +135,9 @@ pub enum Shape {
     /// A symbol.
     Point(f64, f64),
     /// A line through points; one that is not a number interrupts it.
-    Line(Vec<(f64, f64)>, Step),
+    Line(Vec<(f64, f64)>, LineStep),
     /// The area between two lines: `(x, low, high)`.
-    Area(Vec<(f64, f64, f64)>, Step),
+    Area(Vec<(f64, f64, f64)>, LineStep),
     /// An interval. Each end has a stroke across it (`strokes`), and an arrow where it lies beyond the axis.
     Interval {
         /// Which way it reaches.
@@ -178,10 +178,10 @@ pub enum Shape {
     },
 }
 
-impl Shape {
+impl MarkShape {
     /// Words with their left end at a point.
-    pub fn text(at: (f64, f64), text: impl Into<String>) -> Shape {
-        Shape::Text {
+    pub fn text(at: (f64, f64), text: impl Into<String>) -> MarkShape {
+        MarkShape::Text {
             at,
             shift: (0.0, 0.0),
             anchor: Anchor::Start,
@@ -204,7 +204,7 @@ pub enum Anchor {
 
 /// How a line gets from one point to the next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Step {
+pub enum LineStep {
     /// Straight.
     None,
     /// On the height of the point before, up to the next.
@@ -215,52 +215,52 @@ pub enum Step {
 
 /// How marks look: no two of a panel should differ by their colour only.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Look {
+pub struct MarkLook {
     /// Its colour.
-    pub tone: Tone,
+    pub tone: MarkTone,
     /// Of points.
     pub symbol: Symbol,
     /// Of lines; of bars, their hatching.
     pub dash: Dash,
     /// Filled or not.
-    pub fill: Fill,
+    pub fill: MarkFill,
 }
 
-impl Look {
+impl MarkLook {
     /// How the series of this place looks. Eight colours, seven symbols and five dashes: no two of 280 have all three
     /// alike, and no two of 35 differ by colour only.
-    pub fn of(place: usize) -> Look {
-        Look {
-            tone: Tone::Series((place % Tone::SERIES) as u8),
+    pub fn of(place: usize) -> MarkLook {
+        MarkLook {
+            tone: MarkTone::Series((place % MarkTone::SERIES) as u8),
             symbol: Symbol::ALL[place % Symbol::ALL.len()],
             dash: Dash::ALL[place % Dash::ALL.len()],
-            fill: Fill::Full,
+            fill: MarkFill::Full,
         }
     }
 
     /// Solid lines and dots of this colour.
-    pub fn toned(tone: Tone) -> Look {
-        Look {
+    pub fn toned(tone: MarkTone) -> MarkLook {
+        MarkLook {
             tone,
-            ..Look::of(0)
+            ..MarkLook::of(0)
         }
     }
 
     /// The same in another way.
-    pub fn filled(self, fill: Fill) -> Look {
-        Look { fill, ..self }
+    pub fn filled(self, fill: MarkFill) -> MarkLook {
+        MarkLook { fill, ..self }
     }
 
     /// The same with other lines.
-    pub fn dashed(self, dash: Dash) -> Look {
-        Look { dash, ..self }
+    pub fn dashed(self, dash: Dash) -> MarkLook {
+        MarkLook { dash, ..self }
     }
 }
 
 /// A colour by its meaning; each has one for light and one for dark ground.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Tone {
-    /// One of [`Tone::SERIES`] that colour-blind people tell apart.
+pub enum MarkTone {
+    /// One of [`MarkTone::SERIES`] that colour-blind people tell apart.
     Series(u8),
     /// As letters.
     Ink,
@@ -278,7 +278,7 @@ pub enum Tone {
     Heat(i8),
 }
 
-impl Tone {
+impl MarkTone {
     /// How many colours series have.
     pub const SERIES: usize = 8;
 }
@@ -345,7 +345,7 @@ impl Dash {
 
 /// How a mark is filled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Fill {
+pub enum MarkFill {
     /// With its colour. A rectangle is hatched by its [`Dash`].
     Full,
     /// So that what is below is seen.

@@ -27,8 +27,8 @@ pub use axis::{Axis, Range, Scale, extent};
 pub use clean::{clean, is_harmful};
 pub use draw::{svg, swatch};
 pub use figure::{
-    Along, Anchor, Dash, Figure, Fill, Key, Look, Mark, Panel, Series, Shape, Step, Swatch, Symbol,
-    Tone,
+    Along, Anchor, Dash, Figure, FigureMark, LegendKey, LineStep, MarkFill, MarkLook, MarkShape,
+    MarkTone, Panel, Series, Swatch, Symbol,
 };
 pub use file::{FileStyle, file};
 pub use format::{Format, digits, plain};

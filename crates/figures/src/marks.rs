@@ -4,7 +4,9 @@ use std::fmt::Write as _;
 
 use crate::axis::Axis;
 use crate::clip::clipped;
-use crate::figure::{Along, Anchor, Dash, Fill, Look, Panel, Series, Shape, Step, Symbol};
+use crate::figure::{
+    Along, Anchor, Dash, LineStep, MarkFill, MarkLook, MarkShape, Panel, Series, Symbol,
+};
 use crate::style;
 use crate::svg::{Path, Tenth, escaped, shortened, width};
 
@@ -120,7 +122,7 @@ pub(crate) fn series(out: &mut String, plot: &Plot<'_>, panel: &Panel, row: &mut
 }
 
 fn one(out: &mut String, plot: &Plot<'_>, series: &Series, row: &mut usize) {
-    let is_point = |shape: &Shape| matches!(shape, Shape::Point(..));
+    let is_point = |shape: &MarkShape| matches!(shape, MarkShape::Point(..));
     let points = series.marks.iter().filter(|mark| is_point(&mark.shape));
     let is_small = points.count() > MANY;
     let mut layers = Layers::default();
@@ -140,28 +142,28 @@ fn one(out: &mut String, plot: &Plot<'_>, series: &Series, row: &mut usize) {
 fn shape(
     layers: &mut Layers,
     plot: &Plot<'_>,
-    shape: &Shape,
-    look: Look,
+    shape: &MarkShape,
+    look: MarkLook,
     is_small: bool,
 ) -> Option<String> {
     match shape {
-        Shape::Rect { x, y } => rect(layers, plot, *x, *y, look),
-        Shape::Point(x, y) => {
+        MarkShape::Rect { x, y } => rect(layers, plot, *x, *y, look),
+        MarkShape::Point(x, y) => {
             let (x, y) = plot.point(*x, *y)?;
             Some(symbol(layers, (x, y), look, is_small))
         }
-        Shape::Line(points, step) => {
+        MarkShape::Line(points, step) => {
             let points = points.iter().map(|(x, y)| (plot.across(*x), plot.down(*y)));
             let class = format!("l s{}{}", style::tone(look.tone), style::dash(look.dash));
             line(layers.path(&class), plot, &stepped(points, *step));
             None
         }
-        Shape::Area(points, step) => {
+        MarkShape::Area(points, step) => {
             let class = style::filled(look.tone, look.fill);
             area(layers.path(&class), plot, points, *step);
             None
         }
-        Shape::Interval {
+        MarkShape::Interval {
             along,
             at,
             ends,
@@ -170,7 +172,7 @@ fn shape(
             interval(layers, plot, *along, *at, *ends, *strokes, look);
             None
         }
-        Shape::Rule {
+        MarkShape::Rule {
             along,
             at,
             text,
@@ -179,14 +181,14 @@ fn shape(
             rule(layers, plot, *along, *at, (text, *level), look);
             None
         }
-        Shape::Arrow(x, y) => {
+        MarkShape::Arrow(x, y) => {
             let (x, y) = plot.point(*x, *y)?;
-            let class = style::filled(look.tone, Fill::Full);
+            let class = style::filled(look.tone, MarkFill::Full);
             let steps = [(3.0, -4.0), (6.0, 4.0), (-6.0, 4.0)];
             layers.path(&class).polygon((x, y), &steps);
             None
         }
-        Shape::Text {
+        MarkShape::Text {
             at,
             shift,
             anchor,
@@ -204,7 +206,7 @@ fn shape(
             };
             let class = match (within, look.fill) {
                 (Some(_), _) => format!("f{}", style::tone(look.tone)),
-                (None, Fill::Soft) => format!("ha y f{}", style::tone(look.tone)),
+                (None, MarkFill::Soft) => format!("ha y f{}", style::tone(look.tone)),
                 (None, _) => format!("ha f{}", style::tone(look.tone)),
             };
             words(&mut layers.texts, at, *anchor, &class, &shown);
@@ -237,7 +239,7 @@ fn rect(
     plot: &Plot<'_>,
     x: (f64, f64),
     y: (f64, f64),
-    look: Look,
+    look: MarkLook,
 ) -> Option<String> {
     let (one, other) = (plot.inside_x(x.0), plot.inside_x(x.1));
     let (left, right) = (one.min(other), one.max(other));
@@ -257,7 +259,7 @@ fn rect(
     path.add('v', &[height]);
     path.add('h', &[-width]);
     path.close();
-    if look.dash != Dash::Solid && look.fill == Fill::Full {
+    if look.dash != Dash::Solid && look.fill == MarkFill::Full {
         hatch(layers.path("i sw"), (left, top), (width, height), look.dash);
     }
     Some(class)
@@ -352,17 +354,17 @@ pub(crate) fn symbol_path(path: &mut Path, at: (f64, f64), symbol: Symbol, size:
 }
 
 /// Draws a symbol, and returns its class.
-fn symbol(layers: &mut Layers, at: (f64, f64), look: Look, is_small: bool) -> String {
+fn symbol(layers: &mut Layers, at: (f64, f64), look: MarkLook, is_small: bool) -> String {
     let tone = style::tone(look.tone);
     let class = match (look.symbol, look.fill) {
-        (_, Fill::None) => "no".to_owned(),
-        (Symbol::Circle, Fill::Full) => format!("{} s{tone}", if is_small { "q" } else { "p" }),
+        (_, MarkFill::None) => "no".to_owned(),
+        (Symbol::Circle, MarkFill::Full) => format!("{} s{tone}", if is_small { "q" } else { "p" }),
         (Symbol::Cross, _) => format!("l s{tone}"),
         (_, fill) => style::filled(look.tone, fill),
     };
     let path = layers.path(&class);
     match (look.symbol, look.fill) {
-        (_, Fill::None) | (Symbol::Circle, Fill::Full) => {
+        (_, MarkFill::None) | (Symbol::Circle, MarkFill::Full) => {
             path.begin(at.0, at.1);
             path.add('h', &[0.0]);
         }
@@ -372,14 +374,14 @@ fn symbol(layers: &mut Layers, at: (f64, f64), look: Look, is_small: bool) -> St
 }
 
 /// The corners of a line.
-fn stepped(points: impl Iterator<Item = (f64, f64)>, step: Step) -> Vec<(f64, f64)> {
+fn stepped(points: impl Iterator<Item = (f64, f64)>, step: LineStep) -> Vec<(f64, f64)> {
     let mut out: Vec<(f64, f64)> = Vec::new();
     for (x, y) in points {
         if let Some((before, height)) = out.last().copied() {
             match step {
-                Step::None => {}
-                Step::After => out.push((x, height)),
-                Step::Middle => {
+                LineStep::None => {}
+                LineStep::After => out.push((x, height)),
+                LineStep::Middle => {
                     let middle = f64::midpoint(before, x);
                     out.extend([(middle, height), (middle, y)]);
                 }
@@ -415,7 +417,7 @@ fn line(path: &mut Path, plot: &Plot<'_>, points: &[(f64, f64)]) {
     }
 }
 
-fn area(path: &mut Path, plot: &Plot<'_>, points: &[(f64, f64, f64)], step: Step) {
+fn area(path: &mut Path, plot: &Plot<'_>, points: &[(f64, f64, f64)], step: LineStep) {
     let edge = |of: fn(&(f64, f64, f64)) -> f64| {
         let points = points.iter();
         stepped(
@@ -456,7 +458,7 @@ fn interval(
     at: f64,
     (low, high): (f64, f64),
     strokes: bool,
-    look: Look,
+    look: MarkLook,
 ) {
     let tone = style::tone(look.tone);
     let (axis, middle, from, to) = match along {
@@ -491,7 +493,7 @@ fn interval(
             path.add('l', &[length.0, length.1]);
         }
     }
-    let path = layers.path(&style::filled(look.tone, Fill::Full));
+    let path = layers.path(&style::filled(look.tone, MarkFill::Full));
     for (value, reach, other) in [(low, from, to), (high, to, from)] {
         // The axis goes on.
         if axis.cuts(value) {
@@ -508,7 +510,7 @@ fn rule(
     along: Along,
     at: f64,
     (text, level): (&str, usize),
-    look: Look,
+    look: MarkLook,
 ) {
     let class = format!("i s{}{}", style::tone(look.tone), style::dash(look.dash));
     let place = match along {

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::figure::{Dash, Fill, Tone};
+use crate::figure::{Dash, MarkFill, MarkTone};
 
 /// Letters of all figures.
 pub const FONT: &str = "Inter,'Noto Sans','Segoe UI',Roboto,'Helvetica Neue',Arial,sans-serif";
@@ -44,16 +44,16 @@ const TONES: [(&str, &str, &str); 22] = [
 ];
 
 /// The class of a colour: `f` before it fills with it, `s` draws lines in it.
-pub(crate) fn tone(tone: Tone) -> &'static str {
+pub(crate) fn tone(tone: MarkTone) -> &'static str {
     let place = match tone {
-        Tone::Series(place) => usize::from(place) % Tone::SERIES,
-        Tone::Ink => 8,
-        Tone::Muted => 9,
-        Tone::Grid => 10,
-        Tone::Bad => 11,
-        Tone::Good => 12,
-        Tone::Same => 13,
-        Tone::Heat(degree) => (17 + i32::from(degree.clamp(-3, 3))) as usize,
+        MarkTone::Series(place) => usize::from(place) % MarkTone::SERIES,
+        MarkTone::Ink => 8,
+        MarkTone::Muted => 9,
+        MarkTone::Grid => 10,
+        MarkTone::Bad => 11,
+        MarkTone::Good => 12,
+        MarkTone::Same => 13,
+        MarkTone::Heat(degree) => (17 + i32::from(degree.clamp(-3, 3))) as usize,
     };
     TONES[place].0
 }
@@ -69,14 +69,14 @@ pub(crate) fn dash(dash: Dash) -> &'static str {
 }
 
 /// The classes of what is filled with a colour.
-pub(crate) fn filled(of: Tone, fill: Fill) -> String {
+pub(crate) fn filled(of: MarkTone, fill: MarkFill) -> String {
     let tone = tone(of);
     match fill {
-        Fill::Full => format!("f{tone}"),
-        Fill::Soft => format!("f{tone} so"),
-        Fill::Faint => format!("f{tone} fa"),
-        Fill::Hollow => format!("i s{tone} ho"),
-        Fill::None => "no".to_owned(),
+        MarkFill::Full => format!("f{tone}"),
+        MarkFill::Soft => format!("f{tone} so"),
+        MarkFill::Faint => format!("f{tone} fa"),
+        MarkFill::Hollow => format!("i s{tone} ho"),
+        MarkFill::None => "no".to_owned(),
     }
 }
 

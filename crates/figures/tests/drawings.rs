@@ -5,8 +5,9 @@
 use std::collections::BTreeSet;
 
 use figures::{
-    Along, Anchor, Axis, Dash, Figure, FileStyle, Fill, Format, Key, Look, Mark, Panel, Range,
-    Scale, Series, Shape, Step, Swatch, Symbol, Tone, file, svg,
+    Along, Anchor, Axis, Dash, Figure, FigureMark, FileStyle, Format, LegendKey, LineStep,
+    MarkFill, MarkLook, MarkShape, MarkTone, Panel, Range, Scale, Series, Swatch, Symbol, file,
+    svg,
 };
 use proptest::prelude::*;
 
@@ -14,10 +15,10 @@ fn names(of: &[&str]) -> Vec<String> {
     of.iter().map(|name| (*name).to_owned()).collect()
 }
 
-fn key(name: &str, place: usize, swatch: Swatch) -> Key {
-    Key {
+fn key(name: &str, place: usize, swatch: Swatch) -> LegendKey {
+    LegendKey {
         name: name.to_owned(),
-        look: Look::of(place),
+        look: MarkLook::of(place),
         swatch,
     }
 }
@@ -37,24 +38,27 @@ fn bars() -> Figure {
         for (row, mean) in [412.0, 640.0].into_iter().enumerate() {
             let at = row as f64 - 0.2 + 0.4 * server as f64;
             let mean = mean * (1.0 + server as f64 / 3.0);
-            let bar = Shape::Rect {
+            let bar = MarkShape::Rect {
                 x: (0.0, mean),
                 y: (at - 0.18, at + 0.18),
             };
             let told = names(&["test", "server"])
                 .into_iter()
                 .chain([Format::Time.value(mean)]);
-            marks.push(Mark::new(bar, Look::of(server)).with_row(told));
-            let interval = Shape::Interval {
+            marks.push(FigureMark::new(bar, MarkLook::of(server)).with_row(told));
+            let interval = MarkShape::Interval {
                 along: Along::X,
                 at,
                 ends: (mean - 50.0, mean + 200.0),
                 strokes: true,
             };
-            marks.push(Mark::new(interval, Look::toned(Tone::Ink)));
+            marks.push(FigureMark::new(interval, MarkLook::toned(MarkTone::Ink)));
         }
-        let word = Shape::text((f64::NEG_INFINITY, 2.0), "not supported");
-        marks.push(Mark::new(word, Look::toned(Tone::Bad).filled(Fill::Soft)));
+        let word = MarkShape::text((f64::NEG_INFINITY, 2.0), "not supported");
+        marks.push(FigureMark::new(
+            word,
+            MarkLook::toned(MarkTone::Bad).filled(MarkFill::Soft),
+        ));
         panel.series.push(Series {
             key: Some(server),
             marks,
@@ -95,26 +99,27 @@ fn lines() -> Figure {
         (0..=10).map(at).collect()
     };
     for place in 0..7 {
-        let look = Look::of(place);
+        let look = MarkLook::of(place);
         let points = curve(place);
         let told = |(x, y): &(f64, f64)| [x, y].map(|value| Format::Plain.value(*value));
         let symbols = points.iter().step_by(3);
-        let marks = symbols
-            .map(|point| Mark::new(Shape::Point(point.0, point.1), look).with_row(told(point)));
-        let line = Mark::new(Shape::Line(points.clone(), Step::None), look);
+        let marks = symbols.map(|point| {
+            FigureMark::new(MarkShape::Point(point.0, point.1), look).with_row(told(point))
+        });
+        let line = FigureMark::new(MarkShape::Line(points.clone(), LineStep::None), look);
         upper.series.push(Series {
             key: Some(place),
             marks: std::iter::once(line).chain(marks).collect(),
         });
     }
     for (place, at) in [2.0, 3.0].into_iter().enumerate() {
-        let rule = Shape::Rule {
+        let rule = MarkShape::Rule {
             along: Along::Y,
             at,
             text: format!("holds at {at}"),
             level: place,
         };
-        let mark = Mark::new(rule, Look::toned(Tone::Bad).dashed(Dash::Dashed));
+        let mark = FigureMark::new(rule, MarkLook::toned(MarkTone::Bad).dashed(Dash::Dashed));
         upper.series.push(Series {
             key: None,
             marks: vec![mark],
@@ -133,9 +138,9 @@ fn lines() -> Figure {
     let area = (0..=10)
         .map(|x| (f64::from(x), 0.2, 0.9 - f64::from(x) / 20.0))
         .collect();
-    let area = Mark::new(
-        Shape::Area(area, Step::Middle),
-        Look::of(2).filled(Fill::Soft),
+    let area = FigureMark::new(
+        MarkShape::Area(area, LineStep::Middle),
+        MarkLook::of(2).filled(MarkFill::Soft),
     );
     let steps = vec![
         (0.0, 0.0),
@@ -144,21 +149,24 @@ fn lines() -> Figure {
         (5.0, 0.5),
         (9.0, 1.0),
     ];
-    let steps = Mark::new(Shape::Line(steps, Step::After), Look::of(1));
-    let crosses = Look {
+    let steps = FigureMark::new(MarkShape::Line(steps, LineStep::After), MarkLook::of(1));
+    let crosses = MarkLook {
         symbol: Symbol::Cross,
-        ..Look::toned(Tone::Bad)
+        ..MarkLook::toned(MarkTone::Bad)
     };
-    let cross = Mark::new(Shape::Point(4.0, 0.1), crosses);
-    let hollow = Mark::new(Shape::Point(6.0, 0.1), Look::of(0).filled(Fill::Hollow));
-    let limit = Shape::Rule {
+    let cross = FigureMark::new(MarkShape::Point(4.0, 0.1), crosses);
+    let hollow = FigureMark::new(
+        MarkShape::Point(6.0, 0.1),
+        MarkLook::of(0).filled(MarkFill::Hollow),
+    );
+    let limit = MarkShape::Rule {
         along: Along::X,
         at: 0.7,
         text: "p99 < 7".to_owned(),
         level: 0,
     };
-    let limit = Mark::new(limit, Look::toned(Tone::Bad));
-    let arrow = Mark::new(Shape::Arrow(8.0, 0.5), Look::toned(Tone::Ink));
+    let limit = FigureMark::new(limit, MarkLook::toned(MarkTone::Bad));
+    let arrow = FigureMark::new(MarkShape::Arrow(8.0, 0.5), MarkLook::toned(MarkTone::Ink));
     lower.series.push(Series {
         key: None,
         marks: vec![area, steps, cross, hollow, limit, arrow],
@@ -185,20 +193,20 @@ fn cells() -> Figure {
         for row in 0..2_i8 {
             let (x, y) = (f64::from(column), f64::from(row));
             let within = (x - 0.5, x + 0.5);
-            let cell = Shape::Rect {
+            let cell = MarkShape::Rect {
                 x: within,
                 y: (y - 0.46, y + 0.46),
             };
-            let heat = Look::toned(Tone::Heat(3 * column - 2 * row));
-            marks.push(Mark::new(cell, heat).with_row(names(&["1.23"])));
-            let words = Shape::Text {
+            let heat = MarkLook::toned(MarkTone::Heat(3 * column - 2 * row));
+            marks.push(FigureMark::new(cell, heat).with_row(names(&["1.23"])));
+            let words = MarkShape::Text {
                 at: (x, y),
                 shift: (0.0, 0.0),
                 anchor: Anchor::Middle,
                 text: "1.23  slower".to_owned(),
                 within: Some(within),
             };
-            marks.push(Mark::new(words, Look::toned(Tone::Ink)));
+            marks.push(FigureMark::new(words, MarkLook::toned(MarkTone::Ink)));
         }
     }
     panel.series.push(Series { key: None, marks });
@@ -287,7 +295,7 @@ fn nothing_and_one_thing_are_drawn() {
     };
     assert!(figure.is_empty());
     read(&svg(&figure, 360, ""));
-    let nowhere = Mark::new(Shape::Point(f64::NAN, f64::INFINITY), Look::of(0));
+    let nowhere = FigureMark::new(MarkShape::Point(f64::NAN, f64::INFINITY), MarkLook::of(0));
     figure.panels[0].series.push(Series {
         key: None,
         marks: vec![nowhere],
@@ -306,26 +314,32 @@ fn value() -> impl Strategy<Value = f64> {
     ]
 }
 
-fn shape() -> impl Strategy<Value = Shape> {
-    let step = || prop_oneof![Just(Step::None), Just(Step::After), Just(Step::Middle)];
+fn shape() -> impl Strategy<Value = MarkShape> {
+    let step = || {
+        prop_oneof![
+            Just(LineStep::None),
+            Just(LineStep::After),
+            Just(LineStep::Middle)
+        ]
+    };
     let along = || prop_oneof![Just(Along::X), Just(Along::Y)];
     let some = || proptest::collection::vec((value(), value()), 0..5);
     prop_oneof![
-        (value(), value(), value(), value()).prop_map(|(a, b, c, d)| Shape::Rect {
+        (value(), value(), value(), value()).prop_map(|(a, b, c, d)| MarkShape::Rect {
             x: (a, b),
             y: (c, d)
         }),
-        (value(), value()).prop_map(|(x, y)| Shape::Point(x, y)),
-        (value(), value()).prop_map(|(x, y)| Shape::Arrow(x, y)),
-        (some(), step()).prop_map(|(points, step)| Shape::Line(points, step)),
+        (value(), value()).prop_map(|(x, y)| MarkShape::Point(x, y)),
+        (value(), value()).prop_map(|(x, y)| MarkShape::Arrow(x, y)),
+        (some(), step()).prop_map(|(points, step)| MarkShape::Line(points, step)),
         (some(), step()).prop_map(|(points, step)| {
-            Shape::Area(
+            MarkShape::Area(
                 points.into_iter().map(|(x, y)| (x, y, y * 2.0)).collect(),
                 step,
             )
         }),
         (along(), value(), value(), value(), any::<bool>()).prop_map(
-            |(along, at, low, high, strokes)| Shape::Interval {
+            |(along, at, low, high, strokes)| MarkShape::Interval {
                 along,
                 at,
                 ends: (low, high),
@@ -333,7 +347,7 @@ fn shape() -> impl Strategy<Value = Shape> {
             }
         ),
         (along(), value(), any::<String>(), 0..3_usize).prop_map(|(along, at, text, level)| {
-            Shape::Rule {
+            MarkShape::Rule {
                 along,
                 at,
                 text,
@@ -341,7 +355,7 @@ fn shape() -> impl Strategy<Value = Shape> {
             }
         }),
         (value(), value(), any::<String>(), any::<bool>()).prop_map(|(x, y, text, fits)| {
-            Shape::Text {
+            MarkShape::Text {
                 at: (x, y),
                 shift: (0.0, 0.0),
                 anchor: Anchor::End,
@@ -377,7 +391,7 @@ proptest! {
     ) {
         let told = |place: usize| (place % 2 == 0).then(|| title.clone());
         let marks = shapes.into_iter();
-        let marks = marks.map(|(shape, place)| Mark::new(shape, Look::of(place)).with_row(told(place)));
+        let marks = marks.map(|(shape, place)| FigureMark::new(shape, MarkLook::of(place)).with_row(told(place)));
         let mut panel = Panel::new(x, y, 120.0);
         panel.title.clone_from(&title);
         panel.series.push(Series { key: Some(0), marks: marks.collect() });

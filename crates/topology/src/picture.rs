@@ -3,7 +3,8 @@
 use std::collections::VecDeque;
 
 use figures::{
-    Along, Anchor, Axis, Figure, FileStyle, Fill, Look, Mark, Panel, Series, Shape, Step, Tone,
+    Along, Anchor, Axis, Figure, FigureMark, FileStyle, LineStep, MarkFill, MarkLook, MarkShape,
+    MarkTone, Panel, Series,
 };
 
 use crate::plan::{LabLink, LabNetwork, LabNodeKind};
@@ -51,7 +52,7 @@ fn picture(name: &str, network: &LabNetwork, along: Along) -> Figure {
         };
         (x, height - HALF - 4.0 - y * ROW)
     };
-    let drawn = Drawn {
+    let drawn = DrawnLab {
         network,
         half,
         centres: places.iter().map(centre).collect(),
@@ -107,15 +108,15 @@ pub fn svg(name: &str, network: &LabNetwork) -> String {
 }
 
 /// A network whose nodes have places.
-struct Drawn<'a> {
+struct DrawnLab<'a> {
     network: &'a LabNetwork,
     /// Half the width of a node.
     half: f64,
     centres: Vec<(f64, f64)>,
 }
 
-impl Drawn<'_> {
-    fn link(&self, link: &LabLink) -> Vec<Mark> {
+impl DrawnLab<'_> {
+    fn link(&self, link: &LabLink) -> Vec<FigureMark> {
         let [one, other] = link.ends.map(|end| self.centres[end.node]);
         let [from, to] = link.ends.map(|end| &self.network.nodes[end.node].name);
         let row = [
@@ -124,17 +125,17 @@ impl Drawn<'_> {
             described(self.network, link).join(", "),
         ];
         if !link.is_shaped() {
-            let line = Shape::Line(vec![one, other], Step::None);
-            return vec![Mark::new(line, Look::toned(Tone::Muted)).with_row(row)];
+            let line = MarkShape::Line(vec![one, other], LineStep::None);
+            return vec![FigureMark::new(line, MarkLook::toned(MarkTone::Muted)).with_row(row)];
         }
         let line = if one.0 == other.0 {
-            Shape::Rect {
+            MarkShape::Rect {
                 x: (one.0 - THICK.1, one.0 + THICK.1),
                 y: (one.1, other.1),
             }
         } else {
             let edges = [one, other].map(|(x, y)| (x, y - THICK.0, y + THICK.0));
-            Shape::Area(edges.to_vec(), Step::None)
+            MarkShape::Area(edges.to_vec(), LineStep::None)
         };
         let middle = (f64::midpoint(one.0, other.0), f64::midpoint(one.1, other.1));
         let words = described(self.network, link);
@@ -146,43 +147,43 @@ impl Drawn<'_> {
             (0.0, HALF + 0.8 * LINE, Anchor::Middle)
         };
         let words = words.into_iter().enumerate().map(|(number, line)| {
-            let text = Shape::Text {
+            let text = MarkShape::Text {
                 at: middle,
                 shift: (right, down + LINE * number as f64),
                 anchor,
                 text: line,
                 within: None,
             };
-            Mark::new(text, Look::toned(Tone::Muted))
+            FigureMark::new(text, MarkLook::toned(MarkTone::Muted))
         });
-        let line = Mark::new(line, Look::toned(Tone::Muted)).with_row(row);
+        let line = FigureMark::new(line, MarkLook::toned(MarkTone::Muted)).with_row(row);
         std::iter::once(line).chain(words).collect()
     }
 
-    fn node(&self, place: usize) -> Vec<Mark> {
+    fn node(&self, place: usize) -> Vec<FigureMark> {
         let node = &self.network.nodes[place];
         let (x, y) = self.centres[place];
         let tone = match node.kind {
-            LabNodeKind::Host => Tone::Series(0),
-            LabNodeKind::Bare(_) => Tone::Series(3),
-            LabNodeKind::Router => Tone::Series(1),
-            LabNodeKind::Switch => Tone::Series(2),
-            LabNodeKind::Hub(_) => Tone::Series(4),
+            LabNodeKind::Host => MarkTone::Series(0),
+            LabNodeKind::Bare(_) => MarkTone::Series(3),
+            LabNodeKind::Router => MarkTone::Series(1),
+            LabNodeKind::Switch => MarkTone::Series(2),
+            LabNodeKind::Hub(_) => MarkTone::Series(4),
         };
         let (left, right) = (x - self.half, x + self.half);
-        let around = Shape::Rect {
+        let around = MarkShape::Rect {
             x: (left, right),
             y: (y - HALF, y + HALF),
         };
         let words = |text: String, down: f64, tone| {
-            let text = Shape::Text {
+            let text = MarkShape::Text {
                 at: (x, y),
                 shift: (0.0, down),
                 anchor: Anchor::Middle,
                 text,
                 within: Some((left, right)),
             };
-            Mark::new(text, Look::toned(tone))
+            FigureMark::new(text, MarkLook::toned(tone))
         };
         let kind = node.kind.word().to_owned();
         let medium = match node.kind {
@@ -190,23 +191,23 @@ impl Drawn<'_> {
             _ => String::new(),
         };
         let row = [node.name.clone(), kind.clone(), medium.clone()];
-        let look = Look::toned(tone);
+        let look = MarkLook::toned(tone);
         let mut marks = vec![
             // Links end at the node.
-            Mark::new(around.clone(), look.filled(Fill::Hollow)),
-            Mark::new(around, look.filled(Fill::Soft)).with_row(row),
-            words(node.name.clone(), -6.0, Tone::Ink),
-            words(kind, 8.0, Tone::Muted),
+            FigureMark::new(around.clone(), look.filled(MarkFill::Hollow)),
+            FigureMark::new(around, look.filled(MarkFill::Soft)).with_row(row),
+            words(node.name.clone(), -6.0, MarkTone::Ink),
+            words(kind, 8.0, MarkTone::Muted),
         ];
         if !medium.is_empty() {
-            let text = Shape::Text {
+            let text = MarkShape::Text {
                 at: (x, y),
                 shift: (0.0, HALF + 0.8 * LINE),
                 anchor: Anchor::Middle,
                 text: medium,
                 within: None,
             };
-            marks.push(Mark::new(text, Look::toned(Tone::Muted)));
+            marks.push(FigureMark::new(text, MarkLook::toned(MarkTone::Muted)));
         }
         marks
     }

@@ -43,7 +43,11 @@ struct LinkedCrate {
 impl Parts {
     pub(super) fn of(metadata: &Metadata) -> Result<Parts> {
         // Without those that only the compiler runs.
-        let linked = in_tree(&["--package=prestan", "--features=png", "--edges=normal,no-proc-macro"])?;
+        let linked = in_tree(&[
+            "--package=prestan",
+            "--features=png",
+            "--edges=normal,no-proc-macro",
+        ])?;
         let mut crates = Vec::new();
         for package in &metadata.packages {
             if linked.contains(&(package.name.clone(), package.version.clone())) {

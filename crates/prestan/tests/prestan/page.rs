@@ -327,7 +327,8 @@ fn every_kind_of_figure_is_drawn() {
     // The legend hides what it names.
     let hidden = "[...document.querySelectorAll('figure[data-id=search] .chart.w g[data-key=\"1\"]')].map((of) => of.checkVisibility())";
     assert_eq!(browser.evaluate(hidden), json!([true]));
-    browser.evaluate("document.querySelectorAll('figure[data-id=search] .legend button')[1].click()");
+    browser
+        .evaluate("document.querySelectorAll('figure[data-id=search] .legend button')[1].click()");
     assert_eq!(browser.evaluate(hidden), json!([false]));
     // Points that failed are there in words.
     let words = browser
@@ -360,7 +361,10 @@ fn pages_that_were_loaded_have_a_figure_and_a_table() {
     for (place, page) in webstone["pages"].as_array().unwrap().iter().enumerate() {
         let retrieved = &page["retrieved"];
         let load = &retrieved["page_us"];
-        let (read, mean) = (read_time(means[place].as_str().unwrap()), load["mean"].as_f64().unwrap());
+        let (read, mean) = (
+            read_time(means[place].as_str().unwrap()),
+            load["mean"].as_f64().unwrap(),
+        );
         assert!((read - mean).abs() <= mean * 0.006, "{means} {mean}");
         let figures = [&page["bytes"], &page["weight"], &retrieved["pages"]];
         for (column, figure) in figures.into_iter().enumerate() {
@@ -494,9 +498,7 @@ fn a_page_runs_no_script_but_its_own() {
 #[test]
 fn figures_are_written_as_files() {
     let outcome = Prestan::new()
-        .args(
-            "demo -r 3 -p 2 -d 2 -w 2 --only Get1K,CopyCol --svg svg --html -".split(' '),
-        )
+        .args("demo -r 3 -p 2 -d 2 -w 2 --only Get1K,CopyCol --svg svg --html -".split(' '))
         .args(["--no-save", "--quiet"])
         .run();
     assert_eq!(outcome.code, 0, "{outcome}");

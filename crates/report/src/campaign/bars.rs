@@ -9,7 +9,10 @@
 mod axis;
 
 use experiment::{CellEstimate, ChartSummary};
-use figures::{Along, Anchor, Axis, Figure, Fill, Look, Mark, Panel, Series, Shape, Step, Tone};
+use figures::{
+    Along, Anchor, Axis, Figure, FigureMark, LineStep, MarkFill, MarkLook, MarkShape, MarkTone,
+    Panel, Series,
+};
 use textwrap::core::display_width;
 
 use super::doubts;
@@ -52,7 +55,7 @@ impl ChartSide {
 /// One bar.
 struct DrawnBar {
     name: String,
-    look: Look,
+    look: MarkLook,
     value: Option<f64>,
     interval: Option<(f64, f64)>,
     /// The value is a lower bound.
@@ -163,9 +166,9 @@ impl BarChart {
         for group in &self.groups {
             if group.has_heading {
                 let at = (f64::NEG_INFINITY, names.len() as f64);
-                marks.push(Mark::new(
-                    Shape::text(at, &*group.name),
-                    Look::toned(Tone::Ink),
+                marks.push(FigureMark::new(
+                    MarkShape::text(at, &*group.name),
+                    MarkLook::toned(MarkTone::Ink),
                 ));
                 names.push(String::new());
             }
@@ -174,14 +177,14 @@ impl BarChart {
                 names.push(bar.name.clone());
             }
         }
-        let zero = Shape::Rule {
+        let zero = MarkShape::Rule {
             along: Along::Y,
             at: 0.0,
             text: String::new(),
             level: 0,
         };
         if self.axis.ends().0 < 0.0 {
-            marks.push(Mark::new(zero, Look::toned(Tone::Muted)));
+            marks.push(FigureMark::new(zero, MarkLook::toned(MarkTone::Muted)));
         }
         let bars = self.groups.iter().flat_map(|group| &group.bars);
         let right = bars.map(|bar| display_width(&bar.shown)).max();
@@ -204,60 +207,66 @@ impl BarChart {
         }
     }
 
-    fn bar(&self, bar: &DrawnBar, row: f64) -> Vec<Mark> {
+    fn bar(&self, bar: &DrawnBar, row: f64) -> Vec<FigureMark> {
         let words = |x: f64, look| {
-            let text = Shape::Text {
+            let text = MarkShape::Text {
                 at: (x, row),
                 shift: (6.0, 0.0),
                 anchor: Anchor::Start,
                 text: bar.shown.clone(),
                 within: None,
             };
-            Mark::new(text, look)
+            FigureMark::new(text, look)
         };
         let told = bar.told.clone();
         let Some(value) = bar.value else {
-            let look = Look::toned(Tone::Muted).filled(Fill::Soft);
+            let look = MarkLook::toned(MarkTone::Muted).filled(MarkFill::Soft);
             return vec![words(f64::NEG_INFINITY, look).with_row(told)];
         };
-        let ink = Look::toned(Tone::Ink);
+        let ink = MarkLook::toned(MarkTone::Ink);
         let mut marks = self.mark(bar, value, row);
         if let Some(last) = marks.pop() {
             marks.push(last.with_row(told));
         }
         if let Some(ends) = bar.interval {
-            let interval = Shape::Interval {
+            let interval = MarkShape::Interval {
                 along: Along::X,
                 at: row,
                 ends,
                 strokes: true,
             };
-            marks.push(Mark::new(interval, ink));
+            marks.push(FigureMark::new(interval, ink));
         }
         if bar.is_bound {
-            marks.push(Mark::new(Shape::Arrow(value, row), ink));
+            marks.push(FigureMark::new(MarkShape::Arrow(value, row), ink));
         }
         marks.push(words(f64::INFINITY, ink));
         marks
     }
 
     /// A bar from zero to its value; a dot on a logarithmic axis, where lengths mean nothing.
-    fn mark(&self, bar: &DrawnBar, value: f64, row: f64) -> Vec<Mark> {
+    fn mark(&self, bar: &DrawnBar, value: f64, row: f64) -> Vec<FigureMark> {
         if self.axis.is_log() {
             let line = vec![(f64::NEG_INFINITY, row), (value, row)];
-            let line = Mark::new(Shape::Line(line, Step::None), Look::toned(Tone::Grid));
-            return vec![line, Mark::new(Shape::Point(value, row), bar.look)];
+            let line = FigureMark::new(
+                MarkShape::Line(line, LineStep::None),
+                MarkLook::toned(MarkTone::Grid),
+            );
+            return vec![
+                line,
+                FigureMark::new(MarkShape::Point(value, row), bar.look),
+            ];
         }
         let look = if bar.is_bound {
-            bar.look.filled(Fill::Soft)
+            bar.look.filled(MarkFill::Soft)
         } else {
             bar.look
         };
-        let rect = Shape::Rect {
+        let rect = MarkShape::Rect {
             x: (0.0, value),
             y: (row - HALF, row + HALF),
         };
-        vec![Mark::new(rect, look)]
+        vec![FigureMark::new(rect, look)]
     }
 }
 
@@ -294,7 +303,7 @@ fn groups(chart: &ChartSummary, side: ChartSide, is_published: bool) -> Vec<BarG
         let row = row.map(clean).chain([told]).chain(beside);
         DrawnBar {
             name: clean(name),
-            look: Look::of(place),
+            look: MarkLook::of(place),
             value: value.filter(|value| axis::is_drawable(*value)),
             interval: interval
                 .filter(|(low, high)| axis::is_drawable(*low) && axis::is_drawable(*high)),

@@ -10,13 +10,13 @@ mod ratios;
 mod search;
 mod sweep;
 
-use figures::{Figure, Key, Look, Range, Swatch, extent};
+use figures::{Figure, LegendKey, MarkLook, Range, Swatch, extent};
 use stats::Details;
 
 use super::tables::test_names;
 use super::{PageRun, ReportPage};
 use crate::FileNames;
-use bars::BarGroup;
+use bars::TestGroup;
 
 pub use kind::FigureKind;
 
@@ -96,7 +96,7 @@ impl Charts {
         let pages = bars::pages(page, names);
         let pages = pages.and_then(|figure| named(FigureKind::Pages, figure));
         let mut groups = Vec::new();
-        for group in BarGroup::all(page) {
+        for group in TestGroup::all(page) {
             let scales = group.scales(page).iter();
             let drawn = scales.map(|scale| bars::bars(page, names, &group, *scale));
             let drawn: Vec<Figure> = drawn
@@ -198,8 +198,8 @@ impl Charts {
 }
 
 /// An entry of the legend for a run.
-fn key(name: &str, look: Look, swatch: Swatch) -> Key {
-    Key {
+fn key(name: &str, look: MarkLook, swatch: Swatch) -> LegendKey {
+    LegendKey {
         name: name.to_owned(),
         look,
         swatch,

@@ -1,7 +1,7 @@
 //! Figures on a page: the drawing in two widths, of which the style shows the one that fits, the legend, and the table of
 //! its numbers. All of it is there without scripts, which add tooltips and hide series.
 
-use figures::{Figure, Key, svg, swatch};
+use figures::{Figure, LegendKey, svg, swatch};
 use maud::{Markup, PreEscaped, html};
 
 /// Widths of drawings in pixels: on a screen or on paper, and on a phone.
@@ -40,7 +40,7 @@ pub(crate) fn figures<'a>(all: impl IntoIterator<Item = &'a Figure>) -> Markup {
     html! { @for one in all { (figure(one)) } }
 }
 
-fn legend(keys: &[Key]) -> Markup {
+fn legend(keys: &[LegendKey]) -> Markup {
     html! {
         @if keys.len() > 1 {
             ul.legend {

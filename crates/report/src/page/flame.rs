@@ -1,6 +1,6 @@
 //! Flame graphs of the server.
 
-use figures::{Anchor, Axis, Figure, Look, Mark, Panel, Series, Shape, Tone};
+use figures::{Anchor, Axis, Figure, FigureMark, MarkLook, MarkShape, MarkTone, Panel, Series};
 use maud::{Markup, html};
 use stats::StackProfile;
 
@@ -86,15 +86,15 @@ fn graph(id: String, test: &str, profile: &StackProfile) -> Figure {
 }
 
 /// A frame, within whose borders its name ends.
-fn frame(own: &FlameFrame<'_>) -> Vec<Mark> {
+fn frame(own: &FlameFrame<'_>) -> Vec<FigureMark> {
     let (of, tone) = match own.depth {
-        0 => ("process", Tone::Heat(0)),
-        _ if own.is_kernel => ("kernel", Tone::Heat(-2)),
-        _ => ("server", Tone::Heat(2)),
+        0 => ("process", MarkTone::Heat(0)),
+        _ if own.is_kernel => ("kernel", MarkTone::Heat(-2)),
+        _ => ("server", MarkTone::Heat(2)),
     };
     let (left, right) = (own.left, own.left + own.width);
     let (low, high) = (own.depth as f64, own.depth as f64 + 1.0);
-    let part = |low: f64, high: f64| Shape::Rect {
+    let part = |low: f64, high: f64| MarkShape::Rect {
         x: (left, right - GAP.0.min(own.width / 4.0)),
         y: (low, high),
     };
@@ -104,18 +104,19 @@ fn frame(own: &FlameFrame<'_>) -> Vec<Mark> {
         own.samples.to_string(),
         percent(own.width),
     ];
-    let mut marks = vec![Mark::new(part(low, high - GAP.1), Look::toned(tone)).with_row(row)];
+    let mut marks =
+        vec![FigureMark::new(part(low, high - GAP.1), MarkLook::toned(tone)).with_row(row)];
     if own.is_kernel {
         let below = part(low, low + UNDERLINE);
-        marks.push(Mark::new(below, Look::toned(Tone::Series(0))));
+        marks.push(FigureMark::new(below, MarkLook::toned(MarkTone::Series(0))));
     }
-    let name = Shape::Text {
+    let name = MarkShape::Text {
         at: (left, low + 0.5),
         shift: (3.0, 0.0),
         anchor: Anchor::Start,
         text: own.name.to_owned(),
         within: Some((left, right)),
     };
-    marks.push(Mark::new(name, Look::toned(Tone::Ink)));
+    marks.push(FigureMark::new(name, MarkLook::toned(MarkTone::Ink)));
     marks
 }

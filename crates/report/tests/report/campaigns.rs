@@ -7,7 +7,7 @@ use experiment::{
     EstimateWarning, ExperimentSpec, FigureRange, FindingPart, FindingSummary, LevelCombination,
     OrderingCount, OutsideFigure, PairVerdict, ShownUnit, TableSummary, TrialRecord,
 };
-use figures::{Axis, Figure, Look, Mark, Panel, Series, Shape};
+use figures::{Axis, Figure, FigureMark, MarkLook, MarkShape, Panel, Series};
 use report::CampaignReport;
 use serde_json::{Value, json};
 
@@ -32,11 +32,11 @@ impl Campaign {
 /// A laboratory with two nodes.
 fn pictures() -> [Figure; 2] {
     let node = |x: f64| {
-        let around = Shape::Rect {
+        let around = MarkShape::Rect {
             x: (x - 0.3, x + 0.3),
             y: (10.0, 40.0),
         };
-        Mark::new(around, Look::of(0)).with_row(["node".to_owned()])
+        FigureMark::new(around, MarkLook::of(0)).with_row(["node".to_owned()])
     };
     let picture = Figure {
         id: "lab".to_owned(),

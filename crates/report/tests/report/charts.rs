@@ -2,7 +2,7 @@
 
 use std::convert::Infallible;
 
-use figures::{Axis, Dash, Figure, Fill, Mark, Shape, Symbol};
+use figures::{Axis, Dash, Figure, FigureMark, MarkFill, MarkShape, Symbol};
 use record::Outcome;
 use report::page::{PageRun, ReportPage, figures_of};
 use report::{Find, SearchResult, Sweep, Varied};
@@ -67,7 +67,7 @@ fn named<'a>(all: &'a [Figure], id: &str) -> &'a Figure {
     found.unwrap_or_else(|| panic!("no {id} in {ids:?}"))
 }
 
-fn marks(figure: &Figure) -> impl Iterator<Item = &Mark> {
+fn marks(figure: &Figure) -> impl Iterator<Item = &FigureMark> {
     let series = figure.panels.iter().flat_map(|panel| &panel.series);
     series.flat_map(|series| &series.marks)
 }
@@ -98,13 +98,13 @@ fn ranges_that_grow_by_a_factor_stand_on_a_logarithmic_axis() {
 
 #[test]
 fn a_logarithmic_scale_has_dots_and_no_bars() {
-    let count = |figure: &Figure, is: fn(&Shape) -> bool| {
+    let count = |figure: &Figure, is: fn(&MarkShape) -> bool| {
         marks(figure)
             .filter(|mark| is(&mark.shape) && !mark.row.is_empty())
             .count()
     };
-    let bars = |figure: &Figure| count(figure, |shape| matches!(shape, Shape::Rect { .. }));
-    let dots = |figure: &Figure| count(figure, |shape| matches!(shape, Shape::Point(..)));
+    let bars = |figure: &Figure| count(figure, |shape| matches!(shape, MarkShape::Rect { .. }));
+    let dots = |figure: &Figure| count(figure, |shape| matches!(shape, MarkShape::Point(..)));
     let all = servers(2, 300, 2);
     let (linear, log) = (named(&all, "bars-all-linear"), named(&all, "bars-all-log"));
     assert_eq!((bars(linear), dots(linear)), (4, 0));
@@ -129,7 +129,7 @@ fn cut(figure: &Figure, axis: fn(&figures::Panel) -> &Axis) -> usize {
         marks.map(move |mark| (panel, mark))
     });
     let ends = panels.filter_map(|(panel, mark)| match &mark.shape {
-        Shape::Interval { ends, .. } => Some([ends.0, ends.1].map(|end| axis(panel).cuts(end))),
+        MarkShape::Interval { ends, .. } => Some([ends.0, ends.1].map(|end| axis(panel).cuts(end))),
         _ => None,
     });
     ends.flatten().filter(|is_cut| *is_cut).count()
@@ -201,7 +201,7 @@ fn a_sweep_has_a_panel_for_each_server_and_its_law_through_the_points() {
                 .marks
                 .iter()
                 .filter_map(|mark| match &mark.shape {
-                    Shape::Line(points, _) => Some(points),
+                    MarkShape::Line(points, _) => Some(points),
                     _ => None,
                 })
                 .collect();
@@ -209,7 +209,7 @@ fn a_sweep_has_a_panel_for_each_server_and_its_law_through_the_points() {
                 panic!("{curves:?}")
             };
             let points = series.marks.iter().filter_map(|mark| match mark.shape {
-                Shape::Point(x, y) => Some((x, y)),
+                MarkShape::Point(x, y) => Some((x, y)),
                 _ => None,
             });
             for (x, y) in points {
@@ -256,7 +256,7 @@ fn no_label_of_a_sweep_covers_another() {
     }
     let figure = of_sweep(&sweep).remove(0);
     let labels = marks(&figure).filter_map(|mark| match &mark.shape {
-        Shape::Text { text, shift, .. } => Some((text.as_str(), shift.1)),
+        MarkShape::Text { text, shift, .. } => Some((text.as_str(), shift.1)),
         _ => None,
     });
     let expected = [("depth 2", 0.0), ("depth 10", 13.0)];
@@ -283,14 +283,14 @@ fn a_time_line_tells_what_its_marks_are() {
 #[test]
 fn no_two_lines_of_a_panel_differ_by_colour_only() {
     /// How a line looks without its colours: the dash of the line, and symbol and filling of its points.
-    fn look(marks: &[Mark]) -> (Option<Dash>, Option<(Symbol, bool)>) {
+    fn look(marks: &[FigureMark]) -> (Option<Dash>, Option<(Symbol, bool)>) {
         let line = marks
             .iter()
-            .find(|mark| matches!(mark.shape, Shape::Line(..)));
+            .find(|mark| matches!(mark.shape, MarkShape::Line(..)));
         let point = marks
             .iter()
-            .find(|mark| matches!(mark.shape, Shape::Point(..)));
-        let symbol = point.map(|mark| (mark.look.symbol, mark.look.fill == Fill::Hollow));
+            .find(|mark| matches!(mark.shape, MarkShape::Point(..)));
+        let symbol = point.map(|mark| (mark.look.symbol, mark.look.fill == MarkFill::Hollow));
         (line.map(|mark| mark.look.dash), symbol)
     }
     let runs = servers(17, 4, 2);
@@ -336,7 +336,7 @@ fn a_load_of_a_search_tells_how_often_it_held() {
     );
     // The limit is a line, and on the axis.
     let limit = marks(&figure).find_map(|mark| match &mark.shape {
-        Shape::Rule { at, text, .. } if text == "p99 < 50ms" => Some(*at),
+        MarkShape::Rule { at, text, .. } if text == "p99 < 50ms" => Some(*at),
         _ => None,
     });
     assert_eq!(limit, Some(50_000.0));

@@ -2,8 +2,8 @@
 //! flight.
 
 use figures::{
-    Axis, Dash, Figure, Fill, Format, Key, Look, Mark, Panel, Range, Scale, Series, Shape, Step,
-    Swatch, Tone, extent,
+    Axis, Dash, Figure, FigureMark, Format, LegendKey, LineStep, MarkFill, MarkLook, MarkShape,
+    MarkTone, Panel, Range, Scale, Series, Swatch, extent,
 };
 use trace::connection::ConnectionFigures;
 use trace::direction::{DirectionSeries, SegmentPoint, TimedValue};
@@ -50,7 +50,7 @@ pub(super) fn courses(of: &CaptureAnalysis) -> Vec<CourseOfDirection> {
         for end in [ConnectionEnd::Client, ConnectionEnd::Server] {
             let bytes = connection.from(end).payload_bytes;
             if bytes > 0 && bytes as f64 >= WORTH_DRAWING * payload(connection) as f64 {
-                directions.push((bytes, Direction::of(of, place, connection, end).course()));
+                directions.push((bytes, CapturedDirection::of(of, place, connection, end).course()));
             }
         }
     }
@@ -59,7 +59,7 @@ pub(super) fn courses(of: &CaptureAnalysis) -> Vec<CourseOfDirection> {
 }
 
 /// A direction of a connection. Times are microseconds since the first packet of the capture.
-struct Direction<'a> {
+struct CapturedDirection<'a> {
     analysis: &'a CaptureAnalysis,
     id: String,
     name: String,
@@ -68,24 +68,24 @@ struct Direction<'a> {
 }
 
 /// What is in one figure.
-struct Course {
+struct DirectionCourse {
     id: &'static str,
     title: &'static str,
     note: String,
     columns: [&'static str; 2],
     height: f64,
     axis: Axis,
-    keys: Vec<Key>,
+    keys: Vec<LegendKey>,
     series: Vec<Series>,
 }
 
-impl<'a> Direction<'a> {
+impl<'a> CapturedDirection<'a> {
     fn of(
         analysis: &'a CaptureAnalysis,
         place: usize,
         connection: &'a ConnectionFigures,
         end: ConnectionEnd,
-    ) -> Direction<'a> {
+    ) -> CapturedDirection<'a> {
         let number = place + 1;
         let (sender, receiver) = match end {
             ConnectionEnd::Client => ("client", "server"),
@@ -93,7 +93,7 @@ impl<'a> Direction<'a> {
         };
         let at = |at_ns| microseconds(analysis.since_start_ns(at_ns));
         let (from, to) = (at(connection.start_ns), at(connection.end_ns));
-        Direction {
+        CapturedDirection {
             analysis,
             id: format!("{number}-{sender}"),
             name: format!("connection {number}, {sender} to {receiver}"),
@@ -119,7 +119,7 @@ impl<'a> Direction<'a> {
         microseconds(self.analysis.since_start_ns(at_ns))
     }
 
-    fn figure(&self, of: Course) -> Figure {
+    fn figure(&self, of: DirectionCourse) -> Figure {
         let exact = Range {
             exact: true,
             ..Range::of(Some(self.ends))
@@ -163,8 +163,8 @@ impl<'a> Direction<'a> {
             of: self,
             length: high - low,
         };
-        let window = Look::of(4).dashed(Dash::Dashed);
-        let acknowledged = Look::of(2).dashed(Dash::Solid);
+        let window = MarkLook::of(4).dashed(Dash::Dashed);
+        let acknowledged = MarkLook::of(2).dashed(Dash::Solid);
         let plain = |value: i64| value as f64;
         let parts = [
             self.steps(
@@ -179,21 +179,26 @@ impl<'a> Direction<'a> {
                 &self.values(&of.acknowledged, plain),
                 "acknowledged up to byte",
             ),
-            strokes.series("segments", Look::toned(Tone::Ink), STROKE, &of.segments),
-            strokes.series("out of order", Look::of(3), THICK, &of.overtaken),
-            strokes.series("sent again", Look::of(1), THICK, &of.retransmissions),
+            strokes.series(
+                "segments",
+                MarkLook::toned(MarkTone::Ink),
+                STROKE,
+                &of.segments,
+            ),
+            strokes.series("out of order", MarkLook::of(3), THICK, &of.overtaken),
+            strokes.series("sent again", MarkLook::of(1), THICK, &of.retransmissions),
         ];
         let parts = parts
             .into_iter()
             .filter(|(_, series)| !series.marks.is_empty());
-        let (keys, mut series): (Vec<Key>, Vec<Series>) = parts.unzip();
+        let (keys, mut series): (Vec<LegendKey>, Vec<Series>) = parts.unzip();
         if of.segments.points().is_empty() {
             series.clear();
         }
         for (place, series) in series.iter_mut().enumerate() {
             series.key = Some(place);
         }
-        self.figure(Course {
+        self.figure(DirectionCourse {
             id: "sequence",
             title: "Time and sequence",
             note: "As tcptrace draws it: each stroke is a segment, from its first to its last byte. The lower line is what the \
@@ -208,14 +213,20 @@ impl<'a> Direction<'a> {
     }
 
     /// A line that keeps its height until the next point.
-    fn steps(&self, name: &str, look: Look, points: &[(f64, f64)], what: &str) -> (Key, Series) {
+    fn steps(
+        &self,
+        name: &str,
+        look: MarkLook,
+        points: &[(f64, f64)],
+        what: &str,
+    ) -> (LegendKey, Series) {
         let told = points.iter().map(|(at, place)| {
-            let point = Mark::new(Shape::Point(*at, *place), look.filled(Fill::None));
+            let point = FigureMark::new(MarkShape::Point(*at, *place), look.filled(MarkFill::None));
             point.with_row([Format::Time.value(*at), what.to_owned(), place.to_string()])
         });
-        let line = Mark::new(Shape::Line(points.to_vec(), Step::After), look);
+        let line = FigureMark::new(MarkShape::Line(points.to_vec(), LineStep::After), look);
         let line = (!points.is_empty()).then_some(line);
-        let key = Key {
+        let key = LegendKey {
             name: name.to_owned(),
             look,
             swatch: Swatch::Line,
@@ -228,22 +239,22 @@ impl<'a> Direction<'a> {
         let points = self.values(&self.series.round_trips, microseconds);
         let positive = points.iter().map(|(_, us)| *us).filter(|us| *us > 0.0);
         let range = Range::from_zero(extent(positive));
-        let look = Look::of(0);
+        let look = MarkLook::of(0);
         let told = points.iter().map(|(at, us)| {
             let row = [
                 Format::Time.value(*at),
                 "round trip".to_owned(),
                 Format::Time.value(*us),
             ];
-            Mark::new(Shape::Point(*at, *us), look).with_row(row)
+            FigureMark::new(MarkShape::Point(*at, *us), look).with_row(row)
         });
-        let line = Shape::Line(points.clone(), Step::None);
-        let line = Mark::new(line, Look::toned(Tone::Grid));
+        let line = MarkShape::Line(points.clone(), LineStep::None);
+        let line = FigureMark::new(line, MarkLook::toned(MarkTone::Grid));
         let marks = match points.is_empty() {
             true => Vec::new(),
             false => std::iter::once(line).chain(told).collect(),
         };
-        self.figure(Course {
+        self.figure(DirectionCourse {
             id: "rtt",
             title: "Round trips",
             note: "From a segment to its acknowledgment at the place of capture, with the receiver's delay of acknowledgments."
@@ -296,25 +307,29 @@ impl<'a> Direction<'a> {
         points: Vec<(f64, f64)>,
         note: String,
     ) -> Figure {
-        let look = Look::of(0);
+        let look = MarkLook::of(0);
         let below = points.iter().map(|(at, value)| (*at, 0.0, *value));
-        let below = Shape::Area(below.collect(), Step::After);
+        let below = MarkShape::Area(below.collect(), LineStep::After);
         let told = points.iter().map(|(at, value)| {
             let row = [
                 Format::Time.value(*at),
                 what.to_owned(),
                 format.value(*value),
             ];
-            Mark::new(Shape::Point(*at, *value), look.filled(Fill::None)).with_row(row)
+            FigureMark::new(MarkShape::Point(*at, *value), look.filled(MarkFill::None))
+                .with_row(row)
         });
         let range = Range::from_zero(extent(points.iter().map(|(_, value)| *value)));
         let mut marks = Vec::new();
         if !points.is_empty() {
-            marks.push(Mark::new(below, look.filled(Fill::Soft)));
-            marks.push(Mark::new(Shape::Line(points.clone(), Step::After), look));
+            marks.push(FigureMark::new(below, look.filled(MarkFill::Soft)));
+            marks.push(FigureMark::new(
+                MarkShape::Line(points.clone(), LineStep::After),
+                look,
+            ));
         }
         marks.extend(told);
-        self.figure(Course {
+        self.figure(DirectionCourse {
             id,
             title,
             note,
@@ -329,7 +344,7 @@ impl<'a> Direction<'a> {
 
 /// Segments as strokes from their first to their last byte.
 struct Strokes<'d, 'a> {
-    of: &'d Direction<'a>,
+    of: &'d CapturedDirection<'a>,
     /// Of the vertical axis.
     length: f64,
 }
@@ -338,25 +353,25 @@ impl Strokes<'_, '_> {
     fn series(
         &self,
         name: &str,
-        look: Look,
+        look: MarkLook,
         half: f64,
         of: &TimeSeries<SegmentPoint>,
-    ) -> (Key, Series) {
+    ) -> (LegendKey, Series) {
         let (from, to) = self.of.ends;
         let half = half * (to - from);
         let marks = of.points().iter().map(|point| {
             let at = self.of.at(point.at_ns);
             let (first, end) = (point.first as f64, point.end as f64);
             let room = (self.length * LEAST - (end - first)).max(0.0) / 2.0;
-            let stroke = Shape::Rect {
+            let stroke = MarkShape::Rect {
                 x: (at - half, at + half),
                 y: (first - room, end + room),
             };
             let bytes = format!("{} to {}", point.first, point.end);
             let row = [Format::Time.value(at), name.to_owned(), bytes];
-            Mark::new(stroke, look).with_row(row)
+            FigureMark::new(stroke, look).with_row(row)
         });
-        let key = Key {
+        let key = LegendKey {
             name: name.to_owned(),
             look,
             swatch: Swatch::Bar,

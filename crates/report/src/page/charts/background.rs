@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use figures::{
-    Along, Anchor, Axis, Dash, Figure, Fill, Format, Look, Mark, Panel, Range, Scale, Series,
-    Shape, Tone, extent,
+    Along, Anchor, Axis, Dash, Figure, FigureMark, Format, MarkFill, MarkLook, MarkShape, MarkTone,
+    Panel, Range, Scale, Series, extent,
 };
 use record::{BackgroundComponent, BackgroundCounts, BackgroundRecord, Nanos, Pace};
 use stats::{BackgroundPart, BackgroundSummary, ForegroundPart, MeasuredPart};
@@ -221,7 +221,7 @@ impl<'a> BackgroundOverTime<'a> {
         });
         let line = CourseLine {
             name: "answered".to_owned(),
-            look: Look::toned(Tone::Ink),
+            look: MarkLook::toned(MarkTone::Ink),
             points,
         };
         CoursePanel {
@@ -255,7 +255,7 @@ impl<'a> BackgroundOverTime<'a> {
                 let lines = ["p50", "p99"].into_iter().enumerate();
                 let lines = lines.map(|(which, name)| {
                     let told = format!("{name} of {}", row.0);
-                    (line(name.to_owned(), Look::of(which), row, which), told)
+                    (line(name.to_owned(), MarkLook::of(which), row, which), told)
                 });
                 lines.filter(|(line, _)| line.has_points()).collect()
             }
@@ -264,9 +264,9 @@ impl<'a> BackgroundOverTime<'a> {
                 let lines = lines.map(|(place, row)| {
                     let told = format!("p50 of {}", row.0);
                     let (name, look) = if rows.len() <= MOST {
-                        (told.clone(), Look::of(place))
+                        (told.clone(), MarkLook::of(place))
                     } else {
-                        ("p50 of each row".to_owned(), Look::of(0))
+                        ("p50 of each row".to_owned(), MarkLook::of(0))
                     };
                     (line(name, look, row, 0), told)
                 });
@@ -289,10 +289,10 @@ impl<'a> BackgroundOverTime<'a> {
         }
     }
 
-    fn components(&self) -> impl Iterator<Item = (usize, &'a BackgroundComponent, Look)> {
+    fn components(&self) -> impl Iterator<Item = (usize, &'a BackgroundComponent, MarkLook)> {
         let components = self.record.components.iter().enumerate();
         components.map(|(place, component)| {
-            let own = Look::of(MOST + place);
+            let own = MarkLook::of(MOST + place);
             let dash = Dash::ALL[place % Dash::ALL.len()];
             (place, component, own.dashed(dash))
         })
@@ -350,21 +350,21 @@ impl<'a> BackgroundOverTime<'a> {
     /// The ends of the measurement, and of the traffic where that was before.
     fn marks(&self, is_first: bool) -> Series {
         let rule = |at, look, text: &str| {
-            let rule = Shape::Rule {
+            let rule = MarkShape::Rule {
                 along: Along::Y,
                 at,
                 text: text.to_owned(),
                 level: 0,
             };
-            Mark::new(rule, look)
+            FigureMark::new(rule, look)
         };
         let (begin, end) = self.measured();
-        let dashed = Look::toned(Tone::Muted).dashed(Dash::Dashed);
-        let mut marks: Vec<Mark> = [begin, end].map(|at| rule(at, dashed, "")).to_vec();
+        let dashed = MarkLook::toned(MarkTone::Muted).dashed(Dash::Dashed);
+        let mut marks: Vec<FigureMark> = [begin, end].map(|at| rule(at, dashed, "")).to_vec();
         let failed = self.summary.end.as_ref();
         if let Some((at, _)) = failed.filter(|(_, end)| end.failure.is_some()) {
             let text = if is_first { "traffic ended" } else { "" };
-            marks.push(rule(seconds(*at), Look::toned(Tone::Bad), text));
+            marks.push(rule(seconds(*at), MarkLook::toned(MarkTone::Bad), text));
         }
         Series { key: None, marks }
     }
@@ -373,13 +373,13 @@ impl<'a> BackgroundOverTime<'a> {
 /// A band for every other test.
 fn bands(tests: &[MeasuredPart]) -> Option<Series> {
     let marks = tests.iter().step_by(2).map(|test| {
-        let band = Shape::Rect {
+        let band = MarkShape::Rect {
             x: (seconds(test.from), seconds(test.to)),
             y: (f64::NEG_INFINITY, f64::INFINITY),
         };
-        Mark::new(band, Look::toned(Tone::Grid).filled(Fill::Soft))
+        FigureMark::new(band, MarkLook::toned(MarkTone::Grid).filled(MarkFill::Soft))
     });
-    let marks: Vec<Mark> = marks.collect();
+    let marks: Vec<FigureMark> = marks.collect();
     (!marks.is_empty()).then_some(Series { key: None, marks })
 }
 
@@ -396,7 +396,7 @@ fn numbered(tests: &[MeasuredPart], end: f64) -> bool {
 fn names(tests: &[MeasuredPart], numbered: bool, end: f64) -> Panel {
     let marks = tests.iter().enumerate().map(|(place, test)| {
         let (from, to) = (seconds(test.from), seconds(test.to));
-        let name = Shape::Text {
+        let name = MarkShape::Text {
             at: ((from + to) / 2.0, 0.5),
             shift: (0.0, 0.0),
             anchor: Anchor::Middle,
@@ -407,7 +407,7 @@ fn names(tests: &[MeasuredPart], numbered: bool, end: f64) -> Panel {
             },
             within: Some((from, to)),
         };
-        Mark::new(name, Look::toned(Tone::Muted))
+        FigureMark::new(name, MarkLook::toned(MarkTone::Muted))
     });
     let series = Series {
         key: None,

@@ -1,8 +1,8 @@
 //! Mean times with their intervals: of tests, and of whole pages.
 
 use figures::{
-    Along, Axis, Figure, Fill, Format, Look, Mark, Panel, Scale, Series, Shape, Swatch, Tone,
-    extent,
+    Along, Axis, Figure, FigureMark, Format, MarkFill, MarkLook, MarkShape, MarkTone, Panel, Scale,
+    Series, Swatch, extent,
 };
 use stats::{Distribution, PageSummary, TestSummary};
 
@@ -20,7 +20,7 @@ const WIDEST: f64 = 1000.0;
 const LETTERS: usize = 20;
 
 /// Tests that are drawn together.
-pub(super) struct BarGroup<'a> {
+pub(super) struct TestGroup<'a> {
     id: &'static str,
     title: &'static str,
     tests: Vec<&'a str>,
@@ -35,17 +35,17 @@ struct BarValue<'a> {
 }
 
 /// What all bars of a figure are of.
-struct About {
+struct BarsAbout {
     what: &'static str,
     operations: &'static str,
     failures: &'static str,
 }
 
-impl<'a> BarGroup<'a> {
+impl<'a> TestGroup<'a> {
     /// Tests of whole collections take ten times as long as the others, so they are drawn apart. Xu (2004, figure 8)
     /// leaves CopyCol, MoveCol and DeleteCol out; LockCol and UnLockCol are set apart here, too, because his Table 2 has
     /// them among the slowest. They are told by their name; making one collection is work on a single resource.
-    pub(super) fn all(page: &ReportPage<'a>) -> Vec<BarGroup<'a>> {
+    pub(super) fn all(page: &ReportPage<'a>) -> Vec<TestGroup<'a>> {
         let names = test_names(page);
         if names.is_empty() {
             return Vec::new();
@@ -57,7 +57,7 @@ impl<'a> BarGroup<'a> {
         };
         let (collections, single): (Vec<&str>, Vec<&str>) =
             names.iter().copied().partition(is_of_collections);
-        let of = |id, title, tests| BarGroup { id, title, tests };
+        let of = |id, title, tests| TestGroup { id, title, tests };
         if collections.is_empty() || single.is_empty() {
             return vec![of("all", "All tests", names)];
         }
@@ -67,8 +67,8 @@ impl<'a> BarGroup<'a> {
                 of("collections", "Whole collections", collections.clone()),
             ]
         };
-        let is_measured = |group: &BarGroup<'_>| group.means(page).next().is_some();
-        let measured: Vec<BarGroup<'_>> = both().into_iter().filter(is_measured).collect();
+        let is_measured = |group: &TestGroup<'_>| group.means(page).next().is_some();
+        let measured: Vec<TestGroup<'_>> = both().into_iter().filter(is_measured).collect();
         if measured.is_empty() {
             both().into()
         } else {
@@ -101,10 +101,10 @@ fn row<'a>(run: &PageRun<'a>, name: &str) -> Option<&'a TestSummary> {
 pub(super) fn bars(
     page: &ReportPage<'_>,
     names: &[String],
-    group: &BarGroup<'_>,
+    group: &TestGroup<'_>,
     scale: Scale,
 ) -> Figure {
-    let about = About {
+    let about = BarsAbout {
         what: "response time",
         operations: "operations",
         failures: "failed",
@@ -156,7 +156,7 @@ pub(super) fn pages(page: &ReportPage<'_>, names: &[String]) -> Option<Figure> {
     if tests.is_empty() {
         return None;
     }
-    let about = About {
+    let about = BarsAbout {
         what: "time to load",
         operations: "loads",
         failures: "incomplete",
@@ -169,7 +169,7 @@ pub(super) fn pages(page: &ReportPage<'_>, names: &[String]) -> Option<Figure> {
         own.collect()
     });
     let values: Vec<Vec<BarValue<'_>>> = values.collect();
-    let group = BarGroup {
+    let group = TestGroup {
         id: "",
         title: "Pages",
         tests,
@@ -184,9 +184,9 @@ pub(super) fn pages(page: &ReportPage<'_>, names: &[String]) -> Option<Figure> {
 /// The figure: `values` has a list for each run, with a value for each test.
 fn drawn(
     names: &[String],
-    group: &BarGroup<'_>,
+    group: &TestGroup<'_>,
     values: &[Vec<BarValue<'_>>],
-    about: &About,
+    about: &BarsAbout,
     scale: Scale,
 ) -> Figure {
     let is_log = scale == Scale::Log;
@@ -228,7 +228,7 @@ fn drawn(
                 &mut series,
                 value,
                 (middle, bar),
-                Look::of(place),
+                MarkLook::of(place),
                 is_log,
                 told,
                 word,
@@ -256,14 +256,14 @@ fn drawn(
         ]
         .concat(),
         keys: legend
-            .map(|(place, name)| key(name, Look::of(place), swatch))
+            .map(|(place, name)| key(name, MarkLook::of(place), swatch))
             .collect(),
         panels: vec![panel],
     }
 }
 
 /// What stands beside a bar, or in its place.
-fn word(value: &BarValue<'_>, is_alone: bool, about: &About) -> String {
+fn word(value: &BarValue<'_>, is_alone: bool, about: &BarsAbout) -> String {
     let Some(times) = value.times else {
         return value.word.to_owned();
     };
@@ -297,31 +297,33 @@ fn marks(
     series: &mut Series,
     value: &BarValue<'_>,
     (middle, bar): (f64, f64),
-    look: Look,
+    look: MarkLook,
     is_log: bool,
     told: Vec<String>,
     word: String,
 ) {
     let tone = if value.times.is_none() || value.failed > 0 {
-        Tone::Bad
+        MarkTone::Bad
     } else {
-        Tone::Muted
+        MarkTone::Muted
     };
     let mut beside = f64::NEG_INFINITY;
     if let Some(times) = value.times {
         let mean = us(times.mean);
         let shape = if is_log {
-            Shape::Point(mean, middle)
+            MarkShape::Point(mean, middle)
         } else {
-            Shape::Rect {
+            MarkShape::Rect {
                 x: (0.0, mean),
                 y: (middle - bar / 2.0, middle + bar / 2.0),
             }
         };
-        series.marks.push(Mark::new(shape, look).with_row(told));
+        series
+            .marks
+            .push(FigureMark::new(shape, look).with_row(told));
         let ends = times.ci95.map(|(low, high)| (us(low), us(high)));
         if let Some(ends) = ends {
-            let interval = Shape::Interval {
+            let interval = MarkShape::Interval {
                 along: Along::X,
                 at: middle,
                 ends,
@@ -329,24 +331,26 @@ fn marks(
             };
             series
                 .marks
-                .push(Mark::new(interval, Look::toned(Tone::Ink)));
+                .push(FigureMark::new(interval, MarkLook::toned(MarkTone::Ink)));
         }
         beside = ends.map_or(mean, |(_, high)| high.max(mean));
     } else {
         // A row of the table without a mark.
-        let nowhere = Shape::Point(f64::NAN, middle);
+        let nowhere = MarkShape::Point(f64::NAN, middle);
         series
             .marks
-            .push(Mark::new(nowhere, look.filled(Fill::None)).with_row(told));
+            .push(FigureMark::new(nowhere, look.filled(MarkFill::None)).with_row(told));
     }
     if !word.is_empty() {
-        let text = Shape::Text {
+        let text = MarkShape::Text {
             at: (beside, middle),
             shift: (if is_log { 10.0 } else { 7.0 }, 0.0),
             anchor: figures::Anchor::Start,
             text: word,
             within: None,
         };
-        series.marks.push(Mark::new(text, Look::toned(tone)));
+        series
+            .marks
+            .push(FigureMark::new(text, MarkLook::toned(tone)));
     }
 }

@@ -2,8 +2,8 @@
 //! or a line, for each run.
 
 use figures::{
-    Axis, Figure, Fill, Format, Look, Mark, Panel, Range, Scale, Series, Shape, Step, Swatch,
-    Symbol, Tone, extent,
+    Axis, Figure, FigureMark, Format, LineStep, MarkFill, MarkLook, MarkShape, MarkTone, Panel,
+    Range, Scale, Series, Swatch, Symbol, extent,
 };
 use record::Nanos;
 use stats::{Bucket, DrawnOperation, TimeLine};
@@ -60,13 +60,13 @@ pub(super) fn histogram(test: &str, runs: &[RunDetails<'_>]) -> Figure {
             } else {
                 to
             };
-            let shape = Shape::Rect {
+            let shape = MarkShape::Rect {
                 x: (from, end),
                 y: (0.0, bar.response as f64),
             };
-            let look = Look::toned(Look::of(run.place).tone);
+            let look = MarkLook::toned(MarkLook::of(run.place).tone);
             let row = [run.name.to_owned(), written(bar.from), written(bar.to)];
-            Mark::new(shape, look).with_row(row.into_iter().chain([bar.response.to_string()]))
+            FigureMark::new(shape, look).with_row(row.into_iter().chain([bar.response.to_string()]))
         };
         let bars = bars(run).into_iter().filter(|bar| bar.response > 0);
         let marks = bars.map(mark).collect();
@@ -121,7 +121,7 @@ pub(super) fn ecdf(test: &str, runs: &[RunDetails<'_>]) -> Figure {
     let is_whole = shown.iter().all(|run| run.details.all_steps);
     let keys = shown
         .iter()
-        .map(|run| key(run.name, Look::of(run.place), Swatch::Line));
+        .map(|run| key(run.name, MarkLook::of(run.place), Swatch::Line));
     Figure {
         id: test.to_owned(),
         title: format!("{test}: share of operations that took no longer"),
@@ -133,7 +133,7 @@ pub(super) fn ecdf(test: &str, runs: &[RunDetails<'_>]) -> Figure {
 }
 
 fn distribution(run: &RunDetails<'_>, place: usize) -> Series {
-    let look = Look::of(run.place);
+    let look = MarkLook::of(run.place);
     let steps = &run.details.steps;
     let count = steps.last().map_or(1, |step| step.count) as f64;
     let points: Vec<(f64, f64)> = steps
@@ -142,14 +142,14 @@ fn distribution(run: &RunDetails<'_>, place: usize) -> Series {
         .collect();
     // It begins at nothing, where the first value is.
     let begin = points.first().map(|(first, _)| (*first, 0.0));
-    let line = Shape::Line(
+    let line = MarkShape::Line(
         begin.into_iter().chain(points.iter().copied()).collect(),
-        Step::After,
+        LineStep::After,
     );
     let fill = if points.len() < FEW {
-        Fill::Full
+        MarkFill::Full
     } else {
-        Fill::None
+        MarkFill::None
     };
     let mark = |(us, share): (f64, f64)| {
         let row = [
@@ -157,12 +157,12 @@ fn distribution(run: &RunDetails<'_>, place: usize) -> Series {
             Format::Time.value(us),
             Format::Percent.value(share),
         ];
-        Mark::new(Shape::Point(us, share), look.filled(fill)).with_row(row)
+        FigureMark::new(MarkShape::Point(us, share), look.filled(fill)).with_row(row)
     };
     let marks = points.into_iter().map(mark);
     Series {
         key: Some(place),
-        marks: std::iter::once(Mark::new(line, look))
+        marks: std::iter::once(FigureMark::new(line, look))
             .chain(marks)
             .collect(),
     }
@@ -241,10 +241,10 @@ fn end(line: &TimeLine) -> f64 {
 }
 
 /// The marks of a run; a cross for what failed stands at `low`.
-fn points(run: &RunDetails<'_>, low: f64) -> Vec<Mark> {
-    let crossed = Look {
+fn points(run: &RunDetails<'_>, low: f64) -> Vec<FigureMark> {
+    let crossed = MarkLook {
         symbol: Symbol::Cross,
-        ..Look::toned(Tone::Bad)
+        ..MarkLook::toned(MarkTone::Bad)
     };
     let cross = |at: f64, count: u64| {
         let cells = [
@@ -255,7 +255,7 @@ fn points(run: &RunDetails<'_>, low: f64) -> Vec<Mark> {
             "",
             &format!("{count} failed"),
         ];
-        Mark::new(Shape::Point(at, low), crossed).with_row(cells.map(str::to_owned))
+        FigureMark::new(MarkShape::Point(at, low), crossed).with_row(cells.map(str::to_owned))
     };
     match &run.details.time_line {
         TimeLine::Every(all) => {
@@ -265,8 +265,11 @@ fn points(run: &RunDetails<'_>, low: f64) -> Vec<Mark> {
                 let took = operation.took?;
                 let (at, told) = (at(operation), written(took));
                 let cells = [run.name, &moment(at), &told, &told, &told, "1"];
-                let shape = Shape::Point(at, time(took));
-                Some(Mark::new(shape, Look::of(run.place)).with_row(cells.map(str::to_owned)))
+                let shape = MarkShape::Point(at, time(took));
+                Some(
+                    FigureMark::new(shape, MarkLook::of(run.place))
+                        .with_row(cells.map(str::to_owned)),
+                )
             };
             let failed = all.iter().filter(|operation| operation.took.is_none());
             let failed = failed.map(|operation| cross(at(operation), 1));
@@ -284,10 +287,10 @@ fn points(run: &RunDetails<'_>, low: f64) -> Vec<Mark> {
             let mean = |bucket: &Bucket| us(bucket.sum as f64 / bucket.n as f64);
             let middle = |place: usize| (place as f64 + 0.5) * length;
             let means = filled().map(|(place, bucket)| (middle(place), mean(bucket)));
-            let means = Shape::Line(means.collect(), Step::None);
+            let means = MarkShape::Line(means.collect(), LineStep::None);
             let line = filled()
                 .next()
-                .map(|_| Mark::new(means, Look::toned(Tone::Ink)));
+                .map(|_| FigureMark::new(means, MarkLook::toned(MarkTone::Ink)));
             let failed = buckets
                 .iter()
                 .enumerate()
@@ -298,15 +301,15 @@ fn points(run: &RunDetails<'_>, low: f64) -> Vec<Mark> {
     }
 }
 
-fn bar(run: &RunDetails<'_>, place: usize, length: f64, bucket: &Bucket) -> Mark {
+fn bar(run: &RunDetails<'_>, place: usize, length: f64, bucket: &Bucket) -> FigureMark {
     let from = place as f64 * length;
-    let shape = Shape::Rect {
+    let shape = MarkShape::Rect {
         x: (from, from + length),
         y: (time(bucket.min), time(bucket.max)),
     };
-    let look = Look::toned(Look::of(run.place).tone).filled(Fill::Soft);
+    let look = MarkLook::toned(MarkLook::of(run.place).tone).filled(MarkFill::Soft);
     let mean = Format::Time.value(us(bucket.sum as f64 / bucket.n as f64));
-    Mark::new(shape, look).with_row([
+    FigureMark::new(shape, look).with_row([
         run.name.to_owned(),
         moment(from + length / 2.0),
         written(bucket.min),

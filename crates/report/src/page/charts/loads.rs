@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use figures::{
-    Axis, Dash, Figure, Fill, Format, Key, Look, Mark, Panel, Range, Scale, Series, Shape, Step,
-    Swatch, Tone, extent,
+    Axis, Dash, Figure, FigureMark, Format, LegendKey, LineStep, MarkFill, MarkLook, MarkShape,
+    MarkTone, Panel, Range, Scale, Series, Swatch, extent,
 };
 use record::{Nanos, Outcome};
 use stats::{LoadCourse, LoadPart, OutcomeWithStatus};
@@ -82,9 +82,9 @@ impl<'a> Courses<'a> {
             points: rates(course, count),
         };
         let lines = |course: &LoadCourse| {
-            let planned = Look::toned(Tone::Muted).dashed(Dash::Dashed);
-            let answered = Look::of(0).dashed(Dash::Dotted);
-            let sent = Look::of(1).dashed(Dash::Solid);
+            let planned = MarkLook::toned(MarkTone::Muted).dashed(Dash::Dashed);
+            let answered = MarkLook::of(0).dashed(Dash::Dotted);
+            let sent = MarkLook::of(1).dashed(Dash::Solid);
             let planned = of("planned", course, planned, |part| part.planned);
             let mut lines = vec![
                 of("sent", course, sent, |part| part.sent),
@@ -125,7 +125,7 @@ impl<'a> Courses<'a> {
             let names = ["p50", "p90", "p99"].into_iter().enumerate();
             let lines = names.map(|(place, name)| CourseLine {
                 name: name.to_owned(),
-                look: Look::of(place),
+                look: MarkLook::of(place),
                 points: points(course, |part| {
                     part.percentiles[place].map(|ns| us(ns as f64))
                 }),
@@ -284,13 +284,13 @@ fn longest(course: &LoadCourse) -> f64 {
 }
 
 /// How many operations of each part ended in one way.
-struct Ending {
+struct EndingCount {
     name: String,
     is_expected: bool,
     counts: Vec<u64>,
 }
 
-impl Ending {
+impl EndingCount {
     fn sum(&self) -> u64 {
         self.counts.iter().sum()
     }
@@ -309,7 +309,7 @@ struct StatusCourse {
     /// The length of each that is long enough.
     lengths: Vec<Option<f64>>,
     /// The most frequent ways in which operations ended, and the others together.
-    endings: Vec<Ending>,
+    endings: Vec<EndingCount>,
 }
 
 impl StatusCourse {
@@ -330,12 +330,16 @@ impl StatusCourse {
     }
 
     /// The areas, the first one lowest.
-    fn series(&self, keys: &[Key], row: &dyn Fn(&str, f64, f64) -> Vec<String>) -> Vec<Series> {
+    fn series(
+        &self,
+        keys: &[LegendKey],
+        row: &dyn Fn(&str, f64, f64) -> Vec<String>,
+    ) -> Vec<Series> {
         let mut below = vec![0.0; self.moments.len()];
         let endings = self.endings.iter();
         let series = endings.map(|ending| {
             let key = key_of(keys, &ending.name);
-            let look = key.map_or(Look::of(0), |key| keys[key].look);
+            let look = key.map_or(MarkLook::of(0), |key| keys[key].look);
             let mut area = Vec::new();
             let mut points = Vec::new();
             for (place, at) in self.moments.iter().copied().enumerate() {
@@ -349,13 +353,16 @@ impl StatusCourse {
                 below[place] = high;
                 area.push((at, low, high));
                 if rate > 0.0 {
-                    let point = Mark::new(Shape::Point(at, high), look);
+                    let point = FigureMark::new(MarkShape::Point(at, high), look);
                     points.push(point.with_row(row(&ending.name, at, rate)));
                 }
             }
             let top = area.iter().map(|(at, _, high)| (*at, *high)).collect();
-            let area = Mark::new(Shape::Area(area, Step::Middle), look.filled(Fill::Soft));
-            let top = Mark::new(Shape::Line(top, Step::Middle), look);
+            let area = FigureMark::new(
+                MarkShape::Area(area, LineStep::Middle),
+                look.filled(MarkFill::Soft),
+            );
+            let top = FigureMark::new(MarkShape::Line(top, LineStep::Middle), look);
             Series {
                 key,
                 marks: [area, top].into_iter().chain(points).collect(),
@@ -366,8 +373,8 @@ impl StatusCourse {
 }
 
 /// The legend of statuses, the expected ones with colours of their own.
-fn status_keys<'e>(endings: impl Iterator<Item = &'e Ending>) -> Vec<Key> {
-    let mut keys: Vec<Key> = Vec::new();
+fn status_keys<'e>(endings: impl Iterator<Item = &'e EndingCount>) -> Vec<LegendKey> {
+    let mut keys: Vec<LegendKey> = Vec::new();
     let mut seen = [0, 0];
     for ending in endings {
         if key_of(&keys, &ending.name).is_some() {
@@ -379,12 +386,12 @@ fn status_keys<'e>(endings: impl Iterator<Item = &'e Ending>) -> Vec<Key> {
             &UNEXPECTED
         };
         let place = &mut seen[usize::from(ending.is_expected)];
-        let tone = Tone::Series(colours[*place % colours.len()]);
+        let tone = MarkTone::Series(colours[*place % colours.len()]);
         *place += 1;
         let dash = Dash::ALL[keys.len() % Dash::ALL.len()];
-        keys.push(Key {
+        keys.push(LegendKey {
             name: ending.name.clone(),
-            look: Look::toned(tone).dashed(dash),
+            look: MarkLook::toned(tone).dashed(dash),
             swatch: Swatch::Bar,
         });
     }
@@ -392,13 +399,13 @@ fn status_keys<'e>(endings: impl Iterator<Item = &'e Ending>) -> Vec<Key> {
 }
 
 /// The most frequent ways in which operations ended, and the others together.
-fn endings(course: &LoadCourse) -> Vec<Ending> {
+fn endings(course: &LoadCourse) -> Vec<EndingCount> {
     let kinds = course.parts.iter();
     let kinds: BTreeSet<OutcomeWithStatus> = kinds
         .flat_map(|part| part.endings.keys().copied())
         .collect();
     let mut by_name: BTreeMap<String, usize> = BTreeMap::new();
-    let mut all: Vec<Ending> = Vec::new();
+    let mut all: Vec<EndingCount> = Vec::new();
     for kind in kinds {
         let parts = course.parts.iter();
         let counts = parts.map(|part| part.endings.get(&kind).copied().unwrap_or(0));
@@ -407,7 +414,7 @@ fn endings(course: &LoadCourse) -> Vec<Ending> {
             Some(place) => all[*place].add(counts),
             None => {
                 by_name.insert(name.clone(), all.len());
-                all.push(Ending {
+                all.push(EndingCount {
                     name,
                     is_expected: kind.outcome == Outcome::Ok,
                     counts: counts.collect(),
@@ -418,7 +425,7 @@ fn endings(course: &LoadCourse) -> Vec<Ending> {
     all.sort_by_key(|ending| std::cmp::Reverse(ending.sum()));
     if all.len() > MOST {
         let rest = all.split_off(MOST - 1);
-        let mut others = Ending {
+        let mut others = EndingCount {
             name: format!("{} others", rest.len()),
             is_expected: false,
             counts: vec![0; course.parts.len()],

@@ -1,6 +1,9 @@
 //! Lines over time: what the figures of loads and of background traffic have in common.
 
-use figures::{Axis, Format, Key, Look, Mark, Range, Scale, Series, Shape, Step, Swatch};
+use figures::{
+    Axis, FigureMark, Format, LegendKey, LineStep, MarkLook, MarkShape, Range, Scale, Series,
+    Swatch,
+};
 
 /// Parts of the time that are shorter than this share of the longest have no rate: a few operations more or less would be
 /// a peak.
@@ -10,7 +13,7 @@ const TOO_SHORT: f64 = 0.5;
 pub(super) struct CourseLine {
     /// In the legend.
     pub(super) name: String,
-    pub(super) look: Look,
+    pub(super) look: MarkLook,
     /// Seconds, and the value where there is one.
     pub(super) points: Vec<(f64, Option<f64>)>,
 }
@@ -28,14 +31,18 @@ impl CourseLine {
     }
 
     /// The line, with a row of the table for each of its points: `row` makes it of the second and the value.
-    pub(super) fn series(&self, keys: &[Key], row: impl Fn(f64, f64) -> Vec<String>) -> Series {
+    pub(super) fn series(
+        &self,
+        keys: &[LegendKey],
+        row: impl Fn(f64, f64) -> Vec<String>,
+    ) -> Series {
         let line = self.points.iter();
         let line = line.map(|(at, value)| (*at, value.unwrap_or(f64::NAN)));
-        let line = Mark::new(Shape::Line(line.collect(), Step::None), self.look);
+        let line = FigureMark::new(MarkShape::Line(line.collect(), LineStep::None), self.look);
         let known = self.points.iter();
         let known = known.filter_map(|(at, value)| Some((*at, (*value)?)));
         let points = known.map(|(at, value)| {
-            Mark::new(Shape::Point(at, value), self.look).with_row(row(at, value))
+            FigureMark::new(MarkShape::Point(at, value), self.look).with_row(row(at, value))
         });
         Series {
             key: key_of(keys, &self.name),
@@ -45,16 +52,16 @@ impl CourseLine {
 }
 
 /// The place of a name in a legend.
-pub(super) fn key_of(keys: &[Key], name: &str) -> Option<usize> {
+pub(super) fn key_of(keys: &[LegendKey], name: &str) -> Option<usize> {
     keys.iter().position(|key| key.name == name)
 }
 
 /// The legend of these lines, which has each name once.
-pub(super) fn keys<'l>(lines: impl IntoIterator<Item = &'l CourseLine>) -> Vec<Key> {
-    let mut keys: Vec<Key> = Vec::new();
+pub(super) fn keys<'l>(lines: impl IntoIterator<Item = &'l CourseLine>) -> Vec<LegendKey> {
+    let mut keys: Vec<LegendKey> = Vec::new();
     for line in lines {
         if key_of(&keys, &line.name).is_none() {
-            keys.push(Key {
+            keys.push(LegendKey {
                 name: line.name.clone(),
                 look: line.look,
                 swatch: Swatch::Line,

@@ -1,8 +1,8 @@
 //! A comparison: the ratios of one server with their intervals, and those of all servers as a map of heat.
 
 use figures::{
-    Along, Anchor, Axis, Figure, Fill, Format, Look, Mark, Panel, Range, Scale, Series, Shape,
-    Tone, extent,
+    Along, Anchor, Axis, Figure, FigureMark, Format, MarkFill, MarkLook, MarkShape, MarkTone,
+    Panel, Range, Scale, Series, extent,
 };
 use stats::{Compared, Since, Verdict};
 
@@ -33,12 +33,12 @@ fn in_words(verdict: Verdict) -> &'static str {
 }
 
 /// What a reader can act on has a colour; what is inconclusive is grey.
-fn tone(verdict: Verdict) -> Tone {
+fn tone(verdict: Verdict) -> MarkTone {
     match verdict {
-        Verdict::Slower | Verdict::Broken => Tone::Bad,
-        Verdict::Faster | Verdict::Repaired => Tone::Good,
-        Verdict::Same => Tone::Same,
-        _ => Tone::Muted,
+        Verdict::Slower | Verdict::Broken => MarkTone::Bad,
+        Verdict::Faster | Verdict::Repaired => MarkTone::Good,
+        Verdict::Same => MarkTone::Same,
+        _ => MarkTone::Muted,
     }
 }
 
@@ -103,22 +103,25 @@ pub(super) fn ratios(a: &str, versus: &Versus, place: usize) -> Figure {
         .iter()
         .enumerate()
         .flat_map(|(row, (of, ratio, ends))| interval(row, of, *ratio, *ends));
-    let marks: Vec<Mark> = marks.collect();
+    let marks: Vec<FigureMark> = marks.collect();
     // Without a row, there is no figure.
     if !marks.is_empty() {
-        let band = Shape::Rect {
+        let band = MarkShape::Rect {
             x: (1.0 / same, same),
             y: (f64::NEG_INFINITY, f64::INFINITY),
         };
-        let one = Shape::Rule {
+        let one = MarkShape::Rule {
             along: Along::Y,
             at: 1.0,
             text: String::new(),
             level: 0,
         };
         let ground = vec![
-            Mark::new(band, Look::toned(Tone::Muted).filled(Fill::Faint)),
-            Mark::new(one, Look::toned(Tone::Muted)),
+            FigureMark::new(
+                band,
+                MarkLook::toned(MarkTone::Muted).filled(MarkFill::Faint),
+            ),
+            FigureMark::new(one, MarkLook::toned(MarkTone::Muted)),
         ];
         panel.series = [ground, marks]
             .map(|marks| Series { key: None, marks })
@@ -150,10 +153,10 @@ fn capital(text: &str) -> String {
     first.into_iter().chain(letters).collect()
 }
 
-fn interval(row: usize, of: &Compared, ratio: f64, ends: (f64, f64)) -> [Mark; 3] {
-    let look = Look::toned(tone(of.verdict));
+fn interval(row: usize, of: &Compared, ratio: f64, ends: (f64, f64)) -> [FigureMark; 3] {
+    let look = MarkLook::toned(tone(of.verdict));
     let at = row as f64;
-    let line = Shape::Interval {
+    let line = MarkShape::Interval {
         along: Along::X,
         at,
         ends,
@@ -168,7 +171,7 @@ fn interval(row: usize, of: &Compared, ratio: f64, ends: (f64, f64)) -> [Mark; 3
         interval.unwrap_or_default(),
         verdict.to_owned(),
     ];
-    let words = Shape::Text {
+    let words = MarkShape::Text {
         at: (f64::INFINITY, at),
         shift: (8.0, 0.0),
         anchor: Anchor::Start,
@@ -176,9 +179,9 @@ fn interval(row: usize, of: &Compared, ratio: f64, ends: (f64, f64)) -> [Mark; 3
         within: None,
     };
     [
-        Mark::new(line, look),
-        Mark::new(Shape::Point(ratio.clamp(1.0 / MOST, MOST), at), look).with_row(row),
-        Mark::new(words, look),
+        FigureMark::new(line, look),
+        FigureMark::new(MarkShape::Point(ratio.clamp(1.0 / MOST, MOST), at), look).with_row(row),
+        FigureMark::new(words, look),
     ]
 }
 
@@ -207,7 +210,7 @@ pub(super) fn matrix(all: &Comparisons) -> Figure {
     let marks = cells.flat_map(|(column, line, versus, row)| {
         let (x, y) = (column as f64, line as f64);
         let within = (x - 0.495, x + 0.495);
-        let cell = Shape::Rect {
+        let cell = MarkShape::Rect {
             x: within,
             y: (y - 0.46, y + 0.46),
         };
@@ -224,7 +227,7 @@ pub(super) fn matrix(all: &Comparisons) -> Figure {
             ratio,
             verdict.to_owned(),
         ];
-        let words = Shape::Text {
+        let words = MarkShape::Text {
             at: (x, y),
             shift: (0.0, 0.0),
             anchor: Anchor::Middle,
@@ -232,8 +235,8 @@ pub(super) fn matrix(all: &Comparisons) -> Figure {
             within: Some(within),
         };
         [
-            Mark::new(cell, Look::toned(Tone::Heat(heat(row)))).with_row(told),
-            Mark::new(words, Look::toned(Tone::Ink)),
+            FigureMark::new(cell, MarkLook::toned(MarkTone::Heat(heat(row)))).with_row(told),
+            FigureMark::new(words, MarkLook::toned(MarkTone::Ink)),
         ]
     });
     panel.series.push(Series {

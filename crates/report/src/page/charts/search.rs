@@ -1,8 +1,8 @@
 //! A search: times and throughput of every load, with what it found.
 
 use figures::{
-    Along, Axis, Dash, Figure, Fill, Format, Look, Mark, Panel, Range, Scale, Series, Shape, Step,
-    Swatch, Tone, extent, plain,
+    Along, Axis, Dash, Figure, FigureMark, Format, LineStep, MarkFill, MarkLook, MarkShape,
+    MarkTone, Panel, Range, Scale, Series, Swatch, extent, plain,
 };
 
 use super::{key, us, words};
@@ -13,7 +13,7 @@ const THROUGHPUT: &str = "throughput";
 
 /// What a condition compares with a fixed time or rate.
 #[derive(Debug, PartialEq)]
-struct Limit {
+struct ConditionLimit {
     /// What is compared: `p99`.
     of: String,
     /// The comparison as it was written.
@@ -34,7 +34,7 @@ const UNITS: [(&str, f64); 6] = [
 ];
 
 /// The limits of a condition, each of which is a line. Whatever else it has is told by its text.
-fn limits(condition: &str) -> Vec<Limit> {
+fn limits(condition: &str) -> Vec<ConditionLimit> {
     let words = condition.split(|c: char| !c.is_alphanumeric());
     // Beside an operator, a number is no limit of the time that stands before it.
     let is_rate = |(at, _): (usize, &str)| {
@@ -51,7 +51,7 @@ fn limits(condition: &str) -> Vec<Limit> {
 }
 
 /// The comparison whose sign is at this place.
-fn limit(condition: &str, at: usize) -> Option<Limit> {
+fn limit(condition: &str, at: usize) -> Option<ConditionLimit> {
     let is_name = |c: char| c.is_alphanumeric() || c == '.' || c == '_';
     let before = condition[..at].trim_end();
     // What the time is of, in brackets.
@@ -88,7 +88,7 @@ fn limit(condition: &str, at: usize) -> Option<Limit> {
     let text = condition[from..condition.len() - rest.len()]
         .trim()
         .to_owned();
-    Some(Limit {
+    Some(ConditionLimit {
         of: of.to_owned(),
         text,
         value: number * scale,
@@ -129,7 +129,7 @@ pub(super) fn search(found: &SearchResult) -> Figure {
     if limits.iter().any(|limit| limit.of == "mean") {
         drawn.push(("mean", mean));
     }
-    let (of_rate, of_times): (Vec<&Limit>, Vec<&Limit>) =
+    let (of_rate, of_times): (Vec<&ConditionLimit>, Vec<&ConditionLimit>) =
         limits.iter().partition(|limit| limit.of == "rate");
     let all_times = loads
         .iter()
@@ -175,7 +175,7 @@ pub(super) fn search(found: &SearchResult) -> Figure {
             "failures",
         ]),
         keys: keys
-            .map(|(place, name)| key(name, Look::of(place), Swatch::Line))
+            .map(|(place, name)| key(name, MarkLook::of(place), Swatch::Line))
             .collect(),
         panels: vec![upper, lower],
     }
@@ -186,7 +186,7 @@ fn capital(text: &str) -> String {
     first.to_uppercase() + rest
 }
 
-fn note(found: &SearchResult, limits: &[Limit], drawn: &[Told]) -> String {
+fn note(found: &SearchResult, limits: &[ConditionLimit], drawn: &[Told]) -> String {
     let Some(condition) = &found.condition else {
         return "Each mark is a run.".to_owned();
     };
@@ -211,16 +211,16 @@ fn line(
     (name, of): Told,
     load: &str,
 ) -> Series {
-    let look = Look::of(place);
+    let look = MarkLook::of(place);
     let points = loads.iter().filter_map(|own| Some((own.load, of(own)?)));
-    let line = Mark::new(Shape::Line(points.collect(), Step::None), look);
+    let line = FigureMark::new(MarkShape::Line(points.collect(), LineStep::None), look);
     let is_judged = found.condition.is_some();
     let marks = loads.iter().filter_map(|own| {
         let value = of(own)?;
         let fill = if is_judged && own.fails() {
-            Fill::Hollow
+            MarkFill::Hollow
         } else {
-            Fill::Full
+            MarkFill::Full
         };
         let held = format!("{} of {}", own.trials.held, own.trials.trials());
         let told = [
@@ -233,7 +233,7 @@ fn line(
             if is_judged { held } else { String::new() },
             own.failures.to_string(),
         ];
-        Some(Mark::new(Shape::Point(own.load, value), look.filled(fill)).with_row(told))
+        Some(FigureMark::new(MarkShape::Point(own.load, value), look.filled(fill)).with_row(told))
     });
     Series {
         key: Some(place),
@@ -242,15 +242,15 @@ fn line(
 }
 
 /// Lines of limits.
-fn across(limits: &[&Limit]) -> Series {
-    let rule = |limit: &&Limit| {
-        let rule = Shape::Rule {
+fn across(limits: &[&ConditionLimit]) -> Series {
+    let rule = |limit: &&ConditionLimit| {
+        let rule = MarkShape::Rule {
             along: Along::X,
             at: limit.value,
             text: limit.text.clone(),
             level: 0,
         };
-        Mark::new(rule, Look::toned(Tone::Bad))
+        FigureMark::new(rule, MarkLook::toned(MarkTone::Bad))
     };
     Series {
         key: None,
@@ -260,7 +260,7 @@ fn across(limits: &[&Limit]) -> Series {
 
 /// Where the condition holds and fails, and the knee. Texts of neighbours stand one above the other.
 fn marks(found: &SearchResult, has_texts: bool) -> Series {
-    let tested = |tested: Option<stats::Tested>, word: &str, tone: Tone, dash: Dash| {
+    let tested = |tested: Option<stats::Tested>, word: &str, tone: MarkTone, dash: Dash| {
         let load = tested?.load;
         Some((load, format!("{word} at {}", plain(load)), tone, dash))
     };
@@ -268,27 +268,27 @@ fn marks(found: &SearchResult, has_texts: bool) -> Series {
         (
             knee,
             format!("knee at {}", plain(knee)),
-            Tone::Muted,
+            MarkTone::Muted,
             Dash::Dotted,
         )
     });
-    let mut all: Vec<(f64, String, Tone, Dash)> = [
-        tested(found.answer.holds, "holds", Tone::Same, Dash::Solid),
-        tested(found.answer.fails, "fails", Tone::Bad, Dash::Dashed),
+    let mut all: Vec<(f64, String, MarkTone, Dash)> = [
+        tested(found.answer.holds, "holds", MarkTone::Same, Dash::Solid),
+        tested(found.answer.fails, "fails", MarkTone::Bad, Dash::Dashed),
         knee,
     ]
     .into_iter()
     .flatten()
     .collect();
     all.sort_by(|one, other| one.0.total_cmp(&other.0));
-    let rule = |(level, (at, text, tone, dash)): (usize, (f64, String, Tone, Dash))| {
-        let rule = Shape::Rule {
+    let rule = |(level, (at, text, tone, dash)): (usize, (f64, String, MarkTone, Dash))| {
+        let rule = MarkShape::Rule {
             along: Along::Y,
             at,
             text: if has_texts { text } else { String::new() },
             level: if has_texts { level } else { 0 },
         };
-        Mark::new(rule, Look::toned(tone).dashed(dash))
+        FigureMark::new(rule, MarkLook::toned(tone).dashed(dash))
     };
     Series {
         key: None,

@@ -1,8 +1,8 @@
 //! How times grow with a parameter: a panel for each server, all with the same axes.
 
 use figures::{
-    Along, Anchor, Axis, Dash, Figure, Fill, Format, Look, Mark, Panel, Range, Scale, Series,
-    Shape, Step, Symbol, Tone, digits, extent, plain,
+    Along, Anchor, Axis, Dash, Figure, FigureMark, Format, LineStep, MarkFill, MarkLook, MarkShape,
+    MarkTone, Panel, Range, Scale, Series, Symbol, digits, extent, plain,
 };
 use stats::{Law, Since, SweepPoint, SweptRow, Term};
 
@@ -32,7 +32,7 @@ struct Line<'a> {
 }
 
 /// What one figure shows, and how.
-struct Drawn<'a> {
+struct SweepDrawing<'a> {
     sweep: &'a Sweep,
     param: usize,
     is_log: bool,
@@ -137,7 +137,7 @@ fn figure(sweep: &Sweep, row: &SweptRow, param: usize, lines: &[Line<'_>], is_lo
         .collect();
     ticks.sort_by(|(one, _), (other, _)| one.total_cmp(other));
     ticks.dedup_by(|(one, _), (other, _)| one == other);
-    let drawn = Drawn {
+    let drawn = SweepDrawing {
         sweep,
         param,
         is_log: x_scale == Scale::Log,
@@ -216,7 +216,7 @@ fn figure(sweep: &Sweep, row: &SweptRow, param: usize, lines: &[Line<'_>], is_lo
     }
 }
 
-impl Drawn<'_> {
+impl SweepDrawing<'_> {
     /// The lines of a server.
     fn series(&self, lines: &[&Line<'_>], server: &str) -> Vec<Series> {
         // How far the label of each line's last mark has to move down, so that none covers another.
@@ -245,12 +245,12 @@ impl Drawn<'_> {
 
     fn line(&self, line: &Line<'_>, server: &str, down: f64) -> Series {
         let fill = if line.place % 2 == 1 {
-            Fill::Hollow
+            MarkFill::Hollow
         } else {
-            Fill::Full
+            MarkFill::Full
         };
-        let look = Look {
-            tone: Look::of(line.server).tone,
+        let look = MarkLook {
+            tone: MarkLook::of(line.server).tone,
             symbol: Symbol::ALL[(line.server + line.place) % Symbol::ALL.len()],
             dash: Dash::ALL[line.place % Dash::ALL.len()],
             fill,
@@ -263,23 +263,26 @@ impl Drawn<'_> {
         let curve = self.fitted(line);
         if curve.is_empty() {
             let join = line.points.iter().map(|point| at(point)).collect();
-            marks.push(Mark::new(
-                Shape::Line(join, Step::None),
+            marks.push(FigureMark::new(
+                MarkShape::Line(join, LineStep::None),
                 look.dashed(Dash::Dashed),
             ));
         } else {
-            marks.push(Mark::new(Shape::Line(curve, Step::None), look));
+            marks.push(FigureMark::new(
+                MarkShape::Line(curve, LineStep::None),
+                look,
+            ));
         }
         for point in &line.points {
             let ends = point.ci95.map(|(low, high)| (us(low), us(high)));
             if let Some(ends) = ends {
-                let interval = Shape::Interval {
+                let interval = MarkShape::Interval {
                     along: Along::Y,
                     at: at(point).0,
                     ends,
                     strokes: true,
                 };
-                marks.push(Mark::new(interval, Look::toned(look.tone)));
+                marks.push(FigureMark::new(interval, MarkLook::toned(look.tone)));
             }
         }
         for point in &line.points {
@@ -296,18 +299,18 @@ impl Drawn<'_> {
                 point.operations.to_string(),
                 point.failed.to_string(),
             ];
-            marks.push(Mark::new(Shape::Point(x, mean), look).with_row(told));
+            marks.push(FigureMark::new(MarkShape::Point(x, mean), look).with_row(told));
         }
         // The last mark has the settings of the other parameters beside it.
         if let Some(last) = line.points.last().filter(|_| !line.others.is_empty()) {
-            let text = Shape::Text {
+            let text = MarkShape::Text {
                 at: at(last),
                 shift: (9.0, down),
                 anchor: Anchor::Start,
                 text: line.others.clone(),
                 within: None,
             };
-            marks.push(Mark::new(text, Look::toned(Tone::Muted)));
+            marks.push(FigureMark::new(text, MarkLook::toned(MarkTone::Muted)));
         }
         Series { key: None, marks }
     }
