@@ -50,7 +50,10 @@ pub(super) fn courses(of: &CaptureAnalysis) -> Vec<CourseOfDirection> {
         for end in [ConnectionEnd::Client, ConnectionEnd::Server] {
             let bytes = connection.from(end).payload_bytes;
             if bytes > 0 && bytes as f64 >= WORTH_DRAWING * payload(connection) as f64 {
-                directions.push((bytes, CapturedDirection::of(of, place, connection, end).course()));
+                directions.push((
+                    bytes,
+                    CapturedDirection::of(of, place, connection, end).course(),
+                ));
             }
         }
     }
