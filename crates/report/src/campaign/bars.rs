@@ -162,11 +162,14 @@ impl BarChart {
         let mut marks = Vec::new();
         for group in &self.groups {
             if group.has_heading {
-                let at = (f64::NEG_INFINITY, names.len() as f64);
-                marks.push(Mark::new(
-                    Shape::text(at, &*group.name),
-                    Look::toned(Tone::Ink),
-                ));
+                let heading = Shape::Text {
+                    at: (f64::NEG_INFINITY, names.len() as f64),
+                    shift: (2.0, 0.0),
+                    anchor: Anchor::Start,
+                    text: group.name.clone(),
+                    within: Some((f64::NEG_INFINITY, f64::INFINITY)),
+                };
+                marks.push(Mark::new(heading, Look::toned(Tone::Ink)));
                 names.push(String::new());
             }
             for bar in &group.bars {

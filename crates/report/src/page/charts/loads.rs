@@ -349,7 +349,7 @@ impl StatusCourse {
                 below[place] = high;
                 area.push((at, low, high));
                 if rate > 0.0 {
-                    let point = Mark::new(Shape::Point(at, high), look);
+                    let point = Mark::new(Shape::Point(at, high), look.filled(Fill::None));
                     points.push(point.with_row(row(&ending.name, at, rate)));
                 }
             }
