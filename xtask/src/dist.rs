@@ -104,7 +104,7 @@ pub(crate) fn run_twice() -> Result<()> {
 /// Builds packages with all optimisations, as they are published and as the benchmarks measure them.
 /// Gives the directory of the programs.
 pub(crate) fn build(packages: &[&str]) -> Result<PathBuf> {
-    let mut arguments = vec!["build", "--locked", "--profile", PROFILE];
+    let mut arguments = vec!["build", "--locked", "--profile", PROFILE, "--features", "prestan/png"];
     for package in packages {
         arguments.extend(["--package", package]);
     }

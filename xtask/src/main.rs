@@ -1,7 +1,6 @@
 //! Chores of this project: `cargo xtask TASK`.
 
 mod bench;
-mod charts;
 mod dependencies;
 mod dist;
 mod docs;
@@ -12,6 +11,7 @@ mod guides;
 mod metadata;
 mod nightly;
 mod project;
+mod screenshots;
 mod setup;
 
 use std::env;
@@ -32,12 +32,13 @@ usage: cargo xtask TASK
   setup   only install what the tests need; with --peers, also what benchmarks compare with
   bless   write the snapshots and schemas anew, to be read with `git diff`
   gallery measure all servers anew, for docs/gallery and the table of its guide
-  charts  make the chart library of the pages anew (needs npm)
   bench   accuracy, branches, cost, inside, pages, scale, suite, threads, verdicts or verify: measure Prestan itself; --quick,
           --docs, scale --full
   dist    build what is published into target/dist: archive, Debian package, list of parts, checksums
   experiments
           measure the built-in experiments, or those that are named, for docs/FINDINGS.md; --full: all cells
+  screenshots DIR
+          the pages in a directory as pictures, on a screen and a phone, light and dark, in target/screenshots
   guides  run the commands of README and the guides in full, and put their figures there
   docs    make a web site of the documents, in target/docs/site
   fuzz    feed every fuzz target for a minute; TARGET ..., --seconds N
@@ -57,11 +58,11 @@ fn main() -> ExitCode {
         Some("dist") => dist::run(&rest),
         Some("docs") => docs::run(),
         Some("experiments") => experiments::run(&rest),
+        Some("screenshots") => screenshots::run(&rest),
         Some("guides") => guides::run(),
         Some("bench") => bench::run(&rest),
         Some("fuzz") => fuzz::run(&rest),
         Some("nightly") => nightly::run(&rest),
-        Some("charts") => charts::run(),
         Some("gallery") => setup::run().and_then(|()| gallery::run()),
         Some("bless") => setup::run().and_then(|()| bless()),
         _ => {
@@ -113,6 +114,7 @@ fn lint() -> Result<()> {
             "clippy",
             "--workspace",
             "--all-targets",
+            "--features=prestan/png",
             "--",
             "--deny",
             "warnings",

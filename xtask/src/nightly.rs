@@ -101,7 +101,7 @@ pub(crate) fn run(names: &[String]) -> Result<()> {
 }
 
 fn tests() -> Result<()> {
-    let tests = ["test", "--workspace", "--no-fail-fast", "--"];
+    let tests = ["test", "--workspace", "--no-fail-fast", "--features=prestan/png", "--"];
     // As in CI: a missing server is a failure.
     cargo(
         &[&tests[..], &["--include-ignored"]].concat(),

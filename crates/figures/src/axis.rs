@@ -244,10 +244,8 @@ impl Axis {
             let kept = ticks.iter().filter(|(value, _)| !self.cuts(*value));
             return kept.cloned().collect();
         }
-        let values = match is_log {
-            true => log_ticks(*low, *high, about),
-            false => even_ticks(*low, *high, about),
-        };
+        let ticks = if *is_log { log_ticks } else { even_ticks };
+        let values = ticks(*low, *high, about);
         let label = |value| (value, self.format.tick(value));
         values.into_iter().map(label).collect()
     }

@@ -11,6 +11,9 @@ use crate::svg::{Tenth, escaped, width};
 const SIZE: f64 = 10.0;
 const ROOM: f64 = 8.0;
 
+/// What a reader of a paper has to know of intervals.
+const INTERVAL: &str = " A 95 % confidence interval contains the true value in 95 of 100 repetitions of the measurement.";
+
 /// How figures in files look.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FileStyle {
@@ -84,11 +87,10 @@ fn caption(figure: &Figure, of: &str) -> String {
     let told = told
         .replace("without an interval", "")
         .replace("have no interval", "");
-    let interval = match told.contains("interval") || told.contains("whisker") {
-        true => {
-            " A 95 % confidence interval contains the true value in 95 of 100 repetitions of the measurement."
-        }
-        false => "",
+    let interval = if told.contains("interval") || told.contains("whisker") {
+        INTERVAL
+    } else {
+        ""
     };
     format!("{title} ({of}). {note}{interval}")
 }

@@ -95,9 +95,10 @@ impl Layers {
                 &rows[..]
             };
             let rows: Vec<String> = rows.iter().map(usize::to_string).collect();
-            let told = match rows.is_empty() {
-                true => String::new(),
-                false => format!(" data-r=\"{}\"", rows.join(" ")),
+            let told = if rows.is_empty() {
+                String::new()
+            } else {
+                format!(" data-r=\"{}\"", rows.join(" "))
             };
             // Writing to a string does not fail.
             let _ = writeln!(out, "<path class=\"{class}\" d=\"{}\"{told}/>", path.0);

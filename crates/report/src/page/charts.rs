@@ -127,9 +127,10 @@ impl Charts {
         let is_one = page.runs.len() == 1;
         let runs = page.runs.iter().zip(names).enumerate();
         let background = runs.filter_map(|(place, (run, name))| {
-            let (id, name) = match is_one {
-                true => (String::new(), None),
-                false => ((place + 1).to_string(), Some(&**name)),
+            let (id, name) = if is_one {
+                (String::new(), None)
+            } else {
+                ((place + 1).to_string(), Some(&**name))
             };
             named(
                 FigureKind::Background,

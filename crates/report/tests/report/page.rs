@@ -4,7 +4,7 @@ use std::convert::Infallible;
 
 use record::Run;
 use report::Comparisons;
-use report::page::{Common, PageRun, ReportPage, html};
+use report::page::{Common, PageRun, ReportPage, figures_of, html};
 use serde_json::Value;
 use stats::testing::RunBuilder;
 use stats::{
@@ -51,6 +51,15 @@ pub(crate) fn page_of_runs(runs: &[Run]) -> String {
     let shown = |(run, summary)| shown(run, summary);
     html(&ReportPage {
         runs: runs.iter().zip(&summaries).map(shown).collect(),
+        ..ReportPage::default()
+    })
+}
+
+/// The figures of a run.
+pub(crate) fn figures_of_run(run: &Run) -> Vec<figures::Figure> {
+    let summary = summarise(run);
+    figures_of(&ReportPage {
+        runs: vec![shown(run, &summary)],
         ..ReportPage::default()
     })
 }

@@ -13,6 +13,12 @@ use crate::page::data::seconds;
 
 /// With more points than this, those of a line are not drawn.
 const FEW: usize = 80;
+/// What marks are.
+const EVERY_STEP: &str = "Every operation is a step.";
+const SOME_STEPS: &str = "A few hundred steps of the function are shown, most of them among the slowest operations, and both ends.";
+const EVERY_POINT: &str =
+    "Every operation with a response time is a point, and every failure a cross.";
+const BANDS: &str = "There are too many operations for one point each: the band reaches from the fastest to the slowest operation of each part of the time, the line is their mean. No operation is left out.";
 /// The part of a range that its bar takes.
 const WIDTH: f64 = 0.94;
 
@@ -119,13 +125,7 @@ pub(super) fn ecdf(test: &str, runs: &[RunDetails<'_>]) -> Figure {
     Figure {
         id: test.to_owned(),
         title: format!("{test}: share of operations that took no longer"),
-        note: match is_whole {
-            true => "Every operation is a step.",
-            false => {
-                "A few hundred steps of the function are shown, most of them among the slowest operations, and both ends."
-            }
-        }
-        .to_owned(),
+        note: if is_whole { EVERY_STEP } else { SOME_STEPS }.to_owned(),
         columns: words(["run", "response time", "took no longer"]),
         keys: keys.collect(),
         panels: vec![panel],
@@ -201,16 +201,11 @@ pub(super) fn time_line(test: &str, runs: &[RunDetails<'_>]) -> Figure {
         panel(run, x, y.named("response time"), 150.0, vec![series])
     });
     let is_every = |line: &TimeLine| matches!(line, TimeLine::Every(_));
+    let every = shown.iter().all(|run| is_every(&run.details.time_line));
     Figure {
         id: test.to_owned(),
         title: format!("{test}: response times in the order of time"),
-        note: match shown.iter().all(|run| is_every(&run.details.time_line)) {
-            true => "Every operation with a response time is a point, and every failure a cross.",
-            false => {
-                "There are too many operations for one point each: the band reaches from the fastest to the slowest operation of each part of the time, the line is their mean. No operation is left out."
-            }
-        }
-        .to_owned(),
+        note: if every { EVERY_POINT } else { BANDS }.to_owned(),
         columns: words(["run", "after", "fastest", "mean", "slowest", "operations"]),
         keys: Vec::new(),
         panels: panels.collect(),

@@ -331,9 +331,12 @@ impl Drawn<'_> {
             |x: f64| us(law.base.value) + law.terms.iter().map(|own| term(own, x)).sum::<f64>();
         let ends = [first, last].map(|point| value(self.sweep, point, self.param));
         let [low, high] = ends;
-        let place = |part: f64| match self.is_log && low > 0.0 {
-            true => low * (high / low).powf(part),
-            false => low + (high - low) * part,
+        let place = |part: f64| {
+            if self.is_log && low > 0.0 {
+                low * (high / low).powf(part)
+            } else {
+                low + (high - low) * part
+            }
         };
         let parts = (0..=PARTS).map(|part| place(f64::from(part) / f64::from(PARTS)));
         let curve = parts.map(|x| (x, fit(x)));
