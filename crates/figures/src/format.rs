@@ -25,12 +25,7 @@ const BITS: [(&str, f64); 4] = [
     ("Gbit/s", 1e9),
 ];
 const BYTES: [(&str, f64); 4] = [("B", 1.0), ("kB", 1e3), ("MB", 1e6), ("GB", 1e9)];
-const BYTE_RATES: [(&str, f64); 4] = [
-    ("B/s", 1.0),
-    ("kB/s", 1e3),
-    ("MB/s", 1e6),
-    ("GB/s", 1e9),
-];
+const BYTE_RATES: [(&str, f64); 4] = [("B/s", 1.0), ("kB/s", 1e3), ("MB/s", 1e6), ("GB/s", 1e9)];
 
 /// The largest unit of which there is one.
 fn unit(units: &[(&'static str, f64)], value: f64) -> (&'static str, f64) {

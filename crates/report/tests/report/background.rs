@@ -164,12 +164,19 @@ fn the_figure_has_both_on_one_time_axis() {
         let own = rows.iter().filter(|row| row[0] == what);
         own.map(|row| row[2].as_str()).collect::<Vec<_>>()
     };
-    assert_eq!(values("voice, received"), ["800 kbit/s", "800 kbit/s"], "{rows:?}");
+    assert_eq!(
+        values("voice, received"),
+        ["800 kbit/s", "800 kbit/s"],
+        "{rows:?}"
+    );
     assert_eq!(values("voice, lost"), ["20 %", "20 %"], "{rows:?}");
     assert_eq!(values("bulk, lost"), [""; 0], "{rows:?}");
     let medians = values("p50 of Put1K");
     let median: f64 = medians[0].split(' ').next().unwrap().parse().unwrap();
-    assert!((9.9..10.04).contains(&median) && medians[0].ends_with("ms"), "{medians:?}");
+    assert!(
+        (9.9..10.04).contains(&median) && medians[0].ends_with("ms"),
+        "{medians:?}"
+    );
     let without = RunBuilder::new(1)
         .test("Put1K", &[("Put1K", "PUT")])
         .build();
