@@ -165,11 +165,14 @@ impl BarChart {
         let mut marks = Vec::new();
         for group in &self.groups {
             if group.has_heading {
-                let at = (f64::NEG_INFINITY, names.len() as f64);
-                marks.push(FigureMark::new(
-                    MarkShape::text(at, &*group.name),
-                    MarkLook::toned(MarkTone::Ink),
-                ));
+                let heading = MarkShape::Text {
+                    at: (f64::NEG_INFINITY, names.len() as f64),
+                    shift: (2.0, 0.0),
+                    anchor: Anchor::Start,
+                    text: group.name.clone(),
+                    within: Some((f64::NEG_INFINITY, f64::INFINITY)),
+                };
+                marks.push(FigureMark::new(heading, MarkLook::toned(MarkTone::Ink)));
                 names.push(String::new());
             }
             for bar in &group.bars {

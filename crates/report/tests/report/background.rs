@@ -169,7 +169,7 @@ fn the_figure_has_both_on_one_time_axis() {
         ["800 kbit/s", "800 kbit/s"],
         "{rows:?}"
     );
-    assert_eq!(values("voice, lost"), ["20.0 %", "20.0 %"], "{rows:?}");
+    assert_eq!(values("voice, lost"), ["20 %", "20 %"], "{rows:?}");
     assert_eq!(values("bulk, lost"), [""; 0], "{rows:?}");
     let medians = values("p50 of Put1K");
     let median: f64 = medians[0].split(' ').next().unwrap().parse().unwrap();

@@ -81,7 +81,7 @@ fn panels_of_a_figure_have_one_scale() {
             assert_eq!(panels.len(), 3);
             for axis in [
                 |panel: &figures::Panel| panel.x.ends(),
-                |panel| panel.y.ends(),
+                |panel: &figures::Panel| panel.y.ends(),
             ] {
                 let ends: Vec<(f64, f64)> = panels.iter().map(axis).collect();
                 assert!(ends.iter().all(|own| *own == ends[0]), "{ends:?}");

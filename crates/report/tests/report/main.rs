@@ -37,6 +37,8 @@ mod layout;
 #[cfg(test)]
 mod load_steps;
 #[cfg(test)]
+mod loads;
+#[cfg(test)]
 mod notes;
 #[cfg(test)]
 mod numbers;

@@ -19,7 +19,7 @@ use crate::page::data::seconds;
 const MOST: usize = 4;
 
 /// Heights of the panels, and of the line of names of tests above them.
-const HEIGHT: f64 = 110.0;
+const HEIGHT: f64 = 120.0;
 const NAMES: f64 = 15.0;
 
 /// Letters that have room above the panels on a page of usual width.

@@ -353,7 +353,8 @@ impl StatusCourse {
                 below[place] = high;
                 area.push((at, low, high));
                 if rate > 0.0 {
-                    let point = FigureMark::new(MarkShape::Point(at, high), look);
+                    let point =
+                        FigureMark::new(MarkShape::Point(at, high), look.filled(MarkFill::None));
                     points.push(point.with_row(row(&ending.name, at, rate)));
                 }
             }

@@ -1,13 +1,16 @@
 //! Lines over time: what the figures of loads and of background traffic have in common.
 
 use figures::{
-    Axis, FigureMark, Format, LegendKey, LineStep, MarkLook, MarkShape, Range, Scale, Series,
-    Swatch,
+    Axis, FigureMark, Format, LegendKey, LineStep, MarkFill, MarkLook, MarkShape, Range, Scale,
+    Series, Swatch,
 };
 
 /// Parts of the time that are shorter than this share of the longest have no rate: a few operations more or less would be
 /// a peak.
 const TOO_SHORT: f64 = 0.5;
+
+/// With more points than this, those of a line are not drawn.
+const FEW: usize = 40;
 
 /// A line of a panel.
 pub(super) struct CourseLine {
@@ -39,10 +42,24 @@ impl CourseLine {
         let line = self.points.iter();
         let line = line.map(|(at, value)| (*at, value.unwrap_or(f64::NAN)));
         let line = FigureMark::new(MarkShape::Line(line.collect(), LineStep::None), self.look);
-        let known = self.points.iter();
-        let known = known.filter_map(|(at, value)| Some((*at, (*value)?)));
-        let points = known.map(|(at, value)| {
-            FigureMark::new(MarkShape::Point(at, value), self.look).with_row(row(at, value))
+        let is_known = |place: usize| {
+            self.points
+                .get(place)
+                .is_some_and(|(_, value)| value.is_some())
+        };
+        let are_few = self.points.len() <= FEW;
+        let points = self.points.iter().enumerate();
+        let points = points.filter_map(|(place, (at, value))| {
+            let value = (*value)?;
+            // Without a line on either side, only its point is seen.
+            let is_alone = !is_known(place.wrapping_sub(1)) && !is_known(place + 1);
+            let fill = if are_few || is_alone {
+                MarkFill::Full
+            } else {
+                MarkFill::None
+            };
+            let point = FigureMark::new(MarkShape::Point(*at, value), self.look.filled(fill));
+            Some(point.with_row(row(*at, value)))
         });
         Series {
             key: key_of(keys, &self.name),
