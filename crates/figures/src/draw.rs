@@ -79,9 +79,12 @@ pub(crate) fn body(figure: &Figure, pixels: f64) -> DrawnFigure {
             width: (pixels - left - right).max(40.0),
             height: panel.y.height().unwrap_or(panel.height),
         };
-        axes(&mut marks, &plot, pixels);
+        // The panel below has the same values at the same places.
+        let next = figure.panels.get(place + 1);
+        let shares = next.is_some_and(|next| next.x.ends() == panel.x.ends());
+        axes(&mut marks, &plot, pixels, shares);
         series(&mut marks, &plot, panel, &mut row);
-        top += plot.height + below(panel);
+        top += plot.height + if shares { 8.0 } else { below(panel) };
     }
     DrawnFigure {
         marks,
@@ -142,7 +145,8 @@ fn below(panel: &Panel) -> f64 {
     }
 }
 
-fn axes(out: &mut String, plot: &Plot<'_>, pixels: f64) {
+/// Axes with their labels; without those of x where the panel below has them.
+fn axes(out: &mut String, plot: &Plot<'_>, pixels: f64, shares: bool) {
     let (left, top) = (plot.left, plot.top);
     let (right, bottom) = (left + plot.width, top + plot.height);
     let mut grid = Path::default();
@@ -193,7 +197,7 @@ fn axes(out: &mut String, plot: &Plot<'_>, pixels: f64) {
         grid.begin(x, if has_names { top } else { bottom });
         grid.add('V', &[if has_names { bottom } else { bottom + 4.0 }]);
         let at = x.min(pixels - half - 1.0);
-        if at - half >= before + 6.0 {
+        if !shares && at - half >= before + 6.0 {
             words(
                 &mut labels,
                 (at, bottom + 15.0),

@@ -89,7 +89,9 @@ impl Layers {
     }
 
     fn write(self, out: &mut String) {
-        for (class, path, rows) in self.paths {
+        // A series of one shape may have asked for a path that stayed empty.
+        let paths = self.paths.into_iter();
+        for (class, path, rows) in paths.filter(|(_, path, _)| !path.0.is_empty()) {
             let follows = rows.windows(2).all(|pair| pair[1] == pair[0] + 1);
             let rows = if follows {
                 &rows[..rows.len().min(1)]

@@ -75,7 +75,13 @@ const dom = (() => {
     tip.hidden = !row;
     if (!row) return;
     const heads = [...table.tHead.rows[0].cells].map((cell) => cell.textContent);
-    const lines = [...row.cells].map((cell, column) => [heads[column], cell.textContent]).filter(([, text]) => text !== "");
+    const texts = [...row.cells].map((cell) => cell.textContent);
+    // What is the same as in the row above stands there.
+    for (let above = row; texts[0] === "" && above.previousElementSibling; ) {
+      above = above.previousElementSibling;
+      texts[0] = above.cells[0].textContent;
+    }
+    const lines = texts.map((text, column) => [heads[column], text]).filter(([, text]) => text !== "");
     tip.replaceChildren(...lines.map(([head, text], place) => dom.element("div", {}, place === 0 ? text : `${head}: ${text}`)));
     const { width, height } = tip.getBoundingClientRect();
     const left = event.clientX + 14 + width > innerWidth ? Math.max(4, event.clientX - 14 - width) : event.clientX + 14;

@@ -54,7 +54,11 @@ fn legend(keys: &[LegendKey]) -> Markup {
 
 /// The table behind a figure. Its rows are the tooltips, too.
 fn numbers(figure: &Figure) -> Markup {
-    let rows: String = figure.rows().map(row).collect();
+    // What stands first in many rows stands in the first of them.
+    let firsts = figure.rows().map(|row| row.first());
+    let before = std::iter::once(None).chain(firsts);
+    let rows = figure.rows().zip(before);
+    let rows: String = rows.map(|(row, before)| cells(row, before)).collect();
     html! {
         @if !rows.is_empty() {
             details.numbers {
@@ -71,8 +75,11 @@ fn numbers(figure: &Figure) -> Markup {
 }
 
 /// HTML needs no end of a cell and of a row, and a page has thousands of them.
-fn row(cells: &[String]) -> String {
-    let cells = cells.iter().map(|cell| html! { "" (cell) }.into_string());
-    let cells = cells.map(|cell| format!("<td>{cell}"));
+fn cells(row: &[String], before: Option<&String>) -> String {
+    let is_again = row.first() == before;
+    let cells = row.iter().enumerate().map(|(place, cell)| {
+        let shown = if place == 0 && is_again { "" } else { cell };
+        "<td>".to_owned() + &html! { (shown) }.into_string()
+    });
     "<tr>".to_owned() + &cells.collect::<String>()
 }

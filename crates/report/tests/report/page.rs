@@ -96,17 +96,15 @@ fn the_data_are_the_documents_for_programs() {
         let expected: Value = serde_json::from_str(&report::json(&run, &summary, &[])).unwrap();
         let data: Value = serde_json::from_str(data(&page_of(&run))).unwrap();
         assert_eq!(data["runs"][0]["result"], expected);
-        for (test, of) in summary
-            .tests
-            .iter()
-            .zip(data["runs"][0]["details"].as_array().unwrap())
-        {
-            let counts = of["histogram"]["n"].as_array().unwrap().iter();
-            let in_histogram: u64 = counts.map(|n| n.as_u64().unwrap()).sum();
+        // The tables behind the figures have every operation once.
+        let figures = figures_of_run(&run);
+        for test in &summary.tests {
+            let id = format!("histogram-{}", test.name);
+            let own = figures.iter().filter(|figure| figure.id == id);
+            let rows = own.flat_map(|figure| figure.rows());
+            let in_histogram: u64 = rows.map(|row| row[3].parse::<u64>().unwrap()).sum();
             let n = test.response.map_or(0, |times| times.n);
             assert_eq!(in_histogram, n, "{}", test.name);
-            let last = of["ecdf"]["n"].as_array().unwrap().last();
-            assert_eq!(last.map_or(0, |n| n.as_u64().unwrap()), n);
         }
     }
 }
@@ -477,7 +475,7 @@ fn runs_without_anything_to_show_have_a_page() {
         }],
         ..ReportPage::default()
     });
-    assert!(lost.contains("\"details\":null"));
+    assert!(lost.contains("data-id=\"bars-") && !lost.contains("data-id=\"ecdf-"));
 }
 
 #[test]
@@ -529,7 +527,7 @@ fn runs_are_told_apart() {
 }
 
 #[test]
-fn many_servers_fit_into_two_megabytes() {
+fn many_servers_fit_into_five_megabytes() {
     let comparisons = answers::comparisons();
     for servers in [8, 12] {
         fits(servers, &comparisons);
@@ -566,5 +564,5 @@ fn fits(servers: usize, one: &Comparisons) {
         ..ReportPage::default()
     };
     let size = html(&page).len();
-    assert!(size < 2 << 20, "{servers} servers: {size} bytes");
+    assert!(size < 5 << 20, "{servers} servers: {size} bytes");
 }

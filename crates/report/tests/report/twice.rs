@@ -287,9 +287,13 @@ fn of_figures(all: &mut Numbers, path: &str, of_page: Option<&str>, content: &st
         };
         let (table, _) = table.split_once("</tbody>").unwrap();
         let mut counts: BTreeMap<String, f64> = BTreeMap::new();
+        let mut first = String::new();
         for row in table.split("<tr>").skip(1) {
             let cells: Vec<&str> = row.split("<td>").skip(1).collect();
-            let server = of_page.map_or_else(|| text(cells[0]), str::to_owned);
+            if !cells[0].trim().is_empty() {
+                first = text(cells[0]);
+            }
+            let server = of_page.map_or_else(|| first.clone(), str::to_owned);
             if *what == "distribution" {
                 // The last step has all of them, and the longest time.
                 if cells[column].trim() == "100 %" {
