@@ -191,7 +191,7 @@ fn axes(out: &mut String, plot: &Plot<'_>, pixels: f64, shares: bool) {
     }
     let mut before = f64::NEG_INFINITY;
     let has_names = plot.y.names().is_some();
-    for (value, label) in plot.x.ticks(plot.width / 65.0) {
+    for (value, label) in plot.x.ticks((plot.width / 65.0).max(3.0)) {
         let x = plot.across(value);
         let half = width(&label, LETTERS) / 2.0;
         grid.begin(x, if has_names { top } else { bottom });

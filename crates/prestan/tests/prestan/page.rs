@@ -49,7 +49,7 @@ fn assert_drawn(browser: &mut Browser, at_least: usize) -> Vec<String> {
         assert_eq!(*shown, 1, "{figure}");
         assert!(marks.as_u64().unwrap() > 8, "{figure}");
         assert!(
-            width.as_f64().unwrap() > 200.0 && height.as_f64().unwrap() > 80.0,
+            width.as_f64().unwrap() > 200.0 && height.as_f64().unwrap() > 60.0,
             "{figure}"
         );
     }
