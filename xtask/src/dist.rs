@@ -197,7 +197,7 @@ pub(crate) fn install() -> Result<()> {
 /// waits for the end of the first.
 fn build_for(targets: &[ReleaseTarget]) -> Result<Vec<(ReleaseTarget, PathBuf)>> {
     target::install_tools(targets)?;
-    let mut arguments = vec!["--package", "prestan"];
+    let mut arguments = vec!["--package", "prestan", "--features", "prestan/png"];
     let compiler = target::compiler(targets)?;
     let mut variables: Vec<(String, OsString)> = compiler
         .map(|rustc| ("RUSTC".to_owned(), rustc))

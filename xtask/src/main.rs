@@ -1,7 +1,6 @@
 //! Chores of this project: `cargo xtask TASK`.
 
 mod bench;
-mod charts;
 mod dependencies;
 mod dist;
 mod docs;
@@ -12,6 +11,7 @@ mod guides;
 mod metadata;
 mod nightly;
 mod project;
+mod screenshots;
 mod setup;
 mod test;
 
@@ -32,13 +32,14 @@ usage: cargo xtask TASK
   setup   only install what the tests need; with --peers, also what benchmarks compare with
   bless   write the snapshots and schemas anew, to be read with `git diff`
   gallery measure all servers, and make a site of them in target/gallery; its guide gets the table and pictures
-  charts  make the chart library of the pages anew (needs npm)
   bench   accuracy, branches, build, cost, inside, pages, scale, suite, threads, verdicts or verify: measure Prestan
           itself; --quick, --docs, scale --full, build --build-only --times N --against COMMIT
   dist    build what is published into target/dist: archives, Debian packages, wheels, list of parts, checksums;
           --target TRIPLE: for one processor, --program FILE: built already, --install: and try it in bare roots
   experiments
           measure the built-in experiments, or those that are named, for docs/FINDINGS.md; --full: all cells
+  screenshots DIR
+          the pages in a directory as pictures, on a screen and a phone, light and dark, in target/screenshots
   guides  run the commands of README and the guides in full, and put their figures there
   docs    make a web site of the documents, in target/docs/site
   fuzz    feed every fuzz target for a minute; TARGET ..., --seconds N
@@ -58,11 +59,11 @@ fn main() -> ExitCode {
         Some("dist") => dist::run(&rest),
         Some("docs") => docs::run(),
         Some("experiments") => experiments::run(&rest),
+        Some("screenshots") => screenshots::run(&rest),
         Some("guides") => guides::run(),
         Some("bench") => bench::run(&rest),
         Some("fuzz") => fuzz::run(&rest),
         Some("nightly") => nightly::run(&rest),
-        Some("charts") => charts::run(),
         Some("gallery") => setup::run().and_then(|()| gallery::run()),
         Some("bless") => bless(&rest),
         _ => {
@@ -87,6 +88,7 @@ fn lint() -> Result<()> {
             "clippy",
             "--workspace",
             "--all-targets",
+            "--features=prestan/png",
             "--",
             "--deny",
             "warnings",

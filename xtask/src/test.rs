@@ -40,7 +40,7 @@ const SLOWEST: usize = 40;
 pub(crate) struct TestRequest {
     /// Tests whose label contains one of these; all without any.
     pub(crate) words: Vec<String>,
-    /// Also those that are marked `#[ignore]`.
+    /// Also those that are marked `#[ignore]`, and those of the features that are off.
     pub(crate) with_ignored: bool,
     /// The slowest are listed.
     pub(crate) times: bool,
@@ -92,7 +92,12 @@ impl ProgramTest<'_> {
 /// When a step before fails, a test fails, or no test has such a name.
 pub(crate) fn run(mut request: TestRequest) -> Result<()> {
     let setup = thread::spawn(setup::run);
-    let programs = programs::build()?;
+    let features: &[&str] = if request.with_ignored {
+        &["--features=prestan/png"]
+    } else {
+        &[]
+    };
+    let programs = programs::build(features)?;
     match setup.join() {
         Ok(outcome) => outcome?,
         Err(panic) => std::panic::resume_unwind(panic),

@@ -23,14 +23,14 @@ const PURE: &[(&str, &[&str])] = &[
     ("stats", &["constraint", "record"]),
     (
         "report",
-        &["experiment", "record", "stats", "trace", "wire"],
+        &["experiment", "figures", "record", "stats", "trace", "wire"],
     ),
-    ("figures", &["report"]),
+    ("figures", &[]),
     ("webstone", &["suite"]),
     ("trace", &["wire"]),
     ("bare", &["trace"]),
     ("traffic", &["yaml"]),
-    ("topology", &["bare", "traffic", "yaml"]),
+    ("topology", &["bare", "figures", "traffic", "yaml"]),
     ("experiment", &["bare", "stats", "topology", "traffic"]),
 ];
 

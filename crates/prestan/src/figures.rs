@@ -1,9 +1,11 @@
 //! Where pages and figures go.
 
+mod picture;
+
 use std::fs;
 use std::path::Path;
 
-use figures::{Figure, FigureError, FigureStyle, Painter};
+use figures::FileStyle;
 use report::page::{self, ReportPage};
 
 use crate::args::FigureOptions;
@@ -27,6 +29,9 @@ pub(crate) fn make_directories(options: &FigureOptions) -> Result<(), Failed> {
             .to_owned(),
         ));
     }
+    if options.png.is_some() {
+        picture::check()?;
+    }
     for directory in [&options.svg, &options.png].into_iter().flatten() {
         fs::create_dir_all(directory).map_err(|error| {
             Failed::Local(format!("making {} failed: {error}", directory.display()))
@@ -41,27 +46,37 @@ pub(crate) fn write(page: &ReportPage<'_>, options: &FigureOptions) -> Result<()
     if svg.is_none() && png.is_none() {
         return Ok(());
     }
-    let painter = Painter::default();
     let width = options.figure_width.as_ref();
-    let usual = FigureStyle::default();
-    let style = FigureStyle {
+    let usual = FileStyle::default();
+    let style = FileStyle {
         width: width.map_or(usual.width, |width| width.pixels),
         unit: width.map_or(usual.unit, |width| width.written.clone()),
         font: options.font.clone(),
-        only: options.figure.clone(),
     };
-    let names = figures::draw(&page::figure_data(page), &style, |figure: Figure| {
+    let all = page::figures_of(page);
+    let measured = page::measured_of(page);
+    let is_wanted = |name: &str| {
+        let mut wanted = options.figure.iter();
+        options.figure.is_empty() || wanted.any(|wanted| is_called(name, wanted))
+    };
+    for figure in all.iter().filter(|figure| is_wanted(&figure.id)) {
+        let drawn = figures::file(figure, &style, &measured);
         if let Some(directory) = svg {
-            save(directory, &figure.name, "svg", figure.svg.as_bytes())?;
+            save(directory, &figure.id, "svg", drawn.as_bytes())?;
         }
         if let Some(directory) = png {
-            save(directory, &figure.name, "png", &painter.png(&figure)?)?;
+            save(
+                directory,
+                &figure.id,
+                "png",
+                &picture::png(&figure.id, &drawn)?,
+            )?;
         }
-        Ok::<(), Failed>(())
-    })?;
-    let is_there = |wanted: &str| names.iter().any(|name| figures::is_called(name, wanted));
+    }
+    let is_there = |wanted: &str| all.iter().any(|figure| is_called(&figure.id, wanted));
     let missing = options.figure.iter().find(|wanted| !is_there(wanted));
     if let Some(missing) = missing {
+        let names: Vec<&str> = all.iter().map(|figure| figure.id.as_str()).collect();
         return Err(Failed::Usage(format!(
             "no figure is called {missing}; there are {}",
             names.join(", ")
@@ -70,14 +85,35 @@ pub(crate) fn write(page: &ReportPage<'_>, options: &FigureOptions) -> Result<()
     Ok(())
 }
 
+/// Whether a figure is asked for: by its name, by some of its words (`bars-single` of `bars-single-log`), or by the
+/// beginning of the first (`hist`).
+fn is_called(name: &str, wanted: &str) -> bool {
+    let rest = name.strip_prefix(wanted);
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('-') || !wanted.contains('-'))
+}
+
 fn save(directory: &Path, name: &str, ending: &str, bytes: &[u8]) -> Result<(), Failed> {
     let path = directory.join(format!("{name}.{ending}"));
     fs::write(&path, bytes)
         .map_err(|error| Failed::Local(format!("writing {} failed: {error}", path.display())))
 }
 
-impl From<FigureError> for Failed {
-    fn from(error: FigureError) -> Failed {
-        Failed::Local(error.to_string())
+#[cfg(test)]
+mod tests {
+    use super::is_called;
+
+    #[test]
+    fn figures_are_called_by_name_words_or_the_beginning_of_their_kind() {
+        for (name, wanted, expected) in [
+            ("histogram-Get1K", "hist", true),
+            ("histogram-Get1K", "histogram", true),
+            ("histogram-Get1K", "histogram-Get1K", true),
+            ("histogram-Get1K", "histogram-Get", false),
+            ("bars-single-log", "bars-single", true),
+            ("forest-10", "forest-1", false),
+            ("ecdf-Get1K", "hist", false),
+        ] {
+            assert_eq!(is_called(name, wanted), expected, "{name} {wanted}");
+        }
     }
 }

@@ -1,188 +1,55 @@
-// What the page does: draws the figures, and lets people choose what they see.
+// What the page does: lets people choose what they see. Everything is there without it.
 "use strict";
 
 (() => {
-  const F = prestanFigures;
-  const A = prestanAnswers;
-  const data = JSON.parse(document.getElementById("data").textContent);
   const at = (id) => document.getElementById(id);
-  const chosen = { servers: new Set(data.runs.map((_, place) => place)), tests: new Set(F.testNames(data)), scale: "auto", sweep: "auto" };
 
   // ----- light and dark ------------------------------------------------------------------------
 
   const prefersDark = window.matchMedia("(prefers-color-scheme: dark)");
-  const theme = { wanted: "auto", printing: false };
-  const isDark = () => !theme.printing && (theme.wanted === "auto" ? prefersDark.matches : theme.wanted === "dark");
+  let wanted = "auto";
 
   function showTheme() {
-    document.documentElement.dataset.theme = isDark() ? "dark" : "light";
-    redraw();
+    const isDark = wanted === "auto" ? prefersDark.matches : wanted === "dark";
+    document.documentElement.dataset.theme = isDark ? "dark" : "light";
   }
 
-  // ----- figures -------------------------------------------------------------------------------
+  // ----- figures that are there in several ways ------------------------------------------------
 
-  // All figures on the page: where each is, and what makes it.
-  const drawn = new Map();
-  // Wide enough for A4, where paper cannot be asked.
-  const PRINTED = 680;
+  const NAMES = { auto: "as fits", log: "logarithmic" };
 
-  const look = (width) => ({ dark: isDark(), paper: theme.printing, coarse: window.matchMedia("(pointer: coarse)").matches, width, servers: chosen.servers, tests: chosen.tests, lines: dom.lines,
-    tooltip: { backgroundColor: "#ffffff", borderColor: "#c8ced3", padding: [6, 10] } });
-
-  function figure(place, id, make) {
-    const chart = dom.element("div", { class: "chart", role: "img" });
-    const caption = dom.element("figcaption");
-    const note = dom.element("p", { class: "note" });
-    const whole = dom.element("figure", { "data-figure": id }, caption, chart, note);
-    place.append(whole);
-    drawn.set(id, { whole, chart, caption, note, make, instance: null });
-    draw(id);
-  }
-
-  function draw(id) {
-    const of = drawn.get(id);
-    const width = theme.printing ? PRINTED : of.whole.clientWidth || 600;
-    const made = of.make(look(width));
-    of.whole.dataset.id = made.id;
-    of.caption.textContent = made.title;
-    of.note.replaceChildren(...[...(made.words ?? []), made.note].map((text) => dom.element("span", {}, text)));
-    of.whole.hidden = Boolean(made.empty);
-    of.chart.setAttribute("aria-label", made.title);
-    of.instance?.dispose();
-    of.instance = null;
-    if (made.empty) return;
-    of.chart.style.height = `${made.height}px`;
-    of.instance = echarts.init(of.chart, null, { renderer: "svg", width, height: made.height });
-    of.instance.setOption(made.option);
-  }
-
-  // Figures are drawn where a function is given, or all of them.
-  function redraw(wanted = () => true) {
-    for (const id of drawn.keys()) if (wanted(id)) draw(id);
-  }
-
-  function remove(prefix) {
-    for (const [id, of] of [...drawn]) {
-      if (!id.startsWith(prefix)) continue;
-      of.instance?.dispose();
-      of.whole.remove();
-      drawn.delete(id);
-    }
-  }
-
-  // ----- pages and bars ------------------------------------------------------------------------
-
-  function showPages() {
-    if (!F.hasPages(data)) return;
-    figure(at("pages-figures"), "pages", (look) => F.pages(data, look));
-  }
-
-  function showBars() {
-    if (F.testNames(data).length === 0) return;
-    at("bars").hidden = false;
-    const redrawAll = () => redraw();
-    const controls = [dom.choice("Scale", [["auto", "as fits"], ["linear", "linear"], ["log", "logarithmic"]], chosen.scale, (scale) => {
-      chosen.scale = scale;
-      redraw((id) => id.startsWith("bars-"));
-    })];
-    if (data.runs.length > 1) controls.push(serverChoice(redrawAll));
-    controls.push(testChoice(() => redraw((id) => id.startsWith("bars-"))));
-    at("bars-controls").append(...controls);
-    for (const group of F.groups(data)) {
-      figure(at("bars-figures"), `bars-${group.id}`, (look) => {
-        const made = F.bars(data, look, { group, scale: chosen.scale });
-        return { ...made, empty: !group.tests.some((test) => chosen.tests.has(test)) };
-      });
-    }
-  }
-
-  const toggle = (set, value, wanted) => (wanted ? set.add(value) : set.delete(value));
-
-  function serverChoice(changed) {
-    const boxes = data.runs.map((run, place) => dom.checkbox(run.name, (wanted) => {
-      toggle(chosen.servers, place, wanted);
-      changed();
-    }, F.colorOf(place)));
-    return dom.element("fieldset", { id: "servers" }, dom.element("legend", {}, `${data.run_heading}s`), ...boxes);
-  }
-
-  function testChoice(changed) {
-    const boxes = F.testNames(data).map((test) => dom.checkbox(test, (wanted) => {
-      toggle(chosen.tests, test, wanted);
-      changed();
+  // `data-choose` names what is chosen; `data-of` is what is chosen among, the elements of the same section that have it as
+  // `data-variants`. The first one of each is shown without a choice, and where it lacks the chosen one.
+  for (const controls of document.querySelectorAll("[data-choose]")) {
+    const all = [...controls.closest("section").querySelectorAll(`[data-variants="${controls.dataset.of}"]`)];
+    const options = [...new Set(all.flatMap((of) => [...of.children].map((variant) => variant.dataset.option)))];
+    if (options.length < 2) continue;
+    const names = controls.dataset.auto === undefined ? options : ["auto", ...options];
+    controls.append(dom.choice(controls.dataset.choose, names.map((name) => [name, NAMES[name] ?? name]), names[0], (chosen) => {
+      for (const of of all) {
+        const shown = [...of.children].find((variant) => variant.dataset.option === chosen) ?? of.children[0];
+        for (const variant of of.children) variant.hidden = variant !== shown;
+      }
     }));
-    return dom.element("details", {}, dom.element("summary", {}, "Choose tests"), dom.element("div", { class: "tests" }, ...boxes));
   }
 
   // ----- one test ------------------------------------------------------------------------------
 
-  function showDetails() {
-    const names = F.testNames(data);
-    if (names.length === 0) return;
-    const select = dom.element("select", { id: "test", onchange: () => showTest(select.value) },
-      ...names.map((name) => dom.element("option", { value: name }, name)));
-    // One test is no choice.
-    at("details-controls").hidden = names.length === 1;
-    at("details-controls").append(dom.element("label", { for: "test" }, "Test"), select);
-    // The choice says which test it is.
-    for (const heading of at("details-tables").querySelectorAll("h3")) heading.hidden = true;
-    showTest(names[0]);
-  }
-
   function showTest(test) {
-    const figures = at("details-figures");
-    remove("detail-");
-    const place = F.testNames(data).indexOf(test);
-    [...at("details-tables").children].forEach((of, other) => { of.hidden = other !== place; });
-    // The course of a load is the first figure of its page.
-    const course = at("course-figures") ?? figures;
-    for (const make of prestanLoads.ALL) figure(course, `detail-${make.name}`, (look) => make(data, look, { test }));
-    figure(course, "detail-timeline", (look) => F.timeLine(data, look, { test }));
-    figure(figures, "detail-histogram", (look) => F.histogram(data, look, { test }));
-    figure(figures, "detail-ecdf", (look) => F.ecdf(data, look, { test }));
+    for (const of of document.querySelectorAll("[data-test]")) of.hidden = of.dataset.test !== test;
   }
 
-  // ----- comparison, sweep, search -------------------------------------------------------------
-
-  function showComparison() {
-    // Several stand side by side. A figure is as wide as its place, so this is known before the first is drawn.
-    at("ratios")?.classList.toggle("small", A.versusOf(data).length > 1);
-    for (const versus of A.versusOf(data)) {
-      figure(at("ratios"), `forest-${versus.place}`, (look) => A.ratios(data, look, { versus }));
-    }
-  }
-
-  function showSweep() {
-    if (!data.sweep) return;
-    at("sweep").hidden = false;
-    const params = data.sweep.vary.map((vary) => vary.name);
-    const show = (param) => {
-      remove("sweep-");
-      for (const test of data.sweep.tests) {
-        figure(at("sweep-figures"), `sweep-${test.measure}`, (look) => A.sweep(data, { ...look, servers: null }, { test, param, scale: chosen.sweep }));
-      }
-    };
-    let param = params[0];
-    at("sweep-controls").append(
-      ...(params.length > 1 ? [dom.choice("By", params.map((name) => [name, name]), param, (name) => show((param = name)))] : []),
-      dom.choice("Scale", [["auto", "as fits"], ["linear", "linear"], ["log", "log-log"]], "auto", (scale) => {
-        chosen.sweep = scale;
-        show(param);
-      }),
-    );
-    show(param);
-  }
-
-  function showSearch() {
-    if (!data.search) return;
-    at("search").hidden = false;
-    figure(at("search-figures"), "search", (look) => A.search(data, look));
-  }
-
-  // ----- background traffic --------------------------------------------------------------------
-
-  function showBackground() {
-    prestanBackground.all(data).forEach((make, place) => figure(at("background-figures"), `background-${place}`, make));
+  function chooseTest() {
+    const tests = [...new Set([...document.querySelectorAll("[data-test]")].map((of) => of.dataset.test))];
+    const controls = at("details-controls");
+    // One test is no choice.
+    if (!controls || tests.length < 2) return;
+    const select = dom.element("select", { id: "test", onchange: () => showTest(select.value) },
+      ...tests.map((name) => dom.element("option", { value: name }, name)));
+    controls.append(dom.element("label", { for: "test" }, "Test"), select);
+    // The choice says which test it is.
+    for (const heading of document.querySelectorAll("[data-test] > h3")) heading.hidden = true;
+    showTest(tests[0]);
   }
 
   // ----- tables --------------------------------------------------------------------------------
@@ -216,36 +83,13 @@
     });
   }
 
-  // ----- all of it -----------------------------------------------------------------------------
-
-  at("tools").append(dom.choice("Colours", [["auto", "auto"], ["light", "light"], ["dark", "dark"]], "auto", (wanted) => {
-    theme.wanted = wanted;
+  at("tools").append(dom.choice("Colours", [["auto", "auto"], ["light", "light"], ["dark", "dark"]], "auto", (theme) => {
+    wanted = theme;
     showTheme();
   }));
   prefersDark.addEventListener("change", showTheme);
   showTheme();
-  showPages();
-  showBars();
-  showDetails();
-  showComparison();
-  showSweep();
-  showSearch();
-  showBackground();
+  chooseTest();
   document.querySelectorAll("table.sorts").forEach(makeSortable);
-
-  let width = document.documentElement.clientWidth;
-  let waiting = 0;
-  window.addEventListener("resize", () => {
-    if (theme.printing || width === document.documentElement.clientWidth) return;
-    width = document.documentElement.clientWidth;
-    clearTimeout(waiting);
-    waiting = setTimeout(() => redraw(), 120);
-  });
-  const printing = (now) => () => {
-    theme.printing = now;
-    showTheme();
-  };
-  window.addEventListener("beforeprint", printing(true));
-  window.addEventListener("afterprint", printing(false));
   document.documentElement.dataset.ready = "true";
 })();

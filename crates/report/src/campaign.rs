@@ -17,6 +17,7 @@ use experiment::{
     BesideSummary, CampaignRecord, CampaignSummary, ExperimentSpec, FigureSpec, FindingSpec,
     FindingSummary, TrialRecord,
 };
+use figures::Figure;
 
 pub use document::{campaign_json, campaign_schema};
 pub use markdown::campaign_markdown;
@@ -35,8 +36,8 @@ pub struct CampaignReport<'a> {
     pub summary: &'a CampaignSummary,
     /// Its trials, in the order in which they ended.
     pub trials: &'a [TrialRecord],
-    /// The network of its laboratory as SVG, as `topology::svg` draws it. Pages contain it as it is.
-    pub picture: Option<&'a str>,
+    /// The network of its laboratory, from left to right and, for a phone, from top to bottom.
+    pub picture: Option<&'a [Figure; 2]>,
     /// How another campaign of the same experiment compares with this one, the first.
     pub beside: Option<&'a BesideSummary>,
 }

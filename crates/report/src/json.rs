@@ -1,10 +1,10 @@
 //! One document for programs: the types of `wire` filled from a run and its summary.
 
+use figures::is_harmful;
 use record::{Outcome, PlanRecord, Run, TestRecord, Verify};
 use schemars::generate::SchemaSettings;
 use stats::{Completeness, Summary, TestSummary};
 
-use crate::clean::is_harmful;
 use crate::load_steps::LoadStepJson;
 use crate::reasons::{abort_reason, ended_early, note, reason};
 use crate::surroundings::ServerJson;

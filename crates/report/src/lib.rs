@@ -23,7 +23,6 @@ mod analysis;
 mod annotations;
 mod background;
 mod campaign;
-mod clean;
 mod compare;
 mod conclusion;
 mod constraints;
@@ -62,6 +61,7 @@ mod wire;
 use stats::units;
 
 pub use self::csv::csv;
+pub use ::figures::clean;
 pub use analysis::{
     CaptureAnalysis, FormulaName, RunOnWire, TimeoutStudy, analysis_csv, analysis_html,
     analysis_json, analysis_schema, analysis_text,
@@ -74,7 +74,6 @@ pub use campaign::{
     CampaignReport, campaign_charts, campaign_csv, campaign_json, campaign_markdown, campaign_page,
     campaign_schema, campaign_text, campaign_trials_csv,
 };
-pub use clean::clean;
 pub use compare::{
     Comparisons, Versus, calls_that_differ, compare_json, compare_markdown, compare_schema,
     compare_text, difference,

@@ -2,21 +2,23 @@
 //!
 //! ```text
 //! Page --+--> sections   what has to be read first, and every table: plain HTML, without scripts
-//!        '--> data       the documents of `json` and `compare_json`, and what only figures need
-//!                          |
-//!   page/*.js, ECharts ----+--> figures, in the browser or by the crate `figures`
+//!        +--> charts     values of figures --> `drawn`, or files by the crate `figures`
+//!        '--> data       the documents of `json` and `compare_json`, for programs
 //! ```
+//!
+//! Scripts add tooltips, hide series, and let people choose what they see.
 //!
 //! The page loads nothing. `maud` escapes what strangers wrote (servers, suites), and inside the data no
 //! `<` is left that could end it.
 
 mod answers;
 mod background;
+mod charts;
 mod comparison;
-mod course;
 mod data;
 mod details;
 mod diagnosis;
+pub(crate) mod drawn;
 mod figure_parts;
 mod flame;
 mod headline;
@@ -36,16 +38,19 @@ use std::sync::LazyLock;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use figures::{Figure, Ground};
 use maud::{Markup, PreEscaped, html};
 use record::Run;
 use sha2::{Digest, Sha256};
 use stats::{Details, Side, Summary};
 
 use crate::{Comparisons, Diagnosed, SearchResult, Sweep};
+use charts::Charts;
 use figure_parts::FigurePart;
 use headline::Subject;
 use markup::{Frame, document};
 
+pub use charts::FigureKind;
 pub use measured::Common;
 pub use site::{Link, Site, assets};
 
@@ -117,21 +122,10 @@ impl<'a> PageRun<'a> {
     }
 }
 
-/// Apache ECharts, as `cargo xtask charts` puts it together.
-pub const CHARTS: &str = include_str!("../page/vendor/echarts.min.js");
-
-/// The definitions of the figures: `prestanFigures`, `prestanLoads`, `prestanBackground` and `prestanAnswers`. They need [`CHARTS`] to
-/// be drawn, and nothing of a browser.
-pub const FIGURES: &str = concat!(
-    include_str!("../page/figures.js"),
-    include_str!("../page/loads.js"),
-    include_str!("../page/background.js"),
-    include_str!("../page/answers.js")
-);
-
-const STYLE: &str = include_str!("../page/style.css");
+static STYLE: LazyLock<String> =
+    LazyLock::new(|| include_str!("../page/style.css").to_owned() + &figures::style(Ground::Page));
 const BEHAVIOUR: &str = concat!(
-    include_str!("../page/dom.js"),
+    include_str!("../page/drawn.js"),
     include_str!("../page/page.js")
 );
 
@@ -144,7 +138,7 @@ pub fn html(page: &ReportPage<'_>) -> String {
         style: style(page.site),
         scripts: html! {
             script type="application/json" id="data" {
-                (PreEscaped(figure_data(page).replace('<', "\\u003c")))
+                (PreEscaped(page_data(page).replace('<', "\\u003c")))
             }
             (scripts(page.site))
         },
@@ -152,9 +146,9 @@ pub fn html(page: &ReportPage<'_>) -> String {
     document(frame, body(page, &names))
 }
 
-/// Scripts fill the empty elements, each by its id.
 fn body(page: &ReportPage<'_>, names: &[String]) -> Markup {
     let subject = Subject::of(page);
+    let charts = Charts::of(page, names);
     html! {
         @if let Some(table) = first_table(page) {
             a.skip href={ "#" (table) } { "Skip to the table" }
@@ -168,34 +162,28 @@ fn body(page: &ReportPage<'_>, names: &[String]) -> Markup {
             section #answer aria-label="In short" {
                 (headline::headline(page, names, subject))
                 @if !page.note.is_empty() { p { (page.note) } }
-                noscript {
-                    p.box.doubt {
-                        "Figures need JavaScript, which is off. The tables below are complete without it."
-                    }
-                }
                 @for part in FigurePart::ALL {
-                    @if part.is_first(subject) { (part.places(subject)) }
+                    @if part.is_first(subject) { (part.places(&charts, subject)) }
                 }
             }
             @if subject == Subject::Diagnosis { (sections::findings(page, names)) }
             (sections::overview(page, names, subject))
             @if subject != Subject::Diagnosis { (sections::findings(page, names)) }
             @if let Some(all) = page.comparison { (comparison::table(all)) }
-            (pages::tables(page, names, subject))
-            @if !FigurePart::Bars.is_first(subject) { (FigurePart::Bars.places(subject)) }
+            (pages::tables(page, names, &charts, subject))
+            @if !FigurePart::Bars.is_first(subject) { (FigurePart::Bars.places(&charts, subject)) }
             (tables::rows(page, names))
             section #details hidden[page.runs.is_empty()] {
                 h2 { "Test by test" }
                 @if subject != Subject::Loads { div.controls #details-controls {} }
-                div #details-tables { (details::tables(page, names)) }
+                div #details-tables { (details::tables(page, names, &charts, subject)) }
                 @if !page.runs.is_empty() { (details::legend()) }
-                div.figures #details-figures {}
             }
             @for part in [FigurePart::Growth, FigurePart::Capacity] {
-                @if !part.is_first(subject) { (part.places(subject)) }
+                @if !part.is_first(subject) { (part.places(&charts, subject)) }
             }
             (load_steps::table(page, names))
-            (background::table(page, names))
+            (background::table(page, names, &charts.background))
             (inside::table(page, names))
             (flame::graphs(page, names))
             (server_view::table(page, names))
@@ -207,7 +195,7 @@ fn body(page: &ReportPage<'_>, names: &[String]) -> Markup {
         }
         footer {
             p {
-                "Made by Prestan. The figures of this page are in it as JSON: "
+                "Made by Prestan. The numbers of this page are in it as JSON: "
                 code { "JSON.parse(document.getElementById(\"data\").textContent)" } "."
             }
         }
@@ -243,35 +231,16 @@ fn policy_of(styles: &str, scripts: &str) -> String {
     )
 }
 
-/// A page of its own kind: its data, and the script that draws them with what all figures share.
-pub(crate) fn standalone(title: &str, data: &str, behaviour: &str, body: Markup) -> String {
-    let figures = include_str!("../page/figures.js");
-    let blocks = [
-        CHARTS.to_owned(),
-        without_comments(&[figures, behaviour].concat()),
-    ];
+/// A page of its own kind with figures that are [drawn]; `more` is appended to the style of all pages.
+pub(crate) fn with_figures(title: &str, more: &str, body: Markup) -> String {
+    let style = [&STYLE, more].concat();
+    let script = without_comments(include_str!("../page/drawn.js"));
+    let scripts = std::slice::from_ref(&script);
     let frame = Frame {
         title,
-        policy: &policy_of(&STYLE_SOURCES, &sources(&blocks)),
-        style: style(None),
-        scripts: html! {
-            script type="application/json" id="data" {
-                (PreEscaped(data.replace('<', "\\u003c")))
-            }
-            @for block in &blocks { script { (PreEscaped(block)) } }
-        },
-    };
-    document(frame, body)
-}
-
-/// A page without any script; `more` is appended to the style of all pages.
-pub(crate) fn scriptless(title: &str, more: &str, body: Markup) -> String {
-    let style = [STYLE, more].concat();
-    let frame = Frame {
-        title,
-        policy: &policy_of(&sources(std::slice::from_ref(&style)), "'none'"),
+        policy: &policy_of(&sources(std::slice::from_ref(&style)), &sources(scripts)),
         style: html! { style { (PreEscaped(&style)) } },
-        scripts: Markup::default(),
+        scripts: html! { script { (PreEscaped(&script)) } },
     };
     document(frame, body)
 }
@@ -279,8 +248,8 @@ pub(crate) fn scriptless(title: &str, more: &str, body: Markup) -> String {
 /// What lies beside the page, also where it was not fetched over HTTP.
 const BESIDE: &str = "'self' file:";
 
-static STYLE_SOURCES: LazyLock<String> = LazyLock::new(|| sources(&[STYLE.to_owned()]));
-static SCRIPT_SOURCES: LazyLock<String> = LazyLock::new(|| sources(&script_blocks()));
+static STYLE_SOURCES: LazyLock<String> = LazyLock::new(|| sources(std::slice::from_ref(&*STYLE)));
+static SCRIPT_SOURCES: LazyLock<String> = LazyLock::new(|| sources(std::slice::from_ref(&*SCRIPT)));
 
 /// How a policy names scripts or styles that stand in the page.
 fn sources(blocks: &[String]) -> String {
@@ -293,27 +262,53 @@ fn sources(blocks: &[String]) -> String {
 
 fn style(site: Option<&Site>) -> Markup {
     match site {
-        None => html! { style { (PreEscaped(STYLE)) } },
+        None => html! { style { (PreEscaped(&*STYLE)) } },
         Some(_) => site::style(),
     }
 }
 
-fn script_blocks() -> [String; 2] {
-    [
-        CHARTS.to_owned(),
-        without_comments(&[FIGURES, BEHAVIOUR].concat()),
-    ]
-}
+static SCRIPT: LazyLock<String> = LazyLock::new(|| without_comments(BEHAVIOUR));
 
 fn scripts(site: Option<&Site>) -> Markup {
     match site {
-        None => html! { @for block in script_blocks() { script { (PreEscaped(block)) } } },
+        None => html! { script { (PreEscaped(&*SCRIPT)) } },
         Some(_) => html! { script src=(site::SCRIPT) {} },
     }
 }
 
-/// What the figures of a page are drawn from, as one JSON document.
-pub fn figure_data(page: &ReportPage<'_>) -> String {
+/// The figures of a page, in the order of files, each with a name of its own.
+pub fn figures_of(page: &ReportPage<'_>) -> Vec<Figure> {
+    Charts::of(page, &names::of(page)).all().collect()
+}
+
+/// What was measured, in words: servers, or what runs are called.
+pub fn measured_of(page: &ReportPage<'_>) -> String {
+    let names: Vec<&str> = match page {
+        ReportPage {
+            comparison: Some(all),
+            ..
+        } => {
+            let versus = all.versus.iter().map(|versus| versus.name.as_str());
+            std::iter::once(all.name.as_str()).chain(versus).collect()
+        }
+        ReportPage {
+            sweep: Some(sweep), ..
+        } => sweep
+            .servers
+            .iter()
+            .map(|server| server.name.as_str())
+            .collect(),
+        ReportPage {
+            search: Some(found),
+            ..
+        } => vec![&found.target],
+        _ => return names::of(page).join(", "),
+    };
+    names.join(", ")
+}
+
+/// The numbers of a page as one JSON document.
+fn page_data(page: &ReportPage<'_>) -> String {
     data::document(page, &names::of(page))
 }
 

@@ -43,7 +43,7 @@ pub struct Resolution {
 }
 
 impl Resolution {
-    /// What a document of less than 2 MB has room for, if it shows so many rows, up to 300: 400
+    /// What a page of less than 5 MB has room for, if it shows so many rows, up to 300: 400
     /// steps, 600 buckets and 40 ranges of each, and fewer where there are many rows.
     pub fn for_rows(rows: usize) -> Resolution {
         const MARKS: usize = 11_500;

@@ -1,7 +1,7 @@
 //! Networks of laboratories: from a lab file to nodes, links, addresses and routes.
 //!
 //! ```text
-//! YAML --LabSpec::read--> LabSpec --LabNetwork::new--> LabNetwork --> text, SVG
+//! YAML --LabSpec::read--> LabSpec --LabNetwork::new--> LabNetwork --> text, figure
 //!                                                          |
 //!                                      described wires + measured wires --judge--> verdicts
 //! ```
@@ -33,7 +33,7 @@ pub use file::{
     SysctlValue, WireSpec, nearest, read_yaml, reading_message, schema,
 };
 pub use judge::{JudgedWire, WireMeasurement, WireVerdict, judge};
-pub use picture::svg;
+pub use picture::{pictures, svg};
 pub use plan::{
     InterfaceAddress, LabInterface, LabLink, LabLinkEnd, LabNeighbour, LabNetwork, LabNode,
     LabNodeKind, LabRoute, PathOptions, PlannedSysctl,

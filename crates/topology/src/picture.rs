@@ -2,90 +2,219 @@
 
 use std::collections::VecDeque;
 
-use crate::plan::{LabNetwork, LabNodeKind};
+use figures::{
+    Along, Anchor, Axis, Figure, FigureMark, FileStyle, LineStep, MarkFill, MarkLook, MarkShape,
+    MarkTone, Panel, Series,
+};
+
+use crate::plan::{LabLink, LabNetwork, LabNodeKind};
 use crate::text::wire_text;
 
-/// Distance of columns and rows, and margin, in pixels.
-const COLUMN: usize = 170;
-const ROW: usize = 84;
-const MARGIN: usize = 80;
-/// Half the width and height of a node.
-const HALF: (usize, usize) = (52, 18);
+/// Distance of rows in pixels; columns share the width of the picture. The axes count both.
+const ROW: f64 = 96.0;
+/// Pixels of a column in a document, and the least width of that.
+const COLUMN: f64 = 150.0;
+const NARROWEST: f64 = 480.0;
+/// Half the height of a node in pixels.
+const HALF: f64 = 19.0;
+/// Half the thickness of a link that does something to frames, in pixels and as a part of the distance of columns.
+const THICK: (f64, f64) = (2.5, 0.025);
+/// Height of a line of words.
+const LINE: f64 = 13.0;
 
-/// Draws a network as SVG: hosts, routers, switches and hubs in columns by their distance from the first link's
-/// end, with the links between them. Links that do something to frames are thick, and have their description.
-#[must_use]
-pub fn svg(name: &str, network: &LabNetwork) -> String {
+/// A network as a figure: hosts, routers, switches and hubs by their distance from the first link's end, which grows from
+/// left to right or from top to bottom, with the links between them. Links that do something to frames are thick, and have
+/// their description.
+fn picture(name: &str, network: &LabNetwork, along: Along) -> Figure {
     let places = places(network);
-    let columns = places.iter().map(|(x, _)| x + 1).max().unwrap_or(1);
-    let rows = places.iter().map(|(_, y)| y + 1).max().unwrap_or(1);
-    let width = 2 * MARGIN + (columns - 1) * COLUMN;
-    let height = 2 * MARGIN + (rows - 1) * ROW;
-    let centre = |node: usize| {
-        let (column, row) = places[node];
-        // A column with fewer nodes is in the middle.
-        let own = places.iter().filter(|(x, _)| *x == column).count();
-        let shift = (rows - own) * ROW / 2;
-        (MARGIN + column * COLUMN, MARGIN + row * ROW + shift)
+    let distances = places.iter().map(|(distance, _)| distance + 1).max();
+    let most = places.iter().map(|(_, place)| place + 1).max();
+    let (distances, most) = (distances.unwrap_or(1), most.unwrap_or(1));
+    // Half the width of a node is a part of the distance of columns, between which there may be links.
+    let (columns, rows, half) = match along {
+        Along::X => (distances, most, 0.36),
+        Along::Y => (most, distances, 0.42),
     };
-    let mut drawn = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" \
-         viewBox=\"0 0 {width} {height}\" font-family=\"sans-serif\" font-size=\"12\" \
-         text-anchor=\"middle\">\n<title>{}</title>\n\
-         <rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n\
-         <text x=\"{}\" y=\"28\" font-size=\"15\">{}</text>\n",
-        escaped(name),
-        width / 2,
-        escaped(&network.title)
-    );
-    for link in &network.links {
-        let [(x1, y1), (x2, y2)] = link.ends.map(|end| centre(end.node));
-        let stroke = if link.is_shaped() { 4 } else { 1 };
-        drawn += &format!(
-            "<line x1=\"{x1}\" y1=\"{y1}\" x2=\"{x2}\" y2=\"{y2}\" stroke=\"#666\" \
-             stroke-width=\"{stroke}\"/>\n"
-        );
-        let lines = labels(network, link);
-        let middle = (usize::midpoint(x1, x2), usize::midpoint(y1, y2));
-        for (number, line) in lines.iter().enumerate() {
-            let y = middle.1 + 38 + 13 * number;
-            drawn += &text(middle.0, y, 10, line);
-        }
-    }
-    for (number, node) in network.nodes.iter().enumerate() {
-        let (x, y) = centre(number);
-        let (fill, corner) = match node.kind {
-            LabNodeKind::Host => ("#dbe9f6", 3),
-            LabNodeKind::Bare(_) => ("#f6dbe4", 3),
-            LabNodeKind::Router => ("#fde3c8", 18),
-            LabNodeKind::Switch => ("#e2efda", 0),
-            LabNodeKind::Hub(_) => ("#eadcf0", 0),
+    // Words may need more room below the last row.
+    let lines = network
+        .links
+        .iter()
+        .map(|link| described(network, link).len());
+    let words = lines.max().unwrap_or(0) as f64 * LINE;
+    let height = (rows - 1) as f64 * ROW + 2.0 * HALF + 10.0 + words;
+    let centre = |(distance, place): &(usize, usize)| {
+        // Fewer nodes at a distance are in the middle.
+        let own = places.iter().filter(|(other, _)| other == distance);
+        let place = *place as f64 + (most - own.count()) as f64 / 2.0;
+        let (x, y) = match along {
+            Along::X => (*distance as f64, place),
+            Along::Y => (place, *distance as f64),
         };
-        drawn += &format!(
-            "<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" rx=\"{corner}\" fill=\"{fill}\" \
-             stroke=\"#333\"/>\n",
-            x - HALF.0,
-            y - HALF.1,
-            2 * HALF.0,
-            2 * HALF.1
-        );
-        drawn += &text(x, y + 4, 12, &node.name);
-        if let LabNodeKind::Hub(medium) = node.kind {
-            drawn += &text(x, y + 34, 10, &wire_text(&medium));
+        (x, height - HALF - 4.0 - y * ROW)
+    };
+    let drawn = DrawnLab {
+        network,
+        half,
+        centres: places.iter().map(centre).collect(),
+    };
+    let links = network.links.iter().flat_map(|link| drawn.link(link));
+    let nodes = (0..network.nodes.len()).flat_map(|node| drawn.node(node));
+    let series = |marks| Series { key: None, marks };
+    let panel = Panel {
+        right: 0,
+        series: vec![series(links.collect()), series(nodes.collect())],
+        ..Panel::new(
+            Axis::bare(-0.5, columns as f64 - 0.5),
+            Axis::bare(0.0, height),
+            height,
+        )
+    };
+    Figure {
+        id: "lab".to_owned(),
+        title: match &*network.title {
+            "" => format!("Laboratory {name}"),
+            title => title.to_owned(),
+        },
+        note: if network.links.iter().any(LabLink::is_shaped) {
+            "Links that do something to packets are thick, with what they do beside them."
+        } else {
+            ""
         }
+        .to_owned(),
+        columns: ["What", "Kind", "Description"].map(str::to_owned).to_vec(),
+        keys: Vec::new(),
+        panels: vec![panel],
     }
-    drawn + "</svg>\n"
 }
 
-fn text(x: usize, y: usize, size: usize, line: &str) -> String {
-    format!(
-        "<text x=\"{x}\" y=\"{y}\" font-size=\"{size}\">{}</text>\n",
-        escaped(line)
-    )
+/// The picture for a page, from left to right, and for a phone, from top to bottom.
+#[must_use]
+pub fn pictures(name: &str, network: &LabNetwork) -> [Figure; 2] {
+    [Along::X, Along::Y].map(|along| picture(name, network, along))
+}
+
+/// The picture as an SVG document, as wide as the network is long.
+#[must_use]
+pub fn svg(name: &str, network: &LabNetwork) -> String {
+    let picture = picture(name, network, Along::X);
+    let (from, to) = picture.panels[0].x.ends();
+    let width = ((to - from) * COLUMN).max(NARROWEST) as u32;
+    let style = FileStyle {
+        width,
+        unit: width.to_string(),
+        font: None,
+    };
+    figures::file(&picture, &style, &format!("lab {name}"))
+}
+
+/// A network whose nodes have places.
+struct DrawnLab<'a> {
+    network: &'a LabNetwork,
+    /// Half the width of a node.
+    half: f64,
+    centres: Vec<(f64, f64)>,
+}
+
+impl DrawnLab<'_> {
+    fn link(&self, link: &LabLink) -> Vec<FigureMark> {
+        let [one, other] = link.ends.map(|end| self.centres[end.node]);
+        let [from, to] = link.ends.map(|end| &self.network.nodes[end.node].name);
+        let row = [
+            format!("{from} - {to}"),
+            "link".to_owned(),
+            described(self.network, link).join(", "),
+        ];
+        if !link.is_shaped() {
+            let line = MarkShape::Line(vec![one, other], LineStep::None);
+            return vec![FigureMark::new(line, MarkLook::toned(MarkTone::Muted)).with_row(row)];
+        }
+        let line = if one.0 == other.0 {
+            MarkShape::Rect {
+                x: (one.0 - THICK.1, one.0 + THICK.1),
+                y: (one.1, other.1),
+            }
+        } else {
+            let edges = [one, other].map(|(x, y)| (x, y - THICK.0, y + THICK.0));
+            MarkShape::Area(edges.to_vec(), LineStep::None)
+        };
+        let middle = (f64::midpoint(one.0, other.0), f64::midpoint(one.1, other.1));
+        let words = described(self.network, link);
+        // Beside a link that goes down, below another one.
+        let (right, down, anchor) = if one.0 == other.0 {
+            let above = (words.len() - 1) as f64 / 2.0 * LINE;
+            (10.0, -above, Anchor::Start)
+        } else {
+            (0.0, HALF + 0.8 * LINE, Anchor::Middle)
+        };
+        let words = words.into_iter().enumerate().map(|(number, line)| {
+            let text = MarkShape::Text {
+                at: middle,
+                shift: (right, down + LINE * number as f64),
+                anchor,
+                text: line,
+                within: None,
+            };
+            FigureMark::new(text, MarkLook::toned(MarkTone::Muted))
+        });
+        let line = FigureMark::new(line, MarkLook::toned(MarkTone::Muted)).with_row(row);
+        std::iter::once(line).chain(words).collect()
+    }
+
+    fn node(&self, place: usize) -> Vec<FigureMark> {
+        let node = &self.network.nodes[place];
+        let (x, y) = self.centres[place];
+        let tone = match node.kind {
+            LabNodeKind::Host => MarkTone::Series(0),
+            LabNodeKind::Bare(_) => MarkTone::Series(3),
+            LabNodeKind::Router => MarkTone::Series(1),
+            LabNodeKind::Switch => MarkTone::Series(2),
+            LabNodeKind::Hub(_) => MarkTone::Series(4),
+        };
+        let (left, right) = (x - self.half, x + self.half);
+        let around = MarkShape::Rect {
+            x: (left, right),
+            y: (y - HALF, y + HALF),
+        };
+        let words = |text: String, down: f64, tone| {
+            let text = MarkShape::Text {
+                at: (x, y),
+                shift: (0.0, down),
+                anchor: Anchor::Middle,
+                text,
+                within: Some((left, right)),
+            };
+            FigureMark::new(text, MarkLook::toned(tone))
+        };
+        let kind = node.kind.word().to_owned();
+        let medium = match node.kind {
+            LabNodeKind::Hub(medium) => wire_text(&medium),
+            _ => String::new(),
+        };
+        let row = [node.name.clone(), kind.clone(), medium.clone()];
+        let look = MarkLook::toned(tone);
+        let mut marks = vec![
+            // Links end at the node.
+            FigureMark::new(around.clone(), look.filled(MarkFill::Hollow)),
+            FigureMark::new(around, look.filled(MarkFill::Soft)).with_row(row),
+            words(node.name.clone(), -6.0, MarkTone::Ink),
+            words(kind, 8.0, MarkTone::Muted),
+        ];
+        if !medium.is_empty() {
+            let text = MarkShape::Text {
+                at: (x, y),
+                shift: (0.0, HALF + 0.8 * LINE),
+                anchor: Anchor::Middle,
+                text: medium,
+                within: None,
+            };
+            marks.push(FigureMark::new(text, MarkLook::toned(MarkTone::Muted)));
+        }
+        marks
+    }
 }
 
 /// What a link does, one line for each direction where they differ.
-fn labels(network: &LabNetwork, link: &crate::plan::LabLink) -> Vec<String> {
+fn described(network: &LabNetwork, link: &LabLink) -> Vec<String> {
     let [forth, back] = link.wires;
     if !link.is_shaped() {
         return Vec::new();
@@ -99,21 +228,6 @@ fn labels(network: &LabNetwork, link: &crate::plan::LabLink) -> Vec<String> {
     }
     let to = |end: usize| format!("to {}:", network.nodes[link.ends[end].node].name);
     [vec![to(1)], parts(&forth), vec![to(0)], parts(&back)].concat()
-}
-
-fn escaped(text: &str) -> String {
-    let visible = text.chars().filter(|c| !c.is_control());
-    let mut escaped = String::new();
-    for c in visible {
-        match c {
-            '&' => escaped += "&amp;",
-            '<' => escaped += "&lt;",
-            '>' => escaped += "&gt;",
-            '"' => escaped += "&quot;",
-            other => escaped.push(other),
-        }
-    }
-    escaped
 }
 
 /// Column and row of each node: the distance from the first node of the first link, and the order in which nodes are

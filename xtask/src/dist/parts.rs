@@ -5,7 +5,6 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
-use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::Release;
@@ -24,15 +23,11 @@ const LICENCES: [&str; 6] = [
 ];
 
 /// What is part of the program and no crate: directories of this repository.
-const EMBEDDED: [(&str, &str); 2] = [
-    ("crates/figures/font", "OFL.txt"),
-    ("crates/report/page/vendor", "LICENSES.txt"),
-];
+const EMBEDDED: [(&str, &str); 1] = [("crates/prestan/font", "OFL.txt")];
 
 /// The parts of the program, sorted.
 pub(super) struct Parts {
     crates: Vec<LinkedCrate>,
-    charts: Charts,
 }
 
 struct LinkedCrate {
@@ -45,16 +40,14 @@ struct LinkedCrate {
     dependencies: Vec<String>,
 }
 
-/// The list of `crates/report/page/vendor`.
-#[derive(Deserialize)]
-struct Charts {
-    dependencies: BTreeMap<String, String>,
-}
-
 impl Parts {
     pub(super) fn of(metadata: &Metadata) -> Result<Parts> {
         // Without those that only the compiler runs.
-        let linked = in_tree(&["--package=prestan", "--edges=normal,no-proc-macro"])?;
+        let linked = in_tree(&[
+            "--package=prestan",
+            "--features=png",
+            "--edges=normal,no-proc-macro",
+        ])?;
         let mut crates = Vec::new();
         for package in &metadata.packages {
             if linked.contains(&(package.name.clone(), package.version.clone())) {
@@ -69,13 +62,7 @@ impl Parts {
             );
         }
         crates.sort_by(|a, b| (&a.name, &a.version).cmp(&(&b.name, &b.version)));
-        let charts = root()?.join("crates/report/page/vendor/package.json");
-        let charts =
-            fs::read_to_string(&charts).with_context(|| format!("read {}", charts.display()))?;
-        Ok(Parts {
-            crates,
-            charts: serde_json::from_str(&charts)?,
-        })
+        Ok(Parts { crates })
     }
 
     /// The licences of all parts that are not ours, each text once.
@@ -110,17 +97,7 @@ impl Parts {
 
     /// Writes `prestan-VERSION.cdx.json`: CycloneDX 1.5.
     pub(super) fn write_sbom(&self, release: &Release, into: &Path) -> Result<()> {
-        let mut components: Vec<Value> = self.others().map(LinkedCrate::component).collect();
-        for (name, version) in &self.charts.dependencies {
-            let reference = format!("pkg:npm/{name}@{version}");
-            components.push(json!({
-                "type": "library",
-                "bom-ref": reference,
-                "name": name,
-                "version": version,
-                "purl": reference,
-            }));
-        }
+        let components: Vec<Value> = self.others().map(LinkedCrate::component).collect();
         let references: BTreeMap<&str, String> = self
             .crates
             .iter()

@@ -51,16 +51,11 @@ struct BuiltProfile {
 ///
 /// # Errors
 /// When something does not compile; cargo has said what.
-pub(crate) fn build() -> Result<Vec<TestProgram>> {
+pub(crate) fn build(features: &[&str]) -> Result<Vec<TestProgram>> {
     // The fuzz targets have no tests, and would switch on features of what all others depend on.
-    let arguments = [
-        "test",
-        "--workspace",
-        "--exclude=prestan-fuzz",
-        "--no-run",
-        "--message-format=json-render-diagnostics",
-    ];
-    let messages = cargo_messages(&arguments)?;
+    let build = ["test", "--workspace", "--exclude=prestan-fuzz", "--no-run"];
+    let messages = ["--message-format=json-render-diagnostics"];
+    let messages = cargo_messages(&[&build, features, &messages].concat())?;
     let mut programs = Vec::new();
     for line in messages.lines() {
         programs.extend(built(line).with_context(|| format!("read what cargo says: {line}"))?);

@@ -498,7 +498,9 @@ fn inside_a_namespace_with_a_pair_of_interfaces() {
     let mut witness = crate::socket::open(socket2::Type::RAW).unwrap();
     crate::socket::bind(&witness, index("va1")).unwrap();
     witness.set_nonblocking(false).unwrap();
-    witness.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+    witness
+        .set_read_timeout(Some(Duration::from_secs(60)))
+        .unwrap();
     for source in [
         CaptureSource::Interface("va1".to_owned()),
         CaptureSource::Any,

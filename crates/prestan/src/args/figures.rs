@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use report::page::FigureKind;
 
 /// Things to look at.
 #[derive(Debug, Clone, Default, Args)]
@@ -17,7 +18,7 @@ pub(crate) struct FigureOptions {
     #[arg(long, value_name = "DIR")]
     pub(crate) svg: Option<PathBuf>,
 
-    /// Write each figure as a PNG file into this directory
+    /// Write each figure as a PNG file into this directory; needs a program built with the feature png
     #[arg(long, value_name = "DIR")]
     pub(crate) png: Option<PathBuf>,
 
@@ -37,23 +38,6 @@ pub(crate) struct FigureOptions {
     pub(crate) font: Option<String>,
 }
 
-/// What names of figures begin with; a test, a parameter or a number follows.
-const KINDS: [&str; 13] = [
-    "background",
-    "bars",
-    "ecdf",
-    "forest",
-    "histogram",
-    "matrix",
-    "pages",
-    "percentiles",
-    "search",
-    "status",
-    "sweep",
-    "throughput",
-    "timeline",
-];
-
 /// Refuses a name that no figure of any command has, before anything is measured for it.
 fn figure_name(text: &str) -> Result<String, String> {
     let (kind, rest) = text
@@ -63,10 +47,11 @@ fn figure_name(text: &str) -> Result<String, String> {
         Some(_) => known == kind,
         None => !kind.is_empty() && known.starts_with(kind),
     };
-    if KINDS.into_iter().any(is_kind) {
+    let kinds = FigureKind::ALL.map(FigureKind::name);
+    if kinds.into_iter().any(is_kind) {
         Ok(text.to_owned())
     } else {
-        Err(format!("names of figures begin with {}", KINDS.join(", ")))
+        Err(format!("names of figures begin with {}", kinds.join(", ")))
     }
 }
 

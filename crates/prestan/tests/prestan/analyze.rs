@@ -10,7 +10,7 @@ use insta::assert_snapshot;
 use serde_json::Value;
 use trace::file::{CaptureInterface, CapturedPacket, LinkType, PacketDirection, PcapngWriter};
 
-use crate::page;
+use crate::support::browser::Browser;
 use crate::support::{Outcome, Prestan};
 
 fn captures() -> PathBuf {
@@ -467,12 +467,14 @@ fn a_run_beside_its_capture() {
 fn a_page_with_courses() {
     let outcome = analyze("random-loss-sender", "--html page.html --rto");
     assert_eq!(outcome.code, 0, "{outcome}");
-    let Some(mut browser) = page::open(&outcome.home().join("page.html")) else {
+    let Some(mut browser) = Browser::start() else {
         return;
     };
+    browser.open(&outcome.home().join("page.html"));
+    browser.until("document.readyState === 'complete'");
     let figures = browser.evaluate(
         "[...document.querySelectorAll('figure')].map((figure) =>
-            [figure.dataset.id, figure.querySelectorAll('svg path, svg rect').length])",
+            [figure.dataset.id, figure.querySelectorAll('svg path, svg text').length])",
     );
     let figures = figures.as_array().unwrap();
     let ids: Vec<&str> = figures.iter().map(|of| of[0].as_str().unwrap()).collect();
@@ -481,6 +483,18 @@ fn a_page_with_courses() {
     for figure in figures {
         assert!(figure[1].as_u64().unwrap() > 8, "{figure}");
     }
+    // The legend hides a series.
+    let hidden = browser.evaluate(
+        "[...document.querySelectorAll('.legend button')].map((button) => {
+            button.click();
+            return button.getAttribute('aria-pressed');
+        })",
+    );
+    let hidden = hidden.as_array().unwrap();
+    assert!(
+        hidden.len() >= 4 && hidden.iter().all(|pressed| pressed == "false"),
+        "{hidden:?}"
+    );
     let text = browser.evaluate("document.body.innerText");
     for says in [
         "The server repaired losses",

@@ -543,18 +543,23 @@ fn a_page_draws_background_traffic_beside_the_tests_of_a_suite() {
         return;
     };
     // What is drawn is what the document says.
-    let drawn = "(() => {
-        const chart = document.querySelector('[data-id=background] .chart');
-        const { series } = echarts.getInstanceByDom(chart).getOption();
-        return series.filter((own) => own.name === 'voice')[0].data.map(([, bps]) => bps);
-    })()";
-    let drawn = browser.evaluate(drawn);
-    let drawn: Vec<f64> = drawn
-        .as_array()
-        .unwrap()
-        .iter()
-        .filter_map(Value::as_f64)
-        .collect();
+    let drawn = browser.evaluate(
+        "[...document.querySelectorAll('[data-id=background] .numbers tbody tr')].map((row) =>
+            [...row.cells].map((cell) => cell.textContent))",
+    );
+    let rows = drawn.as_array().unwrap().iter();
+    let rates = rows.filter(|row| row[0].as_str().unwrap().starts_with("voice"));
+    let rates = rates.filter_map(|row| {
+        let (number, unit) = row[2].as_str()?.split_once(' ')?;
+        let scale = match unit {
+            "bit/s" => 1.0,
+            "kbit/s" => 1e3,
+            "Mbit/s" => 1e6,
+            _ => return None,
+        };
+        Some(number.parse::<f64>().ok()? * scale)
+    });
+    let drawn: Vec<f64> = rates.collect();
     let document = outcome.json();
     let seconds = document["background"]["seconds"].as_array().unwrap();
     let place = document["background"]["components"]

@@ -1,7 +1,7 @@
-//! The page of an analysed capture: findings and tables as plain HTML, and figures of the directions with the most
+//! The page of an analysed capture: findings and tables, and figures of the directions with the most
 //! payload.
 
-mod series;
+mod courses;
 
 use maud::{Markup, html};
 
@@ -17,24 +17,17 @@ use super::text::{nothing, overview};
 use super::warnings::{damage, left_out, warnings};
 use super::{CaptureAnalysis, timeouts, words};
 use crate::page::markup::{boxed, list, meanings, wide};
-use crate::page::standalone;
+use crate::page::{drawn, with_figures};
 
 /// Rows of the tables of a page.
 const MOST_CONNECTIONS: usize = 200;
 const MOST_REQUESTS: usize = 500;
 
-/// The script of the page, beside the figures of all pages.
-const BEHAVIOUR: &str = concat!(
-    include_str!("../../page/dom.js"),
-    include_str!("../../page/captures.js"),
-    include_str!("../../page/capture-page.js")
-);
-
 /// The analysis as one HTML document that loads nothing.
 pub fn analysis_html(of: &CaptureAnalysis) -> String {
     let name = of.file.rsplit('/').next().unwrap_or_default();
     let title = format!("Capture {name}");
-    standalone(&title, &series::document(of), BEHAVIOUR, body(of, &title))
+    with_figures(&title, "", body(of, &title))
 }
 
 fn body(of: &CaptureAnalysis, title: &str) -> Markup {
@@ -52,13 +45,7 @@ fn body(of: &CaptureAnalysis, title: &str) -> Markup {
             }
             section #figures {
                 h2 { "Courses" }
-                noscript {
-                    p.box.doubt {
-                        "Figures need JavaScript, which is off. The tables are complete without it."
-                    }
-                }
-                div.controls #capture-controls {}
-                div.figures #capture-figures {}
+                (directions(of))
             }
             @if let Some(run) = &of.run {
                 section #run {
@@ -72,6 +59,22 @@ fn body(of: &CaptureAnalysis, title: &str) -> Markup {
         }
         footer { p { "Made by Prestan." } }
     }
+}
+
+/// The figures of each direction, of which the first one is open.
+fn directions(of: &CaptureAnalysis) -> Markup {
+    let courses = courses::courses(of);
+    let [only] = &courses[..] else {
+        return html! {
+            @for (place, course) in courses.iter().enumerate() {
+                details.figures open[place == 0] {
+                    summary { (course.name) }
+                    (drawn::figures(&course.figures))
+                }
+            }
+        };
+    };
+    html! { div.figures { (drawn::figures(&only.figures)) } }
 }
 
 fn findings(of: &CaptureAnalysis) -> Markup {
@@ -128,7 +131,7 @@ fn connections(of: &CaptureAnalysis) -> Markup {
                     p { "The " (shown.len()) " with the most payload of " (all.len()) "." }
                 }
                 (table("Connections", &CONNECTION_COLUMNS, &rows, &[1, 2, 9]))
-                @for place in shown.iter().take(series::MOST_CONNECTIONS) {
+                @for place in shown.iter().take(courses::MOST_CONNECTIONS) {
                     details {
                         summary { "Connection " (place + 1) }
                         dl { @for (name, value) in details(&all[*place]) { dt { (name) } dd { (value) } } }

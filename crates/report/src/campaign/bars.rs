@@ -1,370 +1,329 @@
-//! Charts of campaigns: bars in groups, with whiskers for 95 % intervals, as SVG.
+//! Charts of campaigns: bars in groups, with whiskers for 95 % intervals.
 //!
 //! ```text
-//! 504 KB                            group
-//!    Apache |########|--|     16    bar, value
+//!             504 KB               group
+//!    Apache |########|--|     16   bar, value
 //!     nginx |####-|           11
 //! ```
-//!
-//! Bars lie on their sides, so that names of any length have room and thirty bars make a chart long, not narrow.
-//! Colours are attributes; on pages the style adapts those of letters and lines to a dark ground.
 
 mod axis;
 
 use experiment::{CellEstimate, ChartSummary};
-use maud::{Markup, Render, html};
+use figures::{
+    Along, Anchor, Axis, Figure, FigureMark, LineStep, MarkFill, MarkLook, MarkShape, MarkTone,
+    Panel, Series,
+};
 use textwrap::core::display_width;
 
-use super::numbers::{NOT_MEASURED, mean, published, with_unit};
+use super::doubts;
+use super::numbers::{NOT_MEASURED, estimate, mean, published, with_unit};
+use super::words::name_and_title;
 use crate::clean;
-use axis::BarAxis;
 
-/// Width of a panel.
-const WIDTH: f64 = 460.0;
-/// Room for values behind bars, and for names before them.
-const VALUES: f64 = 66.0;
-const NARROWEST_NAMES: f64 = 30.0;
-const WIDEST_NAMES: f64 = 150.0;
-/// Width of a letter of a name.
-const LETTER: f64 = 7.1;
-/// Letters of a heading of a group.
-const HEADING_LETTERS: usize = 58;
-/// Heights.
+/// Letters of a name that have room before its bar.
+const LETTERS: usize = 19;
+/// Height of the row of a bar or a heading in pixels, and half the height of a bar as a part of it.
 const ROW: f64 = 18.0;
-const HEADING: f64 = 20.0;
-const AXIS: f64 = 40.0;
-const BAR: f64 = 12.0;
+const HALF: f64 = 0.33;
 
-/// Okabe and Ito (2008), as the figures of all pages.
-const PALETTE: [&str; 8] = [
-    "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8c7b00", "#666666",
-];
-const GROUND: &str = "#ffffff";
-const INK: &str = "#1b1f23";
-const MUTED: &str = "#5b636b";
-const LINE: &str = "#dfe3e7";
-
-/// Whose figures a panel shows.
+/// Whose figures a chart shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum PanelSide {
+pub(super) enum ChartSide {
     /// Ours.
     Measured,
     /// The published ones.
     Published,
 }
 
+impl ChartSide {
+    /// In names of files.
+    pub(super) fn word(self) -> &'static str {
+        match self {
+            ChartSide::Measured => "measured",
+            ChartSide::Published => "published",
+        }
+    }
+
+    fn words(self) -> &'static str {
+        match self {
+            ChartSide::Measured => "measured here",
+            ChartSide::Published => "published",
+        }
+    }
+}
+
 /// One bar.
 struct DrawnBar {
     name: String,
-    color: &'static str,
+    look: MarkLook,
     value: Option<f64>,
     interval: Option<(f64, f64)>,
     /// The value is a lower bound.
     is_bound: bool,
+    /// Behind the bar, or in place of it.
     shown: String,
+    /// In the table: what the bar stands for, and what was published beside it.
+    told: Vec<String>,
 }
 
 /// Bars below the heading of their group; without one, names of bars say what they are.
 struct BarGroup {
-    heading: Option<String>,
+    name: String,
+    has_heading: bool,
     bars: Vec<DrawnBar>,
 }
 
-/// A panel of a chart.
-pub(super) struct BarPanel {
+/// One side of a chart.
+pub(super) struct BarChart {
     title: String,
     unit: String,
+    /// Headings of the table.
+    columns: Vec<String>,
     groups: Vec<BarGroup>,
-    axis: BarAxis,
+    axis: Axis,
+    note: String,
 }
 
-impl BarPanel {
-    /// One side of a chart. Where one side is logarithmic, so is the other: shapes are compared.
-    pub(super) fn of(chart: &ChartSummary, side: PanelSide) -> BarPanel {
+impl BarChart {
+    /// Where one side is logarithmic, so is the other: shapes are compared.
+    pub(super) fn of(chart: &ChartSummary, side: ChartSide, is_published: bool) -> BarChart {
         let cells = || chart.values.iter().flatten();
         let drawable = |value: &f64| axis::is_drawable(*value);
         let is_wide = axis::is_wide(cells().filter_map(|cell| cell.mean).filter(drawable))
             || axis::is_wide(cells().filter_map(|cell| cell.published).filter(drawable));
-        let groups = groups(chart, side);
+        let groups = groups(chart, side, is_published);
         let bars = || groups.iter().flat_map(|group| &group.bars);
         let values = bars().filter_map(|bar| bar.value);
         let ends = bars().filter_map(|bar| bar.interval);
-        let axis = BarAxis::of(values, ends, is_wide);
+        let axis = axis::axis(values, ends, is_wide);
         let (figure, unit) = &chart.figure;
-        let whose = match side {
-            PanelSide::Measured => "measured here",
-            PanelSide::Published => "published",
-        };
+        let whose = side.words();
         let scale = if axis.is_log() { ", logarithmic" } else { "" };
-        BarPanel {
-            title: format!("{}: {whose}", clean(&chart.title)),
-            unit: format!("{} {whose}{scale}", with_unit(&clean(figure), *unit)),
+        let name = name_and_title(&chart.name, &chart.title);
+        let figure = with_unit(&clean(figure), *unit);
+        let mut columns = vec!["Group".to_owned()];
+        if chart.bars.len() > 1 {
+            columns.push("Bar".to_owned());
+        }
+        columns.push(figure.clone());
+        if side == ChartSide::Measured && is_published {
+            columns.push("published".to_owned());
+        }
+        let mut chart_of = BarChart {
+            title: format!("{}: {whose}", clean(&name)),
+            unit: format!("{figure} {whose}{scale}"),
+            columns,
             groups,
             axis,
-        }
-    }
-
-    /// Whether its axis is logarithmic.
-    pub(super) fn is_log(&self) -> bool {
-        self.axis.is_log()
-    }
-
-    /// Whether an interval leaves its axis.
-    pub(super) fn is_cut(&self) -> bool {
-        let bars = self.groups.iter().flat_map(|group| &group.bars);
-        let mut intervals = bars.filter_map(|bar| bar.interval);
-        intervals.any(|(low, high)| self.axis.cuts(low) || self.axis.cuts(high))
-    }
-
-    /// The panel as an SVG element that stands for itself.
-    pub(super) fn svg(&self) -> Markup {
-        let names = self.width_of_names();
-        let plot = Plot {
-            left: names,
-            width: WIDTH - names - VALUES,
-            axis: &self.axis,
+            note: String::new(),
         };
-        let height = self.height();
-        let bottom = height - AXIS;
-        // A logarithmic axis has no zero, and begins at the left.
-        let zero = plot.x(0.0);
-        html! {
-            svg.bars xmlns="http://www.w3.org/2000/svg" role="img" aria-label=(self.title)
-                viewBox=(format!("0 0 {WIDTH} {height}")) width=(WIDTH) height=(height)
-                font-family="Inter, 'Noto Sans', system-ui, sans-serif" font-size="12" {
-                rect.ground width="100%" height="100%" fill=(GROUND) {}
-                (plot.grid(bottom))
-                line.edge x1=(Tenth(zero)) y1="0" x2=(Tenth(zero)) y2=(Tenth(bottom)) stroke=(MUTED) {}
-                (self.rows(&plot))
-                text.muted x=(Tenth(plot.left + plot.width / 2.0)) y=(Tenth(height - 6.0)) text-anchor="middle" fill=(MUTED) {
-                    (shortened(&self.unit, HEADING_LETTERS))
-                }
+        chart_of.note = chart_of.notes(chart, side, is_published).join(" ");
+        chart_of
+    }
+
+    /// What explains its marks, in sentences.
+    fn notes(&self, chart: &ChartSummary, side: ChartSide, is_published: bool) -> Vec<String> {
+        let bars = || self.groups.iter().flat_map(|group| &group.bars);
+        let mut notes = Vec::new();
+        let mut note = |is_needed: bool, text: &str| {
+            if is_needed {
+                notes.push(text.to_owned());
+            }
+        };
+        let mut intervals = bars().filter_map(|bar| bar.interval);
+        let mut is_cut = bars().filter_map(|bar| bar.interval);
+        let is_cut = is_cut.any(|(low, high)| self.axis.cuts(low) || self.axis.cuts(high));
+        note(
+            intervals.next().is_some(),
+            "Whiskers are 95 % intervals of the mean.",
+        );
+        note(
+            is_cut,
+            "An arrow marks an interval that goes on beyond the axis.",
+        );
+        note(
+            bars().any(|bar| bar.is_bound),
+            "\"≥\" and a pointed bar mean that repetitions did not end in time.",
+        );
+        note(
+            self.axis.is_log(),
+            "Dots on a logarithmic scale: the values are too far apart for bars that begin at zero.",
+        );
+        if side == ChartSide::Measured {
+            // Marks stand in the table.
+            notes.extend(doubts::legend(chart.values.iter().flatten()));
+            if !is_published {
+                notes.push("No figures of this chart were published.".to_owned());
             }
         }
+        notes
     }
 
-    fn height(&self) -> f64 {
-        let rows = self.groups.iter().map(|group| {
-            let heading = group.heading.as_ref().map_or(0.0, |_| HEADING);
-            heading + ROW * group.bars.len() as f64
-        });
-        rows.sum::<f64>() + AXIS + 4.0
-    }
-
-    fn width_of_names(&self) -> f64 {
-        let bars = self.groups.iter().flat_map(|group| &group.bars);
-        let widths = bars.map(|bar| width_of(&bar.name));
-        widths.fold(NARROWEST_NAMES, f64::max).min(WIDEST_NAMES)
-    }
-
-    fn rows(&self, plot: &Plot<'_>) -> Markup {
-        let mut y = 2.0;
-        let mut drawn = Vec::new();
+    /// The chart as a figure.
+    pub(super) fn figure(self, id: String) -> Figure {
+        let mut names = Vec::new();
+        let mut marks = Vec::new();
         for group in &self.groups {
-            if let Some(heading) = &group.heading {
-                drawn.push(html! {
-                    text.ink.halo x="0" y=(Tenth(y + 15.0)) font-weight="600" fill=(INK) stroke=(GROUND)
-                        stroke-width="4" paint-order="stroke" {
-                        (shortened(heading, HEADING_LETTERS))
-                        @if display_width(heading) > HEADING_LETTERS { title { (heading) } }
-                    }
-                });
-                y += HEADING;
+            if group.has_heading {
+                let heading = MarkShape::Text {
+                    at: (f64::NEG_INFINITY, names.len() as f64),
+                    shift: (2.0, 0.0),
+                    anchor: Anchor::Start,
+                    text: group.name.clone(),
+                    within: Some((f64::NEG_INFINITY, f64::INFINITY)),
+                };
+                marks.push(FigureMark::new(heading, MarkLook::toned(MarkTone::Ink)));
+                names.push(String::new());
             }
             for bar in &group.bars {
-                drawn.push(plot.row(bar, y));
-                y += ROW;
+                marks.extend(self.bar(bar, names.len() as f64));
+                names.push(bar.name.clone());
             }
         }
-        html! { @for row in drawn { (row) } }
+        let zero = MarkShape::Rule {
+            along: Along::Y,
+            at: 0.0,
+            text: String::new(),
+            level: 0,
+        };
+        if self.axis.ends().0 < 0.0 {
+            marks.push(FigureMark::new(zero, MarkLook::toned(MarkTone::Muted)));
+        }
+        let bars = self.groups.iter().flat_map(|group| &group.bars);
+        let right = bars.map(|bar| display_width(&bar.shown)).max();
+        let panel = Panel {
+            right: right.unwrap_or(0),
+            series: vec![Series { key: None, marks }],
+            ..Panel::new(
+                self.axis.named(self.unit),
+                Axis::categories(names, ROW),
+                0.0,
+            )
+        };
+        Figure {
+            id,
+            title: self.title,
+            note: self.note,
+            columns: self.columns,
+            keys: Vec::new(),
+            panels: vec![panel],
+        }
     }
-}
 
-/// Room that a name needs before its bar.
-fn width_of(name: &str) -> f64 {
-    display_width(name) as f64 * LETTER + 14.0
+    fn bar(&self, bar: &DrawnBar, row: f64) -> Vec<FigureMark> {
+        let words = |x: f64, look| {
+            let text = MarkShape::Text {
+                at: (x, row),
+                shift: (6.0, 0.0),
+                anchor: Anchor::Start,
+                text: bar.shown.clone(),
+                within: None,
+            };
+            FigureMark::new(text, look)
+        };
+        let told = bar.told.clone();
+        let Some(value) = bar.value else {
+            let look = MarkLook::toned(MarkTone::Muted).filled(MarkFill::Soft);
+            return vec![words(f64::NEG_INFINITY, look).with_row(told)];
+        };
+        let ink = MarkLook::toned(MarkTone::Ink);
+        let mut marks = self.mark(bar, value, row);
+        if let Some(last) = marks.pop() {
+            marks.push(last.with_row(told));
+        }
+        if let Some(ends) = bar.interval {
+            let interval = MarkShape::Interval {
+                along: Along::X,
+                at: row,
+                ends,
+                strokes: true,
+            };
+            marks.push(FigureMark::new(interval, ink));
+        }
+        if bar.is_bound {
+            marks.push(FigureMark::new(MarkShape::Arrow(value, row), ink));
+        }
+        marks.push(words(f64::INFINITY, ink));
+        marks
+    }
+
+    /// A bar from zero to its value; a dot on a logarithmic axis, where lengths mean nothing.
+    fn mark(&self, bar: &DrawnBar, value: f64, row: f64) -> Vec<FigureMark> {
+        if self.axis.is_log() {
+            let line = vec![(f64::NEG_INFINITY, row), (value, row)];
+            let line = FigureMark::new(
+                MarkShape::Line(line, LineStep::None),
+                MarkLook::toned(MarkTone::Grid),
+            );
+            return vec![
+                line,
+                FigureMark::new(MarkShape::Point(value, row), bar.look),
+            ];
+        }
+        let look = if bar.is_bound {
+            bar.look.filled(MarkFill::Soft)
+        } else {
+            bar.look
+        };
+        let rect = MarkShape::Rect {
+            x: (0.0, value),
+            y: (row - HALF, row + HALF),
+        };
+        vec![FigureMark::new(rect, look)]
+    }
 }
 
 /// The bars of one side of a chart. A chart with one bar in each group has no headings, unless names are too long for
 /// the room before bars.
-fn groups(chart: &ChartSummary, side: PanelSide) -> Vec<BarGroup> {
+fn groups(chart: &ChartSummary, side: ChartSide, is_published: bool) -> Vec<BarGroup> {
     let is_single = chart.bars.len() < 2;
-    let is_long = chart
-        .groups
-        .iter()
-        .any(|name| width_of(&clean(name)) > WIDEST_NAMES);
-    let drawn = |name: &str, place: usize, cell: Option<&CellEstimate>| {
+    let is_long = |name: &String| display_width(&clean(name)) > LETTERS;
+    let is_long = chart.groups.iter().any(is_long);
+    let drawn = |group: &str, place: usize, cell: Option<&CellEstimate>| {
         let nothing = CellEstimate::default();
         let cell = cell.unwrap_or(&nothing);
-        let (value, interval, shown) = match side {
-            PanelSide::Measured => {
+        let of_source = || cell.published.map(published);
+        let (value, interval, shown, told) = match side {
+            ChartSide::Measured => {
                 let ends = cell.interval.map(|range| (range.low, range.high));
-                (cell.mean, ends, mean(cell))
+                let shown = mean(cell).unwrap_or_else(|| NOT_MEASURED.to_owned());
+                (cell.mean, ends, shown, estimate(cell))
             }
-            PanelSide::Published => (cell.published, None, cell.published.map(published)),
+            ChartSide::Published => {
+                let shown = of_source().unwrap_or_else(|| "not published".to_owned());
+                (cell.published, None, shown.clone(), shown)
+            }
         };
-        let missing = match side {
-            PanelSide::Measured => NOT_MEASURED,
-            PanelSide::Published => "not published",
+        let bar = chart.bars.get(place).filter(|_| !is_single);
+        let beside = (side == ChartSide::Measured && is_published)
+            .then(|| of_source().unwrap_or_else(|| "-".to_owned()));
+        let name = match bar {
+            Some(bar) => bar,
+            None if is_long => "",
+            None => group,
         };
+        let row = [group].into_iter().chain(bar.map(String::as_str));
+        let row = row.map(clean).chain([told]).chain(beside);
         DrawnBar {
             name: clean(name),
-            color: PALETTE[place % PALETTE.len()],
+            look: MarkLook::of(place),
             value: value.filter(|value| axis::is_drawable(*value)),
             interval: interval
                 .filter(|(low, high)| axis::is_drawable(*low) && axis::is_drawable(*high)),
-            is_bound: side == PanelSide::Measured && cell.unfinished > 0,
-            shown: shown.unwrap_or_else(|| missing.to_owned()),
+            is_bound: side == ChartSide::Measured && cell.unfinished > 0,
+            shown,
+            told: row.collect(),
         }
     };
     let group = |(place, name): (usize, &String)| {
         let values = chart.values.get(place);
         let cell = |bar: usize| values.and_then(|values| values.get(bar));
-        if is_single {
-            let (heading, own) = if is_long {
-                (Some(clean(name)), "")
-            } else {
-                (None, name.as_str())
-            };
-            return BarGroup {
-                heading,
-                bars: vec![drawn(own, 0, cell(0))],
-            };
-        }
-        let bars = chart.bars.iter().enumerate();
+        let bars = if is_single { 1 } else { chart.bars.len() };
         BarGroup {
-            heading: Some(clean(name)),
-            bars: bars
-                .map(|(bar, name)| drawn(name, bar, cell(bar)))
-                .collect(),
+            name: clean(name),
+            has_heading: is_long || !is_single,
+            bars: (0..bars).map(|bar| drawn(name, bar, cell(bar))).collect(),
         }
     };
     chart.groups.iter().enumerate().map(group).collect()
-}
-
-/// The first letters of a text that is too long.
-fn shortened(text: &str, letters: usize) -> String {
-    if display_width(text) <= letters {
-        return text.to_owned();
-    }
-    let mut width = 0;
-    let kept = text.chars().take_while(|c| {
-        width += textwrap::core::display_width(c.encode_utf8(&mut [0; 4]));
-        width < letters
-    });
-    kept.collect::<String>() + "…"
-}
-
-/// A coordinate with one decimal.
-struct Tenth(f64);
-
-impl Render for Tenth {
-    fn render_to(&self, buffer: &mut String) {
-        // Whatever the values are, a coordinate is a number.
-        let value = if self.0.is_finite() { self.0 } else { 0.0 };
-        buffer.push_str(&((value * 10.0).round() / 10.0).to_string());
-    }
-}
-
-/// Where values lie in a panel.
-struct Plot<'a> {
-    left: f64,
-    width: f64,
-    axis: &'a BarAxis,
-}
-
-impl Plot<'_> {
-    fn x(&self, value: f64) -> f64 {
-        self.left + self.axis.place(value) * self.width
-    }
-
-    fn grid(&self, bottom: f64) -> Markup {
-        html! {
-            @for (value, label) in self.axis.ticks() {
-                @let x = Tenth(self.x(value));
-                line.grid x1=(x) y1="0" x2=(x) y2=(Tenth(bottom)) stroke=(LINE) {}
-                text.muted x=(x) y=(Tenth(bottom + 15.0)) text-anchor="middle" font-size="11" fill=(MUTED) { (label) }
-            }
-        }
-    }
-
-    fn row(&self, bar: &DrawnBar, y: f64) -> Markup {
-        let base = y + 13.0;
-        let letters = ((self.left - 14.0) / LETTER).round() as usize;
-        html! {
-            text.ink x=(Tenth(self.left - 8.0)) y=(Tenth(base)) text-anchor="end" fill=(INK) {
-                (shortened(&bar.name, letters))
-                @if display_width(&bar.name) > letters { title { (bar.name) } }
-            }
-            @if let Some(value) = bar.value {
-                (self.mark(bar, value, y))
-                text.ink x=(Tenth(WIDTH)) y=(Tenth(base)) text-anchor="end" fill=(INK) { (bar.shown) }
-            } @else {
-                text.muted.halo x=(Tenth(self.left + 6.0)) y=(Tenth(base)) font-style="italic" fill=(MUTED) stroke=(GROUND)
-                    stroke-width="4" paint-order="stroke" { (bar.shown) }
-            }
-        }
-    }
-
-    /// A bar from zero to its value; a dot on a logarithmic axis, where lengths mean nothing.
-    fn mark(&self, bar: &DrawnBar, value: f64, y: f64) -> Markup {
-        let middle = y + ROW / 2.0;
-        let x = self.x(value);
-        let zero = self.x(0.0);
-        html! {
-            @if self.axis.is_log() {
-                line.grid x1=(Tenth(self.left)) y1=(Tenth(middle)) x2=(Tenth(x)) y2=(Tenth(middle)) stroke=(LINE) {}
-                circle cx=(Tenth(x)) cy=(Tenth(middle)) r="5" fill=(bar.color) {}
-            } @else {
-                rect x=(Tenth(x.min(zero))) y=(Tenth(middle - BAR / 2.0)) width=(Tenth((x - zero).abs()))
-                    height=(Tenth(BAR)) fill=(bar.color) fill-opacity=(if bar.is_bound { "0.45" } else { "0.85" }) {}
-            }
-            @if let Some((low, high)) = bar.interval { (self.whisker(low, high, middle)) }
-            @if bar.is_bound { (arrow(x + 3.0, middle, 6.0)) }
-        }
-    }
-
-    /// A stroke from end to end, with a bar across an end that is there, and an arrow where it goes on beyond the axis.
-    fn whisker(&self, low: f64, high: f64, middle: f64) -> Markup {
-        let end = |value: f64, outwards: f64| {
-            let x = self.x(value);
-            html! {
-                @if self.axis.cuts(value) {
-                    (arrow(x, middle, 5.0 * outwards))
-                } @else {
-                    line.mark x1=(Tenth(x)) y1=(Tenth(middle - 3.5)) x2=(Tenth(x)) y2=(Tenth(middle + 3.5)) stroke=(INK) {}
-                }
-            }
-        };
-        html! {
-            line.mark x1=(Tenth(self.x(low))) y1=(Tenth(middle)) x2=(Tenth(self.x(high))) y2=(Tenth(middle)) stroke=(INK) {}
-            (end(low, -1.0))
-            (end(high, 1.0))
-        }
-    }
-}
-
-/// The point of an arrow whose back is at `x`.
-fn arrow(x: f64, middle: f64, length: f64) -> Markup {
-    let points = [(x, middle - 4.0), (x + length, middle), (x, middle + 4.0)];
-    let points = points.map(|(x, y)| format!("{},{}", Tenth(x).render().0, Tenth(y).render().0));
-    html! { polygon.point points=(points.join(" ")) fill=(INK) {} }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::shortened;
-
-    #[test]
-    fn a_name_that_is_too_long_ends_in_dots() {
-        let table = [
-            ("Apache", 6, "Apache"),
-            ("Apache 2", 6, "Apach…"),
-            ("漢字漢字", 6, "漢字…"),
-            ("", 0, ""),
-        ];
-        for (name, letters, expected) in table {
-            assert_eq!(shortened(name, letters), expected);
-        }
-    }
 }

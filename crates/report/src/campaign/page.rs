@@ -1,4 +1,4 @@
-//! The page of a campaign: plain HTML and SVG, without a script.
+//! The page of a campaign.
 
 mod charts;
 mod details;
@@ -9,16 +9,16 @@ use maud::{Markup, html};
 use super::{CampaignReport, beside, doubts, explained, words};
 use crate::clean;
 use crate::page::markup::{boxed, list, wide};
-use crate::page::scriptless;
+use crate::page::with_figures;
 
 pub use charts::campaign_charts;
 
 /// What only this page has.
 const STYLE: &str = include_str!("../../page/campaign.css");
 
-/// The campaign as one HTML document that loads nothing and needs no script.
+/// The campaign as one HTML document that loads nothing.
 pub fn campaign_page(of: &CampaignReport<'_>) -> String {
-    scriptless(&of.experiment.title, STYLE, body(of))
+    with_figures(&of.experiment.title, STYLE, body(of))
 }
 
 fn body(of: &CampaignReport<'_>) -> Markup {

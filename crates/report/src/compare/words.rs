@@ -99,7 +99,7 @@ fn mean(kind: RowKind, estimate: &Estimate) -> String {
 }
 
 /// The ratio that is shown: of times, or of pages a minute, of which more are better.
-pub(super) fn as_shown(kind: RowKind, ratio: f64) -> f64 {
+pub(crate) fn as_shown(kind: RowKind, ratio: f64) -> f64 {
     match kind {
         RowKind::Number => 1.0 / ratio,
         RowKind::Operation | RowKind::Page => ratio,
@@ -107,7 +107,7 @@ pub(super) fn as_shown(kind: RowKind, ratio: f64) -> f64 {
 }
 
 /// The interval of what is shown.
-pub(super) fn shown(kind: RowKind, (low, high): (f64, f64)) -> (f64, f64) {
+pub(crate) fn shown(kind: RowKind, (low, high): (f64, f64)) -> (f64, f64) {
     match kind {
         RowKind::Number => (1.0 / high, 1.0 / low),
         RowKind::Operation | RowKind::Page => (low, high),

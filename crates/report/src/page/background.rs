@@ -1,11 +1,13 @@
-//! Background traffic beside the runs of a page: a table, and a place for figures over time.
+//! Background traffic beside the runs of a page: a table, and figures over time.
 
+use figures::Figure;
 use maud::{Markup, html};
 use record::{BackgroundComponent, BackgroundRecord};
 use stats::units::human;
 use stats::{BackgroundFigures, BackgroundSummary, PartOfRun};
 
 use super::ReportPage;
+use super::drawn::figures;
 use super::markup::{heading, wide};
 use super::tables::{nothing, number};
 use crate::background::{bits, faults_in_words, planned, rate, source_in_words, stalls_in_words};
@@ -25,7 +27,7 @@ const HEADINGS: [&str; 9] = [
 ];
 
 /// A table of all runs with background traffic; nothing for others.
-pub(super) fn table(page: &ReportPage<'_>, names: &[String]) -> Markup {
+pub(super) fn table(page: &ReportPage<'_>, names: &[String], charts: &[Figure]) -> Markup {
     let runs = page.runs.iter().zip(names);
     let with: Vec<(&String, &BackgroundRecord, &BackgroundSummary)> = runs
         .filter_map(|(of, name)| {
@@ -68,7 +70,7 @@ pub(super) fn table(page: &ReportPage<'_>, names: &[String]) -> Markup {
     html! {
         section #background {
             h2 { "Background traffic" }
-            div.figures #background-figures {}
+            div.figures #background-figures { (figures(charts)) }
             (wide("Background traffic", Some("sorts"), &head, &body))
             (below)
         }

@@ -1,13 +1,13 @@
-//! Test by test: every percentile, and how its operations ended. Scripts show one test at a time,
-//! with its figures.
+//! Test by test: every percentile, how its operations ended, and its figures. Scripts show one test at a time.
 
 use maud::{Markup, html};
 use record::TimeUnit;
 use stats::{Distribution, TestSummary};
 
-use super::ReportPage;
+use super::charts::Charts;
+use super::headline::Subject;
 use super::markup::{headings, mean, meanings, percentile, wide};
-use super::tables::test_names;
+use super::{ReportPage, figure_parts};
 use crate::load::{handshakes, outcomes, per_second};
 use crate::reasons::reason;
 use crate::table::in_words;
@@ -34,7 +34,12 @@ const COLUMNS: [(&str, &str); 10] = [
 ];
 
 /// A part for each test.
-pub(super) fn tables(page: &ReportPage<'_>, names: &[String]) -> Markup {
+pub(super) fn tables(
+    page: &ReportPage<'_>,
+    names: &[String],
+    charts: &Charts,
+    subject: Subject,
+) -> Markup {
     let whose = |name: &str| match names {
         [_, _, ..] => format!("{name}: "),
         _ => String::new(),
@@ -48,11 +53,13 @@ pub(super) fn tables(page: &ReportPage<'_>, names: &[String]) -> Markup {
         rows.collect()
     };
     html! {
-        @for (name, rows) in test_names(page).into_iter().map(|name| (name, rows(name))) {
-            div.of-test {
+        @for (name, of) in &charts.tests {
+            @let rows = rows(name);
+            div.of-test data-test=(name) {
                 h3 { (name) }
                 @for (whose, row) in &rows { p.outcomes { (whose) (ended(row)) } }
                 (percentiles(&rows))
+                div.figures { (figure_parts::details(of, subject)) }
             }
         }
     }

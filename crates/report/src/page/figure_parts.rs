@@ -1,7 +1,10 @@
-//! Where scripts put figures: those that answer what a page is about stand first on it.
+//! Where figures are: those that answer what a page is about stand first on it.
 
+use figures::Figure;
 use maud::{Markup, html};
 
+use super::charts::{Charts, TestCharts};
+use super::drawn::{figure, figures};
 use super::headline::Subject;
 
 /// Figures that belong together.
@@ -43,36 +46,111 @@ impl FigurePart {
         }
     }
 
-    /// Empty elements that scripts fill, each by its id; below a heading where they are not the first.
-    pub(super) fn places(self, subject: Subject) -> Markup {
+    /// The figures, below a heading where they are not the first; nothing where there are none.
+    pub(super) fn places(self, charts: &Charts, subject: Subject) -> Markup {
         let heading = |title: &str| html! { @if !self.is_first(subject) { h2 { (title) } } };
         match self {
-            FigurePart::Ratios => html! { div.figures #ratios {} },
-            FigurePart::Retrieval => html! { div.figures #pages-figures {} },
+            FigurePart::Ratios => ratios(&charts.ratios),
+            FigurePart::Retrieval => html! {
+                @if let Some(pages) = &charts.pages { div.figures #pages-figures { (figure(pages)) } }
+            },
             FigurePart::Course => html! {
-                div.controls #details-controls {}
-                div.figures #course-figures {}
+                section {
+                    div.controls #details-controls {}
+                    div.figures #course-figures {
+                        @for (test, of) in &charts.tests { div data-test=(test) { (course(of)) } }
+                    }
+                }
             },
             FigurePart::Growth => html! {
-                section #sweep hidden {
-                    (heading("Sweep"))
-                    div.controls #sweep-controls {}
-                    div.figures.small #sweep-figures {}
+                @if !charts.sweeps.is_empty() {
+                    section #sweep { (heading("Sweep")) (growth(charts)) }
                 }
             },
             FigurePart::Capacity => html! {
-                section #search hidden {
-                    (heading("How much it holds"))
-                    div.figures #search-figures {}
+                @if let Some(search) = &charts.search {
+                    section #search {
+                        (heading("How much it holds"))
+                        div.figures #search-figures { (figure(search)) }
+                    }
                 }
             },
             FigurePart::Bars => html! {
-                section #bars hidden {
-                    (heading("Response times"))
-                    div.controls #bars-controls {}
-                    div.figures #bars-figures {}
+                @if !charts.bars.is_empty() {
+                    section #bars { (heading("Response times")) (bars(charts)) }
                 }
             },
+        }
+    }
+}
+
+/// Several stand side by side.
+fn ratios(all: &[Figure]) -> Markup {
+    let class = if all.len() > 1 {
+        "figures small"
+    } else {
+        "figures"
+    };
+    html! { @if !all.is_empty() { div #ratios class=(class) { (figures(all)) } } }
+}
+
+/// How a load went over time.
+fn course(of: &TestCharts) -> Markup {
+    figures(of.load.iter().chain(&of.time_line))
+}
+
+/// What one test looks like; where its course stands first on the page, without that.
+pub(super) fn details(of: &TestCharts, subject: Subject) -> Markup {
+    html! {
+        @if subject != Subject::Loads { (course(of)) }
+        (figures(of.histogram.iter().chain(&of.ecdf)))
+    }
+}
+
+/// Bars on each scale on which they can be seen, of which one is shown.
+fn bars(charts: &Charts) -> Markup {
+    html! {
+        div.controls #bars-controls data-choose="Scale" data-of="scale" data-auto {}
+        div.figures #bars-figures {
+            @for group in &charts.bars {
+                div data-variants="scale" {
+                    @for (place, scale) in group.iter().enumerate() { (variant(place, scale)) }
+                }
+            }
+        }
+    }
+}
+
+/// One of several figures that show the same; the first is the usual one.
+fn variant(place: usize, of: &Figure) -> Markup {
+    html! { div data-option=(scale_of(of)) hidden[place > 0] { (figure(of)) } }
+}
+
+fn scale_of(of: &Figure) -> &'static str {
+    let is_log = of
+        .panels
+        .iter()
+        .any(|panel| panel.x.is_log() || panel.y.is_log());
+    if is_log { "log" } else { "linear" }
+}
+
+/// A sweep by each parameter and on each scale, of which one of each is shown.
+fn growth(charts: &Charts) -> Markup {
+    html! {
+        div.controls #sweep-controls {
+            div data-choose="By" data-of="param" {}
+            div data-choose="Scale" data-of="scale" data-auto {}
+        }
+        div #sweep-figures data-variants="param" {
+            @for (place, (param, all)) in charts.sweeps.iter().enumerate() {
+                div.figures.small data-option=(param) hidden[place > 0] {
+                    @for scales in all {
+                        div data-variants="scale" {
+                            @for (place, scale) in scales.iter().enumerate() { (variant(place, scale)) }
+                        }
+                    }
+                }
+            }
         }
     }
 }

@@ -1,17 +1,23 @@
-//! Flame graphs of the server: SVG without scripts, in which percentages place the frames, so that it is as wide as the page.
+//! Flame graphs of the server.
 
+use figures::{Anchor, Axis, Figure, FigureMark, MarkLook, MarkShape, MarkTone, Panel, Series};
 use maud::{Markup, html};
 use stats::StackProfile;
 
 use super::ReportPage;
+use super::drawn;
 use super::inside::{RunLookedInto, looked_into};
+use crate::figure::percent;
+use crate::file_names::FileNames;
 use crate::inside::flame::{FlameFrame, frames, functions_in_words, remarks};
 use crate::inside::test_of;
 
 /// Height of a frame in pixels, with the gap above it.
-const HEIGHT: usize = 18;
-/// Frames with a smaller part of the width have no name in them.
-const LEAST_NAMED: f64 = 0.02;
+const HEIGHT: f64 = 18.0;
+/// What is left free right of a frame and above it, as parts of the width and of its height.
+const GAP: (f64, f64) = (0.001, 0.06);
+/// Of its height, what underlines a function of the kernel.
+const UNDERLINE: f64 = 0.12;
 
 /// The graphs of all runs whose server was sampled; nothing for others.
 pub(super) fn graphs(page: &ReportPage<'_>, names: &[String]) -> Markup {
@@ -22,13 +28,11 @@ pub(super) fn graphs(page: &ReportPage<'_>, names: &[String]) -> Markup {
         return Markup::default();
     }
     let is_one = page.runs.len() == 1;
+    let mut ids = FileNames::default();
     html! {
         section id="flames" {
             h2 { "Flame graphs of the server" }
-            p.what {
-                "Where its processor time goes, in a pass of its own that is not timed: the width of a function is its part of the \
-                 samples. Callers are below, what they call is above, and functions of the kernel are blue."
-            }
+            p.what { "Where its processor time goes, in a pass of its own that is not timed." }
             @for (of, name, inside) in &sampled {
                 @for profile in &inside.sampled {
                     @if let Some(test) = test_of(of.summary, profile.measure()) {
@@ -37,7 +41,7 @@ pub(super) fn graphs(page: &ReportPage<'_>, names: &[String]) -> Markup {
                                 @if !is_one { (name) ", " }
                                 b { (test.name) } ": " (functions_in_words(profile))
                             }
-                            (graph(&test.name, profile))
+                            (drawn::figure(&graph(ids.of(&format!("flame-{}", test.name)), &test.name, profile)))
                         }
                     }
                 }
@@ -49,34 +53,70 @@ pub(super) fn graphs(page: &ReportPage<'_>, names: &[String]) -> Markup {
     }
 }
 
-fn graph(test: &str, profile: &StackProfile) -> Markup {
+/// Nothing without samples that are kept.
+fn graph(id: String, test: &str, profile: &StackProfile) -> Figure {
     let frames = frames(&profile.row);
     let levels = frames.iter().map(|own| own.depth + 1).max().unwrap_or(0);
-    let label = format!("Flame graph of {test}: {}", functions_in_words(profile));
-    html! {
-        @if levels > 0 {
-            figure {
-                svg.flame width="100%" height=(levels * HEIGHT) role="img" aria-label=(label) {
-                    @for own in &frames { (frame(own, levels)) }
-                }
-            }
-        }
+    let marks = frames.iter().flat_map(|own| frame(own));
+    let series = Series {
+        key: None,
+        marks: marks.collect(),
+    };
+    let panel = Panel {
+        right: 0,
+        series: vec![series],
+        ..Panel::new(
+            Axis::bare(0.0, 1.0),
+            Axis::bare(0.0, levels as f64),
+            levels as f64 * HEIGHT,
+        )
+    };
+    Figure {
+        id,
+        title: format!("Flame graph of {test}"),
+        note: "The width of a function is its part of the samples. Callers are below, what they call is above, and functions of \
+               the kernel are blue and underlined."
+            .to_owned(),
+        columns: ["function", "of", "samples", "share"]
+            .map(str::to_owned)
+            .to_vec(),
+        keys: Vec::new(),
+        panels: vec![panel],
     }
 }
 
 /// A frame, within whose borders its name ends.
-fn frame(own: &FlameFrame<'_>, levels: usize) -> Markup {
-    let percent = |part: f64| format!("{:.3}%", part * 100.0);
-    let class = match own.depth {
-        0 => "p",
-        _ if own.is_kernel => "k",
-        _ => "u",
+fn frame(own: &FlameFrame<'_>) -> Vec<FigureMark> {
+    let (of, tone) = match own.depth {
+        0 => ("process", MarkTone::Heat(0)),
+        _ if own.is_kernel => ("kernel", MarkTone::Heat(-2)),
+        _ => ("server", MarkTone::Heat(2)),
     };
-    html! {
-        svg class=(class) x=(percent(own.left)) y=((levels - 1 - own.depth) * HEIGHT) width=(percent(own.width)) height=(HEIGHT - 1) {
-            title { (own.name) ": " (own.samples) " samples" }
-            rect width="100%" height="100%" {}
-            @if own.width >= LEAST_NAMED { text x="3" y="13" { (own.name) } }
-        }
+    let (left, right) = (own.left, own.left + own.width);
+    let (low, high) = (own.depth as f64, own.depth as f64 + 1.0);
+    let part = |low: f64, high: f64| MarkShape::Rect {
+        x: (left, right - GAP.0.min(own.width / 4.0)),
+        y: (low, high),
+    };
+    let row = [
+        own.name.to_owned(),
+        of.to_owned(),
+        own.samples.to_string(),
+        percent(own.width),
+    ];
+    let mut marks =
+        vec![FigureMark::new(part(low, high - GAP.1), MarkLook::toned(tone)).with_row(row)];
+    if own.is_kernel {
+        let below = part(low, low + UNDERLINE);
+        marks.push(FigureMark::new(below, MarkLook::toned(MarkTone::Series(0))));
     }
+    let name = MarkShape::Text {
+        at: (left, low + 0.5),
+        shift: (3.0, 0.0),
+        anchor: Anchor::Start,
+        text: own.name.to_owned(),
+        within: Some((left, right)),
+    };
+    marks.push(FigureMark::new(name, MarkLook::toned(MarkTone::Ink)));
+    marks
 }

@@ -4,6 +4,7 @@ use maud::{Markup, PreEscaped, html};
 use record::Run;
 use stats::{Distribution, PageSummary, PagesSummary, Visits};
 
+use super::charts::Charts;
 use super::figure_parts::FigurePart;
 use super::headline::Subject;
 use super::markup::{heading, headings, list, mean, meanings};
@@ -86,7 +87,12 @@ pub(super) fn in_short<'a>(
 }
 
 /// All pages of all runs, and the report of 1995 of each.
-pub(super) fn tables(page: &ReportPage<'_>, names: &[String], subject: Subject) -> Markup {
+pub(super) fn tables(
+    page: &ReportPage<'_>,
+    names: &[String],
+    charts: &Charts,
+    subject: Subject,
+) -> Markup {
     let several = page.runs.len() > 1;
     let runs = || {
         let runs = of_runs(page, names);
@@ -109,7 +115,7 @@ pub(super) fn tables(page: &ReportPage<'_>, names: &[String], subject: Subject) 
     let below = html! {
         (tables::footnote(starred, "loads"))
         (meanings(COLUMNS.into_iter().chain(of_segments.iter().copied())))
-        @if !FigurePart::Retrieval.is_first(subject) { (FigurePart::Retrieval.places(subject)) }
+        @if !FigurePart::Retrieval.is_first(subject) { (FigurePart::Retrieval.places(charts, subject)) }
         @for (run, pages, server) in runs() { (report(run, pages, server)) }
     };
     section("pages", "Pages", &head, &body, &below)

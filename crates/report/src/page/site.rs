@@ -2,11 +2,11 @@
 
 use maud::{Markup, html};
 
-use super::{BEHAVIOUR, CHARTS, FIGURES};
+use super::BEHAVIOUR;
 
 /// Where the style of all pages lies.
 const STYLE: &str = "assets/prestan.css";
-/// Where the charts and the scripts of all pages lie.
+/// Where the scripts of all pages lie.
 pub(super) const SCRIPT: &str = "assets/prestan.js";
 
 /// The pages of a site, as every one of them shows them.
@@ -28,8 +28,8 @@ pub struct Link {
 /// Files that all pages of a site need: where, and what is in them.
 pub fn assets() -> [(&'static str, String); 2] {
     [
-        (STYLE, super::STYLE.to_owned()),
-        (SCRIPT, [CHARTS, "\n", FIGURES, BEHAVIOUR].concat()),
+        (STYLE, super::STYLE.clone()),
+        (SCRIPT, BEHAVIOUR.to_owned()),
     ]
 }
 

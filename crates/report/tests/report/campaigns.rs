@@ -7,6 +7,7 @@ use experiment::{
     EstimateWarning, ExperimentSpec, FigureRange, FindingPart, FindingSummary, LevelCombination,
     OrderingCount, OutsideFigure, PairVerdict, ShownUnit, TableSummary, TrialRecord,
 };
+use figures::{Axis, Figure, FigureMark, MarkLook, MarkShape, Panel, Series};
 use report::CampaignReport;
 use serde_json::{Value, json};
 
@@ -16,25 +17,42 @@ pub(crate) struct Campaign {
     pub(crate) summary: CampaignSummary,
     pub(crate) trials: Vec<TrialRecord>,
     pub(crate) beside: Option<BesideSummary>,
+    pictures: [Figure; 2],
 }
 
 impl Campaign {
     pub(crate) fn report(&self) -> CampaignReport<'_> {
         let mut report = CampaignReport::new(&self.record, &self.summary, &self.trials);
-        report.picture = Some(PICTURE);
+        report.picture = Some(&self.pictures);
         report.beside = self.beside.as_ref();
         report
     }
 }
 
-/// As `topology::svg` draws it, with fewer nodes.
-const PICTURE: &str = "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"330\" height=\"160\" viewBox=\"0 0 330 160\">\n\
-    <title>congestion</title>\n<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n\
-    <line x1=\"80\" y1=\"80\" x2=\"250\" y2=\"80\" stroke=\"#666\" stroke-width=\"4\"/>\n\
-    <rect x=\"28\" y=\"62\" width=\"104\" height=\"36\" rx=\"3\" fill=\"#dbe9f6\" stroke=\"#333\"/>\n\
-    <text x=\"80\" y=\"84\" text-anchor=\"middle\">client</text>\n\
-    <rect x=\"198\" y=\"62\" width=\"104\" height=\"36\" rx=\"3\" fill=\"#dbe9f6\" stroke=\"#333\"/>\n\
-    <text x=\"250\" y=\"84\" text-anchor=\"middle\">server</text>\n</svg>\n";
+/// A laboratory with two nodes.
+fn pictures() -> [Figure; 2] {
+    let node = |x: f64| {
+        let around = MarkShape::Rect {
+            x: (x - 0.3, x + 0.3),
+            y: (10.0, 40.0),
+        };
+        FigureMark::new(around, MarkLook::of(0)).with_row(["node".to_owned()])
+    };
+    let picture = Figure {
+        id: "lab".to_owned(),
+        title: "congestion".to_owned(),
+        columns: vec!["what".to_owned()],
+        panels: vec![Panel {
+            series: vec![Series {
+                key: None,
+                marks: vec![node(0.0), node(1.0)],
+            }],
+            ..Panel::new(Axis::bare(-0.5, 1.5), Axis::bare(0.0, 50.0), 50.0)
+        }],
+        ..Figure::default()
+    };
+    [picture.clone(), picture]
+}
 
 /// A figure of some repetitions.
 fn cell(mean: f64, half: f64, published: Option<f64>) -> CellEstimate {
@@ -109,6 +127,7 @@ pub(crate) fn campaign(text: &dyn Fn(&str) -> String) -> Campaign {
         },
         trials: trials(text),
         beside: Some(beside()),
+        pictures: pictures(),
     }
 }
 

@@ -39,6 +39,28 @@ fn a_name_of_a_file_is_harmless() {
     assert!(!report::analysis_html(&analysis).contains('\u{1b}'));
 }
 
+#[test]
+fn each_direction_with_payload_has_its_courses() {
+    let page = report::analysis_html(&analysed(&bytes("nagle")).unwrap());
+    let ids: Vec<&str> = page.split("<figure data-id=\"").skip(1).collect();
+    let ids: Vec<&str> = ids.iter().filter_map(|id| id.split('"').next()).collect();
+    let of = |sender: &str| {
+        ["sequence", "rtt", "throughput", "flight"].map(|id| format!("{id}-1-{sender}"))
+    };
+    let expected = [of("server"), of("client")].concat();
+    assert_eq!(ids, expected);
+    // The direction with most payload is open; all of it is there without scripts.
+    assert_eq!(page.matches("<details class=\"figures\" open").count(), 1);
+    assert_eq!(page.matches("<script").count(), 1);
+    for told in [
+        "<td>segments<td>1 to ",
+        "<td>round trip<td>",
+        "window ends at byte",
+    ] {
+        assert!(page.contains(told), "{told}");
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(96))]
 

@@ -333,11 +333,15 @@ fn elements(markdown: &str) -> (Vec<String>, String) {
     (elements, all)
 }
 
-/// How often a page has each character that makes markup, and its data, in which there is none.
+/// How often a page has each character that makes markup, and its data, in which there is none. Drawings leave out what has no
+/// room, which depends on the length of names; what they escape is tested where they are drawn.
 fn markup(page: &str) -> ([usize; 3], &str) {
     let (before, rest) = page.split_once(" id=\"data\">").unwrap_or((page, ""));
     let (data, after) = rest.split_once("</script>").unwrap_or_default();
-    let count = |c: char| before.matches(c).count() + after.matches(c).count();
+    let parts = before.split("<svg ").chain(after.split("<svg "));
+    let outside = parts.map(|part| part.split_once("</svg>").map_or(part, |(_, rest)| rest));
+    let outside: String = outside.collect();
+    let count = |c: char| outside.matches(c).count();
     (['<', '>', '"'].map(count), data)
 }
 

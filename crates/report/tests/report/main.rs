@@ -13,6 +13,8 @@ mod campaigns;
 #[cfg(test)]
 mod captures;
 #[cfg(test)]
+mod charts;
+#[cfg(test)]
 mod compared_inside;
 #[cfg(test)]
 mod comparisons;
@@ -34,6 +36,8 @@ mod hostile;
 mod layout;
 #[cfg(test)]
 mod load_steps;
+#[cfg(test)]
+mod loads;
 #[cfg(test)]
 mod notes;
 #[cfg(test)]

@@ -182,6 +182,7 @@ fn numbers(servers: &[Measured]) -> Numbers {
         }
         of_tests(&mut all, &path, of_page, &content);
         of_comparison(&mut all, &path, &names, &content);
+        of_figures(&mut all, &path, of_page, &content);
         if let Some((_, data)) = content.split_once("type=\"application/json\"") {
             let (_, data) = data.split_once('>').unwrap();
             let data = data.split("</script>").next().unwrap();
@@ -264,12 +265,61 @@ fn of_comparison(all: &mut Numbers, path: &str, names: &[&str], content: &str) {
     }
 }
 
+/// What the tables behind the figures of a test come to.
+fn of_figures(all: &mut Numbers, path: &str, of_page: Option<&str>, content: &str) {
+    let kinds = [
+        (": histogram of response times", "histogram", 3),
+        (
+            ": share of operations that took no longer",
+            "distribution",
+            2,
+        ),
+        (": response times in the order of time", "time line", 5),
+    ];
+    for figure in content.split("<figcaption>").skip(1) {
+        let (title, rest) = figure.split_once("</figcaption>").unwrap();
+        let found = kinds.iter().find_map(|(ending, what, column)| {
+            Some((text(title.strip_suffix(ending)?), what, *column))
+        });
+        let (Some((test, what, column)), Some((_, table))) = (found, rest.split_once("<tbody>"))
+        else {
+            continue;
+        };
+        let (table, _) = table.split_once("</tbody>").unwrap();
+        let mut counts: BTreeMap<String, f64> = BTreeMap::new();
+        let mut first = String::new();
+        for row in table.split("<tr>").skip(1) {
+            let cells: Vec<&str> = row.split("<td>").skip(1).collect();
+            if !cells[0].trim().is_empty() {
+                first = text(cells[0]);
+            }
+            let server = of_page.map_or_else(|| first.clone(), str::to_owned);
+            if *what == "distribution" {
+                // The last step has all of them, and the longest time.
+                if cells[column].trim() == "100 %" {
+                    all.add_shown([&server, &test, "max"], path, &text(cells[1]));
+                }
+            } else if let Ok(count) = cells[column].trim().parse::<f64>() {
+                *counts.entry(server).or_default() += count;
+            }
+        }
+        for (server, count) in counts {
+            all.add(
+                [&server, &test, "n"],
+                &format!("{what} of {path}"),
+                count,
+                0.0,
+            );
+        }
+    }
+}
+
 fn of_data(all: &mut Numbers, path: &str, of_page: Option<&str>, data: &Value) {
     let place = format!("data of {path}");
     for run in data["runs"].as_array().unwrap() {
         let server = of_page.unwrap_or(run["name"].as_str().unwrap());
         let tests = run["result"]["tests"].as_array().unwrap();
-        for (at, test) in tests.iter().enumerate() {
+        for test in tests {
             let row = test["measure"].as_str().unwrap();
             let times = &test["response_us"];
             for statistic in ["mean", "p50", "p90", "p95", "p99", "max", "min"] {
@@ -283,31 +333,6 @@ fn of_data(all: &mut Numbers, path: &str, of_page: Option<&str>, data: &Value) {
                 }
             };
             count(&times["n"], "data");
-            let details = &run["details"][at];
-            let sum = |list: &Value| {
-                list.as_array()
-                    .map(|list| list.iter().filter_map(Value::as_f64).sum())
-            };
-            let ends = |list: &Value| list.as_array().and_then(|list| list.last().cloned());
-            if times.is_object() {
-                count(
-                    &Value::from(sum(&details["histogram"]["n"]).unwrap_or(-1.0)),
-                    "histogram",
-                );
-                count(&ends(&details["ecdf"]["n"]).unwrap(), "distribution");
-                let line = &details["time_line"];
-                let drawn = match line["every"].as_bool() {
-                    Some(true) => line["us"].as_array().map(|list| list.len() as f64),
-                    _ => sum(&line["n"]),
-                };
-                count(&Value::from(drawn.unwrap_or(-1.0)), "time line");
-                let last = ends(&details["ecdf"]["us"]).unwrap();
-                all.add_us(
-                    [server, row, "max"],
-                    &format!("distribution of {path}"),
-                    &last,
-                );
-            }
         }
     }
     let comparison = &data["comparison"];

@@ -1,12 +1,16 @@
 //! How a campaign was measured, and its trials.
 
 use experiment::{FactorSpec, LevelSpec, TrialRecord};
-use maud::{Markup, PreEscaped, html};
+use maud::{Markup, html};
 
 use crate::campaign::numbers::{in_unit, three, with_unit};
 use crate::campaign::{CampaignReport, words};
 use crate::clean;
+use crate::page::drawn;
 use crate::page::markup::{list, wide};
+
+/// Width of the picture of a laboratory in pixels: that of the page, as one may have ten columns.
+const PICTURE: u32 = 1100;
 
 /// Trials of the list.
 const MOST_TRIALS: usize = 1000;
@@ -14,13 +18,13 @@ const MOST_TRIALS: usize = 1000;
 /// Laboratory, machine, factors, and the command.
 pub(super) fn measured(of: &CampaignReport<'_>) -> Markup {
     let spec = of.experiment;
-    // Between elements only; in texts they would become visible.
-    let picture = of.picture.map(|picture| picture.replace('\n', " "));
     html! {
         section #measured {
             h2 { "How it was measured" }
             @if !of.record.command.is_empty() { p { "Repeat it with " code { (of.record.command) } "." } }
-            @if let Some(picture) = picture { figure.lab { (PreEscaped(picture)) } }
+            @if let Some([wide, narrow]) = of.picture {
+                (drawn::in_shapes([(wide, PICTURE), (narrow, drawn::NARROW)]))
+            }
             dl { @for (what, value) in words::facts(of) { dt { (what) } dd { (value) } } }
             @if !spec.factors.is_empty() {
                 h3 { "What was varied" }

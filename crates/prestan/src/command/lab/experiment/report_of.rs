@@ -7,6 +7,7 @@ use ::report::{
     CampaignReport, campaign_csv, campaign_json, campaign_markdown, campaign_page, campaign_text,
 };
 use experiment::{BesideSummary, CampaignSummary, beside, summarise};
+use figures::Figure;
 use topology::LabNetwork;
 
 use super::directory::{self, KeptCampaign};
@@ -65,14 +66,14 @@ pub(super) fn print(kept: &KeptCampaign, documents: &CampaignDocuments) -> Resul
 }
 
 /// The laboratory of a campaign.
-fn picture(kept: &KeptCampaign) -> Result<String, Failed> {
+fn picture(kept: &KeptCampaign) -> Result<[Figure; 2], Failed> {
     let lab = kept
         .record
         .experiment
         .lab()
         .map_err(|error| usage(&error))?;
     let network = LabNetwork::new(&lab).map_err(super::super::usage)?;
-    Ok(topology::svg(&network.title, &network))
+    Ok(topology::pictures(&network.title, &network))
 }
 
 fn write(report: &CampaignReport<'_>, documents: &CampaignDocuments) -> Result<(), Failed> {

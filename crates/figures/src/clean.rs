@@ -18,7 +18,7 @@ pub fn clean(text: &str) -> String {
 }
 
 /// Whether a terminal or a reader could take `c` for something else than a letter.
-pub(crate) fn is_harmful(c: char) -> bool {
+pub fn is_harmful(c: char) -> bool {
     c.is_control()
         || matches!(
             c,

@@ -1,0 +1,113 @@
+//! A figure as a file of its own, for a paper: on white, with its legend above and its caption below.
+
+use std::fmt::Write as _;
+
+use crate::draw::{body, element, legend};
+use crate::figure::Figure;
+use crate::style::{FONT, Ground, style};
+use crate::svg::{Tenth, escaped, width};
+
+/// Size of the letters of a caption, and room around them, in pixels.
+const SIZE: f64 = 10.0;
+const ROOM: f64 = 8.0;
+
+/// What a reader of a paper has to know of intervals.
+const INTERVAL: &str = " A 95 % confidence interval contains the true value in 95 of 100 repetitions of the measurement.";
+
+/// How figures in files look.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FileStyle {
+    /// Pixels of 1/96 inch; letters have 10 to 12 of them.
+    pub width: u32,
+    /// The same as it is written into the SVG: `760`, `85mm`.
+    pub unit: String,
+    /// Font of all letters, in place of the usual ones.
+    pub font: Option<String>,
+}
+
+impl Default for FileStyle {
+    fn default() -> FileStyle {
+        FileStyle {
+            width: 760,
+            unit: "760".to_owned(),
+            font: None,
+        }
+    }
+}
+
+/// The figure as an SVG document. `of` is what was measured.
+pub fn file(figure: &Figure, style_of: &FileStyle, of: &str) -> String {
+    let pixels = f64::from(style_of.width);
+    let legend = legend(&figure.keys, pixels - 2.0 * ROOM);
+    let drawn = body(figure, pixels);
+    let lines = wrapped(&caption(figure, of), pixels - 2.0 * ROOM);
+    let below = ROOM + legend.height + drawn.height + ROOM;
+    let height = (below + lines.len() as f64 * (SIZE + 3.0) + ROOM).ceil();
+    let font = style_of.font.as_deref().unwrap_or(FONT);
+    let mut inner = format!(
+        "<style>svg.fig{{font-family:{}}}{}.caption{{font-size:{SIZE}px}}</style>\n\
+         <rect width=\"{pixels}\" height=\"{height}\" fill=\"#ffffff\"/>\n\
+         <g transform=\"translate({ROOM} {ROOM})\">\n{}</g>\n\
+         <g transform=\"translate(0 {})\">\n{}</g>\n",
+        escaped(font),
+        style(Ground::Paper),
+        legend.marks,
+        Tenth(ROOM + legend.height),
+        drawn.marks
+    );
+    for (place, line) in lines.iter().enumerate() {
+        let y = Tenth(below + (place as f64 + 0.8) * (SIZE + 3.0));
+        // Writing to a string does not fail.
+        let _ = writeln!(
+            inner,
+            "<text class=\"caption fi\" x=\"{ROOM}\" y=\"{y}\">{}</text>",
+            escaped(line)
+        );
+    }
+    let (number, unit) = split(&style_of.unit);
+    let tall = crate::format::significant(number * height / pixels, 6);
+    let size = format!(
+        "width=\"{}\" height=\"{tall}{unit}\" viewBox=\"0 0 {pixels} {height}\"",
+        escaped(&style_of.unit)
+    );
+    element(figure, "", &size, &inner) + "\n"
+}
+
+/// `85mm` as 85 and `mm`.
+fn split(length: &str) -> (f64, &str) {
+    let end = length.find(|c: char| !c.is_ascii_digit() && c != '.');
+    let (number, unit) = length.split_at(end.unwrap_or(length.len()));
+    (number.parse().unwrap_or(0.0), unit)
+}
+
+/// What a figure is, of what, and what its intervals mean.
+fn caption(figure: &Figure, of: &str) -> String {
+    let Figure { title, note, .. } = figure;
+    let told = format!("{title} {note}").to_lowercase();
+    let told = told
+        .replace("without an interval", "")
+        .replace("have no interval", "");
+    let interval = if told.contains("interval") || told.contains("whisker") {
+        INTERVAL
+    } else {
+        ""
+    };
+    format!("{title} ({of}). {note}{interval}")
+}
+
+/// Lines of words that are no wider than this.
+fn wrapped(text: &str, most: f64) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for word in text.split_whitespace() {
+        let line = lines.last_mut().expect("there is always a line");
+        if !line.is_empty() && width(line, SIZE) + width(word, SIZE) + SIZE * 0.56 > most {
+            lines.push(word.to_owned());
+        } else {
+            if !line.is_empty() {
+                line.push(' ');
+            }
+            line.push_str(word);
+        }
+    }
+    lines
+}

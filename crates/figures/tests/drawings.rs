@@ -1,0 +1,412 @@
+//! Figures as they are drawn: one of each kind as a snapshot, and any other one is well-formed.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::collections::BTreeSet;
+
+use figures::{
+    Along, Anchor, Axis, Dash, Figure, FigureMark, FileStyle, Format, LegendKey, LineStep,
+    MarkFill, MarkLook, MarkShape, MarkTone, Panel, Range, Scale, Series, Swatch, Symbol, file,
+    svg,
+};
+use proptest::prelude::*;
+
+fn names(of: &[&str]) -> Vec<String> {
+    of.iter().map(|name| (*name).to_owned()).collect()
+}
+
+fn key(name: &str, place: usize, swatch: Swatch) -> LegendKey {
+    LegendKey {
+        name: name.to_owned(),
+        look: MarkLook::of(place),
+        swatch,
+    }
+}
+
+/// Bars of two servers, one of which has an interval that leaves the axis, and a word where there is no bar.
+fn bars() -> Figure {
+    let x = Axis::numbers(
+        Range::from_zero(Some((0.0, 900.0))),
+        Scale::Linear,
+        Format::Time,
+    );
+    let y = Axis::categories(names(&["Get1K", "Put1K", "Lock"]), 36.0);
+    let mut panel = Panel::new(x.named("mean response time"), y, 0.0);
+    panel.right = 10;
+    for server in 0..2_usize {
+        let mut marks = Vec::new();
+        for (row, mean) in [412.0, 640.0].into_iter().enumerate() {
+            let at = row as f64 - 0.2 + 0.4 * server as f64;
+            let mean = mean * (1.0 + server as f64 / 3.0);
+            let bar = MarkShape::Rect {
+                x: (0.0, mean),
+                y: (at - 0.18, at + 0.18),
+            };
+            let told = names(&["test", "server"])
+                .into_iter()
+                .chain([Format::Time.value(mean)]);
+            marks.push(FigureMark::new(bar, MarkLook::of(server)).with_row(told));
+            let interval = MarkShape::Interval {
+                along: Along::X,
+                at,
+                ends: (mean - 50.0, mean + 200.0),
+                strokes: true,
+            };
+            marks.push(FigureMark::new(interval, MarkLook::toned(MarkTone::Ink)));
+        }
+        let word = MarkShape::text((f64::NEG_INFINITY, 2.0), "not supported");
+        marks.push(FigureMark::new(
+            word,
+            MarkLook::toned(MarkTone::Bad).filled(MarkFill::Soft),
+        ));
+        panel.series.push(Series {
+            key: Some(server),
+            marks,
+        });
+    }
+    Figure {
+        id: "bars".to_owned(),
+        title: "Mean response time".to_owned(),
+        note: "Whiskers are 95 % intervals.".to_owned(),
+        columns: names(&["test", "server", "mean"]),
+        keys: vec![key("one", 0, Swatch::Bar), key("other", 1, Swatch::Bar)],
+        panels: vec![panel],
+    }
+}
+
+/// Lines of all kinds over time, with rules, an area and points.
+fn lines() -> Figure {
+    let time = || {
+        Axis::numbers(
+            Range {
+                exact: true,
+                ..Range::from_zero(Some((0.0, 10.0)))
+            },
+            Scale::Linear,
+            Format::Plain,
+        )
+    };
+    let times = Axis::numbers(Range::of(Some((10.0, 9_000.0))), Scale::Auto, Format::Time);
+    let mut upper = Panel::new(time(), times.named("response time"), 160.0);
+    upper.title = "A panel".to_owned();
+    let curve = |place: usize| -> Vec<(f64, f64)> {
+        let at = |x: u32| {
+            (
+                f64::from(x),
+                20.0 * 1.7_f64.powi(x as i32) * (1.0 + place as f64),
+            )
+        };
+        (0..=10).map(at).collect()
+    };
+    for place in 0..7 {
+        let look = MarkLook::of(place);
+        let points = curve(place);
+        let told = |(x, y): &(f64, f64)| [x, y].map(|value| Format::Plain.value(*value));
+        let symbols = points.iter().step_by(3);
+        let marks = symbols.map(|point| {
+            FigureMark::new(MarkShape::Point(point.0, point.1), look).with_row(told(point))
+        });
+        let line = FigureMark::new(MarkShape::Line(points.clone(), LineStep::None), look);
+        upper.series.push(Series {
+            key: Some(place),
+            marks: std::iter::once(line).chain(marks).collect(),
+        });
+    }
+    for (place, at) in [2.0, 3.0].into_iter().enumerate() {
+        let rule = MarkShape::Rule {
+            along: Along::Y,
+            at,
+            text: format!("holds at {at}"),
+            level: place,
+        };
+        let mark = FigureMark::new(rule, MarkLook::toned(MarkTone::Bad).dashed(Dash::Dashed));
+        upper.series.push(Series {
+            key: None,
+            marks: vec![mark],
+        });
+    }
+    let mut lower = Panel::new(
+        time().named("seconds"),
+        Axis::numbers(
+            Range::from_zero(Some((0.0, 1.0))),
+            Scale::Linear,
+            Format::Percent,
+        )
+        .named("share"),
+        100.0,
+    );
+    let area = (0..=10)
+        .map(|x| (f64::from(x), 0.2, 0.9 - f64::from(x) / 20.0))
+        .collect();
+    let area = FigureMark::new(
+        MarkShape::Area(area, LineStep::Middle),
+        MarkLook::of(2).filled(MarkFill::Soft),
+    );
+    let steps = vec![
+        (0.0, 0.0),
+        (2.0, 0.3),
+        (f64::NAN, 0.4),
+        (5.0, 0.5),
+        (9.0, 1.0),
+    ];
+    let steps = FigureMark::new(MarkShape::Line(steps, LineStep::After), MarkLook::of(1));
+    let crosses = MarkLook {
+        symbol: Symbol::Cross,
+        ..MarkLook::toned(MarkTone::Bad)
+    };
+    let cross = FigureMark::new(MarkShape::Point(4.0, 0.1), crosses);
+    let hollow = FigureMark::new(
+        MarkShape::Point(6.0, 0.1),
+        MarkLook::of(0).filled(MarkFill::Hollow),
+    );
+    let limit = MarkShape::Rule {
+        along: Along::X,
+        at: 0.7,
+        text: "p99 < 7".to_owned(),
+        level: 0,
+    };
+    let limit = FigureMark::new(limit, MarkLook::toned(MarkTone::Bad));
+    let arrow = FigureMark::new(MarkShape::Arrow(8.0, 0.5), MarkLook::toned(MarkTone::Ink));
+    lower.series.push(Series {
+        key: None,
+        marks: vec![area, steps, cross, hollow, limit, arrow],
+    });
+    Figure {
+        id: "lines".to_owned(),
+        title: "Lines over time".to_owned(),
+        note: String::new(),
+        columns: names(&["s", "µs"]),
+        keys: (0..7)
+            .map(|place| key(&format!("line {place}"), place, Swatch::Line))
+            .collect(),
+        panels: vec![upper, lower],
+    }
+}
+
+/// Cells with words that have to fit.
+fn cells() -> Figure {
+    let x = Axis::categories(names(&["lighttpd", "a server with a very long name"]), 0.0);
+    let y = Axis::categories(names(&["Get1K", "Propfind"]), 26.0);
+    let mut panel = Panel::new(x.named("ratio"), y, 0.0);
+    let mut marks = Vec::new();
+    for column in 0..2_i8 {
+        for row in 0..2_i8 {
+            let (x, y) = (f64::from(column), f64::from(row));
+            let within = (x - 0.5, x + 0.5);
+            let cell = MarkShape::Rect {
+                x: within,
+                y: (y - 0.46, y + 0.46),
+            };
+            let heat = MarkLook::toned(MarkTone::Heat(3 * column - 2 * row));
+            marks.push(FigureMark::new(cell, heat).with_row(names(&["1.23"])));
+            let words = MarkShape::Text {
+                at: (x, y),
+                shift: (0.0, 0.0),
+                anchor: Anchor::Middle,
+                text: "1.23  slower".to_owned(),
+                within: Some(within),
+            };
+            marks.push(FigureMark::new(words, MarkLook::toned(MarkTone::Ink)));
+        }
+    }
+    panel.series.push(Series { key: None, marks });
+    Figure {
+        id: "cells".to_owned(),
+        title: "Ratios".to_owned(),
+        note: "Blue is faster.".to_owned(),
+        columns: names(&["ratio"]),
+        keys: Vec::new(),
+        panels: vec![panel],
+    }
+}
+
+#[test]
+fn figures_of_each_kind_are_drawn() {
+    for figure in [bars(), lines(), cells()] {
+        insta::assert_snapshot!(figure.id.clone(), svg(&figure, 480, "-w"));
+    }
+    let style = FileStyle {
+        width: 321,
+        unit: "85mm".to_owned(),
+        font: Some("Times New Roman".to_owned()),
+    };
+    insta::assert_snapshot!("file", file(&bars(), &style, "one, other"));
+}
+
+#[test]
+fn the_table_has_the_rows_of_the_marks_and_the_marks_their_numbers() {
+    let figure = bars();
+    let rows: Vec<&[String]> = figure.rows().collect();
+    assert_eq!(rows.len(), 4);
+    assert_eq!(rows[1][2], "640 µs");
+    let drawn = svg(&figure, 760, "");
+    assert!(
+        drawn.contains("data-r=\"0\"") && drawn.contains("data-r=\"2\""),
+        "{drawn}"
+    );
+    // Rows that do not follow one another are listed.
+    assert!(svg(&cells(), 760, "").contains("data-r=\"0\""));
+}
+
+/// Element names and ids of a document, which is read as XML to its end.
+fn read(document: &str) -> (usize, Vec<String>) {
+    let mut reader = quick_xml::Reader::from_str(document);
+    reader.config_mut().check_end_names = true;
+    let (mut elements, mut ids) = (0, Vec::new());
+    loop {
+        use quick_xml::events::Event;
+        match reader.read_event().unwrap() {
+            Event::Start(element) | Event::Empty(element) => {
+                elements += 1;
+                for attribute in element.attributes() {
+                    let attribute = attribute.unwrap();
+                    if attribute.key.as_ref() == "id" {
+                        ids.push(attribute.value.into_owned());
+                    }
+                }
+            }
+            Event::Eof => return (elements, ids),
+            _ => {}
+        }
+    }
+}
+
+#[test]
+fn ids_differ_on_a_page() {
+    let figures = [bars(), lines(), cells()];
+    let drawn: Vec<String> = figures
+        .iter()
+        .flat_map(|figure| [svg(figure, 760, "-w"), svg(figure, 360, "-n")])
+        .collect();
+    let (_, ids) = read(&format!("<p>{}</p>", drawn.concat()));
+    assert_eq!(ids.len(), 12);
+    assert_eq!(ids.iter().collect::<BTreeSet<_>>().len(), 12);
+}
+
+#[test]
+fn nothing_and_one_thing_are_drawn() {
+    let mut figure = Figure {
+        panels: vec![Panel::new(
+            Axis::numbers(Range::of(None), Scale::Auto, Format::Plain),
+            Axis::numbers(Range::of(None), Scale::Auto, Format::Plain),
+            100.0,
+        )],
+        ..Figure::default()
+    };
+    assert!(figure.is_empty());
+    read(&svg(&figure, 360, ""));
+    let nowhere = FigureMark::new(MarkShape::Point(f64::NAN, f64::INFINITY), MarkLook::of(0));
+    figure.panels[0].series.push(Series {
+        key: None,
+        marks: vec![nowhere],
+    });
+    assert!(!figure.is_empty());
+    assert!(!svg(&figure, 360, "").contains("NaN"));
+}
+
+fn value() -> impl Strategy<Value = f64> {
+    prop_oneof![
+        any::<f64>(),
+        -10.0..1e6_f64,
+        Just(0.0),
+        Just(f64::INFINITY),
+        Just(f64::NAN),
+    ]
+}
+
+fn shape() -> impl Strategy<Value = MarkShape> {
+    let step = || {
+        prop_oneof![
+            Just(LineStep::None),
+            Just(LineStep::After),
+            Just(LineStep::Middle)
+        ]
+    };
+    let along = || prop_oneof![Just(Along::X), Just(Along::Y)];
+    let some = || proptest::collection::vec((value(), value()), 0..5);
+    prop_oneof![
+        (value(), value(), value(), value()).prop_map(|(a, b, c, d)| MarkShape::Rect {
+            x: (a, b),
+            y: (c, d)
+        }),
+        (value(), value()).prop_map(|(x, y)| MarkShape::Point(x, y)),
+        (value(), value()).prop_map(|(x, y)| MarkShape::Arrow(x, y)),
+        (some(), step()).prop_map(|(points, step)| MarkShape::Line(points, step)),
+        (some(), step()).prop_map(|(points, step)| {
+            MarkShape::Area(
+                points.into_iter().map(|(x, y)| (x, y, y * 2.0)).collect(),
+                step,
+            )
+        }),
+        (along(), value(), value(), value(), any::<bool>()).prop_map(
+            |(along, at, low, high, strokes)| MarkShape::Interval {
+                along,
+                at,
+                ends: (low, high),
+                strokes
+            }
+        ),
+        (along(), value(), any::<String>(), 0..3_usize).prop_map(|(along, at, text, level)| {
+            MarkShape::Rule {
+                along,
+                at,
+                text,
+                level,
+            }
+        }),
+        (value(), value(), any::<String>(), any::<bool>()).prop_map(|(x, y, text, fits)| {
+            MarkShape::Text {
+                at: (x, y),
+                shift: (0.0, 0.0),
+                anchor: Anchor::End,
+                text,
+                within: fits.then_some((x, y)),
+            }
+        }),
+    ]
+}
+
+fn axis() -> impl Strategy<Value = Axis> {
+    let scale = prop_oneof![Just(Scale::Linear), Just(Scale::Log), Just(Scale::Auto)];
+    prop_oneof![
+        (value(), value(), scale, any::<String>()).prop_map(|(low, high, scale, name)| {
+            Axis::numbers(Range::of(Some((low, high))), scale, Format::Time).named(name)
+        }),
+        proptest::collection::vec(any::<String>(), 0..4)
+            .prop_map(|names| Axis::categories(names, 20.0)),
+        Just(Axis::bare(0.0, 1.0)),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(256))]
+
+    #[test]
+    fn whatever_there_is_to_draw_is_well_formed(
+        shapes in proptest::collection::vec((shape(), 0..40_usize), 0..8),
+        x in axis(),
+        y in axis(),
+        title in any::<String>(),
+        width in 200..900_u32,
+    ) {
+        let told = |place: usize| place.is_multiple_of(2).then(|| title.clone());
+        let marks = shapes.into_iter();
+        let marks = marks.map(|(shape, place)| FigureMark::new(shape, MarkLook::of(place)).with_row(told(place)));
+        let mut panel = Panel::new(x, y, 120.0);
+        panel.title.clone_from(&title);
+        panel.series.push(Series { key: Some(0), marks: marks.collect() });
+        let figure = Figure {
+            id: "any".to_owned(),
+            title: title.clone(),
+            note: title.clone(),
+            columns: vec![title.clone()],
+            keys: vec![key(&title, 0, Swatch::Line), key(&title, 9, Swatch::Bar)],
+            panels: vec![panel],
+        };
+        let style = FileStyle { width, unit: width.to_string(), font: None };
+        for drawn in [svg(&figure, width, "-w"), file(&figure, &style, &title)] {
+            prop_assert!(!drawn.contains("NaN") && !drawn.contains("inf"), "{drawn}");
+            prop_assert!(read(&drawn).0 > 3);
+        }
+    }
+}
