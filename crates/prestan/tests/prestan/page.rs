@@ -325,7 +325,7 @@ fn every_kind_of_figure_is_drawn() {
         assert!(tip.contains(cell.as_str().unwrap()), "{told}");
     }
     // The legend hides what it names.
-    let hidden = "[...document.querySelectorAll('figure[data-id=search] .chart.w g[data-key=\"1\"]')].map((of) => of.checkVisibility())";
+    let hidden = "[...document.querySelectorAll('figure[data-id=search] .chart.w g[data-key=\"1\"]')].map((of) => getComputedStyle(of).display !== 'none')";
     assert_eq!(browser.evaluate(hidden), json!([true]));
     browser
         .evaluate("document.querySelectorAll('figure[data-id=search] .legend button')[1].click()");
