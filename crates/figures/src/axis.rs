@@ -193,7 +193,7 @@ impl Axis {
     /// A part of an interval lies beyond it.
     pub fn cuts(&self, value: f64) -> bool {
         let place = self.place(value);
-        place < -1e-6 || place > 1.0 + 1e-6
+        !place.is_nan() && !(-1e-6..=1.0 + 1e-6).contains(&place)
     }
 
     /// Where a value lies: 0 at one end, 1 at the other, less and more beyond them. Infinity is an end. What has no place,

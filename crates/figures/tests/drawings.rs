@@ -389,7 +389,7 @@ proptest! {
         title in any::<String>(),
         width in 200..900_u32,
     ) {
-        let told = |place: usize| (place % 2 == 0).then(|| title.clone());
+        let told = |place: usize| place.is_multiple_of(2).then(|| title.clone());
         let marks = shapes.into_iter();
         let marks = marks.map(|(shape, place)| FigureMark::new(shape, MarkLook::of(place)).with_row(told(place)));
         let mut panel = Panel::new(x, y, 120.0);
