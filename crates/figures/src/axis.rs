@@ -314,7 +314,8 @@ mod tests {
 
     #[test]
     fn ticks_are_round() {
-        let table: &[((f64, f64), Scale, Format, &[&str])] = &[
+        type Row<'a> = ((f64, f64), Scale, Format, &'a [&'a str]);
+        let table: &[Row<'_>] = &[
             (
                 (0.0, 9.3),
                 Scale::Linear,

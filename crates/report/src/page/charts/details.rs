@@ -32,7 +32,7 @@ fn written(ns: Nanos) -> String {
 
 /// Response times in ranges that grow by a constant factor.
 pub(super) fn histogram(test: &str, runs: &[RunDetails<'_>]) -> Figure {
-    let bars = |run: &RunDetails<'_>| run.details.histogram.iter().copied().collect::<Vec<_>>();
+    let bars = |run: &RunDetails<'_>| run.details.histogram.to_vec();
     let shown: Vec<_> = runs
         .iter()
         .filter(|run| !run.details.histogram.is_empty())

@@ -302,7 +302,8 @@ mod tests {
 
     #[test]
     fn conditions_have_limits() {
-        let table: &[(&str, &[(&str, &str, f64)])] = &[
+        type Row<'a> = (&'a str, &'a [(&'a str, &'a str, f64)]);
+        let table: &[Row<'_>] = &[
             (
                 "p99 < 50ms and failures == 0",
                 &[("p99", "p99 < 50ms", 50_000.0)],
