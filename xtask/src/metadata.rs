@@ -50,7 +50,12 @@ impl Metadata {
     /// When cargo fails, because `Cargo.lock` is not up to date, for example.
     pub(crate) fn read() -> Result<Metadata> {
         let platforms = TARGETS.map(|target| ["--filter-platform", target]);
-        let metadata = ["metadata", "--locked", "--format-version=1"];
+        let metadata = [
+            "metadata",
+            "--locked",
+            "--format-version=1",
+            "--features=prestan/png",
+        ];
         let text = cargo_output(&[&metadata, platforms.as_flattened()].concat())?;
         serde_json::from_str(&text).context("read what cargo metadata prints")
     }

@@ -27,7 +27,7 @@ use tempfile::TempDir;
 use crate::setup;
 use process::{TestOutcome, TestVerdict};
 use programs::TestProgram;
-use queue::{NextTest, TestGroup, TestQueue};
+use queue::{NextTest, QueueGroup, TestQueue};
 
 /// Most tests wait for a server, a window or a time limit most of their time.
 const SLOTS_OF_A_PROCESSOR: usize = 2;
@@ -42,7 +42,7 @@ pub(crate) struct TestRequest {
     pub(crate) words: Vec<String>,
     /// Also those that are marked `#[ignore]`, and those of the features that are off.
     pub(crate) with_ignored: bool,
-    /// The slowest are listed.
+    /// The slowest are listed, and the processor time of each program.
     pub(crate) times: bool,
     /// Variables of the environment of all tests.
     pub(crate) environment: Vec<(&'static str, OsString)>,
@@ -140,7 +140,7 @@ fn all<'a>(
     request: &TestRequest,
 ) -> Vec<(ProgramTest<'a>, TestOutcome)> {
     let processors = thread::available_parallelism().map_or(1, usize::from);
-    let queue = Mutex::new(TestQueue::new(tests, |test| TestGroup::of(&test.name)));
+    let queue = Mutex::new(TestQueue::new(tests, |test| QueueGroup::of(&test.name)));
     let freed = Condvar::new();
     let slot = || {
         let mut own = Vec::new();
@@ -200,6 +200,7 @@ fn report(
     }
     if request.times {
         list_slowest(outcomes);
+        list_programs(outcomes);
     }
     let processor: Duration = outcomes.iter().map(|(_, outcome)| outcome.processor).sum();
     eprintln!(
@@ -235,6 +236,19 @@ fn list_slowest(outcomes: &[(ProgramTest<'_>, TestOutcome)]) {
     for (test, outcome) in order.into_iter().take(SLOWEST) {
         let [took, processor] = [outcome.took, outcome.processor].map(|time| time.as_secs_f64());
         eprintln!("{took:6.1} s {processor:6.1} s  {}", test.label());
+    }
+}
+
+fn list_programs(outcomes: &[(ProgramTest<'_>, TestOutcome)]) {
+    let mut programs: BTreeMap<&str, (usize, Duration)> = BTreeMap::new();
+    for (test, outcome) in outcomes {
+        let (tests, processor) = programs.entry(&test.program.label).or_default();
+        *tests += 1;
+        *processor += outcome.processor;
+    }
+    eprintln!("\nprocessor  tests");
+    for (program, (tests, processor)) in programs {
+        eprintln!("{:7.1} s {tests:6}  {program}", processor.as_secs_f64());
     }
 }
 

@@ -1,5 +1,5 @@
-//! `cargo xtask dist`, with the program of the tests: what is published is whole, works, and is the same
-//! each time.
+//! `cargo xtask dist`, with the program of the tests: what is published is whole and works. That it is the same each time
+//! is tried nightly.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -10,7 +10,7 @@ use std::process::Command;
 
 /// `cargo test --workspace` makes the program; `cargo test -p xtask` only finds it. In CI it must be there.
 #[test]
-fn what_is_published_works_and_is_the_same_twice() {
+fn what_is_published_is_whole_and_works() {
     let test = env::current_exe().unwrap();
     let directory = test.parent().and_then(Path::parent).unwrap();
     let program = directory.join("prestan");
@@ -36,29 +36,25 @@ fn what_is_published_works_and_is_the_same_twice() {
             .unwrap()
             .success()
     );
-    let [first, second] = ["first", "second"].map(|name| {
-        let into = temporary.path().join(name);
-        let output = Command::new(env!("CARGO_BIN_EXE_xtask"))
-            .args(["dist", "--program"])
-            .arg(&stripped)
-            .arg("--into")
-            .arg(&into)
-            .env("SOURCE_DATE_EPOCH", "1700000000")
-            .output()
-            .unwrap();
-        let error = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "{error}");
-        fs::read_to_string(into.join("SHA256SUMS")).unwrap()
-    });
-    assert_eq!(first, second);
-    let names: Vec<&str> = first
+    let into = temporary.path().join("made");
+    let output = Command::new(env!("CARGO_BIN_EXE_xtask"))
+        .args(["dist", "--program"])
+        .arg(&stripped)
+        .arg("--into")
+        .arg(&into)
+        .env("SOURCE_DATE_EPOCH", "1700000000")
+        .output()
+        .unwrap();
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{error}");
+    let sums = fs::read_to_string(into.join("SHA256SUMS")).unwrap();
+    let names: Vec<&str> = sums
         .lines()
         .filter_map(|line| line.split_whitespace().nth(1))
         .collect();
     for ending in [".tar.gz", ".deb", ".whl", ".cdx.json"] {
         assert!(names.iter().any(|name| name.ends_with(ending)), "{names:?}");
     }
-    let into = temporary.path().join("first");
     let path = |ending: &str| {
         let name = names.iter().find(|name| name.ends_with(ending));
         into.join(name.unwrap())

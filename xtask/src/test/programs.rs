@@ -9,6 +9,16 @@ use serde::Deserialize;
 
 use crate::project::{cargo_messages, output_of};
 
+/// Programs with tests of ten seconds and more. They come first, so that short ones fill the end.
+const LONG: [&str; 6] = [
+    "prestan/prestan",
+    "engine",
+    "stats",
+    "traffic/traffic",
+    "xtask/dist",
+    "testbed/testbed",
+];
+
 /// A program with tests in it.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct TestProgram {
@@ -46,8 +56,7 @@ struct BuiltProfile {
     test: bool,
 }
 
-/// Builds all test programs of the workspace. Those of the binary come first: they take a third of all time, and
-/// what is short fills the end.
+/// Builds all test programs of the workspace, and gives them in the order in which they are to be run.
 ///
 /// # Errors
 /// When something does not compile; cargo has said what.
@@ -60,7 +69,8 @@ pub(crate) fn build(features: &[&str]) -> Result<Vec<TestProgram>> {
     for line in messages.lines() {
         programs.extend(built(line).with_context(|| format!("read what cargo says: {line}"))?);
     }
-    programs.sort_by_key(|program| (program.label != "prestan/prestan", program.label.clone()));
+    let place = |program: &TestProgram| LONG.iter().position(|long| program.label == *long);
+    programs.sort_by_key(|program| place(program).unwrap_or(LONG.len()));
     Ok(programs)
 }
 

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 /// What a test needs of the machine, by the modules that it is in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum TestGroup {
+pub(crate) enum QueueGroup {
     /// In a module `quiet`: it judges times, and nothing else runs meanwhile.
     Quiet,
     /// In a module `lab`: it has a laboratory with a thread of real-time priority, one at a time.
@@ -13,15 +13,15 @@ pub(crate) enum TestGroup {
     Beside,
 }
 
-impl TestGroup {
-    pub(crate) fn of(name: &str) -> TestGroup {
+impl QueueGroup {
+    pub(crate) fn of(name: &str) -> QueueGroup {
         let is_in = |module: &str| name.rsplit("::").skip(1).any(|part| part == module);
         if is_in("quiet") {
-            TestGroup::Quiet
+            QueueGroup::Quiet
         } else if is_in("lab") {
-            TestGroup::Lab
+            QueueGroup::Lab
         } else {
-            TestGroup::Beside
+            QueueGroup::Beside
         }
     }
 }
@@ -43,7 +43,7 @@ pub(crate) struct TestQueue<T> {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum NextTest<T> {
     /// Run this, and tell [`TestQueue::ended`].
-    Now(T, TestGroup),
+    Now(T, QueueGroup),
     /// Ask again when another test has ended.
     Later,
     /// There is nothing left.
@@ -51,7 +51,7 @@ pub(crate) enum NextTest<T> {
 }
 
 impl<T> TestQueue<T> {
-    pub(crate) fn new(tests: Vec<T>, group: impl Fn(&T) -> TestGroup) -> TestQueue<T> {
+    pub(crate) fn new(tests: Vec<T>, group: impl Fn(&T) -> QueueGroup) -> TestQueue<T> {
         let mut queue = TestQueue {
             quiet: VecDeque::new(),
             lab: VecDeque::new(),
@@ -66,11 +66,11 @@ impl<T> TestQueue<T> {
         queue
     }
 
-    fn waiting(&mut self, group: TestGroup) -> &mut VecDeque<T> {
+    fn waiting(&mut self, group: QueueGroup) -> &mut VecDeque<T> {
         match group {
-            TestGroup::Quiet => &mut self.quiet,
-            TestGroup::Lab => &mut self.lab,
-            TestGroup::Beside => &mut self.beside,
+            QueueGroup::Quiet => &mut self.quiet,
+            QueueGroup::Lab => &mut self.lab,
+            QueueGroup::Beside => &mut self.beside,
         }
     }
 
@@ -84,33 +84,33 @@ impl<T> TestQueue<T> {
             && let Some(test) = self.quiet.pop_front()
         {
             self.is_quiet = true;
-            return self.begin(test, TestGroup::Quiet);
+            return self.begin(test, QueueGroup::Quiet);
         }
         if !self.has_lab
             && let Some(test) = self.lab.pop_front()
         {
             self.has_lab = true;
-            return self.begin(test, TestGroup::Lab);
+            return self.begin(test, QueueGroup::Lab);
         }
         match self.beside.pop_front() {
-            Some(test) => self.begin(test, TestGroup::Beside),
+            Some(test) => self.begin(test, QueueGroup::Beside),
             None if self.quiet.is_empty() && self.lab.is_empty() => NextTest::None,
             None => NextTest::Later,
         }
     }
 
-    fn begin(&mut self, test: T, group: TestGroup) -> NextTest<T> {
+    fn begin(&mut self, test: T, group: QueueGroup) -> NextTest<T> {
         self.running += 1;
         NextTest::Now(test, group)
     }
 
     /// A test of this group has ended.
-    pub(crate) fn ended(&mut self, group: TestGroup) {
+    pub(crate) fn ended(&mut self, group: QueueGroup) {
         self.running -= 1;
         match group {
-            TestGroup::Quiet => self.is_quiet = false,
-            TestGroup::Lab => self.has_lab = false,
-            TestGroup::Beside => {}
+            QueueGroup::Quiet => self.is_quiet = false,
+            QueueGroup::Lab => self.has_lab = false,
+            QueueGroup::Beside => {}
         }
     }
 }
@@ -118,7 +118,7 @@ impl<T> TestQueue<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use TestGroup::{Beside, Lab, Quiet};
+    use QueueGroup::{Beside, Lab, Quiet};
 
     #[test]
     fn groups_are_modules() {
@@ -129,7 +129,7 @@ mod tests {
             ("quiet", Beside),
         ];
         for (name, group) in table {
-            assert_eq!(TestGroup::of(name), group, "{name}");
+            assert_eq!(QueueGroup::of(name), group, "{name}");
         }
     }
 
@@ -143,7 +143,7 @@ mod tests {
             ("e", Beside),
         ];
         let mut queue = TestQueue::new(tests, |(_, group)| *group);
-        let mut next = |ended: Option<TestGroup>| {
+        let mut next = |ended: Option<QueueGroup>| {
             if let Some(group) = ended {
                 queue.ended(group);
             }

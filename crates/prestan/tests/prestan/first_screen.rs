@@ -123,23 +123,17 @@ fn a_comparison_begins_with_sorted_ratios_in_the_colours_of_verdicts() {
     let [_, table, ..] = edges(&mut browser, "#comparison");
     assert!(table > bottom);
     let drawn = browser.evaluate(
-        "(() => {
-            const data = JSON.parse(document.getElementById('data').textContent);
-            const { option } = prestanAnswers.ratios(data, { width: 800, lines: () => '' }, { versus: prestanAnswers.versusOf(data)[0] });
-            const { data: ratios, renderItem } = option.series[0];
-            const api = { value: (at) => at, coord: () => [0, 0], size: () => [1, 24] };
-            const colors = ratios.map((_, dataIndex) =>
-                renderItem({ dataIndex, coordSys: { x: 0, width: 100 } }, api).children.at(-1).style);
-            return option.yAxis.data.map((name, row) => [name, ratios[row][2], colors[row].text.replace(/^\\S+ /, ''), colors[row].fill]);
-        })()",
+        "[...document.querySelectorAll('#ratios .chart.w text')].filter((text) => /^[0-9.]+ [a-z]/.test(text.textContent))
+            .sort((one, other) => one.getAttribute('y') - other.getAttribute('y'))
+            .map((text) => [parseFloat(text.textContent), text.textContent.replace(/^\\S+ /, ''), getComputedStyle(text).fill])",
     );
-    let drawn: Vec<(String, f64, String, String)> = serde_json::from_value(drawn).unwrap();
+    let drawn: Vec<(f64, String, String)> = serde_json::from_value(drawn).unwrap();
     assert!(drawn.len() > 2, "{drawn:?}");
-    assert!(drawn.is_sorted_by(|one, next| one.1 >= next.1), "{drawn:?}");
+    assert!(drawn.is_sorted_by(|one, next| one.0 >= next.0), "{drawn:?}");
     let color = |verdict: &str| {
-        let row = drawn.iter().find(|row| row.2 == verdict);
+        let row = drawn.iter().find(|row| row.1 == verdict);
         row.unwrap_or_else(|| panic!("no {verdict} in {drawn:?}"))
-            .3
+            .2
             .clone()
     };
     let colors = ["slower", "same", "inconclusive"].map(color);

@@ -217,7 +217,7 @@ fn a_declared_unit_is_that_of_all_times_of_a_row() {
     // At least 5 ms.
     assert!(line.contains("Rsp = 0.0") && line.contains(" s "), "{line}");
     assert!(!line.contains(" ms") && !line.contains("µs"), "{line}");
-    let start = page.find(">OpenToSaved<").unwrap();
+    let start = page.find(">OpenToSaved</th>").unwrap();
     let cells = &page[start..start + page[start..].find("</tr>").unwrap()];
     assert!(cells.contains(" s<") && !cells.contains(" ms"), "{cells}");
 

@@ -253,9 +253,10 @@ impl<'a> CapturedDirection<'a> {
         });
         let line = MarkShape::Line(points.clone(), LineStep::None);
         let line = FigureMark::new(line, MarkLook::toned(MarkTone::Grid));
-        let marks = match points.is_empty() {
-            true => Vec::new(),
-            false => std::iter::once(line).chain(told).collect(),
+        let marks = if points.is_empty() {
+            Vec::new()
+        } else {
+            std::iter::once(line).chain(told).collect()
         };
         self.figure(DirectionCourse {
             id: "rtt",
