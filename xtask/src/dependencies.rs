@@ -48,6 +48,7 @@ pub(crate) fn check() -> Result<()> {
     let used = in_tree(&[
         "--workspace",
         "--exclude=prestan-fuzz",
+        "--features=prestan/png",
         "--edges=normal,build,dev",
     ])?;
     let metadata = Metadata::read()?;

@@ -7,7 +7,7 @@
 //! ```
 //!
 //! A [`Figure`] has panels with two axes each, and series of marks whose shapes are in values of these axes. It says
-//! what marks mean (a series, worse, muted) and not how they look: that is the [`style`]. So one drawing serves light and
+//! what marks mean (a series, worse, muted) and not how they look: that is the [`style()`]. So one drawing serves light and
 //! dark ground. No two series differ by colour alone: points have symbols, lines dashes, bars hatchings.
 //!
 //! Pure: what is drawn depends on the value and the width alone.
