@@ -290,8 +290,8 @@ fn compared(row: &Compared, with_reason: bool) -> Markup {
     }
 }
 
-/// Minus three (much faster) to three (much slower).
-fn heat(row: &Compared) -> i8 {
+/// Minus three (much faster) to three (much slower): from blue by grey to orange, whose full colour is a factor of two.
+pub(super) fn heat(row: &Compared) -> i8 {
     let size = row.ratio.map_or(1.0, |ratio| ratio.value.log2().abs());
     let step = match size {
         size if size >= 1.0 => 3,

@@ -9,6 +9,7 @@ use stats::{Compared, Since, Verdict};
 use super::words;
 use crate::compare::words::{as_shown, shown};
 use crate::lists::distinct;
+use crate::page::comparison::heat;
 use crate::{Comparisons, Versus};
 
 /// Ratios beyond which, and below the inverse of which, nothing is drawn.
@@ -250,25 +251,5 @@ pub(super) fn matrix(all: &Comparisons) -> Figure {
         columns: words(["test", "server", "ratio", "verdict"]),
         keys: Vec::new(),
         panels: vec![panel],
-    }
-}
-
-/// From blue by grey to orange; a factor of two has the full colour.
-fn heat(row: &Compared) -> i8 {
-    let degree = match row
-        .ratio
-        .as_ref()
-        .map_or(0.0, |ratio| ratio.value.log2().abs())
-    {
-        size if size >= 1.0 => 3,
-        size if size >= 0.3 => 2,
-        _ => 1,
-    };
-    match row.verdict {
-        Verdict::Broken | Verdict::Lost => 3,
-        Verdict::Repaired | Verdict::Gained => -3,
-        Verdict::Slower => degree,
-        Verdict::Faster => -degree,
-        _ => 0,
     }
 }

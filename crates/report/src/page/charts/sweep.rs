@@ -43,13 +43,7 @@ struct SweepDrawing<'a> {
 /// A row by one parameter: on the usual scale, and on the other one.
 pub(super) fn sweep(sweep: &Sweep, row: &SweptRow, param: usize) -> [Figure; 2] {
     let lines = lines(sweep, row, param);
-    let points = || lines.iter().flat_map(|line| &line.points);
-    let values = extent(points().map(|point| value(sweep, point, param)));
-    let means = extent(
-        points()
-            .filter_map(|point| Some(us(point.mean?)))
-            .filter(|us| *us > 0.0),
-    );
+    let [values, means] = extents(sweep, &lines, param);
     let spans = |ends: Option<(f64, f64)>| ends.is_some_and(|(low, high)| high / low > WIDE);
     let is_log = values.is_some_and(|(low, _)| low > 0.0) && (spans(values) || spans(means));
     [is_log, !is_log].map(|is_log| figure(sweep, row, param, &lines, is_log))
@@ -112,14 +106,19 @@ fn lines<'a>(sweep: &Sweep, row: &'a SweptRow, param: usize) -> Vec<Line<'a>> {
     row.servers.iter().enumerate().flat_map(of_server).collect()
 }
 
+/// The least and the greatest value of the parameter, and mean above zero, in microseconds.
+fn extents(sweep: &Sweep, lines: &[Line<'_>], param: usize) -> [Option<(f64, f64)>; 2] {
+    let points = || lines.iter().flat_map(|line| &line.points);
+    let means = points().filter_map(|point| Some(us(point.mean?)));
+    [
+        extent(points().map(|point| value(sweep, point, param))),
+        extent(means.filter(|us| *us > 0.0)),
+    ]
+}
+
 fn figure(sweep: &Sweep, row: &SweptRow, param: usize, lines: &[Line<'_>], is_log: bool) -> Figure {
     let points = || lines.iter().flat_map(|line| &line.points);
-    let values = extent(points().map(|point| value(sweep, point, param)));
-    let means = extent(
-        points()
-            .filter_map(|point| Some(us(point.mean?)))
-            .filter(|us| *us > 0.0),
-    );
+    let [values, means] = extents(sweep, lines, param);
     let ends = points().filter_map(|point| point.ci95);
     let ends: Vec<f64> = ends.flat_map(|(low, high)| [us(low), us(high)]).collect();
     let scale = if is_log { Scale::Log } else { Scale::Linear };
