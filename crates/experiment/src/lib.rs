@@ -47,6 +47,7 @@ pub use file::{
 pub use log::{RecordedTrials, last_of_each};
 pub use order::{PlannedTrial, planned_trials};
 pub use published::PublishedFigures;
+#[cfg(feature = "schema")]
 pub use read::schema;
 pub use record::{CampaignRecord, LevelCombination, TrialRecord};
 pub use setup::TrialSetup;
@@ -57,3 +58,6 @@ pub use summary::{
     FindingPart, FindingSummary, OrderingCount, PairVerdict, TableSummary,
 };
 pub use trial::{BARE_RECIPE, MeasuredSpec, RequestsSpec, ServerSpec, TrialSpec, TrialTrafficSpec};
+
+/// The JSON schema of experiment files, for editors. A test compares it with the types that read them.
+pub const SCHEMA: &str = include_str!("../../../docs/experiment.schema.json");

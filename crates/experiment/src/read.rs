@@ -55,6 +55,7 @@ impl LabChoice {
 
 /// The JSON schema of experiment files, for editors, as indented JSON.
 #[must_use]
+#[cfg(feature = "schema")]
 pub fn schema() -> String {
     let schema = schemars::schema_for!(ExperimentSpec);
     let mut text = serde_json::to_string_pretty(&schema).unwrap_or_default();

@@ -18,7 +18,9 @@ mod words;
 
 use trace::contents::CaptureContents;
 
-pub use document::{analysis_json, analysis_schema};
+pub use document::analysis_json;
+#[cfg(feature = "schema")]
+pub use document::analysis_schema;
 pub use on_wire::RunOnWire;
 pub use page::analysis_html;
 

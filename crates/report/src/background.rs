@@ -13,8 +13,10 @@ use crate::clean;
 use crate::figure::percent;
 use crate::generators;
 
+pub use wire::background_json;
+#[cfg(feature = "schema")]
+pub use wire::background_schema;
 pub(crate) use wire::{BackgroundJson, of_run};
-pub use wire::{background_json, background_schema};
 
 /// Nanoseconds in a second.
 const SECOND: f64 = 1e9;

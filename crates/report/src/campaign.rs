@@ -19,7 +19,9 @@ use experiment::{
 };
 use figures::Figure;
 
-pub use document::{campaign_json, campaign_schema};
+pub use document::campaign_json;
+#[cfg(feature = "schema")]
+pub use document::campaign_schema;
 pub use markdown::campaign_markdown;
 pub use page::{campaign_charts, campaign_page};
 pub use sheet::{campaign_csv, campaign_trials_csv};

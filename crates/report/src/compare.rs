@@ -11,7 +11,9 @@ use stats::{Compared, Comparison, CostVerdict};
 
 use crate::clean;
 use crate::figure::percent;
-use crate::json::{pretty, schema_of};
+use crate::json::pretty;
+#[cfg(feature = "schema")]
+use crate::json::schema_of;
 use crate::markdown::{code, line, markdown};
 use crate::notes;
 use crate::terminal::{Columns, TextReport, wrap};
@@ -313,6 +315,7 @@ pub fn compare_json(all: &Comparisons) -> String {
 }
 
 /// The JSON schema of [`compare_json`]: the content of `docs/compare.schema.json`.
+#[cfg(feature = "schema")]
 pub fn compare_schema() -> String {
     schema_of::<wire::ComparisonDocument>()
 }

@@ -11,7 +11,9 @@ use serde::Serialize;
 use stats::{Diagnosis, Finding, LeftOut, MANY, Material, RULES, WhyLeftOut};
 
 use crate::figure::percent;
-use crate::json::{pretty, schema_of};
+use crate::json::pretty;
+#[cfg(feature = "schema")]
+use crate::json::schema_of;
 use crate::lists::{distinct, more_rows};
 use crate::reasons::reason;
 use crate::terminal::{TextReport, wrap};
@@ -297,6 +299,7 @@ pub fn findings_json(findings: &[Finding]) -> String {
 }
 
 /// The JSON schema of [`diagnose_json`]: the content of `docs/diagnosis.schema.json`.
+#[cfg(feature = "schema")]
 pub fn diagnose_schema() -> String {
     schema_of::<wire::DiagnosisDocument>()
 }

@@ -2,7 +2,6 @@
 
 use figures::is_harmful;
 use record::{Outcome, PlanRecord, Run, TestRecord, Verify};
-use schemars::generate::SchemaSettings;
 use stats::{Completeness, Summary, TestSummary};
 
 use crate::load_steps::LoadStepJson;
@@ -35,12 +34,14 @@ pub fn json(run: &Run, summary: &Summary, beside: &[BesideResult<'_>]) -> String
 }
 
 /// The JSON schema of [`json`]: the content of `docs/result.schema.json`. Ends with a newline.
+#[cfg(feature = "schema")]
 pub fn schema() -> String {
     schema_of::<wire::ResultDocument>()
 }
 
+#[cfg(feature = "schema")]
 pub(crate) fn schema_of<T: schemars::JsonSchema>() -> String {
-    let settings = SchemaSettings::draft2020_12().for_serialize();
+    let settings = schemars::generate::SchemaSettings::draft2020_12().for_serialize();
     pretty(&settings.into_generator().into_root_schema_for::<T>())
 }
 

@@ -60,43 +60,45 @@ mod wire;
 
 use stats::units;
 
+#[cfg(feature = "schema")]
+pub use {
+    analysis::analysis_schema, background::background_schema, campaign::campaign_schema,
+    compare::compare_schema, diagnose::diagnose_schema, json::schema, runs::runs_schema,
+    search::search_schema, sweep::sweep_schema,
+};
+
 pub use self::csv::csv;
 pub use ::figures::clean;
 pub use analysis::{
     CaptureAnalysis, FormulaName, RunOnWire, TimeoutStudy, analysis_csv, analysis_html,
-    analysis_json, analysis_schema, analysis_text,
+    analysis_json, analysis_text,
 };
 pub use annotations::github_annotations;
-pub use background::{
-    background_json, background_lines, background_schema, background_totals, bits, planned_table,
-};
+pub use background::{background_json, background_lines, background_totals, bits, planned_table};
 pub use campaign::{
     CampaignReport, campaign_charts, campaign_csv, campaign_json, campaign_markdown, campaign_page,
-    campaign_schema, campaign_text, campaign_trials_csv,
+    campaign_text, campaign_trials_csv,
 };
 pub use compare::{
-    Comparisons, Versus, calls_that_differ, compare_json, compare_markdown, compare_schema,
-    compare_text, difference,
+    Comparisons, Versus, calls_that_differ, compare_json, compare_markdown, compare_text,
+    difference,
 };
 pub use conclusion::{inconclusive, inconclusive_briefly};
 pub use constraints::{constraint_in_words, failed_constraints, failed_rows};
 pub use diagnose::{
-    Diagnosed, DiagnosedRun, Incomplete, NotMeasured, diagnose_json, diagnose_schema,
-    diagnose_text, findings_json,
+    Diagnosed, DiagnosedRun, Incomplete, NotMeasured, diagnose_json, diagnose_text, findings_json,
 };
 pub use file_names::FileNames;
 pub use generators::planned_generators;
-pub use json::{BesideResult, json, schema};
+pub use json::{BesideResult, json};
 pub use junit::junit;
 pub use label::{apply_label, labelled_text};
 pub use log::{log, log_header};
 pub use notes::notes_of;
 pub use reasons::{abort_reason, ended_early, reason};
-pub use runs::{
-    ListedGroup, ListedRun, ListedState, bytes, run_text, runs_json, runs_schema, runs_text,
-};
-pub use search::{CountedUnit, Find, SearchResult, Tried, search_json, search_schema, search_text};
-pub use sweep::{Design, Sweep, SweepServer, Varied, sweep_json, sweep_schema, sweep_text};
+pub use runs::{ListedGroup, ListedRun, ListedState, bytes, run_text, runs_json, runs_text};
+pub use search::{CountedUnit, Find, SearchResult, Tried, search_json, search_text};
+pub use sweep::{Design, Sweep, SweepServer, Varied, sweep_json, sweep_text};
 pub use terminal::wrap;
 pub use text::{TextLayout, TextOptions, text};
 pub use units::{human, human_range};

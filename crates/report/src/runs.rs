@@ -6,7 +6,9 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::clean;
-use crate::json::{pretty, schema_of};
+use crate::json::pretty;
+#[cfg(feature = "schema")]
+use crate::json::schema_of;
 use crate::lists::distinct;
 use crate::terminal::{Columns, TextReport};
 
@@ -251,6 +253,7 @@ pub fn runs_json(runs: &[ListedRun]) -> String {
 }
 
 /// The JSON schema of [`runs_json`]: the content of `docs/runs.schema.json`.
+#[cfg(feature = "schema")]
 pub fn runs_schema() -> String {
     schema_of::<RunsDocument<'_>>()
 }

@@ -8,7 +8,9 @@ use stats::{Distribution, OfferedLoad, SearchOutcome, Tally, Tested};
 
 use crate::clean;
 use crate::figure;
-use crate::json::{pretty, schema_of};
+use crate::json::pretty;
+#[cfg(feature = "schema")]
+use crate::json::schema_of;
 use crate::terminal::{Columns, TextReport};
 use crate::text::UNKNOWN_SOFTWARE;
 use crate::units::human;
@@ -399,6 +401,7 @@ pub fn search_json(found: &SearchResult) -> String {
 }
 
 /// The JSON schema of [`search_json`]: the content of `docs/search.schema.json`.
+#[cfg(feature = "schema")]
 pub fn search_schema() -> String {
     schema_of::<wire::SearchDocument>()
 }

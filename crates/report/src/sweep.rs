@@ -12,7 +12,9 @@ use stats::{PointRatio, Since, Status, SweepPoint, SweptRow, SweptServer};
 use crate::clean;
 use crate::compare::{times_since, words::ratio};
 use crate::figure::with_interval;
-use crate::json::{pretty, schema_of};
+use crate::json::pretty;
+#[cfg(feature = "schema")]
+use crate::json::schema_of;
 use crate::terminal::{Columns, TextReport};
 use crate::text::UNKNOWN_SOFTWARE;
 use crate::units::{human, human_range};
@@ -286,6 +288,7 @@ pub fn sweep_json(sweep: &Sweep) -> String {
 }
 
 /// The JSON schema of [`sweep_json`]: the content of `docs/sweep.schema.json`.
+#[cfg(feature = "schema")]
 pub fn sweep_schema() -> String {
     schema_of::<wire::SweepDocument>()
 }

@@ -19,6 +19,7 @@ mod place;
 mod plan;
 mod quantity;
 mod resolve;
+#[cfg(feature = "schema")]
 mod schema;
 mod single;
 pub mod spec;
@@ -41,10 +42,14 @@ pub use resolve::{
     KEYED_HEADERS, METHOD_HEADERS, OWN_HEADERS, Overrides, READING, Selection, check_query,
     constraint_for, constraint_for_recorded, constraints_for, param_value, resolve,
 };
+#[cfg(feature = "schema")]
 pub use schema::schema;
 pub use single::{RequestedPath, RequestedPaths, Single, single};
 pub use template::{LiveText, Piece, Text, Variable};
 pub use user_work::UserWork;
+
+/// The JSON schema of suite files, for editors. A test compares it with the types that read them.
+pub const SCHEMA: &str = include_str!("../../../docs/suite.schema.json");
 
 /// Reads the text of a suite file and checks all that can be checked without parameters.
 ///

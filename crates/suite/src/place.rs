@@ -1,9 +1,7 @@
 //! A value together with the place in the file where it was written.
 
-use std::borrow::Cow;
 use std::fmt;
 
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{self, Deserializer, Visitor};
 use serde::{Deserialize, Serialize, Serializer};
 pub use yaml::Place;
@@ -36,20 +34,6 @@ impl<T: Serialize> Serialize for Placed<T> {
     }
 }
 
-impl<T: JsonSchema> JsonSchema for Placed<T> {
-    fn schema_name() -> Cow<'static, str> {
-        T::schema_name()
-    }
-
-    fn inline_schema() -> bool {
-        T::inline_schema()
-    }
-
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        T::json_schema(generator)
-    }
-}
-
 /// A number or a text in which `{{ }}` may stand: `10`, `infinity`, `"{{ width }}"`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(transparent)]
@@ -58,19 +42,6 @@ pub struct Scalar(pub String);
 impl<'de> Deserialize<'de> for Scalar {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_any(ScalarVisitor)
-    }
-}
-
-impl JsonSchema for Scalar {
-    fn schema_name() -> Cow<'static, str> {
-        "Scalar".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({
-            "description": "A number or a text; a template needs quotes: \"{{ width }}\".",
-            "type": ["string", "number", "boolean"],
-        })
     }
 }
 

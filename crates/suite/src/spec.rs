@@ -3,17 +3,15 @@
 mod adapt;
 mod beside;
 mod constraints;
-mod expressions;
 mod http;
 mod loops;
 mod needs;
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 
 use record::Verify;
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use schemars::JsonSchema;
 use serde::Deserialize;
 use serde::de::{self, DeserializeOwned, Deserializer, MapAccess, Visitor};
 
@@ -502,55 +500,4 @@ fn is_method(key: &str) -> bool {
         && key
             .bytes()
             .all(|byte| byte.is_ascii_uppercase() || byte == b'-')
-}
-
-impl JsonSchema for StepSpec {
-    fn schema_name() -> Cow<'static, str> {
-        "Step".into()
-    }
-
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let scalar = generator.subschema_for::<Scalar>();
-        let steps = generator.subschema_for::<Vec<StepSpec>>();
-        json_schema!({
-            "description": "One step: a request (a method in capitals, with its path), or tree, repeat, page, parts, choose, think, start, stop, when, end.",
-            "type": "object",
-            "patternProperties": { "^[A-Z][A-Z-]*$": scalar },
-            "properties": {
-                "tree": scalar,
-                "repeat": scalar,
-                "page": { "type": "string" },
-                "parts": generator.subschema_for::<PartsSpec>(),
-                "choose": generator.subschema_for::<Vec<ChoiceSpec>>(),
-                "think": generator.subschema_for::<ThinkSpec>(),
-                "start": { "type": "string" },
-                "stop": { "type": "string" },
-                "when": expressions::condition(generator),
-                "end": generator.subschema_for::<EndSpec>(),
-                "users": scalar,
-                "query": scalar,
-                "to": scalar,
-                "depth": scalar,
-                "width": scalar,
-                "of": generator.subschema_for::<LeafSpec>(),
-                "overwrite": { "type": "boolean" },
-                "timeout": scalar,
-                "headers": generator.subschema_for::<BTreeMap<String, Scalar>>(),
-                "body": generator.subschema_for::<BodySpec>(),
-                "expect": generator.subschema_for::<ExpectSpec>(),
-                "unsupported": {
-                    "type": "array",
-                    "items": { "anyOf": [{ "type": "integer" }, { "type": "string", "pattern": "^no \\S+$" }] },
-                },
-                "save": generator.subschema_for::<BTreeMap<String, String>>(),
-                "measure": { "type": "string" },
-                "verify": generator.subschema_for::<Verify>(),
-                "target": { "type": "string" },
-                "as": { "type": "string" },
-                "steps": steps,
-                "else": generator.subschema_for::<Vec<StepSpec>>(),
-            },
-            "additionalProperties": false,
-        })
-    }
 }

@@ -100,6 +100,7 @@ pub fn measured_json(name: &str, network: &LabNetwork, wires: &[JudgedWire]) -> 
 
 /// The JSON schema of [`measured_json`]: the content of `docs/lab-check.schema.json`.
 #[must_use]
+#[cfg(feature = "schema")]
 pub fn measured_schema() -> String {
     with_newline(serde_json::to_string_pretty(&schemars::schema_for!(
         CheckedLabDocument

@@ -300,6 +300,7 @@ pub fn nearest<'a>(word: &str, names: impl Iterator<Item = &'a str>) -> Option<&
 
 /// The JSON schema of lab files, for editors, as indented JSON.
 #[must_use]
+#[cfg(feature = "schema")]
 pub fn schema() -> String {
     let schema = schemars::schema_for!(LabSpec);
     let mut text = serde_json::to_string_pretty(&schema).unwrap_or_default();

@@ -26,11 +26,15 @@ pub use bare_host::{
     TimeoutResendName,
 };
 pub use builtin::{BUILTIN_LABS, BuiltinLab};
-pub use document::{measured_json, measured_schema};
+pub use document::measured_json;
+#[cfg(feature = "schema")]
+pub use document::measured_schema;
 pub use error::TopologyError;
+#[cfg(feature = "schema")]
+pub use file::schema;
 pub use file::{
     LabHostSpec, LabHubSpec, LabLinkSpec, LabRouterSpec, LabSpec, LabSwitchSpec, RoutedSpec,
-    SysctlValue, WireSpec, nearest, read_yaml, reading_message, schema,
+    SysctlValue, WireSpec, nearest, read_yaml, reading_message,
 };
 pub use judge::{JudgedWire, WireMeasurement, WireVerdict, judge};
 pub use picture::{pictures, svg};
@@ -41,3 +45,6 @@ pub use plan::{
 pub use queue::{CodelSpec, DisciplineSpec, FqCodelSpec, PlannedCodel, QueueSpec, WireQueue};
 pub use text::{described, measured_table, wire_text};
 pub use wire::PlannedWire;
+
+/// The JSON schema of lab files, for editors. A test compares it with the types that read them.
+pub const SCHEMA: &str = include_str!("../../../docs/lab.schema.json");

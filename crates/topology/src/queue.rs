@@ -1,10 +1,11 @@
 //! The queue of a link: its room, and what decides which packets are dropped.
 
-use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use schemars::JsonSchema;
+#[cfg(feature = "schema")]
+use schemars::{Schema, SchemaGenerator, json_schema};
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{self, Deserializer, MapAccess, Visitor};
 use serde::{Deserialize, Serialize};
@@ -301,8 +302,9 @@ impl<'de> Deserialize<'de> for QueueSpec {
     }
 }
 
+#[cfg(feature = "schema")]
 impl JsonSchema for QueueSpec {
-    fn schema_name() -> Cow<'static, str> {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
         "Queue".into()
     }
 

@@ -1,11 +1,12 @@
 //! A traffic file as it is written: models, components and loads.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use schemars::JsonSchema;
+#[cfg(feature = "schema")]
+use schemars::{Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
 use crate::error::TrafficError;
@@ -245,8 +246,9 @@ impl fmt::Display for Dscp {
     }
 }
 
+#[cfg(feature = "schema")]
 impl JsonSchema for Dscp {
-    fn schema_name() -> Cow<'static, str> {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
         "Dscp".into()
     }
 
@@ -288,6 +290,8 @@ impl TrafficSpec {
 }
 
 /// The JSON schema of traffic files, for editors, as indented JSON.
+#[must_use]
+#[cfg(feature = "schema")]
 pub fn schema() -> String {
     let schema = schemars::schema_for!(TrafficSpec);
     let mut text = serde_json::to_string_pretty(&schema).unwrap_or_default();

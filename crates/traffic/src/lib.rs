@@ -23,9 +23,10 @@ mod source;
 pub mod verify;
 
 pub use error::TrafficError;
+#[cfg(feature = "schema")]
+pub use file::schema;
 pub use file::{
-    ComponentSpec, Dscp, FlowDirection, FlowProtocol, FlowSetSpec, IpVersion, LoadSpec,
-    TrafficSpec, schema,
+    ComponentSpec, Dscp, FlowDirection, FlowProtocol, FlowSetSpec, IpVersion, LoadSpec, TrafficSpec,
 };
 pub use generator::{
     DESTINATION_PLACE, DIRECTORY_PLACE, GeneratorProgramSpec, GeneratorReadiness,
@@ -44,3 +45,6 @@ pub use plan::{
 pub use probability::ProbabilityLaw;
 pub use quantity::{BitRate, BlockCount, DrawnQuantity, Octets, Percentage, TimeSpan};
 pub use source::{Behaviour, DepartureSchedule, PlannedDeparture};
+
+/// The JSON schema of traffic files, for editors. A test compares it with the types that read them.
+pub const SCHEMA: &str = include_str!("../../../docs/traffic.schema.json");

@@ -2,10 +2,10 @@
 //!
 //! `suite::parse_size` and `suite::parse_duration` read sizes and times by these types, too.
 
-use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 
+#[cfg(feature = "schema")]
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{self, Deserializer, Visitor};
 use serde::{Deserialize, Serialize};
@@ -83,8 +83,9 @@ macro_rules! written_as_text {
             }
         }
 
+        #[cfg(feature = "schema")]
         impl JsonSchema for $quantity {
-            fn schema_name() -> Cow<'static, str> {
+            fn schema_name() -> std::borrow::Cow<'static, str> {
                 $schema.into()
             }
 

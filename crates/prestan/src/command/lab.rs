@@ -36,11 +36,11 @@ pub(crate) fn lab(args: &LabArgs) -> Result<ExitStatus, Failed> {
             let network = LabNetwork::new(&of_link(args)).map_err(usage)?;
             return program::run(&network, "client", args.server_ipv6, &args.command);
         }
-        LabAction::Experiments { schema: true } => print_text(&::experiment::schema())?,
+        LabAction::Experiments { schema: true } => print_text(::experiment::SCHEMA)?,
         LabAction::Experiments { schema: false } => experiment::list()?,
         LabAction::Run(args) => return experiment::run(args),
         LabAction::Report(args) => return experiment::report(args),
-        LabAction::Schema => print_text(&topology::schema())?,
+        LabAction::Schema => print_text(topology::SCHEMA)?,
     }
     Ok(ExitStatus::Done)
 }

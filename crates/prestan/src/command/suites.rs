@@ -24,7 +24,7 @@ pub(crate) fn suites(args: &SuitesArgs) -> Result<ExitStatus, Failed> {
         }
         SuitesAction::Check { file } => print_list([check(file)?], "  ")?,
         SuitesAction::Fmt { file, check } => return format(file, *check),
-        SuitesAction::Schema => print_text(&suite::schema())?,
+        SuitesAction::Schema => print_text(suite::SCHEMA)?,
     }
     Ok(ExitStatus::Done)
 }

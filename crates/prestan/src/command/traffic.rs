@@ -18,7 +18,7 @@ pub(crate) fn traffic(args: &TrafficArgs) -> Result<ExitStatus, Failed> {
         TrafficAction::Check { file } => print_text(&check(file)?)?,
         TrafficAction::Sink(args) => return sink::sink(args),
         TrafficAction::Run(args) => return run::run(args),
-        TrafficAction::Schema => print_text(&::traffic::schema())?,
+        TrafficAction::Schema => print_text(::traffic::SCHEMA)?,
     }
     Ok(ExitStatus::Done)
 }

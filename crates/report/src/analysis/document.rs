@@ -16,7 +16,9 @@ use super::on_wire::{RunOnWire, WirePercentiles};
 use super::timeouts::{TimeoutStudy, strategy};
 use super::warnings::warnings;
 use super::{CaptureAnalysis, words};
-use crate::json::{pretty, schema_of, thousandths, us};
+#[cfg(feature = "schema")]
+use crate::json::schema_of;
+use crate::json::{pretty, thousandths, us};
 use connection::ConnectionJson;
 
 /// Version of the document. It grows when something is renamed or changes its meaning.
@@ -304,6 +306,7 @@ pub fn analysis_json(of: &CaptureAnalysis) -> String {
 }
 
 /// The JSON schema of [`analysis_json`]: the content of `docs/analysis.schema.json`.
+#[cfg(feature = "schema")]
 pub fn analysis_schema() -> String {
     schema_of::<AnalysisDocument>()
 }

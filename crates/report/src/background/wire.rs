@@ -12,7 +12,9 @@ use stats::{BackgroundFigures, PartOfRun, Summary};
 
 use super::{SECOND, rate};
 use crate::generators::{self, BackgroundGeneratorJson};
-use crate::json::{pretty, schema_of, thousandths, us};
+#[cfg(feature = "schema")]
+use crate::json::schema_of;
+use crate::json::{pretty, thousandths, us};
 
 /// Background traffic as JSON.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
@@ -220,6 +222,7 @@ pub fn background_json(
 }
 
 /// The JSON schema of [`background_json`]. Ends with a newline.
+#[cfg(feature = "schema")]
 pub fn background_schema() -> String {
     schema_of::<BackgroundJson>()
 }

@@ -14,7 +14,9 @@ use super::wire::{
     TableJson, TableRowJson, TrialJson,
 };
 use super::{CampaignReport, explained, words};
-use crate::json::{pretty, schema_of};
+use crate::json::pretty;
+#[cfg(feature = "schema")]
+use crate::json::schema_of;
 
 /// The campaign for programs: one JSON document, for which [`campaign_schema`] is published. Ends with a newline.
 pub fn campaign_json(of: &CampaignReport<'_>) -> String {
@@ -53,6 +55,7 @@ pub fn campaign_json(of: &CampaignReport<'_>) -> String {
 }
 
 /// The JSON schema of [`campaign_json`]: the content of `docs/campaign.schema.json`.
+#[cfg(feature = "schema")]
 pub fn campaign_schema() -> String {
     schema_of::<CampaignDocument>()
 }

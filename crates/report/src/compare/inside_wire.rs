@@ -3,7 +3,7 @@
 use record::CallTarget;
 use schemars::JsonSchema;
 use serde::Serialize;
-use stats::{CallsCertainty, ComparedCalls, ComparedInside, ComparedProcessor, CostVerdict, Ratio};
+use stats::{CallsCertainty, ComparedCalls, ComparedInside, ComparedProcessor, Ratio};
 
 use crate::inside::target;
 use crate::json::{thousandths, us};
@@ -32,7 +32,7 @@ struct ComparedProcessorJson {
     #[serde(flatten)]
     compared: CostRatio,
     /// more, less, same, inconclusive.
-    #[schemars(extend("enum" = CostVerdict::ALL.map(CostVerdict::name)))]
+    #[schemars(extend("enum" = stats::CostVerdict::ALL.map(stats::CostVerdict::name)))]
     verdict: &'static str,
 }
 
@@ -67,7 +67,7 @@ struct ComparedCallsJson {
     /// B over A, where the numbers varied.
     compared: Option<CostRatio>,
     /// more, less, same, inconclusive.
-    #[schemars(extend("enum" = CostVerdict::ALL.map(CostVerdict::name)))]
+    #[schemars(extend("enum" = stats::CostVerdict::ALL.map(stats::CostVerdict::name)))]
     verdict: &'static str,
     /// Calls and targets whose means differ.
     differing: Vec<DifferingCallJson>,

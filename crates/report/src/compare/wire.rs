@@ -4,7 +4,9 @@
 use record::NoteRecord;
 use schemars::JsonSchema;
 use serde::Serialize;
-use stats::{Compared, Direction, Estimate, Failing, RowKind, Since, Verdict};
+use stats::{Compared, Estimate, Failing, RowKind};
+#[cfg(feature = "schema")]
+use stats::{Direction, Verdict};
 
 use super::inside_wire::ComparedInsideJson;
 use super::words::{MINUTE, as_shown, shown};
@@ -58,7 +60,7 @@ struct ComparedServer {
     same_within_percent: f64,
     /// The moment from which the times that are compared are counted: sent, planned in an open loop, or
     /// started for total times.
-    #[schemars(extend("enum" = Since::ALL.map(Since::name)))]
+    #[schemars(extend("enum" = stats::Since::ALL.map(stats::Since::name)))]
     since: &'static str,
     /// What to know before believing it.
     caveats: Vec<String>,
@@ -143,17 +145,20 @@ struct Failures {
     verdict: &'static str,
 }
 
+#[cfg(feature = "schema")]
 fn directions() -> Vec<Option<&'static str>> {
     let known = Direction::ALL.map(|direction| Some(direction.name()));
     known.into_iter().chain([None]).collect()
 }
 
+#[cfg(feature = "schema")]
 fn verdicts_of_times() -> Vec<Option<&'static str>> {
     use Verdict::{Faster, Inconclusive, Same, Slower};
     let known = [Faster, Slower, Same, Inconclusive].map(|verdict| Some(verdict.name()));
     known.into_iter().chain([None]).collect()
 }
 
+#[cfg(feature = "schema")]
 fn verdicts_of_failures() -> [&'static str; 4] {
     use Verdict::{Broken, Inconclusive, NotCompared, Repaired};
     [Broken, Repaired, Inconclusive, NotCompared].map(Verdict::name)

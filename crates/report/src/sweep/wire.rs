@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use record::NoteRecord;
 use schemars::JsonSchema;
 use serde::Serialize;
-use stats::{Effect, Fitted, Growing, Growth, Law, Shape, SweepPoint, SweptServer, Term};
+use stats::{Effect, Fitted, Growth, Law, SweepPoint, SweptServer, Term};
 
 use super::inside_wire::SweptInsideJson;
 use super::words::shape_name;
@@ -110,7 +110,7 @@ pub(super) struct ParameterEffect {
     /// Its name.
     param: String,
     /// The answer: grows, falls, none, inconclusive.
-    #[schemars(extend("enum" = Growing::ALL.map(Growing::name)))]
+    #[schemars(extend("enum" = stats::Growing::ALL.map(stats::Growing::name)))]
     verdict: &'static str,
     /// Smallest value.
     from: f64,
@@ -159,7 +159,7 @@ struct TermJson {
     /// Its 95 % interval.
     exponent_ci95: Option<(f64, f64)>,
     /// What that means.
-    #[schemars(extend("enum" = Shape::ALL.map(shape_name)))]
+    #[schemars(extend("enum" = stats::Shape::ALL.map(shape_name)))]
     shape: &'static str,
 }
 

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{Placed, Scalar, expressions};
+use super::{Placed, Scalar};
 
 /// How the number of users of a closed loop changes while it goes on: by a ladder, by conditions, or, with neither, by
 /// steps `users: 8` of its tests.
@@ -19,10 +19,10 @@ pub struct AdaptSpec {
     pub ladder: Vec<Placed<Scalar>>,
     /// While this is true, there are more users each time.
     #[serde(default)]
-    #[schemars(schema_with = "expressions::condition")]
+    #[schemars(schema_with = "crate::schema::condition")]
     pub raise: Option<Placed<String>>,
     /// While this is true, there are fewer.
     #[serde(default)]
-    #[schemars(schema_with = "expressions::condition")]
+    #[schemars(schema_with = "crate::schema::condition")]
     pub lower: Option<Placed<String>>,
 }

@@ -1,9 +1,8 @@
 //! What goes on beside a run, as it is written: background traffic, and the recording of its packets.
 
-use std::borrow::Cow;
 use std::fmt;
 
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use schemars::JsonSchema;
 use serde::Deserialize;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{self, Deserializer, MapAccess, Visitor};
@@ -110,31 +109,5 @@ impl<'de> Deserialize<'de> for CaptureSpec {
         }
 
         deserializer.deserialize_any(CaptureVisitor)
-    }
-}
-
-impl JsonSchema for BackgroundSpec {
-    fn schema_name() -> Cow<'static, str> {
-        "Background".into()
-    }
-
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        json_schema!({
-            "description": "Background traffic beside the run: the name of a traffic file, or keys.",
-            "anyOf": [{ "type": "string" }, generator.subschema_for::<BackgroundKeys>()],
-        })
-    }
-}
-
-impl JsonSchema for CaptureSpec {
-    fn schema_name() -> Cow<'static, str> {
-        "Capture".into()
-    }
-
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        json_schema!({
-            "description": "Whether the packets of the run are kept in its record, and how much of them.",
-            "anyOf": [{ "type": "boolean" }, generator.subschema_for::<CaptureKeys>()],
-        })
     }
 }

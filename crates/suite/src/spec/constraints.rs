@@ -1,14 +1,12 @@
 //! Constraints, as they are written: `fast: p99(Get) < 5 ms`, or with keys of their own.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 use serde::de::{self, Deserializer, MapAccess, Visitor};
 
-use super::{Placed, expressions};
+use super::Placed;
 use crate::error::SuiteError;
 
 /// A constraint: its expression, or `{expression: ..., abort: true}`.
@@ -72,34 +70,6 @@ impl<'de> Visitor<'de> for ConstraintVisitor {
         }
         let expression = expression.ok_or_else(|| de::Error::missing_field("expression"))?;
         Ok(WrittenConstraint::Keys { expression, abort })
-    }
-}
-
-impl JsonSchema for ConstraintSpec {
-    fn schema_name() -> Cow<'static, str> {
-        "Constraint".into()
-    }
-
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let expression = expressions::constraint(generator);
-        json_schema!({
-            "description": "What measurements must fulfil: an expression like `p99(Get) < 5 ms`, or keys.",
-            "anyOf": [
-                expression,
-                {
-                    "type": "object",
-                    "properties": {
-                        "expression": expression,
-                        "abort": {
-                            "type": "boolean",
-                            "description": "The run ends when the constraint cannot be fulfilled any more.",
-                        },
-                    },
-                    "required": ["expression"],
-                    "additionalProperties": false,
-                },
-            ],
-        })
     }
 }
 
