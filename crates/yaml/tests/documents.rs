@@ -124,6 +124,10 @@ fn a_document_is_what_it_is_in_json() {
         ("!!str 1", json!("1")),
         ("! 1", json!("1")),
         ("!!int 1", json!(1)),
+        ("!!int \"7\"", json!(7)),
+        ("!!float 7", json!(7)),
+        ("!!bool TRUE", json!(true)),
+        ("!!null ''", json!(null)),
         ("!!map {a: !!seq []}", json!({"a": []})),
         ("--- # first\n1\n...\n", json!(1)),
         ("# a comment\n'a # b' # another\n", json!("a # b")),
@@ -340,6 +344,57 @@ fn what_is_said_of_a_wrong_document() {
             "line 1, column 12: the tag `!secret` has no meaning here",
         ),
         (
+            "a: !!int abc",
+            "line 1, column 10: the tag `!!int` does not fit this value",
+        ),
+        (
+            "!!int 1.5",
+            "line 1, column 7: the tag `!!int` does not fit this value",
+        ),
+        (
+            "!!float x",
+            "line 1, column 9: the tag `!!float` does not fit this value",
+        ),
+        (
+            "!!bool yes",
+            "line 1, column 8: the tag `!!bool` does not fit this value",
+        ),
+        (
+            "!!null x",
+            "line 1, column 8: the tag `!!null` does not fit this value",
+        ),
+        (
+            "!!seq {a: 1}",
+            "line 1, column 7: the tag `!!seq` does not fit this value",
+        ),
+        (
+            "!!map [1]",
+            "line 1, column 7: the tag `!!map` does not fit this value",
+        ),
+        (
+            "!!str [1]",
+            "line 1, column 7: the tag `!!str` does not fit this value",
+        ),
+        (
+            "!!seq x",
+            "line 1, column 7: the tag `!!seq` does not fit this value",
+        ),
+        (
+            "a: 18446744073709551616",
+            "line 1, column 4: `18446744073709551616` has more than 64 bits; put it in quotes if it is a text, or write \
+             a point or an exponent",
+        ),
+        (
+            "-9223372036854775809",
+            "line 1, column 1: `-9223372036854775809` has more than 64 bits; put it in quotes if it is a text, or \
+             write a point or an exponent",
+        ),
+        (
+            "0x10000000000000000",
+            "line 1, column 1: `0x10000000000000000` has more than 64 bits; put it in quotes if it is a text, or \
+             write a point or an exponent",
+        ),
+        (
             "a: &x [*x]",
             "line 1, column 8: this alias stands for something that it is in",
         ),
@@ -376,6 +431,14 @@ fn documents_are_bounded() {
         message.contains("more than 64 lists and mappings in one another"),
         "{message}"
     );
+    // The scanner has a bound of its own, and says the same.
+    for much in [format!("a: {}", deep(300)), "- ".repeat(300)] {
+        let message = said::<Value>(&much);
+        assert!(
+            message.contains("more than 64 lists and mappings in one another"),
+            "{message}"
+        );
+    }
     // By aliases, too.
     let nested: String = (1..70)
         .map(|n| format!("- &x{n} [*x{}]\n", n - 1))
@@ -391,6 +454,48 @@ fn documents_are_bounded() {
     assert_eq!(value(&long).as_array().unwrap().len(), 249_999);
     let message = said::<Value>(&format!("[{}1]", "1,".repeat(249_999)));
     assert!(message.contains("more than 250000 values"), "{message}");
+}
+
+/// What a few bytes can stand for is counted before it is made: keys that are taken over, keys that are there already
+/// and dropped, and long texts.
+#[test]
+fn what_merges_and_aliases_stand_for_is_bounded() {
+    let keys: String = (0..40_000).map(|n| format!("k{n}: 1, ")).collect();
+    let many = |what: &str, count: usize| vec![what; count].join(",");
+    let mapping_merged = format!("- &b {{{keys}}}\n- {{<<: [{}]}}\n", many("*b", 600));
+    let dropped_again = format!(
+        "- &b {{k: 1}}\n- &l [{}]\n{}",
+        many("*b", 5000),
+        "- {<<: *l}\n".repeat(5000)
+    );
+    let inline = format!("{}{{{keys}}}{}", "{<<: ".repeat(60), "}".repeat(60));
+    let long = "x".repeat(1 << 18);
+    let long_text = format!("- &t {long}\n- [{}]\n", many("*t", 10_000));
+    let long_key = format!("- &t {long}\n{}", "- {*t : 1}\n".repeat(10_000));
+    let merged_long_key = format!(
+        "- &b {{? {long}\n : 1}}\n- {{<<: [{}]}}\n",
+        many("*b", 10_000)
+    );
+    for text in [
+        mapping_merged,
+        dropped_again,
+        inline,
+        long_text,
+        long_key,
+        merged_long_key,
+    ] {
+        let message = said::<Value>(&text);
+        assert!(
+            message.contains("more than 250000 values"),
+            "{}: {message}",
+            &text[..20]
+        );
+    }
+    // What is large, and stands there itself, is read.
+    let large = format!("- &b {{{keys}}}\n- {{<<: *b, k0: 2, own: {long}}}\n");
+    let large = value(&large);
+    assert_eq!(large[1].as_object().unwrap().len(), 40_001);
+    assert_eq!((&large[0]["k0"], &large[1]["k0"]), (&json!(1), &json!(2)));
 }
 
 fn any_json() -> impl Strategy<Value = Value> {
@@ -411,6 +516,76 @@ fn any_json() -> impl Strategy<Value = Value> {
     })
 }
 
+fn written_and_read(expected: &Value) -> (Result<Value, yaml::YamlError>, String) {
+    let text = serde_saphyr::to_string(expected).unwrap();
+    (read(&text), text)
+}
+
+/// The crate that writes plans must quote what is something else in this one.
+#[test]
+fn texts_that_look_like_something_else_stay_texts() {
+    let texts = [
+        "1_000",
+        "0o17",
+        "0x1F",
+        "0b1",
+        "1.10",
+        "1e3",
+        ".inf",
+        "-.INF",
+        ".nan",
+        "no",
+        "yes",
+        "y",
+        "on",
+        "true",
+        "~",
+        "",
+        "null",
+        "Null",
+        "<<",
+        "=",
+        "-",
+        "- a",
+        "a: b",
+        "# a",
+        " a",
+        "a ",
+        "*a",
+        "&a",
+        "!a",
+        "%a",
+        "@a",
+        "`a",
+        "'a'",
+        "\"",
+        "2026-01-01",
+        "12:30",
+        "18446744073709551616",
+        "0x10000000000000000",
+        "---",
+        "...",
+        "?",
+        "{a",
+        "[",
+        "a,b",
+        "\u{feff}",
+        "\t",
+        "a\nb",
+        "a\n",
+        "\r",
+        "\u{85}",
+        "\u{2028}",
+        "\0",
+        "\u{1b}",
+    ];
+    for text in texts {
+        let expected = json!({"a": text, "list": [text], text: 1});
+        let (found, written) = written_and_read(&expected);
+        assert_eq!(found, Ok(expected), "{written}");
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
@@ -419,6 +594,22 @@ proptest! {
     fn what_is_written_as_json_is_read(expected in any_json()) {
         prop_assert_eq!(value(&serde_json::to_string(&expected).unwrap()), expected.clone());
         prop_assert_eq!(value(&serde_json::to_string_pretty(&expected).unwrap()), expected);
+    }
+
+    /// Plans are written by another crate than they are read by.
+    #[test]
+    fn what_is_written_as_yaml_is_read(expected in any_json()) {
+        let (found, written) = written_and_read(&expected);
+        prop_assert_eq!(found, Ok(expected), "{}", written);
+    }
+
+    #[test]
+    fn texts_of_digits_stay_texts(
+        text in "[-+]?(0[xob])?[0-9a-f_]{0,30}(\\.[0-9_]{0,3})?(e[-+]?[0-9]{1,3})?|[-+]?\\.(inf|nan|Inf|NaN)|[ -~]{0,6}",
+    ) {
+        let expected = json!({"a": text, "list": [text], text.clone(): 1});
+        let (found, written) = written_and_read(&expected);
+        prop_assert_eq!(found, Ok(expected), "{}", written);
     }
 
     #[test]
