@@ -517,7 +517,7 @@ fn any_json() -> impl Strategy<Value = Value> {
 }
 
 fn written_and_read(expected: &Value) -> (Result<Value, yaml::YamlError>, String) {
-    let text = serde_saphyr::to_string(expected).unwrap();
+    let text = serde_saphyr::to_string(expected).unwrap_or_else(|error| panic!("{error}"));
     (read(&text), text)
 }
 
