@@ -114,7 +114,8 @@ impl<'a> NodeReader<'a> {
         visitor: V,
         expected: &str,
     ) -> Result<V::Value, YamlError> {
-        match self.text().and_then(number) {
+        // A whole number may be written as `1e3`.
+        match self.text().and_then(number).map(PlainScalar::as_whole) {
             Some(PlainScalar::Natural(number)) => visitor.visit_u64(number),
             Some(PlainScalar::Negative(number)) => visitor.visit_i64(number),
             Some(PlainScalar::Real(number)) => visitor.visit_f64(number),

@@ -22,6 +22,18 @@ impl PlainScalar {
             _ => number(text).unwrap_or(PlainScalar::Text),
         }
     }
+
+    /// A number without a fraction as a whole one, unless it may have lost digits.
+    pub(crate) fn as_whole(self) -> PlainScalar {
+        const EXACT: f64 = (1_u64 << 53) as f64;
+        match self {
+            PlainScalar::Real(real) if real.fract() == 0.0 && real.abs() <= EXACT => {
+                let whole = real as i64;
+                u64::try_from(whole).map_or(PlainScalar::Negative(whole), PlainScalar::Natural)
+            }
+            _ => self,
+        }
+    }
 }
 
 pub(crate) fn is_null(text: &str) -> bool {

@@ -80,6 +80,11 @@ fn every_kind_of_value_is_read() {
     };
     assert_eq!(read::<Everything>(text).unwrap(), expected);
 
+    let whole: Vec<i32> = read("[1e3, -2.0, 0x1F, 1_000]").unwrap();
+    assert_eq!(whole, [1000, -2, 31, 1000]);
+    let real: Vec<f64> = read("[1e3, -2.5, 1e300, .inf]").unwrap();
+    assert_eq!(real, [1000.0, -2.5, 1e300, f64::INFINITY]);
+
     let kinds: Vec<Kind> = read("[plain, plain: , sized: 1, both: [1, 2], keys: {a: 1}]").unwrap();
     let expected = [
         Kind::Plain,
@@ -505,6 +510,7 @@ fn any_json() -> impl Strategy<Value = Value> {
         any::<i64>().prop_map(Value::from),
         any::<u64>().prop_map(Value::from),
         (-1e6..1e6_f64).prop_map(Value::from),
+        proptest::num::f64::NORMAL.prop_map(Value::from),
         "[ -~¡-힣]{0,12}".prop_map(Value::from),
     ];
     leaf.prop_recursive(4, 40, 5, |inner| {
