@@ -67,7 +67,7 @@ pub fn named_parts(document: &[u8], page: &str) -> NamedParts {
             Token::EndTag(tag) => {
                 foreign.end(&tag.name);
                 if matches!(tag.name.as_slice(), b"picture" | b"audio" | b"video") {
-                    named.sources = Sources::Unused;
+                    named.source = NextSource::Unused;
                 }
             }
             _ => {}
@@ -159,12 +159,12 @@ struct NamedUrls {
     urls: Vec<Vec<u8>>,
     /// Templates that are open: what is in them is not shown.
     templates: usize,
-    sources: Sources,
+    source: NextSource,
 }
 
 /// What the next `source` is for.
 #[derive(Default)]
-enum Sources {
+enum NextSource {
     /// Nothing that has no file yet.
     #[default]
     Unused,
@@ -201,19 +201,19 @@ impl NamedUrls {
                     .take()
                     .or_else(|| written("href").map(<[u8]>::to_vec))
             }
-            b"picture" => self.sources = Sources::Picture(None),
+            b"picture" => self.source = NextSource::Picture(None),
             // A browser fetches one file of a picture. The one for all browsers is that of its `img`.
-            b"img" => match (image(), std::mem::take(&mut self.sources)) {
-                (None, Sources::Picture(first)) => self.urls.extend(first),
+            b"img" => match (image(), std::mem::take(&mut self.source)) {
+                (None, NextSource::Picture(first)) => self.urls.extend(first),
                 (image, _) => add(image),
             },
-            b"source" => match &mut self.sources {
-                Sources::Picture(first @ None) => {
+            b"source" => match &mut self.source {
+                NextSource::Picture(first @ None) => {
                     *first = of("srcset").and_then(first_candidate).map(<[u8]>::to_vec);
                 }
-                Sources::Media if of("src").is_some() => {
+                NextSource::Media if of("src").is_some() => {
                     add(of("src"));
-                    self.sources = Sources::Unused;
+                    self.source = NextSource::Unused;
                 }
                 _ => {}
             },
@@ -222,9 +222,9 @@ impl NamedUrls {
                     add(of("poster"));
                 }
                 add(of("src"));
-                self.sources = match written("src") {
-                    Some(_) => Sources::Unused,
-                    None => Sources::Media,
+                self.source = match written("src") {
+                    Some(_) => NextSource::Unused,
+                    None => NextSource::Media,
                 };
             }
             b"script" if is_executed(tag) => add(of("src")),

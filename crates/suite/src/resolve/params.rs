@@ -75,9 +75,10 @@ fn changed(default: &Value, value: &Value) -> Value {
             .parse::<f64>()
             .ok()
             .filter(|number| number.is_finite())?;
-        match text.bytes().all(|byte| byte.is_ascii_digit()) {
-            true => text.parse::<u64>().ok().map(Value::from),
-            false => Some(number.into()),
+        if text.bytes().all(|byte| byte.is_ascii_digit()) {
+            text.parse::<u64>().ok().map(Value::from)
+        } else {
+            Some(number.into())
         }
     };
     match value.as_str() {
