@@ -9,7 +9,8 @@ use crate::place::Place;
 pub struct SuiteError {
     file: String,
     place: Option<Place>,
-    line: Option<String>,
+    /// What is shown of the line, and the column of the place in it, counted from 0.
+    line: Option<(String, usize)>,
     message: String,
 }
 
@@ -25,7 +26,7 @@ impl SuiteError {
         let line = place.and_then(|place| {
             text.lines()
                 .nth(place.line as usize - 1)
-                .map(|line| line.replace('\t', " "))
+                .map(|line| excerpt(line, place.column))
         });
         SuiteError {
             file: file.to_owned(),
@@ -56,12 +57,12 @@ impl fmt::Display for SuiteError {
             "{}:{}:{}: {}",
             self.file, place.line, place.column, self.message
         )?;
-        let Some(line) = &self.line else {
+        let Some((line, column)) = &self.line else {
             return Ok(());
         };
         let number = place.line.to_string();
         let margin = " ".repeat(number.len());
-        let indent = " ".repeat(place.column.saturating_sub(1) as usize);
+        let indent = " ".repeat(*column);
         write!(
             f,
             "\n {margin} |\n {number} | {line}\n {margin} | {indent}^"
@@ -70,3 +71,54 @@ impl fmt::Display for SuiteError {
 }
 
 impl std::error::Error for SuiteError {}
+
+/// Characters of a long line that are shown on each side of a place.
+const AROUND: usize = 80;
+
+/// A line, of a long one what is near a column, counted from 1; and where that column, counted from 0, is then.
+fn excerpt(line: &str, column: u32) -> (String, usize) {
+    let line = line.replace('\t', " ");
+    let column = column.saturating_sub(1) as usize;
+    if line.chars().nth(2 * AROUND).is_none() {
+        return (line, column);
+    }
+    let cut = column.saturating_sub(AROUND);
+    let before = if cut > 0 { "…" } else { "" };
+    let mut rest = line.chars().skip(cut);
+    let near: String = rest.by_ref().take(column - cut + AROUND).collect();
+    let behind = if rest.next().is_some() { "…" } else { "" };
+    (
+        format!("{before}{near}{behind}"),
+        column - cut + before.chars().count(),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_a_long_line_what_is_near_the_place_is_shown() {
+        let said = |text: &str, column: u32| {
+            let place = Some(Place { line: 1, column });
+            let error = SuiteError::at("s.yaml", text, place, "wrong");
+            error.to_string()
+        };
+        let long = format!("{}X{}", "ü\t".repeat(500_000), "é".repeat(1_000_000));
+        let around = format!("…{}X{}…", "ü ".repeat(40), "é".repeat(79));
+        assert_eq!(
+            said(&long, 1_000_001),
+            format!(
+                "s.yaml:1:1000001: wrong\n   |\n 1 | {around}\n   | {}^",
+                " ".repeat(81)
+            )
+        );
+        let start = format!("ü {}…", "ü ".repeat(39));
+        assert!(said(&long, 1).contains(&format!(" 1 | {start}\n   | ^")));
+        let end = format!("…{}", "é".repeat(80));
+        assert!(said(&long, 2_000_002).contains(&format!(" 1 | {end}\n   | {}^", " ".repeat(81))));
+        // What fits on two lines of a terminal is shown as it is.
+        let short = "x".repeat(160);
+        assert!(said(&short, 155).contains(&format!("| {short}\n")));
+    }
+}

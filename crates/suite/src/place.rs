@@ -34,14 +34,15 @@ impl<T: Serialize> Serialize for Placed<T> {
     }
 }
 
-/// A number or a text in which `{{ }}` may stand: `10`, `infinity`, `"{{ width }}"`.
+/// A number or a text in which `{{ }}` may stand: `10`, `infinity`, `"{{ width }}"`. It is what is written: `1.10` stays
+/// that in a path or a header, and is a number only where one is wanted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(transparent)]
 pub struct Scalar(pub String);
 
 impl<'de> Deserialize<'de> for Scalar {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(ScalarVisitor)
+        deserializer.deserialize_str(ScalarVisitor)
     }
 }
 
@@ -56,21 +57,5 @@ impl Visitor<'_> for ScalarVisitor {
 
     fn visit_str<E: de::Error>(self, text: &str) -> Result<Scalar, E> {
         Ok(Scalar(text.to_owned()))
-    }
-
-    fn visit_u64<E: de::Error>(self, number: u64) -> Result<Scalar, E> {
-        Ok(Scalar(number.to_string()))
-    }
-
-    fn visit_i64<E: de::Error>(self, number: i64) -> Result<Scalar, E> {
-        Ok(Scalar(number.to_string()))
-    }
-
-    fn visit_f64<E: de::Error>(self, number: f64) -> Result<Scalar, E> {
-        Ok(Scalar(number.to_string()))
-    }
-
-    fn visit_bool<E: de::Error>(self, truth: bool) -> Result<Scalar, E> {
-        Ok(Scalar(truth.to_string()))
     }
 }

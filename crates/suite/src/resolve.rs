@@ -294,7 +294,7 @@ fn requests(
         None => ("{{ requests }}", test.name.place),
     };
     let help = |what: String| file.error(place, format!("number of requests: {what}"));
-    let text = templates.fixed(source).map_err(help)?;
+    let text = templates.number(source).map_err(help)?;
     match text.trim().parse() {
         Ok(0) | Err(_) => Err(help(format!("`{text}` is no whole number from 1 on"))),
         Ok(requests) => Ok(requests),

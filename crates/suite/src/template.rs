@@ -174,6 +174,12 @@ impl<'a> Templates<'a> {
         }
     }
 
+    /// The same where a number is wanted: one that YAML reads as a number is written in decimal digits.
+    pub(crate) fn number(&self, source: &str) -> Result<String, String> {
+        let text = self.fixed(source)?;
+        Ok(yaml::decimal(text.trim()).unwrap_or(text))
+    }
+
     fn render(&self, source: &str) -> Result<String, String> {
         let mut context: BTreeMap<String, minijinja::Value> = self
             .params
@@ -368,10 +374,11 @@ fn scalar(value: &serde_json::Value) -> minijinja::Value {
     use serde_json::Value;
     match value {
         Value::Bool(truth) => (*truth).into(),
-        Value::Number(number) => match (number.as_i64(), number.as_f64()) {
-            (Some(integer), _) => integer.into(),
-            (None, Some(float)) => float.into(),
-            (None, None) => number.to_string().into(),
+        Value::Number(number) => match (number.as_i64(), number.as_u64(), number.as_f64()) {
+            (Some(integer), ..) => integer.into(),
+            (None, Some(integer), _) => integer.into(),
+            (None, None, Some(float)) => float.into(),
+            (None, None, None) => number.to_string().into(),
         },
         Value::String(text) => text.as_str().into(),
         Value::Array(values) => values.iter().map(scalar).collect(),

@@ -290,6 +290,9 @@ impl<'de> Deserialize<'de> for QueueSpec {
             fn visit_i64<E: de::Error>(self, packets: i64) -> Result<QueueSpec, E> {
                 packets.to_string().parse().map_err(E::custom)
             }
+            fn visit_f64<E: de::Error>(self, packets: f64) -> Result<QueueSpec, E> {
+                packets.to_string().parse().map_err(E::custom)
+            }
             fn visit_str<E: de::Error>(self, text: &str) -> Result<QueueSpec, E> {
                 text.parse().map_err(E::custom)
             }

@@ -2,13 +2,20 @@
 //!
 //! The document is read by a tokenizer of HTML, not as a tree: elements with files are the same wherever they stand.
 //! Scripts are not executed, and style sheets are not read, so what these name is not found.
+//!
+//! The encoding of the document need not be known: markup is ASCII, and a URL that is no UTF-8 is read as
+//! windows-1252, as browsers read pages that declare no encoding. (UTF-16 is not read.)
 
+mod foreign;
+
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use html5gum::{DefaultEmitter, StartTag, State, Token, Tokenizer};
 use url::Url;
 
 use crate::target::Target;
+use foreign::ForeignContent;
 
 /// Most bytes of a document that are read.
 pub const MOST_BYTES: usize = 2 << 20;
@@ -38,13 +45,18 @@ pub fn named_parts(document: &[u8], page: &str) -> NamedParts {
         return NamedParts::default();
     };
     let read = &document[..document.len().min(MOST_BYTES)];
-    let text = String::from_utf8_lossy(read);
     let mut emitter = DefaultEmitter::default();
     emitter.naively_switch_states(true);
     let mut named = NamedUrls::default();
-    let mut tokens = Tokenizer::new_with_emitter(&*text, emitter);
+    let mut foreign = ForeignContent::default();
+    let mut tokens = Tokenizer::new_with_emitter(read, emitter);
     while let Some(Ok(token)) = tokens.next() {
         match token {
+            // The emitter does not know that no content is text there.
+            Token::StartTag(tag) if foreign.takes(&tag) => tokens.set_state(State::Data),
+            Token::Comment(comment) if foreign.is_open() && is_begun_cdata(&comment) => {
+                tokens.set_state(State::CdataSection);
+            }
             Token::StartTag(tag) if *tag.name == b"template" => named.templates += 1,
             Token::EndTag(tag) if *tag.name == b"template" => {
                 named.templates = named.templates.saturating_sub(1);
@@ -52,24 +64,33 @@ pub fn named_parts(document: &[u8], page: &str) -> NamedParts {
             // The emitter, which knows the other elements whose content is text, calls it `noframe`.
             Token::StartTag(tag) if *tag.name == b"noframes" => tokens.set_state(State::RawText),
             Token::StartTag(tag) if named.templates == 0 => named.element(&tag),
+            Token::EndTag(tag) => {
+                foreign.end(&tag.name);
+                if matches!(tag.name.as_slice(), b"picture" | b"audio" | b"video") {
+                    named.source = NextSource::Unused;
+                }
+            }
             _ => {}
         }
     }
-    let base = named.base.filter(|base| base.len() <= LONGEST);
-    let base = base.and_then(|base| page.join(&base).ok());
     NamedParts {
         is_cut: read.len() < document.len(),
-        ..sorted_out(&named.urls, base.as_ref().unwrap_or(&page), &page)
+        ..sorted_out(&named.urls, &named.base_of(&page), &page)
     }
 }
 
+/// A section of characters, which the tokenizer takes for a comment that ends with the first `>`.
+fn is_begun_cdata(comment: &[u8]) -> bool {
+    comment.starts_with(b"[CDATA[") && !comment.ends_with(b"]]")
+}
+
 /// Those on the server of the page, and how many others.
-fn sorted_out(urls: &[String], base: &Url, page: &Url) -> NamedParts {
+fn sorted_out(urls: &[Vec<u8>], base: &Url, page: &Url) -> NamedParts {
     let mut parts = NamedParts::default();
     let mut known = BTreeSet::new();
     parts.refused = urls.len().saturating_sub(MOST_REFERENCES);
     for url in urls.iter().take(MOST_REFERENCES) {
-        let Ok(mut url) = base.join(url) else {
+        let Some(mut url) = joined(base, url) else {
             continue;
         };
         url.set_fragment(None);
@@ -98,45 +119,124 @@ fn sorted_out(urls: &[String], base: &Url, page: &Url) -> NamedParts {
     parts
 }
 
+/// The URL that is written in a document. Where it is no UTF-8, its path is encoded as UTF-8 and its query as it is
+/// written, as in a page of windows-1252.
+fn joined(base: &Url, written: &[u8]) -> Option<Url> {
+    if let Ok(text) = std::str::from_utf8(written) {
+        return base.join(text).ok();
+    }
+    let text: String = written.iter().copied().map(windows_1252).collect();
+    let encode: fn(&str) -> Cow<'_, [u8]> = |query| query.chars().map(byte_of).collect();
+    let options = Url::options().base_url(Some(base));
+    options.encoding_override(Some(&encode)).parse(&text).ok()
+}
+
+/// Characters of the bytes 0x80 to 0x9f; the others are those of Latin-1.
+const WINDOWS_1252: [char; 32] = [
+    '€', '\u{81}', '‚', 'ƒ', '„', '…', '†', '‡', 'ˆ', '‰', 'Š', '‹', 'Œ', '\u{8d}', 'Ž', '\u{8f}',
+    '\u{90}', '‘', '’', '“', '”', '•', '–', '—', '˜', '™', 'š', '›', 'œ', '\u{9d}', 'ž', 'Ÿ',
+];
+
+fn windows_1252(byte: u8) -> char {
+    match byte {
+        0x80..=0x9f => WINDOWS_1252[usize::from(byte - 0x80)],
+        _ => char::from(byte),
+    }
+}
+
+fn byte_of(character: char) -> u8 {
+    (0..=u8::MAX)
+        .find(|byte| windows_1252(*byte) == character)
+        .unwrap_or(b'?')
+}
+
 /// What the tags of a document name.
 #[derive(Default)]
 struct NamedUrls {
-    /// Of the first `base`.
-    base: Option<String>,
+    /// Of the first `base` that has one.
+    base: Option<Vec<u8>>,
     /// As they are written.
-    urls: Vec<String>,
+    urls: Vec<Vec<u8>>,
     /// Templates that are open: what is in them is not shown.
     templates: usize,
+    source: NextSource,
+}
+
+/// What the next `source` is for.
+#[derive(Default)]
+enum NextSource {
+    /// Nothing that has no file yet.
+    #[default]
+    Unused,
+    /// An open `picture`, and the first of its sources.
+    Picture(Option<Vec<u8>>),
+    /// An open `audio` or `video`.
+    Media,
 }
 
 impl NamedUrls {
+    /// What URLs are relative to: one that cannot be read, or whose scheme is that of data or scripts, is none, and no
+    /// later one takes its place.
+    fn base_of(&self, page: &Url) -> Url {
+        let written = self.base.as_ref().filter(|base| base.len() <= LONGEST);
+        let base = written.and_then(|base| joined(page, base));
+        base.filter(|base| !matches!(base.scheme(), "data" | "javascript"))
+            .unwrap_or_else(|| page.clone())
+    }
+
     fn element(&mut self, tag: &StartTag<()>) {
-        let of = |name: &str| {
-            let value = std::str::from_utf8(tag.attributes.get(name.as_bytes())?).ok()?;
-            let value = value.trim_ascii();
-            (!value.is_empty()).then_some(value)
-        };
-        let has_word = |value: Option<&str>, words: &[&str]| {
-            let mut all = value.unwrap_or_default().split_ascii_whitespace();
+        let written = |name: &str| Some(tag.attributes.get(name.as_bytes())?.trim_ascii());
+        let of = |name: &str| written(name).filter(|value| !value.is_empty());
+        let has_word = |name: &str, words: &[&str]| {
+            let value = String::from_utf8_lossy(of(name).unwrap_or_default());
+            let mut all = value.split_ascii_whitespace();
             all.any(|word| words.iter().any(|known| known.eq_ignore_ascii_case(word)))
         };
-        let mut add = |url: Option<&str>| self.urls.extend(url.map(str::to_owned));
-        match std::str::from_utf8(&tag.name).unwrap_or_default() {
-            "base" => self.base = self.base.take().or_else(|| of("href").map(str::to_owned)),
-            // One of several pictures is shown: that for any screen, or else the first.
-            "img" | "source" => add(of("src").or_else(|| of("srcset").and_then(first_candidate))),
-            "script" | "iframe" | "frame" | "embed" | "audio" | "track" => add(of("src")),
-            "input" if has_word(of("type"), &["image"]) => add(of("src")),
-            "video" => {
-                add(of("poster"));
-                add(of("src"));
+        let image = || of("src").or_else(|| of("srcset").and_then(first_candidate));
+        let mut add = |url: Option<&[u8]>| self.urls.extend(url.map(<[u8]>::to_vec));
+        match tag.name.as_slice() {
+            b"base" => {
+                self.base = self
+                    .base
+                    .take()
+                    .or_else(|| written("href").map(<[u8]>::to_vec))
             }
-            "object" => add(of("data")),
-            "body" => add(of("background")),
-            "link" => {
+            b"picture" => self.source = NextSource::Picture(None),
+            // A browser fetches one file of a picture. The one for all browsers is that of its `img`.
+            b"img" => match (image(), std::mem::take(&mut self.source)) {
+                (None, NextSource::Picture(first)) => self.urls.extend(first),
+                (image, _) => add(image),
+            },
+            b"source" => match &mut self.source {
+                NextSource::Picture(first @ None) => {
+                    *first = of("srcset").and_then(first_candidate).map(<[u8]>::to_vec);
+                }
+                NextSource::Media if of("src").is_some() => {
+                    add(of("src"));
+                    self.source = NextSource::Unused;
+                }
+                _ => {}
+            },
+            b"audio" | b"video" => {
+                if *tag.name == b"video" {
+                    add(of("poster"));
+                }
+                add(of("src"));
+                self.source = match written("src") {
+                    Some(_) => NextSource::Unused,
+                    None => NextSource::Media,
+                };
+            }
+            b"script" if is_executed(tag) => add(of("src")),
+            b"iframe" | b"frame" | b"embed" | b"track" => add(of("src")),
+            b"input" if has_word("type", &["image"]) => add(of("src")),
+            b"object" => add(of("data")),
+            b"body" => add(of("background")),
+            b"link" => {
                 let kinds = ["stylesheet", "icon", "preload", "modulepreload"];
-                if has_word(of("rel"), &kinds) && !has_word(of("rel"), &["alternate"]) {
-                    add(of("href"));
+                if has_word("rel", &kinds) && !has_word("rel", &["alternate"]) {
+                    let images = || of("imagesrcset").filter(|_| has_word("rel", &["preload"]));
+                    add(of("href").or_else(|| images().and_then(first_candidate)));
                 }
             }
             _ => {}
@@ -144,11 +244,38 @@ impl NamedUrls {
     }
 }
 
+/// Types of JavaScript that are in use. With parameters they are none.
+const JAVASCRIPT: [&str; 7] = [
+    "text/javascript",
+    "application/javascript",
+    "application/x-javascript",
+    "text/x-javascript",
+    "text/ecmascript",
+    "application/ecmascript",
+    "text/jscript",
+];
+
+/// Whether a browser of today fetches a script: it is a module, or JavaScript that is not for older browsers only.
+fn is_executed(tag: &StartTag<()>) -> bool {
+    let attribute = |name: &str| tag.attributes.get(name.as_bytes());
+    let kind = attribute("type").map(|kind| kind.trim_ascii().to_ascii_lowercase());
+    let kind = kind.unwrap_or_default();
+    if kind == b"module" {
+        return true;
+    }
+    let is_javascript = kind.is_empty() || JAVASCRIPT.iter().any(|own| own.as_bytes() == kind);
+    is_javascript && attribute("nomodule").is_none()
+}
+
 /// The first URL of a `srcset`, which commas may be part of.
-fn first_candidate(srcset: &str) -> Option<&str> {
-    let start = srcset.trim_start_matches(|c: char| c == ',' || c.is_ascii_whitespace());
-    let url = start.split_ascii_whitespace().next()?.trim_end_matches(',');
-    (!url.is_empty()).then_some(url)
+fn first_candidate(srcset: &[u8]) -> Option<&[u8]> {
+    let is_between = |byte: &u8| *byte == b',' || byte.is_ascii_whitespace();
+    let start = srcset.iter().position(|byte| !is_between(byte))?;
+    let mut url = srcset[start..].split(u8::is_ascii_whitespace).next()?;
+    while let [before @ .., b','] = url {
+        url = before;
+    }
+    Some(url)
 }
 
 #[cfg(test)]
@@ -183,7 +310,6 @@ mod tests {
             "/a/b.gif",
             "/a/p%20q.png",
             "/a/x1.png",
-            "/a/w.webp",
             "/a/w.jpg",
             "/a/n.gif",
             "/a/fr.html",
@@ -196,6 +322,138 @@ mod tests {
             "/a/%C3%A9.png",
         ];
         assert_eq!(paths(document), expected);
+    }
+
+    #[test]
+    fn the_first_base_counts_if_it_is_one() {
+        let cases = [
+            ("<base href='data:/,x'>", "/a/1"),
+            ("<base href='javascript:x'><base href=/no/>", "/a/1"),
+            ("<base href=''><base href=/no/>", "/a/1"),
+            ("<base href='http://['><base href=/no/>", "/a/1"),
+            ("<base href='#x'><base href=/no/>", "/a/1"),
+            ("<base target=_top><base href=/x/>", "/x/1"),
+            ("<template><base href=/no/></template>", "/a/1"),
+            ("<svg><base href=/no/></svg>", "/a/1"),
+        ];
+        for (base, expected) in cases {
+            let document = format!("{base}<img src=1><img src=/2>");
+            assert_eq!(paths(&document), [expected, "/2"], "{base}");
+        }
+        // Nothing is relative to this one.
+        assert_eq!(
+            paths("<base href=mailto:x><img src=1><img src=http://h:81/2>"),
+            ["/2"]
+        );
+    }
+
+    #[test]
+    fn elements_of_svg_and_mathml_do_not_swallow_the_page() {
+        let kept = [
+            "<svg><style/></svg>",
+            "<svg><title/><path d='M0 0'/></svg>",
+            "<svg><script/></svg>",
+            "<svg><defs><textarea/><plaintext/><iframe/><noscript/><xmp/></defs></svg>",
+            "<math><title/><mi/></math>",
+            "<svg><style>a > b { fill: red }</style><script src=/no></script></svg>",
+            "<svg><style><![CDATA[ a > b <img src=/no> ]]></style></svg>",
+            "<svg><![CDATA[]]></svg>",
+            "<svg><![CDATA[<img src=/no>]]></svg>",
+            "<svg/><title><img src=/no></title>",
+            "<svg><foreignObject><style><img src=/no></style></foreignObject><style/></svg>",
+            "<svg><desc><svg><style/></svg><title><img src=/no></title></desc><style/></svg>",
+            "<math><mtext><style><img src=/no></style></mtext><style/></math>",
+            "<math><annotation-xml encoding=text/HTML><style><img src=/no></style></annotation-xml><style/></math>",
+            // Elements of HTML end the others.
+            "<svg><p><style><img src=/no></style>",
+            "<svg><g></p><style><img src=/no></style>",
+            "<svg><font size=1><style><img src=/no></style>",
+            "<svg><font><style/></font></svg>",
+            "<svg><template></svg>",
+            "</svg></math></title>",
+        ];
+        for own in kept {
+            assert_eq!(paths(&format!("{own}<img src=1>")), ["/a/1"], "{own}");
+        }
+        let deep = format!(
+            "{}<style/>{}<img src=1>",
+            "<svg>".repeat(150_000),
+            "</x>".repeat(150_000)
+        );
+        assert_eq!(paths(&deep), ["/a/1"]);
+        // A title of SVG holds HTML, and an image of HTML is one in SVG, too.
+        assert_eq!(
+            paths("<svg><title><img src=1></title><img src=2></svg>"),
+            ["/a/1", "/a/2"]
+        );
+        // Slashes mean nothing in HTML.
+        assert_eq!(paths("<style/><img src=1></style><img src=2>"), ["/a/2"]);
+    }
+
+    #[test]
+    fn one_file_of_several_is_fetched() {
+        let cases = [
+            (
+                "<picture><source srcset=no><source srcset=no2><img src=1></picture><img src=2>",
+                vec!["/a/1", "/a/2"],
+            ),
+            (
+                "<picture><source src=no><source srcset='1 2x'><source srcset=no><img alt=x></picture>",
+                vec!["/a/1"],
+            ),
+            ("<picture><source srcset=no></picture><img>", vec![]),
+            (
+                "<audio><source src=1><source src=no></audio><video><source src=''><source src=2><source src=no></video>",
+                vec!["/a/1", "/a/2"],
+            ),
+            (
+                "<video src=1><source src=no></video><source src=no>",
+                vec!["/a/1"],
+            ),
+            ("<video><source srcset=no></video>", vec![]),
+            (
+                "<link rel=preload as=image imagesrcset='1 400w, no 800w'><link rel=icon imagesrcset=no>\
+                 <link rel=preload href=2 imagesrcset=no>",
+                vec!["/a/1", "/a/2"],
+            ),
+            ("<img srcset=' , 1,2, no 2x'>", vec!["/a/1,2"]),
+        ];
+        for (document, expected) in cases {
+            assert_eq!(paths(document), expected, "{document}");
+        }
+    }
+
+    #[test]
+    fn scripts_that_are_not_executed_are_not_fetched() {
+        let document = "<script src=1></script><script type='' src=2></script><script type=module nomodule src=3></script>\
+            <script type=' Text/JavaScript ' src=4></script><script nomodule src=no></script>\
+            <script type=text/template src=no></script><script type=application/json src=no></script>\
+            <script type=importmap src=no></script><script type='text/javascript;charset=utf-8' src=no></script>";
+        assert_eq!(paths(document), ["/a/1", "/a/2", "/a/3", "/a/4"]);
+    }
+
+    #[test]
+    fn a_url_that_is_no_utf_8_is_that_of_a_page_of_windows_1252() {
+        let found = |document: &[u8]| named_parts(document, PAGE).paths;
+        assert_eq!(
+            found(b"<img alt='\xfc' src='/gr\xfcn\x80.png?q=gr\xfcn\x80#\xfc'>"),
+            ["/gr%C3%BCn%E2%82%AC.png?q=gr%FCn%80"]
+        );
+        // A byte elsewhere changes nothing.
+        assert_eq!(
+            found("<p>\u{fc}</p><img src='/gr\u{fc}n?q=\u{fc}'>".as_bytes()),
+            ["/gr%C3%BCn?q=%C3%BC"]
+        );
+        let mixed = [b"<p>\xfc</p>".as_slice(), "<img src=/\u{fc}>".as_bytes()].concat();
+        assert_eq!(found(&mixed), ["/%C3%BC"]);
+        assert_eq!(found(b"<base href='/\xfc/'><img src=1>"), ["/%C3%BC/1"]);
+        assert_eq!(found(b"\xef\xbb\xbf<img src=1>"), ["/a/1"]);
+        let every: Vec<u8> = (0..=u8::MAX).collect();
+        let back: Vec<u8> = every
+            .iter()
+            .map(|byte| byte_of(windows_1252(*byte)))
+            .collect();
+        assert_eq!(back, every);
     }
 
     #[test]
@@ -273,6 +531,7 @@ mod tests {
                 prop_oneof![
                     Just("<img src=".as_bytes().to_vec()), Just(b"<base href='".to_vec()), Just(b"'>".to_vec()),
                     Just(b"//h:81/".to_vec()), Just(b"<script>".to_vec()), Just(b"<!--".to_vec()),
+                    Just(b"<svg>".to_vec()), Just(b"<title/>".to_vec()), Just(b"<![CDATA[".to_vec()),
                     Just(b"&#x0A;&amp;&#13;".to_vec()), Just(b"<link rel=icon href=\"".to_vec()),
                     proptest::collection::vec(any::<u8>(), 0..20),
                 ],

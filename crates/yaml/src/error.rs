@@ -6,6 +6,9 @@ use serde::de;
 
 use crate::place::Place;
 
+/// Characters of a text that an error quotes.
+const QUOTED: usize = 60;
+
 /// What is wrong with a document. It is printed as `line 3, column 5: message`.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{}{message}", place.map(|place| format!("line {}, column {}: ", place.line, place.column)).unwrap_or_default())]
@@ -72,11 +75,19 @@ impl de::Error for YamlError {
     }
 }
 
+/// A text of a document as a message quotes it.
+pub(crate) fn quoted(text: &str) -> String {
+    match text.char_indices().nth(QUOTED) {
+        Some((end, _)) => format!("`{}...`", &text[..end]),
+        None => format!("`{text}`"),
+    }
+}
+
 fn unknown(what: &str, name: &str, expected: &[&str]) -> YamlError {
     let expected = match expected {
         [] => "and there are none".to_owned(),
         [only] => format!("expected {only}"),
         all => format!("expected one of {}", all.join(", ")),
     };
-    de::Error::custom(format!("unknown {what} `{name}`, {expected}"))
+    de::Error::custom(format!("unknown {what} {}, {expected}", quoted(name)))
 }

@@ -5,7 +5,7 @@
 //!
 //! Plain scalars are what the core schema of YAML 1.2 says they are. Where a type is expected, it decides: a text takes
 //! `1.10` as it is written, and a truth value is `yes`, too. Files are bounded in their nodes and their depth, aliases
-//! counted as often as they stand for something.
+//! counted as often as they stand for something, and keys as often as `<<` looks at them.
 
 mod error;
 mod place;
@@ -19,6 +19,7 @@ use serde::de::DeserializeOwned;
 
 pub use error::YamlError;
 pub use place::{Place, placed};
+pub use scalar::{decimal, truth};
 
 /// Reads a text that is one document.
 ///

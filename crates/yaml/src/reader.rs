@@ -8,13 +8,10 @@ use serde::de::{
     VariantAccess, Visitor,
 };
 
-use crate::error::YamlError;
+use crate::error::{YamlError, quoted};
 use crate::place::{PLACED, Place};
-use crate::scalar::{PlainScalar, is_null, number, truth};
+use crate::scalar::{PlainScalar, is_null, is_whole, number, truth};
 use crate::tree::{Child, NodeValue, Tree};
-
-/// Characters of a text that an error quotes.
-const QUOTED: usize = 60;
 
 /// A node that is read.
 #[derive(Clone, Copy)]
@@ -107,10 +104,7 @@ impl<'a> NodeReader<'a> {
             NodeValue::Sequence(_) => "a list".to_owned(),
             NodeValue::Mapping(_) => "keys with values".to_owned(),
             _ if self.is_nothing() => "nothing".to_owned(),
-            NodeValue::Scalar { text, .. } => match text.char_indices().nth(QUOTED) {
-                Some((end, _)) => format!("`{}...`", &text[..end]),
-                None => format!("`{text}`"),
-            },
+            NodeValue::Scalar { text, .. } => quoted(text),
         };
         YamlError::new(self.at.place, format!("expected {expected}, found {found}"))
     }
@@ -120,7 +114,8 @@ impl<'a> NodeReader<'a> {
         visitor: V,
         expected: &str,
     ) -> Result<V::Value, YamlError> {
-        match self.text().and_then(number) {
+        // A whole number may be written as `1e3`.
+        match self.text().and_then(number).map(PlainScalar::as_whole) {
             Some(PlainScalar::Natural(number)) => visitor.visit_u64(number),
             Some(PlainScalar::Negative(number)) => visitor.visit_i64(number),
             Some(PlainScalar::Real(number)) => visitor.visit_f64(number),
@@ -153,6 +148,13 @@ impl<'de> Deserializer<'de> for NodeReader<'de> {
                 PlainScalar::Truth(truth) => visitor.visit_bool(truth),
                 PlainScalar::Natural(number) => visitor.visit_u64(number),
                 PlainScalar::Negative(number) => visitor.visit_i64(number),
+                PlainScalar::Real(_) | PlainScalar::Text if is_whole(text) => Err(YamlError::new(
+                    self.at.place,
+                    format!(
+                        "{} has more than 64 bits; put it in quotes if it is a text, or write a point or an exponent",
+                        quoted(text)
+                    ),
+                )),
                 PlainScalar::Real(number) => visitor.visit_f64(number),
                 PlainScalar::Text => visitor.visit_borrowed_str(text),
             },
@@ -170,23 +172,27 @@ impl<'de> Deserializer<'de> for NodeReader<'de> {
     numbers! { deserialize_u8 deserialize_u16 deserialize_u32 deserialize_u64: "a whole number" }
     numbers! { deserialize_f32 deserialize_f64: "a number" }
 
+    /// A visitor that asks for this takes what is written; of what is no text it says itself what it expects.
     fn deserialize_str<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, YamlError> {
+        match self.text() {
+            Some(text) => visitor.visit_borrowed_str(text),
+            None => self.deserialize_any(visitor),
+        }
+    }
+
+    fn deserialize_string<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, YamlError> {
         match self.text() {
             Some(text) => visitor.visit_borrowed_str(text),
             None => Err(self.unlike("a text")),
         }
     }
 
-    fn deserialize_string<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, YamlError> {
-        self.deserialize_str(visitor)
-    }
-
     fn deserialize_char<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, YamlError> {
-        self.deserialize_str(visitor)
+        self.deserialize_string(visitor)
     }
 
     fn deserialize_identifier<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, YamlError> {
-        self.deserialize_str(visitor)
+        self.deserialize_string(visitor)
     }
 
     fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, YamlError> {
@@ -375,7 +381,7 @@ struct NamedVariant<'a> {
 impl<'a> NamedVariant<'a> {
     fn value(&self) -> Result<NodeReader<'a>, YamlError> {
         let missing = || {
-            let message = format!("`{}` needs a value", self.text);
+            let message = format!("{} needs a value", quoted(self.text));
             YamlError::new(self.name.at.place, message)
         };
         self.value.ok_or_else(missing)

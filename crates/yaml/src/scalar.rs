@@ -22,6 +22,18 @@ impl PlainScalar {
             _ => number(text).unwrap_or(PlainScalar::Text),
         }
     }
+
+    /// A number without a fraction as a whole one, unless it may have lost digits.
+    pub(crate) fn as_whole(self) -> PlainScalar {
+        const EXACT: f64 = (1_u64 << 53) as f64;
+        match self {
+            PlainScalar::Real(real) if real.fract() == 0.0 && real.abs() <= EXACT => {
+                let whole = real as i64;
+                u64::try_from(whole).map_or(PlainScalar::Negative(whole), PlainScalar::Natural)
+            }
+            _ => self,
+        }
+    }
 }
 
 pub(crate) fn is_null(text: &str) -> bool {
@@ -29,12 +41,25 @@ pub(crate) fn is_null(text: &str) -> bool {
 }
 
 /// A truth value where one is expected: that of YAML 1.1, too.
-pub(crate) fn truth(text: &str) -> Option<bool> {
+pub fn truth(text: &str) -> Option<bool> {
     match text.to_ascii_lowercase().as_str() {
         "true" | "yes" | "y" | "on" => Some(true),
         "false" | "no" | "n" | "off" => Some(false),
         _ => None,
     }
+}
+
+/// The number that is written there by the rules for plain scalars, in decimal digits: `0x400` is `1024`, `1_024`, too.
+/// For what is written as a text and may be a number; what is none has `None`.
+pub fn decimal(text: &str) -> Option<String> {
+    Some(match number(text)? {
+        PlainScalar::Natural(number) => number.to_string(),
+        PlainScalar::Negative(number) => number.to_string(),
+        // A whole number of more than 64 bits would lose digits.
+        PlainScalar::Real(_) if is_whole(text) => return None,
+        PlainScalar::Real(number) => number.to_string(),
+        PlainScalar::Null | PlainScalar::Truth(_) | PlainScalar::Text => return None,
+    })
 }
 
 /// The number that is written there.
@@ -68,8 +93,19 @@ pub(crate) fn number(text: &str) -> Option<PlainScalar> {
     real.is_finite().then_some(PlainScalar::Real(real))
 }
 
-/// A whole number without its sign. A leading zero, with which YAML 1.1 has octal numbers, makes it a text.
+/// Whether it is written as a whole number, of any size.
+pub(crate) fn is_whole(text: &str) -> bool {
+    whole_digits(text.strip_prefix(['-', '+']).unwrap_or(text)).is_some()
+}
+
+/// A whole number without its sign.
 fn whole(digits: &str) -> Option<u64> {
+    let (radix, digits) = whole_digits(digits)?;
+    u64::from_str_radix(&digits, radix).ok()
+}
+
+/// The base of a whole number, and its digits. A leading zero, with which YAML 1.1 has octal numbers, makes it a text.
+fn whole_digits(digits: &str) -> Option<(u32, String)> {
     let (radix, digits) = match digits.as_bytes() {
         [b'0', b'x', ..] => (16, &digits[2..]),
         [b'0', b'o', ..] => (8, &digits[2..]),
@@ -77,10 +113,9 @@ fn whole(digits: &str) -> Option<u64> {
         _ => (10, digits),
     };
     let is_joined = digits.starts_with('_') || digits.ends_with('_') || digits.contains("__");
-    if digits.starts_with('+') || is_joined {
-        return None;
-    }
-    u64::from_str_radix(&digits.replace('_', ""), radix).ok()
+    let own = digits.replace('_', "");
+    let is_whole = !own.is_empty() && own.chars().all(|digit| digit.is_digit(radix));
+    (is_whole && !is_joined).then_some((radix, own))
 }
 
 #[cfg(test)]

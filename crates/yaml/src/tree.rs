@@ -3,14 +3,18 @@
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
-use granit_parser::{Event, Marker, Parser, ScalarStyle, ScanError, Tag};
+use granit_parser::{ErrorKind, Event, Marker, Parser, ScalarStyle, ScanError, Tag};
 
-use crate::error::YamlError;
+use crate::error::{YamlError, quoted};
 use crate::place::Place;
 use crate::reader::NodeReader;
+use crate::scalar::{PlainScalar, is_null, number};
 
-/// Most nodes of a document. Those for which an alias stands count again.
+/// Most nodes of a document. Those for which an alias stands count again, so do keys that `<<` takes over or drops, and
+/// so does each [`TEXT_OF_ONE`] of a text: all of it takes memory or time when it is read.
 const MOST_NODES: usize = 250_000;
+/// Bytes of a text that count as a node.
+const TEXT_OF_ONE: usize = 1024;
 /// Most collections in one another.
 const DEEPEST: usize = 64;
 /// The key of a mapping whose value gives it more keys (<https://yaml.org/type/merge.html>).
@@ -20,6 +24,26 @@ const MERGE: &str = "<<";
 pub(crate) struct Tree<'t> {
     nodes: Vec<TreeNode<'t>>,
     root: Child,
+    count: NodeCount,
+}
+
+/// The nodes of a document so far: at most [`MOST_NODES`].
+#[derive(Default)]
+struct NodeCount(usize);
+
+impl NodeCount {
+    /// Counts so many more, before they are made or looked at.
+    fn add(&mut self, nodes: usize, place: Place) -> Result<(), YamlError> {
+        self.0 = self.0.saturating_add(nodes);
+        if self.0 <= MOST_NODES {
+            return Ok(());
+        }
+        let message = format!(
+            "there are more than {MOST_NODES} values, aliases and `<<` counted as what they stand for, and each KiB of \
+             a text as one"
+        );
+        Err(YamlError::new(place, message))
+    }
 }
 
 /// A node, and the place where it is used: that of an alias, where one stands for it.
@@ -65,7 +89,11 @@ impl<'t> Tree<'t> {
             place: start,
         };
         let nodes = Vec::new();
-        let mut tree = Tree { nodes, root };
+        let mut tree = Tree {
+            nodes,
+            root,
+            count: NodeCount::default(),
+        };
         let mut open: Vec<OpenCollection> = Vec::new();
         let mut anchors: HashMap<usize, usize> = HashMap::new();
         let mut is_whole = false;
@@ -79,8 +107,13 @@ impl<'t> Tree<'t> {
                         "a second document begins, and only one is read",
                     ));
                 }
-                Event::SequenceStart(_, anchor, tag) | Event::MappingStart(_, anchor, tag) => {
-                    check_tag(tag.as_deref(), place)?;
+                Event::SequenceStart(_, anchor, ref tag)
+                | Event::MappingStart(_, anchor, ref tag) => {
+                    let kind = match event {
+                        Event::SequenceStart(..) => "seq",
+                        _ => "map",
+                    };
+                    check_tag(tag.as_deref(), |core| core == kind, place)?;
                     if open.len() == DEEPEST {
                         return Err(too_deep(place));
                     }
@@ -92,8 +125,11 @@ impl<'t> Tree<'t> {
                     continue;
                 }
                 Event::Scalar(text, style, anchor, tag) => {
-                    let is_text = check_tag(tag.as_deref(), place)?;
-                    let is_plain = style == ScalarStyle::Plain && !is_text;
+                    let tag = check_tag(tag.as_deref(), |core| is_tagged(core, &text), place)?;
+                    let is_plain = match tag {
+                        Some(core) => core != "str",
+                        None => style == ScalarStyle::Plain,
+                    };
                     (
                         anchor,
                         tree.add(NodeValue::Scalar { text, is_plain }, place)?,
@@ -106,6 +142,7 @@ impl<'t> Tree<'t> {
                             "this alias stands for something that it is in",
                         ));
                     };
+                    tree.count.add(tree.nodes[node].weight, place)?;
                     (0, Child { node, place })
                 }
                 Event::SequenceEnd | Event::MappingEnd => {
@@ -142,7 +179,12 @@ impl<'t> Tree<'t> {
     }
 
     fn add(&mut self, value: NodeValue<'t>, place: Place) -> Result<Child, YamlError> {
-        let (mut weight, mut depth) = (1_usize, 0);
+        let own = match &value {
+            NodeValue::Scalar { text, .. } => 1 + text.len() / TEXT_OF_ONE,
+            _ => 1,
+        };
+        self.count.add(own, place)?;
+        let (mut weight, mut depth) = (own, 0);
         let mut count = |child: &Child| {
             let own = &self.nodes[child.node];
             weight = weight.saturating_add(own.weight);
@@ -162,12 +204,6 @@ impl<'t> Tree<'t> {
             }
         };
         let depth = depth + usize::from(is_collection);
-        if weight > MOST_NODES || self.nodes.len() == MOST_NODES {
-            let message = format!(
-                "there are more than {MOST_NODES} values, aliases counted as what they stand for"
-            );
-            return Err(YamlError::new(place, message));
-        }
         if depth > DEEPEST {
             return Err(too_deep(place));
         }
@@ -181,21 +217,23 @@ impl<'t> Tree<'t> {
     }
 
     /// Keys and values, each key once.
-    fn pairs(&self, children: &[Child]) -> Result<Vec<(Child, Child)>, YamlError> {
-        let (mut pairs, mut merged) = (Vec::new(), Vec::new());
+    fn pairs(&mut self, children: &[Child]) -> Result<Vec<(Child, Child)>, YamlError> {
+        let Tree { nodes, count, .. } = self;
+        let value_of = |child: Child| &nodes[child.node].value;
+        let (mut pairs, mut merged) = (Vec::new(), None);
         let mut known: HashSet<&str> = HashSet::new();
         for pair in children.chunks_exact(2) {
             let (key, value) = (pair[0], pair[1]);
-            match self.value(key) {
+            match value_of(key) {
                 NodeValue::Scalar { text, is_plain } => {
                     if !known.insert(text) {
                         return Err(YamlError::new(
                             key.place,
-                            format!("`{text}` is here a second time"),
+                            format!("{} is here a second time", quoted(text)),
                         ));
                     }
                     if &**text == MERGE && *is_plain {
-                        merged.push(value);
+                        merged = Some(value);
                     } else {
                         pairs.push((key, value));
                     }
@@ -203,38 +241,58 @@ impl<'t> Tree<'t> {
                 _ => pairs.push((key, value)),
             }
         }
-        for value in merged {
-            let single = [value];
-            let sources = match self.value(value) {
+        let sources = match &merged {
+            None => &[],
+            Some(value) => match value_of(*value) {
                 NodeValue::Sequence(all) => all.as_slice(),
-                _ => &single,
+                _ => std::slice::from_ref(value),
+            },
+        };
+        for source in sources {
+            let NodeValue::Mapping(more) = value_of(*source) else {
+                let message = "what `<<` takes over is keys with values, or a list of these";
+                return Err(YamlError::new(source.place, message));
             };
-            for source in sources {
-                let NodeValue::Mapping(more) = self.value(*source) else {
-                    let message = "what `<<` takes over is keys with values, or a list of these";
-                    return Err(YamlError::new(source.place, message));
-                };
-                let is_new = |(key, _): &&(Child, Child)| match self.value(*key) {
-                    NodeValue::Scalar { text, .. } => known.insert(text),
-                    _ => true,
-                };
-                pairs.extend(more.iter().filter(is_new));
-            }
+            count.add(more.len(), source.place)?;
+            let is_new = |(key, _): &&(Child, Child)| match value_of(*key) {
+                NodeValue::Scalar { text, .. } => known.insert(text),
+                _ => true,
+            };
+            pairs.extend(more.iter().filter(is_new));
         }
         Ok(pairs)
     }
 }
 
-/// Whether a tag makes a scalar a text. Other tags of the core schema say what the value says itself.
-fn check_tag(tag: Option<&Tag>, place: Place) -> Result<bool, YamlError> {
-    let Some(tag) = tag else { return Ok(false) };
-    match tag.core_suffix() {
-        Some(suffix) => Ok(suffix == "str"),
-        None if tag.original() == "!" => Ok(true),
-        None => Err(YamlError::new(
-            place,
-            format!("the tag `{}` has no meaning here", tag.original()),
-        )),
+/// The name of a tag of the core schema that fits its value; `!` makes a text of it, as `!!str` does.
+fn check_tag(
+    tag: Option<&Tag>,
+    fits: impl FnOnce(&str) -> bool,
+    place: Place,
+) -> Result<Option<&str>, YamlError> {
+    let Some(tag) = tag else { return Ok(None) };
+    let what = match tag.core_suffix() {
+        Some(core) if fits(core) => return Ok(Some(core)),
+        None if tag.original() == "!" => return Ok(Some("str")),
+        Some(_) => "does not fit this value",
+        None => "has no meaning here",
+    };
+    let message = format!("the tag `{}` {what}", tag.original());
+    Err(YamlError::new(place, message))
+}
+
+/// Whether a scalar is what that tag of the core schema says.
+fn is_tagged(core: &str, text: &str) -> bool {
+    match core {
+        "str" => true,
+        "null" => is_null(text),
+        "bool" => matches!(PlainScalar::of(text), PlainScalar::Truth(_)),
+        "int" => matches!(
+            number(text),
+            Some(PlainScalar::Natural(_) | PlainScalar::Negative(_))
+        ),
+        "float" => number(text).is_some(),
+        _ => false,
     }
 }
 
@@ -247,7 +305,12 @@ fn place(marker: &Marker) -> Place {
 }
 
 fn unreadable(error: &ScanError) -> YamlError {
-    YamlError::new(place(error.marker()), error.info())
+    let place = place(error.marker());
+    match error.kind() {
+        // The scanner is ahead of the tree, and has a bound of its own.
+        ErrorKind::RecursionLimitExceeded => too_deep(place),
+        _ => YamlError::new(place, error.info()),
+    }
 }
 
 fn too_deep(place: Place) -> YamlError {

@@ -36,7 +36,7 @@ pub(super) fn plan(
     if low > high {
         return Err(file.error(most.place, "the second number of users is the greater one"));
     }
-    let every = templates.fixed(&adapt.every.value.0);
+    let every = templates.number(&adapt.every.value.0);
     let every = every.and_then(|text| parse_duration(&text));
     let every = every.map_err(|why| file.error(adapt.every.place, why))?;
     if every < SHORTEST {
@@ -125,7 +125,7 @@ pub(super) fn number_of_users(
     scalar: &Placed<Scalar>,
 ) -> Result<u32, SuiteError> {
     let error = |why: String| file.error(scalar.place, why);
-    let text = templates.fixed(&scalar.value.0).map_err(error)?;
+    let text = templates.number(&scalar.value.0).map_err(error)?;
     match text.trim().parse() {
         Ok(users) if (1..=MOST_USERS).contains(&users) => Ok(users),
         _ => Err(error(format!(

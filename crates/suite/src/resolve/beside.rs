@@ -48,7 +48,10 @@ fn background(
         }
         BackgroundSpec::Keys(keys) => keys,
     };
-    let text = |scalar: &Placed<Scalar>| fixed(file, scalar, params, |text| Ok(text.to_owned()));
+    let text = |scalar: &Placed<Scalar>| {
+        let text = Templates::new(params, &[]).fixed(&scalar.value.0);
+        text.map_err(|why| file.error(scalar.place, why))
+    };
     let load = keys.load.as_ref().map(text).transpose()?;
     let traffic = match (&keys.file, &keys.traffic) {
         (Some(name), None) => TrafficOrigin::File(text(name)?),
@@ -63,7 +66,7 @@ fn background(
     };
     let stable = keys.stable.as_ref();
     let stable = stable.map(|share| {
-        fixed(file, share, params, |text| {
+        number(file, share, params, |text| {
             let percent = text.parse().map(Percentage::percent)?;
             let is_possible = percent >= LEAST_DEVIATION;
             is_possible
@@ -72,7 +75,7 @@ fn background(
         })
     });
     let duration = keys.duration.as_ref();
-    let duration = duration.map(|time| fixed(file, time, params, parse_duration));
+    let duration = duration.map(|time| number(file, time, params, parse_duration));
     Ok(BackgroundPlan {
         traffic,
         load,
@@ -115,7 +118,7 @@ fn capture(
         CaptureSpec::Whole(true) => &CaptureKeys::default(),
         CaptureSpec::Keys(keys) => keys,
     };
-    let bytes = |scalar: &Placed<Scalar>| fixed(file, scalar, params, parse_size);
+    let bytes = |scalar: &Placed<Scalar>| number(file, scalar, params, parse_size);
     let snap_length = snap.as_ref().map(bytes).transpose()?;
     if let (Some(..LEAST_SNAP), Some(written)) = (snap_length, snap) {
         let why = format!("keep at least {LEAST_SNAP} bytes of each packet, for its headers");
@@ -127,14 +130,14 @@ fn capture(
     }))
 }
 
-/// A value in which parameters may stand.
-fn fixed<T>(
+/// A number with its unit, in which parameters may stand.
+fn number<T>(
     file: &SuiteSource<'_>,
     scalar: &Placed<Scalar>,
     params: &Params,
     read: impl Fn(&str) -> Result<T, String>,
 ) -> Result<T, SuiteError> {
-    let text = Templates::new(params, &[]).fixed(&scalar.value.0);
+    let text = Templates::new(params, &[]).number(&scalar.value.0);
     let value = text.and_then(|text| read(&text));
     value.map_err(|why| file.error(scalar.place, why))
 }
@@ -205,10 +208,17 @@ mod tests {
         };
         assert_eq!(of("capture: true"), Some(all));
         assert_eq!(of("capture: false"), None);
+        // As other truth values are written.
+        assert_eq!((of("capture: yes"), of("capture: Off")), (Some(all), None));
         let part = CapturePlan {
             snap_length: Some(128),
             most_bytes: Some(1 << 20),
         };
-        assert_eq!(of("capture: {snap: 128, size: 1MiB}"), Some(part));
+        for size in ["1MiB", "0x100000", "1_048_576"] {
+            assert_eq!(
+                of(&format!("capture: {{snap: 0x80, size: {size}}}")),
+                Some(part)
+            );
+        }
     }
 }

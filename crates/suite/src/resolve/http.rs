@@ -28,8 +28,8 @@ impl StepResolver<'_> {
         let refuse = |what: &str| Err(self.file.error(spec.place, format!("`http`: {what}")));
         let version = match version {
             None => HttpVersion::default(),
-            Some(written) => match self.fixed(written)?.trim() {
-                // YAML takes an unquoted 1.0 for a number, which is 1.
+            Some(written) => match self.number(written)?.trim() {
+                // It is read as a number, and 1.0 is 1.
                 "1.0" | "1" => HttpVersion::Http10,
                 "1.1" => HttpVersion::Http11,
                 "2" => HttpVersion::Http2,

@@ -38,26 +38,51 @@ pub(super) fn merged(
             ));
         }
         check_value(name, &placed.value).map_err(|message| file.error(placed.place, message))?;
-        params.insert(name.clone(), placed.value.clone());
+        params.insert(name.clone(), with_whole_numbers(placed.value.clone()));
     }
     for (name, value) in changes {
         let Some(param) = params.get_mut(name) else {
             return Err(file.error_anywhere(unknown(name, &params)));
         };
-        let value = changed(param, value);
+        let value = with_whole_numbers(changed(param, value));
         check_value(name, &value).map_err(|message| file.error_anywhere(message))?;
         *param = value;
     }
     Ok(params)
 }
 
-/// The new value of a parameter. In place of a list, a text with commas is one, and in place of a number any number.
+/// Numbers without a fraction are whole, however they are written: `1e3` is 1000.
+fn with_whole_numbers(value: Value) -> Value {
+    /// Beyond, not every whole number is a float.
+    const EXACT: f64 = (1_u64 << 53) as f64;
+    match value {
+        Value::Array(values) => values.into_iter().map(with_whole_numbers).collect(),
+        Value::Number(number) => match number.as_f64() {
+            Some(float) if number.is_f64() && float.fract() == 0.0 && float.abs() <= EXACT => {
+                Value::from(float as i64)
+            }
+            _ => Value::Number(number),
+        },
+        _ => value,
+    }
+}
+
+/// The new value of a parameter. In place of a list, a text with commas is one, and in place of a number any number that
+/// does not lose digits.
 fn changed(default: &Value, value: &Value) -> Value {
-    let number = |text: &str| text.parse::<f64>().ok().filter(|number| number.is_finite());
-    match value.as_str() {
-        Some(text) if default.is_number() => {
-            number(text).map_or_else(|| value.clone(), Value::from)
+    let number = |text: &str| -> Option<Value> {
+        let number = text
+            .parse::<f64>()
+            .ok()
+            .filter(|number| number.is_finite())?;
+        if text.bytes().all(|byte| byte.is_ascii_digit()) {
+            text.parse::<u64>().ok().map(Value::from)
+        } else {
+            Some(number.into())
         }
+    };
+    match value.as_str() {
+        Some(text) if default.is_number() => number(text).unwrap_or_else(|| value.clone()),
         Some(text) if default.is_array() && text.contains(',') => text
             .split(',')
             .map(|value| param_value(value.trim()))

@@ -225,7 +225,7 @@ impl StepResolver<'_> {
         let with = &step.with;
         let mut headers = Vec::new();
         if let Some(depth) = &with.depth {
-            let value = self.fixed(depth)?;
+            let value = self.number(depth)?;
             if !["0", "1", "infinity"].contains(&value.as_str()) {
                 return Err(self.file.error(
                     depth.place,
@@ -330,7 +330,7 @@ impl StepResolver<'_> {
         let Some(size) = &body.size else {
             return Ok(Vec::new());
         };
-        let bytes = parse_size(&self.fixed(size)?)
+        let bytes = parse_size(&self.number(size)?)
             .map_err(|message| self.file.error(size.place, message))?;
         if bytes > LARGEST {
             return Err(self.file.error(size.place, "a body has at most 1 GiB"));
@@ -391,7 +391,7 @@ impl StepResolver<'_> {
             return Err(self.file.error(place, message));
         }
         let length = spec.length.as_ref().map(|length| {
-            let text = self.fixed(length)?;
+            let text = self.number(length)?;
             parse_size(&text).map_err(|message| self.file.error(length.place, message))
         });
         let contains = spec.contains.iter().map(|placed| self.text(placed));
@@ -410,7 +410,7 @@ impl StepResolver<'_> {
     }
 
     fn status(&self, placed: &Placed<Scalar>) -> Result<StatusTest, SuiteError> {
-        let text = self.fixed(placed)?;
+        let text = self.number(placed)?;
         let test = match text.strip_suffix("xx") {
             Some(class) => class
                 .parse()
@@ -432,7 +432,7 @@ impl StepResolver<'_> {
     }
 
     fn unsupported(&self, placed: &Placed<Scalar>) -> Result<Unsupported, SuiteError> {
-        let text = self.fixed(placed)?;
+        let text = self.number(placed)?;
         let status = text.parse().ok().filter(|code| (200..=599).contains(code));
         let header = text.strip_prefix("no ").map(str::trim);
         match (status, header) {

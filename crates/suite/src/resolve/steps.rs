@@ -182,7 +182,7 @@ impl StepResolver<'_> {
     fn choose(&self, place: Place, choices: &[ChoiceSpec]) -> Result<Step, SuiteError> {
         let mut alternatives = Vec::with_capacity(choices.len());
         for choice in choices {
-            let text = self.fixed(&choice.weight)?;
+            let text = self.number(&choice.weight)?;
             let weight: f64 = text.trim().parse().unwrap_or(-1.0);
             if !weight.is_finite() || weight < 0.0 {
                 return Err(self.file.error(
@@ -318,9 +318,10 @@ impl StepResolver<'_> {
         super::index(place.unwrap_or(0))
     }
 
-    pub(super) fn fixed(&self, scalar: &Placed<Scalar>) -> Result<String, SuiteError> {
+    /// A number, or one of a few words.
+    pub(super) fn number(&self, scalar: &Placed<Scalar>) -> Result<String, SuiteError> {
         self.templates
-            .fixed(&scalar.value.0)
+            .number(&scalar.value.0)
             .map_err(|message| self.file.error(scalar.place, message))
     }
 
@@ -331,7 +332,7 @@ impl StepResolver<'_> {
         least: u32,
         most: u32,
     ) -> Result<u32, SuiteError> {
-        let text = self.fixed(scalar)?;
+        let text = self.number(scalar)?;
         match text.trim().parse::<u32>() {
             Ok(count) if (least..=most).contains(&count) => Ok(count),
             _ => Err(self.file.error(
@@ -342,7 +343,7 @@ impl StepResolver<'_> {
     }
 
     pub(super) fn duration(&self, scalar: &Placed<Scalar>) -> Result<Duration, SuiteError> {
-        let text = self.fixed(scalar)?;
+        let text = self.number(scalar)?;
         parse_duration(&text).map_err(|message| self.file.error(scalar.place, message))
     }
 }

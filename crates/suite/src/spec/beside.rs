@@ -5,7 +5,7 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde::de::value::MapAccessDeserializer;
-use serde::de::{self, Deserializer, MapAccess, Visitor};
+use serde::de::{self, Deserializer, MapAccess, Unexpected, Visitor};
 use traffic::TrafficSpec;
 
 use super::{Placed, Scalar};
@@ -100,6 +100,12 @@ impl<'de> Deserialize<'de> for CaptureSpec {
 
             fn visit_bool<E: de::Error>(self, is_kept: bool) -> Result<CaptureSpec, E> {
                 Ok(CaptureSpec::Whole(is_kept))
+            }
+
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<CaptureSpec, E> {
+                let is_kept = yaml::truth(text);
+                let is_kept = is_kept.ok_or_else(|| E::invalid_value(Unexpected::Str(text), &self));
+                is_kept.map(CaptureSpec::Whole)
             }
 
             fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<CaptureSpec, A::Error> {

@@ -25,6 +25,10 @@ const STEPS: &[(&str, &str)] = &[
     ("unknown key", "- PUT: a\n  mesure: M"),
     ("small method", "- put: a\n  measure: M"),
     ("nothing measured", "- GET: a"),
+    (
+        "size beyond 64 bits",
+        "- PUT: a\n  body: {size: 18446744073709551616}\n  measure: M",
+    ),
     ("bare braces", "- GET: {{ width }}\n  measure: M"),
     ("path up", "- GET: ../a\n  measure: M"),
     ("path from root", "- GET: /etc/passwd\n  measure: M"),

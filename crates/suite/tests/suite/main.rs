@@ -6,3 +6,5 @@ mod builtin;
 mod documentation;
 #[cfg(test)]
 mod errors;
+#[cfg(test)]
+mod written;

@@ -25,6 +25,7 @@ fn queues_are_numbers_sizes_and_disciplines() {
     };
     let table = [
         ("7", WireQueue::Packets(7), "queue of 7 packets"),
+        ("1e2", WireQueue::Packets(100), "queue of 100 packets"),
         ("64KiB", WireQueue::Bytes(65_536), "queue of 65536 bytes"),
         (
             "codel",
