@@ -33,7 +33,7 @@ use std::process::Command;
 use anyhow::{Context, Result, bail};
 
 use crate::metadata::Metadata;
-use crate::project::{cargo_with, output, output_of, root};
+use crate::project::{cargo, output, output_of, root};
 use content::Content;
 use parts::Parts;
 use target::ReleaseTarget;
@@ -158,7 +158,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
     let targets: Vec<ReleaseTarget> = programs.iter().map(|(target, _)| *target).collect();
     check::everything(&release, &targets, &into)?;
     for file in files_in(&into)? {
-        eprintln!("xtask: {}", into.join(file).display());
+        tell!("xtask: {}", into.join(file).display());
     }
     if options.installs {
         install::everywhere(&release, &targets, &into, &metadata.target_directory)?;
@@ -247,7 +247,7 @@ fn compile(arguments: &[&str], mut variables: Vec<(String, OsString)>) -> Result
         .iter()
         .map(|(name, value)| (name.as_str(), value.clone()))
         .collect();
-    cargo_with(&[&build, arguments].concat(), &variables)
+    cargo(&[&build, arguments].concat(), &variables)
 }
 
 fn cargo_home() -> Result<PathBuf> {

@@ -250,7 +250,7 @@ impl PolicyRcD {
 impl Drop for PolicyRcD {
     fn drop(&mut self) {
         if let Err(error) = fs::remove_file(PolicyRcD::PATH) {
-            eprintln!("setup: cannot remove {}: {error}", PolicyRcD::PATH);
+            tell!("setup: cannot remove {}: {error}", PolicyRcD::PATH);
         }
     }
 }
@@ -376,7 +376,7 @@ fn k6(cache: &Path) -> Result<()> {
     let go = go_version();
     if !go.as_deref().is_some_and(|go| is_recent(go, K6_NEEDS)) {
         let found = go.as_deref().unwrap_or("no `go` in PATH");
-        eprintln!(
+        tell!(
             "setup: k6 {K6_VERSION} is left out: building it needs Go {K6_NEEDS} or later, and this \
              machine has: {found}; put a later `go` first in PATH and run this again"
         );
@@ -406,7 +406,7 @@ fn is_recent(said: &str, needed: &str) -> bool {
 }
 
 fn say(what: &str) {
-    eprintln!("setup: installing {what}");
+    tell!("setup: installing {what}");
 }
 
 fn succeeds(command: &mut Command) -> bool {
