@@ -12,12 +12,13 @@
 //! fewer.
 //!
 //! The same commit makes the same bytes with the same compilers: the time in all files is that of the
-//! commit (`SOURCE_DATE_EPOCH`), entries are sorted and belong to root, and no path of the machine is in
-//! the program. What was made is unpacked and tried at the end.
+//! commit (`SOURCE_DATE_EPOCH`), entries are sorted and belong to root, modes do not depend on the umask, and no
+//! path of the machine is in the program. What was made is unpacked and tried at the end.
 
 mod check;
 mod content;
 mod debian;
+mod documents;
 mod image;
 mod install;
 mod parts;
