@@ -26,7 +26,7 @@ const SUMMARY: &str = "docs/SUMMARY.md";
 const GALLERY: (&str, &str) = ("`target/gallery`", "[the gallery](../gallery/index.html)");
 
 pub(crate) fn run() -> Result<()> {
-    let mdbook = setup::mdbook()?;
+    let mdbook = setup::published(setup::MDBOOK)?;
     let root = root()?;
     let book = root.join("target/docs");
     if book.exists() {

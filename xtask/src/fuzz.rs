@@ -57,7 +57,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
     if targets.is_empty() {
         targets = TARGETS.to_vec();
     }
-    setup::cargo_fuzz()?;
+    setup::published(setup::CARGO_FUZZ)?;
     // All of them, whatever becomes of the first.
     let failed: Vec<&str> = targets
         .into_iter()

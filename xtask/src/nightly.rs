@@ -149,7 +149,7 @@ impl NightlyResults {
 }
 
 fn tests() -> Result<()> {
-    setup::dufs()?;
+    setup::published(setup::DUFS)?;
     // What needs optimised code also needs this machine for itself. Both, whatever becomes of the first.
     let outcomes = [TestChoice::WithIgnored, TestChoice::Optimised].map(|choice| {
         test::run(TestRequest {
@@ -183,7 +183,7 @@ fn benchmarks() -> Result<()> {
 
 /// The rules of `deny.toml`, and the advisories of RustSec, whose database is fetched first.
 fn dependencies() -> Result<()> {
-    setup::cargo_deny()?;
+    setup::published(setup::CARGO_DENY)?;
     let path = [("PATH", setup::path()?)];
     cargo(&["deny", "check", "bans", "licenses", "sources"], &path)?;
     if cargo(&["deny", "fetch", "db"], &path).is_err() {
