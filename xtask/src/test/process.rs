@@ -215,7 +215,7 @@ impl Drop for ProcessGroup {
 
 #[cfg(test)]
 mod tests {
-    use std::io::Write;
+    use std::io::{Seek, Write};
 
     use super::*;
 
@@ -344,9 +344,9 @@ mod tests {
     fn reading_moves_nobody_who_writes() {
         let output = tempfile::tempfile().unwrap();
         let mut writer = output.try_clone().unwrap();
-        writer.write_all(b"one ").unwrap();
-        assert_eq!(printed(&output).unwrap(), "one ");
-        writer.write_all(b"two").unwrap();
+        writer.write_all(b"one two").unwrap();
+        writer.seek(io::SeekFrom::Start(4)).unwrap();
         assert_eq!(printed(&output).unwrap(), "one two");
+        assert_eq!(writer.stream_position().unwrap(), 4);
     }
 }
