@@ -40,7 +40,7 @@ struct SkippedCrate {
 /// # Errors
 /// When a dependency does not follow the rules.
 pub(crate) fn check() -> Result<()> {
-    eprintln!("xtask: dependencies against deny.toml");
+    tell!("xtask: dependencies against deny.toml");
     let path = root()?.join("deny.toml");
     let text = fs::read_to_string(&path).with_context(|| format!("read {}", path.display()))?;
     let rules: DependencyRules = toml::from_str(&text).context("read deny.toml")?;

@@ -12,12 +12,13 @@
 //! fewer.
 //!
 //! The same commit makes the same bytes with the same compilers: the time in all files is that of the
-//! commit (`SOURCE_DATE_EPOCH`), entries are sorted and belong to root, and no path of the machine is in
-//! the program. What was made is unpacked and tried at the end.
+//! commit (`SOURCE_DATE_EPOCH`), entries are sorted and belong to root, modes do not depend on the umask, and no
+//! path of the machine is in the program. What was made is unpacked and tried at the end.
 
 mod check;
 mod content;
 mod debian;
+mod documents;
 mod image;
 mod install;
 mod parts;
@@ -33,7 +34,7 @@ use std::process::Command;
 use anyhow::{Context, Result, bail};
 
 use crate::metadata::Metadata;
-use crate::project::{cargo_with, output, output_of, root};
+use crate::project::{cargo, output, output_of, root};
 use content::Content;
 use parts::Parts;
 use target::ReleaseTarget;
@@ -158,7 +159,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
     let targets: Vec<ReleaseTarget> = programs.iter().map(|(target, _)| *target).collect();
     check::everything(&release, &targets, &into)?;
     for file in files_in(&into)? {
-        eprintln!("xtask: {}", into.join(file).display());
+        tell!("xtask: {}", into.join(file).display());
     }
     if options.installs {
         install::everywhere(&release, &targets, &into, &metadata.target_directory)?;
@@ -247,7 +248,7 @@ fn compile(arguments: &[&str], mut variables: Vec<(String, OsString)>) -> Result
         .iter()
         .map(|(name, value)| (name.as_str(), value.clone()))
         .collect();
-    cargo_with(&[&build, arguments].concat(), &variables)
+    cargo(&[&build, arguments].concat(), &variables)
 }
 
 fn cargo_home() -> Result<PathBuf> {

@@ -26,7 +26,7 @@ const SUMMARY: &str = "docs/SUMMARY.md";
 const GALLERY: (&str, &str) = ("`target/gallery`", "[the gallery](../gallery/index.html)");
 
 pub(crate) fn run() -> Result<()> {
-    let mdbook = setup::mdbook()?;
+    let mdbook = setup::published(setup::MDBOOK)?;
     let root = root()?;
     let book = root.join("target/docs");
     if book.exists() {
@@ -35,7 +35,7 @@ pub(crate) fn run() -> Result<()> {
     let gallery = gallery::directory()?;
     let gallery = gallery.is_dir().then_some(&*gallery);
     if gallery.is_none() {
-        eprintln!(
+        tell!(
             "xtask: the site is made without the gallery of servers; `cargo xtask gallery` measures it, best on a machine \
              at rest, and `cargo xtask docs` then includes it"
         );
@@ -48,7 +48,7 @@ pub(crate) fn run() -> Result<()> {
     if !broken.is_empty() {
         bail!("links of the site lead nowhere:\n{}", broken.join("\n"));
     }
-    eprintln!("xtask: {}", site.join("index.html").display());
+    tell!("xtask: {}", site.join("index.html").display());
     Ok(())
 }
 
@@ -97,7 +97,7 @@ fn stage(root: &Path, gallery: Option<&Path>, to: &Path) -> Result<()> {
 }
 
 /// What the links of a page lead to in this project, without the anchor.
-fn links(text: &str) -> impl Iterator<Item = &str> {
+pub(crate) fn links(text: &str) -> impl Iterator<Item = &str> {
     text.split("](")
         .skip(1)
         .filter_map(|rest| rest.split(')').next())
@@ -106,7 +106,7 @@ fn links(text: &str) -> impl Iterator<Item = &str> {
 }
 
 /// A relative link from a directory, without `..` in it.
-fn joined(directory: &Path, link: &str) -> PathBuf {
+pub(crate) fn joined(directory: &Path, link: &str) -> PathBuf {
     let mut path = PathBuf::new();
     for part in directory.join(link).components() {
         match part {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 
-use crate::project::{cargo_with, root};
+use crate::project::{cargo, root};
 use crate::setup;
 
 /// The targets, and where inputs lie that each may begin with.
@@ -57,13 +57,13 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
     if targets.is_empty() {
         targets = TARGETS.to_vec();
     }
-    setup::cargo_fuzz()?;
+    setup::published(setup::CARGO_FUZZ)?;
     // All of them, whatever becomes of the first.
     let failed: Vec<&str> = targets
         .into_iter()
         .filter_map(|(name, seeds)| {
             let error = fuzz(name, seeds, time).err()?;
-            eprintln!("xtask: {error:#}");
+            tell!("xtask: {error:#}");
             Some(name)
         })
         .collect();
@@ -102,7 +102,7 @@ fn fuzz(name: &str, seeds: Option<&str>, time: Duration) -> Result<()> {
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     // The sanitizer and the counters of libFuzzer are options of the compiler that are not stable;
     // this lets the stable one take them.
-    cargo_with(
+    cargo(
         &arguments,
         &[("RUSTC_BOOTSTRAP", "1".into()), ("PATH", setup::path()?)],
     )

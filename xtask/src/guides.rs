@@ -12,7 +12,7 @@ use std::process::{Child, Command, Stdio};
 
 use anyhow::{Context, Result, bail};
 
-use crate::project::{build_release, cargo, cargo_with, finish, root};
+use crate::project::{build_release, cargo, finish, root};
 use crate::setup;
 
 /// An image of the guides, what is run for it, and which of its figures it is. `URL` is that of the embedded
@@ -65,8 +65,8 @@ pub(crate) fn run() -> Result<()> {
         ]
     };
     let figures = [("PRESTAN_GUIDES", program.clone().into())];
-    cargo_with(&test("guides::commands"), &figures)?;
-    cargo(&test("picture::"), &[("PRESTAN_BLESS", "1")])?;
+    cargo(&test("guides::commands"), &figures)?;
+    cargo(&test("picture::"), &[("PRESTAN_BLESS", "1".into())])?;
     draw(&program)
 }
 
@@ -74,7 +74,7 @@ pub(crate) fn run() -> Result<()> {
 fn draw(program: &Path) -> Result<()> {
     let server = EmbeddedServer::start(program)?;
     for (image, command, figure) in FIGURES {
-        eprintln!("xtask: prestan {command}");
+        tell!("xtask: prestan {command}");
         let directory = tempfile::tempdir()?;
         let words = command
             .split(' ')

@@ -1,5 +1,8 @@
 //! Chores of this project: `cargo xtask TASK`.
 
+#[macro_use]
+mod project;
+
 mod bench;
 mod dependencies;
 mod dist;
@@ -10,7 +13,6 @@ mod gallery;
 mod guides;
 mod metadata;
 mod nightly;
-mod project;
 mod screenshots;
 mod setup;
 mod test;
@@ -27,7 +29,7 @@ const USAGE: &str = "\
 usage: cargo xtask TASK
 
   test    install what the tests need, then run them all, or those with one of the given words in their names;
-          --include-ignored, --times
+          --include-ignored, --times; --release: those of speed and memory, optimised and alone
   lint    formatting, dependencies, clippy, documentation, fuzz targets: no warning is let through
   setup   only install what the tests need; with --peers, also what benchmarks compare with
   bless   write the snapshots and schemas anew, to be read with `git diff`
@@ -67,14 +69,14 @@ fn main() -> ExitCode {
         Some("gallery") => setup::run().and_then(|()| gallery::run()),
         Some("bless") => bless(&rest),
         _ => {
-            eprintln!("{USAGE}");
+            tell!("{USAGE}");
             return ExitCode::from(2);
         }
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("xtask: {error:#}");
+            tell!("xtask: {error:#}");
             ExitCode::FAILURE
         }
     }
@@ -95,7 +97,7 @@ fn lint() -> Result<()> {
         ],
         &[],
     )?;
-    let no_warnings = [("RUSTDOCFLAGS", "--deny warnings")];
+    let no_warnings = [("RUSTDOCFLAGS", "--deny warnings".into())];
     cargo(
         &[
             "doc",

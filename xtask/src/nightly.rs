@@ -1,7 +1,7 @@
 //! `cargo xtask nightly`: everything that takes too long for every change.
 //!
 //! ```text
-//! tests         those that are ignored because they are long, on all real servers
+//! tests         those that are ignored because they are long, on all real servers; then those of speed and memory
 //! fuzz          every target for a minute
 //! bench         all benchmarks, in full
 //! dist          what is published, twice from nothing: it works, and has the same bytes
@@ -12,7 +12,7 @@
 //! ```
 //!
 //! Each step is done, whatever becomes of those before it. What came of them goes to `docs/NIGHTLY.md`, which keeps
-//! the last result of the others. What needs the internet, where there is none, is marked as not run.
+//! the last result of the others; a scheduled run publishes the page as an artefact and commits nothing. What needs the internet, where there is none, is marked as not run.
 
 use std::fs;
 use std::process::Command;
@@ -20,8 +20,8 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
 
-use crate::project::{cargo, cargo_with, output, root};
-use crate::test::{self, TestRequest};
+use crate::project::{cargo, output, root};
+use crate::test::{self, TestChoice, TestRequest};
 use crate::{bench, dist, docs, fuzz, setup};
 
 /// Name, and what it does.
@@ -84,7 +84,7 @@ pub(crate) fn run(names: &[String]) -> Result<()> {
             Ok(()) => "passed".to_owned(),
             Err(error) if error.is::<NotRun>() => format!("not run: {error:#}"),
             Err(error) => {
-                eprintln!("xtask: {step}: {error:#}");
+                tell!("xtask: {step}: {error:#}");
                 failed.push(step);
                 format!("failed: {error:#}")
             }
@@ -139,7 +139,9 @@ impl NightlyResults {
             .iter()
             .map(|(step, cells)| format!("| {step} | {cells} |\n"));
         format!(
-            "# The last nightly run\n\n`cargo xtask nightly [STEP...]` writes the rows of the steps that it does.\n\n\
+            "# The last nightly run\n\n`cargo xtask nightly [STEP...]` writes the rows of the steps that it does. In the \
+             repository are those of runs by hand;\neach scheduled run (`.github/workflows/nightly.yml`) has this page as its \
+             artefact `nightly`.\n\n\
              | step | outcome | minutes | commit | date |\n|---|---|---:|---|---|\n{}",
             rows.collect::<String>()
         )
@@ -147,13 +149,17 @@ impl NightlyResults {
 }
 
 fn tests() -> Result<()> {
-    setup::dufs()?;
-    test::run(TestRequest {
-        with_ignored: true,
-        // As in CI: a missing server is a failure.
-        environment: vec![("CI", "1".into())],
-        ..TestRequest::default()
-    })?;
+    setup::published(setup::DUFS)?;
+    // What needs optimised code also needs this machine for itself. Both, whatever becomes of the first.
+    let outcomes = [TestChoice::WithIgnored, TestChoice::Optimised].map(|choice| {
+        test::run(TestRequest {
+            choice,
+            // As in CI: a missing server is a failure.
+            environment: vec![("CI", "1".into())],
+            ..TestRequest::default()
+        })
+    });
+    outcomes.into_iter().collect::<Result<()>>()?;
     cargo(&["test", "--workspace", "--doc"], &[])
 }
 
@@ -164,7 +170,7 @@ fn benchmarks() -> Result<()> {
         .filter_map(|arguments| {
             let arguments: Vec<String> = arguments.iter().map(ToString::to_string).collect();
             let error = bench::run(&arguments).err()?;
-            eprintln!("xtask: {error:#}");
+            tell!("xtask: {error:#}");
             Some(arguments.join(" "))
         })
         .collect();
@@ -177,15 +183,15 @@ fn benchmarks() -> Result<()> {
 
 /// The rules of `deny.toml`, and the advisories of RustSec, whose database is fetched first.
 fn dependencies() -> Result<()> {
-    setup::cargo_deny()?;
+    setup::published(setup::CARGO_DENY)?;
     let path = [("PATH", setup::path()?)];
-    cargo_with(&["deny", "check", "bans", "licenses", "sources"], &path)?;
-    if cargo_with(&["deny", "fetch", "db"], &path).is_err() {
+    cargo(&["deny", "check", "bans", "licenses", "sources"], &path)?;
+    if cargo(&["deny", "fetch", "db"], &path).is_err() {
         bail!(NotRun(
             "licences and sources are right; the database of advisories cannot be fetched"
         ));
     }
-    cargo_with(&["deny", "--offline", "check", "advisories"], &path)
+    cargo(&["deny", "--offline", "check", "advisories"], &path)
 }
 
 /// Asks for every address once.
@@ -269,6 +275,9 @@ mod tests {
         assert!(page.contains("| links | not run | | | |\n"), "{page}");
         assert!(!page.contains("other"), "{page}");
         assert_eq!(NightlyResults::read(&page).page(), page);
+        // The page in the repository is one of this kind.
+        let kept = fs::read_to_string(root().unwrap().join("docs/NIGHTLY.md")).unwrap();
+        assert_eq!(NightlyResults::read(&kept).page(), kept);
     }
 
     #[test]

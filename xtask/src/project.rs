@@ -24,29 +24,17 @@ pub(crate) fn between(page: &str, (begin, end): (&str, &str), content: &str) -> 
     Ok([before, begin, "\n", content, end, after].concat())
 }
 
-/// Runs cargo in the top directory.
-pub(crate) fn cargo(arguments: &[&str], environment: &[(&str, &str)]) -> Result<()> {
-    let environment: Vec<(&str, OsString)> = environment
-        .iter()
-        .map(|(name, value)| (*name, value.into()))
-        .collect();
-    cargo_with(arguments, &environment)
+/// Says something on standard error. Whoever closed it (`| head`) has seen enough, which is no reason to panic.
+macro_rules! tell {
+    ($($words:tt)*) => {{
+        use std::io::Write as _;
+        let _ = writeln!(std::io::stderr(), $($words)*);
+    }};
 }
 
-/// The same with variables that need not be text.
-pub(crate) fn cargo_with(arguments: &[&str], environment: &[(&str, OsString)]) -> Result<()> {
-    let command = format!("cargo {}", arguments.join(" "));
-    eprintln!("xtask: {command}");
-    let mut cargo = cargo_command()?;
-    let status = cargo
-        .args(arguments)
-        .envs(environment.iter().map(|(name, value)| (name, value)))
-        .status()
-        .with_context(|| format!("starting `{command}`"))?;
-    if !status.success() {
-        bail!("`{command}` failed ({status})");
-    }
-    Ok(())
+/// Runs cargo in the top directory.
+pub(crate) fn cargo(arguments: &[&str], environment: &[(&str, OsString)]) -> Result<()> {
+    say_and_run(arguments, environment, Stdio::inherit()).map(drop)
 }
 
 /// What cargo prints when it is run in the top directory.
@@ -58,14 +46,29 @@ pub(crate) fn cargo_output(arguments: &[&str]) -> Result<String> {
 /// What cargo prints on standard output when it is run in the top directory; what it says of errors and progress is
 /// for people.
 pub(crate) fn cargo_messages(arguments: &[&str]) -> Result<String> {
-    eprintln!("xtask: cargo {}", arguments.join(" "));
+    let said = say_and_run(arguments, &[], Stdio::piped())?;
+    String::from_utf8(said).context("what cargo says is not UTF-8")
+}
+
+/// Gives what cargo prints on standard output, where that is a pipe.
+fn say_and_run(
+    arguments: &[&str],
+    environment: &[(&str, OsString)],
+    stdout: Stdio,
+) -> Result<Vec<u8>> {
+    let command = format!("cargo {}", arguments.join(" "));
+    tell!("xtask: {command}");
     let mut cargo = cargo_command()?;
-    let output = cargo.args(arguments).stderr(Stdio::inherit()).output();
-    let output = output.with_context(|| format!("starting cargo {}", arguments.join(" ")))?;
+    cargo
+        .args(arguments)
+        .envs(environment.iter().map(|(name, value)| (name, value)));
+    let started = cargo.stdout(stdout).spawn();
+    let output = started.and_then(|cargo| cargo.wait_with_output());
+    let output = output.with_context(|| format!("starting `{command}`"))?;
     if !output.status.success() {
-        bail!("`cargo {}` failed ({})", arguments.join(" "), output.status);
+        bail!("`{command}` failed ({})", output.status);
     }
-    String::from_utf8(output.stdout).context("what cargo says is not UTF-8")
+    Ok(output.stdout)
 }
 
 /// Builds packages as people install them. Gives the directory of the programs.

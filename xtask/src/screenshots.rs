@@ -33,7 +33,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
     if taken == 0 {
         bail!("{directory} has no page (*.html)");
     }
-    println!("{taken} pictures in {}", into.display());
+    tell!("xtask: {taken} pictures in {}", into.display());
     Ok(())
 }
 

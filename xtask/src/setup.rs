@@ -72,14 +72,19 @@ const GO: &str = "golang-go";
 
 const WSGIDAV: &str = include_str!("../../servers/wsgidav-requirements.txt");
 
-const DUFS_VERSION: &str = "0.47.0";
-const OHA_VERSION: &str = "1.16.0";
-const MDBOOK_VERSION: &str = "0.5.4";
+/// A program of crates.io, and its version.
+pub(crate) type PublishedTool = (&'static str, &'static str);
+
+/// A server that only the ignored tests need: it is not packaged, and takes minutes to build.
+pub(crate) const DUFS: PublishedTool = ("dufs", "0.47.0");
+pub(crate) const MDBOOK: PublishedTool = ("mdbook", "0.5.4");
+pub(crate) const CARGO_DENY: PublishedTool = ("cargo-deny", "0.20.2");
+pub(crate) const CARGO_FUZZ: PublishedTool = ("cargo-fuzz", "0.13.2");
+const OHA: PublishedTool = ("oha", "1.16.0");
+
 const K6_VERSION: &str = "1.8.1";
 /// The least version of Go that builds that.
 const K6_NEEDS: &str = "1.25";
-const CARGO_DENY_VERSION: &str = "0.20.2";
-const CARGO_FUZZ_VERSION: &str = "0.13.2";
 
 /// Installs what is missing.
 pub(crate) fn run() -> Result<()> {
@@ -97,11 +102,12 @@ pub(crate) fn run() -> Result<()> {
     outcomes.into_iter().collect()
 }
 
-/// Installs the server that only the ignored tests need: it is not packaged, and takes minutes to build.
-pub(crate) fn dufs() -> Result<()> {
+/// Installs a program, and gives its path.
+pub(crate) fn published(tool: PublishedTool) -> Result<PathBuf> {
     let cache = tool_cache()?;
     let _one_at_a_time = lock(&cache)?;
-    cargo_install(&cache, "dufs", DUFS_VERSION)
+    cargo_install(&cache, tool)?;
+    Ok(cache.join("bin").join(tool.0))
 }
 
 /// Installs the load generators that are missing.
@@ -110,7 +116,7 @@ pub(crate) fn peers() -> Result<()> {
     let _one_at_a_time = lock(&cache)?;
     let outcomes = [
         debian_packages(&missing(&PEERS)),
-        cargo_install(&cache, "oha", OHA_VERSION),
+        cargo_install(&cache, OHA),
         k6(&cache),
     ];
     outcomes.into_iter().collect()
@@ -121,28 +127,6 @@ pub(crate) fn packages(packages: &[(&'static str, &str)]) -> Result<()> {
     let cache = tool_cache()?;
     let _one_at_a_time = lock(&cache)?;
     debian_packages(&missing(packages))
-}
-
-/// Installs cargo-fuzz.
-pub(crate) fn cargo_fuzz() -> Result<()> {
-    let cache = tool_cache()?;
-    let _one_at_a_time = lock(&cache)?;
-    cargo_install(&cache, "cargo-fuzz", CARGO_FUZZ_VERSION)
-}
-
-/// Installs mdBook, and returns its path.
-pub(crate) fn mdbook() -> Result<PathBuf> {
-    let cache = tool_cache()?;
-    let _one_at_a_time = lock(&cache)?;
-    cargo_install(&cache, "mdbook", MDBOOK_VERSION)?;
-    Ok(cache.join("bin/mdbook"))
-}
-
-/// Installs cargo-deny.
-pub(crate) fn cargo_deny() -> Result<()> {
-    let cache = tool_cache()?;
-    let _one_at_a_time = lock(&cache)?;
-    cargo_install(&cache, "cargo-deny", CARGO_DENY_VERSION)
 }
 
 /// `PATH` with the tools that are installed here before all others.
@@ -250,7 +234,7 @@ impl PolicyRcD {
 impl Drop for PolicyRcD {
     fn drop(&mut self) {
         if let Err(error) = fs::remove_file(PolicyRcD::PATH) {
-            eprintln!("setup: cannot remove {}: {error}", PolicyRcD::PATH);
+            tell!("setup: cannot remove {}: {error}", PolicyRcD::PATH);
         }
     }
 }
@@ -292,7 +276,7 @@ fn wsgidav(cache: &Path) -> Result<()> {
 }
 
 /// Builds a program of crates.io.
-fn cargo_install(cache: &Path, name: &str, version: &str) -> Result<()> {
+fn cargo_install(cache: &Path, (name, version): PublishedTool) -> Result<()> {
     let program = cache.join("bin").join(name);
     let said = Command::new(&program).arg("--version").output();
     let is_there = said.is_ok_and(|output| {
@@ -376,7 +360,7 @@ fn k6(cache: &Path) -> Result<()> {
     let go = go_version();
     if !go.as_deref().is_some_and(|go| is_recent(go, K6_NEEDS)) {
         let found = go.as_deref().unwrap_or("no `go` in PATH");
-        eprintln!(
+        tell!(
             "setup: k6 {K6_VERSION} is left out: building it needs Go {K6_NEEDS} or later, and this \
              machine has: {found}; put a later `go` first in PATH and run this again"
         );
@@ -406,7 +390,7 @@ fn is_recent(said: &str, needed: &str) -> bool {
 }
 
 fn say(what: &str) {
-    eprintln!("setup: installing {what}");
+    tell!("setup: installing {what}");
 }
 
 fn succeeds(command: &mut Command) -> bool {

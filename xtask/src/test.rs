@@ -9,25 +9,26 @@
 //! one without work. Here all tests of all programs wait in one queue. A process of its own also gives each test
 //! its own time limit, output and processor time, and a test that kills its process fails alone.
 
+mod files;
+mod interruption;
 mod process;
 mod programs;
 mod queue;
 
 use std::collections::BTreeMap;
-use std::env;
 use std::ffi::OsString;
-use std::path::Path;
-use std::sync::{Condvar, Mutex, PoisonError};
+use std::io::{self, Write};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
-use tempfile::TempDir;
 
 use crate::setup;
+use files::FilesInMemory;
+use interruption::Interruption;
 use process::{TestOutcome, TestVerdict};
-use programs::TestProgram;
-use queue::{NextTest, QueueGroup, TestQueue};
+use programs::{ListedTest, TestProgram};
+use queue::{QueueGroup, SharedQueue, TestQueue};
 
 /// Most tests wait for a server, a window or a time limit most of their time.
 const SLOTS_OF_A_PROCESSOR: usize = 2;
@@ -35,13 +36,31 @@ const SLOTS_OF_A_PROCESSOR: usize = 2;
 /// How many of the slowest tests `--times` lists.
 const SLOWEST: usize = 40;
 
+/// No test takes a tenth of this on a machine at rest: it hangs, and is killed.
+const LIMIT: Duration = Duration::from_secs(10 * 60);
+
+/// Of those that are ignored because they are long, the longest take half an hour without others beside them.
+const LONG_LIMIT: Duration = Duration::from_secs(3 * 60 * 60);
+
+/// Which tests run.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum TestChoice {
+    /// Those that judge a change.
+    #[default]
+    Usual,
+    /// Also those that are marked `#[ignore]`, and those of the features that are off; but none that needs
+    /// optimised code.
+    WithIgnored,
+    /// Only those in modules `quiet`, which measure speed or memory: optimised, one at a time.
+    Optimised,
+}
+
 /// Which tests run, and what is said of them.
 #[derive(Debug, Default)]
 pub(crate) struct TestRequest {
     /// Tests whose label contains one of these; all without any.
     pub(crate) words: Vec<String>,
-    /// Also those that are marked `#[ignore]`, and those of the features that are off.
-    pub(crate) with_ignored: bool,
+    pub(crate) choice: TestChoice,
     /// The slowest are listed, and the processor time of each program.
     pub(crate) times: bool,
     /// Variables of the environment of all tests.
@@ -55,10 +74,11 @@ impl TestRequest {
         let mut request = TestRequest::default();
         for argument in arguments {
             match argument.as_str() {
-                "--include-ignored" => request.with_ignored = true,
+                "--include-ignored" => request.choice = TestChoice::WithIgnored,
+                "--release" => request.choice = TestChoice::Optimised,
                 "--times" => request.times = true,
                 option if option.starts_with('-') => bail!(
-                    "test takes --include-ignored, --times and parts of the names of tests, and not {option}"
+                    "test takes --include-ignored, --release, --times and parts of the names of tests, and not {option}"
                 ),
                 word => request.words.push(word.to_owned()),
             }
@@ -68,6 +88,22 @@ impl TestRequest {
 
     fn wants(&self, label: &str) -> bool {
         self.words.is_empty() || self.words.iter().any(|word| label.contains(&**word))
+    }
+
+    fn runs(&self, test: &ListedTest) -> bool {
+        let is_quiet = QueueGroup::of(&test.name) == QueueGroup::Quiet;
+        match self.choice {
+            TestChoice::Usual => !test.is_ignored,
+            TestChoice::WithIgnored => !(test.is_ignored && is_quiet),
+            TestChoice::Optimised => is_quiet,
+        }
+    }
+
+    fn limit(&self) -> Duration {
+        match self.choice {
+            TestChoice::Usual => LIMIT,
+            TestChoice::WithIgnored | TestChoice::Optimised => LONG_LIMIT,
+        }
     }
 }
 
@@ -80,7 +116,7 @@ struct ProgramTest<'a> {
 }
 
 impl ProgramTest<'_> {
-    /// `lab/laboratory lab::links::a_rate_is_kept`.
+    /// `lab/lab laboratory::links::a_rate_is_kept`.
     fn label(&self) -> String {
         format!("{} {}", self.program.label, self.name)
     }
@@ -89,40 +125,28 @@ impl ProgramTest<'_> {
 /// Installs what tests need, builds them, and runs those that are asked for.
 ///
 /// # Errors
-/// When a step before fails, a test fails, or no test has such a name.
+/// When a step before fails, a test fails, no test has such a name, or a signal ends it.
 pub(crate) fn run(mut request: TestRequest) -> Result<()> {
-    let setup = thread::spawn(setup::run);
-    let features: &[&str] = if request.with_ignored {
-        &["--features=prestan/png"]
-    } else {
-        &[]
-    };
-    let programs = programs::build(features)?;
-    match setup.join() {
-        Ok(outcome) => outcome?,
-        Err(panic) => std::panic::resume_unwind(panic),
-    }
-    let memory = directory_in_memory();
-    let files = memory
-        .as_ref()
-        .map(|memory| ("TMPDIR", memory.path().into()));
-    request.environment.extend(files);
+    let programs = while_setting_up(setup::run, || programs::build(request.choice))?;
+    let interruption = Interruption::listen()?;
+    let files = FilesInMemory::create();
+    let variable = files.as_ref().map(|files| ("TMPDIR", files.path().into()));
+    request.environment.extend(variable);
 
     let mut tests = Vec::new();
     let mut ignored = 0;
     for program in &programs {
-        let listed = program.tests()?;
-        let names = listed
-            .into_iter()
-            .filter(|test| request.wants(&format!("{} {}", program.label, test.name)));
-        for test in names {
-            if test.is_ignored && !request.with_ignored {
-                ignored += 1;
+        for listed in program.tests()? {
+            let runs = request.runs(&listed);
+            let name = listed.name;
+            let test = ProgramTest { program, name };
+            if !request.wants(&test.label()) {
+                continue;
+            }
+            if runs {
+                tests.push(test);
             } else {
-                tests.push(ProgramTest {
-                    program,
-                    name: test.name,
-                });
+                ignored += 1;
             }
         }
     }
@@ -130,43 +154,59 @@ pub(crate) fn run(mut request: TestRequest) -> Result<()> {
         bail!("no test has {} in its name", request.words.join(" or "));
     }
     let begun = Instant::now();
-    let outcomes = all(tests, &request);
-    report(&outcomes, ignored, begun.elapsed(), &request)
+    let outcomes = all(tests, &request, &interruption);
+    report(&outcomes, ignored, begun.elapsed(), &request)?;
+    if interruption.has_come() {
+        bail!("interrupted; the tests that had not ended are not counted");
+    }
+    Ok(())
+}
+
+/// Builds and sets up side by side. Setting up is waited for also if nothing can be built: what it does as root must
+/// not be left half done.
+fn while_setting_up<T>(
+    setup: impl FnOnce() -> Result<()> + Send,
+    build: impl FnOnce() -> Result<T>,
+) -> Result<T> {
+    thread::scope(|scope| {
+        let setup = scope.spawn(setup);
+        let built = build();
+        let is_set_up = setup
+            .join()
+            .unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        let built = built?;
+        is_set_up?;
+        Ok(built)
+    })
 }
 
 /// Runs the tests in slots side by side; those that fail are told at once.
 fn all<'a>(
     tests: Vec<ProgramTest<'a>>,
     request: &TestRequest,
+    interruption: &Interruption,
 ) -> Vec<(ProgramTest<'a>, TestOutcome)> {
     let processors = thread::available_parallelism().map_or(1, usize::from);
-    let queue = Mutex::new(TestQueue::new(tests, |test| QueueGroup::of(&test.name)));
-    let freed = Condvar::new();
+    let queue = TestQueue::new(tests, |test| QueueGroup::of(&test.name));
+    let queue = SharedQueue::new(queue);
     let slot = || {
         let mut own = Vec::new();
-        let mut held = queue.lock().unwrap_or_else(PoisonError::into_inner);
-        loop {
-            match held.next() {
-                NextTest::Now(test, group) => {
-                    drop(held);
-                    let outcome = process::run(&test, request);
-                    if outcome.verdict != TestVerdict::Passed {
-                        eprintln!(
-                            "\n{}: {}\n{}",
-                            test.label(),
-                            outcome.verdict.words(),
-                            outcome.output
-                        );
-                    }
-                    own.push((test, outcome));
-                    held = queue.lock().unwrap_or_else(PoisonError::into_inner);
-                    held.ended(group);
-                    freed.notify_all();
+        while let Some((test, _slot)) = queue.begin() {
+            let outcome = process::run(&test, request, interruption);
+            match outcome.verdict {
+                TestVerdict::Interrupted => {
+                    queue.abandon();
+                    continue;
                 }
-                NextTest::Later => held = freed.wait(held).unwrap_or_else(PoisonError::into_inner),
-                NextTest::None => return own,
+                TestVerdict::Passed => {}
+                verdict => {
+                    let (label, words) = (test.label(), verdict.words());
+                    tell!("\n{label}: {words}\n{}", outcome.output);
+                }
             }
+            own.push((test, outcome));
         }
+        own
     };
     thread::scope(|scope| {
         let slots: Vec<_> = (0..processors * SLOTS_OF_A_PROCESSOR)
@@ -203,21 +243,23 @@ fn report(
         list_programs(outcomes);
     }
     let processor: Duration = outcomes.iter().map(|(_, outcome)| outcome.processor).sum();
-    eprintln!(
+    tell!(
         "\nxtask: {} tests in {:.0} s, with {:.0} s of processor time",
         outcomes.len(),
         took.as_secs_f64(),
         processor.as_secs_f64()
     );
     for (why, tests) in &skipped {
-        eprintln!("xtask: {tests} did not test anything: {why}");
+        tell!("xtask: {tests} did not test anything: {why}");
     }
     for label in &failed {
-        eprintln!("xtask: {label}");
+        tell!("xtask: {label}");
     }
     let without = skipped.values().sum::<usize>();
     let passed = outcomes.len() - failed.len() - without;
-    println!(
+    // Whoever reads it may be gone.
+    let _ = writeln!(
+        io::stdout(),
         "{passed} passed, {} failed, {} skipped",
         failed.len(),
         ignored + without
@@ -232,10 +274,10 @@ fn report(
 fn list_slowest(outcomes: &[(ProgramTest<'_>, TestOutcome)]) {
     let mut order: Vec<&(ProgramTest<'_>, TestOutcome)> = outcomes.iter().collect();
     order.sort_by_key(|(_, outcome)| std::cmp::Reverse(outcome.took));
-    eprintln!("\n    wall  processor");
+    tell!("\n    wall  processor");
     for (test, outcome) in order.into_iter().take(SLOWEST) {
         let [took, processor] = [outcome.took, outcome.processor].map(|time| time.as_secs_f64());
-        eprintln!("{took:6.1} s {processor:6.1} s  {}", test.label());
+        tell!("{took:6.1} s {processor:6.1} s  {}", test.label());
     }
 }
 
@@ -246,33 +288,16 @@ fn list_programs(outcomes: &[(ProgramTest<'_>, TestOutcome)]) {
         *tests += 1;
         *processor += outcome.processor;
     }
-    eprintln!("\nprocessor  tests");
+    tell!("\nprocessor  tests");
     for (program, (tests, processor)) in programs {
-        eprintln!("{:7.1} s {tests:6}  {program}", processor.as_secs_f64());
+        tell!("{:7.1} s {tests:6}  {program}", processor.as_secs_f64());
     }
-}
-
-/// Where the servers of the tests keep their files: in memory, if the system has a directory for that with
-/// enough room. It is removed at the end.
-///
-/// They create and remove files by the ten thousand, and ext4 looks through the inodes that were freed during
-/// the last five seconds for each new file: a run that takes 7 s in memory takes 55 s on a disk.
-fn directory_in_memory() -> Option<TempDir> {
-    const ROOM: u64 = 4 << 30;
-    let memory = Path::new("/dev/shm");
-    let space = rustix::fs::statvfs(memory).ok()?;
-    let has_room = space.f_bavail.saturating_mul(space.f_frsize) >= ROOM;
-    if env::var_os("TMPDIR").is_some() || !has_room {
-        return None;
-    }
-    tempfile::Builder::new()
-        .prefix("prestan-tests-")
-        .tempdir_in(memory)
-        .ok()
 }
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
+
     use super::*;
 
     #[test]
@@ -281,10 +306,50 @@ mod tests {
             TestRequest::parse(&words.iter().map(ToString::to_string).collect::<Vec<_>>())
         };
         let request = of(&["links", "--times", "stats"]).unwrap();
-        assert!(request.times && !request.with_ignored);
-        assert!(request.wants("lab/laboratory lab::links::a") && request.wants("stats tests::b"));
+        assert!(request.times && request.choice == TestChoice::Usual);
+        assert!(request.wants("lab/lab laboratory::links::a") && request.wants("stats tests::b"));
         assert!(!request.wants("wire tests::c"));
         assert!(of(&[]).unwrap().wants("anything"));
         assert!(of(&["--no-such"]).is_err());
+    }
+
+    #[test]
+    fn what_is_long_or_needs_optimised_code_is_chosen() {
+        let test = |name: &str, is_ignored| ListedTest {
+            name: name.to_owned(),
+            is_ignored,
+        };
+        let tests = [test("a", false), test("b", true), test("quiet::c", true)];
+        let chosen = |option: &[&str]| {
+            let words: Vec<String> = option.iter().map(ToString::to_string).collect();
+            let request = TestRequest::parse(&words).unwrap();
+            let names = tests.iter().filter(|test| request.runs(test));
+            let names: Vec<&str> = names.map(|test| &*test.name).collect();
+            (names, request.limit())
+        };
+        assert_eq!(chosen(&[]), (vec!["a"], LIMIT));
+        assert_eq!(chosen(&["--include-ignored"]), (vec!["a", "b"], LONG_LIMIT));
+        assert_eq!(chosen(&["--release"]), (vec!["quiet::c"], LONG_LIMIT));
+    }
+
+    #[test]
+    fn setting_up_is_waited_for_if_nothing_can_be_built() {
+        let (built, has_failed) = std::sync::mpsc::channel();
+        let is_set_up = AtomicBool::new(false);
+        let has_set_up = &is_set_up;
+        let outcome: Result<()> = while_setting_up(
+            move || {
+                has_failed.recv()?;
+                thread::sleep(Duration::from_millis(50));
+                has_set_up.store(true, Ordering::Relaxed);
+                Ok(())
+            },
+            || {
+                built.send(())?;
+                bail!("it does not compile")
+            },
+        );
+        assert_eq!(outcome.unwrap_err().to_string(), "it does not compile");
+        assert!(is_set_up.into_inner());
     }
 }

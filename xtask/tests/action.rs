@@ -7,7 +7,7 @@ use std::env::consts::ARCH;
 use std::fs::{self, Permissions};
 use std::io::{BufRead, BufReader, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::Arc;
@@ -17,6 +17,19 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// What the step runs, and what runs the step and its `cargo`.
+const TOOLS: [&str; 9] = [
+    "bash",
+    "curl",
+    "grep",
+    "gzip",
+    "sed",
+    "sh",
+    "sha256sum",
+    "tar",
+    "uname",
+];
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
@@ -65,10 +78,16 @@ struct Runner {
 }
 
 impl Runner {
-    /// With a `cargo` that notes its arguments, and without a `prestan`.
+    /// With the programs of the step, a `cargo` that notes its arguments, and no `prestan`, whatever is installed here.
     fn new() -> Runner {
         let home = TempDir::new().unwrap();
         let runner = Runner { home };
+        fs::create_dir(runner.path("bin")).unwrap();
+        for tool in TOOLS {
+            let places = ["/usr/bin", "/bin"].map(|place| Path::new(place).join(tool));
+            let found = places.into_iter().find(|place| place.exists()).unwrap();
+            symlink(found, runner.path("bin").join(tool)).unwrap();
+        }
         let cargo = "#!/bin/sh\necho \"$*\" >> \"$RUNNER_TEMP/cargo.log\"\n";
         runner.program("bin/cargo", cargo);
         runner
@@ -117,10 +136,7 @@ impl Runner {
             .args(["--noprofile", "--norc", "-eo", "pipefail", "-c"])
             .arg(step["run"].as_str().unwrap())
             .env_clear()
-            .env(
-                "PATH",
-                format!("{}:/usr/bin:/bin", self.path("bin").display()),
-            )
+            .env("PATH", self.path("bin"))
             .env("RUNNER_TEMP", self.home.path())
             .env("GITHUB_PATH", self.path("path"))
             .env("GITHUB_ACTION_PATH", root())

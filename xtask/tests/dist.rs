@@ -5,7 +5,7 @@
 
 use std::env;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// `cargo test --workspace` makes the program; `cargo test -p xtask` only finds it. In CI it must be there.
@@ -61,6 +61,17 @@ fn what_is_published_is_whole_and_works() {
     };
     wheel_is_as_its_list_says(&path(".whl"));
     archive_is_where_binstall_looks(&path(".tar.gz"));
+    let unpacked = temporary.path().join("unpacked");
+    fs::create_dir(&unpacked).unwrap();
+    said(
+        Command::new("tar")
+            .arg("-xzf")
+            .arg(path(".tar.gz"))
+            .arg("-C")
+            .arg(&unpacked),
+    );
+    links_lead_somewhere(&unpacked, 20);
+    debian_package_is_described(&path(".deb"), temporary.path());
 
     // A damaged archive is found.
     fs::write(path(".tar.gz"), "damaged").unwrap();
@@ -70,6 +81,88 @@ fn what_is_published_is_whole_and_works() {
         .current_dir(into)
         .status();
     assert!(!status.unwrap().success());
+}
+
+fn said(command: &mut Command) -> String {
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{command:?}: {output:?}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// Its size and sums are those of its files, its links lead to files of it, and the maintainer has an address.
+fn debian_package_is_described(package: &Path, temporary: &Path) {
+    let tree = temporary.join("debian");
+    let field = |name: &str| said(Command::new("dpkg-deb").arg("-f").arg(package).arg(name));
+    said(Command::new("dpkg-deb").arg("-R").args([package, &tree]));
+    let sums = tree.join("DEBIAN/md5sums");
+    let check = ["--check", "--strict", "--quiet"];
+    said(
+        Command::new("md5sum")
+            .args(check)
+            .arg(&sums)
+            .current_dir(&tree),
+    );
+    let files = fs::read_to_string(&sums).unwrap();
+    let sizes = files.lines().map(|line| {
+        let (_, name) = line.split_once("  ").unwrap();
+        fs::metadata(tree.join(name)).unwrap().len().div_ceil(1024)
+    });
+    assert_eq!(
+        field("Installed-Size").trim(),
+        sizes.sum::<u64>().to_string()
+    );
+    fs::remove_dir_all(tree.join("DEBIAN")).unwrap();
+    assert_eq!(files.lines().count(), files_below(&tree).len());
+    let maintainer = field("Maintainer");
+    let (name, address) = maintainer.trim().split_once(" <").unwrap();
+    let (user, host) = address.strip_suffix('>').unwrap().split_once('@').unwrap();
+    assert!(
+        !name.is_empty() && !user.is_empty() && host.contains('.'),
+        "{maintainer}"
+    );
+    links_lead_somewhere(&tree, 20);
+}
+
+fn files_below(directory: &Path) -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            files.extend(files_below(&path));
+        } else {
+            files.push(path);
+        }
+    }
+    files
+}
+
+/// Relative links of a page to what is not there.
+fn broken_links(page: &Path) -> Vec<String> {
+    let text = fs::read_to_string(page).unwrap();
+    let links = text.split("](").skip(1);
+    let links = links.filter_map(|rest| rest.split([')', '#']).next());
+    let relative = links.filter(|link| !link.contains("://") && !link.contains(' '));
+    let broken = relative.filter(|link| !page.parent().unwrap().join(link).exists());
+    broken.map(str::to_owned).collect()
+}
+
+/// Those of all pages, of which there are at least so many.
+fn links_lead_somewhere(directory: &Path, least: usize) {
+    let mut pages = files_below(directory);
+    pages.retain(|path| path.extension().is_some_and(|end| end == "md"));
+    assert!(pages.len() >= least, "{pages:?}");
+    for page in &pages {
+        assert_eq!(broken_links(page), [] as [&str; 0], "{}", page.display());
+    }
+    // Without the page of which most is known.
+    let linked = pages
+        .iter()
+        .find(|page| page.ends_with("docs/METHODOLOGY.md"));
+    fs::remove_file(linked.unwrap()).unwrap();
+    let readme = pages
+        .iter()
+        .find(|page| page.ends_with("README.md") && page.with_file_name("docs").is_dir());
+    assert!(broken_links(readme.unwrap()).contains(&"docs/METHODOLOGY.md".to_owned()));
 }
 
 /// As an installer checks it: all files but the list have their checksums in it, and the program may be run.

@@ -5,9 +5,10 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod pages;
 mod rust_code;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -217,8 +218,8 @@ fn a_closed_pipe_is_no_reason_to_panic() {
         prints("#[cfg(test)]\nmod tests;\nfn f() { std::println!() }").len(),
         1
     );
-    for name in ["prestan", "engine", "rundir"] {
-        let sources = files(&root().join("crates").join(name).join("src"), &[".rs"]);
+    for name in ["crates/prestan", "crates/engine", "crates/rundir", "xtask"] {
+        let sources = files(&root().join(name).join("src"), &[".rs"]);
         let sources = sources.into_iter().filter(|path| !is_test_file(path));
         assert_none(&check(sources.collect(), prints));
     }
@@ -512,60 +513,4 @@ fn no_path_of_one_machine_is_named() {
         &[".rs", ".md", ".yaml", ".toml", ".json", ".snap", ".txt"],
     );
     assert_none(&check(all, machine_paths));
-}
-
-/// Relative links of a page to files, or headings in them, that are not there.
-fn broken_links(page: &Path, text: &str) -> Vec<String> {
-    let directory = page.parent().unwrap();
-    let leads_nowhere = |link: &&str| {
-        let (file, anchor) = link.split_once('#').unwrap_or((link, ""));
-        let path = if file.is_empty() {
-            page.to_owned()
-        } else {
-            directory.join(file)
-        };
-        let is_page = !anchor.is_empty() && file_is_markdown(&path);
-        !path.exists() || is_page && !anchors(&fs::read_to_string(path).unwrap()).contains(anchor)
-    };
-    text.split("](")
-        .skip(1)
-        .filter_map(|rest| rest.split(')').next())
-        .filter(|link| !link.contains("://") && !link.contains(' '))
-        .filter(leads_nowhere)
-        .map(|link| format!("{}: {link} is not there", page.display()))
-        .collect()
-}
-
-fn file_is_markdown(path: &Path) -> bool {
-    path.extension().is_some_and(|extension| extension == "md")
-}
-
-/// What headings of a page are called in links to them.
-fn anchors(text: &str) -> BTreeSet<String> {
-    let headings = text.lines().filter(|line| line.starts_with('#'));
-    let anchor = |line: &str| {
-        let title = line.trim_start_matches('#').trim().to_lowercase();
-        let kept = title
-            .chars()
-            .filter(|c| c.is_alphanumeric() || " -_".contains(*c));
-        kept.collect::<String>().replace(' ', "-")
-    };
-    headings.map(anchor).collect()
-}
-
-#[test]
-fn links_between_pages_lead_somewhere() {
-    let page = root().join("README.md");
-    assert_eq!(
-        broken_links(
-            &page,
-            "[a](no/such/page.md) [b](Cargo.toml) [c](#guides) [d](#no-such) [e](ARCHITECTURE.md#x)"
-        )
-        .len(),
-        3
-    );
-    for page in files(&root(), &[".md"]) {
-        let text = fs::read_to_string(&page).unwrap();
-        assert_none(&broken_links(&page, &text));
-    }
 }

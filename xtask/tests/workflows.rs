@@ -79,6 +79,39 @@ fn workflows_run_what_is_there() {
     }
 }
 
+/// The step of a release that adds the site, with a `cargo` that does nothing.
+#[test]
+fn checksums_of_a_release_are_those_of_all_its_files() {
+    let text = fs::read_to_string(root().join(".github/workflows/release.yml")).unwrap();
+    let scripts = scripts(&yaml::read(&text).unwrap());
+    let packs = scripts.iter().find(|script| script.contains("site.tar.gz"));
+    let home = tempfile::tempdir().unwrap();
+    let path = |name: &str| home.path().join(name);
+    for directory in ["target/dist", "target/docs/site", "bin"] {
+        fs::create_dir_all(path(directory)).unwrap();
+    }
+    fs::write(path("target/dist/prestan-1.tar.gz"), "archive").unwrap();
+    fs::write(path("target/dist/SHA256SUMS"), "").unwrap();
+    std::os::unix::fs::symlink("/bin/true", path("bin/cargo")).unwrap();
+    let mut bash = Command::new("bash");
+    let bash = bash.args(["-eo", "pipefail", "-c", packs.unwrap()]);
+    let bash = bash.current_dir(home.path()).env("GITHUB_REF_NAME", "v1");
+    let tools = format!("{}:/usr/bin:/bin", path("bin").display());
+    assert!(bash.env("PATH", tools).status().unwrap().success());
+    let sums = fs::read_to_string(path("target/dist/SHA256SUMS")).unwrap();
+    let names: Vec<&str> = sums.lines().map(|line| &line[66..]).collect();
+    assert_eq!(names, ["prestan-1-site.tar.gz", "prestan-1.tar.gz"]);
+    let mut check = Command::new("sha256sum");
+    let check = check.args(["--check", "--strict", "SHA256SUMS"]);
+    assert!(
+        check
+            .current_dir(path("target/dist"))
+            .status()
+            .unwrap()
+            .success()
+    );
+}
+
 /// Instructions of a `Containerfile`, each with its continued lines, as their words.
 fn instructions(text: &str) -> Vec<Vec<String>> {
     let lines: Vec<&str> = text.lines().filter(|line| !line.starts_with('#')).collect();

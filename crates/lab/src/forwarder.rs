@@ -190,4 +190,4 @@ impl Drop for Forwarder {
 }
 
 #[cfg(test)]
-mod tests;
+mod laboratory;

@@ -2,7 +2,7 @@ mod analysis;
 mod file;
 mod http2;
 mod link;
-mod speed;
+mod quiet;
 mod waits;
 
 use etherparse::PacketBuilder;

@@ -9,6 +9,7 @@
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::thread;
@@ -86,7 +87,7 @@ pub(super) fn run(arguments: &[String]) -> Result<()> {
         commits.push(name(against)?);
     }
     if !output("git", &["status", "--porcelain"])?.is_empty() {
-        eprintln!("xtask: what is not committed is not measured");
+        tell!("xtask: what is not committed is not measured");
     }
     let mut rows = Vec::new();
     for times in 1..=options.times {
@@ -107,7 +108,7 @@ pub(super) fn run(arguments: &[String]) -> Result<()> {
         // A round that fails later does not lose those before.
         let text = table_of(&rows, commits.get(1)) + &format!("\n{}\n", machine(times)?);
         fs::write(&table, &text).with_context(|| format!("write {}", table.display()))?;
-        println!("{text}");
+        let _ = writeln!(io::stdout(), "{text}");
     }
     Ok(())
 }
@@ -168,12 +169,12 @@ fn measured(clone: &Path, (name, arguments): ReadmeCommand) -> Result<BuildCost>
         cargo.env_remove(variable);
     }
     let log = logs()?.join("build.log");
-    eprintln!("xtask: {name}; its output is in {}", log.display());
+    tell!("xtask: {name}; its output is in {}", log.display());
     let cost = cost_of(&mut cargo, &log)?;
     let BuildCost {
         processor, wall, ..
     } = cost;
-    eprintln!("xtask: {processor:.0} s of processor time in {wall:.0} s");
+    tell!("xtask: {processor:.0} s of processor time in {wall:.0} s");
     Ok(cost)
 }
 

@@ -30,7 +30,7 @@ pub(super) fn everything(release: &Release, targets: &[ReleaseTarget], made: &Pa
     let components = sbom["components"]
         .as_array()
         .context("the list of parts is empty")?;
-    for name in ["rustls", "resvg"] {
+    for name in ["rustls", "resvg", "NotoSans-Regular.ttf"] {
         if components.iter().all(|component| component["name"] != name) {
             bail!("{name} is not in the list of parts");
         }

@@ -1,5 +1,6 @@
 //! The files of an installation, and the archive of them.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -9,18 +10,15 @@ use anyhow::{Context, Result};
 use tempfile::TempDir;
 
 use super::target::ReleaseTarget;
-use super::{Release, files_in};
+use super::{Release, documents};
 use crate::project::{output_of, root};
-
-/// Texts at the top of the archive.
-const DOCUMENTS: [&str; 4] = ["README.md", "CHANGELOG.md", "LICENSE-APACHE", "LICENSE-MIT"];
 
 /// Licences at the top of the archive: ours, and those of all other parts.
 pub(super) const LICENCES: [&str; 3] =
     ["LICENSE-APACHE", "LICENSE-MIT", "LICENSES-THIRD-PARTY.txt"];
 
-/// Texts of `docs` that explain how to use the program.
-const GUIDES: [&str; 4] = ["METHODOLOGY.md", "SUITES.md", "PAPERS.md", "DECISIONS.md"];
+/// Those of them that stand in this repository.
+const OWN_LICENCES: [&str; 2] = ["LICENSE-APACHE", "LICENSE-MIT"];
 
 /// Shells, and what each calls the file that completes the words after a command.
 const SHELLS: [(&str, &str); 3] = [
@@ -29,15 +27,49 @@ const SHELLS: [(&str, &str); 3] = [
     ("fish", "prestan.fish"),
 ];
 
-/// All files of an installation, in a temporary directory:
+/// A temporary directory in which a package is laid out.
+pub(super) struct PackageTree {
+    directory: TempDir,
+}
+
+impl PackageTree {
+    pub(super) fn new() -> Result<PackageTree> {
+        let directory = tempfile::tempdir().context("create a temporary directory")?;
+        Ok(PackageTree { directory })
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        self.directory.path()
+    }
+
+    /// A place in it, in a directory that is there.
+    pub(super) fn place(&self, name: impl AsRef<Path>) -> Result<PathBuf> {
+        let place = self.path().join(name);
+        let directory = place.parent().unwrap_or(self.path());
+        fs::create_dir_all(directory).with_context(|| format!("create {}", directory.display()))?;
+        Ok(place)
+    }
+
+    pub(super) fn copy(&self, from: &Path, to: impl AsRef<Path>, mode: u32) -> Result<()> {
+        copy(from, &self.place(to)?, mode)
+    }
+
+    pub(super) fn write(&self, to: impl AsRef<Path>, text: &str) -> Result<()> {
+        write(&self.place(to)?, text)
+    }
+}
+
+/// All files of an installation:
 ///
 /// ```text
 /// prestan  README.md ...  LICENSES-THIRD-PARTY.txt  docs/  man1/  completions/SHELL/
 /// ```
 pub(super) struct Content {
-    directory: TempDir,
+    tree: PackageTree,
     /// Of the directory in the archive.
     name: String,
+    /// Paths in it.
+    pub(super) documents: BTreeSet<PathBuf>,
 }
 
 impl Content {
@@ -47,41 +79,31 @@ impl Content {
         program: &Path,
         licences: &str,
     ) -> Result<Content> {
-        let directory = tempfile::tempdir().context("create a temporary directory")?;
-        let name = release.name(target);
-        let content = Content { directory, name };
-        let top = content.top();
-        let create = |directory: &Path| {
-            fs::create_dir_all(directory).with_context(|| format!("create {}", directory.display()))
-        };
-        create(&top.join("docs"))?;
         let root = root()?;
-        for document in DOCUMENTS {
-            copy(&root.join(document), &top.join(document), 0o644)?;
+        let content = Content {
+            tree: PackageTree::new()?,
+            name: release.name(target),
+            documents: documents::linked(root)?,
+        };
+        let (tree, top) = (&content.tree, content.top());
+        let documents = content.documents.iter();
+        for document in documents.chain(&OWN_LICENCES.map(PathBuf::from)) {
+            tree.copy(&root.join(document), top.join(document), 0o644)?;
         }
-        for guide in GUIDES {
-            copy(
-                &root.join("docs").join(guide),
-                &top.join("docs").join(guide),
-                0o644,
-            )?;
-        }
-        write(&top.join("LICENSES-THIRD-PARTY.txt"), licences)?;
+        tree.write(top.join("LICENSES-THIRD-PARTY.txt"), licences)?;
         let installed = top.join("prestan");
-        copy(program, &installed, 0o755)?;
+        tree.copy(program, &installed, 0o755)?;
         output_of(target.command(&installed)?.arg("man").arg(top.join("man1")))?;
         for (shell, file) in SHELLS {
             let script = output_of(target.command(&installed)?.args(["completions", shell]))?;
-            let place = top.join("completions").join(shell);
-            create(&place)?;
-            write(&place.join(file), &script)?;
+            tree.write(top.join("completions").join(shell).join(file), &script)?;
         }
         Ok(content)
     }
 
     /// The directory with all files, named as in the archive.
     pub(super) fn top(&self) -> PathBuf {
-        self.directory.path().join(&self.name)
+        self.tree.path().join(&self.name)
     }
 
     /// Writes the archive into a directory.
@@ -105,7 +127,7 @@ impl Content {
         .arg("--file")
         .arg(into.join(release.archive(target)))
         .arg("--directory")
-        .arg(self.directory.path())
+        .arg(self.tree.path())
         .arg(&self.name);
         output_of(&mut tar)?;
         Ok(())
@@ -123,12 +145,23 @@ impl Release {
     }
 }
 
-/// Files of a directory of the content, with their paths.
+/// Files in and below a directory: their paths in it, sorted, and where they are.
 pub(super) fn files_of(directory: &Path) -> Result<Vec<(String, PathBuf)>> {
-    let names = files_in(directory)?.into_iter();
-    Ok(names
-        .map(|name| (name.clone(), directory.join(name)))
-        .collect())
+    let mut files = Vec::new();
+    let mut open = vec![directory.to_owned()];
+    while let Some(next) = open.pop() {
+        for entry in fs::read_dir(&next).with_context(|| format!("read {}", next.display()))? {
+            let path = entry?.path();
+            if path.is_dir() {
+                open.push(path);
+            } else {
+                let name = path.strip_prefix(directory)?.to_string_lossy().into_owned();
+                files.push((name, path));
+            }
+        }
+    }
+    files.sort();
+    Ok(files)
 }
 
 pub(super) fn copy(from: &Path, to: &Path, mode: u32) -> Result<()> {

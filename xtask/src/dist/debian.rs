@@ -1,18 +1,21 @@
 //! The Debian package, made with `dpkg-deb`.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result};
 
 use super::Release;
-use super::content::{Content, copy, files_of, write};
+use super::content::{Content, PackageTree, copy, files_of};
 use super::target::{ReleaseTarget, newest_glibc};
 use crate::project::output_of;
 
 const DOCUMENTATION: &str = "usr/share/doc/prestan";
 const MANUAL: &str = "usr/share/man/man1";
+
+/// A name and an address, as Debian's policy wants it. The project has none: `SECURITY.md` says where to report.
+const MAINTAINER: &str = "The Prestan authors <noreply@example.org>";
 
 /// Directories of completions: in the content, and where each shell of Debian looks.
 const COMPLETIONS: [(&str, &str); 3] = [
@@ -28,47 +31,41 @@ pub(super) fn package(
     content: &Content,
     into: &Path,
 ) -> Result<()> {
-    let temporary = tempfile::tempdir().context("create a temporary directory")?;
-    let tree = &temporary.path().join("tree");
+    let tree = PackageTree::new()?;
     let top = content.top();
-    let create = |directory: &str| {
-        let directory = tree.join(directory);
-        fs::create_dir_all(&directory).with_context(|| format!("create {}", directory.display()))
-    };
-    for directory in ["usr/bin", "DEBIAN", MANUAL, DOCUMENTATION] {
-        create(directory)?;
-    }
-    copy(&top.join("prestan"), &tree.join("usr/bin/prestan"), 0o755)?;
+    tree.copy(&top.join("prestan"), "usr/bin/prestan", 0o755)?;
     for (name, page) in files_of(&top.join("man1"))? {
-        compressed(&page, &tree.join(MANUAL).join(name))?;
+        compressed(&page, &tree.place(format!("{MANUAL}/{name}"))?)?;
     }
     for (shell, place) in COMPLETIONS {
-        create(place)?;
         for (name, script) in files_of(&top.join("completions").join(shell))? {
-            copy(&script, &tree.join(place).join(name), 0o644)?;
+            tree.copy(&script, format!("{place}/{name}"), 0o644)?;
         }
     }
-    let documentation = tree.join(DOCUMENTATION);
-    copy(
-        &top.join("README.md"),
-        &documentation.join("README.md"),
-        0o644,
-    )?;
-    for (name, guide) in files_of(&top.join("docs"))? {
-        copy(&guide, &documentation.join(name), 0o644)?;
+    let documentation = Path::new(DOCUMENTATION);
+    for document in &content.documents {
+        tree.copy(&top.join(document), documentation.join(document), 0o644)?;
     }
     // What Debian calls the changelog of a package that it did not make itself.
-    compressed(&top.join("CHANGELOG.md"), &documentation.join("changelog"))?;
-    write(&documentation.join("copyright"), &copyright(&top)?)?;
-    write(
-        &tree.join("DEBIAN/control"),
-        &control(release, target, &top)?,
-    )?;
+    let changelog = tree.place(documentation.join("changelog"))?;
+    compressed(&top.join("CHANGELOG.md"), &changelog)?;
+    tree.write(documentation.join("copyright"), &copyright(&top)?)?;
+    let files = files_of(tree.path())?;
+    let control = control(release, target, &top, installed_size(&files)?)?;
+    tree.write("DEBIAN/control", &control)?;
+    let mut sums = Command::new("md5sum");
+    let sums = sums.args(files.iter().map(|(name, _)| name));
+    let sums = output_of(sums.current_dir(tree.path()))?;
+    tree.write("DEBIAN/md5sums", &sums)?;
     // Whatever the umask of this shell is.
-    output_of(Command::new("chmod").args(["-R", "u=rwX,go=rX"]).arg(tree))?;
+    output_of(
+        Command::new("chmod")
+            .args(["-R", "u=rwX,go=rX"])
+            .arg(tree.path()),
+    )?;
     let mut dpkg = Command::new("dpkg-deb");
     dpkg.args(["--root-owner-group", "--build", "-Zgzip", "-z6"])
-        .args([tree, &into.join(file_name(release, target))])
+        .args([tree.path(), &into.join(file_name(release, target))])
         // Times after this one are set to it, and all files were made after it.
         .env("SOURCE_DATE_EPOCH", &release.epoch);
     output_of(&mut dpkg).context("dpkg-deb makes the Debian package; it is there on Debian")?;
@@ -86,7 +83,16 @@ fn compressed(from: &Path, to: &Path) -> Result<()> {
     Ok(())
 }
 
-fn control(release: &Release, target: ReleaseTarget, top: &Path) -> Result<String> {
+/// In KiB, each file rounded up.
+fn installed_size(files: &[(String, PathBuf)]) -> Result<u64> {
+    let sizes = files.iter().map(|(_, path)| {
+        let about = fs::metadata(path).with_context(|| format!("read {}", path.display()))?;
+        Ok(about.len().div_ceil(1024))
+    });
+    sizes.sum()
+}
+
+fn control(release: &Release, target: ReleaseTarget, top: &Path, size: u64) -> Result<String> {
     let (major, minor) = newest_glibc(&top.join("prestan"))?;
     let architecture = target.debian;
     let version = &release.version;
@@ -96,7 +102,8 @@ fn control(release: &Release, target: ReleaseTarget, top: &Path) -> Result<Strin
          Architecture: {architecture}\n\
          Section: web\n\
          Priority: optional\n\
-         Maintainer: The Prestan authors\n\
+         Installed-Size: {size}\n\
+         Maintainer: {MAINTAINER}\n\
          Depends: libc6 (>= {major}.{minor}), libgcc-s1\n\
          Recommends: ca-certificates\n\
          Suggests: apache2-bin, lighttpd, nginx-light, rclone\n\

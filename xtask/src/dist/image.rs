@@ -51,7 +51,7 @@ pub(super) fn try_on(
     if !table.contains("Get1K ") {
         bail!("`prestan demo` of the image measures nothing:\n{table}");
     }
-    eprintln!("xtask: the image for {}: runs", target.debian);
+    tell!("xtask: the image for {}: runs", target.debian);
     Ok(())
 }
 

@@ -97,7 +97,7 @@ impl BareRoot {
             .tempdir_in(scratch)
             .with_context(|| format!("create a directory in {}", scratch.display()))?;
         let architecture = target.debian;
-        eprintln!("xtask: a bare root of Debian {DEBIAN} for {architecture}");
+        tell!("xtask: a bare root of Debian {DEBIAN} for {architecture}");
         let mut debootstrap = Command::new("debootstrap");
         debootstrap
             .args(["--variant=minbase", "--include=python3-venv"])
@@ -171,7 +171,7 @@ impl BareRoot {
         if !table.contains("Get1K ") {
             bail!("`prestan demo` of {file} measures nothing:\n{table}");
         }
-        eprintln!("xtask: {file}: {}, runs", version.trim());
+        tell!("xtask: {file}: {}, runs", version.trim());
         Ok(())
     }
 }

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
@@ -10,7 +11,7 @@ use serde_json::{Value, json};
 use super::Release;
 use super::content::write;
 use crate::metadata::{CargoPackage, Metadata, in_tree};
-use crate::project::root;
+use crate::project::{output_of, root};
 
 /// Beginnings of the names of files with licences.
 const LICENCES: [&str; 6] = [
@@ -22,8 +23,47 @@ const LICENCES: [&str; 6] = [
     "unlicense",
 ];
 
-/// What is part of the program and no crate: directories of this repository.
-const EMBEDDED: [(&str, &str); 1] = [("crates/prestan/font", "OFL.txt")];
+/// What is part of the program, of others, and no crate.
+const EMBEDDED: [EmbeddedFile; 1] = [EmbeddedFile {
+    directory: "crates/prestan/font",
+    name: "NotoSans-Regular.ttf",
+    version: "2.004",
+    copyright: "Copyright 2015 Google LLC. All Rights Reserved.",
+    licence: "OFL-1.1",
+    licence_text: "OFL.txt",
+}];
+
+/// A file of this repository.
+struct EmbeddedFile {
+    directory: &'static str,
+    name: &'static str,
+    version: &'static str,
+    copyright: &'static str,
+    /// Its SPDX name, and its text beside the file.
+    licence: &'static str,
+    licence_text: &'static str,
+}
+
+impl EmbeddedFile {
+    fn reference(&self) -> String {
+        format!("file:{}/{}", self.directory, self.name)
+    }
+
+    fn component(&self) -> Result<Value> {
+        let path = root()?.join(self.directory).join(self.name);
+        let sum = output_of(Command::new("sha256sum").arg(&path))?;
+        let sum = sum.split(' ').next();
+        Ok(json!({
+            "type": "file",
+            "bom-ref": self.reference(),
+            "name": self.name,
+            "version": self.version,
+            "hashes": [{ "alg": "SHA-256", "content": sum }],
+            "licenses": [{ "license": { "id": self.licence } }],
+            "copyright": self.copyright,
+        }))
+    }
+}
 
 /// The parts of the program, sorted.
 pub(super) struct Parts {
@@ -80,8 +120,9 @@ impl Parts {
             "Prestan itself may be used under the terms of the MIT licence or of the Apache licence 2.0. The\n\
              program contains these libraries, under the terms of their licences:\n\n{list}\n"
         );
-        for (directory, licence) in EMBEDDED {
-            let path = root()?.join(directory).join(licence);
+        for file in &EMBEDDED {
+            let licence = file.licence_text;
+            let path = root()?.join(file.directory).join(licence);
             let text =
                 fs::read_to_string(&path).with_context(|| format!("read {}", path.display()))?;
             document += &format!("==== embedded: {licence}\n\n{}\n\n", text.trim_end());
@@ -97,7 +138,10 @@ impl Parts {
 
     /// Writes `prestan-VERSION.cdx.json`: CycloneDX 1.5.
     pub(super) fn write_sbom(&self, release: &Release, into: &Path) -> Result<()> {
-        let components: Vec<Value> = self.others().map(LinkedCrate::component).collect();
+        let mut components: Vec<Value> = self.others().map(LinkedCrate::component).collect();
+        for file in &EMBEDDED {
+            components.push(file.component()?);
+        }
         let references: BTreeMap<&str, String> = self
             .crates
             .iter()
@@ -108,8 +152,11 @@ impl Parts {
             .iter()
             .map(|part| {
                 let all = part.dependencies.iter();
-                let linked: BTreeSet<&String> =
-                    all.filter_map(|id| references.get(id.as_str())).collect();
+                let linked = all.filter_map(|id| references.get(id.as_str()).cloned());
+                let mut linked: BTreeSet<String> = linked.collect();
+                if part.name == "prestan" {
+                    linked.extend(EMBEDDED.iter().map(EmbeddedFile::reference));
+                }
                 json!({ "ref": part.reference(), "dependsOn": linked })
             })
             .collect();
@@ -208,4 +255,36 @@ fn licences_in(directory: &Path) -> Result<Vec<String>> {
         }
     }
     Ok(texts.into_values().collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_embedded_is_named_with_its_version_and_licence() {
+        let root = root().unwrap();
+        let mut search = Command::new("grep");
+        search.args(["-rhoE", "--include=*.rs", "--exclude-dir=tests"]);
+        search.arg(r#"include_bytes!\("[^"]*""#).arg("crates");
+        let embedded = output_of(search.current_dir(root)).unwrap();
+        assert_eq!(embedded.lines().count(), EMBEDDED.len(), "{embedded}");
+        for file in EMBEDDED {
+            assert!(embedded.contains(file.name), "{embedded}");
+            let directory = root.join(file.directory);
+            let licence = fs::read_to_string(directory.join(file.licence_text)).unwrap();
+            assert!(licence.contains("SIL OPEN FONT LICENSE Version 1.1"));
+            let bytes = fs::read(directory.join(file.name)).unwrap();
+            for text in [file.copyright, &format!("Version {};", file.version)] {
+                let text: Vec<u8> = text.encode_utf16().flat_map(u16::to_be_bytes).collect();
+                assert!(bytes.windows(text.len()).any(|part| part == text));
+            }
+            let component = file.component().unwrap();
+            assert_eq!(component["licenses"][0]["license"]["id"], "OFL-1.1");
+            assert_eq!(
+                component["hashes"][0]["content"].as_str().unwrap().len(),
+                64
+            );
+        }
+    }
 }

@@ -3,13 +3,12 @@
 //! `maturin` would build the program itself. The rest of a wheel is two short files, a list of checksums and a
 //! zip file, which Python's own library makes (`wheel.py`).
 
-use std::fs;
 use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context, Result};
 
-use super::content::{Content, LICENCES, copy, write};
+use super::content::{Content, LICENCES, PackageTree};
 use super::target::{ReleaseTarget, newest_glibc};
 use super::{Release, files_in};
 use crate::project::output_of;
@@ -23,33 +22,32 @@ pub(super) fn package(
     content: &Content,
     into: &Path,
 ) -> Result<()> {
-    let temporary = tempfile::tempdir().context("create a temporary directory")?;
-    let tree = temporary.path();
+    let tree = PackageTree::new()?;
     let top = content.top();
     let name = format!("prestan-{}", release.version);
-    let scripts = tree.join(format!("{name}.data/scripts"));
-    let information = tree.join(format!("{name}.dist-info"));
-    let licences = information.join("licenses");
-    for directory in [&scripts, &licences] {
-        fs::create_dir_all(directory).with_context(|| format!("create {}", directory.display()))?;
-    }
-    copy(&top.join("prestan"), &scripts.join("prestan"), 0o755)?;
+    let script = format!("{name}.data/scripts/prestan");
+    tree.copy(&top.join("prestan"), script, 0o755)?;
+    let information = format!("{name}.dist-info");
     for licence in LICENCES {
-        copy(&top.join(licence), &licences.join(licence), 0o644)?;
+        let place = format!("{information}/licenses/{licence}");
+        tree.copy(&top.join(licence), place, 0o644)?;
     }
     let tag = tag(target, &top.join("prestan"))?;
     let kind =
         format!("Wheel-Version: 1.0\nGenerator: prestan\nRoot-Is-Purelib: false\nTag: {tag}\n");
     for (file, text) in [("METADATA", metadata(release)), ("WHEEL", kind)] {
-        write(&information.join(file), &text)?;
+        tree.write(format!("{information}/{file}"), &text)?;
     }
-    let wheel = into.join(format!("{name}-{tag}.whl"));
-    output_of(
-        Command::new("python3")
-            .args(["-c", PACK])
-            .args([tree, &wheel]),
-    )?;
-    Ok(())
+    pack(
+        tree.path(),
+        &into.join(format!("{name}-{tag}.whl")),
+        &release.epoch,
+    )
+}
+
+fn pack(tree: &Path, wheel: &Path, epoch: &str) -> Result<()> {
+    let mut python = Command::new("python3");
+    output_of(python.args(["-c", PACK]).args([tree, wheel]).arg(epoch)).map(drop)
 }
 
 /// Name of the wheel for a target among the files of a directory: which glibc its tag has is not known
@@ -82,4 +80,40 @@ fn metadata(release: &Release) -> String {
         release.licence,
         licences.concat(),
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::{self, Permissions};
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    #[test]
+    fn the_same_files_make_the_same_wheel_under_every_umask() {
+        let packed = |directory: u32, file: u32, program: u32, epoch: &str| {
+            let tree = PackageTree::new().unwrap();
+            let into = PackageTree::new().unwrap();
+            tree.write("a.dist-info/METADATA", "Name: a\n").unwrap();
+            tree.write("a.data/scripts/a", "#!/bin/sh\n").unwrap();
+            for (name, mode) in [
+                ("a.dist-info", directory),
+                ("a.dist-info/METADATA", file),
+                ("a.data/scripts/a", program),
+            ] {
+                let path = tree.path().join(name);
+                fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
+            }
+            let wheel = into.path().join("a.whl");
+            pack(tree.path(), &wheel, epoch).unwrap();
+            fs::read(wheel).unwrap()
+        };
+        let usual = packed(0o755, 0o644, 0o755, "1700000000");
+        assert_eq!(packed(0o775, 0o664, 0o775, "1700000000"), usual);
+        assert_eq!(packed(0o700, 0o600, 0o700, "1700000000"), usual);
+        assert_ne!(packed(0o755, 0o644, 0o644, "1700000000"), usual);
+        // The time is in it; none before 1980 can be.
+        assert_ne!(packed(0o755, 0o644, 0o755, "1700000002"), usual);
+        packed(0o755, 0o644, 0o755, "0");
+    }
 }

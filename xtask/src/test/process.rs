@@ -1,38 +1,47 @@
-//! One test in a process of its own.
+//! One test in a process of its own, which leads a group: what it starts ends with it.
 
 use std::fs::File;
-use std::io::{self, Read, Seek};
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::{Pid, PidfdFlags, pidfd_open};
-use wait4::Wait4;
+use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
+use wait4::{ResUse, Wait4};
 
-use super::{ProgramTest, TestRequest};
+use super::interruption::Interruption;
+use super::{ProgramTest, TestChoice, TestRequest};
 use crate::project::root;
 
-/// No test takes a tenth of this on a machine at rest: it hangs, and is killed.
-const LIMIT: Duration = Duration::from_secs(600);
+/// So many bytes are kept of the beginning of what a test prints, and of its end: it may print without end.
+const KEPT: u64 = 1 << 20;
 
 /// What became of a test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TestVerdict {
     Passed,
-    Failed,
-    /// It was killed after [`LIMIT`].
-    Hung,
+    /// Its program ended in this way, or ran no such test.
+    Failed(ExitStatus),
+    /// It was killed after this time.
+    Hung(Duration),
+    /// It was killed because this program is to end.
+    Interrupted,
     /// Its process could not be started or waited for.
     NotRun,
 }
 
 impl TestVerdict {
-    pub(crate) fn words(self) -> &'static str {
+    pub(crate) fn words(self) -> String {
         match self {
-            TestVerdict::Passed => "passed",
-            TestVerdict::Failed => "failed",
-            TestVerdict::Hung => "had not ended after ten minutes",
-            TestVerdict::NotRun => "could not be run",
+            TestVerdict::Passed => "passed".to_owned(),
+            TestVerdict::Failed(status) => format!("failed ({status})"),
+            TestVerdict::Hung(limit) => {
+                format!("had not ended after {} minutes", limit.as_secs() / 60)
+            }
+            TestVerdict::Interrupted => "was interrupted".to_owned(),
+            TestVerdict::NotRun => "could not be run".to_owned(),
         }
     }
 }
@@ -52,133 +61,292 @@ pub(crate) struct TestOutcome {
 impl TestOutcome {
     /// Why it tested nothing, as `testbed::need` says it.
     pub(crate) fn skipped(&self) -> Option<&str> {
-        self.output
-            .lines()
-            .find_map(|line| line.strip_prefix("skipped: "))
+        // `test NAME ... ` stands without an end of line before what a test prints first.
+        let said = |line| match str::strip_prefix(line, "test ")?.split_once(" ... ") {
+            Some((_, said)) => said.strip_prefix("skipped: "),
+            None => None,
+        };
+        let why = |line| str::strip_prefix(line, "skipped: ").or_else(|| said(line));
+        self.output.lines().find_map(why)
     }
 }
 
 /// Runs it to its end.
-pub(crate) fn run(test: &ProgramTest<'_>, request: &TestRequest) -> TestOutcome {
+pub(crate) fn run(
+    test: &ProgramTest<'_>,
+    request: &TestRequest,
+    interruption: &Interruption,
+) -> TestOutcome {
     let begun = Instant::now();
-    match attempt(test, request, begun + LIMIT) {
-        Ok((verdict, output, processor)) => TestOutcome {
-            verdict,
-            output,
-            took: begun.elapsed(),
-            processor,
-        },
-        Err(error) => TestOutcome {
-            verdict: TestVerdict::NotRun,
-            output: error.to_string(),
-            took: begun.elapsed(),
-            processor: Duration::ZERO,
-        },
+    let outcome = command(test, request)
+        .and_then(|command| attempt(command, request.limit(), interruption))
+        .unwrap_or_else(|error| (TestVerdict::NotRun, error.to_string(), Duration::ZERO));
+    let (verdict, output, processor) = outcome;
+    TestOutcome {
+        verdict,
+        output,
+        took: begun.elapsed(),
+        processor,
     }
 }
 
 fn attempt(
-    test: &ProgramTest<'_>,
-    request: &TestRequest,
-    deadline: Instant,
+    mut command: Command,
+    limit: Duration,
+    interruption: &Interruption,
 ) -> io::Result<(TestVerdict, String, Duration)> {
     // A file and no pipe: a server that outlives the test would keep a pipe open.
-    let mut output = tempfile::tempfile()?;
-    let mut child = command(test, request, &output)?.spawn()?;
-    let has_ended = ends_before(&child, deadline)?;
-    if !has_ended {
-        child.kill()?;
-    }
-    let ended = child.wait4()?;
-    let mut text = Vec::new();
-    output.rewind()?;
-    output.read_to_end(&mut text)?;
-    let text = String::from_utf8_lossy(&text).into_owned();
-    let processor = ended.rusage.utime + ended.rusage.stime;
-    Ok((verdict(ended.status, has_ended, &text), text, processor))
+    let output = tempfile::tempfile()?;
+    command
+        .stdout(output.try_clone()?)
+        .stderr(output.try_clone()?);
+    let mut group = ProcessGroup::start(&mut command)?;
+    let awaited = group.wait(limit, interruption)?;
+    let ended = group.end().ok_or(io::ErrorKind::NotFound)??;
+    let text = printed(&output)?;
+    let verdict = match awaited {
+        Awaited::Ended if has_passed(ended.status, &text) => TestVerdict::Passed,
+        Awaited::Ended => TestVerdict::Failed(ended.status),
+        Awaited::Late => TestVerdict::Hung(limit),
+        Awaited::Interrupted => TestVerdict::Interrupted,
+    };
+    Ok((verdict, text, ended.rusage.utime + ended.rusage.stime))
 }
 
-fn command(test: &ProgramTest<'_>, request: &TestRequest, output: &File) -> io::Result<Command> {
+fn command(test: &ProgramTest<'_>, request: &TestRequest) -> io::Result<Command> {
     let mut command = Command::new(&test.program.executable);
     command.args(["--exact", &test.name, "--nocapture", "--test-threads=1"]);
-    if request.with_ignored {
+    if request.choice != TestChoice::Usual {
         command.arg("--include-ignored");
     }
     // As cargo does; and insta asks cargo in each process where the workspace is, unless it is told.
     command
         .current_dir(&test.program.directory)
         .env("CARGO_MANIFEST_DIR", &test.program.directory);
-    if let Ok(root) = root() {
-        command.env("INSTA_WORKSPACE_ROOT", root);
-    }
-    command.envs(
-        request
-            .environment
-            .iter()
-            .map(|(name, value)| (name, value)),
-    );
-    command
-        .stdin(Stdio::null())
-        .stdout(output.try_clone()?)
-        .stderr(output.try_clone()?);
+    let root = root().map_err(io::Error::other)?;
+    command.env("INSTA_WORKSPACE_ROOT", root);
+    let environment = request.environment.iter();
+    command.envs(environment.map(|(name, value)| (name, value)));
     Ok(command)
 }
 
-/// Waits for its end, and gives whether it came in time.
-fn ends_before(child: &Child, deadline: Instant) -> io::Result<bool> {
-    let process = pidfd_open(Pid::from_child(child), PidfdFlags::empty())?;
-    loop {
-        let left = deadline.saturating_duration_since(Instant::now());
-        let limit = Timespec {
-            tv_sec: i64::try_from(left.as_secs()).unwrap_or(i64::MAX),
-            tv_nsec: left.subsec_nanos().into(),
-        };
-        match poll(&mut [PollFd::new(&process, PollFlags::IN)], Some(&limit)) {
-            Ok(ready) => return Ok(ready > 0),
-            Err(rustix::io::Errno::INTR) => {}
-            Err(error) => return Err(error.into()),
+/// A program that ends well has run the one test: a name that it does not know would be no failure to it.
+fn has_passed(status: ExitStatus, output: &str) -> bool {
+    status.success() && output.contains("test result: ok. 1 passed")
+}
+
+/// What was printed into a file. It is read from its beginning, whatever the place is at which others write.
+fn printed(output: &File) -> io::Result<String> {
+    let part = |from: u64, to: u64| -> io::Result<String> {
+        let mut bytes = vec![0; usize::try_from(to - from).map_err(io::Error::other)?];
+        output.read_exact_at(&mut bytes, from)?;
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
+    };
+    let length = output.metadata()?.len();
+    let text = part(0, length.min(2 * KEPT))?;
+    if length <= 2 * KEPT {
+        return Ok(text);
+    }
+    let left_out = length - 2 * KEPT;
+    let end = part(length - KEPT, length)?;
+    let beginning = part(0, KEPT)?;
+    Ok(format!(
+        "{beginning}\n[{left_out} bytes are left out]\n{end}"
+    ))
+}
+
+/// What waiting for a process came to.
+#[derive(Debug, PartialEq, Eq)]
+enum Awaited {
+    Ended,
+    Late,
+    Interrupted,
+}
+
+/// A process and what it starts, all of which are killed when it has ended or is no longer wanted.
+struct ProcessGroup {
+    number: Pid,
+    /// Until it is waited for.
+    leader: Option<Child>,
+}
+
+impl ProcessGroup {
+    fn start(command: &mut Command) -> io::Result<ProcessGroup> {
+        let leader = command.stdin(Stdio::null()).process_group(0).spawn()?;
+        Ok(ProcessGroup {
+            number: Pid::from_child(&leader),
+            leader: Some(leader),
+        })
+    }
+
+    fn wait(&self, limit: Duration, interruption: &Interruption) -> io::Result<Awaited> {
+        let deadline = Instant::now() + limit;
+        let process = pidfd_open(self.number, PidfdFlags::empty())?;
+        loop {
+            let left = deadline.saturating_duration_since(Instant::now());
+            let time = Timespec::try_from(left).map_err(io::Error::other)?;
+            let mut awaited = [
+                PollFd::new(&process, PollFlags::IN),
+                PollFd::new(interruption, PollFlags::IN),
+            ];
+            match poll(&mut awaited, Some(&time)) {
+                Ok(0) => return Ok(Awaited::Late),
+                Ok(_) if awaited[0].revents().is_empty() => return Ok(Awaited::Interrupted),
+                Ok(_) => return Ok(Awaited::Ended),
+                Err(rustix::io::Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            }
         }
+    }
+
+    /// Kills all of it. The number is not given to others until the leader is waited for, which comes last.
+    fn end(&mut self) -> Option<io::Result<ResUse>> {
+        let leader = self.leader.take()?;
+        let _ = kill_process_group(self.number, Signal::KILL);
+        Some(leader.wait4())
     }
 }
 
-/// A program that ends well has run the one test: a name that it does not know would be no failure to it.
-fn verdict(status: ExitStatus, has_ended: bool, output: &str) -> TestVerdict {
-    match (
-        has_ended,
-        status.success() && output.contains("test result: ok. 1 passed"),
-    ) {
-        (false, _) => TestVerdict::Hung,
-        (true, true) => TestVerdict::Passed,
-        (true, false) => TestVerdict::Failed,
+impl Drop for ProcessGroup {
+    fn drop(&mut self) {
+        let _ = self.end();
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::process::ExitStatusExt;
+    use std::io::{Seek, Write};
 
     use super::*;
 
-    #[test]
-    fn a_test_that_did_not_run_has_not_passed() {
-        let [good, bad] = [0, 256].map(ExitStatus::from_raw);
-        let ran = "test a ... ok\n\ntest result: ok. 1 passed; 0 failed; 0 ignored";
-        assert_eq!(verdict(good, true, ran), TestVerdict::Passed);
-        assert_eq!(verdict(bad, true, ran), TestVerdict::Failed);
-        assert_eq!(
-            verdict(good, true, "test result: ok. 0 passed; 0 failed"),
-            TestVerdict::Failed
-        );
-        assert_eq!(verdict(good, false, ran), TestVerdict::Hung);
+    const LONG: Duration = Duration::from_secs(60);
+
+    fn shell(script: &str, limit: Duration) -> (TestVerdict, String) {
+        let mut shell = Command::new("sh");
+        shell.args(["-c", script]);
+        let never = Interruption::never().unwrap();
+        let (verdict, output, _) = attempt(shell, limit, &never).unwrap();
+        (verdict, output)
+    }
+
+    fn outcome(output: &str) -> TestOutcome {
+        TestOutcome {
+            verdict: TestVerdict::Passed,
+            output: output.to_owned(),
+            took: LONG,
+            processor: LONG,
+        }
     }
 
     #[test]
-    fn a_process_that_does_not_end_is_noticed() {
-        let mut child = Command::new("sleep").arg("60").spawn().unwrap();
-        let early = Instant::now() + Duration::from_millis(20);
-        assert!(!ends_before(&child, early).unwrap());
-        child.kill().unwrap();
-        assert!(ends_before(&child, Instant::now() + Duration::from_secs(60)).unwrap());
-        child.wait().unwrap();
+    fn a_test_that_did_not_run_has_not_passed() {
+        let ran = "printf 'test a ... ok\n\ntest result: ok. 1 passed; 0 failed; 0 ignored'";
+        assert_eq!(shell(ran, LONG).0, TestVerdict::Passed);
+        for (script, words) in [
+            (&*format!("{ran}; exit 101"), "failed (exit status: 101)"),
+            (
+                &format!("{ran}; kill -SEGV $$"),
+                "failed (signal: 11 (SIGSEGV)",
+            ),
+            (
+                "printf 'test result: ok. 0 passed; 0 failed'",
+                "failed (exit status: 0)",
+            ),
+        ] {
+            let (verdict, output) = shell(script, LONG);
+            assert!(verdict.words().starts_with(words), "{verdict:?} {output}");
+        }
+    }
+
+    #[test]
+    fn a_skipped_test_is_recognised_behind_its_name() {
+        let table = [
+            (
+                "\nrunning 1 test\ntest tests::a ... skipped: there is no tcpdump\nok\n\ntest result: ok. 1 passed;",
+                Some("there is no tcpdump"),
+            ),
+            (
+                "\nrunning 1 test\ntest tests::a - should panic ... skipped: no tshark\nok\n",
+                Some("no tshark"),
+            ),
+            (
+                "\nrunning 1 test\ntest tests::a ... begins\nskipped: no nginx\nok\n",
+                Some("no nginx"),
+            ),
+            (
+                "\nrunning 1 test\ntest tests::a ... the server skipped: 3\nok\n\ntest result: ok. 1 passed;",
+                None,
+            ),
+            ("\nrunning 1 test\ntest tests::a ... ok\n", None),
+        ];
+        for (output, why) in table {
+            assert_eq!(outcome(output).skipped(), why, "{output}");
+        }
+    }
+
+    #[test]
+    fn what_a_test_that_hangs_has_started_ends_with_it() {
+        let limit = Duration::from_millis(200);
+        let (verdict, output) = shell("sleep 600 & echo $!; wait", limit);
+        assert_eq!(verdict, TestVerdict::Hung(limit));
+        until_ended(output.trim());
+        // Also what outlives a test.
+        let (_, output) = shell("sleep 600 & echo $!", LONG);
+        until_ended(output.trim());
+        // And where this program gives up.
+        let group = ProcessGroup::start(Command::new("sleep").arg("600")).unwrap();
+        let leader = group.number.as_raw_nonzero().to_string();
+        drop(group);
+        until_ended(&leader);
+    }
+
+    #[test]
+    fn a_signal_to_this_program_ends_the_test_that_runs() {
+        let interruption = Interruption::listen().unwrap();
+        assert!(!interruption.has_come());
+        let mut shell = Command::new("sh");
+        shell.args(["-c", "sleep 600 & echo $!; kill -INT $PPID; wait"]);
+        let (verdict, output, _) = attempt(shell, LONG, &interruption).unwrap();
+        assert_eq!(verdict, TestVerdict::Interrupted);
+        assert!(interruption.has_come());
+        until_ended(output.trim());
+    }
+
+    /// A process that is gone, or that nobody has waited for.
+    fn until_ended(pid: &str) {
+        let deadline = Instant::now() + LONG;
+        let runs = || {
+            let status = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+            !status.is_empty() && !status.contains(") Z ")
+        };
+        while runs() {
+            assert!(Instant::now() < deadline, "{pid} runs on");
+            std::thread::yield_now();
+        }
+    }
+
+    #[test]
+    fn of_output_without_end_the_ends_are_kept() {
+        let mut output = tempfile::tempfile().unwrap();
+        let line = [b'x'; 1 << 16];
+        output.write_all(b"begins\n").unwrap();
+        for _ in 0..(4 * KEPT) >> 16 {
+            output.write_all(&line).unwrap();
+        }
+        output.write_all(b"\nends").unwrap();
+        let text = printed(&output).unwrap();
+        assert!(text.starts_with("begins\n") && text.ends_with("\nends"));
+        assert!(text.contains(&format!("\n[{} bytes are left out]\n", 2 * KEPT + 12)));
+        assert!(text.len() < 2 * KEPT as usize + 100);
+    }
+
+    #[test]
+    fn reading_moves_nobody_who_writes() {
+        let output = tempfile::tempfile().unwrap();
+        let mut writer = output.try_clone().unwrap();
+        writer.write_all(b"one two").unwrap();
+        writer.seek(io::SeekFrom::Start(4)).unwrap();
+        assert_eq!(printed(&output).unwrap(), "one two");
+        assert_eq!(writer.stream_position().unwrap(), 4);
     }
 }

@@ -7,6 +7,7 @@ use std::process::Command;
 use anyhow::{Context, Result};
 use serde::Deserialize;
 
+use super::TestChoice;
 use crate::project::{cargo_messages, output_of};
 
 /// Programs with tests of ten seconds and more. They come first, so that short ones fill the end.
@@ -22,7 +23,7 @@ const LONG: [&str; 6] = [
 /// A program with tests in it.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct TestProgram {
-    /// The crate, and the program where that is not the tests of its own source: `stats`, `lab/laboratory`.
+    /// The crate, and the program where that is not the tests of its own source: `stats`, `lab/lab`.
     pub(crate) label: String,
     pub(crate) executable: PathBuf,
     /// Directory of the crate: tests run in it.
@@ -56,15 +57,26 @@ struct BuiltProfile {
     test: bool,
 }
 
-/// Builds all test programs of the workspace, and gives them in the order in which they are to be run.
+/// Crates with modules `quiet`.
+const MEASURED: [&str; 3] = ["prestan-flow", "prestan-lab", "prestan-trace"];
+
+/// Builds the test programs of the workspace, and gives them in the order in which they are to be run.
 ///
 /// # Errors
 /// When something does not compile; cargo has said what.
-pub(crate) fn build(features: &[&str]) -> Result<Vec<TestProgram>> {
+pub(crate) fn build(choice: TestChoice) -> Result<Vec<TestProgram>> {
     // The fuzz targets have no tests, and would switch on features of what all others depend on.
-    let build = ["test", "--workspace", "--exclude=prestan-fuzz", "--no-run"];
-    let messages = ["--message-format=json-render-diagnostics"];
-    let messages = cargo_messages(&[&build, features, &messages].concat())?;
+    let mut build = vec!["test", "--workspace", "--exclude=prestan-fuzz"];
+    match choice {
+        TestChoice::Usual => {}
+        TestChoice::WithIgnored => build.push("--features=prestan/png"),
+        TestChoice::Optimised => {
+            build = vec!["test", "--release"];
+            build.extend(MEASURED.iter().flat_map(|name| ["--package", *name]));
+        }
+    }
+    build.extend(["--no-run", "--message-format=json-render-diagnostics"]);
+    let messages = cargo_messages(&build)?;
     let mut programs = Vec::new();
     for line in messages.lines() {
         programs.extend(built(line).with_context(|| format!("read what cargo says: {line}"))?);
@@ -145,12 +157,12 @@ mod tests {
         let line = |kind: &str, test: bool| {
             format!(
                 r#"{{"reason":"compiler-artifact","manifest_path":"/x/crates/lab/Cargo.toml","target":{{"kind":["{kind}"],
-                "name":"links"}},"profile":{{"test":{test}}},"executable":"/t/links-1"}}"#
+                "name":"lab"}},"profile":{{"test":{test}}},"executable":"/t/lab-1"}}"#
             )
             .replace('\n', "")
         };
         let label = |line: &str| built(line).unwrap().map(|program| program.label);
-        assert_eq!(label(&line("test", true)).as_deref(), Some("lab/links"));
+        assert_eq!(label(&line("test", true)).as_deref(), Some("lab/lab"));
         assert_eq!(label(&line("lib", true)).as_deref(), Some("lab"));
         assert_eq!(label(&line("bin", false)), None);
         assert_eq!(label(r#"{"reason":"build-finished","success":true}"#), None);
@@ -159,5 +171,25 @@ mod tests {
             names("a::b: test\nc: benchmark\n\nd: test\n"),
             ["a::b", "d"]
         );
+    }
+
+    /// Packages whose sources have a module with this name.
+    fn packages_with(module: &str) -> BTreeSet<String> {
+        let crates = crate::project::root().unwrap().join("crates");
+        let mut search = Command::new("grep");
+        search.args(["--recursive", "--files-with-matches", "--include=*.rs"]);
+        let found = output_of(search.arg(format!("^ *mod {module}\\b")).arg(&crates)).unwrap();
+        let files = found
+            .lines()
+            .map(|file| std::path::Path::new(file).strip_prefix(&crates));
+        files
+            .map(|file| file.unwrap().iter().next().unwrap().to_str().unwrap())
+            .map(|name| format!("prestan-{name}"))
+            .collect()
+    }
+
+    #[test]
+    fn crates_with_quiet_tests_are_built_for_them() {
+        assert_eq!(packages_with("quiet"), MEASURED.map(str::to_owned).into());
     }
 }

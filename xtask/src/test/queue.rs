@@ -1,14 +1,15 @@
 //! Which test runs next.
 
 use std::collections::VecDeque;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 /// What a test needs of the machine, by the modules that it is in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum QueueGroup {
-    /// In a module `quiet`: it judges times, and nothing else runs meanwhile.
+    /// In a module `quiet`: it measures what this machine can do, and nothing else runs meanwhile.
     Quiet,
-    /// In a module `lab`: it has a laboratory with a thread of real-time priority, one at a time.
-    Lab,
+    /// In a module `laboratory`: it has one, with a thread of real-time priority, one at a time.
+    Laboratory,
     /// Anything else.
     Beside,
 }
@@ -18,8 +19,8 @@ impl QueueGroup {
         let is_in = |module: &str| name.rsplit("::").skip(1).any(|part| part == module);
         if is_in("quiet") {
             QueueGroup::Quiet
-        } else if is_in("lab") {
-            QueueGroup::Lab
+        } else if is_in("laboratory") {
+            QueueGroup::Laboratory
         } else {
             QueueGroup::Beside
         }
@@ -30,18 +31,18 @@ impl QueueGroup {
 #[derive(Debug)]
 pub(crate) struct TestQueue<T> {
     quiet: VecDeque<T>,
-    lab: VecDeque<T>,
+    laboratories: VecDeque<T>,
     beside: VecDeque<T>,
     running: usize,
     /// A quiet test runs.
     is_quiet: bool,
     /// A laboratory exists.
-    has_lab: bool,
+    has_laboratory: bool,
 }
 
 /// What a free slot does.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum NextTest<T> {
+enum NextTest<T> {
     /// Run this, and tell [`TestQueue::ended`].
     Now(T, QueueGroup),
     /// Ask again when another test has ended.
@@ -54,11 +55,11 @@ impl<T> TestQueue<T> {
     pub(crate) fn new(tests: Vec<T>, group: impl Fn(&T) -> QueueGroup) -> TestQueue<T> {
         let mut queue = TestQueue {
             quiet: VecDeque::new(),
-            lab: VecDeque::new(),
+            laboratories: VecDeque::new(),
             beside: VecDeque::new(),
             running: 0,
             is_quiet: false,
-            has_lab: false,
+            has_laboratory: false,
         };
         for test in tests {
             queue.waiting(group(&test)).push_back(test);
@@ -69,14 +70,14 @@ impl<T> TestQueue<T> {
     fn waiting(&mut self, group: QueueGroup) -> &mut VecDeque<T> {
         match group {
             QueueGroup::Quiet => &mut self.quiet,
-            QueueGroup::Lab => &mut self.lab,
+            QueueGroup::Laboratory => &mut self.laboratories,
             QueueGroup::Beside => &mut self.beside,
         }
     }
 
     /// Quiet tests come first, when nothing has to be waited for; then laboratories, of which a long row would
     /// be left at the end.
-    pub(crate) fn next(&mut self) -> NextTest<T> {
+    fn next(&mut self) -> NextTest<T> {
         if self.is_quiet {
             return NextTest::Later;
         }
@@ -86,15 +87,15 @@ impl<T> TestQueue<T> {
             self.is_quiet = true;
             return self.begin(test, QueueGroup::Quiet);
         }
-        if !self.has_lab
-            && let Some(test) = self.lab.pop_front()
+        if !self.has_laboratory
+            && let Some(test) = self.laboratories.pop_front()
         {
-            self.has_lab = true;
-            return self.begin(test, QueueGroup::Lab);
+            self.has_laboratory = true;
+            return self.begin(test, QueueGroup::Laboratory);
         }
         match self.beside.pop_front() {
             Some(test) => self.begin(test, QueueGroup::Beside),
-            None if self.quiet.is_empty() && self.lab.is_empty() => NextTest::None,
+            None if self.quiet.is_empty() && self.laboratories.is_empty() => NextTest::None,
             None => NextTest::Later,
         }
     }
@@ -105,27 +106,98 @@ impl<T> TestQueue<T> {
     }
 
     /// A test of this group has ended.
-    pub(crate) fn ended(&mut self, group: QueueGroup) {
+    fn ended(&mut self, group: QueueGroup) {
         self.running -= 1;
         match group {
             QueueGroup::Quiet => self.is_quiet = false,
-            QueueGroup::Lab => self.has_lab = false,
+            QueueGroup::Laboratory => self.has_laboratory = false,
             QueueGroup::Beside => {}
         }
+    }
+}
+
+/// A queue from which several slots take tests.
+#[derive(Debug)]
+pub(crate) struct SharedQueue<T> {
+    queue: Mutex<TestQueue<T>>,
+    freed: Condvar,
+}
+
+/// A test has a slot until this is dropped, also by a panic: then others may begin.
+#[derive(Debug)]
+pub(crate) struct OccupiedSlot<'a, T> {
+    shared: &'a SharedQueue<T>,
+    group: QueueGroup,
+}
+
+impl<T> SharedQueue<T> {
+    pub(crate) fn new(queue: TestQueue<T>) -> SharedQueue<T> {
+        SharedQueue {
+            queue: Mutex::new(queue),
+            freed: Condvar::new(),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, TestQueue<T>> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits for a test that may run; `None` if there is none left.
+    pub(crate) fn begin(&self) -> Option<(T, OccupiedSlot<'_, T>)> {
+        let mut queue = self.lock();
+        loop {
+            match queue.next() {
+                NextTest::Now(test, group) => {
+                    return Some((
+                        test,
+                        OccupiedSlot {
+                            shared: self,
+                            group,
+                        },
+                    ));
+                }
+                NextTest::Later => {
+                    queue = self
+                        .freed
+                        .wait(queue)
+                        .unwrap_or_else(PoisonError::into_inner);
+                }
+                NextTest::None => return None,
+            }
+        }
+    }
+
+    /// Nothing more begins.
+    pub(crate) fn abandon(&self) {
+        let mut queue = self.lock();
+        for group in [
+            QueueGroup::Quiet,
+            QueueGroup::Laboratory,
+            QueueGroup::Beside,
+        ] {
+            queue.waiting(group).clear();
+        }
+    }
+}
+
+impl<T> Drop for OccupiedSlot<'_, T> {
+    fn drop(&mut self) {
+        self.shared.lock().ended(self.group);
+        self.shared.freed.notify_all();
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use QueueGroup::{Beside, Lab, Quiet};
+    use QueueGroup::{Beside, Laboratory, Quiet};
 
     #[test]
     fn groups_are_modules() {
         let table = [
-            ("lab::links::a_rate_is_kept", Lab),
-            ("load::quiet::a_rate_is_kept", Quiet),
-            ("a_lab::quietly::lab", Beside),
+            ("laboratory::links::a_rate_is_kept", Laboratory),
+            ("laboratory::links::quiet::a_rate_is_kept", Quiet),
+            ("command::lab::a_laboratory::quietly::laboratory", Beside),
             ("quiet", Beside),
         ];
         for (name, group) in table {
@@ -137,9 +209,9 @@ mod tests {
     fn quiet_tests_are_alone_and_laboratories_one_at_a_time() {
         let tests = vec![
             ("a", Beside),
-            ("b", Lab),
+            ("b", Laboratory),
             ("c", Quiet),
-            ("d", Lab),
+            ("d", Laboratory),
             ("e", Beside),
         ];
         let mut queue = TestQueue::new(tests, |(_, group)| *group);
@@ -160,8 +232,8 @@ mod tests {
         assert_eq!(next(None), "e");
         assert_eq!(next(None), "later");
         assert_eq!(next(Some(Beside)), "later", "there still is a laboratory");
-        assert_eq!(next(Some(Lab)), "d");
-        assert_eq!(next(Some(Lab)), "none");
+        assert_eq!(next(Some(Laboratory)), "d");
+        assert_eq!(next(Some(Laboratory)), "none");
     }
 
     #[test]
@@ -176,5 +248,23 @@ mod tests {
         queue.ended(Beside);
         queue.ended(Beside);
         assert_eq!(queue.next(), NextTest::Now(Quiet, Quiet));
+    }
+
+    #[test]
+    fn a_slot_that_panics_or_abandons_keeps_nobody_waiting() {
+        let queue = SharedQueue::new(TestQueue::new(vec![Quiet, Quiet, Beside], |group| *group));
+        let (first, slot) = queue.begin().unwrap();
+        assert_eq!(first, Quiet);
+        std::thread::scope(|scope| {
+            let waiting = scope.spawn(|| queue.begin().map(|(test, _)| test));
+            let panics = scope.spawn(|| {
+                let _slot = slot;
+                std::panic::resume_unwind(Box::new(()));
+            });
+            assert!(panics.join().is_err());
+            assert_eq!(waiting.join().unwrap(), Some(Quiet));
+        });
+        queue.abandon();
+        assert!(queue.begin().is_none());
     }
 }

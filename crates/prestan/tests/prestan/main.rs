@@ -34,6 +34,8 @@ mod conditions;
 #[cfg(test)]
 mod debug;
 #[cfg(test)]
+mod delay;
+#[cfg(test)]
 mod demo;
 #[cfg(test)]
 mod diagnose;
@@ -74,9 +76,11 @@ mod inside_series;
 #[cfg(test)]
 mod interruption;
 #[cfg(test)]
-mod lab;
-#[cfg(test)]
 mod labels;
+#[cfg(test)]
+mod laboratory;
+#[cfg(test)]
+mod labs;
 #[cfg(test)]
 mod load;
 #[cfg(test)]

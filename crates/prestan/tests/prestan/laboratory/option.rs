@@ -7,26 +7,9 @@ use testbed::need_or;
 use testbed::real::Recipe;
 
 use super::commands::{can_build, shortest_ms};
+use crate::labs::{GET, with_lab};
+use crate::support::Outcome;
 use crate::support::load::{send, until};
-use crate::support::{Outcome, Prestan};
-
-const DELAYED: &str = "
-hosts: {client: {}, server: {}, bare-server: {bare: {preset: conventional}}}
-routers: {r: {}}
-links:
-  - {ends: [client, r], delay: 5ms}
-  - {ends: [r, server]}
-  - {ends: [r, bare-server]}
-";
-
-/// A request to the bare server of that lab.
-const GET: [&str; 3] = ["load", "GET", "http://bare-server/160k"];
-
-fn with_lab() -> Prestan {
-    let prestan = Prestan::new();
-    prestan.file("lab.yaml", DELAYED);
-    prestan
-}
 
 fn load(more: &[&str]) -> Outcome {
     let prestan = with_lab()
@@ -95,29 +78,4 @@ fn a_signal_ends_the_command_in_the_lab_and_the_lab() {
     send(&running, Signal::INT);
     let outcome = running.wait();
     assert_eq!(outcome.code, 130, "{outcome}");
-}
-
-#[test]
-fn what_is_wrong_with_the_lab_is_usage() {
-    let table: [(&[&str], &str); 5] = [
-        (&["--lab", "congstion"], "did you mean `congestion`?"),
-        (
-            &["--lab", "lab.yaml", "--lab-host", "clint"],
-            "did you mean `client`?",
-        ),
-        (
-            &["--lab", "lab.yaml", "--lab-host", "bare-server"],
-            "runs no programs",
-        ),
-        (
-            &["--lab", "lab.yaml", "--server-host", "nobody"],
-            "no host of the lab is called",
-        ),
-        (&["--lab-host", "client"], "--lab"),
-    ];
-    for (args, message) in table {
-        let outcome = with_lab().args(GET).args(args).run();
-        assert_eq!(outcome.code, 2, "{args:?}\n{outcome}");
-        assert!(outcome.stderr.contains(message), "{args:?}\n{outcome}");
-    }
 }

@@ -3,4 +3,4 @@
 //! They need root (or CAP_NET_ADMIN), `/dev/net/tun` and `ip`.
 
 #[cfg(test)]
-mod lab;
+mod laboratory;

@@ -16,7 +16,7 @@ pub(crate) fn command(scene: &str) -> Command {
     command
         .args([
             "--exact",
-            "lab::scenes::play",
+            "laboratory::scenes::play",
             "--ignored",
             "--nocapture",
             "--test-threads=1",

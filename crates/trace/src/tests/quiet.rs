@@ -1,4 +1,4 @@
-//! How fast files are read. `cargo test --release -p prestan-trace -- --ignored --nocapture speed`
+//! How fast files are read. `cargo xtask test --release speed_of_a_gigabyte`
 
 use std::io::{self, Read};
 use std::time::Instant;
@@ -64,7 +64,7 @@ fn file(payload: usize, length: usize) -> RepeatedPackets {
 }
 
 #[test]
-#[ignore = "it measures, and needs a release build"]
+#[ignore = "nightly: optimised, and alone on this machine"]
 fn speed_of_a_gigabyte() {
     for payload in [1460, 100] {
         let started = Instant::now();
@@ -77,7 +77,6 @@ fn speed_of_a_gigabyte() {
         assert_eq!(bytes, segments * payload as u64);
         let elapsed = started.elapsed();
         println!("1 GiB with {payload} bytes each: {segments} segments in {elapsed:.2?}");
-        // What is not optimised takes longer.
-        assert!(cfg!(debug_assertions) || elapsed.as_secs() < 10);
+        assert!(elapsed.as_secs() < 10, "{elapsed:?}");
     }
 }

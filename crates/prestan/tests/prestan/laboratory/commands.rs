@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use testbed::need_or;
 use testbed::real::Recipe;
 
+use crate::labs::lab;
 use crate::support::load::{kept, send, until};
 use crate::support::{Outcome, Prestan, Running};
 
@@ -21,85 +22,6 @@ const PLAIN: &str = "hosts: {client: {}, server: {}}\nlinks: [{ends: [client, se
 /// Whether labs can be built here; where `CI` is set, that is a must.
 pub(crate) fn can_build() -> bool {
     need_or(lab::check_requirements()).is_some()
-}
-
-fn lab(args: &[&str]) -> Outcome {
-    Prestan::new().arg("lab").args(args).run()
-}
-
-#[test]
-fn labs_are_listed_and_shown() {
-    let list = lab(&["list"]);
-    for name in [
-        "link",
-        "congestion",
-        "competing",
-        "ipv6",
-        "one-segment",
-        "segments",
-    ] {
-        assert!(list.stdout.contains(&format!("{name} ")), "{list}");
-    }
-    let prestan = Prestan::new();
-    let picture = prestan.home().join("lab.svg");
-    let shown = prestan
-        .args(["lab", "show", "congestion", "--svg"])
-        .arg(&picture)
-        .run();
-    assert_eq!(shown.code, 0, "{shown}");
-    let bottleneck = "100 Mbit/s, queue of 1000 packets, delay 150 µs";
-    assert!(shown.stdout.contains(bottleneck), "{shown}");
-    assert!(
-        shown.stdout.contains("servers are started in server"),
-        "{shown}"
-    );
-    assert!(fs::read_to_string(picture).unwrap().ends_with("</svg>\n"));
-    assert!(
-        lab(&["schema"])
-            .stdout
-            .contains("\"Laboratory of Prestan\"")
-    );
-}
-
-#[test]
-fn what_is_wrong_is_said_before_anything_is_built() {
-    let prestan = Prestan::new();
-    prestan.file(
-        "wrong.yaml",
-        "hosts: {a: {}, b: {}}\nlinks: [{ends: [a, c]}]\n",
-    );
-    let wrong = prestan.args(["lab", "check", "wrong.yaml"]).run();
-    assert_eq!(wrong.code, 2, "{wrong}");
-    assert!(
-        wrong
-            .stderr
-            .contains("wrong.yaml: links[0].ends: no node is called `c`"),
-        "{wrong}"
-    );
-    let table: [(&[&str], &str); 8] = [
-        (
-            &["show", "/dev/zero"],
-            "reading /dev/zero failed: it is larger than 64 MiB",
-        ),
-        (&["show", "congstion"], "did you mean `congestion`?"),
-        (&["check", "nothing.yaml"], "reading nothing.yaml failed"),
-        (&["exec", "client", "true"], "add --lab NAME"),
-        (
-            &["exec", "--lab", "link", "cliet", "true"],
-            "did you mean `client`?",
-        ),
-        (
-            &["exec", "--lab", "congestion", "s0", "true"],
-            "no host of the lab is called `s0`",
-        ),
-        (&["link", "--queue", "10", "--", "true"], "--rate"),
-        (&["link", "--rate", "10", "--", "true"], "`10` is no rate"),
-    ];
-    for (args, message) in table {
-        let outcome = lab(args);
-        assert_eq!(outcome.code, 2, "{args:?}\n{outcome}");
-        assert!(outcome.stderr.contains(message), "{args:?}\n{outcome}");
-    }
 }
 
 #[test]
@@ -289,17 +211,6 @@ fn files_of_a_bare_host_are_downloaded_through_a_bottleneck_with_loss() {
 }
 
 const CURL: &str = "curl -sS --max-time 60 -o /dev/null -w '%{http_code} %{size_download}\\n'";
-
-#[test]
-fn a_bare_host_is_shown_and_runs_no_programs() {
-    let shown = lab(&["show", "bare"]);
-    let features = "bare server, W1, one round trip of a window, G = 250 µs, no congestion control";
-    assert!(shown.stdout.contains(features), "{shown}");
-    let refused = lab(&["exec", "--lab", "bare", "server", "true"]);
-    assert_eq!(refused.code, 2, "{refused}");
-    let message = "`server` is a bare host, which runs no programs";
-    assert!(refused.stderr.contains(message), "{refused}");
-}
 
 #[test]
 fn a_signal_is_passed_on_to_the_command() {

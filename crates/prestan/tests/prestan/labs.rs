@@ -1,0 +1,361 @@
+//! Laboratories as far as none is built: what `prestan lab` shows, and what it refuses.
+
+use std::fs;
+use std::path::PathBuf;
+
+use crate::support::{Outcome, Prestan};
+
+pub(crate) fn lab(args: &[&str]) -> Outcome {
+    Prestan::new().arg("lab").args(args).run()
+}
+
+/// One request beside others, over a link of 20 Mbit/s and 5 ms in each direction, with each of these servers.
+pub(crate) fn experiment(servers: &str, settle: &str) -> String {
+    format!(
+        "title: A small experiment
+lab:
+  hosts: {{client: {{}}, other: {{}}, server: {{}}}}
+  switches: {{s: {{}}}}
+  links:
+    - {{ends: [client, s]}}
+    - {{ends: [other, s]}}
+    - {{ends: [s, server], rate: 20mbit, delay: 5ms, queue: 200}}
+factors:
+  - name: server
+    levels: [{servers}]
+repeat: 2
+trial:
+  hosts: {{server: '{{{{ server.host }}}}'}}
+  servers: '{{{{ server.servers }}}}'
+  requests:
+    background: {{from: other, to: server, path: /160k, rate: 4mbit}}
+  traffic:
+    file:
+      models: {{even: {{cbr: {{rate: 1mbit, block: 1000}}}}}}
+      components: {{noise: {{model: even, protocol: udp, source: other, sink: client}}}}
+      loads: {{all: {{flows: [{{component: noise}}]}}}}
+  settle: {settle}
+  longest: 30s
+  measured:
+    single: {{from: client, to: server, path: /320k}}
+  captures: [server]
+figures:
+  single.delay: {{title: Delay, unit: ms, more_is_better: false}}
+tables:
+  - {{name: Table 1, title: Delay, rows: [server], columns: [{{figure: single.delay}}]}}
+"
+    )
+}
+
+pub(crate) const NGINX: &str =
+    "{name: nginx, values: {host: {congestion: reno}, servers: {server: {recipe: nginx}}}}";
+const DELAYED: &str = "
+hosts: {client: {}, server: {}, bare-server: {bare: {preset: conventional}}}
+routers: {r: {}}
+links:
+  - {ends: [client, r], delay: 5ms}
+  - {ends: [r, server]}
+  - {ends: [r, bare-server]}
+";
+
+/// A request to the bare server of that lab.
+pub(crate) const GET: [&str; 3] = ["load", "GET", "http://bare-server/160k"];
+
+pub(crate) fn with_lab() -> Prestan {
+    let prestan = Prestan::new();
+    prestan.file("lab.yaml", DELAYED);
+    prestan
+}
+
+#[test]
+fn labs_are_listed_and_shown() {
+    let list = lab(&["list"]);
+    for name in [
+        "link",
+        "congestion",
+        "competing",
+        "ipv6",
+        "one-segment",
+        "segments",
+    ] {
+        assert!(list.stdout.contains(&format!("{name} ")), "{list}");
+    }
+    let prestan = Prestan::new();
+    let picture = prestan.home().join("lab.svg");
+    let shown = prestan
+        .args(["lab", "show", "congestion", "--svg"])
+        .arg(&picture)
+        .run();
+    assert_eq!(shown.code, 0, "{shown}");
+    let bottleneck = "100 Mbit/s, queue of 1000 packets, delay 150 µs";
+    assert!(shown.stdout.contains(bottleneck), "{shown}");
+    assert!(
+        shown.stdout.contains("servers are started in server"),
+        "{shown}"
+    );
+    assert!(fs::read_to_string(picture).unwrap().ends_with("</svg>\n"));
+    assert!(
+        lab(&["schema"])
+            .stdout
+            .contains("\"Laboratory of Prestan\"")
+    );
+}
+
+#[test]
+fn what_is_wrong_is_said_before_anything_is_built() {
+    let prestan = Prestan::new();
+    prestan.file(
+        "wrong.yaml",
+        "hosts: {a: {}, b: {}}\nlinks: [{ends: [a, c]}]\n",
+    );
+    let wrong = prestan.args(["lab", "check", "wrong.yaml"]).run();
+    assert_eq!(wrong.code, 2, "{wrong}");
+    assert!(
+        wrong
+            .stderr
+            .contains("wrong.yaml: links[0].ends: no node is called `c`"),
+        "{wrong}"
+    );
+    let table: [(&[&str], &str); 8] = [
+        (
+            &["show", "/dev/zero"],
+            "reading /dev/zero failed: it is larger than 64 MiB",
+        ),
+        (&["show", "congstion"], "did you mean `congestion`?"),
+        (&["check", "nothing.yaml"], "reading nothing.yaml failed"),
+        (&["exec", "client", "true"], "add --lab NAME"),
+        (
+            &["exec", "--lab", "link", "cliet", "true"],
+            "did you mean `client`?",
+        ),
+        (
+            &["exec", "--lab", "congestion", "s0", "true"],
+            "no host of the lab is called `s0`",
+        ),
+        (&["link", "--queue", "10", "--", "true"], "--rate"),
+        (&["link", "--rate", "10", "--", "true"], "`10` is no rate"),
+    ];
+    for (args, message) in table {
+        let outcome = lab(args);
+        assert_eq!(outcome.code, 2, "{args:?}\n{outcome}");
+        assert!(outcome.stderr.contains(message), "{args:?}\n{outcome}");
+    }
+}
+
+#[test]
+fn a_bare_host_is_shown_and_runs_no_programs() {
+    let shown = lab(&["show", "bare"]);
+    let features = "bare server, W1, one round trip of a window, G = 250 µs, no congestion control";
+    assert!(shown.stdout.contains(features), "{shown}");
+    let refused = lab(&["exec", "--lab", "bare", "server", "true"]);
+    assert_eq!(refused.code, 2, "{refused}");
+    let message = "`server` is a bare host, which runs no programs";
+    assert!(refused.stderr.contains(message), "{refused}");
+}
+
+/// What stands on standard error of a command that is wrong.
+fn refused(outcome: &Outcome, code: i32, message: &str) {
+    assert_eq!(outcome.code, code, "{outcome}");
+    assert!(outcome.stderr.contains(message), "{message}\n{outcome}");
+}
+
+#[test]
+fn what_is_wrong_with_an_experiment_is_said_before_anything_is_built() {
+    let prestan = Prestan::new();
+    prestan.file("small.yaml", &experiment(NGINX, "1s"));
+    let unknown = NGINX.replace("recipe: nginx", "recipe: ngins");
+    prestan.file("server.yaml", &experiment(&unknown, "1s"));
+    let same = experiment(NGINX, "1s").replace(
+        "from: other, to: server, path: /160k",
+        "from: client, to: server, path: /320k",
+    );
+    prestan.file("same.yaml", &same);
+    let path = experiment(NGINX, "1s").replace("path: /320k", "path: /999k");
+    prestan.file("path.yaml", &path);
+    let figure = experiment(NGINX, "1s").replace("single.delay", "single.dellay");
+    prestan.file("figure.yaml", &figure);
+    let table: [(&[&str], &str); 15] = [
+        (
+            &["run", "timers", "--scenario", "background=75,weight=W1"],
+            "`background=75,weight=W1` has more than one factor; write --scenario for each of them",
+        ),
+        (
+            &["run", "path.yaml"],
+            "path.yaml: trial.measured.single.path: `/999k` is no file of the servers, which have /504k",
+        ),
+        (
+            &["run", "congstion"],
+            "no experiment is called `congstion`; did you mean `congestion`?",
+        ),
+        (&["run", "nothing.yaml"], "reading nothing.yaml failed"),
+        (
+            &["run", "small.yaml", "--scenario", "server=apache"],
+            "apache",
+        ),
+        (&["run", "small.yaml", "--server", "apache"], "--server"),
+        (
+            &["run", "server.yaml", "--new"],
+            "no server is called `ngins`",
+        ),
+        (
+            &["run", "server.yaml", "--dry-run"],
+            "no server is called `ngins`",
+        ),
+        (
+            &["run", "congestion", "--server", "apahce", "--dry-run"],
+            "no server is called `apahce`",
+        ),
+        (
+            &["run", "figure.yaml"],
+            "no figure of a trial is called `single.dellay`; did you mean `single.delay`?",
+        ),
+        (
+            &["run", "same.yaml"],
+            "has the hosts and the path of trial.requests.background",
+        ),
+        (
+            &["run", "timers", "--suite", "prestan", "--dry-run"],
+            "bare hosts, which store nothing; name others",
+        ),
+        (&["run", "small.yaml", "--suite", "prestn"], "prestn"),
+        (&["run", "small.yaml", "--only", "Put1K"], "--suite <SUITE>"),
+        (&["report", "nothing"], "no campaign `nothing`"),
+    ];
+    let mut next = prestan;
+    for (args, message) in table {
+        let outcome = next.arg("lab").args(args).run();
+        refused(&outcome, 2, message);
+        next = outcome.again();
+    }
+    let dry = next.args(["lab", "run", "small.yaml", "--dry-run"]).run();
+    assert_eq!(dry.code, 0, "{dry}");
+    let counted = "1 cell with 2 repetitions each: 2 trials, about 10 s, and up to";
+    assert!(
+        dry.stdout.contains("server nginx") && dry.stdout.contains(counted),
+        "{dry}"
+    );
+    let suites = Prestan::new()
+        .args(["lab", "run", "http-versions", "--dry-run"])
+        .run();
+    assert!(
+        suites.stdout.contains(" trials, more than ")
+            && suites
+                .stdout
+                .contains("How long suites take is known after the first trials"),
+        "{suites}"
+    );
+    let list = Prestan::new().args(["lab", "experiments"]).run();
+    assert!(list.stdout.contains("congestion"), "{list}");
+    let titles = list.stdout.lines().filter(|line| !line.starts_with(' '));
+    for line in titles {
+        let (name, title) = line.split_at("http-versions".len());
+        assert!(
+            !name.trim_end().contains(' ') && title.starts_with(' '),
+            "{line}"
+        );
+        assert!(!title[1..].starts_with(' '), "{line}");
+    }
+}
+
+/// A campaign without trials, which a test changes.
+fn campaign(prestan: &Prestan) -> PathBuf {
+    let directory = prestan.home().join("kept");
+    fs::create_dir(&directory).unwrap();
+    let spec = experiment::ExperimentSpec::read("small", &experiment(NGINX, "1s")).unwrap();
+    let record = experiment::CampaignRecord {
+        format: 1,
+        program: "1".to_owned(),
+        name: "small".to_owned(),
+        cells: spec.all_cells(),
+        experiment: spec,
+        repetitions: 2,
+        seed: 1,
+        command: String::new(),
+        started: "2026-01-02T03:04:05Z".to_owned(),
+        facts: Default::default(),
+    };
+    let text = serde_json::to_string(&record).unwrap();
+    fs::write(directory.join("campaign.json"), text).unwrap();
+    directory
+}
+
+#[test]
+fn records_that_strangers_wrote_are_refused_with_their_place() {
+    let prestan = Prestan::new();
+    let directory = campaign(&prestan);
+    let trial = "{\"cell\":{\"server\":\"nginx\"},\"repetition\":1,\"started\":\"\",\"seconds\":1,\"figures\":{}}\n";
+    let table: [(&[u8], i32, &str); 6] = [
+        (b"", 0, ""),
+        (trial.as_bytes(), 0, ""),
+        // Torn, and twice.
+        (&[trial, trial, "{\"cell\":"].concat().into_bytes(), 0, ""),
+        (b"{}\n", 2, "trials.jsonl:1: "),
+        (
+            &[trial.as_bytes(), b"\xff\xfe\n"].concat(),
+            2,
+            "trials.jsonl:2: ",
+        ),
+        (
+            &[
+                trial.as_bytes(),
+                b"{\"cell\":{\"server\":\"nginx\"},\"repetition\":-1}\n",
+            ]
+            .concat(),
+            2,
+            "trials.jsonl:2: ",
+        ),
+    ];
+    let mut next = prestan;
+    for (bytes, code, message) in table {
+        fs::write(directory.join("trials.jsonl"), bytes).unwrap();
+        let outcome = next.args(["lab", "report", "kept"]).run();
+        refused(&outcome, code, message);
+        next = outcome.again();
+    }
+    let path = directory.join("campaign.json");
+    let text = fs::read_to_string(&path).unwrap();
+    for (wrong, message) in [
+        (
+            text.replace("\"format\":1", "\"format\":99"),
+            "it has format 99, of another version",
+        ),
+        (
+            text.replace("\"rows\":[\"server\"]", "\"rows\":[\"sever\"]"),
+            "campaign.json failed: tables[0].rows",
+        ),
+        (
+            text[..text.len() / 2].to_owned(),
+            "it is no record of a campaign",
+        ),
+    ] {
+        fs::write(&path, wrong).unwrap();
+        let outcome = next.args(["lab", "report", "kept"]).run();
+        refused(&outcome, 2, message);
+        next = outcome.again();
+    }
+}
+
+#[test]
+fn what_is_wrong_with_the_lab_is_usage() {
+    let table: [(&[&str], &str); 5] = [
+        (&["--lab", "congstion"], "did you mean `congestion`?"),
+        (
+            &["--lab", "lab.yaml", "--lab-host", "clint"],
+            "did you mean `client`?",
+        ),
+        (
+            &["--lab", "lab.yaml", "--lab-host", "bare-server"],
+            "runs no programs",
+        ),
+        (
+            &["--lab", "lab.yaml", "--server-host", "nobody"],
+            "no host of the lab is called",
+        ),
+        (&["--lab-host", "client"], "--lab"),
+    ];
+    for (args, message) in table {
+        let outcome = with_lab().args(GET).args(args).run();
+        assert_eq!(outcome.code, 2, "{args:?}\n{outcome}");
+        assert!(outcome.stderr.contains(message), "{args:?}\n{outcome}");
+    }
+}
