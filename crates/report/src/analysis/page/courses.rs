@@ -232,7 +232,8 @@ impl<'a> CapturedDirection<'a> {
         let line = (!points.is_empty()).then_some(line);
         let key = LegendKey {
             name: name.to_owned(),
-            look,
+            // Its points are not drawn.
+            look: look.filled(MarkFill::None),
             swatch: Swatch::Line,
         };
         let marks = line.into_iter().chain(told).collect();
