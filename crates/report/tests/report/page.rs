@@ -478,53 +478,6 @@ fn runs_without_anything_to_show_have_a_page() {
     assert!(lost.contains("data-id=\"bars-") && !lost.contains("data-id=\"ecdf-"));
 }
 
-/// A label may be written from right to left, and what stands beside it is not.
-#[test]
-fn labels_do_not_reorder_the_words_beside_them() {
-    let label = "\u{5e9}\u{5e8}\u{5ea} 2";
-    let run = runs::classic();
-    let summary = summarise(&run);
-    let named = |name: &str| PageRun {
-        name: Some(name.to_owned()),
-        details: Some(details(&run, 46)),
-        ..shown(&run, &summary)
-    };
-    let page = ReportPage {
-        runs: vec![named(label), named("other")],
-        ..ReportPage::default()
-    };
-    let page = html(&page);
-    // Alone in a cell, a heading or an option it has nothing beside it; nor has it in a drawing.
-    let alone = [
-        "<td>",
-        "<th scope=\"row\">",
-        "<th colspan=\"2\">",
-        "<th colspan=\"4\">",
-        "<h3>",
-        "fi\">",
-    ];
-    let page = markup(&page);
-    let (_, body) = page.split_once("<body>").unwrap();
-    for (at, _) in body.match_indices(label) {
-        let before = &body[..at];
-        let is_isolated = before.ends_with("<bdi>") || before.ends_with("<bdi class=\"name\">");
-        let is_drawn = before
-            .rfind("<text")
-            .is_some_and(|text| !before[text..].contains("</text>"));
-        let is_alone = alone.iter().any(|before_it| before.ends_with(before_it));
-        let place: String = before
-            .chars()
-            .rev()
-            .take(60)
-            .collect::<Vec<_>>()
-            .into_iter()
-            .rev()
-            .collect();
-        assert!(is_isolated || is_drawn || is_alone, "…{place}");
-    }
-    assert!(body.matches("<bdi").count() > 3);
-}
-
 #[test]
 fn runs_are_told_apart() {
     let named = |changes: &[fn(&mut Run)]| {
