@@ -265,6 +265,7 @@ mod tests {
             ("Apache", 49.0, "Apache"),
             ("Apache 2", 49.0, "Apac…"),
             ("漢字漢字", 40.4, "漢字…"),
+            ("ab\u{202e}cd", 49.0, "ab…"),
             ("WWWWWW", 48.0, "WWW…"),
             ("illicit", 38.0, "illicit"),
             ("Apache", 10.0, ""),
