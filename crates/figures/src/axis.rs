@@ -190,6 +190,11 @@ impl Axis {
         }
     }
 
+    /// Each value lies at the same place, with the same label.
+    pub(crate) fn is_like(&self, other: &Axis) -> bool {
+        self.kind == other.kind && self.format == other.format
+    }
+
     /// A part of an interval lies beyond it.
     pub fn cuts(&self, value: f64) -> bool {
         let place = self.place(value);
@@ -278,28 +283,31 @@ fn even_ticks(low: f64, high: f64, about: f64) -> Vec<f64> {
 fn log_ticks(low: f64, high: f64, about: f64) -> Vec<f64> {
     let decades = high.log10() - low.log10();
     let every = (decades / about.max(1.0)).ceil().max(1.0) as usize;
-    let digits: &[f64] = match about / decades {
-        room if room >= 2.5 => &[1.0, 2.0, 5.0],
-        room if room >= 1.4 => &[1.0, 3.0],
-        _ => &[1.0],
+    let first = match about / decades {
+        room if room >= 2.5 => 2,
+        room if room >= 1.4 => 1,
+        _ => 0,
     };
-    let first = if every > 1 {
-        low.log10().ceil()
-    } else {
-        low.log10().floor()
+    let ticks = |digits: &[f64]| -> Vec<f64> {
+        let begin = if every > 1 {
+            low.log10().ceil()
+        } else {
+            low.log10().floor()
+        };
+        let powers = (begin as i32..=high.log10().ceil() as i32).step_by(every);
+        let ticks = powers.flat_map(|power| {
+            let ticks = digits.iter();
+            ticks.map(move |digit| crate::format::significant(digit * 10_f64.powi(power), 3))
+        });
+        let inside = |tick: &f64| (low * 0.999..=high * 1.001).contains(tick);
+        ticks.filter(inside).collect()
     };
-    let powers = (first as i32..=high.log10().ceil() as i32).step_by(every);
-    let ticks = powers.flat_map(|power| {
-        let ticks = digits.iter();
-        ticks.map(move |digit| crate::format::significant(digit * 10_f64.powi(power), 3))
-    });
-    let inside = |tick: &f64| (low * 0.999..=high * 1.001).contains(tick);
-    let ticks: Vec<f64> = ticks.filter(inside).collect();
-    if ticks.len() >= 3 || decades > 2.0 {
-        ticks
-    } else {
-        even_ticks(low, high, about)
-    }
+    let lists: [&[f64]; 3] = [&[1.0], &[1.0, 3.0], &[1.0, 2.0, 5.0]];
+    let mut found = lists.into_iter().skip(first).map(ticks);
+    let is_enough = |ticks: &Vec<f64>| ticks.len() >= 3 || decades > 2.0;
+    found
+        .find(is_enough)
+        .unwrap_or_else(|| even_ticks(low, high, about))
 }
 
 #[cfg(test)]
@@ -345,6 +353,12 @@ mod tests {
                 Scale::Log,
                 Format::Plain,
                 &["0.8", "1", "1.2", "1.4"],
+            ),
+            (
+                (0.5, 6.5),
+                Scale::Log,
+                Format::Plain,
+                &["0.5", "1", "2", "5"],
             ),
             (
                 (2.0, 90.0),

@@ -17,6 +17,31 @@ pub fn clean(text: &str) -> String {
         })
 }
 
+/// The letters of a text after [`clean()`], by which it may be shortened: what stands for a harmful one is one of them.
+pub fn letters(text: &str) -> impl Iterator<Item = &str> {
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        let first = rest.chars().next()?;
+        let is_hex = |inner: &str| inner.chars().all(|c| c.is_ascii_hexdigit());
+        let code = rest
+            .strip_prefix("\\u{")
+            .and_then(|rest| rest.split_once('}'));
+        let length = match code {
+            Some((code, _)) if is_hex(code) => code.len() + "\\u{}".len(),
+            _ if ["\\n", "\\r", "\\t"]
+                .iter()
+                .any(|known| rest.starts_with(known)) =>
+            {
+                2
+            }
+            _ => first.len_utf8(),
+        };
+        let (letter, others) = rest.split_at(length);
+        rest = others;
+        Some(letter)
+    })
+}
+
 /// Whether a terminal or a reader could take `c` for something else than a letter.
 pub fn is_harmful(c: char) -> bool {
     c.is_control()
@@ -36,6 +61,19 @@ pub fn is_harmful(c: char) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_stands_for_a_letter_is_one() {
+        let table: [(&str, &[&str]); 4] = [
+            ("aü", &["a", "ü"]),
+            ("a\u{202e}b\n", &["a", "\\u{202e}", "b", "\\n"]),
+            ("\\u{x}", &["\\", "u", "{", "x", "}"]),
+            ("\\u{20", &["\\", "u", "{", "2", "0"]),
+        ];
+        for (text, expected) in table {
+            assert_eq!(letters(&clean(text)).collect::<Vec<_>>(), expected);
+        }
+    }
 
     #[test]
     fn control_characters_become_visible_and_the_rest_stays() {

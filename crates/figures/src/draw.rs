@@ -2,11 +2,10 @@
 
 use std::fmt::Write as _;
 
-use crate::axis::Axis;
 use crate::figure::{Anchor, Dash, Figure, LegendKey, MarkFill, Panel, Swatch, Symbol};
-use crate::marks::{LETTERS, Plot, series, symbol_path, words};
+use crate::marks::{LETTERS, Plot, series, symbol_path};
 use crate::style;
-use crate::svg::{Path, Tenth, escaped, shortened, width};
+use crate::svg::{Path, Tenth, Texts, escaped, shortened, width};
 
 /// Size of letters of names and titles, in pixels.
 const NAMES: f64 = 12.0;
@@ -23,26 +22,17 @@ pub(crate) struct DrawnFigure {
     pub(crate) height: f64,
 }
 
-/// The figure as an `svg` element for a page, this many pixels wide. `suffix` makes its ids differ from those of the same
-/// figure in another width. It needs the [`style`](crate::style()) of pages; a legend is up to the page.
-pub fn svg(figure: &Figure, pixels: u32, suffix: &str) -> String {
-    let drawn = body(figure, f64::from(pixels));
-    let size = format!(
-        "width=\"{pixels}\" height=\"{}\" viewBox=\"0 0 {pixels} {0}\"",
-        Tenth(drawn.height)
-    );
-    element(figure, suffix, &size, &drawn.marks)
-}
-
-/// An `svg` element with title and description.
-pub(crate) fn element(figure: &Figure, suffix: &str, size: &str, inner: &str) -> String {
-    let id = format!("{}{suffix}", figure.id);
+/// The figure as an `svg` element for a page, this many pixels wide. The page has its title and its note, in elements whose
+/// ids are that of the figure with `-t` and `-d`. It needs the [`style`](crate::style()) of pages; a legend is up to the page.
+pub fn svg(figure: &Figure, pixels: u32) -> String {
+    let DrawnFigure { marks, height } = body(figure, f64::from(pixels));
+    let id = &figure.id;
+    let note = match &figure.note[..] {
+        "" => String::new(),
+        _ => format!(" aria-describedby=\"{id}-d\""),
+    };
     format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"fig\" role=\"img\" \
-         aria-labelledby=\"{id}-t\" aria-describedby=\"{id}-d\" {size}>\n\
-         <title id=\"{id}-t\">{}</title>\n<desc id=\"{id}-d\">{}</desc>\n{inner}</svg>",
-        escaped(&figure.title),
-        escaped(&figure.note)
+        "<svg class=\"fig\" role=\"img\" aria-labelledby=\"{id}-t\"{note} viewBox=\"0 0 {pixels} {height}\">\n{marks}</svg>"
     )
 }
 
@@ -55,19 +45,16 @@ pub(crate) fn body(figure: &Figure, pixels: f64) -> DrawnFigure {
     let left = left.fold(0.0, f64::max);
     let right = figure.panels.iter().map(|panel| right_of(panel, pixels));
     let right = right.fold(8.0, f64::max);
+    let mut named = "";
     for (place, panel) in figure.panels.iter().enumerate() {
         if place > 0 {
             top += GAP;
         }
         if !panel.title.is_empty() {
             let title = shortened(&panel.title, NAMES, pixels - left);
-            words(
-                &mut marks,
-                (left, top + 13.0),
-                Anchor::Start,
-                "n fi",
-                &title,
-            );
+            let mut texts = Texts::default();
+            texts.add((left, top + 13.0), Anchor::Start, "n fi", &title);
+            texts.write(&mut marks);
             top += LINE;
         }
         top += above(panel);
@@ -78,11 +65,15 @@ pub(crate) fn body(figure: &Figure, pixels: f64) -> DrawnFigure {
             top,
             width: (pixels - left - right).max(40.0),
             height: panel.y.height().unwrap_or(panel.height),
+            pixels,
         };
         // The panel below has the same values at the same places.
         let next = figure.panels.get(place + 1);
-        let shares = next.is_some_and(|next| next.x.ends() == panel.x.ends());
-        axes(&mut marks, &plot, pixels, shares);
+        let shares = next.is_some_and(|next| next.x.is_like(&panel.x));
+        // What all panels have alike is named once.
+        let name = (panel.y.name != named).then_some(&*panel.y.name);
+        named = &panel.y.name;
+        axes(&mut marks, &plot, shares, name);
         series(&mut marks, &plot, panel, &mut row);
         top += plot.height + if shares { 8.0 } else { below(panel) };
     }
@@ -111,7 +102,7 @@ fn left_of(panel: &Panel, pixels: f64) -> f64 {
 }
 
 fn right_of(panel: &Panel, pixels: f64) -> f64 {
-    let wanted = panel.right as f64 * LETTERS * 0.56 + 8.0;
+    let wanted = panel.right as f64 * LETTERS * 0.64 + 8.0;
     wanted.min(pixels * 0.36)
 }
 
@@ -146,38 +137,32 @@ fn below(panel: &Panel) -> f64 {
 }
 
 /// Axes with their labels; without those of x where the panel below has them.
-fn axes(out: &mut String, plot: &Plot<'_>, pixels: f64, shares: bool) {
+fn axes(out: &mut String, plot: &Plot<'_>, shares: bool, name: Option<&str>) {
     let (left, top) = (plot.left, plot.top);
     let (right, bottom) = (left + plot.width, top + plot.height);
     let mut grid = Path::default();
     let mut line = Path::default();
-    let mut labels = String::new();
+    let mut labels = Texts::default();
     // Names of categories, and lines and labels of numbers.
     if let Some(names) = plot.y.names() {
         for (place, name) in names.iter().enumerate() {
             let shown = shortened(name, NAMES, left - 10.0);
             let at = (left - 8.0, plot.down(place as f64) + 4.0);
-            words(&mut labels, at, Anchor::End, "n fi", &shown);
+            labels.add(at, Anchor::End, "n fi", &shown);
         }
         if plot.x.names().is_none() {
             line.begin(left, top);
-            line.add('V', &[bottom]);
+            line.line_to(left, bottom);
         }
     }
     let mut above = f64::INFINITY;
     for (value, label) in plot.y.ticks(plot.height / 40.0) {
         let y = plot.down(value);
         grid.begin(left, y);
-        grid.add('H', &[right]);
+        grid.line_to(right, y);
         // One that would cover the label below it is left out.
         if (above - y).abs() >= LETTERS + 1.0 {
-            words(
-                &mut labels,
-                (left - 6.0, y + 4.0),
-                Anchor::End,
-                "fm",
-                &label,
-            );
+            labels.add((left - 6.0, y + 4.0), Anchor::End, "fm", &label);
             above = y;
         }
     }
@@ -186,7 +171,7 @@ fn axes(out: &mut String, plot: &Plot<'_>, pixels: f64, shares: bool) {
         for (place, name) in names.iter().enumerate() {
             let at = (plot.across(place as f64), top - 6.0);
             let shown = shortened(name, NAMES, room);
-            words(&mut labels, at, Anchor::Middle, "n fi", &shown);
+            labels.add(at, Anchor::Middle, "n fi", &shown);
         }
     }
     let mut before = f64::NEG_INFINITY;
@@ -194,57 +179,53 @@ fn axes(out: &mut String, plot: &Plot<'_>, pixels: f64, shares: bool) {
     for (value, label) in plot.x.ticks((plot.width / 65.0).max(3.0)) {
         let x = plot.across(value);
         let half = width(&label, LETTERS) / 2.0;
-        grid.begin(x, if has_names { top } else { bottom });
-        grid.add('V', &[if has_names { bottom } else { bottom + 4.0 }]);
-        let at = x.min(pixels - half - 1.0);
-        if !shares && at - half >= before + 6.0 {
-            words(
-                &mut labels,
-                (at, bottom + 15.0),
-                Anchor::Middle,
-                "fm",
-                &label,
-            );
+        let (from, to) = if has_names {
+            (top, bottom)
+        } else {
+            (bottom, bottom + 4.0)
+        };
+        grid.begin(x, from);
+        grid.line_to(x, to);
+        let at = x.min(plot.pixels - half - 1.0);
+        if !shares && at - half >= before + 4.0 {
+            labels.add((at, bottom + 15.0), Anchor::Middle, "fm", &label);
             before = at + half;
         }
     }
     if plot.x.is_drawn() && plot.x.names().is_none() {
         line.begin(left, bottom);
-        line.add('H', &[right]);
+        line.line_to(right, bottom);
     }
     for (class, path) in [("i sg", grid), ("i sm", line)] {
-        if !path.0.is_empty() {
+        if !path.d.is_empty() {
             // Writing to a string does not fail.
-            let _ = writeln!(out, "<path class=\"{class}\" d=\"{}\"/>", path.0);
+            let _ = writeln!(out, "<path class=\"{class}\" d=\"{}\"/>", path.d);
         }
     }
-    out.push_str(&labels);
-    names(out, plot, pixels);
+    names(out, &mut labels, plot, name);
+    labels.write(out);
 }
 
 /// Names of both axes.
-fn names(out: &mut String, plot: &Plot<'_>, pixels: f64) {
+fn names(out: &mut String, texts: &mut Texts, plot: &Plot<'_>, vertical: Option<&str>) {
+    let name = shortened(&plot.x.name, NAMES, plot.pixels - 8.0);
+    let half = width(&name, NAMES) / 2.0;
+    // It stays within the figure.
     let middle = plot.left + plot.width / 2.0;
-    let horizontal = |axis: &Axis, y: f64, out: &mut String| {
-        let name = shortened(&axis.name, NAMES, pixels - 8.0);
-        let half = width(&name, NAMES) / 2.0;
-        // It stays within the figure.
-        let x = middle.min(pixels - half - 2.0).max(half + 2.0);
-        words(out, (x, y), Anchor::Middle, "n fm", &name);
+    let x = middle.min(plot.pixels - half - 2.0).max(half + 2.0);
+    let y = match plot.x.names() {
+        Some(_) => plot.top - LINE - 8.0,
+        None => plot.top + plot.height + 32.0,
     };
-    if plot.x.names().is_some() {
-        horizontal(plot.x, plot.top - LINE - 8.0, out);
-    } else {
-        horizontal(plot.x, plot.top + plot.height + 32.0, out);
-    }
-    if plot.y.names().is_none() && !plot.y.name.is_empty() {
-        let (x, y) = (Tenth(12.0), Tenth(plot.top + plot.height / 2.0));
-        let name = escaped(&shortened(&plot.y.name, NAMES, plot.height + 40.0));
-        let turned = format!("transform=\"rotate(-90 {x} {y})\"");
+    texts.add((x, y), Anchor::Middle, "n fm", &name);
+    if let Some(name) = vertical.filter(|name| plot.y.names().is_none() && !name.is_empty()) {
+        let y = Tenth(plot.top + plot.height / 2.0);
+        let room = plot.height + 2.0 * (plot.top - 2.0).min(20.0);
+        let name = escaped(&shortened(name, NAMES, room));
         // Writing to a string does not fail.
         let _ = writeln!(
             out,
-            "<text x=\"{x}\" y=\"{y}\" class=\"n fm\" text-anchor=\"middle\" {turned}>{name}</text>"
+            "<text class=\"n fm c\" transform=\"translate(12 {y})rotate(-90)\">{name}</text>"
         );
     }
 }
@@ -256,6 +237,7 @@ pub(crate) fn legend(keys: &[LegendKey], pixels: f64) -> DrawnFigure {
         return DrawnFigure { marks, height: 0.0 };
     }
     let (mut x, mut y) = (0.0, 0.0);
+    let mut texts = Texts::default();
     for key in keys {
         let name = shortened(&key.name, NAMES, pixels - 60.0);
         let wide = SWATCH.0 + SWATCH.1 + width(&name, NAMES);
@@ -270,9 +252,10 @@ pub(crate) fn legend(keys: &[LegendKey], pixels: f64) -> DrawnFigure {
             Tenth(y + 4.0),
             swatch_marks(key)
         );
-        words(&mut marks, at, Anchor::Start, "n fm", &name);
+        texts.add(at, Anchor::Start, "n fm", &name);
         x += wide + 16.0;
     }
+    texts.write(&mut marks);
     DrawnFigure {
         marks,
         height: y + LINE + 4.0,
@@ -282,7 +265,7 @@ pub(crate) fn legend(keys: &[LegendKey], pixels: f64) -> DrawnFigure {
 /// What stands for a series, as an `svg` element of its own for the legend of a page.
 pub fn swatch(key: &LegendKey) -> String {
     format!(
-        "<svg class=\"fig\" width=\"24\" height=\"12\" viewBox=\"0 0 24 12\" aria-hidden=\"true\">{}</svg>",
+        "<svg class=\"fig\" viewBox=\"0 0 24 12\" aria-hidden=\"true\">{}</svg>",
         swatch_marks(key)
     )
 }
@@ -290,33 +273,33 @@ pub fn swatch(key: &LegendKey) -> String {
 fn swatch_marks(key: &LegendKey) -> String {
     let look = key.look;
     let tone = style::tone(look.tone);
+    let path = |class: &str, d: &str| format!("<path class=\"{class}\" d=\"{d}\"/>");
     let symbol = |fill: MarkFill| {
-        let mut path = Path::default();
-        symbol_path(&mut path, (12.0, 6.0), look.symbol, 3.2);
-        let class = match look.symbol {
-            Symbol::Cross => format!("l s{tone}"),
-            _ => style::filled(look.tone, fill),
-        };
-        format!("<path class=\"{class}\" d=\"{}\"/>", path.0)
+        let mut drawn = Path::default();
+        symbol_path(&mut drawn, (12.0, 6.0), look.symbol, 3.2);
+        match look.symbol {
+            Symbol::Cross => path(&format!("l s{tone}"), &drawn.d),
+            _ => path(&style::filled(look.tone, fill), &drawn.d),
+        }
     };
-    let line = format!(
-        "<path class=\"l s{tone}{}\" d=\"M0 6H24\"/>",
-        style::dash(look.dash)
-    );
+    let line = |height: &str| {
+        let class = format!("l s{tone}{}", style::dash(look.dash));
+        path(&class, &format!("M0 {height}h24"))
+    };
     match key.swatch {
         Swatch::Bar => {
-            let class = style::filled(look.tone, look.fill);
-            let mut hatching = Path::default();
-            if look.dash != Dash::Solid && look.fill == MarkFill::Full {
-                crate::marks::hatch(&mut hatching, (0.0, 1.0), (24.0, 10.0), look.dash);
+            let bar = path(&style::filled(look.tone, look.fill), "M0 1h24v10H0z");
+            if look.dash == Dash::Solid || look.fill != MarkFill::Full {
+                return bar;
             }
-            format!(
-                "<path class=\"{class}\" d=\"M0 1h24v10h-24z\"/><path class=\"i sw\" d=\"{}\"/>",
-                hatching.0
-            )
+            let (class, thick) = style::stripes(look.dash, 10.0);
+            bar + &format!("<path class=\"{class}\" stroke-width=\"{thick}\" d=\"M0 6h24\"/>")
         }
-        Swatch::Line if look.fill == MarkFill::None => line,
-        Swatch::Line => line + &symbol(look.fill),
+        Swatch::Area => {
+            path(&style::filled(look.tone, MarkFill::Soft), "M0 2h24v9H0z") + &line("2")
+        }
+        Swatch::Line if look.fill == MarkFill::None => line("6"),
+        Swatch::Line => line("6") + &symbol(look.fill),
         Swatch::Point => symbol(look.fill),
     }
 }

@@ -35,6 +35,8 @@ pub struct LegendKey {
 pub enum Swatch {
     /// A filled box.
     Bar,
+    /// An area below its line.
+    Area,
     /// A line, with the symbol of its points where it has some.
     Line,
     /// A symbol.
@@ -220,7 +222,7 @@ pub struct MarkLook {
     pub tone: MarkTone,
     /// Of points.
     pub symbol: Symbol,
-    /// Of lines; of bars, their hatching.
+    /// Of lines; of bars, their stripes.
     pub dash: Dash,
     /// Filled or not.
     pub fill: MarkFill,
@@ -346,7 +348,7 @@ impl Dash {
 /// How a mark is filled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MarkFill {
-    /// With its colour. A rectangle is hatched by its [`Dash`].
+    /// With its colour. A rectangle is striped by its [`Dash`].
     Full,
     /// So that what is below is seen.
     Soft,

@@ -2,10 +2,10 @@
 
 use std::fmt::Write as _;
 
-use crate::draw::{body, element, legend};
+use crate::draw::{body, legend};
 use crate::figure::Figure;
 use crate::style::{FONT, Ground, style};
-use crate::svg::{Tenth, escaped, width};
+use crate::svg::{Tenth, escaped, shortened, width};
 
 /// Size of the letters of a caption, and room around them, in pixels.
 const SIZE: f64 = 10.0;
@@ -44,11 +44,19 @@ pub fn file(figure: &Figure, style_of: &FileStyle, of: &str) -> String {
     let below = ROOM + legend.height + drawn.height + ROOM;
     let height = (below + lines.len() as f64 * (SIZE + 3.0) + ROOM).ceil();
     let font = style_of.font.as_deref().unwrap_or(FONT);
-    let mut inner = format!(
-        "<style>svg.fig{{font-family:{}}}{}.caption{{font-size:{SIZE}px}}</style>\n\
+    let (number, unit) = split(&style_of.unit);
+    let tall = crate::format::significant(number * height / pixels, 6);
+    let mut out = format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"fig\" role=\"img\" aria-labelledby=\"t\" aria-describedby=\"d\" \
+         width=\"{}\" height=\"{tall}{unit}\" viewBox=\"0 0 {pixels} {height}\">\n\
+         <title id=\"t\">{}</title>\n<desc id=\"d\">{}</desc>\n\
+         <style>svg.fig{{font-family:{}}}{}.caption{{font-size:{SIZE}px}}</style>\n\
          <rect width=\"{pixels}\" height=\"{height}\" fill=\"#ffffff\"/>\n\
          <g transform=\"translate({ROOM} {ROOM})\">\n{}</g>\n\
          <g transform=\"translate(0 {})\">\n{}</g>\n",
+        escaped(&style_of.unit),
+        escaped(&figure.title),
+        escaped(&figure.note),
         escaped(font),
         style(Ground::Paper),
         legend.marks,
@@ -59,18 +67,12 @@ pub fn file(figure: &Figure, style_of: &FileStyle, of: &str) -> String {
         let y = Tenth(below + (place as f64 + 0.8) * (SIZE + 3.0));
         // Writing to a string does not fail.
         let _ = writeln!(
-            inner,
+            out,
             "<text class=\"caption fi\" x=\"{ROOM}\" y=\"{y}\">{}</text>",
             escaped(line)
         );
     }
-    let (number, unit) = split(&style_of.unit);
-    let tall = crate::format::significant(number * height / pixels, 6);
-    let size = format!(
-        "width=\"{}\" height=\"{tall}{unit}\" viewBox=\"0 0 {pixels} {height}\"",
-        escaped(&style_of.unit)
-    );
-    element(figure, "", &size, &inner) + "\n"
+    out + "</svg>\n"
 }
 
 /// `85mm` as 85 and `mm`.
@@ -99,14 +101,15 @@ fn caption(figure: &Figure, of: &str) -> String {
 fn wrapped(text: &str, most: f64) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in text.split_whitespace() {
+        let word = shortened(word, SIZE, most);
         let line = lines.last_mut().expect("there is always a line");
-        if !line.is_empty() && width(line, SIZE) + width(word, SIZE) + SIZE * 0.56 > most {
-            lines.push(word.to_owned());
+        if !line.is_empty() && width(&format!("{line} {word}"), SIZE) > most {
+            lines.push(word);
         } else {
             if !line.is_empty() {
                 line.push(' ');
             }
-            line.push_str(word);
+            line.push_str(&word);
         }
     }
     lines

@@ -62,7 +62,7 @@ impl Format {
             Format::Bits => with_unit(&BITS),
             Format::Bytes => with_unit(&BYTES),
             Format::ByteRate => with_unit(&BYTE_RATES),
-            Format::Percent => self.tick(value),
+            Format::Percent => format!("{} %", digits(value * 100.0)),
         }
     }
 }
@@ -110,8 +110,8 @@ mod tests {
             (Format::Plain, -0.0, "0", "-0.000"),
             (Format::Plain, 1e-9, "1e-9", "0.000"),
             (Format::Plain, 1e12, "1000000000000", "1000000000000"),
-            (Format::Percent, 0.25, "25 %", "25 %"),
-            (Format::Percent, 0.123_456_7, "12.346 %", "12.346 %"),
+            (Format::Percent, 0.25, "25 %", "25.0 %"),
+            (Format::Percent, 0.123_456_7, "12.346 %", "12.3 %"),
             (Format::Bits, 94_300_000.0, "94.3 Mbit/s", "94.3 Mbit/s"),
             (Format::Bytes, 1460.0, "1.46 kB", "1.46 kB"),
             (Format::ByteRate, 2e6, "2 MB/s", "2.00 MB/s"),

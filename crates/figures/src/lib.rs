@@ -8,7 +8,7 @@
 //!
 //! A [`Figure`] has panels with two axes each, and series of marks whose shapes are in values of these axes. It says
 //! what marks mean (a series, worse, muted) and not how they look: that is the [`style()`]. So one drawing serves light and
-//! dark ground. No two series differ by colour alone: points have symbols, lines dashes, bars hatchings.
+//! dark ground. No two series differ by colour alone: points have symbols, lines dashes, bars stripes.
 //!
 //! Pure: what is drawn depends on the value and the width alone.
 
@@ -24,7 +24,7 @@ mod style;
 mod svg;
 
 pub use axis::{Axis, Range, Scale, extent};
-pub use clean::{clean, is_harmful};
+pub use clean::{clean, is_harmful, letters};
 pub use draw::{svg, swatch};
 pub use figure::{
     Along, Anchor, Dash, Figure, FigureMark, LegendKey, LineStep, MarkFill, MarkLook, MarkShape,

@@ -8,14 +8,12 @@ use crate::figure::{
     Along, Anchor, Dash, LineStep, MarkFill, MarkLook, MarkShape, Panel, Series, Symbol,
 };
 use crate::style;
-use crate::svg::{Path, Tenth, escaped, shortened, width};
+use crate::svg::{Path, Tenth, Texts, shortened, width};
 
 /// With more points than this, a series has small ones.
 const MANY: usize = 80;
 /// Half the length of a stroke across the end of an interval.
 const STROKE: f64 = 4.0;
-/// Distance of the lines of a hatching.
-const HATCH: f64 = 7.0;
 /// Size of letters of texts, in pixels.
 pub(crate) const LETTERS: f64 = 11.0;
 
@@ -27,6 +25,8 @@ pub(crate) struct Plot<'a> {
     pub(crate) top: f64,
     pub(crate) width: f64,
     pub(crate) height: f64,
+    /// Width of the whole figure.
+    pub(crate) pixels: f64,
 }
 
 impl Plot<'_> {
@@ -65,61 +65,85 @@ impl Plot<'_> {
 /// Paths by their classes, in the order in which each was first needed, and texts above them.
 #[derive(Default)]
 struct Layers {
-    paths: Vec<(String, Path, Vec<usize>)>,
-    texts: String,
+    paths: Vec<Layer>,
+    texts: Texts,
+}
+
+/// A path of marks that look alike. All of them have a row of the table, or none: the script of a page takes them one by
+/// one, each with its row.
+struct Layer {
+    /// Its attributes.
+    look: String,
+    has_rows: bool,
+    path: Path,
+    rows: Vec<usize>,
 }
 
 impl Layers {
-    fn path(&mut self, class: &str) -> &mut Path {
-        let found = self.paths.iter().position(|(own, ..)| own == class);
+    fn layer(&mut self, look: String, has_rows: bool) -> &mut Layer {
+        let is_it = |own: &Layer| own.look == look && own.has_rows == has_rows;
+        let found = self.paths.iter().position(is_it);
         let place = found.unwrap_or_else(|| {
-            self.paths
-                .push((class.to_owned(), Path::default(), Vec::new()));
+            self.paths.push(Layer {
+                look,
+                has_rows,
+                path: Path::default(),
+                rows: Vec::new(),
+            });
             self.paths.len() - 1
         });
-        &mut self.paths[place].1
+        &mut self.paths[place]
     }
 
-    /// The mark that was drawn last with this class has this row.
-    fn tell(&mut self, class: &str, row: usize) {
-        let found = self.paths.iter_mut().find(|(own, ..)| own == class);
-        if let Some((_, _, rows)) = found {
-            rows.push(row);
-        }
+    /// For what belongs to marks.
+    fn path(&mut self, class: &str) -> &mut Path {
+        &mut self.layer(format!("class=\"{class}\""), false).path
+    }
+
+    /// For lines of this thickness.
+    fn thick(&mut self, class: &str, pixels: f64) -> &mut Path {
+        let look = format!("class=\"{class}\" stroke-width=\"{}\"", Tenth(pixels));
+        &mut self.layer(look, false).path
+    }
+
+    /// For one mark that may have a row. It has to end where it begins, from where the script finds the next one.
+    fn mark(&mut self, class: &str, row: Option<usize>) -> &mut Path {
+        let layer = self.layer(format!("class=\"{class}\""), row.is_some());
+        layer.rows.extend(row);
+        &mut layer.path
     }
 
     fn write(self, out: &mut String) {
         // A series of one shape may have asked for a path that stayed empty.
         let paths = self.paths.into_iter();
-        for (class, path, rows) in paths.filter(|(_, path, _)| !path.0.is_empty()) {
+        for layer in paths.filter(|layer| !layer.path.d.is_empty()) {
+            let rows = &layer.rows;
             let follows = rows.windows(2).all(|pair| pair[1] == pair[0] + 1);
-            let rows = if follows {
-                &rows[..rows.len().min(1)]
-            } else {
-                &rows[..]
-            };
-            let rows: Vec<String> = rows.iter().map(usize::to_string).collect();
-            let told = if rows.is_empty() {
+            let told = if follows { 1 } else { rows.len() };
+            let rows: Vec<String> = rows.iter().take(told).map(usize::to_string).collect();
+            let rows = if rows.is_empty() {
                 String::new()
             } else {
                 format!(" data-r=\"{}\"", rows.join(" "))
             };
+            let (look, d) = (layer.look, layer.path.d);
             // Writing to a string does not fail.
-            let _ = writeln!(out, "<path class=\"{class}\" d=\"{}\"{told}/>", path.0);
+            let _ = writeln!(out, "<path {look} d=\"{d}\"{rows}/>");
         }
-        out.push_str(&self.texts);
+        self.texts.write(out);
     }
 }
 
 /// Draws the series of a panel. `row` is the number of the next row of the table.
 pub(crate) fn series(out: &mut String, plot: &Plot<'_>, panel: &Panel, row: &mut usize) {
     for series in &panel.series {
+        let mut drawn = String::new();
+        one(&mut drawn, plot, series, row);
         match series.key {
-            Some(key) => out.push_str(&format!("<g data-key=\"{key}\">\n")),
-            None => out.push_str("<g>\n"),
+            _ if drawn.is_empty() => {}
+            Some(key) => out.extend([&format!("<g data-key=\"{key}\">\n"), &*drawn, "</g>\n"]),
+            None => out.push_str(&drawn),
         }
-        one(out, plot, series, row);
-        out.push_str("</g>\n");
     }
 }
 
@@ -129,66 +153,55 @@ fn one(out: &mut String, plot: &Plot<'_>, series: &Series, row: &mut usize) {
     let is_small = points.count() > MANY;
     let mut layers = Layers::default();
     for mark in &series.marks {
-        let class = shape(&mut layers, plot, &mark.shape, mark.look, is_small);
-        if !mark.row.is_empty() {
-            if let Some(class) = class {
-                layers.tell(&class, *row);
-            }
-            *row += 1;
-        }
+        let own = (!mark.row.is_empty()).then_some(*row);
+        shape(&mut layers, plot, &mark.shape, mark.look, is_small, own);
+        *row += usize::from(own.is_some());
     }
     layers.write(out);
 }
 
-/// Draws a mark; returns the class of the path that it begins, if it has one.
+/// Draws a mark, which has this row of the table.
 fn shape(
     layers: &mut Layers,
     plot: &Plot<'_>,
     shape: &MarkShape,
     look: MarkLook,
     is_small: bool,
-) -> Option<String> {
+    row: Option<usize>,
+) {
     match shape {
-        MarkShape::Rect { x, y } => rect(layers, plot, *x, *y, look),
+        MarkShape::Rect { x, y } => rect(layers, plot, *x, *y, look, row),
         MarkShape::Point(x, y) => {
-            let (x, y) = plot.point(*x, *y)?;
-            Some(symbol(layers, (x, y), look, is_small))
+            if let Some(at) = plot.point(*x, *y) {
+                symbol(layers, at, look, is_small, row);
+            }
         }
         MarkShape::Line(points, step) => {
             let points = points.iter().map(|(x, y)| (plot.across(*x), plot.down(*y)));
             let class = format!("l s{}{}", style::tone(look.tone), style::dash(look.dash));
             line(layers.path(&class), plot, &stepped(points, *step));
-            None
         }
         MarkShape::Area(points, step) => {
             let class = style::filled(look.tone, look.fill);
             area(layers.path(&class), plot, points, *step);
-            None
         }
         MarkShape::Interval {
             along,
             at,
             ends,
             strokes,
-        } => {
-            interval(layers, plot, *along, *at, *ends, *strokes, look);
-            None
-        }
+        } => interval(layers, plot, *along, *at, *ends, *strokes, look),
         MarkShape::Rule {
             along,
             at,
             text,
             level,
-        } => {
-            rule(layers, plot, *along, *at, (text, *level), look);
-            None
-        }
+        } => rule(layers, plot, *along, *at, (text, *level), look),
         MarkShape::Arrow(x, y) => {
-            let (x, y) = plot.point(*x, *y)?;
-            let class = style::filled(look.tone, MarkFill::Full);
-            let steps = [(3.0, -4.0), (6.0, 4.0), (-6.0, 4.0)];
-            layers.path(&class).polygon((x, y), &steps);
-            None
+            if let Some((x, y)) = plot.point(*x, *y) {
+                let path = layers.path(&style::filled(look.tone, MarkFill::Full));
+                path.polygon((x + 3.0, y - 4.0), &[(6.0, 4.0), (-6.0, 4.0)]);
+            }
         }
         MarkShape::Text {
             at,
@@ -201,39 +214,45 @@ fn shape(
                 plot.inside_x(at.0) + shift.0,
                 plot.inside_y(at.1) + shift.1 + 4.0,
             );
-            let room = within.map(|(from, to)| plot.inside_x(to) - plot.inside_x(from) - 4.0);
-            let shown = match room {
-                Some(most) => shortened(text, LETTERS, most),
-                None => text.clone(),
+            let tone = style::tone(look.tone);
+            if let Some((from, to)) = within {
+                let room = plot.inside_x(*to) - plot.inside_x(*from) - 4.0;
+                let shown = shortened(text, LETTERS, room);
+                layers.texts.add(at, *anchor, &format!("f{tone}"), &shown);
+                return;
+            }
+            let slant = if look.fill == MarkFill::Soft {
+                " y"
+            } else {
+                ""
             };
-            let class = match (within, look.fill) {
-                (Some(_), _) => format!("f{}", style::tone(look.tone)),
-                (None, MarkFill::Soft) => format!("ha y f{}", style::tone(look.tone)),
-                (None, _) => format!("ha f{}", style::tone(look.tone)),
-            };
-            words(&mut layers.texts, at, *anchor, &class, &shown);
-            None
+            let class = format!("ha{slant} f{tone}");
+            free(&mut layers.texts, plot, at, *anchor, &class, text);
         }
     }
 }
 
-/// A text element; nothing for no letters.
-pub(crate) fn words(out: &mut String, (x, y): (f64, f64), anchor: Anchor, class: &str, text: &str) {
-    if text.is_empty() {
+/// Words that end within the figure, wherever they should be.
+fn free(
+    texts: &mut Texts,
+    plot: &Plot<'_>,
+    (x, y): (f64, f64),
+    anchor: Anchor,
+    class: &str,
+    text: &str,
+) {
+    if !(x + y).is_finite() {
         return;
     }
-    let anchor = match anchor {
-        Anchor::Start => "",
-        Anchor::Middle => " text-anchor=\"middle\"",
-        Anchor::End => " text-anchor=\"end\"",
+    let text = shortened(text, LETTERS, plot.pixels - 4.0);
+    let wide = width(&text, LETTERS);
+    let before = match anchor {
+        Anchor::Start => 0.0,
+        Anchor::Middle => wide / 2.0,
+        Anchor::End => wide,
     };
-    let (x, y) = (Tenth(x), Tenth(y));
-    let text = escaped(text);
-    // Writing to a string does not fail.
-    let _ = writeln!(
-        out,
-        "<text x=\"{x}\" y=\"{y}\" class=\"{class}\"{anchor}>{text}</text>"
-    );
+    let x = (x - before).min(plot.pixels - 2.0 - wide).max(2.0) + before;
+    texts.add((x, y), anchor, class, &text);
 }
 
 fn rect(
@@ -242,7 +261,8 @@ fn rect(
     x: (f64, f64),
     y: (f64, f64),
     look: MarkLook,
-) -> Option<String> {
+    row: Option<usize>,
+) {
     let (one, other) = (plot.inside_x(x.0), plot.inside_x(x.1));
     let (left, right) = (one.min(other), one.max(other));
     let (one, other) = (plot.inside_y(y.0), plot.inside_y(y.1));
@@ -251,86 +271,43 @@ fn rect(
         .iter()
         .all(|side| side.is_finite())
     {
-        return None;
+        return;
     }
     let class = style::filled(look.tone, look.fill);
     let (width, height) = ((right - left).max(0.5), (bottom - top).max(0.5));
-    let path = layers.path(&class);
-    path.begin(left, top);
-    path.add('h', &[width]);
-    path.add('v', &[height]);
-    path.add('h', &[-width]);
-    path.close();
+    let path = layers.mark(&class, row);
+    path.rect((left, top), (width, height));
     if look.dash != Dash::Solid && look.fill == MarkFill::Full {
-        hatch(layers.path("i sw"), (left, top), (width, height), look.dash);
-    }
-    Some(class)
-}
-
-/// Lines in the colour of the ground, by which bars are told apart without colours.
-pub(crate) fn hatch(
-    path: &mut Path,
-    (left, top): (f64, f64),
-    (width, height): (f64, f64),
-    dash: Dash,
-) {
-    let steps = (width / HATCH).min(400.0) as usize;
-    let at = |place: usize| left + HATCH * place as f64;
-    match dash {
-        Dash::Solid => {}
-        Dash::Dotted => {
-            for place in 1..=steps {
-                path.begin(at(place), top);
-                path.add('v', &[height]);
-            }
-        }
-        Dash::Long => {
-            path.begin(left, top + height / 2.0);
-            path.add('h', &[width]);
-        }
-        Dash::Dashed | Dash::DashDot => {
-            let rises = dash == Dash::Dashed;
-            for place in 1..=steps {
-                // A line that would leave the bar at its right end is cut there.
-                let run = height.min(left + width - at(place));
-                let (from, to) = if rises { (height, -run) } else { (0.0, run) };
-                path.begin(at(place), top + from);
-                path.add('l', &[run, to]);
-            }
-        }
+        stripes(layers, (left, top), (width, height), look.dash);
     }
 }
 
-/// A symbol of which `size` is about half the height.
-pub(crate) fn symbol_path(path: &mut Path, at: (f64, f64), symbol: Symbol, size: f64) {
+/// Stripes in the colour of the ground along a bar, by which bars are told apart without colours: the dashes of one line
+/// as thick as the bar, which a page has thousands of.
+fn stripes(layers: &mut Layers, (left, top): (f64, f64), (width, height): (f64, f64), dash: Dash) {
+    let (class, thick) = style::stripes(dash, height);
+    let path = layers.thick(class, thick);
+    path.begin(left, top + height / 2.0);
+    path.line_to(left + width, top + height / 2.0);
+}
+
+/// A symbol of which `size` is about half the height. It is a mark of its own, and ends where it begins.
+pub(crate) fn symbol_path(path: &mut Path, (x, y): (f64, f64), symbol: Symbol, size: f64) {
     let s = size;
+    // Of symbols with a point, which look smaller, and of their other half.
+    let (far, wide) = ((1.3 * s).round(), (2.3 * s).round());
     match symbol {
-        Symbol::Circle => {
-            path.begin(at.0, at.1);
-            path.add('m', &[-s, 0.0]);
-            path.add('a', &[s, s, 0.0, 1.0, 0.0, 2.0 * s, 0.0]);
-            path.add('a', &[s, s, 0.0, 1.0, 0.0, -2.0 * s, 0.0]);
-            path.close();
-        }
-        Symbol::Square => path.polygon(
-            at,
-            &[(-s, -s), (2.0 * s, 0.0), (0.0, 2.0 * s), (-2.0 * s, 0.0)],
-        ),
-        Symbol::Triangle => {
-            path.polygon(at, &[(0.0, -1.2 * s), (1.2 * s, 2.2 * s), (-2.4 * s, 0.0)])
-        }
-        Symbol::Down => path.polygon(at, &[(0.0, 1.2 * s), (1.2 * s, -2.2 * s), (-2.4 * s, 0.0)]),
-        Symbol::Right => path.polygon(at, &[(1.2 * s, 0.0), (-2.2 * s, 1.2 * s), (0.0, -2.4 * s)]),
-        Symbol::Diamond => {
-            let d = 1.4 * s;
-            path.polygon(at, &[(0.0, -d), (d, d), (-d, d), (-d, -d)]);
-        }
+        Symbol::Circle => path.circle(x, y, s),
+        Symbol::Square => path.rect((x - s, y - s), (2.0 * s, 2.0 * s)),
+        Symbol::Triangle => path.polygon((x, y - far), &[(far, wide), (-2.0 * far, 0.0)]),
+        Symbol::Down => path.polygon((x, y + far), &[(far, -wide), (-2.0 * far, 0.0)]),
+        Symbol::Right => path.polygon((x + far, y), &[(-wide, far), (0.0, -2.0 * far)]),
+        Symbol::Diamond => path.polygon((x, y - far), &[(far, far), (-far, far), (-far, -far)]),
         Symbol::Plus => {
-            let (arm, rest) = (0.8 * s, 0.9 * s);
+            let (arm, rest) = (s.round() - 1.0, (0.9 * s).round());
             path.polygon(
-                at,
+                (x - arm / 2.0, y - arm / 2.0 - rest),
                 &[
-                    (-arm / 2.0, -arm / 2.0 - rest),
                     (arm, 0.0),
                     (0.0, rest),
                     (rest, 0.0),
@@ -346,33 +323,31 @@ pub(crate) fn symbol_path(path: &mut Path, at: (f64, f64), symbol: Symbol, size:
             );
         }
         Symbol::Cross => {
-            path.begin(at.0, at.1);
-            path.add('m', &[-s, -s]);
-            path.add('l', &[2.0 * s, 2.0 * s]);
-            path.add('m', &[0.0, -2.0 * s]);
-            path.add('l', &[-2.0 * s, 2.0 * s]);
+            let back = |dx: f64, dy: f64| [(dx, dy), (-dx, -dy)];
+            path.begin(x, y);
+            path.steps(&[back(-s, -s), back(s, s), back(s, -s), back(-s, s)].concat());
         }
     }
 }
 
-/// Draws a symbol, and returns its class.
-fn symbol(layers: &mut Layers, at: (f64, f64), look: MarkLook, is_small: bool) -> String {
+/// Draws a symbol.
+fn symbol(layers: &mut Layers, at: (f64, f64), look: MarkLook, is_small: bool, row: Option<usize>) {
     let tone = style::tone(look.tone);
+    let (dot, square) = if is_small { ("q", "t") } else { ("p", "u") };
     let class = match (look.symbol, look.fill) {
         (_, MarkFill::None) => "no".to_owned(),
-        (Symbol::Circle, MarkFill::Full) => format!("{} s{tone}", if is_small { "q" } else { "p" }),
+        (Symbol::Circle, MarkFill::Full) => format!("{dot} s{tone}"),
+        (Symbol::Square, MarkFill::Full) => format!("{square} s{tone}"),
         (Symbol::Cross, _) => format!("l s{tone}"),
         (_, fill) => style::filled(look.tone, fill),
     };
-    let path = layers.path(&class);
+    let path = layers.mark(&class, row);
     match (look.symbol, look.fill) {
-        (_, MarkFill::None) | (Symbol::Circle, MarkFill::Full) => {
-            path.begin(at.0, at.1);
-            path.add('h', &[0.0]);
+        (_, MarkFill::None) | (Symbol::Circle | Symbol::Square, MarkFill::Full) => {
+            path.dot(at.0, at.1);
         }
-        (symbol, _) => symbol_path(path, at, symbol, if is_small { 1.8 } else { 3.0 }),
+        (symbol, _) => symbol_path(path, at, symbol, if is_small { 2.0 } else { 3.0 }),
     }
-    class
 }
 
 /// The corners of a line.
@@ -410,11 +385,7 @@ fn line(path: &mut Path, plot: &Plot<'_>, points: &[(f64, f64)]) {
         if last != Some(from) {
             path.begin(from.0, from.1);
         }
-        if from.1 == to.1 {
-            path.add('H', &[to.0]);
-        } else {
-            path.add('L', &[to.0, to.1]);
-        }
+        path.line_to(to.0, to.1);
         last = Some(to);
     }
 }
@@ -446,7 +417,7 @@ fn area(path: &mut Path, plot: &Plot<'_>, points: &[(f64, f64, f64)], step: Line
         for (place, (x, y)) in there.chain(back).enumerate() {
             match place {
                 0 => path.begin(*x, *y),
-                _ => path.add('L', &[*x, *y]),
+                _ => path.line_to(*x, *y),
             }
         }
         path.close();
@@ -487,12 +458,12 @@ fn interval(
     let path = layers.path(&format!("i s{tone}{}", style::dash(look.dash)));
     let (begin, end) = (point(from, middle), point(to, middle));
     path.begin(begin.0, begin.1);
-    path.add('L', &[end.0, end.1]);
+    path.line_to(end.0, end.1);
     for (value, reach) in [(low, from), (high, to)] {
         if strokes && !axis.cuts(value) {
-            let (one, length) = (point(reach, middle - STROKE), point(0.0, 2.0 * STROKE));
+            let one = point(reach, middle - STROKE);
             path.begin(one.0, one.1);
-            path.add('l', &[length.0, length.1]);
+            path.steps(&[point(0.0, 2.0 * STROKE)]);
         }
     }
     let path = layers.path(&style::filled(look.tone, MarkFill::Full));
@@ -500,7 +471,7 @@ fn interval(
         // The axis goes on.
         if axis.cuts(value) {
             let out = if reach >= other { 1.0 } else { -1.0 };
-            let steps = [(0.0, 0.0), point(-8.0 * out, -4.0), point(0.0, 8.0)];
+            let steps = [point(-8.0 * out, -4.0), point(0.0, 8.0)];
             path.polygon(point(reach, middle), &steps);
         }
     }
@@ -531,28 +502,15 @@ fn rule(
         Along::Y => {
             let top = plot.top - 13.0 * level as f64;
             path.begin(place, top);
-            path.add('V', &[plot.top + plot.height]);
-            // The text stays above the panel.
-            let half = width(text, LETTERS) / 2.0;
-            let (from, to) = (plot.left + half, plot.left + plot.width - half);
-            let x = if from < to {
-                place.clamp(from, to)
-            } else {
-                place
-            };
-            words(
-                &mut layers.texts,
-                (x, top - 4.0),
-                Anchor::Middle,
-                &ink,
-                text,
-            );
+            path.line_to(place, plot.top + plot.height);
+            let at = (place, top - 4.0);
+            free(&mut layers.texts, plot, at, Anchor::Middle, &ink, text);
         }
         Along::X => {
             path.begin(plot.left, place);
-            path.add('h', &[plot.width]);
+            path.line_to(plot.left + plot.width, place);
             let at = (plot.left + 6.0, place - 4.0);
-            words(&mut layers.texts, at, Anchor::Start, &ink, text);
+            free(&mut layers.texts, plot, at, Anchor::Start, &ink, text);
         }
     }
 }

@@ -68,6 +68,17 @@ pub(crate) fn dash(dash: Dash) -> &'static str {
     }
 }
 
+/// The classes of the stripes along a bar of this height, and how thick their line is.
+pub(crate) fn stripes(dash: Dash, height: f64) -> (&'static str, f64) {
+    match dash {
+        Dash::Solid => ("no", 0.0),
+        Dash::Dashed => ("sw k1", height),
+        Dash::Dotted => ("sw k2", height),
+        Dash::DashDot => ("sw k3", height),
+        Dash::Long => ("sw", 1.5),
+    }
+}
+
 /// The classes of what is filled with a colour.
 pub(crate) fn filled(of: MarkTone, fill: MarkFill) -> String {
     let tone = tone(of);
@@ -80,13 +91,17 @@ pub(crate) fn filled(of: MarkTone, fill: MarkFill) -> String {
     }
 }
 
-const RULES: [(&str, &str); 16] = [
+const RULES: [(&str, &str); 23] = [
     ("", "font-size:11px"),
     (".n", "font-size:12px"),
+    (".c", "text-anchor:middle"),
+    (".e", "text-anchor:end"),
     (".no", "fill:none;stroke:none"),
-    // A filled symbol is a line of no length with a round end.
+    // Filled circles and squares are lines of no length, whose ends are seen.
     (".p", "stroke-width:6.5;stroke-linecap:round"),
     (".q", "stroke-width:4;stroke-linecap:round"),
+    (".u", "stroke-width:6;stroke-linecap:square"),
+    (".t", "stroke-width:4;stroke-linecap:square"),
     (".l", "stroke-width:1.8;stroke-linejoin:round"),
     (".i", "stroke-width:1.2"),
     (".so", "fill-opacity:.42"),
@@ -95,6 +110,9 @@ const RULES: [(&str, &str); 16] = [
     (".d2", "stroke-dasharray:2 2"),
     (".d3", "stroke-dasharray:8 3 2 3"),
     (".d4", "stroke-dasharray:12 4"),
+    (".k1", "stroke-dasharray:1.5 10"),
+    (".k2", "stroke-dasharray:1.5 4"),
+    (".k3", "stroke-dasharray:1.5 3 1.5 10"),
     (".y", "font-style:italic"),
     (".off", "display:none"),
     ("", "font-variant-numeric:tabular-nums"),

@@ -2,9 +2,10 @@
 
 use std::fmt::{self, Write as _};
 
-use unicode_width::UnicodeWidthStr as _;
+use unicode_width::UnicodeWidthChar as _;
 
-use crate::clean;
+use crate::clean::{clean, letters};
+use crate::figure::Anchor;
 
 /// Text for an element or an attribute: markup is escaped, and what XML cannot hold or a reader cannot see is visible.
 pub(crate) fn escaped(text: &str) -> String {
@@ -23,23 +24,42 @@ pub(crate) fn escaped(text: &str) -> String {
     out
 }
 
-/// Width of a text in pixels, whatever the font: letters of a sans-serif are about this wide.
+/// Width of a text in pixels: at least what it takes in DejaVu Sans, the widest of the fonts that are usual.
 pub(crate) fn width(text: &str, size: f64) -> f64 {
-    text.width() as f64 * size * 0.56
+    text.chars().map(em).sum::<f64>() * size
+}
+
+/// Width of a letter as a part of the size of letters.
+fn em(letter: char) -> f64 {
+    match letter {
+        'f' | 'i' | 'j' | 'l' | 'r' | 't' | 'I' | 'J' | ' ' | '.' | ',' | ':' | ';' | '\''
+        | '!' | '|' | '/' | '\\' | '(' | ')' | '[' | ']' | '-' => 0.42,
+        'm' | 'M' | 'W' | '@' | '%' | '…' => 1.0,
+        'µ' | 'a'..='v' | 'x'..='z' | '0'..='9' | '{' | '}' | '"' | '_' | '?' | '*' | '$' => 0.64,
+        ' '..='~' => 0.84,
+        // Full width, half width or none.
+        other => match other.width().unwrap_or(0) {
+            0 => 0.0,
+            1 => 0.94,
+            _ => 1.0,
+        },
+    }
 }
 
 /// The first letters of a text that is too long, and dots; nothing where there is room for less than three letters.
 pub(crate) fn shortened(text: &str, size: f64, most: f64) -> String {
-    if width(text, size) <= most {
-        return text.to_owned();
+    let text = clean(text);
+    if width(&text, size) <= most {
+        return text;
     }
     let mut kept = String::new();
-    for c in text.chars() {
-        kept.push(c);
-        if width(&kept, size) + size * 0.56 > most {
-            kept.pop();
+    let mut room = most - size * em('…');
+    for letter in letters(&text) {
+        room -= width(letter, size);
+        if room < 0.0 {
             break;
         }
+        kept += letter;
     }
     match kept.chars().count() {
         0..=1 => String::new(),
@@ -47,48 +67,179 @@ pub(crate) fn shortened(text: &str, size: f64, most: f64) -> String {
     }
 }
 
-/// A coordinate with one decimal: finer is not seen.
+/// A coordinate in tenths: finer is not seen. What is not a number is zero.
+fn tenths(value: f64) -> i64 {
+    // Whatever the values are, a coordinate is a number with which can be reckoned.
+    (value * 10.0).round().clamp(-1e9, 1e9) as i64
+}
+
+/// A number of tenths, without what is not needed: `12.5`, `-.5`, `3`.
+fn written(tenths: i64) -> String {
+    let sign = if tenths < 0 { "-" } else { "" };
+    match (tenths.abs() / 10, tenths.abs() % 10) {
+        (whole, 0) => format!("{sign}{whole}"),
+        (0, tenth) => format!("{sign}.{tenth}"),
+        (whole, tenth) => format!("{sign}{whole}.{tenth}"),
+    }
+}
+
+/// A coordinate outside of paths.
 #[derive(Clone, Copy)]
 pub(crate) struct Tenth(pub(crate) f64);
 
 impl fmt::Display for Tenth {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Whatever the values are, a coordinate is a number, and there is no negative zero.
-        let value = if self.0.is_finite() { self.0 } else { 0.0 };
-        write!(f, "{}", (value * 10.0).round() / 10.0 + 0.0)
+        f.write_str(&written(tenths(self.0)))
     }
 }
 
-/// The `d` of a path. Each mark begins with `M`, and has no other one.
+/// The `d` of a path. A page has many thousands of points, so of absolute and relative commands the shorter one is written.
+/// Each mark begins with `M` or `m`, and has no other one.
 #[derive(Default)]
-pub(crate) struct Path(pub(crate) String);
+pub(crate) struct Path {
+    pub(crate) d: String,
+    /// Where the last mark began, and where the pen is, in tenths.
+    start: (i64, i64),
+    at: (i64, i64),
+    command: Option<char>,
+}
 
 impl Path {
+    /// Begins a mark.
     pub(crate) fn begin(&mut self, x: f64, y: f64) {
-        self.add('M', &[x, y]);
+        let to = (tenths(x), tenths(y));
+        let by = (to.0 - self.at.0, to.1 - self.at.1);
+        let absolute = [to.0, to.1];
+        let relative = (!self.d.is_empty()).then_some([by.0, by.1]);
+        // What follows a move without a letter would be a line.
+        self.command = None;
+        self.shorter('M', &absolute, relative.as_ref().map(|by| &by[..]));
+        self.command = None;
+        (self.start, self.at) = (to, to);
     }
 
-    /// A command of paths with its arguments.
-    pub(crate) fn add(&mut self, command: char, arguments: &[f64]) {
-        self.0.push(command);
-        for (place, argument) in arguments.iter().enumerate() {
-            let before = if place == 0 { "" } else { " " };
-            // Writing to a string does not fail.
-            let _ = write!(self.0, "{before}{}", Tenth(*argument));
+    /// A straight line to a point.
+    pub(crate) fn line_to(&mut self, x: f64, y: f64) {
+        let to = (tenths(x), tenths(y));
+        let by = (to.0 - self.at.0, to.1 - self.at.1);
+        match by {
+            (0, 0) => {}
+            (_, 0) => self.shorter('H', &[to.0], Some(&[by.0])),
+            (0, _) => self.shorter('V', &[to.1], Some(&[by.1])),
+            _ => self.shorter('L', &[to.0, to.1], Some(&[by.0, by.1])),
+        }
+        self.at = to;
+    }
+
+    /// Straight lines, each by so much.
+    pub(crate) fn steps(&mut self, steps: &[(f64, f64)]) {
+        for (dx, dy) in steps {
+            let (x, y) = (self.at.0 + tenths(*dx), self.at.1 + tenths(*dy));
+            self.line_to(x as f64 / 10.0, y as f64 / 10.0);
         }
     }
 
-    pub(crate) fn close(&mut self) {
-        self.0.push('z');
+    /// A line of no length, of which the ends are seen.
+    pub(crate) fn dot(&mut self, x: f64, y: f64) {
+        self.begin(x, y);
+        self.d.push_str("h0");
     }
 
-    /// A closed polygon of steps from its first corner.
+    /// A circle.
+    pub(crate) fn circle(&mut self, x: f64, y: f64, radius: f64) {
+        self.begin(x - radius, y);
+        let (r, across) = (Tenth(radius), Tenth(2.0 * radius));
+        // Writing to a string does not fail.
+        let _ = write!(
+            self.d,
+            "a{r} {r} 0 1 0 {across} 0a{r} {r} 0 1 0-{across} 0z"
+        );
+    }
+
+    /// Goes back to where the mark began.
+    pub(crate) fn close(&mut self) {
+        self.d.push('z');
+        (self.at, self.command) = (self.start, None);
+    }
+
+    /// A closed polygon: its first corner, and the way from each to the next.
     pub(crate) fn polygon(&mut self, (x, y): (f64, f64), steps: &[(f64, f64)]) {
         self.begin(x, y);
-        for (place, (dx, dy)) in steps.iter().enumerate() {
-            self.add(if place == 0 { 'm' } else { 'l' }, &[*dx, *dy]);
-        }
+        self.steps(steps);
         self.close();
+    }
+
+    /// A rectangle: a corner, width and height. A script of pages reads both from it.
+    pub(crate) fn rect(&mut self, (x, y): (f64, f64), (width, height): (f64, f64)) {
+        self.begin(x, y);
+        let (width, height) = (tenths(width).max(1), tenths(height).max(1));
+        let (w, h) = (written(width), written(height));
+        // Writing to a string does not fail.
+        let _ = write!(self.d, "h{w}v{h}h-{w}z");
+    }
+
+    fn shorter(&mut self, command: char, absolute: &[i64], relative: Option<&[i64]>) {
+        let absolute = self.command_of(command, absolute);
+        let relative = relative.map(|by| self.command_of(command.to_ascii_lowercase(), by));
+        let (command, written) = match relative {
+            Some(relative) if relative.1.len() <= absolute.1.len() => relative,
+            _ => absolute,
+        };
+        self.d.push_str(&written);
+        self.command = Some(command);
+    }
+
+    /// A command with its arguments; the letter is left out where it is the same as before.
+    fn command_of(&self, command: char, arguments: &[i64]) -> (char, String) {
+        let is_again = self.command == Some(command);
+        let mut out = String::new();
+        if !is_again {
+            out.push(command);
+        }
+        for (place, argument) in arguments.iter().enumerate() {
+            let is_first = place == 0 && !is_again;
+            if !is_first && *argument >= 0 {
+                out.push(' ');
+            }
+            out.push_str(&written(*argument));
+        }
+        (command, out)
+    }
+}
+
+/// Texts, those that look alike together: `class` then stands once.
+#[derive(Default)]
+pub(crate) struct Texts(Vec<(String, Vec<String>)>);
+
+impl Texts {
+    /// Nothing for no letters.
+    pub(crate) fn add(&mut self, (x, y): (f64, f64), anchor: Anchor, class: &str, text: &str) {
+        if text.is_empty() || !(x + y).is_finite() {
+            return;
+        }
+        let class = match anchor {
+            Anchor::Start => class.to_owned(),
+            Anchor::Middle => format!("{class} c"),
+            Anchor::End => format!("{class} e"),
+        };
+        let (x, y) = (x.round(), y.round());
+        let text = format!(" x=\"{x}\" y=\"{y}\">{}</text>\n", escaped(text));
+        match self.0.iter_mut().find(|(own, _)| *own == class) {
+            Some((_, texts)) => texts.push(text),
+            None => self.0.push((class, vec![text])),
+        }
+    }
+
+    pub(crate) fn write(self, out: &mut String) {
+        for (class, texts) in self.0 {
+            if let [text] = &texts[..] {
+                out.extend(["<text class=\"", &class, "\"", text]);
+            } else {
+                out.extend(["<g class=\"", &class, "\">\n"]);
+                texts.iter().for_each(|text| out.extend(["<text", text]));
+                out.push_str("</g>\n");
+            }
+        }
     }
 }
 
@@ -111,9 +262,12 @@ mod tests {
     #[test]
     fn what_is_too_long_ends_in_dots() {
         let table = [
-            ("Apache", 40.4, "Apache"),
-            ("Apache 2", 40.4, "Apach…"),
+            ("Apache", 49.0, "Apache"),
+            ("Apache 2", 49.0, "Apac…"),
             ("漢字漢字", 40.4, "漢字…"),
+            ("ab\u{202e}cd", 49.0, "ab…"),
+            ("WWWWWW", 48.0, "WWW…"),
+            ("illicit", 38.0, "illicit"),
             ("Apache", 10.0, ""),
             ("", 0.0, ""),
         ];
@@ -126,12 +280,35 @@ mod tests {
     fn coordinates_are_short() {
         for (value, expected) in [
             (1.0, "1"),
-            (0.26, "0.3"),
+            (0.26, ".3"),
             (-0.01, "0"),
+            (-0.26, "-.3"),
             (-12.34, "-12.3"),
             (f64::NAN, "0"),
         ] {
             assert_eq!(Tenth(value).to_string(), expected);
         }
+    }
+
+    #[test]
+    fn paths_are_as_short_as_they_can_be() {
+        let mut path = Path::default();
+        path.rect((123.42, 56.7), (8.0, 40.24));
+        path.rect((132.4, 50.2), (8.0, 46.9));
+        assert_eq!(path.d, "M123.4 56.7h8v40.2h-8zm9-6.5h8v46.9h-8z");
+        let mut path = Path::default();
+        path.begin(100.0, 100.0);
+        // What was rounded away does not add up.
+        for step in 1..=4 {
+            path.line_to(100.0 + 0.26 * f64::from(step), 100.0 - f64::from(step));
+        }
+        path.line_to(5.0, 96.0);
+        path.line_to(5.0, 200.0);
+        path.dot(0.0, 0.0);
+        assert_eq!(path.d, "M100 100l.3-1 .2-1 .3-1 .2-1H5v104M0 0h0");
+        let mut path = Path::default();
+        path.polygon((3.0, 0.0), &[(4.0, 7.0), (-8.0, 0.0)]);
+        path.circle(10.0, 10.0, 3.0);
+        assert_eq!(path.d, "M3 0l4 7h-8zm4 10a3 3 0 1 0 6 0a3 3 0 1 0-6 0z");
     }
 }

@@ -33,8 +33,8 @@ const dom = (() => {
 (() => {
   // How far from a mark the pointer may be, in units of the drawing.
   const REACH = 16;
-  // Each mark is a part of a path that begins with M; a rectangle goes on with h and v.
-  const MARK = /M(-?[\d.]+) (-?[\d.]+)(?:h(-?[\d.]+)v(-?[\d.]+))?/g;
+  // Each mark is a part of a path that begins with M, or with m as seen from the mark before; a rectangle goes on with h and v.
+  const MARK = /(m)(-?[\d.]+) ?(-?[\d.]+)(?:h([\d.]+)v([\d.]+))?/gi;
 
   // The marks of a drawing that have rows: their boxes, and the numbers of their rows.
   const known = new WeakMap();
@@ -43,10 +43,12 @@ const dom = (() => {
     if (known.has(svg)) return known.get(svg);
     const marks = [...svg.querySelectorAll("path[data-r]")].flatMap((path) => {
       const rows = path.dataset.r.split(" ").map(Number);
-      return [...path.getAttribute("d").matchAll(MARK)].map(([, x, y, width = 0, height = 0], place) => ({
-        path, row: rows.length > 1 ? rows[place] : rows[0] + place,
-        x: Number(x), y: Number(y), width: Number(width), height: Number(height),
-      }));
+      let [x, y] = [0, 0];
+      return [...path.getAttribute("d").matchAll(MARK)].map(([, from, dx, dy, width = 0, height = 0], place) => {
+        [x, y] = from === "m" ? [x + Number(dx), y + Number(dy)] : [Number(dx), Number(dy)];
+        const row = rows.length > 1 ? rows[place] : rows[0] + place;
+        return { path, row, x, y, width: Number(width), height: Number(height) };
+      });
     });
     known.set(svg, marks);
     return marks;
@@ -71,17 +73,14 @@ const dom = (() => {
     const at = new DOMPoint(event.clientX, event.clientY).matrixTransform(svg.getScreenCTM().inverse());
     const mark = nearest(svg, at);
     const table = figure.querySelector("details.numbers table");
-    const row = mark && table?.tBodies[0].rows[mark.row];
+    const row = mark && table?.querySelectorAll("td:first-child")[mark.row]?.parentElement;
     tip.hidden = !row;
     if (!row) return;
     const heads = [...table.tHead.rows[0].cells].map((cell) => cell.textContent);
-    const texts = [...row.cells].map((cell) => cell.textContent);
-    // What is the same as in the row above stands there.
-    for (let above = row; texts[0] === "" && above.previousElementSibling; ) {
-      above = above.previousElementSibling;
-      texts[0] = above.cells[0].textContent;
-    }
-    const lines = texts.map((text, column) => [heads[column], text]).filter(([, text]) => text !== "");
+    const texts = [...row.cells].map((cell, column) => [heads[column], cell.textContent]);
+    // What is the same in several rows stands above them.
+    const group = row.parentElement.querySelector("th");
+    const lines = [...(group ? [["", group.textContent]] : []), ...texts].filter(([, text]) => text !== "");
     tip.replaceChildren(...lines.map(([head, text], place) => dom.element("div", {}, place === 0 ? text : `${head}: ${text}`)));
     const { width, height } = tip.getBoundingClientRect();
     const left = event.clientX + 14 + width > innerWidth ? Math.max(4, event.clientX - 14 - width) : event.clientX + 14;
@@ -92,11 +91,6 @@ const dom = (() => {
 
   for (const figure of document.querySelectorAll("figure[data-id]")) {
     for (const svg of figure.querySelectorAll(".chart > svg")) {
-      // A browser would show the title over all of the figure, beside the tooltip.
-      const title = svg.querySelector("title");
-      svg.setAttribute("aria-label", title.textContent);
-      svg.removeAttribute("aria-labelledby");
-      title.remove();
       svg.addEventListener("pointermove", (event) => show(figure, svg, event));
       svg.addEventListener("pointerdown", (event) => show(figure, svg, event));
       svg.addEventListener("pointerleave", () => { tip.hidden = true; });

@@ -27,7 +27,7 @@ use crate::times::Times;
 use crate::{BackgroundCourse, Windows, window::MeasurementWindow};
 
 /// Fewer marks than these show no shape.
-const LEAST: usize = 16;
+const LEAST: usize = 12;
 
 /// How much of a run figures can show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,9 +46,9 @@ impl Resolution {
     /// What a page of less than 5 MB has room for, if it shows so many rows, up to 300: 400
     /// steps, 600 buckets and 40 ranges of each, and fewer where there are many rows.
     pub fn for_rows(rows: usize) -> Resolution {
-        const MARKS: usize = 11_500;
+        const MARKS: usize = 10_300;
         // What a row takes in any case: its figures, as document and as table.
-        const FIXED: usize = 24;
+        const FIXED: usize = 30;
         let share = (MARKS / rows.max(1)).saturating_sub(FIXED);
         Resolution {
             steps: share.clamp(LEAST, 400),

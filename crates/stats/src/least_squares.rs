@@ -11,7 +11,7 @@ pub(crate) struct MatrixColumns(pub(crate) Vec<Vec<f64>>);
 /// The decomposition of a matrix with at least as many rows as columns.
 #[derive(Debug, Clone)]
 pub(crate) struct LeastSquares {
-    /// Below the diagonal, and on it, what each reflection is about; above it R. MatrixColumns are in the order of `order`.
+    /// Below the diagonal, and on it, what each reflection is about; above it R. Columns are in the order of `order`.
     reflected: Vec<Vec<f64>>,
     /// The diagonal of R: from the largest down, in absolute values.
     diagonal: Vec<f64>,

@@ -312,8 +312,8 @@ fn every_kind_of_figure_is_drawn() {
             const [, x, y] = svg.querySelector('path[data-r]').getAttribute('d').match(/^M([\\d.]+) ([\\d.]+)/);
             const at = new DOMPoint(Number(x), Number(y)).matrixTransform(svg.getScreenCTM());
             svg.dispatchEvent(new PointerEvent('pointermove', {clientX: at.x, clientY: at.y}));
-            const row = figure.querySelector('.numbers tbody tr').cells;
-            return [document.querySelector('.tip').textContent, row[0].textContent, row[2].textContent];
+            const row = figure.querySelector('.numbers tr:has(td)').cells;
+            return [document.querySelector('.tip').textContent, row[0].textContent, row[1].textContent];
         })()",
     );
     let tip = told[0].as_str().unwrap();

@@ -32,8 +32,8 @@ fn of_sweep(sweep: &Sweep) -> Markup {
         let servers = sweep.servers.iter().zip(&row.servers);
         servers.map(|(server, swept)| {
             html! {
-                span.name { (row.name) }
-                @if sweep.servers.len() > 1 { " on " (server.name) }
+                bdi.name { (row.name) }
+                @if sweep.servers.len() > 1 { " on " bdi { (server.name) } }
                 " " (sweep::sentences(sweep, swept).join("; "))
             }
         })

@@ -49,7 +49,7 @@ pub(super) fn table(page: &ReportPage<'_>, names: &[String], charts: &[Figure]) 
             @for (place, component) in record.components.iter().enumerate() {
                 tr {
                     @if !is_one { td { (name) } }
-                    td { (component.name) " (" (component.protocol) ")" }
+                    td { bdi { (component.name) } " (" (component.protocol) ")" }
                     (row(component, summary.figures(Some(place), PartOfRun::Whole)))
                 }
             }
@@ -58,7 +58,7 @@ pub(super) fn table(page: &ReportPage<'_>, names: &[String], charts: &[Figure]) 
     let below = html! {
         @for (name, record, summary) in &with {
             p.note {
-                @if !is_one { (name) ": " }
+                @if !is_one { bdi { (name) } ": " }
                 (source_in_words(record)) ". Counts while measuring, without intervals."
             }
             @for sentence in generators::in_words(record, summary.end.as_ref().map(|(_, end)| end)) {

@@ -157,11 +157,10 @@ impl Charts {
             for row in &sweep.rows {
                 let [usual, other] = sweep::sweep(sweep, row, param);
                 let usual = named(FigureKind::Sweep, usual);
-                // It is on the page alone, so files have no number for it.
-                drawn.extend(usual.map(|usual| {
-                    let id = format!("{}-other", usual.id);
-                    [usual, Figure { id, ..other }]
-                }));
+                // It is on the page alone.
+                let id = format!("{}-other", other.id);
+                let other = named(FigureKind::Sweep, Figure { id, ..other });
+                drawn.extend(usual.zip(other).map(|(usual, other)| [usual, other]));
             }
             sweeps.push((varied.name.clone(), drawn));
         }

@@ -31,7 +31,7 @@ const NAMED: usize = 4;
 pub(super) fn in_short(all: &Comparisons) -> Markup {
     let short = |versus: &Versus| {
         html! {
-            span.name { (shortened(&versus.name)) } " beside " (shortened(&all.name)) ": "
+            bdi.name { (shortened(&versus.name)) } " beside " bdi { (shortened(&all.name)) } ": "
             (verdicts(&versus.comparison.rows, all.versus.len() == 1))
         }
     };
@@ -98,9 +98,9 @@ pub(super) fn table(all: &Comparisons) -> Markup {
     let head = html! {
         tr.groups {
             td {}
-            th scope="colgroup" class="number" { "A: " (all.name) }
+            th scope="colgroup" class="number" { "A: " bdi { (all.name) } }
             @for versus in &all.versus {
-                th scope="colgroup" colspan=(COLUMNS.len()) { "B: " (versus.name) }
+                th scope="colgroup" colspan=(COLUMNS.len()) { "B: " bdi { (versus.name) } }
             }
         }
         tr {
@@ -317,7 +317,7 @@ fn notes(all: &Comparisons) -> Markup {
     };
     html! {
         @for text in distinct(all.versus.iter().map(text)) {
-            p.note { (names_of(&text)) ": " (text) }
+            p.note { bdi { (names_of(&text)) } ": " (text) }
         }
         @if all.versus.iter().any(is_of_more) {
             p.note {

@@ -40,11 +40,8 @@ pub(super) fn tables(
     charts: &Charts,
     subject: Subject,
 ) -> Markup {
-    let whose = |name: &str| match names {
-        [_, _, ..] => format!("{name}: "),
-        _ => String::new(),
-    };
-    let rows = |name: &str| -> Vec<(String, &TestSummary)> {
+    let whose = |name: &str| html! { @if names.len() > 1 { bdi { (name) } ": " } };
+    let rows = |name: &str| -> Vec<(Markup, &TestSummary)> {
         let runs = page.runs.iter().zip(names);
         let rows = runs.filter_map(|(run, of)| {
             let mut rows = run.summary.tests.iter();
@@ -59,7 +56,7 @@ pub(super) fn tables(
                 h3 { (name) }
                 @for (whose, row) in &rows { p.outcomes { (whose) (ended(row)) } }
                 (percentiles(&rows))
-                div.figures { (figure_parts::details(of, subject)) }
+                div.figures { (figure_parts::details(of, subject, page.runs.len())) }
             }
         }
     }
@@ -70,7 +67,7 @@ pub(super) fn legend() -> Markup {
     meanings(COLUMNS)
 }
 
-fn percentiles(rows: &[(String, &TestSummary)]) -> Markup {
+fn percentiles(rows: &[(Markup, &TestSummary)]) -> Markup {
     let lines = rows.iter().flat_map(|(whose, row)| {
         let kinds = [
             ("response time", &row.response),
@@ -81,7 +78,7 @@ fn percentiles(rows: &[(String, &TestSummary)]) -> Markup {
         let kinds = kinds.into_iter();
         let kinds = kinds.filter_map(|(kind, times)| Some((kind, times.as_ref()?)));
         let kinds = kinds.chain(handshakes(&row.connects));
-        kinds.map(move |(kind, times)| line(row.unit, &format!("{whose}{kind}"), times))
+        kinds.map(move |(kind, times)| line(row.unit, html! { (whose) (kind) }, times))
     });
     let lines = html! { @for line in lines { (line) } };
     if lines.0.is_empty() {
@@ -91,7 +88,7 @@ fn percentiles(rows: &[(String, &TestSummary)]) -> Markup {
     wide("Percentiles", None, &head, &lines)
 }
 
-fn line(unit: Option<TimeUnit>, what: &str, times: &Distribution) -> Markup {
+fn line(unit: Option<TimeUnit>, what: Markup, times: &Distribution) -> Markup {
     let [of_p50, of_p90, of_p95, of_p99, of_p999] = times.percentiles_ci95;
     let percentiles = [
         (times.p50, of_p50),

@@ -75,10 +75,12 @@ pub(super) fn names(page: &ReportPage<'_>) -> Vec<String> {
 }
 
 /// What stands before a sentence about all runs of a server: nothing where the page has one server.
-pub(super) fn whose(page: &ReportPage<'_>, place: usize) -> String {
+pub(super) fn whose(page: &ReportPage<'_>, place: usize) -> Markup {
     match page.runs.get(place) {
-        Some(run) if targets(page).len() > 1 => format!("{}: ", server(&run.run.plan.target)),
-        _ => String::new(),
+        Some(run) if targets(page).len() > 1 => {
+            html! { bdi { (server(&run.run.plan.target)) } ": " }
+        }
+        _ => Markup::default(),
     }
 }
 

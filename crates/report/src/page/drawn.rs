@@ -14,25 +14,35 @@ pub(crate) fn figure(figure: &Figure) -> Markup {
 }
 
 /// The same of a figure that has another shape on a phone, each drawn in this many pixels.
-pub(crate) fn in_shapes(shapes: [(&Figure, u32); 2]) -> Markup {
-    let [(figure, _), _] = shapes;
-    if figure.is_empty() {
+pub(crate) fn in_shapes([(wide, pixels), (narrow, few)]: [(&Figure, u32); 2]) -> Markup {
+    drawn(&[(wide, pixels, "chart w"), (narrow, few, "chart n")])
+}
+
+/// Each drawing with its width and its class.
+fn drawn(drawings: &[(&Figure, u32, &str)]) -> Markup {
+    let Some((figure, ..)) = drawings.iter().find(|(figure, ..)| !figure.is_empty()) else {
         return Markup::default();
-    }
+    };
     html! {
         figure data-id=(figure.id) {
-            figcaption { (figure.title) }
+            figcaption id={ (figure.id) "-t" } { (figure.title) }
             (legend(&figure.keys))
-            @for ((shape, pixels), width) in shapes.into_iter().zip(["w", "n"]) {
-                div class={ "chart " (width) } {
+            @for (shape, pixels, class) in drawings {
+                div class=(class) {
                     // Control characters of a page are made visible, and these are none of a text.
-                    (PreEscaped(svg(shape, pixels, &format!("-{width}")).replace('\n', "")))
+                    (PreEscaped(svg(shape, *pixels).replace('\n', "")))
                 }
             }
-            @if !figure.note.is_empty() { p.note { (figure.note) } }
+            @if !figure.note.is_empty() { p.note id={ (figure.id) "-d" } { (figure.note) } }
             (numbers(figure))
         }
     }
+}
+
+/// The figure in one drawing, that for a phone, which stands beside others on a wide page: two of each of hundreds are
+/// too much.
+pub(crate) fn small(of: &Figure) -> Markup {
+    drawn(&[(of, NARROW, "chart one")])
 }
 
 /// The same of those that there are.
@@ -45,7 +55,7 @@ fn legend(keys: &[LegendKey]) -> Markup {
         @if keys.len() > 1 {
             ul.legend {
                 @for (place, key) in keys.iter().enumerate() {
-                    li data-key=(place) { (PreEscaped(swatch(key))) " " span { (key.name) } }
+                    li data-key=(place) { (PreEscaped(swatch(key))) " " bdi { (key.name) } }
                 }
             }
         }
@@ -54,19 +64,30 @@ fn legend(keys: &[LegendKey]) -> Markup {
 
 /// The table behind a figure. Its rows are the tooltips, too.
 fn numbers(figure: &Figure) -> Markup {
-    // What stands first in many rows stands in the first of them.
-    let firsts = figure.rows().map(|row| row.first());
-    let before = std::iter::once(None).chain(firsts);
-    let rows = figure.rows().zip(before);
-    let rows: String = rows.map(|(row, before)| cells(row, before)).collect();
+    let rows: Vec<&[String]> = figure.rows().collect();
+    if rows.is_empty() {
+        return Markup::default();
+    }
+    // What stands first in rows that follow one another stands above them.
+    let is_same = |one: &&[String], other: &&[String]| one.first() == other.first();
+    let is_grouped = rows.windows(2).any(|pair| is_same(&pair[0], &pair[1]));
+    let is_again: fn(&&[String], &&[String]) -> bool =
+        if is_grouped { is_same } else { |_, _| true };
+    let skipped = usize::from(is_grouped);
+    let columns = figure.columns.get(skipped..).unwrap_or_default();
     html! {
-        @if !rows.is_empty() {
-            details.numbers {
-                summary { "Numbers" }
-                div.wide tabindex="0" role="region" aria-label={ "Numbers of: " (figure.title) } {
-                    table {
-                        thead { tr { @for column in &figure.columns { th scope="col" { (column) } } } }
-                        tbody { (PreEscaped(rows)) }
+        details.numbers {
+            summary { "Numbers" }
+            div.wide tabindex="0" role="region" aria-label={ "Numbers of: " (figure.title) } {
+                table {
+                    thead { tr { @for column in columns { th scope="col" { (column) } } } }
+                    @for group in rows.chunk_by(is_again) {
+                        tbody {
+                            @if is_grouped {
+                                tr { th colspan=(columns.len().max(1)) { (group[0][0]) } }
+                            }
+                            @for row in group { (cells(&row[skipped..])) }
+                        }
                     }
                 }
             }
@@ -74,12 +95,7 @@ fn numbers(figure: &Figure) -> Markup {
     }
 }
 
-/// HTML needs no end of a cell and of a row, and a page has thousands of them.
-fn cells(row: &[String], before: Option<&String>) -> String {
-    let is_again = row.first() == before;
-    let cells = row.iter().enumerate().map(|(place, cell)| {
-        let shown = if place == 0 && is_again { "" } else { cell };
-        "<td>".to_owned() + &html! { (shown) }.into_string()
-    });
-    "<tr>".to_owned() + &cells.collect::<String>()
+/// A row in one line: there are many.
+fn cells(row: &[String]) -> Markup {
+    html! { (PreEscaped("<tr>")) @for cell in row { (PreEscaped("<td>")) (cell) } }
 }

@@ -4,8 +4,11 @@ use figures::Figure;
 use maud::{Markup, html};
 
 use super::charts::{Charts, TestCharts};
-use super::drawn::{figure, figures};
+use super::drawn::{figure, figures, small};
 use super::headline::Subject;
+
+/// With more runs than this, the figures of each test are small.
+const MOST_WIDE: usize = 2;
 
 /// Figures that belong together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,7 +61,7 @@ impl FigurePart {
                 section {
                     div.controls #details-controls {}
                     div.figures #course-figures {
-                        @for (test, of) in &charts.tests { div data-test=(test) { (course(of)) } }
+                        @for (test, of) in &charts.tests { div data-test=(test) { (figures(course(of))) } }
                     }
                 }
             },
@@ -95,16 +98,18 @@ fn ratios(all: &[Figure]) -> Markup {
 }
 
 /// How a load went over time.
-fn course(of: &TestCharts) -> Markup {
-    figures(of.load.iter().chain(&of.time_line))
+fn course(of: &TestCharts) -> impl Iterator<Item = &Figure> {
+    of.load.iter().chain(&of.time_line)
 }
 
 /// What one test looks like; where its course stands first on the page, without that.
-pub(super) fn details(of: &TestCharts, subject: Subject) -> Markup {
-    html! {
-        @if subject != Subject::Loads { (course(of)) }
-        (figures(of.histogram.iter().chain(&of.ecdf)))
+pub(super) fn details(of: &TestCharts, subject: Subject, runs: usize) -> Markup {
+    let course = course(of).filter(|_| subject != Subject::Loads);
+    let all = course.chain(&of.histogram).chain(&of.ecdf);
+    if runs <= MOST_WIDE {
+        return figures(all);
     }
+    html! { div.figures.small { @for one in all { (small(one)) } } }
 }
 
 /// Bars on each scale on which they can be seen, of which one is shown.

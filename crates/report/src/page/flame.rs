@@ -38,7 +38,7 @@ pub(super) fn graphs(page: &ReportPage<'_>, names: &[String]) -> Markup {
                     @if let Some(test) = test_of(of.summary, profile.measure()) {
                         details.flames {
                             summary {
-                                @if !is_one { (name) ", " }
+                                @if !is_one { bdi { (name) } ", " }
                                 b { (test.name) } ": " (functions_in_words(profile))
                             }
                             (drawn::figure(&graph(ids.of(&format!("flame-{}", test.name)), &test.name, profile)))
@@ -46,7 +46,7 @@ pub(super) fn graphs(page: &ReportPage<'_>, names: &[String]) -> Markup {
                     }
                 }
                 @for remark in remarks(inside) {
-                    p.note { @if !is_one { (name) ": " } (remark) }
+                    p.note { @if !is_one { bdi { (name) } ": " } (remark) }
                 }
             }
         }

@@ -76,7 +76,7 @@ fn constraints(page: &ReportPage<'_>, names: &[String]) -> Markup {
     });
     let items = all.map(|(name, own)| {
         html! {
-            @if page.runs.len() > 1 { span.name { (name) } " " }
+            @if page.runs.len() > 1 { bdi.name { (name) } " " }
             (crate::constraint_in_words(own))
         }
     });

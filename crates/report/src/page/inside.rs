@@ -51,13 +51,13 @@ pub(super) fn table(page: &ReportPage<'_>, names: &[String]) -> Markup {
     let below = html! {
         @for (of, name, inside) in &looked_into {
             @for remark in watched_in_words(inside).into_iter().chain(remarks(&of.run.plan, inside)) {
-                p.label { @if !is_one { (name) ": " } (remark) }
+                p.label { @if !is_one { bdi { (name) } ": " } (remark) }
             }
             @for row in &inside.rows {
                 @if let Some(test) = test_of(of.summary, row.measure)
                     && let Some(words) = calls_in_words(row, of.run.plan.load.users, test) {
                     p.note {
-                        @if !is_one { (name) ", " }
+                        @if !is_one { bdi { (name) } ", " }
                         b { (test.name) } ": " (words)
                     }
                 }

@@ -35,7 +35,7 @@ pub(super) fn table(page: &ReportPage<'_>, names: &[String]) -> Markup {
     };
     let below = html! {
         @for (_, name, adapt) in &changed {
-            p.label { @if !is_one { (name) ": " } (rule(adapt)) ". No intervals: a step is short." }
+            p.label { @if !is_one { bdi { (name) } ": " } (rule(adapt)) ". No intervals: a step is short." }
         }
     };
     section("load-steps", "Load, step by step", &head, &body, &below)

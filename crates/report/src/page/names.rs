@@ -40,12 +40,19 @@ fn own(run: &PageRun<'_>) -> String {
     }
 }
 
+/// The first letters of a text after [`clean()`], and dots.
 pub(super) fn shortened(name: &str) -> String {
-    if name.chars().count() > LONGEST {
-        name.chars().take(LONGEST - 1).chain(['…']).collect()
-    } else {
-        name.to_owned()
+    if name.chars().count() <= LONGEST {
+        return name.to_owned();
     }
+    let mut kept = String::new();
+    for letter in figures::letters(name) {
+        if kept.chars().count() + letter.chars().count() >= LONGEST {
+            break;
+        }
+        kept += letter;
+    }
+    kept + "…"
 }
 
 /// Host and port of a URL.
@@ -56,4 +63,25 @@ fn address(url: &str) -> String {
 
 pub(super) fn without_scheme(url: &str) -> &str {
     url.split_once("://").map_or(url, |(_, rest)| rest)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_does_not_end_within_what_stands_for_a_letter() {
+        let table = [
+            ("x".repeat(48), "x".repeat(48)),
+            ("x".repeat(49), "x".repeat(47) + "…"),
+            ("x".repeat(45) + "\u{202e}", "x".repeat(45) + "…"),
+            (
+                "x".repeat(39) + "\u{202e}yyy",
+                "x".repeat(39) + "\\u{202e}…",
+            ),
+        ];
+        for (name, expected) in table {
+            assert_eq!(shortened(&clean(&name)), expected);
+        }
+    }
 }

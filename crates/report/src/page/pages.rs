@@ -80,7 +80,7 @@ pub(super) fn in_short<'a>(
         let (rate, interval) = a_minute(pages.per_minute, pages.per_minute_ci95, pages.wanders);
         let in_all = format!("{complete} in {:.1} s", pages.window_s);
         html! {
-            span.name { (name) } " " strong { (rate) } " complete pages a minute " (interval) ": "
+            bdi.name { (name) } " " strong { (rate) } " complete pages a minute " (interval) ": "
             (in_all) ", " span class=(class) { (incomplete) " incomplete" }
         }
     })
@@ -192,7 +192,7 @@ fn report(run: &Run, pages: &PagesSummary, server: Option<&str>) -> Markup {
     html! {
         details {
             summary {
-                "In the words of WebSTONE" @if let Some(server) = server { ": " (server) }
+                "In the words of WebSTONE" @if let Some(server) = server { ": " bdi { (server) } }
             }
             p { "These lines have no intervals." }
             pre {

@@ -1,6 +1,6 @@
 //! Title, warnings, counts and findings of a page.
 
-use maud::{Markup, html};
+use maud::{Markup, Render, html};
 use record::{Load, Pace};
 use stats::{Completeness, Finding, Status, Summary};
 
@@ -14,8 +14,37 @@ use crate::text::{UNKNOWN_SOFTWARE, notes, warnings};
 
 /// What was measured on what, in one line.
 pub(super) fn title(page: &ReportPage<'_>, names: &[String]) -> String {
+    let (what, on) = measured_on(page, names);
+    match on.len() {
+        0 => what,
+        1..=4 => format!("{what} on {}", enumerated(&on)),
+        many => format!("{what} on {many} servers"),
+    }
+}
+
+/// The same as a heading.
+fn heading(page: &ReportPage<'_>, names: &[String]) -> Markup {
+    let (what, on) = measured_on(page, names);
+    let between = |place: usize| match place {
+        0 => " on ",
+        last if last + 1 == on.len() => " and ",
+        _ => ", ",
+    };
+    html! {
+        h1 {
+            (what)
+            @match on.len() {
+                0..=4 => @for (place, name) in on.iter().enumerate() { (between(place)) bdi { (name) } },
+                many => { " on " (many) " servers" },
+            }
+        }
+    }
+}
+
+/// What was measured, and on what.
+fn measured_on(page: &ReportPage<'_>, names: &[String]) -> (String, Vec<String>) {
     if page.is_diagnosis && page.title.is_none() {
-        return diagnosis::title(page);
+        return (diagnosis::title(page), Vec::new());
     }
     let suite = page.runs.first().map(|run| &run.run.plan.suite.name);
     let search = page.search.map(|found| match found.condition {
@@ -41,11 +70,7 @@ pub(super) fn title(page: &ReportPage<'_>, names: &[String]) -> String {
     if let (true, Some(found)) = (on.is_empty(), page.search) {
         on.push(found.target.clone());
     }
-    match on.len() {
-        0 => what,
-        1..=4 => format!("{what} on {}", enumerated(&on)),
-        many => format!("{what} on {many} servers"),
-    }
+    (what, on)
 }
 
 /// The title, and below it what was run where and when.
@@ -67,7 +92,7 @@ pub(super) fn head(page: &ReportPage<'_>, names: &[String]) -> Markup {
         }
     };
     html! {
-        h1 { (title(page, names)) }
+        (heading(page, names))
         @match page.runs.first() {
             None => (of_series(page)),
             Some(_) if page.is_diagnosis => (diagnosis::head(page, names)),
@@ -84,7 +109,7 @@ pub(super) fn head(page: &ReportPage<'_>, names: &[String]) -> Markup {
 
 /// A name, and what it stands for.
 pub(super) fn named(name: &str, is: &[&str]) -> Markup {
-    html! { span.name { (name) } " " (is.join(" · ")) }
+    html! { bdi.name { (name) } " " (is.join(" · ")) }
 }
 
 /// `8 users`, or `open loop, at most 64 in progress`.
@@ -116,7 +141,7 @@ fn of_series(page: &ReportPage<'_>) -> Markup {
     });
     let found = page.search.iter().map(|found| {
         let software = found.software.as_deref().unwrap_or(UNKNOWN_SOFTWARE);
-        html! { span.name { (found.target) } " · " (software) " · " (found.what) }
+        html! { bdi.name { (found.target) } " · " (software) " · " (found.what) }
     });
     list("where", swept.chain(found))
 }
@@ -141,7 +166,7 @@ pub(super) fn inconclusive(page: &ReportPage<'_>, names: &[String]) -> Markup {
             @if let Some(rows) = crate::inconclusive_briefly(run.summary) {
                 div.box.bad {
                     p {
-                        strong { @if several { (name) ": " } "Inconclusive:" }
+                        strong { @if several { bdi { (name) } ": " } "Inconclusive:" }
                         " " (rows) "."
                     }
                 }
@@ -213,7 +238,7 @@ fn counts(summary: &Summary, name: &str) -> Markup {
         ("doubt", "not drawn", of(Status::NotDrawn)),
     ];
     html! {
-        span.name { (name) } " "
+        bdi.name { (name) } " "
         span.ok { (ok) @if ok == 1 { " test ok" } @else { " tests ok" } }
         @for (class, word, names) in others {
             @if !names.is_empty() {
@@ -246,8 +271,8 @@ pub(super) fn findings(page: &ReportPage<'_>, names: &[String]) -> Markup {
     };
     let several = names.len() > 1;
     let whose = |place: usize| match names.get(place) {
-        Some(name) if several => format!("{name}: "),
-        _ => String::new(),
+        Some(name) if several => html! { bdi { (name) } ": " },
+        _ => Markup::default(),
     };
     // The sentences about all runs of a server, and the rows with their suites, need no run's name.
     let whose_all = |place: usize| {
@@ -261,13 +286,13 @@ pub(super) fn findings(page: &ReportPage<'_>, names: &[String]) -> Markup {
     let left_out = all().flat_map(|(place, diagnosed)| {
         let rows = diagnose::left_out(diagnosed).into_iter();
         let whose = whose_all(place);
-        rows.map(move |row| format!("{whose}{row}"))
+        rows.map(move |row| html! { (whose) (row) })
     });
     let seen_once = all().flat_map(|(place, diagnosed)| {
         let seen = diagnosed.diagnosis.seen_once.iter();
         seen.map(move |finding| {
             let whose = whose(place + finding.run);
-            format!("{whose}{}", diagnose::seen_once(finding))
+            html! { (whose) (diagnose::seen_once(finding)) }
         })
     });
     html! {
@@ -283,7 +308,7 @@ pub(super) fn findings(page: &ReportPage<'_>, names: &[String]) -> Markup {
 }
 
 /// A list that a reader opens; nothing for no items.
-pub(super) fn folded(summary: &str, items: Vec<String>) -> Markup {
+pub(super) fn folded<R: Render>(summary: &str, items: Vec<R>) -> Markup {
     html! {
         @if !items.is_empty() {
             details { summary { (summary) ": " (items.len()) } (list("items", items)) }
@@ -291,7 +316,11 @@ pub(super) fn folded(summary: &str, items: Vec<String>) -> Markup {
     }
 }
 
-fn diagnosis_of(diagnosed: &Diagnosed, whose_all: &str, whose: impl Fn(usize) -> String) -> Markup {
+fn diagnosis_of(
+    diagnosed: &Diagnosed,
+    whose_all: &Markup,
+    whose: impl Fn(usize) -> Markup,
+) -> Markup {
     let findings = &diagnosed.diagnosis.findings;
     let nothing = findings.is_empty().then(|| diagnose::nothing(diagnosed));
     let found = findings.iter();
@@ -304,7 +333,7 @@ fn diagnosis_of(diagnosed: &Diagnosed, whose_all: &str, whose: impl Fn(usize) ->
     }
 }
 
-fn found_in(finding: &Finding, whose: &str) -> Markup {
+fn found_in(finding: &Finding, whose: &Markup) -> Markup {
     html! {
         h3 { (whose) (diagnose::title(finding)) }
         p { (diagnose::sentences::text(finding)) }

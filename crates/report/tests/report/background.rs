@@ -24,6 +24,10 @@ fn component(name: &str, protocol: &str) -> BackgroundComponent {
 
 /// Two tests of a second each beside UDP with loss and TCP with stalls, of which a connection fails in the second one.
 fn run() -> Run {
+    run_of("Put1K")
+}
+
+fn run_of(first: &str) -> Run {
     let record = BackgroundRecord {
         file: "load.yaml".to_owned(),
         load: "busy".to_owned(),
@@ -77,8 +81,8 @@ fn run() -> Run {
     let ended = |test| EventKind::MeasuringEnded { test };
     RunBuilder::new(1)
         .with(|run| run.plan.background = Some(record))
-        .test("Put1K", &[("Put1K", "PUT")])
-        .ok("Put1K", 100, |_| 9_970)
+        .test(first, &[(first, "PUT")])
+        .ok(first, 100, |_| 9_970)
         .event_at(0, started)
         .event_at(SECOND, ended)
         .test("Get1K", &[("Get1K", "GET")])
@@ -89,6 +93,39 @@ fn run() -> Run {
         .event_at(2 * SECOND, ended)
         .event_at(2 * SECOND, |_| EventKind::BackgroundEnded(end))
         .build()
+}
+
+/// A name above a band fits on a phone, too, or all tests are numbered.
+#[test]
+fn tests_above_background_traffic_are_named_or_numbered() {
+    for (first, said, shown) in [
+        ("Put1K", "", "Put1K"),
+        (
+            "PropfindDeadMultiple",
+            "1 PropfindDeadMultiple, 2 Get1K",
+            "1",
+        ),
+    ] {
+        let figures = figures_of_run(&run_of(first));
+        let figure = figures
+            .iter()
+            .find(|figure| figure.id == "background")
+            .unwrap();
+        let note = &figure.note;
+        assert_eq!(
+            note.contains("by their numbers"),
+            !said.is_empty(),
+            "{note}"
+        );
+        assert!(note.contains(said), "{note}");
+        for width in [360, 760] {
+            let drawn = figures::svg(figure, width);
+            assert!(
+                drawn.contains(&format!(">{shown}</text>")),
+                "{width}: {drawn}"
+            );
+        }
+    }
 }
 
 #[test]

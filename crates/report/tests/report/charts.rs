@@ -231,7 +231,7 @@ fn values_of_a_sweep_are_as_they_were_written_and_zero_has_no_logarithm() {
     let all = of_sweep(&sweep);
     let figure = named(&all, "sweep-width-CopyCol");
     assert!(!figure.panels[0].x.is_log());
-    let drawn = figures::svg(figure, 760, "");
+    let drawn = figures::svg(figure, 760);
     for label in [">0<", ">64KiB<", ">1MiB<"] {
         assert!(drawn.contains(label), "no {label} in {drawn}");
     }
@@ -268,9 +268,9 @@ fn a_time_line_tells_what_its_marks_are() {
         let figure = named(&all, "timeline-Put1K");
         assert!(figure.note.contains(said), "{}", figure.note);
         let crosses = marks(figure).filter(|mark| mark.look.symbol == Symbol::Cross);
-        let failed = crosses.filter(|mark| mark.row[5].ends_with("failed"));
+        let failed = crosses.filter(|mark| mark.row[4].ends_with("failed"));
         assert!(failed.count() > 0, "{operations}");
-        let counted = figure.rows().filter_map(|row| row[5].parse::<u64>().ok());
+        let counted = figure.rows().filter_map(|row| row[4].parse::<u64>().ok());
         assert_eq!(counted.sum::<u64>(), operations);
     }
 }
@@ -353,6 +353,42 @@ fn a_load_of_a_search_tells_how_often_it_held() {
     let figure = of_search(&found);
     assert_eq!(figure.note, "Each mark is a run.");
     assert_eq!(figure.panels[0].y.name, "time of a page");
+}
+
+/// The legend has the symbols of points that are drawn.
+#[test]
+fn a_line_without_points_has_none_in_the_legend() {
+    for (operations, fill) in [(20, MarkFill::Full), (3_000, MarkFill::None)] {
+        let all = servers(2, operations, 2);
+        let figure = named(&all, "ecdf-Put1K");
+        assert!(
+            figure.keys.iter().all(|key| key.look.fill == fill),
+            "{operations}"
+        );
+        let points = marks(figure).filter(|mark| matches!(mark.shape, MarkShape::Point(..)));
+        assert!(
+            points.into_iter().all(|mark| mark.look.fill == fill),
+            "{operations}"
+        );
+    }
+}
+
+/// The other scale of a test has no id that the usual one of another test has.
+#[test]
+fn ids_of_a_page_differ_whatever_tests_are_called() {
+    let mut sweep = answers::sweep();
+    let mut again = sweep.rows[0].clone();
+    again.name = format!("{}-other", again.name);
+    sweep.rows.push(again);
+    let page = report::page::html(&ReportPage {
+        sweep: Some(&sweep),
+        ..ReportPage::default()
+    });
+    let ids = page.split(" data-id=\"").skip(1);
+    let ids: Vec<&str> = ids.filter_map(|rest| rest.split('"').next()).collect();
+    let different: std::collections::BTreeSet<&&str> = ids.iter().collect();
+    assert!(ids.contains(&"sweep-width-CopyCol-other"), "{ids:?}");
+    assert_eq!(different.len(), ids.len(), "{ids:?}");
 }
 
 #[test]

@@ -315,7 +315,7 @@ fn the_page_is_about_one_server_and_its_runs_are_suites() {
         "title and heading: {before}"
     );
     for name in ["prestan", "listing", "prestan #2", "prestan, 8 users"] {
-        let name = format!("<span class=\"name\">{name}</span>");
+        let name = format!("<bdi class=\"name\">{name}</bdi>");
         assert!(before.contains(&name), "no {name} in {before}");
     }
     let overview = rest
@@ -328,7 +328,10 @@ fn the_page_is_about_one_server_and_its_runs_are_suites() {
         ),
         "{overview}"
     );
-    assert!(page.contains("<h3>listing: PUT is much slower"), "{page}");
+    assert!(
+        page.contains("<h3><bdi>listing</bdi>: PUT is much slower"),
+        "{page}"
+    );
     assert!(page.contains(">Run</th>") && !page.contains(">Server</th>"));
     assert!(!page.contains("4 servers"));
 }
@@ -340,9 +343,9 @@ fn the_page_of_two_servers_names_both_before_their_suites() {
     let page = page_of(&runs, &both);
     assert!(page.contains("<h1>Diagnosis of 2 servers</h1>"));
     for name in ["127.0.0.1:8080/dav/", "h/b/"] {
-        let run = format!("<span class=\"name\">{name}: prestan</span>");
+        let run = format!("<bdi class=\"name\">{name}: prestan</bdi>");
         assert!(page.contains(&run), "no {run}");
-        let findings = format!("<p>{name}: Findings: none");
+        let findings = format!("<p><bdi>{name}</bdi>: Findings: none");
         assert!(page.contains(&findings), "no {findings}");
     }
 }

@@ -383,3 +383,44 @@ fn what_strangers_write_is_text_in_every_report() {
         }
     }
 }
+
+/// A label may be written from right to left, and what stands beside it is not.
+#[test]
+fn labels_do_not_reorder_the_words_beside_them() {
+    let label = "\u{5e9}\u{5e8}\u{5ea} 2";
+    let run = runs::classic();
+    let summary = summarise(&run);
+    let named = |name: &str| PageRun {
+        name: Some(name.to_owned()),
+        details: None,
+        run: &run,
+        summary: &summary,
+    };
+    let page = ReportPage {
+        runs: vec![named(label), named("other")],
+        ..ReportPage::default()
+    };
+    let page = report::page::html(&page);
+    // Alone in a cell, a heading or an option it has nothing beside it; nor has it in a drawing.
+    let alone = [
+        "<td>",
+        "<th scope=\"row\">",
+        "<th colspan=\"2\">",
+        "<th colspan=\"4\">",
+        "<h3>",
+        "fi\">",
+    ];
+    let page = crate::page::markup(&page);
+    let (_, body) = page.split_once("<body>").unwrap();
+    for (at, _) in body.match_indices(label) {
+        let before = &body[..at];
+        let is_isolated = before.ends_with("<bdi>") || before.ends_with("<bdi class=\"name\">");
+        let is_drawn = before
+            .rfind("<text")
+            .is_some_and(|text| !before[text..].contains("</text>"));
+        let is_alone = alone.iter().any(|before_it| before.ends_with(before_it));
+        let place = before.rsplit('<').next().unwrap();
+        assert!(is_isolated || is_drawn || is_alone, "<{place}");
+    }
+    assert!(body.matches("<bdi").count() > 3);
+}

@@ -96,7 +96,7 @@ const PRECISE: f64 = 1e-4;
 const ROUNDS: usize = 20;
 /// Gauss-Newton steps for given exponents.
 const STEPS: usize = 12;
-/// MatrixColumns that differ less than that, as a share of their lengths, are the same.
+/// Columns that differ less than that, as a share of their lengths, are the same.
 const DISTINCT: f64 = 1e-9;
 
 /// The exponent of what falls, where its own cannot be told: shared by so many.

@@ -227,11 +227,13 @@ impl<'a> CapturedDirection<'a> {
             let point = FigureMark::new(MarkShape::Point(*at, *place), look.filled(MarkFill::None));
             point.with_row([Format::Time.value(*at), what.to_owned(), place.to_string()])
         });
-        let line = FigureMark::new(MarkShape::Line(points.to_vec(), LineStep::After), look);
+        let line = held(points, self.ends.1);
+        let line = FigureMark::new(MarkShape::Line(line, LineStep::After), look);
         let line = (!points.is_empty()).then_some(line);
         let key = LegendKey {
             name: name.to_owned(),
-            look,
+            // Its points are not drawn.
+            look: look.filled(MarkFill::None),
             swatch: Swatch::Line,
         };
         let marks = line.into_iter().chain(told).collect();
@@ -272,7 +274,9 @@ impl<'a> CapturedDirection<'a> {
     }
 
     fn throughput(&self) -> Figure {
-        let (width_ns, rates) = throughput(&self.series.throughput);
+        let of: &BytesOverTime = &self.series.throughput;
+        let bins: Vec<(i64, u64)> = of.bins().collect();
+        let (width_ns, rates) = throughput(&bins, of.width_ns());
         let points: Vec<(f64, f64)> = rates
             .into_iter()
             .map(|(start_ns, rate)| (self.at(start_ns), rate))
@@ -312,7 +316,8 @@ impl<'a> CapturedDirection<'a> {
         note: String,
     ) -> Figure {
         let look = MarkLook::of(0);
-        let below = points.iter().map(|(at, value)| (*at, 0.0, *value));
+        let held = held(&points, self.ends.1);
+        let below = held.iter().map(|(at, value)| (*at, 0.0, *value));
         let below = MarkShape::Area(below.collect(), LineStep::After);
         let told = points.iter().map(|(at, value)| {
             let row = [
@@ -328,7 +333,7 @@ impl<'a> CapturedDirection<'a> {
         if !points.is_empty() {
             marks.push(FigureMark::new(below, look.filled(MarkFill::Soft)));
             marks.push(FigureMark::new(
-                MarkShape::Line(points.clone(), LineStep::After),
+                MarkShape::Line(held, LineStep::After),
                 look,
             ));
         }
@@ -387,17 +392,46 @@ impl Strokes<'_, '_> {
 
 /// The width of intervals, and for each its start and the bytes per second: so few intervals that bursts of single
 /// round trips do not hide the course.
-fn throughput(of: &BytesOverTime) -> (i64, Vec<(i64, f64)>) {
-    let bins: Vec<(i64, u64)> = of.bins().collect();
+fn throughput(bins: &[(i64, u64)], bin_ns: i64) -> (i64, Vec<(i64, f64)>) {
     let together = bins.len().div_ceil(MOST_INTERVALS).max(1);
-    let width_ns = of.width_ns().saturating_mul(together as i64).max(1);
+    let width_ns = bin_ns.saturating_mul(together as i64).max(1);
     let rates = bins.chunks(together).map(|bins| {
         let bytes: u64 = bins.iter().map(|(_, bytes)| bytes).sum();
-        (bins[0].0, (bytes as f64 * 1e9 / width_ns as f64).round())
+        // The last interval may have fewer bins.
+        let length_ns = bin_ns as f64 * bins.len() as f64;
+        (bins[0].0, (bytes as f64 * 1e9 / length_ns).round())
     });
     (width_ns, rates.collect())
 }
 
+/// Points of which the last holds until the end.
+fn held(points: &[(f64, f64)], end: f64) -> Vec<(f64, f64)> {
+    let last = points.last().map(|(at, value)| (at.max(end), *value));
+    points.iter().copied().chain(last).collect()
+}
+
 fn microseconds(ns: i64) -> f64 {
     us(ns as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_last_interval_that_is_shorter_has_its_own_rate() {
+        let bins: Vec<(i64, u64)> = (0..61).map(|bin| (bin * 1_000_000, 500)).collect();
+        let (width_ns, rates) = throughput(&bins, 1_000_000);
+        assert_eq!((width_ns, rates.len()), (2_000_000, 31));
+        assert!(
+            rates.iter().all(|(_, rate)| *rate == 500_000.0),
+            "{rates:?}"
+        );
+    }
+
+    #[test]
+    fn a_value_alone_is_a_line() {
+        assert_eq!(held(&[(1.0, 5.0)], 9.0), [(1.0, 5.0), (9.0, 5.0)]);
+        assert_eq!(held(&[], 9.0), []);
+    }
 }

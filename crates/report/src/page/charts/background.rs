@@ -22,8 +22,8 @@ const MOST: usize = 4;
 const HEIGHT: f64 = 120.0;
 const NAMES: f64 = 15.0;
 
-/// Letters that have room above the panels on a page of usual width.
-const LETTERS: f64 = 110.0;
+/// Letters that have room above the panels on a phone.
+const LETTERS: f64 = 34.0;
 
 const SINCE: &str = "seconds since the beginning of the run";
 

@@ -6,6 +6,7 @@ use figures::{
     Range, Scale, Series, Swatch, Symbol, extent,
 };
 use record::Nanos;
+use stats::units::human_range;
 use stats::{Bucket, DrawnOperation, TimeLine};
 
 use super::{RunDetails, key, us, words};
@@ -65,8 +66,9 @@ pub(super) fn histogram(test: &str, runs: &[RunDetails<'_>]) -> Figure {
                 y: (0.0, bar.response as f64),
             };
             let look = MarkLook::toned(MarkLook::of(run.place).tone);
-            let row = [run.name.to_owned(), written(bar.from), written(bar.to)];
-            FigureMark::new(shape, look).with_row(row.into_iter().chain([bar.response.to_string()]))
+            let range = human_range((bar.from as f64, bar.to as f64));
+            let row = [run.name.to_owned(), range, bar.response.to_string()];
+            FigureMark::new(shape, look).with_row(row)
         };
         let bars = bars(run).into_iter().filter(|bar| bar.response > 0);
         let marks = bars.map(mark).collect();
@@ -83,7 +85,7 @@ pub(super) fn histogram(test: &str, runs: &[RunDetails<'_>]) -> Figure {
         note: format!(
             "Ranges grow by a constant factor{grows}; the height is the number of operations."
         ),
-        columns: words(["run", "from", "to", "operations"]),
+        columns: words(["run", "response time", "operations"]),
         keys: Vec::new(),
         panels: panels.collect(),
     }
@@ -121,7 +123,7 @@ pub(super) fn ecdf(test: &str, runs: &[RunDetails<'_>]) -> Figure {
     let is_whole = shown.iter().all(|run| run.details.all_steps);
     let keys = shown
         .iter()
-        .map(|run| key(run.name, MarkLook::of(run.place), Swatch::Line));
+        .map(|run| key(run.name, look_of_steps(run), Swatch::Line));
     Figure {
         id: test.to_owned(),
         title: format!("{test}: share of operations that took no longer"),
@@ -132,8 +134,18 @@ pub(super) fn ecdf(test: &str, runs: &[RunDetails<'_>]) -> Figure {
     }
 }
 
+/// Its points are drawn where there are few.
+fn look_of_steps(run: &RunDetails<'_>) -> MarkLook {
+    let fill = if run.details.steps.len() < FEW {
+        MarkFill::Full
+    } else {
+        MarkFill::None
+    };
+    MarkLook::of(run.place).filled(fill)
+}
+
 fn distribution(run: &RunDetails<'_>, place: usize) -> Series {
-    let look = MarkLook::of(run.place);
+    let look = look_of_steps(run);
     let steps = &run.details.steps;
     let count = steps.last().map_or(1, |step| step.count) as f64;
     let points: Vec<(f64, f64)> = steps
@@ -146,18 +158,9 @@ fn distribution(run: &RunDetails<'_>, place: usize) -> Series {
         begin.into_iter().chain(points.iter().copied()).collect(),
         LineStep::After,
     );
-    let fill = if points.len() < FEW {
-        MarkFill::Full
-    } else {
-        MarkFill::None
-    };
     let mark = |(us, share): (f64, f64)| {
-        let row = [
-            run.name.to_owned(),
-            Format::Time.value(us),
-            Format::Percent.value(share),
-        ];
-        FigureMark::new(MarkShape::Point(us, share), look.filled(fill)).with_row(row)
+        let row = [run.name.to_owned(), Format::Time.value(us), percent(share)];
+        FigureMark::new(MarkShape::Point(us, share), look).with_row(row)
     };
     let marks = points.into_iter().map(mark);
     Series {
@@ -166,6 +169,16 @@ fn distribution(run: &RunDetails<'_>, place: usize) -> Series {
             .chain(marks)
             .collect(),
     }
+}
+
+/// Of shares close to one, the last digits count.
+fn percent(share: f64) -> String {
+    let shown = if share < 0.99 {
+        (share * 1e3).round() / 1e3
+    } else {
+        share
+    };
+    Format::Percent.tick(shown)
 }
 
 /// Response times in the order of time.
@@ -206,7 +219,7 @@ pub(super) fn time_line(test: &str, runs: &[RunDetails<'_>]) -> Figure {
         id: test.to_owned(),
         title: format!("{test}: response times in the order of time"),
         note: if every { EVERY_POINT } else { BANDS }.to_owned(),
-        columns: words(["run", "after", "fastest", "mean", "slowest", "operations"]),
+        columns: words(["run", "after", "mean", "fastest and slowest", "operations"]),
         keys: Vec::new(),
         panels: panels.collect(),
     }
@@ -247,14 +260,8 @@ fn points(run: &RunDetails<'_>, low: f64) -> Vec<FigureMark> {
         ..MarkLook::toned(MarkTone::Bad)
     };
     let cross = |at: f64, count: u64| {
-        let cells = [
-            run.name,
-            &moment(at),
-            "",
-            "",
-            "",
-            &format!("{count} failed"),
-        ];
+        let failed = format!("{count} failed");
+        let cells = [run.name, &moment(at), "", "", &failed];
         FigureMark::new(MarkShape::Point(at, low), crossed).with_row(cells.map(str::to_owned))
     };
     match &run.details.time_line {
@@ -264,7 +271,7 @@ fn points(run: &RunDetails<'_>, low: f64) -> Vec<FigureMark> {
             let point = |operation: &DrawnOperation| {
                 let took = operation.took?;
                 let (at, told) = (at(operation), written(took));
-                let cells = [run.name, &moment(at), &told, &told, &told, "1"];
+                let cells = [run.name, &moment(at), &told, "", "1"];
                 let shape = MarkShape::Point(at, time(took));
                 Some(
                     FigureMark::new(shape, MarkLook::of(run.place))
@@ -312,13 +319,12 @@ fn bar(run: &RunDetails<'_>, place: usize, length: f64, bucket: &Bucket) -> Figu
     FigureMark::new(shape, look).with_row([
         run.name.to_owned(),
         moment(from + length / 2.0),
-        written(bucket.min),
         mean,
-        written(bucket.max),
+        human_range((bucket.min as f64, bucket.max as f64)),
         bucket.n.to_string(),
     ])
 }
 
 fn moment(at: f64) -> String {
-    format!("{} s", figures::plain(at))
+    format!("{} s", figures::digits(at))
 }

@@ -393,7 +393,7 @@ fn status_keys<'e>(endings: impl Iterator<Item = &'e EndingCount>) -> Vec<Legend
         keys.push(LegendKey {
             name: ending.name.clone(),
             look: MarkLook::toned(tone).dashed(dash),
-            swatch: Swatch::Bar,
+            swatch: Swatch::Area,
         });
     }
     keys

@@ -78,9 +78,14 @@ pub(super) fn keys<'l>(lines: impl IntoIterator<Item = &'l CourseLine>) -> Vec<L
     let mut keys: Vec<LegendKey> = Vec::new();
     for line in lines {
         if key_of(&keys, &line.name).is_none() {
+            let look = if line.points.len() <= FEW {
+                line.look
+            } else {
+                line.look.filled(MarkFill::None)
+            };
             keys.push(LegendKey {
                 name: line.name.clone(),
-                look: line.look,
+                look,
                 swatch: Swatch::Line,
             });
         }
