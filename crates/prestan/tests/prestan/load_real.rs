@@ -25,7 +25,7 @@ fn users_list_a_collection(recipe: &Recipe) {
         fs::write(server.storage().join(name), name).unwrap();
     }
     let mut prestan = Prestan::new().args(["load", "PROPFIND", &server.url(), "--json", "-"]);
-    prestan = prestan.args(["--depth", "1", "--duration", "1s"]);
+    prestan = prestan.args(["--depth", "1", "--total", "256"]);
     prestan = prestan.args(["--users", &users.to_string()]);
     if let Some((user, password)) = server.credentials() {
         let file = prestan.file("password", &password);
