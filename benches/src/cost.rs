@@ -30,8 +30,8 @@ const LITTLE_MORE: f64 = 1.05;
 /// How much is done.
 #[derive(Debug, Clone, Copy)]
 pub struct CostSize {
-    rounds: usize,
-    requests: u64,
+    pub(crate) rounds: usize,
+    pub(crate) requests: u64,
     starts: usize,
 }
 
@@ -135,7 +135,7 @@ struct CostTurn {
     per_second: f64,
 }
 
-struct CostBench<'a> {
+pub(crate) struct CostBench<'a> {
     prestan: &'a Prestan,
     server: &'a BenchServer,
     requests: u64,
@@ -149,12 +149,7 @@ struct CostBench<'a> {
 /// Where a program is missing or fails.
 pub fn run(prestan: &Prestan, size: CostSize) -> Result<CostReport> {
     let nginx = BenchServer::nginx()?;
-    let mut bench = CostBench {
-        prestan,
-        server: &nginx,
-        requests: size.requests,
-        seconds: 1,
-    };
+    let mut bench = CostBench::of(prestan, &nginx, size);
     // The first run is not measured; it warms the server up and tells how fast it is.
     let pace = bench.turn(CostContender::Floor)?.per_second;
     bench.seconds = (size.requests as f64 / pace).round().max(1.0) as u64;
@@ -178,12 +173,7 @@ pub fn run(prestan: &Prestan, size: CostSize) -> Result<CostReport> {
 /// Where a program is missing, h2load included, or fails.
 pub fn run_http2(prestan: &Prestan, size: CostSize) -> Result<Http2CostReport> {
     let nginx = BenchServer::nginx_http2()?;
-    let bench = CostBench {
-        prestan,
-        server: &nginx,
-        requests: size.requests,
-        seconds: 1,
-    };
+    let bench = CostBench::of(prestan, &nginx, size);
     // As there: to warm the server up.
     bench.turn(CostContender::Peer(Peer::H2load))?;
     let turns = bench.rounds("cost of HTTP/2", size.rounds, &HTTP2_CONTENDERS)?;
@@ -234,7 +224,21 @@ const HTTP2_CONTENDERS: [CostContender; 3] = [
     CostContender::Prestan(RequestedClock::Kernel),
 ];
 
-impl CostBench<'_> {
+impl<'a> CostBench<'a> {
+    pub(crate) fn of(prestan: &'a Prestan, server: &'a BenchServer, size: CostSize) -> Self {
+        CostBench {
+            prestan,
+            server,
+            requests: size.requests,
+            seconds: 1,
+        }
+    }
+
+    /// Processor time a request, in microseconds.
+    pub(crate) fn cost_of(&self, clock: RequestedClock) -> Result<f64> {
+        Ok(self.turn(CostContender::Prestan(clock))?.cpu_us)
+    }
+
     /// The turns of each contender.
     fn rounds(
         &self,

@@ -17,6 +17,7 @@
 
 pub mod accuracy;
 pub mod branches;
+pub mod builds;
 pub mod child;
 pub mod comparison;
 pub mod cost;

@@ -15,7 +15,8 @@ use benches::load::Prestan;
 use benches::machine::BenchMachine;
 use benches::table::BenchTable;
 use benches::{
-    accuracy, branches, cost, docs, floor, inside, pages, scale, suite, threads, verdicts, verify,
+    accuracy, branches, builds, cost, docs, floor, inside, pages, scale, suite, threads, verdicts,
+    verify,
 };
 
 /// Measures Prestan as a measuring instrument.
@@ -33,7 +34,13 @@ enum What {
     /// Whether comparisons see what a branch of a server does more inside
     Branches(How),
     /// Processor time a request, beside other tools
-    Cost(Versions),
+    Cost {
+        #[command(flatten)]
+        versions: Versions,
+        /// Instead beside this program, another build of Prestan
+        #[arg(long, conflicts_with = "http2")]
+        beside: Option<PathBuf>,
+    },
     /// Processor time a file of a page, beside other tools
     Pages(How),
     /// Many users, and a schedule
@@ -141,6 +148,7 @@ impl BenchReport for accuracy::AccuracyReport {
 
 report!(
     branches::BranchesReport,
+    builds::BuildsReport,
     cost::CostReport,
     cost::Http2CostReport,
     inside::InsideReport,
@@ -184,7 +192,17 @@ fn dispatch(what: What) -> Result<()> {
             let sizes = (branches::BranchesSize::FULL, branches::BranchesSize::QUICK);
             branches::run(prestan, how.size(sizes))
         }),
-        What::Cost(Versions { how, http2 }) => {
+        What::Cost {
+            versions: Versions { how, .. },
+            beside: Some(other),
+        } => perform("cost-builds", &how, |prestan| {
+            let size = how.size((cost::CostSize::FULL, cost::CostSize::QUICK));
+            builds::run(prestan, &Prestan::at(other), size)
+        }),
+        What::Cost {
+            versions: Versions { how, http2 },
+            beside: None,
+        } => {
             let size = how.size((cost::CostSize::FULL, cost::CostSize::QUICK));
             if !http2 {
                 perform("cost", &how, |prestan| cost::run(prestan, size))?;

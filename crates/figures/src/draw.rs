@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use crate::figure::{Anchor, Dash, Figure, LegendKey, MarkFill, Panel, Swatch, Symbol};
 use crate::marks::{LETTERS, Plot, series, symbol_path};
 use crate::style;
-use crate::svg::{Path, Tenth, Texts, escaped, shortened, width};
+use crate::svg::{Path, PlacedTexts, Tenth, escaped, shortened, width};
 
 /// Size of letters of names and titles, in pixels.
 const NAMES: f64 = 12.0;
@@ -52,7 +52,7 @@ pub(crate) fn body(figure: &Figure, pixels: f64) -> DrawnFigure {
         }
         if !panel.title.is_empty() {
             let title = shortened(&panel.title, NAMES, pixels - left);
-            let mut texts = Texts::default();
+            let mut texts = PlacedTexts::default();
             texts.add((left, top + 13.0), Anchor::Start, "n fi", &title);
             texts.write(&mut marks);
             top += LINE;
@@ -142,7 +142,7 @@ fn axes(out: &mut String, plot: &Plot<'_>, shares: bool, name: Option<&str>) {
     let (right, bottom) = (left + plot.width, top + plot.height);
     let mut grid = Path::default();
     let mut line = Path::default();
-    let mut labels = Texts::default();
+    let mut labels = PlacedTexts::default();
     // Names of categories, and lines and labels of numbers.
     if let Some(names) = plot.y.names() {
         for (place, name) in names.iter().enumerate() {
@@ -207,7 +207,7 @@ fn axes(out: &mut String, plot: &Plot<'_>, shares: bool, name: Option<&str>) {
 }
 
 /// Names of both axes.
-fn names(out: &mut String, texts: &mut Texts, plot: &Plot<'_>, vertical: Option<&str>) {
+fn names(out: &mut String, texts: &mut PlacedTexts, plot: &Plot<'_>, vertical: Option<&str>) {
     let name = shortened(&plot.x.name, NAMES, plot.pixels - 8.0);
     let half = width(&name, NAMES) / 2.0;
     // It stays within the figure.
@@ -237,7 +237,7 @@ pub(crate) fn legend(keys: &[LegendKey], pixels: f64) -> DrawnFigure {
         return DrawnFigure { marks, height: 0.0 };
     }
     let (mut x, mut y) = (0.0, 0.0);
-    let mut texts = Texts::default();
+    let mut texts = PlacedTexts::default();
     for key in keys {
         let name = shortened(&key.name, NAMES, pixels - 60.0);
         let wide = SWATCH.0 + SWATCH.1 + width(&name, NAMES);

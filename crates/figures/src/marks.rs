@@ -8,7 +8,7 @@ use crate::figure::{
     Along, Anchor, Dash, LineStep, MarkFill, MarkLook, MarkShape, Panel, Series, Symbol,
 };
 use crate::style;
-use crate::svg::{Path, Tenth, Texts, shortened, width};
+use crate::svg::{Path, PlacedTexts, Tenth, shortened, width};
 
 /// With more points than this, a series has small ones.
 const MANY: usize = 80;
@@ -66,7 +66,7 @@ impl Plot<'_> {
 #[derive(Default)]
 struct Layers {
     paths: Vec<Layer>,
-    texts: Texts,
+    texts: PlacedTexts,
 }
 
 /// A path of marks that look alike. All of them have a row of the table, or none: the script of a page takes them one by
@@ -234,7 +234,7 @@ fn shape(
 
 /// Words that end within the figure, wherever they should be.
 fn free(
-    texts: &mut Texts,
+    texts: &mut PlacedTexts,
     plot: &Plot<'_>,
     (x, y): (f64, f64),
     anchor: Anchor,

@@ -209,9 +209,9 @@ impl Path {
 
 /// Texts, those that look alike together: `class` then stands once.
 #[derive(Default)]
-pub(crate) struct Texts(Vec<(String, Vec<String>)>);
+pub(crate) struct PlacedTexts(Vec<(String, Vec<String>)>);
 
-impl Texts {
+impl PlacedTexts {
     /// Nothing for no letters.
     pub(crate) fn add(&mut self, (x, y): (f64, f64), anchor: Anchor, class: &str, text: &str) {
         if text.is_empty() || !(x + y).is_finite() {

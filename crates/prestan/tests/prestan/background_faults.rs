@@ -544,13 +544,13 @@ fn a_page_draws_background_traffic_beside_the_tests_of_a_suite() {
     };
     // What is drawn is what the document says.
     let drawn = browser.evaluate(
-        "[...document.querySelectorAll('[data-id=background] .numbers tbody tr')].map((row) =>
-            [...row.cells].map((cell) => cell.textContent))",
+        "[...document.querySelectorAll('[data-id=background] .numbers tbody')]
+            .filter((group) => group.rows[0].textContent.startsWith('voice'))
+            .flatMap((group) => [...group.rows].slice(1).map((row) => row.cells[1].textContent))",
     );
-    let rows = drawn.as_array().unwrap().iter();
-    let rates = rows.filter(|row| row[0].as_str().unwrap().starts_with("voice"));
-    let rates = rates.filter_map(|row| {
-        let (number, unit) = row[2].as_str()?.split_once(' ')?;
+    let rates = drawn.as_array().unwrap().iter();
+    let rates = rates.filter_map(|rate| {
+        let (number, unit) = rate.as_str()?.split_once(' ')?;
         let scale = match unit {
             "bit/s" => 1.0,
             "kbit/s" => 1e3,

@@ -84,7 +84,7 @@ fn numbers(figure: &Figure) -> Markup {
                     @for group in rows.chunk_by(is_again) {
                         tbody {
                             @if is_grouped {
-                                tr { th colspan=(columns.len().max(1)) { (group[0][0]) } }
+                                tr { th scope="rowgroup" colspan=(columns.len().max(1)) { (group[0][0]) } }
                             }
                             @for row in group { (cells(&row[skipped..])) }
                         }

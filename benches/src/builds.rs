@@ -1,0 +1,106 @@
+//! What a request costs with this build, beside another build of Prestan: a change of the profile, or of the path of a
+//! request, shows here before it shows in a table of peers.
+
+use anyhow::{Context, Result};
+use serde::{Deserialize, Serialize};
+
+use crate::comparison::Attainment;
+use crate::cost::{CostBench, CostSize, interval, ratios};
+use crate::load::{Prestan, RequestedClock};
+use crate::machine::BenchMachine;
+use crate::numbers::Median;
+use crate::server::BenchServer;
+use crate::table::{BenchTable, micros};
+
+/// The upper end of the interval of the ratio, for which a request costs what it did.
+const MOST: f64 = 1.05;
+
+/// Both builds with each clock.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct BuildsReport {
+    /// Where.
+    pub machine: BenchMachine,
+    /// Rounds.
+    pub rounds: usize,
+    /// Requests of each build in each round.
+    pub requests: u64,
+    /// The clocks.
+    pub clocks: Vec<ClockOfBuilds>,
+}
+
+/// Processor time a request, in microseconds.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct ClockOfBuilds {
+    /// Its name.
+    pub name: String,
+    /// Of the other build.
+    pub other: Median,
+    /// Of this build.
+    pub ours: Median,
+    /// The second over the first, round by round.
+    pub ratio: Median,
+}
+
+/// Measures both builds round by round, each first in every second round.
+///
+/// # Errors
+/// Where a program is missing or fails.
+pub fn run(ours: &Prestan, other: &Prestan, size: CostSize) -> Result<BuildsReport> {
+    let nginx = BenchServer::nginx()?;
+    let benches = [other, ours].map(|prestan| CostBench::of(prestan, &nginx, size));
+    let mut clocks = Vec::new();
+    for clock in [RequestedClock::User, RequestedClock::Kernel] {
+        let mut costs = [Vec::new(), Vec::new()];
+        // The first round is not measured: it warms up the server.
+        for round in 0..=size.rounds {
+            eprintln!("{} clock: round {round} of {}", clock.name(), size.rounds);
+            for build in [round % 2, 1 - round % 2] {
+                let cost = benches[build].cost_of(clock)?;
+                if round > 0 {
+                    costs[build].push(cost);
+                }
+            }
+        }
+        let [other, ours] = &costs;
+        let median = |values: &[f64]| Median::of(values).context("no rounds");
+        clocks.push(ClockOfBuilds {
+            name: clock.name().to_owned(),
+            other: median(other)?,
+            ours: median(ours)?,
+            ratio: median(&ratios(ours, other))?,
+        });
+    }
+    let mut machine = BenchMachine::this();
+    machine.add(&nginx.version());
+    Ok(BuildsReport {
+        machine,
+        rounds: size.rounds,
+        requests: size.requests,
+        clocks,
+    })
+}
+
+impl BuildsReport {
+    /// For the terminal and for pages.
+    pub fn tables(&self) -> Vec<BenchTable> {
+        let mut table = BenchTable::new(
+            &format!(
+                "Processor time a request, in µs ({} requests of each build in each of {} rounds, as above; median, \
+                 the ratio with the 95 % interval of the sign test)",
+                self.requests, self.rounds
+            ),
+            &["clock", "other build", "this build", "ratio", "wanted"],
+        );
+        for clock in &self.clocks {
+            let verdict = Attainment::of(clock.ratio.high <= MOST);
+            table.row(vec![
+                clock.name.clone(),
+                micros(clock.other.value),
+                micros(clock.ours.value),
+                interval(clock.ratio),
+                format!("upper end at most {MOST}: {}", verdict.name()),
+            ]);
+        }
+        vec![table]
+    }
+}
