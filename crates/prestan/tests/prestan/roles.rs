@@ -303,7 +303,9 @@ fn a_load_generator_without_a_processor_of_its_own_decides_nothing_about_times()
     };
     let crowded = || {
         let _crowded = CrowdedProcessor::new(4);
-        edit(&server, "100")
+        let text = EDITING.replace("CONSTRAINTS", FIVE);
+        // So many that there is always one who could go on.
+        run(&server, &text, &["-r", "30", "-c", "48"])
     };
     let outcome = settled(crowded, is_told);
     assert!(is_told(&outcome), "{outcome}");
