@@ -21,7 +21,7 @@ pub struct BesideResult<'a> {
     pub summary: &'a Summary,
 }
 
-/// The result as one JSON document, for which [`schema`] is published. Ends with a newline.
+/// The result as one JSON document, for which `docs/result.schema.json` is published. Ends with a newline.
 pub fn json(run: &Run, summary: &Summary, beside: &[BesideResult<'_>]) -> String {
     let beside = beside.iter().map(|load| wire::BesideJson {
         name: load.name.to_owned(),

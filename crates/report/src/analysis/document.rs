@@ -270,7 +270,7 @@ struct RunJson {
     within_us: Option<f64>,
 }
 
-/// The analysis for programs: one JSON document, for which [`analysis_schema`] is published. Ends with a newline.
+/// The analysis for programs: one JSON document, for which `docs/analysis.schema.json` is published. Ends with a newline.
 pub fn analysis_json(of: &CaptureAnalysis) -> String {
     let connections = &of.contents.traced.connections;
     let groups = causes(connections);

@@ -18,7 +18,7 @@ use crate::json::pretty;
 #[cfg(feature = "schema")]
 use crate::json::schema_of;
 
-/// The campaign for programs: one JSON document, for which [`campaign_schema`] is published. Ends with a newline.
+/// The campaign for programs: one JSON document, for which `docs/campaign.schema.json` is published. Ends with a newline.
 pub fn campaign_json(of: &CampaignReport<'_>) -> String {
     let (record, spec, summary) = (of.record, of.experiment, of.summary);
     pretty(&CampaignDocument {
