@@ -57,8 +57,5 @@ impl LabChoice {
 #[must_use]
 #[cfg(feature = "schema")]
 pub fn schema() -> String {
-    let schema = schemars::schema_for!(ExperimentSpec);
-    let mut text = serde_json::to_string_pretty(&schema).unwrap_or_default();
-    text.push('\n');
-    text
+    schemars::published::<ExperimentSpec>()
 }

@@ -16,10 +16,7 @@ use crate::spec::*;
 /// The schema as indented JSON, made of the types that read suite files: what is to be published.
 #[must_use]
 pub fn schema() -> String {
-    let schema = schemars::schema_for!(SuiteSpec);
-    let mut text = serde_json::to_string_pretty(&schema).unwrap_or_default();
-    text.push('\n');
-    text
+    schemars::published::<SuiteSpec>()
 }
 
 impl<T: JsonSchema> JsonSchema for Placed<T> {

@@ -102,9 +102,7 @@ pub fn measured_json(name: &str, network: &LabNetwork, wires: &[JudgedWire]) -> 
 #[must_use]
 #[cfg(feature = "schema")]
 pub fn measured_schema() -> String {
-    with_newline(serde_json::to_string_pretty(&schemars::schema_for!(
-        CheckedLabDocument
-    )))
+    schemars::published::<CheckedLabDocument>()
 }
 
 fn checked_wire(network: &LabNetwork, judged: &JudgedWire) -> CheckedWireDocument {

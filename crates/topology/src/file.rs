@@ -302,8 +302,5 @@ pub fn nearest<'a>(word: &str, names: impl Iterator<Item = &'a str>) -> Option<&
 #[must_use]
 #[cfg(feature = "schema")]
 pub fn schema() -> String {
-    let schema = schemars::schema_for!(LabSpec);
-    let mut text = serde_json::to_string_pretty(&schema).unwrap_or_default();
-    text.push('\n');
-    text
+    schemars::published::<LabSpec>()
 }

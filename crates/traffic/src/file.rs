@@ -293,8 +293,5 @@ impl TrafficSpec {
 #[must_use]
 #[cfg(feature = "schema")]
 pub fn schema() -> String {
-    let schema = schemars::schema_for!(TrafficSpec);
-    let mut text = serde_json::to_string_pretty(&schema).unwrap_or_default();
-    text.push('\n');
-    text
+    schemars::published::<TrafficSpec>()
 }

@@ -1,16 +1,11 @@
 //! The documents for programs: JSON against its published schema, CSV against its rules.
 
-use std::path::PathBuf;
-
 use proptest::prelude::*;
 use record::{MeasureId, Outcome, Run};
 use serde_json::{Value, json};
 use stats::testing::{self, RunBuilder};
 
 use crate::runs;
-
-/// Set to write the schema anew instead of comparing with it.
-const BLESS: &str = "PRESTAN_BLESS";
 
 /// Makes a good document a bad one.
 type Breakage = fn(&mut Value);
@@ -49,7 +44,6 @@ fn assert_valid(document: &Value) {
 
 #[test]
 fn the_published_schemas_are_those_of_the_types() {
-    let docs = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../docs");
     for (name, schema) in [
         ("result.schema.json", report::schema()),
         ("compare.schema.json", report::compare_schema()),
@@ -60,15 +54,7 @@ fn the_published_schemas_are_those_of_the_types() {
         ("analysis.schema.json", report::analysis_schema()),
         ("campaign.schema.json", report::campaign_schema()),
     ] {
-        let path = docs.join(name);
-        if std::env::var_os(BLESS).is_some() {
-            std::fs::write(&path, &schema).unwrap();
-        }
-        let published = std::fs::read_to_string(&path).unwrap_or_default();
-        assert!(
-            published == schema,
-            "docs/{name} is stale; run again with {BLESS}=1"
-        );
+        schemars::assert_published(name, &schema);
     }
 }
 

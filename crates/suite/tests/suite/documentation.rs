@@ -1,7 +1,5 @@
 //! docs/SUITES.md is true: the suite in it resolves, and the schema in docs is today's.
 
-use std::path::Path;
-
 use suite::{Overrides, parse, resolve};
 
 #[test]
@@ -48,14 +46,5 @@ fn what_is_to_be_cited_has_the_version_of_the_program() {
 
 #[test]
 fn the_schema_is_the_one_in_docs() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/suite.schema.json");
-    let today = suite::schema();
-    if std::env::var_os("PRESTAN_BLESS").is_some() {
-        std::fs::write(&path, &today).unwrap();
-    }
-    let kept = std::fs::read_to_string(&path).unwrap_or_default();
-    assert!(
-        kept == today,
-        "docs/suite.schema.json is stale; `cargo xtask bless` renews it"
-    );
+    schemars::assert_published("suite.schema.json", &suite::schema());
 }
