@@ -2,8 +2,8 @@
 
 #![no_main]
 
+use html::{MOST_PARTS, named_parts};
 use libfuzzer_sys::fuzz_target;
-use wire::html::{MOST_PARTS, named_parts};
 
 fuzz_target!(|document: &[u8]| {
     let named = named_parts(document, "http://h:81/a/index.html");

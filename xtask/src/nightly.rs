@@ -1,9 +1,10 @@
 //! `cargo xtask nightly`: everything that takes too long for every change.
 //!
 //! ```text
-//! tests         those that are ignored because they are long, on all real servers; then those of speed and memory
+//! tests         those that are ignored because they are long, on all real servers
+//! speed         those of speed and memory, with optimised code, one after the other
 //! fuzz          every target for a minute
-//! bench         all benchmarks, in full
+//! bench-...     each benchmark, in full; `bench` names all of them
 //! dist          what is published, twice from nothing: it works, and has the same bytes
 //! install       each of these files in a bare root, and its program run there
 //! dependencies  the rules of deny.toml, and the advisories of RustSec
@@ -12,7 +13,8 @@
 //! ```
 //!
 //! Each step is done, whatever becomes of those before it. What came of them goes to `docs/NIGHTLY.md`, which keeps
-//! the last result of the others; a scheduled run publishes the page as an artefact and commits nothing. What needs the internet, where there is none, is marked as not run.
+//! the last result of the others; a scheduled run publishes the page as an artefact and commits
+//! nothing. What needs the internet, where there is none, is marked as not run.
 
 use std::fs;
 use std::process::Command;
@@ -27,28 +29,25 @@ use crate::{bench, dist, docs, fuzz, setup};
 /// Name, and what it does.
 type Step = (&'static str, fn() -> Result<()>);
 
-const STEPS: [Step; 8] = [
+const STEPS: [Step; 18] = [
     ("tests", tests),
+    ("speed", || all_tests(TestChoice::Optimised)),
     ("fuzz", || fuzz::run(&[])),
-    ("bench", benchmarks),
+    ("bench-accuracy", || benchmark(&["accuracy"])),
+    ("bench-branches", || benchmark(&["branches"])),
+    ("bench-cost", || benchmark(&["cost"])),
+    ("bench-inside", || benchmark(&["inside"])),
+    ("bench-pages", || benchmark(&["pages"])),
+    ("bench-scale", || benchmark(&["scale", "--full"])),
+    ("bench-suite", || benchmark(&["suite"])),
+    ("bench-threads", || benchmark(&["threads"])),
+    ("bench-verdicts", || benchmark(&["verdicts"])),
+    ("bench-verify", || benchmark(&["verify"])),
     ("dist", dist::run_twice),
     ("install", dist::install),
     ("dependencies", dependencies),
     ("docs", docs::run),
     ("links", links),
-];
-
-const BENCHMARKS: [&[&str]; 10] = [
-    &["accuracy"],
-    &["branches"],
-    &["cost"],
-    &["inside"],
-    &["pages"],
-    &["scale", "--full"],
-    &["suite"],
-    &["threads"],
-    &["verdicts"],
-    &["verify"],
 ];
 
 /// Documents whose links lead somewhere.
@@ -64,7 +63,7 @@ const DOCUMENTS: [&str; 5] = [
 pub(crate) fn run(names: &[String]) -> Result<()> {
     if let Some(unknown) = names
         .iter()
-        .find(|name| STEPS.iter().all(|(step, _)| step != name))
+        .find(|name| STEPS.iter().all(|(step, _)| !is_named(step, name)))
     {
         let names = STEPS.map(|(step, _)| step).join(", ");
         bail!("nightly has the steps {names}, and not {unknown}");
@@ -76,7 +75,7 @@ pub(crate) fn run(names: &[String]) -> Result<()> {
     let mut results = NightlyResults::read(&fs::read_to_string(&path).unwrap_or_default());
     let wanted = STEPS
         .into_iter()
-        .filter(|(step, _)| names.is_empty() || names.iter().any(|name| name == step));
+        .filter(|(step, _)| names.is_empty() || names.iter().any(|name| is_named(step, name)));
     let mut failed = Vec::new();
     for (step, perform) in wanted {
         let begun = Instant::now();
@@ -103,6 +102,12 @@ pub(crate) fn run(names: &[String]) -> Result<()> {
     } else {
         bail!("failed: {}; see {}", failed.join(", "), path.display())
     }
+}
+
+/// `bench` names all steps that begin with `bench-`.
+fn is_named(step: &str, name: &str) -> bool {
+    let rest = step.strip_prefix(name);
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
 }
 
 /// A step could not be done on this machine, which says nothing about the project.
@@ -150,35 +155,27 @@ impl NightlyResults {
 
 fn tests() -> Result<()> {
     setup::published(setup::DUFS)?;
-    // What needs optimised code also needs this machine for itself. Both, whatever becomes of the first.
-    let outcomes = [TestChoice::WithIgnored, TestChoice::Optimised].map(|choice| {
-        test::run(TestRequest {
-            choice,
-            // As in CI: a missing server is a failure.
-            environment: vec![("CI", "1".into())],
-            ..TestRequest::default()
-        })
-    });
-    outcomes.into_iter().collect::<Result<()>>()?;
-    cargo(&["test", "--workspace", "--doc"], &[])
+    // Both, whatever becomes of the first.
+    let outcomes = [
+        all_tests(TestChoice::WithIgnored),
+        cargo(&["test", "--workspace", "--doc"], &[]),
+    ];
+    outcomes.into_iter().collect()
 }
 
-fn benchmarks() -> Result<()> {
+fn all_tests(choice: TestChoice) -> Result<()> {
+    test::run(TestRequest {
+        choice,
+        // As in CI: a missing server is a failure.
+        environment: vec![("CI", "1".into())],
+        ..TestRequest::default()
+    })
+}
+
+fn benchmark(arguments: &[&str]) -> Result<()> {
     setup::peers()?;
-    let failed: Vec<String> = BENCHMARKS
-        .into_iter()
-        .filter_map(|arguments| {
-            let arguments: Vec<String> = arguments.iter().map(ToString::to_string).collect();
-            let error = bench::run(&arguments).err()?;
-            tell!("xtask: {error:#}");
-            Some(arguments.join(" "))
-        })
-        .collect();
-    if failed.is_empty() {
-        Ok(())
-    } else {
-        bail!("{} did not go through", failed.join(", "))
-    }
+    let arguments: Vec<String> = arguments.iter().map(ToString::to_string).collect();
+    bench::run(&arguments)
 }
 
 /// The rules of `deny.toml`, and the advisories of RustSec, whose database is fetched first.
@@ -260,12 +257,12 @@ mod tests {
     #[test]
     fn results_of_other_steps_are_kept() {
         let mut results = NightlyResults::read(
-            "| bench | failed: x | 3 | abc | 2026-01-02 |\n| other | passed |\n",
+            "| bench-cost | failed: x | 3 | abc | 2026-01-02 |\n| other | passed |\n",
         );
         results.set("fuzz", "passed | 18 | def | 2026-01-03".to_owned());
         let page = results.page();
         assert!(
-            page.contains("| bench | failed: x | 3 | abc | 2026-01-02 |\n"),
+            page.contains("| bench-cost | failed: x | 3 | abc | 2026-01-02 |\n"),
             "{page}"
         );
         assert!(
@@ -281,10 +278,12 @@ mod tests {
     }
 
     #[test]
-    fn addresses_are_those_of_links() {
+    fn addresses_are_those_of_links_and_names_those_of_steps() {
         let text = "[a](https://a.example/x#y) `http://127.0.0.1/` [b](b.md) [c](http://c.example)";
         let found: Vec<&str> = addresses(text).collect();
         assert_eq!(found, ["https://a.example/x", "http://c.example"]);
         assert!(run(&["nonsense".to_owned()]).is_err());
+        assert!(is_named("bench-cost", "bench") && is_named("bench-cost", "bench-cost"));
+        assert!(!is_named("bench-cost", "bench-c") && !is_named("tests", "bench"));
     }
 }

@@ -19,6 +19,7 @@ const PURE: &[(&str, &[&str])] = &[
     ("yaml", &[]),
     ("record", &[]),
     ("wire", &[]),
+    ("html", &["wire"]),
     ("constraint", &[]),
     ("suite", &["constraint", "record", "traffic", "yaml"]),
     ("stats", &["constraint", "record"]),
@@ -42,7 +43,7 @@ const IMPURE_CRATES: &[(&str, &[&str])] = &[
     ("lab", &["bare", "flow", "topology"]),
     ("flow", &["traffic"]),
     ("rundir", &["record", "yaml"]),
-    ("engine", &["record", "suite", "wire"]),
+    ("engine", &["html", "record", "suite", "wire"]),
 ];
 
 /// Names that a pure crate does not use outside its tests.

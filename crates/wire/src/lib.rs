@@ -19,7 +19,6 @@ pub mod chunked;
 pub mod coding;
 pub mod dav;
 mod excerpt;
-pub mod html;
 pub mod http2;
 pub mod request;
 pub mod response;

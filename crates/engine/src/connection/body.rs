@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use wire::html::MOST_BYTES;
+use html::MOST_BYTES;
 use wire::response::ResponseHead;
 
 /// How much of the body of an answer is kept to explain a failure.

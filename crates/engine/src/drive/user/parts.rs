@@ -4,9 +4,9 @@ use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::rc::Rc;
 
+use html::{MOST_BYTES, NamedParts, named_parts};
 use record::EventKind;
 use wire::coding::beginning;
-use wire::html::{MOST_BYTES, NamedParts, named_parts};
 use wire::response::ResponseHead;
 use wire::shown::redacted_link;
 

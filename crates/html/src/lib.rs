@@ -14,8 +14,8 @@ use std::collections::BTreeSet;
 use html5gum::{DefaultEmitter, StartTag, State, Token, Tokenizer};
 use url::Url;
 
-use crate::target::Target;
 use foreign::ForeignContent;
+use wire::target::Target;
 
 /// Most bytes of a document that are read.
 pub const MOST_BYTES: usize = 2 << 20;
