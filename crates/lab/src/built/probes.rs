@@ -238,11 +238,12 @@ impl Probes {
             }
             // One and a half times the rate.
             let due = first + u32::try_from(3 * elapsed / (2 * each)).unwrap_or(u32::MAX);
-            while number < due {
+            if number < due {
                 self.send(ProbeKind::Rate, number, longest)?;
                 number += 1;
+            } else {
+                thread::sleep(Duration::from_nanos(each.min(1_000_000)));
             }
-            thread::sleep(Duration::from_nanos(each.min(1_000_000)));
         }
     }
 
