@@ -122,6 +122,48 @@ fn a_logarithmic_scale_has_dots_and_no_bars() {
     assert_eq!(ids(1_200), ["bars-all-log"]);
 }
 
+#[test]
+fn a_test_has_room_for_the_runs_that_have_it() {
+    let suites: [&[&'static str]; 3] = [&["Put1K", "Get1K"], &["Get1K"], &["Options"]];
+    let runs = suites.map(|tests| {
+        let mut run = RunBuilder::new(1);
+        for test in tests {
+            run = run.test(test, &[(test, "GET")]).ok(test, 20, |i| 100 + i);
+        }
+        let run = run.build();
+        let summary = summarise(&run);
+        (run, summary)
+    });
+    let runs = runs.iter().map(|(run, summary)| PageRun {
+        name: None,
+        run,
+        summary,
+        details: None,
+    });
+    let all = figures_of(&ReportPage {
+        runs: runs.collect(),
+        ..ReportPage::default()
+    });
+    let figure = named(&all, "bars-all-linear");
+    let bars = marks(figure).filter_map(|mark| match mark.shape {
+        MarkShape::Rect { y: (low, high), .. } => Some((mark.row[0].as_str(), low, high)),
+        _ => None,
+    });
+    let bars: Vec<(&str, f64, f64)> = bars.collect();
+    let tests: Vec<&str> = bars.iter().map(|(test, ..)| *test).collect();
+    assert_eq!(tests, ["Put1K", "Get1K", "Get1K", "Options"]);
+    // Two bars touch in the middle of their row; one alone stands there, as thick as each of these.
+    for ((_, low, high), (from, to)) in
+        bars.iter()
+            .zip([(-0.18, 0.18), (0.64, 1.0), (1.0, 1.36), (1.82, 2.18)])
+    {
+        assert!(
+            (low - from).abs() < 1e-9 && (high - to).abs() < 1e-9,
+            "{bars:?}"
+        );
+    }
+}
+
 /// Intervals of a figure with the ends that lie beyond its axis.
 fn cut(figure: &Figure, axis: fn(&figures::Panel) -> &Axis) -> usize {
     let panels = figure.panels.iter().flat_map(|panel| {

@@ -110,32 +110,25 @@ pub(super) fn bars(
         failures: "failed",
     };
     let values = page.runs.iter().map(|run| {
-        let of_run = group.tests.iter().map(|name| of_test(row(run, name)));
+        let of_run = group.tests.iter().map(|name| row(run, name).map(of_test));
         of_run.collect()
     });
-    let values: Vec<Vec<BarValue<'_>>> = values.collect();
+    let values: Vec<Vec<Option<BarValue<'_>>>> = values.collect();
     drawn(names, group, &values, &about, scale)
 }
 
-fn of_test(row: Option<&TestSummary>) -> BarValue<'_> {
-    match row {
-        Some(row) => BarValue {
-            times: shown_times(row),
-            failed: row.failed(),
-            word: in_words(row).0,
-        },
-        None => BarValue {
-            times: None,
-            failed: 0,
-            word: "not measured",
-        },
+fn of_test(row: &TestSummary) -> BarValue<'_> {
+    BarValue {
+        times: shown_times(row),
+        failed: row.failed(),
+        word: in_words(row).0,
     }
 }
 
-fn of_page(page: Option<&PageSummary>) -> BarValue<'_> {
-    let incomplete = page.map_or(0, |page| page.visits.incomplete);
+fn of_page(page: &PageSummary) -> BarValue<'_> {
+    let incomplete = page.visits.incomplete;
     BarValue {
-        times: page.and_then(|page| page.visits.load.as_ref()),
+        times: page.visits.load.as_ref(),
         failed: incomplete,
         word: if incomplete > 0 {
             "never complete"
@@ -164,11 +157,12 @@ pub(super) fn pages(page: &ReportPage<'_>, names: &[String]) -> Option<Figure> {
     let values = page.runs.iter().map(|run| {
         let own = tests.iter().map(|name| {
             let pages = run.summary.pages.iter().flat_map(|pages| &pages.pages);
-            of_page(pages.into_iter().find(|page| page.page.name == **name))
+            let own = pages.into_iter().find(|page| page.page.name == **name);
+            own.map(of_page)
         });
         own.collect()
     });
-    let values: Vec<Vec<BarValue<'_>>> = values.collect();
+    let values: Vec<Vec<Option<BarValue<'_>>>> = values.collect();
     let group = TestGroup {
         id: "",
         title: "Pages",
@@ -181,11 +175,11 @@ pub(super) fn pages(page: &ReportPage<'_>, names: &[String]) -> Option<Figure> {
     })
 }
 
-/// The figure: `values` has a list for each run, with a value for each test.
+/// The figure: `values` has a list for each run, with a value for each test that the run has.
 fn drawn(
     names: &[String],
     group: &TestGroup<'_>,
-    values: &[Vec<BarValue<'_>>],
+    values: &[Vec<Option<BarValue<'_>>>],
     about: &BarsAbout,
     scale: Scale,
 ) -> Figure {
@@ -195,17 +189,31 @@ fn drawn(
     } else {
         ("linear", Swatch::Bar)
     };
-    let times = || values.iter().flatten().filter_map(|value| value.times);
+    let times = || {
+        values
+            .iter()
+            .flatten()
+            .flatten()
+            .filter_map(|value| value.times)
+    };
     let means = extent(times().map(|times| us(times.mean)).filter(|us| *us > 0.0));
     let ends = times().filter_map(|times| times.ci95);
     let ends: Vec<f64> = ends.flat_map(|(low, high)| [us(low), us(high)]).collect();
     let range = within(means.unwrap_or((1.0, 10.0)), &ends, is_log);
     let count = names.len();
+    // Runs of different suites share few tests: only those that have one take room in its row.
+    let having = |test: usize, runs: usize| {
+        let of_runs = values[..runs].iter();
+        of_runs.filter(|of_run| of_run[test].is_some()).count()
+    };
+    let tests = 0..group.tests.len();
+    let most = tests.map(|test| having(test, count)).max().unwrap_or(0);
     let height = if count == 1 {
         24.0
     } else {
-        9.0 + 13.0 * count as f64
+        9.0 + 13.0 * most as f64
     };
+    let bar = BAND / most.max(1) as f64;
     let tests = group.tests.iter().map(|name| (*name).to_owned());
     let x = Axis::numbers(range, scale, Format::Time);
     let x = x.named(format!("mean {} ({scale_name})", about.what));
@@ -217,8 +225,9 @@ fn drawn(
             marks: Vec::new(),
         };
         for (row, (test, value)) in group.tests.iter().zip(of_run).enumerate() {
-            let bar = BAND / count as f64;
-            let middle = row as f64 - BAND / 2.0 + bar * (place as f64 + 0.5);
+            let Some(value) = value else { continue };
+            let (above, all) = (having(row, place) as f64, having(row, count) as f64);
+            let middle = row as f64 + bar * (above + 0.5 - all / 2.0);
             let word = word(value, count == 1, about);
             if value.times.is_some() {
                 longest = longest.max(word.chars().count());
