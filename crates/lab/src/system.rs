@@ -280,7 +280,7 @@ fn request_for(name: &str) -> io::Result<libc::ifreq> {
     // SAFETY: `ifreq` is a C structure of integers and a pointer, for which zeros are a valid value.
     let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
     for (to, from) in request.ifr_name.iter_mut().zip(bytes) {
-        *to = from.cast_signed();
+        *to = libc::c_char::from_ne_bytes([*from]);
     }
     Ok(request)
 }
