@@ -222,7 +222,8 @@ fn ratios_have_a_row_for_each_test_the_slowest_first() {
 
 #[test]
 fn a_sweep_has_a_panel_for_each_server_and_its_law_through_the_points() {
-    let all = of_sweep(&answers::sweep());
+    let mut sweep = answers::sweep();
+    let all = of_sweep(&sweep);
     let figure = named(&all, "sweep-width-CopyCol");
     let [first, second] = &figure.panels[..] else {
         panic!("{figure:?}")
@@ -260,6 +261,17 @@ fn a_sweep_has_a_panel_for_each_server_and_its_law_through_the_points() {
             }
         }
     }
+    // A single server leaves the room to its law.
+    sweep.servers.truncate(1);
+    for row in &mut sweep.rows {
+        row.servers.truncate(1);
+    }
+    let all = of_sweep(&sweep);
+    let title = &named(&all, "sweep-width-CopyCol").panels[0].title;
+    assert!(
+        title.starts_with("21") && title.ends_with("µs × width"),
+        "{title}"
+    );
 }
 
 #[test]
@@ -377,6 +389,29 @@ fn a_load_of_a_search_tells_how_often_it_held() {
         _ => None,
     });
     assert_eq!(limit, Some(50_000.0));
+    let claims = |found: &SearchResult| {
+        let figure = of_search(found);
+        let rules = marks(&figure).filter_map(|mark| match &mark.shape {
+            MarkShape::Rule { text, .. } => Some(text.clone()),
+            _ => None,
+        });
+        rules
+            .filter(|text| text.contains("hold"))
+            .collect::<Vec<_>>()
+    };
+    assert!(
+        claims(&found)[0].starts_with("holds at "),
+        "{:?}",
+        claims(&found)
+    );
+    let outcome = found.answer.confirmed;
+    found.answer.confirmed = false;
+    assert!(
+        claims(&found)[0].starts_with("may hold at "),
+        "{:?}",
+        claims(&found)
+    );
+    found.answer.confirmed = outcome;
     found.condition = Some("p99 < 70s".to_owned());
     assert!(!of_search(&found).panels[0].y.cuts(70e6));
     found.condition = Some("p90 < 1ms and failures == 0".to_owned());

@@ -273,7 +273,10 @@ fn marks(found: &SearchResult, has_texts: bool) -> Series {
         )
     });
     let mut all: Vec<(f64, String, MarkTone, Dash)> = [
-        tested(found.answer.holds, "holds", MarkTone::Same, Dash::Solid),
+        match found.answer.confirmed {
+            true => tested(found.answer.holds, "holds", MarkTone::Same, Dash::Solid),
+            false => tested(found.answer.holds, "may hold", MarkTone::Muted, Dash::Solid),
+        },
         tested(found.answer.fails, "fails", MarkTone::Bad, Dash::Dashed),
         knee,
     ]

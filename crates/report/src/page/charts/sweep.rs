@@ -167,7 +167,10 @@ fn figure(sweep: &Sweep, row: &SweptRow, param: usize, lines: &[Line<'_>], is_lo
             .servers
             .get(*server)
             .map_or("server", |server| &server.name);
-        let title = [Some(server.to_owned()), law].into_iter().flatten();
+        // A single server is named by the page, and its URL would leave no room for the law.
+        let is_alone = servers.len() == 1 && law.is_some();
+        let title = (!is_alone).then(|| server.to_owned());
+        let title = title.into_iter().chain(law);
         Panel {
             title: title
                 .filter(|part| !part.is_empty())
