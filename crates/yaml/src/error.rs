@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use serde::de;
+use serde::de::{self, Expected, Unexpected};
 
 use crate::place::Place;
 
@@ -63,8 +63,16 @@ impl de::Error for YamlError {
         }
     }
 
+    fn invalid_type(found: Unexpected<'_>, expected: &dyn Expected) -> Self {
+        other_than(expected, found)
+    }
+
+    fn invalid_value(found: Unexpected<'_>, expected: &dyn Expected) -> Self {
+        other_than(expected, found)
+    }
+
     fn unknown_variant(variant: &str, expected: &'static [&'static str]) -> Self {
-        unknown("variant", variant, expected)
+        unknown("name", variant, expected)
     }
 
     fn unknown_field(field: &str, expected: &'static [&'static str]) -> Self {
@@ -90,4 +98,29 @@ fn unknown(what: &str, name: &str, expected: &[&str]) -> YamlError {
         all => format!("expected one of {}", all.join(", ")),
     };
     de::Error::custom(format!("unknown {what} {}, {expected}", quoted(name)))
+}
+
+/// Something else was expected than was found, in the words of documents.
+fn other_than(expected: &dyn Expected, found: Unexpected<'_>) -> YamlError {
+    let expected = match expected.to_string().as_str() {
+        "i8" | "i16" | "i32" | "i64" | "isize" => "a whole number".to_owned(),
+        "u8" => format!("a whole number up to {}", u8::MAX),
+        "u16" => format!("a whole number up to {}", u16::MAX),
+        "u32" => format!("a whole number up to {}", u32::MAX),
+        "u64" | "usize" => "a whole number that is not negative".to_owned(),
+        "f32" | "f64" => "a number".to_owned(),
+        other => other.to_owned(),
+    };
+    let found = match found {
+        Unexpected::Unit | Unexpected::Option => "nothing".to_owned(),
+        Unexpected::Seq => "a list".to_owned(),
+        Unexpected::Map => "keys with values".to_owned(),
+        Unexpected::Bool(truth) => format!("`{truth}`"),
+        Unexpected::Unsigned(number) => format!("`{number}`"),
+        Unexpected::Signed(number) => format!("`{number}`"),
+        Unexpected::Float(number) => format!("`{number}`"),
+        Unexpected::Str(text) => quoted(text),
+        other => other.to_string(),
+    };
+    de::Error::custom(format!("expected {expected}, found {found}"))
 }

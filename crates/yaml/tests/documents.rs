@@ -214,7 +214,7 @@ fn an_error_about_a_key_is_at_the_key() {
         ("- a: 1", "line 1, column 3: nothing is right"),
         (
             "- 1",
-            "line 1, column 3: invalid type: integer `1`, expected keys",
+            "line 1, column 3: expected keys, found `1`",
         ),
     ];
     for (text, expected) in cases {
@@ -259,15 +259,15 @@ fn what_is_said_of_a_wrong_value() {
         ),
         (
             "{name: x, port: 70000}",
-            "line 1, column 17: invalid value: integer `70000`, expected u16",
+            "line 1, column 17: expected a whole number up to 65535, found `70000`",
         ),
         (
             "{name: x, port: -1}",
-            "line 1, column 17: invalid value: integer `-1`, expected u16",
+            "line 1, column 17: expected a whole number up to 65535, found `-1`",
         ),
         (
             "{name: x, port: 1.5}",
-            "line 1, column 17: invalid type: floating point `1.5`, expected u16",
+            "line 1, column 17: expected a whole number up to 65535, found `1.5`",
         ),
         (
             "{name: x, share: 5 %}",
@@ -291,7 +291,7 @@ fn what_is_said_of_a_wrong_value() {
         ),
         (
             "{name: x, kind: big}",
-            "line 1, column 17: unknown variant `big`, expected one of plain, sized, both, keys",
+            "line 1, column 17: unknown name `big`, expected one of plain, sized, both, keys",
         ),
         (
             "{name: x, kind: sized}",
