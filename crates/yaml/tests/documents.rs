@@ -212,10 +212,7 @@ fn an_error_about_a_key_is_at_the_key() {
             "line 2, column 3: unknown field `b`, expected a",
         ),
         ("- a: 1", "line 1, column 3: nothing is right"),
-        (
-            "- 1",
-            "line 1, column 3: expected keys, found `1`",
-        ),
+        ("- 1", "line 1, column 3: expected keys, found `1`"),
     ];
     for (text, expected) in cases {
         assert_eq!(said::<Vec<ByHand>>(text), expected, "{text}");
