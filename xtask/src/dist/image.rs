@@ -31,8 +31,9 @@ pub(super) fn try_on(
     let mut tar = Command::new("tar");
     tar.arg("--create").arg("--file").arg(&archive);
     output_of(tar.arg("--directory").arg(bare_root).arg("."))?;
-    let architecture = format!("--arch={}", target.debian);
-    let base = store.buildah(&["from", "--name=base", &architecture, "scratch"])?;
+    // With `--arch` instead, the `TARGETARCH` of the build is that of this machine.
+    let platform = format!("--platform=linux/{}", target.debian);
+    let base = store.buildah(&["from", "--name=base", &platform, "scratch"])?;
     let archive = archive.to_string_lossy();
     store.buildah(&["add", base.trim(), &archive, "/"])?;
     store.buildah(&["commit", base.trim(), BASE])?;
@@ -44,8 +45,8 @@ pub(super) fn try_on(
         "--file=Containerfile",
         "--tag=prestan",
     ];
-    store.buildah(&[&build[..], &[&architecture, &packages, "."]].concat())?;
-    let container = store.buildah(&["from", "--pull-never", &architecture, "prestan"])?;
+    store.buildah(&[&build[..], &[&platform, &packages, "."]].concat())?;
+    let container = store.buildah(&["from", "--pull-never", &platform, "prestan"])?;
     let run = ["run", container.trim(), "--", "prestan"];
     let table = store.buildah(&[&run[..], &DEMO].concat())?;
     if !table.contains("Get1K ") {
