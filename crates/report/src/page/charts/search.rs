@@ -272,11 +272,13 @@ fn marks(found: &SearchResult, has_texts: bool) -> Series {
             Dash::Dotted,
         )
     });
+    let (holds, tone) = if found.answer.confirmed {
+        ("holds", MarkTone::Same)
+    } else {
+        ("may hold", MarkTone::Muted)
+    };
     let mut all: Vec<(f64, String, MarkTone, Dash)> = [
-        match found.answer.confirmed {
-            true => tested(found.answer.holds, "holds", MarkTone::Same, Dash::Solid),
-            false => tested(found.answer.holds, "may hold", MarkTone::Muted, Dash::Solid),
-        },
+        tested(found.answer.holds, holds, tone, Dash::Solid),
         tested(found.answer.fails, "fails", MarkTone::Bad, Dash::Dashed),
         knee,
     ]
