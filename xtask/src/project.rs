@@ -9,6 +9,9 @@ use anyhow::{Context, Result, bail};
 
 use crate::metadata::Metadata;
 
+/// Lines of a failed program that an error repeats.
+const LAST_LINES: usize = 20;
+
 /// The top directory.
 pub(crate) fn root() -> Result<&'static Path> {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -122,15 +125,23 @@ pub(crate) fn output(program: &str, arguments: &[&str]) -> Result<String> {
 /// What a command prints on standard output.
 ///
 /// # Errors
-/// When it cannot be started or fails; its standard error is in the message.
+/// When it cannot be started or fails; the last lines of what it said are in the message.
 pub(crate) fn output_of(command: &mut Command) -> Result<String> {
     let output = command
         .stdin(Stdio::null())
         .output()
         .with_context(|| format!("starting {command:?}"))?;
     if !output.status.success() {
-        let error = String::from_utf8_lossy(&output.stderr);
-        bail!("{command:?} failed ({}): {}", output.status, error.trim());
+        // Some, as apt does, say the reason among what they print.
+        let said = [output.stdout, output.stderr].concat();
+        let said = String::from_utf8_lossy(&said);
+        let lines: Vec<&str> = said.trim().lines().collect();
+        let last = &lines[lines.len().saturating_sub(LAST_LINES)..];
+        bail!(
+            "{command:?} failed ({}): {}",
+            output.status,
+            last.join("\n")
+        );
     }
     String::from_utf8(output.stdout).with_context(|| format!("output of {command:?}"))
 }
