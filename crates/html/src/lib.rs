@@ -27,6 +27,7 @@ pub const MOST_PARTS: usize = 256;
 const MOST_REFERENCES: usize = 4096;
 /// Longest path of one, and longest `base`, which is a part of each.
 const LONGEST: usize = 2048;
+
 /// The files that a page names.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct NamedParts {

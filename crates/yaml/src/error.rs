@@ -101,7 +101,7 @@ fn unknown(what: &str, name: &str, expected: &[&str]) -> YamlError {
 }
 
 /// Something else was expected than was found, in the words of documents.
-fn other_than(expected: &dyn Expected, found: Unexpected<'_>) -> YamlError {
+pub(crate) fn other_than(expected: &dyn Expected, found: Unexpected<'_>) -> YamlError {
     let expected = match expected.to_string().as_str() {
         "i8" | "i16" | "i32" | "i64" | "isize" => "a whole number".to_owned(),
         "u8" => format!("a whole number up to {}", u8::MAX),

@@ -5,10 +5,10 @@ use std::cell::Cell;
 use serde::de::value::{StrDeserializer, U32Deserializer};
 use serde::de::{
     self, DeserializeSeed, Deserializer, EnumAccess, IntoDeserializer, MapAccess, SeqAccess,
-    VariantAccess, Visitor,
+    Unexpected, VariantAccess, Visitor,
 };
 
-use crate::error::{YamlError, quoted};
+use crate::error::{YamlError, other_than, quoted};
 use crate::place::{PLACED, Place};
 use crate::scalar::{PlainScalar, is_null, is_whole, number, truth};
 use crate::tree::{Child, NodeValue, Tree};
@@ -101,12 +101,12 @@ impl<'a> NodeReader<'a> {
     /// Something else was expected than is there.
     fn unlike(self, expected: &str) -> YamlError {
         let found = match self.value() {
-            NodeValue::Sequence(_) => "a list".to_owned(),
-            NodeValue::Mapping(_) => "keys with values".to_owned(),
-            _ if self.is_nothing() => "nothing".to_owned(),
-            NodeValue::Scalar { text, .. } => quoted(text),
+            NodeValue::Sequence(_) => Unexpected::Seq,
+            NodeValue::Mapping(_) => Unexpected::Map,
+            _ if self.is_nothing() => Unexpected::Unit,
+            NodeValue::Scalar { text, .. } => Unexpected::Str(text),
         };
-        YamlError::new(self.at.place, format!("expected {expected}, found {found}"))
+        other_than(&expected, found).at(self.at.place)
     }
 
     fn visit_number<V: Visitor<'a>>(
