@@ -4,7 +4,7 @@
 //! tests         those that are ignored because they are long, on all real servers
 //! speed         those of speed and memory, with optimised code, one after the other
 //! fuzz          every target for a minute
-//! bench-...     each benchmark, in full; `bench` names all of them
+//! bench-...     each benchmark; `bench` names all of them
 //! dist          what is published, twice from nothing: it works, and has the same bytes
 //! install       each of these files in a bare root, and its program run there
 //! dependencies  the rules of deny.toml, and the advisories of RustSec
@@ -34,14 +34,15 @@ const STEPS: [Step; 18] = [
     ("speed", || all_tests(TestChoice::Optimised)),
     ("fuzz", || fuzz::run(&[])),
     ("bench-accuracy", || benchmark(&["accuracy"])),
-    ("bench-branches", || benchmark(&["branches"])),
+    // In full, these two take an hour and more each, which is for the figures of the documents.
+    ("bench-branches", || benchmark(&["branches", "--quick"])),
     ("bench-cost", || benchmark(&["cost"])),
     ("bench-inside", || benchmark(&["inside"])),
     ("bench-pages", || benchmark(&["pages"])),
     ("bench-scale", || benchmark(&["scale", "--full"])),
     ("bench-suite", || benchmark(&["suite"])),
     ("bench-threads", || benchmark(&["threads"])),
-    ("bench-verdicts", || benchmark(&["verdicts"])),
+    ("bench-verdicts", || benchmark(&["verdicts", "--quick"])),
     ("bench-verify", || benchmark(&["verify"])),
     ("dist", dist::run_twice),
     ("install", dist::install),
