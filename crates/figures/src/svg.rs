@@ -24,9 +24,9 @@ pub(crate) fn escaped(text: &str) -> String {
     out
 }
 
-/// Width of a text in pixels: at least what it takes in DejaVu Sans, the widest of the fonts that are usual.
+/// Width of a text in pixels, as it is shown: at least what it takes in DejaVu Sans, the widest of the fonts that are usual.
 pub(crate) fn width(text: &str, size: f64) -> f64 {
-    text.chars().map(em).sum::<f64>() * size
+    clean(text).chars().map(em).sum::<f64>() * size
 }
 
 /// Width of a letter as a part of the size of letters.
@@ -273,6 +273,10 @@ mod tests {
         ];
         for (text, most, expected) in table {
             assert_eq!(shortened(text, 12.0, most), expected, "{text}");
+        }
+        // What has the room of its width is shown.
+        for text in ["x\0", "a\u{202e}b\n", "größe"] {
+            assert_eq!(shortened(text, 12.0, width(text, 12.0)), clean(text));
         }
     }
 
