@@ -87,6 +87,11 @@ fn stage(root: &Path, gallery: Option<&Path>, to: &Path) -> Result<()> {
                         page.display()
                     );
                 }
+            } else if root.join(&place).is_dir() {
+                bail!(
+                    "{} links to {link}, a directory, which a site does not list; name it as `{link}`, or link to a file",
+                    page.display()
+                );
             } else if root.join(&place).is_file() && !place.starts_with("docs") {
                 let bytes = fs::read(root.join(&place))?;
                 write(&to.join(&place), &bytes)?;
