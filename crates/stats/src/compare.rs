@@ -27,6 +27,7 @@ mod failing;
 mod holm;
 mod inference;
 mod inside;
+mod rank_sum;
 mod ratio;
 mod rows;
 mod signed_rank;

@@ -8,15 +8,16 @@
 //! the same in each of at least [`LEAST_STARTS`] runs of A, and in each of B, both numbers are facts, and so is their
 //! difference. They are facts about these starts. If a server decided at each start by chance between two numbers, all
 //! `n` runs of A would have the one and all of B the other with a probability of at most `2 / (2n choose n)`, whatever the chance:
-//! 0.8 % for five. A number that varies is compared as processor time is; where some run has none, so that there is no
-//! logarithm, one is added to all.
+//! 0.8 % for five. A number that varies is compared as processor time is, and with fewer than twenty pairs by the ranks of
+//! all runs as well ([`super::rank_sum`]): the surer of the two does not count. Where some run has none, so that there is
+//! no logarithm, one is added to all.
 
 use std::collections::BTreeSet;
 
 use constraint::StorageCall;
 use record::CallTarget;
 
-use super::{Observations, Ratio, Side, Verdict};
+use super::{Observations, Ratio, Side, Verdict, rank_sum, signed_rank};
 use crate::inside::storage::{CallKey, CallsInRun};
 use crate::inside::{InsideFigure, InsideRow};
 
@@ -259,10 +260,17 @@ impl CallsCertainty {
         let added = if have_all_some { 0.0 } else { 1.0 };
         let log = |(a, b): &(f64, f64)| (b + added).ln() - (a + added).ln();
         let (a, b) = means(numbers);
-        match ratio_of(numbers.iter().map(log).collect(), (a + added, b + added)) {
-            Some(ratio) => CallsCertainty::Varying { ratio, added },
-            None => CallsCertainty::Unknown,
+        let ratio = ratio_of(numbers.iter().map(log).collect(), (a + added, b + added));
+        let Some(mut ratio) = ratio else {
+            return CallsCertainty::Unknown;
+        };
+        if let Some(found) = &mut ratio.evidence
+            && numbers.len() < signed_rank::LEAST
+        {
+            let (a, b): (Vec<f64>, Vec<f64>) = numbers.iter().copied().unzip();
+            found.p = found.p.max(rank_sum::p_value(&a, &b));
         }
+        CallsCertainty::Varying { ratio, added }
     }
 }
 
