@@ -1,9 +1,10 @@
 //! Where runs are kept, and how they are named.
 
 use std::path::{Path, PathBuf};
-use std::{env, fs};
+use std::{env, fs, iter};
 
 use record::{Event, EventKind, Run};
+use rundir::RunFolder;
 use wire::shown::redacted_target;
 
 use crate::exit::Failed;
@@ -148,7 +149,10 @@ pub(crate) fn all_runs() -> Result<Vec<PathBuf>, Failed> {
         .into_iter()
         .flatten()
         .flatten()
-        .filter_map(|entry| Some((rundir::begun(&entry.path())?, entry.path())))
+        .filter_map(|entry| {
+            let folder = RunFolder::open(&entry.path()).ok()?;
+            Some((folder.begun()?, entry.path()))
+        })
         .collect();
     runs.sort();
     Ok(runs.into_iter().rev().map(|(_, path)| path).collect())
@@ -159,19 +163,18 @@ pub(crate) fn all_runs() -> Result<Vec<PathBuf>, Failed> {
 pub(crate) fn unfinished_runs(target: &str) -> Vec<String> {
     let runs = kept_runs().unwrap_or_default();
     let kept = runs.iter().take(LATEST);
-    let all = kept.flat_map(|run| std::iter::once(run.clone()).chain(loads_beside(run)));
     // A record that cannot be read names no collection.
-    let records = all.filter_map(|path| rundir::load_without_samples(&path).ok());
+    let records = kept.filter_map(|path| {
+        let run = RunFolder::open(path).ok()?;
+        let beside = run.loads_beside().unwrap_or_default();
+        let all = iter::once(run).chain(beside);
+        Some(all.filter_map(|run| run.without_samples().ok()))
+    });
     records
+        .flatten()
         .filter(|run| was_in(run, target) && may_have_left(run))
         .map(|run| run.plan.run_id)
         .collect()
-}
-
-/// The records of what went on beside a run.
-fn loads_beside(run: &Path) -> impl Iterator<Item = PathBuf> + use<> {
-    let entries = fs::read_dir(run.join(rundir::BESIDE)).into_iter();
-    entries.flatten().flatten().map(|entry| entry.path())
 }
 
 fn was_in(run: &Run, target: &str) -> bool {

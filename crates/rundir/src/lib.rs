@@ -17,28 +17,29 @@
 //! A run of moderate size is read as a whole ([`load`]), a large one in pieces ([`open`]). A run of
 //! another [layout](record::RUN_FORMAT) is refused.
 
+mod checked;
 mod columns;
 mod files;
+mod folder;
 mod kept;
 mod pieces;
+mod read;
 mod samples;
 #[cfg(test)]
 mod tests;
 
 use std::fs::{self, DirBuilder, File};
-use std::io::{self, BufRead, BufReader, Seek, SeekFrom, Write};
+use std::io::{self, Seek, SeekFrom, Write};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::SystemTime;
 
-use record::{Environment, Event, EventKind, Nanos, PlanRecord, RUN_FORMAT, Run};
-use serde::Deserialize;
+use record::{Environment, Event, EventKind, Nanos, PlanRecord, Run};
 
 use files::{create_new, replace, write_new};
 use samples::is_of_samples;
 
-pub use kept::{goes_on, remove, size_on_disk};
+pub use kept::{RunFolder, remove};
 pub use pieces::Pieces;
 pub use samples::{Samples, SamplesWriter};
 
@@ -112,10 +113,8 @@ impl RunDir {
             .map_err(|error| writing(path, error))?;
         refuse_another_run(path)?;
         let plan_path = path.join(PLAN);
-        let yaml = serde_saphyr::to_string(plan).map_err(|error| RunDirError::Damaged {
-            path: plan_path.clone(),
-            message: format!("cannot be expressed: {error}"),
-        })?;
+        let yaml = serde_saphyr::to_string(plan)
+            .map_err(|error| damaged(&plan_path, format!("cannot be expressed: {error}")))?;
         let write = |name: &str, bytes: &[u8]| {
             let path = path.join(name);
             write_new(&path, bytes).map_err(|error| writing(&path, error))
@@ -200,7 +199,7 @@ impl RunDir {
     /// # Errors
     /// When a file cannot be removed, or is none of the run.
     pub fn discard(&self) -> Result<(), RunDirError> {
-        kept::remove_files(&self.path)
+        kept::remove_files(RunFolder::open(&self.path)?)
     }
 
     fn events(&self) -> MutexGuard<'_, EventsFile> {
@@ -231,10 +230,8 @@ fn refuse_another_run(path: &Path) -> Result<(), RunDirError> {
         let name = entry.map_err(|error| reading(path, error))?.file_name();
         let name = name.to_string_lossy();
         if [PLAN, SUITE, ENV, EVENTS].contains(&&*name) || is_of_samples(&name) {
-            return Err(RunDirError::Damaged {
-                path: path.to_owned(),
-                message: format!("there is a run in this directory already ({name})"),
-            });
+            let message = format!("there is a run in this directory already ({name})");
+            return Err(damaged(path, message));
         }
     }
     Ok(())
@@ -289,95 +286,18 @@ pub fn load(path: &Path) -> Result<Run, RunDirError> {
 /// # Errors
 /// When a file is missing, damaged, or written by another version.
 pub fn open(path: &Path) -> Result<Recorded, RunDirError> {
-    let Run {
-        plan, env, events, ..
-    } = load_without_samples(path)?;
-    Ok(Recorded {
-        samples: Samples::open(path, &plan)?,
-        plan,
-        env,
-        events,
-    })
-}
-
-/// What a plan of any format has: it is read first, because the rest of another format would be an error of its own.
-#[derive(Deserialize)]
-struct PlanFormat {
-    format: u32,
-}
-
-/// Reads a run directory and leaves the samples out, whatever their state.
-///
-/// # Errors
-/// When a file is missing, damaged, or written by another version.
-pub fn load_without_samples(path: &Path) -> Result<Run, RunDirError> {
-    let plan_path = path.join(PLAN);
-    let text = read(&plan_path)?;
-    let damaged = |path: &Path, message: String| RunDirError::Damaged {
-        path: path.to_owned(),
-        message,
-    };
-    let no_plan = |error| damaged(&plan_path, format!("is no plan: {error}"));
-    let PlanFormat { format } = yaml::read(&text).map_err(no_plan)?;
-    if format != RUN_FORMAT {
-        let message = format!(
-            "the run has format {format}, and this version of Prestan reads format {RUN_FORMAT} only; read it with \
-             the version that recorded it, or measure again"
-        );
-        return Err(damaged(&plan_path, message));
-    }
-    let plan: PlanRecord = yaml::read(&text).map_err(no_plan)?;
-    let env_path = path.join(ENV);
-    let env: Environment = serde_json::from_str(&read(&env_path)?)
-        .map_err(|error| damaged(&env_path, error.to_string()))?;
-    Ok(Run {
-        events: read_events(&path.join(EVENTS))?,
-        samples: Vec::new(),
-        plan,
-        env,
-    })
+    RunFolder::open(path)?.record()
 }
 
 /// Whether a directory holds a run.
 pub fn is_run(path: &Path) -> bool {
-    path.join(PLAN).is_file()
-}
-
-/// When the run in a directory began; `None` where there is none. The plan is written first and
-/// never again, and not every file system knows when a directory was created.
-pub fn begun(path: &Path) -> Option<SystemTime> {
-    fs::metadata(path.join(PLAN)).ok()?.modified().ok()
-}
-
-fn read_events(path: &Path) -> Result<Vec<Event>, RunDirError> {
-    let file = File::open(path).map_err(|error| reading(path, error))?;
-    let mut events = Vec::new();
-    let mut lines = BufReader::new(file).lines().enumerate().peekable();
-    while let Some((number, line)) = lines.next() {
-        let line = line.map_err(|error| reading(path, error))?;
-        match serde_json::from_str(&line) {
-            Ok(event) => events.push(event),
-            // A killed run may have left half a line.
-            Err(_) if lines.peek().is_none() => {}
-            Err(error) => {
-                return Err(RunDirError::Damaged {
-                    path: path.to_owned(),
-                    message: format!("line {}: {error}", number + 1),
-                });
-            }
-        }
-    }
-    Ok(events)
+    RunFolder::open(path).is_ok_and(|folder| folder.is_run())
 }
 
 fn env_json(env: &Environment) -> Vec<u8> {
     let mut json = serde_json::to_vec_pretty(env).unwrap_or_default();
     json.push(b'\n');
     json
-}
-
-fn read(path: &Path) -> Result<String, RunDirError> {
-    fs::read_to_string(path).map_err(|error| reading(path, error))
 }
 
 fn writing(path: &Path, source: io::Error) -> RunDirError {
@@ -393,5 +313,12 @@ fn reading(path: &Path, source: io::Error) -> RunDirError {
         what: "reading",
         path: path.to_owned(),
         source,
+    }
+}
+
+fn damaged(path: &Path, message: String) -> RunDirError {
+    RunDirError::Damaged {
+        path: path.to_owned(),
+        message,
     }
 }

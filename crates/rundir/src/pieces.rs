@@ -1,25 +1,26 @@
 //! How samples are read: a group of rows at a time, column by column.
 
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::Path;
+use std::path::PathBuf;
 use std::slice;
 
 use parquet::column::reader::get_typed_column_reader;
 use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, Int32Type, Int64Type};
 use parquet::errors::ParquetError;
+use parquet::file::metadata::ParquetMetaData;
 use parquet::file::reader::{FileReader, RowGroupReader, SerializedFileReader};
 use record::{Cell, Column, Holds, Sample};
 
 use super::RunDirError;
-use super::samples::{Segment, failed};
+use super::checked::CheckedFile;
+use super::samples::{ROWS_PER_GROUP, Segment, failed};
 
 /// Samples on disk, a row group at a time.
 pub struct Pieces<'a> {
     /// Those that have not been opened yet.
     segments: slice::Iter<'a, Segment>,
-    open: Option<OpenSegment<'a>>,
+    open: Option<OpenSegment>,
     columns: &'a [&'static Column],
     measures: &'a [String],
 }
@@ -63,21 +64,25 @@ impl Iterator for Pieces<'_> {
 }
 
 /// A segment that is being read.
-pub(crate) struct OpenSegment<'a> {
-    reader: SerializedFileReader<File>,
+pub(crate) struct OpenSegment {
+    reader: SerializedFileReader<CheckedFile>,
     /// Where each column is.
     places: BTreeMap<String, usize>,
     /// The next row group.
     next: usize,
-    path: &'a Path,
+    path: PathBuf,
 }
 
-impl<'a> OpenSegment<'a> {
-    pub(crate) fn new(segment: &'a Segment) -> Result<OpenSegment<'a>, RunDirError> {
+impl OpenSegment {
+    pub(crate) fn new(segment: &Segment) -> Result<OpenSegment, RunDirError> {
         let path = segment.path();
         let file = segment.file()?;
-        let reader = unless_damaged(|| SerializedFileReader::new(file))
-            .map_err(|error| failed("reading failed", path, &error))?;
+        let reader = unless_damaged(|| {
+            let reader = SerializedFileReader::new(CheckedFile::new(file)?)?;
+            is_of_its_size(reader.metadata())?;
+            Ok(reader)
+        })
+        .map_err(|error| failed("reading failed", &path, &error))?;
         let schema = reader.metadata().file_metadata().schema_descr();
         let names = schema.columns().iter().enumerate();
         let places = names.map(|(place, column)| (column.name().to_owned(), place));
@@ -112,8 +117,27 @@ impl<'a> OpenSegment<'a> {
             group.samples(columns, measures)
         });
         self.next += 1;
-        Some(samples.map_err(|error| failed("reading failed", self.path, &error)))
+        Some(samples.map_err(|error| failed("reading failed", &self.path, &error)))
     }
+}
+
+/// Groups have no more rows than are written together, and pages of their own: what is read of a file takes memory and
+/// time by its size.
+fn is_of_its_size(file: &ParquetMetaData) -> Result<(), ParquetError> {
+    let mut end = 0;
+    for group in file.row_groups() {
+        if usize::try_from(group.num_rows()).is_ok_and(|rows| rows > ROWS_PER_GROUP) {
+            return Err(general(format!("a group has {} rows", group.num_rows())));
+        }
+        for column in group.columns() {
+            let (start, length) = column.byte_range();
+            if start < end {
+                return Err(general("columns share pages".to_owned()));
+            }
+            end = start + length;
+        }
+    }
+    Ok(())
 }
 
 /// Reads, and turns a panic into an error: the reader of Parquet asserts what a damaged page does not

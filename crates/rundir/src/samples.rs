@@ -14,6 +14,7 @@
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use parquet::errors::ParquetError;
@@ -22,11 +23,12 @@ use record::{Column, PlanRecord, Sample};
 
 use super::columns::{Rows, needed};
 use super::files::{create_new, discard, part_of};
+use super::folder::Folder;
 use super::pieces::{OpenSegment, Pieces};
-use super::{RunDirError, reading, writing};
+use super::{RunDirError, damaged, reading, writing};
 
 /// Rows that are written together, and held in memory until then.
-const ROWS_PER_GROUP: usize = 1 << 13;
+pub(crate) const ROWS_PER_GROUP: usize = 1 << 13;
 
 /// Samples are in a complete segment at the latest this long after they were written.
 const SEAL_AFTER: Duration = Duration::from_secs(1);
@@ -200,9 +202,11 @@ impl SamplesWriter {
             _ => self.number,
         };
         let segments = match self.place {
-            FilePlace::Directory(directory) => (1..=last)
-                .map(|number| Segment::Named(segment_path(&directory, number)))
-                .collect(),
+            FilePlace::Directory(directory) => {
+                let folder = Arc::new(Folder::open(&directory)?);
+                let numbered = |number| Segment::Numbered(folder.clone(), number);
+                (1..=last).map(numbered).collect()
+            }
             FilePlace::Temporary(_) if self.count == 0 => Vec::new(),
             FilePlace::Temporary(file) => vec![Segment::Temporary(file)],
         };
@@ -217,7 +221,7 @@ impl SamplesWriter {
     /// The present segment when it is complete.
     fn path(&self) -> PathBuf {
         match &self.place {
-            FilePlace::Directory(directory) => segment_path(directory, self.number),
+            FilePlace::Directory(directory) => directory.join(segment_name(self.number)),
             FilePlace::Temporary(_) => PathBuf::from(TEMPORARY),
         }
     }
@@ -237,32 +241,33 @@ pub struct Samples {
 #[derive(Debug)]
 pub(crate) enum Segment {
     /// Opened when it is read: a long run has more of them than a process may have open.
-    Named(PathBuf),
+    Numbered(Arc<Folder>, u32),
     Temporary(File),
 }
 
 impl Segment {
-    pub(crate) fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> PathBuf {
         match self {
-            Segment::Named(path) => path,
-            Segment::Temporary(_) => Path::new(TEMPORARY),
+            Segment::Numbered(folder, number) => folder.path().join(segment_name(*number)),
+            Segment::Temporary(_) => PathBuf::from(TEMPORARY),
         }
     }
 
     pub(crate) fn file(&self) -> Result<File, RunDirError> {
-        let file = match self {
-            Segment::Named(path) => File::open(path),
-            Segment::Temporary(file) => file.try_clone(),
-        };
-        file.map_err(|error| reading(self.path(), error))
+        match self {
+            Segment::Numbered(folder, number) => folder.file(&segment_name(*number)),
+            Segment::Temporary(file) => file
+                .try_clone()
+                .map_err(|error| reading(Path::new(TEMPORARY), error)),
+        }
     }
 }
 
 impl Samples {
     /// Those of a run directory, which may be that of a killed run.
-    pub(crate) fn open(directory: &Path, plan: &PlanRecord) -> Result<Samples, RunDirError> {
+    pub(crate) fn open(folder: Folder, plan: &PlanRecord) -> Result<Samples, RunDirError> {
         let mut samples = Samples {
-            segments: segments_in(directory)?,
+            segments: segments_in(folder)?,
             columns: needed(plan).collect(),
             measures: names(plan),
             count: 0,
@@ -300,42 +305,43 @@ impl Samples {
     }
 }
 
-fn segment_path(directory: &Path, number: u32) -> PathBuf {
-    directory.join(format!("samples-{number:05}.parquet"))
+fn segment_name(number: u32) -> String {
+    format!("samples-{number:05}.parquet")
 }
 
 /// The number of a complete segment of that name.
 fn segment_number(name: &str) -> Option<u32> {
     let number = name.strip_prefix("samples-")?.strip_suffix(".parquet")?;
-    number.parse().ok()
+    let number = number.parse().ok()?;
+    (segment_name(number) == name).then_some(number)
 }
 
 /// The complete segments of a directory, in order.
-fn segments_in(directory: &Path) -> Result<Vec<Segment>, RunDirError> {
-    let mut numbers = Vec::new();
-    for entry in fs::read_dir(directory).map_err(|error| reading(directory, error))? {
-        let name = entry
-            .map_err(|error| reading(directory, error))?
-            .file_name();
-        numbers.extend(name.to_str().and_then(segment_number));
-    }
+fn segments_in(folder: Folder) -> Result<Vec<Segment>, RunDirError> {
+    let entries = folder.entries()?;
+    let numbers = entries
+        .iter()
+        .filter_map(|entry| segment_number(&entry.name));
+    let mut numbers: Vec<u32> = numbers.collect();
     numbers.sort_unstable();
-    let named = |(place, number): (u32, u32)| {
+    let folder = Arc::new(folder);
+    let numbered = |(place, number): (u32, u32)| {
         if number == place {
-            Ok(Segment::Named(segment_path(directory, number)))
+            Ok(Segment::Numbered(folder.clone(), number))
         } else {
-            Err(RunDirError::Damaged {
-                path: segment_path(directory, place),
-                message: "is missing, though later samples are there".to_owned(),
-            })
+            let message = "is missing, though later samples are there";
+            Err(damaged(
+                &folder.path().join(segment_name(place)),
+                message.to_owned(),
+            ))
         }
     };
-    (1..).zip(numbers).map(named).collect()
+    (1..).zip(numbers).map(numbered).collect()
 }
 
 /// Whether a file of that name is part of a record, complete or not.
 pub(crate) fn is_of_samples(name: &str) -> bool {
-    name.starts_with("samples") && name.contains(".parquet")
+    segment_number(name.strip_suffix(".part").unwrap_or(name)).is_some()
 }
 
 fn names(plan: &PlanRecord) -> Vec<String> {
@@ -344,8 +350,5 @@ fn names(plan: &PlanRecord) -> Vec<String> {
 }
 
 pub(crate) fn failed(what: &str, path: &Path, error: &ParquetError) -> RunDirError {
-    RunDirError::Damaged {
-        path: path.to_owned(),
-        message: format!("{what}: {error}"),
-    }
+    damaged(path, format!("{what}: {error}"))
 }

@@ -5,7 +5,8 @@ use std::time::Duration;
 use proptest::prelude::*;
 use record::{
     Arrivals, Clock, Connect, Environment, Http, HttpVersion, Load, Machine, MeasureId,
-    MeasureRecord, Moments, Outcome, Pace, Sample, SuiteRecord, TestId, TestRecord, Timing,
+    MeasureRecord, Moments, Outcome, Pace, RUN_FORMAT, Sample, SuiteRecord, TestId, TestRecord,
+    Timing,
 };
 
 use super::*;
@@ -404,6 +405,23 @@ fn a_damaged_segment_is_read_or_refused() {
         refused += usize::from(load(directory.path()).is_err());
     }
     assert!(refused > whole.len() / 20, "{refused} of {}", whole.len());
+}
+
+/// The reader of Parquet would skip 2^31 numbers behind the end of the file.
+#[test]
+fn a_page_is_described_as_it_is_written() {
+    let directory = tempfile::tempdir().unwrap();
+    finish(&create(directory.path()), &run((0..20).map(bare).collect()));
+    let path = directory.path().join("samples-00001.parquet");
+    let mut damaged = fs::read(&path).unwrap();
+    // The first page is behind `PAR1`: field 9, a list of 2^31 - 1 numbers of eight bytes.
+    damaged[4..11].copy_from_slice(&[0x99, 0xf7, 0xff, 0xff, 0xff, 0xff, 7]);
+    fs::write(&path, damaged).unwrap();
+    let refused = load(directory.path()).unwrap_err().to_string();
+    assert!(
+        refused.ends_with("a page is not described as this program does"),
+        "{refused}"
+    );
 }
 
 #[test]

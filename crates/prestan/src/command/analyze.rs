@@ -1,19 +1,20 @@
 //! `prestan analyze`: what a capture says about connections and requests, and why transfers were slow.
 
+use std::fmt::Display;
 use std::fs::File;
 use std::io::{self, Cursor, Read};
 use std::net::{SocketAddr, ToSocketAddrs};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use flate2::read::MultiGzDecoder;
 
 use record::{Outcome, Sample};
 use report::{CaptureAnalysis, RunOnWire, TimeoutStudy};
-use rundir::Recorded;
+use rundir::{Recorded, RunFolder};
+use trace::AnalysisLimits;
 use trace::contents::{CaptureContents, ReadingOptions, read_capture};
 use trace::link::NotTcp;
 use trace::on_wire::{ReportedTime, WireJoin};
-use trace::{AnalysisLimits, TracedRequest};
 
 use crate::args::AnalyzeArgs;
 use crate::exit::{ExitStatus, Failed};
@@ -36,18 +37,21 @@ pub(crate) fn analyze(args: &AnalyzeArgs) -> Result<ExitStatus, Failed> {
         .as_deref()
         .map(|run| state::find_run(Some(run)))
         .transpose()?;
-    let file = capture_file(args.file.as_deref(), run.as_deref())?;
+    let OpenCapture { name, bytes } = OpenCapture::open(args.file.as_deref(), run.as_deref())?;
+    let failed = |error: &dyn Display| Failed::Usage(format!("reading {name} failed: {error}"));
     let mut run = run.as_deref().map(RecordedTimes::read).transpose()?;
-    let contents = read(&file, &options, |request| {
+    let bytes = unpacked(bytes).map_err(|error| failed(&error))?;
+    let contents = read_capture(bytes, &options, |request| {
         if let Some(run) = &mut run {
             run.join.captured(request);
         }
-    })?;
-    readable(&contents, &file)?;
+    });
+    let contents = contents.map_err(|error| failed(&error))?;
+    readable(&contents).map_err(|why| failed(&why))?;
     let damage = contents.damage.as_ref().map(ToString::to_string);
     let connections = &contents.traced.connections;
     let analysis = CaptureAnalysis {
-        file: name(&file),
+        file: name.clone(),
         timeouts: args
             .rto
             .map(|formulas| TimeoutStudy::of(connections, formulas)),
@@ -57,25 +61,53 @@ pub(crate) fn analyze(args: &AnalyzeArgs) -> Result<ExitStatus, Failed> {
     print(&analysis, args)?;
     match damage {
         None => Ok(ExitStatus::Done),
-        Some(damage) => Err(Failed::Local(format!(
-            "reading {} failed: {damage}",
-            name(&file)
-        ))),
+        Some(damage) => Err(Failed::Local(format!("reading {name} failed: {damage}"))),
     }
 }
 
-/// The file that is named, or the packets that a run recorded.
-fn capture_file(named: Option<&Path>, run: Option<&Path>) -> Result<PathBuf, Failed> {
-    if let Some(file) = named {
-        return Ok(file.to_owned());
+/// A capture that is open.
+struct OpenCapture {
+    name: String,
+    bytes: Box<dyn Read>,
+}
+
+impl OpenCapture {
+    /// Opens the file that is named, or the packets that a run recorded.
+    fn open(named: Option<&Path>, run: Option<&Path>) -> Result<OpenCapture, Failed> {
+        if let Some(file) = named {
+            return OpenCapture::named(file);
+        }
+        let packets = run.map(|run| (RunFolder::open(run)?.packets()).map(|it| (run, it)));
+        let packets = packets.transpose();
+        let packets = packets.map_err(|error| Failed::Usage(error.to_string()))?;
+        match packets {
+            Some((run, Some(file))) => Ok(OpenCapture {
+                name: run.join(rundir::PACKETS).display().to_string(),
+                bytes: Box::new(file),
+            }),
+            _ => Err(Failed::Usage(
+                "the run has recorded no packets; name a capture file, or run a suite with the key `capture`"
+                    .to_owned(),
+            )),
+        }
     }
-    let packets = run.map(|run| run.join(rundir::PACKETS));
-    packets.filter(|file| file.exists()).ok_or_else(|| {
-        Failed::Usage(
-            "the run has recorded no packets; name a capture file, or run a suite with the key `capture`"
-                .to_owned(),
-        )
-    })
+
+    fn named(file: &Path) -> Result<OpenCapture, Failed> {
+        if file.as_os_str() == STANDARD_INPUT {
+            return Ok(OpenCapture {
+                name: "standard input".to_owned(),
+                bytes: Box::new(io::stdin().lock()),
+            });
+        }
+        let name = file.display().to_string();
+        let opened = File::open(file);
+        let opened =
+            opened.map_err(|error| Failed::Usage(format!("reading {name} failed: {error}")))?;
+        Ok(OpenCapture {
+            bytes: Box::new(opened),
+            name,
+        })
+    }
 }
 
 /// Points of courses are needed for figures only, and connections beyond those that are shown for a run only.
@@ -101,33 +133,8 @@ fn addresses(server: &str) -> Result<Vec<SocketAddr>, Failed> {
     Ok(found.collect())
 }
 
-fn name(file: &Path) -> String {
-    if file.as_os_str() == STANDARD_INPUT {
-        "standard input".to_owned()
-    } else {
-        file.display().to_string()
-    }
-}
-
-fn read(
-    file: &Path,
-    options: &ReadingOptions,
-    each: impl FnMut(&TracedRequest),
-) -> Result<CaptureContents, Failed> {
-    let failed = |error: &dyn std::fmt::Display| {
-        Failed::Usage(format!("reading {} failed: {error}", name(file)))
-    };
-    let source: Box<dyn Read> = if file.as_os_str() == STANDARD_INPUT {
-        Box::new(io::stdin().lock())
-    } else {
-        Box::new(File::open(file).map_err(|error| failed(&error))?)
-    };
-    let source = unpacked(source).map_err(|error| failed(&error))?;
-    read_capture(source, options, each).map_err(|error| failed(&error))
-}
-
-/// Fails where no packet of the capture can be read.
-fn readable(contents: &CaptureContents, file: &Path) -> Result<(), Failed> {
+/// Whether any packet of the capture can be read, or why none.
+fn readable(contents: &CaptureContents) -> Result<(), String> {
     let unknown = contents.counts.of(NotTcp::UnknownLink);
     if unknown == 0 || unknown < contents.packets {
         return Ok(());
@@ -137,13 +144,12 @@ fn readable(contents: &CaptureContents, file: &Path) -> Result<(), Failed> {
         .iter()
         .map(ToString::to_string)
         .collect();
-    Err(Failed::Usage(format!(
-        "reading {} failed: none of its {} packets can be read, because this link type is not supported: {}; capture \
-         at an interface of Ethernet, loopback, \"any\" or raw IP",
-        name(file),
+    Err(format!(
+        "none of its {} packets can be read, because this link type is not supported: {}; capture at an interface \
+         of Ethernet, loopback, \"any\" or raw IP",
         contents.packets,
         links.join(", ")
-    )))
+    ))
 }
 
 /// The content of a source that gzip has compressed, unpacked as it is read; any other source as it is.

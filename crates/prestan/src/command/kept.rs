@@ -7,7 +7,7 @@ use std::time::Duration;
 use record::{ConstraintRecord, EventKind, Run};
 use report::Diagnosed;
 use report::page::PageRun;
-use rundir::Recorded;
+use rundir::{Recorded, RunDirError, RunFolder};
 use stats::{Details, Side, Summary};
 
 use crate::exit::Failed;
@@ -37,9 +37,18 @@ impl KeptRun {
     }
 
     pub(crate) fn read(path: &Path, reading: RecordReading<'_>) -> Result<KeptRun, Failed> {
-        let recorded = reading.open(path)?;
+        KeptRun::of(RunFolder::open(path), reading)
+    }
+
+    /// Reads the run of a directory.
+    pub(crate) fn of(
+        folder: Result<RunFolder, RunDirError>,
+        reading: RecordReading<'_>,
+    ) -> Result<KeptRun, Failed> {
+        let folder = folder.map_err(|error| Failed::Usage(error.to_string()))?;
+        let path = folder.path().display().to_string();
+        let recorded = reading.labelled(folder.record())?;
         let summary = summary_of_kept(&recorded).map_err(Failed::Usage)?;
-        let path = path.display().to_string();
         Ok(KeptRun::new(recorded.into_run(), summary, path))
     }
 
@@ -117,7 +126,10 @@ pub(crate) struct RecordReading<'a> {
 impl RecordReading<'_> {
     /// Opens a record, for a report of it.
     pub(crate) fn open(self, path: &Path) -> Result<Recorded, Failed> {
-        let opened = rundir::open(path);
+        self.labelled(rundir::open(path))
+    }
+
+    fn labelled(self, opened: Result<Recorded, RunDirError>) -> Result<Recorded, Failed> {
         let mut recorded = opened.map_err(|error| Failed::Usage(error.to_string()))?;
         if let Some(constraints) = self.constraints {
             recorded.plan.constraints = constraints.to_vec();

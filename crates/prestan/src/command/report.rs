@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use record::{ConstraintRecord, ConstraintSense, PlanRecord};
 use report::page::ReportPage;
 use report::{Comparisons, Diagnosed, Versus};
+use rundir::RunFolder;
 
 use super::compare::SAME_WITHIN;
 use super::gates::GATE;
@@ -108,8 +109,8 @@ fn loads_beside(
     };
     let loads = kept.run.plan.beside.iter();
     let read = |load: &record::BesideRecord| {
-        let path = path.join(rundir::BESIDE).join(&load.name);
-        Ok((load.name.clone(), KeptRun::read(&path, reading)?))
+        let folder = RunFolder::open(path).and_then(|run| run.load_beside(&load.name));
+        Ok((load.name.clone(), KeptRun::of(folder, reading)?))
     };
     loads.map(read).collect()
 }

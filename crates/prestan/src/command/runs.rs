@@ -6,6 +6,7 @@ use std::time::SystemTime;
 
 use record::PlanRecord;
 use report::{ListedGroup, ListedRun, ListedState};
+use rundir::RunFolder;
 use stats::Completeness;
 
 use crate::args::{PruneArgs, RunsAction, RunsArgs};
@@ -100,8 +101,14 @@ fn print(
     output::print_documents(json.map(|path| (path, report::runs_json(runs))), text)
 }
 
+fn goes_on(path: &Path) -> bool {
+    RunFolder::open(path).is_ok_and(|folder| folder.goes_on())
+}
+
 /// What is known of a run without its samples.
 fn listed(path: &Path) -> ListedRun {
+    let folder = RunFolder::open(path);
+    let folder = folder.as_ref().ok();
     let mut run = ListedRun {
         name: state::name_of(path),
         series: None,
@@ -112,11 +119,11 @@ fn listed(path: &Path) -> ListedRun {
         started_at: String::new(),
         ended_at: None,
         state: ListedState::Unreadable,
-        bytes: rundir::size_on_disk(path),
+        bytes: folder.map_or(0, RunFolder::size),
     };
-    if let Ok(recorded) = rundir::load_without_samples(path) {
+    if let Some(recorded) = folder.and_then(|folder| folder.without_samples().ok()) {
         run.state = match Completeness::of(&recorded.events, &recorded.env) {
-            _ if rundir::goes_on(path) => ListedState::GoesOn,
+            _ if goes_on(path) => ListedState::GoesOn,
             Completeness::Interrupted => ListedState::Interrupted,
             Completeness::Aborted(Some(_)) => ListedState::Aborted,
             Completeness::Aborted(None) => ListedState::Killed,
@@ -149,7 +156,7 @@ fn concluded(conclusion: Option<&str>) -> ListedState {
 fn name(path: &Path, new: &str) -> Result<ExitStatus, Failed> {
     let old = state::name_of(path);
     let place = path.with_file_name(new);
-    if rundir::goes_on(path) {
+    if goes_on(path) {
         return Err(Failed::Usage(format!(
             "the run {old} has not ended; rename it afterwards"
         )));
@@ -174,14 +181,14 @@ fn name(path: &Path, new: &str) -> Result<ExitStatus, Failed> {
 fn beyond(all: Vec<ListedGroup>, args: &PruneArgs) -> Vec<ListedGroup> {
     let now = SystemTime::now();
     let age = |run: &ListedRun| {
-        now.duration_since(rundir::begun(Path::new(&run.path))?)
-            .ok()
+        let folder = RunFolder::open(Path::new(&run.path)).ok()?;
+        now.duration_since(folder.begun()?).ok()
     };
     let is_old = |group: &ListedGroup| {
         let limit = args.older_than;
         limit.is_some_and(|limit| group.runs.first().and_then(age) > Some(limit))
     };
-    let is_running = |run: &ListedRun| rundir::goes_on(Path::new(&run.path));
+    let is_running = |run: &ListedRun| goes_on(Path::new(&run.path));
     let counted = all
         .into_iter()
         .filter(|group| args.named || state::is_generated(&group.name));

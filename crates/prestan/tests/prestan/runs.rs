@@ -1,9 +1,11 @@
 //! Recorded runs: listed, found by their names, renamed and removed.
 
 use std::fs;
+use std::os::unix::fs::symlink;
 use std::path::Path;
 
 use rundir::RunDir;
+use rustix::fs::{CWD, FileType, Mode, mknodat};
 use serde_json::Value;
 
 use crate::support::load::plain;
@@ -201,6 +203,34 @@ fn runs_are_removed_and_nothing_else_is() {
     done(&home, "runs prune --keep 0 --named");
     assert_eq!(names(&home), ["now"]);
     drop(running);
+}
+
+#[test]
+fn nothing_in_the_directory_of_a_run_is_followed() {
+    let home = home_with(&["monday", "tuesday", "friday"]);
+    let runs = home.home().join("state/prestan/runs");
+    fs::create_dir(runs.join("monday/beside")).unwrap();
+    symlink(runs.join("tuesday"), runs.join("monday/beside/load")).unwrap();
+    let pipe = runs.join("friday/events.jsonl");
+    fs::remove_file(&pipe).unwrap();
+    mknodat(CWD, &pipe, FileType::Fifo, Mode::RWXU, 0).unwrap();
+
+    for name in ["monday", "friday"] {
+        let outcome = prestan(&home, &format!("runs remove {name}"));
+        assert_eq!(outcome.code, 1, "{outcome}");
+        assert!(
+            outcome.stderr.contains(&format!("removing {name} failed")),
+            "{outcome}"
+        );
+    }
+    refused(
+        &home,
+        "report friday",
+        "events.jsonl: is no regular file, and nothing",
+    );
+    assert_eq!(names(&home).len(), 3);
+    done(&home, "report tuesday");
+    done(&home, "report monday");
 }
 
 /// Names as prestan makes them.
