@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! tests         those that are ignored because they are long, on all real servers
+//! tests-of-docs those in the documents of types
 //! speed         those of speed and memory, with optimised code, one after the other
 //! fuzz          every target for a minute
 //! bench-...     each benchmark; `bench` names all of them
@@ -23,14 +24,18 @@ use std::time::Instant;
 use anyhow::{Context, Result, bail};
 
 use crate::project::{cargo, output, root};
+use crate::test::interruption::Interruption;
 use crate::test::{self, TestChoice, TestRequest};
 use crate::{bench, dist, docs, fuzz, setup};
 
 /// Name, and what it does.
 type Step = (&'static str, fn() -> Result<()>);
 
-const STEPS: [Step; 18] = [
+const STEPS: [Step; 19] = [
     ("tests", tests),
+    ("tests-of-docs", || {
+        cargo(&["test", "--workspace", "--doc"], &[])
+    }),
     ("speed", || all_tests(TestChoice::Optimised)),
     ("fuzz", || fuzz::run(&[])),
     ("bench-accuracy", || benchmark(&["accuracy"])),
@@ -78,9 +83,14 @@ pub(crate) fn run(names: &[String]) -> Result<()> {
         .into_iter()
         .filter(|(step, _)| names.is_empty() || names.iter().any(|name| is_named(step, name)));
     let mut failed = Vec::new();
+    let interruption = Interruption::listen()?;
     for (step, perform) in wanted {
         let begun = Instant::now();
-        let outcome = match perform() {
+        let performed = perform();
+        if interruption.has_come() {
+            bail!("interrupted in {step}, of which nothing is written");
+        }
+        let outcome = match performed {
             Ok(()) => "passed".to_owned(),
             Err(error) if error.is::<NotRun>() => format!("not run: {error:#}"),
             Err(error) => {
@@ -105,7 +115,7 @@ pub(crate) fn run(names: &[String]) -> Result<()> {
     }
 }
 
-/// `bench` names all steps that begin with `bench-`.
+/// `bench` names all steps that begin with `bench-`, and `tests` those of documents, too.
 fn is_named(step: &str, name: &str) -> bool {
     let rest = step.strip_prefix(name);
     rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
@@ -156,12 +166,7 @@ impl NightlyResults {
 
 fn tests() -> Result<()> {
     setup::published(setup::DUFS)?;
-    // Both, whatever becomes of the first.
-    let outcomes = [
-        all_tests(TestChoice::WithIgnored),
-        cargo(&["test", "--workspace", "--doc"], &[]),
-    ];
-    outcomes.into_iter().collect()
+    all_tests(TestChoice::WithIgnored)
 }
 
 fn all_tests(choice: TestChoice) -> Result<()> {

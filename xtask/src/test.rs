@@ -10,7 +10,7 @@
 //! its own time limit, output and processor time, and a test that kills its process fails alone.
 
 mod files;
-mod interruption;
+pub(crate) mod interruption;
 mod process;
 mod programs;
 mod queue;
