@@ -17,11 +17,15 @@ use rust_code::{RustCode, files_of};
 /// The crates without clock, socket, file or printing, and whom of us each may know.
 const PURE: &[(&str, &[&str])] = &[
     ("yaml", &[]),
+    ("template", &[]),
     ("record", &[]),
     ("wire", &[]),
     ("html", &["wire"]),
     ("constraint", &[]),
-    ("suite", &["constraint", "record", "traffic", "yaml"]),
+    (
+        "suite",
+        &["constraint", "record", "template", "traffic", "yaml"],
+    ),
     ("stats", &["constraint", "record"]),
     (
         "report",
@@ -33,7 +37,10 @@ const PURE: &[(&str, &[&str])] = &[
     ("bare", &["trace"]),
     ("traffic", &["yaml"]),
     ("topology", &["bare", "figures", "traffic", "yaml"]),
-    ("experiment", &["bare", "stats", "topology", "traffic"]),
+    (
+        "experiment",
+        &["bare", "stats", "template", "topology", "traffic"],
+    ),
 ];
 
 /// Which other crates of ours an impure crate may know; the binary and the servers may know all.

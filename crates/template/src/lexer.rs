@@ -1,0 +1,229 @@
+//! The words of a template.
+
+use crate::TemplateError;
+
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum TemplateToken {
+    /// Outside of all delimiters.
+    Outside(String),
+    /// `{{`, `}}`, `{%`, `%}`
+    Begin(Delimiters),
+    End(Delimiters),
+    Word(String),
+    Integer(i128),
+    Real(f64),
+    Quoted(String),
+    Sign(&'static str),
+}
+
+/// What stands between delimiters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Delimiters {
+    Value,
+    Statement,
+}
+
+/// Longer ones first.
+const SIGNS: [&str; 24] = [
+    "**", "//", "==", "!=", "<=", ">=", "+", "-", "*", "/", "%", "~", "<", ">", "=", "(", ")", "[",
+    "]", "{", "}", ",", ".", ":",
+];
+
+/// The words of a text with templates in it.
+pub(crate) fn of_text(text: &str) -> Result<Vec<TemplateToken>, TemplateError> {
+    let (mut tokens, mut rest) = (Vec::new(), text);
+    let mut is_trimmed = false;
+    loop {
+        let next = rest.match_indices('{').find_map(|(place, _)| {
+            let kind = rest[place + 1..].chars().next()?;
+            "{%#".contains(kind).then_some((place, kind))
+        });
+        let (outside, kind) =
+            next.map_or((rest, None), |(place, kind)| (&rest[..place], Some(kind)));
+        let behind = rest.get(outside.len() + 2..).unwrap_or_default();
+        let trims_end = kind.is_some() && behind.starts_with('-');
+        push_outside(&mut tokens, outside, (is_trimmed, trims_end));
+        let behind = behind.strip_prefix('-').unwrap_or(behind);
+        (rest, is_trimmed) = match kind {
+            None => return Ok(tokens),
+            Some('#') => {
+                let (inner, behind) = behind.split_once("#}").ok_or_else(|| unended("#}"))?;
+                (behind, inner.ends_with('-'))
+            }
+            Some(kind) => {
+                let part = if kind == '{' {
+                    Delimiters::Value
+                } else {
+                    Delimiters::Statement
+                };
+                if let Some((raw, behind)) = raw(part, behind)? {
+                    tokens.push(TemplateToken::Outside(raw.to_owned()));
+                    (behind, false)
+                } else {
+                    tokens.push(TemplateToken::Begin(part));
+                    within(&mut tokens, behind, Some(part))?
+                }
+            }
+        };
+    }
+}
+
+/// The words of an expression.
+pub(crate) fn of_expression(text: &str) -> Result<Vec<TemplateToken>, TemplateError> {
+    let mut tokens = Vec::new();
+    within(&mut tokens, text, None)?;
+    Ok(tokens)
+}
+
+fn push_outside(tokens: &mut Vec<TemplateToken>, text: &str, (starts, ends): (bool, bool)) {
+    let text = if starts { text.trim_start() } else { text };
+    let text = if ends { text.trim_end() } else { text };
+    if !text.is_empty() {
+        tokens.push(TemplateToken::Outside(text.to_owned()));
+    }
+}
+
+/// What stands in `{% raw %}`, and what follows its end.
+fn raw(part: Delimiters, behind: &str) -> Result<Option<(&str, &str)>, TemplateError> {
+    let inner = behind.trim_start().strip_prefix("raw");
+    let inner = inner.and_then(|rest| rest.trim_start().strip_prefix("%}"));
+    let Some(inner) = inner.filter(|_| part == Delimiters::Statement) else {
+        return Ok(None);
+    };
+    for (place, _) in inner.match_indices("{%") {
+        let end = inner[place + 2..].trim_start().strip_prefix("endraw");
+        if let Some(behind) = end.and_then(|rest| rest.trim_start().strip_prefix("%}")) {
+            return Ok(Some((&inner[..place], behind)));
+        }
+    }
+    Err(unended("{% endraw %}"))
+}
+
+fn unended(end: &str) -> TemplateError {
+    TemplateError::Syntax(format!("`{end}` is missing"))
+}
+
+/// Reads until the end of this part, or of the text; what follows, and whether its blanks are removed.
+fn within<'t>(
+    tokens: &mut Vec<TemplateToken>,
+    text: &'t str,
+    part: Option<Delimiters>,
+) -> Result<(&'t str, bool), TemplateError> {
+    let end = match part {
+        Some(Delimiters::Value) => "}}",
+        Some(Delimiters::Statement) => "%}",
+        None => "",
+    };
+    let mut rest = text;
+    // Braces that are open: `}}` may end two maps.
+    let mut open = 0_usize;
+    loop {
+        rest = rest.trim_start();
+        if rest.is_empty() {
+            return match part {
+                None => Ok((rest, false)),
+                Some(_) => Err(unended(end)),
+            };
+        }
+        if let Some(part) = part.filter(|_| open == 0) {
+            let trimmed = rest
+                .strip_prefix('-')
+                .and_then(|rest| rest.strip_prefix(end));
+            let is_trimmed = trimmed.is_some();
+            if let Some(behind) = trimmed.or_else(|| rest.strip_prefix(end)) {
+                tokens.push(TemplateToken::End(part));
+                return Ok((behind, is_trimmed));
+            }
+        }
+        let (token, behind) = token(rest)?;
+        match token {
+            TemplateToken::Sign("{") => open += 1,
+            TemplateToken::Sign("}") => open = open.saturating_sub(1),
+            _ => {}
+        }
+        tokens.push(token);
+        rest = behind;
+    }
+}
+
+fn token(rest: &str) -> Result<(TemplateToken, &str), TemplateError> {
+    let first = rest.chars().next().unwrap_or(' ');
+    let until = |is_part: fn(char) -> bool| {
+        let end = rest.find(|c| !is_part(c)).unwrap_or(rest.len());
+        rest.split_at(end)
+    };
+    if first.is_ascii_digit() {
+        return number(rest);
+    }
+    if first.is_alphabetic() || first == '_' {
+        let (word, rest) = until(|c| c.is_alphanumeric() || c == '_');
+        return Ok((TemplateToken::Word(word.to_owned()), rest));
+    }
+    if first == '"' || first == '\'' {
+        return quoted(&rest[1..], first);
+    }
+    let sign = SIGNS.iter().find(|sign| rest.starts_with(**sign));
+    match (sign, rest.strip_prefix('|')) {
+        (Some(sign), _) => Ok((TemplateToken::Sign(sign), &rest[sign.len()..])),
+        (None, Some(rest)) => Ok((TemplateToken::Sign("|"), rest)),
+        (None, None) => Err(TemplateError::Syntax(format!(
+            "`{first}` means nothing here"
+        ))),
+    }
+}
+
+/// Digits, which `_` may separate, and the fraction and the exponent of a real number.
+fn number(rest: &str) -> Result<(TemplateToken, &str), TemplateError> {
+    let digits = |from: usize| {
+        let is_digit = |c: char| c.is_ascii_digit() || c == '_';
+        rest[from..]
+            .find(|c| !is_digit(c))
+            .map_or(rest.len(), |length| from + length)
+    };
+    let begins = |from: usize| rest[from..].starts_with(|c: char| c.is_ascii_digit());
+    let whole = digits(0);
+    let mut end = whole;
+    if rest[end..].starts_with('.') && begins(end + 1) {
+        end = digits(end + 1);
+    }
+    if rest[end..].starts_with(['e', 'E']) {
+        let sign = usize::from(rest[end + 1..].starts_with(['+', '-']));
+        if begins(end + 1 + sign) {
+            end = digits(end + 1 + sign);
+        }
+    }
+    let written = rest[..end].replace('_', "");
+    let token = if end == whole {
+        written.parse().ok().map(TemplateToken::Integer)
+    } else {
+        written.parse().ok().map(TemplateToken::Real)
+    };
+    let token = token.ok_or_else(|| TemplateError::Syntax(format!("`{written}` is too large")))?;
+    Ok((token, &rest[end..]))
+}
+
+fn quoted(rest: &str, quote: char) -> Result<(TemplateToken, &str), TemplateError> {
+    let (mut text, mut letters) = (String::new(), rest.char_indices());
+    while let Some((place, letter)) = letters.next() {
+        if letter == quote {
+            return Ok((TemplateToken::Quoted(text), &rest[place + 1..]));
+        }
+        if letter != '\\' {
+            text.push(letter);
+            continue;
+        }
+        text.push(match letters.next() {
+            Some((_, 'n')) => '\n',
+            Some((_, 'r')) => '\r',
+            Some((_, 't')) => '\t',
+            Some((_, c @ ('\\' | '"' | '\''))) => c,
+            other => {
+                let other = other.map_or(String::new(), |(_, letter)| letter.to_string());
+                return Err(TemplateError::Syntax(format!(
+                    "`\\{other}` means nothing in a text"
+                )));
+            }
+        });
+    }
+    Err(unended(&quote.to_string()))
+}

@@ -1,0 +1,93 @@
+//! Templates: the expressions, loops and conditions of Jinja, within bounds of time and memory.
+//!
+//! ```text
+//! text --> tokens --> tree --> values --> parts: texts, and what is only known later
+//! ```
+//!
+//! | | |
+//! |---|---|
+//! | `{{ expression }}` | its value as a text |
+//! | `{% for a in list %}...{% else %}...{% endfor %}` | once for each item, or the other if there are none; `loop.index` counts from 1, `loop.index0` from 0, `loop.first`, `loop.last`, `loop.length` |
+//! | `{% if a %}...{% elif b %}...{% else %}...{% endif %}` | the first whose condition is true |
+//! | `{% set a = expression %}`, `{% set a %}...{% endset %}` | a name for the rest of the loop or text |
+//! | `{% raw %}...{% endraw %}`, `{# ... #}` | a text as it is; nothing |
+//!
+//! `-` beside a delimiter (`{%- ... -%}`) removes blanks and line ends there. Expressions have numbers, texts, lists and maps;
+//! `or`, `and`, `not`, comparisons, `in`, `is`, `~`, `+ - * / // % **`, members (`a.b`, `a["b"]`, `a[0]`, `a[1:3]`),
+//! `a if b else c`, filters (`a | upper`) and `range(n)`. 
+//!
+//! A value may be known only later ([`Later`]). It can be inserted, be joined to others, and be reckoned with as far as its
+//! type allows.
+//!
+
+mod lexer;
+mod operators;
+mod parser;
+mod tree;
+mod value;
+
+use std::collections::BTreeSet;
+
+use parser::Parser;
+use tree::{ExpressionTree, TemplateNode};
+
+pub use operators::TemplateOperator;
+pub use value::{Later, Never, TextPart, Value};
+
+/// Why a template cannot be read or evaluated.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum TemplateError {
+    /// It is none.
+    #[error("{0}")]
+    Syntax(String),
+    /// There is nothing of this name.
+    #[error("`{0}` is not known")]
+    Unknown(String),
+    /// More is asked of a value that is known only later than it can give.
+    #[error("{0} has its value only later")]
+    Later(String),
+    /// Operands or arguments do not fit.
+    #[error("{0}")]
+    Unfit(String),
+    /// It takes more steps than allowed.
+    #[error("takes too long to evaluate")]
+    TooLong,
+    /// It makes more bytes than allowed.
+    #[error("makes too many bytes")]
+    TooLarge,
+}
+
+/// A text with templates in it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Template(Vec<TemplateNode>);
+
+impl Template {
+    /// Reads it.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn parse(text: &str) -> Result<Template, TemplateError> {
+        Parser::of_text(text)?.template().map(Template)
+    }
+}
+
+/// An expression alone.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Expression(ExpressionTree);
+
+impl Expression {
+    /// Reads what stands between `{{` and `}}`.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn parse(text: &str) -> Result<Expression, TemplateError> {
+        Parser::of_expression(text)?.whole().map(Expression)
+    }
+
+    /// The names in it.
+    pub fn names(&self) -> BTreeSet<&str> {
+        let mut names = BTreeSet::new();
+        self.0.names(&mut names);
+        names
+    }
+}

@@ -1,0 +1,125 @@
+//! What a template says.
+
+use std::collections::BTreeSet;
+
+use crate::operators::TemplateOperator;
+
+/// A piece of a template.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum TemplateNode {
+    Text(String),
+    Value(ExpressionTree),
+    For {
+        /// One name, or one for each part of an item.
+        names: Vec<String>,
+        items: ExpressionTree,
+        /// Which items are taken.
+        condition: Option<ExpressionTree>,
+        body: Vec<TemplateNode>,
+        otherwise: Vec<TemplateNode>,
+    },
+    If {
+        /// Conditions, and what they are for.
+        cases: Vec<(ExpressionTree, Vec<TemplateNode>)>,
+        otherwise: Vec<TemplateNode>,
+    },
+    Set {
+        name: String,
+        value: ExpressionTree,
+    },
+    SetText {
+        name: String,
+        body: Vec<TemplateNode>,
+    },
+}
+
+/// An expression.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum ExpressionTree {
+    None,
+    Flag(bool),
+    Integer(i128),
+    Real(f64),
+    Text(String),
+    List(Vec<ExpressionTree>),
+    Map(Vec<(ExpressionTree, ExpressionTree)>),
+    Name(String),
+    /// `a.b`, `a[b]`
+    Member(Box<ExpressionTree>, Box<ExpressionTree>),
+    /// `a[b:c]`
+    Range(
+        Box<ExpressionTree>,
+        Option<Box<ExpressionTree>>,
+        Option<Box<ExpressionTree>>,
+    ),
+    Not(Box<ExpressionTree>),
+    Negative(Box<ExpressionTree>),
+    And(Box<ExpressionTree>, Box<ExpressionTree>),
+    Or(Box<ExpressionTree>, Box<ExpressionTree>),
+    Operation(TemplateOperator, Box<ExpressionTree>, Box<ExpressionTree>),
+    /// `a if b else c`: a, b and c.
+    If(Box<(ExpressionTree, ExpressionTree, Option<ExpressionTree>)>),
+    /// `a | name(...)`
+    Filter(Box<ExpressionTree>, Call),
+    /// `a is name(...)`
+    Test(Box<ExpressionTree>, Call),
+    /// `name(...)`
+    Call(Call),
+}
+
+/// A name with arguments.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Call {
+    pub(crate) name: String,
+    pub(crate) arguments: Vec<Argument>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Argument {
+    /// Where it is given by its name.
+    pub(crate) name: Option<String>,
+    pub(crate) value: ExpressionTree,
+}
+
+impl ExpressionTree {
+    /// Adds the names in it.
+    pub(crate) fn names<'t>(&'t self, names: &mut BTreeSet<&'t str>) {
+        let mut of = |trees: &mut dyn Iterator<Item = &'t ExpressionTree>| {
+            trees.for_each(|own| own.names(names))
+        };
+        match self {
+            ExpressionTree::None
+            | ExpressionTree::Flag(_)
+            | ExpressionTree::Integer(_)
+            | ExpressionTree::Real(_)
+            | ExpressionTree::Text(_) => {}
+            ExpressionTree::Name(name) => {
+                names.insert(name);
+            }
+            ExpressionTree::List(items) => of(&mut items.iter()),
+            ExpressionTree::Map(members) => {
+                of(&mut members.iter().flat_map(|(key, value)| [key, value]))
+            }
+            ExpressionTree::Not(own) | ExpressionTree::Negative(own) => own.names(names),
+            ExpressionTree::Member(own, other)
+            | ExpressionTree::And(own, other)
+            | ExpressionTree::Or(own, other)
+            | ExpressionTree::Operation(_, own, other) => of(&mut [&**own, &**other].into_iter()),
+            ExpressionTree::Range(own, from, to) => {
+                let ends = [from, to].into_iter().flatten();
+                of(&mut std::iter::once(own).chain(ends).map(|own| &**own));
+            }
+            ExpressionTree::If(parts) => {
+                let (then, condition, otherwise) = &**parts;
+                of(&mut [then, condition].into_iter().chain(otherwise));
+            }
+            ExpressionTree::Filter(own, call) | ExpressionTree::Test(own, call) => {
+                let arguments = call.arguments.iter().map(|argument| &argument.value);
+                of(&mut std::iter::once(&**own).chain(arguments));
+            }
+            ExpressionTree::Call(call) => {
+                of(&mut call.arguments.iter().map(|argument| &argument.value))
+            }
+        }
+    }
+}

@@ -1,0 +1,239 @@
+//! Values of expressions.
+
+use std::collections::BTreeMap;
+use std::fmt::{self, Debug, Write as _};
+use std::rc::Rc;
+
+use crate::TemplateError;
+use crate::operators::TemplateOperator;
+
+/// A value that is known only later.
+pub trait Later: Clone + PartialEq + Debug {
+    /// What it is called in messages.
+    fn name(&self) -> String;
+
+    /// Bytes that it takes.
+    fn size(&self) -> usize;
+
+    /// A whole number; `None` for one that later values cannot be reckoned with.
+    fn constant(number: i64) -> Option<Self>;
+
+    /// The value of an operation with both; `None` where there is no such one.
+    fn apply(operator: TemplateOperator, left: &Self, right: &Self)
+    -> Option<Result<Self, String>>;
+}
+
+/// Nothing is known only later.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Never {}
+
+impl Later for Never {
+    fn name(&self) -> String {
+        match *self {}
+    }
+
+    fn size(&self) -> usize {
+        match *self {}
+    }
+
+    fn constant(_: i64) -> Option<Never> {
+        None
+    }
+
+    fn apply(_: TemplateOperator, left: &Never, _: &Never) -> Option<Result<Never, String>> {
+        match *left {}
+    }
+}
+
+/// A part of a text.
+#[derive(Debug, Clone, PartialEq)]
+pub enum TextPart<L> {
+    /// As it stands.
+    Text(String),
+    /// What is known only later.
+    Later(L),
+}
+
+/// A value.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Value<L> {
+    /// That of a name which is not known. It has no other use than to be asked for.
+    Missing {
+        /// The name.
+        name: Rc<str>,
+        /// It is that of a member, which may be asked whether it is true.
+        is_member: bool,
+    },
+    /// `none`
+    None,
+    /// `true` or `false`
+    Flag(bool),
+    /// A whole number.
+    Integer(i128),
+    /// Any number.
+    Real(f64),
+    /// A text.
+    Text(Rc<str>),
+    /// Values in order.
+    List(Rc<Vec<Value<L>>>),
+    /// Values by their names.
+    Map(Rc<BTreeMap<String, Value<L>>>),
+    /// The same, and a name for which all of it stands where it is a text.
+    Named(Rc<str>, Rc<BTreeMap<String, Value<L>>>),
+    /// Known only later.
+    Later(L),
+    /// A text of which parts are known only later.
+    Parts(Rc<Vec<TextPart<L>>>),
+}
+
+impl<L> From<&str> for Value<L> {
+    fn from(text: &str) -> Value<L> {
+        Value::Text(text.into())
+    }
+}
+
+impl<L> From<String> for Value<L> {
+    fn from(text: String) -> Value<L> {
+        Value::Text(text.into())
+    }
+}
+
+impl<L: Later> Value<L> {
+    /// What messages call a value of its kind.
+    pub(crate) fn kind(&self) -> &'static str {
+        match self {
+            Value::Missing { .. } => "nothing",
+            Value::None => "none",
+            Value::Flag(_) => "a truth value",
+            Value::Integer(_) | Value::Real(_) => "a number",
+            Value::Text(_) | Value::Named(..) => "a text",
+            Value::List(_) => "a list",
+            Value::Map(_) => "a map",
+            Value::Later(_) | Value::Parts(_) => "a value that is known later",
+        }
+    }
+
+    /// As a number; `None` for anything else.
+    pub(crate) fn real(&self) -> Option<f64> {
+        match self {
+            Value::Integer(number) => Some(*number as f64),
+            Value::Real(number) => Some(*number),
+            _ => None,
+        }
+    }
+
+    /// As a text, where it is one.
+    pub(crate) fn text(&self) -> Option<&str> {
+        match self {
+            Value::Text(text) | Value::Named(text, _) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// The members of a map, or of what has a name.
+    pub(crate) fn members(&self) -> Option<&BTreeMap<String, Value<L>>> {
+        match self {
+            Value::Map(members) | Value::Named(_, members) => Some(members),
+            _ => None,
+        }
+    }
+
+    /// What is known only later in it, also within a list or a map.
+    pub(crate) fn later(&self) -> Option<&L> {
+        match self {
+            Value::Later(later) => Some(later),
+            Value::Parts(parts) => parts.iter().find_map(|part| match part {
+                TextPart::Later(later) => Some(later),
+                TextPart::Text(_) => None,
+            }),
+            Value::List(items) => items.iter().find_map(Value::later),
+            Value::Map(members) => members.values().find_map(Value::later),
+            _ => None,
+        }
+    }
+}
+
+/// As it is inserted into a text. Within lists and maps, texts have quotes.
+impl<L: Later> fmt::Display for Value<L> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Value::Missing { .. } => Ok(()),
+            Value::None => f.write_str("none"),
+            Value::Flag(flag) => write!(f, "{flag}"),
+            Value::Integer(number) => write!(f, "{number}"),
+            Value::Real(number) if number.fract() == 0.0 => write!(f, "{number:.1}"),
+            Value::Real(number) => write!(f, "{number}"),
+            Value::Text(text) | Value::Named(text, _) => f.write_str(text),
+            Value::List(items) => {
+                f.write_char('[')?;
+                for (place, item) in items.iter().enumerate() {
+                    f.write_str(if place > 0 { ", " } else { "" })?;
+                    item.within(f)?;
+                }
+                f.write_char(']')
+            }
+            Value::Map(members) => {
+                f.write_char('{')?;
+                for (place, (name, value)) in members.iter().enumerate() {
+                    f.write_str(if place > 0 { ", " } else { "" })?;
+                    write!(f, "{name:?}: ")?;
+                    value.within(f)?;
+                }
+                f.write_char('}')
+            }
+            Value::Later(later) => f.write_str(&later.name()),
+            Value::Parts(parts) => parts.iter().try_for_each(|part| match part {
+                TextPart::Text(text) => f.write_str(text),
+                TextPart::Later(later) => f.write_str(&later.name()),
+            }),
+        }
+    }
+}
+
+impl<L: Later> Value<L> {
+    fn within(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.text() {
+            Some(text) => write!(f, "{text:?}"),
+            None => write!(f, "{self}"),
+        }
+    }
+}
+
+/// The value of a name that is known.
+pub(crate) fn known<L>(value: Value<L>) -> Result<Value<L>, TemplateError> {
+    match value {
+        Value::Missing { name, .. } => Err(TemplateError::Unknown((*name).to_owned())),
+        value => Ok(value),
+    }
+}
+
+/// Whether a value counts as true: what is empty or zero does not, nor does a member that is not there.
+pub(crate) fn truth<L: Later>(value: &Value<L>) -> Result<bool, TemplateError> {
+    Ok(match value {
+        Value::Missing {
+            is_member: true, ..
+        }
+        | Value::None => false,
+        Value::Missing { name, .. } => return Err(TemplateError::Unknown((**name).to_owned())),
+        Value::Flag(flag) => *flag,
+        Value::Integer(number) => *number != 0,
+        Value::Real(number) => *number != 0.0,
+        Value::Text(text) => !text.is_empty(),
+        Value::List(items) => !items.is_empty(),
+        Value::Map(members) => !members.is_empty(),
+        Value::Named(..) => true,
+        Value::Later(_) | Value::Parts(_) => return Err(later_of([value])),
+    })
+}
+
+pub(crate) fn unfit(message: impl Into<String>) -> TemplateError {
+    TemplateError::Unfit(message.into())
+}
+
+/// More was asked of one of these than is known now.
+pub(crate) fn later_of<'v, L: Later + 'v>(
+    values: impl IntoIterator<Item = &'v Value<L>>,
+) -> TemplateError {
+    let mut later = values.into_iter().filter_map(Value::later);
+    TemplateError::Later(later.next().map_or_else(String::new, Later::name))
+}
