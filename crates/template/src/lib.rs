@@ -14,12 +14,16 @@
 //!
 //! `-` beside a delimiter (`{%- ... -%}`) removes blanks and line ends there. Expressions have numbers, texts, lists and maps;
 //! `or`, `and`, `not`, comparisons, `in`, `is`, `~`, `+ - * / // % **`, members (`a.b`, `a["b"]`, `a[0]`, `a[1:3]`),
-//! `a if b else c`, filters (`a | upper`) and `range(n)`. 
+//! `a if b else c`, filters (`a | upper`) and `range(n)`. [`filters`] lists those that there are.
 //!
 //! A value may be known only later ([`Later`]). It can be inserted, be joined to others, and be reckoned with as far as its
 //! type allows.
 //!
+//! Each step of an evaluation is counted, and so is each byte that it makes, whether it is kept or not ([`Bounds`]). So time
+//! and memory are bounded, whatever a template does.
 
+mod evaluate;
+pub mod filters;
 mod lexer;
 mod operators;
 mod parser;
@@ -28,6 +32,7 @@ mod value;
 
 use std::collections::BTreeSet;
 
+use evaluate::TemplateEvaluation;
 use parser::Parser;
 use tree::{ExpressionTree, TemplateNode};
 
@@ -57,6 +62,15 @@ pub enum TemplateError {
     TooLarge,
 }
 
+/// How much evaluations may take, less what those before have taken.
+#[derive(Debug, Clone, Copy)]
+pub struct Bounds {
+    /// Steps: a text, a statement, an operation.
+    pub steps: u64,
+    /// Bytes that are made, of results and of all on the way to them.
+    pub bytes: usize,
+}
+
 /// A text with templates in it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Template(Vec<TemplateNode>);
@@ -68,6 +82,37 @@ impl Template {
     /// What is wrong with it.
     pub fn parse(text: &str) -> Result<Template, TemplateError> {
         Parser::of_text(text)?.template().map(Template)
+    }
+
+    /// Evaluates it within what is left of these bounds, where `named` gives the values of names.
+    ///
+    /// # Errors
+    /// Why it has no value.
+    pub fn render<L: Later>(
+        &self,
+        named: &dyn Fn(&str) -> Option<Value<L>>,
+        bounds: &mut Bounds,
+    ) -> Result<Vec<TextPart<L>>, TemplateError> {
+        TemplateEvaluation::new(named, bounds).render(&self.0)
+    }
+}
+
+impl Template {
+    /// Evaluates it where nothing is known only later.
+    ///
+    /// # Errors
+    /// Why it has no value.
+    pub fn text(
+        &self,
+        named: &dyn Fn(&str) -> Option<Value<Never>>,
+        bounds: &mut Bounds,
+    ) -> Result<String, TemplateError> {
+        let parts = self.render(named, bounds)?.into_iter();
+        let texts = parts.map(|part| match part {
+            TextPart::Text(text) => text,
+            TextPart::Later(never) => match never {},
+        });
+        Ok(texts.collect())
     }
 }
 
@@ -82,6 +127,18 @@ impl Expression {
     /// What is wrong with it.
     pub fn parse(text: &str) -> Result<Expression, TemplateError> {
         Parser::of_expression(text)?.whole().map(Expression)
+    }
+
+    /// Its value within what is left of these bounds, where `named` gives the values of names.
+    ///
+    /// # Errors
+    /// Why it has none.
+    pub fn value<L: Later>(
+        &self,
+        named: &dyn Fn(&str) -> Option<Value<L>>,
+        bounds: &mut Bounds,
+    ) -> Result<Value<L>, TemplateError> {
+        TemplateEvaluation::new(named, bounds).whole(&self.0)
     }
 
     /// The names in it.

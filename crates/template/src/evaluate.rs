@@ -1,0 +1,599 @@
+//! What a tree comes to.
+
+use std::collections::BTreeMap;
+use std::fmt::{self, Write as _};
+use std::rc::Rc;
+
+use crate::filters;
+use crate::operators::TemplateOperator;
+use crate::tree::{Call, ExpressionTree, TemplateNode};
+use crate::value::{Later, TextPart, Value, known, later_of, truth, unfit};
+use crate::{Bounds, TemplateError};
+
+/// Bytes that an item takes beside what it holds.
+const ITEM: usize = 32;
+/// Letters that are looked at in a step.
+const LETTERS: usize = 64;
+
+type Found<L> = Result<Value<L>, TemplateError>;
+
+/// Names, where they are given, and values of arguments.
+pub(crate) type Arguments<L> = Vec<(Option<String>, Value<L>)>;
+
+/// One evaluation of a template.
+pub(crate) struct TemplateEvaluation<'a, L> {
+    named: &'a dyn Fn(&str) -> Option<Value<L>>,
+    /// What may still be taken.
+    left: &'a mut Bounds,
+    /// Names that statements have given, the last ones first to be found.
+    own: Vec<(String, Value<L>)>,
+}
+
+impl<'a, L: Later> TemplateEvaluation<'a, L> {
+    pub(crate) fn new(named: &'a dyn Fn(&str) -> Option<Value<L>>, left: &'a mut Bounds) -> Self {
+        TemplateEvaluation {
+            named,
+            left,
+            own: Vec::new(),
+        }
+    }
+
+    pub(crate) fn render(
+        &mut self,
+        nodes: &[TemplateNode],
+    ) -> Result<Vec<TextPart<L>>, TemplateError> {
+        let mut parts = Vec::new();
+        self.nodes(nodes, &mut parts)?;
+        Ok(parts)
+    }
+
+    /// The value of an expression, which must have one.
+    pub(crate) fn whole(&mut self, tree: &ExpressionTree) -> Found<L> {
+        let value = self.value(tree)?;
+        known(value)
+    }
+
+    fn nodes(
+        &mut self,
+        nodes: &[TemplateNode],
+        out: &mut Vec<TextPart<L>>,
+    ) -> Result<(), TemplateError> {
+        for node in nodes {
+            self.takes(1)?;
+            match node {
+                TemplateNode::Text(text) => self.insert_text(text, out)?,
+                TemplateNode::Value(tree) => {
+                    let value = self.whole(tree)?;
+                    self.insert(&value, out)?;
+                }
+                TemplateNode::For {
+                    names,
+                    items,
+                    condition,
+                    body,
+                    otherwise,
+                } => {
+                    let items = self.items(items, (names, condition.as_ref()))?;
+                    if items.is_empty() {
+                        self.nodes(otherwise, out)?;
+                    }
+                    self.repeat(names, items, body, out)?;
+                }
+                TemplateNode::If { cases, otherwise } => {
+                    let mut chosen = otherwise;
+                    for (condition, body) in cases {
+                        let condition = self.value(condition)?;
+                        if truth(&condition)? {
+                            chosen = body;
+                            break;
+                        }
+                    }
+                    self.nodes(chosen, out)?;
+                }
+                TemplateNode::Set { name, value } => {
+                    let value = self.whole(value)?;
+                    self.own.push((name.clone(), value));
+                    self.bytes(ITEM)?;
+                }
+                TemplateNode::SetText { name, body } => {
+                    let mut parts = Vec::new();
+                    self.nodes(body, &mut parts)?;
+                    self.own.push((name.clone(), joined(parts)));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The items of a loop that its condition takes.
+    fn items(
+        &mut self,
+        items: &ExpressionTree,
+        (names, condition): (&[String], Option<&ExpressionTree>),
+    ) -> Result<Vec<Value<L>>, TemplateError> {
+        let items = self.whole(items)?;
+        let mut taken = Vec::new();
+        for item in self.listed(&items)? {
+            let known = self.own.len();
+            let is_taken = match condition {
+                None => true,
+                Some(condition) => {
+                    self.name_item(names, &item)?;
+                    let value = self.value(condition)?;
+                    truth(&value)?
+                }
+            };
+            self.own.truncate(known);
+            if is_taken {
+                taken.push(item);
+            }
+        }
+        Ok(taken)
+    }
+
+    fn repeat(
+        &mut self,
+        names: &[String],
+        items: Vec<Value<L>>,
+        body: &[TemplateNode],
+        out: &mut Vec<TextPart<L>>,
+    ) -> Result<(), TemplateError> {
+        let count = items.len();
+        for (place, item) in items.into_iter().enumerate() {
+            let known = self.own.len();
+            self.takes(1)?;
+            let number = |number: usize| Value::Integer(number as i128);
+            let position = [
+                ("index", number(place + 1)),
+                ("index0", number(place)),
+                ("first", Value::Flag(place == 0)),
+                ("last", Value::Flag(place + 1 == count)),
+                ("length", number(count)),
+            ];
+            let position = position.map(|(name, value)| (name.to_owned(), value));
+            let position = Value::Map(Rc::new(BTreeMap::from(position)));
+            self.own.push(("loop".to_owned(), position));
+            self.name_item(names, &item)?;
+            self.nodes(body, out)?;
+            // What the body has set ends with it.
+            self.own.truncate(known);
+        }
+        Ok(())
+    }
+
+    fn name_item(&mut self, names: &[String], item: &Value<L>) -> Result<(), TemplateError> {
+        if let [name] = names {
+            self.own.push((name.clone(), item.clone()));
+            return Ok(());
+        }
+        match item {
+            Value::List(parts) if parts.len() == names.len() => {
+                let named = names.iter().cloned().zip(parts.iter().cloned());
+                self.own.extend(named);
+                Ok(())
+            }
+            _ => Err(unfit(format!(
+                "an item of the loop is no list of {}",
+                names.len()
+            ))),
+        }
+    }
+
+    fn value(&mut self, tree: &ExpressionTree) -> Found<L> {
+        self.takes(1)?;
+        Ok(match tree {
+            ExpressionTree::None => Value::None,
+            ExpressionTree::Flag(flag) => Value::Flag(*flag),
+            ExpressionTree::Integer(number) => Value::Integer(*number),
+            ExpressionTree::Real(number) => Value::Real(*number),
+            ExpressionTree::Text(text) => {
+                self.bytes(text.len())?;
+                text.as_str().into()
+            }
+            ExpressionTree::Name(name) => self.name(name),
+            ExpressionTree::List(items) => {
+                let items = items.iter().map(|item| self.whole(item));
+                let items = items.collect::<Result<_, _>>()?;
+                self.list(items)?
+            }
+            ExpressionTree::Map(members) => self.map(members)?,
+            ExpressionTree::Member(of, name) => self.member(of, name)?,
+            ExpressionTree::Range(of, first, end) => {
+                self.range(of, first.as_deref(), end.as_deref())?
+            }
+            ExpressionTree::Not(own) => {
+                let own = self.value(own)?;
+                Value::Flag(!truth(&own)?)
+            }
+            ExpressionTree::Negative(own) => {
+                let own = self.whole(own)?;
+                self.operation(TemplateOperator::Subtract, &Value::Integer(0), &own)?
+            }
+            ExpressionTree::And(left, right) => {
+                let left = self.value(left)?;
+                if truth(&left)? {
+                    self.value(right)?
+                } else {
+                    left
+                }
+            }
+            ExpressionTree::Or(left, right) => {
+                let left = self.value(left)?;
+                if truth(&left)? {
+                    left
+                } else {
+                    self.value(right)?
+                }
+            }
+            ExpressionTree::Operation(operator, left, right) => {
+                let (left, right) = (self.whole(left)?, self.whole(right)?);
+                self.operation(*operator, &left, &right)?
+            }
+            ExpressionTree::If(parts) => {
+                let (then, condition, otherwise) = &**parts;
+                let condition = self.value(condition)?;
+                match (truth(&condition)?, otherwise) {
+                    (true, _) => self.value(then)?,
+                    (false, Some(otherwise)) => self.value(otherwise)?,
+                    (false, None) => "".into(),
+                }
+            }
+            ExpressionTree::Filter(of, call) => {
+                let of = self.value(of)?;
+                let arguments = self.arguments(call)?;
+                filters::filter(self, &call.name, of, arguments)?
+            }
+            ExpressionTree::Test(of, call) => {
+                let of = self.value(of)?;
+                let arguments = self.arguments(call)?;
+                Value::Flag(filters::test(self, &call.name, of, arguments)?)
+            }
+            ExpressionTree::Call(call) => {
+                let arguments = self.arguments(call)?;
+                filters::function(self, &call.name, arguments)?
+            }
+        })
+    }
+
+    fn name(&self, name: &str) -> Value<L> {
+        let own = self.own.iter().rev().find(|(own, _)| own == name);
+        let value = own.map(|(_, value)| value.clone());
+        value
+            .or_else(|| (self.named)(name))
+            .unwrap_or(Value::Missing {
+                name: name.into(),
+                is_member: false,
+            })
+    }
+
+    fn map(&mut self, members: &[(ExpressionTree, ExpressionTree)]) -> Found<L> {
+        let mut map = BTreeMap::new();
+        for (name, value) in members {
+            let (name, value) = (self.whole(name)?, self.whole(value)?);
+            let name = name
+                .text()
+                .ok_or_else(|| unfit("the name of a member is no text"))?;
+            self.weighs(&value)?;
+            self.bytes(ITEM + name.len())?;
+            map.insert(name.to_owned(), value);
+        }
+        Ok(Value::Map(Rc::new(map)))
+    }
+
+    fn member(&mut self, of: &ExpressionTree, name: &ExpressionTree) -> Found<L> {
+        let (of, name) = (self.whole(of)?, self.whole(name)?);
+        let found = match (&of, &name) {
+            (Value::List(items), Value::Integer(place)) => {
+                let found = placed(items.len(), *place).and_then(|place| items.get(place));
+                found.cloned()
+            }
+            (_, Value::Text(name)) => {
+                let members = of.members();
+                let members = members.ok_or_else(|| unfit(format!("{} has no members", of.kind())));
+                members?.get(&**name).cloned()
+            }
+            _ => {
+                return Err(unfit(format!(
+                    "{} has no member {}",
+                    of.kind(),
+                    self.shown(&name)?
+                )));
+            }
+        };
+        Ok(found.unwrap_or(Value::Missing {
+            name: self.shown(&name)?.into(),
+            is_member: true,
+        }))
+    }
+
+    fn range(
+        &mut self,
+        of: &ExpressionTree,
+        first: Option<&ExpressionTree>,
+        end: Option<&ExpressionTree>,
+    ) -> Found<L> {
+        let of = self.whole(of)?;
+        self.weighs(&of)?;
+        let mut place = |tree: Option<&ExpressionTree>| -> Result<Option<i128>, TemplateError> {
+            let value = tree.map(|tree| self.whole(tree)).transpose()?;
+            match value {
+                None | Some(Value::None) => Ok(None),
+                Some(Value::Integer(place)) => Ok(Some(place)),
+                Some(other) => Err(unfit(format!("{} is no place", other.kind()))),
+            }
+        };
+        let (first, end) = (place(first)?, place(end)?);
+        let within = |length: usize| {
+            let at = |place: i128| {
+                let place = if place < 0 {
+                    place + length as i128
+                } else {
+                    place
+                };
+                usize::try_from(place.max(0)).unwrap_or(length).min(length)
+            };
+            let (first, end) = (first.map_or(0, at), end.map_or(length, at));
+            first..end.max(first)
+        };
+        match &of {
+            Value::List(items) => {
+                let items = items[within(items.len())].to_vec();
+                self.list(items)
+            }
+            _ => {
+                let Some(text) = of.text() else {
+                    return Err(self.no_use("a part of", &of));
+                };
+                let within = within(text.chars().count());
+                let letters = text.chars().skip(within.start).take(within.len());
+                let text: String = letters.collect();
+                self.made(text)
+            }
+        }
+    }
+
+    fn arguments(&mut self, call: &Call) -> Result<Arguments<L>, TemplateError> {
+        let mut arguments = Vec::new();
+        for argument in &call.arguments {
+            let value = self.whole(&argument.value)?;
+            arguments.push((argument.name.clone(), value));
+        }
+        Ok(arguments)
+    }
+
+    fn operation(
+        &mut self,
+        operator: TemplateOperator,
+        left: &Value<L>,
+        right: &Value<L>,
+    ) -> Found<L> {
+        self.weighs(left)?;
+        self.weighs(right)?;
+        if operator == TemplateOperator::Join {
+            let mut parts = Vec::new();
+            self.insert(left, &mut parts)?;
+            self.insert(right, &mut parts)?;
+            return Ok(joined(parts));
+        }
+        if left.later().or(right.later()).is_some() {
+            return self.operation_later(operator, left, right);
+        }
+        if let Some(found) = operator.of_numbers(left, right) {
+            return found;
+        }
+        match (operator, left, right) {
+            (TemplateOperator::Add, Value::List(items), Value::List(others)) => {
+                return self.list([&items[..], &others[..]].concat());
+            }
+            (TemplateOperator::Multiply, Value::Integer(times), other)
+            | (TemplateOperator::Multiply, other, Value::Integer(times)) => {
+                return self.repeated(other, *times);
+            }
+            _ => {}
+        }
+        if let (TemplateOperator::Add, Some(left), Some(right)) =
+            (operator, left.text(), right.text())
+        {
+            return self.made([left, right].concat());
+        }
+        let compared = operator.of_order(left, right).map(Value::Flag);
+        compared.ok_or_else(|| {
+            let (left, right) = (left.kind(), right.kind());
+            unfit(format!(
+                "`{}` has no meaning for {left} and {right}",
+                operator.sign()
+            ))
+        })
+    }
+
+    fn operation_later(
+        &mut self,
+        operator: TemplateOperator,
+        left: &Value<L>,
+        right: &Value<L>,
+    ) -> Found<L> {
+        let operand = |value: &Value<L>| match value {
+            Value::Later(later) => Some(later.clone()),
+            Value::Integer(number) => L::constant(i64::try_from(*number).ok()?),
+            _ => None,
+        };
+        let both = operand(left).zip(operand(right));
+        let found = both.and_then(|(left, right)| L::apply(operator, &left, &right));
+        match found {
+            Some(found) => {
+                let found = found.map_err(TemplateError::Unfit)?;
+                self.bytes(found.size())?;
+                Ok(Value::Later(found))
+            }
+            None => Err(later_of([left, right])),
+        }
+    }
+
+    fn repeated(&mut self, value: &Value<L>, times: i128) -> Found<L> {
+        let times = usize::try_from(times.max(0)).unwrap_or(usize::MAX);
+        match value {
+            Value::List(items) => {
+                let count = items
+                    .len()
+                    .checked_mul(times)
+                    .ok_or(TemplateError::TooLarge)?;
+                self.bytes(count.saturating_mul(ITEM))?;
+                let all = std::iter::repeat_n(&items[..], times).flatten();
+                let all: Vec<Value<L>> = all.cloned().collect();
+                self.list(all)
+            }
+            _ => {
+                let Some(text) = value.text() else {
+                    let kind = value.kind();
+                    return Err(unfit(format!("`*` has no meaning for {kind} and a number")));
+                };
+                let size = text
+                    .len()
+                    .checked_mul(times)
+                    .ok_or(TemplateError::TooLarge)?;
+                self.bytes(size)?;
+                Ok(text.repeat(times).into())
+            }
+        }
+    }
+
+    /// The items of a list, the letters of a text, or the names of a map.
+    pub(crate) fn listed(&mut self, value: &Value<L>) -> Result<Vec<Value<L>>, TemplateError> {
+        self.weighs(value)?;
+        let items: Vec<Value<L>> = match value {
+            Value::List(items) => items.to_vec(),
+            Value::Map(members) => members.keys().map(|name| name.as_str().into()).collect(),
+            Value::Text(text) => text
+                .chars()
+                .map(|letter| letter.to_string().into())
+                .collect(),
+            other => return Err(self.no_use("the items of", other)),
+        };
+        self.bytes(items.len().saturating_mul(ITEM))?;
+        Ok(items)
+    }
+
+    /// A list of these items.
+    pub(crate) fn list(&mut self, items: Vec<Value<L>>) -> Found<L> {
+        for item in &items {
+            self.weighs(item)?;
+        }
+        self.bytes(items.len().saturating_mul(ITEM))?;
+        Ok(Value::List(Rc::new(items)))
+    }
+
+    /// A text that was made.
+    pub(crate) fn made(&mut self, text: String) -> Found<L> {
+        self.bytes(text.len())?;
+        Ok(text.into())
+    }
+
+    /// A value as a text.
+    pub(crate) fn shown(&mut self, value: &Value<L>) -> Result<String, TemplateError> {
+        struct BoundedText<'b> {
+            text: String,
+            left: &'b mut usize,
+        }
+        impl fmt::Write for BoundedText<'_> {
+            fn write_str(&mut self, text: &str) -> fmt::Result {
+                *self.left = self.left.checked_sub(text.len()).ok_or(fmt::Error)?;
+                self.text.push_str(text);
+                Ok(())
+            }
+        }
+        let mut shown = BoundedText {
+            text: String::new(),
+            left: &mut self.left.bytes,
+        };
+        match write!(shown, "{value}") {
+            Ok(()) => Ok(shown.text),
+            Err(fmt::Error) => Err(TemplateError::TooLarge),
+        }
+    }
+
+    fn insert_text(&mut self, text: &str, out: &mut Vec<TextPart<L>>) -> Result<(), TemplateError> {
+        self.bytes(text.len())?;
+        match out.last_mut() {
+            Some(TextPart::Text(last)) => last.push_str(text),
+            _ if text.is_empty() => {}
+            _ => out.push(TextPart::Text(text.to_owned())),
+        }
+        Ok(())
+    }
+
+    fn insert(
+        &mut self,
+        value: &Value<L>,
+        out: &mut Vec<TextPart<L>>,
+    ) -> Result<(), TemplateError> {
+        match value {
+            Value::Later(later) => {
+                self.bytes(later.size() + ITEM)?;
+                out.push(TextPart::Later(later.clone()));
+                Ok(())
+            }
+            Value::Parts(parts) => parts.iter().try_for_each(|part| match part {
+                TextPart::Text(text) => self.insert_text(text, out),
+                TextPart::Later(later) => self.insert(&Value::Later(later.clone()), out),
+            }),
+            _ if value.later().is_some() => Err(later_of([value])),
+            _ => {
+                let text = self.shown(value)?;
+                self.insert_text(&text, out)
+            }
+        }
+    }
+
+    /// Takes as many steps as a value has parts: lists may share what they hold, so that they are larger than they
+    /// look.
+    pub(crate) fn weighs(&mut self, value: &Value<L>) -> Result<(), TemplateError> {
+        self.takes(1)?;
+        match value {
+            Value::List(items) => items.iter().try_for_each(|item| self.weighs(item)),
+            Value::Map(members) => members.values().try_for_each(|member| self.weighs(member)),
+            Value::Later(later) => self.takes(later.size() / LETTERS),
+            Value::Parts(parts) => self.takes(parts.len()),
+            _ => self.takes(value.text().map_or(0, str::len) / LETTERS),
+        }
+    }
+
+    fn takes(&mut self, steps: usize) -> Result<(), TemplateError> {
+        let left = self.left.steps.checked_sub(steps as u64);
+        self.left.steps = left.ok_or(TemplateError::TooLong)?;
+        Ok(())
+    }
+
+    pub(crate) fn bytes(&mut self, count: usize) -> Result<(), TemplateError> {
+        let left = self.left.bytes.checked_sub(count);
+        self.left.bytes = left.ok_or(TemplateError::TooLarge)?;
+        Ok(())
+    }
+
+    /// Something was asked of a value that has no such thing.
+    pub(crate) fn no_use(&self, what: &str, value: &Value<L>) -> TemplateError {
+        match (value, value.later()) {
+            (Value::Missing { name, .. }, _) => TemplateError::Unknown((**name).to_owned()),
+            (_, Some(_)) => later_of([value]),
+            _ => unfit(format!("there is nothing like {what} {}", value.kind())),
+        }
+    }
+}
+
+/// The place of an item, counted from the end where it is negative.
+fn placed(length: usize, place: i128) -> Option<usize> {
+    let place = if place < 0 {
+        place + length as i128
+    } else {
+        place
+    };
+    usize::try_from(place).ok()
+}
+
+/// Texts and what is between them as one value.
+fn joined<L: Later>(mut parts: Vec<TextPart<L>>) -> Value<L> {
+    match &mut parts[..] {
+        [] => "".into(),
+        [TextPart::Text(text)] => std::mem::take(text).into(),
+        _ => Value::Parts(Rc::new(parts)),
+    }
+}

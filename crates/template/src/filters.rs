@@ -1,0 +1,433 @@
+//! Filters, tests and functions.
+
+use crate::TemplateError;
+use crate::evaluate::{Arguments, TemplateEvaluation};
+use crate::operators::{TemplateOperator, is_equal, order};
+use crate::value::{Later, Value, known, later_of, truth, unfit};
+
+/// Names of filters, those of their arguments, and what they give.
+pub const FILTERS: [(&str, &[&str], &str); 26] = [
+    ("abs", &[], "the number without its sign"),
+    ("capitalize", &[], "the text, its first letter a capital"),
+    ("count", &[], "how many items, letters or members there are"),
+    ("d", &["value", "boolean"], "as `default`"),
+    (
+        "default",
+        &["value", "boolean"],
+        "the value, or this one where there is none; with `true`, also where it is empty or zero",
+    ),
+    ("e", &[], "as `escape`"),
+    ("escape", &[], "the text for XML and HTML"),
+    ("first", &[], "the first item or letter"),
+    ("float", &["default"], "the number with a fraction"),
+    ("int", &["default"], "the number without its fraction"),
+    ("join", &["separator"], "the items as one text"),
+    ("last", &[], "the last item or letter"),
+    ("length", &[], "as `count`"),
+    ("list", &[], "the letters of a text, the names of a map"),
+    ("lower", &[], "the text in small letters"),
+    ("max", &[], "the largest item"),
+    ("min", &[], "the smallest item"),
+    (
+        "replace",
+        &["old", "new"],
+        "the text with another one in the place of each of these",
+    ),
+    ("reverse", &[], "the items or letters from the last on"),
+    ("round", &["precision"], "the number with so many digits"),
+    ("sort", &[], "the items in order"),
+    (
+        "split",
+        &["separator"],
+        "the parts of the text, between blanks where no separator is given",
+    ),
+    ("string", &[], "the value as a text"),
+    ("sum", &[], "the items added"),
+    ("trim", &[], "the text without blanks around it"),
+    ("upper", &[], "the text in capitals"),
+];
+
+/// Names of tests, and what is true where they are.
+pub const TESTS: [(&str, &[&str], &str); 8] = [
+    ("defined", &[], "there is a value"),
+    (
+        "divisibleby",
+        &["number"],
+        "it can be divided by the number",
+    ),
+    ("even", &[], "it is a number that can be divided by two"),
+    ("none", &[], "it is `none`"),
+    ("number", &[], "it is a number"),
+    ("odd", &[], "it is a number that cannot be divided by two"),
+    ("string", &[], "it is a text"),
+    ("undefined", &[], "there is no value"),
+];
+
+/// Names of functions, and what they give.
+pub const FUNCTIONS: [(&str, &[&str], &str); 1] = [(
+    "range",
+    &["start", "stop", "step"],
+    "the whole numbers from `start`, or 0, to before `stop`",
+)];
+
+type Found<L> = Result<Value<L>, TemplateError>;
+
+/// Digits of a rounded number beyond which there is nothing to round.
+const MOST_DIGITS: i128 = 15;
+
+/// The values of the arguments of something, in the order of their names.
+fn arguments<L, const COUNT: usize>(
+    (kind, name): (&str, &str),
+    all: &[(&str, &[&str], &str)],
+    given: Arguments<L>,
+) -> Result<[Option<Value<L>>; COUNT], TemplateError> {
+    let known = all.iter().find(|(own, ..)| *own == name);
+    let Some((_, names, _)) = known else {
+        let all: Vec<&str> = all.iter().map(|(name, ..)| *name).collect();
+        return Err(unfit(format!(
+            "there is no {kind} `{name}`, but {}",
+            all.join(", ")
+        )));
+    };
+    let mut found = [const { None }; COUNT];
+    for (place, (given_name, value)) in given.into_iter().enumerate() {
+        let place = match &given_name {
+            None => Some(place),
+            Some(own) => names.iter().position(|name| name == own),
+        };
+        match place.and_then(|place| found.get_mut(place).filter(|_| place < names.len())) {
+            Some(found) => *found = Some(value),
+            None => {
+                let names = match names {
+                    [] => "none".to_owned(),
+                    names => names.join(", "),
+                };
+                return Err(unfit(format!("the arguments of `{name}` are {names}")));
+            }
+        }
+    }
+    Ok(found)
+}
+
+pub(crate) fn filter<L: Later>(
+    own: &mut TemplateEvaluation<'_, L>,
+    name: &str,
+    of: Value<L>,
+    given: Arguments<L>,
+) -> Found<L> {
+    let [first, second] = arguments(("filter", name), &FILTERS, given)?;
+    if ["default", "d"].contains(&name) {
+        let counts_empty = second.as_ref().is_some_and(|flag| truth(flag) == Ok(true));
+        let is_there = !matches!(of, Value::Missing { .. }) && (!counts_empty || truth(&of)?);
+        return Ok(if is_there {
+            of
+        } else {
+            first.unwrap_or("".into())
+        });
+    }
+    let of = known(of)?;
+    own.weighs(&of)?;
+    match name {
+        "string" => {
+            if of.later().is_some() {
+                return Err(later_of([&of]));
+            }
+            let text = own.shown(&of)?;
+            return Ok(text.into());
+        }
+        "count" | "length" => {
+            if let Some(members) = of.members() {
+                return Ok(Value::Integer(members.len() as i128));
+            }
+            return Ok(Value::Integer(own.listed(&of)?.len() as i128));
+        }
+        _ => {}
+    }
+    if let Some(found) = of_number(own, name, &of, first.as_ref()) {
+        return found;
+    }
+    if let Some(found) = of_text(own, name, &of, [first.as_ref(), second.as_ref()]) {
+        return found;
+    }
+    of_list(own, name, &of, first.as_ref())
+}
+
+/// Filters of numbers.
+fn of_number<L: Later>(
+    own: &TemplateEvaluation<'_, L>,
+    name: &str,
+    of: &Value<L>,
+    argument: Option<&Value<L>>,
+) -> Option<Found<L>> {
+    let number = || match of.text() {
+        // As it is written, a whole number first.
+        Some(text) => {
+            let whole = text.trim().parse().ok().map(Value::Integer);
+            whole.or_else(|| text.trim().parse().ok().map(Value::Real))
+        }
+        None => of.real().map(|_| of.clone()),
+    };
+    let none = || match argument {
+        Some(default) => Ok(default.clone()),
+        None => Err(own.no_use("a number in", of)),
+    };
+    Some(match (name, number()) {
+        ("int" | "float", None) => none(),
+        ("int", Some(Value::Real(number))) if number.abs() < 1e38 => {
+            Ok(Value::Integer(number as i128))
+        }
+        ("int", Some(Value::Integer(number))) => Ok(Value::Integer(number)),
+        ("int", Some(_)) => none(),
+        ("float", Some(number)) => match number.real() {
+            Some(number) => Ok(Value::Real(number)),
+            None => none(),
+        },
+        ("abs" | "round", _) if of.real().is_none() => Err(own.no_use("a number in", of)),
+        ("abs", _) => Ok(match of {
+            Value::Integer(number) => Value::Integer(number.saturating_abs()),
+            other => Value::Real(other.real().unwrap_or_default().abs()),
+        }),
+        ("round", _) => {
+            let digits = match argument {
+                None => Some(0),
+                Some(Value::Integer(digits)) => Some(*digits),
+                Some(_) => None,
+            };
+            let Some(digits) = digits else {
+                return Some(Err(unfit("the precision of `round` is a whole number")));
+            };
+            match of {
+                Value::Real(number) if digits.abs() <= MOST_DIGITS => {
+                    let scale = 10_f64.powi(digits as i32);
+                    Ok(Value::Real((number * scale).round() / scale))
+                }
+                other => Ok(other.clone()),
+            }
+        }
+        _ => return None,
+    })
+}
+
+/// Filters of texts.
+fn of_text<L: Later>(
+    own: &mut TemplateEvaluation<'_, L>,
+    name: &str,
+    of: &Value<L>,
+    [first, second]: [Option<&Value<L>>; 2],
+) -> Option<Found<L>> {
+    const NAMES: [&str; 8] = [
+        "capitalize",
+        "e",
+        "escape",
+        "lower",
+        "replace",
+        "split",
+        "trim",
+        "upper",
+    ];
+    if !NAMES.contains(&name) {
+        return None;
+    }
+    // A number is its digits.
+    if of.later().is_some() {
+        return Some(Err(later_of([of])));
+    }
+    let text = match own.shown(of) {
+        Ok(text) => text,
+        Err(error) => return Some(Err(error)),
+    };
+    Some(match name {
+        "capitalize" => {
+            let mut letters = text.chars();
+            let first: String = letters
+                .next()
+                .into_iter()
+                .flat_map(char::to_uppercase)
+                .collect();
+            own.made(first + &letters.as_str().to_lowercase())
+        }
+        "e" | "escape" => escaped(own, &text),
+        "lower" => own.made(text.to_lowercase()),
+        "replace" => replaced(own, &text, [first, second]),
+        "split" => {
+            let parts: Vec<Value<L>> = match first.map(Value::text) {
+                None => text.split_whitespace().map(Value::from).collect(),
+                Some(Some(separator)) if !separator.is_empty() => {
+                    text.split(separator).map(Value::from).collect()
+                }
+                Some(_) => return Some(Err(unfit("the separator of `split` is a text"))),
+            };
+            own.bytes(text.len()).and_then(|()| own.list(parts))
+        }
+        "trim" => own.made(text.trim().to_owned()),
+        _ => own.made(text.to_uppercase()),
+    })
+}
+
+fn escaped<L: Later>(own: &mut TemplateEvaluation<'_, L>, text: &str) -> Found<L> {
+    let mut escaped = String::new();
+    for letter in text.chars() {
+        match letter {
+            '&' => escaped.push_str("&amp;"),
+            '<' => escaped.push_str("&lt;"),
+            '>' => escaped.push_str("&gt;"),
+            '"' => escaped.push_str("&quot;"),
+            '\'' => escaped.push_str("&#39;"),
+            other => escaped.push(other),
+        }
+    }
+    own.made(escaped)
+}
+
+fn replaced<L: Later>(
+    own: &mut TemplateEvaluation<'_, L>,
+    text: &str,
+    arguments: [Option<&Value<L>>; 2],
+) -> Found<L> {
+    let [Some(old), Some(new)] = arguments.map(|argument| argument.and_then(Value::text)) else {
+        return Err(unfit("`replace` needs two texts: the old and the new one"));
+    };
+    // Before memory is taken.
+    let grows = text.matches(old).count().saturating_mul(new.len());
+    own.bytes(text.len().saturating_add(grows))?;
+    Ok(text.replace(old, new).into())
+}
+
+/// Filters of lists.
+fn of_list<L: Later>(
+    own: &mut TemplateEvaluation<'_, L>,
+    name: &str,
+    of: &Value<L>,
+    argument: Option<&Value<L>>,
+) -> Found<L> {
+    let mut items = own.listed(of)?;
+    let extreme = |items: &[Value<L>], takes: fn(std::cmp::Ordering) -> bool| {
+        let mut best: Option<&Value<L>> = None;
+        for item in items {
+            let order = best.map(|best| order(item, best).ok_or_else(|| unordered(best, item)));
+            if order.transpose()?.is_none_or(takes) {
+                best = Some(item);
+            }
+        }
+        best.cloned()
+            .ok_or_else(|| unfit(format!("`{name}` of nothing")))
+    };
+    match name {
+        "first" => items
+            .into_iter()
+            .next()
+            .ok_or_else(|| unfit("`first` of nothing")),
+        "last" => items.pop().ok_or_else(|| unfit("`last` of nothing")),
+        "max" => extreme(&items, std::cmp::Ordering::is_gt),
+        "min" => extreme(&items, std::cmp::Ordering::is_lt),
+        "list" => own.list(items),
+        "reverse" => {
+            items.reverse();
+            match of.text() {
+                Some(text) => own.made(text.chars().rev().collect()),
+                None => own.list(items),
+            }
+        }
+        "sort" => {
+            for pair in items.windows(2) {
+                order(&pair[0], &pair[1]).ok_or_else(|| unordered(&pair[0], &pair[1]))?;
+            }
+            items.sort_by(|a, b| order(a, b).unwrap_or(std::cmp::Ordering::Equal));
+            own.list(items)
+        }
+        "sum" => items.iter().try_fold(Value::Integer(0), |sum, item| {
+            let sum = TemplateOperator::Add.of_numbers(&sum, item);
+            sum.unwrap_or_else(|| Err(own.no_use("a number in", item)))
+        }),
+        // The names were looked up before.
+        _ => {
+            let separator = argument.map_or(Ok(""), |own| {
+                own.text()
+                    .ok_or_else(|| unfit("the separator of `join` is a text"))
+            })?;
+            let mut text = String::new();
+            for (place, item) in items.iter().enumerate() {
+                if item.later().is_some() {
+                    return Err(later_of([item]));
+                }
+                if place > 0 {
+                    own.bytes(separator.len())?;
+                    text.push_str(separator);
+                }
+                text.push_str(&own.shown(item)?);
+            }
+            Ok(text.into())
+        }
+    }
+}
+
+fn unordered<L: Later>(one: &Value<L>, other: &Value<L>) -> TemplateError {
+    unfit(format!("{} and {} have no order", one.kind(), other.kind()))
+}
+
+pub(crate) fn test<L: Later>(
+    own: &mut TemplateEvaluation<'_, L>,
+    name: &str,
+    of: Value<L>,
+    given: Arguments<L>,
+) -> Result<bool, TemplateError> {
+    let [argument] = arguments(("test", name), &TESTS, given)?;
+    let is_missing = matches!(of, Value::Missing { .. });
+    match name {
+        "defined" => return Ok(!is_missing),
+        "undefined" => return Ok(is_missing),
+        _ => {}
+    }
+    let of = known(of)?;
+    if of.later().is_some() {
+        return Err(later_of([&of]));
+    }
+    let divided = |by: &Value<L>| {
+        let rest = TemplateOperator::Remainder.of_numbers(&of, by);
+        let rest = rest.unwrap_or_else(|| Err(own.no_use("a number in", &of)));
+        rest.map(|rest| is_equal(&rest, &Value::Integer(0)))
+    };
+    match (name, argument) {
+        ("divisibleby", Some(number)) => divided(&number),
+        ("divisibleby", None) => Err(unfit("`divisibleby` needs a number")),
+        ("even", _) => divided(&Value::Integer(2)),
+        ("odd", _) => divided(&Value::Integer(2)).map(|is_even| !is_even),
+        ("number", _) => Ok(of.real().is_some()),
+        ("string", _) => Ok(of.text().is_some()),
+        _ => Ok(of == Value::None),
+    }
+}
+
+pub(crate) fn function<L: Later>(
+    own: &mut TemplateEvaluation<'_, L>,
+    name: &str,
+    given: Arguments<L>,
+) -> Found<L> {
+    let found = arguments(("function", name), &FUNCTIONS, given)?;
+    let whole = |value: Option<Value<L>>| match value {
+        None => Ok(None),
+        Some(Value::Integer(number)) => Ok(Some(number)),
+        Some(other) => Err(own.no_use("a whole number in", &other)),
+    };
+    let [start, stop, step] = found.map(whole);
+    let (start, stop, step) = (start?, stop?, step?.unwrap_or(1));
+    let (start, stop) = match (start, stop) {
+        (Some(start), Some(stop)) => (start, stop),
+        (Some(stop), None) => (0, stop),
+        (None, stop) => (
+            0,
+            stop.ok_or_else(|| unfit("`range` needs a whole number"))?,
+        ),
+    };
+    if step == 0 {
+        return Err(unfit("the step of `range` is not 0"));
+    }
+    let mut numbers = Vec::new();
+    let mut number = start;
+    while (step > 0 && number < stop) || (step < 0 && number > stop) {
+        own.bytes(1)?;
+        numbers.push(Value::Integer(number));
+        number = number.saturating_add(step);
+    }
+    own.list(numbers)
+}
