@@ -1,19 +1,20 @@
 //! Templates of a trial, filled in with the levels of a cell.
 
 use std::collections::BTreeMap;
-use std::fmt;
-use std::sync::Arc;
+use std::rc::Rc;
 
-use minijinja::value::{Object, ObjectRepr, ValueKind};
-use minijinja::{Environment, ErrorKind, UndefinedBehavior};
+use ::template::{Bounds, Expression, Never, TemplateError};
 use serde_json::Value;
 
 use crate::error::ExperimentError;
 use crate::file::{ExperimentSpec, LevelSpec};
 use crate::record::LevelCombination;
 
-/// Steps of the template engine for one text.
-const FUEL: u64 = 100_000;
+/// How much the templates of one text may take: it has at most 64 KiB.
+const BOUNDS: Bounds = Bounds {
+    steps: 100_000,
+    bytes: LONGEST,
+};
 /// Longest text that a template becomes, in bytes.
 const LONGEST: usize = 64 << 10;
 /// Most values in a trial.
@@ -21,30 +22,8 @@ const MOST_VALUES: usize = 100_000;
 /// Deepest nesting of maps and lists.
 const DEEPEST: usize = 64;
 
-/// The level of a factor: prints as its name, and has the values of the level.
-#[derive(Debug)]
-struct FilledLevel {
-    name: String,
-    values: BTreeMap<String, minijinja::Value>,
-}
-
-impl Object for FilledLevel {
-    fn repr(self: &Arc<Self>) -> ObjectRepr {
-        ObjectRepr::Plain
-    }
-
-    fn get_value(self: &Arc<Self>, key: &minijinja::Value) -> Option<minijinja::Value> {
-        let key = key.as_str()?;
-        if key == "name" {
-            return Some(self.name.as_str().into());
-        }
-        self.values.get(key).cloned()
-    }
-
-    fn render(self: &Arc<Self>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.name)
-    }
-}
+/// A value of an expression.
+type LevelValue = ::template::Value<Never>;
 
 /// What is known while a value is filled in.
 struct FilledText {
@@ -67,15 +46,17 @@ impl Default for FilledText {
 pub(crate) fn variables(value: &Value) -> Vec<String> {
     match value {
         Value::String(text) => {
-            let environment = Environment::empty();
             let expressions = text.split("{{").skip(1);
             let expressions = expressions.filter_map(|part| part.split_once("}}"));
-            let compiled = expressions.map(|(own, _)| environment.compile_expression(own));
-            // What cannot be compiled is an error of the file, and found where it is filled in.
-            let used = compiled
-                .flatten()
-                .map(|own| own.undeclared_variables(false));
-            used.flatten().collect()
+            // What cannot be read is an error of the file, and found where it is filled in.
+            let read = expressions.filter_map(|(own, _)| Expression::parse(own).ok());
+            let used = read.flat_map(|own| {
+                own.names()
+                    .into_iter()
+                    .map(str::to_owned)
+                    .collect::<Vec<_>>()
+            });
+            used.collect()
         }
         Value::Array(items) => items.iter().flat_map(variables).collect(),
         Value::Object(members) => members.values().flat_map(variables).collect(),
@@ -85,8 +66,7 @@ pub(crate) fn variables(value: &Value) -> Vec<String> {
 
 /// Fills in templates with the levels of one cell.
 pub(crate) struct CellTemplates {
-    environment: Environment<'static>,
-    levels: BTreeMap<String, minijinja::Value>,
+    levels: BTreeMap<String, LevelValue>,
     names: BTreeMap<String, Vec<String>>,
 }
 
@@ -99,13 +79,6 @@ impl CellTemplates {
         spec: &ExperimentSpec,
         cell: &LevelCombination,
     ) -> Result<Self, ExperimentError> {
-        // Filters may make a text of any length from a short one; these do not.
-        let mut environment = Environment::empty();
-        environment.add_filter("default", minijinja::filters::default);
-        environment.add_filter("int", minijinja::filters::int);
-        environment.add_filter("round", minijinja::filters::round);
-        environment.set_undefined_behavior(UndefinedBehavior::SemiStrict);
-        environment.set_fuel(Some(FUEL));
         let (mut levels, mut names) = (BTreeMap::new(), BTreeMap::new());
         for factor in &spec.factors {
             let name = cell.level(&factor.name);
@@ -117,11 +90,7 @@ impl CellTemplates {
             let values = level.values.keys().cloned();
             names.insert(factor.name.clone(), values.collect());
         }
-        Ok(CellTemplates {
-            environment,
-            levels,
-            names,
-        })
+        Ok(CellTemplates { levels, names })
     }
 
     /// Fills in all texts of a value. `place` is its key.
@@ -237,124 +206,96 @@ impl CellTemplates {
         }
     }
 
-    fn evaluate(&self, source: &str) -> Result<minijinja::Value, String> {
-        // A list times a number is a list that takes no memory, but time where it is compared.
-        let is_arithmetic = |c: char| c.is_ascii_alphanumeric() || "_.+-*/%() ".contains(c);
-        if source.contains('*') && !source.chars().all(is_arithmetic) {
-            let source = shortened(source);
-            return Err(format!(
-                "`{source}`: with `*`, only names, numbers and arithmetic can be used"
-            ));
-        }
-        let explain = |error: &minijinja::Error| self.explain(error, source);
-        let expression = self.environment.compile_expression(source);
-        let expression = expression.map_err(|error| explain(&error))?;
-        let levels = minijinja::Value::from_pairs(self.levels.clone());
-        let value = expression.eval(levels).map_err(|error| explain(&error))?;
-        if value.is_undefined() {
-            return Err(self.unknown(source));
-        }
-        Ok(value)
+    fn evaluate(&self, source: &str) -> Result<LevelValue, String> {
+        let explain = |error| self.explain(error, source);
+        let expression = Expression::parse(source).map_err(explain)?;
+        let named = |name: &str| self.levels.get(name).cloned();
+        expression
+            .value(&named, &mut BOUNDS.clone())
+            .map_err(explain)
     }
 
-    fn unknown(&self, source: &str) -> String {
-        let names = self.names.iter().flat_map(|(factor, values)| {
-            let values = values.iter().map(move |value| format!("{factor}.{value}"));
-            std::iter::once(factor.clone()).chain(values)
-        });
-        let names: Vec<String> = names.collect();
-        format!(
-            "a name in `{}` is not known in this cell; known are {}",
-            shortened(source),
-            names.join(", ")
-        )
-    }
-
-    fn explain(&self, error: &minijinja::Error, source: &str) -> String {
-        let is_undefined = |detail: &str| detail.contains("undefined");
-        match error.kind() {
-            ErrorKind::UndefinedError => self.unknown(source),
-            ErrorKind::InvalidOperation if error.detail().is_some_and(is_undefined) => {
-                self.unknown(source)
+    fn explain(&self, error: TemplateError, source: &str) -> String {
+        let source = shortened(source);
+        match error {
+            TemplateError::Unknown(name) => {
+                let names = self.names.iter().flat_map(|(factor, values)| {
+                    let values = values.iter().map(move |value| format!("{factor}.{value}"));
+                    std::iter::once(factor.clone()).chain(values)
+                });
+                let names: Vec<String> = names.collect();
+                format!(
+                    "`{name}` in `{source}` is not known in this cell; known are {}",
+                    names.join(", ")
+                )
             }
-            ErrorKind::OutOfFuel => format!("`{}` takes too long to evaluate", shortened(source)),
-            kind => {
-                let kind = kind.to_string();
-                let detail = error.detail().unwrap_or(&kind);
-                format!("`{}`: {detail}", shortened(source))
-            }
+            TemplateError::TooLong => format!("`{source}` takes too long to evaluate"),
+            TemplateError::TooLarge => too_long(&source),
+            error => format!("`{source}`: {error}"),
         }
     }
 }
 
-/// A value of the template engine, with a limit of its parts.
-fn as_json(value: &minijinja::Value, depth: usize, left: &mut usize) -> Result<Value, String> {
+/// The value of an expression, with a limit of its parts.
+fn as_json(value: &LevelValue, depth: usize, left: &mut usize) -> Result<Value, String> {
     if *left == 0 || depth > DEEPEST {
         return Err("has too many values, or is nested too deep".to_owned());
     }
     *left -= 1;
-    let unusable = |error: &dyn fmt::Display| format!("cannot be used: {error}");
-    match value.kind() {
-        ValueKind::String if value.len().is_some_and(|length| length > LONGEST) => {
-            Err(format!("grows to more than {} KiB", LONGEST >> 10))
+    let unusable = || format!("cannot be used: {value}");
+    Ok(match value {
+        LevelValue::Missing { .. } | LevelValue::None => Value::Null,
+        LevelValue::Flag(flag) => Value::Bool(*flag),
+        LevelValue::Integer(number) => i64::try_from(*number).map_err(|_| unusable())?.into(),
+        LevelValue::Real(number) => {
+            let number = serde_json::Number::from_f64(*number);
+            Value::Number(number.ok_or_else(unusable)?)
         }
-        ValueKind::None => Ok(Value::Null),
-        ValueKind::Bool => Ok(Value::Bool(value.is_true())),
-        ValueKind::Number => number(value).ok_or_else(|| unusable(value)),
-        ValueKind::String | ValueKind::Plain => Ok(Value::String(value.to_string())),
-        ValueKind::Seq => {
-            let mut items = Vec::new();
-            for item in value.try_iter().map_err(|error| unusable(&error))? {
-                items.push(as_json(&item, depth + 1, left)?);
+        LevelValue::Text(text) | LevelValue::Named(text, _) => Value::String((**text).to_owned()),
+        LevelValue::List(items) => {
+            let items = items.iter().map(|item| as_json(item, depth + 1, left));
+            Value::Array(items.collect::<Result<_, _>>()?)
+        }
+        LevelValue::Map(members) => {
+            let mut found = serde_json::Map::new();
+            for (key, member) in &**members {
+                found.insert(key.clone(), as_json(member, depth + 1, left)?);
             }
-            Ok(Value::Array(items))
+            Value::Object(found)
         }
-        ValueKind::Map => {
-            let mut members = serde_json::Map::new();
-            for key in value.try_iter().map_err(|error| unusable(&error))? {
-                let member = value.get_item(&key).map_err(|error| unusable(&error))?;
-                members.insert(key.to_string(), as_json(&member, depth + 1, left)?);
-            }
-            Ok(Value::Object(members))
-        }
-        kind => Err(unusable(&kind)),
-    }
+        LevelValue::Later(never) => match *never {},
+        LevelValue::Parts(_) => return Err(unusable()),
+    })
 }
 
-fn number(value: &minijinja::Value) -> Option<Value> {
-    if value.is_integer() {
-        return i64::try_from(value.clone()).ok().map(Value::from);
-    }
-    let number = f64::try_from(value.clone()).ok()?;
-    serde_json::Number::from_f64(number).map(Value::Number)
-}
-
-/// A value of a level, for the template engine.
-fn from_json(value: &Value) -> minijinja::Value {
+/// A value of a level, for expressions.
+fn from_json(value: &Value) -> LevelValue {
     match value {
-        Value::Null => minijinja::Value::from(()),
-        Value::Bool(truth) => (*truth).into(),
+        Value::Null => LevelValue::None,
+        Value::Bool(truth) => LevelValue::Flag(*truth),
         Value::Number(number) => match (number.as_i64(), number.as_f64()) {
-            (Some(integer), _) => integer.into(),
-            (None, Some(float)) => float.into(),
+            (Some(integer), _) => LevelValue::Integer(integer.into()),
+            (None, Some(float)) => LevelValue::Real(float),
             (None, None) => number.to_string().into(),
         },
         Value::String(text) => text.as_str().into(),
-        Value::Array(items) => items.iter().map(from_json).collect(),
+        Value::Array(items) => LevelValue::List(Rc::new(items.iter().map(from_json).collect())),
         Value::Object(members) => {
-            let members = members.iter();
-            minijinja::Value::from_pairs(members.map(|(key, own)| (key.clone(), from_json(own))))
+            let members = members
+                .iter()
+                .map(|(key, own)| (key.clone(), from_json(own)));
+            LevelValue::Map(Rc::new(members.collect()))
         }
     }
 }
 
-fn filled(level: &LevelSpec) -> minijinja::Value {
+/// A level: its name where it is a text, and its values as members.
+fn filled(level: &LevelSpec) -> LevelValue {
     let values = level.values.iter();
     let values = values.map(|(name, value)| (name.clone(), from_json(value)));
-    minijinja::Value::from_object(FilledLevel {
-        name: level.name.clone(),
-        values: values.collect(),
-    })
+    let name = ("name".to_owned(), level.name.as_str().into());
+    let members = values.chain([name]).collect();
+    LevelValue::Named(level.name.as_str().into(), Rc::new(members))
 }
 
 /// The expression of a text that is one template and nothing else.

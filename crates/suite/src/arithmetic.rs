@@ -1,11 +1,5 @@
 //! Arithmetic with numbers that are only known while a test runs: `{{ n % 1000 }}`, `{{ user * 100 + n }}`.
 //!
-//! ```text
-//! sum     = product (("+" | "-") product)*
-//! product = factor (("*" | "//" | "%") factor)*
-//! factor  = digits | name | "(" sum ")" | "-" factor
-//! ```
-//!
 //! This is the part of Jinja's expressions whose operands and results are integers. It becomes postfix notation
 //! when the plan is made; evaluating it allocates nothing.
 
@@ -49,36 +43,58 @@ const OPERATORS: [(Operator, &str); 5] = [
 ];
 
 impl Arithmetic {
-    /// Reads an expression, in which `operand` knows the names. `None` for what is no arithmetic, and for what
-    /// can be evaluated before: a single name, or nothing but constants.
+    /// The value of a variable.
+    pub(crate) fn variable(variable: Variable) -> Arithmetic {
+        Arithmetic([PostfixToken::Variable(variable)].into())
+    }
+
+    /// A number.
+    pub(crate) fn constant(number: i64) -> Arithmetic {
+        Arithmetic([PostfixToken::Constant(number)].into())
+    }
+
+    /// The variable that it is, with which nothing is reckoned.
+    pub(crate) fn single(&self) -> Option<Variable> {
+        match *self.0 {
+            [PostfixToken::Variable(variable)] => Some(variable),
+            _ => None,
+        }
+    }
+
+    /// Bytes of its tokens.
+    pub(crate) fn size(&self) -> usize {
+        size_of_val(&*self.0)
+    }
+
+    /// The result of an operation with another one; `None` for an operator whose results are no integers.
     ///
     /// # Errors
-    /// A division by zero, or more parentheses than an expression of this size needs.
-    pub(crate) fn parse(
-        text: &str,
-        operand: impl Fn(&str) -> Option<Operand>,
-    ) -> Result<Option<Arithmetic>, String> {
-        let mut reader = ExpressionReader {
-            rest: text.trim(),
-            operand,
-            tokens: Vec::new(),
+    /// A division by zero, or more operands that wait than there is room for.
+    pub(crate) fn applied(
+        &self,
+        operator: ::template::TemplateOperator,
+        other: &Arithmetic,
+    ) -> Option<Result<Arithmetic, String>> {
+        let operator = match operator {
+            ::template::TemplateOperator::Add => Operator::Add,
+            ::template::TemplateOperator::Subtract => Operator::Subtract,
+            ::template::TemplateOperator::Multiply => Operator::Multiply,
+            ::template::TemplateOperator::Quotient => Operator::Divide,
+            ::template::TemplateOperator::Remainder => Operator::Remainder,
+            _ => return None,
         };
-        let is_whole = reader.sum(0).is_some() && reader.rest.is_empty();
-        let tokens = reader.tokens;
-        let varies = tokens
-            .iter()
-            .any(|token| matches!(token, PostfixToken::Variable(_)));
-        if !is_whole || !varies || tokens.len() < 2 {
-            return Ok(None);
+        let divides = matches!(operator, Operator::Divide | Operator::Remainder);
+        if divides && *other.0 == [PostfixToken::Constant(0)] {
+            return Some(Err("a division by zero".to_owned()));
         }
+        let tokens = [&*self.0, &*other.0, &[PostfixToken::Apply(operator)]].concat();
         let found = Arithmetic(tokens.into());
-        if found.depth().is_none_or(|depth| depth > DEPTH) {
-            return Err(format!("`{text}` is nested too deeply"));
+        match found.depth() {
+            Some(depth) if depth <= DEPTH => Some(Ok(found)),
+            _ => Some(Err(
+                "arithmetic with values of the run is nested too deeply".to_owned(),
+            )),
         }
-        if found.divides_by_zero() {
-            return Err(format!("`{text}` divides by zero"));
-        }
-        Ok(Some(found))
     }
 
     /// Its value, where `variable` gives those of the variables. A result that is too large for 64 bits becomes
@@ -113,18 +129,6 @@ impl Arithmetic {
         }
         (waiting == 1).then_some(most)
     }
-
-    /// Whether a divisor is the constant zero.
-    fn divides_by_zero(&self) -> bool {
-        let divides = |token: &PostfixToken| {
-            matches!(
-                token,
-                PostfixToken::Apply(Operator::Divide | Operator::Remainder)
-            )
-        };
-        let mut pairs = self.0.windows(2);
-        pairs.any(|pair| pair[0] == PostfixToken::Constant(0) && divides(&pair[1]))
-    }
 }
 
 impl Operator {
@@ -155,92 +159,6 @@ fn quotient(left: i64, right: i64) -> i64 {
     };
     let is_rounded_up = left.wrapping_rem(right) != 0 && (left < 0) != (right < 0);
     quotient - i64::from(is_rounded_up)
-}
-
-/// What a name in an expression is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Operand {
-    Constant(i64),
-    Variable(Variable),
-}
-
-struct ExpressionReader<'t, F> {
-    rest: &'t str,
-    operand: F,
-    tokens: Vec<PostfixToken>,
-}
-
-impl<F: Fn(&str) -> Option<Operand>> ExpressionReader<'_, F> {
-    fn sum(&mut self, nested: usize) -> Option<()> {
-        self.product(nested)?;
-        loop {
-            let operator = match () {
-                () if self.takes("+") => Operator::Add,
-                () if self.takes("-") => Operator::Subtract,
-                () => return Some(()),
-            };
-            self.product(nested)?;
-            self.tokens.push(PostfixToken::Apply(operator));
-        }
-    }
-
-    fn product(&mut self, nested: usize) -> Option<()> {
-        self.factor(nested)?;
-        loop {
-            // A power is no product.
-            if self.rest.starts_with("**") {
-                return None;
-            }
-            let operator = match () {
-                () if self.takes("*") => Operator::Multiply,
-                () if self.takes("//") => Operator::Divide,
-                () if self.takes("%") => Operator::Remainder,
-                () => return Some(()),
-            };
-            self.factor(nested)?;
-            self.tokens.push(PostfixToken::Apply(operator));
-        }
-    }
-
-    fn factor(&mut self, nested: usize) -> Option<()> {
-        if nested > DEPTH {
-            return None;
-        }
-        if self.takes("(") {
-            self.sum(nested + 1)?;
-            return self.takes(")").then_some(());
-        }
-        if self.takes("-") {
-            self.tokens.push(PostfixToken::Constant(0));
-            self.factor(nested + 1)?;
-            self.tokens.push(PostfixToken::Apply(Operator::Subtract));
-            return Some(());
-        }
-        let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
-        let end = self.rest.find(|c| !is_word(c)).unwrap_or(self.rest.len());
-        let (word, rest) = self.rest.split_at(end);
-        let token = if word.starts_with(|c: char| c.is_ascii_digit()) {
-            PostfixToken::Constant(word.parse().ok()?)
-        } else {
-            match (self.operand)(word)? {
-                Operand::Constant(value) => PostfixToken::Constant(value),
-                Operand::Variable(variable) => PostfixToken::Variable(variable),
-            }
-        };
-        self.tokens.push(token);
-        self.rest = rest.trim_start();
-        Some(())
-    }
-
-    fn takes(&mut self, sign: &str) -> bool {
-        match self.rest.strip_prefix(sign) {
-            Some(rest) => {
-                self.rest = rest.trim_start();
-                true
-            }
-            None => false,
-        }
-    }
 }
 
 /// Postfix notation of letters, digits, `-` and `_`: `n_1000_rem`.
@@ -309,22 +227,29 @@ impl<'de> Deserialize<'de> for Arithmetic {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use proptest::prelude::*;
 
     use super::*;
+    use crate::template::{Piece, TemplateBounds, Templates, Text};
 
-    fn operand(name: &str) -> Option<Operand> {
-        match name {
-            "n" => Some(Operand::Variable(Variable::Iteration)),
-            "user" => Some(Operand::Variable(Variable::User)),
-            "i" => Some(Operand::Variable(Variable::Repetition(0))),
-            "files" => Some(Operand::Constant(1000)),
-            _ => None,
-        }
+    /// The arithmetic of an expression; `None` where it is none that is left for the run.
+    fn read(text: &str) -> Result<Option<Arithmetic>, String> {
+        let params = BTreeMap::from([("files".to_owned(), 1000.into())]);
+        let bounds = TemplateBounds::default();
+        let (templates, _) = Templates::new(&params, &[], &bounds).inside("i")?;
+        Ok(match templates.text(&format!("{{{{ {text} }}}}"))? {
+            Text::Live(live) => match live.pieces() {
+                [Piece::Computed(found)] => Some(found.clone()),
+                _ => None,
+            },
+            Text::Fixed(_) => None,
+        })
     }
 
     fn value(text: &str) -> Option<i64> {
-        let found = Arithmetic::parse(text, operand).unwrap()?;
+        let found = read(text).unwrap()?;
         Some(found.value(|variable| match variable {
             Variable::Iteration => 2345,
             Variable::User => 3,
@@ -370,26 +295,24 @@ mod tests {
             "n.x + 1",
             "99999999999999999999 + n",
         ] {
-            assert_eq!(value(text), None, "{text}");
+            assert!(!matches!(read(text), Ok(Some(_))), "{text}");
         }
     }
 
     #[test]
     fn what_cannot_be_evaluated_is_refused() {
-        let deep = format!("{}n{} + 1", "1 + (".repeat(20), ")".repeat(20));
         for text in ["n % 0", "n // (0)"] {
-            let refused = Arithmetic::parse(text, operand).unwrap_err();
-            assert!(refused.contains("divides by zero"), "{refused}");
+            let refused = read(text).unwrap_err();
+            assert!(refused.contains("division by zero"), "{refused}");
         }
-        assert!(Arithmetic::parse(&deep, operand).is_ok_and(|found| found.is_none()));
-        let wide = format!("{}n{}", "1 + (".repeat(16), ")".repeat(16));
-        assert!(Arithmetic::parse(&wide, operand).is_err());
+        let wide = |depth| format!("{}n{}", "1 + (".repeat(depth), ")".repeat(depth));
+        assert!(read(&wide(15)).is_ok_and(|found| found.is_some()));
+        assert!(read(&wide(16)).is_err());
     }
 
     #[test]
     fn nothing_overflows() {
-        let found = Arithmetic::parse("n * n * user % user + n // user", operand);
-        let found = found.unwrap().unwrap();
+        let found = read("n * n * user % user + n // user").unwrap().unwrap();
         for value in [i64::MIN, -1, 0, 1, i64::MAX] {
             for other in [i64::MIN, -1, 0, 1, i64::MAX] {
                 found.value(|variable| match variable {
@@ -403,7 +326,7 @@ mod tests {
     proptest! {
         #[test]
         fn postfix_notation_can_be_read_again(text in "(n|user|i|[0-9]{1,3})( ?(\\+|-|\\*|//|%) ?(n|user|i|[1-9]{1,3})){1,6}") {
-            if let Ok(Some(found)) = Arithmetic::parse(&text, operand) {
+            if let Ok(Some(found)) = read(&text) {
                 let written = found.to_string();
                 prop_assert!(written.chars().all(|c| c.is_ascii_alphanumeric() || "-_".contains(c)));
                 prop_assert_eq!(written.parse::<Arithmetic>().unwrap(), found);
@@ -412,7 +335,6 @@ mod tests {
 
         #[test]
         fn any_text_is_read_or_refused(text in ".{0,40}") {
-            let _ = Arithmetic::parse(&text, operand);
             let _ = text.parse::<Arithmetic>();
         }
     }

@@ -24,7 +24,7 @@ use crate::error::SuiteError;
 use crate::place::{Place, Placed};
 use crate::plan::{Limit, NeedsClass, Plan, TestPlan, Workspace};
 use crate::spec::{AcrossSpec, NeedsSpec, StepSpec, SuiteSpec, TestSpec};
-use crate::template::{Templates, is_name};
+use crate::template::{TemplateBounds, Templates, is_name};
 
 use constraints::{Nameable, WrittenConditions};
 pub use constraints::{constraint_for, constraint_for_recorded, constraints_for};
@@ -63,7 +63,7 @@ pub fn resolve(
     spec: &SuiteSpec,
     overrides: &Overrides,
 ) -> Result<Plan, SuiteError> {
-    let file = SuiteSource { name, text };
+    let file = SuiteSource::new(name, text);
     check_name(&file, &spec.suite)?;
     let params = params::merged(&file, spec, &overrides.params)?;
     let workspace = match spec.needs {
@@ -182,9 +182,19 @@ pub fn resolve(
 struct SuiteSource<'a> {
     name: &'a str,
     text: &'a str,
+    /// What is left for its templates.
+    bounds: TemplateBounds,
 }
 
-impl SuiteSource<'_> {
+impl<'a> SuiteSource<'a> {
+    fn new(name: &'a str, text: &'a str) -> Self {
+        SuiteSource {
+            name,
+            text,
+            bounds: TemplateBounds::default(),
+        }
+    }
+
     fn error(&self, place: Place, message: impl Into<String>) -> SuiteError {
         SuiteError::at(self.name, self.text, Some(place), message)
     }
@@ -224,7 +234,7 @@ fn resolve_test(
     } = variant;
     let id = TestId(index(plan.tests.len()));
     let saved = saved_names(file, test, params)?;
-    let templates = Templates::new(params, &saved);
+    let templates = Templates::new(params, &saved, &file.bounds);
     let targets = plan.targets.clone();
     let limit = match duration {
         Some(duration) => Limit::Duration(duration),

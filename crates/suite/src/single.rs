@@ -12,7 +12,7 @@ use crate::plan::{
     StatusTest, Step, TestPlan, Workspace,
 };
 use crate::resolve::sha256;
-use crate::template::{Templates, Text};
+use crate::template::{TemplateBounds, Templates, Text};
 
 /// What stands for itself in a path with a query (RFC 3986, sections 3.3 and 3.4), and `%`: paths on the command
 /// line are encoded as far as their authors found it necessary.
@@ -147,8 +147,8 @@ fn paths(paths: &RequestedPaths) -> Result<Vec<Text>, String> {
     let RequestedPaths::Below(paths) = paths else {
         return Ok(vec![Text::Fixed(String::new())]);
     };
-    let params = BTreeMap::new();
-    let templates = Templates::new(&params, &[]);
+    let (params, bounds) = (BTreeMap::new(), TemplateBounds::default());
+    let templates = Templates::new(&params, &[], &bounds);
     let path = |path: &RequestedPath| {
         Ok(match templates.text(&path.template)? {
             Text::Fixed(text) => Text::Fixed(encoded(&text)),
@@ -270,7 +270,10 @@ mod tests {
 
     #[test]
     fn what_is_wrong_with_a_template_is_an_error() {
-        for (template, why) in [("{{ m }}", "not known"), ("{{ n % 0 }}", "divides by zero")] {
+        for (template, why) in [
+            ("{{ m }}", "not known"),
+            ("{{ n % 0 }}", "division by zero"),
+        ] {
             let refused = requested(&[template]).unwrap_err();
             assert!(refused.contains(why), "{refused}");
         }

@@ -1,24 +1,21 @@
 //! Templates, evaluated as far as possible before the clock starts.
 //!
 //! A template may use the suite's parameters, which are known when the plan is made, and
-//! *run-time variables*, which are not: `n`, `user`, and names that a step saved. The template
-//! engine runs once, at planning time, with each run-time variable bound to a mark that cannot
-//! occur in a text; what comes out is cut at the marks. A text without marks is fixed, the others
-//! become a list of [`Piece`]s, and filling them in while the test runs is copying bytes.
+//! *run-time variables*, which are not: `n`, `user`, numbers of repetitions, and names that a step saved. A text
+//! without them is fixed, the others become a list of [`Piece`]s, and filling them in while the test runs is
+//! copying bytes.
 //!
 //! Arithmetic with `n`, `user` and the numbers of repetitions is kept as an expression ([`Arithmetic`]) and
 //! evaluated per request. Nothing else can be done with run-time variables but to insert them.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::fmt;
-use std::sync::Arc;
+use std::rc::Rc;
 
-use minijinja::syntax::SyntaxConfig;
-use minijinja::value::{Object, ObjectRepr};
-use minijinja::{Environment, UndefinedBehavior};
+use ::template::{Bounds, Later, Template, TemplateError, TemplateOperator, TextPart, Value};
 use serde::{Deserialize, Serialize};
 
-use crate::arithmetic::{Arithmetic, Operand};
+use crate::arithmetic::Arithmetic;
 
 /// What is only known while the test runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -93,37 +90,102 @@ impl Text {
     }
 }
 
+/// How much all templates of a suite may take together.
+pub(crate) struct TemplateBounds(RefCell<Bounds>);
+
+/// A loop over 10,000 properties takes about 100,000.
+const STEPS: u64 = 20_000_000;
+/// A suite of 20,000 tests, each with a body of 1 KiB, makes some 40 MiB.
+const BYTES: usize = 256 << 20;
+
+impl Default for TemplateBounds {
+    fn default() -> Self {
+        TemplateBounds(RefCell::new(Bounds {
+            steps: STEPS,
+            bytes: BYTES,
+        }))
+    }
+}
+
 /// Evaluates templates of one test.
 #[derive(Clone)]
 pub(crate) struct Templates<'a> {
-    environment: Environment<'static>,
     params: &'a BTreeMap<String, serde_json::Value>,
     saved: &'a [String],
+    bounds: &'a TemplateBounds,
     /// Names of the repetitions that are open, from the outermost on.
     repetitions: Vec<String>,
 }
 
-/// Steps of the template engine; a loop over 10,000 properties takes about 100,000.
-const FUEL: u64 = 20_000_000;
-/// Longest text a template may grow into.
-const LONGEST: usize = 64 << 20;
-const MARK: char = '\u{1}';
+/// A run-time variable, or what is reckoned with it.
+#[derive(Debug, Clone, PartialEq)]
+enum LiveValue {
+    Saved {
+        slot: usize,
+        name: Rc<str>,
+    },
+    /// With the name of a variable in it.
+    Number {
+        value: Arithmetic,
+        name: Rc<str>,
+    },
+}
+
+impl Later for LiveValue {
+    fn name(&self) -> String {
+        match self {
+            LiveValue::Saved { name, .. } | LiveValue::Number { name, .. } => (**name).to_owned(),
+        }
+    }
+
+    fn size(&self) -> usize {
+        match self {
+            LiveValue::Saved { .. } => size_of::<LiveValue>(),
+            LiveValue::Number { value, .. } => size_of::<LiveValue>() + value.size(),
+        }
+    }
+
+    fn constant(number: i64) -> Option<LiveValue> {
+        Some(LiveValue::Number {
+            value: Arithmetic::constant(number),
+            name: "".into(),
+        })
+    }
+
+    fn apply(
+        operator: TemplateOperator,
+        left: &Self,
+        right: &Self,
+    ) -> Option<Result<Self, String>> {
+        let (
+            LiveValue::Number { value, name },
+            LiveValue::Number {
+                value: other,
+                name: of_other,
+            },
+        ) = (left, right)
+        else {
+            return None;
+        };
+        let name = if name.is_empty() { of_other } else { name };
+        let value = value.applied(operator, other)?;
+        Some(value.map(|value| LiveValue::Number {
+            value,
+            name: name.clone(),
+        }))
+    }
+}
 
 impl<'a> Templates<'a> {
     pub(crate) fn new(
         params: &'a BTreeMap<String, serde_json::Value>,
         saved: &'a [String],
+        bounds: &'a TemplateBounds,
     ) -> Self {
-        let mut environment = Environment::new();
-        environment.set_undefined_behavior(UndefinedBehavior::Strict);
-        environment.set_fuel(Some(FUEL));
-        // A line end at the end of a body is part of it. Only delimiters can make this fail.
-        let syntax = SyntaxConfig::builder().keep_trailing_newline(true).build();
-        environment.set_syntax(syntax.unwrap_or_default());
         Templates {
-            environment,
             params,
             saved,
+            bounds,
             repetitions: Vec::new(),
         }
     }
@@ -148,13 +210,20 @@ impl<'a> Templates<'a> {
 
     /// Evaluates `source`, leaving run-time variables to be filled in.
     pub(crate) fn text(&self, source: &str) -> Result<Text, String> {
-        if source.contains(MARK) {
-            return Err("a control character (U+0001) stands in the text".to_owned());
-        }
         if !source.contains('{') {
             return Ok(Text::Fixed(source.to_owned()));
         }
-        self.cut(&self.render(source)?)
+        let template = Template::parse(source).map_err(|error| self.explain(error, source))?;
+        let named = |name: &str| self.value(name);
+        let parts = template.render(&named, &mut self.bounds.0.borrow_mut());
+        let mut parts = parts.map_err(|error| self.explain(error, source))?;
+        match &mut parts[..] {
+            [] => Ok(Text::Fixed(String::new())),
+            [TextPart::Text(text)] => Ok(Text::Fixed(std::mem::take(text))),
+            _ => Ok(Text::Live(LiveText::new(
+                parts.into_iter().map(piece).collect(),
+            ))),
+        }
     }
 
     /// Evaluates `source`, in which no run-time variable may occur.
@@ -180,164 +249,52 @@ impl<'a> Templates<'a> {
         Ok(yaml::decimal(text.trim()).unwrap_or(text))
     }
 
-    fn render(&self, source: &str) -> Result<String, String> {
-        let mut context: BTreeMap<String, minijinja::Value> = self
-            .params
-            .iter()
-            .map(|(name, value)| (name.clone(), scalar(value)))
-            .collect();
-        for (index, name) in self.saved.iter().enumerate() {
-            context.insert(name.clone(), mark(&format!("s{index}")));
-        }
-        for (index, name) in self.repetitions.iter().enumerate() {
-            context.insert(name.clone(), mark(&format!("r{index}")));
-        }
-        context.insert("n".to_owned(), mark("n"));
-        context.insert("user".to_owned(), mark("u"));
-        let (prepared, computed) = self.set_aside(source)?;
-        for (index, expression) in computed.iter().enumerate() {
-            context.insert(computed_name(index), mark(&format!("e{expression}")));
-        }
-        let text = self
-            .environment
-            .render_str(&prepared, context)
-            .map_err(|error| self.explain(&error, source))?;
-        if text.len() > LONGEST {
-            return Err(format!(
-                "the text grows to {} MiB; 64 are the limit",
-                text.len() >> 20
-            ));
-        }
-        Ok(text)
-    }
-
-    /// The source with names in place of arithmetic with run-time variables, and that arithmetic.
-    fn set_aside(&self, source: &str) -> Result<(String, Vec<Arithmetic>), String> {
-        let (mut prepared, mut computed) = (String::new(), Vec::new());
-        let mut rest = source;
-        while let Some((before, after)) = rest.split_once("{{") {
-            let Some((inner, behind)) = after.split_once("}}") else {
-                break;
-            };
-            prepared.push_str(before);
-            prepared.push_str("{{");
-            // `{{- ... -}}` removes blanks around.
-            let from = usize::from(inner.starts_with('-'));
-            let to = inner.len() - usize::from(inner.len() > from && inner.ends_with('-'));
-            let operand = |name: &str| self.operand(name, source);
-            match Arithmetic::parse(&inner[from..to], operand)? {
-                Some(expression) => {
-                    let name = computed_name(computed.len());
-                    prepared.push_str(&format!("{} {name} {}", &inner[..from], &inner[to..]));
-                    computed.push(expression);
-                }
-                None => prepared.push_str(inner),
-            }
-            prepared.push_str("}}");
-            rest = behind;
-        }
-        prepared.push_str(rest);
-        Ok((prepared, computed))
-    }
-
-    /// What a name stands for in arithmetic; `None` for what is no number, and for names that a statement of the
-    /// template sets.
-    fn operand(&self, name: &str, source: &str) -> Option<Operand> {
-        if is_set_by_statement(name, source) {
-            return None;
-        }
-        let repetition = self.repetitions.iter().position(|own| own == name);
-        match (name, repetition) {
-            ("n", _) => Some(Operand::Variable(Variable::Iteration)),
-            ("user", _) => Some(Operand::Variable(Variable::User)),
-            (_, Some(place)) => Some(Operand::Variable(Variable::Repetition(place))),
-            _ => self.params.get(name)?.as_i64().map(Operand::Constant),
-        }
-    }
-
-    fn explain(&self, error: &minijinja::Error, source: &str) -> String {
-        use minijinja::ErrorKind;
-        let known = || {
-            let names: Vec<&str> = ["n", "user"]
-                .into_iter()
-                .chain(self.params.keys().map(String::as_str))
-                .chain(self.saved.iter().map(String::as_str))
-                .chain(self.repetitions.iter().map(String::as_str))
-                .collect();
-            names.join(", ")
+    fn value(&self, name: &str) -> Option<Value<LiveValue>> {
+        let place = |names: &[String]| names.iter().position(|own| own == name);
+        let number = |variable| {
+            let value = Arithmetic::variable(variable);
+            Some(Value::Later(LiveValue::Number {
+                value,
+                name: name.into(),
+            }))
         };
-        match error.kind() {
-            ErrorKind::UndefinedError => {
-                format!(
-                    "a name in `{}` is not known; known are {}",
-                    shortened(source),
-                    known()
-                )
+        match name {
+            "n" => return number(Variable::Iteration),
+            "user" => return number(Variable::User),
+            _ => {}
+        }
+        if let Some(repetition) = place(&self.repetitions) {
+            return number(Variable::Repetition(repetition));
+        }
+        if let Some(slot) = place(self.saved) {
+            let name = name.into();
+            return Some(Value::Later(LiveValue::Saved { slot, name }));
+        }
+        scalar(self.params.get(name)?)
+    }
+
+    fn explain(&self, error: TemplateError, source: &str) -> String {
+        let source = shortened(source);
+        match error {
+            TemplateError::Unknown(name) => {
+                let names = ["n", "user"].into_iter();
+                let names = names.chain(self.params.keys().map(String::as_str));
+                let names = names.chain(self.saved.iter().map(String::as_str));
+                let names = names.chain(self.repetitions.iter().map(String::as_str));
+                let names: Vec<&str> = names.collect();
+                format!("`{name}` is not known; known are {}", names.join(", "))
             }
-            ErrorKind::OutOfFuel => format!("`{}` takes too long to evaluate", shortened(source)),
-            // A name that is not known is no operand.
-            ErrorKind::InvalidOperation
-                if error
-                    .detail()
-                    .is_some_and(|detail| detail.contains("undefined")) =>
-            {
-                format!(
-                    "a name in `{}` is not known; known are {}",
-                    shortened(source),
-                    known()
-                )
-            }
-            ErrorKind::InvalidOperation => format!(
-                "`{}`: {} (with n, user and the names of repetitions, + - * // % and parentheses can be used; \
-                 saved names can only be inserted)",
-                shortened(source),
-                error.detail().unwrap_or("invalid operation")
+            TemplateError::Later(name) => format!(
+                "`{source}`: `{name}` has a value only while the test runs: with n, user and the names of repetitions, \
+                 + - * // % and parentheses can be used; saved names can only be inserted"
             ),
-            kind => format!(
-                "`{}`: {}",
-                shortened(source),
-                error.detail().unwrap_or(&kind.to_string())
+            TemplateError::TooLong => format!("`{source}` takes too long to evaluate"),
+            TemplateError::TooLarge => format!(
+                "`{source}`: the templates of this suite make more than {} MiB",
+                BYTES >> 20
             ),
+            TemplateError::Syntax(_) | TemplateError::Unfit(_) => format!("`{source}`: {error}"),
         }
-    }
-
-    fn cut(&self, rendered: &str) -> Result<Text, String> {
-        if !rendered.contains(MARK) {
-            return Ok(Text::Fixed(rendered.to_owned()));
-        }
-        let mut pieces = Vec::new();
-        for (index, part) in rendered.split(MARK).enumerate() {
-            let is_mark = index % 2 == 1;
-            if is_mark {
-                let computed = part.strip_prefix('e').and_then(|text| text.parse().ok());
-                pieces.push(match computed {
-                    Some(expression) => Piece::Computed(expression),
-                    None => Piece::Variable(self.variable(part)?),
-                });
-            } else if !part.is_empty() {
-                pieces.push(Piece::Literal(part.to_owned()));
-            }
-        }
-        Ok(Text::Live(LiveText::new(pieces)))
-    }
-
-    fn variable(&self, mark: &str) -> Result<Variable, String> {
-        let place = |kind: char, names: &[String]| -> Option<usize> {
-            let index = mark.strip_prefix(kind)?.parse().ok()?;
-            (index < names.len()).then_some(index)
-        };
-        let variable = match mark {
-            "n" => Some(Variable::Iteration),
-            "u" => Some(Variable::User),
-            _ => place('s', self.saved)
-                .map(Variable::Saved)
-                .or_else(|| place('r', &self.repetitions).map(Variable::Repetition)),
-        };
-        variable.ok_or_else(|| {
-            "n, user, saved names and those of repetitions can be inserted as they are, not changed \
-             by a filter"
-                .to_owned()
-        })
     }
 
     fn name(&self, variable: Variable) -> String {
@@ -350,17 +307,15 @@ impl<'a> Templates<'a> {
     }
 }
 
-/// Stands for arithmetic in a template; no name of a suite begins with `_`.
-fn computed_name(index: usize) -> String {
-    format!("_computed_{index}")
-}
-
-/// Whether a statement (`{% for n in ... %}`) contains that name.
-fn is_set_by_statement(name: &str, source: &str) -> bool {
-    let statements = source.split("{%").skip(1);
-    let mut statements = statements.map(|part| part.split("%}").next().unwrap_or(part));
-    let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
-    statements.any(|statement| statement.split(|c| !is_word(c)).any(|word| word == name))
+fn piece(part: TextPart<LiveValue>) -> Piece {
+    match part {
+        TextPart::Text(text) => Piece::Literal(text),
+        TextPart::Later(LiveValue::Saved { slot, .. }) => Piece::Variable(Variable::Saved(slot)),
+        TextPart::Later(LiveValue::Number { value, .. }) => match value.single() {
+            Some(variable) => Piece::Variable(variable),
+            None => Piece::Computed(value),
+        },
+    }
 }
 
 /// Letters, digits and `_`, a letter first.
@@ -370,38 +325,22 @@ pub(crate) fn is_name(name: &str) -> bool {
 }
 
 /// Parameters are numbers, texts and truth values; resolving has refused all else.
-fn scalar(value: &serde_json::Value) -> minijinja::Value {
-    use serde_json::Value;
-    match value {
-        Value::Bool(truth) => (*truth).into(),
-        Value::Number(number) => match (number.as_i64(), number.as_u64(), number.as_f64()) {
-            (Some(integer), ..) => integer.into(),
-            (None, Some(integer), _) => integer.into(),
-            (None, None, Some(float)) => float.into(),
-            (None, None, None) => number.to_string().into(),
+fn scalar(value: &serde_json::Value) -> Option<Value<LiveValue>> {
+    use serde_json::Value as Json;
+    Some(match value {
+        Json::Bool(truth) => Value::Flag(*truth),
+        Json::Number(number) => match (number.as_i128(), number.as_f64()) {
+            (Some(integer), _) => Value::Integer(integer),
+            (None, Some(float)) => Value::Real(float),
+            (None, None) => number.to_string().into(),
         },
-        Value::String(text) => text.as_str().into(),
-        Value::Array(values) => values.iter().map(scalar).collect(),
-        Value::Null | Value::Object(_) => minijinja::Value::UNDEFINED,
-    }
-}
-
-fn mark(name: &str) -> minijinja::Value {
-    minijinja::Value::from_object(Mark(format!("{MARK}{name}{MARK}")))
-}
-
-/// Stands for a run-time variable. No string, which could be repeated (`n * 2`) or cut.
-#[derive(Debug)]
-struct Mark(String);
-
-impl Object for Mark {
-    fn repr(self: &Arc<Self>) -> ObjectRepr {
-        ObjectRepr::Plain
-    }
-
-    fn render(self: &Arc<Self>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
+        Json::String(text) => text.as_str().into(),
+        Json::Array(values) => {
+            let values = values.iter().map(scalar).collect::<Option<Vec<_>>>();
+            Value::List(Rc::new(values?))
+        }
+        Json::Null | Json::Object(_) => return None,
+    })
 }
 
 /// The beginning of a template, on one line, for a message.
@@ -425,7 +364,8 @@ mod tests {
     }
 
     fn text(source: &str) -> Result<Text, String> {
-        Templates::new(&params(), &["token".to_owned()]).text(source)
+        let bounds = TemplateBounds::default();
+        Templates::new(&params(), &["token".to_owned()], &bounds).text(source)
     }
 
     #[test]
@@ -493,13 +433,32 @@ mod tests {
             "{{ token | upper }}",
             "{{ n",
             "{% for %}",
-            "a\u{1}b",
+            "{% if user == 0 %}a{% endif %}",
         ] {
             assert!(text(source).is_err(), "{source}");
         }
-        assert!(Templates::new(&params(), &[]).fixed("{{ n }}").is_err());
+        let bounds = TemplateBounds::default();
+        assert!(
+            Templates::new(&params(), &[], &bounds)
+                .fixed("{{ n }}")
+                .is_err()
+        );
         let forever = "{% for i in range(100000) %}{% for j in range(100000) %}{{ i * j }}{% endfor %}{% \
                        endfor %}";
         assert!(text(forever).unwrap_err().contains("too long"));
+    }
+
+    #[test]
+    fn all_templates_of_a_suite_have_one_bound() {
+        let (params, bounds) = (params(), TemplateBounds::default());
+        let templates = Templates::new(&params, &[], &bounds);
+        let half = "{% set half = 'x' * 134000000 %}{{ name }}";
+        assert_eq!(templates.text(half), Ok(Text::Fixed("x".to_owned())));
+        assert_eq!(templates.text(half), Ok(Text::Fixed("x".to_owned())));
+        let refused = templates.text(half).unwrap_err();
+        assert!(
+            refused.ends_with("the templates of this suite make more than 256 MiB"),
+            "{refused}"
+        );
     }
 }

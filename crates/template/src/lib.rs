@@ -27,6 +27,8 @@ pub mod filters;
 mod lexer;
 mod operators;
 mod parser;
+#[cfg(test)]
+mod tests;
 mod tree;
 mod value;
 

@@ -29,7 +29,7 @@ pub(super) fn plan(
         value: adapt,
         place,
     } = spec;
-    let templates = Templates::new(params, &[]);
+    let templates = Templates::new(params, &[], &file.bounds);
     let users = |scalar: &Placed<Scalar>| number_of_users(file, &templates, scalar);
     let [least, most] = &adapt.users;
     let (low, high) = (users(least)?, users(most)?);

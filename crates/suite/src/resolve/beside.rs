@@ -49,7 +49,7 @@ fn background(
         BackgroundSpec::Keys(keys) => keys,
     };
     let text = |scalar: &Placed<Scalar>| {
-        let text = Templates::new(params, &[]).fixed(&scalar.value.0);
+        let text = Templates::new(params, &[], &file.bounds).fixed(&scalar.value.0);
         text.map_err(|why| file.error(scalar.place, why))
     };
     let load = keys.load.as_ref().map(text).transpose()?;
@@ -137,7 +137,7 @@ fn number<T>(
     params: &Params,
     read: impl Fn(&str) -> Result<T, String>,
 ) -> Result<T, SuiteError> {
-    let text = Templates::new(params, &[]).number(&scalar.value.0);
+    let text = Templates::new(params, &[], &file.bounds).number(&scalar.value.0);
     let value = text.and_then(|text| read(&text));
     value.map_err(|why| file.error(scalar.place, why))
 }

@@ -112,7 +112,7 @@ pub fn constraints_for(
     text: &str,
     plan: &PlanRecord,
 ) -> Result<Vec<ConstraintRecord>, SuiteError> {
-    let file = SuiteSource { name, text };
+    let file = SuiteSource::new(name, text);
     let constraints = crate::spec::constraints(name, text)?;
     let nameable = Nameable::measured(&plan.measures, &plan.pages, &plan.params);
     let records = records(&file, &constraints, &nameable)?;

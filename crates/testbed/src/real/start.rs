@@ -10,7 +10,7 @@ use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use lab::{ScratchDirectory, user_namespace};
-use minijinja::{Environment, UndefinedBehavior, context};
+use template::{Bounds, Never, Template, TemplateError, Value};
 
 use super::place::{self, ServerPlace};
 use super::port::Port;
@@ -57,7 +57,7 @@ pub enum StartError {
         /// Name of the recipe.
         server: String,
         /// What is wrong with it.
-        source: minijinja::Error,
+        source: TemplateError,
     },
     /// Its URL has no host.
     #[error("cannot start {server}: its URL has no host, or is no URL")]
@@ -194,35 +194,49 @@ pub(super) fn start(
     })
 }
 
+/// How much a template of a recipe may take.
+const BOUNDS: Bounds = Bounds {
+    steps: 100_000,
+    bytes: 16 << 20,
+};
+
 /// The templates of a recipe, and what they know.
 struct RecipeTemplates<'a> {
     recipe: &'a Recipe,
-    environment: Environment<'static>,
-    context: minijinja::Value,
+    dir: String,
+    storage: String,
+    address: IpAddr,
+    port: u16,
 }
 
 impl RecipeTemplates<'_> {
     fn of<'a>(recipe: &'a Recipe, dir: &Path, address: IpAddr, port: &Port) -> RecipeTemplates<'a> {
-        let mut environment = Environment::new();
-        environment.set_undefined_behavior(UndefinedBehavior::Strict);
-        let context = context! {
-            dir => dir.to_string_lossy(),
-            storage => dir.join(STORAGE).to_string_lossy(),
-            address => address.to_string(),
-            host => place::in_url(address),
-            port => port.number(),
-            auth => recipe.auth.name(),
-            http2 => recipe.is_http2,
-        };
         RecipeTemplates {
             recipe,
-            environment,
-            context,
+            dir: dir.to_string_lossy().into_owned(),
+            storage: dir.join(STORAGE).to_string_lossy().into_owned(),
+            address,
+            port: port.number(),
         }
     }
 
+    fn value(&self, name: &str) -> Option<Value<Never>> {
+        Some(match name {
+            "dir" => self.dir.as_str().into(),
+            "storage" => self.storage.as_str().into(),
+            "address" => self.address.to_string().into(),
+            "host" => place::in_url(self.address).into(),
+            "port" => Value::Integer(self.port.into()),
+            "auth" => self.recipe.auth.name().into(),
+            "http2" => Value::Flag(self.recipe.is_http2),
+            _ => return None,
+        })
+    }
+
     fn render(&self, text: &str) -> Result<String, StartError> {
-        let rendered = self.environment.render_str(text, &self.context);
+        let template = Template::parse(text);
+        let named = |name: &str| self.value(name);
+        let rendered = template.and_then(|own| own.text(&named, &mut BOUNDS.clone()));
         rendered.map_err(|source| StartError::Template {
             server: self.recipe.name.clone(),
             source,

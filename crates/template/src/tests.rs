@@ -1,0 +1,457 @@
+//! Templates have the values that Jinja gives them, and take no more than their bounds.
+
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+
+use proptest::prelude::*;
+
+use super::*;
+
+/// A number that is known only later: its name, or what is reckoned with it.
+#[derive(Debug, Clone, PartialEq)]
+struct Written(String);
+
+impl Later for Written {
+    fn name(&self) -> String {
+        self.0.clone()
+    }
+
+    fn size(&self) -> usize {
+        self.0.len()
+    }
+
+    fn constant(number: i64) -> Option<Written> {
+        Some(Written(number.to_string()))
+    }
+
+    fn apply(
+        operator: TemplateOperator,
+        left: &Written,
+        right: &Written,
+    ) -> Option<Result<Written, String>> {
+        let sign = match operator {
+            TemplateOperator::Add => "+",
+            TemplateOperator::Subtract => "-",
+            TemplateOperator::Multiply => "*",
+            _ => return None,
+        };
+        Some(Ok(Written(format!("({}{sign}{})", left.0, right.0))))
+    }
+}
+
+const BOUNDS: Bounds = Bounds {
+    steps: 1_000_000,
+    bytes: 1 << 20,
+};
+
+fn named(name: &str) -> Option<Value<Written>> {
+    let members = [
+        ("site".to_owned(), "wide".into()),
+        ("delay".to_owned(), Value::Real(0.5)),
+    ];
+    Some(match name {
+        "width" => Value::Integer(3),
+        "half" => Value::Real(0.5),
+        "name" => "x&y".into(),
+        "empty" => "".into(),
+        "yes" => Value::Flag(true),
+        "words" => Value::List(Rc::new(vec!["b".into(), "a".into(), "c".into()])),
+        "level" => Value::Named("far".into(), Rc::new(BTreeMap::from(members))),
+        "n" | "user" => Value::Later(Written(name.to_owned())),
+        _ => return None,
+    })
+}
+
+/// What a text comes to. What is known only later stands in `<>`.
+fn rendered(text: &str) -> Result<String, TemplateError> {
+    let parts = Template::parse(text)?.render(&named, &mut BOUNDS.clone())?;
+    let parts = parts.into_iter().map(|part| match part {
+        TextPart::Text(text) => text,
+        TextPart::Later(Written(name)) => format!("<{name}>"),
+    });
+    Ok(parts.collect())
+}
+
+#[track_caller]
+fn check(table: &[(&str, &str)]) {
+    for (text, expected) in table {
+        assert_eq!(rendered(text).as_deref(), Ok(*expected), "{text}");
+    }
+}
+
+/// As `jinja2.Environment(keep_trailing_newline=True)` gives them.
+#[test]
+fn expressions_have_the_values_of_jinja() {
+    check(&[
+        ("plain { text }", "plain { text }"),
+        ("a{{ width }}b{{width}}", "a3b3"),
+        (
+            "{{ 1 + 2 * 3 }} {{ (1 + 2) * 3 }} {{ 7 // 2 }} {{ -7 // 2 }}",
+            "7 9 3 -4",
+        ),
+        (
+            "{{ 7 % 3 }} {{ -7 % 3 }} {{ 7 % -3 }} {{ 7.5 % 2 }}",
+            "1 2 -2 1.5",
+        ),
+        (
+            "{{ 2 ** 10 }} {{ 7 / 2 }} {{ 6 / 2 }} {{ 2 ** -1 }}",
+            "1024 3.5 3.0 0.5",
+        ),
+        (
+            "{{ 1_000 }} {{ 1e3 }} {{ 1.50 }} {{ -width }}",
+            "1000 1000.0 1.5 -3",
+        ),
+        ("{{ 'a' ~ 1 + 'b' }}", "a1b"),
+        (
+            "{{ 'a' + 'b' }} {{ 'ab' * 2 }} {{ [1] + [2] }}",
+            "ab abab [1, 2]",
+        ),
+        (
+            "{{ width > 2 and width < 4 }} {{ not width }} {{ 0 or 'x' }}",
+            "true false x",
+        ),
+        (
+            "{{ 'b' in words }} {{ 'd' not in words }} {{ 'x' in name }}",
+            "true true true",
+        ),
+        (
+            "{{ 1 == 1.0 }} {{ 'a' < 'b' }} {{ 1 != 'a' }}",
+            "true true true",
+        ),
+        ("{{ 'y' if width == 3 else 'n' }}{{ 'z' if false }}", "y"),
+        (
+            "{{ level }} {{ level.site }} {{ level['site'] }} {{ level.delay * 2 }}",
+            "far wide wide 1.0",
+        ),
+        (
+            "{{ level == 'far' }} {{ 'big' if level.missing else 'small' }}",
+            "true small",
+        ),
+        (
+            "{{ words[0] }}{{ words[-1] }} {{ words[1:] }} {{ name[:1] }} {{ 'äbc'[-2:] }}",
+            "bc [\"a\", \"c\"] x bc",
+        ),
+        (
+            "{{ {'a': 1, 'b': [none, true]} }}",
+            "{\"a\": 1, \"b\": [none, true]}",
+        ),
+        ("{{ {'a': {'b': 2}}.a.b }}{{ {} }}", "2{}"),
+        (
+            "{{ \"it's\" }} {{ 'a\\n\\'b\\'' }} {{ '}}' }}",
+            "it's a\n'b' }}",
+        ),
+    ]);
+}
+
+#[test]
+fn filters_and_tests_are_those_of_jinja() {
+    check(&[
+        (
+            "{{ name | upper }} {{ name | e }} {{ 'ab CD' | capitalize }}",
+            "X&Y x&amp;y Ab cd",
+        ),
+        (
+            "{{ nothing | default('d') }} {{ empty | default('d') }}{{ empty | d('d', true) }}",
+            "d d",
+        ),
+        (
+            "{{ level.missing | default([]) | length }} {{ words | length }} {{ 'äb' | count }}",
+            "0 3 2",
+        ),
+        (
+            "{{ words | join(', ') }} {{ words | sort | join }} {{ words | reverse | first }}",
+            "b, a, c abc c",
+        ),
+        (
+            "{{ [3, 1, 2] | max }} {{ [3, 1.5] | min }} {{ [1, 2] | sum }} {{ words | last }}",
+            "3 1.5 3 c",
+        ),
+        (
+            "{{ ' 7 ' | int + 1 }} {{ 7.9 | int }} {{ 'x' | int(0) }} {{ '1.5' | float }}",
+            "8 7 0 1.5",
+        ),
+        (
+            "{{ 2.567 | round(2) }} {{ 2.5 | round }} {{ 7 | round }} {{ -3 | abs }}",
+            "2.57 3.0 7 3",
+        ),
+        (
+            "{{ -level.delay | abs }} {{ 12 | string | length }}",
+            "0.5 2",
+        ),
+        (
+            "{{ 'a-b-c' | replace('-', '+') }} {{ 'a b' | split | last }} {{ 'a,b' | split(',') }}",
+            "a+b+c b [\"a\", \"b\"]",
+        ),
+        (
+            "{{ ' a ' | trim }} {{ 'abc' | list | first }} {{ 'AB' | lower }}",
+            "a a ab",
+        ),
+        (
+            "{{ nothing is defined }} {{ name is defined }} {{ level.x is undefined }}",
+            "false true true",
+        ),
+        (
+            "{{ 4 is even }} {{ 4 is not odd }} {{ 9 is divisibleby(3) }} {{ none is none }}",
+            "true true true true",
+        ),
+        ("{{ 1.5 is number }} {{ name is string }}", "true true"),
+        (
+            "{{ range(3) }} {{ range(1, 3) }} {{ range(5, 0, -2) }} {{ range(stop=2) }}",
+            "[0, 1, 2] [1, 2] [5, 3, 1] [0, 1]",
+        ),
+    ]);
+}
+
+#[test]
+fn statements_are_those_of_jinja() {
+    check(&[
+        ("{% for i in range(width) %}{{ i }},{% endfor %}", "0,1,2,"),
+        ("{% for i in [] %}x{% else %}none{% endfor %}", "none"),
+        (
+            "{% for i in range(6) if i % 2 %}{{ loop.index }}:{{ i }}{{ '' if loop.last else ' ' }}{% endfor %}",
+            "1:1 2:3 3:5",
+        ),
+        (
+            "{% for a, b in [[1, 2], [3, 4]] %}{{ a }}-{{ b }};{% endfor %}",
+            "1-2;3-4;",
+        ),
+        ("{% for k in {'b': 1, 'a': 2} %}{{ k }}{% endfor %}", "ab"),
+        (
+            "{% for i in range(2) %}{% for j in range(2) %}{{ loop.index0 }}{% endfor %}{{ loop.length }}{% endfor %}",
+            "012012",
+        ),
+        (
+            "{% if width > 5 %}a{% elif width > 2 %}b{% else %}c{% endif %}",
+            "b",
+        ),
+        (
+            "{% set a = 2 %}{{ a * width }}{% set a %}<{{ a }}>{% endset %}{{ a }}",
+            "6<2>",
+        ),
+        (
+            "{% set a = 1 %}{% for i in range(2) %}{% set a = a + 1 %}{{ a }}{% endfor %}{{ a }}",
+            "221",
+        ),
+        ("a {%- if true %} b {% endif -%} c", "a b c"),
+        ("a {{- 1 -}} b{#- comment -#} c {# {{ #}d\n", "a1bc d\n"),
+        (
+            "{% raw %}{{ a }}{% if %}{% endraw %}{{ width }}",
+            "{{ a }}{% if %}3",
+        ),
+    ]);
+}
+
+#[test]
+fn what_is_known_later_is_inserted_and_reckoned_with() {
+    check(&[
+        ("a{{ n }}b", "a<n>b"),
+        (
+            "{{ n + 1 }} {{ 2 * (user - n) }} {{ -n }}",
+            "<(n+1)> <(2*(user-n))> <(0-n)>",
+        ),
+        (
+            "{{ 'file-' ~ n ~ '.txt' }}{% set m = n %}{{ m }}",
+            "file-<n>.txt<n>",
+        ),
+        (
+            "{% set t %}{{ n }}-{{ width }}{% endset %}{{ t }}{{ t }}",
+            "<n>-3<n>-3",
+        ),
+        (
+            "{% for n in range(2) %}{{ n + 1 }}{% endfor %}{{ n }}",
+            "12<n>",
+        ),
+        ("{{ [n, user][1] }}", "<user>"),
+        ("{{ n is defined }}", "true"),
+    ]);
+    for text in [
+        "{{ n / 2 }}",
+        "{{ n | upper }}",
+        "{{ n == 1 }}",
+        "{% if n %}a{% endif %}",
+        "{{ 'a' if user == 0 else 'b' }}",
+        "{% for i in n %}{% endfor %}",
+        "{{ range(n) }}",
+        "{{ [n] }}",
+        "{{ [n] | join }}",
+        "{{ 'a' * n }}",
+        "{{ n + 'a' }}",
+        "{{ n + 0.5 }}",
+        "{{ ('a' ~ n) | length }}",
+        "{{ n is odd }}",
+    ] {
+        let error = rendered(text).unwrap_err();
+        assert!(
+            matches!(error, TemplateError::Later(_)),
+            "{text}: {error:?}"
+        );
+    }
+}
+
+#[test]
+fn what_has_no_value_says_why() {
+    for (text, expected) in [
+        ("{{ nmae }}", "`nmae` is not known"),
+        ("{{ level.nmae }}", "`nmae` is not known"),
+        ("{% if nmae %}a{% endif %}", "`nmae` is not known"),
+        ("{{ name", "`}}` is missing"),
+        ("{{ }}", "`}}` stands in the place of a value"),
+        ("{{ a b }}", "`b` is not expected"),
+        ("{% for %}", "a name is missing"),
+        ("{% for i in range(2) %}a", "`{% endfor %}` is missing"),
+        ("{% endfor %}", "`{% endfor %}` ends nothing"),
+        (
+            "{% macro a() %}",
+            "`macro` is no statement; there are for, if, set and raw",
+        ),
+        ("{% raw %}", "`{% endraw %}` is missing"),
+        ("{# a", "`#}` is missing"),
+        ("{{ 'a }}", "`'` is missing"),
+        ("{{ 1 // 0 }}", "a division by zero"),
+        ("{{ 1.5 % 0 }}", "a division by zero"),
+        ("{{ 2 ** 999 }}", "a number is too large"),
+        (
+            "{{ name - 1 }}",
+            "`-` has no meaning for a text and a number",
+        ),
+        (
+            "{{ name < 1 }}",
+            "`<` has no meaning for a text and a number",
+        ),
+        (
+            "{{ 1 | first }}",
+            "there is nothing like the items of a number",
+        ),
+        (
+            "{{ name | round(a=1) }}",
+            "the arguments of `round` are precision",
+        ),
+        ("{{ name | upper(1) }}", "the arguments of `upper` are none"),
+        ("{{ [1, 'a'] | sort }}", "a number and a text have no order"),
+        (
+            "{{ 'x' | int }}",
+            "there is nothing like a number in a text",
+        ),
+        ("{{ name.x }}", "a text has no members"),
+        ("{{ range(1, 2, 0) }}", "the step of `range` is not 0"),
+        ("{{ a ? b }}", "`?` means nothing here"),
+        ("{% set loop = 1 %}", "`loop` cannot be a name"),
+    ] {
+        let error = rendered(text).unwrap_err().to_string();
+        assert_eq!(error, expected, "{text}");
+    }
+    for text in [
+        "{{ a | nofilter }}",
+        "{{ 1 is notest }}",
+        "{{ nofunction(1) }}",
+    ] {
+        let error = rendered(&text.replace("a |", "1 |"))
+            .unwrap_err()
+            .to_string();
+        assert!(error.starts_with("there is no "), "{error}");
+    }
+}
+
+/// Each would take gigabytes or hours.
+#[test]
+fn nothing_takes_more_than_its_bounds() {
+    let doubled = |start: &str, step: &str| format!("{start}{}", step.repeat(60));
+    for text in [
+        "{% for i in range(100000) %}{% for j in range(100000) %}{{ i * j }}{% endfor %}{% endfor %}".to_owned(),
+        doubled("{% set x = 'aaaaaaaaaa' %}", "{% set x = x ~ x %}"),
+        doubled("{% set x = 'aaaaaaaaaa' %}", "{% set x %}{{ x }}{{ x }}{% endset %}"),
+        doubled("{% set x = [1] %}", "{% set x = x + x %}"),
+        doubled("{% set x = [1] %}", "{% set x = [x, x] %}") + "{{ x }}",
+        doubled("{% set x = [1] %}", "{% set x = [x, x] %}") + "{{ x == x }}",
+        doubled("{% set x = {'a': 1} %}", "{% set x = {'a': x, 'b': x} %}") + "{{ x }}",
+        doubled("{% set x = n %}", "{% set x = x + x %}"),
+        doubled("{% set x = 'a' ~ n %}", "{% set x = x ~ x %}"),
+        format!("{{{{ 'aaaaaaaaaa'{} }}}}", " | replace('a', 'aaaaaaaaaa')".repeat(20)),
+        "{{ 'a' * 99999999999 }}{{ [1] * 99999999999 }}".to_owned(),
+        "{{ [1] * 99999999999 }}".to_owned(),
+        "{{ range(99999999999999) }}".to_owned(),
+        "{{ range(-170141183460469231731687303715884105727, 170141183460469231731687303715884105727) }}".to_owned(),
+        format!("{{% for i in range(30000) %}}{}{{% endfor %}}", "x".repeat(10_000)),
+        "{% set x = 'a' * 500000 %}{% for i in range(30000) %}{{ 'b' in x }}{% endfor %}".to_owned(),
+        "{% set x = 'a' * 500000 %}{% for i in range(30000) %}{{ x == x ~ '' }}{% endfor %}".to_owned(),
+    ] {
+        let begun = Instant::now();
+        let error = rendered(&text).unwrap_err();
+        let is_bound = matches!(error, TemplateError::TooLong | TemplateError::TooLarge);
+        assert!(is_bound, "{}: {error:?}", &text[..40]);
+        assert!(begun.elapsed() < Duration::from_secs(20), "{}", &text[..40]);
+    }
+}
+
+#[test]
+fn no_nesting_takes_the_stack() {
+    for text in [
+        format!("{{{{ {}1{} }}}}", "(".repeat(10_000), ")".repeat(10_000)),
+        format!("{{{{ {}1 }}}}", "-".repeat(10_000)),
+        format!("{{{{ {}1 }}}}", "not ".repeat(10_000)),
+        format!("{{{{ {}1 }}}}", "1 + ".repeat(100_000)),
+        format!("{{{{ 1{} }}}}", "[0]".repeat(100_000)),
+        format!("{{{{ 1{} }}}}", " | abs".repeat(100_000)),
+        format!("{{{{ {}1 }}}}", "1 and ".repeat(100_000)),
+        format!("{{{{ {}1{} }}}}", "[".repeat(10_000), "]".repeat(10_000)),
+        "{% if 1 %}".repeat(10_000),
+        format!("{{{{ {} }}}}", "1 if 1 else ".repeat(10_000)),
+    ] {
+        assert!(
+            matches!(rendered(&text), Err(TemplateError::Syntax(_))),
+            "{}",
+            &text[..20]
+        );
+    }
+    let sum = format!("{{{{ {}1 }}}}", "1 + ".repeat(199));
+    assert_eq!(rendered(&sum).as_deref(), Ok("200"));
+}
+
+#[test]
+fn the_names_in_an_expression_are_known() {
+    let names = |text: &str| {
+        let expression = Expression::parse(text).unwrap();
+        expression
+            .names()
+            .into_iter()
+            .map(str::to_owned)
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(
+        names(
+            "a.b[c] + (d | default(e)) if f is odd else [g, {'h': -i}, j[k:l], range(m), not o or p]"
+        ),
+        [
+            "a", "c", "d", "e", "f", "g", "i", "j", "k", "l", "m", "o", "p"
+        ]
+    );
+}
+
+/// The guide lists what there is.
+#[test]
+fn all_filters_and_tests_are_documented() {
+    let guide = include_str!("../../../docs/SUITES.md");
+    let templates = guide.split("\n## Templates\n").nth(1).unwrap();
+    let listed = templates.split("Filters are ").nth(1).unwrap();
+    let listed = listed.split('.').next().unwrap();
+    let words: Vec<&str> = listed.split(|c: char| !c.is_ascii_alphabetic()).collect();
+    let all = filters::FILTERS.iter().map(|(name, ..)| name);
+    for name in all.chain(filters::TESTS.iter().map(|(name, ..)| name)) {
+        assert!(words.contains(name), "{name}");
+    }
+}
+
+proptest! {
+    #[test]
+    fn any_text_is_read_or_refused(text in "([a-n{}%#'\"\\[\\]()|.,:+*/~=<> 0-9-]|\\{\\{|\\}\\}|\\{%|%\\}|for |in |if |end|set |range\\(|n){0,40}") {
+        let _ = rendered(&text);
+    }
+
+    #[test]
+    fn sums_and_products_are_right(a in -1_000_i64..1_000, b in 1_i64..1_000, c in -1_000_i64..1_000) {
+        let text = format!("{{{{ ({a}) + ({b}) * ({c}) - ({a}) // ({b}) + ({c}) % ({b}) }}}}");
+        let expected = a + b * c - a.div_euclid(b) + c.rem_euclid(b);
+        prop_assert_eq!(rendered(&text).unwrap(), expected.to_string());
+    }
+}
