@@ -25,6 +25,31 @@ pub(crate) struct Folder {
     directory: OwnedFd,
 }
 
+/// Which directory it was, without keeping it open: a comparison reads a thousand runs, and a process may have as many
+/// files open.
+#[derive(Debug)]
+pub(crate) struct FolderPlace {
+    path: PathBuf,
+    /// Device and inode.
+    identity: (u64, u64),
+}
+
+impl FolderPlace {
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Opens it again, if it is still the same.
+    pub(crate) fn open(&self) -> Result<Folder, RunDirError> {
+        let folder = Folder::open(&self.path)?;
+        if folder.place()?.identity != self.identity {
+            let message = "is another directory than when it was looked at";
+            return Err(damaged(&self.path, message.to_owned()));
+        }
+        Ok(folder)
+    }
+}
+
 /// What is in a directory under a name: a link is a link here.
 pub(crate) struct FolderEntry {
     pub(crate) name: String,
@@ -59,9 +84,17 @@ impl Folder {
         &self.path
     }
 
+    pub(crate) fn place(&self) -> Result<FolderPlace, RunDirError> {
+        let status = fstat(&self.directory).map_err(|error| reading(&self.path, error.into()))?;
+        Ok(FolderPlace {
+            path: self.path.clone(),
+            identity: (status.st_dev, status.st_ino),
+        })
+    }
+
     /// Opens a directory in it.
     pub(crate) fn folder(&self, name: &str) -> Result<Folder, RunDirError> {
-        let (path, flags) = (self.place(name)?, DIRECTORY | OFlags::NOFOLLOW);
+        let (path, flags) = (self.path_of(name)?, DIRECTORY | OFlags::NOFOLLOW);
         let directory = openat(&self.directory, name, flags, Mode::empty());
         Ok(Folder {
             directory: directory.map_err(|error| refused(&path, error, "is no directory"))?,
@@ -72,7 +105,7 @@ impl Folder {
     /// Opens a file in it.
     pub(crate) fn file(&self, name: &str) -> Result<File, RunDirError> {
         const WHAT: &str = "is no regular file";
-        let path = self.place(name)?;
+        let path = self.path_of(name)?;
         // A pipe is opened without waiting for someone who writes.
         let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
         let file = openat(&self.directory, name, flags, Mode::empty());
@@ -137,12 +170,12 @@ impl Folder {
     }
 
     fn unlink(&self, name: &str, flags: AtFlags) -> Result<(), RunDirError> {
-        let path = self.place(name)?;
+        let path = self.path_of(name)?;
         unlinkat(&self.directory, name, flags).map_err(|error| writing(&path, error.into()))
     }
 
     /// Where something of that name is, which leads nowhere else.
-    fn place(&self, name: &str) -> Result<PathBuf, RunDirError> {
+    fn path_of(&self, name: &str) -> Result<PathBuf, RunDirError> {
         let mut parts = Path::new(name).components();
         match (parts.next(), parts.next()) {
             (Some(Component::Normal(part)), None) if part == name => Ok(self.path.join(name)),

@@ -23,7 +23,7 @@ use record::{Column, PlanRecord, Sample};
 
 use super::columns::{Rows, needed};
 use super::files::{create_new, discard, part_of};
-use super::folder::Folder;
+use super::folder::{Folder, FolderPlace};
 use super::pieces::{OpenSegment, Pieces};
 use super::{RunDirError, damaged, reading, writing};
 
@@ -203,7 +203,7 @@ impl SamplesWriter {
         };
         let segments = match self.place {
             FilePlace::Directory(directory) => {
-                let folder = Arc::new(Folder::open(&directory)?);
+                let folder = Arc::new(Folder::open(&directory)?.place()?);
                 let numbered = |number| Segment::Numbered(folder.clone(), number);
                 (1..=last).map(numbered).collect()
             }
@@ -241,7 +241,7 @@ pub struct Samples {
 #[derive(Debug)]
 pub(crate) enum Segment {
     /// Opened when it is read: a long run has more of them than a process may have open.
-    Numbered(Arc<Folder>, u32),
+    Numbered(Arc<FolderPlace>, u32),
     Temporary(File),
 }
 
@@ -255,7 +255,7 @@ impl Segment {
 
     pub(crate) fn file(&self) -> Result<File, RunDirError> {
         match self {
-            Segment::Numbered(folder, number) => folder.file(&segment_name(*number)),
+            Segment::Numbered(folder, number) => folder.open()?.file(&segment_name(*number)),
             Segment::Temporary(file) => file
                 .try_clone()
                 .map_err(|error| reading(Path::new(TEMPORARY), error)),
@@ -324,7 +324,7 @@ fn segments_in(folder: Folder) -> Result<Vec<Segment>, RunDirError> {
         .filter_map(|entry| segment_number(&entry.name));
     let mut numbers: Vec<u32> = numbers.collect();
     numbers.sort_unstable();
-    let folder = Arc::new(folder);
+    let folder = Arc::new(folder.place()?);
     let numbered = |(place, number): (u32, u32)| {
         if number == place {
             Ok(Segment::Numbered(folder.clone(), number))

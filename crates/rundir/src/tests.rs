@@ -407,6 +407,22 @@ fn a_damaged_segment_is_read_or_refused() {
     assert!(refused > whole.len() / 20, "{refused} of {}", whole.len());
 }
 
+#[test]
+fn samples_are_those_of_the_directory_that_was_opened_and_keep_no_file_open() {
+    let home = tempfile::tempdir().unwrap();
+    let (path, away) = (home.path().join("run"), home.path().join("away"));
+    finish(&create(&path), &run(vec![bare(1)]));
+    let samples = open(&path).unwrap().samples;
+    let files = fs::read_dir("/proc/self/fd").unwrap();
+    let files = files.filter_map(|entry| fs::read_link(entry.unwrap().path()).ok());
+    assert!(!files.into_iter().any(|file| file.starts_with(&path)));
+    assert_eq!(samples.read().unwrap().len(), 1);
+    fs::rename(&path, &away).unwrap();
+    finish(&create(&path), &run(vec![bare(1), bare(2)]));
+    let refused = samples.read().unwrap_err().to_string();
+    assert!(refused.contains("is another directory"), "{refused}");
+}
+
 /// The reader of Parquet would skip 2^31 numbers behind the end of the file.
 #[test]
 fn a_page_is_described_as_it_is_written() {

@@ -14,6 +14,7 @@ mod select;
 mod steps;
 mod targets;
 
+use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
@@ -184,7 +185,12 @@ struct SuiteSource<'a> {
     text: &'a str,
     /// What is left for its templates.
     bounds: TemplateBounds,
+    /// Bytes that are left for requests of trees.
+    left_for_trees: Cell<usize>,
 }
+
+/// Bytes of all requests that the trees of a suite become: two trees of a million resources each.
+const LARGEST_TREES: usize = 1 << 30;
 
 impl<'a> SuiteSource<'a> {
     fn new(name: &'a str, text: &'a str) -> Self {
@@ -192,7 +198,22 @@ impl<'a> SuiteSource<'a> {
             name,
             text,
             bounds: TemplateBounds::default(),
+            left_for_trees: Cell::new(LARGEST_TREES),
         }
+    }
+
+    /// Before memory is taken: trees become so many bytes more.
+    fn plans_trees(&self, place: Place, bytes: usize) -> Result<(), SuiteError> {
+        let left = self.left_for_trees.get().checked_sub(bytes);
+        let left = left.ok_or_else(|| {
+            let limit = LARGEST_TREES >> 20;
+            self.error(
+                place,
+                format!("the trees of this suite take more than {limit} MiB of memory"),
+            )
+        })?;
+        self.left_for_trees.set(left);
+        Ok(())
     }
 
     fn error(&self, place: Place, message: impl Into<String>) -> SuiteError {

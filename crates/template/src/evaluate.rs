@@ -190,7 +190,7 @@ impl<'a, L: Later> TemplateEvaluation<'a, L> {
                 self.bytes(text.len())?;
                 text.as_str().into()
             }
-            ExpressionTree::Name(name) => self.name(name),
+            ExpressionTree::Name(name) => self.name(name)?,
             ExpressionTree::List(items) => {
                 let items = items.iter().map(|item| self.whole(item));
                 let items = items.collect::<Result<_, _>>()?;
@@ -255,15 +255,20 @@ impl<'a, L: Later> TemplateEvaluation<'a, L> {
         })
     }
 
-    fn name(&self, name: &str) -> Value<L> {
+    fn name(&mut self, name: &str) -> Found<L> {
+        // Those that are looked through.
+        self.takes(self.own.len() / LETTERS)?;
         let own = self.own.iter().rev().find(|(own, _)| own == name);
-        let value = own.map(|(_, value)| value.clone());
-        value
-            .or_else(|| (self.named)(name))
-            .unwrap_or(Value::Missing {
-                name: name.into(),
-                is_member: false,
-            })
+        if let Some((_, value)) = own {
+            return Ok(value.clone());
+        }
+        let value = (self.named)(name).unwrap_or(Value::Missing {
+            name: name.into(),
+            is_member: false,
+        });
+        // It may have been made for this.
+        self.weighs(&value)?;
+        Ok(value)
     }
 
     fn map(&mut self, members: &[(ExpressionTree, ExpressionTree)]) -> Found<L> {

@@ -379,6 +379,7 @@ pub(crate) fn test<L: Later>(
         _ => {}
     }
     let of = known(of)?;
+    own.weighs(&of)?;
     if of.later().is_some() {
         return Err(later_of([&of]));
     }

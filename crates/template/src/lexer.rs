@@ -16,6 +16,9 @@ pub(crate) enum TemplateToken {
     Sign(&'static str),
 }
 
+/// Most words of a template: each takes many times the bytes that it is written with.
+const MOST_TOKENS: usize = 1_000_000;
+
 /// What stands between delimiters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Delimiters {
@@ -118,6 +121,10 @@ fn within<'t>(
     // Braces that are open: `}}` may end two maps.
     let mut open = 0_usize;
     loop {
+        if tokens.len() > MOST_TOKENS {
+            let message = format!("there are more than {MOST_TOKENS} words in it");
+            return Err(TemplateError::Syntax(message));
+        }
         rest = rest.trim_start();
         if rest.is_empty() {
             return match part {

@@ -396,6 +396,7 @@ fn no_nesting_takes_the_stack() {
         format!("{{{{ {}1 }}}}", "1 and ".repeat(100_000)),
         format!("{{{{ {}1{} }}}}", "[".repeat(10_000), "]".repeat(10_000)),
         "{% if 1 %}".repeat(10_000),
+        "{{1}}".repeat(500_000),
         format!("{{{{ {} }}}}", "1 if 1 else ".repeat(10_000)),
     ] {
         assert!(

@@ -71,6 +71,11 @@ pub const READING: &[&str] = &["GET", "HEAD", "OPTIONS", "PROPFIND", "REPORT", "
 /// Largest body a suite may ask for.
 const LARGEST: u64 = 1 << 30;
 
+/// Bytes that a request of a tree takes beside its path.
+const REQUEST: usize = 400;
+/// Bytes that a level adds to a path of a tree, at most.
+const LONGEST_LEVEL: usize = 8;
+
 impl StepResolver<'_> {
     pub(super) fn request(
         &self,
@@ -161,6 +166,10 @@ impl StepResolver<'_> {
             ));
         };
         let mut level = with_slash(root);
+        let (levels, leaves) = (depth as usize, width as usize);
+        let longest = level.len() + levels * LONGEST_LEVEL;
+        let requests = (levels + leaves) * (REQUEST + longest);
+        self.file.plans_trees(step.place, requests)?;
         let target = self.target(step);
         let collection =
             |path: String| plain_request("MKCOL", path, (Body::None, None), measure, target);

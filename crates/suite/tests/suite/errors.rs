@@ -135,6 +135,10 @@ const STEPS: &[(&str, &str)] = &[
         "- tree: t/\n  depth: 0\n  of: collections\n  measure: M",
     ),
     (
+        "large tree",
+        "- tree: t/\n  depth: 1000\n  width: 1000000\n  of: collections\n  measure: M",
+    ),
+    (
         "live tree",
         "- tree: \"t{{ n }}/\"\n  of: collections\n  measure: M",
     ),
