@@ -45,12 +45,7 @@ impl RunFolder {
     /// # Errors
     /// When they cannot be opened, or something else is among them.
     pub fn loads_beside(&self) -> Result<Vec<RunFolder>, RunDirError> {
-        let Some(beside) = self.beside()? else {
-            return Ok(Vec::new());
-        };
-        let loads = beside.entries()?;
-        let open = |load: &FolderEntry| beside.folder(&load.name).map(RunFolder);
-        loads.iter().map(open).collect()
+        self.beside()?.as_ref().map_or(Ok(Vec::new()), loads_in)
     }
 
     fn beside(&self) -> Result<Option<Folder>, RunDirError> {
@@ -149,6 +144,13 @@ impl RunFolder {
     }
 }
 
+/// The runs in the directory of loads.
+fn loads_in(beside: &Folder) -> Result<Vec<RunFolder>, RunDirError> {
+    let loads = beside.entries()?;
+    let open = |load: &FolderEntry| beside.folder(&load.name).map(RunFolder);
+    loads.iter().map(open).collect()
+}
+
 /// Removes the directory of a run that is over.
 ///
 /// # Errors
@@ -168,11 +170,12 @@ pub fn remove(path: &Path) -> Result<(), RunDirError> {
 
 /// The same, whether or not the run is over.
 pub(crate) fn remove_files(run: RunFolder) -> Result<(), RunDirError> {
-    let loads = run.loads_beside()?;
+    let beside = run.beside()?;
+    let loads = beside.as_ref().map_or(Ok(Vec::new()), loads_in)?;
     let own = run.files(Some(BESIDE))?;
     let of_loads = loads.iter().map(|load| Ok((load, load.files(None)?)));
     let of_loads: Vec<_> = of_loads.collect::<Result<_, RunDirError>>()?;
-    if let Some(beside) = run.beside()? {
+    if let Some(beside) = beside {
         for (load, files) in of_loads {
             load.remove_files(&files)?;
             beside.remove_folder(&name_of(load))?;

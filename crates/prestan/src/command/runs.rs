@@ -123,7 +123,7 @@ fn listed(path: &Path) -> ListedRun {
     };
     if let Some(recorded) = folder.and_then(|folder| folder.without_samples().ok()) {
         run.state = match Completeness::of(&recorded.events, &recorded.env) {
-            _ if goes_on(path) => ListedState::GoesOn,
+            _ if folder.is_some_and(RunFolder::goes_on) => ListedState::GoesOn,
             Completeness::Interrupted => ListedState::Interrupted,
             Completeness::Aborted(Some(_)) => ListedState::Aborted,
             Completeness::Aborted(None) => ListedState::Killed,
