@@ -50,13 +50,7 @@ pub(crate) fn variables(value: &Value) -> Vec<String> {
             let expressions = expressions.filter_map(|part| part.split_once("}}"));
             // What cannot be read is an error of the file, and found where it is filled in.
             let read = expressions.filter_map(|(own, _)| Expression::parse(own).ok());
-            let used = read.flat_map(|own| {
-                own.names()
-                    .into_iter()
-                    .map(str::to_owned)
-                    .collect::<Vec<_>>()
-            });
-            used.collect()
+            read.flat_map(|own| own.names()).collect()
         }
         Value::Array(items) => items.iter().flat_map(variables).collect(),
         Value::Object(members) => members.values().flat_map(variables).collect(),

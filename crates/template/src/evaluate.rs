@@ -1,7 +1,6 @@
 //! What a tree comes to.
 
 use std::collections::BTreeMap;
-use std::fmt::{self, Write as _};
 use std::rc::Rc;
 
 use crate::filters;
@@ -11,7 +10,7 @@ use crate::value::{Later, TextPart, Value, known, later_of, truth, unfit};
 use crate::{Bounds, TemplateError};
 
 /// Bytes that an item takes beside what it holds.
-const ITEM: usize = 32;
+const ITEM: usize = 48;
 /// Letters that are looked at in a step.
 const LETTERS: usize = 64;
 
@@ -59,7 +58,7 @@ impl<'a, L: Later> TemplateEvaluation<'a, L> {
         out: &mut Vec<TextPart<L>>,
     ) -> Result<(), TemplateError> {
         for node in nodes {
-            self.takes(1)?;
+            self.left.takes(1)?;
             match node {
                 TemplateNode::Text(text) => self.insert_text(text, out)?,
                 TemplateNode::Value(tree) => {
@@ -77,7 +76,7 @@ impl<'a, L: Later> TemplateEvaluation<'a, L> {
                     if items.is_empty() {
                         self.nodes(otherwise, out)?;
                     }
-                    self.repeat(names, items, body, out)?;
+                    self.repeat(names, &items, body, out)?;
                 }
                 TemplateNode::If { cases, otherwise } => {
                     let mut chosen = otherwise;
@@ -110,38 +109,39 @@ impl<'a, L: Later> TemplateEvaluation<'a, L> {
         &mut self,
         items: &ExpressionTree,
         (names, condition): (&[String], Option<&ExpressionTree>),
-    ) -> Result<Vec<Value<L>>, TemplateError> {
-        let items = self.whole(items)?;
+    ) -> Result<Rc<Vec<Value<L>>>, TemplateError> {
+        let items = match self.whole(items)? {
+            Value::List(items) => items,
+            other => Rc::new(self.listed(&other)?),
+        };
+        let Some(condition) = condition else {
+            return Ok(items);
+        };
         let mut taken = Vec::new();
-        for item in self.listed(&items)? {
+        for item in &*items {
             let known = self.own.len();
-            let is_taken = match condition {
-                None => true,
-                Some(condition) => {
-                    self.name_item(names, &item)?;
-                    let value = self.value(condition)?;
-                    truth(&value)?
-                }
-            };
+            self.name_item(names, item)?;
+            let is_taken = truth(&self.value(condition)?)?;
             self.own.truncate(known);
             if is_taken {
-                taken.push(item);
+                self.items_come(1)?;
+                taken.push(item.clone());
             }
         }
-        Ok(taken)
+        Ok(Rc::new(taken))
     }
 
     fn repeat(
         &mut self,
         names: &[String],
-        items: Vec<Value<L>>,
+        items: &[Value<L>],
         body: &[TemplateNode],
         out: &mut Vec<TextPart<L>>,
     ) -> Result<(), TemplateError> {
         let count = items.len();
-        for (place, item) in items.into_iter().enumerate() {
+        for (place, item) in items.iter().enumerate() {
             let known = self.own.len();
-            self.takes(1)?;
+            self.left.takes(1)?;
             let number = |number: usize| Value::Integer(number as i128);
             let position = [
                 ("index", number(place + 1)),
@@ -153,7 +153,7 @@ impl<'a, L: Later> TemplateEvaluation<'a, L> {
             let position = position.map(|(name, value)| (name.to_owned(), value));
             let position = Value::Map(Rc::new(BTreeMap::from(position)));
             self.own.push(("loop".to_owned(), position));
-            self.name_item(names, &item)?;
+            self.name_item(names, item)?;
             self.nodes(body, out)?;
             // What the body has set ends with it.
             self.own.truncate(known);
@@ -180,7 +180,7 @@ impl<'a, L: Later> TemplateEvaluation<'a, L> {
     }
 
     fn value(&mut self, tree: &ExpressionTree) -> Found<L> {
-        self.takes(1)?;
+        self.left.takes(1)?;
         Ok(match tree {
             ExpressionTree::None => Value::None,
             ExpressionTree::Flag(flag) => Value::Flag(*flag),
@@ -192,6 +192,7 @@ impl<'a, L: Later> TemplateEvaluation<'a, L> {
             }
             ExpressionTree::Name(name) => self.name(name)?,
             ExpressionTree::List(items) => {
+                self.items_come(items.len())?;
                 let items = items.iter().map(|item| self.whole(item));
                 let items = items.collect::<Result<_, _>>()?;
                 self.list(items)?
@@ -257,7 +258,7 @@ impl<'a, L: Later> TemplateEvaluation<'a, L> {
 
     fn name(&mut self, name: &str) -> Found<L> {
         // Those that are looked through.
-        self.takes(self.own.len() / LETTERS)?;
+        self.left.takes(self.own.len() / LETTERS)?;
         let own = self.own.iter().rev().find(|(own, _)| own == name);
         if let Some((_, value)) = own {
             return Ok(value.clone());
@@ -289,8 +290,8 @@ impl<'a, L: Later> TemplateEvaluation<'a, L> {
         let (of, name) = (self.whole(of)?, self.whole(name)?);
         let found = match (&of, &name) {
             (Value::List(items), Value::Integer(place)) => {
-                let found = placed(items.len(), *place).and_then(|place| items.get(place));
-                found.cloned()
+                let place = usize::try_from(from_end(items.len(), *place));
+                place.ok().and_then(|place| items.get(place)).cloned()
             }
             (_, Value::Text(name)) => {
                 let members = of.members();
@@ -330,20 +331,17 @@ impl<'a, L: Later> TemplateEvaluation<'a, L> {
         let (first, end) = (place(first)?, place(end)?);
         let within = |length: usize| {
             let at = |place: i128| {
-                let place = if place < 0 {
-                    place + length as i128
-                } else {
-                    place
-                };
-                usize::try_from(place.max(0)).unwrap_or(length).min(length)
+                let place = from_end(length, place).max(0);
+                usize::try_from(place).unwrap_or(length).min(length)
             };
             let (first, end) = (first.map_or(0, at), end.map_or(length, at));
             first..end.max(first)
         };
         match &of {
             Value::List(items) => {
-                let items = items[within(items.len())].to_vec();
-                self.list(items)
+                let items = &items[within(items.len())];
+                self.items_come(items.len())?;
+                self.list(items.to_vec())
             }
             _ => {
                 let Some(text) = of.text() else {
@@ -388,6 +386,7 @@ impl<'a, L: Later> TemplateEvaluation<'a, L> {
         }
         match (operator, left, right) {
             (TemplateOperator::Add, Value::List(items), Value::List(others)) => {
+                self.items_come(items.len() + others.len())?;
                 return self.list([&items[..], &others[..]].concat());
             }
             (TemplateOperator::Multiply, Value::Integer(times), other)
@@ -438,25 +437,16 @@ impl<'a, L: Later> TemplateEvaluation<'a, L> {
         let times = usize::try_from(times.max(0)).unwrap_or(usize::MAX);
         match value {
             Value::List(items) => {
-                let count = items
-                    .len()
-                    .checked_mul(times)
-                    .ok_or(TemplateError::TooLarge)?;
-                self.bytes(count.saturating_mul(ITEM))?;
+                self.items_come(items.len().saturating_mul(times))?;
                 let all = std::iter::repeat_n(&items[..], times).flatten();
-                let all: Vec<Value<L>> = all.cloned().collect();
-                self.list(all)
+                self.list(all.cloned().collect())
             }
             _ => {
                 let Some(text) = value.text() else {
                     let kind = value.kind();
                     return Err(unfit(format!("`*` has no meaning for {kind} and a number")));
                 };
-                let size = text
-                    .len()
-                    .checked_mul(times)
-                    .ok_or(TemplateError::TooLarge)?;
-                self.bytes(size)?;
+                self.bytes(text.len().saturating_mul(times))?;
                 Ok(text.repeat(times).into())
             }
         }
@@ -465,25 +455,34 @@ impl<'a, L: Later> TemplateEvaluation<'a, L> {
     /// The items of a list, the letters of a text, or the names of a map.
     pub(crate) fn listed(&mut self, value: &Value<L>) -> Result<Vec<Value<L>>, TemplateError> {
         self.weighs(value)?;
-        let items: Vec<Value<L>> = match value {
-            Value::List(items) => items.to_vec(),
-            Value::Map(members) => members.keys().map(|name| name.as_str().into()).collect(),
-            Value::Text(text) => text
-                .chars()
-                .map(|letter| letter.to_string().into())
-                .collect(),
+        Ok(match value {
+            Value::List(items) => {
+                self.items_come(items.len())?;
+                items.to_vec()
+            }
+            Value::Map(members) => {
+                self.items_come(members.len())?;
+                members.keys().map(|name| name.as_str().into()).collect()
+            }
+            Value::Text(text) => {
+                self.items_come(text.chars().count())?;
+                let letters = text.chars().map(|letter| letter.to_string().into());
+                letters.collect()
+            }
             other => return Err(self.no_use("the items of", other)),
-        };
-        self.bytes(items.len().saturating_mul(ITEM))?;
-        Ok(items)
+        })
     }
 
-    /// A list of these items.
+    /// Takes the bytes of so many items, before there is memory for them.
+    pub(crate) fn items_come(&mut self, count: usize) -> Result<(), TemplateError> {
+        self.bytes(count.saturating_mul(ITEM))
+    }
+
+    /// A list of these items, the bytes of which were taken.
     pub(crate) fn list(&mut self, items: Vec<Value<L>>) -> Found<L> {
         for item in &items {
             self.weighs(item)?;
         }
-        self.bytes(items.len().saturating_mul(ITEM))?;
         Ok(Value::List(Rc::new(items)))
     }
 
@@ -493,27 +492,12 @@ impl<'a, L: Later> TemplateEvaluation<'a, L> {
         Ok(text.into())
     }
 
-    /// A value as a text.
+    /// A value as a text, of which all must be known.
     pub(crate) fn shown(&mut self, value: &Value<L>) -> Result<String, TemplateError> {
-        struct BoundedText<'b> {
-            text: String,
-            left: &'b mut usize,
+        if value.later().is_some() {
+            return Err(later_of([value]));
         }
-        impl fmt::Write for BoundedText<'_> {
-            fn write_str(&mut self, text: &str) -> fmt::Result {
-                *self.left = self.left.checked_sub(text.len()).ok_or(fmt::Error)?;
-                self.text.push_str(text);
-                Ok(())
-            }
-        }
-        let mut shown = BoundedText {
-            text: String::new(),
-            left: &mut self.left.bytes,
-        };
-        match write!(shown, "{value}") {
-            Ok(()) => Ok(shown.text),
-            Err(fmt::Error) => Err(TemplateError::TooLarge),
-        }
+        self.left.written(value)
     }
 
     fn insert_text(&mut self, text: &str, out: &mut Vec<TextPart<L>>) -> Result<(), TemplateError> {
@@ -541,7 +525,6 @@ impl<'a, L: Later> TemplateEvaluation<'a, L> {
                 TextPart::Text(text) => self.insert_text(text, out),
                 TextPart::Later(later) => self.insert(&Value::Later(later.clone()), out),
             }),
-            _ if value.later().is_some() => Err(later_of([value])),
             _ => {
                 let text = self.shown(value)?;
                 self.insert_text(&text, out)
@@ -552,26 +535,18 @@ impl<'a, L: Later> TemplateEvaluation<'a, L> {
     /// Takes as many steps as a value has parts: lists may share what they hold, so that they are larger than they
     /// look.
     pub(crate) fn weighs(&mut self, value: &Value<L>) -> Result<(), TemplateError> {
-        self.takes(1)?;
+        self.left.takes(1)?;
         match value {
             Value::List(items) => items.iter().try_for_each(|item| self.weighs(item)),
             Value::Map(members) => members.values().try_for_each(|member| self.weighs(member)),
-            Value::Later(later) => self.takes(later.size() / LETTERS),
-            Value::Parts(parts) => self.takes(parts.len()),
-            _ => self.takes(value.text().map_or(0, str::len) / LETTERS),
+            Value::Later(later) => self.left.takes(later.size() / LETTERS),
+            Value::Parts(parts) => self.left.takes(parts.len()),
+            _ => self.left.takes(value.text().map_or(0, str::len) / LETTERS),
         }
     }
 
-    fn takes(&mut self, steps: usize) -> Result<(), TemplateError> {
-        let left = self.left.steps.checked_sub(steps as u64);
-        self.left.steps = left.ok_or(TemplateError::TooLong)?;
-        Ok(())
-    }
-
     pub(crate) fn bytes(&mut self, count: usize) -> Result<(), TemplateError> {
-        let left = self.left.bytes.checked_sub(count);
-        self.left.bytes = left.ok_or(TemplateError::TooLarge)?;
-        Ok(())
+        self.left.makes(count)
     }
 
     /// Something was asked of a value that has no such thing.
@@ -584,14 +559,12 @@ impl<'a, L: Later> TemplateEvaluation<'a, L> {
     }
 }
 
-/// The place of an item, counted from the end where it is negative.
-fn placed(length: usize, place: i128) -> Option<usize> {
-    let place = if place < 0 {
-        place + length as i128
-    } else {
-        place
-    };
-    usize::try_from(place).ok()
+/// A place, which is counted from the end where it is negative.
+fn from_end(length: usize, place: i128) -> i128 {
+    match place {
+        ..0 => place + length as i128,
+        _ => place,
+    }
 }
 
 /// Texts and what is between them as one value.

@@ -127,29 +127,20 @@ pub(crate) fn filter<L: Later>(
     }
     let of = known(of)?;
     own.weighs(&of)?;
+    let arguments = [first.as_ref(), second.as_ref()];
     match name {
-        "string" => {
-            if of.later().is_some() {
-                return Err(later_of([&of]));
-            }
-            let text = own.shown(&of)?;
-            return Ok(text.into());
-        }
         "count" | "length" => {
-            if let Some(members) = of.members() {
-                return Ok(Value::Integer(members.len() as i128));
-            }
-            return Ok(Value::Integer(own.listed(&of)?.len() as i128));
+            let count = match of.members() {
+                Some(members) => members.len(),
+                None => own.listed(&of)?.len(),
+            };
+            Ok(Value::Integer(count as i128))
         }
-        _ => {}
+        "abs" | "float" | "int" | "round" => of_number(own, name, &of, arguments[0]),
+        "capitalize" | "e" | "escape" | "lower" | "replace" | "split" | "string" | "trim"
+        | "upper" => of_text(own, name, &of, arguments),
+        _ => of_list(own, name, &of, arguments[0]),
     }
-    if let Some(found) = of_number(own, name, &of, first.as_ref()) {
-        return found;
-    }
-    if let Some(found) = of_text(own, name, &of, [first.as_ref(), second.as_ref()]) {
-        return found;
-    }
-    of_list(own, name, &of, first.as_ref())
 }
 
 /// Filters of numbers.
@@ -158,125 +149,109 @@ fn of_number<L: Later>(
     name: &str,
     of: &Value<L>,
     argument: Option<&Value<L>>,
-) -> Option<Found<L>> {
-    let number = || match of.text() {
-        // As it is written, a whole number first.
-        Some(text) => {
-            let whole = text.trim().parse().ok().map(Value::Integer);
-            whole.or_else(|| text.trim().parse().ok().map(Value::Real))
-        }
-        None => of.real().map(|_| of.clone()),
+) -> Found<L> {
+    let no_number = || own.no_use("a number in", of);
+    let read = |text: &str| {
+        // A whole number first.
+        let whole = text.trim().parse().ok().map(Value::Integer);
+        whole.or_else(|| text.trim().parse().ok().map(Value::Real))
     };
-    let none = || match argument {
-        Some(default) => Ok(default.clone()),
-        None => Err(own.no_use("a number in", of)),
-    };
-    Some(match (name, number()) {
-        ("int" | "float", None) => none(),
-        ("int", Some(Value::Real(number))) if number.abs() < 1e38 => {
-            Ok(Value::Integer(number as i128))
-        }
-        ("int", Some(Value::Integer(number))) => Ok(Value::Integer(number)),
-        ("int", Some(_)) => none(),
-        ("float", Some(number)) => match number.real() {
-            Some(number) => Ok(Value::Real(number)),
-            None => none(),
-        },
-        ("abs" | "round", _) if of.real().is_none() => Err(own.no_use("a number in", of)),
-        ("abs", _) => Ok(match of {
-            Value::Integer(number) => Value::Integer(number.saturating_abs()),
-            other => Value::Real(other.real().unwrap_or_default().abs()),
-        }),
-        ("round", _) => {
-            let digits = match argument {
-                None => Some(0),
-                Some(Value::Integer(digits)) => Some(*digits),
-                Some(_) => None,
+    match name {
+        "int" | "float" => {
+            let number = match of.text() {
+                Some(text) => read(text),
+                None => of.real().map(|_| of.clone()),
             };
-            let Some(digits) = digits else {
-                return Some(Err(unfit("the precision of `round` is a whole number")));
-            };
-            match of {
-                Value::Real(number) if digits.abs() <= MOST_DIGITS => {
-                    let scale = 10_f64.powi(digits as i32);
-                    Ok(Value::Real((number * scale).round() / scale))
+            let found = match (name, number) {
+                ("float", Some(number)) => number.real().map(Value::Real),
+                (_, Some(Value::Real(number))) if number.abs() < 1e38 => {
+                    Some(Value::Integer(number as i128))
                 }
-                other => Ok(other.clone()),
-            }
+                (_, Some(Value::Integer(number))) => Some(Value::Integer(number)),
+                _ => None,
+            };
+            found.or(argument.cloned()).ok_or_else(no_number)
         }
-        _ => return None,
-    })
+        "abs" => match of {
+            Value::Integer(number) => Ok(Value::Integer(number.saturating_abs())),
+            Value::Real(number) => Ok(Value::Real(number.abs())),
+            _ => Err(no_number()),
+        },
+        _ => match (of, argument.unwrap_or(&Value::Integer(0))) {
+            (Value::Real(number), Value::Integer(digits)) if digits.abs() <= MOST_DIGITS => {
+                let scale = 10_f64.powi(*digits as i32);
+                Ok(Value::Real((number * scale).round() / scale))
+            }
+            (Value::Real(_) | Value::Integer(_), Value::Integer(_)) => Ok(of.clone()),
+            (Value::Real(_) | Value::Integer(_), _) => {
+                Err(unfit("the precision of `round` is a whole number"))
+            }
+            _ => Err(no_number()),
+        },
+    }
 }
 
-/// Filters of texts.
+/// Filters of texts; a number is its digits.
 fn of_text<L: Later>(
     own: &mut TemplateEvaluation<'_, L>,
     name: &str,
     of: &Value<L>,
-    [first, second]: [Option<&Value<L>>; 2],
-) -> Option<Found<L>> {
-    const NAMES: [&str; 8] = [
-        "capitalize",
-        "e",
-        "escape",
-        "lower",
-        "replace",
-        "split",
-        "trim",
-        "upper",
-    ];
-    if !NAMES.contains(&name) {
-        return None;
-    }
-    // A number is its digits.
-    if of.later().is_some() {
-        return Some(Err(later_of([of])));
-    }
-    let text = match own.shown(of) {
-        Ok(text) => text,
-        Err(error) => return Some(Err(error)),
-    };
-    Some(match name {
+    arguments: [Option<&Value<L>>; 2],
+) -> Found<L> {
+    let text = own.shown(of)?;
+    match name {
         "capitalize" => {
             let mut letters = text.chars();
-            let first: String = letters
-                .next()
-                .into_iter()
-                .flat_map(char::to_uppercase)
-                .collect();
+            let first = letters.next().into_iter();
+            let first: String = first.flat_map(char::to_uppercase).collect();
             own.made(first + &letters.as_str().to_lowercase())
         }
         "e" | "escape" => escaped(own, &text),
         "lower" => own.made(text.to_lowercase()),
-        "replace" => replaced(own, &text, [first, second]),
-        "split" => {
-            let parts: Vec<Value<L>> = match first.map(Value::text) {
-                None => text.split_whitespace().map(Value::from).collect(),
-                Some(Some(separator)) if !separator.is_empty() => {
-                    text.split(separator).map(Value::from).collect()
-                }
-                Some(_) => return Some(Err(unfit("the separator of `split` is a text"))),
-            };
-            own.bytes(text.len()).and_then(|()| own.list(parts))
-        }
+        "replace" => replaced(own, &text, arguments),
+        "split" => split(own, &text, arguments[0]),
+        "string" => Ok(text.into()),
         "trim" => own.made(text.trim().to_owned()),
         _ => own.made(text.to_uppercase()),
-    })
+    }
+}
+
+fn split<L: Later>(
+    own: &mut TemplateEvaluation<'_, L>,
+    text: &str,
+    separator: Option<&Value<L>>,
+) -> Found<L> {
+    let separator = separator.map(Value::text);
+    let parts: Box<dyn Iterator<Item = &str>> = match separator {
+        None => Box::new(text.split_whitespace()),
+        Some(Some(separator)) if !separator.is_empty() => Box::new(text.split(separator)),
+        Some(_) => return Err(unfit("the separator of `split` is a text")),
+    };
+    let mut items = Vec::new();
+    for part in parts {
+        own.items_come(1)?;
+        own.bytes(part.len())?;
+        items.push(part.into());
+    }
+    own.list(items)
 }
 
 fn escaped<L: Later>(own: &mut TemplateEvaluation<'_, L>, text: &str) -> Found<L> {
     let mut escaped = String::new();
     for letter in text.chars() {
-        match letter {
-            '&' => escaped.push_str("&amp;"),
-            '<' => escaped.push_str("&lt;"),
-            '>' => escaped.push_str("&gt;"),
-            '"' => escaped.push_str("&quot;"),
-            '\'' => escaped.push_str("&#39;"),
-            other => escaped.push(other),
-        }
+        let mut bytes = [0; 4];
+        let written = match letter {
+            '&' => "&amp;",
+            '<' => "&lt;",
+            '>' => "&gt;",
+            '"' => "&quot;",
+            '\'' => "&#39;",
+            other => other.encode_utf8(&mut bytes),
+        };
+        own.bytes(written.len())?;
+        escaped.push_str(written);
     }
-    own.made(escaped)
+    Ok(escaped.into())
 }
 
 fn replaced<L: Later>(
@@ -347,9 +322,6 @@ fn of_list<L: Later>(
             })?;
             let mut text = String::new();
             for (place, item) in items.iter().enumerate() {
-                if item.later().is_some() {
-                    return Err(later_of([item]));
-                }
                 if place > 0 {
                     own.bytes(separator.len())?;
                     text.push_str(separator);
@@ -426,7 +398,7 @@ pub(crate) fn function<L: Later>(
     let mut numbers = Vec::new();
     let mut number = start;
     while (step > 0 && number < stop) || (step < 0 && number > stop) {
-        own.bytes(1)?;
+        own.items_come(1)?;
         numbers.push(Value::Integer(number));
         number = number.saturating_add(step);
     }

@@ -27,9 +27,9 @@ pub(crate) enum Delimiters {
 }
 
 /// Longer ones first.
-const SIGNS: [&str; 24] = [
+const SIGNS: [&str; 25] = [
     "**", "//", "==", "!=", "<=", ">=", "+", "-", "*", "/", "%", "~", "<", ">", "=", "(", ")", "[",
-    "]", "{", "}", ",", ".", ":",
+    "]", "{", "}", ",", ".", ":", "|",
 ];
 
 /// The words of a text with templates in it.
@@ -169,11 +169,9 @@ fn token(rest: &str) -> Result<(TemplateToken, &str), TemplateError> {
     if first == '"' || first == '\'' {
         return quoted(&rest[1..], first);
     }
-    let sign = SIGNS.iter().find(|sign| rest.starts_with(**sign));
-    match (sign, rest.strip_prefix('|')) {
-        (Some(sign), _) => Ok((TemplateToken::Sign(sign), &rest[sign.len()..])),
-        (None, Some(rest)) => Ok((TemplateToken::Sign("|"), rest)),
-        (None, None) => Err(TemplateError::Syntax(format!(
+    match SIGNS.iter().find(|sign| rest.starts_with(**sign)) {
+        Some(sign) => Ok((TemplateToken::Sign(sign), &rest[sign.len()..])),
+        None => Err(TemplateError::Syntax(format!(
             "`{first}` means nothing here"
         ))),
     }

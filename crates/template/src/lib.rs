@@ -22,6 +22,7 @@
 //! Each step of an evaluation is counted, and so is each byte that it makes, whether it is kept or not ([`Bounds`]). So time
 //! and memory are bounded, whatever a template does.
 
+mod bounds;
 mod evaluate;
 pub mod filters;
 mod lexer;
@@ -38,6 +39,7 @@ use evaluate::TemplateEvaluation;
 use parser::Parser;
 use tree::{ExpressionTree, TemplateNode};
 
+pub use bounds::Bounds;
 pub use operators::TemplateOperator;
 pub use value::{Later, Never, TextPart, Value};
 
@@ -62,15 +64,6 @@ pub enum TemplateError {
     /// It makes more bytes than allowed.
     #[error("makes too many bytes")]
     TooLarge,
-}
-
-/// How much evaluations may take, less what those before have taken.
-#[derive(Debug, Clone, Copy)]
-pub struct Bounds {
-    /// Steps: a text, a statement, an operation.
-    pub steps: u64,
-    /// Bytes that are made, of results and of all on the way to them.
-    pub bytes: usize,
 }
 
 /// A text with templates in it.
@@ -144,7 +137,7 @@ impl Expression {
     }
 
     /// The names in it.
-    pub fn names(&self) -> BTreeSet<&str> {
+    pub fn names(&self) -> BTreeSet<String> {
         let mut names = BTreeSet::new();
         self.0.names(&mut names);
         names

@@ -106,10 +106,8 @@ impl TemplateOperator {
             TemplateOperator::Quotient | TemplateOperator::Remainder if right == 0 => {
                 return Some(Err(by_zero()));
             }
-            TemplateOperator::Quotient => left
-                .checked_div_euclid(right)
-                .map(|_| floored(left, right).0),
-            TemplateOperator::Remainder => left.checked_rem(right).map(|_| floored(left, right).1),
+            TemplateOperator::Quotient => floored(left, right).map(|(quotient, _)| quotient),
+            TemplateOperator::Remainder => floored(left, right).map(|(_, remainder)| remainder),
             TemplateOperator::Power => u32::try_from(right)
                 .ok()
                 .and_then(|right| left.checked_pow(right)),
@@ -134,14 +132,14 @@ impl TemplateOperator {
     }
 }
 
-/// Quotient and remainder; the quotient is rounded down.
-fn floored(left: i128, right: i128) -> (i128, i128) {
-    let (quotient, remainder) = (left / right, left % right);
-    if remainder != 0 && (remainder < 0) != (right < 0) {
+/// Quotient and remainder; the quotient is rounded down. `None` where it is too large.
+fn floored(left: i128, right: i128) -> Option<(i128, i128)> {
+    let (quotient, remainder) = (left.checked_div(right)?, left.checked_rem(right)?);
+    Some(if remainder != 0 && (remainder < 0) != (right < 0) {
         (quotient - 1, remainder + right)
     } else {
         (quotient, remainder)
-    }
+    })
 }
 
 fn by_zero() -> TemplateError {

@@ -384,6 +384,35 @@ fn nothing_takes_more_than_its_bounds() {
     }
 }
 
+/// With the bounds of a suite, each would take many times the memory that it may make bytes.
+#[test]
+fn memory_is_bounded_before_it_is_taken() {
+    let peak_kib = || -> u64 {
+        let status = std::fs::read_to_string("/proc/self/status").unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+        let kib = line.unwrap().trim().trim_end_matches(" kB");
+        kib.parse().unwrap()
+    };
+    let bounds = Bounds {
+        steps: 20_000_000,
+        bytes: 256 << 20,
+    };
+    for text in [
+        "{{ range(9999999999) }}",
+        "{{ range(9999999999) | length }}",
+        "{{ ('a' * 90000000) | list }}",
+        "{% for i in 'a' * 90000000 %}{% endfor %}",
+        "{{ ('a,' * 40000000) | split(',') }}",
+        "{{ ('&' * 60000000) | e }}",
+        "{{ [1] * 60000000 }}",
+    ] {
+        let rendered = Template::parse(text).unwrap();
+        let rendered = rendered.render(&named, &mut bounds.clone());
+        assert_eq!(rendered, Err(TemplateError::TooLarge), "{text}");
+        assert!(peak_kib() < 1 << 20, "{text}: {} KiB", peak_kib());
+    }
+}
+
 #[test]
 fn no_nesting_takes_the_stack() {
     for text in [
@@ -413,11 +442,7 @@ fn no_nesting_takes_the_stack() {
 fn the_names_in_an_expression_are_known() {
     let names = |text: &str| {
         let expression = Expression::parse(text).unwrap();
-        expression
-            .names()
-            .into_iter()
-            .map(str::to_owned)
-            .collect::<Vec<_>>()
+        expression.names().into_iter().collect::<Vec<_>>()
     };
     assert_eq!(
         names(

@@ -83,8 +83,8 @@ pub(crate) struct Argument {
 
 impl ExpressionTree {
     /// Adds the names in it.
-    pub(crate) fn names<'t>(&'t self, names: &mut BTreeSet<&'t str>) {
-        let mut of = |trees: &mut dyn Iterator<Item = &'t ExpressionTree>| {
+    pub(crate) fn names(&self, names: &mut BTreeSet<String>) {
+        let mut of = |trees: &mut dyn Iterator<Item = &ExpressionTree>| {
             trees.for_each(|own| own.names(names))
         };
         match self {
@@ -94,7 +94,7 @@ impl ExpressionTree {
             | ExpressionTree::Real(_)
             | ExpressionTree::Text(_) => {}
             ExpressionTree::Name(name) => {
-                names.insert(name);
+                names.insert(name.clone());
             }
             ExpressionTree::List(items) => of(&mut items.iter()),
             ExpressionTree::Map(members) => {
