@@ -9,6 +9,9 @@ use crate::support::Prestan;
 /// A branch of WsgiDAV whose PUT waits until the file is on the disk.
 const BRANCH: &str = include_str!("../../../../benches/branches/fsync/sitecustomize.py");
 
+/// How often a machine that is too busy is asked again.
+const MOST_ATTEMPTS: u32 = 10;
+
 /// `prestan` that finds the programs of servers which have been built for tests.
 fn prestan() -> Prestan {
     let tools = tool_cache().unwrap();
@@ -136,8 +139,9 @@ fn a_cause_is_named_with_what_the_server_does() {
     if !is_installed("wsgidav") {
         return;
     }
-    // A machine that is busy may disqualify the rows of a run.
-    let finding = |_| {
+    // A machine that is busy may disqualify rows of a run: such a run says so, and nothing of the server.
+    let mut says_nothing = 0;
+    let calls = loop {
         let run = prestan()
             .args([
                 "run",
@@ -160,10 +164,18 @@ fn a_cause_is_named_with_what_the_server_does() {
             .env("TMPDIR", "/tmp")
             .run();
         let diagnosed = run.again().args(["diagnose", "kept", "--json", "-"]).run();
-        named(&diagnosed.json()["findings"], "rule", "calls-per-member").cloned()
+        let document = diagnosed.json();
+        if let Some(found) = named(&document["findings"], "rule", "calls-per-member") {
+            break named(&found["figures"], "name", "calls").unwrap()["value"].clone();
+        }
+        let left_out = document["left_out"].as_array().unwrap();
+        assert!(left_out.iter().any(|row| row["disqualified"] == true), "{diagnosed}");
+        says_nothing += 1;
+        if says_nothing == MOST_ATTEMPTS {
+            eprintln!("{MOST_ATTEMPTS} runs were disqualified: this machine is too busy to tell");
+            return;
+        }
     };
-    let found = (0..10).find_map(finding).unwrap();
     // WsgiDAV asks for the attributes of the same file again for each property.
-    let calls = named(&found["figures"], "name", "calls").unwrap();
-    assert_eq!(calls["value"], "18 stat", "{found}");
+    assert_eq!(calls, "18 stat");
 }
