@@ -265,13 +265,15 @@ fn a_recording_stops_promptly_and_counts_what_it_lost() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("a.pcapng");
     let started = Instant::now();
-    start(&path, &loopback(1)).unwrap().stop().unwrap();
+    // Ports that nobody else can ask for: other tests run beside this one.
+    let (_taken, address) = listener("127.0.0.1");
+    start(&path, &loopback(address.port())).unwrap().stop().unwrap();
     assert!(
         started.elapsed() < Duration::from_secs(5),
         "{:?}",
         started.elapsed()
     );
-    assert_eq!(found(&path, 1).packets, 0);
+    assert_eq!(found(&path, address.port()).packets, 0);
 
     // A ring that is too small for what comes while nobody reads: the kernel counts what it drops.
     let (listener, address) = listener("127.0.0.1");
@@ -417,6 +419,8 @@ fn link_types_are_those_of_the_interfaces() {
     }
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("a.pcapng");
+    // Nobody else asks for its port: other tests run beside this one.
+    let (_taken, address) = listener("127.0.0.1");
     let table = [
         (CaptureSource::Any, LinkType::LINUX_SLL2, "any"),
         (
@@ -429,7 +433,7 @@ fn link_types_are_those_of_the_interfaces() {
         let options = RecordingOptions {
             source,
             comment: Some("a test".to_owned()),
-            ..loopback(1)
+            ..loopback(address.port())
         };
         start(&path, &options).unwrap().stop().unwrap();
         let mut reader = CaptureReader::new(File::open(&path).unwrap()).unwrap();
