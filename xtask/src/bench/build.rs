@@ -22,8 +22,9 @@ use crate::project::{between, cargo_command, finish, output, root};
 
 const USAGE: &str =
     "usage: cargo xtask bench build [--build-only] [--times N] [--against COMMIT] | --docs";
-const BEGIN: &str = "<!-- bench:build -->\n";
-const END: &str = "<!-- /bench:build -->";
+/// Tables of docs/COST.md: of the commands of README, and of those of another commit in turn with them.
+const ALONE: &str = "build";
+const BESIDE: &str = "build-against";
 
 /// Commands of README: what the table calls them, and the arguments of cargo.
 type ReadmeCommand = (&'static str, [&'static str; 2]);
@@ -72,14 +73,11 @@ struct CostRow {
 
 pub(super) fn run(arguments: &[String]) -> Result<()> {
     let options = BuildOptions::parse(arguments)?;
-    let table = logs()?.join("build.md");
     if options.is_docs {
-        let text = fs::read_to_string(&table)
-            .with_context(|| format!("read {}; run the benchmark first", table.display()))?;
-        let page = root()?.join("docs/COST.md");
-        let new = between(&fs::read_to_string(&page)?, (BEGIN, END), &(text + "\n"))?;
-        return fs::write(&page, new).with_context(|| format!("write {}", page.display()));
+        return write_docs();
     }
+    let name = options.against.as_ref().map_or(ALONE, |_| BESIDE);
+    let table = logs()?.join(name).with_extension("md");
     fs::create_dir_all(logs()?)?;
     let name = |commit| output("git", &["rev-parse", "--short=8", "--verify", commit]);
     let mut commits = vec![name("HEAD")?];
@@ -111,6 +109,35 @@ pub(super) fn run(arguments: &[String]) -> Result<()> {
         let _ = writeln!(io::stdout(), "{text}");
     }
     Ok(())
+}
+
+/// Puts the tables that there are into the page.
+fn write_docs() -> Result<()> {
+    let page = root()?.join("docs/COST.md");
+    let mut text = fs::read_to_string(&page)?;
+    let mut written = 0;
+    for name in [ALONE, BESIDE] {
+        if let Ok(table) = fs::read_to_string(logs()?.join(name).with_extension("md")) {
+            text = in_block(&text, name, &(table + "\n"))?;
+            written += 1;
+        }
+    }
+    if written == 0 {
+        bail!(
+            "there is no table in {}; run the benchmark first",
+            logs()?.display()
+        );
+    }
+    fs::write(&page, text).with_context(|| format!("write {}", page.display()))
+}
+
+/// A page with this text in the block of that name.
+fn in_block(page: &str, name: &str, text: &str) -> Result<String> {
+    let (begin, end) = (
+        format!("<!-- bench:{name} -->\n"),
+        format!("<!-- /bench:{name} -->"),
+    );
+    between(page, (&begin, &end), text)
 }
 
 /// Where tables and the output of commands are kept.
@@ -368,6 +395,8 @@ mod tests {
     #[test]
     fn the_page_has_the_marks() {
         let page = fs::read_to_string(root().unwrap().join("docs/COST.md")).unwrap();
-        assert!(between(&page, (BEGIN, END), "table\n").is_ok());
+        for name in [ALONE, BESIDE] {
+            assert!(in_block(&page, name, "table\n").is_ok(), "{name}");
+        }
     }
 }
