@@ -267,7 +267,10 @@ fn a_recording_stops_promptly_and_counts_what_it_lost() {
     let started = Instant::now();
     // Ports that nobody else can ask for: other tests run beside this one.
     let (_taken, address) = listener("127.0.0.1");
-    start(&path, &loopback(address.port())).unwrap().stop().unwrap();
+    start(&path, &loopback(address.port()))
+        .unwrap()
+        .stop()
+        .unwrap();
     assert!(
         started.elapsed() < Duration::from_secs(5),
         "{:?}",

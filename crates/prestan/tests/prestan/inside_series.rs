@@ -169,7 +169,10 @@ fn a_cause_is_named_with_what_the_server_does() {
             break named(&found["figures"], "name", "calls").unwrap()["value"].clone();
         }
         let left_out = document["left_out"].as_array().unwrap();
-        assert!(left_out.iter().any(|row| row["disqualified"] == true), "{diagnosed}");
+        assert!(
+            left_out.iter().any(|row| row["disqualified"] == true),
+            "{diagnosed}"
+        );
         says_nothing += 1;
         if says_nothing == MOST_ATTEMPTS {
             eprintln!("{MOST_ATTEMPTS} runs were disqualified: this machine is too busy to tell");
