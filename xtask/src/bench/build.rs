@@ -22,9 +22,21 @@ use crate::project::{between, cargo_command, finish, output, root};
 
 const USAGE: &str =
     "usage: cargo xtask bench build [--build-only] [--times N] [--against COMMIT] | --docs";
-/// Tables of docs/COST.md: of the commands of README, and of those of another commit in turn with them.
-const ALONE: &str = "build";
-const BESIDE: &str = "build-against";
+/// A table of docs/COST.md: its file, and the lines around it on the page.
+type CostTable = (&'static str, (&'static str, &'static str));
+/// Of the commands of README.
+const ALONE: CostTable = (
+    "build.md",
+    ("<!-- bench:build -->\n", "<!-- /bench:build -->"),
+);
+/// Of those of another commit in turn with them.
+const BESIDE: CostTable = (
+    "build-against.md",
+    (
+        "<!-- bench:build-against -->\n",
+        "<!-- /bench:build-against -->",
+    ),
+);
 
 /// Commands of README: what the table calls them, and the arguments of cargo.
 type ReadmeCommand = (&'static str, [&'static str; 2]);
@@ -76,8 +88,8 @@ pub(super) fn run(arguments: &[String]) -> Result<()> {
     if options.is_docs {
         return write_docs();
     }
-    let name = options.against.as_ref().map_or(ALONE, |_| BESIDE);
-    let table = logs()?.join(name).with_extension("md");
+    let (file, _) = options.against.as_ref().map_or(ALONE, |_| BESIDE);
+    let table = logs()?.join(file);
     fs::create_dir_all(logs()?)?;
     let name = |commit| output("git", &["rev-parse", "--short=8", "--verify", commit]);
     let mut commits = vec![name("HEAD")?];
@@ -111,33 +123,23 @@ pub(super) fn run(arguments: &[String]) -> Result<()> {
     Ok(())
 }
 
-/// Puts the tables that there are into the page.
+/// Puts the tables that were measured into the page.
 fn write_docs() -> Result<()> {
-    let page = root()?.join("docs/COST.md");
-    let mut text = fs::read_to_string(&page)?;
-    let mut written = 0;
-    for name in [ALONE, BESIDE] {
-        if let Ok(table) = fs::read_to_string(logs()?.join(name).with_extension("md")) {
-            text = in_block(&text, name, &(table + "\n"))?;
-            written += 1;
-        }
+    let (page, logs) = (root()?.join("docs/COST.md"), logs()?);
+    let measured = [ALONE, BESIDE].map(|(file, marks)| (logs.join(file), marks));
+    let measured: Vec<_> = measured
+        .iter()
+        .filter(|(table, _)| table.exists())
+        .collect();
+    if measured.is_empty() {
+        bail!("no table is in {}; run the benchmark first", logs.display());
     }
-    if written == 0 {
-        bail!(
-            "there is no table in {}; run the benchmark first",
-            logs()?.display()
-        );
+    let mut text = fs::read_to_string(&page)?;
+    for (table, marks) in measured {
+        let new = fs::read_to_string(table).with_context(|| format!("read {}", table.display()))?;
+        text = between(&text, *marks, &(new + "\n"))?;
     }
     fs::write(&page, text).with_context(|| format!("write {}", page.display()))
-}
-
-/// A page with this text in the block of that name.
-fn in_block(page: &str, name: &str, text: &str) -> Result<String> {
-    let (begin, end) = (
-        format!("<!-- bench:{name} -->\n"),
-        format!("<!-- /bench:{name} -->"),
-    );
-    between(page, (&begin, &end), text)
 }
 
 /// Where tables and the output of commands are kept.
@@ -395,8 +397,8 @@ mod tests {
     #[test]
     fn the_page_has_the_marks() {
         let page = fs::read_to_string(root().unwrap().join("docs/COST.md")).unwrap();
-        for name in [ALONE, BESIDE] {
-            assert!(in_block(&page, name, "table\n").is_ok(), "{name}");
+        for (file, marks) in [ALONE, BESIDE] {
+            assert!(between(&page, marks, "table\n").is_ok(), "{file}");
         }
     }
 }
