@@ -187,11 +187,8 @@ fn more_bytes_than_said_do_no_harm_and_are_noted() {
         "{get:#}"
     );
     for other in ["Put1K", "Get1024K"] {
-        assert_eq!(
-            row(&result, other)["notes"],
-            Value::Array(vec![]),
-            "{result:#}"
-        );
+        let notes = row(&result, other)["notes"].to_string();
+        assert!(!notes.contains("more bytes than"), "{result:#}");
     }
 }
 
@@ -307,10 +304,8 @@ fn a_live_property_that_is_missing_is_noted() {
         notes.contains("does not give getcontentlanguage"),
         "{notes}"
     );
-    assert_eq!(
-        row(&result, "PropfindLiveSingle")["notes"],
-        Value::Array(vec![])
-    );
+    let notes = row(&result, "PropfindLiveSingle")["notes"].to_string();
+    assert!(!notes.contains("does not give"), "{notes}");
 }
 
 #[test]
