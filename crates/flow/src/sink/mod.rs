@@ -7,12 +7,12 @@ mod ports;
 mod session;
 
 use std::io;
-use std::net::{IpAddr, SocketAddr, TcpListener};
+use std::net::{IpAddr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
 
@@ -26,8 +26,10 @@ use limits::Grants;
 /// Connections that may be told at the same time why they are refused.
 const MOST_REFUSALS: usize = 64;
 /// Connections from one address that may be without an introduction at a time, so that a silent program takes no place
-/// of sources elsewhere.
+/// of sources elsewhere. Of more, the oldest one is ended: a source introduces itself at once.
 const MOST_SILENT: usize = 32;
+/// Time for an introduction, where the connection is to be ended to make room.
+const GREETING: Duration = Duration::from_millis(200);
 /// After a connection that could not be accepted.
 const PAUSE: Duration = Duration::from_millis(10);
 
@@ -89,27 +91,48 @@ struct SinkShared {
     last_failure: Mutex<Option<String>>,
     /// By the numbers of their sessions.
     readings: Mutex<Vec<(u64, SessionReading)>>,
-    /// Addresses of connections that have not introduced themselves.
-    silent: Mutex<Vec<IpAddr>>,
+    /// Connections that have not introduced themselves, the oldest first.
+    silent: Mutex<Vec<SilentConnection>>,
+}
+
+/// A connection that has not introduced itself.
+#[derive(Debug)]
+struct SilentConnection {
+    /// Number of its session.
+    number: u64,
+    peer: IpAddr,
+    stream: TcpStream,
+    since: Instant,
 }
 
 impl SinkShared {
-    /// Whether another connection from an address may be waited for, which is noted.
-    fn may_be_silent(&self, peer: IpAddr) -> bool {
+    /// Notes a connection that has not introduced itself yet. Where many of its address have not, or no session is free
+    /// for it, the oldest one of them is ended.
+    fn note_silent(&self, number: u64, peer: IpAddr, stream: TcpStream, is_full: bool) {
+        let is_alike = |own: &SilentConnection| is_full || own.peer == peer;
         let mut silent = locked(&self.silent);
-        let may = silent.iter().filter(|own| **own == peer).count() < MOST_SILENT;
-        if may {
-            silent.push(peer);
+        let oldest = silent.iter().position(is_alike);
+        let alike = silent.iter().filter(|own| is_alike(own)).count();
+        if let Some(place) = oldest.filter(|_| is_full || alike >= MOST_SILENT) {
+            let oldest = silent.remove(place);
+            drop(silent);
+            // A source that has just connected gets its time.
+            thread::sleep(GREETING.saturating_sub(oldest.since.elapsed()));
+            // It may have ended by itself.
+            let _ = oldest.stream.shutdown(Shutdown::Both);
+            silent = locked(&self.silent);
         }
-        may
+        silent.push(SilentConnection {
+            number,
+            peer,
+            stream,
+            since: Instant::now(),
+        });
     }
 
-    /// A connection has introduced itself, or has ended.
-    fn is_not_silent(&self, peer: IpAddr) {
-        let mut silent = locked(&self.silent);
-        if let Some(place) = silent.iter().position(|own| *own == peer) {
-            silent.swap_remove(place);
-        }
+    /// The connection of a session has introduced itself, or has ended.
+    fn forget_silent(&self, number: u64) {
+        locked(&self.silent).retain(|own| own.number != number);
     }
 
     fn is_stopping(&self) -> bool {
@@ -243,13 +266,17 @@ fn accept(listener: &TcpListener, shared: &Arc<SinkShared>, data: DataThread) {
         };
         sessions.retain(|session| !session.is_finished());
         let peer = SocketAddr::new(peer.ip().to_canonical(), peer.port());
-        if sessions.len() >= shared.grants.most_sessions() + MOST_REFUSALS
-            || !shared.may_be_silent(peer.ip())
-        {
+        let Ok(copy) = stream.try_clone() else {
+            continue;
+        };
+        let most = shared.grants.most_sessions() + MOST_REFUSALS;
+        number += 1;
+        shared.note_silent(number, peer.ip(), copy, sessions.len() >= most);
+        if sessions.len() >= most + MOST_SILENT {
             // Closed without a word: too many wait for theirs.
+            shared.forget_silent(number);
             continue;
         }
-        number += 1;
         let commands = data.commands();
         let for_thread = Arc::clone(shared);
         let serve = move || session::serve(stream, peer, number, &for_thread, &commands);
@@ -257,7 +284,7 @@ fn accept(listener: &TcpListener, shared: &Arc<SinkShared>, data: DataThread) {
         match thread.spawn(serve) {
             Ok(session) => sessions.push(session),
             Err(error) => {
-                shared.is_not_silent(peer.ip());
+                shared.forget_silent(number);
                 shared.failed(format!("session of {peer}: start a thread: {error}"));
             }
         }

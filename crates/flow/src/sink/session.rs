@@ -1,6 +1,6 @@
 //! A session of a sink: one source, from its introduction to its last counts.
 
-use std::net::{IpAddr, SocketAddr, TcpStream};
+use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
 use super::arrivals::CountsWanted;
@@ -39,7 +39,7 @@ pub(super) fn serve(
 ) {
     let link = ControlLink::new(stream, shared.grants.longest_silence());
     let link = link.map_err(FlowError::system("prepare a session"));
-    let silent = SilentPeer(shared, peer.ip());
+    let silent = SilentSession(shared, number);
     let served = link.and_then(|mut link| {
         let served = converse(&mut link, (peer, silent), number, shared, commands);
         if let Err(error) = &served {
@@ -65,11 +65,11 @@ pub(super) fn serve(
 }
 
 /// A connection that has not introduced itself, until this is dropped.
-struct SilentPeer<'a>(&'a SinkShared, IpAddr);
+struct SilentSession<'a>(&'a SinkShared, u64);
 
-impl Drop for SilentPeer<'_> {
+impl Drop for SilentSession<'_> {
     fn drop(&mut self) {
-        self.0.is_not_silent(self.1);
+        self.0.forget_silent(self.1);
     }
 }
 
@@ -95,7 +95,7 @@ impl From<String> for SessionFailure {
 
 fn converse(
     link: &mut ControlLink,
-    (peer, silent): (SocketAddr, SilentPeer<'_>),
+    (peer, silent): (SocketAddr, SilentSession<'_>),
     number: u64,
     shared: &SinkShared,
     commands: &DataCommands,

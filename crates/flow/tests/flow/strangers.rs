@@ -189,6 +189,16 @@ fn silent_connections_of_one_address_do_not_keep_out_sources_of_another() {
 }
 
 #[test]
+fn silent_connections_do_not_keep_out_a_source_of_the_same_address() {
+    let sink = sink(PermittedPeers::Loopback);
+    let stranger = |_| TcpStream::connect(sink.address()).ok();
+    let strangers: Vec<_> = (0..300).map(stranger).collect();
+    let source = paced_to(&sink, vec![FlowPlan::paced(Udp, 1000, 100_000, PATIENCE)]);
+    source.ready(PATIENCE).unwrap();
+    drop(strangers);
+}
+
+#[test]
 fn silent_connections_to_one_data_port_do_not_keep_out_flows_of_another() {
     let sink = sink(PermittedPeers::Loopback);
     // It is free again before the sink opens it.
