@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use wire::shown::{HIDDEN, names_secret, redacted_line};
+
 use crate::place::Place;
 
 /// A defect of a suite file. Its text shows the line with a mark under the place.
@@ -24,9 +26,14 @@ impl SuiteError {
     ) -> Self {
         let place = place.filter(|place| place.line > 0);
         let line = place.and_then(|place| {
-            text.lines()
-                .nth(place.line as usize - 1)
-                .map(|line| excerpt(line, place.column))
+            let before = text.lines().take(place.line as usize - 1);
+            let line = text.lines().nth(place.line as usize - 1)?;
+            let shown = if is_value_of_secret(before, line) {
+                HIDDEN.to_owned()
+            } else {
+                redacted_line(line)
+            };
+            Some(excerpt(&shown, place.column))
         });
         SuiteError {
             file: file.to_owned(),
@@ -72,13 +79,21 @@ impl fmt::Display for SuiteError {
 
 impl std::error::Error for SuiteError {}
 
+/// Whether a line belongs to the value of a secret field, which begins on a line before it that is indented less.
+fn is_value_of_secret<'t>(before: impl Iterator<Item = &'t str>, line: &str) -> bool {
+    let indentation = |line: &str| line.len() - line.trim_start().len();
+    let less = before.filter(|own| !own.trim().is_empty() && indentation(own) < indentation(line));
+    less.last().is_some_and(names_secret)
+}
+
 /// Characters of a long line that are shown on each side of a place.
 const AROUND: usize = 80;
 
 /// A line, of a long one what is near a column, counted from 1; and where that column, counted from 0, is then.
 fn excerpt(line: &str, column: u32) -> (String, usize) {
     let line = line.replace('\t', " ");
-    let column = column.saturating_sub(1) as usize;
+    // Of a line that is not shown to its end, the place may be behind what is.
+    let column = (column.saturating_sub(1) as usize).min(line.chars().count());
     if line.chars().nth(2 * AROUND).is_none() {
         return (line, column);
     }
@@ -96,6 +111,39 @@ fn excerpt(line: &str, column: u32) -> (String, usize) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn no_secret_of_a_line_is_shown() {
+        let said = |text: &str| {
+            let place = Some(Place {
+                line: 1,
+                column: 60,
+            });
+            SuiteError::at("s.yaml", text, place, "wrong").to_string()
+        };
+        for line in [
+            "      Authorization: Bearer s3cret",
+            "  - {GET: a, headers: {\"X-Auth-Token\": s3cret, b: c}}",
+            "headers: {Cookie : 's3cret'}",
+            "Proxy-Authorization: s3cret",
+        ] {
+            let said = said(line);
+            assert!(
+                said.contains("(not shown)") && !said.contains("s3cret"),
+                "{said}"
+            );
+        }
+        let place = Some(Place { line: 2, column: 3 });
+        let below = SuiteError::at("s.yaml", "Cookie: >-\n  s3cret", place, "wrong").to_string();
+        assert!(!below.contains("s3cret"), "{below}");
+        for line in [
+            "users: 10",
+            "headers: {Lock-Token: x, User-Agent: y}",
+            "key: z",
+        ] {
+            assert!(said(line).contains(line));
+        }
+    }
 
     #[test]
     fn of_a_long_line_what_is_near_the_place_is_shown() {
