@@ -122,7 +122,7 @@ fn settings(address: SocketAddr, clock: Clock, pacing: Pacing, pipeline: u32) ->
         }),
         clock,
         acks: false,
-        fresh_start: false,
+        start_place: None,
         beside: Vec::new(),
         background: None,
         inside: None,

@@ -309,7 +309,7 @@ impl ServerAccess {
             drive: Drive::Rounds(Rounds::default()),
             clock: Clock::User,
             acks: false,
-            fresh_start: false,
+            start_place: None,
             beside: Vec::new(),
             background: None,
             inside: None,

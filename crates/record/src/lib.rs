@@ -97,6 +97,9 @@ pub struct PlanRecord {
     /// Whether the server was started for this run, so that what differs from start to start differs
     /// between runs.
     pub fresh_start: bool,
+    /// As which of the servers beside it, from 1; `None` where it was not started for this run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start_place: Option<u32>,
     /// The processors that the worker thread and the server were kept to; `None` where the system chose.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub processors: Option<Processors>,

@@ -47,6 +47,7 @@ pub(crate) fn plan() -> PlanRecord {
         clock: Clock::User,
         acks: false,
         fresh_start: false,
+        start_place: None,
         processors: None,
         notes: Vec::new(),
         labels_of_2004: false,

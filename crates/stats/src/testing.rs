@@ -113,6 +113,7 @@ impl RunBuilder {
             clock: Clock::User,
             acks: false,
             fresh_start: false,
+            start_place: None,
             processors: None,
             notes: Vec::new(),
             labels_of_2004: false,

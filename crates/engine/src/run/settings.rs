@@ -29,7 +29,7 @@ pub struct Settings {
     pub files: Vec<Publish>,
     /// Directory in which tokens of locks are kept while they are held, for `prestan clean`.
     pub lock_tokens: Option<PathBuf>,
-    /// Directory in which files that runs make at their target are noted, for `prestan clean`.
+    /// Directory in which what runs make and cannot mark is noted, for `prestan clean`.
     pub made_files: Option<PathBuf>,
     /// Users at work at the same time.
     pub users: u32,
@@ -41,8 +41,8 @@ pub struct Settings {
     pub clock: Clock,
     /// Whether the kernel's stamps of acknowledgements are wanted as well.
     pub acks: bool,
-    /// The server was started for this run.
-    pub fresh_start: bool,
+    /// The server was started for this run, as this one of those that run beside it, from 1.
+    pub start_place: Option<u32>,
     /// The command line, where reports repeat it, with redacted credentials.
     pub command: Option<String>,
     /// What is said about the run, for its reports.

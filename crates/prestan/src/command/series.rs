@@ -1,17 +1,12 @@
 //! Runs of a series: each is kept, none has a report of its own.
 
-use std::collections::BTreeMap;
-use std::io::{self, IsTerminal};
+mod progress;
+
 use std::slice;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::thread;
 use std::time::Duration;
 
-use engine::{Cancel, LONGEST_RUN_ID, Observer, Progress, Settings};
-use indicatif::ProgressBar;
-use record::{Event, EventKind, LeftBehind, Processors};
-use suite::Plan;
+use engine::{Cancel, LONGEST_RUN_ID, Settings};
+use record::Processors;
 use testbed::RealServer;
 use testbed::real::{EndedServer, Recipe};
 use wire::target::Target;
@@ -23,14 +18,12 @@ use crate::command::lab::server_place;
 use crate::command::run::{credentials_of, recipe, settings, version_of};
 use crate::connect::{ServerAccess, connection, labels_of, route, to_own_server};
 use crate::exit::Failed;
-use crate::forecast::{Meter, RunMeter, roughly};
 use crate::inside::WatchedServer;
-use crate::output::{number_of, tell};
+use crate::output::number_of;
 use crate::state;
-use crate::watch::{
-    FRAME, Following, Interruptible, OF_SUITE, bar, draw_outlook, on_interrupt, still_there,
-    time_left,
-};
+use crate::watch::{Interruptible, on_interrupt};
+
+pub(crate) use progress::SeriesProgress;
 
 /// A series of runs of these servers: what all of them have in common.
 pub(crate) struct RunSeries {
@@ -90,18 +83,19 @@ pub(crate) fn with_pids(
 }
 
 impl RunSeries {
-    /// For these servers; those that are to be started are, on these processors. Ctrl-C is looked after
+    /// For these servers; those that are to be started are, in this order, on these processors. Ctrl-C is looked after
     /// before they are.
     pub(crate) fn of(
         mut servers: Vec<TestedServer>,
         run_id: Option<&str>,
         processors: Option<Processors>,
+        order: &[usize],
     ) -> Result<RunSeries, Failed> {
         let name = name_of(run_id)?;
         let cancel = Cancel::default();
         let interruptible = on_interrupt(cancel.clone(), collections(&servers, &name))?;
-        for server in &mut servers {
-            server.start(processors.as_ref())?;
+        for place in order {
+            servers[*place].start(processors.as_ref())?;
             if cancel.is_cancelled() {
                 let why = "interrupted before anything was measured";
                 return Err(Failed::Interrupted(why.to_owned()));
@@ -116,11 +110,16 @@ impl RunSeries {
         })
     }
 
-    /// Stops all servers that were started here, and starts them again on these processors.
-    pub(crate) fn start_anew(&mut self, processors: Option<Processors>) -> Result<(), Failed> {
+    /// Stops all servers that were started here, and starts them again in this order, on these processors.
+    pub(crate) fn start_anew(
+        &mut self,
+        processors: Option<Processors>,
+        order: &[usize],
+    ) -> Result<(), Failed> {
         self.processors = processors;
-        let mut servers = self.servers.iter_mut();
-        servers.try_for_each(|server| server.start(self.processors.as_ref()))
+        self.servers.iter_mut().for_each(TestedServer::stop);
+        let mut order = order.iter();
+        order.try_for_each(|place| self.servers[*place].start(self.processors.as_ref()))
     }
 
     /// How its servers are known, for what reports say of them.
@@ -251,11 +250,18 @@ impl TestedServer {
         matches!(self.origin, ServerOrigin::Own { .. })
     }
 
+    /// Stops it, if it was started here.
+    fn stop(&mut self) {
+        if let ServerOrigin::Own { running, .. } = &mut self.origin {
+            drop(running.take());
+        }
+    }
+
     /// Starts it, if it is to be started here; one that runs already is stopped first.
     pub(crate) fn start(&mut self, processors: Option<&Processors>) -> Result<(), Failed> {
+        // Before the next one starts, which may want the same port.
+        self.stop();
         if let ServerOrigin::Own { recipe, running } = &mut self.origin {
-            // Stopped before the next one starts, which may want the same port.
-            drop(running.take());
             let processors = processors.map_or(&[][..], |own| &own.server);
             let place = server_place()?;
             let server = RealServer::start_at(recipe, processors, place.as_ref());
@@ -370,198 +376,6 @@ impl TestedServer {
 /// Where a server that was started here listens.
 fn own_target(server: &RealServer) -> Result<Target, Failed> {
     Target::parse(&server.url()).map_err(|error| Failed::Local(error.to_string()))
-}
-
-/// Counts a run towards the progress of its series.
-pub(crate) struct ProgressOfRun {
-    series: Arc<SeriesProgress>,
-    meter: RunMeter,
-    /// By [`record::TestId`].
-    tests: Vec<String>,
-}
-
-impl Observer for ProgressOfRun {
-    fn event(&self, event: &Event) {
-        self.meter.event(event);
-        match &event.kind {
-            EventKind::TestStarted { test } => {
-                if let Some(name) = self.tests.get(usize::from(test.0)) {
-                    self.series.begin_test(name);
-                }
-            }
-            EventKind::TestEnded { .. } => self.series.end_test(),
-            EventKind::LeftBehind(left) => self.series.left_behind(left),
-            _ => {}
-        }
-    }
-}
-
-/// How far all runs are, on standard error.
-pub(crate) struct SeriesProgress {
-    bar: Option<ProgressBar>,
-    following: Mutex<Option<Following>>,
-    quiet: bool,
-    meter: Arc<Meter>,
-    /// The series ends by itself, by then at the latest.
-    budget: Option<Duration>,
-    /// Tenths of all that a line was written for.
-    told: AtomicUsize,
-    /// What is on servers, by URL; nothing more where it was told.
-    left: Mutex<BTreeMap<String, Option<LeftBehind>>>,
-}
-
-impl SeriesProgress {
-    /// Of runs that are planned with [`SeriesProgress::plan`].
-    pub(crate) fn new(quiet: bool) -> SeriesProgress {
-        SeriesProgress::within(None, quiet)
-    }
-
-    /// Of runs that take so long from now on, or less, where that is given.
-    pub(crate) fn within(budget: Option<Duration>, quiet: bool) -> SeriesProgress {
-        let meter = Arc::new(Meter::default());
-        let on_terminal = !quiet && io::stderr().is_terminal();
-        let bar = on_terminal.then(|| bar(OF_SUITE));
-        let following = bar.clone().map(|bar| {
-            let meter = Arc::clone(&meter);
-            Following::begin(
-                Some(bar.clone()),
-                Some(move |over: &AtomicBool| {
-                    while !over.load(Ordering::Relaxed) {
-                        match budget {
-                            Some(budget) => draw_budget(&bar, &meter, budget),
-                            None => draw_outlook(&bar, &meter, ""),
-                        }
-                        thread::park_timeout(FRAME);
-                    }
-                }),
-            )
-        });
-        SeriesProgress {
-            bar,
-            following: Mutex::new(following),
-            quiet,
-            meter,
-            budget,
-            told: AtomicUsize::new(0),
-            left: Mutex::default(),
-        }
-    }
-
-    /// Adds a run, of a group of runs alike, to what is planned.
-    pub(crate) fn plan(&self, group: usize, plan: &Plan, settings: &Settings) {
-        self.meter.plan(group, plan, settings);
-    }
-
-    pub(crate) fn of_run(
-        self: &Arc<Self>,
-        group: usize,
-        progress: &Arc<Progress>,
-        (plan, settings): (&Plan, &Settings),
-    ) -> ProgressOfRun {
-        ProgressOfRun {
-            series: Arc::clone(self),
-            meter: RunMeter::new(&self.meter, group, progress, (plan, settings)),
-            tests: plan.tests.iter().map(|test| test.name.clone()).collect(),
-        }
-    }
-
-    fn begin_test(&self, name: &str) {
-        if let Some(bar) = &self.bar {
-            bar.set_message(name.to_owned());
-        }
-    }
-
-    /// A line for each tenth is enough for a log.
-    fn end_test(&self) {
-        if self.quiet || self.bar.is_some() {
-            return;
-        }
-        let (share, left) = match self.budget {
-            Some(budget) => {
-                let share = share_of(&self.meter, budget);
-                let left = budget.saturating_sub(self.meter.elapsed());
-                (share, Some(at_most(left)))
-            }
-            None => {
-                let outlook = self.meter.outlook();
-                (outlook.share, time_left(&outlook))
-            }
-        };
-        let tenth = (share * 10.0) as usize;
-        if self.told.fetch_max(tenth, Ordering::Relaxed) < tenth {
-            let left = left.map_or(String::new(), |left| format!(", {left}"));
-            let elapsed = self.meter.elapsed().as_secs();
-            tell(&format!("{:3.0} %  {elapsed} s{left}", share * 100.0));
-        }
-    }
-
-    /// What stays on a server, once for all runs; what we left there ourselves also quietly. It is told when it
-    /// is known whether the server still runs.
-    fn left_behind(&self, left: &LeftBehind) {
-        let mut known = self.left.lock().unwrap_or_else(PoisonError::into_inner);
-        if left.own || !self.quiet {
-            let url = known.entry(left.url.clone());
-            url.or_insert_with(|| Some(left.clone()));
-        }
-    }
-
-    /// Whether there is something at that server that is still to be told.
-    fn has_left_behind(&self, server: &str) -> bool {
-        let known = self.left.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut untold = known.iter().filter(|(_, left)| left.is_some());
-        untold.any(|(url, _)| url.starts_with(server))
-    }
-
-    /// Names what stays on servers, but for those that are gone.
-    pub(crate) fn tell_left_behind(&self, gone: &[String]) {
-        let mut known = self.left.lock().unwrap_or_else(PoisonError::into_inner);
-        for (url, left) in known.iter_mut() {
-            let is_gone = gone.iter().any(|server| url.starts_with(server));
-            if let Some(left) = left.take().filter(|_| !is_gone) {
-                self.say(&still_there(&left));
-            }
-        }
-    }
-
-    pub(crate) fn say(&self, line: &str) {
-        match &self.bar {
-            Some(bar) => bar.suspend(|| tell(line)),
-            None => tell(line),
-        }
-    }
-
-    pub(crate) fn end(&self) {
-        let mut following = self
-            .following
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        drop(following.take());
-    }
-}
-
-impl Drop for SeriesProgress {
-    fn drop(&mut self) {
-        self.tell_left_behind(&[]);
-    }
-}
-
-/// Moves a bar that ends with a budget: `40 s, at most 20 s left`.
-fn draw_budget(bar: &ProgressBar, meter: &Meter, budget: Duration) {
-    let elapsed = meter.elapsed();
-    let left = at_most(budget.saturating_sub(elapsed));
-    bar.set_position((share_of(meter, budget) * 1000.0) as u64);
-    let (sent, _) = meter.requests();
-    bar.set_prefix(format!("{sent} requests  {} s, {left}", elapsed.as_secs()));
-    bar.tick();
-}
-
-fn share_of(meter: &Meter, budget: Duration) -> f64 {
-    let share = meter.elapsed().as_secs_f64() / budget.as_secs_f64();
-    share.min(1.0)
-}
-
-fn at_most(left: Duration) -> String {
-    format!("at most {} left", roughly(left.as_secs_f64()))
 }
 
 #[cfg(test)]

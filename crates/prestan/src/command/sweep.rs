@@ -50,7 +50,9 @@ pub(crate) fn sweep(args: &SweepArgs) -> Result<ExitStatus, Failed> {
     let servers = tested_servers(&args.urls, &args.server)?;
     let servers = labelled(servers, &args.load.running.label)?;
     let servers = with_pids(servers, &args.inside.pid)?;
-    let mut series = RunSeries::of(servers, args.load.running.run_id.as_deref(), None)?;
+    let run_id = args.load.running.run_id.as_deref();
+    let in_order: Vec<usize> = (0..servers.len()).collect();
+    let mut series = RunSeries::of(servers, run_id, None, &in_order)?;
     let made = perform(args, &suite, &plans, &mut series, &order, seed)?;
     let servers = series.servers.iter();
     let servers = servers.map(|server| server.reported_name().clone());

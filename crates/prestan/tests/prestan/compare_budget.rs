@@ -86,15 +86,39 @@ fn a_budget_is_kept_and_a_decided_row_leaves_its_time_to_the_others() {
 }
 
 #[test]
+fn a_command_gets_a_path_that_needs_no_quotes() {
+    let odd = tempfile::Builder::new()
+        .prefix("a b'\"$(touch made)")
+        .tempdir()
+        .unwrap();
+    let program = env!("CARGO_BIN_EXE_prestan");
+    let command = format!("exec '{program}' serve --port {{{{ port }}}} {{{{ storage }}}}");
+    let started = ["--start-a", &*command, "--start-b", &*command];
+    let outcome = compare(&started)
+        .args(["--repeat", "2", "-r", "3"])
+        .env("TMPDIR", odd.path().to_str().unwrap())
+        .run();
+    assert_eq!(outcome.code, 0, "{outcome}");
+}
+
+#[test]
 fn two_builds_are_started_for_each_run_and_stopped() {
     let kept = tempfile::tempdir().unwrap();
     let save = kept.path().to_str().unwrap();
-    let command = serve();
-    let started = ["--start-a", &*command, "--start-b", &*command];
+    let logs = tempfile::tempdir().unwrap();
+    let log = logs.path().join("starts");
+    let command = |side| format!("echo {side} >> '{}'; {}", log.display(), serve());
+    let (a, b) = (command("a"), command("b"));
+    let started = ["--start-a", &*a, "--start-b", &*b];
     let outcome = compare(&started)
         .args(["--repeat", "3", "-r", "5", "--save", save, "--json", "-"])
         .run();
     assert_eq!(outcome.code, 0, "{outcome}");
+    // Who is started last is younger: in two blocks one after the other, each server once.
+    let log = fs::read_to_string(&log).unwrap();
+    let sides: Vec<&str> = log.lines().collect();
+    assert_eq!(sides.len(), 6, "{log}");
+    assert_eq!(sides[..2], [sides[3], sides[2]], "{log}");
     assert!(!outcome.stdout.contains("not restarted"), "{outcome}");
     let plans = plans(kept.path());
     assert_eq!(plans.len(), 6);
@@ -113,7 +137,10 @@ fn two_builds_are_started_for_each_run_and_stopped() {
     assert_eq!(processors("-a1").is_some(), usable > 1);
     assert!(usable == 1 || processors("-a1") != processors("-a2"));
     for plan in &plans {
-        assert!(plan.fresh_start);
+        let (side, block) = plan.run_id.rsplit_once('-').unwrap().1.split_at(1);
+        let block: usize = block.parse().unwrap();
+        let started = plan.start_place.unwrap() as usize;
+        assert_eq!(sides[2 * (block - 1) + started - 1], side, "{log}");
         // Nothing listens there any more.
         let url = &plan.target;
         let port = url.trim_end_matches('/').rsplit(':').next().unwrap();

@@ -1,7 +1,7 @@
 //! Servers measured now, in turns.
 //!
 //! ```text
-//! block 1   start A, start B   test 1: A B B A A B B A ...   test 2: B A A B ...   stop both
+//! block 1   start B, start A   test 1: A B B A A B B A ...   test 2: B A A B ...   stop both
 //! block 2   start A, start B   test 1: B A A B B A A B ...   test 2: A B B A ...   stop both
 //! ...
 //! ```
@@ -9,6 +9,7 @@
 //! The runs of a block are whole runs, each on a thread of its own with its own record.
 
 mod blocks;
+mod starts;
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -36,6 +37,7 @@ use crate::output::number_of;
 use crate::state;
 
 use blocks::{Blocks, LEAST_BLOCKS, TestBlock};
+use starts::start_order;
 
 /// How servers are measured side by side.
 pub(crate) struct SideBySide<'a> {
@@ -94,7 +96,9 @@ pub(crate) fn measure(
     let background = AskedBackground::of(&how.load.running.background, &whole)?;
     let are_kept_apart = servers.iter().all(TestedServer::is_own) && has_one_user(how.load);
     let run_id = how.load.running.run_id.as_deref();
-    let series = RunSeries::of(servers, run_id, processors(are_kept_apart, 1))?;
+    let seed = how.load.running.seed.unwrap_or_else(state::new_seed);
+    let order = start_order(seed, 1, servers.len());
+    let series = RunSeries::of(servers, run_id, processors(are_kept_apart, 1), &order)?;
     let names: Vec<String> = match how.names {
         Some(names) => names.map(Clone::clone).into(),
         None => series
@@ -117,7 +121,7 @@ pub(crate) fn measure(
         suite: &suite,
         background,
         settings: settings.collect::<Result<_, _>>()?,
-        seed: how.load.running.seed.unwrap_or_else(state::new_seed),
+        seed,
         measured: MeasuredSeries {
             servers,
             ended: None,
@@ -265,7 +269,7 @@ impl Comparing<'_> {
         self.blocks += 1;
         if self.blocks > 1 {
             let processors = processors(self.are_kept_apart, self.blocks);
-            self.series.start_anew(processors)?;
+            self.series.start_anew(processors, &self.order())?;
             let mut servers = self.series.servers.iter().zip(&mut self.settings);
             servers.try_for_each(|(server, settings)| server.follow(self.how.connect, settings))?;
         }
@@ -290,6 +294,11 @@ impl Comparing<'_> {
                 Ok(self.measured.ended.is_none())
             }
         }
+    }
+
+    /// In which order the servers of the block under way are started.
+    fn order(&self) -> Vec<usize> {
+        start_order(self.seed, self.blocks, self.series.servers.len())
     }
 
     /// These settings, with the rounds of a block.
@@ -321,14 +330,17 @@ impl Comparing<'_> {
     /// Adds the runs of a block, and starts the background traffic that they share.
     fn prepare(&self, plan: &Plan, runs: &mut Vec<PlannedRun>) -> Result<(), Failed> {
         let number = self.blocks;
+        let order = self.order();
+        let started = |server: usize| order.iter().position(|place| *place == server);
         let mut traffic = None;
         let servers = self.series.servers.iter().zip(&self.settings);
         let servers = servers.zip(&self.names).zip(LETTERS.chars());
-        for (((server, settings), name), letter) in servers {
+        for (place, (((server, settings), name), letter)) in servers.enumerate() {
+            let started = started(place).and_then(|started| u32::try_from(started + 1).ok());
             let mut settings = Settings {
                 run_id: format!("{}-{letter}{number}", self.series.name),
                 seed: self.seed.wrapping_add(u64::from(number)),
-                fresh_start: server.is_own(),
+                start_place: started.filter(|_| server.is_own()),
                 processors: self.series.processors.clone(),
                 ..self.rounds(settings, server.is_own(), plan)
             };

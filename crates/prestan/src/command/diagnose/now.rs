@@ -40,7 +40,7 @@ pub(super) fn measure(args: &DiagnoseArgs) -> Result<Runs, Failed> {
     let servers = tested_servers(&args.subjects, args.server.as_slice())?;
     let servers = labelled(servers, &args.measuring.label)?;
     let servers = with_pids(servers, &args.inside.pid)?;
-    let series = RunSeries::of(servers, None, None)?;
+    let series = RunSeries::of(servers, None, None, &[0])?;
     let of_server = series.servers[0].settings(&args.connect, &load_options(args), args.clock)?;
     let mut made = DiagnosisRuns {
         args,

@@ -1,0 +1,209 @@
+//! How far the runs of a series are.
+
+use std::collections::BTreeMap;
+use std::io::{self, IsTerminal};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use engine::{Observer, Progress, Settings};
+use indicatif::ProgressBar;
+use record::{Event, EventKind, LeftBehind};
+use suite::Plan;
+
+use crate::forecast::{Meter, RunMeter, roughly};
+use crate::output::tell;
+use crate::watch::{FRAME, Following, OF_SUITE, bar, draw_outlook, still_there, time_left};
+
+/// Counts a run towards the progress of its series.
+pub(crate) struct ProgressOfRun {
+    series: Arc<SeriesProgress>,
+    meter: RunMeter,
+    /// By [`record::TestId`].
+    tests: Vec<String>,
+}
+
+impl Observer for ProgressOfRun {
+    fn event(&self, event: &Event) {
+        self.meter.event(event);
+        match &event.kind {
+            EventKind::TestStarted { test } => {
+                if let Some(name) = self.tests.get(usize::from(test.0)) {
+                    self.series.begin_test(name);
+                }
+            }
+            EventKind::TestEnded { .. } => self.series.end_test(),
+            EventKind::LeftBehind(left) => self.series.left_behind(left),
+            _ => {}
+        }
+    }
+}
+
+/// How far all runs are, on standard error.
+pub(crate) struct SeriesProgress {
+    bar: Option<ProgressBar>,
+    following: Mutex<Option<Following>>,
+    quiet: bool,
+    meter: Arc<Meter>,
+    /// The series ends by itself, by then at the latest.
+    budget: Option<Duration>,
+    /// Tenths of all that a line was written for.
+    told: AtomicUsize,
+    /// What is on servers, by URL; nothing more where it was told.
+    left: Mutex<BTreeMap<String, Option<LeftBehind>>>,
+}
+
+impl SeriesProgress {
+    /// Of runs that are planned with [`SeriesProgress::plan`].
+    pub(crate) fn new(quiet: bool) -> SeriesProgress {
+        SeriesProgress::within(None, quiet)
+    }
+
+    /// Of runs that take so long from now on, or less, where that is given.
+    pub(crate) fn within(budget: Option<Duration>, quiet: bool) -> SeriesProgress {
+        let meter = Arc::new(Meter::default());
+        let on_terminal = !quiet && io::stderr().is_terminal();
+        let bar = on_terminal.then(|| bar(OF_SUITE));
+        let following = bar.clone().map(|bar| {
+            let meter = Arc::clone(&meter);
+            Following::begin(
+                Some(bar.clone()),
+                Some(move |over: &AtomicBool| {
+                    while !over.load(Ordering::Relaxed) {
+                        match budget {
+                            Some(budget) => draw_budget(&bar, &meter, budget),
+                            None => draw_outlook(&bar, &meter, ""),
+                        }
+                        thread::park_timeout(FRAME);
+                    }
+                }),
+            )
+        });
+        SeriesProgress {
+            bar,
+            following: Mutex::new(following),
+            quiet,
+            meter,
+            budget,
+            told: AtomicUsize::new(0),
+            left: Mutex::default(),
+        }
+    }
+
+    /// Adds a run, of a group of runs alike, to what is planned.
+    pub(crate) fn plan(&self, group: usize, plan: &Plan, settings: &Settings) {
+        self.meter.plan(group, plan, settings);
+    }
+
+    pub(crate) fn of_run(
+        self: &Arc<Self>,
+        group: usize,
+        progress: &Arc<Progress>,
+        (plan, settings): (&Plan, &Settings),
+    ) -> ProgressOfRun {
+        ProgressOfRun {
+            series: Arc::clone(self),
+            meter: RunMeter::new(&self.meter, group, progress, (plan, settings)),
+            tests: plan.tests.iter().map(|test| test.name.clone()).collect(),
+        }
+    }
+
+    fn begin_test(&self, name: &str) {
+        if let Some(bar) = &self.bar {
+            bar.set_message(name.to_owned());
+        }
+    }
+
+    /// A line for each tenth is enough for a log.
+    fn end_test(&self) {
+        if self.quiet || self.bar.is_some() {
+            return;
+        }
+        let (share, left) = match self.budget {
+            Some(budget) => {
+                let share = share_of(&self.meter, budget);
+                let left = budget.saturating_sub(self.meter.elapsed());
+                (share, Some(at_most(left)))
+            }
+            None => {
+                let outlook = self.meter.outlook();
+                (outlook.share, time_left(&outlook))
+            }
+        };
+        let tenth = (share * 10.0) as usize;
+        if self.told.fetch_max(tenth, Ordering::Relaxed) < tenth {
+            let left = left.map_or(String::new(), |left| format!(", {left}"));
+            let elapsed = self.meter.elapsed().as_secs();
+            tell(&format!("{:3.0} %  {elapsed} s{left}", share * 100.0));
+        }
+    }
+
+    /// What stays on a server, once for all runs; what we left there ourselves also quietly. It is told when it
+    /// is known whether the server still runs.
+    fn left_behind(&self, left: &LeftBehind) {
+        let mut known = self.left.lock().unwrap_or_else(PoisonError::into_inner);
+        if left.own || !self.quiet {
+            let url = known.entry(left.url.clone());
+            url.or_insert_with(|| Some(left.clone()));
+        }
+    }
+
+    /// Whether there is something at that server that is still to be told.
+    pub(super) fn has_left_behind(&self, server: &str) -> bool {
+        let known = self.left.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut untold = known.iter().filter(|(_, left)| left.is_some());
+        untold.any(|(url, _)| url.starts_with(server))
+    }
+
+    /// Names what stays on servers, but for those that are gone.
+    pub(crate) fn tell_left_behind(&self, gone: &[String]) {
+        let mut known = self.left.lock().unwrap_or_else(PoisonError::into_inner);
+        for (url, left) in known.iter_mut() {
+            let is_gone = gone.iter().any(|server| url.starts_with(server));
+            if let Some(left) = left.take().filter(|_| !is_gone) {
+                self.say(&still_there(&left));
+            }
+        }
+    }
+
+    pub(crate) fn say(&self, line: &str) {
+        match &self.bar {
+            Some(bar) => bar.suspend(|| tell(line)),
+            None => tell(line),
+        }
+    }
+
+    pub(crate) fn end(&self) {
+        let mut following = self
+            .following
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        drop(following.take());
+    }
+}
+
+impl Drop for SeriesProgress {
+    fn drop(&mut self) {
+        self.tell_left_behind(&[]);
+    }
+}
+
+/// Moves a bar that ends with a budget: `40 s, at most 20 s left`.
+fn draw_budget(bar: &ProgressBar, meter: &Meter, budget: Duration) {
+    let elapsed = meter.elapsed();
+    let left = at_most(budget.saturating_sub(elapsed));
+    bar.set_position((share_of(meter, budget) * 1000.0) as u64);
+    let (sent, _) = meter.requests();
+    bar.set_prefix(format!("{sent} requests  {} s, {left}", elapsed.as_secs()));
+    bar.tick();
+}
+
+fn share_of(meter: &Meter, budget: Duration) -> f64 {
+    let share = meter.elapsed().as_secs_f64() / budget.as_secs_f64();
+    share.min(1.0)
+}
+
+fn at_most(left: Duration) -> String {
+    format!("at most {} left", roughly(left.as_secs_f64()))
+}
