@@ -5,7 +5,8 @@
 
 use std::fs::{self, Permissions};
 use std::io;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
@@ -14,8 +15,22 @@ use crate::error::LabError;
 
 /// Waits for the end of its input, and removes the directory. Programs that still end may write meanwhile: for five seconds, it
 /// tries again. A signal to all programs of a service or a session is not for it.
-const REMOVE: &str = "trap '' TERM INT HUP; cat; try=0; while [ $try -lt 25 ]; do rm -rf -- \"$1\" && [ ! -e \"$1\" ] && exit; \
+const REMOVE: &str = "trap '' TERM INT HUP; cat; try=0; while [ $try -lt 25 ]; do rm -rf -- \"$@\" && [ ! -e \"$1\" ] && exit; \
                       sleep 0.2; try=$((try + 1)); done";
+
+/// Another way to a directory whose path has characters with a meaning to shells or in configurations of servers: both get
+/// paths of what is in it. `None` where it has none.
+fn plain_way_to(directory: &Path, prefix: &str) -> io::Result<Option<PathBuf>> {
+    let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"/._-+".contains(byte);
+    if directory.as_os_str().as_bytes().iter().all(is_plain) {
+        return Ok(None);
+    }
+    let mut builder = tempfile::Builder::new();
+    let link = builder
+        .prefix(prefix)
+        .make_in("/tmp", |path| symlink(directory, path))?;
+    Ok(Some(link.into_temp_path().keep()?))
+}
 
 /// A directory below that of temporary files. It is removed when this is dropped, and when this process ends, however.
 #[derive(Debug)]
@@ -37,10 +52,12 @@ impl ScratchDirectory {
             Some(parent) => builder.tempdir_in(parent)?,
             None => builder.tempdir()?,
         };
+        let way = plain_way_to(made.path(), prefix)?;
         let mut remover = Command::new("sh");
         remover
             .args(["-c", REMOVE, "sh"])
             .arg(made.path())
+            .args(&way)
             .current_dir("/")
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
@@ -48,8 +65,9 @@ impl ScratchDirectory {
             // Ctrl-C in a terminal is not for it.
             .process_group(0);
         let mut remover = remover.spawn()?;
+        let made = made.keep();
         Ok(ScratchDirectory {
-            path: made.keep(),
+            path: way.unwrap_or(made),
             life: remover.stdin.take(),
             remover,
         })
@@ -77,7 +95,10 @@ impl Drop for ScratchDirectory {
         drop(self.life.take());
         // Its status says nothing that could be mended here. It may have been killed.
         let _ = self.remover.wait();
-        let _ = fs::remove_dir_all(&self.path);
+        if let Ok(directory) = fs::canonicalize(&self.path) {
+            let _ = fs::remove_dir_all(directory);
+            let _ = fs::remove_file(&self.path);
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
-use std::{env, fs};
+use std::{env, fs, process};
 
 use report::page::{PageRun, ReportPage};
 use report::{BesideResult, Diagnosed, TextLayout, TextOptions};
@@ -12,6 +12,7 @@ use crate::args::{AnswerOptions, ColorArg, FigureOptions, FormatOptions, LayoutA
 use crate::command::kept::KeptRun;
 use crate::exit::Failed;
 use crate::figures;
+use crate::standard_output;
 
 /// Narrowest and widest report on a terminal, in columns.
 const WIDTHS: std::ops::RangeInclusive<usize> = 60..=160;
@@ -39,6 +40,10 @@ pub(crate) fn show(lines: &[String]) {
 
 /// Says why a command line is refused, or what `--help` says.
 pub(crate) fn tell_usage(error: &clap::Error) {
+    if !error.use_stderr() && standard_output::was_closed() {
+        tell("prestan: writing to standard output failed: it is closed");
+        process::exit(1);
+    }
     let text = error.render().to_string();
     let columns = columns(io::stderr().is_terminal());
     let fits = |line: &str| folded(line, columns, INDENT) == line;
@@ -356,6 +361,10 @@ fn write(path: &Path, text: &str) -> Result<(), Failed> {
     if !is_standard_output(path) {
         return fs::write(path, text)
             .map_err(|error| Failed::Local(format!("writing {} failed: {error}", path.display())));
+    }
+    if standard_output::was_closed() {
+        let why = "writing to standard output failed: it is closed".to_owned();
+        return Err(Failed::Local(why));
     }
     let mut standard_output = io::stdout().lock();
     match standard_output

@@ -16,6 +16,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use crate::args::OutputOptions;
 use crate::exit::{ExitStatus, Failed};
 use crate::forecast::{Meter, Outlook, RunMeter, roughly};
+use crate::last_words::say_when_aborted;
 use crate::live::{History, LiveStatistics, share_done};
 use crate::lookout::Lookout;
 use crate::output::{show, tell};
@@ -442,6 +443,9 @@ pub(crate) fn on_interrupt(
     let mut signals = Signals::listen()?;
     let guard = Interruptible(Arc::default());
     let over = Arc::clone(&guard.0);
+    if !left.is_empty() {
+        say_when_aborted(&left, &over);
+    }
     let stop = move |left: &str| {
         tell(&format!("\nprestan: stopped at once{left}"));
         std::process::exit(i32::from(ExitStatus::Interrupted.number()));
@@ -494,6 +498,9 @@ impl Signals {
         let interrupt = signal(SignalKind::interrupt()).map_err(failed)?;
         let terminate = signal(SignalKind::terminate()).map_err(failed)?;
         let hang_up = signal(SignalKind::hangup()).map_err(failed)?;
+        // A file that grows beyond its limit (setrlimit(2)) is an error of who writes it, and no end.
+        let too_large = SignalKind::from_raw(libc::SIGXFSZ);
+        drop(signal(too_large).map_err(failed)?);
         drop(inside);
         Ok(Signals {
             runtime,

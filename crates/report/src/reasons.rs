@@ -31,6 +31,9 @@ pub fn reason(reason: &StatusReason) -> String {
              give it more weight"
                 .to_owned()
         }
+        StatusReason::NothingDue => {
+            "no request was due: the schedule came to none in this time; measure longer, or at a higher rate".to_owned()
+        }
         StatusReason::EndedEarly(by) => format!("not measured: {}", ended_early(by)),
         StatusReason::StampsMissed => {
             "kernel time stamps were missing, so there is no response time; measure with --clock user"

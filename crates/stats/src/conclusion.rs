@@ -4,7 +4,7 @@ use record::{ConstraintSense, Nanos, Outcome};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::{Outcomes, Status, Summary, TestSummary, Warning, WarningKind};
+use crate::{Outcomes, Status, StatusReason, Summary, TestSummary, Warning, WarningKind};
 
 /// Conclusion of a row or a run. Of several, a failure takes precedence over an inconclusive row, and
 /// that over a pass.
@@ -42,6 +42,9 @@ impl TestSummary {
             (Status::Failed, _) if self.may_be_no_failure => Conclusion::Inconclusive,
             (Status::Failed, _) => Conclusion::Fail,
             (Status::Ok, Some(_)) => Conclusion::Inconclusive,
+            (Status::NotDrawn, _) if self.evidence == Some(StatusReason::NothingDue) => {
+                Conclusion::Inconclusive
+            }
             (_, _) => Conclusion::Pass,
         }
     }

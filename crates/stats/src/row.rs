@@ -369,6 +369,8 @@ pub(crate) struct Around<'a> {
     pub(crate) together: Outcomes,
     /// Chance decides about it, and came to others only.
     pub(crate) never_drawn: bool,
+    /// A schedule decides when operations begin, and nothing at all was recorded.
+    pub(crate) nothing_due: bool,
     /// The load was the same throughout.
     pub(crate) steady: bool,
     /// The run is a load, and not rounds of a suite.
@@ -390,6 +392,7 @@ pub(crate) fn row(tally: &RowTally, around: &Around<'_>) -> TestSummary {
         outcomes: tally.all_outcomes(),
         together: around.together,
         never_drawn: around.never_drawn,
+        nothing_due: around.nothing_due,
         ended: told.ended(measure.test),
         measured: told.measured.contains(&measure.test),
         not_supported: told

@@ -83,6 +83,8 @@ pub enum StatusReason {
     Failed(Outcomes),
     /// No operation was chosen by chance.
     NeverDrawn,
+    /// The schedule of the run came to no operation.
+    NothingDue,
     /// The suite ended the run before it.
     EndedEarly(EndedBy),
     /// The time stamps of the kernel never came, so there is no response time.
@@ -121,6 +123,8 @@ pub(crate) struct StatusFacts<'a> {
     pub(crate) together: Outcomes,
     /// Chance decides about it, and came to others only.
     pub(crate) never_drawn: bool,
+    /// A schedule decides when operations begin, and nothing at all was recorded.
+    pub(crate) nothing_due: bool,
     /// What ended its test before its time.
     pub(crate) ended: Option<&'a EndedBy>,
     /// The record has the end of the measured part of its test.
@@ -189,6 +193,9 @@ impl StatusFacts<'_> {
         if self.never_drawn && *self.complete == Completeness::Complete {
             return Some((Status::NotDrawn, StatusReason::NeverDrawn));
         }
+        if self.nothing_due && *self.complete == Completeness::Complete {
+            return Some((Status::NotDrawn, StatusReason::NothingDue));
+        }
         if self.outcomes.ok() == 0 {
             return Some((Status::Failed, self.why_nothing()));
         }
@@ -231,6 +238,7 @@ mod tests {
             outcomes,
             together: outcomes,
             never_drawn: false,
+            nothing_due: false,
             ended: None,
             measured: false,
             not_supported: None,

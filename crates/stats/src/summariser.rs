@@ -213,6 +213,7 @@ impl Summariser {
                     together: self.together(measure.test),
                     never_drawn: self.was_never_drawn(MeasureId(index))
                         && self.were_others_drawn(measure.test),
+                    nothing_due: self.open && self.tests.values().all(|test| test.recorded == 0),
                     steady: is_steady(&self.plan.load),
                     is_load: self.plan.load.pace != Pace::Rounds,
                     window,

@@ -59,6 +59,8 @@ impl fmt::Display for Scheme {
 pub struct Target {
     scheme: Scheme,
     host: String,
+    /// Of a link-local IPv6 address: the interface of this machine on whose link it is.
+    zone: Option<String>,
     port: u16,
     path: String,
     user_info: Option<(String, Option<String>)>,
@@ -85,6 +87,11 @@ pub enum TargetError {
     /// `?` and what follows it.
     #[error("the URL has a query (\"?...\"), and a collection is named by its path alone")]
     Query,
+    /// `[fe80::1%]`, or `[fe80::1%25a/b]`.
+    #[error(
+        "behind the \"%25\" of an IPv6 address stands the name of an interface of this machine, [fe80::1%25eth0] for example"
+    )]
+    Zone,
     /// `http:///path`.
     #[error("the URL names no host")]
     NoHost,
@@ -116,6 +123,7 @@ impl Target {
             // The URL parser would skip the slashes and take the first segment for the host.
             return Err(TargetError::NoHost);
         }
+        let (rest, zone) = split_zone(rest)?;
         let url = Url::parse(&format!("{scheme}://{rest}"))?;
         if url.fragment().is_some() {
             return Err(TargetError::Fragment);
@@ -129,6 +137,7 @@ impl Target {
         Ok(Target {
             scheme,
             host,
+            zone,
             port: url.port().unwrap_or(scheme.default_port()),
             path,
             user_info: user_info(&url),
@@ -160,14 +169,26 @@ impl Target {
         self.port
     }
 
-    /// Host and port as in the `Host` header: IPv6 in brackets, the default port left out.
+    /// The host as the system looks it up: `fe80::1%eth0` with the zone of an IPv6 address.
+    pub fn address(&self) -> String {
+        match &self.zone {
+            Some(zone) => format!("{}%{zone}", self.host),
+            None => self.host.clone(),
+        }
+    }
+
+    /// Host and port as in the `Host` header: IPv6 in brackets, the default port left out. A zone is of no meaning to
+    /// servers (RFC 6874, section 4).
     pub fn authority(&self) -> String {
-        let (open, close) = if self.host.contains(':') {
+        self.authority_of(&self.host)
+    }
+
+    fn authority_of(&self, host: &str) -> String {
+        let (open, close) = if host.contains(':') {
             ("[", "]")
         } else {
             ("", "")
         };
-        let host = &self.host;
         if self.port == self.scheme.default_port() {
             format!("{open}{host}{close}")
         } else {
@@ -187,8 +208,16 @@ impl Target {
         self.absolute(&without_secret_values(&self.path))
     }
 
-    /// The URL of another path on the same server. `path` begins with a slash and is encoded.
+    /// The URL of another path on the same server, as people write it. `path` begins with a slash and is encoded.
     pub fn absolute(&self, path: &str) -> String {
+        let zone = self.zone.iter();
+        let zone: String = zone.map(|zone| format!("%25{zone}")).collect();
+        let authority = self.authority_of(&format!("{}{zone}", self.host));
+        format!("{}://{authority}{path}", self.scheme)
+    }
+
+    /// The same as a server knows it: for a `Destination`.
+    pub fn absolute_at_server(&self, path: &str) -> String {
         format!("{}://{}{path}", self.scheme, self.authority())
     }
 
@@ -232,6 +261,32 @@ fn split_scheme(text: &str) -> Result<(Scheme, &str), TargetError> {
         (Some(scheme), None) if rest.starts_with(':') => Err(TargetError::Slashes(scheme)),
         (_, None) => Ok((Scheme::Http, text)),
     }
+}
+
+/// What stands in a URL behind its scheme without the zone of an IPv6 address, and that zone: `[fe80::1%25eth0]`
+/// (RFC 6874), or as people write it, `[fe80::1%eth0]`.
+fn split_zone(rest: &str) -> Result<(String, Option<String>), TargetError> {
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    let address = authority
+        .rsplit_once('@')
+        .map_or(authority, |(_, host)| host);
+    let whole = || Ok((rest.to_owned(), None));
+    let Some((inside, _)) = address
+        .strip_prefix('[')
+        .and_then(|own| own.split_once(']'))
+    else {
+        return whole();
+    };
+    let Some((number, zone)) = inside.split_once('%') else {
+        return whole();
+    };
+    let zone = zone.strip_prefix("25").unwrap_or(zone);
+    let is_name = |c: char| c.is_ascii_alphanumeric() || "-._~".contains(c);
+    if zone.is_empty() || !zone.chars().all(is_name) {
+        return Err(TargetError::Zone);
+    }
+    let without = rest.replacen(&format!("[{inside}]"), &format!("[{number}]"), 1);
+    Ok((without, Some(zone.to_owned())))
 }
 
 fn user_info(url: &Url) -> Option<(String, Option<String>)> {

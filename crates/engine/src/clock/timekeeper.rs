@@ -118,7 +118,9 @@ impl Timekeeper {
     /// Of an operation that began before the time of day was set last, one stamp may be from
     /// before and the other from after it.
     fn by_kernel(&self, stamps: &Stamps, kernel: KernelStamps) -> Timed {
-        let early = stamps.first < stamps.sent;
+        // Before the request has left, or without ever asking for the rest of it.
+        let early =
+            stamps.first.is_some() && stamps.sent.is_none_or(|sent| stamps.first < Some(sent));
         let known = kernel.sent.is_some() && (kernel.first.is_some() || stamps.first.is_none());
         if !known && !early {
             return missed(stamps);
@@ -249,6 +251,23 @@ mod tests {
             }
         );
         assert_eq!(moments.planned, 990_000);
+    }
+
+    #[test]
+    fn a_response_to_half_a_request_has_no_response_time_and_misses_no_stamp() {
+        let keeper = keeper();
+        let kernel = KernelStamps {
+            first: Some(day(&keeper, 0) + 1_900_000),
+            ..KernelStamps::default()
+        };
+        let half_sent = Stamps {
+            sent: None,
+            ..stamps(kernel)
+        };
+        let (moments, timing) = keeper.moments(&half_sent, None, 990_000, Some(2_050_000));
+        assert_eq!((moments.sent, moments.response()), (None, None));
+        assert!(near(moments.first, 1_900_000));
+        assert_eq!(timing, Timing::Kernel { bias: None });
     }
 
     #[test]

@@ -125,6 +125,8 @@ pub(crate) struct Client {
     pub(crate) is_patient: bool,
     /// The last request got no answer in time: nobody is patient with such a server.
     was_left_waiting: bool,
+    /// A request that was sent again and again was declined until the end: the next is sent once.
+    pub(crate) is_turned_away: bool,
 }
 
 impl Client {
@@ -149,12 +151,13 @@ impl Client {
             ignore_cancel: false,
             is_patient: false,
             was_left_waiting: false,
+            is_turned_away: false,
         }
     }
 
     /// The absolute URI of a path on the target, as Destination wants it: servers refuse paths.
     pub(crate) fn absolute(&self, path: &str) -> String {
-        self.config.target.absolute(path)
+        self.config.target.absolute_at_server(path)
     }
 
     /// URL of the target.
@@ -178,6 +181,14 @@ impl Client {
         let dialing = pin!(self.dial());
         let dialed = patience.wait_for(end, interruptible, dialing).await;
         dialed.unwrap_or_else(|gave_up| Err(gave_up_failure(gave_up, timeout)))
+    }
+
+    /// Waits before a request that is not measured; false where the run ended meanwhile.
+    pub(crate) async fn pause(&self, pause: Duration) -> bool {
+        let end = self.config.time.clock.now().saturating_add(nanos(pause));
+        let for_ever = pin!(std::future::pending::<()>());
+        let waited = self.patience.wait_for(end, !self.ignore_cancel, for_ever);
+        waited.await == Err(GaveUp::Late)
     }
 
     /// The shortest round trip of the present connection, where there is one and the system tells.
@@ -328,6 +339,11 @@ impl Client {
     ) -> Option<(RequestToken, Exchange<Response>)> {
         if self.queue.is_empty() || !self.ended.is_empty() {
             return self.ended.pop_front();
+        }
+        if self.patience.is_over(!self.ignore_cancel) {
+            self.connection = None;
+            let failure = gave_up_failure(GaveUp::Interrupted, self.config.timeout);
+            return self.end_all(&failure);
         }
         let mut timeout = self.config.timeout;
         if self.is_patient && !self.was_left_waiting {

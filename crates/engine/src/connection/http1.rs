@@ -100,6 +100,8 @@ pub(crate) struct Response {
     pub(crate) reusable: bool,
     /// More arrived than the heads of all answers said.
     pub(crate) surplus: bool,
+    /// Its body reaches until the connection ended, and TLS did not say that this is the end.
+    pub(crate) may_be_cut_off: bool,
 }
 
 /// What a connection did between two exchanges.
@@ -249,6 +251,10 @@ impl Connection {
             self.take_in(&[], self.seen, &mut reading, &mut first.stamps)?;
         }
         let broken = self.send(queue, clock, &mut reading).await?;
+        if broken.is_some() {
+            // What explains it has arrived before the event loop can tell.
+            self.transport.look_again();
+        }
         let is_last = queue.len() == 1;
         let Some(first) = queue.first_mut() else {
             unreachable!("it is still there")
@@ -425,6 +431,8 @@ impl Connection {
                 compared: reading.intake.compared,
                 reusable: self.reader.reusable() && whole,
                 surplus,
+                // The end of a body with a length is not waited for.
+                may_be_cut_off: self.transport.is_cut_off,
             }),
             None => Err(self.ended("the server ended the connection".to_owned(), reading)),
         }

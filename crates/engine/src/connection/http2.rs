@@ -193,6 +193,9 @@ impl Http2Connection {
             }
             // An error shows again where it is read, behind what explains it.
             let written = self.write(queue, Some(clock));
+            if written.is_err() {
+                self.transport.look_again();
+            }
             reads = reads.wrapping_add(1);
             if reads.is_multiple_of(GREED) {
                 yield_now().await;
@@ -243,6 +246,7 @@ impl Http2Connection {
                 compared,
                 reusable: !self.streams.cannot_go_on(),
                 surplus: false,
+                may_be_cut_off: false,
             });
         }
         Err(ExchangeError::Stream(end.unwrap_or(StreamEnd::Refused)))

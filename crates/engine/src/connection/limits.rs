@@ -2,8 +2,12 @@
 
 use rustix::process::{Resource, getrlimit, setrlimit};
 
-/// Files that a process has open beside its connections: libraries, logs, pipes, the event loop.
-const SPARE: u64 = 64;
+/// Files that a run opens beside its connections: samples, events, a report, the event loop of the thread that prepares.
+const SPARE: u64 = 20;
+/// Those of each thread: an event loop has a descriptor of its own, one that wakes it and one of a timer.
+const OF_A_THREAD: u64 = 3;
+/// Files that are open before, where the system does not tell.
+const OPEN_BEFORE: u64 = 40;
 
 /// Raises the soft limit of open files to the hard one; children inherit it.
 pub fn raise_open_files() {
@@ -14,9 +18,10 @@ pub fn raise_open_files() {
 }
 
 /// Raises the limit, and says what is wrong when it is too low for so many connections.
-pub(crate) fn room_for(connections: u32) -> Result<(), String> {
+pub(crate) fn room_for(connections: u32, threads: u32) -> Result<(), String> {
     raise_open_files();
-    let needed = u64::from(connections) + SPARE;
+    let open = std::fs::read_dir("/proc/self/fd").map_or(OPEN_BEFORE, |open| open.count() as u64);
+    let needed = open + u64::from(connections) + u64::from(threads) * OF_A_THREAD + SPARE;
     match getrlimit(Resource::Nofile).current {
         Some(limit) if limit < needed => Err(format!(
             "{connections} users need {needed} open files, and this process may have {limit}; \
@@ -32,9 +37,9 @@ mod tests {
 
     #[test]
     fn one_user_has_room_and_four_thousand_million_have_not() {
-        room_for(1).unwrap();
+        room_for(1, 1).unwrap();
         if getrlimit(Resource::Nofile).current.is_some() {
-            assert!(room_for(u32::MAX).unwrap_err().contains("ulimit"));
+            assert!(room_for(u32::MAX, 1).unwrap_err().contains("ulimit"));
         }
     }
 }

@@ -116,7 +116,7 @@ pub fn look_up(target: &Target, family: Family, resolve: &[Resolve]) -> Result<R
         .find(|resolve| resolve.host.eq_ignore_ascii_case(host) && resolve.port == port);
     let addresses: Vec<SocketAddr> = match given {
         Some(resolve) => vec![SocketAddr::new(resolve.address, port)],
-        None => (host, port)
+        None => (&*target.address(), port)
             .to_socket_addrs()
             .map_err(|error| format!("looking up the host {host} failed: {error}; check its name"))?
             .collect(),

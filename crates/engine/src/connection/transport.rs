@@ -45,6 +45,8 @@ pub(crate) struct Transport {
     pub(crate) offered_at: Nanos,
     /// Just after the last call that took bytes from it.
     pub(crate) arrived_at: Nanos,
+    /// TLS ended without close_notify: whoever is on the way may have ended it.
+    pub(crate) is_cut_off: bool,
 }
 
 /// How closely bytes are looked at as they arrive. Without the kernel's clock there is nothing to
@@ -332,6 +334,7 @@ impl Transport {
             clock,
             offered_at: 0,
             arrived_at: 0,
+            is_cut_off: false,
         })
     }
 
@@ -451,7 +454,6 @@ impl Transport {
         };
         loop {
             match tls.session.reader().read(buffer) {
-                // Without close_notify: HTTP's own framing tells whether something is missing.
                 Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(0),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 other => return other,
@@ -462,6 +464,8 @@ impl Transport {
                 .process_new_packets()
                 .map_err(io::Error::other)?;
             if taken == 0 {
+                // Without close_notify: HTTP's own framing tells whether something is missing, where it has one.
+                self.is_cut_off = true;
                 return Ok(0);
             }
         }

@@ -26,6 +26,7 @@ use crate::drive::context::{RunContext, Stop};
 use crate::drive::driver::{Driver, Hearing, Numbering};
 use crate::drive::step::PreparedTest;
 use crate::drive::worker::Worker;
+use crate::site::insistence::{Insisted, insist};
 use crate::site::workspace::held::HeldLock;
 pub(crate) use parts::FoundParts;
 pub(crate) use request::Attempt;
@@ -190,11 +191,13 @@ impl User {
         let is_alias = context.sites[place].is_alias;
         let path = script.workplace(target);
         let label = self.label(script, Phase::SetUp);
-        let exchange = self
-            .client(target)
-            .perform(PlainRequest::bare("MKCOL", path, &label))
-            .await;
-        let by_first_attempt = exchange.repeats("MKCOL");
+        let mkcol = PlainRequest::bare("MKCOL", path, &label);
+        let Insisted {
+            exchange,
+            may_be_done,
+        } = insist(self.client(target), mkcol).await;
+        let by_first_attempt =
+            exchange.repeats("MKCOL") || may_be_done && exchange.trace.status == Some(405);
         match exchange.result {
             Ok(answer) if (200..300).contains(&answer.head.status) || by_first_attempt => Ok(true),
             // A collection cannot be made twice (RFC 4918, section 9.3.1).

@@ -2,9 +2,12 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
-use record::EventKind;
+use record::{EventKind, Nanos};
 use tokio::sync::Notify;
+
+use crate::clock::monotonic;
 
 /// Ends a run: users finish what is under way, the rest is skipped, the server is cleaned.
 /// Clones share one state.
@@ -16,14 +19,25 @@ pub struct Cancel {
 #[derive(Debug, Default)]
 struct Inner {
     asked: AtomicBool,
+    /// When, on the monotonic clock.
+    since: OnceLock<Nanos>,
+    /// When the user asked for it, likewise.
+    by_user_since: OnceLock<Nanos>,
     wake: Notify,
     /// Why, where it was not the user.
     reason: OnceLock<String>,
 }
 
 impl Cancel {
-    /// Asks for the end. May be called from any thread, more than once.
+    /// Asks for the end, for the user. May be called from any thread, more than once.
     pub fn cancel(&self) {
+        let _ = self.inner.by_user_since.set(monotonic());
+        self.ask();
+    }
+
+    fn ask(&self) {
+        // The first time counts.
+        let _ = self.inner.since.set(monotonic());
         self.inner.asked.store(true, Ordering::SeqCst);
         self.inner.wake.notify_waiters();
     }
@@ -34,7 +48,7 @@ impl Cancel {
             // A second reason at the same moment is as good as the first.
             let _ = self.inner.reason.set(reason.to_owned());
         }
-        self.cancel();
+        self.ask();
     }
 
     /// How a run ends that this ended early: interrupted by the user, or aborted for a reason.
@@ -52,6 +66,16 @@ impl Cancel {
         self.inner.asked.load(Ordering::SeqCst)
     }
 
+    /// How long ago the end was asked for; `None` where it was not.
+    pub(crate) fn age(&self) -> Option<Duration> {
+        age(&self.inner.since)
+    }
+
+    /// How long ago the user asked for it, who waits; `None` where it was something else.
+    pub(crate) fn age_of_wish(&self) -> Option<Duration> {
+        age(&self.inner.by_user_since)
+    }
+
     /// Completes when the end is asked for.
     pub(crate) async fn cancelled(&self) {
         let wake = self.inner.wake.notified();
@@ -62,4 +86,9 @@ impl Cancel {
             wake.await;
         }
     }
+}
+
+fn age(since: &OnceLock<Nanos>) -> Option<Duration> {
+    let since = since.get()?;
+    Some(Duration::from_nanos(monotonic().saturating_sub(*since)))
 }

@@ -23,6 +23,8 @@ use crate::event_loop::sleep_until;
 pub(crate) const BEAT: Duration = Duration::from_millis(10);
 /// How long an operation may go on after the run was interrupted.
 const GRACE: Duration = Duration::from_secs(2);
+/// How long cleaning up may, after the user interrupted it.
+pub(crate) const LAST_GRACE: Duration = Duration::from_secs(10);
 /// Stands for the end of waiting of who does not wait.
 const NEVER: Nanos = Nanos::MAX;
 
@@ -32,6 +34,8 @@ pub(crate) struct Watchdog {
     clock: RunClock,
     /// The grace after an interruption is over.
     over: Cell<bool>,
+    /// That of cleaning up is over, too.
+    all_over: Cell<bool>,
     waiting: RefCell<Vec<Waiting>>,
     /// There is nothing to look after for a while.
     rests: Cell<bool>,
@@ -53,6 +57,7 @@ impl Watchdog {
         Watchdog {
             clock,
             over: Cell::new(false),
+            all_over: Cell::new(false),
             waiting: RefCell::default(),
             rests: Cell::new(false),
             waker: RefCell::default(),
@@ -99,7 +104,6 @@ impl Watchdog {
     }
 
     async fn rounds(&self, cancel: &Cancel, mut beat: impl FnMut()) -> Infallible {
-        let mut interrupted = None;
         let mut round = self.clock.now();
         loop {
             self.rested().await;
@@ -108,16 +112,15 @@ impl Watchdog {
             sleep_until(self.clock.monotonic(round)).await;
             beat();
             let now = self.clock.now();
-            if cancel.is_cancelled() {
-                let since = *interrupted.get_or_insert(now);
-                self.over.set(now - since >= nanos(GRACE));
-            }
+            self.over.set(cancel.age().is_some_and(|age| age >= GRACE));
+            let wish = cancel.age_of_wish();
+            self.all_over.set(wish.is_some_and(|age| age >= LAST_GRACE));
             self.look_round(now);
         }
     }
 
     fn look_round(&self, now: Nanos) {
-        let over = self.over.get();
+        let over = self.over.get() || self.all_over.get();
         for waiting in self.waiting.borrow_mut().iter_mut() {
             waiting.late = waiting.end <= now;
             if waiting.end != NEVER
@@ -173,7 +176,7 @@ impl Patience {
                 return Poll::Ready(Ok(done));
             }
             let late = self.write_down(end, context);
-            match (interruptible && self.watchdog.over.get(), late) {
+            match (self.is_over(interruptible), late) {
                 (true, _) => Poll::Ready(Err(GaveUp::Interrupted)),
                 (false, true) => Poll::Ready(Err(GaveUp::Late)),
                 (false, false) => Poll::Pending,
@@ -184,6 +187,12 @@ impl Patience {
         own.end = NEVER;
         own.late = false;
         result
+    }
+
+    /// Whether nothing is waited for any more.
+    pub(crate) fn is_over(&self, interruptible: bool) -> bool {
+        let watchdog = &self.watchdog;
+        watchdog.all_over.get() || interruptible && watchdog.over.get()
     }
 
     /// Writes down that this user waits; true when it has done so for too long.
@@ -275,16 +284,22 @@ mod tests {
             let end = clock.now() + nanos(Duration::from_secs(30));
             let cut = patience.wait_for(end, true, for_ever).await;
             assert_eq!(cut, Err(GaveUp::Interrupted));
-            // It was noticed in the first round.
-            assert_eq!(clock.now(), nanos(GRACE + BEAT));
+            assert_eq!(clock.now(), nanos(GRACE));
             let for_ever = pin!(std::future::pending::<()>());
             let end = clock.now() + nanos(Duration::from_millis(50));
             let ended = patience.wait_for(end, false, for_ever).await;
             assert_eq!(clock.now(), end);
+            // Nor is cleaning up waited for without end.
+            let for_ever = pin!(std::future::pending::<()>());
+            let end = clock.now() + nanos(Duration::from_secs(300));
+            let cut = patience.wait_for(end, false, for_ever).await;
+            assert_eq!(cut, Err(GaveUp::Interrupted));
+            assert_eq!(clock.now(), nanos(LAST_GRACE));
+            assert!(patience.is_over(false));
             ended
         };
         let ended = block_on(watchdog.guard(&cancel, || beats.set(beats.get() + 1), work));
         assert_eq!(ended, Err(GaveUp::Late));
-        assert_eq!(beats.get(), 206);
+        assert_eq!(beats.get(), 1000);
     }
 }

@@ -78,6 +78,7 @@ pub(super) fn client_config(
 pub(crate) fn with_client<T>(
     settings: &Settings,
     observer: &Arc<dyn Observer>,
+    cancel: &Cancel,
     work: impl AsyncFnOnce(&mut Client) -> Result<T, RunError>,
 ) -> Result<T, RunError> {
     let means = ClientResources {
@@ -101,5 +102,5 @@ pub(crate) fn with_client<T>(
             None => Err(RunError::Local(format!("gave up after {limit:?}"))),
         }
     };
-    event_loop()?.run(watchdog.guard(&Cancel::default(), || (), bounded))
+    event_loop()?.run(watchdog.guard(cancel, || (), bounded))
 }

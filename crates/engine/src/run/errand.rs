@@ -11,10 +11,11 @@ use wire::response::ResponseHead;
 
 use crate::connection::client::{Client, PlainRequest};
 use crate::error::RunError;
+use crate::event_loop::cancel::Cancel;
 use crate::run::clients::with_client;
 use crate::run::settings::Settings;
 use crate::site::probe::{INSTEAD, RESOURCETYPE, probe, propfind_request, reached};
-use crate::site::workspace::made::{self, made_files, remove_resource};
+use crate::site::workspace::made::{self, noted, remove_resource};
 use crate::site::workspace::{self, Leftover, LeftoverKind, held};
 use crate::watch::progress::{Observer, Silent};
 
@@ -26,8 +27,10 @@ const LABEL: &str = "prestan: 0 (errand)";
 pub enum Presence {
     /// Nothing is there.
     Absent,
-    /// Something is there, or may be: the question and its answer, `HEAD was answered 200 OK`.
+    /// Something is there: the question and its answer, `HEAD was answered 200 OK`.
     There(String),
+    /// The server does not say: the question and its answer.
+    Unknown(String),
 }
 
 /// Asks whether something is at the target, without touching it.
@@ -35,7 +38,7 @@ pub enum Presence {
 /// # Errors
 /// When the target cannot be reached, or wants another user.
 pub fn look(settings: &Settings) -> Result<Presence, RunError> {
-    with_client(settings, &silent(), async |client| {
+    with_client(settings, &silent(), &Cancel::default(), async |client| {
         let (path, url) = (
             settings.endpoint.target.path(),
             settings.endpoint.target.url(),
@@ -49,7 +52,8 @@ pub fn look(settings: &Settings) -> Result<Presence, RunError> {
         let is_missing = match head.status {
             404 | 410 => true,
             405 | 501 => false,
-            _ => return Ok(Presence::There(answered("HEAD", &head))),
+            200..=399 => return Ok(Presence::There(answered("HEAD", &head))),
+            _ => return Ok(Presence::Unknown(answered("HEAD", &head))),
         };
         look_by_propfind(client, path, &url, is_missing).await
     })
@@ -77,17 +81,20 @@ async fn look_by_propfind(
         // A server without WebDAV.
         400 | 405 | 501 if is_missing => Ok(Presence::Absent),
         207 if all_missing() => Ok(Presence::Absent),
-        _ => Ok(Presence::There(answered("PROPFIND", &answer))),
+        200..=399 => Ok(Presence::There(answered("PROPFIND", &answer))),
+        _ => Ok(Presence::Unknown(answered("PROPFIND", &answer))),
     }
 }
 
-/// Removes the resource that is the target, which a run of ours made.
+/// Removes the resource that is the target, which a run of ours made. Where `cancel` was asked for by the user, that takes ten
+/// seconds at most from then on.
 ///
 /// # Errors
 /// Why it is still there, as far as we know.
-pub fn remove(settings: &Settings) -> Result<(), String> {
+pub fn remove(settings: &Settings, cancel: &Cancel) -> Result<(), String> {
     let target = &settings.endpoint.target;
-    with_client(settings, &silent(), async |client| {
+    with_client(settings, &silent(), cancel, async |client| {
+        client.ignore_cancel = true;
         Ok(remove_resource(client, target.path(), &target.url()).await)
     })
     .map_err(|error| error.to_string())?
@@ -116,7 +123,7 @@ pub fn forget_target(settings: &Settings) {
 }
 
 /// Looks for what earlier runs left on the target, without touching it: collections that the
-/// server lists, those of the runs that are named, and files that runs made below the target.
+/// server lists, those of the runs that are named, and what runs noted below the target.
 ///
 /// # Errors
 /// When the target cannot be reached, or is not WebDAV and no run noted a file below it.
@@ -125,7 +132,7 @@ pub fn find_leftovers(
     observer: &Arc<dyn Observer>,
     run_ids: &[String],
 ) -> Result<Vec<Leftover>, RunError> {
-    with_client(settings, observer, async |client| {
+    with_client(settings, observer, &Cancel::default(), async |client| {
         let target = &settings.endpoint.target;
         let (path, url) = (target.path(), target.url());
         let probed = probe(client, path, &url, Workspace::Collection, INSTEAD).await;
@@ -134,17 +141,19 @@ pub fn find_leftovers(
             Err(error @ RunError::NotWebdav(_)) => Some(error),
             Err(error) => return Err(error),
         };
-        let files = made_files(client, settings.made_files.as_deref(), target).await;
+        let noted = noted(client, settings.made_files.as_deref(), target).await;
         match not_webdav {
             // A load run needs no WebDAV to make its file.
-            Some(_) if !files.is_empty() => return Ok(files),
+            Some(_) if !noted.is_empty() => return Ok(noted),
             Some(error) => return Err(error),
             None => {}
         }
-        let mut found = workspace::leftovers(client, target, None).await;
+        let (mut found, _) = workspace::leftovers(client, target, None, usize::MAX).await;
         let unlisted = workspace::unlisted(client, target, &found, run_ids).await?;
         found.extend(unlisted);
-        found.extend(files);
+        // Of a collection without a marker, the note knows more than its name.
+        found.retain(|leftover| noted.iter().all(|noted| noted.url != leftover.url));
+        found.extend(noted);
         Ok(found)
     })
 }
@@ -162,13 +171,13 @@ pub fn remove_leftover(
 ) -> Result<(), String> {
     let (directory, run_id) = (settings.lock_tokens.as_deref(), &leftover.run_id);
     let held = held::kept(directory, run_id, &settings.endpoint.target.url());
-    with_client(settings, observer, async |client| {
+    with_client(settings, observer, &Cancel::default(), async |client| {
         Ok(workspace::remove_leftover(client, leftover, &held, force).await)
     })
     .map_err(|error| error.to_string())??;
     match &leftover.kind {
         LeftoverKind::Collection => held::forget(directory, run_id),
-        LeftoverKind::File { notes } => made::forget(notes),
+        LeftoverKind::Unmarked { notes } | LeftoverKind::File { notes } => made::forget(notes),
     }
     Ok(())
 }

@@ -42,7 +42,7 @@ use crate::run::settings::Settings;
 use crate::site::probe::{INSTEAD, INSTEAD_OF_PUTTING, probe};
 use crate::site::publish::publish;
 use crate::site::workspace::held::HeldLocks;
-use crate::site::workspace::{self, FilesRefused, Leftover, LeftoverState, collection_path};
+use crate::site::workspace::{self, Leftover, LeftoverState, MadeWorkspace, collection_path};
 use crate::watch::conditions::Conditions;
 use crate::watch::heads::Heads;
 use crate::watch::journal::Journal;
@@ -52,6 +52,9 @@ use crate::watch::vitals::Totals;
 
 const HEADS_ARE_SHOWN: &str = "requests and responses were shown during the measurement, which takes time: \
     these times do not describe the server";
+
+/// Collections of earlier runs that are looked at before a run, at two requests each.
+const MOST_LEFTOVERS: usize = 100;
 
 /// What came of a run, beside the samples, which the [`Sink`] has.
 #[derive(Debug)]
@@ -167,10 +170,8 @@ struct RunSite {
     client: Client,
     /// What it said of itself.
     server: Option<Server>,
-    /// The collection of the run has been made there, and is to be removed there.
-    is_open: bool,
-    /// It stores no files.
-    refuses: Option<FilesRefused>,
+    /// The collection of the run there, once it is made.
+    made: Option<MadeWorkspace>,
 }
 
 /// A run under way.
@@ -185,7 +186,8 @@ struct Session<'a> {
 
 impl Session<'_> {
     fn run(&self, env: &mut Environment, sink: &mut dyn Sink) -> Result<(), RunError> {
-        room_for(self.settings.connections(self.plan)).map_err(RunError::Local)?;
+        room_for(self.settings.connections(self.plan), self.settings.threads)
+            .map_err(RunError::Local)?;
         let event_loop = event_loop()?;
         let watchdog = Rc::new(Watchdog::new(self.means.time.clock));
         let cancel = &self.watch.cancel;
@@ -217,7 +219,7 @@ impl Session<'_> {
                 event_loop.run(watchdog.guard(cancel, || (), opened))
             });
         let furnished = opened.and_then(|()| {
-            let mut opened = places.iter_mut().filter(|place| place.is_open);
+            let mut opened = places.iter_mut().filter(|place| place.made.is_some());
             opened.try_for_each(|place| {
                 let furnished = self.furnish(place);
                 event_loop.run(watchdog.guard(cancel, || (), furnished))
@@ -227,19 +229,20 @@ impl Session<'_> {
             self.look_around(&places, env);
         }
         let measured = furnished.and_then(|()| self.measure(&places, sink));
-        if places.iter().all(|place| !place.is_open) {
+        if places.iter().all(|place| place.made.is_none()) {
             return measured;
         }
         if let Some(turn) = &self.watch.turn {
             event_loop.run(turn.all_over(cancel));
         }
         let mut is_all_removed = true;
-        for place in places.iter_mut().filter(|place| place.is_open) {
+        for place in places.iter_mut().filter(|place| place.made.is_some()) {
             place.client.ignore_cancel = true;
-            let run_id = &self.settings.run_id;
+            let shows_marker = place.made.is_some_and(|made| made.shows_marker);
+            let own = (&*self.settings.run_id, shows_marker);
             let target = &place.endpoint.target;
             let client = &mut place.client;
-            let removed = workspace::remove(client, target, run_id, self.held, self.journal);
+            let removed = workspace::remove(client, target, own, self.held, self.journal);
             is_all_removed &= event_loop.run(watchdog.guard(cancel, || (), removed));
         }
         self.held.end(is_all_removed);
@@ -257,8 +260,7 @@ impl Session<'_> {
             ),
             endpoint,
             server: None,
-            is_open: false,
-            refuses: None,
+            made: None,
         }
     }
 
@@ -288,9 +290,20 @@ impl Session<'_> {
     /// already.
     async fn open_workspace(&self, place: &mut RunSite, is_first: bool) -> Result<(), RunError> {
         let run_id = &self.settings.run_id;
+        let notes = self.settings.made_files.as_deref();
         let (client, target) = (&mut place.client, &place.endpoint.target);
-        for leftover in workspace::leftovers(client, target, Some(run_id)).await {
+        let (leftovers, others) =
+            workspace::leftovers(client, target, Some(run_id), MOST_LEFTOVERS).await;
+        for leftover in leftovers {
             self.tell_of(leftover);
+        }
+        if others > 0 {
+            let url = target.url();
+            let text = format!(
+                "{others} more collections in {url} have names like those of Prestan, and were not looked at; `prestan \
+                 clean` does"
+            );
+            self.journal.write(EventKind::Warning { text });
         }
         if self.watch.cancel.is_cancelled() {
             return Err(RunError::Interrupted);
@@ -298,12 +311,12 @@ impl Session<'_> {
         if !is_first && workspace::is_ours(client, target, run_id).await {
             return Ok(());
         }
-        // Three short requests: finishing them leaves no doubt about what is on the server.
+        // Going on to the end leaves no doubt about what is on the server.
         client.ignore_cancel = true;
-        place.refuses = workspace::create(client, target, run_id).await?;
+        let made = workspace::create(client, target, run_id, notes).await?;
         client.ignore_cancel = false;
-        place.is_open = true;
-        if let Some(refuses) = place.refuses {
+        place.made = Some(made);
+        if let Some(refuses) = made.refuses {
             let text = refuses.in_words();
             self.journal.write(EventKind::Warning { text });
         }
@@ -333,13 +346,13 @@ impl Session<'_> {
                 let text = format!("{url} is {reason}: two runs at a time disturb each other");
                 self.journal.write(EventKind::Warning { text });
             }
-            LeftoverState::Foreign | LeftoverState::Replaced => {}
+            LeftoverState::Foreign | LeftoverState::Replaced | LeftoverState::Filled => {}
         }
     }
 
     fn measure(&self, places: &[RunSite], sink: &mut dyn Sink) -> Result<(), RunError> {
         let settings = self.settings;
-        let refuses = places.iter().find_map(|place| place.refuses);
+        let refuses = places.iter().find_map(|place| place.made?.refuses);
         let plan = refuses.map(|refuses| Arc::new(refuses.applied_to(self.plan)));
         let context = Arc::new(RunContext {
             plan: plan.unwrap_or_else(|| Arc::clone(self.plan)),
@@ -394,7 +407,7 @@ impl Session<'_> {
         let server = place.server.as_ref();
         TargetSite {
             allow: server.map_or(Vec::new(), |server| server.allow.clone()),
-            is_alias: !place.is_open && self.plan.workspace == Workspace::Collection,
+            is_alias: place.made.is_none() && self.plan.workspace == Workspace::Collection,
         }
     }
 

@@ -12,7 +12,9 @@ mod marker;
 mod private;
 mod removal;
 
-use record::{EventKind, LeftBehind};
+use std::path::Path;
+
+use record::{EventKind, LeftBehind, Outcome};
 use wire::dav::{XmlLimits, parse_multistatus};
 use wire::response::ResponseHead;
 use wire::shown::redacted_link;
@@ -20,13 +22,14 @@ use wire::target::Target;
 
 use crate::connection::client::{Client, PlainRequest};
 use crate::error::RunError;
+use crate::site::insistence::insist;
 use crate::site::probe::{RESOURCETYPE, propfind_request, unusable};
 use crate::watch::journal::Journal;
-use held::HeldLocks;
+use held::{HeldLock, HeldLocks};
 pub(crate) use mark::FilesRefused;
-use mark::mark;
+use mark::{CollectionSighting, look, mark};
 pub use marker::MARKER;
-use removal::remove_collection;
+use removal::{Removal, remove_collection};
 
 pub use leftovers::{Leftover, LeftoverState};
 pub(crate) use leftovers::{LeftoverKind, leftovers, remove_leftover, unlisted};
@@ -64,55 +67,112 @@ pub(crate) async fn is_ours(client: &mut Client, target: &Target, run_id: &str) 
     state == LeftoverState::Running { pid }
 }
 
-/// Makes the collection of a run, which must not be there, and says whether the server refuses files.
+/// The collection of a run, as it was made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct MadeWorkspace {
+    /// The server refuses files.
+    pub(crate) refuses: Option<FilesRefused>,
+    /// The server shows the marker, so that a collection without it is another one.
+    pub(crate) shows_marker: bool,
+}
+
+/// Makes the collection of a run, which must not be there. Until it has its marker, a note in `notes` says whose it is.
 pub(crate) async fn create(
     client: &mut Client,
     target: &Target,
     run_id: &str,
-) -> Result<Option<FilesRefused>, RunError> {
+    notes: Option<&Path>,
+) -> Result<MadeWorkspace, RunError> {
     let path = collection_path(target, run_id);
     let url = target.absolute(&path);
     // Some servers answer MKCOL of an existing collection with 201, so look first.
-    if exists(client, &path).await? {
+    let occupancy = occupancy_of(client, &path).await?;
+    if occupancy == Occupancy::Taken {
         return Err(RunError::NoWorkspace(format!(
             "{url} is there already, and Prestan works only in a collection that it made itself; \
              choose another --run-id, or remove what an earlier run left with `prestan clean`"
         )));
     }
-    let made = client
-        .perform(PlainRequest::bare("MKCOL", &path, LABEL))
-        .await;
-    // It was not there, so when a first attempt died with its connection, "there already" is ours.
-    let by_first_attempt = made.repeats("MKCOL");
-    let what = match made.result {
-        Ok(answer) if (200..300).contains(&answer.head.status) || by_first_attempt => {
-            match mark(client, &path, &url, run_id).await {
-                Ok(refused) => return Ok(refused),
-                Err(what) => what,
-            }
+    let was_absent = occupancy == Occupancy::Free;
+    // Where no note can be kept, only a message names what is left.
+    let is_noted = notes.is_some_and(|notes| made::note_collection(notes, run_id, &url).is_ok());
+    let made = insist(client, PlainRequest::bare("MKCOL", &path, LABEL)).await;
+    let repeats = made.may_be_done || made.exchange.repeats("MKCOL");
+    let is_made = match &made.exchange.result {
+        Ok(answer) if (200..300).contains(&answer.head.status) => true,
+        // It was not there before our first request. Another run with this name may have come between.
+        Ok(answer) if answer.head.status == 405 && was_absent && repeats => {
+            is_fresh(client, &path).await
         }
+        _ => false,
+    };
+    let failed = "making the collection of the run failed";
+    let what = match &made.exchange.result {
+        _ if is_made => match mark(client, &path, &url, run_id).await {
+            Ok(refuses) => {
+                forget_note(notes, run_id);
+                let sighting = look(client, &path).await;
+                let shows_marker =
+                    matches!(sighting, CollectionSighting::Marked(own) if own.run_id == run_id);
+                return Ok(MadeWorkspace {
+                    refuses,
+                    shows_marker,
+                });
+            }
+            Err(what) => what,
+        },
         Ok(answer) => {
-            if let Some(why) = unusable(client, target.path(), &target.url()).await {
+            let answered = answered("MKCOL", &answer.head);
+            // A proxy that gave up waiting does not know whether it was made.
+            if !(made.may_be_done || matches!(answer.head.status, 502 | 504)) {
+                forget_note(notes, run_id);
+                let unusable = unusable(client, target.path(), &target.url()).await;
+                let why = unusable.unwrap_or_else(|| format!("{failed}: MKCOL {url} {answered}"));
                 return Err(RunError::NoWorkspace(why));
             }
-            let answered = answered("MKCOL", &answer.head);
-            return Err(RunError::NoWorkspace(format!(
-                "making the collection of the run failed: MKCOL {url} {answered}"
-            )));
+            format!("{failed}: MKCOL {url} {answered}")
         }
-        Err(failure) => {
-            format!(
-                "making the collection of the run failed: MKCOL {url}: {}",
-                failure.what
-            )
-        }
+        Err(failure) => format!("{failed}: MKCOL {url}: {}", failure.what),
     };
-    // It was not there before; whether it is there now is not always known.
-    let left = match remove_collection(client, &path, &[]).await {
-        Ok(()) => "",
-        Err(_) => "; it could not be removed again, `prestan clean` may",
+    // What is there is ours where it was made and nothing was there before, or where it is empty and has no marker.
+    let is_ours = is_made && was_absent || is_fresh(client, &path).await;
+    let left = if is_ours {
+        match remove_collection(client, &path, &[]).await {
+            Ok(Removal::Deleted) => {
+                forget_note(notes, run_id);
+                String::new()
+            }
+            Ok(Removal::WasGone) => format!(
+                "; {url} was made and is not there when it is to be removed: it may be on another server behind the same \
+                 address"
+            ),
+            Err(why) if is_noted => {
+                format!(
+                    "; it could not be removed again ({why}), `prestan clean` may while it is empty"
+                )
+            }
+            Err(why) => format!(
+                "; {url} could not be removed again ({why}), and has no marker by which `prestan clean` knows it"
+            ),
+        }
+    } else if is_made {
+        format!("; {url} is left as it is: it may have been there before")
+    } else {
+        String::new()
     };
     Err(RunError::NoWorkspace(format!("{what}{left}")))
+}
+
+/// Whether there is a collection without a marker and without members, as one that was just made is.
+async fn is_fresh(client: &mut Client, path: &str) -> bool {
+    look(client, path).await == CollectionSighting::Unmarked && made::is_empty(client, path).await
+}
+
+/// The collection of a run has a marker, or is not there.
+fn forget_note(notes: Option<&Path>, run_id: &str) {
+    if let Some(notes) = notes {
+        made::forget_own(notes, run_id);
+    }
 }
 
 /// How a request that was to make something was declined, and what to try.
@@ -125,18 +185,26 @@ fn answered(method: &str, head: &ResponseHead) -> String {
         (401 | 403, _) => "; does this user have the right to write there?".to_owned(),
         (405 | 501, _) => format!("; this server, or this path, does not have {method}"),
         (409, _) => "; the collection above it is missing".to_owned(),
+        (429 | 503, _) => "; the server is busy, or a proxy before it limits requests".to_owned(),
         (507, _) => "; the server is out of space".to_owned(),
         _ => String::new(),
     };
     format!("was answered {}{hint}", head.status_text())
 }
 
-/// Whether something is there. A server without PROPFIND is asked with HEAD.
-async fn exists(client: &mut Client, path: &str) -> Result<bool, RunError> {
-    let asked = client
-        .perform(propfind_request(path, "0", RESOURCETYPE, LABEL))
-        .await;
-    let status = match asked.result {
+/// Whether something is at a path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Occupancy {
+    Taken,
+    Free,
+    /// The server does not say.
+    Unknown,
+}
+
+/// A server without PROPFIND is asked with HEAD.
+pub(super) async fn occupancy_of(client: &mut Client, path: &str) -> Result<Occupancy, RunError> {
+    let asked = insist(client, propfind_request(path, "0", RESOURCETYPE, LABEL)).await;
+    let status = match asked.exchange.result {
         Ok(answer) => answer.head.status,
         Err(failure) => {
             return Err(RunError::Unreachable(format!(
@@ -145,60 +213,122 @@ async fn exists(client: &mut Client, path: &str) -> Result<bool, RunError> {
             )));
         }
     };
-    if status == 207 {
-        let multistatus = parse_multistatus(client.body(), &XmlLimits::default());
-        let all_missing = multistatus.is_ok_and(|multistatus| {
-            !multistatus.responses.is_empty()
-                && multistatus
-                    .responses
-                    .iter()
-                    .all(|response| response.status == Some(404))
-        });
-        return Ok(!all_missing);
+    Ok(match status {
+        207 => {
+            let multistatus = parse_multistatus(client.body(), &XmlLimits::default());
+            let all_missing = multistatus.is_ok_and(|multistatus| {
+                let mut responses = multistatus.responses.iter();
+                !multistatus.responses.is_empty()
+                    && responses.all(|response| response.status == Some(404))
+            });
+            if all_missing {
+                Occupancy::Free
+            } else {
+                Occupancy::Taken
+            }
+        }
+        404 | 410 => Occupancy::Free,
+        405 | 501 => {
+            let head = client.perform(PlainRequest::bare("HEAD", path, LABEL));
+            match head.await.result.map_or(0, |answer| answer.head.status) {
+                200..=299 => Occupancy::Taken,
+                404 | 410 => Occupancy::Free,
+                _ => Occupancy::Unknown,
+            }
+        }
+        _ => Occupancy::Unknown,
+    })
+}
+
+/// What to do about a collection that is left.
+const LATER: &str = "; once the server permits it, `prestan clean` removes it";
+
+/// What is left of the collection of a run.
+enum Remains {
+    Nothing,
+    /// The collection; why.
+    Collection(String),
+    /// Nothing where it was, and nobody removed it; what is known.
+    Lost(&'static str),
+}
+
+/// Removes the collection of a run, unless another one is in its place.
+async fn remove_own(
+    client: &mut Client,
+    path: &str,
+    (run_id, shows_marker): (&str, bool),
+    held: &[HeldLock],
+) -> Remains {
+    let sighting = look(client, path).await;
+    match &sighting {
+        CollectionSighting::Marked(marker) if marker.run_id != run_id => {
+            return Remains::Collection(format!(
+                "the collection there has the marker of the run {}: it was put in the place of that of this run, and it \
+                 stays",
+                marker.run_id
+            ));
+        }
+        CollectionSighting::Unmarked if shows_marker => {
+            return Remains::Collection(
+                "the collection there has no marker: it was put in the place of that of this run, and it stays"
+                    .to_owned(),
+            );
+        }
+        CollectionSighting::Nothing if shows_marker => {
+            return Remains::Lost(
+                "is not there any more, though this run did not remove it: it was moved or removed, or it is on another \
+                 server behind the same address",
+            );
+        }
+        // Where the server does not say, what has the name of this run is its own.
+        _ => {}
     }
-    if matches!(status, 405 | 501) {
-        let head = client
-            .perform(PlainRequest::bare("HEAD", path, LABEL))
-            .await;
-        return Ok(head.result.is_ok_and(|answer| answer.head.status < 300));
+    match remove_collection(client, path, held).await {
+        Ok(Removal::WasGone) if matches!(sighting, CollectionSighting::Marked(_)) => Remains::Lost(
+            "was there, and is not when it is to be removed: another server behind the same address may have it",
+        ),
+        Ok(_) => Remains::Nothing,
+        Err(why) => Remains::Collection(why + LATER),
     }
-    Ok(false)
 }
 
 /// Removes the collection of a run; what cannot be removed is written down. Whether it is gone.
 pub(crate) async fn remove(
     client: &mut Client,
     target: &Target,
-    run_id: &str,
+    (run_id, shows_marker): (&str, bool),
     held: &HeldLocks,
     journal: &Journal,
 ) -> bool {
     let path = collection_path(target, run_id);
-    // A sign of life: only a server that gives one may take its time to delete. It is asked
-    // twice, because one lost connection is none of death.
-    let mut alive = client
-        .perform(PlainRequest::bare("OPTIONS", target.path(), LABEL))
-        .await
-        .result;
-    if alive.is_err() {
-        alive = client
-            .perform(PlainRequest::bare("OPTIONS", target.path(), LABEL))
-            .await
-            .result;
-    }
-    let removed = match alive {
-        Ok(_) => remove_collection(client, &path, &held.of(&target.url())).await,
-        Err(failure) => Err(failure.what),
+    // A sign of life: only a server that gives one may take its time to delete. One that is started anew may need a
+    // while to give it.
+    let options = PlainRequest::bare("OPTIONS", target.path(), LABEL);
+    let remains = match insist(client, options).await.exchange.result {
+        Ok(_) => {
+            let held = held.of(&target.url());
+            remove_own(client, &path, (run_id, shows_marker), &held).await
+        }
+        Err(failure) if failure.outcome == Outcome::Cancelled => Remains::Collection(
+            "ten seconds after the interruption were over; `prestan clean` removes it".to_owned(),
+        ),
+        Err(failure) => Remains::Collection(failure.what + LATER),
     };
-    let is_removed = removed.is_ok();
-    if let Err(reason) = removed {
-        let reason = format!("{reason}; once the server permits it, `prestan clean` removes it");
-        let url = target.absolute(&path);
-        journal.write(EventKind::LeftBehind(LeftBehind {
-            url,
-            reason,
-            own: true,
-        }));
+    let url = target.absolute(&path);
+    match remains {
+        Remains::Nothing => true,
+        Remains::Lost(what) => {
+            let text = format!("{url} {what}");
+            journal.write(EventKind::Warning { text });
+            true
+        }
+        Remains::Collection(reason) => {
+            journal.write(EventKind::LeftBehind(LeftBehind {
+                url,
+                reason,
+                own: true,
+            }));
+            false
+        }
     }
-    is_removed
 }

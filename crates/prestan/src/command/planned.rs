@@ -425,8 +425,8 @@ impl PlannedRun {
 
         let was_sent = finished.error.as_ref().is_none_or(may_have_sent);
         if let Some(is_noted) = note {
-            let is_removed =
-                !was_sent || remove_target(&settings, &mut finished, &recorder, is_noted);
+            let asked = (&settings, &cancel);
+            let is_removed = !was_sent || remove_target(asked, &mut finished, &recorder, is_noted);
             if is_removed {
                 engine::forget_target(&settings);
             }

@@ -1,9 +1,11 @@
 //! Load runs: what counts in a closed loop and in an open one.
 
-use record::{EventKind, MeasureId, Outcome, Pace, Sample, Stage};
+use record::{Arrivals, EventKind, MeasureId, Outcome, Pace, Sample, Stage};
 
 use crate::testing::{self, RunBuilder, US};
-use crate::{Detail, Note, Status, Summary, Warning, WarningKind, summarise};
+use crate::{
+    Conclusion, Detail, Note, Status, StatusReason, Summary, Warning, WarningKind, summarise,
+};
 
 fn op(user: u32, started: u64, done: u64) -> Sample {
     let mut sample = testing::sample(MeasureId(0), user, Outcome::Ok);
@@ -71,6 +73,25 @@ fn a_test_that_was_never_drawn_has_not_failed() {
             .iter()
             .all(|test| test.status == Status::Failed)
     );
+}
+
+/// With a low rate, a schedule may have no operation at all.
+#[test]
+fn where_nothing_was_due_nothing_has_failed() {
+    let stage = Stage {
+        rate: 0.01,
+        duration_s: 1.0,
+    };
+    let empty = load(Pace::Open {
+        arrivals: Arrivals::Poisson,
+        stages: vec![stage],
+        max_waiting: 1,
+    })
+    .build();
+    let summary = summarise(&empty);
+    assert_eq!(summary.tests[0].status, Status::NotDrawn);
+    assert_eq!(summary.tests[0].evidence, Some(StatusReason::NothingDue));
+    assert_eq!(summary.conclusion(), Conclusion::Inconclusive);
 }
 
 #[test]

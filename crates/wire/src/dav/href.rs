@@ -3,7 +3,9 @@
 //! The same member is `/a%2fb%20c` to one server, `/a%2Fb c/` to another, and
 //! `http://host/a%2Fb%20c` to a third, so hrefs are compared decoded, segment by segment.
 
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
+use percent_encoding::{
+    AsciiSet, NON_ALPHANUMERIC, percent_decode, percent_decode_str, utf8_percent_encode,
+};
 
 /// All but the unreserved characters (RFC 3986, section 2.3).
 const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC
@@ -32,12 +34,35 @@ pub fn same_resource(a: &str, b: &str) -> bool {
 
 /// Whether `href` names `collection` or something in it.
 ///
-/// Compared like [`same_resource`]. A path that climbs (`.`, `..`, escaped or not) is in nothing.
+/// Compared like [`same_resource`]. A path that climbs (`.`, `..`, however often they are escaped) is in nothing.
 pub fn stands_within(href: &str, collection: &str) -> bool {
     let mut inner = segments(href);
-    let climbs = |segment: &Vec<u8>| matches!(&segment[..], b"." | b"..");
-    !segments(href).any(|segment| climbs(&segment))
+    !segments(href).any(|segment| climbs(segment))
         && segments(collection).all(|outer| inner.next().as_ref() == Some(&outer))
+}
+
+/// Times that a segment is decoded once more: no server of ours is behind so many others.
+const DECODED_AGAIN: u32 = 3;
+
+/// Whether a server, or one behind it, may take a decoded segment for a way up: it decodes once more, takes `\` for `/`,
+/// leaves out what follows `;` (RFC 3986, section 3.3), or reads a dot of two bytes (overlong UTF-8).
+fn climbs(mut segment: Vec<u8>) -> bool {
+    let is_up = |part: &[u8]| {
+        let name = part.split(|byte| *byte == b';').next();
+        matches!(name, Some(b"." | b".."))
+    };
+    for _ in 0..=DECODED_AGAIN {
+        let mut parts = segment.split(|byte| matches!(byte, b'/' | b'\\'));
+        if parts.any(is_up) || segment.iter().any(|byte| matches!(byte, 0 | 0xc0 | 0xc1)) {
+            return true;
+        }
+        let decoded: Vec<u8> = percent_decode(&segment).collect();
+        if decoded == segment {
+            return false;
+        }
+        segment = decoded;
+    }
+    true
 }
 
 /// The last segment of an href's path, decoded; `None` where it is empty or no UTF-8.
@@ -103,6 +128,18 @@ mod tests {
             ("/a/bc", false),
             ("/a/b/../c", false),
             ("/a/b/%2e%2E/c", false),
+            ("/a/b/..%2f..%2fvictim", false),
+            ("/a/b/..%5cvictim", false),
+            ("/a/b/x%5c..%5c..%5cvictim", false),
+            ("/a/b/%252e%252e%252fvictim", false),
+            ("/a/b/%25252e%25252e/victim", false),
+            ("/a/b/%2525252525252e./victim", false),
+            ("/a/b/..;x/victim", false),
+            ("/a/b/%c0%ae%c0%ae/victim", false),
+            ("/a/b/c%00/x", false),
+            ("/a/b/x..y/...", true),
+            ("/a/b/100%25", true),
+            ("/a/b/x;y=..", true),
             ("/x/a/b", false),
             ("a/b/c", false),
             ("", false),

@@ -90,6 +90,33 @@ fn what_people_type_and_what_it_means() {
     }
 }
 
+#[test]
+fn an_address_of_a_link_has_the_interface_behind_it() {
+    let written = ["http://[fe80::1%25eth0]:81/a", "[FE80::1%eth0]:81/a"];
+    for text in written {
+        let target = Target::parse(text).unwrap();
+        assert_eq!(target.url(), "http://[fe80::1%25eth0]:81/a/", "{text}");
+        assert_eq!(target.address(), "fe80::1%eth0");
+        assert_eq!(
+            (target.host(), target.authority()),
+            ("fe80::1", "[fe80::1]:81".to_owned())
+        );
+        let destination = target.absolute_at_server("/b");
+        assert_eq!(destination, "http://[fe80::1]:81/b");
+        assert_eq!(Target::parse(&target.url()).unwrap(), target);
+    }
+    // Elsewhere a percent sign is what it was.
+    assert_eq!(Target::parse("h/[a%25b]").unwrap().path(), "/[a%25b]/");
+    for text in [
+        "[fe80::1%]",
+        "[fe80::1%25]/",
+        "[fe80::1%25a b]",
+        "[fe80::1%25a%2fb]",
+    ] {
+        assert!(Target::parse(text).is_err(), "{text}");
+    }
+}
+
 /// UTS 46, without its transitional processing: as browsers have it.
 #[test]
 fn names_of_other_scripts_are_those_that_are_looked_up() {

@@ -22,6 +22,7 @@ use std::task::{Poll, Waker};
 use std::time::Duration;
 
 use rand_chacha::ChaCha8Rng;
+use record::Nanos;
 
 use super::operations::Operations;
 use super::timer::wait_until;
@@ -254,7 +255,6 @@ impl Dispatcher {
     }
 
     async fn follow_schedule(&mut self) {
-        let clock = self.workload.context().clock;
         let origin = tokio::select! {
             origin = self.workload.schedule_begins() => origin,
             () = self.workload.context().broken() => return,
@@ -262,9 +262,11 @@ impl Dispatcher {
         let Some(origin) = origin else { return };
         let (own, all) = (u64::from(self.share.0), u64::from(self.share.1));
         let mut batch = 0;
+        let mut last = 0;
         // Those of other threads since the last one of this, and then this one's next.
         let mut due: Vec<Arrival> = Vec::new();
         for (number, next) in self.workload.schedule() {
+            last = number;
             let planned = origin + next.offset;
             due.push(Arrival {
                 number,
@@ -275,10 +277,7 @@ impl Dispatcher {
             if number % all != own {
                 continue;
             }
-            // Far moments are waited for in steps, so that an end in between is noticed.
-            while planned > clock.now() && !self.workload.is_over() {
-                let step = clock.now() + STEP;
-                wait_until(clock, planned.min(step), self.spin).await;
+            if self.wait_for(planned).await {
                 batch = 0;
             }
             if self.workload.is_over() {
@@ -291,7 +290,23 @@ impl Dispatcher {
                 yield_now().await;
             }
         }
-        // The last few are of other threads, which look after them.
+        // The last few are of other threads, which look after them. The distance behind the last operation is part of the
+        // schedule: without it, the rate would be that of one operation more.
+        if let Some(length) = self.workload.length_of_schedule(last) {
+            self.wait_for(origin.saturating_add(length)).await;
+        }
+    }
+
+    /// Waits for a moment of the schedule, unless the run ends before; whether it had to. Far moments are waited for in
+    /// steps, so that an end in between is noticed.
+    async fn wait_for(&self, moment: Nanos) -> bool {
+        let clock = self.workload.context().clock;
+        let must_wait = moment > clock.now();
+        while moment > clock.now() && !self.workload.is_over() {
+            let step = clock.now() + STEP;
+            wait_until(clock, moment.min(step), self.spin).await;
+        }
+        must_wait
     }
 
     fn hand_out(&mut self, due: &mut Vec<Arrival>) {

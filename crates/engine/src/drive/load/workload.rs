@@ -342,6 +342,14 @@ impl Workload {
             .take(limit.unwrap_or(usize::MAX))
     }
 
+    /// How long the schedule lasts, the last operation of which has this number; `None` where it is cut off behind it.
+    pub(super) fn length_of_schedule(&self, last: u64) -> Option<Nanos> {
+        let (_, stages) = self.open.as_ref()?;
+        let seconds: f64 = stages.iter().map(|stage| stage.duration_s).sum();
+        let is_cut_off = self.limit.is_some_and(|limit| last >= limit);
+        (!is_cut_off).then_some((seconds * 1e9) as Nanos)
+    }
+
     /// Waits for the turn of one more connection: they are opened at a bounded rate.
     pub(super) async fn turn_to_connect(&self) {
         let before = self.opened.fetch_add(1, Ordering::Relaxed);

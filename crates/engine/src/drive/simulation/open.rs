@@ -53,8 +53,9 @@ proptest! {
         let done = samples.iter().filter(|one| one.outcome == Outcome::Ok);
         let done: Vec<_> = done.map(|one| (one.moments.planned, span(one).0, span(one).1)).collect();
         prop_assert_eq!(done, model.done);
-        // Every stage is known of its operations.
-        let begun = run.window(0).0;
+        // Every stage is known of its operations, and the distance behind the last one is part of the schedule.
+        let (begun, ended) = run.window(0);
+        prop_assert!(ended >= begun + 400 * MS * rates.len() as u64);
         for one in &samples {
             let stage = (one.moments.planned - begun) / (400 * MS);
             prop_assert_eq!(u64::from(one.phase), stage);

@@ -494,7 +494,9 @@ fn judge(
     let body = client.body();
     let note = step.judge(head, body, response, reading)?;
     let mut expected = Expected {
-        note: note.or_else(|| response.surplus.then(surplus)),
+        note: note
+            .or_else(|| response.surplus.then(surplus))
+            .or_else(|| response.may_be_cut_off.then(without_close_notify)),
         ..Expected::default()
     };
     // What declines, and may decline, has nothing to be kept: a 423 may name the lock of another.
@@ -554,6 +556,12 @@ const NO_TOKEN: &str = "the answer has no lock token, neither in a Lock-Token he
 fn surplus() -> String {
     "a response was followed by more bytes than its head announced (RFC 9112, section 6.3), and the \
      connection was closed"
+        .to_owned()
+}
+
+fn without_close_notify() -> String {
+    "a response without a length ended with a TLS connection that was not closed in order (no close_notify): whether it is \
+     whole is not known (RFC 9112, section 9.8)"
         .to_owned()
 }
 

@@ -7,15 +7,15 @@ use wire::dav::{last_segment, path_of, same_resource};
 use wire::target::Target;
 
 use super::held::HeldLock;
-use super::made::remove_resource;
+use super::made::{is_empty, remove_resource};
 use super::marker::{Life, Marker};
 use super::removal::{members, remove_collection};
-use super::{PREFIX, collection_path, exists, is_run_id};
+use super::{Occupancy, PREFIX, collection_path, is_run_id, occupancy_of};
 use crate::connection::client::Client;
 use crate::error::RunError;
 use crate::site::probe::RESOURCETYPE;
 
-/// A collection that was found on a server and is named like ours, or a file that a run noted.
+/// A collection that was found on a server and is named like ours, or what a run noted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Leftover {
     /// Its URL.
@@ -33,6 +33,11 @@ pub struct Leftover {
 pub(crate) enum LeftoverKind {
     /// Its collection.
     Collection,
+    /// Its collection, into which it wrote no marker.
+    Unmarked {
+        /// The notes on it.
+        notes: Vec<PathBuf>,
+    },
     /// The file at its target.
     File {
         /// The notes on it.
@@ -62,12 +67,14 @@ pub enum LeftoverState {
     Foreign,
     /// A file whose size is not the one that the run sent.
     Replaced,
+    /// Its run made it and wrote no marker into it, and it is not seen to be empty.
+    Filled,
 }
 
-impl Leftover {
+impl LeftoverState {
     /// One clause about it, for a message.
-    pub fn reason(&self) -> String {
-        match &self.state {
+    fn reason(&self) -> String {
+        match self {
             LeftoverState::Ended { started_at } => format!(
                 "left behind by a run that began at {started_at}; `prestan clean` removes it"
             ),
@@ -84,7 +91,19 @@ impl Leftover {
                                         program replaced it; if it is not needed, `prestan clean \
                                         --force` removes it"
                 .to_owned(),
+            LeftoverState::Filled => {
+                "a run made it and wrote no marker into it, and it is not, or \
+                                      cannot be seen to be, empty; not removed"
+                    .to_owned()
+            }
         }
+    }
+}
+
+impl Leftover {
+    /// One clause about it, for a message.
+    pub fn reason(&self) -> String {
+        self.state.reason()
     }
 
     /// Whether `prestan clean` removes it; with `force`, also when nobody knows whether its run
@@ -93,12 +112,13 @@ impl Leftover {
         match self.state {
             LeftoverState::Ended { .. } => true,
             LeftoverState::Unseen { .. } | LeftoverState::Replaced => force,
-            LeftoverState::Running { .. } | LeftoverState::Foreign => false,
+            LeftoverState::Running { .. } | LeftoverState::Foreign | LeftoverState::Filled => false,
         }
     }
 }
 
-/// Collections of other runs in the target; none where the server does not list its members.
+/// Collections of other runs in the target; none where the server does not list its members. At most `most` are looked
+/// at; how many others there are comes with them.
 ///
 /// What the server lists is only a hint: the path is made anew from the target and a run id that
 /// is one, so that no answer can lead us anywhere else.
@@ -106,9 +126,10 @@ pub(crate) async fn leftovers(
     client: &mut Client,
     target: &Target,
     own: Option<&str>,
-) -> Vec<Leftover> {
+    most: usize,
+) -> (Vec<Leftover>, usize) {
     let Some(listing) = members(client, target.path(), RESOURCETYPE).await else {
-        return Vec::new();
+        return (Vec::new(), 0);
     };
     let run_ids: BTreeSet<String> = listing
         .responses
@@ -123,11 +144,12 @@ pub(crate) async fn leftovers(
         })
         .filter(|run_id| own != Some(run_id))
         .collect();
+    let others = run_ids.len().saturating_sub(most);
     let mut found = Vec::new();
-    for run_id in run_ids {
+    for run_id in run_ids.into_iter().skip(others) {
         found.push(leftover(client, target, run_id).await);
     }
-    found
+    (found, others)
 }
 
 /// Collections of these runs that are in the target and not among those that were `listed`: some
@@ -145,7 +167,7 @@ pub(crate) async fn unlisted(
         .collect();
     let mut found = Vec::new();
     for run_id in run_ids {
-        if exists(client, &collection_path(target, run_id)).await? {
+        if occupancy_of(client, &collection_path(target, run_id)).await? == Occupancy::Taken {
             found.push(leftover(client, target, run_id.clone()).await);
         }
     }
@@ -195,7 +217,13 @@ pub(crate) async fn remove_leftover(
 ) -> Result<(), String> {
     if leftover.is_removable(force) {
         match leftover.kind {
-            LeftoverKind::Collection => remove_collection(client, &leftover.path, held).await,
+            LeftoverKind::Unmarked { .. } if !is_empty(client, &leftover.path).await => {
+                Err(LeftoverState::Filled.reason())
+            }
+            LeftoverKind::Collection | LeftoverKind::Unmarked { .. } => {
+                let removed = remove_collection(client, &leftover.path, held).await;
+                removed.map(|_| ())
+            }
             LeftoverKind::File { .. } => {
                 remove_resource(client, &leftover.path, &leftover.url).await
             }

@@ -1,8 +1,9 @@
-//! Files that runs make at their target, noted on this machine for as long as the run goes on.
+//! What runs make and cannot mark, noted on this machine: files at their target for as long as the run goes on, and
+//! collections until they have their marker.
 //!
-//! Nothing on the server tells such a file from the files of others, so that the note is all that
-//! `prestan clean` can go by, should the run be killed. Only its owner can read the note. A file
-//! whose size is not the one that the run sent may have been replaced since.
+//! Nothing on the server tells it from what others made, so that the note is all that `prestan clean` can go by,
+//! should the run be killed. Only its owner can read the note. A file whose size is not the one that the run sent may
+//! have been replaced since, and a collection in which something is may be somebody else's.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -10,21 +11,28 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+use wire::dav::{path_of, same_resource};
 use wire::target::Target;
 
 use super::leftovers::{Leftover, LeftoverKind, LeftoverState, state_of};
+use super::mark::{self, CollectionSighting};
 use super::marker::{Life, Marker};
 use super::private;
+use super::removal::members;
 use crate::connection::client::{Client, PlainRequest};
-use crate::site::probe::reached;
+use crate::site::insistence::insist;
+use crate::site::probe::{RESOURCETYPE, reached};
 
-/// What is kept of a file that a run makes.
+/// What is kept of what a run makes.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-struct FileNote {
+struct MadeNote {
     /// Where it is.
     url: String,
-    /// Bytes that the run sends, where they are the same every time.
+    /// Bytes of the file that the run sends, where they are the same every time.
     length: Option<u64>,
+    /// It is a collection, which has no marker yet.
+    #[serde(default)]
+    is_collection: bool,
     run: Marker,
 }
 
@@ -42,9 +50,28 @@ pub(crate) fn note(
     if url != target.absolute(target.path()) {
         return Err("the query of its URL has a secret, which is not kept".to_owned());
     }
-    let note = FileNote {
+    write(directory, run_id, url, length, false)
+}
+
+/// Notes that a run is going to make a collection, where nothing is.
+///
+/// # Errors
+/// Why that cannot be noted.
+pub(super) fn note_collection(directory: &Path, run_id: &str, url: &str) -> Result<(), String> {
+    write(directory, run_id, url.to_owned(), None, true)
+}
+
+fn write(
+    directory: &Path,
+    run_id: &str,
+    url: String,
+    length: Option<u64>,
+    is_collection: bool,
+) -> Result<(), String> {
+    let note = MadeNote {
         url,
         length,
+        is_collection,
         run: Marker::new(run_id),
     };
     let written = serde_json::to_string(&note).map_err(io::Error::other);
@@ -67,8 +94,8 @@ fn file_of(directory: &Path, run: &Marker) -> PathBuf {
 }
 
 /// The notes of runs on files below a target, by the path of the file.
-fn notes(directory: &Path, target: &Target) -> BTreeMap<String, Vec<FileNote>> {
-    let mut notes: BTreeMap<String, Vec<FileNote>> = BTreeMap::new();
+fn notes(directory: &Path, target: &Target) -> BTreeMap<String, Vec<MadeNote>> {
+    let mut notes: BTreeMap<String, Vec<MadeNote>> = BTreeMap::new();
     let entries = fs::read_dir(directory).into_iter().flatten().flatten();
     for path in entries.map(|entry| entry.path()) {
         if let Some(note) = read(&path)
@@ -81,7 +108,7 @@ fn notes(directory: &Path, target: &Target) -> BTreeMap<String, Vec<FileNote>> {
     notes
 }
 
-fn read(path: &Path) -> Option<FileNote> {
+fn read(path: &Path) -> Option<MadeNote> {
     serde_json::from_str(&fs::read_to_string(path).ok()?).ok()
 }
 
@@ -89,16 +116,15 @@ fn read(path: &Path) -> Option<FileNote> {
 fn path_below(target: &Target, url: &str) -> Option<String> {
     // Read as a URL once more, so that no `..` leads out of the collection.
     let made = Target::resource(url).ok()?;
-    let is_below = made.scheme() == target.scheme()
-        && made.authority() == target.authority()
+    let is_below = made.absolute("") == target.absolute("")
         && made.path().starts_with(target.path())
         && made.path() != target.path();
     is_below.then(|| made.path().to_owned())
 }
 
-/// Files below a target that runs noted and that are still there. Notes on files that are gone are
-/// removed, when their runs have ended.
-pub(crate) async fn made_files(
+/// What is below a target, was noted by a run and is still there. Notes on what is gone are removed, when their runs have
+/// ended; and so are those on collections that have a marker.
+pub(crate) async fn noted(
     client: &mut Client,
     directory: Option<&Path>,
     target: &Target,
@@ -110,23 +136,36 @@ pub(crate) async fn made_files(
     for (path, notes) in notes(directory, target) {
         let files = notes.iter().map(|note| file_of(directory, &note.run));
         let files: Vec<PathBuf> = files.collect();
-        // Where several runs noted the same file, the one that may go on decides.
+        // Where several runs noted the same, the one that may go on decides.
         let Some(note) = notes.iter().max_by_key(|note| rank(note.run.life())) else {
             continue;
         };
-        let state = match (state_of(&note.run), look(client, &path, &notes).await) {
+        let is_collection = note.is_collection;
+        let sighting = if is_collection {
+            look_at_collection(client, &path).await
+        } else {
+            look_at_file(client, &path, &notes).await
+        };
+        let state = match (state_of(&note.run), sighting) {
             (LeftoverState::Running { pid }, _) => LeftoverState::Running { pid },
-            (LeftoverState::Ended { .. }, Sighting::Nothing) => {
+            (LeftoverState::Ended { .. }, Sighting::Nothing | Sighting::Marked) => {
                 forget(&files);
                 continue;
             }
+            (_, Sighting::Marked) => continue,
+            (_, Sighting::Replaced) if is_collection => LeftoverState::Filled,
             (_, Sighting::Replaced) => LeftoverState::Replaced,
             (state, _) => state,
+        };
+        let kind = if is_collection {
+            LeftoverKind::Unmarked { notes: files }
+        } else {
+            LeftoverKind::File { notes: files }
         };
         found.push(Leftover {
             url: target.absolute(&path),
             run_id: note.run.run_id.clone(),
-            kind: LeftoverKind::File { notes: files },
+            kind,
             path,
             state,
         });
@@ -143,28 +182,48 @@ fn rank(life: Life) -> u8 {
     }
 }
 
-/// What is where a run made a file.
+/// What is where a run made something.
 enum Sighting {
     Nothing,
-    /// Its size is not that of the file that the run made.
+    /// A collection with a marker.
+    Marked,
+    /// It is not what the run made: a file of another size, or a collection with something in it.
     Replaced,
-    /// The file, as far as can be seen.
-    File,
+    /// What the run made, as far as can be seen.
+    Own,
 }
 
-async fn look(client: &mut Client, path: &str, notes: &[FileNote]) -> Sighting {
+async fn look_at_file(client: &mut Client, path: &str, notes: &[MadeNote]) -> Sighting {
     let head = client.perform(PlainRequest::bare("HEAD", path, super::LABEL));
     let Ok(answer) = head.await.result else {
-        return Sighting::File;
+        return Sighting::Own;
     };
     let length = answer.head.headers.get("Content-Length");
     let length: Option<u64> = length.and_then(|length| length.parse().ok());
-    let is_as_sent = |note: &FileNote| note.length.is_none() || note.length == length;
+    let is_as_sent = |note: &MadeNote| note.length.is_none() || note.length == length;
     match answer.head.status {
         404 | 410 => Sighting::Nothing,
         200 if length.is_some() && !notes.iter().any(is_as_sent) => Sighting::Replaced,
-        _ => Sighting::File,
+        _ => Sighting::Own,
     }
+}
+
+async fn look_at_collection(client: &mut Client, path: &str) -> Sighting {
+    match mark::look(client, path).await {
+        CollectionSighting::Nothing => Sighting::Nothing,
+        CollectionSighting::Marked(_) => Sighting::Marked,
+        CollectionSighting::Unmarked if is_empty(client, path).await => Sighting::Own,
+        CollectionSighting::Unmarked | CollectionSighting::Unknown => Sighting::Replaced,
+    }
+}
+
+/// Whether a collection is seen to have no members.
+pub(super) async fn is_empty(client: &mut Client, path: &str) -> bool {
+    let listed = members(client, path, RESOURCETYPE).await;
+    listed.is_some_and(|listed| {
+        let mut responses = listed.responses.iter();
+        !listed.responses.is_empty() && responses.all(|one| same_resource(path_of(&one.href), path))
+    })
 }
 
 /// Deletes a resource that a run made; says why it is still there.
@@ -174,13 +233,21 @@ pub(crate) async fn remove_resource(
     url: &str,
 ) -> Result<(), String> {
     client.is_patient = true;
-    let delete = client.perform(PlainRequest::bare("DELETE", path, super::LABEL));
-    let head = reached("DELETE", url, delete.await).map_err(|error| error.to_string())?;
+    let delete = insist(client, PlainRequest::bare("DELETE", path, super::LABEL)).await;
+    let head = reached("DELETE", url, delete.exchange).map_err(|error| error.to_string())?;
     match head.status {
         404 | 410 => Ok(()),
         status if status < 300 && status != 207 => Ok(()),
+        // A proxy gave up waiting for a server that may have carried it out.
+        504 if is_missing(client, path).await => Ok(()),
         _ => Err(format!("DELETE was answered {}", head.status_text())),
     }
+}
+
+async fn is_missing(client: &mut Client, path: &str) -> bool {
+    let head = client.perform(PlainRequest::bare("HEAD", path, super::LABEL));
+    let looked = head.await.result;
+    looked.is_ok_and(|answer| matches!(answer.head.status, 404 | 410))
 }
 
 /// Removes notes on a file that is gone.
@@ -200,9 +267,10 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         let directory = home.path();
         let write = |name: &str, url: &str, run_id: &str| {
-            let note = FileNote {
+            let note = MadeNote {
                 url: url.to_owned(),
                 length: None,
+                is_collection: false,
                 run: Marker::new(run_id),
             };
             let text = serde_json::to_string(&note).unwrap();

@@ -7,7 +7,8 @@ use suite::{Plan, RequestPlan, Text};
 
 use super::marker::{MARKER, Marker};
 use super::{LABEL, answered};
-use crate::connection::client::{Client, PlainRequest};
+use crate::connection::client::{Client, Exchange, PlainRequest};
+use crate::site::insistence::insist;
 use crate::site::probe::propfind_request;
 
 /// What the value of the property begins with. Hexadecimal digits follow, which need no escaping in XML:
@@ -70,7 +71,7 @@ pub(super) async fn mark(
         body: Some(&json),
         ..PlainRequest::bare("PUT", &marker_path, LABEL)
     };
-    let put = client.perform(put).await;
+    let put = insist(client, put).await.exchange;
     let what = match put.result {
         Ok(answer) => match answer.head.status {
             200..=299 => return Ok(None),
@@ -104,18 +105,55 @@ async fn mark_by_property(client: &mut Client, path: &str, marker: &Marker) -> b
     read_property(client, path).await.as_ref() == Some(marker)
 }
 
+/// What is where a run made its collection.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum CollectionSighting {
+    /// A collection with this marker.
+    Marked(Marker),
+    /// A collection that has no marker.
+    Unmarked,
+    /// Nothing.
+    Nothing,
+    /// The server does not say.
+    Unknown,
+}
+
 /// The marker of the collection at this path; `None` where it has none.
 pub(super) async fn read(client: &mut Client, path: &str) -> Option<Marker> {
+    match look(client, path).await {
+        CollectionSighting::Marked(marker) => Some(marker),
+        _ => None,
+    }
+}
+
+/// Looks at the collection at this path. Only what a server says clearly counts: one that refuses GET, or is too busy,
+/// has said nothing.
+pub(super) async fn look(client: &mut Client, path: &str) -> CollectionSighting {
     let marker_path = format!("{path}{MARKER}");
     let get = PlainRequest {
         keep_body: true,
         ..PlainRequest::bare("GET", &marker_path, LABEL)
     };
-    let got = client.perform(get).await;
-    if got.result.is_ok_and(|answer| answer.head.status == 200) {
-        return serde_json::from_slice(client.body()).ok();
+    let status = |got: Exchange| got.result.map_or(0, |answer| answer.head.status);
+    let is_file_missing = match status(insist(client, get).await.exchange) {
+        200 => match serde_json::from_slice(client.body()) {
+            Ok(marker) => return CollectionSighting::Marked(marker),
+            // A page that a proxy answers every GET with, for example.
+            Err(_) => false,
+        },
+        404 | 410 => true,
+        _ => false,
+    };
+    let asked = insist(client, propfind_request(path, "0", ASKED, LABEL)).await;
+    match status(asked.exchange) {
+        207 => match marker_in(client.body()) {
+            Some(marker) => CollectionSighting::Marked(marker),
+            None if is_file_missing => CollectionSighting::Unmarked,
+            None => CollectionSighting::Unknown,
+        },
+        404 | 410 if is_file_missing => CollectionSighting::Nothing,
+        _ => CollectionSighting::Unknown,
     }
-    read_property(client, path).await
 }
 
 async fn read_property(client: &mut Client, path: &str) -> Option<Marker> {

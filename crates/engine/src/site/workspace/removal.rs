@@ -7,7 +7,9 @@ use chrono::{DateTime, SecondsFormat, Utc};
 use wire::dav::{Multistatus, XmlLimits, parse_multistatus, path_of, same_resource, stands_within};
 
 use super::held::HeldLock;
+use super::mark::{CollectionSighting, look};
 use crate::connection::client::{Client, PlainRequest};
+use crate::site::insistence::insist;
 use crate::site::probe::propfind_request;
 
 /// How often a removal is tried, with locks released in between.
@@ -15,6 +17,10 @@ const ATTEMPTS: u32 = 3;
 /// Levels below a collection in which locks are looked for. Some servers refuse Depth: infinity;
 /// these reach every lock that the built-in suites take.
 const LEVELS: u32 = 3;
+/// Collections in which locks are looked for at most, in one removal.
+const MOST_LOOKS: usize = 1000;
+/// Locks that are released at most, in one removal.
+const MOST_UNLOCKS: usize = 1000;
 /// Locks that a message names; the others are counted.
 const NAMED: usize = 3;
 
@@ -22,43 +28,100 @@ const LOCKDISCOVERY: &[u8] = br#"<?xml version="1.0" encoding="utf-8"?>
 <propfind xmlns="DAV:"><prop><lockdiscovery/><resourcetype/></prop></propfind>
 "#;
 
+/// How a collection went.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Removal {
+    /// The server removed it.
+    Deleted,
+    /// It was not there when it was to be removed.
+    WasGone,
+}
+
 /// Deletes a collection that a run of ours made; says why it is still there. `held` are locks whose
 /// tokens are known, whatever the server shows.
+///
+/// In search of locks at most 1000 PROPFIND are sent, and to release them 1000 UNLOCK beside those of `held`.
 pub(super) async fn remove_collection(
     client: &mut Client,
     path: &str,
     held: &[HeldLock],
-) -> Result<(), String> {
+) -> Result<Removal, String> {
     client.is_patient = true;
-    let mut outcome = Err(String::new());
-    let mut locks = LeftLocks::default();
-    for attempt in 0..ATTEMPTS {
-        let deleted = client
-            .perform(PlainRequest::bare("DELETE", path, super::LABEL))
-            .await;
-        outcome = match deleted.result {
-            Err(failure) => {
-                outcome = Err(format!("DELETE: {}", failure.what));
-                break;
-            }
-            Ok(answer) => match answer.head.status {
-                207 => Err("DELETE was answered 207: some members could not be removed".to_owned()),
-                404 => Ok(()),
-                status if status < 300 => Ok(()),
-                _ => Err(format!("DELETE was answered {}", answer.head.status_text())),
-            },
-        };
-        if outcome.is_ok() || attempt + 1 == ATTEMPTS {
-            break;
-        }
-        locks = LeftLocks::within(client, path, held).await;
-        if locks.with_token.is_empty() {
-            break;
-        }
-        locks.release(client).await;
-    }
+    let removed = remove_with_locks(client, path, held).await;
     client.is_patient = false;
-    outcome.map_err(|why| why + &locks.hidden_in_words(path, SystemTime::now()))
+    removed
+}
+
+async fn remove_with_locks(
+    client: &mut Client,
+    path: &str,
+    held: &[HeldLock],
+) -> Result<Removal, String> {
+    let mut allowance = Allowance {
+        looks: MOST_LOOKS,
+        unlocks: MOST_UNLOCKS + held.len() * ATTEMPTS as usize,
+    };
+    let mut locks = LeftLocks::default();
+    let mut attempt = 1;
+    loop {
+        let why = match delete(client, path).await {
+            Ok(removal) => return Ok(removal),
+            Err(DeleteRefused::Final(why)) => return Err(why),
+            Err(DeleteRefused::PerhapsLocked(why)) => why,
+        };
+        if attempt < ATTEMPTS {
+            locks = LeftLocks::within(client, path, held, &mut allowance).await;
+        }
+        if attempt == ATTEMPTS || locks.with_token.is_empty() {
+            return Err(why + &locks.hidden_in_words(path, SystemTime::now()));
+        }
+        locks.release(client, &mut allowance).await;
+        attempt += 1;
+    }
+}
+
+/// Why something could not be deleted.
+enum DeleteRefused {
+    Final(String),
+    /// Locks in it may be the reason.
+    PerhapsLocked(String),
+}
+
+async fn delete(client: &mut Client, path: &str) -> Result<Removal, DeleteRefused> {
+    let request = PlainRequest::bare("DELETE", path, super::LABEL);
+    let deleted = insist(client, request).await;
+    let repeats = deleted.may_be_done || deleted.exchange.repeats("DELETE");
+    match deleted.exchange.result {
+        Err(failure) => Err(DeleteRefused::Final(format!("DELETE: {}", failure.what))),
+        Ok(answer) => match answer.head.status {
+            207 => Err(DeleteRefused::PerhapsLocked(
+                "DELETE was answered 207: some members could not be removed".to_owned(),
+            )),
+            404 | 410 if !repeats => Ok(Removal::WasGone),
+            404 | 410 => Ok(Removal::Deleted),
+            status if status < 300 => Ok(Removal::Deleted),
+            // A proxy gave up waiting for a server that may have carried it out.
+            504 if look(client, path).await == CollectionSighting::Nothing => Ok(Removal::Deleted),
+            _ => Err(DeleteRefused::PerhapsLocked(format!(
+                "DELETE was answered {}",
+                answer.head.status_text()
+            ))),
+        },
+    }
+}
+
+/// What may still be sent to release locks.
+#[derive(Debug)]
+struct Allowance {
+    looks: usize,
+    unlocks: usize,
+}
+
+/// Takes one of what is left; false where nothing is.
+fn take_one(left: &mut usize) -> bool {
+    let is_left = *left > 0;
+    *left -= usize::from(is_left);
+    is_left
 }
 
 /// Locks that were taken inside a collection.
@@ -75,19 +138,27 @@ struct LeftLocks {
 
 impl LeftLocks {
     /// Those that are known, and those that the server shows.
-    async fn within(client: &mut Client, collection: &str, held: &[HeldLock]) -> LeftLocks {
+    async fn within(
+        client: &mut Client,
+        collection: &str,
+        held: &[HeldLock],
+        allowance: &mut Allowance,
+    ) -> LeftLocks {
         let known = held
             .iter()
             .filter(|lock| stands_within(&lock.path, collection))
             .map(|lock| (lock.token.clone(), lock.path.clone()));
         let mut locks = LeftLocks {
             with_token: known.collect(),
-            hidden: Vec::new(),
+            ..LeftLocks::default()
         };
-        let mut level = vec![collection.to_owned()];
+        let mut level = BTreeSet::from([collection.to_owned()]);
         for _ in 0..LEVELS {
-            let mut next = Vec::new();
+            let mut next = BTreeSet::new();
             for parent in level {
+                if !take_one(&mut allowance.looks) {
+                    break;
+                }
                 let Some(found) = members(client, &parent, LOCKDISCOVERY).await else {
                     continue;
                 };
@@ -113,8 +184,11 @@ impl LeftLocks {
                             None => locks.hidden.push((path.clone(), lock.timeout)),
                         }
                     }
-                    if is_collection && !same_resource(&path, &parent) {
-                        next.push(path);
+                    if is_collection
+                        && !same_resource(&path, &parent)
+                        && next.len() < allowance.looks
+                    {
+                        next.insert(path);
                     }
                 }
             }
@@ -126,8 +200,11 @@ impl LeftLocks {
         locks
     }
 
-    async fn release(&self, client: &mut Client) {
+    async fn release(&self, client: &mut Client, allowance: &mut Allowance) {
         for (token, path) in &self.with_token {
+            if !take_one(&mut allowance.unlocks) {
+                break;
+            }
             let headers = [("Lock-Token", token.as_str())];
             let unlock = PlainRequest {
                 headers: &headers,

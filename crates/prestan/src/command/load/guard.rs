@@ -123,10 +123,15 @@ pub(crate) fn look(
     }
     match engine::look(settings).map_err(Failed::from)? {
         Presence::Absent => Ok(true),
-        Presence::There(_) if writes => Ok(false),
+        Presence::There(_) | Presence::Unknown(_) if writes => Ok(false),
         Presence::There(answer) => Err(Failed::Usage(format!(
             "PUT {} would overwrite a resource ({answer}), and cannot be undone; give a URL without a \
              resource, where it is removed at the end, or --writes",
+            target.url()
+        ))),
+        Presence::Unknown(answer) => Err(Failed::Usage(format!(
+            "PUT {}: whether a resource is there, which it would overwrite, is not known ({answer}); if none is, or it may \
+             be lost, give --writes",
             target.url()
         ))),
     }

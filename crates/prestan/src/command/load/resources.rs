@@ -171,8 +171,7 @@ fn requested(path: &str) -> Result<RequestedPath, Failed> {
 }
 
 fn is_same_server(one: &Target, other: &Target) -> bool {
-    let server = |target: &Target| (target.scheme(), target.host().to_owned(), target.port());
-    server(one) == server(other)
+    one.absolute("") == other.absolute("")
 }
 
 #[cfg(test)]

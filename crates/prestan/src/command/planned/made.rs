@@ -1,6 +1,6 @@
 //! What a run makes on the server, and removes at the end.
 
-use engine::{Finished, RunError, Settings};
+use engine::{Cancel, Finished, RunError, Settings};
 use record::{EventKind, LeftBehind};
 use suite::Plan;
 
@@ -47,12 +47,12 @@ pub(super) fn note_target(plan: &Plan, settings: &Settings) -> bool {
 /// Removes the target, which the run made; what cannot be removed is written down. Whether it is
 /// gone.
 pub(super) fn remove_target(
-    settings: &Settings,
+    (settings, cancel): (&Settings, &Cancel),
     finished: &mut Finished,
     recorder: &RunRecorder,
     is_noted: bool,
 ) -> bool {
-    let Err(reason) = engine::remove(settings) else {
+    let Err(reason) = engine::remove(settings, cancel) else {
         return true;
     };
     let url = settings.endpoint.target.url();

@@ -1,0 +1,134 @@
+//! Requests that are not measured, and that a busy server declines: sent again, for ten seconds at most.
+//!
+//! A proxy that limits requests, or a server that is started anew, is no reason to leave something of ours there.
+
+use std::time::{Duration, SystemTime};
+
+use chrono::{DateTime, Utc};
+use record::Outcome;
+
+use crate::connection::client::{Client, Exchange, PlainRequest};
+
+/// Before a request is sent again: ten seconds together.
+const PAUSES: [Duration; 5] = [
+    Duration::from_millis(250),
+    Duration::from_millis(750),
+    Duration::from_secs(2),
+    Duration::from_secs(3),
+    Duration::from_secs(4),
+];
+
+/// What became of a request that was sent up to six times.
+#[derive(Debug)]
+pub(crate) struct Insisted {
+    /// The last try.
+    pub(crate) exchange: Exchange,
+    /// One before it may have been carried out, whatever came back.
+    pub(crate) may_be_done: bool,
+}
+
+/// Why it is worth while to send a request again.
+struct Declined {
+    /// When the server wants to be asked again.
+    retry_after: Option<Duration>,
+    /// A server behind the one that answered may have carried it out.
+    may_be_done: bool,
+}
+
+/// Sends a request, and again while it is declined for the moment. After one that was declined until the end, the next is
+/// sent once.
+pub(crate) async fn insist(client: &mut Client, request: PlainRequest<'_>) -> Insisted {
+    let mut may_be_done = false;
+    let mut left: Duration = PAUSES.iter().sum();
+    let mut pauses = PAUSES.into_iter();
+    loop {
+        let exchange = client.perform(request).await;
+        let declined = declined(&exchange, request.method);
+        let pause = pauses
+            .next()
+            .filter(|_| !client.is_turned_away && !left.is_zero());
+        let (Some(declined), Some(pause)) = (&declined, pause) else {
+            client.is_turned_away = declined.is_some();
+            return Insisted {
+                exchange,
+                may_be_done,
+            };
+        };
+        let pause = declined
+            .retry_after
+            .unwrap_or_default()
+            .max(pause)
+            .min(left);
+        left -= pause;
+        if !client.pause(pause).await {
+            return Insisted {
+                exchange,
+                may_be_done,
+            };
+        }
+        may_be_done |= declined.may_be_done;
+    }
+}
+
+fn declined(exchange: &Exchange, method: &str) -> Option<Declined> {
+    let head = match &exchange.result {
+        Ok(answer) => &answer.head,
+        Err(failure) => {
+            let is_lost = matches!(failure.outcome, Outcome::ConnectFailed | Outcome::Reset);
+            // Nothing has to be made; what was made has to be removed.
+            return (is_lost && method != "MKCOL").then_some(Declined {
+                retry_after: None,
+                may_be_done: failure.outcome == Outcome::Reset,
+            });
+        }
+    };
+    let is_passing = match head.status {
+        425 | 429 | 502 | 503 | 504 => true,
+        // Some file systems have a file in use for a moment longer, and so have proxies that limit requests.
+        403 => method == "DELETE",
+        _ => false,
+    };
+    is_passing.then(|| Declined {
+        retry_after: head
+            .headers
+            .get("Retry-After")
+            .and_then(|value| retry_after(value, SystemTime::now().into())),
+        may_be_done: matches!(head.status, 502 | 504),
+    })
+}
+
+/// Seconds, or a date (RFC 9110, section 10.2.3); `None` where there is neither, and where the date is over.
+fn retry_after(value: &str, now: DateTime<Utc>) -> Option<Duration> {
+    let value = value.trim();
+    if !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit()) {
+        // More than 64 bits can hold is as long as any.
+        return Some(value.parse().map_or(Duration::MAX, Duration::from_secs));
+    }
+    let date = DateTime::parse_from_rfc2822(value).ok()?;
+    date.signed_duration_since(now).to_std().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_says_when_it_wants_to_be_asked_again() {
+        let now = DateTime::from_timestamp(1_800_000_000, 0).unwrap();
+        let seconds = |seconds| Some(Duration::from_secs(seconds));
+        for (value, expected) in [
+            ("2", seconds(2)),
+            (" 120 ", seconds(120)),
+            ("0", seconds(0)),
+            ("Fri, 15 Jan 2027 08:00:07 GMT", seconds(7)),
+            ("Fri, 15 Jan 2027 07:59:00 GMT", None),
+            ("99999999999999999999999999", Some(Duration::MAX)),
+            ("-1", None),
+            ("soon", None),
+            ("1.5", None),
+            ("", None),
+        ] {
+            assert_eq!(retry_after(value, now), expected, "{value}");
+        }
+    }
+}
