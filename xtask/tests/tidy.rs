@@ -24,7 +24,14 @@ const PURE: &[(&str, &[&str])] = &[
     ("constraint", &[]),
     (
         "suite",
-        &["constraint", "record", "template", "traffic", "yaml"],
+        &[
+            "constraint",
+            "record",
+            "template",
+            "traffic",
+            "wire",
+            "yaml",
+        ],
     ),
     ("stats", &["constraint", "record"]),
     (
@@ -485,6 +492,37 @@ fn too_long(text: &str) -> Vec<String> {
         lines if lines > LONGEST => vec![format!("{lines} lines; {LONGEST} are the limit")],
         _ => Vec::new(),
     }
+}
+
+/// What the tables of promises name is there.
+#[test]
+fn every_promise_has_a_test() {
+    let sources = files(&root().join("crates"), &[".rs"]);
+    let sources: Vec<String> = sources
+        .iter()
+        .map(|file| fs::read_to_string(file).unwrap())
+        .collect();
+    let is_there = |name: &str| {
+        let head = format!("fn {name}(");
+        sources.iter().any(|text| text.contains(&head))
+    };
+    let mut defects = Vec::new();
+    let mut promises = 0;
+    for page in ["SECURITY.md", "ARCHITECTURE.md"] {
+        let text = fs::read_to_string(root().join(page)).unwrap();
+        let (_, table) = text.split_once(" | tests |\n|---|---|\n").unwrap();
+        for row in table.lines().take_while(|line| line.starts_with('|')) {
+            promises += 1;
+            let (promise, tests) = row.trim_end_matches(" |").rsplit_once(" | ").unwrap();
+            let absent = tests
+                .split(", ")
+                .filter(|name| !is_there(name.trim_matches('`')));
+            defects
+                .extend(absent.map(|name| format!("{page}: {promise}: there is no test {name}")));
+        }
+    }
+    assert!(promises >= 15, "the rule looks at {promises} promises");
+    assert_none(&defects);
 }
 
 #[test]

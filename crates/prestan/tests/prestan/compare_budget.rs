@@ -233,7 +233,7 @@ fn a_command_that_does_not_serve_is_shown_with_what_it_said() {
                 "--start-a",
                 "{{ port }} {{ nothing }}",
                 "--start-b",
-                "{{ port }}",
+                "{{ port }} {{ nothing }}",
             ][..],
             "bad template",
         ),

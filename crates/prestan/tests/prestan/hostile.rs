@@ -164,6 +164,9 @@ fn clean_releases_our_locks_and_no_others() {
                 ("/a/PrestanTest-r/y", ABOVE),
                 ("/elsewhere/z", ELSEWHERE),
                 ("/a/PrestanTest-r/../../z", ELSEWHERE),
+                ("/a/PrestanTest-r/..%2f..%2fz", ELSEWHERE),
+                ("/a/PrestanTest-r/..%5cz", ELSEWHERE),
+                ("/a/PrestanTest-r/%252e%252e%252fz", ELSEWHERE),
             ];
             (207, multistatus(&locked))
         }
@@ -212,6 +215,20 @@ fn control_characters_of_a_server_do_not_reach_the_terminal() {
     assert!(
         printed.chars().all(|c| c == '\n' || !c.is_control()),
         "{printed:?}"
+    );
+}
+
+#[test]
+fn who_closed_standard_output_before_is_told_that_nothing_arrives() {
+    let prestan = env!("CARGO_BIN_EXE_prestan");
+    let mut shell = Command::new("sh");
+    let shell = shell.args(["-c", "exec \"$0\" suites >&-", prestan]);
+    let output = shell.output().unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(
+        said.contains("standard output failed: it is closed"),
+        "{said}"
     );
 }
 

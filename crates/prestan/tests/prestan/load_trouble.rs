@@ -216,6 +216,18 @@ fn what_is_there_is_not_replaced_without_a_word() {
     assert_eq!(seen(&server, "PUT").len(), 0);
     assert!(refused.runs().is_empty());
 
+    // A server that does not say what is there claims nothing, and neither do we.
+    let evasive =
+        Faulty::new(|builder| builder.rule(Rule::new(status(413, &[], "")).method("HEAD")));
+    let unknown = load("PUT", &format!("{}new", evasive.server.url())).run();
+    assert_eq!(unknown.code, 2, "{unknown}");
+    assert!(
+        unknown
+            .stderr
+            .contains("is not known (HEAD was answered 413"),
+        "{unknown}"
+    );
+
     // What was there is not removed either.
     let replaced = put(&["--writes"]);
     assert_eq!(replaced.code, 0, "{replaced}");

@@ -24,6 +24,8 @@ mod captures;
 #[cfg(test)]
 mod clean;
 #[cfg(test)]
+mod clean_up;
+#[cfg(test)]
 mod command_line;
 #[cfg(test)]
 mod compare;
@@ -43,6 +45,8 @@ mod diagnose;
 mod diagnose_endings;
 #[cfg(test)]
 mod diagnose_features;
+#[cfg(test)]
+mod early_responses;
 #[cfg(test)]
 mod endings;
 #[cfg(test)]
@@ -97,6 +101,8 @@ mod mid_run;
 mod named_parts;
 #[cfg(test)]
 mod oddities;
+#[cfg(test)]
+mod open_loops;
 #[cfg(test)]
 mod page;
 #[cfg(test)]

@@ -124,6 +124,31 @@ fn closing_after_each(authority: &Authority) -> Faulty {
 }
 
 #[test]
+fn a_body_until_the_end_of_a_connection_that_tls_did_not_close_is_noted() {
+    for (is_closed, says) in [(false, true), (true, false)] {
+        let authority = Authority::new();
+        let faulty = Faulty::new(|builder| {
+            let builder = builder.tls(authority.server(Certificate::Valid));
+            // Without a length, and with everything said: but how does it end?
+            let of_get = |fault| Rule::new(fault).tag("(Get1K)");
+            let builder = builder
+                .rule(of_get(Fault::Chunked))
+                .rule(of_get(Fault::Http10));
+            if is_closed {
+                builder
+            } else {
+                builder.rule(of_get(Fault::CloseAfterBytes(usize::MAX)))
+            }
+        });
+        let outcome = trusting(faulty.prestan("Get1K"), &authority, Trust::Right).run();
+        went_well(&outcome, &faulty);
+        let result = outcome.json();
+        let notes = row(&result, "Get1K")["notes"].to_string();
+        assert_eq!(notes.contains("no close_notify"), says, "{notes}");
+    }
+}
+
+#[test]
 fn a_tls_handshake_is_measured_apart() {
     let authority = Authority::new();
     let faulty = closing_after_each(&authority);

@@ -1,0 +1,357 @@
+//! The end of a run on a server that is busy, lies, or is used by others meanwhile: what is ours is removed or named, what
+//! is not stays, and nobody waits for ever.
+
+use std::fs;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use rustix::process::Signal;
+use testbed::fault::{Fault, Rule};
+
+use crate::support::faulty::{Faulty, checked, run_of, short_run, status};
+use crate::support::load::{load, plain, seen, send, until};
+use crate::support::rows::row;
+use crate::support::{Outcome, Prestan, Running};
+
+const NONE: [&str; 0] = [];
+/// What is said to be bounded by ten seconds, on a machine that is busy.
+const TEN_SECONDS: Duration = Duration::from_secs(18);
+
+/// A run of Get1K without end that has measured something.
+fn at_work(server: &Faulty, run_id: &str) -> Running {
+    let before = server.measured("Get1K").len();
+    let running = Prestan::new()
+        .args([&server.server.url(), "--only", "Get1K", "-r", "1000000"])
+        .args(["--run-id", run_id])
+        .spawn();
+    until("the server has seen measured requests", || {
+        server.measured("Get1K").len() > before + 20
+    });
+    running
+}
+
+fn interrupted(running: Running) -> (Outcome, Duration) {
+    let sent = Instant::now();
+    send(&running, Signal::INT);
+    let outcome = running.wait();
+    assert_eq!(outcome.code, 130, "{outcome}");
+    (outcome, sent.elapsed())
+}
+
+/// How many requests with this method concerned the collection of the run as a whole.
+fn asked(server: &Faulty, method: &str) -> usize {
+    let exchanges = server.server.exchanges();
+    let is_asked = |label: &str| label.ends_with("(workspace)");
+    let of_method = exchanges
+        .iter()
+        .filter(|exchange| exchange.method == method);
+    of_method
+        .filter(|exchange| exchange.header("x-prestan").is_some_and(is_asked))
+        .count()
+}
+
+#[test]
+fn a_collection_in_the_place_of_the_runs_own_stays() {
+    let server = plain();
+    let running = at_work(&server, "moved");
+    let root = server.demo.root();
+    let own = root.join("PrestanTest-moved");
+    fs::rename(&own, root.join("elsewhere")).unwrap();
+    fs::create_dir(&own).unwrap();
+    fs::write(own.join("thesis.txt"), "years of work").unwrap();
+
+    let (outcome, _) = interrupted(running);
+
+    assert!(own.join("thesis.txt").exists(), "{outcome}");
+    assert!(
+        outcome
+            .stderr
+            .contains("the collection there has no marker"),
+        "{outcome}"
+    );
+    // One of another run is not that of this one, either.
+    let running = at_work(&server, "other");
+    let own = root.join("PrestanTest-other");
+    fs::remove_dir_all(&own).unwrap();
+    fs::rename(root.join("elsewhere"), &own).unwrap();
+    let (outcome, _) = interrupted(running);
+    assert!(own.exists(), "{outcome}");
+    assert!(
+        outcome.stderr.contains("the marker of the run moved"),
+        "{outcome}"
+    );
+}
+
+#[test]
+fn a_server_that_lists_more_the_more_it_is_asked_is_left_in_the_end() {
+    let members: String = (0..1200)
+        .map(|number| {
+            format!(
+                "<response><href>/PrestanTest-wide/{number}/</href><propstat><prop><resourcetype><collection/>\
+                 </resourcetype></prop><status>HTTP/1.1 200 OK</status></propstat></response>"
+            )
+        })
+        .collect();
+    let listing = format!("<multistatus xmlns=\"DAV:\">{members}</multistatus>");
+    let lists = Rule::new(status(207, &[], &listing)).header("depth", "1");
+    let lists = lists.method("PROPFIND").path("PrestanTest-wide");
+    let locked = Rule::new(status(423, &[], "")).method("DELETE");
+    let server = Faulty::new(|builder| builder.rule(lists).rule(locked));
+    let run = short_run(&server.server.url(), "Get1K").args(["--run-id", "wide"]);
+    let outcome = run.run();
+    let result = checked(&outcome);
+    assert_eq!(
+        result["left_behind"].as_array().unwrap().len(),
+        1,
+        "{outcome}"
+    );
+    let looks = asked(&server, "PROPFIND");
+    assert!((1000..1010).contains(&looks), "{looks}");
+}
+
+#[test]
+fn many_names_like_ours_do_not_keep_a_run_from_its_work() {
+    let server = plain();
+    for number in 0..300 {
+        fs::create_dir(server.demo.root().join(format!("PrestanTest-{number:03}"))).unwrap();
+    }
+    let outcome = short_run(&server.server.url(), "Get1K").run();
+    let result = checked(&outcome);
+    assert_eq!(row(&result, "Get1K")["status"], "ok", "{outcome}");
+    assert!(
+        outcome.stderr.contains("200 more collections in "),
+        "{outcome}"
+    );
+    // Of its own marker it asks twice.
+    let looks = asked(&server, "GET");
+    assert!(looks <= 100 + 2, "{looks}");
+    assert_eq!(server.left().len(), 300);
+    let cleaned = outcome.again().args(["clean", &server.server.url()]).run();
+    assert_eq!(
+        cleaned.stdout.matches("no marker").count(),
+        300,
+        "{cleaned}"
+    );
+}
+
+#[test]
+fn one_ctrl_c_at_a_frozen_server_is_enough() {
+    let server = plain();
+    let running = at_work(&server, "frozen");
+    server.server.add_rule(Rule::new(Fault::Hang));
+    let (outcome, took) = interrupted(running);
+    assert!(took < TEN_SECONDS, "{took:?}");
+    let left = format!("{}PrestanTest-frozen/", server.server.url());
+    assert!(outcome.stderr.contains(&left), "{outcome}");
+}
+
+#[test]
+fn one_ctrl_c_is_enough_for_a_load_that_made_a_file() {
+    let server = plain();
+    let url = format!("{}new.bin", server.server.url());
+    let running = load("PUT", &url)
+        .args(["--body-size", "1KiB", "--duration", "60s"])
+        .spawn();
+    until("the server has seen requests", || {
+        seen(&server, "PUT").len() > 20
+    });
+    server.server.add_rule(Rule::new(Fault::Hang));
+    let (outcome, took) = interrupted(running);
+    assert!(took < TEN_SECONDS, "{took:?}");
+    assert!(outcome.stderr.contains(&url), "{outcome}");
+}
+
+#[test]
+fn one_ctrl_c_is_enough_where_nothing_can_be_removed() {
+    let server = plain();
+    let running = at_work(&server, "busy");
+    server
+        .server
+        .add_rule(Rule::new(status(503, &[], "")).method("DELETE"));
+    let (outcome, took) = interrupted(running);
+    assert!(took < TEN_SECONDS, "{took:?}");
+    assert!(outcome.stderr.contains("PrestanTest-busy/"), "{outcome}");
+}
+
+#[test]
+fn who_is_busy_for_a_moment_is_asked_again() {
+    let busy = |code, headers: &[(&str, &str)]| Rule::new(status(code, headers, "")).nth(1);
+    let soon = [("Retry-After", "1")];
+    let table = [
+        (
+            "the marker",
+            busy(429, &[]).method("PUT").tag("(workspace)"),
+        ),
+        (
+            "the collection",
+            busy(503, &soon).method("MKCOL").tag("(workspace)"),
+        ),
+        (
+            "the place of a test",
+            busy(503, &[]).method("MKCOL").tag("(Get1K set-up)"),
+        ),
+        (
+            "is it there?",
+            busy(429, &[]).method("PROPFIND").tag("(workspace)"),
+        ),
+        (
+            "is it ours?",
+            busy(429, &[]).method("GET").tag("(workspace)"),
+        ),
+        (
+            "removal, refused",
+            busy(403, &[]).method("DELETE").tag("(workspace)"),
+        ),
+        (
+            "removal, too many",
+            busy(429, &soon).method("DELETE").tag("(workspace)"),
+        ),
+        (
+            "removal, a dead backend",
+            busy(502, &[]).method("DELETE").tag("(workspace)"),
+        ),
+        (
+            "removal, done behind a proxy that waited no longer",
+            Rule::new(Fault::RewriteStatus(504))
+                .nth(1)
+                .method("DELETE")
+                .tag("(workspace)"),
+        ),
+        (
+            "made behind a proxy that waited no longer",
+            Rule::new(Fault::RewriteStatus(504))
+                .nth(1)
+                .method("MKCOL")
+                .tag("(workspace)"),
+        ),
+        (
+            "removal, a server that is started anew",
+            Rule::new(Fault::Reset)
+                .nth(1)
+                .method("DELETE")
+                .tag("(workspace)"),
+        ),
+    ];
+    for (what, rule) in table {
+        let server = Faulty::new(|builder| builder.rule(rule));
+        let outcome = short_run(&server.server.url(), "Get1K").run();
+        let result = checked(&outcome);
+        assert_eq!(row(&result, "Get1K")["status"], "ok", "{what}: {outcome}");
+        assert_eq!(
+            result["left_behind"].as_array().unwrap().len(),
+            0,
+            "{what}: {outcome}"
+        );
+        assert_eq!(server.left(), NONE, "{what}: {outcome}");
+    }
+}
+
+#[test]
+fn the_file_of_a_load_is_removed_from_a_server_that_is_busy_for_a_moment() {
+    let busy = Rule::new(status(503, &[("Retry-After", "1")], "")).nth(1);
+    let server = Faulty::new(|builder| builder.rule(busy.method("DELETE")));
+    let url = format!("{}new.bin", server.server.url());
+    let outcome = load("PUT", &url)
+        .args(["--body-size", "1KiB", "--total", "5"])
+        .run();
+    assert_eq!(outcome.code, 0, "{outcome}");
+    assert_eq!(server.left(), NONE);
+}
+
+#[test]
+fn what_an_abort_leaves_is_named() {
+    let server = plain();
+    let running = at_work(&server, "aborted");
+    send(&running, Signal::ABORT);
+    let outcome = running.wait();
+    assert_eq!(outcome.code, -6, "{outcome}");
+    let left = format!(
+        "still on the server: {}PrestanTest-aborted/",
+        server.server.url()
+    );
+    assert!(outcome.stderr.contains(&left), "{outcome}");
+}
+
+/// A run that gets no further than its marker, and cannot remove its collection.
+fn without_marker(server: &Faulty) -> Outcome {
+    let url = server.server.url();
+    let outcome = run_of(&url, "Get1K", 3).args(["--run-id", "bare"]).run();
+    assert_ne!(outcome.code, 0, "{outcome}");
+    assert!(outcome.stderr.contains("writing the marker"), "{outcome}");
+    assert!(outcome.stderr.contains("`prestan clean` may"), "{outcome}");
+    assert_eq!(server.left(), ["PrestanTest-bare"]);
+    outcome
+}
+
+fn clean(outcome: &Outcome, server: &Faulty) -> String {
+    let cleaned = outcome.again().args(["clean", &server.server.url()]).run();
+    assert_eq!(cleaned.code, 0, "{cleaned}");
+    cleaned.stdout
+}
+
+fn notes(home: &Path) -> usize {
+    fs::read_dir(home.join("state/prestan/made")).map_or(0, Iterator::count)
+}
+
+#[test]
+fn a_collection_without_a_marker_is_removed_by_who_made_it_while_it_is_empty() {
+    let busy = |method| {
+        Rule::new(status(503, &[], ""))
+            .method(method)
+            .tag("(workspace)")
+    };
+    let declining = || Faulty::new(|builder| builder.rule(busy("PUT")).rule(busy("DELETE")));
+    let server = declining();
+    let outcome = without_marker(&server);
+    server.server.clear_rules();
+
+    // Another machine does not know whose it is.
+    let elsewhere = Prestan::new()
+        .args(["clean", "--force", &server.server.url()])
+        .run();
+    assert!(
+        elsewhere.stdout.contains("no marker; not removed"),
+        "{elsewhere}"
+    );
+
+    let own = server.demo.root().join("PrestanTest-bare");
+    fs::write(own.join("thesis.txt"), "years of work").unwrap();
+    let left_alone = clean(&outcome, &server);
+    assert!(
+        left_alone.contains("wrote no marker into it"),
+        "{left_alone}"
+    );
+    assert!(own.join("thesis.txt").exists());
+
+    fs::remove_file(own.join("thesis.txt")).unwrap();
+    assert_eq!(notes(outcome.home()), 1);
+    assert!(clean(&outcome, &server).starts_with("removed: "));
+    assert_eq!(server.left(), NONE);
+    assert_eq!(notes(outcome.home()), 0);
+    // Nor is anything noted of a run that went well.
+    let run = short_run(&server.server.url(), "Get1K").run();
+    assert_eq!(notes(run.home()), 0, "{run}");
+}
+
+#[test]
+fn what_was_made_and_is_not_there_is_named() {
+    let answers = |method, code| {
+        let rule = Rule::new(status(code, &[], ""));
+        rule.method(method).tag("(workspace)")
+    };
+    // Two servers that share an address and no storage: who answers changes.
+    let server = Faulty::new(|builder| {
+        let builder = builder
+            .rule(answers("MKCOL", 201))
+            .rule(answers("PUT", 409));
+        builder.rule(answers("DELETE", 404))
+    });
+    let outcome = short_run(&server.server.url(), "Get1K").run();
+    assert_ne!(outcome.code, 0, "{outcome}");
+    assert!(
+        outcome
+            .stderr
+            .contains("another server behind the same address"),
+        "{outcome}"
+    );
+}
