@@ -9,7 +9,7 @@ use std::borrow::Cow;
 use record::{Cause, Outcome, Verify};
 use suite::{RequestPlan, Text};
 use wire::coding::decoded;
-use wire::dav::{XmlLimits, condition};
+use wire::dav::{XmlLimits, condition, xml_text};
 use wire::response::ResponseHead;
 use wire::shown::redacted_link;
 
@@ -75,7 +75,8 @@ pub(crate) fn check(
     let body = decoded(coding, answered.body, XmlLimits::default().bytes)
         .map_err(|error| wrong_body(format!("207 with a body that is none: {error}")))?;
     let note = multistatus::check(request, &body)?;
-    let body = &*body;
+    let text = xml_text(&body, &XmlLimits::default()).unwrap_or_default();
+    let body = text.as_bytes();
     check_body(request, &Answered { body, ..*answered })?;
     Ok(note)
 }

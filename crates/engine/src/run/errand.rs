@@ -69,18 +69,15 @@ async fn look_by_propfind(
 ) -> Result<Presence, RunError> {
     let asked = propfind_request(path, "0", RESOURCETYPE, LABEL);
     let answer = reached("PROPFIND", url, client.perform(asked).await)?;
-    let all_missing = || {
+    let is_of_nothing = || {
         let parsed = parse_multistatus(client.body(), &XmlLimits::default());
-        parsed.is_ok_and(|answer| {
-            let mut responses = answer.responses.iter();
-            !answer.responses.is_empty() && responses.all(|one| one.status == Some(404))
-        })
+        parsed.is_ok_and(|multistatus| multistatus.is_of_nothing())
     };
     match answer.status {
         404 | 410 => Ok(Presence::Absent),
         // A server without WebDAV.
         400 | 405 | 501 if is_missing => Ok(Presence::Absent),
-        207 if all_missing() => Ok(Presence::Absent),
+        207 if is_of_nothing() => Ok(Presence::Absent),
         200..=399 => Ok(Presence::There(answered("PROPFIND", &answer))),
         _ => Ok(Presence::Unknown(answered("PROPFIND", &answer))),
     }

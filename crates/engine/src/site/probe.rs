@@ -134,7 +134,7 @@ async fn kind(client: &mut Client, path: &str) -> Option<ResourceKind> {
     let multistatus = parse_multistatus(client.body(), &XmlLimits::default()).ok()?;
     let response = multistatus.responses.first()?;
     match response.status {
-        Some(404) => Some(ResourceKind::Missing),
+        _ if response.is_missing() => Some(ResourceKind::Missing),
         Some(_) => None,
         None if response.is_collection => Some(ResourceKind::Collection),
         None => Some(ResourceKind::File),

@@ -216,12 +216,7 @@ pub(super) async fn occupancy_of(client: &mut Client, path: &str) -> Result<Occu
     Ok(match status {
         207 => {
             let multistatus = parse_multistatus(client.body(), &XmlLimits::default());
-            let all_missing = multistatus.is_ok_and(|multistatus| {
-                let mut responses = multistatus.responses.iter();
-                !multistatus.responses.is_empty()
-                    && responses.all(|response| response.status == Some(404))
-            });
-            if all_missing {
+            if multistatus.is_ok_and(|multistatus| multistatus.is_of_nothing()) {
                 Occupancy::Free
             } else {
                 Occupancy::Taken

@@ -261,6 +261,15 @@ fn what_a_put_made_is_removed_again() {
     let outcome = put().args(["--requests", "20"]).run();
     assert_eq!(outcome.code, 0, "{outcome}");
     assert_eq!(server.left(), [""; 0]);
+
+    // Where nothing is, some say so inside a 207.
+    let nothing = "<multistatus xmlns='DAV:'><response><href>/new.bin</href><propstat><prop/><status>HTTP/1.1 404 Not \
+                   Found</status></propstat></response></multistatus>";
+    let nothing = Rule::new(status(207, &[], nothing)).method("PROPFIND");
+    server.server.add_rule(nothing.nth(1));
+    let outcome = put().args(["--requests", "20"]).run();
+    assert_eq!(outcome.code, 0, "{outcome}");
+    assert_eq!(server.left(), [""; 0]);
 }
 
 #[test]

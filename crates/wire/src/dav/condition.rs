@@ -1,6 +1,6 @@
 //! Precondition and postcondition codes: the inside of a DAV:error (RFC 4918, section 16).
 
-use super::xml::{Walker, XmlError, XmlLimits};
+use super::xml::{Walker, XmlError, XmlLimits, xml_text};
 
 /// Characters of a code at most; those of RFC 4918, RFC 3253 and RFC 3744 have 40.
 const LONGEST: usize = 64;
@@ -13,7 +13,9 @@ pub fn condition(body: &[u8]) -> Option<String> {
 }
 
 fn first(body: &[u8]) -> Result<Option<String>, XmlError> {
-    let mut walker = Walker::new(body, &XmlLimits::default())?;
+    let limits = XmlLimits::default();
+    let text = xml_text(body, &limits)?;
+    let mut walker = Walker::new(&text, &limits)?;
     if !walker.root()?.is_dav("error") {
         return Ok(None);
     }

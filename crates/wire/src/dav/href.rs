@@ -37,7 +37,7 @@ pub fn same_resource(a: &str, b: &str) -> bool {
 /// Compared like [`same_resource`]. A path that climbs (`.`, `..`, however often they are escaped) is in nothing.
 pub fn stands_within(href: &str, collection: &str) -> bool {
     let mut inner = segments(href);
-    !segments(href).any(|segment| climbs(segment))
+    !segments(href).any(climbs)
         && segments(collection).all(|outer| inner.next().as_ref() == Some(&outer))
 }
 

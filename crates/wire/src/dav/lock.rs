@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::xml::{Walker, XmlError, XmlLimits};
+use super::xml::{Walker, XmlError, XmlLimits, xml_text};
 
 /// The first token in the body of an answer to LOCK:
 /// `prop/lockdiscovery/activelock/locktoken/href`. `None` as well where the body is no such XML.
@@ -30,7 +30,8 @@ fn is_token(text: &str) -> bool {
 
 fn first_token(body: &[u8]) -> Result<Option<String>, XmlError> {
     let limits = XmlLimits::default();
-    let mut walker = Walker::new(body, &limits)?;
+    let text = xml_text(body, &limits)?;
+    let mut walker = Walker::new(&text, &limits)?;
     let root = walker.root()?;
     if !root.is_dav("prop") {
         return Ok(None);

@@ -14,7 +14,7 @@ pub use href::{
 pub use lock::{ActiveLock, lock_token_from_body, lock_token_from_header};
 pub use multistatus::{Multistatus, PropName, Propstat, ResourceResponse, parse_multistatus};
 pub use requested::requested_properties;
-pub use xml::{XmlError, XmlLimits};
+pub use xml::{XmlError, XmlLimits, xml_text};
 
 use crate::response::Headers;
 

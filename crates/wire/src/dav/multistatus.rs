@@ -14,7 +14,7 @@
 use std::fmt;
 
 use super::lock::{ActiveLock, active_locks};
-use super::xml::{Node, Walker, XmlError, XmlLimits};
+use super::xml::{Node, Walker, XmlError, XmlLimits, xml_text};
 use crate::excerpt;
 
 /// A multistatus: many answers in one.
@@ -22,6 +22,13 @@ use crate::excerpt;
 pub struct Multistatus {
     /// One for each href, in the server's order, which is arbitrary.
     pub responses: Vec<ResourceResponse>,
+}
+
+impl Multistatus {
+    /// Nothing of what it is about is there: what most servers say with a status of 404.
+    pub fn is_of_nothing(&self) -> bool {
+        !self.responses.is_empty() && self.responses.iter().all(ResourceResponse::is_missing)
+    }
 }
 
 /// What became of one resource.
@@ -47,6 +54,17 @@ impl ResourceResponse {
         self.status
             .into_iter()
             .chain(self.propstats.iter().map(|propstat| propstat.status))
+    }
+
+    /// The resource is not there: it has the status 404 or, from nginx-dav-ext before version 2, nothing but 404 for no
+    /// property by name. A 404 for named properties is about these.
+    pub fn is_missing(&self) -> bool {
+        let names_nothing =
+            |propstat: &Propstat| propstat.status == 404 && propstat.props.is_empty();
+        match self.status {
+            Some(status) => status == 404,
+            None => !self.propstats.is_empty() && self.propstats.iter().all(names_nothing),
+        }
     }
 }
 
@@ -80,7 +98,8 @@ impl fmt::Display for PropName {
 
 /// Reads the body of a 207.
 pub fn parse_multistatus(body: &[u8], limits: &XmlLimits) -> Result<Multistatus, XmlError> {
-    let mut walker = Walker::new(body, limits)?;
+    let text = xml_text(body, limits)?;
+    let mut walker = Walker::new(&text, limits)?;
     let root = walker.root()?;
     if !root.is_dav("multistatus") {
         let name = PropName::from(root).to_string();

@@ -2,7 +2,7 @@
 //! (RFC 4918, sections 14.19 and 14.20).
 
 use super::multistatus::PropName;
-use super::xml::{Walker, XmlError, XmlLimits};
+use super::xml::{Walker, XmlError, XmlLimits, xml_text};
 
 /// The properties that the body of a PROPFIND asks for by name, or that of a PROPPATCH sets or
 /// removes: each once, in order.
@@ -15,7 +15,9 @@ pub fn requested_properties(body: &[u8]) -> Vec<PropName> {
 }
 
 fn named(body: &[u8]) -> Result<Vec<PropName>, XmlError> {
-    let mut walker = Walker::new(body, &XmlLimits::default())?;
+    let limits = XmlLimits::default();
+    let text = xml_text(body, &limits)?;
+    let mut walker = Walker::new(&text, &limits)?;
     let root = walker.root()?;
     let mut names = Vec::new();
     if root.is_dav("propfind") {

@@ -4,6 +4,8 @@
 //! end of this element), and stops at the first thing that goes beyond its [limits](XmlLimits).
 //! There are no entities but the five of XML, because there is no DOCTYPE: it is refused.
 
+use std::borrow::Cow;
+
 use quick_xml::NsReader;
 use quick_xml::events::{BytesRef, BytesStart, Event};
 use quick_xml::name::ResolveResult;
@@ -13,6 +15,9 @@ use crate::excerpt;
 
 /// The namespace of WebDAV.
 const DAV: &str = "DAV:";
+
+/// An XML declaration is no longer than that, with room for blanks.
+const LONGEST_DECLARATION: usize = 200;
 
 /// How much of a body is read before it is called an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,9 +64,16 @@ pub enum XmlError {
     /// The body ended within an element.
     #[error("the XML ends before its root element does")]
     Truncated,
-    /// Another character encoding than UTF-8.
-    #[error("the XML is not UTF-8, from byte {0} on")]
-    Encoding(usize),
+    /// Not in the character encoding that it is said to be in.
+    #[error("the XML is not {encoding}, from byte {at} on{declared}")]
+    Encoding {
+        /// UTF-8 or UTF-16.
+        encoding: &'static str,
+        /// Where.
+        at: usize,
+        /// What it declares, where that is neither of the two.
+        declared: String,
+    },
     /// Definitions of entities could follow.
     #[error("the XML has a DOCTYPE, which WebDAV has no use for (RFC 4918, section 20.6)")]
     Doctype,
@@ -122,14 +134,83 @@ enum Token {
     End,
 }
 
-impl<'a> Walker<'a> {
-    pub(super) fn new(body: &'a [u8], limits: &XmlLimits) -> Result<Walker<'a>, XmlError> {
-        if body.len() > limits.bytes {
+/// The text of a body: UTF-8 or UTF-16, which every processor must read (RFC 4918, section 19), or ISO 8859-1 where it
+/// is declared.
+///
+/// UTF-16 is told by how the body begins (XML 1.0, appendix F), so that what declares it and is UTF-8 is read, too.
+///
+/// # Errors
+/// The body is in none of these encodings, or it or its text is longer than the limit.
+pub fn xml_text<'a>(body: &'a [u8], limits: &XmlLimits) -> Result<Cow<'a, str>, XmlError> {
+    if body.len() > limits.bytes {
+        return Err(XmlError::TooLong(limits.bytes));
+    }
+    let (pairs, _) = body.as_chunks::<2>();
+    let units = |unit: fn([u8; 2]) -> u16| pairs.iter().map(move |pair| unit(*pair));
+    match body {
+        [0xfe, 0xff, ..] | [0, b'<', ..] => return utf16(units(u16::from_be_bytes), limits),
+        [0xff, 0xfe, ..] | [b'<', 0, ..] => return utf16(units(u16::from_le_bytes), limits),
+        _ => {}
+    }
+    let declared = declared_encoding(body).unwrap_or("utf-8");
+    if declared.eq_ignore_ascii_case("iso-8859-1") {
+        let length = body.len() + body.iter().filter(|byte| !byte.is_ascii()).count();
+        if length > limits.bytes {
             return Err(XmlError::TooLong(limits.bytes));
         }
-        let text = str::from_utf8(body).map_err(|error| XmlError::Encoding(error.valid_up_to()))?;
+        return Ok(body.iter().map(|byte| char::from(*byte)).collect());
+    }
+    let text = str::from_utf8(body).map_err(|error| XmlError::Encoding {
+        encoding: "UTF-8",
+        at: error.valid_up_to(),
+        declared: if declared.eq_ignore_ascii_case("utf-8") {
+            String::new()
+        } else {
+            let declared = excerpt::of_text(declared);
+            format!("; it declares {declared}, and UTF-8, UTF-16 and ISO-8859-1 are read")
+        },
+    })?;
+    Ok(Cow::Borrowed(text))
+}
+
+fn utf16<'a>(
+    units: impl Iterator<Item = u16>,
+    limits: &XmlLimits,
+) -> Result<Cow<'a, str>, XmlError> {
+    let mut text = String::new();
+    for c in char::decode_utf16(units) {
+        let c = c.map_err(|_| XmlError::Encoding {
+            encoding: "UTF-16",
+            at: 2 * text.encode_utf16().count(),
+            declared: String::new(),
+        })?;
+        if text.len() + c.len_utf8() > limits.bytes {
+            return Err(XmlError::TooLong(limits.bytes));
+        }
+        text.push(c);
+    }
+    Ok(Cow::Owned(text))
+}
+
+/// The name in `<?xml version="1.0" encoding="..."?>`.
+fn declared_encoding(body: &[u8]) -> Option<&str> {
+    let rest = body.trim_ascii_start().strip_prefix(b"<?xml")?;
+    let end = rest
+        .iter()
+        .take(LONGEST_DECLARATION)
+        .position(|byte| *byte == b'>')?;
+    let declaration = str::from_utf8(&rest[..end]).ok()?;
+    let (_, value) = declaration.split_once("encoding")?;
+    let value = value.trim_start().strip_prefix('=')?.trim_start();
+    let quote = value.chars().next().filter(|c| "\"'".contains(*c))?;
+    value[1..].split(quote).next()
+}
+
+impl<'a> Walker<'a> {
+    /// Of a body as [`xml_text`] gives it.
+    pub(super) fn new(body: &'a str, limits: &XmlLimits) -> Result<Walker<'a>, XmlError> {
         // Blanks before the declaration are not well-formed, and some servers send them.
-        let text = text.trim_start_matches(['\u{feff}', ' ', '\t', '\r', '\n']);
+        let text = body.trim_start_matches(['\u{feff}', ' ', '\t', '\r', '\n']);
         if !text.starts_with('<') {
             return Err(XmlError::NotXml(excerpt::of_text(text)));
         }

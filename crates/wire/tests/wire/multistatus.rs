@@ -302,6 +302,111 @@ fn broken_bodies_say_what_is_broken() {
     assert_eq!(error.to_string(), "the XML is not UTF-8, from byte 30 on");
 }
 
+/// The same document in every encoding that is read: RFC 4918, section 19.
+#[test]
+fn bodies_in_utf_16_and_in_a_declared_encoding_are_read() {
+    let document = |encoding: &str| {
+        let declaration = match encoding {
+            "" => String::new(),
+            name => format!("<?xml version=\"1.0\" encoding='{name}' ?>"),
+        };
+        let body = "<D:response><D:href>/gr\u{fc}n</D:href><D:status>HTTP/1.1 200 OK</D:status></D:response>";
+        format!("{declaration}{}", multistatus(body))
+    };
+    let utf16 = |text: &str, bytes: fn(u16) -> [u8; 2]| -> Vec<u8> {
+        text.encode_utf16().flat_map(bytes).collect()
+    };
+    let latin1 = |text: &str| -> Vec<u8> { text.chars().map(|c| c as u8).collect() };
+    let marked = format!("\u{feff}{}", document(""));
+    let cases = [
+        utf16(&marked, u16::to_le_bytes),
+        utf16(&marked, u16::to_be_bytes),
+        utf16(&document("UTF-16"), u16::to_le_bytes),
+        utf16(&document("utf-16"), u16::to_be_bytes),
+        latin1(&document("ISO-8859-1")),
+        latin1(&format!("\r\n{}", document("iso-8859-1"))),
+        marked.into_bytes(),
+        // Servers that take the encoding of their strings for that of what they send.
+        document("utf-16").into_bytes(),
+        document("windows-1252").into_bytes(),
+    ];
+    for body in cases {
+        let shown = body.escape_ascii();
+        let parsed = parse_multistatus(&body, &XmlLimits::default());
+        let parsed = parsed.unwrap_or_else(|error| panic!("{error}: {shown}"));
+        assert_eq!(parsed.responses[0].href, "/gr\u{fc}n", "{shown}");
+    }
+
+    let half = [utf16(&document(""), u16::to_le_bytes), vec![0, 0xd8, 0, 0]].concat();
+    let errors = [
+        (half, "the XML is not UTF-16, from byte "),
+        (
+            latin1(&document("windows-1252")),
+            "the XML is not UTF-8, from byte 99 on; it declares windows-1252, and UTF-8, UTF-16 and ISO-8859-1 are read",
+        ),
+        (
+            latin1(&document("")),
+            "the XML is not UTF-8, from byte 53 on",
+        ),
+    ];
+    for (body, expected) in errors {
+        let error = parse_multistatus(&body, &XmlLimits::default()).unwrap_err();
+        assert!(error.to_string().starts_with(expected), "{error}");
+    }
+
+    // The limit holds for what it becomes.
+    let limits = XmlLimits {
+        bytes: 200,
+        ..XmlLimits::default()
+    };
+    let wide = format!("<a>{}", "\u{20ac}".repeat(90));
+    for body in [
+        utf16(&wide, u16::to_be_bytes),
+        latin1(&format!(
+            "<?xml version='1.0' encoding='ISO-8859-1'?><a>{}",
+            "\u{e9}".repeat(90)
+        )),
+    ] {
+        assert!(body.len() < 200);
+        let error = parse_multistatus(&body, &limits).unwrap_err();
+        assert_eq!(error, XmlError::TooLong(200));
+    }
+}
+
+#[test]
+fn what_is_missing_is_told_from_properties_that_are() {
+    let missing = "<D:status>HTTP/1.1 404 Not Found</D:status>";
+    let given =
+        "<D:propstat><D:prop><D:x/></D:prop><D:status>HTTP/1.1 200 OK</D:status></D:propstat>";
+    let cases = [
+        // Before its version 2, nginx-dav-ext says so whatever it was asked for.
+        (
+            format!("<D:propstat><D:prop>\n</D:prop>{missing}</D:propstat>"),
+            true,
+        ),
+        (format!("<D:propstat>{missing}</D:propstat>"), true),
+        (missing.to_owned(), true),
+        (
+            format!("<D:propstat><D:prop><D:x/></D:prop>{missing}</D:propstat>"),
+            false,
+        ),
+        (
+            format!("<D:propstat><D:prop/>{missing}</D:propstat>{given}"),
+            false,
+        ),
+        (given.to_owned(), false),
+        (String::new(), false),
+        ("<D:status>HTTP/1.1 403 No</D:status>".to_owned(), false),
+    ];
+    for (inner, expected) in cases {
+        let response = format!("<D:response><D:href>/a</D:href>{inner}</D:response>");
+        let parsed = parse(&multistatus(&response)).unwrap();
+        assert_eq!(parsed.responses[0].is_missing(), expected, "{inner}");
+        assert_eq!(parsed.is_of_nothing(), expected, "{inner}");
+    }
+    assert!(!Multistatus::default().is_of_nothing());
+}
+
 /// Runs `check` and insists that a hostile body does not keep anybody busy.
 fn quickly<T>(check: impl FnOnce() -> T) -> T {
     let start = Instant::now();

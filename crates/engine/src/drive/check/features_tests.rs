@@ -4,7 +4,7 @@ use std::io::Write;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use suite::HeaderPlan;
+use suite::{Body, HeaderPlan, Missing};
 
 use super::tests::{head, request};
 use super::*;
@@ -101,4 +101,65 @@ fn a_status_that_declines_is_kept_with_its_code() {
     get.unsupported.push(200);
     let whole = verdict(&get, "200 OK", b"file").unwrap_err();
     assert_eq!(whole.what, "200 OK; expected 304");
+}
+
+/// What nginx-dav-ext before its version 2 answers to a PROPFIND of what is missing.
+const NOTHING: &str = "<multistatus xmlns='DAV:'><response><href>/a</href><propstat><prop>\n</prop>\
+                       <status>HTTP/1.1 404 Not Found</status></propstat></response></multistatus>";
+
+#[test]
+fn a_404_for_no_property_is_one_for_the_resource() {
+    let named = "<propfind xmlns='DAV:'><prop><x/><y xmlns='urn:y'/></prop></propfind>";
+    let allprop = "<propfind xmlns='DAV:'><allprop/></propfind>";
+    let propname = "<propfind xmlns='DAV:'><propname/></propfind>";
+    let absent = NOTHING.replace('\n', "<x/><y xmlns='urn:y'/>");
+    let half = absent.replace(
+        "<propstat>",
+        "<propstat><prop><z/></prop><status>HTTP/1.1 200 OK</status></propstat><propstat>",
+    );
+    let check = |body: Body, answer: &str| {
+        let mut propfind = request("PROPFIND", "");
+        propfind.body = body;
+        propfind.expect.missing = Missing::Noted;
+        verdict(&propfind, "207 Multi-Status", answer.as_bytes()).map_err(|wrong| wrong.what)
+    };
+    let failure = Err("207 with 404 Not Found inside for /a".to_owned());
+    let note = Ok(Some("the server does not give x, y".to_owned()));
+    let cases = [
+        ("", NOTHING, &failure),
+        (allprop, NOTHING, &failure),
+        (propname, NOTHING, &failure),
+        (named, NOTHING, &failure),
+        ("", &absent, &failure),
+        (allprop, &absent, &failure),
+        (named, &absent, &note),
+        (named, &half, &note),
+        (allprop, &half, &Ok(None)),
+    ];
+    for (body, answer, expected) in cases {
+        let said = check(Body::Fixed(body.as_bytes().into()), answer);
+        assert_eq!(said, *expected, "{body} {answer}");
+    }
+    assert_eq!(check(Body::None, NOTHING), failure);
+    // A name that is known only in the run is a name.
+    let text = "{suite: t, tests: [{name: T, loop: [{PROPFIND: a, measure: T, body: {xml: \
+                \"<propfind xmlns='DAV:'><prop><p{{ n }}/></prop></propfind>\"}}]}]}";
+    let spec = suite::parse("t", text).unwrap();
+    let plan = suite::resolve("t", text, &spec, &suite::Overrides::default()).unwrap();
+    let suite::Step::Request(live) = &plan.tests[0].loops[0].steps[0] else {
+        panic!("{plan:?}")
+    };
+    assert!(matches!(live.body, Body::Live(_)));
+    let answer = NOTHING.replace('\n', "<p1/>");
+    assert_eq!(check(live.body.clone(), &answer), Ok(None));
+}
+
+/// What the response must contain is looked for in its text.
+#[test]
+fn a_207_in_utf_16_is_read() {
+    let body = format!("\u{feff}{ONE}");
+    let body: Vec<u8> = body.encode_utf16().flat_map(u16::to_le_bytes).collect();
+    let mut propfind = request("PROPFIND", "");
+    propfind.expect.responses = Some(1);
+    assert_eq!(verdict(&propfind, "207 x", &body), Ok(None));
 }

@@ -135,6 +135,16 @@ fn check_propfind(
     let asked = asked_for(&request.body);
     let mut absent = Absent::default();
     for response in &multistatus.responses {
+        let all_missing = || {
+            let propstats = &response.propstats;
+            !propstats.is_empty() && propstats.iter().all(|propstat| propstat.status == 404)
+        };
+        // Who asks for no property by name gets none that is missing: it is the resource.
+        if response.is_missing() || (all_missing() && named_in(&request.body).is_empty()) {
+            let outcome = outcome_inside(request, 404);
+            let about = format!("for {}", response.href);
+            return Err(inside(request, 404, outcome, &about));
+        }
         for propstat in &response.propstats {
             let status = propstat.status;
             if status >= 300 && status != 404 {
@@ -239,6 +249,13 @@ impl<'a> Absent<'a> {
 
 /// The properties that a request names. Names that contain a run-time variable are left out.
 fn asked_for(body: &Body) -> Vec<PropName> {
+    let mut names = named_in(body);
+    names.retain(|name| !name.name.contains(VARIABLE) && !name.namespace.contains(VARIABLE));
+    names
+}
+
+/// The same with all names: [`VARIABLE`] stands for run-time variables.
+fn named_in(body: &Body) -> Vec<PropName> {
     let text: Cow<'_, [u8]> = match body {
         Body::None => return Vec::new(),
         Body::Fixed(bytes) => Cow::Borrowed(bytes),
@@ -253,9 +270,7 @@ fn asked_for(body: &Body) -> Vec<PropName> {
             Cow::Owned(filled.into_bytes())
         }
     };
-    let mut names = requested_properties(&text);
-    names.retain(|name| !name.name.contains(VARIABLE) && !name.namespace.contains(VARIABLE));
-    names
+    requested_properties(&text)
 }
 
 fn outcome_inside(request: &RequestPlan, status: u16) -> Outcome {
