@@ -164,9 +164,6 @@ pub(crate) fn reached(
     exchange: Exchange,
 ) -> Result<ResponseHead, RunError> {
     match exchange.result {
-        Ok(answer) if answer.head.status == 401 => Err(RunError::Unauthorized(format!(
-            "{method} {url} was answered 401 Unauthorized; give a user and a password with --user"
-        ))),
         Ok(answer) => Ok(answer.head),
         Err(failure) => {
             let what = format!("{method} {url}: {}", failure.what);

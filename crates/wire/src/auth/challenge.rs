@@ -4,6 +4,8 @@
 //! list cannot be split at commas. What is neither a scheme nor a parameter is skipped up to the
 //! next comma: a server whose third challenge is broken has still made two.
 
+use std::borrow::Cow;
+
 use crate::request::is_token_byte;
 
 /// One challenge: a scheme, and what it needs.
@@ -13,14 +15,23 @@ pub struct Challenge {
     pub scheme: String,
     /// The blob that some schemes have in place of parameters (`Negotiate oRQwEqA=`).
     pub token68: Option<String>,
-    /// Names and values, unquoted.
-    pub params: Vec<(String, String)>,
+    /// Names, and the bytes of their values, unquoted: a digest is one of bytes (RFC 7616, section 3.4.2).
+    pub params: Vec<(String, Vec<u8>)>,
 }
 
 impl Challenge {
     /// The value of the first parameter of that name, in any case.
-    pub fn param(&self, name: &str) -> Option<&str> {
+    pub fn param(&self, name: &str) -> Option<&[u8]> {
         param(&self.params, name)
+    }
+
+    /// The same as text: UTF-8, or ISO 8859-1 where it is not.
+    pub fn text(&self, name: &str) -> Option<Cow<'_, str>> {
+        let value = self.param(name)?;
+        Some(match str::from_utf8(value) {
+            Ok(text) => text.into(),
+            Err(_) => latin1(value).into(),
+        })
     }
 
     /// The scheme, in any case.
@@ -30,17 +41,23 @@ impl Challenge {
 }
 
 /// The value of the first of `params` of that name, in any case.
-pub(super) fn param<'a>(params: &'a [(String, String)], name: &str) -> Option<&'a str> {
+pub(super) fn param<'a>(params: &'a [(String, Vec<u8>)], name: &str) -> Option<&'a [u8]> {
     let found = params
         .iter()
         .find(|(own, _)| own.eq_ignore_ascii_case(name));
-    found.map(|(_, value)| value.as_str())
+    found.map(|(_, value)| value.as_slice())
+}
+
+/// A character for each byte.
+fn latin1(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| char::from(*byte)).collect()
 }
 
 /// The challenges in the value of one `WWW-Authenticate` header.
-pub fn parse_challenges(value: &str) -> Vec<Challenge> {
+pub fn parse_challenges(value: &[u8]) -> Vec<Challenge> {
     let mut challenges: Vec<Challenge> = Vec::new();
-    let mut cursor = Cursor { rest: value };
+    let value = latin1(value);
+    let mut cursor = Cursor { rest: &value };
     while cursor.skip_separators() {
         if let Some(param) = cursor.parameter() {
             // Before the first scheme it belongs to nothing.
@@ -62,9 +79,10 @@ pub fn parse_challenges(value: &str) -> Vec<Challenge> {
 }
 
 /// The parameters in the value of an `Authentication-Info` header.
-pub(super) fn parse_params(value: &str) -> Vec<(String, String)> {
+pub(super) fn parse_params(value: &[u8]) -> Vec<(String, Vec<u8>)> {
     let mut params = Vec::new();
-    let mut cursor = Cursor { rest: value };
+    let value = latin1(value);
+    let mut cursor = Cursor { rest: &value };
     while cursor.skip_separators() {
         match cursor.parameter() {
             Some(param) => params.push(param),
@@ -75,6 +93,7 @@ pub(super) fn parse_params(value: &str) -> Vec<(String, String)> {
 }
 
 struct Cursor<'a> {
+    /// A character for each byte.
     rest: &'a str,
 }
 
@@ -103,7 +122,7 @@ impl Cursor<'_> {
     }
 
     /// `name = value`; takes nothing when that is not what stands here.
-    fn parameter(&mut self) -> Option<(String, String)> {
+    fn parameter(&mut self) -> Option<(String, Vec<u8>)> {
         let mut ahead = Cursor { rest: self.rest };
         let name = ahead.token()?;
         ahead.skip_blanks();
@@ -117,7 +136,7 @@ impl Cursor<'_> {
             None => ahead.bare(),
         };
         self.rest = ahead.rest;
-        Some((name, value))
+        Some((name, value.chars().map(|c| c as u8).collect()))
     }
 
     /// What follows an opening quote. A missing closing one is at the end.

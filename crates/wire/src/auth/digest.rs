@@ -1,5 +1,7 @@
 //! Digest access authentication (RFC 7616), and its older form without `qop` (RFC 2069).
 
+use std::borrow::Cow;
+
 use md5::Md5;
 use sha2::{Digest as _, Sha256};
 
@@ -13,15 +15,18 @@ pub(super) enum Algorithm {
 }
 
 impl Algorithm {
-    fn hash(self, text: &str) -> String {
+    /// Of parts with colons between them.
+    fn hash(self, parts: &[&[u8]]) -> String {
+        let bytes = parts.join(&b':');
         match self {
-            Algorithm::Md5 => hex(&Md5::digest(text)),
-            Algorithm::Sha256 => hex(&Sha256::digest(text)),
+            Algorithm::Md5 => hex(&Md5::digest(bytes)),
+            Algorithm::Sha256 => hex(&Sha256::digest(bytes)),
         }
     }
 }
 
-/// A Digest challenge that we can answer, and what was made of it so far.
+/// A Digest challenge that we can answer, and what was made of it so far. What the server wrote is hashed and sent
+/// back as the bytes that they were.
 #[derive(Clone)]
 pub(super) struct Digest {
     pub(super) algorithm: Algorithm,
@@ -29,9 +34,9 @@ pub(super) struct Digest {
     algorithm_name: Option<String>,
     /// `-sess`: the key hangs on the first nonce and cnonce.
     session: bool,
-    pub(super) realm: String,
-    pub(super) nonce: String,
-    opaque: Option<String>,
+    pub(super) realm: Vec<u8>,
+    pub(super) nonce: Vec<u8>,
+    opaque: Option<Vec<u8>>,
     /// `qop=auth`; without it there is no counter and no cnonce.
     qop: bool,
     /// Requests sent with this nonce.
@@ -51,8 +56,8 @@ impl Digest {
     /// `None` if the challenge is none of ours: an unknown algorithm, `qop=auth-int` alone, or no
     /// nonce.
     pub(super) fn from_challenge(challenge: &Challenge) -> Option<Digest> {
-        let name = challenge.param("algorithm");
-        let lower = name.unwrap_or("MD5").to_ascii_lowercase();
+        let name = challenge.text("algorithm");
+        let lower = name.as_deref().unwrap_or("MD5").to_ascii_lowercase();
         let (base, session) = match lower.strip_suffix("-sess") {
             Some(base) => (base, true),
             None => (lower.as_str(), false),
@@ -62,9 +67,8 @@ impl Digest {
             "sha-256" => Algorithm::Sha256,
             _ => return None,
         };
-        let mut qops = challenge
-            .param("qop")
-            .unwrap_or_default()
+        let qops = challenge.text("qop").unwrap_or_default();
+        let mut qops = qops
             .split([',', ' ', '\t'])
             .filter(|qop| !qop.is_empty())
             .peekable();
@@ -73,11 +77,11 @@ impl Digest {
         (legacy || qop).then_some(())?;
         Some(Digest {
             algorithm,
-            algorithm_name: name.map(str::to_owned),
+            algorithm_name: name.map(Cow::into_owned),
             session,
             realm: challenge.param("realm").unwrap_or_default().to_owned(),
             nonce: challenge.param("nonce")?.to_owned(),
-            opaque: challenge.param("opaque").map(str::to_owned),
+            opaque: challenge.param("opaque").map(<[u8]>::to_vec),
             qop,
             count: 0,
             key: None,
@@ -87,7 +91,7 @@ impl Digest {
     /// The nonce of `Authentication-Info` takes the place of the old one.
     ///
     /// The key of a `-sess` algorithm outlives it (RFC 7616, section 3.4.2).
-    pub(super) fn next_nonce(&mut self, nonce: &str) {
+    pub(super) fn next_nonce(&mut self, nonce: &[u8]) {
         if nonce != self.nonce {
             self.nonce = nonce.to_owned();
             self.count = 0;
@@ -100,7 +104,7 @@ impl Digest {
         (user, password): (&str, &str),
         (method, target): (&str, &str),
         cnonce: u64,
-    ) -> String {
+    ) -> Vec<u8> {
         self.respond(
             (user, password),
             (method, target),
@@ -113,13 +117,13 @@ impl Digest {
         (user, password): (&str, &str),
         (method, target): (&str, &str),
         cnonce: &str,
-    ) -> String {
+    ) -> Vec<u8> {
         self.count = self.count.wrapping_add(1);
-        let hash = |text: String| self.algorithm.hash(&text);
+        let hash = |parts: &[&[u8]]| self.algorithm.hash(parts);
         let key = self.key.take().unwrap_or_else(|| {
-            let base = hash(format!("{user}:{}:{password}", self.realm));
+            let base = hash(&[user.as_bytes(), &self.realm, password.as_bytes()]);
             let hash = if self.session {
-                hash(format!("{base}:{}:{cnonce}", self.nonce))
+                hash(&[base.as_bytes(), &self.nonce, cnonce.as_bytes()])
             } else {
                 base
             };
@@ -134,36 +138,38 @@ impl Digest {
             cnonce
         };
         let count = format!("{:08x}", self.count);
-        let request = hash(format!("{method}:{target}"));
-        let response = hash(if self.qop {
-            format!(
-                "{}:{}:{count}:{cnonce}:auth:{request}",
-                key.hash, self.nonce
-            )
+        let request = hash(&[method.as_bytes(), target.as_bytes()]);
+        let (first, request) = (key.hash.as_bytes(), request.as_bytes());
+        let response = if self.qop {
+            let (count, cnonce) = (count.as_bytes(), cnonce.as_bytes());
+            hash(&[first, &self.nonce, count, cnonce, b"auth", request])
         } else {
-            format!("{}:{}:{request}", key.hash, self.nonce)
-        });
+            hash(&[first, &self.nonce, request])
+        };
 
         // Some servers take exactly this for granted: quotes where RFC 7616, section 3.4, has
         // them, and none around algorithm, qop and nc.
-        let mut value = format!(
-            "Digest username={}, realm={}, nonce={}, uri={}, response=\"{response}\"",
-            quoted(user),
-            quoted(&self.realm),
-            quoted(&self.nonce),
-            quoted(target),
-        );
+        let mut value = b"Digest username=".to_vec();
+        push_quoted(&mut value, user.as_bytes());
+        value.extend(b", realm=");
+        push_quoted(&mut value, &self.realm);
+        value.extend(b", nonce=");
+        push_quoted(&mut value, &self.nonce);
+        value.extend(b", uri=");
+        push_quoted(&mut value, target.as_bytes());
+        value.extend(format!(", response=\"{response}\"").bytes());
         if let Some(name) = &self.algorithm_name {
-            value += &format!(", algorithm={name}");
+            value.extend(format!(", algorithm={name}").bytes());
         }
         if let Some(opaque) = &self.opaque {
-            value += &format!(", opaque={}", quoted(opaque));
+            value.extend(b", opaque=");
+            push_quoted(&mut value, opaque);
         }
         if self.qop {
-            value += &format!(", qop=auth, nc={count}");
+            value.extend(format!(", qop=auth, nc={count}").bytes());
         }
         if self.qop || self.session {
-            value += &format!(", cnonce=\"{cnonce}\"");
+            value.extend(format!(", cnonce=\"{cnonce}\"").bytes());
         }
         self.key = Some(key);
         value
@@ -171,8 +177,15 @@ impl Digest {
 }
 
 /// A quoted string (RFC 9110, section 5.6.4).
-fn quoted(text: &str) -> String {
-    format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
+fn push_quoted(value: &mut Vec<u8>, bytes: &[u8]) {
+    value.push(b'"');
+    for byte in bytes {
+        if matches!(byte, b'\\' | b'"') {
+            value.push(b'\\');
+        }
+        value.push(*byte);
+    }
+    value.push(b'"');
 }
 
 fn hex(bytes: &[u8]) -> String {
@@ -185,7 +198,11 @@ mod tests {
     use crate::auth::challenge::parse_challenges;
 
     fn digest(challenge: &str) -> Digest {
-        Digest::from_challenge(&parse_challenges(challenge)[0]).unwrap()
+        Digest::from_challenge(&parse_challenges(challenge.as_bytes())[0]).unwrap()
+    }
+
+    fn respond(digest: &mut Digest, user: &str, target: (&str, &str), cnonce: &str) -> String {
+        String::from_utf8(digest.respond((user, "p"), target, cnonce)).unwrap()
     }
 
     /// RFC 7616, section 3.9.1: the same request by both algorithms.
@@ -216,15 +233,61 @@ mod tests {
                  opaque=\"FQhe/qaU925kfnzjCev0ciny7QMkPqMAFRtzCUYo5tdS\", qop=auth, nc=00000001, \
                  cnonce=\"f2/wE4q74E6zIJEtWaHKaf5wv/H5QzzpXusqGemxURZJ\""
             );
-            assert_eq!(value, expected);
+            assert_eq!(String::from_utf8(value).unwrap(), expected);
         }
+    }
+
+    /// Worked out with md5sum: MD5(MD5(u:gr\374n:p):n:MD5(GET:/)), and the same of the bytes of UTF-8.
+    #[test]
+    fn a_realm_is_hashed_and_sent_back_byte_by_byte() {
+        let cases: [(&[u8], &str); 2] = [
+            (b"gr\xfcn", "46cb8684d5744aa7606afb92e1285943"),
+            ("gr\u{fc}n".as_bytes(), "f2b2f0ed4e5f32f2c9bd7cf490ac3dd3"),
+        ];
+        for (realm, response) in cases {
+            let value = [
+                &b"Digest nonce=n, realm=\""[..],
+                realm,
+                b"\", opaque=\"\xe9\"",
+            ]
+            .concat();
+            let challenge = &parse_challenges(&value)[0];
+            assert_eq!(challenge.text("realm").as_deref(), Some("gr\u{fc}n"));
+            let mut digest = Digest::from_challenge(challenge).unwrap();
+            let value = digest.respond(("u", "p"), ("GET", "/"), "unused");
+            let expected = [
+                &b"Digest username=\"u\", realm=\""[..],
+                realm,
+                b"\", nonce=\"n\", uri=\"/\", response=\"",
+                response.as_bytes(),
+                b"\", opaque=\"\xe9\"",
+            ];
+            assert_eq!(
+                value.escape_ascii().to_string(),
+                expected.concat().escape_ascii().to_string()
+            );
+        }
+    }
+
+    /// RFC 7616, section 3.4.1; worked out with md5sum as below. Whoever puts `qop` first means the same.
+    #[test]
+    fn names_and_passwords_are_utf_8() {
+        let mut digest =
+            digest("Digest qop=\"auth\", charset=UTF-8, realm=\"estreal\", nonce=\"1485916038\"");
+        let who = ("Ond\u{159}ej", "hesl\u{ed}\u{10d}ko");
+        let value = String::from_utf8(digest.respond(who, ("GET", "/"), "c")).unwrap();
+        assert!(value.starts_with("Digest username=\"Ond\u{159}ej\", realm=\"estreal\""));
+        assert!(
+            value.contains("response=\"943bd5dd7db6811912bec6a806f37d5f\""),
+            "{value}"
+        );
     }
 
     /// Worked out with md5sum: MD5(MD5(u:r:p):n:MD5(GET:/)), as RFC 2069 had it.
     #[test]
     fn without_qop_there_is_no_counter_and_no_cnonce() {
         let mut digest = digest("Digest realm=\"r\", nonce=\"n\"");
-        let value = digest.respond(("u", "p"), ("GET", "/"), "unused");
+        let value = respond(&mut digest, "u", ("GET", "/"), "unused");
         assert_eq!(
             value,
             "Digest username=\"u\", realm=\"r\", nonce=\"n\", uri=\"/\", \
@@ -237,6 +300,7 @@ mod tests {
         let mut digest = digest("Digest realm=\"r\", nonce=\"n\", qop=\"auth\"");
         let count = |digest: &mut Digest| {
             let value = digest.authorization(("u", "p"), ("GET", "/"), 7);
+            let value = String::from_utf8(value).unwrap();
             assert!(value.contains("cnonce=\"0000000000000007\""), "{value}");
             value.split("nc=").nth(1).unwrap()[..8].to_owned()
         };
@@ -244,17 +308,17 @@ mod tests {
             [count(&mut digest), count(&mut digest)],
             ["00000001", "00000002"]
         );
-        digest.next_nonce("n");
+        digest.next_nonce(b"n");
         assert_eq!(count(&mut digest), "00000003");
-        digest.next_nonce("m");
+        digest.next_nonce(b"m");
         assert_eq!(count(&mut digest), "00000001");
     }
 
     #[test]
     fn a_session_keeps_its_first_cnonce() {
         let mut digest = digest("Digest realm=\"r\", nonce=\"n\", qop=auth, algorithm=MD5-sess");
-        let first = digest.respond(("u", "p"), ("GET", "/"), "one");
-        let second = digest.respond(("u", "p"), ("GET", "/"), "two");
+        let first = respond(&mut digest, "u", ("GET", "/"), "one");
+        let second = respond(&mut digest, "u", ("GET", "/"), "two");
         for value in [&first, &second] {
             assert!(value.contains("cnonce=\"one\"") && value.contains("algorithm=MD5-sess"));
         }
@@ -268,8 +332,8 @@ mod tests {
     #[test]
     fn quotes_and_backslashes_are_escaped_where_they_are_sent_not_where_they_are_hashed() {
         let mut digest = digest(r#"Digest realm="a\"b\\c", nonce="n\"""#);
-        assert_eq!(digest.realm, r#"a"b\c"#);
-        let value = digest.respond(("u\"x", "p"), ("GET", "/"), "");
+        assert_eq!(digest.realm, br#"a"b\c"#);
+        let value = respond(&mut digest, "u\"x", ("GET", "/"), "");
         assert!(value.starts_with(
             r#"Digest username="u\"x", realm="a\"b\\c", nonce="n\"", uri="/", response=""#
         ));
@@ -283,7 +347,7 @@ mod tests {
             "Digest realm=\"r\", nonce=\"n\", algorithm=sess",
             "Digest realm=\"r\", nonce=\"n\", qop=\"auth-int\"",
         ] {
-            let challenge = &parse_challenges(challenge)[0];
+            let challenge = &parse_challenges(challenge.as_bytes())[0];
             assert!(Digest::from_challenge(challenge).is_none(), "{challenge:?}");
         }
     }

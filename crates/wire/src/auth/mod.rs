@@ -127,6 +127,13 @@ pub enum AuthError {
         /// The challenges.
         offered: String,
     },
+    /// What the server asked for was sent, and it asked for something else (a new nonce, another realm or scheme), more
+    /// than once.
+    #[error("each answer to a challenge of the server was challenged anew; it asks for {offered}")]
+    Unending {
+        /// The challenges.
+        offered: String,
+    },
     /// Nothing on offer can be used.
     #[error("the server asks for {offered} only, and {usable} could be used")]
     NoCommonScheme {
@@ -230,9 +237,9 @@ impl Authenticator {
         method: &str,
         target: &str,
         cnonce: u64,
-    ) -> Option<Cow<'_, str>> {
+    ) -> Option<Cow<'_, [u8]>> {
         let value = match (&mut self.state, &self.credentials) {
-            (AuthState::Constant { value, .. }, _) => Some(Cow::Borrowed(value.expose())),
+            (AuthState::Constant { value, .. }, _) => Some(value.expose().as_bytes().into()),
             (AuthState::Digest(digest), Some(Credentials::Password { user, password })) => {
                 let who = (user.as_str(), password.expose());
                 Some(digest.authorization(who, (method, target), cnonce).into())
@@ -264,11 +271,7 @@ impl Authenticator {
     /// replaced (`stale=true`); so is, once, one that had worked before, because not every server
     /// says that it forgot its nonces.
     pub fn challenged(&mut self, headers: &Headers) -> AuthDecision {
-        let challenges: Vec<_> = headers
-            .get_all("WWW-Authenticate")
-            .flat_map(parse_challenges)
-            .collect();
-        match self.next_state(&challenges) {
+        match self.next_state(&challenges_in(headers)) {
             Ok(state) => {
                 self.state = state;
                 self.challenges += 1;
@@ -279,13 +282,20 @@ impl Authenticator {
         }
     }
 
+    /// Why a request that was challenged like this, after it was sent again and again, is given up.
+    pub fn unending(headers: &Headers) -> AuthError {
+        AuthError::Unending {
+            offered: describe(&challenges_in(headers)),
+        }
+    }
+
     /// Reads the head of an answer that is no 401: the next nonce may be in it.
     pub fn answered(&mut self, headers: &Headers) {
         self.worked = self.sent;
         self.challenges = 0;
         if let AuthState::Digest(digest) = &mut self.state {
-            let infos = headers.get_all("Authentication-Info");
-            for params in infos.map(challenge::parse_params) {
+            for info in headers.get_all_bytes("Authentication-Info") {
+                let params = challenge::parse_params(&info);
                 if let Some(nonce) = challenge::param(&params, "nextnonce") {
                     digest.next_nonce(nonce);
                 }
@@ -306,25 +316,22 @@ impl Authenticator {
             Some(Credentials::Password { user, password }) => (user, password),
         };
         if self.challenges == CHALLENGES_IN_A_ROW {
-            return Err(refused(
-                user,
-                challenges[0].param("realm").unwrap_or_default(),
-            ));
+            return Err(AuthError::Unending { offered });
         }
         let digest = self.strongest_digest(challenges);
         let basic_challenge = challenges
             .iter()
             .find(|challenge| challenge.is("Basic") && self.may_use(AuthScheme::Basic));
         match (digest, basic_challenge) {
-            (Some((digest, stale)), _) => {
-                if self.digest_was_refused(&digest, stale) {
-                    return Err(refused(user, &digest.realm));
+            (Some((digest, challenge)), _) => {
+                if self.digest_was_refused(&digest, challenge) {
+                    return Err(refused(user, challenge));
                 }
                 Ok(AuthState::Digest(Box::new(digest)))
             }
             (None, Some(challenge)) => {
                 if self.sent && matches!(self.state, AuthState::Constant { .. }) {
-                    return Err(refused(user, challenge.param("realm").unwrap_or_default()));
+                    return Err(refused(user, challenge));
                 }
                 Ok(AuthState::Constant {
                     value: Secret(basic(user, password)?),
@@ -364,9 +371,9 @@ impl Authenticator {
         }
     }
 
-    /// The strongest Digest challenge, and whether it says that the old nonce went stale.
-    fn strongest_digest(&self, challenges: &[Challenge]) -> Option<(Digest, bool)> {
-        let mut best: Option<(Digest, bool)> = None;
+    /// The strongest Digest challenge.
+    fn strongest_digest<'a>(&self, challenges: &'a [Challenge]) -> Option<(Digest, &'a Challenge)> {
+        let mut best: Option<(Digest, &Challenge)> = None;
         let digests = challenges
             .iter()
             .filter(|challenge| challenge.is("Digest") && self.may_use(AuthScheme::Digest));
@@ -379,21 +386,22 @@ impl Authenticator {
                 .as_ref()
                 .is_none_or(|(best, _)| digest.algorithm > best.algorithm)
             {
-                let stale = challenge.param("stale").unwrap_or_default();
-                best = Some((digest, stale.eq_ignore_ascii_case("true")));
+                best = Some((digest, challenge));
             }
         }
         best
     }
 
     /// The last request answered such a challenge, so a new one means no (RFC 7616, section 3.3).
-    fn digest_was_refused(&self, new: &Digest, stale: bool) -> bool {
+    fn digest_was_refused(&self, new: &Digest, challenge: &Challenge) -> bool {
         let AuthState::Digest(old) = &self.state else {
             return false;
         };
         if !self.sent {
             return false;
         }
+        let stale = challenge.param("stale").unwrap_or_default();
+        let stale = stale.eq_ignore_ascii_case(b"true");
         // Another realm is another door, and no refusal at this one.
         let forgotten = self.worked && new.nonce != old.nonce;
         !stale && !forgotten && new.realm == old.realm
@@ -416,19 +424,26 @@ fn bearer(token: &Secret) -> String {
     format!("Bearer {}", token.expose())
 }
 
-fn refused(user: &str, realm: &str) -> AuthError {
+fn refused(user: &str, challenge: &Challenge) -> AuthError {
     AuthError::Refused {
         user: excerpt::of_text(user),
-        realm: excerpt::of_text(realm),
+        realm: excerpt::of_text(&challenge.text("realm").unwrap_or_default()),
     }
+}
+
+fn challenges_in(headers: &Headers) -> Vec<Challenge> {
+    headers
+        .get_all_bytes("WWW-Authenticate")
+        .flat_map(|value| parse_challenges(&value))
+        .collect()
 }
 
 /// `Basic realm "x", Negotiate`: what the server asks for, in words.
 fn describe(challenges: &[Challenge]) -> String {
     let describe_one = |challenge: &Challenge| {
         let scheme = excerpt::of_text(&challenge.scheme);
-        match challenge.param("realm") {
-            Some(realm) => format!("{scheme} realm \"{}\"", excerpt::of_text(realm)),
+        match challenge.text("realm") {
+            Some(realm) => format!("{scheme} realm \"{}\"", excerpt::of_text(&realm)),
             None => scheme,
         }
     };

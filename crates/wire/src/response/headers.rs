@@ -1,5 +1,6 @@
 //! The fields of a head.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::ops::Range;
 
@@ -20,6 +21,8 @@ pub struct Headers {
 struct Field {
     name: Range<usize>,
     value: Range<usize>,
+    /// The value was no UTF-8.
+    is_latin1: bool,
 }
 
 impl Headers {
@@ -38,6 +41,21 @@ impl Headers {
         self.with_name_length(|length| length == name.len())
             .filter(move |(own, _)| own.eq_ignore_ascii_case(name))
             .map(|(_, value)| value)
+    }
+
+    /// The same as the bytes that came, without folds. Text has lost whether they were UTF-8.
+    pub(crate) fn get_all_bytes(&self, name: &str) -> impl Iterator<Item = Cow<'_, [u8]>> {
+        let fields = self.fields.iter();
+        fields.filter_map(move |field| {
+            let (own, value) = self.cut_out(field);
+            own.eq_ignore_ascii_case(name).then(|| {
+                if field.is_latin1 {
+                    value.chars().map(|c| c as u8).collect()
+                } else {
+                    value.as_bytes().into()
+                }
+            })
+        })
     }
 
     /// Names, as the server spelt them, and values, in order.
@@ -89,13 +107,16 @@ impl Headers {
         self.text.push_str(name);
         let middle = self.text.len();
         let value = trim_blank(value);
-        match str::from_utf8(value) {
+        let decoded = str::from_utf8(value);
+        let is_latin1 = decoded.is_err();
+        match decoded {
             Ok(line) if !value.contains(&b'\n') => self.text.push_str(line),
-            decoded => push_unfolded(&mut self.text, value, decoded.is_ok()),
+            _ => push_unfolded(&mut self.text, value, !is_latin1),
         }
         self.fields.push(Field {
             name: start..middle,
             value: middle..self.text.len(),
+            is_latin1,
         });
     }
 
@@ -116,7 +137,11 @@ impl Headers {
             let name = place_within(text, field.name.as_bytes());
             let value = place_within(text, field.value);
             match (name, value) {
-                (Some(name), Some(value)) => self.fields.push(Field { name, value }),
+                (Some(name), Some(value)) => self.fields.push(Field {
+                    name,
+                    value,
+                    is_latin1: false,
+                }),
                 _ => self.push(field.name, field.value),
             }
         }
@@ -246,6 +271,22 @@ mod tests {
             let mut headers = Headers::new();
             headers.push("x", raw);
             assert_eq!(headers.get("X"), Some(expected), "{}", raw.escape_ascii());
+        }
+    }
+
+    #[test]
+    fn bytes_are_those_that_came() {
+        let cases: [(&[u8], &[u8]); 4] = [
+            (b" gr\xfcn", b"gr\xfcn"),
+            ("grün".as_bytes(), "grün".as_bytes()),
+            (b"\xfc\r\n gr\xc3\xbcn\n", b"\xfc gr\xc3\xbcn"),
+            (b"\x80\x9f\xff", b"\x80\x9f\xff"),
+        ];
+        for (raw, expected) in cases {
+            let mut headers: Headers = [("y", "other")].into_iter().collect();
+            headers.push("x", raw);
+            let bytes: Vec<_> = headers.get_all_bytes("X").collect();
+            assert_eq!(bytes, [expected], "{}", raw.escape_ascii());
         }
     }
 }

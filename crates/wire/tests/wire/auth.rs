@@ -19,6 +19,12 @@ fn auto() -> Authenticator {
     Authenticator::new(password(), AuthScheme::Auto, false)
 }
 
+/// The value of `Authorization`, which is text in all but one of these.
+fn sent(user: &mut Authenticator, method: &str, target: &str, cnonce: u64) -> Option<String> {
+    let value = user.authorization(method, target, cnonce)?;
+    Some(String::from_utf8_lossy(&value).into_owned())
+}
+
 fn asks(challenges: &[&str]) -> Headers {
     challenges
         .iter()
@@ -30,12 +36,16 @@ fn is_refusal(verdict: &AuthDecision) -> bool {
     matches!(verdict, AuthDecision::GiveUp(AuthError::Refused { .. }))
 }
 
+fn is_unending(verdict: &AuthDecision) -> bool {
+    matches!(verdict, AuthDecision::GiveUp(AuthError::Unending { .. }))
+}
+
 /// Writes a challenge as `scheme token68 {name=value;...}`.
 fn show(challenge: &Challenge) -> String {
     let params: Vec<_> = challenge
         .params
         .iter()
-        .map(|(n, v)| format!("{n}={v}"))
+        .map(|(n, v)| format!("{n}={}", String::from_utf8_lossy(v)))
         .collect();
     let token68 = challenge.token68.as_deref().unwrap_or("-");
     format!("{} {token68} {{{}}}", challenge.scheme, params.join(";"))
@@ -95,7 +105,10 @@ fn challenge_lists() {
         (" ,;ü", &[]),
     ];
     for (value, expected) in cases {
-        let shown: Vec<_> = parse_challenges(value).iter().map(show).collect();
+        let shown: Vec<_> = parse_challenges(value.as_bytes())
+            .iter()
+            .map(show)
+            .collect();
         assert_eq!(shown, *expected, "{value}");
     }
 }
@@ -103,7 +116,7 @@ fn challenge_lists() {
 #[test]
 fn basic_is_sent_when_asked_for() {
     let mut user = auto();
-    assert_eq!(user.authorization("GET", "/", 0), None);
+    assert_eq!(sent(&mut user, "GET", "/", 0), None);
     assert!(!user.is_needed());
     assert_eq!(
         user.challenged(&asks(&[r#"Basic realm="x""#])),
@@ -112,12 +125,12 @@ fn basic_is_sent_when_asked_for() {
     assert!(user.is_needed());
     // base64 of "u:hunter2".
     assert_eq!(
-        user.authorization("GET", "/", 0).as_deref(),
+        sent(&mut user, "GET", "/", 0).as_deref(),
         Some("Basic dTpodW50ZXIy")
     );
     user.answered(&Headers::new());
     assert_eq!(
-        user.authorization("PUT", "/x", 0).as_deref(),
+        sent(&mut user, "PUT", "/x", 0).as_deref(),
         Some("Basic dTpodW50ZXIy")
     );
     let verdict = user.challenged(&asks(&[r#"Basic realm="x""#]));
@@ -133,25 +146,25 @@ fn basic_is_sent_when_asked_for() {
 #[test]
 fn basic_can_be_sent_unasked() {
     let mut user = Authenticator::new(password(), AuthScheme::Auto, true);
-    assert!(user.authorization("GET", "/", 0).is_some());
+    assert!(sent(&mut user, "GET", "/", 0).is_some());
     assert!(is_refusal(&user.challenged(&asks(&["Basic realm=x"]))));
 
     // A server that wants Digest gets Digest.
     let mut user = Authenticator::new(password(), AuthScheme::Auto, true);
-    user.authorization("GET", "/", 0);
+    sent(&mut user, "GET", "/", 0);
     assert_eq!(
         user.challenged(&asks(&["Digest realm=x, nonce=n"])),
         AuthDecision::TryAgain
     );
     assert!(
-        user.authorization("GET", "/", 0)
+        sent(&mut user, "GET", "/", 0)
             .unwrap()
             .starts_with("Digest ")
     );
 
     // Whoever insists on Digest does not want to show the password.
     let mut user = Authenticator::new(password(), AuthScheme::Digest, true);
-    assert_eq!(user.authorization("GET", "/", 0), None);
+    assert_eq!(sent(&mut user, "GET", "/", 0), None);
 }
 
 #[test]
@@ -163,12 +176,12 @@ fn basic_carries_utf_8_and_no_colon_in_the_name() {
     // RFC 7617, section 2.1.
     let mut user = Authenticator::new(Some(with("test")), AuthScheme::Basic, true);
     assert_eq!(
-        user.authorization("GET", "/", 0).as_deref(),
+        sent(&mut user, "GET", "/", 0).as_deref(),
         Some("Basic dGVzdDoxMjPCow==")
     );
 
     let mut user = Authenticator::new(Some(with("a:b")), AuthScheme::Basic, true);
-    assert_eq!(user.authorization("GET", "/", 0), None);
+    assert_eq!(sent(&mut user, "GET", "/", 0), None);
     let verdict = user.challenged(&asks(&["Basic realm=x"]));
     assert_eq!(verdict, AuthDecision::GiveUp(AuthError::UserName));
 }
@@ -205,7 +218,7 @@ fn the_strongest_usable_challenge_is_answered() {
             AuthDecision::TryAgain,
             "{challenges:?}"
         );
-        let value = user.authorization("GET", "/", 1).unwrap();
+        let value = sent(&mut user, "GET", "/", 1).unwrap();
         assert!(value.contains(expected), "{challenges:?}: {value}");
     }
 }
@@ -271,7 +284,7 @@ fn reasons_to_give_up() {
     ];
     for (credentials, scheme, challenges, expected) in cases {
         let mut user = Authenticator::new(credentials, scheme, false);
-        user.authorization("GET", "/", 1);
+        sent(&mut user, "GET", "/", 1);
         match user.challenged(&asks(challenges)) {
             AuthDecision::GiveUp(error) => assert_eq!(error.to_string(), expected),
             AuthDecision::TryAgain => panic!("{challenges:?}"),
@@ -286,17 +299,17 @@ fn a_token_is_sent_when_the_server_asks_for_it_or_unasked() {
         let token = Some(Credentials::Bearer(Secret::new("abc")));
         let mut user = Authenticator::new(token, AuthScheme::Auto, unasked);
         if !unasked {
-            assert_eq!(user.authorization("GET", "/", 0), None);
+            assert_eq!(sent(&mut user, "GET", "/", 0), None);
             assert_eq!(user.challenged(&asks(&asked)), AuthDecision::TryAgain);
             assert!(user.is_needed());
         }
         for _ in 0..2 {
-            let sent = user.authorization("GET", "/", 0);
+            let sent = sent(&mut user, "GET", "/", 0);
             assert_eq!(sent.as_deref(), Some("Bearer abc"));
             user.answered(&Headers::new());
         }
         // Once it was sent, a challenge is a refusal.
-        user.authorization("GET", "/", 0);
+        sent(&mut user, "GET", "/", 0);
         let offered = r#"Basic realm "r", Bearer realm "r""#.to_owned();
         let refused = AuthDecision::GiveUp(AuthError::TokenRefused { offered });
         assert_eq!(user.challenged(&asks(&asked)), refused);
@@ -306,12 +319,12 @@ fn a_token_is_sent_when_the_server_asks_for_it_or_unasked() {
 #[test]
 fn a_wrong_password_is_refused_once() {
     let mut user = auto();
-    user.authorization("GET", "/", 1);
+    sent(&mut user, "GET", "/", 1);
     assert_eq!(
         user.challenged(&asks(&["Digest realm=r, nonce=a, qop=auth"])),
         AuthDecision::TryAgain
     );
-    user.authorization("GET", "/", 1);
+    sent(&mut user, "GET", "/", 1);
     // A new nonce without stale=true means no, and asking again might lock the account.
     let mut other = user.clone();
     assert!(is_refusal(
@@ -325,34 +338,36 @@ fn a_wrong_password_is_refused_once() {
 #[test]
 fn a_stale_nonce_is_replaced_and_not_for_ever() {
     let mut user = auto();
-    user.authorization("GET", "/", 1);
+    sent(&mut user, "GET", "/", 1);
     user.challenged(&asks(&["Digest realm=r, nonce=a, qop=auth"]));
-    user.authorization("GET", "/", 1);
+    sent(&mut user, "GET", "/", 1);
     user.answered(&Headers::new());
     let stale = asks(&["Digest realm=r, nonce=b, qop=auth, stale=TRUE"]);
     for round in 0..4 {
-        user.authorization("GET", "/", 1);
+        sent(&mut user, "GET", "/", 1);
         assert_eq!(user.challenged(&stale), AuthDecision::TryAgain, "{round}");
     }
-    let value = user.authorization("GET", "/", 1).unwrap();
+    let value = sent(&mut user, "GET", "/", 1).unwrap();
     assert!(
         value.contains("nonce=\"b\"") && value.contains("nc=00000001"),
         "{value}"
     );
-    assert!(is_refusal(&user.challenged(&stale)));
+    // The password may be right: nobody is asked for another one.
+    let verdict = user.challenged(&stale);
+    assert!(is_unending(&verdict), "{verdict:?}");
 }
 
 #[test]
 fn a_nonce_that_worked_may_be_forgotten_once_without_saying_stale() {
     let mut user = auto();
-    user.authorization("GET", "/", 1);
+    sent(&mut user, "GET", "/", 1);
     user.challenged(&asks(&["Digest realm=r, nonce=a, qop=auth"]));
-    user.authorization("GET", "/", 1);
+    sent(&mut user, "GET", "/", 1);
     user.answered(&Headers::new());
-    user.authorization("GET", "/", 1);
+    sent(&mut user, "GET", "/", 1);
     let forgotten = asks(&["Digest realm=r, nonce=b, qop=auth"]);
     assert_eq!(user.challenged(&forgotten), AuthDecision::TryAgain);
-    user.authorization("GET", "/", 1);
+    sent(&mut user, "GET", "/", 1);
     assert!(is_refusal(
         &user.challenged(&asks(&["Digest realm=r, nonce=c, qop=auth"]))
     ));
@@ -363,8 +378,8 @@ fn a_server_that_changes_its_mind_each_time_is_given_up() {
     let mut user = auto();
     let minds = [asks(&["Digest realm=r, nonce=a"]), asks(&["Basic realm=x"])];
     let verdicts = (0..6).map(|round| {
-        user.authorization("GET", "/", 1);
-        is_refusal(&user.challenged(&minds[round % 2]))
+        sent(&mut user, "GET", "/", 1);
+        is_unending(&user.challenged(&minds[round % 2]))
     });
     assert_eq!(
         verdicts.collect::<Vec<_>>(),
@@ -372,12 +387,38 @@ fn a_server_that_changes_its_mind_each_time_is_given_up() {
     );
 }
 
+/// Latin-1 and UTF-8 make the same text and other digests.
+#[test]
+fn a_realm_goes_back_as_it_came() {
+    for realm in [&b"gr\xfcn"[..], "gr\u{fc}n".as_bytes()] {
+        let mut headers = Headers::new();
+        let challenge = [&b"Digest nonce=n, realm=\""[..], realm, b"\""].concat();
+        headers.push("WWW-Authenticate", &challenge);
+        let mut user = auto();
+        assert_eq!(user.challenged(&headers), AuthDecision::TryAgain);
+        let value = user.authorization("GET", "/", 1).unwrap().into_owned();
+        let expected = [&b"realm=\""[..], realm, b"\", nonce"].concat();
+        assert!(
+            value.windows(expected.len()).any(|part| part == expected),
+            "{}",
+            value.escape_ascii()
+        );
+        let AuthDecision::GiveUp(error) = user.challenged(&headers) else {
+            panic!("the same challenge again is a refusal")
+        };
+        assert_eq!(
+            error.to_string(),
+            "the server refused user \"u\" (realm \"gr\u{fc}n\")"
+        );
+    }
+}
+
 #[test]
 fn nonces_are_counted_and_replaced_by_nextnonce() {
     let mut user = auto();
     user.challenged(&asks(&["Digest realm=r, nonce=a, qop=auth"]));
     let mut next = |info: &[(&str, &str)]| {
-        let value = user.authorization("GET", "/", 1).unwrap().into_owned();
+        let value = sent(&mut user, "GET", "/", 1).unwrap();
         user.answered(&info.iter().copied().collect());
         let part = |name: &str| {
             value
@@ -401,7 +442,7 @@ fn nonces_are_counted_and_replaced_by_nextnonce() {
         next(&[("authentication-info", "qop=auth, NextNonce=\"b, \\\"c\"")]),
         expect("a", "00000003")
     );
-    let value = user.authorization("GET", "/", 1).unwrap();
+    let value = sent(&mut user, "GET", "/", 1).unwrap();
     assert!(
         value.contains(r#"nonce="b, \"c", "#) && value.contains("nc=00000001"),
         "{value}"
@@ -413,11 +454,11 @@ fn who_has_no_credentials_is_anonymous_whatever_the_server_asks_for() {
     let mut nobody = Authenticator::new(None, AuthScheme::Auto, true);
     nobody.challenged(&asks(&["Basic realm=x"]));
     assert!(nobody.is_anonymous());
-    assert_eq!(nobody.authorization("GET", "/", 0), None);
+    assert_eq!(sent(&mut nobody, "GET", "/", 0), None);
 
     // Silent at first, and not for ever.
     let mut user = auto();
-    assert_eq!(user.authorization("GET", "/", 0), None);
+    assert_eq!(sent(&mut user, "GET", "/", 0), None);
     assert!(!user.is_anonymous());
     let token = Some(Credentials::Bearer(Secret::new("hunter2")));
     assert!(!Authenticator::new(token, AuthScheme::Auto, false).is_anonymous());
@@ -427,7 +468,7 @@ fn who_has_no_credentials_is_anonymous_whatever_the_server_asks_for() {
 fn a_value_that_never_changes_is_lent_and_not_copied() {
     let mut user = Authenticator::new(password(), AuthScheme::Auto, true);
     let value = user.authorization("GET", "/", 0);
-    assert!(matches!(value, Some(Cow::Borrowed("Basic dTpodW50ZXIy"))));
+    assert!(matches!(value, Some(Cow::Borrowed(b"Basic dTpodW50ZXIy"))));
 }
 
 #[test]
@@ -440,7 +481,7 @@ fn secrets_are_never_shown() {
             "Basic realm=x",
             "Digest realm=s, nonce=a",
         ] {
-            user.authorization("GET", "/", 1);
+            sent(&mut user, "GET", "/", 1);
             let verdict = user.challenged(&asks(&[challenge]));
             shown += &format!("{verdict:?} {user:?}");
         }

@@ -50,7 +50,7 @@ impl OwnCredentials {
         if let Some(value) = self.auth.authorization(&method, &target, cnonce) {
             self.were_tried |= !suite::READING.contains(&&*method);
             bytes.extend_from_slice(b"Authorization: ");
-            bytes.extend_from_slice(value.as_bytes());
+            bytes.extend_from_slice(&value);
             bytes.extend_from_slice(b"\r\n");
         }
     }
@@ -75,17 +75,21 @@ impl OwnCredentials {
         if request.credentials != self.heeded {
             return Ok(true);
         }
-        match self.auth.challenged(&head.headers) {
+        let reason = match self.auth.challenged(&head.headers) {
             AuthDecision::TryAgain => {
                 self.heeded += 1;
                 request.challenges += 1;
-                Ok(request.challenges < CHALLENGES)
+                if request.challenges < CHALLENGES {
+                    return Ok(true);
+                }
+                Authenticator::unending(&head.headers)
             }
-            AuthDecision::GiveUp(reason) => Err(Failure {
-                outcome: Outcome::Refused,
-                what: format!("401 Unauthorized: {reason}{}", self.advice(&reason)),
-            }),
-        }
+            AuthDecision::GiveUp(reason) => reason,
+        };
+        Err(Failure {
+            outcome: Outcome::Refused,
+            what: format!("401 Unauthorized: {reason}{}", self.advice(&reason)),
+        })
     }
 
     /// What to try where authentication failed.
@@ -99,6 +103,9 @@ impl OwnCredentials {
             }
             AuthError::Refused { .. } => "; check user and password",
             AuthError::TokenRefused { .. } => "; check the token",
+            AuthError::Unending { .. } => {
+                "; do several servers behind this address make nonces of their own?"
+            }
             AuthError::NoCommonScheme { .. } => "; --auth limits the schemes",
             AuthError::NoChallenge | AuthError::UserName => "",
         }

@@ -1,0 +1,113 @@
+//! Challenges that other clients fail at: realms that are no UTF-8, and nonces that are never fresh.
+
+use std::io::{BufRead, BufReader, Write};
+use std::net::{TcpListener, TcpStream};
+use std::thread;
+
+use crate::support::Prestan;
+use crate::support::faulty::{
+    Faulty, LOOPBACK, PASSWORD, USER, count, short_run, status, went_nowhere,
+};
+use crate::support::load::load;
+use crate::support::rows::row;
+use testbed::fault::Rule;
+
+/// The realm as it is sent, and the digests of OPTIONS and GET of `/file` with it, the nonce `n` and no `qop`, worked out
+/// with md5sum: MD5(MD5(ann:realm:password):n:MD5(GET:/file)).
+type Realm = (&'static [u8], [&'static str; 2]);
+
+const LATIN1: Realm = (
+    b"gr\xfcn",
+    [
+        "e781fd87798ffc5ffdb7a5624b022946",
+        "7b28717f615fbdd10df45acb334aa9e9",
+    ],
+);
+const UTF8: Realm = (
+    b"gr\xc3\xbcn",
+    [
+        "d8bbac644018b54a4adbde5408fcff70",
+        "c03f57e7b7864b116195881123bd9664",
+    ],
+);
+
+/// A server that lets in who sends its realm back byte by byte, and one of its digests.
+fn guarded(realm: Realm) -> String {
+    let listener = TcpListener::bind(LOOPBACK).unwrap();
+    let url = format!("http://{}/file", listener.local_addr().unwrap());
+    thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            thread::spawn(move || serve(stream, realm));
+        }
+    });
+    url
+}
+
+fn serve(stream: TcpStream, (realm, digests): Realm) {
+    let mut reader = BufReader::new(&stream);
+    loop {
+        let mut head = Vec::new();
+        while !head.ends_with(b"\r\n\r\n") {
+            if reader.read_until(b'\n', &mut head).unwrap_or(0) == 0 {
+                return;
+            }
+        }
+        let has = |part: &[u8]| head.windows(part.len()).any(|window| window == part);
+        let realm = [&b"realm=\""[..], realm, b"\""].concat();
+        let response = if has(&realm) && digests.iter().any(|digest| has(digest.as_bytes())) {
+            b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi".to_vec()
+        } else {
+            let challenge =
+                &b"HTTP/1.1 401 No\r\nContent-Length: 0\r\nWWW-Authenticate: Digest nonce=n, "[..];
+            [challenge, &realm, b"\r\n\r\n"].concat()
+        };
+        if (&stream).write_all(&response).is_err() {
+            return;
+        }
+    }
+}
+
+fn digest(prestan: Prestan) -> Prestan {
+    let prestan = prestan.args(["--auth", "digest", "--user", USER]);
+    prestan.env("PRESTAN_PASSWORD", PASSWORD)
+}
+
+#[test]
+fn a_realm_is_hashed_and_sent_back_as_it_came() {
+    for realm in [LATIN1, UTF8] {
+        let get = digest(load("GET", &guarded(realm)).args(["--total", "5"])).run();
+        assert_eq!(get.code, 0, "{get}");
+        assert_eq!(count(row(&get.json(), "GET"), "ok"), 5, "{get}");
+    }
+}
+
+/// Each nonce is stale at once, as behind a load balancer whose servers make their own.
+#[test]
+fn credentials_that_were_given_are_not_asked_for_where_no_nonce_is_fresh() {
+    let challenge = "Digest realm=\"r\", nonce=\"n\", qop=\"auth\", stale=true";
+    let stale = || status(401, &[("WWW-Authenticate", challenge)], "");
+    let faulty = Faulty::new(|builder| builder.rule(Rule::new(stale())));
+    for scheme in ["auto", "digest"] {
+        let outcome = short_run(&faulty.server.url(), "Put1K")
+            .args(["--auth", scheme])
+            .run();
+        let says = [
+            "authentication failed: OPTIONS http://",
+            "challenged anew; it asks for Digest realm \"r\"",
+            "several servers behind this address",
+        ];
+        went_nowhere(&outcome, &says);
+        for untrue in ["--user", "check user"] {
+            assert!(!outcome.stderr.contains(untrue), "{outcome}");
+        }
+    }
+    // In mid-run it is a refusal.
+    let stale = Rule::new(stale()).tag("(Get1K)");
+    let faulty = Faulty::new(|builder| builder.rule(stale));
+    let outcome = short_run(&faulty.server.url(), "Get1K").run();
+    let result = outcome.json();
+    let get = row(&result, "Get1K");
+    assert_eq!(count(get, "refused"), 3, "{get:#}");
+    let failure = get["failures"][0].to_string();
+    assert!(failure.contains("challenged anew"), "{failure}");
+}
