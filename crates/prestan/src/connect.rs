@@ -112,10 +112,14 @@ fn endpoint(
             target.authority()
         ));
     }
+    let identity = options.cert.clone().map(|cert| {
+        let key = options.key.clone().unwrap_or_else(|| cert.clone());
+        (cert, key)
+    });
     let options_of_tls = TlsOptions {
         cacert: options.cacert.clone(),
         insecure: options.insecure,
-        identity: options.cert.clone().zip(options.key.clone()),
+        identity,
         without_resumption: has_full_handshakes(options),
     };
     let tls = engine::tls_config(&options_of_tls, target.scheme()).map_err(Failed::Usage)?;

@@ -12,7 +12,7 @@ use wire::target::{Scheme, Target};
 
 use crate::clock::timekeeper::Timekeeper;
 use crate::connection::route::Route;
-use crate::connection::tls::{H2, hint};
+use crate::connection::tls::H2;
 use crate::connection::transport::Transport;
 use crate::event_loop::within;
 use crate::watch::exhaustion::Exhaustion;
@@ -186,8 +186,7 @@ fn connect_hint(kind: io::ErrorKind) -> &'static str {
     }
 }
 
-/// The words of an error without the number that the system appends; with what to try where it is
-/// one of TLS, which may come after the handshake.
+/// The words of an error without the number that the system appends.
 pub(crate) fn plain(error: &io::Error) -> String {
     let text = error.to_string();
     match text.find(" (os error") {
@@ -195,6 +194,6 @@ pub(crate) fn plain(error: &io::Error) -> String {
         None if error.kind() == io::ErrorKind::UnexpectedEof => {
             "the server ended the connection".to_owned()
         }
-        None => format!("{text}{}", hint(error)),
+        None => text,
     }
 }

@@ -1,5 +1,6 @@
 //! TLS as the command line asks for it.
 
+use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -7,13 +8,14 @@ use std::sync::Arc;
 use record::HttpVersion;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::client::{Resumption, WebPkiServerVerifier, verify_server_name};
-use rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature};
+use rustls::crypto::{CryptoProvider, ring};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use rustls::server::ParsedCertificate;
+use rustls::sign::{CertifiedKey, SingleCertAndKey};
 use rustls::{
-    AlertDescription, CertificateError, ClientConfig, DigitallySignedStruct, Error, RootCertStore,
-    SignatureScheme,
+    AlertDescription, CertificateError, ClientConfig, DigitallySignedStruct, Error,
+    InconsistentKeys, InvalidMessage, PeerIncompatible, RootCertStore, SignatureScheme,
 };
 use wire::target::Scheme;
 
@@ -27,7 +29,7 @@ pub struct TlsOptions {
     pub cacert: Option<PathBuf>,
     /// Trust anybody.
     pub insecure: bool,
-    /// PEM files with our certificate and its key.
+    /// PEM files with our certificate and its key, perhaps the same.
     pub identity: Option<(PathBuf, PathBuf)>,
     /// Every handshake is a full one: no session is resumed.
     pub without_resumption: bool,
@@ -46,13 +48,14 @@ pub fn tls_config(options: &TlsOptions, scheme: Scheme) -> Result<Arc<ClientConf
     let builder = if options.insecure {
         builder
             .dangerous()
-            .with_custom_certificate_verifier(Arc::new(TrustAnybody { provider }))
+            .with_custom_certificate_verifier(Arc::new(TrustAnybody))
     } else {
         let (roots, given) = roots(options.cacert.as_deref(), scheme)?;
         if given.is_empty() {
             builder.with_root_certificates(roots)
         } else {
-            let webpki = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider);
+            let roots = Arc::new(roots);
+            let webpki = WebPkiServerVerifier::builder_with_provider(roots, Arc::clone(&provider));
             let webpki = webpki
                 .build()
                 .map_err(|error| format!("setting up TLS failed: {error}"))?;
@@ -65,18 +68,8 @@ pub fn tls_config(options: &TlsOptions, scheme: Scheme) -> Result<Arc<ClientConf
     let mut config = match &options.identity {
         None => builder.with_no_client_auth(),
         Some((cert, key)) => {
-            let chain = certificates(cert)?;
-            let key_der = PrivateKeyDer::from_pem_file(key)
-                .map_err(|error| format!("reading the key {} failed: {error}", key.display()))?;
-            builder
-                .with_client_auth_cert(chain, key_der)
-                .map_err(|error| {
-                    format!(
-                        "{} and {} do not fit: {error}",
-                        cert.display(),
-                        key.display()
-                    )
-                })?
+            let identity = SingleCertAndKey::from(identity(cert, key, &provider)?);
+            builder.with_client_cert_resolver(Arc::new(identity))
         }
     };
     config.alpn_protocols = vec![b"http/1.1".to_vec()];
@@ -101,7 +94,10 @@ fn roots(
     scheme: Scheme,
 ) -> Result<(RootCertStore, Vec<CertificateDer<'static>>), String> {
     let mut store = RootCertStore::empty();
-    let given = cacert.map_or(Ok(Vec::new()), certificates)?;
+    let given = match cacert {
+        Some(file) => certificates(file, &read(file)?)?,
+        None => Vec::new(),
+    };
     for certificate in &given {
         store.add(certificate.clone()).map_err(|error| {
             let file = cacert.unwrap_or(Path::new("")).display();
@@ -115,59 +111,126 @@ fn roots(
     Ok((store, given))
 }
 
-fn certificates(file: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
-    let failed = |error: &dyn std::fmt::Display| {
-        format!(
-            "reading certificates from {} failed: {error}",
-            file.display()
-        )
-    };
-    let certificates: Vec<_> = CertificateDer::pem_file_iter(file)
-        .map_err(|error| failed(&error))?
+/// A file is read once: it may be a pipe.
+fn read(file: &Path) -> Result<Vec<u8>, String> {
+    fs::read(file).map_err(|error| format!("reading {} failed: {error}", file.display()))
+}
+
+fn certificates(file: &Path, pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, String> {
+    let failed = |why: &str| format!("reading certificates from {} failed: {why}", file.display());
+    let certificates: Vec<_> = CertificateDer::pem_slice_iter(pem)
         .collect::<Result<_, _>>()
-        .map_err(|error| failed(&error))?;
+        .map_err(|error| failed(&error.to_string()))?;
     if certificates.is_empty() {
-        return Err(failed(&"there is none in it"));
+        return Err(failed("there is none in it"));
     }
     Ok(certificates)
 }
 
-/// What to try after an error of TLS; nothing after any other.
-pub(crate) fn hint(error: &io::Error) -> &'static str {
-    let tls = error.get_ref().and_then(|inner| inner.downcast_ref());
-    match tls {
-        Some(Error::InvalidCertificate(error)) => certificate_hint(error),
-        Some(Error::AlertReceived(alert)) => match alert {
-            AlertDescription::CertificateRequired => {
-                "; the server wants a certificate from us (--cert FILE --key FILE)"
+/// Our certificate and its key. One of X.509 version 1 cannot be compared with the key, and is shown all the same.
+fn identity(cert: &Path, key: &Path, provider: &CryptoProvider) -> Result<CertifiedKey, String> {
+    let pem = read(cert)?;
+    let chain = certificates(cert, &pem)?;
+    let pem = if key == cert { pem } else { read(key)? };
+    let failed = |why: &str| format!("reading the key {} failed: {why}", key.display());
+    let der = PrivateKeyDer::from_pem_slice(&pem).map_err(|error| {
+        let says = |words: &[u8]| pem.windows(words.len()).any(|window| window == words);
+        if says(b"BEGIN ENCRYPTED PRIVATE KEY") || says(b"Proc-Type: 4,ENCRYPTED") {
+            failed("it is encrypted (`openssl pkey -in FILE` prints it in clear)")
+        } else if key == cert {
+            failed("the file has a certificate and no key; --key FILE names that of the key")
+        } else {
+            failed(&error.to_string())
+        }
+    })?;
+    let signing_key = provider.key_provider.load_private_key(der).map_err(|_| {
+        failed("it is none of ECDSA P-256 and P-384, Ed25519, and RSA of 2048 bits and more")
+    })?;
+    let identity = CertifiedKey::new(chain, signing_key);
+    match identity.keys_match() {
+        Err(Error::InconsistentKeys(InconsistentKeys::KeyMismatch)) => Err(format!(
+            "the key in {} is not that of the certificate in {}",
+            key.display(),
+            cert.display()
+        )),
+        Err(Error::InvalidCertificate(error)) if !is_of_version_1(&error) => {
+            Err(format!("{}: {error}", cert.display()))
+        }
+        _ => Ok(identity),
+    }
+}
+
+/// An error of TLS and, in its text, what to try. `shows_certificate`: we have one for the server.
+pub(crate) fn explained(error: &Error, shows_certificate: bool) -> io::Error {
+    io::Error::other(format!("{error}{}", hint(error, shows_certificate)))
+}
+
+fn hint(error: &Error, shows_certificate: bool) -> &'static str {
+    use AlertDescription as Alert;
+    match error {
+        Error::InvalidCertificate(error) => certificate_hint(error),
+        Error::AlertReceived(alert) => match alert {
+            Alert::CertificateRequired if shows_certificate => {
+                "; the server wants a certificate, and not with a key of the kind of that of --cert"
             }
-            AlertDescription::UnknownCA | AlertDescription::BadCertificate => {
-                "; the server does not trust our certificate (--cert FILE --key FILE)"
+            Alert::UnknownCA
+            | Alert::BadCertificate
+            | Alert::UnsupportedCertificate
+            | Alert::CertificateRevoked
+            | Alert::CertificateExpired
+            | Alert::CertificateUnknown
+            | Alert::DecryptError
+                if shows_certificate =>
+            {
+                "; the server does not accept the certificate of --cert"
             }
-            AlertDescription::NoApplicationProtocol => {
+            Alert::CertificateRequired | Alert::BadCertificate | Alert::CertificateUnknown => {
+                "; the server wants a certificate from us (--cert FILE)"
+            }
+            Alert::HandshakeFailure | Alert::InsufficientSecurity if shows_certificate => {
+                "; the server takes none of what was offered: TLS 1.3, and 1.2 with ECDHE (X25519, P-256, P-384) and \
+                 AES-GCM or ChaCha20-Poly1305"
+            }
+            Alert::HandshakeFailure | Alert::InsufficientSecurity => {
+                "; the server takes none of what was offered: TLS 1.3, and 1.2 with ECDHE (X25519, P-256, P-384) and \
+                 AES-GCM or ChaCha20-Poly1305; or it wants a certificate from us (--cert FILE)"
+            }
+            Alert::ProtocolVersion => OLD_VERSION,
+            Alert::NoApplicationProtocol => {
                 "; the server does not offer this version of HTTP over TLS (--http 1.1 or --http 2)"
             }
             _ => "",
         },
-        Some(Error::InvalidMessage(_)) => {
+        Error::PeerIncompatible(PeerIncompatible::ServerDoesNotSupportTls12Or13) => OLD_VERSION,
+        Error::InvalidMessage(InvalidMessage::InvalidContentType) => {
             "; the server does not seem to speak TLS on this port (http:// instead of https://)"
         }
         _ => "",
     }
 }
 
+const OLD_VERSION: &str =
+    "; the server takes neither TLS 1.2 nor TLS 1.3, and older versions are not offered";
+
 fn certificate_hint(error: &CertificateError) -> &'static str {
     match error {
         CertificateError::Expired | CertificateError::ExpiredContext { .. } => {
             "; the certificate has expired (--insecure measures all the same)"
         }
-        // An authority that was made anew under its old name signs otherwise than the one we know.
-        CertificateError::UnknownIssuer | CertificateError::BadSignature => {
-            "; the certificate is not signed by a trusted authority (--cacert FILE names one, --insecure \
+        CertificateError::UnknownIssuer => {
+            "; the certificate is not signed by a trusted authority (--cacert FILE names those to trust, --insecure \
              accepts any certificate)"
+        }
+        // An authority that was made anew under its old name signs otherwise than the one we know.
+        CertificateError::BadSignature => {
+            "; the certificate is not signed by a trusted authority, or a key is RSA of less than 2048 bits (--cacert \
+             FILE names those to trust, --insecure accepts any certificate)"
         }
         CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
             "; the certificate is for another name (--insecure measures all the same)"
+        }
+        error if is_of_version_1(error) => {
+            "; the certificate is of X.509 version 1, which cannot be verified (--insecure accepts any)"
         }
         error if is_of_authority(error) => {
             "; the certificate is self-signed (--cacert FILE trusts the certificate in that file, \
@@ -179,7 +242,17 @@ fn certificate_hint(error: &CertificateError) -> &'static str {
 
 /// The certificate of a server is marked as that of an authority: `openssl req -x509` makes such ones.
 fn is_of_authority(error: &CertificateError) -> bool {
-    matches!(error, CertificateError::Other(other) if other.to_string().contains("CaUsedAsEndEntity"))
+    is_of_webpki(error, "CaUsedAsEndEntity")
+}
+
+/// A certificate has no version, or another one than 3: `openssl x509 -req` makes such ones.
+fn is_of_version_1(error: &CertificateError) -> bool {
+    is_of_webpki(error, "UnsupportedCertVersion")
+}
+
+/// An error of webpki that rustls has no name for.
+fn is_of_webpki(error: &CertificateError, name: &str) -> bool {
+    matches!(error, CertificateError::Other(other) if other.to_string().contains(name))
 }
 
 /// `--cacert`: trusts what the given certificates have signed, and as curl does, each of them as the
@@ -248,11 +321,10 @@ impl ServerCertVerifier for TrustGiven {
     }
 }
 
-/// `--insecure`: signatures are still checked, so that the peer holds the key it shows.
+/// `--insecure`: nothing is verified. A signature by the key of just any certificate would say nothing of the peer, and
+/// webpki reads no certificate of X.509 version 1 and has no RSA below 2048 bits.
 #[derive(Debug)]
-struct TrustAnybody {
-    provider: Arc<CryptoProvider>,
-}
+struct TrustAnybody;
 
 impl ServerCertVerifier for TrustAnybody {
     fn verify_server_cert(
@@ -262,33 +334,39 @@ impl ServerCertVerifier for TrustAnybody {
         _: &ServerName<'_>,
         _: &[u8],
         _: UnixTime,
-    ) -> Result<ServerCertVerified, rustls::Error> {
+    ) -> Result<ServerCertVerified, Error> {
         Ok(ServerCertVerified::assertion())
     }
 
     fn verify_tls12_signature(
         &self,
-        message: &[u8],
-        cert: &CertificateDer<'_>,
-        signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        let algorithms = &self.provider.signature_verification_algorithms;
-        verify_tls12_signature(message, cert, signature, algorithms)
+        _: &[u8],
+        _: &CertificateDer<'_>,
+        _: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        Ok(HandshakeSignatureValid::assertion())
     }
 
     fn verify_tls13_signature(
         &self,
-        message: &[u8],
-        cert: &CertificateDer<'_>,
-        signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        let algorithms = &self.provider.signature_verification_algorithms;
-        verify_tls13_signature(message, cert, signature, algorithms)
+        _: &[u8],
+        _: &CertificateDer<'_>,
+        _: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        Ok(HandshakeSignatureValid::assertion())
     }
 
+    /// Those that could be verified first, in their usual order.
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.provider
+        let mut schemes = ring::default_provider()
             .signature_verification_algorithms
-            .supported_schemes()
+            .supported_schemes();
+        schemes.extend([
+            SignatureScheme::ECDSA_NISTP521_SHA512,
+            SignatureScheme::ED448,
+            SignatureScheme::ECDSA_SHA1_Legacy,
+            SignatureScheme::RSA_PKCS1_SHA1,
+        ]);
+        schemes
     }
 }

@@ -28,6 +28,7 @@ use crate::clock::RunClock;
 use crate::clock::stamp_book::{Departure, StampBook};
 use crate::clock::stamps::{self, RealNanos, Stamping};
 use crate::connection::tcp_info::{least_round_trip, segments};
+use crate::connection::tls::explained;
 use crate::connection::tls_records::Records;
 use crate::event_loop::{Source, sleep};
 use crate::watch::exhaustion::Exhaustion;
@@ -89,6 +90,8 @@ pub(crate) struct ArrivalStamps {
 #[derive(Debug)]
 struct TlsSession {
     session: ClientConnection,
+    /// We have a certificate for the server.
+    shows_certificate: bool,
     records: Records,
     /// A stamp is wanted of what was offered last. The handshake and all but the last piece of a
     /// large body go without: stamps share the room of what arrives, and those of many records
@@ -346,8 +349,10 @@ impl Transport {
     ) -> io::Result<()> {
         let name = ServerName::try_from(host.to_owned()).map_err(io::Error::other)?;
         let session = ClientConnection::new(Arc::clone(config), name).map_err(io::Error::other)?;
+        let shows_certificate = config.client_auth_cert_resolver.has_certs();
         self.tls = Some(Box::new(TlsSession {
             session,
+            shows_certificate,
             records: Records::default(),
             stamped: false,
         }));
@@ -378,7 +383,7 @@ impl Transport {
             if let Err(error) = tls.session.process_new_packets() {
                 // The alert that says why is worth a try; the error is what counts.
                 let _ = tls.write(&mut self.socket);
-                return Err(io::Error::other(error));
+                return Err(explained(&error, shows_certificate));
             }
         }
     }
@@ -462,7 +467,7 @@ impl Transport {
             self.arrived_at = self.clock.now();
             tls.session
                 .process_new_packets()
-                .map_err(io::Error::other)?;
+                .map_err(|error| explained(&error, tls.shows_certificate))?;
             if taken == 0 {
                 // Without close_notify: HTTP's own framing tells whether something is missing, where it has one.
                 self.is_cut_off = true;

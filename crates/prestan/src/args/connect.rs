@@ -94,11 +94,11 @@ pub(crate) struct ConnectOptions {
     #[arg(long, conflicts_with = "cacert")]
     pub(crate) insecure: bool,
 
-    /// Client certificate (PEM)
-    #[arg(long, value_name = "FILE", requires = "key")]
+    /// Client certificate (PEM), perhaps with its key
+    #[arg(long, value_name = "FILE")]
     pub(crate) cert: Option<PathBuf>,
 
-    /// Key of the client certificate (PEM)
+    /// Key of the client certificate (PEM) [default: the file of --cert]
     #[arg(long, value_name = "FILE", requires = "cert")]
     pub(crate) key: Option<PathBuf>,
 

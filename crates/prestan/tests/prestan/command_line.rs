@@ -166,7 +166,7 @@ const WRONG: [&str; 39 + 32] = [
     "http://127.0.0.1:1/ --header X-HTTP-Method:DELETE",
     "http://127.0.0.1:1/ --json - -o -",
     "http://127.0.0.1:1/ --resolve example.org:127.0.0.1",
-    "http://127.0.0.1:1/ --cert mine.pem",
+    "http://127.0.0.1:1/ --key mine.pem",
     "http://127.0.0.1:1/ -4 -6",
     "ftp://127.0.0.1/",
     "report nosuch",

@@ -22,6 +22,8 @@ mod calendars;
 #[cfg(test)]
 mod captures;
 #[cfg(test)]
+mod certificates;
+#[cfg(test)]
 mod challenges;
 #[cfg(test)]
 mod clean;

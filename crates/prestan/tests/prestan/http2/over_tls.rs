@@ -2,50 +2,11 @@
 
 use std::fs;
 
-use super::real;
 use crate::support::load::{counted, ended, load};
+use crate::support::nginx_tls::nginx_tls;
 use record::{HttpVersion, Outcome as Ended, Timing};
 use testbed::RealServer;
-use testbed::fault::{Authority, Certificate, FaultTls};
-
-/// A server that speaks HTTP/2 over TLS alone: what it answers in clear text shows that it is ready.
-const NGINX_TLS: &str = "
-    daemon off;
-    pid {{ dir }}/nginx.pid;
-    error_log {{ dir }}/log/error.log warn;
-    events {}
-    http {
-      access_log off;
-      client_body_temp_path {{ dir }}/tmp/body;
-      proxy_temp_path {{ dir }}/tmp/proxy;
-      fastcgi_temp_path {{ dir }}/tmp/fastcgi;
-      uwsgi_temp_path {{ dir }}/tmp/uwsgi;
-      scgi_temp_path {{ dir }}/tmp/scgi;
-      server {
-        listen 127.0.0.1:{{ port }} ssl PROTOCOL;
-        ssl_certificate {{ dir }}/cert.pem;
-        ssl_certificate_key {{ dir }}/key.pem;
-        root {{ storage }};
-      }
-    }
-";
-
-/// Starts nginx with TLS and that protocol beside HTTP/1.1, or skips the test.
-fn nginx_tls(protocol: &str, tls: &FaultTls) -> Option<RealServer> {
-    let files = tempfile::tempdir().unwrap();
-    let conf = files.path().join("nginx.conf");
-    let (cert, key) = (files.path().join("cert.pem"), files.path().join("key.pem"));
-    fs::write(&cert, tls.pem()).unwrap();
-    fs::write(&key, tls.key()).unwrap();
-    let text = NGINX_TLS.replace("PROTOCOL", protocol);
-    let text = text.replace("{{ dir }}/cert.pem", cert.to_str().unwrap());
-    fs::write(
-        &conf,
-        text.replace("{{ dir }}/key.pem", key.to_str().unwrap()),
-    )
-    .unwrap();
-    real(&format!("nginx,file.nginx.conf={}", conf.display()))
-}
+use testbed::fault::{Authority, Certificate};
 
 #[test]
 fn over_tls_client_and_server_agree_upon_http2() {
@@ -57,7 +18,9 @@ fn over_tls_client_and_server_agree_upon_http2() {
         let pem = prestan.file("ca.pem", &authority.pem());
         prestan.arg("--cacert").arg(pem).args(options).run()
     };
-    let Some(server) = nginx_tls("http2", &authority.server(Certificate::Valid)) else {
+    let tls = authority.server(Certificate::Valid);
+    let identity = format!("{}{}", tls.pem(), tls.key());
+    let Some(server) = nginx_tls("http2", &identity, "") else {
         return;
     };
     for (clock, streams) in [("kernel", "1"), ("user", "1"), ("kernel", "8")] {
@@ -84,7 +47,7 @@ fn over_tls_client_and_server_agree_upon_http2() {
         assert!(timed >= least, "{timed} of 300: {outcome}");
     }
     // The same server without it offers HTTP/1.1 alone.
-    let Some(server) = nginx_tls("", &authority.server(Certificate::Valid)) else {
+    let Some(server) = nginx_tls("", &identity, "") else {
         return;
     };
     let outcome = run(&server, &[]);

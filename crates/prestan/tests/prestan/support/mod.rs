@@ -10,6 +10,7 @@
 pub(crate) mod browser;
 pub(crate) mod faulty;
 pub(crate) mod load;
+pub(crate) mod nginx_tls;
 pub(crate) mod pages;
 pub(crate) mod peer;
 pub(crate) mod rows;
