@@ -26,6 +26,14 @@ pub use scalar::{decimal, truth};
 /// # Errors
 /// What is wrong, and where.
 pub fn read<T: DeserializeOwned>(text: &str) -> Result<T, YamlError> {
-    let tree = tree::Tree::of(text)?;
+    read_up_to(text, tree::MOST_NODES)
+}
+
+/// Reads a text that is one document of at most so many values, counted as what aliases stand for.
+///
+/// # Errors
+/// What is wrong, and where.
+pub fn read_up_to<T: DeserializeOwned>(text: &str, most_values: usize) -> Result<T, YamlError> {
+    let tree = tree::Tree::of(text, most_values)?;
     tree.root().read(PhantomData)
 }

@@ -10,9 +10,9 @@ use crate::place::Place;
 use crate::reader::NodeReader;
 use crate::scalar::{PlainScalar, is_null, number};
 
-/// Most nodes of a document. Those for which an alias stands count again, so do keys that `<<` takes over or drops, and
+/// Most nodes of a document whose reader sets no other bound. Those for which an alias stands count again, so do keys that `<<` takes over or drops, and
 /// so does each [`TEXT_OF_ONE`] of a text: all of it takes memory or time when it is read.
-const MOST_NODES: usize = 250_000;
+pub(crate) const MOST_NODES: usize = 250_000;
 /// Bytes of a text that count as a node.
 const TEXT_OF_ONE: usize = 1024;
 /// Most collections in one another.
@@ -27,20 +27,23 @@ pub(crate) struct Tree<'t> {
     count: NodeCount,
 }
 
-/// The nodes of a document so far: at most [`MOST_NODES`].
-#[derive(Default)]
-struct NodeCount(usize);
+/// The nodes of a document so far, and the most that it may have.
+struct NodeCount {
+    nodes: usize,
+    most: usize,
+}
 
 impl NodeCount {
     /// Counts so many more, before they are made or looked at.
     fn add(&mut self, nodes: usize, place: Place) -> Result<(), YamlError> {
-        self.0 = self.0.saturating_add(nodes);
-        if self.0 <= MOST_NODES {
+        self.nodes = self.nodes.saturating_add(nodes);
+        if self.nodes <= self.most {
             return Ok(());
         }
         let message = format!(
-            "there are more than {MOST_NODES} values, aliases and `<<` counted as what they stand for, and each KiB of \
-             a text as one"
+            "there are more than {} values, aliases and `<<` counted as what they stand for, and each KiB of \
+             a text as one",
+            self.most
         );
         Err(YamlError::new(place, message))
     }
@@ -81,8 +84,8 @@ struct OpenCollection {
 }
 
 impl<'t> Tree<'t> {
-    /// Of a text that is one document.
-    pub(crate) fn of(text: &'t str) -> Result<Self, YamlError> {
+    /// Of a text that is one document of so many nodes at most.
+    pub(crate) fn of(text: &'t str, most: usize) -> Result<Self, YamlError> {
         let start = Place { line: 1, column: 1 };
         let root = Child {
             node: 0,
@@ -92,7 +95,7 @@ impl<'t> Tree<'t> {
         let mut tree = Tree {
             nodes,
             root,
-            count: NodeCount::default(),
+            count: NodeCount { nodes: 0, most },
         };
         let mut open: Vec<OpenCollection> = Vec::new();
         let mut anchors: HashMap<usize, usize> = HashMap::new();

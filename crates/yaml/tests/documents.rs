@@ -6,7 +6,7 @@ use std::fmt;
 use proptest::prelude::*;
 use serde::de::{self, Deserialize, DeserializeOwned, Deserializer, MapAccess, Visitor};
 use serde_json::{Value, json};
-use yaml::{Place, placed, read};
+use yaml::{Place, placed, read, read_up_to};
 
 fn value(text: &str) -> Value {
     read(text).unwrap_or_else(|error| panic!("{text}\n{error}"))
@@ -454,8 +454,10 @@ fn documents_are_bounded() {
     assert!(message.contains("more than 250000 values"), "{message}");
     let long = format!("[{}1]", "1,".repeat(249_998));
     assert_eq!(value(&long).as_array().unwrap().len(), 249_999);
-    let message = said::<Value>(&format!("[{}1]", "1,".repeat(249_999)));
+    let longer = format!("[{}1]", "1,".repeat(249_999));
+    let message = said::<Value>(&longer);
     assert!(message.contains("more than 250000 values"), "{message}");
+    assert!(read_up_to::<Value>(&longer, 250_001).is_ok());
 }
 
 /// What a few bytes can stand for is counted before it is made: keys that are taken over, keys that are there already
