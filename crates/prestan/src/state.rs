@@ -166,7 +166,7 @@ pub(crate) fn unfinished_runs(target: &str) -> Vec<String> {
     // A record that cannot be read names no collection.
     let records = kept.filter_map(|path| {
         let run = RunFolder::open(path).ok()?;
-        let beside = run.loads_beside().unwrap_or_default();
+        let beside = run.loads_beside().into_iter().flatten().flatten();
         let all = iter::once(run).chain(beside);
         Some(all.filter_map(|run| run.without_samples().ok()))
     });

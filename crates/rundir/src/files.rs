@@ -1,42 +1,63 @@
-//! Files of a run directory: for their owner only, and never through a link that is there already.
+//! Files of a run that are written under another name first.
 
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
-use std::path::{Path, PathBuf};
+use std::fs::File;
+use std::io::Write;
+use std::sync::Arc;
 
-/// Readable and writable by the owner: a suite and its parameters may be confidential.
-const PRIVATE: u32 = 0o600;
+use crate::folder::Folder;
+use crate::{RunDirError, writing};
 
 /// What is appended to the name of a file that is not complete yet.
-const PART: &str = "part";
+pub(crate) const PART: &str = ".part";
 
-/// Creates a file where nothing is: a file or a symbolic link of that name is an error.
-pub(crate) fn create_new(path: &Path) -> io::Result<File> {
-    let mut options = OpenOptions::new();
-    options.read(true).write(true).create_new(true);
-    options.mode(PRIVATE).open(path)
+/// A file that is not complete yet. Where it is never completed it is removed: on a full disk, its space serves the rest
+/// of the record.
+pub(crate) struct PartFile {
+    folder: Arc<Folder>,
+    name: String,
+    is_complete: bool,
 }
 
-/// Creates a file with this content.
-pub(crate) fn write_new(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    create_new(path)?.write_all(bytes)
+impl PartFile {
+    /// Creates it, where nothing of its name is.
+    pub(crate) fn create(
+        folder: &Arc<Folder>,
+        name: &str,
+    ) -> Result<(PartFile, File), RunDirError> {
+        let file = folder.create(&part_of(name))?;
+        let part = PartFile {
+            folder: folder.clone(),
+            name: name.to_owned(),
+            is_complete: false,
+        };
+        Ok((part, file))
+    }
+
+    /// Gives it its name, in the place of what has had it.
+    pub(crate) fn complete(mut self) -> Result<(), RunDirError> {
+        self.folder.rename(&part_of(&self.name), &self.name)?;
+        self.is_complete = true;
+        Ok(())
+    }
 }
 
-/// Writes a file under another name first, so that `path` is at any moment the old or the new one.
-pub(crate) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let part = part_of(path);
-    let replaced = write_new(&part, bytes).and_then(|()| fs::rename(&part, path));
-    replaced.inspect_err(|_| discard(&part))
+impl Drop for PartFile {
+    fn drop(&mut self) {
+        if !self.is_complete {
+            // A failure is about to be reported, and this one adds nothing to it.
+            let _ = self.folder.remove_file(part_of(&self.name));
+        }
+    }
 }
 
-/// The name of a file until it is complete.
-pub(crate) fn part_of(path: &Path) -> PathBuf {
-    path.with_added_extension(PART)
+/// Writes a file so that it is at any moment the old or the new one.
+pub(crate) fn replace(folder: &Arc<Folder>, name: &str, bytes: &[u8]) -> Result<(), RunDirError> {
+    let (part, mut file) = PartFile::create(folder, name)?;
+    let written = file.write_all(bytes);
+    written.map_err(|error| writing(&folder.path().join(name), error))?;
+    part.complete()
 }
 
-/// Removes what could not be completed: on a full disk, its space serves the rest of the record.
-pub(crate) fn discard(part: &Path) {
-    // A failure is about to be reported, and this one adds nothing to it.
-    let _ = fs::remove_file(part);
+fn part_of(name: &str) -> String {
+    format!("{name}{PART}")
 }

@@ -1,22 +1,26 @@
-//! The directory of a run as it stands: what is in it is opened relative to it, and nothing in it is followed.
+//! The directory of a run as it stands: what is in it is opened, made and removed relative to it, and nothing in it is
+//! followed.
 //!
-//! Whoever can write into it could otherwise have any file of the reader's read, removed or waited for: by a link, or by
-//! a pipe into which nobody writes.
+//! Whoever can write into it could otherwise have any file of the user's read, replaced, removed or waited for: by a
+//! link, a mount, another directory in its place, or a pipe into which nobody writes.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Component, Path, PathBuf};
 
-use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, fstat, open, openat, statat, unlinkat};
+use rustix::fs::{
+    AtFlags, Dir, FileType, Mode, OFlags, ResolveFlags, Stat, fstat, open, openat, openat2,
+    renameat, statat, unlinkat,
+};
 use rustix::io::Errno;
 
 use crate::{RunDirError, damaged, reading, writing};
 
 /// Largest text that is read as a whole, in bytes. Plans of 20,000 tests have a tenth of this.
-const LARGEST_TEXT: u64 = 256 << 20;
+pub(crate) const LARGEST_TEXT: u64 = 256 << 20;
 
 /// A directory, opened once.
 #[derive(Debug)]
@@ -41,7 +45,11 @@ impl FolderPlace {
 
     /// Opens it again, if it is still the same.
     pub(crate) fn open(&self) -> Result<Folder, RunDirError> {
-        let folder = Folder::open(&self.path)?;
+        self.same(Folder::open(&self.path)?)
+    }
+
+    /// That directory, if it is still the same.
+    pub(crate) fn same(&self, folder: Folder) -> Result<Folder, RunDirError> {
         if folder.place()?.identity != self.identity {
             let message = "is another directory than when it was looked at";
             return Err(damaged(&self.path, message.to_owned()));
@@ -52,32 +60,26 @@ impl FolderPlace {
 
 /// What is in a directory under a name: a link is a link here.
 pub(crate) struct FolderEntry {
-    pub(crate) name: String,
+    pub(crate) name: OsString,
     pub(crate) kind: FileType,
     pub(crate) bytes: u64,
 }
 
 const DIRECTORY: OFlags = OFlags::DIRECTORY.union(OFlags::CLOEXEC);
+const NO_DIRECTORY: &str = "is no directory";
+const NO_FILE: &str = "is no regular file";
 
 impl Folder {
-    /// Opens a directory; links that lead to it are the user's own.
+    /// Opens a directory; links that lead to it are the user's own. That of an empty path is the present one.
     pub(crate) fn open(path: &Path) -> Result<Folder, RunDirError> {
-        let directory = open(path, DIRECTORY, Mode::empty());
-        Ok(Folder {
-            directory: directory.map_err(|error| reading(path, error.into()))?,
-            path: path.to_owned(),
-        })
-    }
-
-    /// Opens a directory that is no link itself.
-    pub(crate) fn open_itself(path: &Path) -> Result<Folder, RunDirError> {
-        // A slash at its end would have a link followed.
-        let path = path.components().as_path();
-        let directory = open(path, DIRECTORY | OFlags::NOFOLLOW, Mode::empty());
-        Ok(Folder {
-            directory: directory.map_err(|error| refused(path, error, "is no directory"))?,
-            path: path.to_owned(),
-        })
+        let place = match path.as_os_str() {
+            empty if empty.is_empty() => Path::new("."),
+            _ => path,
+        };
+        let directory = open(place, DIRECTORY, Mode::empty());
+        let directory = directory.map_err(|error| reading(path, error.into()))?;
+        let path = path.to_owned();
+        Ok(Folder { path, directory })
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -93,28 +95,69 @@ impl Folder {
     }
 
     /// Opens a directory in it.
-    pub(crate) fn folder(&self, name: &str) -> Result<Folder, RunDirError> {
-        let (path, flags) = (self.path_of(name)?, DIRECTORY | OFlags::NOFOLLOW);
-        let directory = openat(&self.directory, name, flags, Mode::empty());
-        Ok(Folder {
-            directory: directory.map_err(|error| refused(&path, error, "is no directory"))?,
-            path,
-        })
+    pub(crate) fn folder(&self, name: impl AsRef<OsStr>) -> Result<Folder, RunDirError> {
+        let path = self.path_of(name.as_ref())?;
+        let directory = self.open_in(name.as_ref(), DIRECTORY);
+        let directory = directory.map_err(|error| refused(&path, error, NO_DIRECTORY))?;
+        Ok(Folder { path, directory })
     }
 
     /// Opens a file in it.
     pub(crate) fn file(&self, name: &str) -> Result<File, RunDirError> {
-        const WHAT: &str = "is no regular file";
-        let path = self.path_of(name)?;
-        // A pipe is opened without waiting for someone who writes.
-        let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-        let file = openat(&self.directory, name, flags, Mode::empty());
-        let file = file.map_err(|error| refused(&path, error, WHAT))?;
-        let status = fstat(&file).map_err(|error| reading(&path, error.into()))?;
-        match FileType::from_raw_mode(status.st_mode) {
-            FileType::RegularFile => Ok(file.into()),
-            _ => Err(damaged(&path, unfollowed(WHAT))),
+        let path = self.path_of(name.as_ref())?;
+        let regular = |status: Result<Stat, Errno>| match status.map(kind_of) {
+            Ok(FileType::RegularFile) => Ok(()),
+            Ok(_) => Err(damaged(&path, unfollowed(NO_FILE))),
+            Err(error) => Err(refused(&path, error, NO_FILE)),
+        };
+        // Before it is opened: that is an action of its own at a device, and at a pipe for whoever writes into it.
+        regular(self.status(name.as_ref()))?;
+        let file = self.open_in(name.as_ref(), OFlags::NONBLOCK | OFlags::NOCTTY);
+        let file = file.map_err(|error| refused(&path, error, NO_FILE))?;
+        regular(fstat(&file))?;
+        Ok(file.into())
+    }
+
+    /// Opens what has this name, unless something is mounted there.
+    fn open_in(&self, name: &OsStr, flags: OFlags) -> Result<OwnedFd, Errno> {
+        let flags = flags | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let (mode, resolve) = (Mode::empty(), ResolveFlags::NO_XDEV);
+        match openat2(&self.directory, name, flags, mode, resolve) {
+            // Linux before 5.6, or a sandbox that is older than the call.
+            Err(Errno::NOSYS | Errno::PERM) => self.open_on_device(name, flags),
+            opened => opened,
         }
+    }
+
+    /// The same by the device, which tells less. That of a file in an overlay may be another one than its directory's.
+    pub(crate) fn open_on_device(&self, name: &OsStr, flags: OFlags) -> Result<OwnedFd, Errno> {
+        let opened = openat(&self.directory, name, flags, Mode::empty())?;
+        let is_same = !flags.contains(OFlags::DIRECTORY)
+            || fstat(&opened)?.st_dev == fstat(&self.directory)?.st_dev;
+        if is_same {
+            Ok(opened)
+        } else {
+            Err(Errno::XDEV)
+        }
+    }
+
+    fn status(&self, name: &OsStr) -> Result<Stat, Errno> {
+        statat(&self.directory, name, AtFlags::SYMLINK_NOFOLLOW)
+    }
+
+    /// Creates a file where nothing is, for its owner only: a suite and its parameters may be confidential. A file or a
+    /// symbolic link of that name is an error.
+    pub(crate) fn create(&self, name: &str) -> Result<File, RunDirError> {
+        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
+        let file = openat(&self.directory, name, flags, Mode::RUSR | Mode::WUSR);
+        let file = file.map_err(|error| writing(&self.path.join(name), error.into()))?;
+        Ok(file.into())
+    }
+
+    /// Gives a file another name, in the place of what has had it.
+    pub(crate) fn rename(&self, from: &str, to: &str) -> Result<(), RunDirError> {
+        let renamed = renameat(&self.directory, from, &self.directory, to);
+        renamed.map_err(|error| writing(&self.path.join(to), error.into()))
     }
 
     /// Reads a text in it.
@@ -132,8 +175,8 @@ impl Folder {
 
     /// Whether there is a regular file of that name.
     pub(crate) fn has(&self, name: &str) -> bool {
-        statat(&self.directory, name, AtFlags::SYMLINK_NOFOLLOW)
-            .is_ok_and(|status| FileType::from_raw_mode(status.st_mode) == FileType::RegularFile)
+        let status = self.status(name.as_ref());
+        status.is_ok_and(|status| kind_of(status) == FileType::RegularFile)
     }
 
     /// Everything in it, in no order.
@@ -146,50 +189,54 @@ impl Folder {
                 continue;
             }
             let name = OsString::from_vec(name);
-            let status = statat(&self.directory, &name, AtFlags::SYMLINK_NOFOLLOW);
-            let status = match status {
+            let status = match self.status(&name) {
                 // Removed since: that of a run that goes on.
                 Err(Errno::NOENT) => continue,
                 status => status.map_err(failed)?,
             };
             entries.push(FolderEntry {
-                name: name.to_string_lossy().into_owned(),
-                kind: FileType::from_raw_mode(status.st_mode),
+                name,
+                kind: kind_of(status),
                 bytes: u64::try_from(status.st_size).unwrap_or(0),
             });
         }
         Ok(entries)
     }
 
-    pub(crate) fn remove_file(&self, name: &str) -> Result<(), RunDirError> {
-        self.unlink(name, AtFlags::empty())
+    pub(crate) fn remove_file(&self, name: impl AsRef<OsStr>) -> Result<(), RunDirError> {
+        self.unlink(name.as_ref(), AtFlags::empty())
     }
 
-    pub(crate) fn remove_folder(&self, name: &str) -> Result<(), RunDirError> {
-        self.unlink(name, AtFlags::REMOVEDIR)
+    pub(crate) fn remove_folder(&self, name: impl AsRef<OsStr>) -> Result<(), RunDirError> {
+        self.unlink(name.as_ref(), AtFlags::REMOVEDIR)
     }
 
-    fn unlink(&self, name: &str, flags: AtFlags) -> Result<(), RunDirError> {
+    fn unlink(&self, name: &OsStr, flags: AtFlags) -> Result<(), RunDirError> {
         let path = self.path_of(name)?;
         unlinkat(&self.directory, name, flags).map_err(|error| writing(&path, error.into()))
     }
 
     /// Where something of that name is, which leads nowhere else.
-    fn path_of(&self, name: &str) -> Result<PathBuf, RunDirError> {
+    fn path_of(&self, name: &OsStr) -> Result<PathBuf, RunDirError> {
         let mut parts = Path::new(name).components();
         match (parts.next(), parts.next()) {
             (Some(Component::Normal(part)), None) if part == name => Ok(self.path.join(name)),
             _ => Err(damaged(
                 &self.path,
-                format!("`{name}` is no name of a file"),
+                format!("`{}` is no name of a file", name.display()),
             )),
         }
     }
 }
 
+fn kind_of(status: Stat) -> FileType {
+    FileType::from_raw_mode(status.st_mode)
+}
+
 /// Why something cannot be opened; a link, or a socket, is not `what`.
 fn refused(path: &Path, error: Errno, what: &str) -> RunDirError {
     match error {
+        Errno::XDEV => damaged(path, unfollowed("is mounted there")),
         Errno::LOOP | Errno::NOTDIR | Errno::NXIO => damaged(path, unfollowed(what)),
         error => reading(path, io::Error::from(error)),
     }

@@ -1,6 +1,8 @@
 //! What can be done with a recorded run: reading it, its size, whether it goes on, and its removal.
 
-use std::fs::{self, File, TryLockError};
+use std::ffi::{OsStr, OsString};
+use std::fs::{File, TryLockError};
+use std::iter;
 use std::path::Path;
 use std::time::SystemTime;
 
@@ -8,10 +10,8 @@ use record::Run;
 use rustix::fs::FileType;
 
 use crate::folder::{Folder, FolderEntry};
-use crate::samples::is_of_samples;
 use crate::{
-    BESIDE, ENV, EVENTS, PACKETS, PLAN, Recorded, RunDirError, SUITE, Samples, damaged, read,
-    writing,
+    BESIDE, EVENTS, PACKETS, PLAN, Recorded, RunDirError, Samples, damaged, is_of_run, read,
 };
 
 /// The directory of a recorded run, opened. Nothing in it is followed.
@@ -40,18 +40,17 @@ impl RunFolder {
         self.0.folder(BESIDE)?.folder(name).map(RunFolder)
     }
 
-    /// The directories of all loads beside it.
+    /// The directories of all loads beside it, each opened when it is reached.
     ///
     /// # Errors
-    /// When they cannot be opened, or something else is among them.
-    pub fn loads_beside(&self) -> Result<Vec<RunFolder>, RunDirError> {
-        self.beside()?.as_ref().map_or(Ok(Vec::new()), loads_in)
-    }
-
-    fn beside(&self) -> Result<Option<Folder>, RunDirError> {
-        let mut entries = self.0.entries()?.into_iter();
-        let beside = entries.find(|entry| entry.name == BESIDE);
-        beside.map(|entry| self.0.folder(&entry.name)).transpose()
+    /// When they cannot be listed; of a single one when it cannot be opened, or is something else.
+    pub fn loads_beside(
+        &self,
+    ) -> Result<impl Iterator<Item = Result<RunFolder, RunDirError>> + use<>, RunDirError> {
+        let beside = beside(&self.0)?;
+        let loads = beside.as_ref().map_or(Ok(Vec::new()), Folder::entries)?;
+        let open = move |load: FolderEntry| Some(beside.as_ref()?.folder(load.name).map(RunFolder));
+        Ok(loads.into_iter().filter_map(open))
     }
 
     /// Whether it holds a run.
@@ -77,10 +76,11 @@ impl RunFolder {
         let own = |run: &RunFolder| -> u64 {
             let entries = run.0.entries().unwrap_or_default().into_iter();
             let files = entries.filter(|entry| entry.kind == FileType::RegularFile);
-            files.map(|file| file.bytes).sum()
+            files.map(|file| file.bytes).fold(0, u64::saturating_add)
         };
-        let beside = self.loads_beside().unwrap_or_default();
-        own(self) + beside.iter().map(own).sum::<u64>()
+        let beside = self.loads_beside().into_iter().flatten().flatten();
+        let sizes = iter::once(own(self)).chain(beside.map(|load| own(&load)));
+        sizes.fold(0, u64::saturating_add)
     }
 
     /// The packets between the run and its servers; `None` where none were recorded.
@@ -120,44 +120,40 @@ impl RunFolder {
             samples: Vec::new(),
         })
     }
-
-    /// The files of its run, the plan last, so that what is left of a removal that failed is still known as a run.
-    /// `other` may be there, too.
-    fn files(&self, other: Option<&str>) -> Result<Vec<String>, RunDirError> {
-        let mut files = Vec::new();
-        for FolderEntry { name, kind, .. } in self.0.entries()? {
-            let whole = name.strip_suffix(".part").unwrap_or(&name);
-            let is_known = [PLAN, SUITE, ENV, EVENTS, PACKETS].contains(&whole);
-            if kind == FileType::RegularFile && (is_known || is_of_samples(&name)) {
-                files.push(name);
-            } else if other != Some(&*name) {
-                let message = "is not a file of the run; nothing is removed";
-                return Err(damaged(&self.path().join(name), message.to_owned()));
-            }
-        }
-        files.sort_by_key(|file| file == PLAN);
-        Ok(files)
-    }
-
-    fn remove_files(&self, files: &[String]) -> Result<(), RunDirError> {
-        files.iter().try_for_each(|file| self.0.remove_file(file))
-    }
 }
 
-/// The runs in the directory of loads.
-fn loads_in(beside: &Folder) -> Result<Vec<RunFolder>, RunDirError> {
-    let loads = beside.entries()?;
-    let open = |load: &FolderEntry| beside.folder(&load.name).map(RunFolder);
-    loads.iter().map(open).collect()
+/// The directory of the loads beside a run.
+fn beside(run: &Folder) -> Result<Option<Folder>, RunDirError> {
+    let mut entries = run.entries()?.into_iter();
+    let beside = entries.find(|entry| entry.name == BESIDE);
+    beside.map(|entry| run.folder(entry.name)).transpose()
+}
+
+/// Names of the files of a run, the plan last, so that what is left of a removal that failed is still known as a run.
+fn files_among(
+    entries: impl Iterator<Item = FolderEntry>,
+    run: &Folder,
+) -> Result<Vec<OsString>, RunDirError> {
+    let mut files = Vec::new();
+    for FolderEntry { name, kind, .. } in entries {
+        if kind != FileType::RegularFile || !is_of_run(&name) {
+            let message = "is not a file of the run; nothing is removed";
+            return Err(damaged(&run.path().join(name), message.to_owned()));
+        }
+        files.push(name);
+    }
+    files.sort_by_key(|file| file == PLAN);
+    Ok(files)
 }
 
 /// Removes the directory of a run that is over.
 ///
 /// # Errors
-/// When it is not the directory of a run, the run goes on, a file in it is none of the run, or a file
+/// When it is not the directory of a run by its own name, the run goes on, a file in it is none of the run, or a file
 /// cannot be removed. In the first three cases nothing is removed.
 pub fn remove(path: &Path) -> Result<(), RunDirError> {
-    let run = RunFolder(Folder::open_itself(path)?);
+    let (parent, name) = parent_of(path)?;
+    let run = RunFolder(parent.folder(name)?);
     let refused = |message: &str| Err(damaged(path, message.to_owned()));
     if !run.is_run() {
         return refused("is not the directory of a run");
@@ -165,39 +161,71 @@ pub fn remove(path: &Path) -> Result<(), RunDirError> {
     if run.goes_on() {
         return refused("the run has not ended");
     }
-    remove_files(run)
+    empty(&run.0)?;
+    parent.remove_folder(name)
 }
 
-/// The same, whether or not the run is over.
-pub(crate) fn remove_files(run: RunFolder) -> Result<(), RunDirError> {
-    let beside = run.beside()?;
-    let loads = beside.as_ref().map_or(Ok(Vec::new()), loads_in)?;
-    let own = run.files(Some(BESIDE))?;
-    let of_loads = loads.iter().map(|load| Ok((load, load.files(None)?)));
-    let of_loads: Vec<_> = of_loads.collect::<Result<_, RunDirError>>()?;
-    if let Some(beside) = beside {
-        for (load, files) in of_loads {
-            load.remove_files(&files)?;
-            beside.remove_folder(&name_of(load))?;
+/// Removes a run that is being recorded, and its directory where that still has the name by which it was made.
+pub(crate) fn discard(run: &Folder) -> Result<(), RunDirError> {
+    empty(run)?;
+    let place = run.place()?;
+    match parent_of(run.path()) {
+        Ok((parent, name))
+            if parent
+                .folder(name)
+                .is_ok_and(|found| place.same(found).is_ok()) =>
+        {
+            parent.remove_folder(name)
         }
-        run.0.remove_folder(BESIDE)?;
+        _ => Ok(()),
     }
-    run.remove_files(&own)?;
-    fs::remove_dir(run.path()).map_err(|error| writing(run.path(), error))
 }
 
-fn name_of(load: &RunFolder) -> String {
-    let name = load.path().file_name().unwrap_or_default();
-    name.to_string_lossy().into_owned()
+/// The directory that this one is in, and its name there.
+fn parent_of(path: &Path) -> Result<(Folder, &OsStr), RunDirError> {
+    let named = path.parent().zip(path.file_name());
+    let (parent, name) = named.ok_or_else(|| {
+        let message = "leads to a directory without its name; name it as what is above it does";
+        damaged(path, message.to_owned())
+    })?;
+    Ok((Folder::open(parent)?, name))
+}
+
+/// Removes the files of a run and the loads beside it; nothing at all where there is anything else.
+fn empty(run: &Folder) -> Result<(), RunDirError> {
+    let beside = beside(run)?;
+    let entries = run.entries()?.into_iter();
+    let own = files_among(entries.filter(|entry| entry.name != BESIDE), run)?;
+    let remove = |folder: &Folder, files: &[OsString]| -> Result<(), RunDirError> {
+        files.iter().try_for_each(|file| folder.remove_file(file))
+    };
+    if let Some(beside) = beside {
+        let looked_at = |FolderEntry { name, .. }| {
+            let load = beside.folder(&name)?;
+            Ok((
+                load.place()?,
+                files_among(load.entries()?.into_iter(), &load)?,
+                name,
+            ))
+        };
+        let loads = beside.entries()?.into_iter().map(looked_at);
+        for (place, files, name) in loads.collect::<Result<Vec<_>, RunDirError>>()? {
+            remove(&place.same(beside.folder(&name)?)?, &files)?;
+            beside.remove_folder(&name)?;
+        }
+        run.remove_folder(BESIDE)?;
+    }
+    remove(run, &own)
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
     use std::os::unix::fs::symlink;
 
     use super::*;
     use crate::tests::{env, plan};
-    use crate::{RunDir, is_run, load};
+    use crate::{ENV, RunDir, is_run, load};
 
     fn run_in(path: &Path) -> RunDir {
         RunDir::create(path, &plan(), "suite: s\n", &env()).unwrap()

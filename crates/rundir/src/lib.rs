@@ -28,16 +28,18 @@ mod samples;
 #[cfg(test)]
 mod tests;
 
-use std::fs::{self, DirBuilder, File};
+use std::ffi::OsStr;
+use std::fs::{DirBuilder, File};
 use std::io::{self, Seek, SeekFrom, Write};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use record::{Environment, Event, EventKind, Nanos, PlanRecord, Run};
 
-use files::{create_new, replace, write_new};
-use samples::is_of_samples;
+use files::{PART, replace};
+use folder::Folder;
+use samples::segment_number;
 
 pub use kept::{RunFolder, remove};
 pub use pieces::Pieces;
@@ -64,7 +66,13 @@ pub enum RunDirError {
         /// What is wrong with it.
         message: String,
     },
+    /// A plan could not be read again.
+    #[error("the plan is too large to be recorded: {0}; plan less in one run")]
+    PlanTooLarge(String),
 }
+
+/// Longest message, in bytes.
+const LONGEST_MESSAGE: usize = 1000;
 
 const PLAN: &str = "plan.yaml";
 const SUITE: &str = "suite.yaml";
@@ -78,7 +86,7 @@ pub const BESIDE: &str = "beside";
 /// A run directory being written.
 #[derive(Debug)]
 pub struct RunDir {
-    path: PathBuf,
+    folder: Arc<Folder>,
     events: Mutex<EventsFile>,
 }
 
@@ -111,24 +119,22 @@ impl RunDir {
             .mode(0o700)
             .create(path)
             .map_err(|error| writing(path, error))?;
-        refuse_another_run(path)?;
-        let plan_path = path.join(PLAN);
-        let yaml = serde_saphyr::to_string(plan)
-            .map_err(|error| damaged(&plan_path, format!("cannot be expressed: {error}")))?;
+        let folder = Folder::open(path)?;
+        refuse_another_run(&folder)?;
+        let yaml = read::plan_text(plan, &path.join(PLAN), read::MOST_VALUES)?;
         let write = |name: &str, bytes: &[u8]| {
-            let path = path.join(name);
-            write_new(&path, bytes).map_err(|error| writing(&path, error))
+            let written = folder.create(name)?.write_all(bytes);
+            written.map_err(|error| writing(&path.join(name), error))
         };
         // Before the plan, by which a run is known: a run that goes on is locked from the beginning.
-        let events_path = path.join(EVENTS);
-        let file = create_new(&events_path).map_err(|error| writing(&events_path, error))?;
+        let file = folder.create(EVENTS)?;
         // A file system without locks records all the same.
         let _ = file.try_lock();
         write(PLAN, yaml.as_bytes())?;
         write(SUITE, suite_text.as_bytes())?;
         write(ENV, &env_json(env))?;
         Ok(RunDir {
-            path: path.to_owned(),
+            folder: Arc::new(folder),
             events: Mutex::new(EventsFile {
                 file,
                 length: 0,
@@ -140,7 +146,7 @@ impl RunDir {
 
     /// Where it is.
     pub fn path(&self) -> &Path {
-        &self.path
+        self.folder.path()
     }
 
     /// Appends an event. Where that fails, no later event is written, and [`Self::complete`] says
@@ -150,23 +156,19 @@ impl RunDir {
         if events.failure.is_none()
             && let Err(error) = events.append(event)
         {
-            events.failure = Some(writing(&self.path.join(EVENTS), error).to_string());
+            events.failure = Some(writing(&self.path().join(EVENTS), error).to_string());
         }
     }
 
     /// Begins to write samples.
     pub fn samples_writer(&self, plan: &PlanRecord) -> SamplesWriter {
-        SamplesWriter::create(self.path.clone(), plan)
+        SamplesWriter::create(self.folder.clone(), plan)
     }
 
     /// Whether samples are saved in it.
     pub fn has_samples(&self) -> bool {
-        let entries = fs::read_dir(&self.path).into_iter().flatten().flatten();
-        let mut names = entries.map(|entry| entry.file_name());
-        names.any(|name| {
-            let name = name.to_string_lossy();
-            is_of_samples(&name) && name.ends_with(".parquet")
-        })
+        let mut entries = self.folder.entries().unwrap_or_default().into_iter();
+        entries.any(|entry| segment_number(&entry.name).is_some())
     }
 
     /// Writes what is known at the end of the run. `samples` is whether all of them were written,
@@ -189,9 +191,8 @@ impl RunDir {
             let _ = events.append(&Event { at, kind });
             env.ended_at = None;
         }
-        let env_path = self.path.join(ENV);
-        let replaced = replace(&env_path, &env_json(&env));
-        written.and(replaced.map_err(|error| writing(&env_path, error).to_string()))
+        let replaced = replace(&self.folder, ENV, &env_json(&env));
+        written.and(replaced.map_err(|error| error.to_string()))
     }
 
     /// Removes the record, of a run that has nothing to record.
@@ -199,7 +200,7 @@ impl RunDir {
     /// # Errors
     /// When a file cannot be removed, or is none of the run.
     pub fn discard(&self) -> Result<(), RunDirError> {
-        kept::remove_files(RunFolder::open(&self.path)?)
+        kept::discard(&self.folder)
     }
 
     fn events(&self) -> MutexGuard<'_, EventsFile> {
@@ -225,16 +226,22 @@ impl EventsFile {
 }
 
 /// A directory may be there already, but nothing of a run in it.
-fn refuse_another_run(path: &Path) -> Result<(), RunDirError> {
-    for entry in fs::read_dir(path).map_err(|error| reading(path, error))? {
-        let name = entry.map_err(|error| reading(path, error))?.file_name();
-        let name = name.to_string_lossy();
-        if [PLAN, SUITE, ENV, EVENTS].contains(&&*name) || is_of_samples(&name) {
+fn refuse_another_run(folder: &Folder) -> Result<(), RunDirError> {
+    for entry in folder.entries()? {
+        if is_of_run(&entry.name) || entry.name == BESIDE {
+            let name = entry.name.display();
             let message = format!("there is a run in this directory already ({name})");
-            return Err(damaged(path, message));
+            return Err(damaged(folder.path(), message));
         }
     }
     Ok(())
+}
+
+/// Whether a file of that name is one of a run, complete or not.
+fn is_of_run(name: &OsStr) -> bool {
+    let text = name.to_str().unwrap_or_default();
+    let whole = text.strip_suffix(PART).unwrap_or(text);
+    [PLAN, SUITE, ENV, EVENTS, PACKETS].contains(&whole) || segment_number(whole.as_ref()).is_some()
 }
 
 /// A recorded run whose samples are still on disk.
@@ -316,7 +323,13 @@ fn reading(path: &Path, source: io::Error) -> RunDirError {
     }
 }
 
-fn damaged(path: &Path, message: String) -> RunDirError {
+fn damaged(path: &Path, mut message: String) -> RunDirError {
+    // What is quoted of a file may be as long as the file.
+    if message.len() > LONGEST_MESSAGE {
+        let head = message.floor_char_boundary(LONGEST_MESSAGE / 2);
+        let tail = message.ceil_char_boundary(message.len() - LONGEST_MESSAGE / 4);
+        message.replace_range(head..tail, " ... ");
+    }
     RunDirError::Damaged {
         path: path.to_owned(),
         message,

@@ -1,12 +1,12 @@
 //! How samples are read: a group of rows at a time, column by column.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
-use std::slice;
+use std::{ptr, slice};
 
 use parquet::column::reader::get_typed_column_reader;
-use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, Int32Type, Int64Type};
+use parquet::data_type::{BoolType, ByteArrayType, DataType, Int32Type, Int64Type};
 use parquet::errors::ParquetError;
 use parquet::file::metadata::ParquetMetaData;
 use parquet::file::reader::{FileReader, RowGroupReader, SerializedFileReader};
@@ -14,7 +14,7 @@ use record::{Cell, Column, Holds, Sample};
 
 use super::RunDirError;
 use super::checked::CheckedFile;
-use super::samples::{ROWS_PER_GROUP, Segment, failed};
+use super::samples::{Segment, failed};
 
 /// Samples on disk, a row group at a time.
 pub struct Pieces<'a> {
@@ -22,8 +22,11 @@ pub struct Pieces<'a> {
     segments: slice::Iter<'a, Segment>,
     open: Option<OpenSegment>,
     columns: &'a [&'static Column],
-    measures: &'a [String],
+    measures: MeasurePlaces<'a>,
 }
+
+/// Where each measure is in the plan.
+type MeasurePlaces<'a> = HashMap<&'a str, usize>;
 
 impl<'a> Pieces<'a> {
     pub(crate) fn new(
@@ -35,7 +38,7 @@ impl<'a> Pieces<'a> {
             segments: segments.iter(),
             open: None,
             columns,
-            measures,
+            measures: (measures.iter().map(String::as_str)).zip(0..).collect(),
         };
         pieces.open_next()?;
         Ok(pieces)
@@ -52,7 +55,7 @@ impl Iterator for Pieces<'_> {
 
     fn next(&mut self) -> Option<Self::Item> {
         loop {
-            let piece = self.open.as_mut()?.next_piece(self.columns, self.measures);
+            let piece = self.open.as_mut()?.next_piece(self.columns, &self.measures);
             if piece.is_some() {
                 return piece;
             }
@@ -77,9 +80,12 @@ impl OpenSegment {
     pub(crate) fn new(segment: &Segment) -> Result<OpenSegment, RunDirError> {
         let path = segment.path();
         let file = segment.file()?;
+        let is_own = matches!(segment, Segment::Temporary(_));
         let reader = unless_damaged(|| {
-            let reader = SerializedFileReader::new(CheckedFile::new(file)?)?;
-            is_of_its_size(reader.metadata())?;
+            let file = CheckedFile::new(file, is_own)?;
+            let pages = file.pages();
+            let reader = SerializedFileReader::new(file)?;
+            is_of_its_size(reader.metadata(), pages)?;
             Ok(reader)
         })
         .map_err(|error| failed("reading failed", &path, &error))?;
@@ -103,7 +109,7 @@ impl OpenSegment {
     fn next_piece(
         &mut self,
         columns: &[&Column],
-        measures: &[String],
+        measures: &MeasurePlaces<'_>,
     ) -> Option<Result<Vec<Sample>, RunDirError>> {
         if self.next >= self.reader.num_row_groups() {
             return None;
@@ -121,14 +127,12 @@ impl OpenSegment {
     }
 }
 
-/// Groups have no more rows than are written together, and pages of their own: what is read of a file takes memory and
-/// time by its size.
-fn is_of_its_size(file: &ParquetMetaData) -> Result<(), ParquetError> {
-    let mut end = 0;
+/// Groups have pages of their own, and as many rows as the file says: what is read of it takes memory and time by its
+/// size. No group has more rows than are written together ([`CheckedFile`]).
+pub(crate) fn is_of_its_size(file: &ParquetMetaData, pages: u64) -> Result<(), ParquetError> {
+    let (mut end, mut rows) = (0, 0);
     for group in file.row_groups() {
-        if usize::try_from(group.num_rows()).is_ok_and(|rows| rows > ROWS_PER_GROUP) {
-            return Err(general(format!("a group has {} rows", group.num_rows())));
-        }
+        rows += group.num_rows();
         for column in group.columns() {
             let (start, length) = column.byte_range();
             if start < end {
@@ -137,7 +141,15 @@ fn is_of_its_size(file: &ParquetMetaData) -> Result<(), ParquetError> {
             end = start + length;
         }
     }
-    Ok(())
+    if end > pages {
+        return Err(general("a column is not complete".to_owned()));
+    }
+    match file.file_metadata().num_rows() {
+        all if all == rows => Ok(()),
+        all => Err(general(format!(
+            "{rows} rows are there, and should be {all}"
+        ))),
+    }
 }
 
 /// Reads, and turns a panic into an error: the reader of Parquet asserts what a damaged page does not
@@ -157,7 +169,7 @@ impl RowGroup<'_> {
     fn samples(
         &self,
         columns: &[&Column],
-        measures: &[String],
+        measures: &MeasurePlaces<'_>,
     ) -> Result<Vec<Sample>, ParquetError> {
         let mut samples = vec![Sample::blank(); self.rows()];
         for column in columns {
@@ -172,11 +184,13 @@ impl RowGroup<'_> {
     }
 
     /// The cells of a column, one for each row.
-    fn column(&self, column: &Column, measures: &[String]) -> Result<Vec<Cell>, ParquetError> {
+    fn column(
+        &self,
+        column: &Column,
+        measures: &MeasurePlaces<'_>,
+    ) -> Result<Vec<Cell>, ParquetError> {
         match column.holds {
-            Holds::Measures => self.texts(column.name, |text| {
-                measures.iter().position(|measure| measure == text)
-            }),
+            Holds::Measures => self.texts(column.name, |text| measures.get(text).copied()),
             Holds::Words(words) => self.texts(column.name, |text| {
                 words.iter().position(|word| *word == text)
             }),
@@ -192,25 +206,27 @@ impl RowGroup<'_> {
         usize::try_from(self.reader.metadata().num_rows()).unwrap_or(0)
     }
 
-    /// A column of texts of which few are different, each looked up once.
+    /// A column of texts of which few are different, each looked up once for all rows that have it from the same place of
+    /// the file: a text may be as long as the file.
     fn texts(
         &self,
         column: &str,
         place: impl Fn(&str) -> Option<usize>,
     ) -> Result<Vec<Cell>, ParquetError> {
-        let mut known: Vec<(ByteArray, Cell)> = Vec::new();
+        let mut known: HashMap<*const [u8], Cell> = HashMap::new();
         let mut unknown = None;
+        // All texts are in memory before the first of them is looked up, so none is where another one was.
         let cells = self.cells::<ByteArrayType>(column, |text| {
-            if let Some((_, cell)) = known.iter().find(|(known, _)| *known == text) {
-                return *cell;
-            }
-            let name = String::from_utf8_lossy(text.data()).into_owned();
-            let Some(place) = place(&name) else {
-                unknown = Some(name);
-                return Cell::Absent;
-            };
-            known.push((text, Cell::Place(place)));
-            Cell::Place(place)
+            *known.entry(ptr::from_ref(text.data())).or_insert_with(|| {
+                let name = String::from_utf8_lossy(text.data());
+                place(&name).map_or_else(
+                    || {
+                        unknown.get_or_insert_with(|| name.into_owned());
+                        Cell::Absent
+                    },
+                    Cell::Place,
+                )
+            })
         })?;
         match unknown {
             Some(name) => Err(general(format!("`{name}` is no {column} of this run"))),

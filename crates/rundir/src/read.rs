@@ -2,15 +2,43 @@
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
+use std::path::Path;
 
 use record::{Environment, Event, PlanRecord, RUN_FORMAT};
 use serde::Deserialize;
+use serde::de::{DeserializeOwned, IgnoredAny};
+use yaml::YamlError;
 
-use crate::folder::Folder;
+use crate::folder::{Folder, LARGEST_TEXT};
 use crate::{ENV, EVENTS, PLAN, RunDirError, damaged, reading};
 
 /// Longest line of the events, in bytes: those that servers and suites lengthen most have some kilobytes.
 const LONGEST_LINE: u64 = 16 << 20;
+
+/// Most values of a plan: some twenty for each measure, of which there are at most 2^16, and those of pages and tests.
+pub(crate) const MOST_VALUES: usize = 2_000_000;
+
+fn of_plan<T: DeserializeOwned>(text: &str) -> Result<T, YamlError> {
+    yaml::read_up_to(text, MOST_VALUES)
+}
+
+/// The text of a plan, which can be read again where that is done of at most so many values.
+pub(crate) fn plan_text(
+    plan: &PlanRecord,
+    path: &Path,
+    most_values: usize,
+) -> Result<String, RunDirError> {
+    let text = serde_saphyr::to_string(plan)
+        .map_err(|error| damaged(path, format!("cannot be expressed: {error}")))?;
+    let why = match yaml::read_up_to::<IgnoredAny>(&text, most_values) {
+        Err(error) => error.message().to_owned(),
+        Ok(_) if text.len() as u64 >= LARGEST_TEXT => {
+            format!("it has more than {} MiB", LARGEST_TEXT >> 20)
+        }
+        Ok(_) => return Ok(text),
+    };
+    Err(RunDirError::PlanTooLarge(why))
+}
 
 /// What a plan of any format has: it is read first, because the rest of another format would be an error of its own.
 #[derive(Deserialize)]
@@ -22,7 +50,7 @@ pub(crate) fn plan(folder: &Folder) -> Result<PlanRecord, RunDirError> {
     let path = folder.path().join(PLAN);
     let text = folder.text(PLAN)?;
     let no_plan = |error| damaged(&path, format!("is no plan: {error}"));
-    let PlanFormat { format } = yaml::read(&text).map_err(no_plan)?;
+    let PlanFormat { format } = of_plan(&text).map_err(no_plan)?;
     if format != RUN_FORMAT {
         let message = format!(
             "the run has format {format}, and this version of Prestan reads format {RUN_FORMAT} only; read it with \
@@ -30,7 +58,7 @@ pub(crate) fn plan(folder: &Folder) -> Result<PlanRecord, RunDirError> {
         );
         return Err(damaged(&path, message));
     }
-    yaml::read(&text).map_err(no_plan)
+    of_plan(&text).map_err(no_plan)
 }
 
 pub(crate) fn environment(folder: &Folder) -> Result<Environment, RunDirError> {

@@ -12,7 +12,8 @@
 //! the rows that follow, so that slow runs do not leave thousands of small files; a longer one is
 //! followed by the next number. Neither writing nor reading needs more memory than one row group.
 
-use std::fs::{self, File};
+use std::ffi::OsStr;
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -22,7 +23,7 @@ use parquet::file::writer::SerializedFileWriter;
 use record::{Column, PlanRecord, Sample};
 
 use super::columns::{Rows, needed};
-use super::files::{create_new, discard, part_of};
+use super::files::PartFile;
 use super::folder::{Folder, FolderPlace};
 use super::pieces::{OpenSegment, Pieces};
 use super::{RunDirError, damaged, reading, writing};
@@ -45,7 +46,7 @@ pub struct SamplesWriter {
     /// Rows of the present segment that are in no row group of `segment`.
     rows: Rows,
     /// The present segment, once it has a row group.
-    segment: Option<SerializedFileWriter<File>>,
+    segment: Option<UnfinishedSegment>,
     /// Number of the present segment, from 1 on.
     number: u32,
     /// All rows are in complete segments.
@@ -58,14 +59,21 @@ pub struct SamplesWriter {
 /// Where samples go.
 enum FilePlace {
     /// To numbered segments in a directory.
-    Directory(PathBuf),
+    Directory(Arc<Folder>),
     /// To a file without a name, removed by the system when it is closed.
     Temporary(File),
 }
 
+/// A segment that has no end yet.
+struct UnfinishedSegment {
+    writer: SerializedFileWriter<File>,
+    /// Where it has a name.
+    part: Option<PartFile>,
+}
+
 impl SamplesWriter {
     /// Writes to segments in a run directory.
-    pub(crate) fn create(directory: PathBuf, plan: &PlanRecord) -> SamplesWriter {
+    pub(crate) fn create(directory: Arc<Folder>, plan: &PlanRecord) -> SamplesWriter {
         SamplesWriter::new(FilePlace::Directory(directory), plan)
     }
 
@@ -97,8 +105,7 @@ impl SamplesWriter {
     /// # Errors
     /// When they cannot be written; complete segments stay as they are.
     pub fn write(&mut self, samples: &[Sample]) -> Result<(), RunDirError> {
-        let taken = self.take(samples);
-        self.or_discard(taken)?;
+        self.take(samples)?;
         let is_due = !self.is_sealed && self.sealed_at.elapsed() >= SEAL_AFTER;
         match (&self.place, is_due) {
             (FilePlace::Directory(_), true) => self.seal(),
@@ -118,7 +125,7 @@ impl SamplesWriter {
                     Some(segment) => segment,
                     None => self.begin()?,
                 };
-                self.add_group(&mut segment)?;
+                self.add_group(&mut segment.writer)?;
                 self.rows.clear();
                 self.segment = Some(segment);
             }
@@ -131,29 +138,21 @@ impl SamplesWriter {
     /// # Errors
     /// When they cannot be written; complete segments stay as they are.
     pub fn seal(&mut self) -> Result<(), RunDirError> {
-        let sealed = self.complete_segment();
-        self.or_discard(sealed)
-    }
-
-    fn complete_segment(&mut self) -> Result<(), RunDirError> {
         self.sealed_at = Instant::now();
         if self.is_sealed {
             return Ok(());
         }
-        let (mut segment, is_long) = match self.segment.take() {
+        let (UnfinishedSegment { mut writer, part }, is_long) = match self.segment.take() {
             Some(segment) => (segment, true),
             None => (self.begin()?, false),
         };
         if self.rows.count() > 0 {
-            self.add_group(&mut segment)?;
+            self.add_group(&mut writer)?;
         }
-        let path = self.path();
-        segment
+        writer
             .close()
-            .map_err(|error| failed("writing failed", &path, &error))?;
-        if let FilePlace::Directory(_) = self.place {
-            fs::rename(part_of(&path), &path).map_err(|error| writing(&path, error))?;
-        }
+            .map_err(|error| failed("writing failed", &self.path(), &error))?;
+        part.map_or(Ok(()), PartFile::complete)?;
         if is_long {
             self.rows.clear();
             self.number += 1;
@@ -163,32 +162,27 @@ impl SamplesWriter {
     }
 
     /// Begins the file of the present segment.
-    fn begin(&self) -> Result<SerializedFileWriter<File>, RunDirError> {
-        let path = self.path();
-        let file = match &self.place {
-            FilePlace::Directory(_) => create_new(&part_of(&path)),
-            FilePlace::Temporary(file) => file.try_clone(),
+    fn begin(&self) -> Result<UnfinishedSegment, RunDirError> {
+        let (part, file) = match &self.place {
+            FilePlace::Directory(folder) => {
+                let (part, file) = PartFile::create(folder, &segment_name(self.number))?;
+                (Some(part), file)
+            }
+            FilePlace::Temporary(file) => (
+                None,
+                file.try_clone()
+                    .map_err(|error| writing(Path::new(TEMPORARY), error))?,
+            ),
         };
-        let file = file.map_err(|error| writing(&path, error))?;
-        self.rows
-            .writer(file)
-            .map_err(|error| failed("writing failed", &path, &error))
+        let writer = self.rows.writer(file);
+        let writer = writer.map_err(|error| failed("writing failed", &self.path(), &error))?;
+        Ok(UnfinishedSegment { writer, part })
     }
 
     fn add_group(&self, segment: &mut SerializedFileWriter<File>) -> Result<(), RunDirError> {
         self.rows
             .write(segment)
             .map_err(|error| failed("writing failed", &self.path(), &error))
-    }
-
-    fn or_discard(&mut self, done: Result<(), RunDirError>) -> Result<(), RunDirError> {
-        if done.is_err()
-            && let FilePlace::Directory(_) = self.place
-        {
-            self.segment = None;
-            discard(&part_of(&self.path()));
-        }
-        done
     }
 
     /// Seals what is left, and leads back to all samples.
@@ -202,8 +196,8 @@ impl SamplesWriter {
             _ => self.number,
         };
         let segments = match self.place {
-            FilePlace::Directory(directory) => {
-                let folder = Arc::new(Folder::open(&directory)?.place()?);
+            FilePlace::Directory(folder) => {
+                let folder = Arc::new(folder.place()?);
                 let numbered = |number| Segment::Numbered(folder.clone(), number);
                 (1..=last).map(numbered).collect()
             }
@@ -221,7 +215,7 @@ impl SamplesWriter {
     /// The present segment when it is complete.
     fn path(&self) -> PathBuf {
         match &self.place {
-            FilePlace::Directory(directory) => directory.join(segment_name(self.number)),
+            FilePlace::Directory(folder) => folder.path().join(segment_name(self.number)),
             FilePlace::Temporary(_) => PathBuf::from(TEMPORARY),
         }
     }
@@ -310,7 +304,8 @@ fn segment_name(number: u32) -> String {
 }
 
 /// The number of a complete segment of that name.
-fn segment_number(name: &str) -> Option<u32> {
+pub(crate) fn segment_number(name: &OsStr) -> Option<u32> {
+    let name = name.to_str()?;
     let number = name.strip_prefix("samples-")?.strip_suffix(".parquet")?;
     let number = number.parse().ok()?;
     (segment_name(number) == name).then_some(number)
@@ -337,11 +332,6 @@ fn segments_in(folder: Folder) -> Result<Vec<Segment>, RunDirError> {
         }
     };
     (1..).zip(numbers).map(numbered).collect()
-}
-
-/// Whether a file of that name is part of a record, complete or not.
-pub(crate) fn is_of_samples(name: &str) -> bool {
-    segment_number(name.strip_suffix(".part").unwrap_or(name)).is_some()
 }
 
 fn names(plan: &PlanRecord) -> Vec<String> {

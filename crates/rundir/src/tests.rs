@@ -1,5 +1,8 @@
 //! What is written is read again, and what cannot be read is named.
 
+mod hostile;
+
+use std::fs;
 use std::time::Duration;
 
 use proptest::prelude::*;
@@ -466,6 +469,9 @@ fn no_link_is_followed() {
         SUITE,
         ENV,
         EVENTS,
+        PACKETS,
+        BESIDE,
+        "env.json.part",
         "samples-00001.parquet",
         "samples-00001.parquet.part",
     ] {
@@ -494,13 +500,18 @@ fn no_link_is_followed() {
     let path = directory.path().join("run");
     let kept = create(&path);
     let link = |name: &str| std::os::unix::fs::symlink(&victim, path.join(name)).unwrap();
-    link("samples-00001.parquet.part");
-    link("env.json.part");
+    let parts = ["samples-00001.parquet.part", "env.json.part"];
+    parts.iter().for_each(|part| link(part));
     let mut writer = kept.samples_writer(&plan());
     writer.write(&[bare(1)]).unwrap();
     assert!(writer.seal().is_err());
     assert!(kept.complete(env(), Ok(())).is_err());
+    drop(writer);
     assert_eq!(fs::read(&victim).unwrap(), b"precious");
+    // What was there already is not ours to remove.
+    for part in parts {
+        assert!(fs::read_link(path.join(part)).is_ok(), "{part}");
+    }
 }
 
 /// A device that is always full stands for a disk that is.

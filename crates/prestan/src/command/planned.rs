@@ -12,7 +12,7 @@ use engine::{
     Watch,
 };
 use record::{Environment, Event, EventKind, Nanos, PlanRecord};
-use rundir::RunDir;
+use rundir::{RunDir, RunDirError};
 use stats::Until;
 use suite::Plan;
 
@@ -177,7 +177,10 @@ impl PlannedRun {
             let suite_text = recorded_suite(suite_text, &plan)?;
             let created = RunDir::create(&path, &record, &suite_text, &engine::environment());
             created.map_err(|error| {
-                Failed::Local(format!("{error}; choose another directory with --save DIR"))
+                Failed::Local(match error {
+                    RunDirError::PlanTooLarge(_) => error.to_string(),
+                    _ => format!("{error}; choose another directory with --save DIR"),
+                })
             })
         };
         Ok(PlannedRun {
