@@ -15,6 +15,15 @@ fuzz_target!(|file: &[u8]| {
     for connection in &contents.traced.connections {
         let waits: i64 = connection.waits.iter().map(|wait| wait.total_ns).sum();
         assert!(waits <= connection.duration_ns());
+        assert!(contents.start_ns <= connection.start_ns);
+        for request in &connection.requests {
+            let times = [
+                request.response_time_ns(),
+                request.total_ns(),
+                request.delay_ns(),
+            ];
+            assert!(times.into_iter().flatten().all(|ns| ns >= 0));
+        }
         for end in [ConnectionEnd::Client, ConnectionEnd::Server] {
             let of = connection.from(end);
             assert_eq!(of.payload_bytes, of.unique_bytes + of.resent_bytes);

@@ -10,6 +10,7 @@
 
 use core::net::SocketAddr;
 
+use crate::clock::{CaptureClock, ClockReversal};
 use crate::copies::RecentSegments;
 use crate::direction::{DirectionFigures, DirectionState, Passing, SentBytes};
 use crate::path::PathRoundTrip;
@@ -24,10 +25,6 @@ use crate::transaction::{
 use crate::wait_event::{DirectionBefore, WaitEvent};
 use crate::waits::{ConnectionEnd, WaitLedger, WaitTotal};
 use crate::wireshark::{SegmentMarker, WiresharkMarks};
-
-/// Moments are taken as within these, so that no difference of two overflows: 1896 to 2116.
-pub(crate) const EARLIEST_NS: i64 = -(1 << 61);
-pub(crate) const LATEST_NS: i64 = 1 << 62;
 
 /// Round trips are taken as at most this long, so that no sum of some of them overflows: nine years.
 pub(crate) const LONGEST_RTT_NS: i64 = 1 << 58;
@@ -101,7 +98,7 @@ impl AnalysisLimits {
 /// How a connection was opened.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct TcpHandshake {
-    /// The first SYN, in nanoseconds.
+    /// The first SYN, in nanoseconds; `None` also where the clock went back during the handshake.
     pub syn_ns: Option<i64>,
     /// How many there were.
     pub syns: u64,
@@ -167,7 +164,7 @@ pub struct ConnectionFigures {
 impl ConnectionFigures {
     /// From its first to its last packet, in nanoseconds.
     pub fn duration_ns(&self) -> i64 {
-        (self.end_ns - self.start_ns).max(0)
+        self.end_ns - self.start_ns
     }
 
     /// The direction in which an end sends.
@@ -200,6 +197,10 @@ pub(crate) struct ConnectionState {
     /// Packet and moment.
     pub(crate) first: (u64, i64),
     pub(crate) last: (u64, i64),
+    /// What was added to the time stamp of the last one.
+    added_ns: i64,
+    /// The packet with the latest time stamp, which the last one need not be.
+    latest: (u64, i64),
     handshake: TcpHandshake,
     last_syn_ns: Option<i64>,
     pub(crate) closing: Option<TcpClosing>,
@@ -226,6 +227,7 @@ impl ConnectionState {
         let mut state = ConnectionState::empty(packet, ends, limits);
         state.first = (packet, segment.at_ns);
         state.last = state.first;
+        state.latest = state.first;
         state
     }
 
@@ -238,6 +240,8 @@ impl ConnectionState {
             ends,
             first: (packet, 0),
             last: (packet, 0),
+            latest: (packet, 0),
+            added_ns: 0,
             handshake: TcpHandshake::default(),
             last_syn_ns: None,
             closing: None,
@@ -254,6 +258,15 @@ impl ConnectionState {
         usize::from(segment.source != self.ends[0])
     }
 
+    /// The place of the first byte that the segment acknowledges, and that has not passed.
+    pub(crate) fn missing(&self, segment: &TcpSegment<'_>) -> Option<u32> {
+        let other = &self.directions[1 - self.side(segment)];
+        // Of an end of which nothing was captured, everything is missing.
+        let sent = other.board.sent.filter(|_| other.figures.segments > 0)?;
+        let ahead = other.place_near(segment.acknowledged) - sent;
+        (ahead > 0).then(|| segment.acknowledged.wrapping_sub(ahead as u32))
+    }
+
     pub(crate) fn begins_anew(&self, segment: &TcpSegment<'_>) -> bool {
         self.marker.begins_anew(self.side(segment), segment)
     }
@@ -263,8 +276,10 @@ impl ConnectionState {
         packet: u64,
         segment: &TcpSegment<'_>,
         is_anew: bool,
+        clock: &mut CaptureClock,
         each: RequestVisitor<'_>,
     ) -> WiresharkMarks {
+        let segment = &self.timed(packet, segment, clock);
         let from = self.side(segment);
         let passing = Passing {
             packet,
@@ -281,7 +296,7 @@ impl ConnectionState {
         let moment = self.moment(from, &passing, &before[from]);
         let shift = self.shift(from);
         let heard = self.directions[1 - from].hear(&passing, shift);
-        if let Some(rtt_ns) = heard.rtt_ns.filter(|rtt_ns| *rtt_ns >= 0) {
+        if let Some(rtt_ns) = heard.rtt_ns {
             self.note_rtt(from, rtt_ns.min(LONGEST_RTT_NS));
         }
         let awaits_server = self.transactions.awaits_server();
@@ -306,8 +321,43 @@ impl ConnectionState {
             is_closing: segment.flags.fin || segment.flags.rst,
             before,
         });
-        self.last = (packet, segment.at_ns.max(self.last.1));
+        self.last = (packet, segment.at_ns);
         marks
+    }
+
+    /// The segment at a moment behind that of the last one. Where the clock went back, no time until then is known.
+    fn timed<'a>(
+        &mut self,
+        packet: u64,
+        segment: &TcpSegment<'a>,
+        clock: &mut CaptureClock,
+    ) -> TcpSegment<'a> {
+        let ((follows, latest_ns), last_ns) = (self.latest, self.last.1);
+        let back_ns = latest_ns - segment.at_ns;
+        if back_ns > 0 {
+            clock.reversals.add(ClockReversal {
+                packet,
+                follows,
+                back_ns,
+            });
+        } else {
+            self.latest = (packet, segment.at_ns);
+        }
+        if back_ns > 0 || self.added_ns != clock.added_ns {
+            self.added_ns = clock.added_ns;
+            if self.handshake.ack_ns.is_none() {
+                self.handshake.syn_ns = None;
+            }
+            self.last_syn_ns = None;
+            for direction in &mut self.directions {
+                direction.clock_went_back();
+            }
+            self.transactions.clock_went_back(last_ns);
+        }
+        TcpSegment {
+            at_ns: segment.at_ns.max(last_ns + i64::from(back_ns > 0)),
+            ..*segment
+        }
     }
 
     /// Time stamps of both ends, and what else explains a retransmission.
@@ -326,7 +376,7 @@ impl ConnectionState {
             at_ns: passing.at_ns,
             is_syn: passing.segment.flags.syn,
             stamp: stamps.map(|(value, _)| value),
-            silence_ns: (passing.at_ns - self.last.1).max(0),
+            silence_ns: passing.at_ns - self.last.1,
             rtt_ns: whole_ns.max(self.handshake.rtt_ns).max(queued_ns),
             sender_rtt_ns: self.rtts_ns[from],
             uses_sack: self.directions.iter().all(permits),

@@ -8,9 +8,8 @@
 use core::net::SocketAddr;
 use std::collections::HashMap;
 
-use crate::connection::{
-    AnalysisLimits, ConnectionFigures, ConnectionState, EARLIEST_NS, LATEST_NS,
-};
+use crate::clock::{CaptureClock, ClockReversals};
+use crate::connection::{AnalysisLimits, ConnectionFigures, ConnectionState};
 use crate::segment::TcpSegment;
 use crate::transaction::RequestVisitor;
 use crate::wireshark::WiresharkMarks;
@@ -24,6 +23,8 @@ pub struct TracedConnections {
     pub ignored_segments: u64,
     /// Segments that were captured twice: the copies, which are left out.
     pub copies: u64,
+    /// Where the time stamps go back.
+    pub reversals: ClockReversals,
 }
 
 /// A connection while it is read, and behind its end.
@@ -36,11 +37,16 @@ enum ConnectionSlot {
 /// The ends of a connection, in their order.
 type ConnectionEnds = (SocketAddr, SocketAddr);
 
+fn ends(of: &TcpSegment<'_>) -> ConnectionEnds {
+    (of.source.min(of.destination), of.source.max(of.destination))
+}
+
 /// Reads the segments of a capture, in their order.
 #[derive(Debug)]
 pub struct TcpConnections {
     limits: AnalysisLimits,
     server: Option<SocketAddr>,
+    clock: CaptureClock,
     by_ends: HashMap<ConnectionEnds, usize>,
     slots: Vec<ConnectionSlot>,
     passing: HashMap<ConnectionEnds, Box<ConnectionState>>,
@@ -54,6 +60,7 @@ impl TcpConnections {
         TcpConnections {
             limits,
             server,
+            clock: CaptureClock::default(),
             by_ends: HashMap::new(),
             slots: Vec::new(),
             passing: HashMap::new(),
@@ -71,9 +78,8 @@ impl TcpConnections {
         each: RequestVisitor<'_>,
     ) -> Option<WiresharkMarks> {
         let mut segment = *segment;
-        segment.at_ns = segment.at_ns.clamp(EARLIEST_NS, LATEST_NS);
-        let (source, destination) = (segment.source, segment.destination);
-        let ends = (source.min(destination), source.max(destination));
+        segment.at_ns = self.clock.moment(packet, segment.at_ns);
+        let ends = ends(&segment);
         let known = self.by_ends.get(&ends).copied();
         let is_anew = known.is_some_and(|index| match &self.slots[index] {
             ConnectionSlot::Reading(state) => state.begins_anew(&segment),
@@ -104,9 +110,23 @@ impl TcpConnections {
                     self.copies += 1;
                     return None;
                 }
-                Some(state.add(packet, &segment, is_anew, each))
+                Some(state.add(packet, &segment, is_anew, &mut self.clock, each))
             }
             ConnectionSlot::Finished(_) => None,
+        }
+    }
+
+    /// The place of the first byte that the segment acknowledges, and that has not passed.
+    pub(crate) fn missing(&self, segment: &TcpSegment<'_>) -> Option<u32> {
+        if !segment.flags.ack || segment.flags.rst {
+            return None;
+        }
+        match self.by_ends.get(&ends(segment)).map(|of| &self.slots[*of]) {
+            Some(ConnectionSlot::Reading(state)) => state.missing(segment),
+            Some(ConnectionSlot::Finished(_)) => None,
+            // It would be the first one of its connection.
+            None => (self.slots.len() < self.limits.connections)
+                .then(|| segment.acknowledged.wrapping_sub(1)),
         }
     }
 
@@ -135,7 +155,7 @@ impl TcpConnections {
         let state = state
             .or_insert_with(|| Box::new(ConnectionState::new(packet, segment, server, &limits)));
         if !state.recent.is_copy(segment) {
-            state.add(packet, segment, is_anew, each);
+            state.add(packet, segment, is_anew, &mut self.clock, each);
         }
     }
 
@@ -193,6 +213,7 @@ impl TcpConnections {
             connections: figures,
             ignored_segments: self.ignored_segments,
             copies: self.copies,
+            reversals: self.clock.reversals,
         }
     }
 }

@@ -7,7 +7,8 @@ use crate::connection::AnalysisLimits;
 use crate::connections::{TcpConnections, TracedConnections};
 use crate::file::{CaptureFileError, CaptureReader, LinkType};
 use crate::link::{Dissector, NotTcp, PacketCounts};
-use crate::transaction::TracedRequest;
+use crate::order::OrderWindow;
+use crate::transaction::{RequestVisitor, TracedRequest};
 
 /// Kinds of links that are named.
 const MOST_UNKNOWN_LINKS: usize = 8;
@@ -26,7 +27,7 @@ pub struct ReadingOptions {
 pub struct CaptureContents {
     /// Complete packets.
     pub packets: u64,
-    /// When the first of them passed, in nanoseconds since 1970.
+    /// When the first of them passed, in nanoseconds since 1970; no moment of a connection is before it.
     pub start_ns: i64,
     /// The kinds of links, in the order of their first packets.
     pub links: Vec<LinkType>,
@@ -34,6 +35,8 @@ pub struct CaptureContents {
     pub cut: u64,
     /// Packets without a time.
     pub untimed: u64,
+    /// TCP segments that stand behind later ones in the file, and were moved.
+    pub moved: u64,
     /// Packets that the capturing program lost, where the file has their number.
     pub dropped: Option<u64>,
     /// Packets by kind.
@@ -64,6 +67,7 @@ pub fn read_capture(
     let mut dissector = Dissector::default();
     // The end that is the server where no SYN was captured: of several addresses the first that occurs.
     let mut connections: Option<TcpConnections> = None;
+    let mut order = OrderWindow::default();
     let (mut packets, mut cut, mut other_segments) = (0, 0, 0);
     let (mut start_ns, mut links, mut unknown_links) = (None, Vec::new(), Vec::new());
     let damage = loop {
@@ -97,21 +101,44 @@ pub fn read_capture(
         }
         let connections =
             connections.get_or_insert_with(|| TcpConnections::new(options.limits, server));
-        connections.add(packet.number, &segment, &mut each);
+        order.add(packet.number, &segment);
+        pass_on(&mut order, false, connections, &mut each);
     };
-    let connections = connections.unwrap_or_else(|| TcpConnections::new(options.limits, None));
+    let mut connections = connections.unwrap_or_else(|| TcpConnections::new(options.limits, None));
+    pass_on(&mut order, true, &mut connections, &mut each);
+    let traced = connections.finish(&mut each);
+    let starts = traced.connections.iter().map(|of| of.start_ns);
     Ok(CaptureContents {
         packets,
-        start_ns: start_ns.unwrap_or(0),
+        start_ns: starts.chain(start_ns).min().unwrap_or(0),
         links,
         cut,
         untimed: reader.untimed(),
+        moved: order.moved,
         dropped: reader.dropped(),
         counts: dissector.counts().clone(),
         incomplete_datagrams: dissector.incomplete_datagrams(),
         other_segments,
         unknown_links,
-        traced: connections.finish(&mut each),
+        traced,
         damage,
     })
+}
+
+/// Passes on the segments whose turn it is, each behind those that it acknowledges.
+fn pass_on(
+    order: &mut OrderWindow,
+    is_end: bool,
+    connections: &mut TcpConnections,
+    each: RequestVisitor<'_>,
+) {
+    while let Some(next) = order.next(is_end) {
+        let segment = next.segment();
+        while let Some(missing) = connections.missing(&segment)
+            && let Some(earlier) = order.take(&segment, missing)
+        {
+            connections.add(earlier.packet, &earlier.segment(), each);
+        }
+        connections.add(next.packet, &segment, each);
+    }
 }

@@ -210,8 +210,6 @@ pub(crate) struct HeardAcknowledgment {
     /// Those of them that are payload.
     pub(crate) data_progress: i64,
     pub(crate) rtt_ns: Option<i64>,
-    /// Time for which the window had been closed, where it opens now.
-    pub(crate) closed_ns: Option<i64>,
 }
 
 /// The state of one direction.
@@ -311,6 +309,13 @@ impl DirectionState {
 
     pub(crate) fn is_closed(&self) -> bool {
         self.closed_since_ns.is_some()
+    }
+
+    /// The clock went back: no round trip of what passed before is known.
+    pub(crate) fn clock_went_back(&mut self) {
+        self.board.clock_went_back();
+        self.stamps = SentStamps::default();
+        self.acknowledging = EchoedRoundTrip::default();
     }
 
     /// Notes what the sender sends.
@@ -485,7 +490,7 @@ impl DirectionState {
             }
         }
         self.last_heard = Some((segment.acknowledged, segment.window));
-        heard.closed_ns = self.note_window(passing, to, shift);
+        self.note_window(passing, to, shift);
         heard
     }
 
@@ -495,7 +500,7 @@ impl DirectionState {
             rtt_ns,
             window: self.window_number,
         };
-        if let Some(rtt_ns) = rtt_ns.filter(|rtt_ns| *rtt_ns >= 0) {
+        if let Some(rtt_ns) = rtt_ns {
             self.figures.rtt.add(sample(rtt_ns));
             self.smoothed.add(rtt_ns.min(LONGEST_RTT_NS));
             let point = TimedValue {
@@ -504,8 +509,7 @@ impl DirectionState {
             };
             self.figures.series.round_trips.push(point);
         }
-        let by_stamp = echo.and_then(|echo| self.stamps.echoed(echo, at_ns));
-        if let Some(rtt_ns) = by_stamp.filter(|rtt_ns| *rtt_ns >= 0) {
+        if let Some(rtt_ns) = echo.and_then(|echo| self.stamps.echoed(echo, at_ns)) {
             self.figures.stamp_rtt.add(sample(rtt_ns));
         }
         if to >= self.window_limit {
@@ -545,24 +549,20 @@ impl DirectionState {
         places.place(sequence)
     }
 
-    /// Notes the window, and returns how long it was closed, if it opens.
-    fn note_window(&mut self, passing: &Passing<'_>, to: i64, shift: Option<u8>) -> Option<i64> {
+    /// Notes the window.
+    fn note_window(&mut self, passing: &Passing<'_>, to: i64, shift: Option<u8>) {
         let segment = passing.segment;
         let shift = if segment.flags.syn { Some(0) } else { shift };
         let window = i64::from(segment.window) << shift.unwrap_or(0).min(14);
         self.offered = shift.map(|_| to + window);
-        if let Some(limit) = self.offered {
-            self.permissions.offered(limit, passing.at_ns);
-        }
         if let Some(value) = self.offered {
             let at_ns = passing.at_ns;
-            self.figures
-                .series
-                .window_end
-                .push(TimedValue { at_ns, value });
+            self.permissions.offered(value, at_ns);
+            let series = &mut self.figures.series;
+            series.window_end.push(TimedValue { at_ns, value });
         }
         if segment.flags.syn {
-            return None;
+            return;
         }
         let window = window.unsigned_abs();
         let (smallest, largest) = self.figures.window.unwrap_or((window, window));
@@ -572,12 +572,10 @@ impl DirectionState {
                 self.figures.zero_windows += 1;
                 self.closed_since_ns = Some(passing.at_ns);
             }
-            return None;
+        } else if let Some(since_ns) = self.closed_since_ns.take() {
+            let closed_ns = passing.at_ns - since_ns;
+            self.figures.zero_window_ns = self.figures.zero_window_ns.saturating_add(closed_ns);
         }
-        let since_ns = self.closed_since_ns.take()?;
-        let closed_ns = (passing.at_ns - since_ns).max(0);
-        self.figures.zero_window_ns = self.figures.zero_window_ns.saturating_add(closed_ns);
-        Some(closed_ns)
     }
 
     /// Free space of the receiver's window, in bytes; `None` where nothing is known of it.
@@ -588,7 +586,7 @@ impl DirectionState {
     /// The figures, at the end of the capture.
     pub(crate) fn finish(mut self, end_ns: i64) -> DirectionFigures {
         if let Some(since_ns) = self.closed_since_ns {
-            let closed_ns = (end_ns - since_ns).max(0);
+            let closed_ns = end_ns - since_ns;
             self.figures.zero_window_ns = self.figures.zero_window_ns.saturating_add(closed_ns);
         }
         self.figures.retransmissions = self.explainer.counts;

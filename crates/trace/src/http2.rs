@@ -63,6 +63,11 @@ impl Http2Reader {
         }
     }
 
+    /// The streams that are not over.
+    pub(crate) fn under_way(&mut self) -> impl Iterator<Item = &mut TracedRequest> {
+        self.streams.open.values_mut().map(|open| &mut open.request)
+    }
+
     /// The connection is over: so are its streams.
     pub(crate) fn finish(&mut self, each: RequestVisitor<'_>) {
         while let Some((_, stream)) = self.streams.open.pop_first() {

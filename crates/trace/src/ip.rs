@@ -8,7 +8,7 @@ use crate::link::NotTcp;
 /// Protocol numbers, which are next headers of IPv6 as well.
 pub(crate) const TCP: u8 = 6;
 const ICMP: u8 = 1;
-const UDP: u8 = 17;
+pub(crate) const UDP: u8 = 17;
 const ICMPV6: u8 = 58;
 const FRAGMENT: u8 = 44;
 const AUTHENTICATION: u8 = 51;

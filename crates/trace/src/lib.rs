@@ -1,10 +1,11 @@
 //! Packets of a capture -> TCP segments -> connections with their figures and their requests.
 //!
 //! ```text
-//! bytes of a file --> file::CaptureReader --> CapturedPacket --> link::Dissector --> TcpSegment
-//!                                                                ip, fragments
+//! bytes of a file --> file::CaptureReader --> CapturedPacket --> link::Dissector --> TcpSegment --> order
+//!                                                                ip, fragments, tunnel
 //! TcpSegment --> connections::TcpConnections --+--> ConnectionFigures --> findings::findings
-//!                  |- connection               `--> TracedRequest --> on_wire::WireJoin
+//!                  |- clock                    `--> TracedRequest --> on_wire::WireJoin
+//!                  |- connection
 //!                  |- wireshark       marks as tshark gives them
 //!                  |- direction       scoreboard, retransmission, round_trip, series
 //!                  |- transaction     reassembly (bytes in order), request_head, http2 (frames), tls
@@ -16,6 +17,7 @@
 //!
 //! Everything here is pure and reads bytes that strangers wrote: nothing in a packet makes it panic.
 
+pub mod clock;
 pub mod connection;
 pub mod connections;
 pub mod contents;
@@ -28,6 +30,7 @@ mod http2;
 mod ip;
 pub mod link;
 pub mod on_wire;
+mod order;
 mod pace;
 pub mod path;
 mod reassembly;
@@ -43,6 +46,7 @@ pub mod series;
 mod tests;
 pub mod tls;
 pub mod transaction;
+mod tunnel;
 mod wait_event;
 mod wait_totals;
 pub mod waits;

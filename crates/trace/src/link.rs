@@ -1,9 +1,11 @@
 //! From captured packets to TCP segments: headers of the link, IP, fragments.
 //!
 //! ```text
-//! CapturedPacket --> link_payload --> ip --> fragments --> segment --> TcpSegment
-//!                        |            |          |            |
-//!                        `------------`- NotTcp -`------------'  counted
+//!                                      .------ tunnel <------.
+//!                                      v                     |
+//! CapturedPacket --> link_payload --> ip --> fragments ------+--> segment --> TcpSegment
+//!                        |            |          |                   |
+//!                        `------------`--------- NotTcp -------------'  counted
 //! ```
 //!
 //! Checksums are not verified, because network cards compute them after a capture has seen the packet.
@@ -14,9 +16,13 @@ use crate::file::{CapturedPacket, LinkType, PacketDirection};
 use crate::fragments::{FragmentKey, Reassembly};
 use crate::ip::{self, IpPayload};
 use crate::segment::{self, TcpSegment};
+use crate::tunnel;
 
-/// Stacked VLAN tags that are followed.
+/// Stacked VLAN tags and labels of MPLS that are followed.
 const MOST_TAGS: usize = 8;
+
+/// Packets within packets that are followed.
+const MOST_LAYERS: usize = 4;
 
 const IPV4: u16 = 0x0800;
 const IPV6: u16 = 0x86dd;
@@ -38,7 +44,13 @@ pub enum NotTcp {
     Udp,
     /// ICMP or ICMPv6.
     Icmp,
-    /// Another protocol over IP, for example a tunnel.
+    /// PPPoE that carries no IP.
+    Pppoe,
+    /// MPLS that carries no IP.
+    Mpls,
+    /// GRE that carries no IP, or of another version.
+    Gre,
+    /// Another protocol over IP.
     OtherTransport,
     /// A part of an IP packet whose other parts are still missing.
     Fragment,
@@ -52,12 +64,15 @@ pub enum NotTcp {
 
 impl NotTcp {
     /// All of them.
-    pub const ALL: [NotTcp; 10] = [
+    pub const ALL: [NotTcp; 13] = [
         NotTcp::UnknownLink,
         NotTcp::Arp,
         NotTcp::OtherNetwork,
         NotTcp::Udp,
         NotTcp::Icmp,
+        NotTcp::Pppoe,
+        NotTcp::Mpls,
+        NotTcp::Gre,
         NotTcp::OtherTransport,
         NotTcp::Fragment,
         NotTcp::BadFragment,
@@ -74,6 +89,9 @@ impl fmt::Display for NotTcp {
             NotTcp::OtherNetwork => "not IP",
             NotTcp::Udp => "UDP",
             NotTcp::Icmp => "ICMP",
+            NotTcp::Pppoe => "PPPoE without IP",
+            NotTcp::Mpls => "MPLS without IP",
+            NotTcp::Gre => "GRE without IP",
             NotTcp::OtherTransport => "other IP protocols",
             NotTcp::Fragment => "IP fragments",
             NotTcp::BadFragment => "bad IP fragments",
@@ -149,21 +167,29 @@ fn dissect<'a>(
     fragments: &'a mut Reassembly,
     packet: &CapturedPacket<'a>,
 ) -> Result<TcpSegment<'a>, NotTcp> {
-    let inside = link_payload(packet.link, packet.bytes, packet.wire_length)?;
-    let ip = ip::parse(inside.bytes, inside.wire_length)?;
-    let Some(place) = ip.fragment else {
-        return segment::of_ip(packet.at_ns, &ip);
-    };
-    let key = FragmentKey::new(packet.interface, inside.vlan, &ip, place);
-    let whole = fragments.add(key, packet.at_ns, &ip, place)?;
-    let whole = IpPayload {
-        protocol: whole.protocol,
-        bytes: whole.bytes,
-        wire_length: whole.wire_length,
-        fragment: None,
-        ..ip
-    };
-    segment::of_ip(packet.at_ns, &ip::after_reassembly(whole)?)
+    // One of the layers can be in fragments: its bytes are borrowed from here.
+    let mut fragments = Some(fragments);
+    let mut inside = link_payload(packet.link, packet.bytes, packet.wire_length)?;
+    for _ in 0..MOST_LAYERS {
+        let mut ip = ip::parse(inside.bytes, inside.wire_length)?;
+        if let Some(place) = ip.fragment {
+            let key = FragmentKey::new(packet.interface, inside.vlan, &ip, place);
+            let fragments = fragments.take().ok_or(NotTcp::Fragment)?;
+            let whole = fragments.add(key, packet.at_ns, &ip, place)?;
+            ip = ip::after_reassembly(IpPayload {
+                protocol: whole.protocol,
+                bytes: whole.bytes,
+                wire_length: whole.wire_length,
+                fragment: None,
+                ..ip
+            })?;
+        }
+        match tunnel::payload(&ip)? {
+            Some(payload) => inside = payload,
+            None => return segment::of_ip(packet.at_ns, &ip),
+        }
+    }
+    Err(NotTcp::OtherTransport)
 }
 
 /// What a frame carries.
@@ -180,12 +206,21 @@ pub struct LinkPayload<'a> {
 }
 
 impl<'a> LinkPayload<'a> {
-    fn after(bytes: &'a [u8], wire_length: usize, header: usize) -> Option<LinkPayload<'a>> {
-        Some(LinkPayload {
-            bytes: bytes.get(header..)?,
-            wire_length: wire_length.saturating_sub(header),
+    pub(crate) fn whole(bytes: &'a [u8], wire_length: usize) -> LinkPayload<'a> {
+        LinkPayload {
+            bytes,
+            wire_length,
             vlan: None,
             direction: PacketDirection::Unknown,
+        }
+    }
+
+    /// What stands behind a header of that many bytes.
+    pub(crate) fn behind(self, header: usize) -> Result<LinkPayload<'a>, NotTcp> {
+        Ok(LinkPayload {
+            bytes: self.bytes.get(header..).ok_or(NotTcp::CutOff)?,
+            wire_length: self.wire_length.saturating_sub(header),
+            ..self
         })
     }
 }
@@ -199,15 +234,15 @@ pub fn link_payload(
     bytes: &[u8],
     wire_length: u32,
 ) -> Result<LinkPayload<'_>, NotTcp> {
-    let wire = wire_length as usize;
+    let frame = LinkPayload::whole(bytes, wire_length as usize);
     let half = |at: usize| {
         let two = bytes.get(at..at + 2).ok_or(NotTcp::CutOff)?;
         Ok(u16::from_be_bytes([two[0], two[1]]))
     };
     match link {
-        LinkType::ETHERNET => ethernet(bytes, wire),
+        LinkType::ETHERNET => ethernet(frame),
         LinkType::LINUX_SLL => {
-            let inside = LinkPayload::after(bytes, wire, 16).ok_or(NotTcp::CutOff)?;
+            let inside = frame.behind(16)?;
             let direction = cooked_direction(half(0)?);
             network(
                 half(14)?,
@@ -218,7 +253,7 @@ pub fn link_payload(
             )
         }
         LinkType::LINUX_SLL2 => {
-            let inside = LinkPayload::after(bytes, wire, 20).ok_or(NotTcp::CutOff)?;
+            let inside = frame.behind(20)?;
             let direction = cooked_direction(half(10)? >> 8);
             network(
                 half(0)?,
@@ -229,7 +264,7 @@ pub fn link_payload(
             )
         }
         LinkType::NULL | LinkType::LOOP => {
-            let inside = LinkPayload::after(bytes, wire, 4).ok_or(NotTcp::CutOff)?;
+            let inside = frame.behind(4)?;
             // The family is small: whichever half is 0 shows the byte order. IPv6 has another number in each BSD.
             match half(0)?.swap_bytes() | half(2)? {
                 2 => Ok(inside),
@@ -238,9 +273,7 @@ pub fn link_payload(
             }
         }
         // DLT_RAW is 12, and 14 with OpenBSD.
-        LinkType::RAW | LinkType::IPV4 | LinkType::IPV6 | LinkType(12 | 14) => {
-            LinkPayload::after(bytes, wire, 0).ok_or(NotTcp::CutOff)
-        }
+        LinkType::RAW | LinkType::IPV4 | LinkType::IPV6 | LinkType(12 | 14) => Ok(frame),
         _ => Err(NotTcp::UnknownLink),
     }
 }
@@ -252,9 +285,9 @@ fn cooked_direction(kind: u16) -> PacketDirection {
     }
 }
 
-fn ethernet(bytes: &[u8], wire: usize) -> Result<LinkPayload<'_>, NotTcp> {
-    let inside = LinkPayload::after(bytes, wire, 14).ok_or(NotTcp::CutOff)?;
-    let kind = u16::from_be_bytes([bytes[12], bytes[13]]);
+pub(crate) fn ethernet(frame: LinkPayload<'_>) -> Result<LinkPayload<'_>, NotTcp> {
+    let inside = frame.behind(14)?;
+    let kind = u16::from_be_bytes([frame.bytes[12], frame.bytes[13]]);
     if kind >= 0x600 {
         return network(kind, inside);
     }
@@ -262,32 +295,45 @@ fn ethernet(bytes: &[u8], wire: usize) -> Result<LinkPayload<'_>, NotTcp> {
     match inside.bytes.split_first_chunk::<8>() {
         Some(([0xaa, 0xaa, 3, 0, 0, 0, high, low], _)) => {
             let kind = u16::from_be_bytes([*high, *low]);
-            let inside = LinkPayload::after(inside.bytes, inside.wire_length, 8);
-            network(kind, inside.ok_or(NotTcp::CutOff)?)
+            network(kind, inside.behind(8)?)
         }
         _ => Err(NotTcp::OtherNetwork),
     }
 }
 
-/// Steps over VLAN tags (802.1Q, 802.1ad and what stood for it before) to IP.
-fn network(mut kind: u16, mut inside: LinkPayload<'_>) -> Result<LinkPayload<'_>, NotTcp> {
+/// Steps over VLAN tags (802.1Q, 802.1ad and what stood for it before), labels of MPLS and PPPoE to IP.
+pub(crate) fn network(
+    mut kind: u16,
+    mut inside: LinkPayload<'_>,
+) -> Result<LinkPayload<'_>, NotTcp> {
     for _ in 0..=MOST_TAGS {
         match kind {
             IPV4 | IPV6 => return Ok(inside),
             ARP => return Err(NotTcp::Arp),
             0x8100 | 0x88a8 | 0x9100 | 0x9200 => {
-                let Some((tag, bytes)) = inside.bytes.split_first_chunk::<4>() else {
-                    return Err(NotTcp::CutOff);
-                };
+                let tag: &[u8; 4] = inside.bytes.first_chunk().ok_or(NotTcp::CutOff)?;
                 let [tag, inner] = [[tag[0], tag[1]], [tag[2], tag[3]]].map(u16::from_be_bytes);
                 kind = inner;
                 inside = LinkPayload {
-                    bytes,
-                    wire_length: inside.wire_length.saturating_sub(4),
                     vlan: inside.vlan.or(Some(tag & 0xfff)),
-                    ..inside
+                    ..inside.behind(4)?
                 };
             }
+            0x8847 | 0x8848 => {
+                let label: &[u8; 4] = inside.bytes.first_chunk().ok_or(NotTcp::CutOff)?;
+                inside = inside.behind(4)?;
+                // The last label says nothing about what it carries (RFC 4928, section 2).
+                if label[2] & 1 != 0 {
+                    kind = match inside.bytes.first().map(|first| first >> 4) {
+                        Some(4) => IPV4,
+                        Some(6) => IPV6,
+                        Some(_) => return Err(NotTcp::Mpls),
+                        None => return Err(NotTcp::CutOff),
+                    };
+                }
+            }
+            0x8863 => return Err(NotTcp::Pppoe),
+            0x8864 => return tunnel::pppoe(inside),
             _ => return Err(NotTcp::OtherNetwork),
         }
     }

@@ -63,7 +63,8 @@ pub(crate) struct Delivery {
 /// What an acknowledgment acknowledges for the first time.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct NewlyAcknowledged {
-    /// When the newest completed segment was sent, where no byte acknowledged now was sent twice or had a SACK.
+    /// When the newest completed segment was sent, where no byte acknowledged now was sent twice or had a SACK, and the
+    /// clock has not gone back since then.
     pub(crate) sent_ns: Option<i64>,
     /// Bytes that passed elsewhere or not at all: acknowledged, and never captured.
     pub(crate) uncaptured: i64,
@@ -85,6 +86,8 @@ pub(crate) struct Scoreboard {
     pub(crate) sack_end: Option<i64>,
     /// When the most recently sent of all delivered bytes were sent (RFC 8985, section 5.2).
     delivered_sent_ns: Option<i64>,
+    /// Place behind the last byte before the clock went back.
+    untimed_end: Option<i64>,
     last_blocks: [Option<(i64, i64)>; 4],
 }
 
@@ -95,6 +98,11 @@ impl Scoreboard {
             limit,
             ..Scoreboard::default()
         }
+    }
+
+    /// The clock went back: what is in flight has no round trip.
+    pub(crate) fn clock_went_back(&mut self) {
+        self.untimed_end = self.sent;
     }
 
     /// Bytes in flight: sent, and not acknowledged.
@@ -297,6 +305,7 @@ impl Scoreboard {
                 break;
             }
             is_ambiguous |= range.transmissions > 1 || range.has_sack;
+            is_ambiguous |= Some(range.first) < self.untimed_end;
             if range.end > to {
                 self.split(to);
                 self.ranges.pop_front();

@@ -1,4 +1,5 @@
 mod analysis;
+mod clock;
 mod file;
 mod http2;
 mod link;

@@ -111,24 +111,32 @@ pub struct TracedRequest {
     pub from_client: WireBytes,
     /// What the server sent meanwhile.
     pub from_server: WireBytes,
+    /// The last moment before the clock of the capture went back meanwhile: no time to a later one is known.
+    pub timed_until_ns: Option<i64>,
 }
 
 impl TracedRequest {
     /// From the last byte of the request to the first byte of the response, in nanoseconds.
     pub fn response_time_ns(&self) -> Option<i64> {
-        let first_ns = self.response_first_ns.filter(|_| self.is_clean)?;
-        Some(first_ns - self.request_last_ns)
+        let first_ns = self.response_first_ns.filter(|_| self.is_clean);
+        self.elapsed_ns(self.request_last_ns, first_ns)
     }
 
     /// From the first byte of the request to the last byte of the response, in nanoseconds.
     pub fn total_ns(&self) -> Option<i64> {
-        Some(self.response_last_ns? - self.request_first_ns)
+        self.elapsed_ns(self.request_first_ns, self.response_last_ns)
     }
 
     /// From the request to the last valid acknowledgment of the client before its FIN, in nanoseconds: the delay of
     /// A. Loukili's dissertation (section 4.1.1).
     pub fn delay_ns(&self) -> Option<i64> {
-        Some(self.last_acknowledged_ns? - self.request_first_ns)
+        self.elapsed_ns(self.request_first_ns, self.last_acknowledged_ns)
+    }
+
+    fn elapsed_ns(&self, from_ns: i64, to_ns: Option<i64>) -> Option<i64> {
+        let to_ns = to_ns.filter(|to_ns| *to_ns >= from_ns)?;
+        let is_known = self.timed_until_ns.is_none_or(|until_ns| to_ns <= until_ns);
+        is_known.then(|| to_ns - from_ns)
     }
 
     /// Payload of both directions over the delay, in bytes per second: the throughput of the dissertation (section
@@ -242,6 +250,15 @@ impl TransactionReader {
         self.beginnings[side(is_client)] = Some(place);
     }
 
+    /// The clock went back behind that moment.
+    pub(crate) fn clock_went_back(&mut self, last_ns: i64) {
+        let open = self.open.iter_mut().map(|open| &mut open.request);
+        let streams = self.http2.iter_mut().flat_map(|http2| http2.under_way());
+        for request in open.chain(streams) {
+            request.timed_until_ns.get_or_insert(last_ns);
+        }
+    }
+
     /// The client acknowledged new bytes of the response.
     pub(crate) fn response_acknowledged(&mut self, at_ns: i64) {
         if let Some(open) = &mut self.open {
@@ -349,22 +366,11 @@ impl TransactionReader {
         OpenTransaction {
             request: TracedRequest {
                 protocol: self.protocol.unwrap_or_default(),
-                number: None,
-                method: None,
-                path: None,
-                status: None,
-                request_bytes: 0,
-                response_bytes: 0,
                 first_packet: Some(bytes.packet),
                 request_first_ns: bytes.at_ns,
                 request_last_ns: bytes.at_ns,
-                response_first_ns: None,
-                response_last_ns: None,
-                last_acknowledged_ns: None,
                 is_clean: !(is_first && self.is_tls13),
-                is_pipelined: false,
-                from_client: WireBytes::default(),
-                from_server: WireBytes::default(),
+                ..TracedRequest::default()
             },
             start: turn.before,
             request_head: HeadStart::default(),

@@ -135,20 +135,26 @@ fn addresses(server: &str) -> Result<Vec<SocketAddr>, Failed> {
 
 /// Whether any packet of the capture can be read, or why none.
 fn readable(contents: &CaptureContents) -> Result<(), String> {
-    let unknown = contents.counts.of(NotTcp::UnknownLink);
-    if unknown == 0 || unknown < contents.packets {
+    let links = contents.unknown_links.iter().map(ToString::to_string);
+    let links = links.collect::<Vec<_>>().join(", ");
+    let mut why = Vec::new();
+    for (kind, _) in contents.counts.others() {
+        why.push(match kind {
+            NotTcp::UnknownLink => format!("a link type that is not supported: {links}"),
+            NotTcp::CutOff | NotTcp::Malformed | NotTcp::Pppoe | NotTcp::Mpls | NotTcp::Gre => {
+                kind.to_string()
+            }
+            _ => return Ok(()),
+        });
+    }
+    if why.is_empty() || contents.counts.tcp > 0 {
         return Ok(());
     }
-    let links: Vec<String> = contents
-        .unknown_links
-        .iter()
-        .map(ToString::to_string)
-        .collect();
     Err(format!(
-        "none of its {} packets can be read, because this link type is not supported: {}; capture at an interface \
-         of Ethernet, loopback, \"any\" or raw IP",
+        "none of its {} packets can be read ({}); capture whole packets at an interface of Ethernet, loopback, \
+         \"any\" or raw IP",
         contents.packets,
-        links.join(", ")
+        why.join("; ")
     ))
 }
 

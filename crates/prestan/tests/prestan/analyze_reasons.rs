@@ -9,7 +9,7 @@ use trace::file::LinkType;
 use crate::analyze::{ACK, SYN, capture_of_links, printed, run, segment};
 use crate::support::{Outcome, Prestan};
 
-/// Runs `analyze` on packets of this kind of link.
+/// Runs `analyze` on packets of this kind of link, one each millisecond.
 fn analyze_packets(
     packets: &[Vec<u8>],
     link: impl Fn(usize) -> LinkType,
@@ -17,8 +17,17 @@ fn analyze_packets(
 ) -> Outcome {
     let moments = (0..).step_by(1_000_000);
     let packets: Vec<(i64, Vec<u8>)> = moments.zip(packets.iter().cloned()).collect();
+    analyze_timed(&packets, link, options)
+}
+
+/// The same with the moment of each packet, in nanoseconds.
+fn analyze_timed(
+    packets: &[(i64, Vec<u8>)],
+    link: impl Fn(usize) -> LinkType,
+    options: &str,
+) -> Outcome {
     let prestan = Prestan::new();
-    let file = capture_of_links(&packets, link).finish().unwrap();
+    let file = capture_of_links(packets, link).finish().unwrap();
     fs::write(prestan.home().join("made.pcapng"), file).unwrap();
     run(prestan, "made.pcapng", options)
 }
@@ -225,4 +234,93 @@ fn what_could_not_be_judged_is_said() {
     );
     let whole = printed("persistent", "");
     assert!(!whole.contains("Not judged"), "{whole}");
+}
+
+/// A handshake and three requests, a packet each millisecond.
+fn three_requests() -> Vec<(i64, Vec<u8>)> {
+    let request: (bool, &[u8]) = (true, b"GET /a HTTP/1.1\r\nHost: h\r\n\r\n");
+    let response: (bool, &[u8]) = (false, b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
+    let packets = conversation((40_000, 80), &[request, response].repeat(3));
+    (0..).step_by(1_000_000).zip(packets).collect()
+}
+
+fn assert_is_nowhere_negative(of: &Value) {
+    match of {
+        Value::Number(number) => assert!(number.as_f64().unwrap() >= 0.0, "{number}"),
+        Value::Array(all) => all.iter().for_each(assert_is_nowhere_negative),
+        Value::Object(all) => all.values().for_each(assert_is_nowhere_negative),
+        _ => {}
+    }
+}
+
+#[test]
+fn time_stamps_that_go_back_give_no_negative_figure() {
+    let mut packets = three_requests();
+    // The second response is stamped before its request; in the third exchange the clock is set back by an hour.
+    packets[6].0 -= 1_050_000;
+    packets[8].0 -= 3_600_000_000_000;
+    let outcome = analyze_timed(&packets, |_| LinkType::RAW, "--json r.json --csv r.csv");
+    let text = words_of(&outcome);
+    let says = "Warning: 2 packets where time stamps go back (packet 7: 50.0 µs before packet 6; packet 9: 3600 s \
+                before packet 8)";
+    assert!(text.contains(says), "{outcome}");
+    assert!(text.contains("3 requests)"), "{outcome}");
+    let is_negative = |word: &str| word.len() > 1 && word.starts_with('-');
+    assert!(!text.split(' ').any(is_negative), "{outcome}");
+    let read = |name: &str| fs::read_to_string(outcome.home().join(name)).unwrap();
+    let json: Value = serde_json::from_str(&read("r.json")).unwrap();
+    assert_is_nowhere_negative(&json);
+    let requests = json["connections"][0]["requests"].as_array().unwrap();
+    let times = |of: &Value| [of["response_us"].as_f64(), of["total_us"].as_f64()];
+    let times: Vec<_> = requests.iter().map(times).collect();
+    assert_eq!(times, [[Some(1000.0); 2], [None; 2], [None; 2]]);
+    let sheet = read("r.csv");
+    assert!(!sheet.split(',').any(is_negative), "{sheet}");
+}
+
+#[test]
+fn packets_that_stand_in_another_order_are_not_missing() {
+    let sorted = three_requests();
+    let expected = words_of(&analyze_timed(&sorted, |_| LinkType::RAW, ""));
+    let mut packets = sorted.clone();
+    // As two threads write them.
+    for pair in packets[1..].chunks_exact_mut(2) {
+        pair.swap(0, 1);
+    }
+    let text = words_of(&analyze_timed(&packets, |_| LinkType::RAW, ""));
+    let says = "Warning: 4 packets behind later ones in the file: put into their order, by time stamps and \
+                acknowledgments ";
+    assert!(text.contains(says), "{text}");
+    // Packets have their numbers in the file.
+    let text = text
+        .replace(says, "")
+        .replace("packets: 1 to 8", "packets: 1 to 9");
+    assert_eq!(text, expected);
+    assert!(!expected.contains("Warning"), "{expected}");
+}
+
+#[test]
+fn tunnels_are_read_or_named() {
+    let frame = |kind: [u8; 2], inside: &[u8]| [&[0; 12][..], &kind, inside].concat();
+    let session = |protocol: [u8; 2], inside: &[u8]| {
+        let header = [0x11, 0, 0, 7, 0, 0, protocol[0], protocol[1]];
+        frame([0x88, 0x64], &[&header, inside].concat())
+    };
+    let link = |_| LinkType::ETHERNET;
+    let echo = session([0xc0, 0x21], &[9, 1, 0, 8, 0, 0, 0, 0]);
+    let wire = frame([0x88, 0x47], &[0, 1, 1, 64, 0, 0, 0, 0]);
+    let outcome = analyze_packets(&[echo.clone(), wire], link, "");
+    assert_eq!((outcome.code, &*outcome.stdout), (2, ""), "{outcome}");
+    let says = "none of its 2 packets can be read (PPPoE without IP; MPLS without IP)";
+    let words: Vec<&str> = outcome.stderr.split_whitespace().collect();
+    assert!(words.join(" ").contains(says), "{outcome}");
+    let read = three_requests();
+    let read = read.iter().map(|(_, ip)| session([0, 0x21], ip));
+    let packets: Vec<Vec<u8>> = read.chain([echo]).collect();
+    let text = words_of(&analyze_packets(&packets, link, ""));
+    assert!(text.contains("3 requests)"), "{text}");
+    assert!(
+        text.contains("Packets left out: 1 PPPoE without IP"),
+        "{text}"
+    );
 }

@@ -3,7 +3,7 @@
 use trace::link::NotTcp;
 
 use super::CaptureAnalysis;
-use super::figures::number_of;
+use super::figures::{number_of, time};
 use crate::clean;
 
 /// Why the file could not be read to its end.
@@ -43,6 +43,27 @@ pub(super) fn warnings(of: &CaptureAnalysis) -> Vec<String> {
         contents.traced.copies,
         "segment",
         "captured twice (with the same identification of IPv4): the copies are left out; capture at one interface",
+    );
+    let reversals = &contents.traced.reversals;
+    let named = reversals.first.iter().map(|of| {
+        let back = time(of.back_ns);
+        format!("packet {}: {back} before packet {}", of.packet, of.follows)
+    });
+    let named = named.collect::<Vec<_>>().join("; ");
+    let more = if reversals.count > reversals.first.len() as u64 {
+        "; ..."
+    } else {
+        ""
+    };
+    let named = format!(
+        "where time stamps go back ({named}{more}): requests and round trips across them have no times, and other \
+         times count on from there"
+    );
+    warn(reversals.count, "packet", &named);
+    warn(
+        contents.moved,
+        "packet",
+        "behind later ones in the file: put into their order, by time stamps and acknowledgments",
     );
     warn(
         contents.untimed,
@@ -97,8 +118,9 @@ pub(super) fn warnings(of: &CaptureAnalysis) -> Vec<String> {
 pub(super) fn left_out(of: &CaptureAnalysis) -> Option<String> {
     let contents = &of.contents;
     let is_expected = |kind: &NotTcp| {
-        use NotTcp::{Arp, Icmp, OtherNetwork, OtherTransport, Udp};
-        matches!(kind, Arp | OtherNetwork | Udp | Icmp | OtherTransport)
+        use NotTcp::{Arp, Gre, Icmp, Mpls, OtherNetwork, OtherTransport, Pppoe, Udp};
+        let is_tunnel = matches!(kind, Pppoe | Mpls | Gre);
+        is_tunnel || matches!(kind, Arp | OtherNetwork | Udp | Icmp | OtherTransport)
     };
     let others = contents.counts.others();
     let others = others.filter(|(kind, _)| is_expected(kind));

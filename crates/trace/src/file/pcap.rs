@@ -101,7 +101,8 @@ impl PcapHeader {
             };
         };
         let at_ns = i64::from(self.order.u32(bytes, 0)) * 1_000_000_000
-            + i64::from(self.order.u32(bytes, 4)) * self.unit_ns;
+            // Drivers count back from a second, too.
+            + i64::from(self.order.u32(bytes, 4).cast_signed()) * self.unit_ns;
         let (first, second) = (self.order.u32(bytes, 8), self.order.u32(bytes, 12));
         let is_swapped = match self.lengths {
             LengthOrder::CapturedFirst => false,

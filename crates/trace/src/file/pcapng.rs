@@ -45,7 +45,7 @@ pub(super) struct Section {
 #[derive(Debug, Clone, Copy)]
 struct InterfaceClock {
     /// Units of a second.
-    rate: u128,
+    rate: i128,
     offset_ns: i128,
 }
 
@@ -296,14 +296,14 @@ impl Section {
 impl InterfaceClock {
     /// Nanoseconds since 1970, where they can be represented.
     fn at_ns(self, ticks: u64) -> Option<i64> {
-        const NS: u128 = 1_000_000_000;
+        const NS: i128 = 1_000_000_000;
         let since = match self.rate {
-            // The usual ones, without a division.
-            NS => u128::from(ticks),
-            1_000_000 => u128::from(ticks) * 1000,
-            rate => u128::from(ticks) * NS / rate,
+            // The usual ones, without a division. Programs write times before 1970 as negative numbers.
+            NS => i128::from(ticks.cast_signed()),
+            1_000_000 => i128::from(ticks.cast_signed()) * 1000,
+            rate => i128::from(ticks) * NS / rate,
         };
-        let at_ns = i64::try_from(since as i128 + self.offset_ns).ok()?;
+        let at_ns = i64::try_from(since + self.offset_ns).ok()?;
         (-LATEST_NS..=LATEST_NS).contains(&at_ns).then_some(at_ns)
     }
 }
@@ -333,7 +333,7 @@ fn interface(
             (9, &[power]) => {
                 clock.rate = match power & 0x7f {
                     exponent @ 0..=64 if power & 0x80 != 0 => 1 << exponent,
-                    exponent @ 0..=19 if power & 0x80 == 0 => 10_u128.pow(u32::from(exponent)),
+                    exponent @ 0..=19 if power & 0x80 == 0 => 10_i128.pow(u32::from(exponent)),
                     _ => return Err(CaptureDefect::Resolution(power)),
                 };
             }

@@ -170,6 +170,19 @@ fn pcap_is_read_in_both_byte_orders_and_resolutions() {
 }
 
 #[test]
+fn times_before_a_second_and_before_1970_are_read() {
+    let mut file = FileMaker::pcap(false, 0xa1b2_c3d4, 4);
+    file.word(7).word((-8_i32).cast_unsigned());
+    file.word(1).word(1).raw(&[5]);
+    assert_eq!(read(&file.bytes[..]).0, [(1, 6_999_992_000, 1, Some(5))]);
+    let mut file = FileMaker::new(false);
+    let ticks = (-8_i64).cast_unsigned();
+    file.section().interface(1, |_| {});
+    file.packet(0, ticks, &[5], 0);
+    assert_eq!(read(&file.bytes[..]), (vec![(1, -8000, 1, Some(5))], None));
+}
+
+#[test]
 fn old_files_of_pcap_have_their_lengths_the_other_way_round() {
     for (minor, first, second) in [(2, 60, 1), (3, 60, 1), (3, 1, 60)] {
         let mut file = FileMaker::pcap(false, 0xa1b2_c3d4, minor);
@@ -283,7 +296,7 @@ fn damage_names_the_packet_and_the_place() {
             "packet 2 at byte 108: it belongs to interface 1, which the file does not describe",
         ),
         (
-            pcapng(|file| file.packet(0, u64::MAX, &[1], 0)),
+            pcapng(|file| file.packet(0, u64::MAX / 2, &[1], 0)),
             "packet 2 at byte 108: its time is beyond the year 2116",
         ),
         (

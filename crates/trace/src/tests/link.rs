@@ -167,7 +167,8 @@ fn what_is_not_tcp_is_counted_by_kind() {
         (LinkType::NULL, vec![7, 0, 0, 0, 0x45], NotTcp::OtherNetwork),
         (LinkType::RAW, udp, NotTcp::Udp),
         (LinkType::RAW, with_protocol(1), NotTcp::Icmp),
-        (LinkType::RAW, with_protocol(47), NotTcp::OtherTransport),
+        (LinkType::RAW, with_protocol(50), NotTcp::OtherTransport),
+        (LinkType::RAW, with_protocol(47), NotTcp::Gre),
         (
             LinkType::RAW,
             ip(false, PAYLOAD)[..39].to_vec(),
@@ -412,6 +413,141 @@ fn extension_headers_are_stepped_over() {
     assert!(result.is_some());
 }
 
+/// An IPv4 packet with that protocol.
+fn ip_with(protocol: u8, payload: &[u8]) -> Vec<u8> {
+    let protocol = IpNumber(protocol);
+    let (source, destination) = ([192, 0, 2, 1], [192, 0, 2, 2]);
+    let header = Ipv4Header::new(payload.len() as u16, 64, protocol, source, destination);
+    [&header.unwrap().to_bytes()[..], payload].concat()
+}
+
+fn gre(flags: u8, options: usize, kind: u16, payload: &[u8]) -> Vec<u8> {
+    let [high, low] = kind.to_be_bytes();
+    let header = [&[flags, 0, high, low][..], &vec![9; 4 * options]].concat();
+    ip_with(47, &[&header, payload].concat())
+}
+
+fn vxlan(port: u16, flags: u8, frame: &[u8]) -> Vec<u8> {
+    let [high, low] = port.to_be_bytes();
+    let header = [200, 9, high, low, 0, 0, 0, 0, flags, 0, 0, 0, 0, 0, 7, 0];
+    ip_with(17, &[&header[..], frame].concat())
+}
+
+fn pppoe(protocol: &[u8], payload: &[u8]) -> Vec<u8> {
+    let inside = [&[0x11, 0, 0, 7, 0, 0][..], protocol, payload].concat();
+    ethernet(0x8864, &inside)
+}
+
+#[test]
+fn packets_within_packets_are_read() {
+    for is_ipv6 in [false, true] {
+        let ip = ip(is_ipv6, PAYLOAD);
+        let (kind, protocol, ppp) = if is_ipv6 {
+            (0x86dd, 41, 0x57)
+        } else {
+            (0x0800, 4, 0x21)
+        };
+        let frame = ethernet(kind, &ip);
+        let labels = [[0, 1, 0, 64], [0, 2, 1, 64]].concat();
+        let frames = [
+            ("PPPoE", pppoe(&[0, ppp], &ip)),
+            ("PPPoE with a short protocol", pppoe(&[ppp], &ip)),
+            ("MPLS", ethernet(0x8847, &[&labels[..], &ip].concat())),
+            (
+                "MPLS multicast",
+                ethernet(0x8848, &[&labels[4..], &ip].concat()),
+            ),
+        ];
+        for (what, bytes) in frames {
+            let packet = captured(LinkType::ETHERNET, &bytes);
+            assert_is_segment(Dissector::default().segment(&packet), what);
+        }
+        let inner = ip_with(protocol, &ip);
+        let packets = [
+            ("IP in IP", inner.clone()),
+            ("GRE", gre(0, 0, kind, &ip)),
+            (
+                "GRE with a checksum, a key and a number",
+                gre(0xb0, 3, kind, &ip),
+            ),
+            ("GRE with a key and a frame", gre(0x20, 1, 0x6558, &frame)),
+            (
+                "GRE with MPLS",
+                gre(0, 0, 0x8847, &[&labels[..], &ip].concat()),
+            ),
+            ("VXLAN", vxlan(4789, 8, &frame)),
+            (
+                "IP in GRE in VXLAN",
+                vxlan(4789, 8, &ethernet(0x0800, &gre(0, 0, kind, &ip))),
+            ),
+        ];
+        for (what, bytes) in packets {
+            let packet = captured(LinkType::RAW, &bytes);
+            assert_is_segment(Dissector::default().segment(&packet), what);
+        }
+        // A tunnel whose packets were too long.
+        let mut dissector = Dissector::default();
+        for (from, count) in [(0, 40), (40, 1000)] {
+            let mut part = fragment(&inner, 7, from, count);
+            part[9] = protocol;
+            let packet = captured(LinkType::RAW, &part);
+            let segment = dissector.segment(&packet);
+            if from == 0 {
+                assert_eq!(segment.unwrap_err(), NotTcp::Fragment);
+            } else {
+                assert_is_segment(segment, "fragments of a tunnel");
+            }
+        }
+    }
+}
+
+#[test]
+fn what_carries_no_ip_is_named() {
+    let ip = ip(false, PAYLOAD);
+    let deep = (0..4).fold(ip.clone(), |inside, _| ip_with(4, &inside));
+    let frames = [
+        (ethernet(0x8863, &[0x11, 9, 0, 0, 0, 0]), NotTcp::Pppoe),
+        (pppoe(&[0xc0, 0x21], &[9, 1, 0, 8]), NotTcp::Pppoe),
+        (pppoe(&[], &[]), NotTcp::CutOff),
+        // A pseudo-wire with its control word.
+        (ethernet(0x8847, &[0, 1, 1, 64, 0, 0, 0, 0]), NotTcp::Mpls),
+        (ethernet(0x8847, &[0, 1, 1, 64]), NotTcp::CutOff),
+        (
+            ethernet(0x8847, &[0, 1, 0, 64].repeat(20)),
+            NotTcp::OtherNetwork,
+        ),
+        (ethernet(0x0800, &gre(0x40, 0, 0x0800, &ip)), NotTcp::Gre),
+        (ethernet(0x0800, &gre(0, 0, 0x88be, &ip)), NotTcp::Gre),
+        (ethernet(0x0800, &gre(0x20, 0, 0x0800, &[])), NotTcp::CutOff),
+        (
+            ethernet(0x0800, &vxlan(4790, 8, &ethernet(0x0800, &ip))),
+            NotTcp::Udp,
+        ),
+        (
+            ethernet(0x0800, &vxlan(4789, 0, &ethernet(0x0800, &ip))),
+            NotTcp::Udp,
+        ),
+        (
+            ethernet(0x0800, &vxlan(4789, 8, &ethernet(0x0806, &ip))),
+            NotTcp::Arp,
+        ),
+        (ethernet(0x0800, &deep), NotTcp::OtherTransport),
+    ];
+    for (row, (bytes, expected)) in frames.into_iter().enumerate() {
+        let packet = captured(LinkType::ETHERNET, &bytes);
+        let found = Dissector::default().segment(&packet).map(|_| ());
+        assert_eq!(found, Err(expected), "row {row}");
+    }
+    // PPTP.
+    let mut bytes = gre(0x30, 2, 0x880b, &ip);
+    bytes[21] = 0x81;
+    let packet = captured(LinkType::RAW, &bytes);
+    assert_eq!(
+        Dissector::default().segment(&packet).unwrap_err(),
+        NotTcp::Gre
+    );
+}
+
 proptest! {
     #[test]
     fn no_damage_makes_the_dissector_panic(
@@ -420,8 +556,16 @@ proptest! {
         changes in prop::collection::vec((any::<Index>(), any::<u8>()), 0..6),
         cuts in prop::collection::vec(any::<Index>(), 1..4),
         wire_length: u32,
+        tunnel in 0..4,
     ) {
         let ip = ip(is_ipv6, &[b'x'; 60]);
+        let frame = ethernet(if is_ipv6 { 0x86dd } else { 0x0800 }, &ip);
+        let (ip, is_ipv6) = match tunnel {
+            0 => (ip, is_ipv6),
+            1 => (ip_with(if is_ipv6 { 41 } else { 4 }, &ip), false),
+            2 => (gre(0xb0, 3, 0x6558, &frame), false),
+            _ => (vxlan(4789, 8, &frame), false),
+        };
         let mut dissector = Dissector::default();
         for cut in cuts {
             let part = fragment(&ip, 1, cut.index(8) * 8, 16);

@@ -134,6 +134,15 @@ fn check(traced: &TracedConnections, limits: &AnalysisLimits) {
     assert!(traced.connections.len() <= limits.connections);
     for connection in &traced.connections {
         assert!(connection.requests.len() <= limits.requests);
+        for request in &connection.requests {
+            let times = [
+                request.response_time_ns(),
+                request.total_ns(),
+                request.delay_ns(),
+            ];
+            assert!(times.into_iter().flatten().all(|ns| ns >= 0), "{request:?}");
+            assert!(request.request_first_ns >= connection.start_ns);
+        }
         let duration_ns = i128::from(connection.duration_ns());
         let waits = connection.waits.iter();
         let waited_ns: i128 = waits.map(|wait| i128::from(wait.total_ns)).sum();
