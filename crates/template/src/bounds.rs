@@ -3,6 +3,12 @@
 use std::fmt::{self, Display, Write as _};
 
 use crate::TemplateError;
+use crate::value::{Later, Value, unfit};
+
+/// Letters that are looked at, or copied, in a step.
+pub(crate) const LETTERS: usize = 64;
+/// Deepest nesting of lists and maps: each level takes room on the stack.
+const DEEPEST: usize = 64;
 
 /// How much evaluations may take, less what those before have taken.
 #[derive(Debug, Clone, Copy)]
@@ -24,6 +30,28 @@ impl Bounds {
         let left = self.bytes.checked_sub(bytes);
         self.bytes = left.ok_or(TemplateError::TooLarge)?;
         Ok(())
+    }
+
+    /// Takes as many steps as a value has parts: lists may share what they hold, so that they are larger than they
+    /// look.
+    pub(crate) fn weighs<L: Later>(&mut self, value: &Value<L>) -> Result<(), TemplateError> {
+        self.weighs_at(1, value)
+    }
+
+    fn weighs_at<L: Later>(&mut self, depth: usize, value: &Value<L>) -> Result<(), TemplateError> {
+        if depth > DEEPEST {
+            let message = format!("a value is nested more than {DEEPEST} levels deep");
+            return Err(unfit(message));
+        }
+        self.takes(1)?;
+        let parts = |own: &Value<L>| self.weighs_at(depth + 1, own);
+        match value {
+            Value::List(items) => items.iter().try_for_each(parts),
+            Value::Map(members) => members.values().try_for_each(parts),
+            Value::Later(later) => self.takes(later.size() / LETTERS),
+            Value::Parts(parts) => self.takes(parts.len()),
+            _ => self.takes(value.text().map_or(0, str::len) / LETTERS),
+        }
     }
 
     /// Something as a text, of which no more is written than there may be.

@@ -3,16 +3,19 @@
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
+use crate::bounds::LETTERS;
 use crate::filters;
 use crate::operators::TemplateOperator;
 use crate::tree::{Call, ExpressionTree, TemplateNode};
-use crate::value::{Later, TextPart, Value, known, later_of, truth, unfit};
+use crate::value::{Later, TextPart, Value, known, later_of, shortened, truth, unfit};
 use crate::{Bounds, TemplateError};
 
 /// Bytes that an item takes beside what it holds.
 const ITEM: usize = 48;
-/// Letters that are looked at in a step.
-const LETTERS: usize = 64;
+/// Bytes that a text takes beside its letters.
+const TEXT: usize = 32;
+/// Steps to make a `loop`, which is a map.
+const LOOP: usize = 10;
 
 type Found<L> = Result<Value<L>, TemplateError>;
 
@@ -70,13 +73,14 @@ impl<'a, L: Later> TemplateEvaluation<'a, L> {
                     items,
                     condition,
                     body,
+                    names_loop,
                     otherwise,
                 } => {
                     let items = self.items(items, (names, condition.as_ref()))?;
                     if items.is_empty() {
                         self.nodes(otherwise, out)?;
                     }
-                    self.repeat(names, &items, body, out)?;
+                    self.repeat((names, *names_loop), &items, body, out)?;
                 }
                 TemplateNode::If { cases, otherwise } => {
                     let mut chosen = otherwise;
@@ -133,26 +137,18 @@ impl<'a, L: Later> TemplateEvaluation<'a, L> {
 
     fn repeat(
         &mut self,
-        names: &[String],
+        (names, names_loop): (&[String], bool),
         items: &[Value<L>],
         body: &[TemplateNode],
         out: &mut Vec<TextPart<L>>,
     ) -> Result<(), TemplateError> {
-        let count = items.len();
         for (place, item) in items.iter().enumerate() {
             let known = self.own.len();
-            self.left.takes(1)?;
-            let number = |number: usize| Value::Integer(number as i128);
-            let position = [
-                ("index", number(place + 1)),
-                ("index0", number(place)),
-                ("first", Value::Flag(place == 0)),
-                ("last", Value::Flag(place + 1 == count)),
-                ("length", number(count)),
-            ];
-            let position = position.map(|(name, value)| (name.to_owned(), value));
-            let position = Value::Map(Rc::new(BTreeMap::from(position)));
-            self.own.push(("loop".to_owned(), position));
+            if names_loop {
+                self.left.takes(LOOP)?;
+                let position = Value::position(place, items.len());
+                self.own.push(("loop".to_owned(), position));
+            }
             self.name_item(names, item)?;
             self.nodes(body, out)?;
             // What the body has set ends with it.
@@ -162,6 +158,7 @@ impl<'a, L: Later> TemplateEvaluation<'a, L> {
     }
 
     fn name_item(&mut self, names: &[String], item: &Value<L>) -> Result<(), TemplateError> {
+        self.left.takes(names.len())?;
         if let [name] = names {
             self.own.push((name.clone(), item.clone()));
             return Ok(());
@@ -268,7 +265,10 @@ impl<'a, L: Later> TemplateEvaluation<'a, L> {
             is_member: false,
         });
         // It may have been made for this.
+        let before = self.left.steps;
         self.weighs(&value)?;
+        let steps = before - self.left.steps;
+        self.bytes((steps as usize - 1) * LETTERS)?;
         Ok(value)
     }
 
@@ -288,26 +288,31 @@ impl<'a, L: Later> TemplateEvaluation<'a, L> {
 
     fn member(&mut self, of: &ExpressionTree, name: &ExpressionTree) -> Found<L> {
         let (of, name) = (self.whole(of)?, self.whole(name)?);
+        let at = |length: usize, place: i128| usize::try_from(from_end(length, place)).ok();
         let found = match (&of, &name) {
             (Value::List(items), Value::Integer(place)) => {
-                let place = usize::try_from(from_end(items.len(), *place));
-                place.ok().and_then(|place| items.get(place)).cloned()
+                at(items.len(), *place).and_then(|place| items.get(place).cloned())
             }
-            (_, Value::Text(name)) => {
+            (Value::Text(text) | Value::Named(text, _), Value::Integer(place)) => {
+                self.weighs(&of)?;
+                let place = at(text.chars().count(), *place);
+                let letter = place.and_then(|place| text.chars().nth(place));
+                letter
+                    .map(|letter| self.made(letter.to_string()))
+                    .transpose()?
+            }
+            (_, Value::Text(name) | Value::Named(name, _)) => {
                 let members = of.members();
                 let members = members.ok_or_else(|| unfit(format!("{} has no members", of.kind())));
                 members?.get(&**name).cloned()
             }
-            _ => {
-                return Err(unfit(format!(
-                    "{} has no member {}",
-                    of.kind(),
-                    self.shown(&name)?
-                )));
+            (_, Value::Integer(place)) => {
+                return Err(unfit(format!("{} has no member {place}", of.kind())));
             }
+            _ => return Err(self.no_use("a member that is", &name)),
         };
-        Ok(found.unwrap_or(Value::Missing {
-            name: self.shown(&name)?.into(),
+        Ok(found.unwrap_or_else(|| Value::Missing {
+            name: shortened(name.text().unwrap_or(&name.to_string())).into(),
             is_member: true,
         }))
     }
@@ -436,6 +441,7 @@ impl<'a, L: Later> TemplateEvaluation<'a, L> {
     fn repeated(&mut self, value: &Value<L>, times: i128) -> Found<L> {
         let times = usize::try_from(times.max(0)).unwrap_or(usize::MAX);
         match value {
+            Value::List(items) if items.is_empty() => Ok(value.clone()),
             Value::List(items) => {
                 self.items_come(items.len().saturating_mul(times))?;
                 let all = std::iter::repeat_n(&items[..], times).flatten();
@@ -461,11 +467,11 @@ impl<'a, L: Later> TemplateEvaluation<'a, L> {
                 items.to_vec()
             }
             Value::Map(members) => {
-                self.items_come(members.len())?;
+                self.texts_come(members.len(), members.keys().map(String::len).sum())?;
                 members.keys().map(|name| name.as_str().into()).collect()
             }
-            Value::Text(text) => {
-                self.items_come(text.chars().count())?;
+            Value::Text(text) | Value::Named(text, _) => {
+                self.texts_come(text.chars().count(), text.len())?;
                 let letters = text.chars().map(|letter| letter.to_string().into());
                 letters.collect()
             }
@@ -476,6 +482,11 @@ impl<'a, L: Later> TemplateEvaluation<'a, L> {
     /// Takes the bytes of so many items, before there is memory for them.
     pub(crate) fn items_come(&mut self, count: usize) -> Result<(), TemplateError> {
         self.bytes(count.saturating_mul(ITEM))
+    }
+
+    /// The same of texts that are made, with so many bytes of letters.
+    pub(crate) fn texts_come(&mut self, count: usize, letters: usize) -> Result<(), TemplateError> {
+        self.bytes(count.saturating_mul(ITEM + TEXT).saturating_add(letters))
     }
 
     /// A list of these items, the bytes of which were taken.
@@ -532,17 +543,9 @@ impl<'a, L: Later> TemplateEvaluation<'a, L> {
         }
     }
 
-    /// Takes as many steps as a value has parts: lists may share what they hold, so that they are larger than they
-    /// look.
+    /// Takes the steps of looking at a value.
     pub(crate) fn weighs(&mut self, value: &Value<L>) -> Result<(), TemplateError> {
-        self.left.takes(1)?;
-        match value {
-            Value::List(items) => items.iter().try_for_each(|item| self.weighs(item)),
-            Value::Map(members) => members.values().try_for_each(|member| self.weighs(member)),
-            Value::Later(later) => self.left.takes(later.size() / LETTERS),
-            Value::Parts(parts) => self.left.takes(parts.len()),
-            _ => self.left.takes(value.text().map_or(0, str::len) / LETTERS),
-        }
+        self.left.weighs(value)
     }
 
     pub(crate) fn bytes(&mut self, count: usize) -> Result<(), TemplateError> {

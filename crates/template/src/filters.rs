@@ -1,9 +1,11 @@
 //! Filters, tests and functions.
 
+use std::cmp::Ordering;
+
 use crate::TemplateError;
 use crate::evaluate::{Arguments, TemplateEvaluation};
 use crate::operators::{TemplateOperator, is_equal, order};
-use crate::value::{Later, Value, known, later_of, truth, unfit};
+use crate::value::{Later, Value, finite, known, later_of, too_large, truth, unfit};
 
 /// Names of filters, those of their arguments, and what they give.
 pub const FILTERS: [(&str, &[&str], &str); 26] = [
@@ -72,8 +74,8 @@ pub const FUNCTIONS: [(&str, &[&str], &str); 1] = [(
 
 type Found<L> = Result<Value<L>, TemplateError>;
 
-/// Digits of a rounded number beyond which there is nothing to round.
-const MOST_DIGITS: i128 = 15;
+/// Digits of a rounded number, before or behind the point, beyond which there is nothing left to round.
+const MOST_DIGITS: i128 = 324;
 
 /// The values of the arguments of something, in the order of their names.
 fn arguments<L, const COUNT: usize>(
@@ -95,8 +97,10 @@ fn arguments<L, const COUNT: usize>(
             None => Some(place),
             Some(own) => names.iter().position(|name| name == own),
         };
-        match place.and_then(|place| found.get_mut(place).filter(|_| place < names.len())) {
-            Some(found) => *found = Some(value),
+        let own = place.and_then(|place| names.get(place).zip(found.get_mut(place)));
+        match own {
+            Some((_, found @ None)) => *found = Some(value),
+            Some((own, _)) => return Err(unfit(format!("`{name}` is given `{own}` twice"))),
             None => {
                 let names = match names {
                     [] => "none".to_owned(),
@@ -130,10 +134,7 @@ pub(crate) fn filter<L: Later>(
     let arguments = [first.as_ref(), second.as_ref()];
     match name {
         "count" | "length" => {
-            let count = match of.members() {
-                Some(members) => members.len(),
-                None => own.listed(&of)?.len(),
-            };
+            let count = own.listed(&of)?.len();
             Ok(Value::Integer(count as i128))
         }
         "abs" | "float" | "int" | "round" => of_number(own, name, &of, arguments[0]),
@@ -151,16 +152,17 @@ fn of_number<L: Later>(
     argument: Option<&Value<L>>,
 ) -> Found<L> {
     let no_number = || own.no_use("a number in", of);
-    let read = |text: &str| {
+    let read = |text: &str| -> Option<Value<L>> {
         // A whole number first.
         let whole = text.trim().parse().ok().map(Value::Integer);
-        whole.or_else(|| text.trim().parse().ok().map(Value::Real))
+        whole.or_else(|| finite(text.trim().parse().ok()?).ok())
     };
     match name {
         "int" | "float" => {
-            let number = match of.text() {
-                Some(text) => read(text),
-                None => of.real().map(|_| of.clone()),
+            let number = match (of.text(), of.integer()) {
+                (Some(text), _) => read(text),
+                (None, Some(number)) => Some(Value::Integer(number)),
+                (None, None) => of.real().map(Value::Real),
             };
             let found = match (name, number) {
                 ("float", Some(number)) => number.real().map(Value::Real),
@@ -173,22 +175,55 @@ fn of_number<L: Later>(
             found.or(argument.cloned()).ok_or_else(no_number)
         }
         "abs" => match of {
-            Value::Integer(number) => Ok(Value::Integer(number.saturating_abs())),
+            Value::Integer(number) => {
+                let number = number.checked_abs().ok_or_else(too_large)?;
+                Ok(Value::Integer(number))
+            }
             Value::Real(number) => Ok(Value::Real(number.abs())),
             _ => Err(no_number()),
         },
         _ => match (of, argument.unwrap_or(&Value::Integer(0))) {
-            (Value::Real(number), Value::Integer(digits)) if digits.abs() <= MOST_DIGITS => {
-                let scale = 10_f64.powi(*digits as i32);
-                Ok(Value::Real((number * scale).round() / scale))
+            (Value::Real(number), Value::Integer(digits)) => finite(rounded(*number, *digits)),
+            (Value::Integer(number), Value::Integer(digits)) => {
+                let number = rounded_integer(*number, *digits).ok_or_else(too_large)?;
+                Ok(Value::Integer(number))
             }
-            (Value::Real(_) | Value::Integer(_), Value::Integer(_)) => Ok(of.clone()),
             (Value::Real(_) | Value::Integer(_), _) => {
                 Err(unfit("the precision of `round` is a whole number"))
             }
             _ => Err(no_number()),
         },
     }
+}
+
+/// With so many digits behind the point, or fewer before it. What is in the middle becomes even.
+fn rounded(number: f64, digits: i128) -> f64 {
+    let digits = digits.clamp(-MOST_DIGITS, MOST_DIGITS) as i32;
+    match usize::try_from(digits) {
+        // Multiplied, it might be rounded twice, or become too large.
+        Ok(digits) => format!("{number:.digits$}").parse().unwrap_or(number),
+        Err(_) => match 10_f64.powi(-digits) {
+            f64::INFINITY => 0.0,
+            scale => (number / scale).round_ties_even() * scale,
+        },
+    }
+}
+
+/// The same of a whole number; `None` where it is too large.
+fn rounded_integer(number: i128, digits: i128) -> Option<i128> {
+    if digits >= 0 {
+        return Some(number);
+    }
+    let digits = u32::try_from(digits.unsigned_abs()).unwrap_or(u32::MAX);
+    let Some(scale) = 10_i128.checked_pow(digits) else {
+        return Some(0);
+    };
+    let (below, rest) = (number.div_euclid(scale), number.rem_euclid(scale));
+    let is_up = match rest.cmp(&(scale - rest)) {
+        Ordering::Equal => below % 2 != 0,
+        order => order.is_gt(),
+    };
+    (below + i128::from(is_up)).checked_mul(scale)
 }
 
 /// Filters of texts; a number is its digits.
@@ -229,8 +264,7 @@ fn split<L: Later>(
     };
     let mut items = Vec::new();
     for part in parts {
-        own.items_come(1)?;
-        own.bytes(part.len())?;
+        own.texts_come(1, part.len())?;
         items.push(part.into());
     }
     own.list(items)
@@ -276,7 +310,7 @@ fn of_list<L: Later>(
     argument: Option<&Value<L>>,
 ) -> Found<L> {
     let mut items = own.listed(of)?;
-    let extreme = |items: &[Value<L>], takes: fn(std::cmp::Ordering) -> bool| {
+    let extreme = |items: &[Value<L>], takes: fn(Ordering) -> bool| {
         let mut best: Option<&Value<L>> = None;
         for item in items {
             let order = best.map(|best| order(item, best).ok_or_else(|| unordered(best, item)));
@@ -293,8 +327,8 @@ fn of_list<L: Later>(
             .next()
             .ok_or_else(|| unfit("`first` of nothing")),
         "last" => items.pop().ok_or_else(|| unfit("`last` of nothing")),
-        "max" => extreme(&items, std::cmp::Ordering::is_gt),
-        "min" => extreme(&items, std::cmp::Ordering::is_lt),
+        "max" => extreme(&items, Ordering::is_gt),
+        "min" => extreme(&items, Ordering::is_lt),
         "list" => own.list(items),
         "reverse" => {
             items.reverse();
@@ -307,7 +341,7 @@ fn of_list<L: Later>(
             for pair in items.windows(2) {
                 order(&pair[0], &pair[1]).ok_or_else(|| unordered(&pair[0], &pair[1]))?;
             }
-            items.sort_by(|a, b| order(a, b).unwrap_or(std::cmp::Ordering::Equal));
+            items.sort_by(|a, b| order(a, b).unwrap_or(Ordering::Equal));
             own.list(items)
         }
         "sum" => items.iter().try_fold(Value::Integer(0), |sum, item| {

@@ -1,6 +1,7 @@
 //! The words of a template.
 
 use crate::TemplateError;
+use crate::value::shortened;
 
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum TemplateToken {
@@ -18,6 +19,8 @@ pub(crate) enum TemplateToken {
 
 /// Most words of a template: each takes many times the bytes that it is written with.
 const MOST_TOKENS: usize = 1_000_000;
+/// Longest word, in bytes: names are copied and compared at each use.
+const LONGEST_WORD: usize = 200;
 
 /// What stands between delimiters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,6 +40,7 @@ pub(crate) fn of_text(text: &str) -> Result<Vec<TemplateToken>, TemplateError> {
     let (mut tokens, mut rest) = (Vec::new(), text);
     let mut is_trimmed = false;
     loop {
+        are_few(&tokens)?;
         let next = rest.match_indices('{').find_map(|(place, _)| {
             let kind = rest[place + 1..].chars().next()?;
             "{%#".contains(kind).then_some((place, kind))
@@ -59,9 +63,12 @@ pub(crate) fn of_text(text: &str) -> Result<Vec<TemplateToken>, TemplateError> {
                 } else {
                     Delimiters::Statement
                 };
-                if let Some((raw, behind)) = raw(part, behind)? {
-                    tokens.push(TemplateToken::Outside(raw.to_owned()));
-                    (behind, false)
+                let raw_text = match part {
+                    Delimiters::Statement => raw(&mut tokens, behind)?,
+                    Delimiters::Value => None,
+                };
+                if let Some(read) = raw_text {
+                    read
                 } else {
                     tokens.push(TemplateToken::Begin(part));
                     within(&mut tokens, behind, Some(part))?
@@ -86,20 +93,39 @@ fn push_outside(tokens: &mut Vec<TemplateToken>, text: &str, (starts, ends): (bo
     }
 }
 
-/// What stands in `{% raw %}`, and what follows its end.
-fn raw(part: Delimiters, behind: &str) -> Result<Option<(&str, &str)>, TemplateError> {
-    let inner = behind.trim_start().strip_prefix("raw");
-    let inner = inner.and_then(|rest| rest.trim_start().strip_prefix("%}"));
-    let Some(inner) = inner.filter(|_| part == Delimiters::Statement) else {
+/// Reads what stands in `{% raw %}`, if it is that; what follows its end, and whether its blanks are removed.
+fn raw<'t>(
+    tokens: &mut Vec<TemplateToken>,
+    behind: &'t str,
+) -> Result<Option<(&'t str, bool)>, TemplateError> {
+    let Some((inner, trims_start)) = behind_word("raw", behind) else {
         return Ok(None);
     };
     for (place, _) in inner.match_indices("{%") {
-        let end = inner[place + 2..].trim_start().strip_prefix("endraw");
-        if let Some(behind) = end.and_then(|rest| rest.trim_start().strip_prefix("%}")) {
-            return Ok(Some((&inner[..place], behind)));
+        let end = &inner[place + 2..];
+        let trimmed = end.strip_prefix('-');
+        if let Some(behind) = behind_word("endraw", trimmed.unwrap_or(end)) {
+            push_outside(tokens, &inner[..place], (trims_start, trimmed.is_some()));
+            return Ok(Some(behind));
         }
     }
     Err(unended("{% endraw %}"))
+}
+
+/// What follows a statement that is this word alone, and whether its blanks are removed.
+fn behind_word<'t>(word: &str, text: &'t str) -> Option<(&'t str, bool)> {
+    let rest = text.trim_start().strip_prefix(word)?.trim_start();
+    let trimmed = rest.strip_prefix("-%}");
+    let behind = trimmed.or_else(|| rest.strip_prefix("%}"))?;
+    Some((behind, trimmed.is_some()))
+}
+
+fn are_few(tokens: &[TemplateToken]) -> Result<(), TemplateError> {
+    if tokens.len() > MOST_TOKENS {
+        let message = format!("there are more than {MOST_TOKENS} words in it");
+        return Err(TemplateError::Syntax(message));
+    }
+    Ok(())
 }
 
 fn unended(end: &str) -> TemplateError {
@@ -121,10 +147,7 @@ fn within<'t>(
     // Braces that are open: `}}` may end two maps.
     let mut open = 0_usize;
     loop {
-        if tokens.len() > MOST_TOKENS {
-            let message = format!("there are more than {MOST_TOKENS} words in it");
-            return Err(TemplateError::Syntax(message));
-        }
+        are_few(tokens)?;
         rest = rest.trim_start();
         if rest.is_empty() {
             return match part {
@@ -142,7 +165,9 @@ fn within<'t>(
                 return Ok((behind, is_trimmed));
             }
         }
-        let (token, behind) = token(rest)?;
+        // `a.0.1` has two members.
+        let is_member = tokens.last() == Some(&TemplateToken::Sign("."));
+        let (token, behind) = token(rest, is_member)?;
         match token {
             TemplateToken::Sign("{") => open += 1,
             TemplateToken::Sign("}") => open = open.saturating_sub(1),
@@ -153,17 +178,21 @@ fn within<'t>(
     }
 }
 
-fn token(rest: &str) -> Result<(TemplateToken, &str), TemplateError> {
+fn token(rest: &str, is_member: bool) -> Result<(TemplateToken, &str), TemplateError> {
     let first = rest.chars().next().unwrap_or(' ');
     let until = |is_part: fn(char) -> bool| {
         let end = rest.find(|c| !is_part(c)).unwrap_or(rest.len());
         rest.split_at(end)
     };
     if first.is_ascii_digit() {
-        return number(rest);
+        return number(rest, is_member);
     }
     if first.is_alphabetic() || first == '_' {
         let (word, rest) = until(|c| c.is_alphanumeric() || c == '_');
+        if word.len() > LONGEST_WORD {
+            let message = format!("`{}` has more than {LONGEST_WORD} bytes", shortened(word));
+            return Err(TemplateError::Syntax(message));
+        }
         return Ok((TemplateToken::Word(word.to_owned()), rest));
     }
     if first == '"' || first == '\'' {
@@ -177,8 +206,8 @@ fn token(rest: &str) -> Result<(TemplateToken, &str), TemplateError> {
     }
 }
 
-/// Digits, which `_` may separate, and the fraction and the exponent of a real number.
-fn number(rest: &str) -> Result<(TemplateToken, &str), TemplateError> {
+/// Digits, which `_` may separate, and the fraction and the exponent of a real number, which no member has.
+fn number(rest: &str, is_member: bool) -> Result<(TemplateToken, &str), TemplateError> {
     let digits = |from: usize| {
         let is_digit = |c: char| c.is_ascii_digit() || c == '_';
         rest[from..]
@@ -188,10 +217,10 @@ fn number(rest: &str) -> Result<(TemplateToken, &str), TemplateError> {
     let begins = |from: usize| rest[from..].starts_with(|c: char| c.is_ascii_digit());
     let whole = digits(0);
     let mut end = whole;
-    if rest[end..].starts_with('.') && begins(end + 1) {
+    if !is_member && rest[end..].starts_with('.') && begins(end + 1) {
         end = digits(end + 1);
     }
-    if rest[end..].starts_with(['e', 'E']) {
+    if !is_member && rest[end..].starts_with(['e', 'E']) {
         let sign = usize::from(rest[end + 1..].starts_with(['+', '-']));
         if begins(end + 1 + sign) {
             end = digits(end + 1 + sign);
@@ -201,9 +230,14 @@ fn number(rest: &str) -> Result<(TemplateToken, &str), TemplateError> {
     let token = if end == whole {
         written.parse().ok().map(TemplateToken::Integer)
     } else {
-        written.parse().ok().map(TemplateToken::Real)
+        let number = written
+            .parse()
+            .ok()
+            .filter(|number: &f64| number.is_finite());
+        number.map(TemplateToken::Real)
     };
-    let token = token.ok_or_else(|| TemplateError::Syntax(format!("`{written}` is too large")))?;
+    let too_large = || TemplateError::Syntax(format!("`{}` is too large", shortened(&written)));
+    let token = token.ok_or_else(too_large)?;
     Ok((token, &rest[end..]))
 }
 

@@ -19,8 +19,8 @@
 //! A value may be known only later ([`Later`]). It can be inserted, be joined to others, and be reckoned with as far as its
 //! type allows.
 //!
-//! Each step of an evaluation is counted, and so is each byte that it makes, whether it is kept or not ([`Bounds`]). So time
-//! and memory are bounded, whatever a template does.
+//! The steps of an evaluation are counted, and so are the bytes of the texts, lists and maps that it makes or is given,
+//! whether they are kept or not ([`Bounds`]). So time and memory are bounded, whatever a template does.
 
 mod bounds;
 mod evaluate;
@@ -90,9 +90,7 @@ impl Template {
     ) -> Result<Vec<TextPart<L>>, TemplateError> {
         TemplateEvaluation::new(named, bounds).render(&self.0)
     }
-}
 
-impl Template {
     /// Evaluates it where nothing is known only later.
     ///
     /// # Errors

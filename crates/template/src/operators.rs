@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 
 use crate::TemplateError;
-use crate::value::{Later, Value};
+use crate::value::{Later, Value, finite, too_large, unfit};
 
 /// An operator with two operands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -68,36 +68,15 @@ impl TemplateOperator {
         left: &Value<L>,
         right: &Value<L>,
     ) -> Option<Result<Value<L>, TemplateError>> {
-        if let (Value::Integer(left), Value::Integer(right)) = (left, right)
-            && self != TemplateOperator::Divide
-            && (self != TemplateOperator::Power || *right >= 0)
-        {
-            let found = self.of_integers(*left, *right);
-            return found.map(|found| found.map(Value::Integer));
+        let integers = left.integer().zip(right.integer());
+        let found = integers.and_then(|(left, right)| self.of_integers(left, right));
+        match found {
+            Some(found) => Some(found.map(Value::Integer)),
+            None => self.of_reals(left.real()?, right.real()?),
         }
-        let (left, right) = (left.real()?, right.real()?);
-        let is_by_zero = [
-            TemplateOperator::Divide,
-            TemplateOperator::Quotient,
-            TemplateOperator::Remainder,
-        ]
-        .contains(&self)
-            && right == 0.0;
-        if is_by_zero {
-            return Some(Err(by_zero()));
-        }
-        Some(Ok(Value::Real(match self {
-            TemplateOperator::Add => left + right,
-            TemplateOperator::Subtract => left - right,
-            TemplateOperator::Multiply => left * right,
-            TemplateOperator::Divide => left / right,
-            TemplateOperator::Quotient => (left / right).floor(),
-            TemplateOperator::Remainder => left - right * (left / right).floor(),
-            TemplateOperator::Power => left.powf(right),
-            _ => return None,
-        })))
     }
 
+    /// Of two whole numbers; `None` where the result need not be one.
     fn of_integers(self, left: i128, right: i128) -> Option<Result<i128, TemplateError>> {
         let found = match self {
             TemplateOperator::Add => left.checked_add(right),
@@ -108,12 +87,43 @@ impl TemplateOperator {
             }
             TemplateOperator::Quotient => floored(left, right).map(|(quotient, _)| quotient),
             TemplateOperator::Remainder => floored(left, right).map(|(_, remainder)| remainder),
-            TemplateOperator::Power => u32::try_from(right)
-                .ok()
-                .and_then(|right| left.checked_pow(right)),
+            TemplateOperator::Power if right < 0 => return None,
+            TemplateOperator::Power => {
+                // Of 0, 1 and -1 the exponent may be any.
+                let is_small = (-1..=1).contains(&left) && right > 2;
+                let right = if is_small { 2 - right % 2 } else { right };
+                let right = u32::try_from(right).ok();
+                right.and_then(|right| left.checked_pow(right))
+            }
             _ => return None,
         };
-        Some(found.ok_or_else(|| TemplateError::Unfit("a number is too large".to_owned())))
+        Some(found.ok_or_else(too_large))
+    }
+
+    fn of_reals<L>(self, left: f64, right: f64) -> Option<Result<Value<L>, TemplateError>> {
+        use TemplateOperator::{Add, Divide, Multiply, Power, Quotient, Remainder, Subtract};
+        let is_by_zero = match self {
+            Divide | Quotient | Remainder => right == 0.0,
+            Power => left == 0.0 && right < 0.0,
+            _ => false,
+        };
+        if is_by_zero {
+            return Some(Err(by_zero()));
+        }
+        if self == Power && left < 0.0 && right.fract() != 0.0 {
+            let message = "`**` has no meaning for a negative number and a fraction";
+            return Some(Err(unfit(message)));
+        }
+        Some(finite(match self {
+            Add => left + right,
+            Subtract => left - right,
+            Multiply => left * right,
+            Divide => left / right,
+            Quotient => floored_reals(left, right).0,
+            Remainder => floored_reals(left, right).1,
+            Power => left.powf(right),
+            _ => return None,
+        }))
     }
 
     /// Of two values that can be compared; `None` for anything else.
@@ -142,8 +152,17 @@ fn floored(left: i128, right: i128) -> Option<(i128, i128)> {
     })
 }
 
+/// The same of real numbers: the remainder is exact, and the quotient is that of what it leaves.
+fn floored_reals(left: f64, right: f64) -> (f64, f64) {
+    let rest = left % right;
+    let has_other_sign = rest != 0.0 && (rest < 0.0) != (right < 0.0);
+    let remainder = if has_other_sign { rest + right } else { rest };
+    let quotient = ((left - rest) / right).round() - f64::from(has_other_sign);
+    (quotient, remainder)
+}
+
 fn by_zero() -> TemplateError {
-    TemplateError::Unfit("a division by zero".to_owned())
+    unfit("a division by zero")
 }
 
 /// Numbers are equal whatever their kind, and what has a name is equal to it.
@@ -165,13 +184,13 @@ pub(crate) fn is_equal<L: Later>(left: &Value<L>, right: &Value<L>) -> bool {
 
 /// The order of numbers and of texts.
 pub(crate) fn order<L: Later>(left: &Value<L>, right: &Value<L>) -> Option<Ordering> {
-    match (left, right) {
-        (Value::Integer(left), Value::Integer(right)) => Some(left.cmp(right)),
-        _ => match (left.text(), right.text()) {
-            (Some(left), Some(right)) => Some(left.cmp(right)),
-            _ => left.real()?.partial_cmp(&right.real()?),
-        },
+    if let (Some(left), Some(right)) = (left.text(), right.text()) {
+        return Some(left.cmp(right));
     }
+    // Whole numbers that are rounded to the same real number may differ.
+    let whole = |value: &Value<L>| value.integer().or(value.real().map(|real| real as i128));
+    let order = left.real()?.partial_cmp(&right.real()?)?;
+    Some(order.then(whole(left)?.cmp(&whole(right)?)))
 }
 
 fn is_in<L: Later>(left: &Value<L>, right: &Value<L>) -> Option<bool> {

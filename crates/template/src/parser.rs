@@ -5,7 +5,7 @@
 //! or         = and ("or" and)*
 //! and        = not ("and" not)*
 //! not        = "not" not | comparison
-//! comparison = sum (("==" | "!=" | "<" | "<=" | ">" | ">=" | "in" | "not" "in") sum)*
+//! comparison = sum (("==" | "!=" | "<" | "<=" | ">" | ">=" | "in" | "not" "in") sum)?
 //! sum        = joined (("+" | "-") joined)*
 //! joined     = product ("~" product)*
 //! product    = power (("*" | "/" | "//" | "%") power)*
@@ -29,6 +29,8 @@ pub(crate) struct Parser {
     depth: usize,
     /// Since the last delimiter.
     operators: usize,
+    /// Whether the body of a loop, as far as it is read, has the name `loop` in it.
+    names_loop: bool,
 }
 
 type Parsed<T> = Result<T, TemplateError>;
@@ -47,6 +49,7 @@ impl Parser {
             tokens: tokens.into_iter().peekable(),
             depth: 0,
             operators: 0,
+            names_loop: false,
         }
     }
 
@@ -130,7 +133,10 @@ impl Parser {
             .then(|| self.expression())
             .transpose()?;
         self.ends(Delimiters::Statement)?;
+        let is_named_around = std::mem::take(&mut self.names_loop);
         let (body, end) = self.body(&["else", "endfor"])?;
+        let names_loop = self.names_loop;
+        self.names_loop |= is_named_around;
         self.ends(Delimiters::Statement)?;
         let otherwise = match end {
             Some("else") => self.body_until("endfor")?,
@@ -141,6 +147,7 @@ impl Parser {
             items,
             condition,
             body,
+            names_loop,
             otherwise,
         })
     }
@@ -223,23 +230,28 @@ impl Parser {
 
     fn comparison(&mut self) -> Parsed<ExpressionTree> {
         use TemplateOperator::{AtLeast, AtMost, Equal, Greater, In, Less, Unequal};
-        let mut tree = self.sum()?;
-        loop {
-            let operators = [Equal, Unequal, AtMost, AtLeast, Less, Greater];
-            if let Some(operator) = self.takes_any(&operators) {
-                tree = operation(operator, tree, self.sum()?);
-            } else if self.takes_word("in") {
-                tree = operation(In, tree, self.sum()?);
-            } else if self.takes_word("not") {
-                if !self.takes_word("in") {
-                    return Err(syntax("`in` is missing behind `not`".to_owned()));
-                }
-                tree = ExpressionTree::Not(Box::new(operation(In, tree, self.sum()?)));
-            } else {
-                return Ok(tree);
+        let left = self.sum()?;
+        let operators = [Equal, Unequal, AtMost, AtLeast, Less, Greater];
+        let tree = if let Some(operator) = self.takes_any(&operators) {
+            operation(operator, left, self.sum()?)
+        } else if self.takes_word("in") {
+            operation(In, left, self.sum()?)
+        } else if self.takes_word("not") {
+            if !self.takes_word("in") {
+                return Err(syntax("`in` is missing behind `not`".to_owned()));
             }
-            self.counts()?;
+            ExpressionTree::Not(Box::new(operation(In, left, self.sum()?)))
+        } else {
+            return Ok(left);
+        };
+        let is_chained =
+            self.takes_any(&operators).is_some() || self.takes_word("in") || self.takes_word("not");
+        if is_chained {
+            let message = "two comparisons in a row: join them with `and`, or write parentheses";
+            return Err(syntax(message.to_owned()));
         }
+        self.counts()?;
+        Ok(tree)
     }
 
     fn sum(&mut self) -> Parsed<ExpressionTree> {
@@ -362,7 +374,10 @@ impl Parser {
                 "false" | "False" => ExpressionTree::Flag(false),
                 "none" | "None" => ExpressionTree::None,
                 _ if self.is_next("(") => ExpressionTree::Call(self.call_of(word)?),
-                _ => ExpressionTree::Name(word),
+                _ => {
+                    self.names_loop |= word == "loop";
+                    ExpressionTree::Name(word)
+                }
             },
             Some(token) => {
                 return Err(syntax(format!(
@@ -524,8 +539,8 @@ fn shown(token: &TemplateToken) -> String {
         TemplateToken::End(Delimiters::Statement) => "`%}`".to_owned(),
         TemplateToken::Word(word) => format!("`{word}`"),
         TemplateToken::Integer(number) => format!("`{number}`"),
-        TemplateToken::Real(number) => format!("`{number}`"),
-        TemplateToken::Quoted(text) => format!("{text:?}"),
+        TemplateToken::Real(number) => format!("`{number:?}`"),
+        TemplateToken::Quoted(_) => "a text in quotes".to_owned(),
         TemplateToken::Sign(sign) => format!("`{sign}`"),
     }
 }

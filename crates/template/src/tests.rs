@@ -1,12 +1,13 @@
-//! Templates have the values that Jinja gives them, and take no more than their bounds.
+//! Templates have the values that Jinja gives them.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
-use std::time::{Duration, Instant};
 
 use proptest::prelude::*;
 
 use super::*;
+
+mod bounds;
 
 /// A number that is known only later: its name, or what is reckoned with it.
 #[derive(Debug, Clone, PartialEq)]
@@ -58,6 +59,7 @@ fn named(name: &str) -> Option<Value<Written>> {
         "yes" => Value::Flag(true),
         "words" => Value::List(Rc::new(vec!["b".into(), "a".into(), "c".into()])),
         "level" => Value::Named("far".into(), Rc::new(BTreeMap::from(members))),
+        "large" => "x".repeat(100_000).into(),
         "n" | "user" => Value::Later(Written(name.to_owned())),
         _ => return None,
     })
@@ -80,7 +82,7 @@ fn check(table: &[(&str, &str)]) {
     }
 }
 
-/// As `jinja2.Environment(keep_trailing_newline=True)` gives them.
+/// As Jinja gives them, but for how truth values, `none`, and texts within lists and maps are written, and for levels.
 #[test]
 fn expressions_have_the_values_of_jinja() {
     check(&[
@@ -141,7 +143,58 @@ fn expressions_have_the_values_of_jinja() {
             "{{ \"it's\" }} {{ 'a\\n\\'b\\'' }} {{ '}}' }}",
             "it's a\n'b' }}",
         ),
+        ("{{ [] * 1000000000000000000 }}", "[]"),
+        (
+            "{{ 'äbc'[0] }}{{ 'äbc'[-1] }}{{ 'abc'.1 }} {{ 'abc'[3] is defined }}",
+            "äcb false",
+        ),
+        ("{{ level[0] }} {{ {'far': 1}[level] }}", "f 1"),
+        ("{{ [[1, 2], [3, 4]].0.1 }} {{ [1.5].0 }}", "2 1.5"),
     ]);
+}
+
+#[test]
+fn numbers_are_those_of_python() {
+    check(&[
+        (
+            "{{ 1 % 0.1 }} {{ 7 // 0.1 }} {{ -1 % 0.1 }} {{ 7.5 % -2 }} {{ -7.5 // 2 }}",
+            "0.09999999999999995 69.0 5.551115123125783e-17 -0.5 -4.0",
+        ),
+        (
+            "{{ 1 ** 5000000000 }} {{ (-1) ** 5000000001 }} {{ 0 ** 5000000000 }} {{ 0 ** 0 }}",
+            "1 -1 0 1",
+        ),
+        (
+            "{{ true == 1 }} {{ true + 1 }} {{ [true, 3] | sum }} {{ 0 in [false] }} {{ true | int }}",
+            "true 2 4 true 1",
+        ),
+        (
+            "{{ true < 2 }} {{ true == 'x' }} {{ false == none }}",
+            "true false false",
+        ),
+        (
+            "{{ 9007199254740993 == 9007199254740992.0 }} {{ 9007199254740993 > 9007199254740992.0 }}",
+            "false true",
+        ),
+        (
+            "{{ 1e15 }} {{ 0.0001 }} {{ 1.0 }}",
+            "1000000000000000.0 0.0001 1.0",
+        ),
+        (
+            "{{ 2.5 | round }} {{ 3.5 | round }} {{ -2.5 | round }} {{ 0.15 | round(1) }} {{ 2.675 | round(2) }}",
+            "2.0 4.0 -2.0 0.1 2.67",
+        ),
+        (
+            "{{ 1234 | round(-2) }} {{ 1250 | round(-2) }} {{ 1350 | round(-2) }} {{ -15 | round(-1) }} {{ 5 | round(-30) }}",
+            "1200 1200 1400 -20 0",
+        ),
+        (
+            "{{ 1234.5 | round(-2) }} {{ 5.5 | round(-400) }} {{ 1.5 | round(400) }} {{ 1e15 | round(15) }}",
+            "1200.0 0.0 1.5 1000000000000000.0",
+        ),
+    ]);
+    // With another exponent: `1e+300` is the same.
+    check(&[("{{ 1e300 | round(15) }} {{ 1.5e-7 }}", "1e300 1.5e-7")]);
 }
 
 #[test]
@@ -173,7 +226,7 @@ fn filters_and_tests_are_those_of_jinja() {
         ),
         (
             "{{ 2.567 | round(2) }} {{ 2.5 | round }} {{ 7 | round }} {{ -3 | abs }}",
-            "2.57 3.0 7 3",
+            "2.57 2.0 7 3",
         ),
         (
             "{{ -level.delay | abs }} {{ 12 | string | length }}",
@@ -196,6 +249,10 @@ fn filters_and_tests_are_those_of_jinja() {
             "true true true true",
         ),
         ("{{ 1.5 is number }} {{ name is string }}", "true true"),
+        (
+            "{{ level | first }} {{ level | list | join('-') }} {{ level | length }}",
+            "f f-a-r 3",
+        ),
         (
             "{{ range(3) }} {{ range(1, 3) }} {{ range(5, 0, -2) }} {{ range(stop=2) }}",
             "[0, 1, 2] [1, 2] [5, 3, 1] [0, 1]",
@@ -238,6 +295,19 @@ fn statements_are_those_of_jinja() {
         (
             "{% raw %}{{ a }}{% if %}{% endraw %}{{ width }}",
             "{{ a }}{% if %}3",
+        ),
+        (
+            "x {%- raw -%}  a  {%- endraw -%}  b{% raw %} c {%- endraw %} d",
+            "xab c d",
+        ),
+        ("{% for c in level %}{{ c }},{% endfor %}", "f,a,r,"),
+        (
+            "{% for i in 'ab' %}{% for j in [] %}{% else %}{% if 1 %}{{ loop.index }}{% endif %}{% endfor %}{% endfor %}",
+            "12",
+        ),
+        (
+            "{% for i in 'ab' %}{% for j in range(loop.index) %}-{% endfor %},{% endfor %}",
+            "-,--,",
         ),
     ]);
 }
@@ -337,6 +407,37 @@ fn what_has_no_value_says_why() {
         ("{{ range(1, 2, 0) }}", "the step of `range` is not 0"),
         ("{{ a ? b }}", "`?` means nothing here"),
         ("{% set loop = 1 %}", "`loop` cannot be a name"),
+        (
+            "{{ 1 == 1 == 1 }}",
+            "two comparisons in a row: join them with `and`, or write parentheses",
+        ),
+        (
+            "{{ 1 < 2 not in [3] }}",
+            "two comparisons in a row: join them with `and`, or write parentheses",
+        ),
+        ("{{ 0 ** -1 }}", "a division by zero"),
+        (
+            "{{ (-8) ** 0.5 }}",
+            "`**` has no meaning for a negative number and a fraction",
+        ),
+        ("{{ 1e300 * 1e300 }}", "a number is too large"),
+        ("{{ 1e300 // 1e-300 }}", "a number is too large"),
+        ("{{ 10.0 ** 400 }}", "a number is too large"),
+        ("{{ 1e999 }}", "`1e999` is too large"),
+        (
+            "{{ 'inf' | float }}",
+            "there is nothing like a number in a text",
+        ),
+        (
+            "{{ (-170141183460469231731687303715884105727 - 1) | abs }}",
+            "a number is too large",
+        ),
+        ("{{ range(stop=2, 5) }}", "`range` is given `stop` twice"),
+        ("{{ 1.0[0] }}", "a number has no member 0"),
+        (
+            "{{ words[none] }}",
+            "there is nothing like a member that is none",
+        ),
     ] {
         let error = rendered(text).unwrap_err().to_string();
         assert_eq!(error, expected, "{text}");
@@ -353,89 +454,20 @@ fn what_has_no_value_says_why() {
     }
 }
 
-/// Each would take gigabytes or hours.
 #[test]
-fn nothing_takes_more_than_its_bounds() {
-    let doubled = |start: &str, step: &str| format!("{start}{}", step.repeat(60));
+fn messages_repeat_no_texts_and_are_short() {
+    let written = "{{ 'Bearer s3cret' 'x' }}";
+    let error = rendered(written).unwrap_err().to_string();
+    assert_eq!(error, "a text in quotes is not expected");
     for text in [
-        "{% for i in range(100000) %}{% for j in range(100000) %}{{ i * j }}{% endfor %}{% endfor %}".to_owned(),
-        doubled("{% set x = 'aaaaaaaaaa' %}", "{% set x = x ~ x %}"),
-        doubled("{% set x = 'aaaaaaaaaa' %}", "{% set x %}{{ x }}{{ x }}{% endset %}"),
-        doubled("{% set x = [1] %}", "{% set x = x + x %}"),
-        doubled("{% set x = [1] %}", "{% set x = [x, x] %}") + "{{ x }}",
-        doubled("{% set x = [1] %}", "{% set x = [x, x] %}") + "{{ x == x }}",
-        doubled("{% set x = {'a': 1} %}", "{% set x = {'a': x, 'b': x} %}") + "{{ x }}",
-        doubled("{% set x = n %}", "{% set x = x + x %}"),
-        doubled("{% set x = 'a' ~ n %}", "{% set x = x ~ x %}"),
-        format!("{{{{ 'aaaaaaaaaa'{} }}}}", " | replace('a', 'aaaaaaaaaa')".repeat(20)),
-        "{{ 'a' * 99999999999 }}{{ [1] * 99999999999 }}".to_owned(),
-        "{{ [1] * 99999999999 }}".to_owned(),
-        "{{ range(99999999999999) }}".to_owned(),
-        "{{ range(-170141183460469231731687303715884105727, 170141183460469231731687303715884105727) }}".to_owned(),
-        format!("{{% for i in range(30000) %}}{}{{% endfor %}}", "x".repeat(10_000)),
-        "{% set x = 'a' * 500000 %}{% for i in range(30000) %}{{ 'b' in x }}{% endfor %}".to_owned(),
-        "{% set x = 'a' * 500000 %}{% for i in range(30000) %}{{ x == x ~ '' }}{% endfor %}".to_owned(),
+        "{{ {}['a' * 100000] }}".to_owned(),
+        format!("{{{{ {} }}}}", "1".repeat(100_000)),
+        format!("{{{{ {} }}}}", "a".repeat(100_000)),
+        "{{ 1 1e300 }}".to_owned(),
     ] {
-        let begun = Instant::now();
-        let error = rendered(&text).unwrap_err();
-        let is_bound = matches!(error, TemplateError::TooLong | TemplateError::TooLarge);
-        assert!(is_bound, "{}: {error:?}", &text[..40]);
-        assert!(begun.elapsed() < Duration::from_secs(20), "{}", &text[..40]);
+        let error = rendered(&text).unwrap_err().to_string();
+        assert!(error.len() < 100, "{error}");
     }
-}
-
-/// With the bounds of a suite, each would take many times the memory that it may make bytes.
-#[test]
-fn memory_is_bounded_before_it_is_taken() {
-    let peak_kib = || -> u64 {
-        let status = std::fs::read_to_string("/proc/self/status").unwrap();
-        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-        let kib = line.unwrap().trim().trim_end_matches(" kB");
-        kib.parse().unwrap()
-    };
-    let bounds = Bounds {
-        steps: 20_000_000,
-        bytes: 256 << 20,
-    };
-    for text in [
-        "{{ range(9999999999) }}",
-        "{{ range(9999999999) | length }}",
-        "{{ ('a' * 90000000) | list }}",
-        "{% for i in 'a' * 90000000 %}{% endfor %}",
-        "{{ ('a,' * 40000000) | split(',') }}",
-        "{{ ('&' * 60000000) | e }}",
-        "{{ [1] * 60000000 }}",
-    ] {
-        let rendered = Template::parse(text).unwrap();
-        let rendered = rendered.render(&named, &mut bounds.clone());
-        assert_eq!(rendered, Err(TemplateError::TooLarge), "{text}");
-        assert!(peak_kib() < 1 << 20, "{text}: {} KiB", peak_kib());
-    }
-}
-
-#[test]
-fn no_nesting_takes_the_stack() {
-    for text in [
-        format!("{{{{ {}1{} }}}}", "(".repeat(10_000), ")".repeat(10_000)),
-        format!("{{{{ {}1 }}}}", "-".repeat(10_000)),
-        format!("{{{{ {}1 }}}}", "not ".repeat(10_000)),
-        format!("{{{{ {}1 }}}}", "1 + ".repeat(100_000)),
-        format!("{{{{ 1{} }}}}", "[0]".repeat(100_000)),
-        format!("{{{{ 1{} }}}}", " | abs".repeat(100_000)),
-        format!("{{{{ {}1 }}}}", "1 and ".repeat(100_000)),
-        format!("{{{{ {}1{} }}}}", "[".repeat(10_000), "]".repeat(10_000)),
-        "{% if 1 %}".repeat(10_000),
-        "{{1}}".repeat(500_000),
-        format!("{{{{ {} }}}}", "1 if 1 else ".repeat(10_000)),
-    ] {
-        assert!(
-            matches!(rendered(&text), Err(TemplateError::Syntax(_))),
-            "{}",
-            &text[..20]
-        );
-    }
-    let sum = format!("{{{{ {}1 }}}}", "1 + ".repeat(199));
-    assert_eq!(rendered(&sum).as_deref(), Ok("200"));
 }
 
 #[test]

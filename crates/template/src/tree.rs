@@ -16,6 +16,8 @@ pub(crate) enum TemplateNode {
         /// Which items are taken.
         condition: Option<ExpressionTree>,
         body: Vec<TemplateNode>,
+        /// Whether `loop` has a value in it.
+        names_loop: bool,
         otherwise: Vec<TemplateNode>,
     },
     If {

@@ -7,7 +7,7 @@ use std::rc::Rc;
 use crate::TemplateError;
 use crate::operators::TemplateOperator;
 
-/// A value that is known only later.
+/// A value that is known only later. Clones take little memory, whatever its size.
 pub trait Later: Clone + PartialEq + Debug {
     /// What it is called in messages.
     fn name(&self) -> String;
@@ -99,6 +99,20 @@ impl<L> From<String> for Value<L> {
 }
 
 impl<L: Later> Value<L> {
+    /// `loop` in one of so many rounds.
+    pub(crate) fn position(place: usize, rounds: usize) -> Value<L> {
+        let number = |number: usize| Value::Integer(number as i128);
+        let members = [
+            ("index", number(place + 1)),
+            ("index0", number(place)),
+            ("first", Value::Flag(place == 0)),
+            ("last", Value::Flag(place + 1 == rounds)),
+            ("length", number(rounds)),
+        ];
+        let members = members.map(|(name, value)| (name.to_owned(), value));
+        Value::Map(Rc::new(BTreeMap::from(members)))
+    }
+
     /// What messages call a value of its kind.
     pub(crate) fn kind(&self) -> &'static str {
         match self {
@@ -113,12 +127,20 @@ impl<L: Later> Value<L> {
         }
     }
 
+    /// As a whole number, as which truth values are 0 and 1; `None` for anything else.
+    pub(crate) fn integer(&self) -> Option<i128> {
+        match self {
+            Value::Flag(flag) => Some(i128::from(*flag)),
+            Value::Integer(number) => Some(*number),
+            _ => None,
+        }
+    }
+
     /// As a number; `None` for anything else.
     pub(crate) fn real(&self) -> Option<f64> {
         match self {
-            Value::Integer(number) => Some(*number as f64),
             Value::Real(number) => Some(*number),
-            _ => None,
+            _ => self.integer().map(|number| number as f64),
         }
     }
 
@@ -161,8 +183,8 @@ impl<L: Later> fmt::Display for Value<L> {
             Value::None => f.write_str("none"),
             Value::Flag(flag) => write!(f, "{flag}"),
             Value::Integer(number) => write!(f, "{number}"),
-            Value::Real(number) if number.fract() == 0.0 => write!(f, "{number:.1}"),
-            Value::Real(number) => write!(f, "{number}"),
+            // With an exponent where it is very large or small.
+            Value::Real(number) => write!(f, "{number:?}"),
             Value::Text(text) | Value::Named(text, _) => f.write_str(text),
             Value::List(items) => {
                 f.write_char('[')?;
@@ -224,6 +246,27 @@ pub(crate) fn truth<L: Later>(value: &Value<L>) -> Result<bool, TemplateError> {
         Value::Named(..) => true,
         Value::Later(_) | Value::Parts(_) => return Err(later_of([value])),
     })
+}
+
+/// The beginning of a text, for a message.
+pub(crate) fn shortened(text: &str) -> String {
+    match text.char_indices().nth(40) {
+        Some((end, _)) => format!("{}...", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
+/// A real number that was reckoned.
+pub(crate) fn finite<L>(number: f64) -> Result<Value<L>, TemplateError> {
+    if number.is_finite() {
+        Ok(Value::Real(number))
+    } else {
+        Err(too_large())
+    }
+}
+
+pub(crate) fn too_large() -> TemplateError {
+    unfit("a number is too large")
 }
 
 pub(crate) fn unfit(message: impl Into<String>) -> TemplateError {
