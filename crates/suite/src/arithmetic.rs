@@ -5,6 +5,7 @@
 
 use std::fmt;
 use std::str::FromStr;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
@@ -12,7 +13,7 @@ use crate::template::Variable;
 
 /// An expression in postfix notation.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct Arithmetic(Box<[PostfixToken]>);
+pub struct Arithmetic(Arc<[PostfixToken]>);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum PostfixToken {
@@ -102,7 +103,7 @@ impl Arithmetic {
     pub fn value(&self, variable: impl Fn(Variable) -> i64) -> i64 {
         let mut waiting = [0; DEPTH];
         let mut top = 0;
-        for token in &self.0 {
+        for token in &*self.0 {
             let value = match token {
                 PostfixToken::Constant(value) => *value,
                 PostfixToken::Variable(name) => variable(*name),
@@ -120,7 +121,7 @@ impl Arithmetic {
     /// Most operands that wait at a time; `None` where one is missing or left over.
     fn depth(&self) -> Option<usize> {
         let (mut waiting, mut most) = (0_usize, 0);
-        for token in &self.0 {
+        for token in &*self.0 {
             if matches!(token, PostfixToken::Apply(_)) {
                 waiting = waiting.checked_sub(2)?;
             }
@@ -204,7 +205,7 @@ impl FromStr for Arithmetic {
                 },
             }
         };
-        let tokens: Option<Box<[PostfixToken]>> = text.split('_').map(token).collect();
+        let tokens: Option<Arc<[PostfixToken]>> = text.split('_').map(token).collect();
         let found = tokens.map(Arithmetic);
         found
             .filter(|found| found.depth().is_some_and(|depth| depth <= DEPTH))

@@ -273,7 +273,6 @@ fn resolve_test(
     let resolver = StepResolver {
         file,
         templates: &templates,
-        saved: &saved,
         measure_ids: &measure_ids,
         workspace: plan.workspace,
         may_post: spec.needs != NeedsSpec::Http,
@@ -419,7 +418,7 @@ fn saved_names(
     let looped = test.loops().into_iter().flat_map(|own| own.steps);
     let steps = test.setup.iter().chain(looped).chain(&test.cleanup);
     steps.for_each(|step| collect(step, &mut names));
-    let mut saved: Vec<String> = Vec::new();
+    let (mut known, mut saved) = (BTreeSet::new(), Vec::new());
     for (name, place) in names {
         if !is_name(name) || name == "n" || name == "user" || params.contains_key(name) {
             return Err(file.error(
@@ -427,7 +426,7 @@ fn saved_names(
                 format!("`{name}` cannot be saved: it is no name, or it is taken already"),
             ));
         }
-        if !saved.contains(name) {
+        if known.insert(name) {
             saved.push(name.clone());
         }
     }

@@ -150,7 +150,9 @@ fn paths(paths: &RequestedPaths) -> Result<Vec<Text>, String> {
     let (params, bounds) = (BTreeMap::new(), TemplateBounds::default());
     let templates = Templates::new(&params, &[], &bounds);
     let path = |path: &RequestedPath| {
-        Ok(match templates.text(&path.template)? {
+        let text = templates.text(&path.template);
+        let text = text.map_err(|error| format!("`{}`: {error}", path.shown))?;
+        Ok(match text {
             Text::Fixed(text) => Text::Fixed(encoded(&text)),
             Text::Live(live) => Text::Live(live.map_literals(encoded)),
         })

@@ -97,6 +97,8 @@ pub(crate) struct TemplateBounds(RefCell<Bounds>);
 const STEPS: u64 = 20_000_000;
 /// A suite of 20,000 tests, each with a body of 1 KiB, makes some 40 MiB.
 const BYTES: usize = 256 << 20;
+/// Longest text that may stand for a number, or for one of the words that are allowed in its place.
+const LONGEST_NUMBER: usize = 200;
 
 impl Default for TemplateBounds {
     fn default() -> Self {
@@ -112,6 +114,8 @@ impl Default for TemplateBounds {
 pub(crate) struct Templates<'a> {
     params: &'a BTreeMap<String, serde_json::Value>,
     saved: &'a [String],
+    /// Where each of them is.
+    slots: Rc<BTreeMap<&'a str, usize>>,
     bounds: &'a TemplateBounds,
     /// Names of the repetitions that are open, from the outermost on.
     repetitions: Vec<String>,
@@ -182,9 +186,12 @@ impl<'a> Templates<'a> {
         saved: &'a [String],
         bounds: &'a TemplateBounds,
     ) -> Self {
+        let slots = saved.iter().enumerate();
+        let slots = slots.map(|(slot, name)| (name.as_str(), slot));
         Templates {
             params,
             saved,
+            slots: Rc::new(slots.collect()),
             bounds,
             repetitions: Vec::new(),
         }
@@ -213,10 +220,10 @@ impl<'a> Templates<'a> {
         if !source.contains('{') {
             return Ok(Text::Fixed(source.to_owned()));
         }
-        let template = Template::parse(source).map_err(|error| self.explain(error, source))?;
+        let template = Template::parse(source).map_err(|error| self.explain(error))?;
         let named = |name: &str| self.value(name);
         let parts = template.render(&named, &mut self.bounds.0.borrow_mut());
-        let mut parts = parts.map_err(|error| self.explain(error, source))?;
+        let mut parts = parts.map_err(|error| self.explain(error))?;
         match &mut parts[..] {
             [] => Ok(Text::Fixed(String::new())),
             [TextPart::Text(text)] => Ok(Text::Fixed(std::mem::take(text))),
@@ -235,9 +242,9 @@ impl<'a> Templates<'a> {
                     Piece::Variable(variable) => Some(self.name(*variable)),
                     Piece::Computed(_) | Piece::Literal(_) => None,
                 });
-                let name = name.unwrap_or_else(|| shortened(source));
+                let name = name.map_or("it".to_owned(), |name| format!("`{name}`"));
                 Err(format!(
-                    "`{name}` has a value only while the test runs, and is needed earlier"
+                    "{name} has a value only while the test runs, and is needed earlier"
                 ))
             }
         }
@@ -246,11 +253,19 @@ impl<'a> Templates<'a> {
     /// The same where a number is wanted: one that YAML reads as a number is written in decimal digits.
     pub(crate) fn number(&self, source: &str) -> Result<String, String> {
         let text = self.fixed(source)?;
+        if text.len() > LONGEST_NUMBER {
+            let bytes = text.len();
+            return Err(format!("a text of {bytes} bytes is no number"));
+        }
         Ok(yaml::decimal(text.trim()).unwrap_or(text))
     }
 
+    /// Where a saved name is.
+    pub(crate) fn slot(&self, name: &str) -> Option<usize> {
+        self.slots.get(name).copied()
+    }
+
     fn value(&self, name: &str) -> Option<Value<LiveValue>> {
-        let place = |names: &[String]| names.iter().position(|own| own == name);
         let number = |variable| {
             let value = Arithmetic::variable(variable);
             Some(Value::Later(LiveValue::Number {
@@ -263,18 +278,18 @@ impl<'a> Templates<'a> {
             "user" => return number(Variable::User),
             _ => {}
         }
-        if let Some(repetition) = place(&self.repetitions) {
+        if let Some(repetition) = self.repetitions.iter().position(|own| own == name) {
             return number(Variable::Repetition(repetition));
         }
-        if let Some(slot) = place(self.saved) {
+        if let Some(slot) = self.slot(name) {
             let name = name.into();
             return Some(Value::Later(LiveValue::Saved { slot, name }));
         }
         scalar(self.params.get(name)?)
     }
 
-    fn explain(&self, error: TemplateError, source: &str) -> String {
-        let source = shortened(source);
+    /// Why a template has no value. What it is stands beside that, as far as it may be shown.
+    fn explain(&self, error: TemplateError) -> String {
         match error {
             TemplateError::Unknown(name) => {
                 let names = ["n", "user"].into_iter();
@@ -285,15 +300,15 @@ impl<'a> Templates<'a> {
                 format!("`{name}` is not known; known are {}", names.join(", "))
             }
             TemplateError::Later(name) => format!(
-                "`{source}`: `{name}` has a value only while the test runs: with n, user and the names of repetitions, \
+                "`{name}` has a value only while the test runs: with n, user and the names of repetitions, \
                  + - * // % and parentheses can be used; saved names can only be inserted"
             ),
-            TemplateError::TooLong => format!("`{source}` takes too long to evaluate"),
             TemplateError::TooLarge => format!(
-                "`{source}`: the templates of this suite make more than {} MiB",
+                "the templates of this suite make more than {} MiB",
                 BYTES >> 20
             ),
-            TemplateError::Syntax(_) | TemplateError::Unfit(_) => format!("`{source}`: {error}"),
+            TemplateError::TooLong => format!("the template {error}"),
+            TemplateError::Syntax(_) | TemplateError::Unfit(_) => format!("in a template: {error}"),
         }
     }
 
@@ -341,15 +356,6 @@ fn scalar(value: &serde_json::Value) -> Option<Value<LiveValue>> {
         }
         Json::Null | Json::Object(_) => return None,
     })
-}
-
-/// The beginning of a template, on one line, for a message.
-fn shortened(source: &str) -> String {
-    let line = source.split_whitespace().collect::<Vec<_>>().join(" ");
-    if line.chars().count() <= 60 {
-        return line;
-    }
-    line.chars().take(57).chain("...".chars()).collect()
 }
 
 #[cfg(test)]
@@ -456,9 +462,59 @@ mod tests {
         assert_eq!(templates.text(half), Ok(Text::Fixed("x".to_owned())));
         assert_eq!(templates.text(half), Ok(Text::Fixed("x".to_owned())));
         let refused = templates.text(half).unwrap_err();
-        assert!(
-            refused.ends_with("the templates of this suite make more than 256 MiB"),
-            "{refused}"
+        assert_eq!(
+            refused,
+            "the templates of this suite make more than 256 MiB"
         );
+    }
+
+    #[test]
+    fn messages_repeat_nothing_of_a_template_that_may_be_secret() {
+        for source in [
+            "Bearer s3cret{{ 1 / 0 }}",
+            "Bearer s3cret{{ nmae }}",
+            "Bearer s3cret{{ token + 1 }}",
+            "{{ 'Bearer s3cret' 'x' }}",
+            "{{ 'Bearer s3cret' + 1 }}",
+            "{% for i in range(99999999) %}Bearer s3cret{% endfor %}",
+        ] {
+            let error = text(source).unwrap_err();
+            assert!(!error.contains("s3cret"), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_number_is_short() {
+        let (params, bounds) = (params(), TemplateBounds::default());
+        let templates = Templates::new(&params, &[], &bounds);
+        assert_eq!(
+            templates.number("{{ 'a' * 1000000 }}"),
+            Err("a text of 1000000 bytes is no number".to_owned())
+        );
+    }
+
+    #[test]
+    fn a_parameter_is_counted_wherever_it_is_copied() {
+        let (mut params, bounds) = (params(), TemplateBounds::default());
+        params.insert("p".to_owned(), "x".repeat(1 << 20).into());
+        let templates = Templates::new(&params, &[], &bounds);
+        let refused = templates.text(&"{% set a = p %}".repeat(257)).unwrap_err();
+        assert!(refused.contains("256 MiB"), "{refused}");
+    }
+
+    /// Steps do not become longer by what a test saves: searched one after another, these would take minutes.
+    #[test]
+    fn saved_names_are_found_at_once() {
+        let saved: Vec<String> = (0..50_000).map(|number| format!("s{number:05}")).collect();
+        let (params, bounds) = (params(), TemplateBounds::default());
+        let templates = Templates::new(&params, &saved, &bounds);
+        let begun = std::time::Instant::now();
+        let source = "{% for i in range(100000) %}{% set a = s49999 %}{% endfor %}{{ s49999 }}";
+        let Ok(Text::Live(live)) = templates.text(source) else {
+            panic!()
+        };
+        let slot = Piece::Variable(Variable::Saved(49_999));
+        assert_eq!(live.pieces(), [slot]);
+        assert!(begun.elapsed().as_secs() < 20);
     }
 }

@@ -470,11 +470,7 @@ impl StepResolver<'_> {
                     ));
                 }
             };
-            let slot = self
-                .saved
-                .iter()
-                .position(|saved| saved == name)
-                .unwrap_or(0);
+            let slot = self.templates.slot(name).unwrap_or(0);
             saves.push(Save { slot, from: source });
         }
         Ok(saves)

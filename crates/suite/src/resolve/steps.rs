@@ -22,7 +22,6 @@ const MANY: u32 = 1_000_000;
 pub(super) struct StepResolver<'a> {
     pub(super) file: &'a SuiteSource<'a>,
     pub(super) templates: &'a Templates<'a>,
-    pub(super) saved: &'a [String],
     pub(super) measure_ids: &'a BTreeMap<&'a str, MeasureId>,
     pub(super) workspace: Workspace,
     pub(super) may_post: bool,

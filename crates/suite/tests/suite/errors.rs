@@ -122,6 +122,10 @@ const STEPS: &[(&str, &str)] = &[
     ),
     ("broken template", "- GET: \"{% for %}\"\n  measure: M"),
     (
+        "broken template of a secret",
+        "- GET: a\n  headers: {X-Api-Key: \"s3cret{{ 1 / 0 }}\"}\n  measure: M",
+    ),
+    (
         "endless template",
         "- GET: \"{% for i in range(99999) %}{% for j in range(99999) %}{{ j }}{% endfor %}{% endfor %}\"\n  measure: M",
     ),
