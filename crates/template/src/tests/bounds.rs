@@ -56,8 +56,8 @@ fn memory_is_bounded_before_it_is_taken() {
         "{{ ('a,' * 40000000) | split(',') }}",
         "{{ ('&' * 60000000) | e }}",
         "{{ [1] * 60000000 }}",
-        "{{ ('a' * 4000000) | list | length }}",
-        "{{ ('a,' * 4000000) | split(',') | length }}",
+        "{% set l = ('a' * 4000000) | list %}",
+        "{% set l = ('a,' * 4000000) | split(',') %}",
     ] {
         let rendered = Template::parse(text).unwrap();
         let rendered = rendered.render(&named, &mut bounds.clone());
