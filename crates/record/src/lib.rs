@@ -16,7 +16,7 @@ mod sample;
 mod server_view;
 mod unit;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -216,33 +216,42 @@ impl Environment {
 }
 
 impl PlanRecord {
-    /// Users of a test of whose requests some are measured: all, unless a role of theirs measures none.
-    pub fn measured_users(&self, test: TestId) -> u32 {
-        let roles: Vec<(u16, &RoleRecord)> = (1..)
-            .zip(&self.roles)
-            .filter(|(_, role)| role.test == test)
-            .collect();
-        let users = roles.iter().map(|(_, role)| role.users);
-        let total = users.fold(0, u32::saturating_add);
-        let mut of_test = self.measures.iter().filter(|own| own.test == test);
-        if !of_test.any(MeasureRecord::is_always_done) {
-            // Whoever does something is at work, and others may be.
-            return 1;
+    /// Users of each test of whose requests some are measured: all, unless a role of theirs measures none.
+    pub fn measured_users(&self) -> BTreeMap<TestId, u32> {
+        let always_done = || self.measures.iter().filter(|own| own.is_always_done());
+        let known: BTreeSet<TestId> = always_done().map(|own| own.test).collect();
+        let measuring: BTreeSet<u16> = always_done().map(|own| own.role).collect();
+        let mut roles: BTreeMap<TestId, Vec<(u16, u32)>> = BTreeMap::new();
+        for (number, role) in (1..).zip(&self.roles) {
+            let own = roles.entry(role.test).or_default();
+            own.push((number, role.users));
         }
+        let users_of = |test| {
+            if !known.contains(&test) {
+                // Whoever does something is at work, and others may be.
+                return 1;
+            }
+            let roles = roles.get(&test).map_or(&[][..], Vec::as_slice);
+            self.users_of_roles(roles, |role| measuring.contains(&role))
+        };
+        let tests = self.measures.iter().map(|own| own.test);
+        tests.map(|test| (test, users_of(test))).collect()
+    }
+
+    /// Users that some roles of a test have, where each is given with its number and its users; without any role, all.
+    fn users_of_roles(&self, roles: &[(u16, u32)], is_counted: impl Fn(u16) -> bool) -> u32 {
+        let users = roles.iter().map(|(_, users)| users);
+        let total = users.copied().fold(0, u32::saturating_add);
         if total == 0 {
             return self.load.users;
         }
-        let is_measured = |role: u16| {
-            let mut own = self.measures.iter();
-            own.any(|measure| measure.role == role && measure.is_always_done())
-        };
         let (whole, rest) = (self.load.users / total, self.load.users % total);
         let mut dealt = 0;
-        let of_role = |(role, record): &(u16, &RoleRecord)| {
-            let in_rest = rest.saturating_sub(dealt).min(record.users);
-            dealt = record.users.saturating_add(dealt);
-            if is_measured(*role) {
-                (whole.saturating_mul(record.users)).saturating_add(in_rest)
+        let of_role = |&(role, users): &(u16, u32)| {
+            let in_rest = rest.saturating_sub(dealt).min(users);
+            dealt = users.saturating_add(dealt);
+            if is_counted(role) {
+                whole.saturating_mul(users).saturating_add(in_rest)
             } else {
                 0
             }
@@ -250,14 +259,16 @@ impl PlanRecord {
         roles.iter().map(of_role).fold(0, u32::saturating_add)
     }
 
-    /// Whether its samples tell when users are at work: those of requests do, unless a condition decides about
-    /// them; and all where nothing else of their test is measured.
-    pub fn shows_work(&self, measure: &MeasureRecord) -> bool {
-        let mut of_test = self.measures.iter().filter(|own| own.test == measure.test);
-        // One user is at work from its first sample to its last.
-        self.load.users <= 1
-            || measure.is_always_done()
-            || !of_test.any(MeasureRecord::is_always_done)
+    /// Of each measure, whether its samples tell when users are at work: those of requests do, unless a condition
+    /// decides about them; and all where nothing else of their test is measured.
+    pub fn shows_work(&self) -> Vec<bool> {
+        let always_done = self.measures.iter().filter(|own| own.is_always_done());
+        let known: BTreeSet<TestId> = always_done.map(|own| own.test).collect();
+        let shows = |own: &MeasureRecord| {
+            // One user is at work from its first sample to its last.
+            self.load.users <= 1 || own.is_always_done() || !known.contains(&own.test)
+        };
+        self.measures.iter().map(shows).collect()
     }
 
     /// Whether connections end with an operation, so that their [segments](Segments) are known: where they

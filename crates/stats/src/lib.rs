@@ -80,8 +80,8 @@ use std::collections::BTreeMap;
 use std::convert::Infallible;
 
 use record::{
-    Clock, EndedBy, Environment, Event, Generator, Goal, LeftBehind, MeasureRecord, Pace,
-    PlanRecord, Run, Sample, TestId,
+    Clock, EndedBy, Environment, Event, Generator, Goal, LeftBehind, Pace, PlanRecord, Run, Sample,
+    TestId,
 };
 
 pub use adaptation::{Adaptation, LoadWish};
@@ -331,22 +331,23 @@ where
 {
     let tests = plan.measures.iter().map(|measure| measure.test);
     let mut users: BTreeMap<TestId, Users> = tests.map(|test| (test, Users::default())).collect();
-    let shows_work = |measure: &&MeasureRecord| plan.shows_work(measure);
+    let shows_work = plan.shows_work();
     for piece in pieces {
         for sample in piece?.as_ref() {
-            let measure = plan
-                .measures
-                .get(usize::from(sample.measure.0))
-                .filter(shows_work);
-            if let Some(users) = measure.and_then(|measure| users.get_mut(&measure.test)) {
+            let place = usize::from(sample.measure.0);
+            if shows_work.get(place) != Some(&true) {
+                continue;
+            }
+            if let Some(users) = users.get_mut(&plan.measures[place].test) {
                 users.add(sample);
             }
         }
     }
     let measured = MeasuringTimes::by(plan, events);
+    let measured_users = plan.measured_users();
     let window = |(test, users): (TestId, Users)| {
         let through = measured.ended(test);
-        let at_work = plan.measured_users(test);
+        let at_work = measured_users[&test];
         let window = users.window(at_work, through);
         // Beside others who are not measured, one user keeps the load up, too.
         let is_one_of_several = at_work <= 1 && plan.load.users > 1;

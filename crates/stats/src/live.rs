@@ -35,7 +35,9 @@ pub struct LiveJudge {
     looks: u32,
     /// What the sinks of background traffic have counted.
     background: Vec<Event>,
-    /// Users of each test of a suite who were seen at work: before all were, nothing counts.
+    /// Users of each test of a suite who do what is measured, and those who were seen at work: before all were,
+    /// nothing counts.
+    expected: BTreeMap<TestId, u32>,
     seen: BTreeMap<TestId, BTreeSet<u32>>,
 }
 
@@ -69,6 +71,7 @@ impl LiveJudge {
             ended: 0,
             looks: 0,
             background: Vec::new(),
+            expected: plan.measured_users(),
             seen: BTreeMap::new(),
         })
     }
@@ -99,12 +102,12 @@ impl LiveJudge {
     /// Whether all users were seen at work in the test of an operation, where that is what its window waits for.
     fn are_all_at_work(&mut self, sample: &Sample) -> bool {
         let plan = self.operations.plan();
-        let measure = plan.measures.get(usize::from(sample.measure.0));
-        let (Pace::Rounds, Some(measure)) = (&plan.load.pace, measure) else {
+        let place = usize::from(sample.measure.0);
+        let (Pace::Rounds, Some(measure)) = (&plan.load.pace, plan.measures.get(place)) else {
             return true;
         };
-        let users = plan.measured_users(measure.test) as usize;
-        let shows_work = plan.shows_work(measure);
+        let users = self.expected[&measure.test] as usize;
+        let shows_work = self.operations.shows_work(place);
         let seen = self.seen.entry(measure.test).or_default();
         if seen.len() < users && shows_work {
             seen.insert(sample.user);

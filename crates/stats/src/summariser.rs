@@ -46,8 +46,10 @@ pub struct Summariser {
 }
 
 /// The operations of one test, added up.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Default)]
 struct TestTally {
+    /// Places of its measures.
+    places: Vec<usize>,
     /// Operations but for those that only kept the load up.
     recorded: u64,
     /// From the first beginning to the last end.
@@ -61,23 +63,20 @@ struct TestTally {
 impl Summariser {
     /// Nothing yet, of a run of that plan.
     pub fn new(plan: &PlanRecord) -> Summariser {
-        let measures = plan.measures.iter();
+        let mut tests: BTreeMap<TestId, TestTally> = BTreeMap::new();
+        for (place, measure) in plan.measures.iter().enumerate() {
+            tests.entry(measure.test).or_default().places.push(place);
+        }
         Summariser {
             plan: plan.clone(),
             open: matches!(plan.load.pace, Pace::Open { .. }),
             rows: vec![RowTally::default(); plan.measures.len()],
-            tests: measures
-                .map(|measure| (measure.test, TestTally::default()))
-                .collect(),
+            tests,
             pages: PageTally::new(plan),
             orphans: 0,
             parts: PartsOfRun::of(plan),
             steps: plan.load.adapt.as_ref().map(|_| LoadSteps::default()),
-            shows_work: plan
-                .measures
-                .iter()
-                .map(|own| plan.shows_work(own))
-                .collect(),
+            shows_work: plan.shows_work(),
         }
     }
 
@@ -201,21 +200,30 @@ impl Summariser {
     ) -> (Summary, Option<PageTally>) {
         let told = RunEvents::by(events, self.plan.load.users);
         let complete = Completeness::of(events, env);
+        let together = self.together();
+        let is_load = self.plan.load.pace != Pace::Rounds;
+        let was_any_done = together.values().any(|all| all.total() > 0);
+        let nothing_due = self.open && self.tests.values().all(|test| test.recorded == 0);
         let rows = self.plan.measures.iter().zip(&self.rows).zip(0..);
         let mut tests: Vec<TestSummary> = rows
             .map(|((measure, tally), index)| {
                 let window = windows.get(&measure.test).and_then(|window| window.ok());
+                let together = together[&measure.test];
+                let were_others_drawn = if is_load {
+                    was_any_done
+                } else {
+                    together.total() > 0
+                };
                 let around = Around {
                     measure,
                     test: self.name(measure.test),
                     http: *self.plan.http_of(measure.test),
                     id: MeasureId(index),
-                    together: self.together(measure.test),
-                    never_drawn: self.was_never_drawn(MeasureId(index))
-                        && self.were_others_drawn(measure.test),
-                    nothing_due: self.open && self.tests.values().all(|test| test.recorded == 0),
+                    together,
+                    never_drawn: self.was_never_drawn(MeasureId(index)) && were_others_drawn,
+                    nothing_due,
                     steady: is_steady(&self.plan.load),
-                    is_load: self.plan.load.pace != Pace::Rounds,
+                    is_load,
                     window,
                     told: &told,
                     complete: &complete,
@@ -234,8 +242,9 @@ impl Summariser {
             }
         };
         let clock = self.clock(&tests);
+        let generator: Vec<Generator> = told.generators.values().flatten().cloned().collect();
         let background_faults = BackgroundFaults::of(events, |test| self.name_of_part(test));
-        let strain = Strain::of(&told.generator, |test| self.name_of_part(test));
+        let strain = Strain::of(&generator, |test| self.name_of_part(test));
         let warnings = warning::all(&warning::WarningInputs {
             load: &self.plan.load,
             ended_early: complete != Completeness::Complete,
@@ -280,7 +289,7 @@ impl Summariser {
             complete,
             left_behind: told.left_behind,
             clock,
-            generator: told.generator,
+            generator,
             goal: told.goal,
             load_steps,
             background,
@@ -294,9 +303,10 @@ impl Summariser {
 
     /// What the load generator recorded of that test; of a load, there is one record for all of them.
     fn generator<'t>(&self, told: &'t RunEvents, test: TestId) -> Option<&'t Generator> {
-        let is_load = self.plan.load.pace != Pace::Rounds;
-        let mut all = told.generator.iter();
-        all.find(|own| is_load || own.test == test)
+        match self.plan.load.pace {
+            Pace::Rounds => told.generators_of(test).first(),
+            _ => told.generators.values().flatten().next(),
+        }
     }
 
     /// What stalls can have done to each row.
@@ -313,11 +323,9 @@ impl Summariser {
     /// Gives each row its warnings, and what they make of its failures.
     fn warn(&self, rows: &mut [TestSummary], warnings: &[Warning], told: &RunEvents) {
         let timeout_s = self.plan.load.timeout_s;
+        let warnings_of = warning::by_rows(warnings);
         for (row, measure) in rows.iter_mut().zip(&self.plan.measures) {
-            let (own, part) = (warnings.iter(), self.name_of_part(measure.test));
-            row.warnings = own
-                .filter_map(|warning| warning.of_row(&row.name, &part))
-                .collect();
+            row.warnings = warnings_of(&row.name, &self.name_of_part(measure.test));
             let generator = self.generator(told, measure.test);
             let longest = generator.map_or(0, |own| own.longest_stall);
             let all = row.outcomes.plus(&row.left_out_outcomes);
@@ -335,6 +343,11 @@ impl Summariser {
     /// The plan of the run.
     pub(crate) fn plan(&self) -> &PlanRecord {
         &self.plan
+    }
+
+    /// Whether the samples of the measure at that place of the plan tell when users are at work.
+    pub(crate) fn shows_work(&self, place: usize) -> bool {
+        self.shows_work[place]
     }
 
     /// The operations of the measure at that place of the plan.
@@ -368,22 +381,14 @@ impl Summariser {
         by_chance && !drawn_together.iter().any(was_done)
     }
 
-    /// Whether anything else was done of what chance chooses from: of a test, and of a load among all its
-    /// tests.
-    fn were_others_drawn(&self, test: TestId) -> bool {
-        let is_load = self.plan.load.pace != Pace::Rounds;
-        let rows = self.plan.measures.iter().zip(&self.rows);
-        let mut beside = rows.filter(|(measure, _)| is_load || measure.test == test);
-        beside.any(|(_, row)| row.all_outcomes().total() > 0)
-    }
-
-    /// Outcomes of all operations of a test.
-    fn together(&self, test: TestId) -> Outcomes {
-        let rows = self.plan.measures.iter().zip(&self.rows);
-        rows.filter(|(measure, _)| measure.test == test)
-            .fold(Outcomes::default(), |all, (_, row)| {
-                all.plus(&row.all_outcomes())
-            })
+    /// Outcomes of all operations of each test.
+    fn together(&self) -> BTreeMap<TestId, Outcomes> {
+        let mut together: BTreeMap<TestId, Outcomes> = BTreeMap::new();
+        for (measure, row) in self.plan.measures.iter().zip(&self.rows) {
+            let own = together.entry(measure.test).or_default();
+            *own = own.plus(&row.all_outcomes());
+        }
+        together
     }
 
     fn name(&self, test: TestId) -> String {
@@ -409,13 +414,8 @@ impl Summariser {
         told: &RunEvents,
         complete: &Completeness,
     ) -> TestFacts {
-        let own = || {
-            let measures = self.plan.measures.iter().zip(rows);
-            measures
-                .filter(|(measure, _)| measure.test == test)
-                .map(|(_, row)| row)
-        };
-        let tally = self.tests.get(&test).copied().unwrap_or_default();
+        let tally = self.tests.get(&test).cloned().unwrap_or_default();
+        let own = || tally.places.iter().filter_map(|place| rows.get(*place));
         TestFacts {
             name: self.name_of_part(test),
             missing: window.err(),
@@ -427,13 +427,8 @@ impl Summariser {
                 None => tally.under_way,
             },
             of_each_user: warning::operations_of_each_user(&self.plan),
-            rested: (!told.generator.is_empty() || *complete == Completeness::Complete).then(
-                || {
-                    let own = told.generator.iter();
-                    let own = own.filter(|generator| generator.test == test);
-                    own.map(|generator| generator.rested).sum()
-                },
-            ),
+            rested: (!told.generators.is_empty() || *complete == Completeness::Complete)
+                .then(|| told.generators_of(test).iter().map(|own| own.rested).sum()),
             window: window.map_or(0, |window| window.end - window.start),
         }
     }

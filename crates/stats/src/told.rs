@@ -60,8 +60,8 @@ pub(crate) struct RunEvents {
     pub(crate) warnings: Vec<String>,
     /// Collections of ours that are still on the server.
     pub(crate) left_behind: Vec<LeftBehind>,
-    /// How the generator fared, test by test.
-    pub(crate) generator: Vec<Generator>,
+    /// How the generator fared.
+    pub(crate) generators: BTreeMap<TestId, Vec<Generator>>,
     /// How near the run came to what it was to go on for.
     pub(crate) goal: Option<Goal>,
     /// How often the clock of the kernel's stamps was set.
@@ -71,9 +71,12 @@ pub(crate) struct RunEvents {
 impl RunEvents {
     /// Nanoseconds for which the run waited for its turn between two batches of a test.
     pub(crate) fn waited(&self, test: TestId) -> Nanos {
-        let of_test = |generator: &&Generator| generator.test == test;
-        let all = self.generator.iter().filter(of_test);
-        all.map(|generator| generator.waited).sum()
+        self.generators_of(test).iter().map(|own| own.waited).sum()
+    }
+
+    /// How the generator fared in a test.
+    pub(crate) fn generators_of(&self, test: TestId) -> &[Generator] {
+        self.generators.get(&test).map_or(&[], Vec::as_slice)
     }
 
     /// What ended the measurement of a test before its time.
@@ -130,7 +133,10 @@ impl RunEvents {
             }
             EventKind::Warning { text } => push_new(&mut self.warnings, text.clone()),
             EventKind::LeftBehind(left) => push_new(&mut self.left_behind, left.clone()),
-            EventKind::Generator(generator) => self.generator.push(generator.clone()),
+            EventKind::Generator(generator) => {
+                let own = self.generators.entry(generator.test).or_default();
+                own.push(generator.clone());
+            }
             EventKind::Goal(goal) => self.goal = Some(*goal),
             EventKind::ClockStepped { .. } => self.clock_steps += 1,
             EventKind::MeasuringEnded { test } => {

@@ -13,6 +13,8 @@
 mod judge;
 mod stall;
 
+use std::collections::BTreeMap;
+
 use record::{Exhausted, Load};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -345,18 +347,30 @@ impl Warning {
         }
         true
     }
+}
 
-    /// The same warning about one row of one test alone; `None` where it is about others, or about
-    /// the run as a whole.
-    pub(crate) fn of_row(&self, row: &str, test: &str) -> Option<Warning> {
-        let name = match self.kind.subject() {
-            WarningSubject::Rows => row,
-            WarningSubject::Tests => test,
-            WarningSubject::Run => return None,
+/// The same warnings about one row of one test alone, by the names of both; without those that are about others, or
+/// about the run as a whole.
+pub(crate) fn by_rows<'w>(all: &'w [Warning]) -> impl Fn(&str, &str) -> Vec<Warning> + 'w {
+    let by_name = |warning: &'w Warning| {
+        let mut by_name: BTreeMap<_, Vec<Share>> = BTreeMap::new();
+        for share in &warning.shares {
+            by_name.entry(&*share.name).or_default().push(share.clone());
+        }
+        (warning, by_name)
+    };
+    let all: Vec<_> = all.iter().map(by_name).collect();
+    move |row, test| {
+        let of_row = |(warning, shares): &(&Warning, BTreeMap<&str, Vec<Share>>)| {
+            let name = match warning.kind.subject() {
+                WarningSubject::Rows => row,
+                WarningSubject::Tests => test,
+                WarningSubject::Run => return None,
+            };
+            let own = shares.get(name)?.clone();
+            Some(Warning::of(warning.kind, own).with(warning.detail.clone()))
         };
-        let own = self.shares.iter().filter(|share| share.name == name);
-        let own: Vec<Share> = own.cloned().collect();
-        (!own.is_empty()).then(|| Warning::of(self.kind, own).with(self.detail.clone()))
+        all.iter().filter_map(of_row).collect()
     }
 }
 

@@ -265,7 +265,8 @@ fn resolve_test(
         .measures
         .iter()
         .enumerate()
-        .filter(|(_, measure)| measure.test == id)
+        .rev()
+        .take_while(|(_, measure)| measure.test == id)
         .map(|(position, measure)| (measure.name.as_str(), MeasureId(index(position))))
         .collect();
     let stop_watches = loops::stop_watches(spec, variant, &measure_ids);

@@ -3,6 +3,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use crate::support::faulty::Faulty;
 use crate::support::load::{send, until};
@@ -120,6 +121,41 @@ fn ctrl_c_cleans_up_and_keeps_what_was_measured() {
 #[test]
 fn sigterm_is_like_ctrl_c() {
     ended_in_order_by(Signal::TERM);
+}
+
+/// The state of a process that has not been waited for, and its processor time.
+fn state_of(pid: u32) -> (String, Duration) {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+    let (_, after_name) = stat.rsplit_once(") ").unwrap();
+    let fields: Vec<&str> = after_name.split(' ').collect();
+    let ticks: u64 = fields[11].parse::<u64>().unwrap() + fields[12].parse::<u64>().unwrap();
+    // Linux gives them in hundredths of a second, whatever its timer.
+    (fields[0].to_owned(), Duration::from_millis(10 * ticks))
+}
+
+#[test]
+fn a_suite_of_20000_tests_ends_soon_after_sigterm() {
+    let server = demo();
+    let prestan = Prestan::new();
+    let test =
+        |number| format!("  - {{name: T{number}, loop: [{{GET: file, measure: M{number}}}]}}\n");
+    let tests: String = (0..20_000).map(test).collect();
+    prestan.file("many.yaml", &format!("suite: many\ntests:\n{tests}"));
+    let url = server.server.url();
+    let running = prestan.args(["run", "many.yaml", &url, "-r", "1"]).spawn();
+    until("a test is measured", || !server.measured("M1").is_empty());
+    let (_, before) = state_of(running.id());
+
+    send(&running, Signal::TERM);
+    until("it has ended", || state_of(running.id()).0 == "Z");
+    let (_, after) = state_of(running.id());
+
+    assert_eq!(running.wait().code, 130);
+    // A program that is not optimised takes 2 s; one that looks at all tests for each of them, 15.
+    assert!(
+        after - before < Duration::from_secs(6),
+        "{before:?} {after:?}"
+    );
 }
 
 #[test]
