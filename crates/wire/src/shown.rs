@@ -4,10 +4,12 @@
 //! head that was shown ends up in a bug report.
 
 mod arguments;
+mod lines;
 
 use percent_encoding::percent_decode_str;
 
 pub use arguments::redacted_arguments;
+pub use lines::{names_secret, redacted_line};
 
 use crate::response::ResponseHead;
 
@@ -248,36 +250,6 @@ fn is_scheme(text: &str) -> bool {
 /// Where an authority that a text begins with ends.
 fn end_of_authority(text: &str) -> usize {
     text.find(['/', '?', '#']).unwrap_or(text.len())
-}
-
-/// A line of a file that describes requests, up to where the value of a secret field begins: `Authorization: Bearer ...`,
-/// also as a part of a longer line.
-pub fn redacted_line(line: &str) -> String {
-    match secret_value_of(line) {
-        Some(begin) if !line[begin..].trim().is_empty() => format!("{} {HIDDEN}", &line[..begin]),
-        _ => line.to_owned(),
-    }
-}
-
-/// Whether a line of such a file names a secret field.
-pub fn names_secret(line: &str) -> bool {
-    secret_value_of(line).is_some()
-}
-
-/// Where the value of a secret field begins in a line.
-fn secret_value_of(line: &str) -> Option<usize> {
-    let is_of_name = |c: char| c.is_ascii_alphanumeric() || "-_".contains(c);
-    line.match_indices(':').find_map(|(at, _)| {
-        let before = line[..at].trim_end_matches(['"', '\'', ' ']);
-        let name = before.rsplit(|c| !is_of_name(c)).next().unwrap_or_default();
-        // Other keys of such files sound like secrets, and are none: `users`, `key`.
-        let whole_names = ["authorization", "cookie"];
-        let is_field = name.contains('-')
-            || whole_names
-                .iter()
-                .any(|whole| name.eq_ignore_ascii_case(whole));
-        (is_field && is_secret(name)).then_some(at + 1)
-    })
 }
 
 /// A header without its value, whatever its name.
