@@ -41,7 +41,7 @@ pub(crate) fn show(lines: &[String]) {
 /// Says why a command line is refused, or what `--help` says.
 pub(crate) fn tell_usage(error: &clap::Error) {
     if !error.use_stderr() && standard_output::was_closed() {
-        tell("prestan: writing to standard output failed: it is closed");
+        tell(&format!("prestan: {}", standard_output::CLOSED));
         process::exit(1);
     }
     let text = error.render().to_string();
@@ -363,8 +363,7 @@ fn write(path: &Path, text: &str) -> Result<(), Failed> {
             .map_err(|error| Failed::Local(format!("writing {} failed: {error}", path.display())));
     }
     if standard_output::was_closed() {
-        let why = "writing to standard output failed: it is closed".to_owned();
-        return Err(Failed::Local(why));
+        return Err(Failed::Local(standard_output::CLOSED.to_owned()));
     }
     let mut standard_output = io::stdout().lock();
     match standard_output

@@ -4,6 +4,9 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
+/// What is said then.
+pub(crate) const CLOSED: &str = "writing to standard output failed: it is closed";
+
 static WAS_CLOSED: AtomicBool = AtomicBool::new(false);
 
 /// Whether nobody gets what is written to it.

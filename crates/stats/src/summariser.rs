@@ -414,7 +414,8 @@ impl Summariser {
         told: &RunEvents,
         complete: &Completeness,
     ) -> TestFacts {
-        let tally = self.tests.get(&test).cloned().unwrap_or_default();
+        let nothing = TestTally::default();
+        let tally = self.tests.get(&test).unwrap_or(&nothing);
         let own = || tally.places.iter().filter_map(|place| rows.get(*place));
         TestFacts {
             name: self.name_of_part(test),

@@ -221,6 +221,11 @@ impl Target {
         format!("{}://{}{path}", self.scheme, self.authority())
     }
 
+    /// Whether another target is on the same server.
+    pub fn shares_server(&self, other: &Target) -> bool {
+        self.absolute("") == other.absolute("")
+    }
+
     /// User and password that were part of the URL, decoded. They are gone from it afterwards.
     pub fn take_user_info(&mut self) -> Option<(String, Option<String>)> {
         self.user_info.take()

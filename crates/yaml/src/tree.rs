@@ -10,8 +10,8 @@ use crate::place::Place;
 use crate::reader::NodeReader;
 use crate::scalar::{PlainScalar, is_null, number};
 
-/// Most nodes of a document whose reader sets no other bound. Those for which an alias stands count again, so do keys that `<<` takes over or drops, and
-/// so does each [`TEXT_OF_ONE`] of a text: all of it takes memory or time when it is read.
+/// Most nodes of a document whose reader sets no other bound. Those for which an alias stands count again, so do keys that
+/// `<<` takes over or drops, and so does each [`TEXT_OF_ONE`] of a text: all of it takes memory or time when it is read.
 pub(crate) const MOST_NODES: usize = 250_000;
 /// Bytes of a text that count as a node.
 const TEXT_OF_ONE: usize = 1024;

@@ -1,6 +1,5 @@
 //! How a run is ended early.
 
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -18,8 +17,7 @@ pub struct Cancel {
 
 #[derive(Debug, Default)]
 struct Inner {
-    asked: AtomicBool,
-    /// When, on the monotonic clock.
+    /// When the end was asked for, on the monotonic clock.
     since: OnceLock<Nanos>,
     /// When the user asked for it, likewise.
     by_user_since: OnceLock<Nanos>,
@@ -38,7 +36,6 @@ impl Cancel {
     fn ask(&self) {
         // The first time counts.
         let _ = self.inner.since.set(monotonic());
-        self.inner.asked.store(true, Ordering::SeqCst);
         self.inner.wake.notify_waiters();
     }
 
@@ -63,7 +60,7 @@ impl Cancel {
 
     /// Whether the end was asked for.
     pub fn is_cancelled(&self) -> bool {
-        self.inner.asked.load(Ordering::SeqCst)
+        self.inner.since.get().is_some()
     }
 
     /// How long ago the end was asked for; `None` where it was not.

@@ -41,7 +41,7 @@ pub(crate) async fn insist(client: &mut Client, request: PlainRequest<'_>) -> In
     let mut may_be_done = false;
     let mut left: Duration = PAUSES.iter().sum();
     let mut pauses = PAUSES.into_iter();
-    loop {
+    let exchange = loop {
         let exchange = client.perform(request).await;
         let declined = declined(&exchange, request.method);
         let pause = pauses
@@ -49,10 +49,7 @@ pub(crate) async fn insist(client: &mut Client, request: PlainRequest<'_>) -> In
             .filter(|_| !client.is_turned_away && !left.is_zero());
         let (Some(declined), Some(pause)) = (&declined, pause) else {
             client.is_turned_away = declined.is_some();
-            return Insisted {
-                exchange,
-                may_be_done,
-            };
+            break exchange;
         };
         let pause = declined
             .retry_after
@@ -61,12 +58,13 @@ pub(crate) async fn insist(client: &mut Client, request: PlainRequest<'_>) -> In
             .min(left);
         left -= pause;
         if !client.pause(pause).await {
-            return Insisted {
-                exchange,
-                may_be_done,
-            };
+            break exchange;
         }
         may_be_done |= declined.may_be_done;
+    };
+    Insisted {
+        exchange,
+        may_be_done,
     }
 }
 

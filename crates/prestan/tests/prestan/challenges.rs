@@ -1,13 +1,8 @@
 //! Challenges that other clients fail at: realms that are no UTF-8, and nonces that are never fresh.
 
-use std::io::{BufRead, BufReader, Write};
-use std::net::{TcpListener, TcpStream};
-use std::thread;
-
 use crate::support::Prestan;
-use crate::support::faulty::{
-    Faulty, LOOPBACK, PASSWORD, USER, count, short_run, status, went_nowhere,
-};
+use crate::support::faulty::{Faulty, PASSWORD, USER, count, short_run, status, went_nowhere};
+use crate::support::heads::answering;
 use crate::support::load::load;
 use crate::support::rows::row;
 use testbed::fault::Rule;
@@ -32,26 +27,8 @@ const UTF8: Realm = (
 );
 
 /// A server that lets in who sends its realm back byte by byte, and one of its digests.
-fn guarded(realm: Realm) -> String {
-    let listener = TcpListener::bind(LOOPBACK).unwrap();
-    let url = format!("http://{}/file", listener.local_addr().unwrap());
-    thread::spawn(move || {
-        for stream in listener.incoming().flatten() {
-            thread::spawn(move || serve(stream, realm));
-        }
-    });
-    url
-}
-
-fn serve(stream: TcpStream, (realm, digests): Realm) {
-    let mut reader = BufReader::new(&stream);
-    loop {
-        let mut head = Vec::new();
-        while !head.ends_with(b"\r\n\r\n") {
-            if reader.read_until(b'\n', &mut head).unwrap_or(0) == 0 {
-                return;
-            }
-        }
+fn guarded((realm, digests): Realm) -> String {
+    let address = answering(move |head| {
         let has = |part: &[u8]| head.windows(part.len()).any(|window| window == part);
         let realm = [&b"realm=\""[..], realm, b"\""].concat();
         let response = if has(&realm) && digests.iter().any(|digest| has(digest.as_bytes())) {
@@ -61,10 +38,9 @@ fn serve(stream: TcpStream, (realm, digests): Realm) {
                 &b"HTTP/1.1 401 No\r\nContent-Length: 0\r\nWWW-Authenticate: Digest nonce=n, "[..];
             [challenge, &realm, b"\r\n\r\n"].concat()
         };
-        if (&stream).write_all(&response).is_err() {
-            return;
-        }
-    }
+        (response, true)
+    });
+    format!("http://{address}/file")
 }
 
 fn digest(prestan: Prestan) -> Prestan {

@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use crate::support::faulty::{Faulty, run_of, status};
-use crate::support::load::{load, plain, seen, send, until};
+use crate::support::load::{at_work, load, plain, seen, send, until};
 use crate::support::{Outcome, Prestan, Running};
 use rustix::process::Signal;
 use testbed::fault::{Fault, Rule};
@@ -18,19 +18,6 @@ fn unlisted() -> Rule {
         to: "Other-".to_owned(),
     };
     Rule::new(hides).method("PROPFIND").header("depth", "1")
-}
-
-/// A run of Get1K without end that has measured something, kept where runs are kept.
-fn at_work(server: &Faulty, run_id: &str) -> Running {
-    let before = server.measured("Get1K").len();
-    let running = Prestan::new()
-        .args([&server.server.url(), "--only", "Get1K", "-r", "1000000"])
-        .args(["--run-id", run_id])
-        .spawn();
-    until("the server has seen measured requests", || {
-        server.measured("Get1K").len() > before + 20
-    });
-    running
 }
 
 /// A PUT without end that has made its file.
@@ -84,7 +71,7 @@ const NONE: [&str; 0] = [];
 fn a_collection_that_the_server_does_not_list_is_removed() {
     let server = Faulty::new(|builder| builder.rule(unlisted()));
     let url = server.server.url();
-    let running = at_work(&server, "killed");
+    let running = at_work(Prestan::new(), &server, "killed");
     let before = kill(running);
     assert_eq!(server.left(), ["PrestanTest-killed"]);
 
@@ -124,7 +111,7 @@ fn a_collection_that_a_run_left_behind_is_removed_without_a_listing() {
 fn a_collection_that_is_not_listed_is_handled_like_one_that_is() {
     let server = Faulty::new(|builder| builder.rule(unlisted()));
     let url = server.server.url();
-    let running = at_work(&server, "busy");
+    let running = at_work(Prestan::new(), &server, "busy");
     // In the home of the run, while it goes on.
     let state = running.home().join("state");
     let cleaned = Prestan::new()

@@ -9,26 +9,13 @@ use rustix::process::Signal;
 use testbed::fault::{Fault, Rule};
 
 use crate::support::faulty::{Faulty, checked, run_of, short_run, status};
-use crate::support::load::{load, plain, seen, send, until};
+use crate::support::load::{at_work, load, plain, seen, send, until};
 use crate::support::rows::row;
 use crate::support::{Outcome, Prestan, Running};
 
 const NONE: [&str; 0] = [];
 /// What is said to be bounded by ten seconds, on a machine that is busy.
 const TEN_SECONDS: Duration = Duration::from_secs(18);
-
-/// A run of Get1K without end that has measured something.
-fn at_work(server: &Faulty, run_id: &str) -> Running {
-    let before = server.measured("Get1K").len();
-    let running = Prestan::new()
-        .args([&server.server.url(), "--only", "Get1K", "-r", "1000000"])
-        .args(["--run-id", run_id])
-        .spawn();
-    until("the server has seen measured requests", || {
-        server.measured("Get1K").len() > before + 20
-    });
-    running
-}
 
 fn interrupted(running: Running) -> (Outcome, Duration) {
     let sent = Instant::now();
@@ -53,7 +40,7 @@ fn asked(server: &Faulty, method: &str) -> usize {
 #[test]
 fn a_collection_in_the_place_of_the_runs_own_stays() {
     let server = plain();
-    let running = at_work(&server, "moved");
+    let running = at_work(Prestan::new(), &server, "moved");
     let root = server.demo.root();
     let own = root.join("PrestanTest-moved");
     fs::rename(&own, root.join("elsewhere")).unwrap();
@@ -70,7 +57,7 @@ fn a_collection_in_the_place_of_the_runs_own_stays() {
         "{outcome}"
     );
     // One of another run is not that of this one, either.
-    let running = at_work(&server, "other");
+    let running = at_work(Prestan::new(), &server, "other");
     let own = root.join("PrestanTest-other");
     fs::remove_dir_all(&own).unwrap();
     fs::rename(root.join("elsewhere"), &own).unwrap();
@@ -137,7 +124,7 @@ fn many_names_like_ours_do_not_keep_a_run_from_its_work() {
 #[test]
 fn one_ctrl_c_at_a_frozen_server_is_enough() {
     let server = plain();
-    let running = at_work(&server, "frozen");
+    let running = at_work(Prestan::new(), &server, "frozen");
     server.server.add_rule(Rule::new(Fault::Hang));
     let (outcome, took) = interrupted(running);
     assert!(took < TEN_SECONDS, "{took:?}");
@@ -164,7 +151,7 @@ fn one_ctrl_c_is_enough_for_a_load_that_made_a_file() {
 #[test]
 fn one_ctrl_c_is_enough_where_nothing_can_be_removed() {
     let server = plain();
-    let running = at_work(&server, "busy");
+    let running = at_work(Prestan::new(), &server, "busy");
     server
         .server
         .add_rule(Rule::new(status(503, &[], "")).method("DELETE"));
@@ -261,7 +248,7 @@ fn the_file_of_a_load_is_removed_from_a_server_that_is_busy_for_a_moment() {
 #[test]
 fn what_an_abort_leaves_is_named() {
     let server = plain();
-    let running = at_work(&server, "aborted");
+    let running = at_work(Prestan::new(), &server, "aborted");
     send(&running, Signal::ABORT);
     let outcome = running.wait();
     assert_eq!(outcome.code, -6, "{outcome}");

@@ -1,42 +1,20 @@
 //! Servers that answer before they have read the request, and then close: RFC 9110, section 15.5.14.
 
-use std::io::{BufRead, BufReader, Write};
-use std::net::{Ipv4Addr, TcpListener, TcpStream};
-use std::thread;
-
 use crate::support::faulty::count;
+use crate::support::heads::answering;
 use crate::support::load::load;
 use crate::support::rows::row;
 
-/// A server that answers each PUT as soon as its head is there, with this status line, and closes the connection with the
-/// body unread, so that the kernel resets it. Its thread ends with the process of the test.
+/// A server that answers each PUT with this status line, and closes the connection with the body unread, so that the
+/// kernel resets it.
 fn hasty(status: &'static str) -> String {
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
-    let url = format!("http://{}/new.bin", listener.local_addr().unwrap());
-    thread::spawn(move || {
-        for stream in listener.incoming().flatten() {
-            thread::spawn(move || serve(stream, status));
-        }
-    });
-    url
-}
-
-fn serve(stream: TcpStream, status: &str) {
-    let mut reader = BufReader::with_capacity(512, &stream);
-    loop {
-        let mut head = String::new();
-        while !head.ends_with("\r\n\r\n") {
-            if reader.read_line(&mut head).unwrap_or(0) == 0 {
-                return;
-            }
-        }
-        let is_put = head.starts_with("PUT ");
+    let address = answering(move |head| {
+        let is_put = head.starts_with(b"PUT ");
         let answer = if is_put { status } else { "404 Not Found" };
         let response = format!("HTTP/1.1 {answer}\r\nContent-Length: 0\r\n\r\n");
-        if (&stream).write_all(response.as_bytes()).is_err() || is_put {
-            return;
-        }
-    }
+        (response.into_bytes(), !is_put)
+    });
+    format!("http://{address}/new.bin")
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::support::faulty::Faulty;
-use crate::support::load::{send, until};
+use crate::support::load::{at_work, send, until};
 use crate::support::rows::{assert_adds_up, row};
 use crate::support::{Outcome, Prestan, Running};
 use rustix::process::Signal;
@@ -16,8 +16,6 @@ use testbed::{RealServer, need_or};
 
 /// More than any of these runs gets to.
 const ENDLESS: [&str; 2] = ["-r", "1000000"];
-/// Measured requests that the server has seen before a run is interrupted.
-const SEEN: usize = 20;
 
 /// A lock is held, and the user thinks about it for longer than a test may take.
 const HELD: &str = r#"
@@ -47,18 +45,11 @@ fn demo() -> Faulty {
     Faulty::new(|builder| builder)
 }
 
-/// A run of Get1K without end that has measured something, kept in `run` below its home.
-fn at_work(server: &Faulty, run_id: &str) -> (Running, PathBuf) {
-    let prestan = Prestan::new()
-        .args([&server.server.url(), "--only", "Get1K", "--save", "run"])
-        .args(["--run-id", run_id])
-        .args(ENDLESS);
+/// A run of Get1K that has measured something, kept in `run` below its home.
+fn kept_at_work(server: &Faulty, run_id: &str) -> (Running, PathBuf) {
+    let prestan = Prestan::new().args(["--save", "run"]);
     let kept = prestan.home().join("run");
-    let running = prestan.spawn();
-    until("the server has seen measured requests", || {
-        server.measured("Get1K").len() >= SEEN
-    });
-    (running, kept)
+    (at_work(prestan, server, run_id), kept)
 }
 
 /// A run that holds a lock and thinks.
@@ -76,7 +67,7 @@ fn holding_a_lock(url: &str, run_id: &str) -> Running {
 /// Ends a run and checks what every interrupted run must be.
 fn ended_in_order_by(signal: Signal) {
     let server = demo();
-    let (running, kept) = at_work(&server, "cut");
+    let (running, kept) = kept_at_work(&server, "cut");
 
     send(&running, signal);
     let outcome = running.wait();
@@ -199,7 +190,7 @@ fn a_second_ctrl_c_leaves_at_once_and_names_what_is_left() {
     // Nobody ever answers the DELETE of the run's collection.
     let stuck = Rule::new(Fault::Hang).method("DELETE").tag("(workspace)");
     let server = Faulty::new(|builder| builder.rule(stuck));
-    let (running, kept) = at_work(&server, "stuck");
+    let (running, kept) = kept_at_work(&server, "stuck");
     send(&running, Signal::INT);
     // Two signals at the same time are one: the second has to wait for the first.
     until("the users have ended", || {
@@ -236,7 +227,7 @@ fn what_a_killed_run_left_is_named_listed_and_removed_and_nothing_else() {
     fs::write(root.join("PrestanTest-xyz/thesis.tex"), "not ours").unwrap();
     fs::write(root.join("PrestanTest-file"), "a file, not a collection").unwrap();
     fs::write(root.join("precious.txt"), "not ours").unwrap();
-    let (running, _) = at_work(&server, "killed");
+    let (running, _) = kept_at_work(&server, "killed");
     let before = kill(running);
     let url = server.server.url();
     let collection = format!("{url}PrestanTest-killed/");
@@ -314,7 +305,7 @@ fn nothing_to_clean_is_said() {
 #[test]
 fn a_marker_of_another_collection_is_none() {
     let server = demo();
-    let (running, _) = at_work(&server, "killed");
+    let (running, _) = kept_at_work(&server, "killed");
     let outcome = kill(running);
     let root = server.demo.root();
     fs::rename(
@@ -333,7 +324,7 @@ fn a_marker_of_another_collection_is_none() {
 #[test]
 fn the_number_of_a_living_process_does_not_make_a_run_go_on() {
     let server = demo();
-    let (running, _) = at_work(&server, "killed");
+    let (running, _) = kept_at_work(&server, "killed");
     let number = format!("\"pid\": {},", running.id());
     let outcome = kill(running);
     let marker = server
@@ -464,7 +455,7 @@ fn a_lock_in_what_was_left_is_released_on_apache() {
 #[test]
 fn a_run_that_goes_on_is_left_alone() {
     let server = demo();
-    let (running, _) = at_work(&server, "busy");
+    let (running, _) = kept_at_work(&server, "busy");
 
     let clean = Prestan::new().args(["clean", &server.server.url()]).run();
 

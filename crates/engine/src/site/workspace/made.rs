@@ -116,7 +116,7 @@ fn read(path: &Path) -> Option<MadeNote> {
 fn path_below(target: &Target, url: &str) -> Option<String> {
     // Read as a URL once more, so that no `..` leads out of the collection.
     let made = Target::resource(url).ok()?;
-    let is_below = made.absolute("") == target.absolute("")
+    let is_below = made.shares_server(target)
         && made.path().starts_with(target.path())
         && made.path() != target.path();
     is_below.then(|| made.path().to_owned())

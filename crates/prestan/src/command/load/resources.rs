@@ -95,7 +95,7 @@ impl LoadResources {
                         urls: vec![own],
                     });
                 }
-                Some(found) if is_same_server(&found.target, &own) => found.urls.push(own),
+                Some(found) if found.target.shares_server(&own) => found.urls.push(own),
                 Some(found) => {
                     let why = format!(
                         "{} is on another server than {}",
@@ -168,10 +168,6 @@ fn requested(path: &str) -> Result<RequestedPath, Failed> {
         template: path.to_owned(),
         shown: redacted_url(path),
     })
-}
-
-fn is_same_server(one: &Target, other: &Target) -> bool {
-    one.absolute("") == other.absolute("")
 }
 
 #[cfg(test)]

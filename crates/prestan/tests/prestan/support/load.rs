@@ -28,6 +28,19 @@ pub(crate) fn plain() -> Faulty {
     Faulty::new(|builder| builder)
 }
 
+/// A run of Get1K without end that has measured something.
+pub(crate) fn at_work(prestan: Prestan, server: &Faulty, run_id: &str) -> Running {
+    let before = server.measured("Get1K").len();
+    let running = prestan
+        .args([&server.server.url(), "--only", "Get1K", "-r", "1000000"])
+        .args(["--run-id", run_id])
+        .spawn();
+    until("the server has seen measured requests", || {
+        server.measured("Get1K").len() > before + 20
+    });
+    running
+}
+
 /// The run as it is kept.
 pub(crate) fn kept(outcome: &Outcome) -> Run {
     rundir::load(&outcome.run()).unwrap()

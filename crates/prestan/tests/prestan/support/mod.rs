@@ -9,6 +9,7 @@
 
 pub(crate) mod browser;
 pub(crate) mod faulty;
+pub(crate) mod heads;
 pub(crate) mod load;
 pub(crate) mod nginx_tls;
 pub(crate) mod pages;
