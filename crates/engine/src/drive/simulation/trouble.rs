@@ -120,3 +120,18 @@ tests:
     let aborted = |kind: &EventKind| matches!(kind, EventKind::Aborted { .. });
     assert_eq!(run.at(aborted), None);
 }
+
+#[test]
+fn a_window_ends_when_it_is_due_where_the_run_is_interrupted_before_anybody_notices() {
+    let server = SimulatedServer::new(4, |_, _| SimulatedReply::After(500 * MS));
+    let load = LoadDrive {
+        duration: Some(Duration::from_millis(2)),
+        warmup: 0,
+        ..LoadDrive::default()
+    };
+    let mut simulation = Simulation::load(GET, 2, load, server);
+    // All wait for their second answer.
+    simulation.interrupted_at = Some(950 * MS);
+    let (begun, ended) = simulation.run().window(0);
+    assert_eq!(ended - begun, 2 * MS);
+}
