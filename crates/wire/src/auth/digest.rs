@@ -6,6 +6,7 @@ use md5::Md5;
 use sha2::{Digest as _, Sha256};
 
 use super::challenge::Challenge;
+use crate::excerpt;
 
 /// The hash functions we know, weakest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -53,9 +54,8 @@ struct Key {
 }
 
 impl Digest {
-    /// `None` if the challenge is none of ours: an unknown algorithm, `qop=auth-int` alone, or no
-    /// nonce.
-    pub(super) fn from_challenge(challenge: &Challenge) -> Option<Digest> {
+    /// The error is what is not supported of it, or what it does not have.
+    pub(super) fn from_challenge(challenge: &Challenge) -> Result<Digest, String> {
         let name = challenge.text("algorithm");
         let lower = name.as_deref().unwrap_or("MD5").to_ascii_lowercase();
         let (base, session) = match lower.strip_suffix("-sess") {
@@ -65,22 +65,31 @@ impl Digest {
         let algorithm = match base {
             "md5" => Algorithm::Md5,
             "sha-256" => Algorithm::Sha256,
-            _ => return None,
+            _ => {
+                let name = excerpt::of_text(name.as_deref().unwrap_or_default());
+                return Err(format!("algorithm {name} is not supported"));
+            }
         };
-        let qops = challenge.text("qop").unwrap_or_default();
-        let mut qops = qops
+        let offered = challenge.text("qop").unwrap_or_default();
+        let mut qops = offered
             .split([',', ' ', '\t'])
             .filter(|qop| !qop.is_empty())
             .peekable();
         let legacy = qops.peek().is_none();
         let qop = qops.any(|qop| qop.eq_ignore_ascii_case("auth"));
-        (legacy || qop).then_some(())?;
-        Some(Digest {
+        if !(legacy || qop) {
+            return Err(format!(
+                "qop {} is not supported",
+                excerpt::of_text(&offered)
+            ));
+        }
+        let nonce = challenge.param("nonce").ok_or("it has no nonce")?;
+        Ok(Digest {
             algorithm,
             algorithm_name: name.map(Cow::into_owned),
             session,
             realm: challenge.param("realm").unwrap_or_default().to_owned(),
-            nonce: challenge.param("nonce")?.to_owned(),
+            nonce: nonce.to_owned(),
             opaque: challenge.param("opaque").map(<[u8]>::to_vec),
             qop,
             count: 0,
@@ -341,14 +350,27 @@ mod tests {
 
     #[test]
     fn challenges_that_cannot_be_answered() {
-        for challenge in [
-            "Digest realm=\"r\"",
-            "Digest realm=\"r\", nonce=\"n\", algorithm=SHA-512-256",
-            "Digest realm=\"r\", nonce=\"n\", algorithm=sess",
-            "Digest realm=\"r\", nonce=\"n\", qop=\"auth-int\"",
+        for (parameters, why) in [
+            ("", "it has no nonce"),
+            (
+                ", nonce=\"n\", algorithm=SHA-512-256",
+                "algorithm SHA-512-256 is not supported",
+            ),
+            (
+                ", nonce=\"n\", algorithm=sess",
+                "algorithm sess is not supported",
+            ),
+            (
+                ", nonce=\"n\", qop=\"auth-int\"",
+                "qop auth-int is not supported",
+            ),
         ] {
+            let challenge = format!("Digest realm=\"r\"{parameters}");
             let challenge = &parse_challenges(challenge.as_bytes())[0];
-            assert!(Digest::from_challenge(challenge).is_none(), "{challenge:?}");
+            assert_eq!(
+                Digest::from_challenge(challenge).err().as_deref(),
+                Some(why)
+            );
         }
     }
 }

@@ -140,7 +140,7 @@ pub enum AuthError {
         /// The challenges.
         offered: String,
         /// What the credentials are good for.
-        usable: String,
+        usable: AuthScheme,
     },
     /// A 401 that says nothing.
     #[error("the server answered 401 without a challenge (RFC 9110, section 11.6.1)")]
@@ -340,7 +340,7 @@ impl Authenticator {
             }
             (None, None) => Err(AuthError::NoCommonScheme {
                 offered,
-                usable: self.scheme.to_string(),
+                usable: self.scheme,
             }),
         }
     }
@@ -366,7 +366,7 @@ impl Authenticator {
         } else {
             Err(AuthError::NoCommonScheme {
                 offered,
-                usable: AuthScheme::Bearer.to_string(),
+                usable: AuthScheme::Bearer,
             })
         }
     }
@@ -378,7 +378,7 @@ impl Authenticator {
             .iter()
             .filter(|challenge| challenge.is("Digest") && self.may_use(AuthScheme::Digest));
         for challenge in digests {
-            let Some(digest) = Digest::from_challenge(challenge) else {
+            let Ok(digest) = Digest::from_challenge(challenge) else {
                 continue;
             };
             // The first of equals: servers list what they prefer first.
@@ -442,9 +442,14 @@ fn challenges_in(headers: &Headers) -> Vec<Challenge> {
 fn describe(challenges: &[Challenge]) -> String {
     let describe_one = |challenge: &Challenge| {
         let scheme = excerpt::of_text(&challenge.scheme);
-        match challenge.text("realm") {
+        let named = match challenge.text("realm") {
             Some(realm) => format!("{scheme} realm \"{}\"", excerpt::of_text(&realm)),
             None => scheme,
+        };
+        let digest = challenge.is("Digest").then_some(challenge);
+        match digest.map(Digest::from_challenge) {
+            Some(Err(why)) => format!("{named} ({why})"),
+            Some(Ok(_)) | None => named,
         }
     };
     challenges

@@ -226,7 +226,7 @@ fn the_strongest_usable_challenge_is_answered() {
 #[test]
 fn reasons_to_give_up() {
     let bearer = || Some(Credentials::Bearer(Secret::new("hunter2")));
-    let cases: [(Option<Credentials>, AuthScheme, &[&str], &str); 9] = [
+    let cases: [(Option<Credentials>, AuthScheme, &[&str], &str); 10] = [
         (
             None,
             AuthScheme::Auto,
@@ -244,6 +244,12 @@ fn reasons_to_give_up() {
             AuthScheme::Auto,
             &["Negotiate", "NTLM"],
             "the server asks for Negotiate, NTLM only, and Basic or Digest could be used",
+        ),
+        (
+            password(),
+            AuthScheme::Auto,
+            &["Digest realm=r, nonce=n, qop=auth-int"],
+            r#"the server asks for Digest realm "r" (qop auth-int is not supported) only, and Basic or Digest could be used"#,
         ),
         (
             password(),

@@ -3,7 +3,7 @@
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 use record::Outcome;
-use wire::auth::{AuthDecision, AuthError, Authenticator};
+use wire::auth::{AuthDecision, AuthError, AuthScheme, Authenticator};
 use wire::response::ResponseHead;
 
 use super::Failure;
@@ -106,8 +106,11 @@ impl OwnCredentials {
             AuthError::Unending { .. } => {
                 "; do several servers behind this address make nonces of their own?"
             }
-            AuthError::NoCommonScheme { .. } => "; --auth limits the schemes",
-            AuthError::NoChallenge | AuthError::UserName => "",
+            AuthError::NoCommonScheme {
+                usable: AuthScheme::Basic | AuthScheme::Digest,
+                ..
+            } => "; --auth limits the schemes",
+            AuthError::NoCommonScheme { .. } | AuthError::NoChallenge | AuthError::UserName => "",
         }
     }
 }
