@@ -370,3 +370,41 @@ impl ServerCertVerifier for TrustAnybody {
         schemes
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+    use std::net::TcpListener;
+
+    use rustix::net::{Shutdown, shutdown};
+
+    use super::*;
+    use crate::clock::RunClock;
+    use crate::clock::stamps::Stamping;
+    use crate::connection::transport::Transport;
+    use crate::event_loop::EventLoop;
+
+    #[test]
+    fn an_alert_is_read_where_nothing_can_be_sent_any_more() {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+        let address = listener.local_addr().unwrap();
+        let options = TlsOptions {
+            insecure: true,
+            ..TlsOptions::default()
+        };
+        let config = tls_config(&options, Scheme::Https).unwrap();
+        let clock = RunClock::start();
+        EventLoop::new().unwrap().run(async {
+            let transport =
+                Transport::tcp(address, clock, Stamping::Off, &Arc::default(), false).await;
+            let mut transport = transport.unwrap();
+            let (mut server, _) = listener.accept().unwrap();
+            // Fatal: handshake_failure (RFC 5246, section 7.2).
+            server.write_all(&[21, 3, 3, 0, 2, 2, 40]).unwrap();
+            shutdown(transport.descriptor(), Shutdown::Write).unwrap();
+            let error = transport.start_tls(&config, "localhost").await.unwrap_err();
+            let alert = Error::AlertReceived(AlertDescription::HandshakeFailure);
+            assert_eq!(error.to_string(), explained(&alert, false).to_string());
+        });
+    }
+}

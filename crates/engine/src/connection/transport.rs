@@ -362,7 +362,8 @@ impl Transport {
                     Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                         self.wait(true).await?;
                     }
-                    other => other?,
+                    Err(error) => return Err(self.alert().unwrap_or(error)),
+                    Ok(()) => {}
                 }
             }
             let Some(tls) = &mut self.tls else {
@@ -386,6 +387,18 @@ impl Transport {
                 return Err(explained(&error, shows_certificate));
             }
         }
+    }
+
+    /// Why the server ended the handshake, where it said so before something could not be sent to it.
+    fn alert(&mut self) -> Option<io::Error> {
+        self.look_again();
+        let tls = self.tls.as_mut()?;
+        while matches!(tls.read(&mut self.socket, Look::Away), Ok(1..)) {
+            if let Err(error) = tls.session.process_new_packets() {
+                return Some(explained(&error, tls.shows_certificate));
+            }
+        }
+        None
     }
 
     /// What client and server have agreed to speak over TLS, if they have.
