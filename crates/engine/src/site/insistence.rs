@@ -4,7 +4,6 @@
 
 use std::time::{Duration, SystemTime};
 
-use chrono::{DateTime, Utc};
 use record::Outcome;
 
 use crate::connection::client::{Client, Exchange, PlainRequest};
@@ -90,20 +89,22 @@ fn declined(exchange: &Exchange, method: &str) -> Option<Declined> {
         retry_after: head
             .headers
             .get("Retry-After")
-            .and_then(|value| retry_after(value, SystemTime::now().into())),
+            .and_then(|value| retry_after(value, SystemTime::now())),
         may_be_done: matches!(head.status, 502 | 504),
     })
 }
 
-/// Seconds, or a date (RFC 9110, section 10.2.3); `None` where there is neither, and where the date is over.
-fn retry_after(value: &str, now: DateTime<Utc>) -> Option<Duration> {
+/// Seconds, or a date in one of three formats (RFC 9110, sections 10.2.3 and 5.6.7); `None` where there is neither, and where the date is over.
+fn retry_after(value: &str, now: SystemTime) -> Option<Duration> {
     let value = value.trim();
     if !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit()) {
         // More than 64 bits can hold is as long as any.
         return Some(value.parse().map_or(Duration::MAX, Duration::from_secs));
     }
-    let date = DateTime::parse_from_rfc2822(value).ok()?;
-    date.signed_duration_since(now).to_std().ok()
+    httpdate::parse_http_date(value)
+        .ok()?
+        .duration_since(now)
+        .ok()
 }
 
 #[cfg(test)]
@@ -112,13 +113,15 @@ mod tests {
 
     #[test]
     fn a_server_says_when_it_wants_to_be_asked_again() {
-        let now = DateTime::from_timestamp(1_800_000_000, 0).unwrap();
+        let now = SystemTime::UNIX_EPOCH + Duration::from_secs(1_800_000_000);
         let seconds = |seconds| Some(Duration::from_secs(seconds));
         for (value, expected) in [
             ("2", seconds(2)),
             (" 120 ", seconds(120)),
             ("0", seconds(0)),
             ("Fri, 15 Jan 2027 08:00:07 GMT", seconds(7)),
+            ("Friday, 15-Jan-27 08:00:07 GMT", seconds(7)),
+            ("Fri Jan 15 08:00:07 2027", seconds(7)),
             ("Fri, 15 Jan 2027 07:59:00 GMT", None),
             ("99999999999999999999999999", Some(Duration::MAX)),
             ("-1", None),

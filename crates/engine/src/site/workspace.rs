@@ -123,19 +123,18 @@ pub(crate) async fn create(
         },
         Ok(answer) => {
             let answered = answered("MKCOL", &answer.head);
-            // A proxy that gave up waiting does not know whether it was made.
-            if !(made.may_be_done || matches!(answer.head.status, 502 | 504)) {
-                forget_note(notes, run_id);
-                let unusable = unusable(client, target.path(), &target.url()).await;
-                let why = unusable.unwrap_or_else(|| format!("{failed}: MKCOL {url} {answered}"));
-                return Err(RunError::NoWorkspace(why));
-            }
-            format!("{failed}: MKCOL {url} {answered}")
+            let unusable = unusable(client, target.path(), &target.url()).await;
+            unusable.unwrap_or_else(|| format!("{failed}: MKCOL {url} {answered}"))
         }
         Err(failure) => format!("{failed}: MKCOL {url}: {}", failure.what),
     };
+    // Proxies that gave up waiting do not know what was made, and servers that failed on the way do not say.
+    let status = made.exchange.result.as_ref().ok();
+    let status = status.map(|answer| answer.head.status);
+    let may_be_done = made.may_be_done || matches!(status, None | Some(502 | 504));
+    let may_be_ours = may_be_done || was_absent && status != Some(405);
     // What is there is ours where it was made and nothing was there before, or where it is empty and has no marker.
-    let is_ours = is_made && was_absent || is_fresh(client, &path).await;
+    let is_ours = is_made && was_absent || may_be_ours && is_fresh(client, &path).await;
     let left = if is_ours {
         match remove_collection(client, &path, &[]).await {
             Ok(Removal::Deleted) => {
@@ -158,6 +157,9 @@ pub(crate) async fn create(
     } else if is_made {
         format!("; {url} is left as it is: it may have been there before")
     } else {
+        if !may_be_done {
+            forget_note(notes, run_id);
+        }
         String::new()
     };
     Err(RunError::NoWorkspace(format!("{what}{left}")))

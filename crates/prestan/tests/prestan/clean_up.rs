@@ -342,3 +342,18 @@ fn what_was_made_and_is_not_there_is_named() {
         "{outcome}"
     );
 }
+
+#[test]
+fn what_was_made_is_removed_although_its_request_is_said_to_have_failed() {
+    for failure in [400, 500, 507] {
+        let made = Rule::new(Fault::RewriteStatus(failure));
+        let made = made.method("MKCOL").tag("(workspace)");
+        let server = Faulty::new(|builder| builder.rule(made));
+        let outcome = short_run(&server.server.url(), "Get1K").run();
+        let says = format!("was answered {failure} ");
+        assert!(outcome.stderr.contains(&says), "{outcome}");
+        assert_ne!(outcome.code, 0, "{outcome}");
+        assert_eq!(server.left(), NONE, "{outcome}");
+        assert_eq!(notes(outcome.home()), 0, "{outcome}");
+    }
+}
