@@ -487,6 +487,9 @@ pub struct Environment {
     /// run that was cut off.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub conclusion: Option<String>,
+    /// Samples in its record. `None` in a run that was cut off.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub samples: Option<u64>,
 }
 
 /// The machine that sent the requests.

@@ -100,8 +100,18 @@ impl RunFolder {
         let Run {
             plan, env, events, ..
         } = self.without_samples()?;
+        let path = self.path().to_owned();
+        let samples = Samples::open(self.0, &plan)?;
+        if let Some(recorded) = env.samples.filter(|recorded| *recorded != samples.count()) {
+            let message = format!(
+                "{} of its {recorded} operations are in the files of samples: some are missing, or are those of another \
+                 run",
+                samples.count()
+            );
+            return Err(damaged(&path, message));
+        }
         Ok(Recorded {
-            samples: Samples::open(self.0, &plan)?,
+            samples,
             plan,
             env,
             events,

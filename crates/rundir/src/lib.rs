@@ -189,7 +189,7 @@ impl RunDir {
             let (at, kind) = (events.at, EventKind::Aborted { reason });
             // Where this fails as well, the missing end tells.
             let _ = events.append(&Event { at, kind });
-            env.ended_at = None;
+            (env.ended_at, env.samples) = (None, None);
         }
         let replaced = replace(&self.folder, ENV, &env_json(&env));
         written.and(replaced.map_err(|error| error.to_string()))

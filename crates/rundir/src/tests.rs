@@ -112,6 +112,7 @@ pub(crate) fn env() -> Environment {
         started_at: String::new(),
         ended_at: None,
         conclusion: None,
+        samples: None,
     }
 }
 
@@ -541,19 +542,27 @@ fn events_that_do_not_fit_are_missed_aloud() {
 }
 
 #[test]
-fn a_missing_segment_is_an_error_that_names_it() {
-    let directory = tempfile::tempdir().unwrap();
-    let mut writer = create(directory.path()).samples_writer(&plan());
-    for _ in 0..3 {
-        writer.write(&vec![bare(1); 9_000]).unwrap();
-        writer.seal().unwrap();
+fn a_missing_segment_is_an_error() {
+    for (lost, said) in [
+        (2, "samples-00002.parquet: is missing"),
+        (3, "18000 of its 27000 operations are"),
+    ] {
+        let directory = tempfile::tempdir().unwrap();
+        let kept = create(directory.path());
+        let mut writer = kept.samples_writer(&plan());
+        for _ in 0..3 {
+            writer.write(&vec![bare(1); 9_000]).unwrap();
+            writer.seal().unwrap();
+        }
+        let samples = Some(writer.finish().unwrap().count());
+        let env = Environment { samples, ..env() };
+        kept.complete(env, Ok(())).unwrap();
+        assert!(load(directory.path()).is_ok());
+        let lost = format!("samples-{lost:05}.parquet");
+        fs::remove_file(directory.path().join(lost)).unwrap();
+        let error = load(directory.path()).unwrap_err().to_string();
+        assert!(error.contains(said), "{error}");
     }
-    fs::remove_file(directory.path().join("samples-00002.parquet")).unwrap();
-    let error = load(directory.path()).unwrap_err().to_string();
-    assert!(
-        error.contains("samples-00002.parquet: is missing"),
-        "{error}"
-    );
 }
 
 #[test]

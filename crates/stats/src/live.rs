@@ -189,5 +189,6 @@ fn under_way() -> Environment {
         started_at: String::new(),
         ended_at: None,
         conclusion: None,
+        samples: None,
     }
 }

@@ -163,6 +163,7 @@ impl RunBuilder {
             started_at: "2026-11-21T04:06:00Z".into(),
             ended_at: Some("2026-11-21T04:07:30Z".into()),
             conclusion: None,
+            samples: None,
         };
         let run = Run {
             plan,

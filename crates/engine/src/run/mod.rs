@@ -97,6 +97,7 @@ pub fn environment() -> Environment {
         started_at: time_of_day(),
         ended_at: None,
         conclusion: None,
+        samples: None,
     }
 }
 

@@ -12,7 +12,7 @@ use engine::{
     Watch,
 };
 use record::{Environment, Event, EventKind, Nanos, PlanRecord};
-use rundir::{RunDir, RunDirError};
+use rundir::{RunDir, RunDirError, Samples};
 use stats::Until;
 use suite::Plan;
 
@@ -461,6 +461,7 @@ impl PlannedRun {
         });
         let recorded = Environment {
             conclusion: finished.env.conclusion.clone(),
+            samples: samples.as_ref().map(Samples::count),
             ..recorded
         };
         let is_worthless = |directory: &&RunDir| is_unreachable && directory.discard().is_ok();
