@@ -50,6 +50,8 @@ pub enum NotTcp {
     Mpls,
     /// GRE that carries no IP, or of another version.
     Gre,
+    /// MACsec, which may be encrypted.
+    Macsec,
     /// Another protocol over IP.
     OtherTransport,
     /// A part of an IP packet whose other parts are still missing.
@@ -64,7 +66,7 @@ pub enum NotTcp {
 
 impl NotTcp {
     /// All of them.
-    pub const ALL: [NotTcp; 13] = [
+    pub const ALL: [NotTcp; 14] = [
         NotTcp::UnknownLink,
         NotTcp::Arp,
         NotTcp::OtherNetwork,
@@ -73,6 +75,7 @@ impl NotTcp {
         NotTcp::Pppoe,
         NotTcp::Mpls,
         NotTcp::Gre,
+        NotTcp::Macsec,
         NotTcp::OtherTransport,
         NotTcp::Fragment,
         NotTcp::BadFragment,
@@ -92,6 +95,7 @@ impl fmt::Display for NotTcp {
             NotTcp::Pppoe => "PPPoE without IP",
             NotTcp::Mpls => "MPLS without IP",
             NotTcp::Gre => "GRE without IP",
+            NotTcp::Macsec => "MACsec",
             NotTcp::OtherTransport => "other IP protocols",
             NotTcp::Fragment => "IP fragments",
             NotTcp::BadFragment => "bad IP fragments",
@@ -334,6 +338,7 @@ pub(crate) fn network(
             }
             0x8863 => return Err(NotTcp::Pppoe),
             0x8864 => return tunnel::pppoe(inside),
+            0x88e5 => return Err(NotTcp::Macsec),
             _ => return Err(NotTcp::OtherNetwork),
         }
     }

@@ -141,10 +141,9 @@ fn readable(contents: &CaptureContents) -> Result<(), String> {
     for (kind, _) in contents.counts.others() {
         why.push(match kind {
             NotTcp::UnknownLink => format!("a link type that is not supported: {links}"),
-            NotTcp::CutOff | NotTcp::Malformed | NotTcp::Pppoe | NotTcp::Mpls | NotTcp::Gre => {
-                kind.to_string()
-            }
-            _ => return Ok(()),
+            NotTcp::Arp | NotTcp::Udp | NotTcp::Icmp => return Ok(()),
+            NotTcp::OtherTransport | NotTcp::Fragment | NotTcp::BadFragment => return Ok(()),
+            kind => kind.to_string(),
         });
     }
     if why.is_empty() || contents.counts.tcp > 0 {

@@ -309,9 +309,12 @@ fn tunnels_are_read_or_named() {
     let link = |_| LinkType::ETHERNET;
     let echo = session([0xc0, 0x21], &[9, 1, 0, 8, 0, 0, 0, 0]);
     let wire = frame([0x88, 0x47], &[0, 1, 1, 64, 0, 0, 0, 0]);
-    let outcome = analyze_packets(&[echo.clone(), wire], link, "");
+    let encrypted = frame([0x88, 0xe5], &[0; 46]);
+    let neighbours = frame([0x88, 0xcc], &[0; 46]);
+    let outcome = analyze_packets(&[echo.clone(), wire, encrypted, neighbours], link, "");
     assert_eq!((outcome.code, &*outcome.stdout), (2, ""), "{outcome}");
-    let says = "none of its 2 packets can be read (PPPoE without IP; MPLS without IP)";
+    let says =
+        "none of its 4 packets can be read (not IP; PPPoE without IP; MPLS without IP; MACsec)";
     let words: Vec<&str> = outcome.stderr.split_whitespace().collect();
     assert!(words.join(" ").contains(says), "{outcome}");
     let read = three_requests();

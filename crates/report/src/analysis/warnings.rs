@@ -118,8 +118,8 @@ pub(super) fn warnings(of: &CaptureAnalysis) -> Vec<String> {
 pub(super) fn left_out(of: &CaptureAnalysis) -> Option<String> {
     let contents = &of.contents;
     let is_expected = |kind: &NotTcp| {
-        use NotTcp::{Arp, Gre, Icmp, Mpls, OtherNetwork, OtherTransport, Pppoe, Udp};
-        let is_tunnel = matches!(kind, Pppoe | Mpls | Gre);
+        use NotTcp::{Arp, Gre, Icmp, Macsec, Mpls, OtherNetwork, OtherTransport, Pppoe, Udp};
+        let is_tunnel = matches!(kind, Pppoe | Mpls | Gre | Macsec);
         is_tunnel || matches!(kind, Arp | OtherNetwork | Udp | Icmp | OtherTransport)
     };
     let others = contents.counts.others();

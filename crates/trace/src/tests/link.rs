@@ -155,6 +155,11 @@ fn what_is_not_tcp_is_counted_by_kind() {
         ),
         (
             LinkType::ETHERNET,
+            ethernet(0x88e5, &[0; 46]),
+            NotTcp::Macsec,
+        ),
+        (
+            LinkType::ETHERNET,
             ethernet(0x8100, &tags[2..]),
             NotTcp::CutOff,
         ),
