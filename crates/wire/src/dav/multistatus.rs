@@ -118,6 +118,7 @@ pub fn parse_multistatus(body: &[u8], limits: &XmlLimits) -> Result<Multistatus,
             reading.walker.skip()?;
         }
     }
+    reading.walker.end()?;
     Ok(multistatus)
 }
 

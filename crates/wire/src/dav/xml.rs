@@ -64,6 +64,9 @@ pub enum XmlError {
     /// The body ended within an element.
     #[error("the XML ends before its root element does")]
     Truncated,
+    /// Only comments, instructions and blanks may stand there.
+    #[error("the XML has \"{0}\" behind its root element (XML 1.0, section 2.1)")]
+    Behind(String),
     /// Not in the character encoding that it is said to be in.
     #[error("the XML is not {encoding}, from byte {at} on{declared}")]
     Encoding {
@@ -273,6 +276,21 @@ impl<'a> Walker<'a> {
             }
         }
         Ok(())
+    }
+
+    /// Passes over what may stand behind the root element, once that is left.
+    pub(super) fn end(&mut self) -> Result<(), XmlError> {
+        loop {
+            let behind = match self.token()? {
+                Token::Text(text) => text,
+                Token::Open(node) => format!("<{}>", node.name),
+                Token::Close => continue,
+                Token::End => return Ok(()),
+            };
+            if !behind.trim().is_empty() {
+                return Err(XmlError::Behind(excerpt::of_text(&behind)));
+            }
+        }
     }
 
     fn token(&mut self) -> Result<Token, XmlError> {

@@ -257,6 +257,14 @@ fn broken_bodies_say_what_is_broken() {
             "a response in the multistatus has no href (RFC 4918, section 14.24)",
         ),
         (
+            &format!("{}\n<!-- -->PHP Warning: no such file", multistatus("")),
+            "the XML has \"PHP Warning: no such file\" behind its root element (XML 1.0, section 2.1)",
+        ),
+        (
+            &format!("{}<br />", multistatus("")),
+            "the XML has \"<br>\" behind its root element (XML 1.0, section 2.1)",
+        ),
+        (
             &propstat("<D:prop/>"),
             "a propstat has no status (RFC 4918, section 14.22)",
         ),
