@@ -1,8 +1,9 @@
 //! Which rows of a run are inconclusive, and why, in words.
 
-use stats::{StatusReason, Summary, TestSummary, Warning, WarningKind};
+use stats::{Status, Summary, TestSummary, Warning, WarningKind};
 
 use crate::constraints::inconclusive_constraints;
+use crate::table::in_words;
 use crate::warning;
 use crate::warnings::fact;
 
@@ -61,11 +62,9 @@ fn why(summary: &Summary, rows: &[&TestSummary], reason: impl Fn(&Warning) -> St
         .iter()
         .filter(|warning| warning.disqualifies() && is_their(warning.kind));
     let own = || rows.iter().find_map(|row| row.disqualified());
-    let mut reasons_of_rows = rows.iter().filter_map(|row| row.evidence.as_ref());
-    let nothing_due = reasons_of_rows.find(|evidence| **evidence == StatusReason::NothingDue);
     let Some(first) = reasons.next().or_else(own) else {
-        if let Some(evidence) = nothing_due {
-            return crate::reasons::reason(evidence);
+        if let Some(empty) = rows.iter().find(|row| row.status != Status::Failed) {
+            return in_words(empty).1;
         }
         return "the load generator stalled for so long that it may have caused the failures; stop \
                 other programs or use another machine"

@@ -45,6 +45,8 @@ impl TestSummary {
             (Status::NotDrawn, _) if self.evidence == Some(StatusReason::NothingDue) => {
                 Conclusion::Inconclusive
             }
+            // Every operation began outside of the window.
+            (Status::Ok, None) if self.outcomes.total() == 0 => Conclusion::Inconclusive,
             (_, _) => Conclusion::Pass,
         }
     }

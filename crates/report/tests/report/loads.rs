@@ -3,10 +3,10 @@
 use std::convert::Infallible;
 
 use figures::{Figure, MarkShape};
-use record::{Outcome, Run};
+use record::{Outcome, Pace, Run};
 use report::page::{PageRun, ReportPage, figures_of};
 use stats::testing::RunBuilder;
-use stats::{Resolution, Summary, summarise};
+use stats::{Conclusion, Resolution, Summary, summarise};
 
 /// A load at a rate of 1000 a second, of which the last third was dropped. Its times are `slow` times as long.
 fn load(slow: u64) -> Run {
@@ -155,4 +155,19 @@ fn a_suite_has_no_course() {
         );
     }
     assert!(all.iter().any(|figure| figure.id == "ecdf-Get"));
+}
+
+#[test]
+fn what_measured_nothing_is_inconclusive() {
+    let cut_off = RunBuilder::new(2)
+        .with(|run| run.plan.load.pace = Pace::Closed)
+        .test("Get", &[("Get", "GET")])
+        .ok("Get", 2, |_| 500)
+        .with(|run| run.plan.load.requests = None)
+        .build();
+    let summary = summarise(&cut_off);
+    assert_eq!(summary.conclusion(), Conclusion::Inconclusive);
+    let why = report::inconclusive(&summary);
+    let says = "Get: no operation in the measurement window";
+    assert_eq!(why.as_deref(), Some(says));
 }

@@ -55,6 +55,7 @@ fn in_a_closed_loop_what_begins_in_the_window_counts() {
     assert_eq!(row.per_second, Some(3.0 / 100e-9));
     let never = summarise(&around(timed(Pace::Closed)).build());
     assert_eq!(counts(&never), (0, 5), "users were never all at work");
+    assert_eq!(never.conclusion(), Conclusion::Inconclusive);
 }
 
 /// Chance chooses among all tests of a load.
