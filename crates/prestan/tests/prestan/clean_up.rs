@@ -2,6 +2,7 @@
 //! is not stays, and nobody waits for ever.
 
 use std::fs;
+use std::ops::Range;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -71,19 +72,27 @@ fn a_collection_in_the_place_of_the_runs_own_stays() {
 
 #[test]
 fn a_server_that_lists_more_the_more_it_is_asked_is_left_in_the_end() {
-    let members: String = (0..1200)
-        .map(|number| {
-            format!(
-                "<response><href>/PrestanTest-wide/{number}/</href><propstat><prop><resourcetype><collection/>\
-                 </resourcetype></prop><status>HTTP/1.1 200 OK</status></propstat></response>"
-            )
-        })
-        .collect();
-    let listing = format!("<multistatus xmlns=\"DAV:\">{members}</multistatus>");
-    let lists = Rule::new(status(207, &[], &listing)).header("depth", "1");
-    let lists = lists.method("PROPFIND").path("PrestanTest-wide");
+    let lists = |members: Range<u32>| {
+        let members: String = members
+            .map(|number| {
+                format!(
+                    "<response><href>/PrestanTest-wide/{number}/</href><propstat><prop><resourcetype><collection/>\
+                     </resourcetype></prop><status>HTTP/1.1 200 OK</status></propstat></response>"
+                )
+            })
+            .collect();
+        let listing = format!("<multistatus xmlns=\"DAV:\">{members}</multistatus>");
+        let lists = Rule::new(status(207, &[], &listing)).header("depth", "1");
+        lists.method("PROPFIND").path("PrestanTest-wide")
+    };
     let locked = Rule::new(status(423, &[], "")).method("DELETE");
-    let server = Faulty::new(|builder| builder.rule(lists).rule(locked));
+    // As many in each of them would be 240 MB of XML.
+    let server = Faulty::new(|builder| {
+        builder
+            .rule(lists(0..1200).nth(1))
+            .rule(lists(0..2))
+            .rule(locked)
+    });
     let run = short_run(&server.server.url(), "Get1K").args(["--run-id", "wide"]);
     let outcome = run.run();
     let result = checked(&outcome);
