@@ -94,7 +94,8 @@ fn declined(exchange: &Exchange, method: &str) -> Option<Declined> {
     })
 }
 
-/// Seconds, or a date in one of three formats (RFC 9110, sections 10.2.3 and 5.6.7); `None` where there is neither, and where the date is over.
+/// Seconds, or a date in one of three formats (RFC 9110, sections 10.2.3 and 5.6.7); `None` where there is neither, and
+/// where the date is over.
 fn retry_after(value: &str, now: SystemTime) -> Option<Duration> {
     let value = value.trim();
     if !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit()) {

@@ -446,10 +446,9 @@ fn describe(challenges: &[Challenge]) -> String {
             Some(realm) => format!("{scheme} realm \"{}\"", excerpt::of_text(&realm)),
             None => scheme,
         };
-        let digest = challenge.is("Digest").then_some(challenge);
-        match digest.map(Digest::from_challenge) {
-            Some(Err(why)) => format!("{named} ({why})"),
-            Some(Ok(_)) | None => named,
+        match Digest::from_challenge(challenge) {
+            Err(why) if challenge.is("Digest") => format!("{named} ({why})"),
+            _ => named,
         }
     };
     challenges
