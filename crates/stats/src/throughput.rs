@@ -5,13 +5,14 @@
 //! long (in simulations they cover 43 % to 93 % in place of 95 %, see `tests::throughput`). What the
 //! mean over a window is uncertain by are its *slowest* waves, those that a longer window would
 //! average out, and these can be measured: with completions `n` in bins of time at the places
-//! `m` of a window of length 1, and `e` the completions that each bin would have at the mean rate,
+//! `m` of a window of length 1,
 //!
 //! ```text
-//!    W(j) = sqrt(2) sum (n - e) cos(pi j m)        j = 1, 2, 3
+//!    W(j) = sqrt(2) sum n cos(pi j m)        j = 1, 2, 3
 //! ```
 //!
-//! are the sums of three waves of half a period, one, and one and a half. They have the variance of
+//! are the sums of three waves of half a period, one, and one and a half. The mean rate adds nothing to them, because
+//! the mean of each wave over the window is zero. They have the variance of
 //! the number of completions itself, whatever its autocorrelation, if that is short beside the
 //! window, and are nearly independent of it and of each other. So the number of completions is
 //! known by Student's t with three degrees of freedom (equal-weighted cosines: Müller 2007 and
@@ -189,33 +190,25 @@ impl Throughput {
         })
     }
 
-    /// The squares of the waves, from the slowest on.
+    /// The squares of the waves, from the slowest on. The time that this takes depends on what was recorded, however long
+    /// the window is.
     fn waves(&self, window: Span, of: RateOf) -> Option<[f64; WAVES]> {
         let length = self.bins.length();
-        let first = window.start / length;
-        let bins = window.end / length - first + 1;
+        let bins = window.end / length - window.start / length + 1;
         if bins < BINS_NEEDED || self.completed < COMPLETIONS_NEEDED {
             return None;
         }
         let whole = (window.end - window.start) as f64;
-        let mut counts = vec![0_u64; bins as usize];
-        for (begin, completions) in self.bins.recorded() {
-            let place = (begin / length).checked_sub(first);
-            let bin = place.and_then(|place| counts.get_mut(place as usize));
-            if let Some(bin) = bin {
-                *bin += of.of(completions);
-            }
-        }
         let mut sums = [0.0; WAVES];
-        for (place, count) in (first..).zip(counts) {
+        for (begin, completions) in self.bins.recorded() {
             // The first bin and the last have but a part in the window.
-            let from = (place * length).max(window.start);
-            let to = ((place + 1) * length).min(window.end);
-            let expected = self.total(of) as f64 * (to - from) as f64 / whole;
-            let middle = ((from + to) as f64 / 2.0 - window.start as f64) / whole;
+            let from = begin.saturating_sub(window.start);
+            let to = begin.saturating_add(length).min(window.end);
+            let to = to.saturating_sub(window.start);
+            let middle = (from as f64 + to as f64) / 2.0 / whole;
             for (wave, sum) in (1..).zip(&mut sums) {
                 let phase = std::f64::consts::PI * f64::from(wave) * middle;
-                *sum += (count as f64 - expected) * phase.cos();
+                *sum += of.of(completions) as f64 * phase.cos();
             }
         }
         Some(sums.map(|sum| 2.0 * sum * sum))

@@ -8,7 +8,7 @@ use record::{BackgroundCounts, Event, EventKind, Nanos, Pace, PlanRecord};
 use super::MeasuredPart;
 
 /// Parts at most: what a figure has room for.
-const MOST: usize = 240;
+const MOST: u64 = 240;
 
 /// Length of a part without a reading.
 const SECOND: Nanos = 1_000_000_000;
@@ -107,34 +107,57 @@ impl BackgroundCourse {
     }
 }
 
-/// Adds parts without a reading.
-fn fill(parts: &mut Vec<BackgroundPart>, mut from: Nanos, to: Nanos) {
-    while from < to {
-        let length = SECOND.min(to - from);
-        parts.push(BackgroundPart {
-            from,
-            length,
-            counted: 0,
-            components: Vec::new(),
-        });
-        from += length;
+/// Adds a part without a reading, where there is time for one.
+fn fill(parts: &mut Vec<BackgroundPart>, from: Nanos, to: Nanos) {
+    if from < to {
+        parts.push(silence(from, to - from));
     }
 }
 
-/// As many neighbours put together as need be. A part with traffic is not put together with one without.
+fn silence(from: Nanos, length: Nanos) -> BackgroundPart {
+    BackgroundPart {
+        from,
+        length,
+        counted: 0,
+        components: Vec::new(),
+    }
+}
+
+/// As many neighbours put together as need be, a second without a reading being one of them. A part with traffic is not put
+/// together with one without.
 fn joined(parts: &[BackgroundPart]) -> Vec<BackgroundPart> {
-    let many = parts.len().div_ceil(MOST).max(1);
-    let of_a_kind = parts.chunk_by(|one, other| {
-        one.components.is_empty() == other.components.is_empty() && one.to() == other.from
-    });
-    let chunks = of_a_kind.flat_map(|parts| parts.chunks(many));
-    let join = |chunk: &[BackgroundPart]| {
-        let (first, rest) = chunk.split_first()?;
-        let mut whole = first.clone();
-        rest.iter().for_each(|next| whole.absorb(next));
-        Some(whole)
+    let is_silent = |part: &BackgroundPart| part.components.is_empty();
+    let seconds = |part: &BackgroundPart| match part.components.as_slice() {
+        [] => part.length.div_ceil(SECOND),
+        [..] => 1,
     };
-    chunks.filter_map(join).collect()
+    let many = parts.iter().map(seconds).fold(0, u64::saturating_add);
+    let many = many.div_ceil(MOST).max(1);
+    let of_a_kind =
+        parts.chunk_by(|one, other| is_silent(one) == is_silent(other) && one.to() == other.from);
+    let mut all = Vec::new();
+    for parts in of_a_kind {
+        let Some((first, last)) = parts.first().zip(parts.last()) else {
+            continue;
+        };
+        if is_silent(first) {
+            let length = many.saturating_mul(SECOND);
+            let mut from = first.from;
+            while from < last.to() {
+                all.push(silence(from, length.min(last.to() - from)));
+                from = from.saturating_add(length);
+            }
+            continue;
+        }
+        for chunk in parts.chunks(usize::try_from(many).unwrap_or(usize::MAX)) {
+            let whole = chunk.iter().cloned().reduce(|mut whole, next| {
+                whole.absorb(&next);
+                whole
+            });
+            all.extend(whole);
+        }
+    }
+    all
 }
 
 #[cfg(test)]
@@ -245,7 +268,7 @@ mod tests {
             .map(|second| reading(second * 1000, 1000, second))
             .collect();
         let course = BackgroundCourse::of(&plan(), &events).unwrap();
-        assert!((200..=MOST).contains(&course.parts.len()));
+        assert!((200..=MOST).contains(&(course.parts.len() as u64)));
         let bytes: u64 = parts(&course).iter().filter_map(|(_, _, own)| *own).sum();
         assert_eq!(bytes, 10_000 * 10_001 / 2);
         let ends = course
@@ -253,5 +276,17 @@ mod tests {
             .windows(2)
             .all(|two| two[0].to() == two[1].from);
         assert!(ends && course.parts.last().unwrap().to() == 10_000 * SECOND);
+    }
+
+    #[test]
+    fn years_without_a_reading_are_as_many_parts_as_a_figure_has_room_for() {
+        let events = [reading(1000, 1000, 1), reading(10_000_000_000_000, 1000, 2)];
+        let course = BackgroundCourse::of(&plan(), &events).unwrap();
+        assert!((200..=MOST + 2).contains(&(course.parts.len() as u64)));
+        let ends = course
+            .parts
+            .windows(2)
+            .all(|two| two[0].to() == two[1].from);
+        assert!(ends && parts(&course).iter().filter(|own| own.2.is_some()).count() == 2);
     }
 }

@@ -256,6 +256,18 @@ fn what_wanders_too_slowly_is_marked() {
     assert!(short.marked > 30.0, "{short:?}");
 }
 
+/// A server that falls silent after 60 ms: bins are as short as its completions need, and the window may be of any length.
+#[test]
+fn a_window_takes_memory_by_what_completed_in_it() {
+    let mut throughput = Throughput::default();
+    (0..1_000).for_each(|n| throughput.add(n * 60_000));
+    for end in [86_400_000_000_000, 10_000_000_000_000_000, Nanos::MAX] {
+        let rate = throughput.rate(Span { start: 0, end }).unwrap();
+        let (low, high) = rate.ci95.unwrap();
+        assert!(low == 0.0 && high > 4.0 * rate.per_second, "{rate:?}");
+    }
+}
+
 #[test]
 fn there_is_no_interval_of_next_to_nothing() {
     let rate = |moments: &[Nanos], end: Nanos| {
