@@ -9,6 +9,7 @@ use figures::FileStyle;
 use report::page::{self, ReportPage};
 
 use crate::args::FigureOptions;
+use crate::document_file;
 use crate::exit::Failed;
 
 /// The page, where one is wanted.
@@ -94,8 +95,7 @@ fn is_called(name: &str, wanted: &str) -> bool {
 
 fn save(directory: &Path, name: &str, ending: &str, bytes: &[u8]) -> Result<(), Failed> {
     let path = directory.join(format!("{name}.{ending}"));
-    fs::write(&path, bytes)
-        .map_err(|error| Failed::Local(format!("writing {} failed: {error}", path.display())))
+    document_file::write(&path, bytes)
 }
 
 #[cfg(test)]

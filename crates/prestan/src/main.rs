@@ -5,6 +5,7 @@ mod background;
 mod command;
 mod connect;
 mod credentials;
+mod document_file;
 mod exit;
 mod failing;
 mod figures;
@@ -32,6 +33,7 @@ use args::{Cli, Command};
 use exit::Failed;
 
 fn main() -> ExitCode {
+    document_file::outlive_size_limits();
     let (inconclusive, ended) = match args::refuse_mistyped_command(env::args_os().nth(1)) {
         Ok(()) => {
             let cli = Cli::try_parse().unwrap_or_else(|error| {
@@ -44,6 +46,9 @@ fn main() -> ExitCode {
     };
     let code = ended.unwrap_or_else(|failed| {
         output::tell(&format!("prestan: {failed}"));
+        if let Some(older) = document_file::untouched() {
+            output::tell(&format!("prestan: {older}"));
+        }
         failed.code()
     });
     code.with(inconclusive).into()

@@ -2,7 +2,7 @@
 
 use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
-use std::{env, fs, process};
+use std::{env, process};
 
 use report::page::{PageRun, ReportPage};
 use report::{BesideResult, Diagnosed, TextLayout, TextOptions};
@@ -10,6 +10,7 @@ use rustix::fs::Access;
 
 use crate::args::{AnswerOptions, ColorArg, FigureOptions, FormatOptions, LayoutArg};
 use crate::command::kept::KeptRun;
+use crate::document_file;
 use crate::exit::Failed;
 use crate::figures;
 use crate::standard_output;
@@ -104,6 +105,7 @@ fn check(documents: &[&Option<PathBuf>], figures: &FigureOptions) -> Result<(), 
     let places: Vec<&Path> = places.filter_map(Option::as_deref).collect();
     refuse_twice(&places)?;
     for place in places.iter().filter(|place| !is_standard_output(place)) {
+        document_file::announce(place);
         check_place(place)?;
     }
     figures::make_directories(figures)
@@ -358,18 +360,22 @@ fn is_standard_output(path: &Path) -> bool {
 
 /// Writes a file, or standard output for `-`.
 fn write(path: &Path, text: &str) -> Result<(), Failed> {
+    write_with(path, |file| file.write_all(text.as_bytes()))
+}
+
+/// Writes a file, or standard output for `-`, that is filled piece by piece.
+pub(crate) fn write_with(
+    path: &Path,
+    fill: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> Result<(), Failed> {
     if !is_standard_output(path) {
-        return fs::write(path, text)
-            .map_err(|error| Failed::Local(format!("writing {} failed: {error}", path.display())));
+        return document_file::write_with(path, fill);
     }
     if standard_output::was_closed() {
         return Err(Failed::Local(standard_output::CLOSED.to_owned()));
     }
     let mut standard_output = io::stdout().lock();
-    match standard_output
-        .write_all(text.as_bytes())
-        .and_then(|()| standard_output.flush())
-    {
+    match fill(&mut standard_output).and_then(|()| standard_output.flush()) {
         // Whoever closed the pipe has read enough: `prestan report | head`.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         Err(error) => Err(Failed::Local(format!(

@@ -498,9 +498,6 @@ impl Signals {
         let interrupt = signal(SignalKind::interrupt()).map_err(failed)?;
         let terminate = signal(SignalKind::terminate()).map_err(failed)?;
         let hang_up = signal(SignalKind::hangup()).map_err(failed)?;
-        // A file that grows beyond its limit (setrlimit(2)) is an error of who writes it, and no end.
-        let too_large = SignalKind::from_raw(libc::SIGXFSZ);
-        drop(signal(too_large).map_err(failed)?);
         drop(inside);
         Ok(Signals {
             runtime,

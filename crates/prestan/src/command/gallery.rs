@@ -13,6 +13,7 @@ use super::compare::{MeasuredServer, SAME_WITHIN, compared, shown};
 use super::kept::KeptRun;
 use super::series::tested_servers;
 use crate::args::{ClockArg, ConnectOptions, GalleryArgs, InsideOptions, WARMUP, is_given};
+use crate::document_file;
 use crate::exit::{ExitStatus, Failed};
 use crate::output::{self, tell};
 
@@ -210,7 +211,7 @@ fn write(directory: &Path, files: &[SiteFile]) -> Result<(), Failed> {
         if let Some(parent) = path.parent() {
             fs::create_dir_all(parent).map_err(|error| failed(parent, error))?;
         }
-        fs::write(&path, &file.content).map_err(|error| failed(&path, error))?;
+        document_file::write(&path, file.content.as_bytes())?;
     }
     let entries = fs::read_dir(directory).map_err(|error| failed(directory, error))?;
     for entry in entries.flatten() {

@@ -1,13 +1,13 @@
 //! Completions and the manual pages, generated from the command line's own description.
 
 use std::fs;
-use std::io;
 use std::path::Path;
 
 use clap::{Command, CommandFactory};
 use clap_complete::Shell;
 
 use crate::args::Cli;
+use crate::document_file;
 use crate::exit::{ExitStatus, Failed};
 use crate::output::print_text;
 
@@ -27,13 +27,12 @@ pub(crate) fn man(directory: Option<&Path>) -> Result<ExitStatus, Failed> {
         print_text(&page(program.clone(), "prestan")?)?;
         return Ok(ExitStatus::Done);
     };
-    let failed = |path: &Path, error: io::Error| {
-        Failed::Local(format!("writing {} failed: {error}", path.display()))
-    };
-    fs::create_dir_all(directory).map_err(|error| failed(directory, error))?;
+    fs::create_dir_all(directory).map_err(|error| {
+        Failed::Local(format!("making {} failed: {error}", directory.display()))
+    })?;
     for (title, command) in pages(&program) {
         let path = directory.join(format!("{title}.1"));
-        fs::write(&path, page(command, &title)?).map_err(|error| failed(&path, error))?;
+        document_file::write(&path, page(command, &title)?.as_bytes())?;
     }
     Ok(ExitStatus::Done)
 }

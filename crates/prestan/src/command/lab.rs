@@ -7,7 +7,6 @@ mod program;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::env;
-use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
@@ -16,6 +15,7 @@ use testbed::real::ServerPlace;
 use topology::{BUILTIN_LABS, BuiltinLab, LabHostSpec, LabLinkSpec, LabNetwork, LabSpec};
 
 use crate::args::{LabAction, LabArgs, LabLinkArgs, LabOptions};
+use crate::document_file;
 use crate::exit::{ExitStatus, Failed};
 use crate::output::{check_place, print_list, print_text, tell};
 use crate::text_file;
@@ -67,9 +67,7 @@ fn show(name: &str, svg: Option<&Path>) -> Result<(), Failed> {
     let network = find(name)?;
     if let Some(file) = svg {
         check_place(file)?;
-        fs::write(file, topology::svg(name, &network)).map_err(|error| {
-            Failed::Local(format!("writing {} failed: {error}", file.display()))
-        })?;
+        document_file::write(file, topology::svg(name, &network).as_bytes())?;
     }
     print_text(&topology::described(&report::clean(name), &network))
 }

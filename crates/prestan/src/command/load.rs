@@ -20,6 +20,7 @@ use crate::output;
 
 /// Drives the request.
 pub(crate) fn load(args: &LoadArgs) -> Result<ExitStatus, Failed> {
+    output::check_report(&args.output.formats, &args.output.output)?;
     let LoadWorkload {
         plan,
         suite_text,
@@ -29,7 +30,6 @@ pub(crate) fn load(args: &LoadArgs) -> Result<ExitStatus, Failed> {
         ..
     } = LoadWorkload::of(&args.words(), &args.request)?;
     pace::check(&args.pace, args.connect.http.into(), &plan)?;
-    output::check_report(&args.output.formats, &args.output.output)?;
     let connection = connection_to(target, &Login::default(), &args.connect)?;
     let pace = &args.pace;
     let mut settings = Settings {

@@ -211,12 +211,12 @@ impl<'a> SuiteTask<'a> {
         output: &'a OutputOptions,
         may_post: bool,
     ) -> Result<Self, Failed> {
+        output::check_report(&output.formats, &output.output)?;
         let suite = SuiteText::find(suite)?;
         let plan = suite.resolved(&Overrides {
             may_post,
             ..overrides(load)
         })?;
-        output::check_report(&output.formats, &output.output)?;
         Ok(SuiteTask {
             suite,
             plan,

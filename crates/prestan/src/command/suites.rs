@@ -1,6 +1,5 @@
 //! `prestan suites`: what is built in, and whether a file is right.
 
-use std::fs;
 use std::path::Path;
 
 use suite::{OperationKind, Plan};
@@ -9,6 +8,7 @@ use crate::args::{BackgroundArgs, SuitesAction, SuitesArgs};
 use crate::background::AskedBackground;
 use crate::command::gates::check_background;
 use crate::command::run::SuiteText;
+use crate::document_file;
 use crate::exit::{ExitStatus, Failed};
 use crate::output::{number_of, print_list, print_text, tell};
 use crate::text_file;
@@ -45,8 +45,7 @@ fn format(file: &Path, check: bool) -> Result<ExitStatus, Failed> {
         ));
         return Ok(ExitStatus::TestFailed);
     }
-    fs::write(file, formatted)
-        .map_err(|error| Failed::Local(format!("writing {name} failed: {error}")))?;
+    document_file::write(file, formatted.as_bytes())?;
     Ok(ExitStatus::Done)
 }
 

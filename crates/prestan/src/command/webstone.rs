@@ -31,6 +31,7 @@ const USUAL_DURATION: Duration = Duration::from_secs(60);
 
 /// Makes a suite of the pages, and runs it.
 pub(crate) fn webstone(args: &WebstoneArgs) -> Result<ExitStatus, Failed> {
+    output::check_report(&args.output.formats, &args.output.output)?;
     let PageWorkload { list, title, urls } = PageWorkload::of(args)?;
     let text = list.suite_text(&title);
     let suite = SuiteText {
@@ -55,7 +56,6 @@ pub(crate) fn webstone(args: &WebstoneArgs) -> Result<ExitStatus, Failed> {
         may_post: args.pages.writes,
         ..Overrides::default()
     })?;
-    output::check_report(&args.output.formats, &args.output.output)?;
     let mut settings = settings(args, &urls)?;
     if args.pages.prepare {
         settings.files = files::to_be_put(&plan, &list, args.load.running.seed)?;

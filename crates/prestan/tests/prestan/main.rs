@@ -66,6 +66,8 @@ mod first_screen;
 #[cfg(test)]
 mod flames;
 #[cfg(test)]
+mod full_disk;
+#[cfg(test)]
 mod gallery;
 #[cfg(test)]
 mod generators;

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use experiment::{CampaignRecord, RecordedTrials, TrialRecord, last_of_each};
 
+use crate::document_file;
 use crate::exit::Failed;
 use crate::state;
 
@@ -132,7 +133,7 @@ impl OpenCampaign {
         let mut text = serde_json::to_string_pretty(&record)
             .map_err(|error| Failed::Local(format!("writing the record of a campaign: {error}")))?;
         text.push('\n');
-        fs::write(&path, text).map_err(|error| writing(&path, &error))?;
+        document_file::write(&path, text.as_bytes())?;
         OpenCampaign::open(KeptCampaign {
             directory: directory.to_owned(),
             record,

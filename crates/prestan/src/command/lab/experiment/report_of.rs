@@ -1,6 +1,5 @@
 //! The report of a campaign.
 
-use std::fs;
 use std::path::PathBuf;
 
 use ::report::{
@@ -13,6 +12,7 @@ use topology::LabNetwork;
 use super::directory::{self, KeptCampaign};
 use super::{find, usage};
 use crate::args::{CampaignDocuments, LabReportArgs};
+use crate::document_file;
 use crate::exit::{ExitStatus, Failed};
 use crate::output::{check_documents, print_all, tell};
 
@@ -58,8 +58,7 @@ pub(super) fn print(kept: &KeptCampaign, documents: &CampaignDocuments) -> Resul
         ..CampaignReport::new(record, &summary, &kept.trials)
     };
     let place = kept.page();
-    fs::write(&place, campaign_page(&report))
-        .map_err(|error| Failed::Local(format!("writing {} failed: {error}", place.display())))?;
+    document_file::write(&place, campaign_page(&report).as_bytes())?;
     write(&report, documents)?;
     tell(&format!("prestan: the page is {}", place.display()));
     Ok(())

@@ -1,0 +1,229 @@
+//! Files that others read: documents, pages, figures and logs.
+//!
+//! A file is written beside its place, under another name, and renamed when it is complete: on a full disk, what was there
+//! before stays as it was. A symbolic link, a pipe, a device or a file with several names is written through and never
+//! replaced, and so is a file that could not be replaced by one of the same owner.
+
+use std::collections::BTreeSet;
+use std::fs::{self, File, Metadata};
+use std::io::{self, Write};
+use std::os::unix::fs::{MetadataExt, fchown};
+use std::path::{Path, PathBuf};
+use std::process;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use crate::exit::Failed;
+
+/// Files that are to be written and have something in them that is not of this run.
+static OLDER: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
+
+/// Remembers that a file is to be written, so that [`untouched`] names it where that does not happen.
+pub(crate) fn announce(place: &Path) {
+    let there = fs::symlink_metadata(place);
+    if there.is_ok_and(|there| there.is_file() && there.len() > 0) {
+        older(|all| all.insert(place.to_owned()));
+    }
+}
+
+/// The files that were announced, and still have what they had before.
+pub(crate) fn untouched() -> Option<String> {
+    let names = older(|all| {
+        let names = all.iter().map(|place| place.display().to_string());
+        names.collect::<Vec<String>>()
+    });
+    match names.as_slice() {
+        [] => None,
+        [one] => Some(format!(
+            "{one} was there before this run, which did not write it"
+        )),
+        several => Some(format!(
+            "{} were there before this run, which did not write them",
+            several.join(", ")
+        )),
+    }
+}
+
+fn older<T>(look: impl FnOnce(&mut BTreeSet<PathBuf>) -> T) -> T {
+    // A set is one at any moment, whatever panicked.
+    look(&mut OLDER.lock().unwrap_or_else(PoisonError::into_inner))
+}
+
+/// Has a file that grows beyond its limit (setrlimit(2)) be an error of who writes it, and no end of the program.
+pub(crate) fn outlive_size_limits() {
+    extern "C" fn go_on(_: libc::c_int) {}
+    let go_on = go_on as extern "C" fn(libc::c_int);
+    // SAFETY: the handler does nothing, and a signal that is ignored already stays so.
+    unsafe {
+        if libc::signal(libc::SIGXFSZ, go_on as libc::sighandler_t) == libc::SIG_IGN {
+            libc::signal(libc::SIGXFSZ, libc::SIG_IGN);
+        }
+    }
+}
+
+/// Writes a file.
+pub(crate) fn write(place: &Path, bytes: &[u8]) -> Result<(), Failed> {
+    write_with(place, |file| file.write_all(bytes))
+}
+
+/// Writes a file that is filled piece by piece.
+pub(crate) fn write_with(
+    place: &Path,
+    fill: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> Result<(), Failed> {
+    let written = DocumentFile::create(place).and_then(|mut document| {
+        fill(&mut document.file)?;
+        document.complete()
+    });
+    written.map_err(|error| Failed::Local(format!("writing {} failed: {error}", place.display())))
+}
+
+/// A file that is not complete yet. Where it is never completed, it is removed.
+struct DocumentFile {
+    place: PathBuf,
+    file: File,
+    /// The name that it has until then; `None` of a file that is written through.
+    part: Option<PathBuf>,
+}
+
+impl DocumentFile {
+    fn create(place: &Path) -> io::Result<DocumentFile> {
+        let there = match fs::symlink_metadata(place) {
+            Ok(there) => Some(there),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            Err(error) => return Err(error),
+        };
+        let is_replaceable = |there: &Metadata| there.is_file() && there.nlink() == 1;
+        if there.as_ref().is_none_or(is_replaceable) {
+            match DocumentFile::beside(place, there.as_ref()) {
+                // Who may not write to its directory, or give it to its owner, may still write to the file.
+                Err(error)
+                    if there.is_some()
+                        && matches!(
+                            error.kind(),
+                            io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem
+                        ) => {}
+                created => return created,
+            }
+        }
+        let file = File::create(place)?;
+        older(|all| all.remove(place));
+        Ok(DocumentFile {
+            place: place.to_owned(),
+            file,
+            part: None,
+        })
+    }
+
+    /// One that has the owner and the permissions of the file that it is to replace, if there is one.
+    fn beside(place: &Path, there: Option<&Metadata>) -> io::Result<DocumentFile> {
+        static NUMBER: AtomicU64 = AtomicU64::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let part = place.with_file_name(format!(".prestan-{}-{number}.part", process::id()));
+        let document = DocumentFile {
+            place: place.to_owned(),
+            file: File::create_new(&part)?,
+            part: Some(part),
+        };
+        if let Some(there) = there {
+            fchown(&document.file, Some(there.uid()), Some(there.gid()))?;
+            document.file.set_permissions(there.permissions())?;
+        }
+        Ok(document)
+    }
+
+    /// Gives it its name, in the place of what has had it.
+    fn complete(mut self) -> io::Result<()> {
+        let Some(part) = &self.part else {
+            return Ok(());
+        };
+        // Some file systems say only then that they are full.
+        self.file.sync_data()?;
+        match fs::rename(part, &self.place) {
+            Ok(()) => self.part = None,
+            // Another file is mounted there, as in a container.
+            Err(error) if error.kind() == io::ErrorKind::ResourceBusy => {
+                fs::copy(part, &self.place)?;
+            }
+            Err(error) => return Err(error),
+        }
+        older(|all| all.remove(&self.place));
+        Ok(())
+    }
+}
+
+impl Drop for DocumentFile {
+    fn drop(&mut self) {
+        if let Some(part) = &self.part {
+            // A failure is about to be reported, and this one adds nothing to it.
+            let _ = fs::remove_file(part);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    use super::*;
+
+    fn names(directory: &Path) -> Vec<String> {
+        let entries = fs::read_dir(directory).unwrap();
+        let mut names: Vec<String> = entries
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_completed_stays_as_it_was() {
+        let home = tempfile::tempdir().unwrap();
+        let place = home.path().join("out.json");
+        write(&place, b"old").unwrap();
+        fs::set_permissions(&place, fs::Permissions::from_mode(0o640)).unwrap();
+        announce(&place);
+        let failed = write_with(&place, |file| {
+            file.write_all(b"ne")?;
+            Err(io::ErrorKind::StorageFull.into())
+        });
+        let failed = failed.unwrap_err().to_string();
+        assert!(
+            failed.ends_with("out.json failed: no storage space"),
+            "{failed}"
+        );
+        assert_eq!(fs::read(&place).unwrap(), b"old");
+        assert_eq!(names(home.path()), ["out.json"]);
+        let told = untouched().unwrap();
+        assert!(told.ends_with("out.json was there before this run, which did not write it"));
+
+        write(&place, b"new").unwrap();
+        assert_eq!(
+            (fs::read(&place).unwrap(), untouched()),
+            (b"new".to_vec(), None)
+        );
+        let mode = fs::metadata(&place).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o640);
+        assert_eq!(names(home.path()), ["out.json"]);
+    }
+
+    #[test]
+    fn what_is_no_file_of_its_own_is_written_through() {
+        let home = tempfile::tempdir().unwrap();
+        let place = |name: &str| home.path().join(name);
+        fs::write(place("file"), "old").unwrap();
+        symlink("file", place("link")).unwrap();
+        write(&place("link"), b"new").unwrap();
+        assert!(place("link").is_symlink());
+        assert_eq!(fs::read(place("file")).unwrap(), b"new");
+
+        fs::hard_link(place("file"), place("other")).unwrap();
+        write(&place("other"), b"both").unwrap();
+        assert_eq!(fs::read(place("file")).unwrap(), b"both");
+
+        symlink("/dev/null", place("device")).unwrap();
+        write(&place("device"), b"nothing").unwrap();
+        assert!(place("device").is_symlink());
+        assert_eq!(names(home.path()), ["device", "file", "link", "other"]);
+    }
+}

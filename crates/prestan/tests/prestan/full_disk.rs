@@ -1,0 +1,130 @@
+//! Documents that do not fit, and those of runs that did not come to write them.
+
+use std::fs;
+use std::process::{Command, Stdio};
+
+use testbed::need_or;
+
+use crate::support::{Outcome, Prestan};
+
+/// A run in `run`, and its document.
+fn a_run() -> Outcome {
+    let line = "demo -q --only Get1K -r 3 --save run --json out.json";
+    let outcome = Prestan::new().args(line.split(' ')).run();
+    assert_eq!(outcome.code, 0, "{outcome}");
+    outcome
+}
+
+/// What a script says that reports the run again, with `$0` as the program.
+fn in_a_shell(outcome: &Outcome, shell: &str, script: &str) -> (Option<i32>, String) {
+    let words: Vec<&str> = shell.split(' ').collect();
+    let output = Command::new(words[0])
+        .args(&words[1..])
+        .args(["-c", script, env!("CARGO_BIN_EXE_prestan")])
+        .current_dir(outcome.home())
+        .env("XDG_STATE_HOME", outcome.home())
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
+    (output.status.code(), said.into_owned())
+}
+
+#[test]
+fn a_document_that_is_too_large_leaves_the_old_one() {
+    let outcome = a_run();
+    let old = fs::read(outcome.home().join("out.json")).unwrap();
+    let script = "ulimit -f 1; exec \"$0\" report run --json out.json --csv out.csv";
+    let (code, said) = in_a_shell(&outcome, "sh", script);
+    assert_eq!(code, Some(1), "{said}");
+    assert!(
+        said.contains("writing out.json failed: File too large"),
+        "{said}"
+    );
+    let kept = "prestan: out.json was there before this run, which did not write it";
+    assert!(said.contains(kept), "{said}");
+    assert_eq!(fs::read(outcome.home().join("out.json")).unwrap(), old);
+    let names = fs::read_dir(outcome.home()).unwrap().flatten();
+    let names: Vec<String> = names
+        .map(|entry| entry.file_name().to_string_lossy().into_owned())
+        .collect();
+    assert!(
+        !names.iter().any(|name| name.ends_with(".part")),
+        "{names:?}"
+    );
+}
+
+#[test]
+fn a_full_disk_keeps_what_it_has() {
+    let works = Command::new("unshare")
+        .args(["-rm", "mount", "-t", "tmpfs", "tmpfs", "/mnt"])
+        .stderr(Stdio::null())
+        .status();
+    let works = works.is_ok_and(|status| status.success());
+    if need_or(works.then_some(()).ok_or("a mount namespace (unshare -rm)")).is_none() {
+        return;
+    }
+    let outcome = a_run();
+    fs::create_dir(outcome.home().join("disk")).unwrap();
+    // What is on this disk goes with its namespace.
+    let script = "mount -t tmpfs -o size=256k tmpfs disk || exit 9
+                  cp out.json disk/out.json; dd if=/dev/zero of=disk/fill 2>dd
+                  \"$0\" report run --json disk/out.json; code=$?
+                  cmp out.json disk/out.json || exit 8
+                  ls -A disk; exit $code";
+    let (code, said) = in_a_shell(&outcome, "unshare -rm sh", script);
+    assert_eq!(code, Some(1), "{said}");
+    let failed = "writing disk/out.json failed: No space left on device";
+    assert!(said.contains(failed), "{said}");
+    assert!(
+        said.contains("fill\nout.json\n") && !said.contains(".part"),
+        "{said}"
+    );
+}
+
+#[test]
+fn a_run_that_cannot_begin_tells_whose_documents_are_there() {
+    let said = "prestan: out.json was there before this run, which did not write it";
+    for (line, code) in [
+        ("http://127.0.0.1:1/ --json out.json", 4),
+        ("run none.yaml http://127.0.0.1:1/ --json out.json", 2),
+        (
+            "load GET http://127.0.0.1:1/ --duration 1s --json out.json",
+            4,
+        ),
+        (
+            "compare http://127.0.0.1:1/ http://127.0.0.1:1/ --json out.json",
+            4,
+        ),
+    ] {
+        let prestan = Prestan::new();
+        prestan.file("out.json", "{}");
+        let outcome = prestan.args(line.split(' ')).run();
+        assert_eq!(outcome.code, code, "{outcome}");
+        assert_eq!(outcome.stderr.matches(said).count(), 1, "{outcome}");
+        let new = Prestan::new().args(line.split(' ')).run();
+        assert!(!new.stderr.contains("was there before"), "{new}");
+    }
+}
+
+/// Devices are written to, and stay what they are.
+#[test]
+fn a_device_is_never_replaced() {
+    let outcome = a_run();
+    let device = outcome.home().join("full");
+    std::os::unix::fs::symlink("/dev/full", &device).unwrap();
+    let report = outcome
+        .again()
+        .args(["report", "run", "--json", "full"])
+        .run();
+    assert_eq!(report.code, 1, "{report}");
+    let said = "writing full failed: No space left on device";
+    assert!(report.stderr.contains(said), "{report}");
+    assert!(device.is_symlink());
+    let report = outcome
+        .again()
+        .args(["report", "run", "--json", "/dev/stdout"])
+        .run();
+    assert_eq!(report.code, 0, "{report}");
+    assert!(report.stdout.contains("\"schema_version\""), "{report}");
+}
