@@ -103,7 +103,10 @@ Environment:
   NETRC           file that --netrc reads, instead of ~/.netrc
   XDG_STATE_HOME  runs are saved in its prestan/runs, instead of ~/.local/state/prestan/runs
   NO_COLOR        no colours, unless --color always is given
-  COLUMNS         width of the report
+  CLICOLOR_FORCE  colours in pipes, too
+  TERM            dumb, or none: no colours, and lines instead of a progress bar
+  LC_ALL, LANG    without UTF-8: signs in ASCII, such as us for microseconds
+  COLUMNS         width of the report, from 40 to 160
 
 Exit status:
   0    success

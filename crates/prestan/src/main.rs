@@ -2,6 +2,7 @@
 
 mod args;
 mod background;
+mod bar;
 mod command;
 mod connect;
 mod credentials;
@@ -18,6 +19,7 @@ mod log;
 mod lookout;
 mod nearest;
 mod output;
+mod screen;
 mod standard_output;
 mod state;
 mod steering;
@@ -37,8 +39,7 @@ fn main() -> ExitCode {
     let (inconclusive, ended) = match args::refuse_mistyped_command(env::args_os().nth(1)) {
         Ok(()) => {
             let cli = Cli::try_parse().unwrap_or_else(|error| {
-                output::tell_usage(&error);
-                process::exit(error.exit_code());
+                process::exit(output::tell_usage(&error));
             });
             (cli.inconclusive(), dispatch(cli))
         }

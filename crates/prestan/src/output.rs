@@ -1,8 +1,7 @@
 //! Where reports go.
 
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::{env, process};
 
 use report::page::{PageRun, ReportPage};
 use report::{BesideResult, Diagnosed, TextLayout, TextOptions};
@@ -13,10 +12,9 @@ use crate::command::kept::KeptRun;
 use crate::document_file;
 use crate::exit::Failed;
 use crate::figures;
+use crate::screen::{self, Screen};
 use crate::standard_output;
 
-/// Narrowest and widest report on a terminal, in columns.
-const WIDTHS: std::ops::RangeInclusive<usize> = 60..=160;
 /// Width where there is no terminal to ask.
 const USUAL_WIDTH: usize = 120;
 /// Indentation of the second line of a message.
@@ -27,8 +25,7 @@ const STANDARD_OUTPUT: &str = "-";
 /// Says something to the user on standard error. Text of a server may stand in it, so control
 /// characters are made visible; and a closed pipe is no reason to fail.
 pub(crate) fn tell(text: &str) {
-    let columns = columns(io::stderr().is_terminal());
-    let line = |line| folded(&report::clean(line), columns, INDENT);
+    let line = |line| Screen::Messages.line(&report::clean(line), INDENT);
     let lines: Vec<String> = text.split('\n').map(line).collect();
     let _ = writeln!(io::stderr(), "{}", lines.join("\n"));
 }
@@ -39,29 +36,34 @@ pub(crate) fn show(lines: &[String]) {
     let _ = writeln!(io::stderr(), "{}", lines.join("\n"));
 }
 
-/// Says why a command line is refused, or what `--help` says.
-pub(crate) fn tell_usage(error: &clap::Error) {
-    if !error.use_stderr() && standard_output::was_closed() {
-        tell(&format!("prestan: {}", standard_output::CLOSED));
-        process::exit(1);
+/// Says why a command line is refused, or what `--help` says, and with which status the program ends.
+pub(crate) fn tell_usage(error: &clap::Error) -> i32 {
+    let text = error.render();
+    let plain = text.to_string();
+    let colored = |screen: Screen| {
+        if screen.has_colors(ColorArg::Auto) {
+            text.ansi().to_string()
+        } else {
+            plain.clone()
+        }
+    };
+    if !error.use_stderr() {
+        let printed = print_described(&colored(Screen::Output));
+        return printed.map_or_else(
+            |failed| {
+                tell(&format!("prestan: {failed}"));
+                i32::from(failed.code().number())
+            },
+            |()| error.exit_code(),
+        );
     }
-    let text = error.render().to_string();
-    let columns = columns(io::stderr().is_terminal());
-    let fits = |line: &str| folded(line, columns, INDENT) == line;
-    if !error.use_stderr() || text.lines().all(fits) {
-        let _ = error.print();
+    let fits = |line: &str| Screen::Messages.line(line, INDENT) == line;
+    if plain.lines().all(fits) {
+        let _ = write!(io::stderr(), "{}", colored(Screen::Messages));
     } else {
-        tell(text.trim_end());
+        tell(plain.trim_end());
     }
-}
-
-/// A line in so many columns. One that begins with a blank is an excerpt or an example, and stays as
-/// it is.
-fn folded(line: &str, columns: Option<usize>, indent: &str) -> String {
-    match columns {
-        Some(columns) if !line.starts_with(' ') => report::wrap(columns, "", indent, line),
-        _ => line.to_owned(),
-    }
+    error.exit_code()
 }
 
 /// The same as [`check`] for a report, in all formats that are wanted.
@@ -69,9 +71,9 @@ pub(crate) fn check_report(
     formats: &FormatOptions,
     output: &Option<PathBuf>,
 ) -> Result<(), Failed> {
-    if formats.log.as_deref().is_some_and(is_standard_output) {
+    if takes_standard_output(formats) && Screen::Output.is_terminal() {
         return Err(Failed::Usage(
-            "--log needs a file: there are too many rows for a terminal".to_owned(),
+            "--log needs a file or a pipe: there are too many rows for a terminal".to_owned(),
         ));
     }
     let documents = [
@@ -82,6 +84,11 @@ pub(crate) fn check_report(
         output,
     ];
     check(&documents, &formats.figures)
+}
+
+/// Whether the rows of `--log` are on standard output, instead of the report.
+fn takes_standard_output(formats: &FormatOptions) -> bool {
+    formats.log.as_deref().is_some_and(is_standard_output)
 }
 
 /// The same as [`check`] for an answer, and more documents that go with it.
@@ -210,13 +217,14 @@ pub(crate) fn print(
              {them}"
         ));
     }
+    let has_text = output.is_some() || !takes_standard_output(formats);
     let printed = print_page(
         &page,
         &formats.figures,
         documents,
         output,
         formats.color,
-        text,
+        has_text.then_some(text),
     );
     printed.map_err(|failed| match failed {
         Failed::Local(why) => Failed::Local(format!("{why}{}", kept.unwrap_or_default())),
@@ -247,7 +255,7 @@ pub(crate) fn print_answer<'a>(
         json.into_iter().chain(more).collect(),
         answer.output.as_deref(),
         answer.color,
-        text,
+        Some(text),
     )
 }
 
@@ -259,7 +267,7 @@ fn print_page<'a>(
     mut documents: Vec<(&'a Path, String)>,
     output: Option<&'a Path>,
     color: ColorArg,
-    text: impl FnOnce(bool, usize) -> String,
+    text: Option<impl FnOnce(bool, usize) -> String>,
 ) -> Result<(), Failed> {
     documents.extend(figures::document(page, figures));
     let printed = print_all(documents, output, color, text);
@@ -267,12 +275,12 @@ fn print_page<'a>(
 }
 
 /// Prints documents and, unless one of them takes standard output, the text that is made for these
-/// colours and this width. Each is attempted.
+/// colours and this width, if there is one. Each is attempted.
 pub(crate) fn print_all<'a>(
     mut documents: Vec<(&'a Path, String)>,
     output: Option<&'a Path>,
     color: ColorArg,
-    text: impl FnOnce(bool, usize) -> String,
+    text: Option<impl FnOnce(bool, usize) -> String>,
 ) -> Result<(), Failed> {
     let taken = documents.iter().any(|(path, _)| is_standard_output(path));
     let place = match output {
@@ -280,11 +288,16 @@ pub(crate) fn print_all<'a>(
         None => Some(Path::new(STANDARD_OUTPUT)),
         Some(path) => Some(path),
     };
-    if let Some(path) = place {
-        let to_terminal = is_standard_output(path) && io::stdout().is_terminal();
-        let text = text(colors(color, to_terminal), width(to_terminal));
-        let is_plain = to_terminal && !is_unicode(|name| env::var(name).ok());
-        let text = if is_plain { in_ascii(&text) } else { text };
+    if let (Some(path), Some(text)) = (place, text) {
+        let text = if is_standard_output(path) {
+            let width = Screen::Output.columns().unwrap_or(USUAL_WIDTH);
+            Screen::Output.shown(&text(Screen::Output.has_colors(color), width))
+        } else {
+            text(
+                color == ColorArg::Always,
+                screen::said_columns().unwrap_or(USUAL_WIDTH),
+            )
+        };
         documents.push((path, text));
     }
     let written = documents.iter().map(|(path, text)| write(path, text));
@@ -305,53 +318,12 @@ pub(crate) fn print_documents(
     text: impl FnOnce(usize) -> String,
 ) -> Result<(), Failed> {
     let documents = json.into_iter().collect();
-    print_all(documents, None, ColorArg::Never, |_, width| text(width))
-}
-
-/// Whether a terminal with this environment shows more than ASCII, as the C library decides it.
-fn is_unicode(variable: impl Fn(&str) -> Option<String>) -> bool {
-    let set = |name: &&str| variable(name).is_some_and(|value| !value.is_empty());
-    let decisive = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().find(set);
-    let locale = decisive.and_then(variable).unwrap_or_default();
-    let locale = locale.to_ascii_lowercase();
-    locale.contains("utf-8") || locale.contains("utf8")
-}
-
-/// The signs of reports as they are written without others than ASCII.
-fn in_ascii(text: &str) -> String {
-    let signs = [('µ', "u"), ('±', "+-"), ('×', "x"), ('÷', "/"), ('–', "-")];
-    let plain = |sign: char| signs.iter().find(|(of, _)| *of == sign);
-    text.chars().fold(String::new(), |mut all, sign| {
-        match plain(sign) {
-            Some((_, ascii)) => all.push_str(ascii),
-            None => all.push(sign),
-        }
-        all
-    })
-}
-
-fn colors(when: ColorArg, to_terminal: bool) -> bool {
-    match when {
-        ColorArg::Always => true,
-        ColorArg::Never => false,
-        ColorArg::Auto => {
-            to_terminal && env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
-        }
-    }
-}
-
-fn width(to_terminal: bool) -> usize {
-    columns(to_terminal).unwrap_or(USUAL_WIDTH)
-}
-
-/// Columns to keep to: those that `COLUMNS` says, or those of the terminal.
-fn columns(on_terminal: bool) -> Option<usize> {
-    let said = env::var("COLUMNS").ok();
-    let said = said.and_then(|columns| columns.parse().ok());
-    let terminal = || terminal_size::terminal_size().map(|(width, _)| usize::from(width.0));
-    let measured = if on_terminal { terminal() } else { None };
-    let columns: Option<usize> = said.or(measured);
-    columns.map(|columns| columns.clamp(*WIDTHS.start(), *WIDTHS.end()))
+    print_all(
+        documents,
+        None,
+        ColorArg::Never,
+        Some(|_, width| text(width)),
+    )
 }
 
 fn is_standard_output(path: &Path) -> bool {
@@ -396,34 +368,17 @@ pub(crate) fn print_list(
     items: impl IntoIterator<Item = String>,
     indent: &str,
 ) -> Result<(), Failed> {
-    let columns = columns(io::stdout().is_terminal());
     let lines = items.into_iter();
-    let lines = lines.map(|item| format!("{}\n", folded(&item, columns, indent)));
+    let lines = lines.map(|item| format!("{}\n", Screen::Output.line(&item, indent)));
     print_text(&lines.collect::<String>())
+}
+
+/// Prints a text for people, which has its own line breaks.
+pub(crate) fn print_described(text: &str) -> Result<(), Failed> {
+    print_text(&Screen::Output.shown(text))
 }
 
 /// Prints a text as it is.
 pub(crate) fn print_text(text: &str) -> Result<(), Failed> {
     write(Path::new(STANDARD_OUTPUT), text)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_terminal_without_unicode_gets_none_of_our_signs() {
-        let of = |set: &'static [(&str, &str)]| {
-            is_unicode(|name| {
-                let found = set.iter().find(|(variable, _)| *variable == name);
-                found.map(|(_, value)| (*value).to_owned())
-            })
-        };
-        assert!(of(&[("LANG", "C.UTF-8")]) && of(&[("LC_ALL", ""), ("LANG", "de_DE.utf8")]));
-        assert!(!of(&[]) && !of(&[("LC_ALL", "C"), ("LANG", "C.UTF-8")]));
-        assert_eq!(
-            in_ascii("45 µs ±3 %, ×2 – größe"),
-            "45 us +-3 %, x2 - größe"
-        );
-    }
 }

@@ -1,19 +1,19 @@
 //! What is shown while a run goes on, and how it is ended early.
 
 use std::collections::BTreeSet;
-use std::io::{self, IsTerminal};
+use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use engine::{Cancel, Observer, Progress, Said};
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use record::{Event, EventKind, LeftBehind, Pace, PlanRecord, TestId};
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::args::OutputOptions;
+use crate::bar::{BarOf, TerminalBar};
 use crate::exit::{ExitStatus, Failed};
 use crate::forecast::{Meter, Outlook, RunMeter, roughly};
 use crate::last_words::say_when_aborted;
@@ -40,7 +40,7 @@ pub(crate) struct Console {
     talk: Talk,
     /// Heads of requests and responses are shown, too.
     shows_heads: bool,
-    bar: Option<ProgressBar>,
+    bar: Option<TerminalBar>,
     progress: Arc<Progress>,
     plan: PlanRecord,
     live: Arc<LiveStatistics>,
@@ -66,15 +66,18 @@ impl Console {
             (_, true) => Talk::Verbose,
             _ => Talk::Normal,
         };
-        let template = match plan.load.pace {
-            Pace::Rounds => OF_SUITE,
-            Pace::Closed | Pace::Open { .. } => OF_LOAD,
+        let of = match plan.load.pace {
+            Pace::Rounds => BarOf::Suite,
+            Pace::Closed | Pace::Open { .. } => BarOf::Load,
         };
-        let on_terminal = talk != Talk::Quiet && io::stderr().is_terminal();
+        let bar = match talk {
+            Talk::Quiet => None,
+            Talk::Normal | Talk::Verbose => TerminalBar::begin(of),
+        };
         Console {
             talk,
             shows_heads: output.debug,
-            bar: on_terminal.then(|| bar(template)),
+            bar,
             progress,
             plan: plan.clone(),
             live,
@@ -142,7 +145,7 @@ impl Console {
                 last = elapsed;
                 history.push(&now);
                 match &self.bar {
-                    Some(bar) => bar.set_message(history.line().unwrap_or_default()),
+                    Some(bar) => bar.set_message(&history.line().unwrap_or_default()),
                     None => tell(&format!("{seconds:3} s  {}", now.line())),
                 }
                 let generator = self.progress.lately();
@@ -178,12 +181,12 @@ impl Console {
         let done = (self.live.operations(), load.requests);
         let prefix = match share_done(done, (elapsed, seconds_of(&self.plan))) {
             Some((share, left)) => {
-                bar.set_position((share * 1000.0) as u64);
+                bar.set_position(share);
                 format!("{:3.0} %  {left:.0} s left  {line}", share * 100.0)
             }
             None => format!("{elapsed:.0} s  {line}"),
         };
-        bar.set_prefix(prefix);
+        bar.set_prefix(&prefix);
         bar.tick();
     }
 
@@ -219,7 +222,7 @@ impl Console {
         match kind {
             EventKind::TestStarted { test } => {
                 if let Some(bar) = &self.bar {
-                    bar.set_message(self.test(*test).to_owned());
+                    bar.set_message(self.test(*test));
                 }
                 verbose.then(|| format!("{}: set-up", self.test(*test)))
             }
@@ -329,13 +332,8 @@ fn seconds_of(plan: &PlanRecord) -> Option<f64> {
     }
 }
 
-/// Of a suite: what it is at, and how far it is.
-pub(crate) const OF_SUITE: &str = "{msg:20} {wide_bar} {percent:>3} %  {prefix}";
-/// Of a load run: how far it is, and how the last seconds were.
-const OF_LOAD: &str = "{bar:20} {prefix}\n{msg}";
-
 /// Moves a bar to where the runs are: `1200 of 5000 requests, 2 failed  8 s, about 20 s left`.
-pub(crate) fn draw_outlook(bar: &ProgressBar, meter: &Meter, failed: &str) {
+pub(crate) fn draw_outlook(bar: &TerminalBar, meter: &Meter, failed: &str) {
     let outlook = meter.outlook();
     let requests = match meter.requests() {
         // More than planned where users went on until the slowest was through.
@@ -343,9 +341,9 @@ pub(crate) fn draw_outlook(bar: &ProgressBar, meter: &Meter, failed: &str) {
         (sent, None) => format!("{sent} requests"),
     };
     let left = time_left(&outlook).map_or(String::new(), |left| format!(", {left}"));
-    bar.set_position((outlook.share * 1000.0) as u64);
+    bar.set_position(outlook.share);
     let elapsed = meter.elapsed().as_secs();
-    bar.set_prefix(format!("{requests}{failed}  {elapsed} s{left}"));
+    bar.set_prefix(&format!("{requests}{failed}  {elapsed} s{left}"));
     bar.tick();
 }
 
@@ -386,25 +384,16 @@ pub(crate) fn still_there(left: &LeftBehind) -> String {
     format!("still on the server: {} ({})", left.url, left.reason)
 }
 
-/// A bar on standard error.
-pub(crate) fn bar(template: &str) -> ProgressBar {
-    let bar = ProgressBar::with_draw_target(Some(1000), ProgressDrawTarget::stderr_with_hz(10));
-    if let Ok(style) = ProgressStyle::with_template(template) {
-        bar.set_style(style);
-    }
-    bar
-}
-
 /// Something that is being shown; what is drawn goes when this goes.
 pub(crate) struct Following {
-    bar: Option<ProgressBar>,
+    bar: Option<TerminalBar>,
     over: Arc<AtomicBool>,
     thread: Option<thread::JoinHandle<()>>,
 }
 
 impl Following {
     /// Draws on a thread of its own, which `draw` ends when it is told that all is over.
-    pub(crate) fn begin<F>(bar: Option<ProgressBar>, draw: Option<F>) -> Following
+    pub(crate) fn begin<F>(bar: Option<TerminalBar>, draw: Option<F>) -> Following
     where
         F: FnOnce(&AtomicBool) + Send + 'static,
     {

@@ -99,7 +99,7 @@ pub use reasons::{abort_reason, ended_early, reason};
 pub use runs::{ListedGroup, ListedRun, ListedState, bytes, run_text, runs_json, runs_text};
 pub use search::{CountedUnit, Find, SearchResult, Tried, search_json, search_text};
 pub use sweep::{Design, Sweep, SweepServer, Varied, sweep_json, sweep_text};
-pub use terminal::wrap;
+pub use terminal::{fold, wrap};
 pub use text::{TextLayout, TextOptions, text};
 pub use units::{human, human_range};
 pub use warnings::warning;

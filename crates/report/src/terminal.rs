@@ -84,6 +84,19 @@ pub fn wrap(width: usize, first: &str, next: &str, text: &str) -> String {
     textwrap::fill(text, options)
 }
 
+/// Lines in so many columns, those of tables and excerpts among them: what continues one stands two blanks further in.
+pub fn fold(width: usize, text: &str) -> String {
+    let folded = |line: &str| {
+        if display_width(line) <= width {
+            return line.to_owned();
+        }
+        let words = line.trim_start_matches(' ');
+        let blanks = " ".repeat((line.len() - words.len()).min(width / 2));
+        wrap(width, &blanks, &format!("{blanks}  "), words)
+    };
+    text.split('\n').map(folded).collect::<Vec<_>>().join("\n")
+}
+
 /// Columns that words need behind the others of a row.
 const ROOM_FOR_WORDS: usize = 24;
 /// Blanks between columns.
@@ -200,5 +213,14 @@ mod tests {
         let url = format!("http://example.org/{}", "long-way/".repeat(3));
         let lines = wrap(20, "- ", "  ", &format!("look at {url}"));
         assert_eq!(lines, format!("- look at\n  {url}"));
+    }
+
+    #[test]
+    fn what_does_not_fit_is_folded_below_its_beginning() {
+        let red = Paint { on: true }.bad("failed");
+        let text = format!("Get1K   12.3 µs\n  Put1K   {red}   13.4 µs  14.5 µs\n");
+        let lines = format!("Get1K   12.3 µs\n  Put1K   {red}\n    13.4 µs  14.5 µs\n");
+        assert_eq!(fold(20, &text), lines);
+        assert_eq!(fold(80, &text), text);
     }
 }

@@ -82,7 +82,7 @@ pub(crate) struct FormatOptions {
     #[arg(long, value_name = "FILE")]
     pub(crate) junit: Option<PathBuf>,
 
-    /// Write one CSV row per operation: all samples of the run
+    /// Write one CSV row per operation: all samples of the run; - is standard output, instead of the report
     #[arg(long, value_name = "FILE")]
     pub(crate) log: Option<PathBuf>,
 
@@ -116,7 +116,7 @@ pub(crate) enum LayoutArg {
 /// When to use colours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub(crate) enum ColorArg {
-    /// On a terminal, unless NO_COLOR is set
+    /// On a terminal, unless NO_COLOR is set or TERM is dumb; elsewhere with CLICOLOR_FORCE
     #[default]
     Auto,
     /// Always

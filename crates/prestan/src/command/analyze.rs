@@ -231,6 +231,6 @@ fn print(analysis: &CaptureAnalysis, args: &AnalyzeArgs) -> Result<(), Failed> {
         [json, csv, html].into_iter().flatten().collect(),
         out.output.as_deref(),
         out.color,
-        |color, width| report::analysis_text(analysis, color, width),
+        Some(|color, width| report::analysis_text(analysis, color, width)),
     )
 }

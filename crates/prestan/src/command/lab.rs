@@ -17,7 +17,7 @@ use topology::{BUILTIN_LABS, BuiltinLab, LabHostSpec, LabLinkSpec, LabNetwork, L
 use crate::args::{LabAction, LabArgs, LabLinkArgs, LabOptions};
 use crate::document_file;
 use crate::exit::{ExitStatus, Failed};
-use crate::output::{check_place, print_list, print_text, tell};
+use crate::output::{check_place, print_described, print_list, print_text, tell};
 use crate::text_file;
 
 /// Runs this command, without the options of its lab, inside of that.
@@ -69,7 +69,7 @@ fn show(name: &str, svg: Option<&Path>) -> Result<(), Failed> {
         check_place(file)?;
         document_file::write(file, topology::svg(name, &network).as_bytes())?;
     }
-    print_text(&topology::described(&report::clean(name), &network))
+    print_described(&topology::described(&report::clean(name), &network))
 }
 
 /// A built-in lab by its name, or a file.

@@ -1,12 +1,10 @@
 //! `prestan search`: the largest load under which a condition holds.
 
-use std::io::{self, IsTerminal};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use constraint::{Characteristic, PartOfRun};
 use engine::{Cancel, Drive, Pacing, Settings};
-use indicatif::ProgressBar;
 use record::{ConstraintSense, Outcome};
 use report::page::{Common, ReportPage};
 use report::{CountedUnit, Find, SearchResult, Tried};
@@ -19,11 +17,12 @@ use super::planned::PlannedRun;
 use super::series::{SeriesProgress, name_of};
 use crate::args::{AnswerOptions, FindArg, Login, SearchArgs, SearchOptions};
 use crate::background::AskedBackground;
+use crate::bar::{BarOf, TerminalBar};
 use crate::connect::connection_to;
 use crate::exit::{ExitStatus, Failed};
 use crate::forecast::roughly;
 use crate::output::{self, tell};
-use crate::watch::{bar, on_interrupt};
+use crate::watch::on_interrupt;
 
 /// Greatest loads that are tried, unless something else is said.
 const MOST_USERS: f64 = 4096.0;
@@ -144,16 +143,19 @@ struct Trials<'a> {
     ran: Vec<KeptRun>,
     begun: Instant,
     /// What is under way, on a terminal.
-    bar: Option<ProgressBar>,
+    bar: Option<TerminalBar>,
 }
 
-const BAR: &str = "{spinner} {msg}";
 /// How often the bar moves while a trial is under way.
 const TICK: Duration = Duration::from_secs(1);
 
 impl<'a> Trials<'a> {
     fn new(args: &'a SearchArgs, sending: &'a LoadWorkload) -> Result<Self, Failed> {
-        let on_terminal = !args.runs.quiet && io::stderr().is_terminal();
+        let bar = if args.runs.quiet {
+            None
+        } else {
+            TerminalBar::begin(BarOf::Trial)
+        };
         Ok(Trials {
             args,
             sending,
@@ -163,7 +165,7 @@ impl<'a> Trials<'a> {
             made: Vec::new(),
             ran: Vec::new(),
             begun: Instant::now(),
-            bar: on_terminal.then(|| bar(BAR)),
+            bar,
         })
     }
 
@@ -202,7 +204,10 @@ impl<'a> Trials<'a> {
             };
             let left = self.time_left(search);
             let left = left.map_or(String::new(), |left| format!("; {left}"));
-            bar.set_message(format!("trial {}: {amount}{so_far}{left}", self.number + 1));
+            bar.set_message(&format!(
+                "trial {}: {amount}{so_far}{left}",
+                self.number + 1
+            ));
         }
     }
 

@@ -11,11 +11,11 @@ use record::BackgroundComponent;
 use crate::args::{TrafficAction, TrafficArgs};
 use crate::background::{TrafficFile, components_of, shown_generators};
 use crate::exit::{ExitStatus, Failed};
-use crate::output::{number_of, print_text};
+use crate::output::{number_of, print_described, print_text};
 
 pub(crate) fn traffic(args: &TrafficArgs) -> Result<ExitStatus, Failed> {
     match &args.action {
-        TrafficAction::Check { file } => print_text(&check(file)?)?,
+        TrafficAction::Check { file } => print_described(&check(file)?)?,
         TrafficAction::Sink(args) => return sink::sink(args),
         TrafficAction::Run(args) => return run::run(args),
         TrafficAction::Schema => print_text(::traffic::SCHEMA)?,

@@ -134,6 +134,8 @@ mod sweep;
 #[cfg(test)]
 mod targets;
 #[cfg(test)]
+mod terminals;
+#[cfg(test)]
 mod tls;
 #[cfg(test)]
 mod verdicts;

@@ -29,7 +29,7 @@ use crate::args::LabRunArgs;
 use crate::command::run::SuiteText;
 use crate::exit::{ExitStatus, Failed};
 use crate::forecast::roughly;
-use crate::output::{check_documents, number_of, print_list, print_text, tell};
+use crate::output::{check_documents, number_of, print_described, print_list, tell};
 use crate::state;
 use crate::text_file;
 use crate::watch::on_interrupt;
@@ -174,7 +174,7 @@ impl AskedCampaign {
             roughly(forecast.left(0.0)),
             roughly(self.longest())
         );
-        print_text(&text)?;
+        print_described(&text)?;
         Ok(ExitStatus::Done)
     }
 

@@ -1,20 +1,19 @@
 //! How far the runs of a series are.
 
 use std::collections::BTreeMap;
-use std::io::{self, IsTerminal};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
 use engine::{Observer, Progress, Settings};
-use indicatif::ProgressBar;
 use record::{Event, EventKind, LeftBehind};
 use suite::Plan;
 
+use crate::bar::{BarOf, TerminalBar};
 use crate::forecast::{Meter, RunMeter, roughly};
 use crate::output::tell;
-use crate::watch::{FRAME, Following, OF_SUITE, bar, draw_outlook, still_there, time_left};
+use crate::watch::{FRAME, Following, draw_outlook, still_there, time_left};
 
 /// Counts a run towards the progress of its series.
 pub(crate) struct ProgressOfRun {
@@ -42,7 +41,7 @@ impl Observer for ProgressOfRun {
 
 /// How far all runs are, on standard error.
 pub(crate) struct SeriesProgress {
-    bar: Option<ProgressBar>,
+    bar: Option<TerminalBar>,
     following: Mutex<Option<Following>>,
     quiet: bool,
     meter: Arc<Meter>,
@@ -63,8 +62,11 @@ impl SeriesProgress {
     /// Of runs that take so long from now on, or less, where that is given.
     pub(crate) fn within(budget: Option<Duration>, quiet: bool) -> SeriesProgress {
         let meter = Arc::new(Meter::default());
-        let on_terminal = !quiet && io::stderr().is_terminal();
-        let bar = on_terminal.then(|| bar(OF_SUITE));
+        let bar = if quiet {
+            None
+        } else {
+            TerminalBar::begin(BarOf::Suite)
+        };
         let following = bar.clone().map(|bar| {
             let meter = Arc::clone(&meter);
             Following::begin(
@@ -111,7 +113,7 @@ impl SeriesProgress {
 
     fn begin_test(&self, name: &str) {
         if let Some(bar) = &self.bar {
-            bar.set_message(name.to_owned());
+            bar.set_message(name);
         }
     }
 
@@ -190,12 +192,12 @@ impl Drop for SeriesProgress {
 }
 
 /// Moves a bar that ends with a budget: `40 s, at most 20 s left`.
-fn draw_budget(bar: &ProgressBar, meter: &Meter, budget: Duration) {
+fn draw_budget(bar: &TerminalBar, meter: &Meter, budget: Duration) {
     let elapsed = meter.elapsed();
     let left = at_most(budget.saturating_sub(elapsed));
-    bar.set_position((share_of(meter, budget) * 1000.0) as u64);
+    bar.set_position(share_of(meter, budget));
     let (sent, _) = meter.requests();
-    bar.set_prefix(format!("{sent} requests  {} s, {left}", elapsed.as_secs()));
+    bar.set_prefix(&format!("{sent} requests  {} s, {left}", elapsed.as_secs()));
     bar.tick();
 }
 

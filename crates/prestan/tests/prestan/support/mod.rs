@@ -60,6 +60,10 @@ impl Prestan {
             "PRESTAN_TOKEN",
             "NETRC",
             "NO_COLOR",
+            "CLICOLOR_FORCE",
+            "LC_ALL",
+            "LC_CTYPE",
+            "LANG",
             "GITHUB_ACTIONS",
         ] {
             command.env_remove(name);

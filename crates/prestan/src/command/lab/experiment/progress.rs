@@ -1,16 +1,14 @@
 //! How far a campaign is: a bar on a terminal, and a line for each trial elsewhere.
 
-use std::io::{self, IsTerminal};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use indicatif::ProgressBar;
-
+use crate::bar::{BarOf, TerminalBar};
 use crate::forecast::roughly;
 use crate::output::tell;
-use crate::watch::{FRAME, Following, OF_SUITE, bar};
+use crate::watch::{FRAME, Following};
 
 /// What a trial takes beside the time in which background settles, before one has ended, in seconds.
 const USUAL_OVERHEAD: f64 = 4.0;
@@ -71,7 +69,7 @@ impl CampaignForecast {
 /// Shows how far a campaign is.
 pub(super) struct CampaignProgress {
     shared: Arc<Mutex<ShownCampaign>>,
-    bar: Option<ProgressBar>,
+    bar: Option<TerminalBar>,
     _following: Following,
 }
 
@@ -91,7 +89,7 @@ impl CampaignProgress {
             trial_begun: Instant::now(),
             trial: String::new(),
         }));
-        let bar = io::stderr().is_terminal().then(|| bar(OF_SUITE));
+        let bar = TerminalBar::begin(BarOf::Suite);
         let drawn = bar.clone().map(|bar| {
             let shared = Arc::clone(&shared);
             move |over: &AtomicBool| {
@@ -141,15 +139,15 @@ impl CampaignProgress {
 }
 
 impl ShownCampaign {
-    fn draw(&self, bar: &ProgressBar) {
+    fn draw(&self, bar: &TerminalBar) {
         let under_way = self.trial_begun.elapsed().as_secs_f64();
         let forecast = &self.forecast;
-        bar.set_position((forecast.share(under_way) * 1000.0) as u64);
-        bar.set_message(self.trial.clone());
+        bar.set_position(forecast.share(under_way));
+        bar.set_message(&self.trial);
         let left = roughly(forecast.left(under_way));
         let elapsed = self.begun.elapsed().as_secs();
         let (done, planned) = (forecast.done, forecast.planned);
-        bar.set_prefix(format!(
+        bar.set_prefix(&format!(
             "{done} of {planned} trials  {elapsed} s, about {left} left"
         ));
         bar.tick();

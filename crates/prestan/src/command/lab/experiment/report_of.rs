@@ -89,7 +89,6 @@ fn write(report: &CampaignReport<'_>, documents: &CampaignDocuments) -> Result<(
     if let Some(path) = &documents.html {
         all.push((path.as_path(), campaign_page(report)));
     }
-    print_all(all, None, documents.color, |color, width| {
-        campaign_text(report, color, width)
-    })
+    let text = |color, width| campaign_text(report, color, width);
+    print_all(all, None, documents.color, Some(text))
 }

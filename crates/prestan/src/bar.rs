@@ -1,0 +1,113 @@
+//! A bar on standard error, where that is a terminal whose lines can be drawn anew.
+
+use std::borrow::Cow;
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use crate::screen::Screen;
+
+/// Columns that a bar needs beside its words.
+const WIDE: usize = 90;
+
+/// Columns of a terminal that does not tell.
+const USUAL: usize = 80;
+
+/// What a bar is of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum BarOf {
+    /// A suite: what it is at, and how far it is.
+    Suite,
+    /// A load run: how far it is, and how the last seconds were.
+    Load,
+    /// A trial, which takes as long as it takes.
+    Trial,
+}
+
+impl BarOf {
+    /// With words above each other where there is no room for them beside the bar.
+    fn template(self, is_wide: bool) -> &'static str {
+        match (self, is_wide) {
+            (BarOf::Suite, true) => "{msg:20} {wide_bar} {percent:>3} %  {prefix}",
+            (BarOf::Suite, false) => "{percent:>3} %  {msg}\n{prefix}",
+            (BarOf::Load, true) => "{bar:20} {prefix}\n{msg}",
+            (BarOf::Load, false) => "{prefix}\n{msg}",
+            (BarOf::Trial, _) => "{spinner} {msg}",
+        }
+    }
+
+    /// Columns in front of the words of its first line.
+    fn before(self, is_wide: bool) -> usize {
+        match (self, is_wide) {
+            (BarOf::Suite, true) | (BarOf::Load, false) => 0,
+            (BarOf::Suite, false) => 7,
+            (BarOf::Load, true) => 21,
+            (BarOf::Trial, _) => 2,
+        }
+    }
+}
+
+/// A bar. Copies of it are the same one.
+#[derive(Debug, Clone)]
+pub(crate) struct TerminalBar {
+    bar: ProgressBar,
+    room: usize,
+}
+
+impl TerminalBar {
+    /// `None` where none can be drawn.
+    pub(crate) fn begin(of: BarOf) -> Option<TerminalBar> {
+        if !Screen::Messages.has_bars() {
+            return None;
+        }
+        let bar = ProgressBar::with_draw_target(Some(1000), ProgressDrawTarget::stderr_with_hz(10));
+        let columns = Screen::Messages.columns().unwrap_or(USUAL);
+        let is_wide = columns >= WIDE;
+        if let Ok(style) = ProgressStyle::with_template(of.template(is_wide)) {
+            bar.set_style(if Screen::Messages.is_ascii() {
+                style.progress_chars("#>-").tick_chars("|/-\\ ")
+            } else {
+                style
+            });
+        }
+        let room = columns.saturating_sub(of.before(is_wide));
+        Some(TerminalBar { bar, room })
+    }
+
+    pub(crate) fn set_prefix(&self, words: &str) {
+        self.bar.set_prefix(self.fitted(words));
+    }
+
+    pub(crate) fn set_message(&self, words: &str) {
+        self.bar.set_message(self.fitted(words));
+    }
+
+    fn fitted(&self, words: &str) -> Cow<'static, str> {
+        let words = Screen::Messages.in_its_signs(words);
+        Cow::Owned(report::fold(self.room, &words))
+    }
+
+    /// So many thousandths are done.
+    pub(crate) fn set_position(&self, share: f64) {
+        self.bar.set_position((share * 1000.0) as u64);
+    }
+
+    /// Draws it.
+    pub(crate) fn tick(&self) {
+        self.bar.tick();
+    }
+
+    /// Draws it at these intervals, on a thread of its own.
+    pub(crate) fn enable_steady_tick(&self, interval: Duration) {
+        self.bar.enable_steady_tick(interval);
+    }
+
+    /// Takes it away while something else is written.
+    pub(crate) fn suspend(&self, write: impl FnOnce()) {
+        self.bar.suspend(write);
+    }
+
+    pub(crate) fn finish_and_clear(&self) {
+        self.bar.finish_and_clear();
+    }
+}

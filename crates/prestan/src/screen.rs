@@ -1,0 +1,220 @@
+//! What standard output and standard error can show: how many columns, which signs, colours, and whether lines move.
+
+use std::env;
+use std::io::{self, IsTerminal};
+use std::ops::RangeInclusive;
+
+use crate::args::ColorArg;
+
+/// Narrowest and widest output on a terminal, in columns.
+const WIDTHS: RangeInclusive<usize> = 40..=160;
+
+/// Below this width, lines are folded that are otherwise left as they are: tables, excerpts and examples.
+const NARROW: usize = 60;
+
+/// Signs that this program writes, and what stands for them in ASCII.
+const SIGNS: [(char, &str); 20] = [
+    ('µ', "u"),
+    ('±', "+-"),
+    ('×', "x"),
+    ('÷', "/"),
+    ('–', "-"),
+    ('—', "-"),
+    ('−', "-"),
+    ('…', "..."),
+    ('≥', ">="),
+    ('≤', "<="),
+    ('²', "^2"),
+    ('·', "*"),
+    // Those of a sparkline.
+    ('▁', "_"),
+    ('▂', "."),
+    ('▃', "-"),
+    ('▄', "~"),
+    ('▅', "="),
+    ('▆', "+"),
+    ('▇', "*"),
+    ('█', "#"),
+];
+
+/// Where something is printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Screen {
+    /// Standard output.
+    Output,
+    /// Standard error.
+    Messages,
+}
+
+impl Screen {
+    pub(crate) fn is_terminal(self) -> bool {
+        match self {
+            Screen::Output => io::stdout().is_terminal(),
+            Screen::Messages => io::stderr().is_terminal(),
+        }
+    }
+
+    /// What is drawn can be drawn anew.
+    pub(crate) fn has_bars(self) -> bool {
+        self.is_terminal() && obeys(variable)
+    }
+
+    pub(crate) fn has_colors(self, when: ColorArg) -> bool {
+        has_colors(when, self.is_terminal(), variable)
+    }
+
+    /// Columns to keep to: those that `COLUMNS` says, or those of the terminal.
+    pub(crate) fn columns(self) -> Option<usize> {
+        let measured = || {
+            let (width, _) = terminal_size::terminal_size().filter(|_| self.is_terminal())?;
+            Some(within_widths(width.0.into()))
+        };
+        said_columns().or_else(measured)
+    }
+
+    pub(crate) fn is_ascii(self) -> bool {
+        is_ascii(self.is_terminal(), variable)
+    }
+
+    /// A text with line breaks of its own.
+    pub(crate) fn shown(self, text: &str) -> String {
+        let text = self.in_its_signs(text);
+        match self.columns() {
+            Some(columns) if columns < NARROW => report::fold(columns, &text),
+            _ => text,
+        }
+    }
+
+    /// A line, folded. One that begins with a blank is an excerpt or an example, and is folded only where it must be.
+    pub(crate) fn line(self, line: &str, indent: &str) -> String {
+        let line = self.in_its_signs(line);
+        match self.columns() {
+            // Where there is little room, what continues an item does not stand below its second column.
+            Some(columns) if columns < NARROW => report::fold(columns, &line),
+            Some(columns) if !line.starts_with(' ') => report::wrap(columns, "", indent, &line),
+            _ => line,
+        }
+    }
+
+    /// A text without signs that are not shown.
+    pub(crate) fn in_its_signs(self, text: &str) -> String {
+        if self.is_ascii() {
+            in_ascii(text)
+        } else {
+            text.to_owned()
+        }
+    }
+}
+
+/// The columns that `COLUMNS` says.
+pub(crate) fn said_columns() -> Option<usize> {
+    let columns = variable("COLUMNS")?.parse().ok()?;
+    Some(within_widths(columns))
+}
+
+fn within_widths(columns: usize) -> usize {
+    columns.clamp(*WIDTHS.start(), *WIDTHS.end())
+}
+
+fn variable(name: &str) -> Option<String> {
+    let value = env::var_os(name)?;
+    Some(value.to_string_lossy().into_owned())
+}
+
+/// Whether a terminal with this environment obeys escape sequences.
+fn obeys(variable: impl Fn(&str) -> Option<String>) -> bool {
+    variable("TERM").is_some_and(|kind| !kind.is_empty() && kind != "dumb")
+}
+
+/// As <https://no-color.org> and <https://bixense.com/clicolors> have it.
+fn has_colors(
+    when: ColorArg,
+    to_terminal: bool,
+    variable: impl Fn(&str) -> Option<String>,
+) -> bool {
+    let is = |name, wanted: fn(&str) -> bool| variable(name).is_some_and(|value| wanted(&value));
+    match when {
+        ColorArg::Always => true,
+        ColorArg::Never => false,
+        ColorArg::Auto if is("NO_COLOR", |value| !value.is_empty()) => false,
+        ColorArg::Auto if is("CLICOLOR_FORCE", |value| !["", "0"].contains(&value)) => true,
+        ColorArg::Auto => to_terminal && obeys(&variable) && !is("CLICOLOR", |value| value == "0"),
+    }
+}
+
+/// Whether nothing but ASCII is shown, as the C library decides it. Without any locale a terminal is taken for one that
+/// has no more, and what is read by programs is not.
+fn is_ascii(to_terminal: bool, variable: impl Fn(&str) -> Option<String>) -> bool {
+    let set = |name| variable(name).filter(|value| !value.is_empty());
+    let locale = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().find_map(set);
+    locale.map_or(to_terminal, |locale| {
+        let locale = locale.to_ascii_lowercase();
+        !locale.contains("utf-8") && !locale.contains("utf8")
+    })
+}
+
+/// The signs of this program as they are written without others than ASCII. Names are left as they are.
+fn in_ascii(text: &str) -> String {
+    let plain = |sign: char| SIGNS.iter().find(|(of, _)| *of == sign);
+    text.chars().fold(String::new(), |mut all, sign| {
+        match plain(sign) {
+            Some((_, ascii)) => all.push_str(ascii),
+            None => all.push(sign),
+        }
+        all
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(set: &'static [(&str, &str)]) -> impl Fn(&str) -> Option<String> {
+        move |name| {
+            let found = set.iter().find(|(variable, _)| *variable == name);
+            found.map(|(_, value)| (*value).to_owned())
+        }
+    }
+
+    #[test]
+    fn a_terminal_without_unicode_gets_none_of_our_signs() {
+        for on_terminal in [true, false] {
+            let is_ascii = |set| is_ascii(on_terminal, of(set));
+            assert!(!is_ascii(&[("LANG", "C.UTF-8")]));
+            assert!(!is_ascii(&[("LC_ALL", ""), ("LANG", "de_DE.utf8")]));
+            assert!(is_ascii(&[("LC_ALL", "C"), ("LANG", "C.UTF-8")]));
+            assert_eq!(is_ascii(&[]), on_terminal);
+        }
+        assert_eq!(
+            in_ascii("45 µs ±3 %, ×2 – größe ▁█"),
+            "45 us +-3 %, x2 - größe _#"
+        );
+    }
+
+    #[test]
+    fn colours_are_where_they_are_shown_or_forced() {
+        const XTERM: (&str, &str) = ("TERM", "xterm");
+        let table: [(&'static [(&str, &str)], bool, bool); 9] = [
+            (&[XTERM], true, false),
+            (&[], false, false),
+            (&[("TERM", "dumb")], false, false),
+            (&[XTERM, ("NO_COLOR", "1")], false, false),
+            (&[XTERM, ("NO_COLOR", "")], true, false),
+            (&[("CLICOLOR_FORCE", "1")], true, true),
+            (&[XTERM, ("CLICOLOR_FORCE", "0")], true, false),
+            (&[("CLICOLOR_FORCE", "1"), ("NO_COLOR", "1")], false, false),
+            (&[XTERM, ("CLICOLOR", "0")], false, false),
+        ];
+        for (set, on_terminal, elsewhere) in table {
+            let colors = |to_terminal| has_colors(ColorArg::Auto, to_terminal, of(set));
+            assert_eq!(
+                (colors(true), colors(false)),
+                (on_terminal, elsewhere),
+                "{set:?}"
+            );
+            assert!(has_colors(ColorArg::Always, false, of(set)));
+            assert!(!has_colors(ColorArg::Never, true, of(set)));
+        }
+        assert!(obeys(of(&[XTERM])) && !obeys(of(&[("TERM", "")])));
+    }
+}
