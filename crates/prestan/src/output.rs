@@ -245,7 +245,7 @@ pub(crate) fn print_answer<'a>(
     page: &ReportPage<'_>,
     answer: &'a AnswerOptions,
     json: impl FnOnce() -> String,
-    more: Option<(&'a Path, String)>,
+    more: impl IntoIterator<Item = (&'a Path, String)>,
     text: impl FnOnce(bool, usize) -> String,
 ) -> Result<(), Failed> {
     let json = answer.json.as_deref().map(|path| (path, json()));

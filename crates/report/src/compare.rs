@@ -214,7 +214,12 @@ fn insides(report: &mut TextReport, comparison: &Comparison) {
     }
 }
 
-/// A row in words: `Put1K: slower; A 1.00 ms, B 2.00 ms, B / A 2.0`.
+/// A row in words, as text: `Put1K: slower; A 1.00 ms, B 2.00 ms, B / A 2.0`.
+pub fn compared_in_words(row: &Compared) -> String {
+    sentence(&cells(row))
+}
+
+/// The same, of its cells.
 fn sentence(row: &[String; COLUMNS]) -> String {
     let figures = HEADERS.iter().zip(row).take(COLUMNS - 1).skip(1);
     let figures = figures.filter(|(_, cell)| !cell.is_empty());

@@ -6,78 +6,130 @@ use std::fmt::Write as _;
 use record::Run;
 use stats::{Conclusion, JudgedConstraint, Status, Summary, TestSummary};
 
+use crate::compare::Comparisons;
 use crate::reasons::reason;
 use crate::{clean, constraint_in_words, warning};
 
 /// What became of a test case.
-enum CaseEnd {
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum CaseEnd {
+    /// It is as it should be.
     Passed,
+    /// It is not, for this reason.
     Failed(String),
     /// It is not supported, or inconclusive.
     Skipped(String),
+}
+
+/// A row or a constraint.
+struct TestCase {
+    class: String,
+    name: String,
+    /// Mean response time in seconds; 0 where there is none.
+    seconds: f64,
+    end: CaseEnd,
+}
+
+/// A run or a comparison with another server.
+struct TestSuite {
+    name: String,
+    started_at: Option<String>,
+    cases: Vec<TestCase>,
 }
 
 /// A run as a JUnit document. Every row is a test case, and so is every constraint; `time` is the mean response
 /// time in seconds. Ends with a newline.
 pub fn junit(run: &Run, summary: &Summary) -> String {
     let suite = &run.plan.suite.name;
-    let rows = summary
-        .tests
-        .iter()
-        .map(|row| (case_of(suite, row), end_of_row(row)));
-    let constraints = summary.constraints.iter();
-    let constraints =
-        constraints.map(|own| (case_of_constraint(suite, own), end_of_constraint(own)));
-    let cases: Vec<(String, CaseEnd)> = rows.chain(constraints).collect();
-    let count = |of: fn(&CaseEnd) -> bool| cases.iter().filter(|(_, end)| of(end)).count();
-    let counts = format!(
-        "tests=\"{}\" failures=\"{}\" errors=\"0\" skipped=\"{}\"",
-        cases.len(),
-        count(|end| matches!(end, CaseEnd::Failed(_))),
-        count(|end| matches!(end, CaseEnd::Skipped(_))),
-    );
-    let mut xml = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
-    let name = escaped(&format!("{suite} on {}", run.plan.target));
-    let _ = writeln!(xml, "<testsuites {counts}>");
-    let _ = writeln!(
-        xml,
-        "  <testsuite name=\"{name}\" {counts} timestamp=\"{}\">",
-        escaped(&run.env.started_at)
-    );
-    for (case, end) in cases {
-        let _ = match end {
-            CaseEnd::Passed => writeln!(xml, "    <testcase {case}/>"),
-            CaseEnd::Failed(why) => writeln!(
-                xml,
-                "    <testcase {case}>\n      <failure message=\"{}\"/>\n    </testcase>",
-                escaped(&why)
-            ),
-            CaseEnd::Skipped(why) => writeln!(
-                xml,
-                "    <testcase {case}>\n      <skipped message=\"{}\"/>\n    </testcase>",
-                escaped(&why)
-            ),
-        };
-    }
-    xml.push_str("  </testsuite>\n</testsuites>\n");
-    xml
+    let rows = summary.tests.iter().map(|row| TestCase {
+        class: format!("{suite}.{}", row.test),
+        name: row.name.clone(),
+        seconds: row.response.map_or(0.0, |times| times.mean / 1e9),
+        end: end_of_row(row),
+    });
+    let constraints = summary.constraints.iter().map(|own| TestCase {
+        class: format!("{suite}.constraints"),
+        name: own.name.clone(),
+        seconds: 0.0,
+        end: end_of_constraint(own),
+    });
+    document(&[TestSuite {
+        name: format!("{suite} on {}", run.plan.target),
+        started_at: Some(run.env.started_at.clone()),
+        cases: rows.chain(constraints).collect(),
+    }])
 }
 
-fn case_of(suite: &str, row: &TestSummary) -> String {
-    let time = row.response.map_or(0.0, |times| times.mean / 1e9);
+/// A comparison as a JUnit document. Each row of each comparison is a test case that ends as `ends` has it, in the same
+/// order; `time` is the mean time of B in seconds. Ends with a newline.
+pub fn compare_junit(all: &Comparisons, ends: Vec<Vec<CaseEnd>>) -> String {
+    let suites = all.versus.iter().zip(ends).map(|(versus, ends)| {
+        let rows = versus.comparison.rows.iter().zip(ends);
+        let cases = rows.map(|(row, end)| TestCase {
+            class: versus.name.clone(),
+            name: row.name.clone(),
+            seconds: row.b.mean.map_or(0.0, |mean| mean / 1e9),
+            end,
+        });
+        TestSuite {
+            name: format!("{} compared with {}", versus.name, all.name),
+            started_at: None,
+            cases: cases.collect(),
+        }
+    });
+    document(&suites.collect::<Vec<_>>())
+}
+
+fn document(suites: &[TestSuite]) -> String {
+    let mut xml = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
+    let all = suites.iter().flat_map(|suite| &suite.cases);
+    let _ = writeln!(xml, "<testsuites {}>", totals(all));
+    for suite in suites {
+        let started_at = suite.started_at.as_ref();
+        let started_at = started_at.map_or_else(String::new, |time| {
+            format!(" timestamp=\"{}\"", escaped(time))
+        });
+        let _ = writeln!(
+            xml,
+            "  <testsuite name=\"{}\" {}{started_at}>",
+            escaped(&suite.name),
+            totals(suite.cases.iter())
+        );
+        for case in &suite.cases {
+            xml += &written(case);
+        }
+        xml += "  </testsuite>\n";
+    }
+    xml + "</testsuites>\n"
+}
+
+/// Attributes of all these cases together.
+fn totals<'c>(cases: impl Iterator<Item = &'c TestCase> + Clone) -> String {
+    let count = |of: fn(&CaseEnd) -> bool| cases.clone().filter(|case| of(&case.end)).count();
     format!(
-        "classname=\"{}.{}\" name=\"{}\" time=\"{time:.6}\"",
-        escaped(suite),
-        escaped(&row.test),
-        escaped(&row.name)
+        "tests=\"{}\" failures=\"{}\" errors=\"0\" skipped=\"{}\" time=\"{:.6}\"",
+        cases.clone().count(),
+        count(|end| matches!(end, CaseEnd::Failed(_))),
+        count(|end| matches!(end, CaseEnd::Skipped(_))),
+        cases.clone().map(|case| case.seconds).sum::<f64>(),
     )
 }
 
-fn case_of_constraint(suite: &str, constraint: &JudgedConstraint) -> String {
+fn written(case: &TestCase) -> String {
+    let attributes = format!(
+        "classname=\"{}\" name=\"{}\" time=\"{:.6}\"",
+        escaped(&case.class),
+        escaped(&case.name),
+        case.seconds
+    );
+    let (element, why) = match &case.end {
+        CaseEnd::Passed => return format!("    <testcase {attributes}/>\n"),
+        CaseEnd::Failed(why) => ("failure", why),
+        CaseEnd::Skipped(why) => ("skipped", why),
+    };
     format!(
-        "classname=\"{}.constraints\" name=\"{}\" time=\"0\"",
-        escaped(suite),
-        escaped(&constraint.name)
+        "    <testcase {attributes}>\n      <{element} message=\"{}\"/>\n    </testcase>\n",
+        escaped(why)
     )
 }
 

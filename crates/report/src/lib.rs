@@ -6,7 +6,7 @@
 //!                     +--> csv    for spreadsheets: a row a test
 //!                     +--> junit  for CI systems: a test case a row and a constraint; annotations of GitHub
 //! samples ----------------> log    for spreadsheets: a row an operation
-//! Comparisons ------------> compare_text, compare_markdown, compare_json
+//! Comparisons ------------> compare_text, compare_markdown, compare_json, compare_junit
 //! Sweep, SearchResult ----> sweep_text, sweep_json; search_text, search_json
 //! all of them, Details ---> page   for showing: one self-contained page, and the data of figures
 //! Findings ---------------> diagnose_text, diagnose_json
@@ -81,7 +81,7 @@ pub use campaign::{
 };
 pub use compare::{
     Comparisons, Versus, calls_that_differ, compare_json, compare_markdown, compare_text,
-    difference,
+    compared_in_words, difference,
 };
 pub use conclusion::{inconclusive, inconclusive_briefly};
 pub use constraints::{constraint_in_words, failed_constraints, failed_rows};
@@ -91,7 +91,7 @@ pub use diagnose::{
 pub use file_names::FileNames;
 pub use generators::planned_generators;
 pub use json::{BesideResult, json};
-pub use junit::junit;
+pub use junit::{CaseEnd, compare_junit, junit};
 pub use label::{apply_label, labelled_text};
 pub use log::{log, log_header};
 pub use notes::notes_of;

@@ -79,6 +79,10 @@ pub(crate) struct CompareArgs {
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(crate) markdown: Option<PathBuf>,
 
+    /// Write rows as test cases for CI systems: JUnit XML; those of which --fail-if is true have failed
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub(crate) junit: Option<PathBuf>,
+
     #[command(flatten)]
     pub(crate) runs: RunsOptions,
 

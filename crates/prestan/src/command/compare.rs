@@ -28,7 +28,7 @@ pub(crate) const SAME_WITHIN: f64 = 0.02;
 
 /// Measures, or reads, and compares.
 pub(crate) fn compare(args: &CompareArgs) -> Result<ExitStatus, Failed> {
-    output::check_answer(&args.answer, &[&args.markdown])?;
+    output::check_answer(&args.answer, &[&args.markdown, &args.junit])?;
     let asked = asked(args)?;
     let labels = &args.load.running.label;
     let is_measured = matches!(asked, ComparedRuns::Now);
@@ -59,7 +59,7 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<ExitStatus, Failed> {
     let gate = gate::for_rows(&args.question, &comparisons, &params)?;
     // Where not all could be done, what was is told all the same.
     if ended.is_none() || rows(&comparisons).any(|row| row.ratio.is_some()) {
-        print(&comparisons, &servers, args)?;
+        print(&comparisons, &servers, gate.as_ref(), args)?;
     }
     if is_measured && ended.is_none() && args.runs.save.is_none() && !args.runs.quiet {
         tell_name(&servers);
@@ -329,6 +329,7 @@ fn told_apart(servers: &[MeasuredServer]) -> Vec<String> {
 fn print(
     comparisons: &Comparisons,
     servers: &[MeasuredServer],
+    gate: Option<&gate::CheckedGate<'_>>,
     args: &CompareArgs,
 ) -> Result<(), Failed> {
     let is_drawn = args.answer.figures.any();
@@ -354,9 +355,14 @@ fn print(
     };
     let markdown = args.markdown.as_deref();
     let markdown = markdown.map(|path| (path, report::compare_markdown(comparisons)));
+    let junit = args.junit.as_deref().map(|path| {
+        let ends = gate::case_ends(comparisons, gate);
+        (path, report::compare_junit(comparisons, ends))
+    });
+    let more = markdown.into_iter().chain(junit);
     let json = || report::compare_json(comparisons);
     let text = |color, width| report::compare_text(comparisons, color, width);
-    output::print_answer(page, &args.answer, json, markdown, text)
+    output::print_answer(page, &args.answer, json, more, text)
 }
 
 fn rows(comparisons: &Comparisons) -> impl Iterator<Item = &Compared> {

@@ -71,8 +71,18 @@ fn what_is_slower_is_found_and_may_fail_a_build() {
         assert_eq!(server.left(), [""; 0]);
     }
 
-    let bad = run(&["--fail-if", "slower 5%"]);
+    let directory = tempfile::tempdir().unwrap();
+    let junit = directory.path().join("junit.xml");
+    let written = ["--junit", junit.to_str().unwrap()];
+    let bad = run(&[&["--fail-if", "slower 5%"], &written[..]].concat());
     assert_eq!(bad.code, 1, "{bad}");
+    let xml = std::fs::read_to_string(&junit).unwrap();
+    let case = xml
+        .split("<testcase ")
+        .find(|case| case.contains("name=\"Get1K\""));
+    let failure = "<failure message=\"Get1K: slower";
+    assert!(case.is_some_and(|case| case.contains(failure)), "{xml}");
+    assert!(xml.contains("<testsuites tests=\"2\" failures=\""), "{xml}");
     assert!(
         bad.stderr.contains("prestan: failed: ") && bad.stderr.contains("Get1K (slower)"),
         "{bad}"

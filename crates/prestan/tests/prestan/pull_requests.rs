@@ -1,6 +1,7 @@
 //! The GitHub Action (`action.yml`) and the GitLab template (`ci/gitlab-compare.yml`): their scripts, run
 //! by bash as there, against servers on loopback.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, TcpListener};
@@ -10,16 +11,20 @@ use std::process::{Command, Output};
 use std::thread;
 
 use crate::support::load::plain;
-use serde_json::Value;
+use serde_json::{Value, json};
 use tempfile::TempDir;
 
-/// Records its arguments and the body that it posts. `previous` is what it lists as comments.
+/// Records its server, its arguments and the body that it posts. `previous` has the comments that it lists, for its own
+/// `--jq`, which is the last argument.
 const GH: &str = r#"#!/bin/bash
-echo "$*" >> "$LOG"
+echo "$GH_HOST $*" >> "$LOG"
 for word in "$@"; do
   if [[ $word == body=@* ]]; then cp "${word#body=@}" "$LOG.body"; fi
 done
-if [[ $* == *--paginate* ]]; then cat "$LOG.previous"; fi
+case $* in
+  *viewer*) jq -r "${@: -1}" <<< '{"data": {"viewer": {"login": "github-actions[bot]"}}}' ;;
+  *--paginate*) jq -r "${@: -1}" "$LOG.previous" ;;
+esac
 "#;
 
 /// A file of this repository, read as YAML.
@@ -41,10 +46,18 @@ impl Job {
         fs::create_dir(&programs).unwrap();
         std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_prestan"), programs.join("prestan"))
             .unwrap();
-        let gh = programs.join("gh");
-        fs::write(&gh, GH).unwrap();
-        fs::set_permissions(&gh, fs::Permissions::from_mode(0o755)).unwrap();
-        Job { home }
+        let job = Job { home };
+        job.program("gh", GH);
+        job
+    }
+
+    /// Puts a program into its PATH, in the place of another of that name.
+    fn program(&self, name: &str, script: &str) {
+        let path = self.path("bin").join(name);
+        // It may be a link to the program of the tests.
+        let _ = fs::remove_file(&path);
+        fs::write(&path, script).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -56,7 +69,7 @@ impl Job {
     }
 
     /// Runs a script as the runners of both platforms do: bash that ends at the first failure.
-    fn run(&self, script: &str, variables: &[(&str, &str)]) -> Output {
+    fn run(&self, script: &str, variables: &BTreeMap<&str, &str>) -> Output {
         let path = format!(
             "{}:{}",
             self.path("bin").display(),
@@ -69,7 +82,7 @@ impl Job {
             .env("HOME", self.home.path())
             .env("XDG_STATE_HOME", self.home.path())
             .env("LOG", self.path("gh.log"))
-            .envs(variables.iter().copied())
+            .envs(variables)
             .output()
             .unwrap();
         let error = String::from_utf8_lossy(&output.stderr);
@@ -78,87 +91,176 @@ impl Job {
     }
 }
 
-/// What an input of the action, or a variable of the template, has by default.
-fn default(inputs: &Value, name: &str) -> String {
-    let input = &inputs[name];
-    let text = input.as_str().or_else(|| input["default"].as_str());
-    text.unwrap_or_else(|| panic!("no default of {name}"))
-        .to_owned()
+/// Writes a comparison, and ends as one that is inconclusive.
+const UNDECIDED: &str = r#"#!/bin/bash
+while [ "$1" != --markdown ]; do shift; done
+echo "| Get1K |" > "$2"
+exit 3
+"#;
+
+/// The scripts of the action, and the defaults of its inputs.
+fn action() -> (Vec<String>, Value) {
+    let mut action = yaml("action.yml");
+    let steps = action["runs"]["steps"].as_array().unwrap();
+    let script = |step: &Value| step["run"].as_str().unwrap().to_owned();
+    (steps.iter().map(script).collect(), action["inputs"].take())
 }
 
-#[test]
-fn the_action_compares_and_posts() {
-    let action = yaml("action.yml");
-    let steps = action["runs"]["steps"].as_array().unwrap();
-    let script = |index: usize| steps[index]["run"].as_str().unwrap();
-    let (a, b) = (plain(), plain());
-    let (a, b) = (a.server.url(), b.server.url());
-    let job = Job::new();
-    let inputs = &action["inputs"];
-    let (fail_if, inconclusive) = (default(inputs, "fail-if"), default(inputs, "inconclusive"));
-    let variables = [
-        ("A", &*a),
-        ("B", &*b),
+/// What the scripts of the action find in their environment, for two servers.
+fn action_variables<'a>(inputs: &'a Value, a: &'a str, b: &'a str) -> BTreeMap<&'a str, &'a str> {
+    let default = |name: &str| inputs[name]["default"].as_str().unwrap();
+    BTreeMap::from([
+        ("A", a),
+        ("B", b),
         ("START_A", ""),
         ("START_B", ""),
-        ("FAIL_IF", &*fail_if),
+        ("FAIL_IF", default("fail-if")),
         ("FOR", "2s"),
-        ("INCONCLUSIVE", &*inconclusive),
-        ("OPTIONS", "--only Get1K,Put1K --warmup 1"),
-        ("MARKDOWN", "comparison.md"),
+        ("INCONCLUSIVE", default("inconclusive")),
+        (
+            "OPTIONS",
+            "--only Get1K,Put1K\n--warmup 1\n--json comparison.json\n",
+        ),
+        ("MARKDOWN", default("markdown")),
+        ("NAME", default("name")),
+        ("MATRIX", "null"),
         ("GITHUB_STEP_SUMMARY", "summary.md"),
+        ("GITHUB_OUTPUT", "output"),
         ("GITHUB_ACTION_PATH", "nowhere"),
+        ("GITHUB_SERVER_URL", "https://forge.example"),
         ("ACTION_REPOSITORY", "o/prestan"),
         ("GITHUB_REPOSITORY", "o/r"),
         ("GITHUB_WORKFLOW", "ci"),
         ("GITHUB_JOB", "job"),
         ("NUMBER", "7"),
-    ];
+    ])
+}
+
+#[test]
+fn the_action_compares_and_posts() {
+    let (scripts, inputs) = action();
+    let (a, b) = (plain(), plain());
+    let (a, b) = (a.server.url(), b.server.url());
+    let job = Job::new();
+    let mut variables = action_variables(&inputs, &a, &b);
     // All that the scripts get is given here, by the same names.
-    for name in steps
+    for name in yaml("action.yml")["runs"]["steps"]
+        .as_array()
+        .unwrap()
         .iter()
         .filter_map(|step| step["env"].as_object())
         .flat_map(|env| env.keys())
     {
-        let is_given = variables.iter().any(|(given, _)| given == name);
-        assert!(is_given || name == "GH_TOKEN", "{name}");
+        let is_given = variables.contains_key(name.as_str());
+        assert!(is_given || name.ends_with("_TOKEN"), "{name}");
     }
+    // What the load generator of a busy machine decides is no matter here.
+    assert_eq!(variables.insert("INCONCLUSIVE", "pass"), Some("fail"));
 
     // Prestan is there: nothing is installed.
-    assert!(job.run(script(0), &variables).status.success());
-    let output = job.run(script(1), &variables);
+    assert!(job.run(&scripts[0], &variables).status.success());
+    let output = job.run(&scripts[1], &variables);
     assert_eq!(output.status.code(), Some(0), "{output:?}");
     let markdown = job.read("comparison.md");
     assert!(markdown.contains("| Get1K |"), "{markdown}");
     assert_eq!(job.read("summary.md"), markdown);
-
-    fs::write(job.path("gh.log.previous"), "3 Hello\n").unwrap();
-    let output = job.run(script(2), &variables);
-    assert!(output.status.success(), "{output:?}");
+    // All lines of the options are used.
+    assert_ne!(job.read("comparison.json"), "");
+    let said = job.read("output");
+    let report = format!("report={}\n", job.path("comparison.md").display());
+    assert!(said.contains(&report), "{said}");
     assert!(
-        job.read("gh.log")
-            .contains("--method POST repos/o/r/issues/7/comments")
-    );
-    let posted = job.read("gh.log.body");
-    let (mark, rest) = posted.split_once('\n').unwrap();
-    assert_eq!(rest, markdown);
-
-    // A later comparison replaces it.
-    fs::write(job.path("gh.log.previous"), format!("3 Hello\n41 {mark}\n")).unwrap();
-    assert!(job.run(script(2), &variables).status.success());
-    assert!(
-        job.read("gh.log")
-            .contains("--method PATCH repos/o/r/issues/comments/41")
+        said.ends_with("verdict=pass\n") || said.ends_with("verdict=inconclusive\n"),
+        "{said}"
     );
 
     // A server that is not there fails the step, and nothing old is posted.
-    let mut unreachable = variables;
-    unreachable[1].1 = "http://127.0.0.1:9/";
-    let output = job.run(script(1), &unreachable);
+    variables.insert("B", "http://127.0.0.1:9/");
+    let output = job.run(&scripts[1], &variables);
     assert_eq!(output.status.code(), Some(4), "{output:?}");
-    fs::remove_file(job.path("gh.log")).unwrap();
-    assert!(job.run(script(2), &unreachable).status.success());
+    assert!(job.read("output").ends_with("verdict=error\n"));
+    assert!(job.run(&scripts[2], &variables).status.success());
     assert_eq!(job.read("gh.log"), "");
+}
+
+#[test]
+fn the_action_says_that_a_comparison_is_inconclusive() {
+    let (scripts, inputs) = action();
+    let job = Job::new();
+    job.program("prestan", UNDECIDED);
+    for (counts_as, status) in [("pass", 0), ("fail", 1), ("perhaps", 3)] {
+        let mut variables = action_variables(&inputs, "http://a/", "http://b/");
+        variables.insert("INCONCLUSIVE", counts_as);
+        let output = job.run(&scripts[1], &variables);
+        assert_eq!(output.status.code(), Some(status), "{output:?}");
+        assert!(job.read("output").ends_with("verdict=inconclusive\n"));
+    }
+}
+
+#[test]
+fn a_comment_of_the_action_replaces_its_own_alone() {
+    let (scripts, inputs) = action();
+    let job = Job::new();
+    let markdown = "| Get1K |\n";
+    fs::write(job.path("comparison.md"), markdown).unwrap();
+    let variables = action_variables(&inputs, "", "");
+    // Posts it where these comments are there: accounts and texts, with numbers from 40 on. Gives what was done.
+    let post = |variables: &BTreeMap<&str, &str>, comments: &[(&str, &str)]| {
+        let comments = (40..).zip(comments);
+        let comments: Vec<Value> = comments
+            .map(|(id, (login, body))| json!({"id": id, "user": {"login": login}, "body": body}))
+            .collect();
+        fs::write(job.path("gh.log.previous"), json!(comments).to_string()).unwrap();
+        fs::write(job.path("gh.log"), "").unwrap();
+        let output = job.run(&scripts[2], variables);
+        assert!(output.status.success(), "{output:?}");
+        assert!(output.stdout.is_empty(), "{output:?}");
+        let log = job.read("gh.log");
+        let did = log.lines().last().unwrap();
+        let did = did.split_once(" --field ").unwrap().0.to_owned();
+        (did, job.read("gh.log.body"))
+    };
+    let us = "github-actions[bot]";
+    let created = "forge.example api --method POST repos/o/r/issues/7/comments";
+    let replaced = "forge.example api --method PATCH repos/o/r/issues/comments/41";
+    let (did, posted) = post(&variables, &[(us, "Hello")]);
+    assert_eq!(did, created);
+    let posted = posted.as_str();
+    let (mark, rest) = posted.split_once('\n').unwrap();
+    assert_eq!(rest.trim_start(), markdown);
+
+    // A later comparison replaces it; the same first line of another account is not ours.
+    let (did, _) = post(&variables, &[(us, "Hello"), (us, posted), ("ann", posted)]);
+    assert_eq!(did, replaced);
+    let quoted = format!("What does {mark} mean?");
+    let (did, _) = post(&variables, &[("ann", posted), (us, &*quoted)]);
+    assert_eq!(did, created);
+
+    // Legs of a matrix, and comparisons of one job with names, have comments of their own.
+    for (name, value, title) in [
+        ("MATRIX", "{\n  \"os\": \"a\"\n}", "### `{ \"os\": \"a\"}`"),
+        ("NAME", "listings", "### listings"),
+    ] {
+        let mut other = variables.clone();
+        other.insert(name, value);
+        let (did, body) = post(&other, &[(us, posted)]);
+        assert_eq!(did, created);
+        assert_eq!(body.lines().nth(1), Some(title));
+        let (did, _) = post(&other, &[(us, posted), (us, &*body)]);
+        assert_eq!(did, replaced);
+    }
+
+    // What is longer than a comment may be is cut, at the end of a line.
+    fs::write(job.path("comparison.md"), "| Größe | 1 |\n".repeat(9_000)).unwrap();
+    let (_, body) = post(&variables, &[]);
+    assert!(
+        body.len() <= 65_536 && body.starts_with(mark),
+        "{}",
+        body.len()
+    );
+    let (table, note) = body.trim_end().rsplit_once('\n').unwrap();
+    assert!(note.starts_with("The comparison is longer"), "{note}");
+    assert!(table.trim_end().ends_with("\n| Größe | 1 |"));
 }
 
 #[test]
@@ -175,7 +277,7 @@ fn the_template_compares_two_builds_and_posts() {
         env!("CARGO_BIN_EXE_prestan")
     );
     let job = Job::new();
-    let mut variables: Vec<(&str, &str)> = defaults
+    let mut variables: BTreeMap<&str, &str> = defaults
         .iter()
         .map(|(name, value)| (name.as_str(), value.as_str().unwrap()))
         .collect();
@@ -183,7 +285,10 @@ fn the_template_compares_two_builds_and_posts() {
         ("COMPARE_START_A", &*start),
         ("COMPARE_START_B", &*start),
         ("COMPARE_FOR", "2s"),
-        ("COMPARE_OPTIONS", "--only Get1K,Put1K --warmup 1"),
+        (
+            "COMPARE_OPTIONS",
+            "--only Get1K,Put1K\n--warmup 1\n--json comparison.json\n",
+        ),
     ];
     for (name, _) in given {
         assert!(defaults.contains_key(name), "{name}");
@@ -196,11 +301,20 @@ fn the_template_compares_two_builds_and_posts() {
         ("CI_MERGE_REQUEST_IID", "8"),
     ]);
     // Two starts of one program may differ by a little, but not by this.
-    variables.push(("COMPARE_FAIL_IF", "slower 500%"));
+    variables.insert("COMPARE_FAIL_IF", "slower 500%");
+    // Nor is what the load generator of a busy machine decides.
+    assert_eq!(
+        variables.insert("COMPARE_INCONCLUSIVE", "pass"),
+        Some("fail")
+    );
     let output = job.run(script, &variables);
     assert_eq!(output.status.code(), Some(0), "{output:?}");
     let markdown = job.read("comparison.md");
     assert!(markdown.contains("| Get1K |"), "{markdown}");
+    assert_ne!(job.read("comparison.json"), "");
+    let shown = job_of["artifacts"]["reports"]["junit"].as_str().unwrap();
+    let shown = variables[shown.strip_prefix('$').unwrap()];
+    assert!(job.read(shown).contains(" name=\"Get1K\" "), "{shown}");
     let request = posted.join().unwrap();
     let line = "POST /api/v4/projects/5/merge_requests/8/notes HTTP/1.1\r\n";
     assert!(request.starts_with(line), "{request}");
@@ -209,6 +323,29 @@ fn the_template_compares_two_builds_and_posts() {
         request.contains("body=") && request.contains("Get1K"),
         "{request}"
     );
+}
+
+#[test]
+fn the_template_says_what_an_inconclusive_comparison_counts_as() {
+    let template = yaml("ci/gitlab-compare.yml");
+    let job_of = &template[".prestan-compare"];
+    let defaults = job_of["variables"].as_object().unwrap();
+    let defaults = defaults.iter();
+    let defaults = defaults.map(|(name, value)| (name.as_str(), value.as_str().unwrap()));
+    let job = Job::new();
+    job.program("prestan", UNDECIDED);
+    // GitLab shows a job that ends so as one with a warning.
+    let warned = job_of["allow_failure"]["exit_codes"].as_i64().unwrap();
+    for (counts_as, status) in [("pass", 0), ("fail", 1), ("warn", warned)] {
+        let mut variables: BTreeMap<&str, &str> = defaults.clone().collect();
+        variables.insert("COMPARE_INCONCLUSIVE", counts_as);
+        let output = job.run(job_of["script"][0].as_str().unwrap(), &variables);
+        assert_eq!(
+            output.status.code().map(i64::from),
+            Some(status),
+            "{output:?}"
+        );
+    }
 }
 
 /// Accepts one request and answers it; gives its text.

@@ -127,7 +127,7 @@ fn a_slow_server_fails_and_is_named_everywhere() {
     );
 
     let xml = std::fs::read_to_string(&junit).unwrap();
-    assert!(xml.contains("name=\"fast\" time=\"0\">\n      <failure message=\"fast: fail (p50(Get) &lt; 1 ms); p50(Get) is "), "{xml}");
+    assert!(xml.contains("name=\"fast\" time=\"0.000000\">\n      <failure message=\"fast: fail (p50(Get) &lt; 1 ms); p50(Get) is "), "{xml}");
     assert!(
         xml.starts_with(
             "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites tests=\"4\" failures=\"1\""

@@ -6,7 +6,7 @@ use constraint::{
     CheckedConstraint, ComparedCharacteristic, Constraint, ConstraintSubject, RowTruth, Scope,
     Statistic,
 };
-use report::{Comparisons, Versus, calls_that_differ};
+use report::{CaseEnd, Comparisons, Versus, calls_that_differ, compared_in_words};
 use stats::{Compared, Comparison, CostVerdict, LEAST_STARTS, Verdict};
 use suite::Plan;
 
@@ -168,6 +168,42 @@ pub(super) fn judge(
         (false, Some(why)) => Err(why),
         (false, None) => Ok(ExitStatus::Done),
     }
+}
+
+/// What becomes of each row of each comparison as a test case. Without a gate, none fails.
+pub(super) fn case_ends(
+    comparisons: &Comparisons,
+    gate: Option<&CheckedGate<'_>>,
+) -> Vec<Vec<CaseEnd>> {
+    let of_server = |versus: &Versus| -> Vec<CaseEnd> {
+        let comparison = &versus.comparison;
+        let judged = gate.map_or_else(Vec::new, |(_, condition)| comparison.judged_by(condition));
+        let is_named = |name: &str| {
+            let mut all = gate
+                .iter()
+                .flat_map(|(_, condition)| condition.characteristics());
+            all.any(|of| of.measurement.as_deref() == Some(name))
+        };
+        let end = |row: &Compared| {
+            let own = judged.iter().find(|judged| match &judged.row {
+                Some(name) => *name == row.name,
+                None => is_named(&row.name),
+            });
+            let own = own.zip(gate);
+            let own = own.filter(|(own, (_, of))| is_reason(of, comparison, own));
+            let says = compared_in_words(row);
+            match own.map(|(own, (gate, _))| (own.truth, gate.undecided)) {
+                Some((Some(true), _) | (None, true)) => CaseEnd::Failed(says),
+                Some((None, false)) => CaseEnd::Skipped(format!("undecided: {says}")),
+                _ if row.is_disqualified() || row.verdict == Verdict::NotCompared => {
+                    CaseEnd::Skipped(says)
+                }
+                _ => CaseEnd::Passed,
+            }
+        };
+        comparison.rows.iter().map(end).collect()
+    };
+    comparisons.versus.iter().map(of_server).collect()
 }
 
 /// What is missing where numbers of calls are known of a few runs alone.
