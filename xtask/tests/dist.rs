@@ -89,7 +89,8 @@ fn said(command: &mut Command) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// Its size and sums are those of its files, its links lead to files of it, and the maintainer has an address.
+/// Its size and sums are those of its files, its links lead to files of it, the maintainer has an address, and Debian's
+/// tool has no objection.
 fn debian_package_is_described(package: &Path, temporary: &Path) {
     let tree = temporary.join("debian");
     let field = |name: &str| said(Command::new("dpkg-deb").arg("-f").arg(package).arg(name));
@@ -121,6 +122,20 @@ fn debian_package_is_described(package: &Path, temporary: &Path) {
         "{maintainer}"
     );
     links_lead_somewhere(&tree, 20);
+    debian_has_no_objection(package);
+}
+
+/// What Debian's own tool says of the package.
+fn debian_has_no_objection(package: &Path) {
+    let lintian = Path::new("/usr/bin/lintian");
+    if !lintian.is_file() {
+        assert!(env::var_os("CI").is_none(), "lintian is not installed");
+        eprintln!("skipped: lintian is not installed; `cargo xtask setup` installs it");
+        return;
+    }
+    let mut lintian = Command::new(lintian);
+    lintian.args(["--allow-root", "--fail-on=error,warning"]);
+    said(lintian.arg(package));
 }
 
 fn files_below(directory: &Path) -> Vec<PathBuf> {
@@ -208,6 +223,12 @@ fn archive_is_where_binstall_looks(archive: &Path) {
         text
     };
     let name = archive.file_name().unwrap().to_str().unwrap();
+    // The README names it as well.
+    let readme = Path::new(env!("CARGO_MANIFEST_DIR")).join("../README.md");
+    let readme = fs::read_to_string(readme).unwrap();
+    let named = readme.split("`tar -xf ").nth(1).unwrap().split('`').next();
+    let named = named.unwrap().replace("VERSION", env!("CARGO_PKG_VERSION"));
+    assert_eq!(named.replace("x86_64", env::consts::ARCH), name);
     let release = format!("releases/download/v{}", env!("CARGO_PKG_VERSION"));
     let url = format!("https://forge.example/o/prestan/{release}/{name}");
     assert_eq!(expanded("pkg-url"), url);

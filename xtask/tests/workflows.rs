@@ -148,6 +148,12 @@ fn the_image_is_made_of_what_is_there() {
             _ => {}
         }
     }
+    // docker reads `.dockerignore` alone, and podman and buildah prefer `.containerignore`: one file for all.
+    let ignored = fs::read_to_string(root().join(".dockerignore")).unwrap();
+    assert!(!root().join(".containerignore").exists());
+    for built in [".git", "**/target"] {
+        assert!(ignored.lines().any(|line| line == built), "{ignored}");
+    }
     // Releases put the packages of `dist` in the place of a stage.
     let release = fs::read_to_string(root().join(".github/workflows/release.yml")).unwrap();
     let contexts: Vec<&str> = release.split("--build-context ").skip(1).collect();

@@ -14,8 +14,9 @@ use super::{Release, documents};
 use crate::project::{output_of, root};
 
 /// Licences at the top of the archive: ours, and those of all other parts.
-pub(super) const LICENCES: [&str; 3] =
-    ["LICENSE-APACHE", "LICENSE-MIT", "LICENSES-THIRD-PARTY.txt"];
+pub(super) const LICENCES: [&str; 3] = ["LICENSE-APACHE", "LICENSE-MIT", THIRD_PARTY];
+
+pub(super) const THIRD_PARTY: &str = "LICENSES-THIRD-PARTY.txt";
 
 /// Those of them that stand in this repository.
 const OWN_LICENCES: [&str; 2] = ["LICENSE-APACHE", "LICENSE-MIT"];
@@ -90,7 +91,7 @@ impl Content {
         for document in documents.chain(&OWN_LICENCES.map(PathBuf::from)) {
             tree.copy(&root.join(document), top.join(document), 0o644)?;
         }
-        tree.write(top.join("LICENSES-THIRD-PARTY.txt"), licences)?;
+        tree.write(top.join(THIRD_PARTY), licences)?;
         let installed = top.join("prestan");
         tree.copy(program, &installed, 0o755)?;
         output_of(target.command(&installed)?.arg("man").arg(top.join("man1")))?;

@@ -7,7 +7,7 @@ use std::process::Command;
 use anyhow::{Context, Result};
 
 use super::Release;
-use super::content::{Content, PackageTree, copy, files_of};
+use super::content::{Content, PackageTree, THIRD_PARTY, copy, files_of, write};
 use super::target::{ReleaseTarget, newest_glibc};
 use crate::project::output_of;
 
@@ -46,9 +46,11 @@ pub(super) fn package(
     for document in &content.documents {
         tree.copy(&top.join(document), documentation.join(document), 0o644)?;
     }
-    // What Debian calls the changelog of a package that it did not make itself.
-    let changelog = tree.place(documentation.join("changelog"))?;
-    compressed(&top.join("CHANGELOG.md"), &changelog)?;
+    let place = tree.place(documentation.join("changelog"))?;
+    write(&place, &changelog(release)?)?;
+    compress(&place)?;
+    let place = tree.place(documentation.join(THIRD_PARTY))?;
+    compressed(&top.join(THIRD_PARTY), &place)?;
     tree.write(documentation.join("copyright"), &copyright(&top)?)?;
     let files = files_of(tree.path())?;
     let control = control(release, target, &top, installed_size(&files)?)?;
@@ -79,8 +81,26 @@ pub(super) fn file_name(release: &Release, target: ReleaseTarget) -> String {
 /// Copies a file, compressed and with `.gz` at the end of its name.
 fn compressed(from: &Path, to: &Path) -> Result<()> {
     copy(from, to, 0o644)?;
-    output_of(Command::new("gzip").args(["-9", "--no-name"]).arg(to))?;
+    compress(to)
+}
+
+fn compress(file: &Path) -> Result<()> {
+    output_of(Command::new("gzip").args(["-9", "--no-name"]).arg(file))?;
     Ok(())
+}
+
+/// The changelog of a package whose version has no revision of Debian, in the form that Debian's tools read.
+fn changelog(release: &Release) -> Result<String> {
+    let mut date = Command::new("date");
+    date.args(["--utc", "--rfc-email", "--date"]);
+    let date = output_of(date.arg(format!("@{}", release.epoch)).env("LC_ALL", "C"))?;
+    let version = &release.version;
+    Ok(format!(
+        "prestan ({version}) unstable; urgency=medium\n\n  \
+         * What is new stands in CHANGELOG.md beside this file.\n\n \
+         -- {MAINTAINER}  {}\n",
+        date.trim()
+    ))
 }
 
 /// In KiB, each file rounded up.
@@ -115,7 +135,8 @@ fn control(release: &Release, target: ReleaseTarget, top: &Path, size: u64) -> R
     ))
 }
 
-/// The licence of the package and of all its parts, in the form that Debian asks for.
+/// The licence of the package, in the form that Debian asks for, and where those of its parts are: the full text of a
+/// licence that all of Debian has in one place is an error in this file.
 fn copyright(top: &Path) -> Result<String> {
     let read =
         |name: &str| fs::read_to_string(top.join(name)).with_context(|| format!("read {name}"));
@@ -130,9 +151,10 @@ fn copyright(top: &Path) -> Result<String> {
          License: Expat\n{}\n\
          License: Apache-2.0\n \
          See /usr/share/common-licenses/Apache-2.0.\n\
-         Comment:\n{}",
+         Comment:\n \
+         The libraries in the program, and their licences, are in\n \
+         /{DOCUMENTATION}/{THIRD_PARTY}.gz.\n",
         paragraph(&read("LICENSE-MIT")?),
-        paragraph(&read("LICENSES-THIRD-PARTY.txt")?),
     ))
 }
 

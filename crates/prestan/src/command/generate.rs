@@ -18,9 +18,10 @@ pub(crate) fn completions(shell: Shell) -> Result<ExitStatus, Failed> {
     Ok(ExitStatus::Done)
 }
 
-/// Prints the page of the program, or writes it and one for each command into a directory.
+/// Prints the page of the program, or writes it and one for each command and sub-command into a directory.
 pub(crate) fn man(directory: Option<&Path>) -> Result<ExitStatus, Failed> {
-    let mut program = Cli::command();
+    // `help` has no page: it prints what the pages have.
+    let mut program = Cli::command().disable_help_subcommand(true);
     // So that sub-commands know what stands in front of them: `prestan run`, not `run`.
     program.build();
     let Some(directory) = directory else {
@@ -37,15 +38,12 @@ pub(crate) fn man(directory: Option<&Path>) -> Result<ExitStatus, Failed> {
     Ok(ExitStatus::Done)
 }
 
-/// The program and its commands, each with the title of its page.
-fn pages(program: &Command) -> Vec<(String, Command)> {
-    let commands = program.get_subcommands();
-    let commands = commands.filter(|command| command.get_name() != "help");
-    let named =
-        commands.map(|command| (format!("prestan-{}", command.get_name()), command.clone()));
-    std::iter::once(("prestan".to_owned(), program.clone()))
-        .chain(named)
-        .collect()
+/// A command and all below it, each with the title of its page.
+fn pages(command: &Command) -> Vec<(String, Command)> {
+    let title = command.get_display_name().unwrap_or(command.get_name());
+    let own = (title.to_owned(), command.clone());
+    let below = command.get_subcommands().flat_map(pages);
+    std::iter::once(own).chain(below).collect()
 }
 
 fn page(command: Command, title: &str) -> Result<String, Failed> {

@@ -1,7 +1,7 @@
 //! What a user reads: help, lists, errors, completions, the manual page, and the shape of every
 //! kind of report. Snapshots: `cargo xtask bless` writes them anew, to be read with `git diff`.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
@@ -315,22 +315,42 @@ fn missing_in<'a>(page: &str, options: &BTreeSet<&'a str>) -> Vec<&'a str> {
         .collect()
 }
 
-/// The manual pages of the program and its commands, each in a file of its own.
-fn every_page() -> String {
+/// The manual pages of the program and its commands, by the names of their files.
+fn every_page() -> BTreeMap<String, String> {
     let written = prestan("man pages").run();
     assert_eq!((written.code, &*written.stderr), (0, ""), "{written}");
-    let page = |name: &str| fs::read_to_string(written.home().join("pages").join(name)).unwrap();
-    let main = page("prestan.1");
-    assert_eq!(printed("man"), main);
-    let pages = fs::read_dir(written.home().join("pages")).unwrap();
-    assert_eq!(pages.count(), 1 + SUB_COMMANDS.len());
-    let others = SUB_COMMANDS.map(|name| page(&format!("prestan-{name}.1")));
-    main + &others.concat()
+    let entries = fs::read_dir(written.home().join("pages")).unwrap();
+    let page = |entry: fs::DirEntry| {
+        let name = entry.file_name().into_string().unwrap();
+        (name, fs::read_to_string(entry.path()).unwrap())
+    };
+    let pages: BTreeMap<String, String> = entries.map(|entry| page(entry.unwrap())).collect();
+    assert_eq!(printed("man"), pages["prestan.1"]);
+    pages
+}
+
+#[test]
+fn references_between_manual_pages_lead_to_pages() {
+    let pages = every_page();
+    let references: BTreeSet<String> = pages
+        .values()
+        .flat_map(|page| page.split_whitespace())
+        .filter_map(|word| word.strip_suffix("(1)"))
+        .map(|word| format!("{}.1", word.replace("\\-", "-")))
+        .filter(|name| name.starts_with("prestan"))
+        .collect();
+    let written: BTreeSet<String> = pages.keys().cloned().collect();
+    let missing: Vec<&String> = references.difference(&written).collect();
+    assert_eq!(missing, [] as [&String; 0]);
+    assert!(references.contains("prestan-lab-run.1"), "{references:?}");
+    let page = &pages["prestan-lab-run.1"];
+    assert!(page.contains(".TH prestan-lab-run 1"), "{page}");
+    assert!(page.contains("\\fBprestan lab run\\fR"), "{page}");
 }
 
 #[test]
 fn the_manual_page_mentions_every_option() {
-    let page = every_page();
+    let page: String = every_page().into_values().collect();
     let none = [] as [&str; 0];
     let mut seen = 0;
     for name in [""].into_iter().chain(SUB_COMMANDS) {
