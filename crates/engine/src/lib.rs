@@ -28,7 +28,7 @@ mod site;
 mod watch;
 
 pub use clock::time_of_day;
-pub use connection::limits::raise_open_files;
+pub use connection::limits::{no_thread, raise_open_files};
 pub use connection::route::{Endpoint, Family, HttpOptions, Resolve, Route, look_up};
 pub use connection::tls::{TlsOptions, tls_config};
 pub use drive::turns::{Turn, Turns};

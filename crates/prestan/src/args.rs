@@ -116,7 +116,8 @@ Exit status:
        or the load generator may have changed it
        (--inconclusive pass|fail makes it 0 or 1)
   4    the target could not be reached, or is not a WebDAV server
-  130  interrupted";
+  130  interrupted by Ctrl-C (SIGINT), 143 by SIGTERM, 129 by SIGHUP: after cleaning up, it ends
+       by the signal; one that is ignored when it starts (nohup) stays ignored";
 
 /// The whole command line.
 #[derive(Debug, Parser)]

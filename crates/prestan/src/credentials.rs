@@ -1,5 +1,6 @@
 //! Who we are: where user, password and token come from, without showing them to anybody.
 
+use std::ffi::OsString;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
 use std::sync::OnceLock;
@@ -9,6 +10,8 @@ use wire::auth::{Credentials, Secret, netrc_entry};
 
 use crate::args::{ConnectOptions, Login};
 use crate::exit::Failed;
+
+const PASSWORD: &str = "PRESTAN_PASSWORD";
 
 /// Where the password or the token came from, when others on this machine can read it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,10 +61,19 @@ pub(crate) fn find(
 
 /// What stands in the environment comes last: it was not said for this server in particular.
 fn from_environment(options: &ConnectOptions) -> Result<(Option<Credentials>, Exposure), Failed> {
-    if let Ok(user) = env::var("PRESTAN_USER") {
+    if let Some(user) = variable("PRESTAN_USER")? {
         return named(&user, options, Exposure::None);
     }
-    let Ok(token) = env::var("PRESTAN_TOKEN") else {
+    let password = match &options.password_file {
+        Some(_) => Some("--password-file"),
+        None => variable(PASSWORD)?.map(|_| PASSWORD),
+    };
+    if let Some(password) = password {
+        return Err(Failed::Usage(format!(
+            "{password} gives a password, and there is no user for it; add --user NAME, or set PRESTAN_USER"
+        )));
+    }
+    let Some(token) = variable("PRESTAN_TOKEN")? else {
         return Ok((None, Exposure::None));
     };
     let token = token.trim();
@@ -74,6 +86,12 @@ fn from_environment(options: &ConnectOptions) -> Result<(Option<Credentials>, Ex
         Some(Credentials::Bearer(Secret::new(token.to_owned()))),
         Exposure::None,
     ))
+}
+
+/// A variable of the environment, if it is set; its value is in no message.
+fn variable(name: &str) -> Result<Option<String>, Failed> {
+    let text = env::var_os(name).map(OsString::into_string).transpose();
+    text.map_err(|_| Failed::Usage(format!("{name} is set to bytes that are no UTF-8")))
 }
 
 /// A user, or USER:PASSWORD, which is as exposed as the place where it stood.
@@ -99,7 +117,7 @@ fn password(options: &ConnectOptions) -> Result<String, Failed> {
     if let Some(file) = &options.password_file {
         return first_line(file);
     }
-    env::var("PRESTAN_PASSWORD").map_err(|_| {
+    variable(PASSWORD)?.ok_or_else(|| {
         Failed::Usage(
             "a user without a password; give it with --password-file FILE (- is standard input) \
              or in the environment variable PRESTAN_PASSWORD (for the number of concurrent users: --concurrency)"

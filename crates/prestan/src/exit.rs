@@ -2,6 +2,7 @@
 
 use std::env;
 use std::fmt;
+use std::io;
 use std::process::ExitCode;
 
 use stats::{Conclusion, Summary};
@@ -22,7 +23,7 @@ pub(crate) enum ExitStatus {
     Inconclusive,
     /// The target could not be reached or is not WebDAV.
     Target,
-    /// Interrupted.
+    /// Interrupted: the process ends by the signal.
     Interrupted,
     /// As a program ended that was started, whatever its status means.
     Program(u8),
@@ -84,6 +85,11 @@ impl Failed {
     /// What was asked for rests on rows that are inconclusive, for this reason.
     pub(crate) fn inconclusive(why: impl fmt::Display) -> Failed {
         Failed::Inconclusive(format!("inconclusive: {why}"))
+    }
+
+    /// A thread could not be started.
+    pub(crate) fn no_thread(error: &io::Error) -> Failed {
+        Failed::Local(engine::no_thread(error))
     }
 
     /// The same failure, with more behind its message.

@@ -20,6 +20,7 @@ mod lookout;
 mod nearest;
 mod output;
 mod screen;
+mod signals;
 mod standard_output;
 mod state;
 mod steering;
@@ -52,7 +53,11 @@ fn main() -> ExitCode {
         }
         failed.code()
     });
-    code.with(inconclusive).into()
+    let code = code.with(inconclusive);
+    if code == exit::ExitStatus::Interrupted {
+        signals::end_by_signal();
+    }
+    code.into()
 }
 
 fn dispatch(cli: Cli) -> Result<exit::ExitStatus, Failed> {

@@ -15,8 +15,10 @@ const LATEST: usize = 100;
 
 /// `$XDG_STATE_HOME/prestan`, or `~/.local/state/prestan`; `None` without a home directory.
 fn state_directory() -> Option<PathBuf> {
-    let state = match env::var_os("XDG_STATE_HOME").filter(|path| !path.is_empty()) {
-        Some(path) => PathBuf::from(path),
+    // A relative path is invalid and to be ignored (XDG Base Directory Specification).
+    let given = env::var_os("XDG_STATE_HOME").map(PathBuf::from);
+    let state = match given.filter(|path| path.is_absolute()) {
+        Some(path) => path,
         None => env::home_dir()
             .filter(|home| !home.as_os_str().is_empty())?
             .join(".local/state"),

@@ -7,16 +7,12 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use engine::{Cancel, Observer, Progress, Said};
+use engine::{Observer, Progress, Said};
 use record::{Event, EventKind, LeftBehind, Pace, PlanRecord, TestId};
-use tokio::runtime::Runtime;
-use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::args::OutputOptions;
 use crate::bar::{BarOf, TerminalBar};
-use crate::exit::{ExitStatus, Failed};
 use crate::forecast::{Meter, Outlook, RunMeter, roughly};
-use crate::last_words::say_when_aborted;
 use crate::live::{History, LiveStatistics, share_done};
 use crate::lookout::Lookout;
 use crate::output::{show, tell};
@@ -398,9 +394,14 @@ impl Following {
         F: FnOnce(&AtomicBool) + Send + 'static,
     {
         let over = Arc::new(AtomicBool::new(false));
-        let thread = draw.map(|draw| {
+        let started = draw.map(|draw| {
             let over = Arc::clone(&over);
-            thread::spawn(move || draw(&over))
+            thread::Builder::new().spawn(move || draw(&over))
+        });
+        let thread = started.transpose().unwrap_or_else(|error| {
+            let why = engine::no_thread(&error);
+            tell(&format!("prestan: warning: no progress is shown: {why}"));
+            None
         });
         Following { bar, over, thread }
     }
@@ -417,93 +418,5 @@ impl Drop for Following {
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();
         }
-    }
-}
-
-/// Ends what is measured at the first Ctrl-C, SIGTERM or SIGHUP; at the second, the program, at
-/// once, naming `collections`, where there are some: they are then still on the server. From when
-/// on the guard is gone, nothing is being measured, and the first ends the program.
-pub(crate) fn on_interrupt(
-    cancel: Cancel,
-    collections: Option<String>,
-) -> Result<Interruptible, Failed> {
-    let left = collections.map(|collections| format!("; still on the server: {collections}"));
-    let left = left.unwrap_or_default();
-    let mut signals = Signals::listen()?;
-    let guard = Interruptible(Arc::default());
-    let over = Arc::clone(&guard.0);
-    if !left.is_empty() {
-        say_when_aborted(&left, &over);
-    }
-    let stop = move |left: &str| {
-        tell(&format!("\nprestan: stopped at once{left}"));
-        std::process::exit(i32::from(ExitStatus::Interrupted.number()));
-    };
-    thread::spawn(move || {
-        signals.wait();
-        if over.load(Ordering::SeqCst) {
-            stop("");
-        }
-        cancel.cancel();
-        tell("\nprestan: interrupted; cleaning up (again to leave at once)");
-        signals.wait();
-        stop(if over.load(Ordering::SeqCst) {
-            ""
-        } else {
-            &left
-        });
-    });
-    Ok(guard)
-}
-
-/// Something is being measured as long as this is there.
-#[must_use = "what is measured is over when this goes"]
-pub(crate) struct Interruptible(Arc<AtomicBool>);
-
-impl Drop for Interruptible {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::SeqCst);
-    }
-}
-
-/// Ctrl-C, SIGTERM and SIGHUP, which end nothing by themselves from [`Signals::listen`] on.
-pub(crate) struct Signals {
-    runtime: Runtime,
-    interrupt: Signal,
-    terminate: Signal,
-    hang_up: Signal,
-}
-
-impl Signals {
-    /// Takes them over before it returns: what is begun afterwards can be cleaned up.
-    pub(crate) fn listen() -> Result<Signals, Failed> {
-        let failed =
-            |error: io::Error| Failed::Local(format!("listening to signals failed: {error}"));
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .build()
-            .map_err(failed)?;
-        let inside = runtime.enter();
-        let interrupt = signal(SignalKind::interrupt()).map_err(failed)?;
-        let terminate = signal(SignalKind::terminate()).map_err(failed)?;
-        let hang_up = signal(SignalKind::hangup()).map_err(failed)?;
-        drop(inside);
-        Ok(Signals {
-            runtime,
-            interrupt,
-            terminate,
-            hang_up,
-        })
-    }
-
-    /// Returns when one of them comes, and which.
-    pub(crate) fn wait(&mut self) -> SignalKind {
-        self.runtime.block_on(async {
-            tokio::select! {
-                _ = self.interrupt.recv() => SignalKind::interrupt(),
-                _ = self.terminate.recv() => SignalKind::terminate(),
-                _ = self.hang_up.recv() => SignalKind::hangup(),
-            }
-        })
     }
 }

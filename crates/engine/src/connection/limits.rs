@@ -1,5 +1,7 @@
 //! Limits of this process that a thousand connections run into.
 
+use std::io;
+
 use rustix::process::{Resource, getrlimit, setrlimit};
 
 /// Files that a run opens beside its connections: samples, events, a report, the event loop of the thread that prepares.
@@ -15,6 +17,14 @@ pub fn raise_open_files() {
     limit.current = limit.maximum;
     // Where it is refused, the old limit holds and fewer connections are possible.
     let _ = setrlimit(Resource::Nofile, limit);
+}
+
+/// Why a thread could not be started, and what to try.
+pub fn no_thread(error: &io::Error) -> String {
+    format!(
+        "starting a thread failed: {error}; raise the limit of processes and threads (`ulimit -u`, or that of the \
+         container or service), or use fewer --threads"
+    )
 }
 
 /// Raises the limit, and says what is wrong when it is too low for so many connections.

@@ -21,7 +21,7 @@ use crate::clock::stamps::Stamping;
 use crate::clock::timekeeper::{OnClockStep, Timekeeper};
 use crate::clock::{RunClock, time_of_day};
 use crate::connection::client::{Client, ClientConfig};
-use crate::connection::limits::room_for;
+use crate::connection::limits::{no_thread, room_for};
 use crate::connection::route::Endpoint;
 use crate::drive::context::{RunContext, Standing, Stop, TargetSite};
 use crate::drive::rounds::RoundsOfUser;
@@ -527,7 +527,7 @@ impl Session<'_> {
             let workers: Vec<_> = (0..threads)
                 .zip(recorders)
                 .map(|(thread, recorder)| {
-                    scope.spawn(move || {
+                    let at_work = move || {
                         let work = || kept_to(processors, || body(thread, recorder));
                         let done = catch_unwind(AssertUnwindSafe(work));
                         let done: Result<(), RunError> = done.unwrap_or_else(|panic| {
@@ -540,12 +540,24 @@ impl Session<'_> {
                             context.break_up(error.to_string());
                         }
                         done
+                    };
+                    let started = std::thread::Builder::new().spawn_scoped(scope, at_work);
+                    started.map_err(|error| {
+                        let error = RunError::Local(no_thread(&error));
+                        context.break_up(error.to_string());
+                        error
                     })
                 })
                 .collect();
             collector.run(sink, window, enough);
-            let mut ended = workers.into_iter().map(|worker| worker.join());
-            ended.try_for_each(|done| done.unwrap_or_else(|_| unreachable!("panics are caught")))
+            // All of them before the first error is handed on.
+            let ended = workers
+                .into_iter()
+                .map(|worker| worker.map(|worker| worker.join()));
+            let ended: Vec<_> = ended.collect();
+            ended
+                .into_iter()
+                .try_for_each(|done| done?.unwrap_or_else(|_| unreachable!("panics are caught")))
         })
     }
 }

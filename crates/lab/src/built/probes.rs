@@ -98,7 +98,7 @@ impl BuiltLab {
             };
             let longest = 14 + sender.interface.mtu as usize;
             thread::scope(|scope| {
-                let thread = scope.spawn(|| probes.receive());
+                let thread = thread::Builder::new().spawn_scoped(scope, || probes.receive())?;
                 let measured = probes.measure(&wire, longest);
                 probes.ends.store(true, Ordering::Release);
                 match thread.join() {

@@ -109,7 +109,10 @@ struct RunThatRecords {
 
 impl BackgroundShare {
     /// Shares for so many runs.
-    pub(crate) fn among(runs: usize, running: RunningBackground) -> Vec<BackgroundShare> {
+    pub(crate) fn among(
+        runs: usize,
+        running: RunningBackground,
+    ) -> Result<Vec<BackgroundShare>, Failed> {
         let mut listeners = Vec::new();
         listeners.resize_with(runs, || None);
         let shared = Arc::new(SharedBackground {
@@ -121,13 +124,15 @@ impl BackgroundShare {
             changed: Condvar::new(),
         });
         let over = WhenOver(Arc::clone(&shared));
-        thread::spawn(move || follow(running, &over.0));
+        thread::Builder::new()
+            .spawn(move || follow(running, &over.0))
+            .map_err(|error| Failed::no_thread(&error))?;
         let share = |place| BackgroundShare {
             shared: Arc::clone(&shared),
             place,
             has_ended: false,
         };
-        (0..runs).map(share).collect()
+        Ok((0..runs).map(share).collect())
     }
 
     /// From now on the run records it.

@@ -225,7 +225,14 @@ impl BesideLoads {
                 ending: Arc::clone(&ending),
             });
             let (enough, cancel) = (Arc::clone(&ending.enough), cancel.clone());
-            let thread = thread::spawn(move || run.keep_until_told(&cancel, observer, enough));
+            let keep = move || run.keep_until_told(&cancel, observer, enough);
+            let thread = match thread::Builder::new().spawn(keep) {
+                Ok(thread) => thread,
+                Err(error) => {
+                    started.give_up();
+                    return Err(Failed::no_thread(&error));
+                }
+            };
             started.0.push(LoadUnderWay {
                 name,
                 ending,
@@ -242,14 +249,7 @@ impl BesideLoads {
     /// Why the last of them, which has ended, did not begin; the others are ended.
     fn not_begun(mut self) -> Failed {
         let last = self.0.pop().map(|last| (last.name, last.thread.join()));
-        for (name, ended) in self.end() {
-            if let Err(failed) = ended {
-                tell(&format!(
-                    "prestan: warning: the load {name} beside the run: {}",
-                    failed.why
-                ));
-            }
-        }
+        self.give_up();
         let nothing = || {
             "none of its operations could be completed; `prestan run` with its suite reports \
                           the reason"
@@ -265,6 +265,18 @@ impl BesideLoads {
             Failed::Local(what) | Failed::NotStarted(what, _) => Failed::Local(said(what)),
             Failed::Usage(what) | Failed::Inconclusive(what) | Failed::Target(what) => {
                 Failed::Target(said(what))
+            }
+        }
+    }
+
+    /// Ends them, because the run beside them does not begin.
+    fn give_up(self) {
+        for (name, ended) in self.end() {
+            if let Err(failed) = ended {
+                tell(&format!(
+                    "prestan: warning: the load {name} beside the run: {}",
+                    failed.why
+                ));
             }
         }
     }

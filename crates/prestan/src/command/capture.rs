@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::net::IpAddr;
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus as ProcessStatus};
 use std::sync::Arc;
@@ -23,7 +24,7 @@ use suite::CapturePlan;
 use crate::args::CaptureArgs;
 use crate::exit::{ExitStatus, Failed};
 use crate::output::{number_of, print_list, tell};
-use crate::watch::Signals;
+use crate::signals::{Signals, received};
 
 /// The longest file of a run.
 const LONGEST_OF_RUN: u64 = 1 << 30;
@@ -53,12 +54,15 @@ pub(crate) fn capture(args: &CaptureArgs) -> Result<ExitStatus, Failed> {
     let flag = Arc::clone(&stop);
     let is_terminated = Arc::new(AtomicBool::new(false));
     let terminated = Arc::clone(&is_terminated);
-    thread::spawn(move || {
+    let watch = move || {
         if signals.wait() != SignalKind::interrupt() {
             terminated.store(true, Ordering::Relaxed);
         }
         flag.store(true, Ordering::Relaxed);
-    });
+    };
+    thread::Builder::new()
+        .spawn(watch)
+        .map_err(|error| Failed::no_thread(&error))?;
     let ended = match started(args, namespace.as_ref()) {
         Ok(child) => child.map(|child| wait(child, &is_terminated)).transpose()?,
         Err(why) => {
@@ -82,6 +86,10 @@ pub(crate) fn capture(args: &CaptureArgs) -> Result<ExitStatus, Failed> {
     warn_of_lost(&summary);
     match ended {
         Some(_) if is_terminated.load(Ordering::Relaxed) => Ok(ExitStatus::Interrupted),
+        // Of Ctrl-C, which it had, too.
+        Some(status) if received().is_some() && status.signal().is_some() => {
+            Ok(ExitStatus::Interrupted)
+        }
         Some(status) if !status.success() => {
             let program = args.command[0].display();
             tell(&format!("prestan: {program} ended with {status}"));

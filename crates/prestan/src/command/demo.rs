@@ -12,7 +12,7 @@ use crate::command::run::{SuiteTask, measure};
 use crate::connect::to_own_server;
 use crate::exit::{ExitStatus, Failed};
 use crate::output::print_list;
-use crate::watch::Signals;
+use crate::signals::Signals;
 
 /// Starts the embedded server, measures it, and leaves the run for `prestan report`.
 pub(crate) fn demo(args: &DemoArgs) -> Result<ExitStatus, Failed> {

@@ -32,9 +32,10 @@ use crate::forecast::{Meter, RunMeter};
 use crate::inside::{WatchedServer, logged};
 use crate::intake::{Concluded, Intake};
 use crate::live::LiveStatistics;
+use crate::signals::on_interrupt;
 use crate::state;
 use crate::steering::{AdaptingLoad, BackgroundFeed};
-use crate::watch::{Console, on_interrupt};
+use crate::watch::Console;
 
 use made::{created_urls, may_have_sent, note_target, remove_target};
 
@@ -262,7 +263,7 @@ impl PlannedRun {
         self.captured = file.map(start).transpose()?;
         if let Some(task) = self.background.take() {
             let running = background::started(task, cancel, is_quiet)?;
-            self.traffic = BackgroundShare::among(1, running).pop();
+            self.traffic = BackgroundShare::among(1, running)?.pop();
         }
         Ok(())
     }

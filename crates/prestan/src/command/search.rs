@@ -22,7 +22,7 @@ use crate::connect::connection_to;
 use crate::exit::{ExitStatus, Failed};
 use crate::forecast::roughly;
 use crate::output::{self, tell};
-use crate::watch::on_interrupt;
+use crate::signals::on_interrupt;
 
 /// Greatest loads that are tried, unless something else is said.
 const MOST_USERS: f64 = 4096.0;

@@ -20,8 +20,8 @@ use crate::connect::{ServerAccess, connection, labels_of, route, to_own_server};
 use crate::exit::Failed;
 use crate::inside::WatchedServer;
 use crate::output::number_of;
+use crate::signals::{Interruptible, on_interrupt};
 use crate::state;
-use crate::watch::{Interruptible, on_interrupt};
 
 pub(crate) use progress::SeriesProgress;
 

@@ -10,7 +10,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 use crate::support::load::{file, plain, seen, send, until};
-use crate::support::{Outcome, Prestan};
+use crate::support::{Outcome, Prestan, program};
 
 const TRAFFIC: &str = "
 models:
@@ -60,7 +60,7 @@ pub(crate) struct SinkProcess {
 
 impl SinkProcess {
     pub(crate) fn start(home: &Path, options: &[&str]) -> SinkProcess {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_prestan"))
+        let mut child = program()
             .args(["traffic", "sink", "--token-file", "token"])
             .args(options)
             .current_dir(home)
@@ -548,7 +548,7 @@ fn ctrl_c_stops_the_background_and_keeps_what_was_counted() {
     wait_for_event(&kept, "background");
     send(&running, Signal::INT);
     let outcome = running.wait();
-    assert_eq!(outcome.code, 130, "{outcome}");
+    assert_eq!(outcome.code, -Signal::INT.as_raw(), "{outcome}");
     let background = &outcome.json()["background"];
     assert_eq!(background["failure"], Value::Null);
     assert!(

@@ -264,7 +264,7 @@ fn ctrl_c_ends_all_of_them_and_leaves_nothing() {
     });
     send(&running, Signal::INT);
     let outcome = running.wait();
-    assert_eq!(outcome.code, 130, "{outcome}");
+    assert_eq!(outcome.code, -Signal::INT.as_raw(), "{outcome}");
     assert_eq!(server.left(), [] as [&str; 0], "{outcome}");
 }
 

@@ -104,7 +104,7 @@ fn sigterm_ends_the_command_of_a_capture_and_its_file_is_whole() {
     let begun = Instant::now();
     send(&running, Signal::TERM);
     let outcome = running.wait();
-    assert_eq!(outcome.code, 130, "{outcome}");
+    assert_eq!(outcome.code, -Signal::TERM.as_raw(), "{outcome}");
     assert!(begun.elapsed() < Duration::from_secs(60), "{outcome}");
     assert!(outcome.stdout.contains(" packets in "), "{outcome}");
     let mut reader = CaptureReader::new(BufReader::new(File::open(&file).unwrap())).unwrap();

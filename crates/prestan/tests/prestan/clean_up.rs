@@ -22,7 +22,7 @@ fn interrupted(running: Running) -> (Outcome, Duration) {
     let sent = Instant::now();
     send(&running, Signal::INT);
     let outcome = running.wait();
-    assert_eq!(outcome.code, 130, "{outcome}");
+    assert_eq!(outcome.code, -Signal::INT.as_raw(), "{outcome}");
     (outcome, sent.elapsed())
 }
 

@@ -479,7 +479,7 @@ fn ctrl_c_ends_all_runs_and_cleans_up_behind_them() {
     });
     send(&running, Signal::INT);
     let outcome = running.wait();
-    assert_eq!(outcome.code, 130, "{outcome}");
+    assert_eq!(outcome.code, -Signal::INT.as_raw(), "{outcome}");
     assert!(
         outcome.stderr.contains("was interrupted; `prestan report"),
         "{outcome}"

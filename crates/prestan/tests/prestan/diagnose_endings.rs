@@ -20,7 +20,7 @@ fn interrupted_at(server: &Faulty, row: &str, prestan: Prestan) -> Outcome {
     });
     send(&running, Signal::INT);
     let outcome = running.wait();
-    assert_eq!(outcome.code, 130, "{outcome}");
+    assert_eq!(outcome.code, -Signal::INT.as_raw(), "{outcome}");
     assert_eq!(server.left(), [] as [&str; 0]);
     outcome
 }

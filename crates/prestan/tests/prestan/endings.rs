@@ -54,7 +54,7 @@ fn a_comparison_tells_what_was_done_before_ctrl_c() {
     until("the second pair", || in_the_second_pair(&b));
     send(&running, Signal::INT);
     let outcome = running.wait();
-    assert_eq!(outcome.code, 130, "{outcome}");
+    assert_eq!(outcome.code, -Signal::INT.as_raw(), "{outcome}");
     let row = |name: &str| {
         let mut lines = outcome.stdout.lines();
         lines.find(|line| line.starts_with(name)).unwrap()
@@ -74,7 +74,7 @@ fn a_second_ctrl_c_says_what_is_left_and_how_to_remove_it() {
     send(&running, Signal::INT);
     send(&running, Signal::INT);
     let outcome = running.wait();
-    assert_eq!(outcome.code, 130, "{outcome}");
+    assert_eq!(outcome.code, -Signal::INT.as_raw(), "{outcome}");
     if outcome.stderr.contains("stopped at once") {
         let left = format!("{}PrestanTest-cut-", a.server.url());
         assert!(outcome.stderr.contains(&left), "{outcome}");
@@ -129,7 +129,7 @@ fn a_search_tells_what_it_tried_before_ctrl_c() {
     let running = searching(&server);
     send(&running, Signal::INT);
     let outcome = running.wait();
-    assert_eq!(outcome.code, 130, "{outcome}");
+    assert_eq!(outcome.code, -Signal::INT.as_raw(), "{outcome}");
     has_tried_one(&outcome);
 }
 

@@ -72,7 +72,7 @@ fn ended_in_order_by(signal: Signal) {
     send(&running, signal);
     let outcome = running.wait();
 
-    assert_eq!(outcome.code, 130, "{outcome}");
+    assert_eq!(outcome.code, -signal.as_raw(), "{outcome}");
     assert!(
         outcome.stderr.contains("interrupted; cleaning up"),
         "{outcome}"
@@ -110,8 +110,9 @@ fn ctrl_c_cleans_up_and_keeps_what_was_measured() {
 }
 
 #[test]
-fn sigterm_is_like_ctrl_c() {
+fn sigterm_and_sighup_are_like_ctrl_c() {
     ended_in_order_by(Signal::TERM);
+    ended_in_order_by(Signal::HUP);
 }
 
 /// The state of a process that has not been waited for, and its processor time.
@@ -141,7 +142,7 @@ fn a_suite_of_20000_tests_ends_soon_after_sigterm() {
     until("it has ended", || state_of(running.id()).0 == "Z");
     let (_, after) = state_of(running.id());
 
-    assert_eq!(running.wait().code, 130);
+    assert_eq!(running.wait().code, -Signal::TERM.as_raw());
     // A program that is not optimised takes 2 s; one that looks at all tests for each of them, 15.
     assert!(
         after - before < Duration::from_secs(6),
@@ -158,7 +159,7 @@ fn ctrl_c_ends_a_pause_and_releases_the_lock_held_in_it() {
     send(&running, Signal::INT);
     let outcome = running.wait();
 
-    assert_eq!(outcome.code, 130, "{outcome}");
+    assert_eq!(outcome.code, -Signal::INT.as_raw(), "{outcome}");
     assert_eq!(server.left(), [] as [&str; 0]);
     let exchanges = server.server.exchanges();
     let unlock = exchanges
@@ -181,7 +182,7 @@ fn many_users_in_their_set_up_are_interrupted_as_well() {
     send(&running, Signal::INT);
     let outcome = running.wait();
 
-    assert_eq!(outcome.code, 130, "{outcome}");
+    assert_eq!(outcome.code, -Signal::INT.as_raw(), "{outcome}");
     assert_eq!(server.left(), [] as [&str; 0]);
 }
 
@@ -200,7 +201,7 @@ fn a_second_ctrl_c_leaves_at_once_and_names_what_is_left() {
     send(&running, Signal::INT);
     let outcome = running.wait();
 
-    assert_eq!(outcome.code, 130, "{outcome}");
+    assert_eq!(outcome.code, -Signal::INT.as_raw(), "{outcome}");
     let collection = format!("{}PrestanTest-stuck/", server.server.url());
     let said = format!("stopped at once; still on the server: {collection}");
     assert!(outcome.stderr.contains(&said), "{outcome}");
@@ -474,7 +475,7 @@ fn a_run_that_goes_on_is_left_alone() {
     assert!(!second.stdout.contains("of an earlier run"), "{second}");
 
     send(&running, Signal::INT);
-    assert_eq!(running.wait().code, 130);
+    assert_eq!(running.wait().code, -Signal::INT.as_raw());
     assert_eq!(server.left(), [] as [&str; 0]);
 }
 
@@ -576,7 +577,7 @@ fn progress_names_no_test_that_was_not_reached() {
     });
     send(&running, Signal::INT);
     let outcome = running.wait();
-    assert_eq!(outcome.code, 130, "{outcome}");
+    assert_eq!(outcome.code, -Signal::INT.as_raw(), "{outcome}");
     let lines = outcome.stderr.lines();
     let of_tests = lines.filter(|line| line.contains('%')).count();
     assert!(of_tests <= 1, "{outcome}");

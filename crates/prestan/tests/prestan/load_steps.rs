@@ -304,7 +304,7 @@ fn ctrl_c_in_a_pause_of_a_load_releases_the_locks() {
     });
     send(&running, Signal::INT);
     let outcome = running.wait();
-    assert_eq!(outcome.code, 130, "{outcome}");
+    assert_eq!(outcome.code, -Signal::INT.as_raw(), "{outcome}");
     assert_eq!(server.left(), [""; 0]);
     let run = kept(&outcome);
     let interrupted = |kind: &EventKind| matches!(kind, EventKind::Interrupted);

@@ -127,6 +127,7 @@ mod runs;
 mod search;
 #[cfg(test)]
 mod server_view;
+mod shells;
 #[cfg(test)]
 mod suite_beside;
 #[cfg(test)]

@@ -212,7 +212,7 @@ fn a_directory_that_vanishes_is_missed_aloud() {
     kill_process(pid, Signal::INT).unwrap();
     let outcome = running.wait();
 
-    assert_eq!(outcome.code, 130, "{outcome}");
+    assert_eq!(outcome.code, -Signal::INT.as_raw(), "{outcome}");
     let said = "warning: the run is not saved completely: writing ";
     assert!(outcome.stderr.contains(said), "{outcome}");
     assert!(outcome.stdout.contains("\nGet1K   Rsp = "), "{outcome}");

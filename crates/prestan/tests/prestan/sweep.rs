@@ -328,7 +328,7 @@ fn ctrl_c_shows_what_is_known_and_cleans_up() {
     });
     send(&running, Signal::INT);
     let outcome = running.wait();
-    assert_eq!(outcome.code, 130, "{outcome}");
+    assert_eq!(outcome.code, -Signal::INT.as_raw(), "{outcome}");
     assert!(
         outcome.stdout.contains(": it was interrupted\n"),
         "{outcome}"

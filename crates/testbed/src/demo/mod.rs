@@ -26,7 +26,7 @@ mod props;
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -49,6 +49,23 @@ pub enum Root {
     Temporary,
     /// A directory that exists and stays.
     Directory(PathBuf),
+}
+
+/// Threads that a server takes: its own, two that work, and one for files.
+const THREADS: usize = 4;
+
+/// Fails where so many threads cannot be started: the runtime panics where one of its own cannot.
+fn check_threads() -> io::Result<()> {
+    let gate = Mutex::new(());
+    let held = gate.lock();
+    let started = thread::scope(|scope| {
+        let wait = || drop(gate.lock());
+        let start = |_| thread::Builder::new().spawn_scoped(scope, wait);
+        let started: io::Result<Vec<_>> = (0..THREADS).map(start).collect();
+        drop(held);
+        started.map(drop)
+    });
+    started.map_err(|error| io::Error::new(error.kind(), engine::no_thread(&error)))
 }
 
 /// Requests that take longer, so that it is known which and by how much.
@@ -114,6 +131,7 @@ impl DemoServer {
         })?;
         listener.set_nonblocking(true)?;
         let addr = listener.local_addr()?;
+        check_threads()?;
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(2)
             .enable_all()

@@ -355,7 +355,7 @@ impl Comparing<'_> {
         }
         if let Some(task) = traffic {
             let running = background::started(task, &self.series.cancel, true)?;
-            let shares = BackgroundShare::among(runs.len(), running);
+            let shares = BackgroundShare::among(runs.len(), running)?;
             for (run, share) in runs.iter_mut().zip(shares) {
                 run.traffic = Some(share);
             }
@@ -405,22 +405,30 @@ fn perform(
 ) -> (Vec<KeptRun>, Option<Failed>) {
     let ended: Vec<Result<KeptRun, IncompleteRun>> = thread::scope(|scope| {
         let start = |(group, (job, turn)): (usize, (PlannedRun, Turn))| {
-            scope.spawn(move || {
+            let keep = move || {
                 let ran = job.keep(cancel, (shown, group), Some(turn));
                 if ran.is_err() {
                     // Nothing more of this block can be compared.
                     cancel.cancel_because(PARTNER_ENDED);
                 }
                 ran
-            })
+            };
+            thread::Builder::new()
+                .spawn_scoped(scope, keep)
+                .map_err(|error| {
+                    cancel.cancel_because(PARTNER_ENDED);
+                    IncompleteRun::from(Failed::no_thread(&error))
+                })
         };
         let threads: Vec<_> = runs.into_iter().zip(turns).enumerate().map(start).collect();
         let lost = |_| {
             let why = "a run was lost by a defect of prestan";
             Err(IncompleteRun::from(Failed::Local(why.to_owned())))
         };
-        let ended = threads.into_iter().map(|run| run.join());
-        ended.map(|ran| ran.unwrap_or_else(lost)).collect()
+        let ended = threads
+            .into_iter()
+            .map(|run| run.and_then(|run| run.join().unwrap_or_else(lost)));
+        ended.collect()
     });
     let mut ran = Vec::new();
     let mut reasons = Vec::new();

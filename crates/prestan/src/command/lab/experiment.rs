@@ -30,9 +30,9 @@ use crate::command::run::SuiteText;
 use crate::exit::{ExitStatus, Failed};
 use crate::forecast::roughly;
 use crate::output::{check_documents, number_of, print_described, print_list, tell};
+use crate::signals::on_interrupt;
 use crate::state;
 use crate::text_file;
-use crate::watch::on_interrupt;
 
 use directory::{FORMAT, KeptCampaign, OpenCampaign};
 use progress::{CampaignForecast, CampaignProgress};

@@ -18,7 +18,7 @@ use topology::{LabNetwork, LabNodeKind};
 use super::{become_root, build, find, local, surroundings, warn_of_lateness};
 use crate::args::{LabExecArgs, LabOptions, LabShellArgs, WhichLab};
 use crate::exit::{ExitStatus, Failed};
-use crate::watch::Signals;
+use crate::signals::{self, Signals};
 
 /// How often it is looked whether a program has ended.
 const LOOK: Duration = Duration::from_millis(20);
@@ -97,7 +97,7 @@ pub(super) fn run(
     become_root()?;
     let received = received_signals()?;
     let mut lab = build(network)?;
-    if received.all.load(Ordering::Relaxed) > 0 {
+    if received.has_any() {
         return Ok(ExitStatus::Interrupted);
     }
     if server_ipv6 {
@@ -110,6 +110,10 @@ pub(super) fn run(
     match status {
         Err(error) => Err(Failed::Local(format!("waiting for the command: {error}"))),
         Ok(None) => Ok(ExitStatus::Interrupted),
+        // A shell that waits for this process is to see of what the program has died.
+        Ok(Some(status)) if status.signal().is_some() && received.has_any() => {
+            Ok(ExitStatus::Interrupted)
+        }
         Ok(Some(status)) => Ok(ExitStatus::Program(number_of(status))),
     }
 }
@@ -154,12 +158,18 @@ struct ReceivedSignals {
     terminations: AtomicU32,
 }
 
+impl ReceivedSignals {
+    fn has_any(&self) -> bool {
+        self.all.load(Ordering::Relaxed) > 0
+    }
+}
+
 /// Counts signals from now on.
 fn received_signals() -> Result<Arc<ReceivedSignals>, Failed> {
     let mut signals = Signals::listen()?;
     let received = Arc::<ReceivedSignals>::default();
     let counted = Arc::clone(&received);
-    thread::spawn(move || {
+    let count = move || {
         loop {
             let is_termination = signals.wait() == SignalKind::terminate();
             let terminations = u32::from(is_termination);
@@ -168,7 +178,10 @@ fn received_signals() -> Result<Arc<ReceivedSignals>, Failed> {
                 .fetch_add(terminations, Ordering::Relaxed);
             counted.all.fetch_add(1, Ordering::Relaxed);
         }
-    });
+    };
+    thread::Builder::new()
+        .spawn(count)
+        .map_err(|error| Failed::no_thread(&error))?;
     Ok(received)
 }
 
@@ -185,8 +198,9 @@ fn wait(mut child: Child, received: &ReceivedSignals) -> io::Result<Option<Proce
         let terminations = received.terminations.load(Ordering::Relaxed);
         let to_pass_on = if is_shared { terminations } else { seen };
         if to_pass_on > passed_on {
+            let signal = signals::received().and_then(Signal::from_named_raw);
             // It may have ended meanwhile.
-            let _ = kill_process(Pid::from_child(&child), Signal::TERM);
+            let _ = kill_process(Pid::from_child(&child), signal.unwrap_or(Signal::TERM));
         }
         passed_on = to_pass_on;
         if seen > 1 {

@@ -12,8 +12,8 @@ use crate::background::{
 };
 use crate::exit::{ExitStatus, Failed};
 use crate::output::{print_documents, print_text, tell};
+use crate::signals::on_interrupt;
 use crate::state;
-use crate::watch::on_interrupt;
 
 /// Most seconds that the document has: those of a day.
 const MOST_SECONDS: usize = 86_400;

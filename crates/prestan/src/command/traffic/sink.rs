@@ -15,7 +15,7 @@ use crate::args::{AllowedNetwork, MaxRate, TrafficSinkArgs};
 use crate::background::token;
 use crate::exit::{ExitStatus, Failed};
 use crate::output::{number_of, print_text};
-use crate::watch::Signals;
+use crate::signals::Signals;
 
 /// How often it is looked what has arrived.
 const LOOK: Duration = Duration::from_millis(100);
@@ -46,10 +46,13 @@ pub(super) fn sink(args: &TrafficSinkArgs) -> Result<ExitStatus, Failed> {
     })?;
     let is_over = Arc::new(AtomicBool::new(false));
     let for_thread = Arc::clone(&is_over);
-    thread::spawn(move || {
+    let wait = move || {
         signals.wait();
         for_thread.store(true, Ordering::SeqCst);
-    });
+    };
+    thread::Builder::new()
+        .spawn(wait)
+        .map_err(|error| Failed::no_thread(&error))?;
     let mut watch = SinkWatch {
         is_json: args.json,
         sessions: Vec::new(),

@@ -21,7 +21,7 @@ use crate::command::search::{knee, print, tried};
 use crate::command::series::{SeriesProgress, name_of};
 use crate::exit::{ExitStatus, Failed};
 use crate::output;
-use crate::watch::on_interrupt;
+use crate::signals::on_interrupt;
 
 /// A run for each number of children.
 pub(super) struct ChildrenCurve<'a> {

@@ -200,7 +200,7 @@ fn an_interrupted_campaign_says_how_it_goes_on() {
     });
     send(&running, Signal::INT);
     let outcome = running.wait();
-    assert_eq!(outcome.code, 130, "{outcome}");
+    assert_eq!(outcome.code, -Signal::INT.as_raw(), "{outcome}");
     let message = "interrupted after 0 of 2 trials; the same command goes on with it";
     assert!(outcome.stderr.contains(message), "{outcome}");
     assert_eq!(left(outcome.home()), [] as [PathBuf; 0]);

@@ -77,5 +77,5 @@ fn a_signal_ends_the_command_in_the_lab_and_the_lab() {
     });
     send(&running, Signal::INT);
     let outcome = running.wait();
-    assert_eq!(outcome.code, 130, "{outcome}");
+    assert_eq!(outcome.code, -Signal::INT.as_raw(), "{outcome}");
 }

@@ -38,6 +38,17 @@ const LIMIT: Duration = Duration::from_secs(120);
 /// Exit status of a run in which the generator was the bottleneck.
 const INCONCLUSIVE: i32 = 3;
 
+/// The program, for which no signal is ignored: a shell that runs these tests in its background ignores Ctrl-C for them,
+/// and what is ignored on entry stays ignored.
+pub(crate) fn program() -> Command {
+    let mut command = Command::new("env");
+    command.args([
+        "--default-signal=HUP,INT,TERM",
+        env!("CARGO_BIN_EXE_prestan"),
+    ]);
+    command
+}
+
 /// A command line of `prestan` in the making.
 pub(crate) struct Prestan {
     command: Command,
@@ -52,7 +63,7 @@ impl Prestan {
     }
 
     fn at(home: Arc<TempDir>) -> Prestan {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_prestan"));
+        let mut command = program();
         // What the developer has set must not decide whether a test passes.
         for name in [
             "PRESTAN_USER",
@@ -97,6 +108,22 @@ impl Prestan {
     /// It leads a process group of its own, as it does in a shell with jobs.
     pub(crate) fn leading_a_group(mut self) -> Prestan {
         self.command.process_group(0);
+        self
+    }
+
+    /// This program becomes or starts it, with these arguments before its own.
+    pub(crate) fn by(mut self, starter: &[&str]) -> Prestan {
+        let mut args = self.command.get_args();
+        let mut command = Command::new(self.command.get_program());
+        command.args(args.next()).args(starter).args(args);
+        command.current_dir(self.home.path());
+        for (name, value) in self.command.get_envs() {
+            match value {
+                Some(value) => command.env(name, value),
+                None => command.env_remove(name),
+            };
+        }
+        self.command = command;
         self
     }
 

@@ -6,6 +6,7 @@ use std::io::BufReader;
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::thread;
 
 use capture::{CaptureSource, Recording, RecordingOptions};
 use experiment::MeasuredSpec;
@@ -66,14 +67,19 @@ impl TrialCaptures {
     pub(super) fn end(&mut self) -> Vec<(String, PathBuf, Result<u64, TrialFailure>)> {
         let ended = std::mem::take(&mut self.0).into_iter();
         // Each takes a moment to read what is left: all at once.
-        std::thread::scope(|scope| {
+        thread::scope(|scope| {
             let ending: Vec<_> = ended
-                .map(|(name, file, recording)| (name, file, scope.spawn(|| recording.stop())))
+                .map(|(name, file, recording)| {
+                    let thread = thread::Builder::new();
+                    let thread = thread.spawn_scoped(scope, || recording.stop());
+                    (name, file, thread)
+                })
                 .collect();
             let joined = ending.into_iter().map(|(name, file, thread)| {
-                let summary = match thread.join() {
-                    Ok(summary) => summary.map_err(|error| TrialFailure::of(&error)),
-                    Err(panic) => std::panic::resume_unwind(panic),
+                let summary = match thread.map(|thread| thread.join()) {
+                    Ok(Ok(summary)) => summary.map_err(|error| TrialFailure::of(&error)),
+                    Ok(Err(panic)) => std::panic::resume_unwind(panic),
+                    Err(error) => Err(TrialFailure::Failed(engine::no_thread(&error))),
                 };
                 (name, file, summary.map(|summary| summary.counters.dropped))
             });

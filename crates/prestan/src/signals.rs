@@ -1,0 +1,163 @@
+//! Ctrl-C, SIGTERM and SIGHUP: they end what goes on, and then this process.
+
+use std::io::{self, Write};
+use std::mem;
+use std::process;
+use std::ptr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
+use std::thread;
+
+use engine::Cancel;
+use tokio::runtime::Runtime;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+use crate::exit::{ExitStatus, Failed};
+use crate::last_words::say_when_aborted;
+use crate::output::tell;
+
+/// Number of the last of them that came; 0 before.
+static RECEIVED: AtomicI32 = AtomicI32::new(0);
+
+/// Number of the last signal that came, if one did.
+pub(crate) fn received() -> Option<i32> {
+    match RECEIVED.load(Ordering::SeqCst) {
+        0 => None,
+        number => Some(number),
+    }
+}
+
+/// Ends this process by the signal that interrupted it: a shell ends its loop only if a program in it has died of the
+/// signal. The first process of a container does not die of it; it ends with the status that a shell has for it.
+pub(crate) fn end_by_signal() -> ! {
+    // Nobody is left who could be told that it failed.
+    let _ = io::stdout().flush();
+    let Some(number) = received() else {
+        process::exit(i32::from(ExitStatus::Interrupted.number()));
+    };
+    // SAFETY: all fields of the struct may be zero (sigaction(2)): the default action, without flags. raise(3) has no
+    // preconditions.
+    unsafe {
+        let action: libc::sigaction = mem::zeroed();
+        libc::sigaction(number, &raw const action, ptr::null_mut());
+        libc::raise(number);
+    }
+    process::exit(128 + number);
+}
+
+/// Ends what is measured at the first Ctrl-C, SIGTERM or SIGHUP; at the second, the program, at
+/// once, naming `collections`, where there are some: they are then still on the server. From when
+/// on the guard is gone, nothing is being measured, and the first ends the program.
+pub(crate) fn on_interrupt(
+    cancel: Cancel,
+    collections: Option<String>,
+) -> Result<Interruptible, Failed> {
+    let left = collections.map(|collections| format!("; still on the server: {collections}"));
+    let left = left.unwrap_or_default();
+    let mut signals = Signals::listen()?;
+    let guard = Interruptible(Arc::default());
+    let over = Arc::clone(&guard.0);
+    if !left.is_empty() {
+        say_when_aborted(&left, &over);
+    }
+    let stop = move |left: &str| {
+        tell(&format!("\nprestan: stopped at once{left}"));
+        end_by_signal();
+    };
+    let wait = move || {
+        signals.wait();
+        if over.load(Ordering::SeqCst) {
+            stop("");
+        }
+        cancel.cancel();
+        tell("\nprestan: interrupted; cleaning up (again to leave at once)");
+        signals.wait();
+        stop(if over.load(Ordering::SeqCst) {
+            ""
+        } else {
+            &left
+        });
+    };
+    thread::Builder::new()
+        .spawn(wait)
+        .map_err(|error| Failed::no_thread(&error))?;
+    Ok(guard)
+}
+
+/// Something is being measured as long as this is there.
+#[must_use = "what is measured is over when this goes"]
+pub(crate) struct Interruptible(Arc<AtomicBool>);
+
+impl Drop for Interruptible {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::SeqCst);
+    }
+}
+
+/// Ctrl-C, SIGTERM and SIGHUP, which end nothing by themselves from [`Signals::listen`] on. Those that were ignored when
+/// this program was started (by nohup; in the background of a script) stay ignored.
+pub(crate) struct Signals {
+    runtime: Runtime,
+    interrupt: Option<Signal>,
+    terminate: Option<Signal>,
+    hang_up: Option<Signal>,
+}
+
+impl Signals {
+    /// Takes them over before it returns: what is begun afterwards can be cleaned up.
+    pub(crate) fn listen() -> Result<Signals, Failed> {
+        let failed =
+            |error: io::Error| Failed::Local(format!("listening to signals failed: {error}"));
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .map_err(failed)?;
+        let inside = runtime.enter();
+        let take_over = |kind: SignalKind| {
+            let taken = (!is_ignored(kind)).then(|| signal(kind));
+            taken.transpose().map_err(failed)
+        };
+        let interrupt = take_over(SignalKind::interrupt())?;
+        let terminate = take_over(SignalKind::terminate())?;
+        let hang_up = take_over(SignalKind::hangup())?;
+        drop(inside);
+        Ok(Signals {
+            runtime,
+            interrupt,
+            terminate,
+            hang_up,
+        })
+    }
+
+    /// Returns when one of them comes, and which.
+    pub(crate) fn wait(&mut self) -> SignalKind {
+        let came = self.runtime.block_on(async {
+            tokio::select! {
+                () = next(&mut self.interrupt) => SignalKind::interrupt(),
+                () = next(&mut self.terminate) => SignalKind::terminate(),
+                () = next(&mut self.hang_up) => SignalKind::hangup(),
+            }
+        });
+        RECEIVED.store(came.as_raw_value(), Ordering::SeqCst);
+        came
+    }
+}
+
+/// Completes when it comes; never, where it stays ignored.
+async fn next(signal: &mut Option<Signal>) {
+    match signal {
+        Some(signal) => {
+            signal.recv().await;
+        }
+        None => std::future::pending().await,
+    }
+}
+
+fn is_ignored(kind: SignalKind) -> bool {
+    // SAFETY: all fields of the struct may be zero; without a new action, sigaction(2) writes the present one there.
+    unsafe {
+        let mut action: libc::sigaction = mem::zeroed();
+        let result = libc::sigaction(kind.as_raw_value(), ptr::null(), &raw mut action);
+        result == 0 && action.sa_sigaction == libc::SIG_IGN
+    }
+}

@@ -1,0 +1,200 @@
+//! What shells, services and containers rely on: which signals end a run and what its end is, limits of threads, and
+//! variables of the environment.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::chown;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::process::{Command, Stdio};
+
+use rustix::process::{Pid, Signal, geteuid, kill_process, kill_process_group};
+use testbed::need_or;
+
+use crate::support::Prestan;
+use crate::support::faulty::Faulty;
+use crate::support::load::{at_work, plain, send, until};
+
+const ENDLESS: [&str; 4] = ["--only", "Get1K", "-r", "1000000"];
+
+fn signal_of(pid: u32, signal: Signal) {
+    kill_process(Pid::from_raw(pid.cast_signed()).unwrap(), signal).unwrap();
+}
+
+#[test]
+fn ctrl_c_ends_the_loop_of_a_shell() {
+    let server = plain();
+    let home = tempfile::tempdir().unwrap();
+    let script = "for run in 1 2 3; do \"$@\"; echo LOOPED; done";
+    let mut shell = Command::new("env");
+    shell
+        .args(["--default-signal=INT", "bash", "-c", script, "bash"])
+        .arg(env!("CARGO_BIN_EXE_prestan"))
+        .arg(server.server.url())
+        .args(ENDLESS)
+        .env("HOME", home.path())
+        .env("XDG_STATE_HOME", home.path())
+        .process_group(0)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null());
+    let shell = shell.spawn().unwrap();
+    until("it measures", || !server.measured("Get1K").is_empty());
+    // As a terminal does it: to all processes of the group.
+    kill_process_group(Pid::from_child(&shell), Signal::INT).unwrap();
+    let output = shell.wait_with_output().unwrap();
+    let printed = String::from_utf8_lossy(&output.stdout);
+    assert!(!printed.contains("LOOPED"), "{printed}");
+    assert!(printed.contains("Interrupted by the user"), "{printed}");
+    assert_eq!(output.status.signal(), Some(Signal::INT.as_raw()));
+    assert_eq!(server.left(), [""; 0]);
+}
+
+#[test]
+fn a_signal_that_is_ignored_on_entry_stays_ignored() {
+    let server = plain();
+    let prestan = Prestan::new().by(&["nohup"]);
+    let running = at_work(prestan, &server, "nohup");
+    send(&running, Signal::HUP);
+    let before = server.measured("Get1K").len();
+    until("it goes on", || {
+        server.measured("Get1K").len() > before + 200
+    });
+    send(&running, Signal::INT);
+    let outcome = running.wait();
+    assert_eq!(outcome.code, -Signal::INT.as_raw(), "{outcome}");
+    assert_eq!(server.left(), [""; 0]);
+}
+
+#[test]
+fn the_first_process_of_a_container_ends_with_the_number_of_the_signal() {
+    let mut unshare = vec!["unshare", "--pid", "--fork", "--kill-child"];
+    if !geteuid().is_root() {
+        unshare.extend(["--user", "--map-root-user"]);
+    }
+    let mut probe = Command::new(unshare[0]);
+    let probe = probe.args(&unshare[1..]).arg("true").output().unwrap();
+    let refused = String::from_utf8_lossy(&probe.stderr).into_owned();
+    if need_or(probe.status.success().then_some(()).ok_or(refused)).is_none() {
+        return;
+    }
+    for (signal, status) in [(Signal::INT, 130), (Signal::TERM, 143)] {
+        let server = plain();
+        let running = at_work(Prestan::new().by(&unshare), &server, "first");
+        let id = running.id();
+        let children = fs::read_to_string(format!("/proc/{id}/task/{id}/children")).unwrap();
+        signal_of(children.trim().parse().unwrap(), signal);
+        let outcome = running.wait();
+        assert_eq!(outcome.code, status, "{outcome}");
+        assert_eq!(server.left(), [""; 0]);
+    }
+}
+
+#[test]
+fn a_thread_that_cannot_be_started_is_said_and_nothing_is_left() {
+    // The limit does not hold for root, and is one of all processes of a user: it has to be one of its own.
+    let is_root = geteuid().is_root();
+    let needed = "another user than root can be had by root alone".to_owned();
+    if need_or(is_root.then_some(()).ok_or(needed)).is_none() {
+        return;
+    }
+    let user = 100_000 + std::process::id();
+    let home = tempfile::tempdir().unwrap();
+    chown(home.path(), Some(user), Some(user)).unwrap();
+    // Where the directories above may be closed to others.
+    let program = home.path().join("prestan");
+    fs::copy(env!("CARGO_BIN_EXE_prestan"), &program).unwrap();
+    let server = Faulty::new(|builder| builder);
+    let url = server.server.url();
+    let run = |threads: u32, command: &[&str]| {
+        let mut limited = Command::new("setpriv");
+        limited
+            .args([format!("--reuid={user}"), format!("--regid={user}")])
+            .args(["--clear-groups", "prlimit"])
+            .arg(format!("--nproc={threads}"))
+            .arg(&program)
+            .args(command)
+            .env_clear()
+            .env("PATH", "/usr/bin:/bin")
+            .env("HOME", home.path())
+            .current_dir(home.path());
+        let output = limited.output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(server.left(), [""; 0], "{said}");
+        (output.status.code(), said)
+    };
+    let load = ["--only", "Get1K", "-c", "8", "--threads", "8", "-r", "2"];
+    let load = [&[&*url], &load[..]].concat();
+    let pair = ["--only", "Get1K", "-r", "2", "--repeat", "2"];
+    let pair = [&["compare", &*url, &*url], &pair[..]].concat();
+    let demo = vec!["demo", "--only", "Get1K", "-r", "2"];
+    let no_thread = "starting a thread failed: Resource temporarily unavailable";
+    // The server of a demonstration takes a process, too.
+    let no_server = "starting the embedded server failed: ";
+    for (most, command, reason) in [
+        (6, &load, no_thread),
+        (3, &pair, no_thread),
+        (4, &demo, no_server),
+    ] {
+        for threads in 1..=most {
+            let (status, said) = run(threads, command);
+            assert_eq!(status, Some(1), "{threads}: {said}");
+            assert!(said.contains(reason), "{said}");
+            assert!(!said.contains("panicked"), "{said}");
+        }
+    }
+}
+
+#[test]
+fn a_relative_state_directory_is_ignored() {
+    let server = plain();
+    let prestan = Prestan::new().env("XDG_STATE_HOME", "relative");
+    let outcome = prestan
+        .args([&*server.server.url(), "--only", "Get1K", "-r", "2"])
+        .run();
+    assert_eq!(outcome.code, 0, "{outcome}");
+    assert!(!outcome.home().join("relative").exists());
+    assert!(outcome.home().join(".local/state/prestan/runs").is_dir());
+}
+
+#[test]
+fn credentials_of_the_environment_that_cannot_be_used_are_errors() {
+    let server = plain();
+    let url = server.server.url();
+    let no_text = OsStr::from_bytes(b"\xff");
+    for (name, value, reason) in [
+        (
+            "PRESTAN_USER",
+            no_text,
+            "PRESTAN_USER is set to bytes that are no UTF-8",
+        ),
+        (
+            "PRESTAN_TOKEN",
+            no_text,
+            "PRESTAN_TOKEN is set to bytes that are no UTF-8",
+        ),
+        (
+            "PRESTAN_PASSWORD",
+            no_text,
+            "PRESTAN_PASSWORD is set to bytes that are no UTF-8",
+        ),
+        (
+            "PRESTAN_PASSWORD",
+            OsStr::new("pa55"),
+            "PRESTAN_PASSWORD gives a password, and there is no user for it",
+        ),
+    ] {
+        let outcome = Prestan::new().arg(&url).env(name, value).run();
+        assert_eq!(outcome.code, 2, "{outcome}");
+        assert!(outcome.stderr.contains(reason), "{outcome}");
+        assert!(!outcome.stderr.contains("pa55"), "{outcome}");
+    }
+    let prestan = Prestan::new();
+    prestan.file("password", "pa55\n");
+    let outcome = prestan.args([&*url, "--password-file", "password"]).run();
+    assert_eq!(outcome.code, 2, "{outcome}");
+    assert!(
+        outcome.stderr.contains("--password-file gives a password"),
+        "{outcome}"
+    );
+    assert_eq!(server.server.exchanges().len(), 0);
+}
