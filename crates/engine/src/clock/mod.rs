@@ -39,6 +39,11 @@ impl RunClock {
     pub(crate) fn monotonic(&self, moment: Nanos) -> Nanos {
         self.origin.saturating_add(moment)
     }
+
+    /// The moment of the run at which the [monotonic] clock says so.
+    pub(crate) fn moment(&self, monotonic: Nanos) -> Nanos {
+        monotonic.saturating_sub(self.origin)
+    }
 }
 
 /// The monotonic clock in nanoseconds, which never goes back and is never negative.

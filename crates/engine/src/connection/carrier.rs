@@ -48,6 +48,14 @@ impl Carrier {
         }
     }
 
+    /// When the server was seen to end the connection.
+    pub(crate) fn ended_at(&self) -> Option<Nanos> {
+        match self {
+            Carrier::Http1(connection) => connection.ended_at(),
+            Carrier::Http2(connection) => connection.ended_at(),
+        }
+    }
+
     /// The next look asks the kernel, whether the event loop has something to tell or not.
     pub(crate) fn look_again(&mut self) {
         match self {

@@ -46,12 +46,12 @@ use crate::clock::timekeeper::Timekeeper;
 pub(crate) use crate::connection::body::KeptBody;
 use crate::connection::carrier::Carrier;
 use crate::connection::dial::Dialer;
-use crate::connection::http1::{Connection, Idle, Response, Scratch};
+use crate::connection::http1::{Connection, Response, Scratch};
 use crate::connection::http2::Http2Connection;
 use crate::connection::prepared::{PreparedRequest, Values};
 pub(crate) use crate::connection::queue::RequestToken;
 use crate::connection::queue::{RequestHistory, RequestQueue, UnderWay};
-use crate::connection::silent_closes::{Caution, CloseShown, SilentCloses};
+use crate::connection::silent_closes::SilentCloses;
 use crate::event_loop::patience::{GaveUp, Patience, Watchdog};
 use crate::watch::heads::{Heads, HeadsOfClient};
 use authentication::OwnCredentials;
@@ -503,36 +503,6 @@ impl Client {
             trace.shares_first = begun == self.last_begun.replace(begun);
         }
         exchange
-    }
-
-    /// Drops the kept connection where the server has closed it, and where the server has closed
-    /// others like it and the request must not be repeated.
-    fn drop_if_closed(&mut self, is_idempotent: bool) {
-        let Some(mut connection) = self.connection.take() else {
-            return;
-        };
-        let closes = &self.config.closes;
-        let is_kept = connection.has_answered();
-        let caution = if is_kept && closes.any() && !is_idempotent {
-            closes.caution(self.last_status)
-        } else {
-            Caution::None
-        };
-        if caution != Caution::None {
-            connection.look_again();
-        }
-        match connection.idle() {
-            Idle::Open if caution == Caution::Reconnect => {}
-            Idle::Open => self.connection = Some(connection),
-            Idle::Ended if is_kept => self.note_silent_close(CloseShown::Noticed),
-            Idle::Ended | Idle::Spoke => {}
-        }
-    }
-
-    /// The kept connection has ended though its last response did not announce that.
-    fn note_silent_close(&self, shown: CloseShown) {
-        let idle = self.config.time.clock.now().saturating_sub(self.last_used);
-        self.config.closes.note(self.last_status, idle, shown);
     }
 
     /// Opens a connection, for the oldest request where there is one.

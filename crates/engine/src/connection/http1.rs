@@ -208,6 +208,11 @@ impl Connection {
         self.transport.segments()
     }
 
+    /// When the server was seen to end the connection.
+    pub(crate) fn ended_at(&self) -> Option<Nanos> {
+        self.transport.ended_at()
+    }
+
     /// The next look asks the kernel, whether the event loop has something to tell or not.
     pub(crate) fn look_again(&mut self) {
         self.transport.look_again();

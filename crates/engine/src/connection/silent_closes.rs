@@ -9,24 +9,29 @@
 //! | never | nothing is done beyond what is done for every request |
 //! | after responses with other statuses | the socket is read: has this connection ended, too? |
 //! | after a response with the status that was the last on this connection | a new connection |
+//! | after a time for which this connection has nearly been idle | a new connection |
 //!
 //! A close that comes long after a response is the end of a keep-alive time, and tells nothing of
-//! the status.
+//! the status. So does the server that announces such a time (`Keep-Alive: timeout=5`).
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use record::{EventKind, Nanos};
 
 /// A connection that was idle for longer than this has reached the end of a keep-alive time: no
-/// server has a shorter one.
-const IDLE: Nanos = 1_000_000_000;
+/// server has a shorter one, but for tests.
+const IDLE: Nanos = 100_000_000;
+/// Stands for no time.
+const NEVER: Nanos = Nanos::MAX;
 
 /// The silent closes of a run, seen by all its clients.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct SilentCloses {
     any: AtomicBool,
+    /// The shortest time without a request after which a connection was closed.
+    limit: AtomicU64,
     after: Mutex<BTreeMap<u16, CloseCount>>,
 }
 
@@ -55,16 +60,22 @@ pub(crate) enum Caution {
     Reconnect,
 }
 
-impl SilentCloses {
-    /// Whether there was one.
-    pub(crate) fn any(&self) -> bool {
-        self.any.load(Ordering::Relaxed)
+impl Default for SilentCloses {
+    fn default() -> SilentCloses {
+        SilentCloses {
+            any: AtomicBool::new(false),
+            limit: AtomicU64::new(NEVER),
+            after: Mutex::default(),
+        }
     }
+}
 
+impl SilentCloses {
     /// Notes one, so long after a response with this status.
     pub(crate) fn note(&self, status: u16, idle: Nanos, shown: CloseShown) {
         self.any.store(true, Ordering::Relaxed);
         if idle >= IDLE {
+            self.limit.fetch_min(idle, Ordering::Relaxed);
             return;
         }
         let mut after = self.after();
@@ -75,9 +86,15 @@ impl SilentCloses {
         }
     }
 
-    /// What to do about a connection whose last response had this status.
-    pub(crate) fn caution(&self, status: u16) -> Caution {
-        if !self.any() {
+    /// What to do about a connection that has been idle for so long after a response with this status, where the
+    /// server may have announced for how long it may be.
+    pub(crate) fn caution(&self, status: u16, idle: Nanos, announced: Option<Nanos>) -> Caution {
+        let seen = self.limit.load(Ordering::Relaxed);
+        let limit = announced.map_or(seen, |announced| announced.min(seen));
+        // The close may be on its way, and clocks of servers are coarse.
+        if idle >= limit - limit / 4 {
+            Caution::Reconnect
+        } else if !self.any.load(Ordering::Relaxed) {
             Caution::None
         } else if self.after().contains_key(&status) {
             Caution::Reconnect
@@ -112,21 +129,37 @@ mod tests {
     #[test]
     fn caution_grows_with_what_was_seen() {
         let closes = SilentCloses::default();
-        assert_eq!(closes.caution(204), Caution::None);
+        let caution = |status| closes.caution(status, 0, None);
+        assert_eq!(caution(204), Caution::None);
         // The end of a keep-alive time.
         closes.note(204, 5 * IDLE, CloseShown::Noticed);
-        assert_eq!(closes.caution(204), Caution::Look);
+        assert_eq!(caution(204), Caution::Look);
         assert_eq!(closes.events(), []);
         closes.note(204, 1_000, CloseShown::Lost);
         closes.note(204, 1_000, CloseShown::Noticed);
         closes.note(204, 1_000, CloseShown::Noticed);
-        assert_eq!(closes.caution(204), Caution::Reconnect);
-        assert_eq!(closes.caution(200), Caution::Look);
+        assert_eq!(caution(204), Caution::Reconnect);
+        assert_eq!(caution(200), Caution::Look);
         let event = EventKind::ClosedSilently {
             status: 204,
             noticed: 2,
             lost: 1,
         };
         assert_eq!(closes.events(), [event]);
+    }
+    #[test]
+    fn a_connection_that_was_idle_for_nearly_as_long_as_servers_wait_is_not_used() {
+        let closes = SilentCloses::default();
+        let after = |idle, announced| closes.caution(200, idle, announced);
+        assert_eq!(after(Nanos::MAX / 2, None), Caution::None);
+        assert_eq!(after(30 * IDLE, Some(50 * IDLE)), Caution::None);
+        assert_eq!(after(40 * IDLE, Some(50 * IDLE)), Caution::Reconnect);
+        closes.note(200, 12 * IDLE, CloseShown::Lost);
+        closes.note(200, 10 * IDLE, CloseShown::Noticed);
+        for announced in [None, Some(50 * IDLE)] {
+            assert_eq!(after(7 * IDLE, announced), Caution::Look);
+            assert_eq!(after(8 * IDLE, announced), Caution::Reconnect);
+        }
+        assert_eq!(after(0, Some(0)), Caution::Reconnect);
     }
 }

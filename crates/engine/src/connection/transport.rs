@@ -494,6 +494,12 @@ impl Transport {
         self.socket.source.may_be_readable();
     }
 
+    /// When the server was seen to end the connection, as a moment of the run.
+    pub(crate) fn ended_at(&self) -> Option<Nanos> {
+        let at = self.socket.source.ended_at()?;
+        Some(self.clock.moment(at))
+    }
+
     /// The stamps of what was taken last, when it was looked at.
     pub(crate) fn arrival(&self) -> ArrivalStamps {
         self.socket.arrival

@@ -10,9 +10,11 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
+use record::Nanos;
 use rustix::event::epoll::{self, EventData, EventFlags};
 
 use super::Core;
+use crate::clock::monotonic;
 
 /// Always waited for. Writing is not: stamps of the kernel come by the error queue, and all of
 /// them would say that one can write.
@@ -39,7 +41,8 @@ pub(super) struct Sources {
 #[derive(Debug, Default)]
 struct Readiness {
     is_readable: Cell<bool>,
-    has_ended: Cell<bool>,
+    /// When it was told that nothing more can come, on the [monotonic] clock.
+    ended_at: Cell<Option<Nanos>>,
     is_writable: Cell<bool>,
     reader: RefCell<Option<Waker>>,
     writer: RefCell<Option<Waker>>,
@@ -52,8 +55,8 @@ impl Sources {
         let Some(Some(state)) = state else { return };
         if flags.intersects(EventFlags::IN | ENDED) {
             state.is_readable.set(true);
-            if flags.intersects(ENDED) {
-                state.has_ended.set(true);
+            if flags.intersects(ENDED) && state.ended_at.get().is_none() {
+                state.ended_at.set(Some(monotonic()));
             }
             wake(&state.reader);
         }
@@ -131,7 +134,12 @@ impl Source {
 
     /// Whether there may be something to read, or to know about the end.
     pub(crate) fn is_readable(&self) -> bool {
-        self.state.is_readable.get() || self.state.has_ended.get()
+        self.state.is_readable.get() || self.state.ended_at.get().is_some()
+    }
+
+    /// When the event loop was told that the other side has ended, on the [monotonic] clock.
+    pub(crate) fn ended_at(&self) -> Option<Nanos> {
+        self.state.ended_at.get()
     }
 
     /// Nothing is left to read; what arrives from now on is told anew.

@@ -208,7 +208,7 @@ impl Session<'_> {
         }
         if self.plan.workspace == Workspace::ReadOnly {
             self.look_around(&places, env);
-            let measured = self.measure(&places, sink);
+            let measured = self.measure(&mut places, sink);
             self.held.end(false);
             return measured;
         }
@@ -229,7 +229,7 @@ impl Session<'_> {
         if furnished.is_ok() {
             self.look_around(&places, env);
         }
-        let measured = furnished.and_then(|()| self.measure(&places, sink));
+        let measured = furnished.and_then(|()| self.measure(&mut places, sink));
         if places.iter().all(|place| place.made.is_none()) {
             return measured;
         }
@@ -351,7 +351,11 @@ impl Session<'_> {
         }
     }
 
-    fn measure(&self, places: &[RunSite], sink: &mut dyn Sink) -> Result<(), RunError> {
+    fn measure(&self, places: &mut [RunSite], sink: &mut dyn Sink) -> Result<(), RunError> {
+        // A server that serves one connection at a time would let the users wait for the end of these.
+        for place in &mut *places {
+            place.client.close();
+        }
         let settings = self.settings;
         let refuses = places.iter().find_map(|place| place.made?.refuses);
         let plan = refuses.map(|refuses| Arc::new(refuses.applied_to(self.plan)));

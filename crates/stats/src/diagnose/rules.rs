@@ -413,7 +413,7 @@ pub const RULES: &[DiagnosisRule] = &[
     },
     DiagnosisRule {
         name: "closes-silently",
-        // connections, and one for each user, were closed within a second after a response
+        // connections, and one for each user, were closed within 0.1 s after a response
         // that did not announce it; a server that is started anew closes one for each user.
         at_least: 5.0,
         figures: &["closes", "statuses", "lost"],

@@ -1,10 +1,13 @@
 //! The end of a connection, for the record and at the will of this side.
 
-use record::{Http, Segments};
+use record::{Http, Nanos, Segments};
+use wire::response::ResponseHead;
 
 use super::{Client, Exchange};
 use crate::connection::carrier::Carrier;
+use crate::connection::http1::Idle;
 use crate::connection::queue::RequestHistory;
+use crate::connection::silent_closes::{Caution, CloseShown};
 
 impl RequestHistory {
     /// A connection ends with this request, in a test that uses connections so. Where they are to be kept,
@@ -41,6 +44,52 @@ impl Client {
         self.parting = connection.head().cloned();
         connection.segments()
     }
+
+    /// Drops the kept connection where the server has closed it, and where it may be about to and the request must
+    /// not be repeated.
+    pub(super) fn drop_if_closed(&mut self, is_idempotent: bool) {
+        let Some(mut connection) = self.connection.take() else {
+            return;
+        };
+        let is_kept = connection.has_answered();
+        let caution = if is_kept && !is_idempotent {
+            let idle = self.config.time.clock.now().saturating_sub(self.last_used);
+            let announced = connection.head().and_then(announced_limit);
+            let closes = &self.config.closes;
+            closes.caution(self.last_status, idle, announced)
+        } else {
+            Caution::None
+        };
+        if caution != Caution::None {
+            connection.look_again();
+        }
+        match connection.idle() {
+            Idle::Open if caution == Caution::Reconnect => {}
+            Idle::Open => self.connection = Some(connection),
+            Idle::Ended if is_kept => self.note_silent_close(&connection, CloseShown::Noticed),
+            Idle::Ended | Idle::Spoke => {}
+        }
+    }
+
+    /// The kept connection has ended though its last response did not announce that.
+    pub(super) fn note_silent_close(&self, connection: &Carrier, shown: CloseShown) {
+        let ended = connection.ended_at();
+        let ended = ended.unwrap_or_else(|| self.config.time.clock.now());
+        let idle = ended.saturating_sub(self.last_used);
+        self.config.closes.note(self.last_status, idle, shown);
+    }
+}
+
+/// After how long without a request the server ends the connection, as a response announces it: `timeout=5` of
+/// Keep-Alive (RFC 2068, section 19.7.1.1).
+fn announced_limit(head: &ResponseHead) -> Option<Nanos> {
+    let mut parameters = head.headers.list("Keep-Alive");
+    let seconds = parameters.find_map(|parameter| {
+        let (name, value) = parameter.split_once('=')?;
+        let is_limit = name.trim().eq_ignore_ascii_case("timeout");
+        is_limit.then(|| value.trim().parse::<u64>().ok())?
+    });
+    Some(seconds?.saturating_mul(1_000_000_000))
 }
 
 /// Segments of two connections, as far as they are known.

@@ -45,7 +45,7 @@ impl Client {
             }
             ExchangeError::GoingAway(what) => (Outcome::Reset, what),
             ExchangeError::Ended { what, silent: true } if connection.has_answered() => {
-                self.note_silent_close(CloseShown::Lost);
+                self.note_silent_close(&connection, CloseShown::Lost);
                 if may_repeat {
                     self.tell_of_failure(
                         "the persistent connection was closed; sent again on another",

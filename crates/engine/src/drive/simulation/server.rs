@@ -57,6 +57,10 @@ struct ServerState {
     origin: Cell<Nanos>,
     over: Cancel,
     at_work: Cell<usize>,
+    /// A connection ends after so long without a request.
+    idle_limit: Cell<Option<Nanos>>,
+    /// A header field that responses have.
+    extra_field: Cell<&'static str>,
 }
 
 impl SimulatedServer {
@@ -72,7 +76,16 @@ impl SimulatedServer {
             origin: Cell::new(0),
             over: Cancel::default(),
             at_work: Cell::new(0),
+            idle_limit: Cell::new(None),
+            extra_field: Cell::new(""),
         }))
+    }
+
+    /// The same that ends connections after so long without a request, and has this header field in its responses.
+    pub(super) fn with_idle_limit(self, limit: Nanos, extra_field: &'static str) -> Self {
+        self.0.idle_limit.set(Some(limit));
+        self.0.extra_field.set(extra_field);
+        self
     }
 
     /// What it has seen, in order.
@@ -146,6 +159,8 @@ async fn serve(state: Rc<ServerState>, mut stream: UnixStream) {
                 Work::Never => return std::future::pending().await,
                 Work::Close => return,
             }
+            let extra_field = format!("\r\n{}", state.extra_field.get());
+            answer = answer.replacen("\r\n", &extra_field, 1);
             // A client that has given up is not there any more.
             if stream.write_all(answer.as_bytes()).is_err() {
                 return;
@@ -158,7 +173,12 @@ async fn serve(state: Rc<ServerState>, mut stream: UnixStream) {
             Ok(count) => bytes.extend_from_slice(&buffer[..count]),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                 source.is_drained();
-                source.readable().await;
+                let limit = state.idle_limit.get();
+                let end = limit.map_or(Nanos::MAX, |limit| monotonic() + limit);
+                tokio::select! {
+                    () = source.readable() => {}
+                    () = sleep_until(end) => return,
+                }
             }
             Err(_) => return,
         }

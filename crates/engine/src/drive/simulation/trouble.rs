@@ -135,3 +135,47 @@ fn a_window_ends_when_it_is_due_where_the_run_is_interrupted_before_anybody_noti
     let (begun, ended) = simulation.run().window(0);
     assert_eq!(ended - begun, 2 * MS);
 }
+
+/// How many connections were opened for LOCK, and how many for GET, with pauses around 1 s.
+fn connections_with_pauses(server: SimulatedServer) -> (usize, usize) {
+    let suite = "
+suite: pausing
+needs: http
+tests:
+  - name: Pauses
+    loop:
+      - LOCK: page
+        measure: Lock
+      - think: {constant: 1100ms}
+      - LOCK: page
+        measure: Lock
+      - think: {constant: 900ms}
+      - GET: page
+        measure: Get
+      - think: {constant: 900ms}
+      - GET: page
+        measure: Get
+      - think: {constant: 900ms}
+";
+    let load = LoadDrive {
+        requests: Some(3),
+        warmup: 0,
+        ..LoadDrive::default()
+    };
+    let run = Simulation::load(suite, 1, load, server).run();
+    assert_eq!(run.count(Outcome::Ok), 12);
+    let opened = |name| run.of(name).filter(|one| one.connect.is_some()).count();
+    (opened("Lock"), opened("Get"))
+}
+
+#[test]
+fn what_must_not_be_repeated_is_not_sent_on_a_connection_that_is_about_to_end() {
+    let server = || SimulatedServer::new(1, |_, _| SimulatedReply::After(MS));
+    let limit = 1_000 * MS;
+    assert_eq!(connections_with_pauses(server()).1, 0);
+    // The second LOCK meets a connection that has ended. From then on none is sent after a pause of 0.9 s.
+    let seen = connections_with_pauses(server().with_idle_limit(limit, ""));
+    let announced = "Keep-Alive: timeout=1, max=100\r\n";
+    let told = connections_with_pauses(server().with_idle_limit(limit, announced));
+    assert_eq!((seen, told), ((5, 0), (5, 0)));
+}
