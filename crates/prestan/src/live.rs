@@ -10,7 +10,7 @@ use std::fmt::Write;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use hdrhistogram::Histogram;
-use record::{Outcome, Sample, Timing};
+use record::{Nanos, Outcome, Sample, Timing};
 use stats::{Lately, Outcomes, Until};
 
 /// Seconds that a sparkline shows.
@@ -26,6 +26,8 @@ pub(crate) struct LiveStatistics(Mutex<LiveCounts>);
 struct LiveCounts {
     /// Of the whole run.
     outcomes: Outcomes,
+    /// What ended before has no part in figures of an interval.
+    begun: Nanos,
     /// Of the last interval.
     lately: Lately,
     times: Option<Histogram<u64>>,
@@ -51,12 +53,26 @@ pub(crate) struct Figures {
 }
 
 impl LiveStatistics {
+    /// The measurement window begins at that moment: the first interval does.
+    pub(crate) fn begin(&self, at: Nanos) {
+        let mut counts = self.lock();
+        *counts = LiveCounts {
+            outcomes: counts.outcomes,
+            begun: at,
+            goal: counts.goal.take(),
+            ..LiveCounts::default()
+        };
+    }
+
     /// Counts operations. Costs about 20 ns each.
     pub(crate) fn add(&self, samples: &[Sample]) {
         let mut counts = self.lock();
-        counts.lately.operations += samples.len() as u64;
         for sample in samples {
             counts.outcomes.add(sample.outcome);
+            if sample.moments.done.is_some_and(|done| done < counts.begun) {
+                continue;
+            }
+            counts.lately.operations += 1;
             counts.look_at(sample);
             if sample.outcome != Outcome::Ok {
                 continue;
@@ -339,6 +355,23 @@ mod tests {
         assert_eq!((second.rate, second.times), (0.0, None));
         assert_eq!(second.outcomes.total(), 32);
         assert_eq!(live.take(0.0).rate, 0.0);
+    }
+
+    #[test]
+    fn what_ended_before_the_window_has_no_part_in_a_rate() {
+        let live = LiveStatistics::default();
+        let operations = |done, n| {
+            let mut sample = testing::sample(MeasureId(0), 0, Outcome::Ok);
+            sample.moments.done = Some(done);
+            vec![sample; n]
+        };
+        // Some of the run-in come late.
+        live.add(&operations(900, 20));
+        live.begin(1_000);
+        live.add(&operations(999, 7));
+        live.add(&operations(1_000, 50));
+        let first = live.take(1.0);
+        assert_eq!((first.rate, first.outcomes.total()), (50.0, 77));
     }
 
     #[test]

@@ -294,8 +294,12 @@ impl Observer for Console {
     fn event(&self, event: &Event) {
         self.meter.event(event);
         if let EventKind::MeasuringStarted { .. } = &event.kind {
-            // Only the first counts; a suite has many, and does not ask.
-            self.measuring.get_or_init(Instant::now);
+            // Only the first counts; a suite has many, and does not ask. It is told before its time.
+            self.measuring.get_or_init(|| {
+                self.live.begin(event.at);
+                let begun = self.begun + Duration::from_nanos(event.at);
+                begun.max(Instant::now())
+            });
         }
         match &event.kind {
             EventKind::MeasuringStarted { test }

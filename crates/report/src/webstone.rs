@@ -96,7 +96,7 @@ pub(crate) fn later(run: &Run, pages: &PagesSummary) -> Vec<String> {
         format!("Server error rate: {:.4} err/sec", rate(all.failed)),
         format!(
             "Error Level: {:.4} %",
-            over(100.0 * all.failed as f64, all.files as f64)
+            over(100.0 * all.failed as f64, (all.failed + all.files) as f64)
         ),
         format!("Sum of client response times: {:.6} sec", totals.response_s),
     ];

@@ -30,7 +30,8 @@ use crate::event_loop::cancel::Cancel;
 use crate::event_loop::sleep_until;
 use crate::watch::recorder::KnownWindow;
 
-/// A user whose operations got no answer for so long is silent; when all are, the run ends.
+/// A user whose operations got no answer for so long is silent; when all are, the run ends. So does one whose
+/// operations all failed for so long from the beginning of the window on.
 const SILENCE: Nanos = 5_000_000_000;
 /// From the moment when all users are ready to the first planned one: time to wake everybody.
 const RUN_UP: Nanos = 10_000_000;
@@ -70,6 +71,8 @@ pub(crate) struct Workload {
     claimed: AtomicU64,
     at_work: AtomicU32,
     silent: AtomicU32,
+    /// An operation got the expected response.
+    has_succeeded: AtomicBool,
     begun: AtomicU64,
     ended: AtomicU64,
     stopped: AtomicBool,
@@ -125,6 +128,7 @@ impl Workload {
             claimed: AtomicU64::new(0),
             at_work: AtomicU32::new(0),
             silent: AtomicU32::new(0),
+            has_succeeded: AtomicBool::new(false),
             begun: AtomicU64::new(NEVER),
             ended: AtomicU64::new(NEVER),
             stopped: AtomicBool::new(false),
@@ -179,6 +183,24 @@ impl Workload {
     /// One of so many threads is through with its part of the schedule; the others go on.
     pub(super) fn leave_schedule(&self, threads: u32) {
         if self.through.fetch_add(1, Ordering::SeqCst) + 1 == threads {
+            self.stop();
+        }
+    }
+
+    /// Ends the run where no response ever was the expected one.
+    fn heard_response(&self, heard: &Heard<'_>) {
+        if self.has_succeeded.load(Ordering::Relaxed) {
+            return;
+        }
+        let Some((wrong, asked)) = heard.wrong else {
+            return self.has_succeeded.store(true, Ordering::Relaxed);
+        };
+        let begun = self.begun.load(Ordering::Acquire);
+        if heard.ended >= begun.saturating_add(SILENCE) {
+            self.context.abort(format!(
+                "no response was the expected one for five seconds; the last: {asked}: {}",
+                wrong.what
+            ));
             self.stop();
         }
     }
@@ -412,6 +434,7 @@ impl Driver for Arc<Workload> {
             if std::mem::take(&mut hearing.is_silent) {
                 self.silent.fetch_sub(1, Ordering::Relaxed);
             }
+            self.heard_response(heard);
             return Ok(());
         }
         if hearing.is_silent || heard.ended.saturating_sub(hearing.silent_since) < SILENCE {

@@ -94,6 +94,46 @@ fn a_server_that_is_gone_ends_a_load_after_five_seconds() {
 }
 
 #[test]
+fn a_load_of_which_nothing_is_as_expected_ends_after_five_seconds() {
+    let run = |first_that_fails: usize| {
+        let server = SimulatedServer::new(1, move |_, number| {
+            if number >= first_that_fails {
+                SimulatedReply::Status(302)
+            } else {
+                SimulatedReply::After(MS)
+            }
+        });
+        let pages = "
+suite: pages
+needs: http
+tests:
+  - name: Pages
+    loop:
+      - page: Page0
+        steps: [{GET: page, measure: Get}]
+      - think: {constant: 100ms}
+";
+        let load = LoadDrive {
+            duration: Some(Duration::from_secs(20)),
+            warmup: 0,
+            ..LoadDrive::default()
+        };
+        Simulation::load(pages, 3, load, server).run()
+    };
+    let aborted = |kind: &EventKind| matches!(kind, EventKind::Aborted { .. });
+    let none = run(0);
+    let silent = none.at(aborted).unwrap() - none.at(begins_to_measure).unwrap();
+    assert!((5_000 * MS..5_200 * MS).contains(&silent), "{silent}");
+    // What fails later may recover.
+    let later = run(30);
+    assert_eq!(later.at(aborted), None);
+}
+
+fn begins_to_measure(kind: &EventKind) -> bool {
+    matches!(kind, EventKind::MeasuringStarted { .. })
+}
+
+#[test]
 fn one_failure_after_a_pause_is_no_silent_server() {
     let suite = "
 suite: pausing
