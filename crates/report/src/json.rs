@@ -197,10 +197,13 @@ impl From<&TestSummary> for wire::TestJson {
 
 impl From<&stats::FailureGroup> for wire::FailureJson {
     fn from(group: &stats::FailureGroup) -> wire::FailureJson {
+        let seconds = |ns: record::Nanos| thousandths(ns as f64 / 1e9);
         wire::FailureJson {
             outcome: group.outcome.map(Outcome::name),
             status: group.status,
             count: group.count,
+            first_s: group.ended.map(|(first, _)| seconds(first)),
+            last_s: group.ended.map(|(_, last)| seconds(last)),
             example: group.example.as_ref().map(reason),
         }
     }

@@ -1,6 +1,6 @@
 //! What failed, and what else there is to know of rows and runs, in words.
 
-use record::EndedBy;
+use record::{EndedBy, Nanos};
 use stats::{FailureGroup, Note, Outcomes, StatusReason};
 
 use crate::units::human;
@@ -75,10 +75,11 @@ pub fn ended_early(by: &EndedBy) -> String {
     }
 }
 
-/// Failures that ended alike: `12 like request 7: wrong status: PUT a: 500 ...; expected 2xx`.
+/// Failures that ended alike: `12 like request 7: wrong status: PUT a: 500 ...; expected 2xx (the first at 1.2 s,
+/// the last at 3.4 s)`.
 pub(crate) fn group(group: &FailureGroup) -> String {
     let example = group.example.as_ref().map(reason);
-    match (group.outcome, example) {
+    let what = match (group.outcome, example) {
         (None, example) => example.unwrap_or_default(),
         (Some(_), Some(example)) if group.count == 1 => example,
         (Some(_), Some(example)) => format!("{} like {example}", group.count),
@@ -86,7 +87,23 @@ pub(crate) fn group(group: &FailureGroup) -> String {
             let status = group.status.map(|status| format!(" {status}"));
             format!("{} {outcome}{}", group.count, status.unwrap_or_default())
         }
+    };
+    match group
+        .ended
+        .map(|(first, last)| (tenths(first), tenths(last)))
+    {
+        None => what,
+        Some((first, last)) if first != last => {
+            format!("{what} (the first at {first} s, the last at {last} s)")
+        }
+        Some((first, _)) if group.count == 1 => format!("{what} (at {first} s)"),
+        Some((first, _)) => format!("{what} (all at {first} s)"),
     }
+}
+
+/// Seconds, `1.2`.
+fn tenths(ns: Nanos) -> String {
+    format!("{:.1}", ns as f64 / 1e9)
 }
 
 /// Failed operations: `3 of 10 failed: 2 wrong status, 1 timeout`.
@@ -167,6 +184,7 @@ mod tests {
                 outcome,
                 status,
                 count,
+                ended: None,
                 example,
             })
         };
@@ -177,6 +195,26 @@ mod tests {
         assert_eq!(told(12, wrong, None), "12 wrong status 500");
         let failed = StatusReason::Evidence("MKCOL gave 507".to_owned());
         assert_eq!(told(0, None, Some(failed)), "MKCOL gave 507");
+    }
+
+    #[test]
+    fn failures_are_told_with_their_moments() {
+        let told = |count, ended| {
+            group(&FailureGroup {
+                outcome: Some(Outcome::Refused),
+                status: Some(502),
+                count,
+                ended: Some(ended),
+                example: None,
+            })
+        };
+        let (early, late) = (1_240_000_000, 3_390_000_000);
+        assert_eq!(
+            told(9, (early, late)),
+            "9 refused 502 (the first at 1.2 s, the last at 3.4 s)"
+        );
+        assert_eq!(told(9, (early, early + 1)), "9 refused 502 (all at 1.2 s)");
+        assert_eq!(told(1, (early, early)), "1 refused 502 (at 1.2 s)");
     }
 
     #[test]

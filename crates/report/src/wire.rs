@@ -495,6 +495,11 @@ pub(crate) struct FailureJson {
     pub(crate) status: Option<u16>,
     /// How many operations these are; 0 where the test could not be measured.
     pub(crate) count: u64,
+    /// When the first of them ended, in seconds from the beginning of the window on; null where the window has less than a
+    /// second, and for several runs.
+    pub(crate) first_s: Option<f64>,
+    /// When the last of them did.
+    pub(crate) last_s: Option<f64>,
     /// One of them: the request, and what came back; null where the record describes none.
     pub(crate) example: Option<String>,
 }

@@ -2,9 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use record::{Outcome, Sample};
+use record::{Nanos, Outcome, Sample};
 
 use crate::StatusReason;
+use crate::window::{Span, end};
+
+/// In a shorter window it does not matter when failures came.
+const SHORTEST_WINDOW: Nanos = 1_000_000_000;
 
 /// Failures that ended alike.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -15,6 +19,9 @@ pub struct FailureGroup {
     pub status: Option<u16>,
     /// How many operations these are, inside the window and outside; 0 where the test failed.
     pub count: u64,
+    /// When the first and the last of them ended, from the beginning of the window on. `None` where the window has
+    /// less than a second, and for several runs.
+    pub ended: Option<(Nanos, Nanos)>,
     /// One of them; `None` where the record describes none.
     pub example: Option<StatusReason>,
 }
@@ -24,21 +31,51 @@ pub(crate) type FailureKind = (Outcome, Option<u16>);
 
 /// Failed operations by how they ended.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct FailureCounts(BTreeMap<FailureKind, u64>);
+pub(crate) struct FailureCounts(BTreeMap<FailureKind, FailureTally>);
+
+/// How many operations failed in one way, and from when to when.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct FailureTally {
+    count: u64,
+    ended: Span,
+}
+
+impl FailureTally {
+    fn merge(&mut self, other: &FailureTally) {
+        self.count += other.count;
+        self.ended.start = self.ended.start.min(other.ended.start);
+        self.ended.end = self.ended.end.max(other.ended.end);
+    }
+}
 
 impl FailureCounts {
     /// Counts an operation, if it failed.
     pub(crate) fn add(&mut self, sample: &Sample) {
         if sample.outcome.is_failure() {
-            *self.0.entry((sample.outcome, sample.status)).or_default() += 1;
+            let ended = end(sample);
+            let one = FailureTally {
+                count: 1,
+                ended: Span {
+                    start: ended,
+                    end: ended,
+                },
+            };
+            self.add_tally((sample.outcome, sample.status), &one);
         }
     }
 
     /// Takes in what another one has counted.
     pub(crate) fn merge(&mut self, other: &FailureCounts) {
-        for (kind, count) in &other.0 {
-            *self.0.entry(*kind).or_default() += count;
+        for (kind, tally) in &other.0 {
+            self.add_tally(*kind, tally);
         }
+    }
+
+    fn add_tally(&mut self, kind: FailureKind, tally: &FailureTally) {
+        let known = self.0.entry(kind);
+        known
+            .and_modify(|own| own.merge(tally))
+            .or_insert_with(|| tally.clone());
     }
 
     /// Reasons why the test failed, and then the groups of operations, the largest first, each with the
@@ -47,13 +84,21 @@ impl FailureCounts {
         &self,
         test_failed: &[StatusReason],
         described: &[(FailureKind, StatusReason)],
+        window: Option<Span>,
     ) -> Vec<FailureGroup> {
-        let mut counts = self.0.clone();
+        let window = window.filter(|window| window.end - window.start >= SHORTEST_WINDOW);
+        let in_window = |tally: &FailureTally| {
+            let since = |moment: Nanos| Some(moment.saturating_sub(window?.start));
+            since(tally.ended.start).zip(since(tally.ended.end))
+        };
+        let tallies = self.0.iter();
+        let tallies = tallies.map(|(kind, tally)| (*kind, (tally.count, in_window(tally))));
+        let mut counts: BTreeMap<FailureKind, (u64, Option<(Nanos, Nanos)>)> = tallies.collect();
         // A killed run may have lost the samples of failures that its events describe.
         for ((outcome, status), _) in described {
             let has_any = self.0.keys().any(|(counted, _)| counted == outcome);
             if !has_any {
-                *counts.entry((*outcome, *status)).or_default() += 1;
+                counts.entry((*outcome, *status)).or_default().0 += 1;
             }
         }
         let example = |wanted: FailureKind| {
@@ -63,10 +108,11 @@ impl FailureCounts {
         };
         let mut groups: Vec<FailureGroup> = counts
             .into_iter()
-            .map(|((outcome, status), count)| FailureGroup {
+            .map(|((outcome, status), (count, ended))| FailureGroup {
                 outcome: Some(outcome),
                 status,
                 count,
+                ended,
                 example: example((outcome, status)),
             })
             .collect();
@@ -75,6 +121,7 @@ impl FailureCounts {
             outcome: None,
             status: None,
             count: 0,
+            ended: None,
             example: Some(why.clone()),
         });
         failed.chain(groups).collect()
@@ -90,7 +137,10 @@ pub(crate) fn together<'a>(groups: impl Iterator<Item = &'a FailureGroup>) -> Ve
             alike && (own.outcome.is_some() || own.example == group.example)
         };
         match all.iter_mut().find(is_same) {
-            Some(own) => own.count += group.count,
+            Some(own) => {
+                own.count += group.count;
+                own.ended = None;
+            }
             None => all.push(group.clone()),
         }
     }
@@ -131,7 +181,7 @@ mod tests {
             // Its sample is lost.
             (timeout, why("late")),
         ];
-        let groups = counts.groups(&[why("set-up")], &described);
+        let groups = counts.groups(&[why("set-up")], &described, None);
         let told: Vec<_> = groups
             .iter()
             .map(|group| (group.outcome, group.status, group.count, &group.example))
@@ -149,5 +199,43 @@ mod tests {
         let twice = together(groups.iter().chain(&groups));
         assert_eq!(twice.len(), groups.len());
         assert_eq!((twice[0].count, twice[1].count), (0, 4));
+    }
+    #[test]
+    fn failures_have_their_moments_in_the_window() {
+        const S: Nanos = 1_000_000_000;
+        let failed = |done: Nanos| {
+            let mut sample = Sample {
+                outcome: Outcome::WrongStatus,
+                status: Some(502),
+                ..Sample::blank()
+            };
+            sample.moments.started = done - 1;
+            sample.moments.done = Some(done);
+            sample
+        };
+        let mut counts = FailureCounts::default();
+        let mut others = FailureCounts::default();
+        counts.add(&failed(7 * S));
+        others.add(&failed(5 * S));
+        others.add(&failed(6 * S));
+        counts.merge(&others);
+        let ended = |start, end| {
+            let window = Span { start, end };
+            counts.groups(&[], &[], Some(window))[0].ended
+        };
+        assert_eq!(ended(4 * S, 8 * S), Some((S, 3 * S)));
+        // In the run-in, and after the window.
+        assert_eq!(ended(6 * S, 7 * S), Some((0, S)));
+        assert_eq!(ended(6 * S, 7 * S - 1), None);
+        let group = counts.groups(
+            &[],
+            &[],
+            Some(Span {
+                start: 0,
+                end: 8 * S,
+            }),
+        );
+        assert_eq!(together(group.iter()), group);
+        assert_eq!(together(group.iter().chain(&group))[0].ended, None);
     }
 }

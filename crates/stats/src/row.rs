@@ -467,7 +467,7 @@ pub(crate) fn row(tally: &RowTally, around: &Around<'_>) -> TestSummary {
             .map(|(s, rate)| rate.completed as f64 / s),
         per_second_ci95: estimate.and_then(|rate| rate.ci95),
         wanders,
-        failures: tally.failures.groups(test_failed, failures),
+        failures: tally.failures.groups(test_failed, failures, around.window),
         notes: told_notes
             .into_iter()
             .map(Note::Remark)
