@@ -160,6 +160,11 @@ impl Client {
         self.config.target.absolute_at_server(path)
     }
 
+    /// The scheme of the target.
+    pub(crate) fn scheme(&self) -> Scheme {
+        self.config.target.scheme()
+    }
+
     /// URL of the target.
     pub(crate) fn target(&self) -> String {
         self.config.target.url()

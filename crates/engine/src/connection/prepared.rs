@@ -107,6 +107,8 @@ pub(crate) struct PreparedRequest {
     pub(crate) is_idempotent: bool,
     /// The method is HEAD: no body comes back.
     pub(crate) is_head: bool,
+    /// It has Accept-Encoding.
+    pub(crate) accepts_codings: bool,
 }
 
 #[derive(Debug, Clone)]
@@ -149,7 +151,10 @@ impl PreparedRequest {
         (config, http): (&ClientConfig, Http),
         label: &str,
     ) -> Result<PreparedRequest, String> {
+        let names = request.headers.iter().map(|header| &header.name);
+        let mut names = names.chain(config.headers.iter().map(|(name, _)| name));
         Ok(PreparedRequest {
+            accepts_codings: names.any(|name| name.eq_ignore_ascii_case("Accept-Encoding")),
             head: head(request, (config, http), label)?,
             body: match &request.body {
                 Body::None => PreparedBody::None,
@@ -187,6 +192,7 @@ impl PreparedRequest {
                 .map_or(PreparedBody::None, |body| PreparedBody::Fixed(body.into())),
             is_idempotent: is_idempotent(request.method),
             is_head: request.method == "HEAD",
+            accepts_codings: false,
         })
     }
 

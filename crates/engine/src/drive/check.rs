@@ -164,10 +164,6 @@ fn clause(method: &str, status: u16) -> &'static str {
             " (the parent collection is missing: RFC 4918, sections 9.3.1, 9.7.1, 9.8.5)"
         }
         ("COPY" | "MOVE", 412) => " (the destination exists: RFC 4918, section 10.6)",
-        ("COPY" | "MOVE", 502) => {
-            " (the destination is taken for another server: RFC 4918, section 9.8.5; does a proxy \
-             change Host?)"
-        }
         (_, 415) => " (the server does not want this body: RFC 9110, section 15.5.16)",
         (_, 423) => " (RFC 4918, section 11.3)",
         (_, 424) => " (something else failed first: RFC 4918, section 11.4)",

@@ -5,9 +5,10 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use record::{Http, Nanos, TestId, Verify};
+use record::{Http, Nanos, Outcome, TestId, Verify};
 use suite::{Alternative, RequestPlan, Step, TestPlan, Think, Workspace};
 use wire::response::ResponseHead;
+use wire::shown::redacted_link;
 
 use crate::clock::nanos;
 use crate::connection::client::ClientConfig;
@@ -390,6 +391,13 @@ impl RequestStep {
         self.path.text(values).unwrap_or_default()
     }
 
+    /// The path on the server at which COPY and MOVE put what they make; empty for others.
+    pub(crate) fn destination(&self, values: &Values<'_>) -> String {
+        let to = self.plan.to.as_ref();
+        let path = to.and_then(|to| Prepared::in_workplace(to).text(values));
+        path.unwrap_or_default()
+    }
+
     /// The request for one of the parts for which it stands, at that path on the server.
     pub(crate) fn part(&self, path: &str) -> RequestStep {
         RequestStep {
@@ -405,6 +413,20 @@ impl RequestStep {
             contains: self.contains.clone(),
             good: RefCell::default(),
         }
+    }
+
+    /// Adds to a wrong body that it has a coding for which nobody asked.
+    fn coded(&self, head: &ResponseHead, mut wrong: Wrong) -> Wrong {
+        if wrong.outcome == Outcome::WrongBody
+            && !self.request.accepts_codings
+            && let Some(coding) = head.headers.get("Content-Encoding")
+        {
+            wrong.what.push_str(&format!(
+                "; it has Content-Encoding: {}, though no Accept-Encoding was sent",
+                redacted_link(coding)
+            ));
+        }
+        wrong
     }
 
     /// Whether a response is the expected one; a good one may come with a note for the reader of the
@@ -439,7 +461,7 @@ impl RequestStep {
             first: !is_quick,
             contains: &contains,
         };
-        let note = check(&self.plan, &answered)?;
+        let note = check(&self.plan, &answered).map_err(|wrong| self.coded(head, wrong))?;
         if note.is_none() && is_multistatus && body.len() <= REMEMBERED {
             let mut good = self.good.borrow_mut();
             good.clear();

@@ -5,6 +5,7 @@
 //!                         '--page--> its files, one after the other or several at a time
 //! ```
 
+mod destination;
 mod page;
 mod parts;
 mod request;

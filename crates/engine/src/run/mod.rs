@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
-use record::{Clock, Environment, Event, EventKind, LeftBehind, PlanRecord, Server};
+use record::{Clock, Environment, Event, EventKind, LeftBehind, PlanRecord};
 use suite::{Plan, TestPlan, Workspace};
 
 use crate::clock::stamps::Stamping;
@@ -39,7 +39,7 @@ use crate::run::machine::machine;
 pub use crate::run::plan_record::plan_record;
 use crate::run::processors::kept_to;
 use crate::run::settings::Settings;
-use crate::site::probe::{INSTEAD, INSTEAD_OF_PUTTING, probe};
+use crate::site::probe::{INSTEAD, INSTEAD_OF_PUTTING, Probed, probe};
 use crate::site::publish::publish;
 use crate::site::workspace::held::HeldLocks;
 use crate::site::workspace::{self, Leftover, LeftoverState, MadeWorkspace, collection_path};
@@ -170,7 +170,7 @@ struct RunSite {
     endpoint: Endpoint,
     client: Client,
     /// What it said of itself.
-    server: Option<Server>,
+    probed: Option<Probed>,
     /// The collection of the run there, once it is made.
     made: Option<MadeWorkspace>,
 }
@@ -198,13 +198,14 @@ impl Session<'_> {
             .map(|endpoint| self.place(endpoint.clone(), &watchdog))
             .collect();
         for place in &mut places {
-            let server = event_loop.run(watchdog.guard(cancel, || (), self.probe(place)))?;
+            let probed = event_loop.run(watchdog.guard(cancel, || (), self.probe(place)))?;
+            let server = &probed.server;
             match &mut env.server {
                 first @ None => *first = Some(server.clone()),
                 Some(_) if self.plan.targets.is_empty() => {}
                 Some(_) => env.others.push(server.clone()),
             }
-            place.server = Some(server);
+            place.probed = Some(probed);
         }
         if self.plan.workspace == Workspace::ReadOnly {
             self.look_around(&places, env);
@@ -260,7 +261,7 @@ impl Session<'_> {
                 nonces,
             ),
             endpoint,
-            server: None,
+            probed: None,
             made: None,
         }
     }
@@ -275,7 +276,7 @@ impl Session<'_> {
         client_config(self.settings, endpoint, root, &self.means, watchdog)
     }
 
-    async fn probe(&self, place: &mut RunSite) -> Result<Server, RunError> {
+    async fn probe(&self, place: &mut RunSite) -> Result<Probed, RunError> {
         let target = &place.endpoint.target;
         let client = &mut place.client;
         let instead = if self.settings.files.is_empty() {
@@ -409,9 +410,9 @@ impl Session<'_> {
     }
 
     fn known_of(&self, place: &RunSite) -> TargetSite {
-        let server = place.server.as_ref();
+        let probed = place.probed.as_ref();
         TargetSite {
-            allow: server.map_or(Vec::new(), |server| server.allow.clone()),
+            allow: probed.map_or(Vec::new(), |probed| probed.server.allow.clone()),
             is_alias: place.made.is_none() && self.plan.workspace == Workspace::Collection,
         }
     }
@@ -572,11 +573,15 @@ fn unmet_need(test: &TestPlan, places: &[RunSite]) -> Option<String> {
     let targets = test.targets();
     let mut asked = targets.iter().filter_map(|target| {
         let place = places.get(usize::from(*target))?;
-        place.server.as_ref()
+        place.probed.as_ref()
     });
-    let server = asked.find(|server| !server.dav.contains(class))?;
+    let has_class = |probed: &Probed| {
+        let can_lock = class == "2" && probed.can_be_locked;
+        can_lock || probed.server.dav.contains(class)
+    };
+    let server = &asked.find(|probed| !has_class(probed))?.server;
     let says = if server.dav.is_empty() {
-        "OPTIONS gives no DAV header".to_owned()
+        "OPTIONS gives no DAV header, nor PROPFIND a `supportedlock`".to_owned()
     } else {
         format!("OPTIONS says `DAV: {}`", server.dav.join(", "))
     };

@@ -17,6 +17,11 @@ pub(crate) const RESOURCETYPE: &[u8] = br#"<?xml version="1.0" encoding="utf-8"?
 <propfind xmlns="DAV:"><prop><resourcetype/></prop></propfind>
 "#;
 
+/// Asks whether it can be locked, too.
+const TYPE_AND_LOCKS: &[u8] = br#"<?xml version="1.0" encoding="utf-8"?>
+<propfind xmlns="DAV:"><prop><resourcetype/><supportedlock/></prop></propfind>
+"#;
+
 /// A PROPFIND with a body, at this depth: `0` or `1`.
 pub(crate) fn propfind_request<'a>(
     path: &'a str,
@@ -43,6 +48,14 @@ pub(crate) const INSTEAD: &str =
 pub(crate) const INSTEAD_OF_PUTTING: &str = "put the files there by other means: `prestan \
                                              webstone --generate DIR` writes them";
 
+/// What the probe found.
+#[derive(Debug, Clone)]
+pub(crate) struct Probed {
+    pub(crate) server: Server,
+    /// PROPFIND says that the target can be locked, though OPTIONS says nothing of WebDAV.
+    pub(crate) can_be_locked: bool,
+}
+
 /// Asks the server what it is; an error when it cannot be measured with this kind of suite.
 /// `instead` is what to try then.
 pub(crate) async fn probe(
@@ -51,42 +64,133 @@ pub(crate) async fn probe(
     url: &str,
     workspace: Workspace,
     instead: &str,
-) -> Result<Server, RunError> {
-    let options = client
+) -> Result<Probed, RunError> {
+    let mut options = client
         .perform(PlainRequest::bare("OPTIONS", path, LABEL))
         .await;
+    if let Err(failure) = &mut options.result
+        && failure.outcome == Outcome::Reset
+    {
+        failure.what.push_str(perhaps_tls(url));
+    }
     let head = reached("OPTIONS", url, options)?;
-    let server = server_of(&head);
+    let mut probed = Probed {
+        server: server_of(&head),
+        can_be_locked: false,
+    };
+    let answered = head.status_text();
+    if head.status == 400 && wants_tls(client.body()) {
+        let hint = perhaps_tls(url);
+        return Err(RunError::NotWebdav(format!(
+            "OPTIONS {url} was answered {answered}: the server expects TLS on this port{hint}"
+        )));
+    }
     if workspace == Workspace::ReadOnly {
-        return Ok(server);
+        return Ok(probed);
+    }
+    if let Some(why) = not_of_target(&head) {
+        return Err(RunError::Unreachable(format!(
+            "OPTIONS {url} was answered {answered}: {why}"
+        )));
     }
     if head.status == 404 {
-        let answered = head.status_text();
         let nothing =
             || format!("OPTIONS {url} was answered {answered}: it does not exist; {CREATE_IT}");
         let why = unusable(client, path, url).await.unwrap_or_else(nothing);
         return Err(RunError::NotWebdav(why));
     }
-    if !server.dav.is_empty() {
-        return Ok(server);
+    if !probed.server.dav.is_empty() {
+        return Ok(probed);
     }
-    // A proxy may have dropped the DAV header: a server that answers PROPFIND is a WebDAV server.
+    // A proxy may have dropped the DAV header, or answers OPTIONS itself (CORS): a server that answers PROPFIND is a
+    // WebDAV server.
     let propfind = client
-        .perform(propfind_request(path, "0", RESOURCETYPE, LABEL))
+        .perform(propfind_request(path, "0", TYPE_AND_LOCKS, LABEL))
         .await;
     let answer = reached("PROPFIND", url, propfind)?;
-    let is_multistatus =
-        answer.status == 207 && parse_multistatus(client.body(), &XmlLimits::default()).is_ok();
-    if is_multistatus {
-        return Ok(server);
+    if answer.status == 207
+        && let Ok(multistatus) = parse_multistatus(client.body(), &XmlLimits::default())
+    {
+        let mut responses = multistatus.responses.iter();
+        probed.can_be_locked = responses.any(|response| response.can_be_locked);
+        return Ok(probed);
     }
+    let propfind = answer.status_text();
+    if let Some(why) = not_of_target(&answer) {
+        return Err(RunError::Unreachable(format!(
+            "PROPFIND {url} was answered {propfind}: {why}"
+        )));
+    }
+    let advice = match answer.status {
+        403 => forbidden(client, path, "look there").await,
+        _ => advice(&answer, instead),
+    };
     Err(RunError::NotWebdav(format!(
-        "{url} is no WebDAV collection: OPTIONS was answered {} without a DAV header, PROPFIND \
-         with {}; {}",
-        head.status,
-        answer.status_text(),
-        advice(&answer, instead)
+        "{url} is no WebDAV collection: OPTIONS was answered {answered} without a DAV header, PROPFIND with {propfind}; \
+         {advice}"
     )))
+}
+
+/// What to try where a server that was asked without TLS says or does something that one with TLS would.
+fn perhaps_tls(url: &str) -> &'static str {
+    if url.starts_with("http://") {
+        "; perhaps it is https:// instead of http://"
+    } else {
+        ""
+    }
+}
+
+/// Whether a 400 has the words of nginx, Apache, Go or Tomcat for a request without TLS on a port for TLS.
+fn wants_tls(body: &[u8]) -> bool {
+    const WORDS: [&str; 4] = [
+        "to https port",
+        "ssl-enabled server",
+        "an https server",
+        "requires tls",
+    ];
+    let body = String::from_utf8_lossy(body).to_lowercase();
+    WORDS.iter().any(|words| body.contains(words))
+}
+
+/// What a status means that says nothing of the target.
+fn not_of_target(head: &ResponseHead) -> Option<String> {
+    let what = match head.status {
+        421 => {
+            "the server does not serve this name (Host, or the name in TLS: RFC 9110, section 15.5.20); give the URL the \
+             name that it has"
+        }
+        429 => "the server, or a proxy before it, limits requests",
+        502 => "a proxy does not reach the server behind it; is that running?",
+        503 => "the server, or a proxy before it, takes no requests for the moment",
+        504 => "a proxy had no answer from the server behind it in time",
+        _ => return None,
+    };
+    let later = head.headers.get("Retry-After").filter(|value| {
+        let is_plain = |c: char| c.is_ascii_graphic() || c == ' ';
+        value.len() <= LONGEST_MOMENT && value.chars().all(is_plain)
+    });
+    let later = later.map_or(String::new(), |value| format!(" (Retry-After: {value})"));
+    Some(format!("{what}{later}"))
+}
+
+/// Longest text of a moment in a head: a date has fewer characters.
+const LONGEST_MOMENT: usize = 40;
+
+/// What to try where a method of WebDAV is answered 403 below a collection, and the user wants to do that.
+pub(crate) async fn forbidden(client: &mut Client, collection: &str, wish: &str) -> String {
+    // Who may read is told that nothing is there.
+    let nothing = format!("{collection}PrestanTest-nothing");
+    let get = PlainRequest::bare("GET", &nothing, LABEL);
+    let get = client.perform(get).await.trace.status;
+    let propfind = propfind_request(&nothing, "0", RESOURCETYPE, LABEL);
+    let propfind = client.perform(propfind).await.trace.status;
+    match (get, propfind) {
+        (Some(get), Some(403)) if !matches!(get, 401 | 403) => format!(
+            "PROPFIND is refused there and GET is not ({get}): a firewall before the server may refuse methods of WebDAV \
+             (the OWASP Core Rule Set does, until tx.allowed_methods has them)"
+        ),
+        _ => format!("does this user have the right to {wish}?"),
+    }
 }
 
 /// What to try where there is no target.
@@ -149,7 +253,6 @@ fn advice(answer: &ResponseHead, instead: &str) -> String {
             "it points to {}, and redirects are not followed: give that URL if it is yours",
             redacted_link(location)
         ),
-        (403, _) => "does this user have the right to look there?".to_owned(),
         (500.., _) if answer.status != 501 => {
             "the server is in trouble, its log may say why".to_owned()
         }

@@ -23,7 +23,7 @@ use wire::target::Target;
 use crate::connection::client::{Client, PlainRequest};
 use crate::error::RunError;
 use crate::site::insistence::insist;
-use crate::site::probe::{RESOURCETYPE, propfind_request, unusable};
+use crate::site::probe::{RESOURCETYPE, forbidden, propfind_request, unusable};
 use crate::watch::journal::Journal;
 use held::{HeldLock, HeldLocks};
 pub(crate) use mark::FilesRefused;
@@ -122,7 +122,12 @@ pub(crate) async fn create(
             Err(what) => what,
         },
         Ok(answer) => {
-            let answered = answered("MKCOL", &answer.head);
+            let answered = if answer.head.status == 403 {
+                let why = forbidden(client, target.path(), "write there").await;
+                format!("was answered {}; {why}", answer.head.status_text())
+            } else {
+                answered("MKCOL", &answer.head)
+            };
             let unusable = unusable(client, target.path(), &target.url()).await;
             unusable.unwrap_or_else(|| format!("{failed}: MKCOL {url} {answered}"))
         }

@@ -237,6 +237,28 @@ fn answers_that_are_wrong() {
         ),
         case(
             "Get1K",
+            [status(200, &[("Content-Encoding", "gzip")], "packed")],
+            "wrong_body",
+            &[
+                "received 6 bytes; expected 1024",
+                "gzip",
+                "no Accept-Encoding",
+            ],
+        ),
+        case(
+            "Copy",
+            [status(409, &[], "")],
+            "wrong_status",
+            &["COPY source: 409", "finds the source", "change paths"],
+        ),
+        case(
+            "Move",
+            [status(502, &[], "")],
+            "wrong_status",
+            &["502 Bad Gateway", "PROPFIND works there", "change Host"],
+        ),
+        case(
+            "Get1K",
             [status(200, &[], "something else")],
             "wrong_body",
             &["GET res: ", "received 14 bytes; expected 1024"],
@@ -337,7 +359,7 @@ fn targets_that_cannot_be_measured() {
     };
     let all = |fault: Fault| vec![Rule::new(fault)];
     let to = |method: &str, fault: Fault| vec![Rule::new(fault).method(method)];
-    let table: [(Vec<Rule>, &[&str]); 16] = [
+    let table: [(Vec<Rule>, &[&str]); 22] = [
         (
             not_dav(405),
             &[
@@ -369,11 +391,47 @@ fn targets_that_cannot_be_measured() {
                 "challenge",
             ],
         ),
-        (all(status(403, &[], "")), &["OPTIONS", "403"]),
-        (all(status(503, &[], "")), &["OPTIONS", "503"]),
+        (
+            all(status(403, &[], "")),
+            &["OPTIONS", "403", "right to look"],
+        ),
+        (
+            not_dav(403),
+            &["PROPFIND with 403", "GET is not (404)", "firewall"],
+        ),
+        (
+            [
+                to("PROPFIND", status(403, &[], "")),
+                to("MKCOL", status(403, &[], "")),
+            ]
+            .concat(),
+            &["MKCOL http://", "403", "GET is not (404)", "firewall"],
+        ),
+        (
+            all(status(503, &[("Retry-After", "120")], "")),
+            &["OPTIONS", "503", "for the moment (Retry-After: 120)"],
+        ),
+        (
+            all(status(429, &[], "")),
+            &["OPTIONS", "429", "limits requests"],
+        ),
+        (all(status(421, &[], "")), &["OPTIONS", "421", "this name"]),
+        (not_dav(502), &["PROPFIND", "502", "does not reach"]),
+        (
+            all(status(
+                400,
+                &[],
+                "The plain HTTP request was sent to HTTPS port",
+            )),
+            &["OPTIONS", "400", "perhaps it is https://"],
+        ),
         (
             all(Fault::CloseBeforeResponse),
-            &["OPTIONS http://", "without an answer"],
+            &[
+                "OPTIONS http://",
+                "without an answer",
+                "perhaps it is https://",
+            ],
         ),
         (all(Fault::Reset), &["OPTIONS http://", "reset"]),
         (

@@ -311,11 +311,21 @@ fn a_live_property_that_is_missing_is_noted() {
 #[test]
 fn a_server_that_does_not_say_that_it_is_webdav() {
     let silent = Rule::new(Fault::DropHeader("DAV".to_owned()));
-    let (_, outcome, result) = run_with([silent], "Propp*,Put1K,CopyCol,Lock,UnLockCol");
+    let tests = "Propp*,Put1K,CopyCol,Lock,UnLockCol";
+    let (_, outcome, result) = run_with([silent.clone()], tests);
     assert_eq!(outcome.code, 0, "{outcome}");
-    for test in ["ProppatchSingle", "Put1K", "CopyCol"] {
+    // PROPFIND says that there are locks.
+    for test in ["ProppatchSingle", "Put1K", "CopyCol", "Lock", "UnLockCol"] {
         assert_eq!(row(&result, test)["status"], "ok", "{result:#}");
     }
+    let answer = "<multistatus xmlns=\"DAV:\"><response><href>/</href><propstat><prop><supportedlock/></prop>\
+                  <status>HTTP/1.1 200 OK</status></propstat></response></multistatus>";
+    let without = Rule::new(status(207, &[], answer))
+        .tag("(probe)")
+        .method("PROPFIND");
+    let (_, outcome, result) = run_with([silent, without], tests);
+    assert_eq!(outcome.code, 0, "{outcome}");
+    assert_eq!(row(&result, "Put1K")["status"], "ok", "{result:#}");
     for test in ["Lock", "UnLockCol"] {
         let lock = row(&result, test);
         assert_eq!(lock["status"], "not_supported");

@@ -9,7 +9,7 @@
 //!
 //! The order of elements is not insisted upon, unknown elements are passed over
 //! (RFC 4918, section 17), and values of properties are not kept but for the two that a
-//! measurement needs: is it a collection, and which locks are on it.
+//! measurement needs: is it a collection, which locks are on it, and can it have any.
 
 use std::fmt;
 
@@ -44,6 +44,8 @@ pub struct ResourceResponse {
     pub is_collection: bool,
     /// The locks in its `lockdiscovery`.
     pub locks: Vec<ActiveLock>,
+    /// Its `supportedlock` names a kind of lock.
+    pub can_be_locked: bool,
     /// What the server has to say about it, to people.
     pub description: Option<String>,
 }
@@ -137,6 +139,7 @@ struct Prop {
     names: Vec<PropName>,
     is_collection: bool,
     locks: Vec<ActiveLock>,
+    can_be_locked: bool,
 }
 
 struct MultistatusReader<'a, 'b> {
@@ -208,6 +211,7 @@ impl MultistatusReader<'_, '_> {
         if (200..300).contains(&status) {
             response.is_collection |= prop.is_collection;
             response.locks.append(&mut prop.locks);
+            response.can_be_locked |= prop.can_be_locked;
         }
         response.propstats.push(Propstat {
             status,
@@ -230,6 +234,11 @@ impl MultistatusReader<'_, '_> {
                 }
             } else if child.is_dav("lockdiscovery") {
                 active_locks(&mut self.walker, &mut prop.locks)?;
+            } else if child.is_dav("supportedlock") {
+                while let Some(kind) = self.walker.child()? {
+                    prop.can_be_locked |= kind.is_dav("lockentry");
+                    self.walker.skip()?;
+                }
             } else {
                 self.walker.skip()?;
             }

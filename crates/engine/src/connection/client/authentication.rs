@@ -24,6 +24,8 @@ pub(super) struct OwnCredentials {
     were_tried: bool,
     /// Whether such a request was not answered 401.
     were_accepted: bool,
+    /// A request has been sent with them.
+    were_sent: bool,
 }
 
 impl OwnCredentials {
@@ -34,6 +36,7 @@ impl OwnCredentials {
             heeded: 0,
             were_tried: false,
             were_accepted: false,
+            were_sent: false,
         }
     }
 
@@ -48,6 +51,7 @@ impl OwnCredentials {
         let (method, target) = (word(), word());
         let cnonce: u64 = self.rng.random();
         if let Some(value) = self.auth.authorization(&method, &target, cnonce) {
+            self.were_sent = true;
             self.were_tried |= !suite::READING.contains(&&*method);
             bytes.extend_from_slice(b"Authorization: ");
             bytes.extend_from_slice(&value);
@@ -98,7 +102,12 @@ impl OwnCredentials {
             AuthError::Refused { .. } | AuthError::TokenRefused { .. } if self.were_accepted => {
                 ", which it accepted before; check the server's log"
             }
-            AuthError::NoCredentials { .. } => {
+            AuthError::NoChallenge if !self.auth.is_anonymous() && !self.were_sent => {
+                "; user and password, or the token, were not sent, because nothing asked for them: `--auth basic`, or \
+                 `--auth bearer`, sends them all the same"
+            }
+            AuthError::NoChallenge if self.were_sent => "; check user and password, or the token",
+            AuthError::NoCredentials { .. } | AuthError::NoChallenge => {
                 "; give --user with --password-file, or --token-file"
             }
             AuthError::Refused { .. } => "; check user and password",
@@ -110,7 +119,7 @@ impl OwnCredentials {
                 usable: AuthScheme::Basic | AuthScheme::Digest,
                 ..
             } => "; --auth limits the schemes",
-            AuthError::NoCommonScheme { .. } | AuthError::NoChallenge | AuthError::UserName => "",
+            AuthError::NoCommonScheme { .. } | AuthError::UserName => "",
         }
     }
 }

@@ -9,6 +9,7 @@ use wire::dav::{lock_token_from_body, lock_token_from_header};
 use wire::response::ResponseHead;
 use wire::shown::redacted_link;
 
+use super::destination::may_be_misread;
 use super::script::{Filling, Memory};
 use super::{Log, Phase, Script, User};
 use crate::clock::nanos;
@@ -67,6 +68,13 @@ impl Judged {
         }
     }
 
+    /// Adds to what is wrong with it.
+    fn add(&mut self, why: &str) {
+        if let Err(wrong) = &mut self.verdict {
+            wrong.what.push_str(why);
+        }
+    }
+
     /// Whether it is the expected one.
     pub(super) fn is_expected(&self) -> bool {
         self.verdict.is_ok()
@@ -104,8 +112,21 @@ impl User {
         if let Some(rows) = rows {
             rows.answered();
         }
-        let judged = log.judge(client, &attempt, &exchange);
-        let saved = log.conclude(memory, &attempt, &exchange, judged, operating)?;
+        let mut judged = log.judge(client, &attempt, &exchange);
+        let status = exchange.trace.status.unwrap_or_default();
+        let is_misread = !judged.is_expected() && may_be_misread(&step.plan, status);
+        if is_misread {
+            let looking = log.explained_destination(client, memory, &attempt, status);
+            judged.add(&Box::pin(looking).await);
+        }
+        let concluded = log.conclude(memory, &attempt, &exchange, judged, operating);
+        if is_misread {
+            // Looking took time, which belongs to no request.
+            let now = log.context.clock.now();
+            log.rests_in(phase, now.saturating_sub(operating.ended));
+            (operating.now, operating.ended) = (None, now);
+        }
+        let saved = concluded?;
         for (slot, value) in saved {
             script.filling.saved[slot] = Some(value);
         }

@@ -4,6 +4,7 @@ use std::rc::Rc;
 
 use record::Nanos;
 
+use super::destination::ExplainedDestinations;
 use super::request::TestPart;
 use crate::connection::prepared::{RequestCount, Values};
 use crate::drive::driver::Operating;
@@ -72,6 +73,8 @@ pub(crate) struct Memory {
     worked_steps: SmallSet,
     /// Why nothing else of the round under way can be measured.
     pub(super) broken: Option<String>,
+    /// Why destinations were declined.
+    pub(super) destinations: ExplainedDestinations,
 }
 
 /// A set of small numbers.
