@@ -8,7 +8,7 @@ pub enum RunError {
     /// No usable response: no connection, or a response that cannot be read.
     #[error("{0}")]
     Unreachable(String),
-    /// An answer, but not of a WebDAV server.
+    /// An answer, but none of a WebDAV server that can be measured.
     #[error("{0}")]
     NotWebdav(String),
     /// Authentication failed.

@@ -89,7 +89,7 @@ pub(crate) async fn probe(
         return Ok(probed);
     }
     if let Some(why) = not_of_target(&head) {
-        return Err(RunError::Unreachable(format!(
+        return Err(RunError::NotWebdav(format!(
             "OPTIONS {url} was answered {answered}: {why}"
         )));
     }
@@ -117,7 +117,7 @@ pub(crate) async fn probe(
     }
     let propfind = answer.status_text();
     if let Some(why) = not_of_target(&answer) {
-        return Err(RunError::Unreachable(format!(
+        return Err(RunError::NotWebdav(format!(
             "PROPFIND {url} was answered {propfind}: {why}"
         )));
     }

@@ -173,11 +173,15 @@ async fn serve(state: Rc<ServerState>, mut stream: UnixStream) {
             Ok(count) => bytes.extend_from_slice(&buffer[..count]),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                 source.is_drained();
-                let limit = state.idle_limit.get();
-                let end = limit.map_or(Nanos::MAX, |limit| monotonic() + limit);
+                let idle_for_long = async {
+                    match state.idle_limit.get() {
+                        Some(limit) => sleep_until(monotonic() + limit).await,
+                        None => std::future::pending().await,
+                    }
+                };
                 tokio::select! {
                     () = source.readable() => {}
-                    () = sleep_until(end) => return,
+                    () = idle_for_long => return,
                 }
             }
             Err(_) => return,

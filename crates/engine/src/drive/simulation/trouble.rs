@@ -180,7 +180,6 @@ fn a_window_ends_when_it_is_due_where_the_run_is_interrupted_before_anybody_noti
 fn connections_with_pauses(server: SimulatedServer) -> (usize, usize) {
     let suite = "
 suite: pausing
-needs: http
 tests:
   - name: Pauses
     loop:
