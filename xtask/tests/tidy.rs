@@ -16,16 +16,18 @@ use rust_code::{RustCode, files_of};
 
 /// The crates without clock, socket, file or printing, and whom of us each may know.
 const PURE: &[(&str, &[&str])] = &[
-    ("yaml", &[]),
-    ("template", &[]),
+    ("nearest", &[]),
+    ("yaml", &["nearest"]),
+    ("template", &["nearest"]),
     ("record", &[]),
     ("wire", &[]),
     ("html", &["wire"]),
-    ("constraint", &[]),
+    ("constraint", &["nearest"]),
     (
         "suite",
         &[
             "constraint",
+            "nearest",
             "record",
             "template",
             "traffic",
@@ -43,10 +45,13 @@ const PURE: &[(&str, &[&str])] = &[
     ("trace", &["wire"]),
     ("bare", &["trace"]),
     ("traffic", &["yaml"]),
-    ("topology", &["bare", "figures", "traffic", "yaml"]),
+    (
+        "topology",
+        &["bare", "figures", "nearest", "traffic", "yaml"],
+    ),
     (
         "experiment",
-        &["bare", "stats", "template", "topology", "traffic"],
+        &["bare", "stats", "template", "topology", "traffic", "yaml"],
     ),
 ];
 

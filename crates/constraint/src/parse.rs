@@ -465,16 +465,5 @@ pub(crate) fn unknown_statistic(name: &str) -> String {
 
 /// The most similar of these names, if one is similar.
 pub(crate) fn similar<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    const SIMILAR: f64 = 0.75;
-    let rated = known.into_iter().map(|known| {
-        let (a, b) = (known.to_lowercase(), name.to_lowercase());
-        // Of short names, two letters in the wrong order are most of the name.
-        match strsim::osa_distance(&a, &b) {
-            0 | 1 => (1.0, known),
-            _ => (strsim::jaro_winkler(&a, &b), known),
-        }
-    });
-    let best = rated.filter(|(similarity, _)| *similarity >= SIMILAR);
-    best.max_by(|a, b| a.0.total_cmp(&b.0))
-        .map(|(_, known)| known)
+    nearest::nearest(name, known).first().copied()
 }

@@ -8,6 +8,7 @@ use serde::de::{self, Deserializer, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize};
 use topology::LabSpec;
 use traffic::Percentage;
+use yaml::WrittenValue;
 
 /// A whole experiment file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -100,7 +101,8 @@ pub struct LevelSpec {
     pub title: Option<String>,
     /// Its values, for templates.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub values: BTreeMap<String, serde_json::Value>,
+    #[schemars(with = "BTreeMap<String, serde_json::Value>")]
+    pub values: BTreeMap<String, WrittenValue>,
 }
 
 /// Some combinations of levels: by factor, the levels that match. A factor that is not named matches with all.

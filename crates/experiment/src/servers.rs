@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use yaml::WrittenValue;
+
 use crate::error::ExperimentError;
 use crate::file::{
     ChartSpec, ColumnSpec, ExperimentSpec, FactorSpec, LevelSpec, OneOrMore, TableSpec, Where,
@@ -184,12 +186,12 @@ fn copy(model: &LevelSpec, server: &str) -> LevelSpec {
     let is_allowed = |c: char| c.is_ascii_alphanumeric() || "-_.+".contains(c);
     let plain = |c: char| if is_allowed(c) { c } else { '-' };
     let mut values = model.values.clone();
-    let replaced = values.insert("recipe".to_owned(), server.into());
+    let replaced = values.insert("recipe".to_owned(), WrittenValue::quoted(server));
     // Other hosts of this level may have the same server.
     let same = values
         .values_mut()
         .filter(|value| Some(&**value) == replaced.as_ref());
-    same.for_each(|value| *value = server.into());
+    same.for_each(|value| *value = WrittenValue::quoted(server));
     LevelSpec {
         name: server.chars().map(plain).collect(),
         title: Some(server.to_owned()),

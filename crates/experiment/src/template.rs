@@ -5,6 +5,7 @@ use std::rc::Rc;
 
 use ::template::{Bounds, Expression, Never, TemplateError};
 use serde_json::Value;
+use yaml::{PlainScalar, WrittenValue};
 
 use crate::error::ExperimentError;
 use crate::file::{ExperimentSpec, LevelSpec};
@@ -257,28 +258,34 @@ fn as_json(value: &LevelValue, depth: usize, left: &mut usize) -> Result<Value, 
             }
             Value::Object(found)
         }
+        LevelValue::Written(_, value) => as_json(value, depth, left)?,
         LevelValue::Later(never) => match *never {},
         LevelValue::Parts(_) => return Err(unusable()),
     })
 }
 
-/// A value of a level, for expressions.
-fn from_json(value: &Value) -> LevelValue {
-    match value {
-        Value::Null => LevelValue::None,
-        Value::Bool(truth) => LevelValue::Flag(*truth),
-        Value::Number(number) => match (number.as_i64(), number.as_f64()) {
-            (Some(integer), _) => LevelValue::Integer(integer.into()),
-            (None, Some(float)) => LevelValue::Real(float),
-            (None, None) => number.to_string().into(),
-        },
-        Value::String(text) => text.as_str().into(),
-        Value::Array(items) => LevelValue::List(Rc::new(items.iter().map(from_json).collect())),
-        Value::Object(members) => {
-            let members = members
-                .iter()
-                .map(|(key, own)| (key.clone(), from_json(own)));
+/// A value of a level, for expressions. A number is inserted into a text as it is written.
+fn level_value(written: &WrittenValue) -> LevelValue {
+    match written {
+        WrittenValue::List(items) => {
+            LevelValue::List(Rc::new(items.iter().map(level_value).collect()))
+        }
+        WrittenValue::Map(members) => {
+            let members = members.iter();
+            let members = members.map(|(key, own)| (key.clone(), level_value(own)));
             LevelValue::Map(Rc::new(members.collect()))
+        }
+        scalar => {
+            let (is, text) = scalar.scalar().unwrap_or((PlainScalar::Null, ""));
+            let value = match is {
+                PlainScalar::Null => return LevelValue::None,
+                PlainScalar::Text => return text.into(),
+                PlainScalar::Truth(truth) => LevelValue::Flag(truth),
+                PlainScalar::Natural(number) => LevelValue::Integer(number.into()),
+                PlainScalar::Negative(number) => LevelValue::Integer(number.into()),
+                PlainScalar::Real(number) => LevelValue::Real(number),
+            };
+            LevelValue::Written(text.into(), Rc::new(value))
         }
     }
 }
@@ -286,7 +293,7 @@ fn from_json(value: &Value) -> LevelValue {
 /// A level: its name where it is a text, and its values as members.
 fn filled(level: &LevelSpec) -> LevelValue {
     let values = level.values.iter();
-    let values = values.map(|(name, value)| (name.clone(), from_json(value)));
+    let values = values.map(|(name, value)| (name.clone(), level_value(value)));
     let name = ("name".to_owned(), level.name.as_str().into());
     let members = values.chain([name]).collect();
     LevelValue::Named(level.name.as_str().into(), Rc::new(members))

@@ -70,7 +70,7 @@ pub(crate) use traffic::{
 pub(crate) use webstone::{ChildrenOptions, PagesOptions, WebstoneArgs};
 
 use crate::exit::Failed;
-use crate::nearest::{may_be_url, nearest};
+use crate::words::may_be_url;
 
 const STYLES: Styles = Styles::styled()
     .header(AnsiColor::Green.on_default().bold())
@@ -372,7 +372,7 @@ pub(crate) fn refuse_mistyped_command(first: Option<OsString>) -> Result<(), Fai
     let program = Cli::command();
     let commands = program.get_subcommands().map(clap::Command::get_name);
     let commands: Vec<&str> = commands.chain(["help"]).collect();
-    match nearest(word, commands.iter().copied()).first() {
+    match nearest::nearest(word, commands.iter().copied()).first() {
         Some(command) if !commands.contains(&word) => Err(Failed::Usage(format!(
             "`{word}` is not a command; did you mean `{command}`? (to measure a host of this name, \
              write http://{word}/)"

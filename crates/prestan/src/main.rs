@@ -17,7 +17,6 @@ mod last_words;
 mod live;
 mod log;
 mod lookout;
-mod nearest;
 mod output;
 mod screen;
 mod signals;
@@ -26,6 +25,7 @@ mod state;
 mod steering;
 mod text_file;
 mod watch;
+mod words;
 
 use std::env;
 use std::process::{self, ExitCode};

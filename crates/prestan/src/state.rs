@@ -8,7 +8,7 @@ use rundir::RunFolder;
 use wire::shown::redacted_target;
 
 use crate::exit::Failed;
-use crate::nearest::{may_be_url, nearest};
+use crate::words::may_be_url;
 
 /// Kept runs in which `prestan clean` looks for what they left.
 const LATEST: usize = 100;
@@ -86,7 +86,7 @@ pub(crate) fn find_run(run: Option<&Path>) -> Result<PathBuf, Failed> {
         [one] if !wanted.is_empty() => Ok(directory.join(one)),
         [] => {
             let wanted = redacted_target(&wanted);
-            let similar = some_of(&nearest(&wanted, all()));
+            let similar = some_of(&nearest::nearest(&wanted, all()));
             let advice = match (similar, names.is_empty()) {
                 (Some(similar), _) => format!("; did you mean {similar}?"),
                 (None, false) => "; `prestan runs --all` lists all".to_owned(),

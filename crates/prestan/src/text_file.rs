@@ -9,21 +9,47 @@ use crate::exit::Failed;
 /// Largest file that is read, in bytes: an endless one (`/dev/zero`) is refused.
 const LARGEST: u64 = 64 << 20;
 
-/// The text of a file.
+/// The text of a file: UTF-8, or UTF-16 behind a byte order mark.
 ///
 /// # Errors
 ///
-/// It cannot be read, is no UTF-8, or is larger than 64 MiB.
+/// It cannot be read, is neither, or is larger than 64 MiB.
 pub(crate) fn read(path: &Path) -> io::Result<String> {
-    let mut text = String::new();
+    let mut bytes = Vec::new();
     let read = File::open(path)?
         .take(LARGEST + 1)
-        .read_to_string(&mut text)?;
+        .read_to_end(&mut bytes)?;
     if read as u64 > LARGEST {
         let message = format!("it is larger than {} MiB", LARGEST >> 20);
         return Err(io::Error::new(io::ErrorKind::FileTooLarge, message));
     }
-    Ok(text)
+    decoded(bytes).map_err(|message| io::Error::new(io::ErrorKind::InvalidData, message))
+}
+
+fn decoded(bytes: Vec<u8>) -> Result<String, String> {
+    type Unit = fn([u8; 2]) -> u16;
+    let (unit, text): (Unit, &[u8]) = match &bytes[..] {
+        [0xff, 0xfe, text @ ..] => (u16::from_le_bytes, text),
+        [0xfe, 0xff, text @ ..] => (u16::from_be_bytes, text),
+        _ => {
+            return String::from_utf8(bytes).map_err(|error| {
+                let at = error.utf8_error().valid_up_to();
+                let line = 1 + error.as_bytes()[..at]
+                    .iter()
+                    .filter(|byte| **byte == b'\n')
+                    .count();
+                format!(
+                    "it is no UTF-8: line {line} has bytes of another encoding; save it as UTF-8"
+                )
+            });
+        }
+    };
+    let (pairs, rest) = text.as_chunks::<2>();
+    let units: Vec<u16> = pairs.iter().map(|pair| unit(*pair)).collect();
+    match (String::from_utf16(&units), rest) {
+        (Ok(text), []) => Ok(text),
+        _ => Err("it begins as UTF-16, and is none; save it as UTF-8".to_owned()),
+    }
 }
 
 /// A defect of a file. Places within its YAML begin with its name already, and keys do not.
@@ -48,6 +74,31 @@ mod tests {
         let error = read(Path::new("/dev/zero")).unwrap_err();
         assert_eq!(error.to_string(), "it is larger than 64 MiB");
         assert_eq!(read(Path::new("/dev/null")).unwrap(), "");
+    }
+
+    #[test]
+    fn a_text_is_utf_8_or_utf_16_with_a_byte_order_mark() {
+        let text = "suite: \u{e9}\u{1f600}\n";
+        let units = || text.encode_utf16();
+        let little: Vec<u8> = units().flat_map(u16::to_le_bytes).collect();
+        let big: Vec<u8> = units().flat_map(u16::to_be_bytes).collect();
+        assert_eq!(decoded(text.into()).as_deref(), Ok(text));
+        assert_eq!(
+            decoded([&b"\xff\xfe"[..], &little].concat()).as_deref(),
+            Ok(text)
+        );
+        assert_eq!(
+            decoded([&b"\xfe\xff"[..], &big].concat()).as_deref(),
+            Ok(text)
+        );
+        for (bytes, why) in [
+            (&b"a: b\nc: Z\xfcrich"[..], "it is no UTF-8: line 2 "),
+            (b"\xff\xfea", "it begins as UTF-16"),
+            (b"\xff\xfe\x00\xd8", "it begins as UTF-16"),
+        ] {
+            let error = decoded(bytes.to_owned()).unwrap_err();
+            assert!(error.starts_with(why), "{error}");
+        }
     }
 
     #[test]

@@ -50,6 +50,7 @@ impl Bounds {
             Value::Map(members) => members.values().try_for_each(parts),
             Value::Later(later) => self.takes(later.size() / LETTERS),
             Value::Parts(parts) => self.takes(parts.len()),
+            Value::Written(text, _) => self.takes(text.len() / LETTERS),
             _ => self.takes(value.text().map_or(0, str::len) / LETTERS),
         }
     }

@@ -7,7 +7,9 @@ use crate::bounds::LETTERS;
 use crate::filters;
 use crate::operators::TemplateOperator;
 use crate::tree::{Call, ExpressionTree, TemplateNode};
-use crate::value::{Later, TextPart, Value, known, later_of, shortened, truth, unfit};
+use crate::value::{
+    Later, TextPart, Value, known, later_of, shortened, truth, unfit, unfit_or_later,
+};
 use crate::{Bounds, TemplateError};
 
 /// Bytes that an item takes beside what it holds.
@@ -169,10 +171,9 @@ impl<'a, L: Later> TemplateEvaluation<'a, L> {
                 self.own.extend(named);
                 Ok(())
             }
-            _ => Err(unfit(format!(
-                "an item of the loop is no list of {}",
-                names.len()
-            ))),
+            _ => Err(unfit_or_later([item], || {
+                format!("an item of the loop is no list of {}", names.len())
+            })),
         }
     }
 
@@ -276,9 +277,8 @@ impl<'a, L: Later> TemplateEvaluation<'a, L> {
         let mut map = BTreeMap::new();
         for (name, value) in members {
             let (name, value) = (self.whole(name)?, self.whole(value)?);
-            let name = name
-                .text()
-                .ok_or_else(|| unfit("the name of a member is no text"))?;
+            let no_text = || unfit_or_later([&name], || "the name of a member is no text".into());
+            let name = name.text().ok_or_else(no_text)?;
             self.weighs(&value)?;
             self.bytes(ITEM + name.len())?;
             map.insert(name.to_owned(), value);
@@ -288,8 +288,9 @@ impl<'a, L: Later> TemplateEvaluation<'a, L> {
 
     fn member(&mut self, of: &ExpressionTree, name: &ExpressionTree) -> Found<L> {
         let (of, name) = (self.whole(of)?, self.whole(name)?);
+        let name = name.bare();
         let at = |length: usize, place: i128| usize::try_from(from_end(length, place)).ok();
-        let found = match (&of, &name) {
+        let found = match (&of, name) {
             (Value::List(items), Value::Integer(place)) => {
                 at(items.len(), *place).and_then(|place| items.get(place).cloned())
             }
@@ -303,13 +304,15 @@ impl<'a, L: Later> TemplateEvaluation<'a, L> {
             }
             (_, Value::Text(name) | Value::Named(name, _)) => {
                 let members = of.members();
-                let members = members.ok_or_else(|| unfit(format!("{} has no members", of.kind())));
-                members?.get(&**name).cloned()
+                let none = || unfit_or_later([&of], || format!("{} has no members", of.kind()));
+                members.ok_or_else(none)?.get(&**name).cloned()
             }
             (_, Value::Integer(place)) => {
-                return Err(unfit(format!("{} has no member {place}", of.kind())));
+                return Err(unfit_or_later([&of], || {
+                    format!("{} has no member {place}", of.kind())
+                }));
             }
-            _ => return Err(self.no_use("a member that is", &name)),
+            _ => return Err(self.no_use("a member that is", name)),
         };
         Ok(found.unwrap_or_else(|| Value::Missing {
             name: shortened(name.text().unwrap_or(&name.to_string())).into(),
@@ -327,10 +330,12 @@ impl<'a, L: Later> TemplateEvaluation<'a, L> {
         self.weighs(&of)?;
         let mut place = |tree: Option<&ExpressionTree>| -> Result<Option<i128>, TemplateError> {
             let value = tree.map(|tree| self.whole(tree)).transpose()?;
-            match value {
+            match value.as_ref().map(Value::bare) {
                 None | Some(Value::None) => Ok(None),
-                Some(Value::Integer(place)) => Ok(Some(place)),
-                Some(other) => Err(unfit(format!("{} is no place", other.kind()))),
+                Some(Value::Integer(place)) => Ok(Some(*place)),
+                Some(other) => Err(unfit_or_later([other], || {
+                    format!("{} is no place", other.kind())
+                })),
             }
         };
         let (first, end) = (place(first)?, place(end)?);
@@ -383,6 +388,7 @@ impl<'a, L: Later> TemplateEvaluation<'a, L> {
             self.insert(right, &mut parts)?;
             return Ok(joined(parts));
         }
+        let (left, right) = (left.bare(), right.bare());
         if left.later().or(right.later()).is_some() {
             return self.operation_later(operator, left, right);
         }

@@ -5,7 +5,9 @@ use std::cmp::Ordering;
 use crate::TemplateError;
 use crate::evaluate::{Arguments, TemplateEvaluation};
 use crate::operators::{TemplateOperator, is_equal, order};
-use crate::value::{Later, Value, finite, known, later_of, too_large, truth, unfit};
+use crate::value::{
+    Later, Value, finite, known, later_of, too_large, truth, unfit, unfit_or_later,
+};
 
 /// Names of filters, those of their arguments, and what they give.
 pub const FILTERS: [(&str, &[&str], &str); 26] = [
@@ -85,11 +87,8 @@ fn arguments<L, const COUNT: usize>(
 ) -> Result<[Option<Value<L>>; COUNT], TemplateError> {
     let known = all.iter().find(|(own, ..)| *own == name);
     let Some((_, names, _)) = known else {
-        let all: Vec<&str> = all.iter().map(|(name, ..)| *name).collect();
-        return Err(unfit(format!(
-            "there is no {kind} `{name}`, but {}",
-            all.join(", ")
-        )));
+        let hint = nearest::hint(name, all.iter().map(|(name, ..)| *name), "there are");
+        return Err(unfit(format!("there is no {kind} `{name}`; {hint}")));
     };
     let mut found = [const { None }; COUNT];
     for (place, (given_name, value)) in given.into_iter().enumerate() {
@@ -121,7 +120,7 @@ pub(crate) fn filter<L: Later>(
 ) -> Found<L> {
     let [first, second] = arguments(("filter", name), &FILTERS, given)?;
     if ["default", "d"].contains(&name) {
-        let counts_empty = second.as_ref().is_some_and(|flag| truth(flag) == Ok(true));
+        let counts_empty = second.as_ref().map_or(Ok(false), truth)?;
         let is_there = !matches!(of, Value::Missing { .. }) && (!counts_empty || truth(&of)?);
         return Ok(if is_there {
             of
@@ -132,12 +131,18 @@ pub(crate) fn filter<L: Later>(
     let of = known(of)?;
     own.weighs(&of)?;
     let arguments = [first.as_ref(), second.as_ref()];
+    let mut given = arguments.into_iter().flatten();
+    if let Some(later) = given.find(|argument| argument.later().is_some()) {
+        return Err(later_of([later]));
+    }
     match name {
         "count" | "length" => {
             let count = own.listed(&of)?.len();
             Ok(Value::Integer(count as i128))
         }
-        "abs" | "float" | "int" | "round" => of_number(own, name, &of, arguments[0]),
+        "abs" | "float" | "int" | "round" => {
+            of_number(own, name, of.bare(), arguments[0].map(Value::bare))
+        }
         "capitalize" | "e" | "escape" | "lower" | "replace" | "split" | "string" | "trim"
         | "upper" => of_text(own, name, &of, arguments),
         _ => of_list(own, name, &of, arguments[0]),
@@ -368,7 +373,9 @@ fn of_list<L: Later>(
 }
 
 fn unordered<L: Later>(one: &Value<L>, other: &Value<L>) -> TemplateError {
-    unfit(format!("{} and {} have no order", one.kind(), other.kind()))
+    unfit_or_later([one, other], || {
+        format!("{} and {} have no order", one.kind(), other.kind())
+    })
 }
 
 pub(crate) fn test<L: Later>(
@@ -386,16 +393,17 @@ pub(crate) fn test<L: Later>(
     }
     let of = known(of)?;
     own.weighs(&of)?;
-    if of.later().is_some() {
-        return Err(later_of([&of]));
+    let mut both = [Some(&of), argument.as_ref()].into_iter().flatten();
+    if let Some(later) = both.find(|value| value.later().is_some()) {
+        return Err(later_of([later]));
     }
     let divided = |by: &Value<L>| {
         let rest = TemplateOperator::Remainder.of_numbers(&of, by);
         let rest = rest.unwrap_or_else(|| Err(own.no_use("a number in", &of)));
         rest.map(|rest| is_equal(&rest, &Value::Integer(0)))
     };
-    match (name, argument) {
-        ("divisibleby", Some(number)) => divided(&number),
+    match (name, &argument) {
+        ("divisibleby", Some(number)) => divided(number),
         ("divisibleby", None) => Err(unfit("`divisibleby` needs a number")),
         ("even", _) => divided(&Value::Integer(2)),
         ("odd", _) => divided(&Value::Integer(2)).map(|is_even| !is_even),
@@ -411,10 +419,10 @@ pub(crate) fn function<L: Later>(
     given: Arguments<L>,
 ) -> Found<L> {
     let found = arguments(("function", name), &FUNCTIONS, given)?;
-    let whole = |value: Option<Value<L>>| match value {
+    let whole = |value: Option<Value<L>>| match value.as_ref().map(Value::bare) {
         None => Ok(None),
-        Some(Value::Integer(number)) => Ok(Some(number)),
-        Some(other) => Err(own.no_use("a whole number in", &other)),
+        Some(Value::Integer(number)) => Ok(Some(*number)),
+        Some(other) => Err(own.no_use("a whole number in", other)),
     };
     let [start, stop, step] = found.map(whole);
     let (start, stop, step) = (start?, stop?, step?.unwrap_or(1));

@@ -55,6 +55,9 @@ fn named(name: &str) -> Option<Value<Written>> {
         "width" => Value::Integer(3),
         "half" => Value::Real(0.5),
         "name" => "x&y".into(),
+        "version" => Value::Written("1.10".into(), Rc::new(Value::Real(1.1))),
+        "off" => Value::Written("False".into(), Rc::new(Value::Flag(false))),
+        "two" => Value::Written("0x2".into(), Rc::new(Value::Integer(2))),
         "empty" => "".into(),
         "yes" => Value::Flag(true),
         "words" => Value::List(Rc::new(vec!["b".into(), "a".into(), "c".into()])),
@@ -350,6 +353,19 @@ fn what_is_known_later_is_inserted_and_reckoned_with() {
         "{{ n + 0.5 }}",
         "{{ ('a' ~ n) | length }}",
         "{{ n is odd }}",
+        "{{ 4 is divisibleby(n) }}",
+        "{{ n[0] }}",
+        "{{ n.a }}",
+        "{{ 'abc'[n:] }}",
+        "{{ {n: 1} }}",
+        "{{ [n, 1] | min }}",
+        "{{ [n, 1] | sort }}",
+        "{{ n in [1, 2] }}",
+        "{{ 1 in [n] }}",
+        "{{ 'a' | replace('a', n) }}",
+        "{{ '' | default('b', n) }}",
+        "{{ 1.5 | round(n) }}",
+        "{% for a, b in [n] %}{% endfor %}",
     ] {
         let error = rendered(text).unwrap_err();
         assert!(
@@ -357,6 +373,33 @@ fn what_is_known_later_is_inserted_and_reckoned_with() {
             "{text}: {error:?}"
         );
     }
+}
+
+#[test]
+fn a_number_is_inserted_as_it_is_written() {
+    check(&[
+        ("{{ version }}-{{ off }}-{{ two }}", "1.10-False-0x2"),
+        ("{{ version ~ 'a' }}{{ [version] | join }}", "1.10a1.10"),
+        ("{{ version | string }}{{ [version, 1] | max }}", "1.101.10"),
+        ("{{ two * 2 }} {{ -two }} {{ two + n }}", "4 -2 <(2+n)>"),
+        (
+            "{{ version == 1.1 }} {{ version in [1.1] }} {{ two < 3 }}",
+            "true true true",
+        ),
+        ("{% if off %}a{% else %}b{% endif %}{{ not off }}", "btrue"),
+        (
+            "{{ 'abc'[two] }}{{ 'abc'[:two] }}{{ range(two) | length }}",
+            "cab2",
+        ),
+        (
+            "{{ two is even }} {{ two is number }} {{ two is string }}",
+            "true true false",
+        ),
+        (
+            "{{ version | round(1) }} {{ version | int }} {{ two | abs }}",
+            "1.1 1 2",
+        ),
+    ]);
 }
 
 #[test]

@@ -80,6 +80,8 @@ pub enum Value<L> {
     Map(Rc<BTreeMap<String, Value<L>>>),
     /// The same, and a name for which all of it stands where it is a text.
     Named(Rc<str>, Rc<BTreeMap<String, Value<L>>>),
+    /// A number or a truth value, and how it was written: so it is inserted.
+    Written(Rc<str>, Rc<Value<L>>),
     /// Known only later.
     Later(L),
     /// A text of which parts are known only later.
@@ -113,9 +115,18 @@ impl<L: Later> Value<L> {
         Value::Map(Rc::new(BTreeMap::from(members)))
     }
 
+    /// What it is, however it was written.
+    pub(crate) fn bare(&self) -> &Value<L> {
+        match self {
+            Value::Written(_, value) => value,
+            other => other,
+        }
+    }
+
     /// What messages call a value of its kind.
     pub(crate) fn kind(&self) -> &'static str {
         match self {
+            Value::Written(_, value) => value.kind(),
             Value::Missing { .. } => "nothing",
             Value::None => "none",
             Value::Flag(_) => "a truth value",
@@ -129,7 +140,7 @@ impl<L: Later> Value<L> {
 
     /// As a whole number, as which truth values are 0 and 1; `None` for anything else.
     pub(crate) fn integer(&self) -> Option<i128> {
-        match self {
+        match self.bare() {
             Value::Flag(flag) => Some(i128::from(*flag)),
             Value::Integer(number) => Some(*number),
             _ => None,
@@ -138,7 +149,7 @@ impl<L: Later> Value<L> {
 
     /// As a number; `None` for anything else.
     pub(crate) fn real(&self) -> Option<f64> {
-        match self {
+        match self.bare() {
             Value::Real(number) => Some(*number),
             _ => self.integer().map(|number| number as f64),
         }
@@ -185,7 +196,9 @@ impl<L: Later> fmt::Display for Value<L> {
             Value::Integer(number) => write!(f, "{number}"),
             // With an exponent where it is very large or small.
             Value::Real(number) => write!(f, "{number:?}"),
-            Value::Text(text) | Value::Named(text, _) => f.write_str(text),
+            Value::Text(text) | Value::Named(text, _) | Value::Written(text, _) => {
+                f.write_str(text)
+            }
             Value::List(items) => {
                 f.write_char('[')?;
                 for (place, item) in items.iter().enumerate() {
@@ -231,7 +244,7 @@ pub(crate) fn known<L>(value: Value<L>) -> Result<Value<L>, TemplateError> {
 
 /// Whether a value counts as true: what is empty or zero does not, nor does a member that is not there.
 pub(crate) fn truth<L: Later>(value: &Value<L>) -> Result<bool, TemplateError> {
-    Ok(match value {
+    Ok(match value.bare() {
         Value::Missing {
             is_member: true, ..
         }
@@ -243,7 +256,7 @@ pub(crate) fn truth<L: Later>(value: &Value<L>) -> Result<bool, TemplateError> {
         Value::Text(text) => !text.is_empty(),
         Value::List(items) => !items.is_empty(),
         Value::Map(members) => !members.is_empty(),
-        Value::Named(..) => true,
+        Value::Named(..) | Value::Written(..) => true,
         Value::Later(_) | Value::Parts(_) => return Err(later_of([value])),
     })
 }
@@ -271,6 +284,17 @@ pub(crate) fn too_large() -> TemplateError {
 
 pub(crate) fn unfit(message: impl Into<String>) -> TemplateError {
     TemplateError::Unfit(message.into())
+}
+
+/// One of these does not fit, or is not known yet.
+pub(crate) fn unfit_or_later<'v, L: Later + 'v>(
+    values: impl IntoIterator<Item = &'v Value<L>> + Clone,
+    message: impl FnOnce() -> String,
+) -> TemplateError {
+    match values.clone().into_iter().find_map(Value::later) {
+        Some(_) => later_of(values),
+        None => unfit(message()),
+    }
 }
 
 /// More was asked of one of these than is known now.

@@ -287,15 +287,9 @@ pub fn reading_message(message: &str) -> String {
     }
 }
 
-/// Similarity from which a name is suggested.
-const SIMILAR: f64 = 0.7;
-
 /// The name that is most similar to a word, if one is similar enough to be suggested.
 pub fn nearest<'a>(word: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    let similarities = names.map(|name| (strsim::jaro(word, name), name));
-    let similar = similarities.filter(|(similarity, _)| *similarity > SIMILAR);
-    let best = similar.max_by(|(one, _), (other, _)| one.total_cmp(other));
-    best.map(|(_, name)| name)
+    ::nearest::nearest(word, names).first().copied()
 }
 
 /// The JSON schema of lab files, for editors, as indented JSON.

@@ -93,11 +93,14 @@ pub(crate) fn quoted(text: &str) -> String {
 
 fn unknown(what: &str, name: &str, expected: &[&str]) -> YamlError {
     let expected = match expected {
-        [] => "and there are none".to_owned(),
-        [only] => format!("expected {only}"),
-        all => format!("expected one of {}", all.join(", ")),
+        [] => ", and there are none".to_owned(),
+        [only] => format!(", expected {only}"),
+        all => match nearest::nearest(name, all.iter().copied()).first() {
+            Some(meant) => format!("; did you mean `{meant}`?"),
+            None => format!(", expected one of {}", all.join(", ")),
+        },
     };
-    de::Error::custom(format!("unknown {what} {}, {expected}", quoted(name)))
+    de::Error::custom(format!("unknown {what} {}{expected}", quoted(name)))
 }
 
 /// Something else was expected than was found, in the words of documents.

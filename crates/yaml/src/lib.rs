@@ -12,6 +12,7 @@ mod place;
 mod reader;
 mod scalar;
 mod tree;
+mod written;
 
 use std::marker::PhantomData;
 
@@ -19,7 +20,8 @@ use serde::de::DeserializeOwned;
 
 pub use error::YamlError;
 pub use place::{Place, placed};
-pub use scalar::{decimal, truth};
+pub use scalar::{PlainScalar, decimal, truth};
+pub use written::WrittenValue;
 
 /// Reads a text that is one document.
 ///

@@ -12,6 +12,7 @@ use crate::error::{YamlError, other_than, quoted};
 use crate::place::{PLACED, Place};
 use crate::scalar::{PlainScalar, is_null, is_whole, number, truth};
 use crate::tree::{Child, NodeValue, Tree};
+use crate::written::WRITTEN;
 
 /// A node that is read.
 #[derive(Clone, Copy)]
@@ -172,11 +173,14 @@ impl<'de> Deserializer<'de> for NodeReader<'de> {
     numbers! { deserialize_u8 deserialize_u16 deserialize_u32 deserialize_u64: "a whole number" }
     numbers! { deserialize_f32 deserialize_f64: "a number" }
 
-    /// A visitor that asks for this takes what is written; of what is no text it says itself what it expects.
+    /// A visitor that asks for this takes what is written, `null` and `~`, too; of what is no text it says itself what it
+    /// expects.
     fn deserialize_str<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, YamlError> {
-        match self.text() {
-            Some(text) => visitor.visit_borrowed_str(text),
-            None => self.deserialize_any(visitor),
+        match self.value() {
+            NodeValue::Scalar { text, is_plain } if !(*is_plain && text.is_empty()) => {
+                visitor.visit_borrowed_str(text)
+            }
+            _ => self.deserialize_any(visitor),
         }
     }
 
@@ -229,6 +233,15 @@ impl<'de> Deserializer<'de> for NodeReader<'de> {
                 reader: self,
                 given: 0,
             });
+        }
+        if name == WRITTEN {
+            return match self.value() {
+                NodeValue::Scalar {
+                    text,
+                    is_plain: true,
+                } => visitor.visit_bytes(text.as_bytes()),
+                _ => self.deserialize_any(visitor),
+            };
         }
         visitor.visit_newtype_struct(self)
     }

@@ -2,17 +2,24 @@
 
 /// What a plain scalar is.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) enum PlainScalar {
+pub enum PlainScalar {
+    /// `null`, or nothing.
     Null,
+    /// `true` or `false`.
     Truth(bool),
+    /// A whole number that is not negative.
     Natural(u64),
+    /// A whole number below zero.
     Negative(i64),
+    /// Any other number, also a whole one of more than 64 bits.
     Real(f64),
+    /// Anything else.
     Text,
 }
 
 impl PlainScalar {
-    pub(crate) fn of(text: &str) -> PlainScalar {
+    /// What is written there by the rules for plain scalars.
+    pub fn of(text: &str) -> PlainScalar {
         if is_null(text) {
             return PlainScalar::Null;
         }

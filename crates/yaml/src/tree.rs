@@ -309,11 +309,47 @@ fn place(marker: &Marker) -> Place {
 
 fn unreadable(error: &ScanError) -> YamlError {
     let place = place(error.marker());
-    match error.kind() {
+    let message = match error.kind() {
         // The scanner is ahead of the tree, and has a bound of its own.
-        ErrorKind::RecursionLimitExceeded => too_deep(place),
-        _ => YamlError::new(place, error.info()),
-    }
+        ErrorKind::RecursionLimitExceeded => return too_deep(place),
+        ErrorKind::UnknownAnchor | ErrorKind::MissingAnchorOrAliasName => {
+            "nothing above has the `&name` for which this `*name` stands; a text that begins with `*` or `&` needs quotes"
+        }
+        ErrorKind::ExpectedNodeContent => {
+            "a value is expected here; a text that begins with a sign of YAML needs quotes"
+        }
+        ErrorKind::ExpectedBlockMappingKey => {
+            "another key of the mapping above is expected here; look at quotes and indentation"
+        }
+        ErrorKind::ExpectedBlockSequenceEntry => {
+            "another `-` of the list above is expected here; look at the indentation"
+        }
+        ErrorKind::ExpectedFlowMappingSeparator => "`,` or `}` is expected here",
+        ErrorKind::ExpectedFlowSequenceSeparator => "`,` or `]` is expected here",
+        ErrorKind::UnexpectedEof
+        | ErrorKind::UnexpectedEofFlowSequence
+        | ErrorKind::UnexpectedEofFlowMapping
+        | ErrorKind::UnexpectedEofImplicitFlowMapping
+        | ErrorKind::UnexpectedEofBlockSequence
+        | ErrorKind::UnexpectedEofBlockMapping => "the text ends within a list or a mapping",
+        ErrorKind::SimpleKeyExpected | ErrorKind::InvalidSimpleKey => {
+            "`:` and a value are expected behind this key"
+        }
+        ErrorKind::MappingValueNotAllowed => {
+            "`:` is not expected here; a text with a colon and a blank in it needs quotes"
+        }
+        ErrorKind::TabNotAllowed
+        | ErrorKind::TabInBlockIndentation
+        | ErrorKind::TabInIndentation => "a tab does not indent in YAML; use blanks",
+        _ => {
+            // Where the scanner was is of no use to a reader of the file.
+            let message = error.info();
+            let inner = message.strip_prefix("while ");
+            let inner = inner.and_then(|inner| inner.split_once(", "));
+            return YamlError::new(place, inner.map_or(&*message, |(_, inner)| inner));
+        }
+    };
+    YamlError::new(place, message)
 }
 
 fn too_deep(place: Place) -> YamlError {

@@ -6,7 +6,7 @@ use std::fmt;
 use proptest::prelude::*;
 use serde::de::{self, Deserialize, DeserializeOwned, Deserializer, MapAccess, Visitor};
 use serde_json::{Value, json};
-use yaml::{Place, placed, read, read_up_to};
+use yaml::{Place, PlainScalar, WrittenValue, placed, read, read_up_to};
 
 fn value(text: &str) -> Value {
     read(text).unwrap_or_else(|error| panic!("{text}\n{error}"))
@@ -232,7 +232,7 @@ fn what_is_said_of_a_wrong_value() {
         ("port: 1", "line 1, column 1: missing field `name`"),
         (
             "name: x\nprt: 1",
-            "line 2, column 1: unknown field `prt`, expected one of name, port, share, is_on, list, pair, kind, either, by_number",
+            "line 2, column 1: unknown field `prt`; did you mean `port`?",
         ),
         (
             "- a",
@@ -326,6 +326,24 @@ fn what_is_said_of_a_wrong_value() {
 }
 
 #[test]
+fn a_written_value_has_a_type_and_its_characters() {
+    let text = "a: 1.10\nb: [007, 1e3, no, '5', null]\nc: {d: 0x1F, e: true, f: True, g: 12345678901234567890123}\n";
+    let read: WrittenValue = read(text).unwrap();
+    let shown = r#"{"a":1.10,"b":["007",1e3,"no","5",null],"c":{"d":0x1F,"e":true,"f":True,"g":12345678901234567890123}}"#;
+    assert_eq!(read.to_string(), shown);
+    let WrittenValue::Map(members) = &read else {
+        panic!("{read:?}")
+    };
+    assert_eq!(
+        members["a"].scalar(),
+        Some((PlainScalar::Real(1.1), "1.10"))
+    );
+    // Other formats keep it, too.
+    let json = serde_json::to_string(&read).unwrap();
+    assert_eq!(serde_json::from_str::<WrittenValue>(&json).unwrap(), read);
+}
+
+#[test]
 fn what_is_said_of_a_wrong_document() {
     let cases = [
         ("", "line 1, column 1: there is nothing to be read"),
@@ -401,6 +419,19 @@ fn what_is_said_of_a_wrong_document() {
             "line 1, column 8: this alias stands for something that it is in",
         ),
         (
+            "Accept: */*",
+            "line 1, column 9: nothing above has the `&name` for which this `*name` stands; a text that begins with `*` or \
+             `&` needs quotes",
+        ),
+        (
+            "a: b: c",
+            "line 1, column 5: `:` is not expected here; a text with a colon and a blank in it needs quotes",
+        ),
+        (
+            "a:\n  - b\n c",
+            "line 3, column 2: another key of the mapping above is expected here; look at quotes and indentation",
+        ),
+        (
             "{<<: 1}",
             "line 1, column 6: what `<<` takes over is keys with values, or a list of these",
         ),
@@ -408,14 +439,7 @@ fn what_is_said_of_a_wrong_document() {
     for (text, expected) in cases {
         assert_eq!(said::<Value>(text), expected, "{text}");
     }
-    for text in [
-        "a: [1",
-        "a: {b",
-        "a: \"b",
-        "a: *x",
-        "a: b: c",
-        "%YAML 9.0\n---\na",
-    ] {
+    for text in ["a: [1", "a: {b", "a: \"b", "a: *x", "%YAML 9.0\n---\na"] {
         let said = said::<Value>(text);
         assert!(
             said.starts_with("line 1, column ") || said.starts_with("line 2, column "),

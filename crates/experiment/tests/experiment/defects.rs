@@ -402,7 +402,7 @@ fn templates_become_values_texts_and_nothing() {
         ("{{ mix.rate", "trial.requests.stress.rate: "),
         (
             "{{ mix.rate | loud }}",
-            "trial.requests.stress.rate: `mix.rate | loud`: there is no filter `loud`, but ",
+            "trial.requests.stress.rate: `mix.rate | loud`: there is no filter `loud`; did you mean `round`?",
         ),
         ("{{ }}", "trial.requests.stress.rate: "),
         ("{{ [1, 2] }}mbit", "trial.requests.stress.rate: "),

@@ -514,3 +514,39 @@ proptest! {
         let _ = RecordedTrials::read(&bytes);
     }
 }
+
+#[test]
+fn a_value_of_a_level_is_inserted_as_it_is_written() {
+    let server = "levels:\n      - {name: apache, title: Apache, values: {recipe: apache}}";
+    let written =
+        "levels:\n      - {name: apache, values: {recipe: apache, version: 1.10, half: 5e-1}}";
+    let text = changed(server, written)
+        .replace(
+            "{{ server.recipe }}",
+            "{{ server.recipe }},v={{ server.version }}-{{ server.half * 4 }}",
+        )
+        .replace(
+            "values: {recipe: nginx}",
+            "values: {recipe: nginx, version: 007, half: 1e0}",
+        )
+        .replace(
+            "values: {recipe: h2o}",
+            "values: {recipe: h2o, version: no, half: 2}",
+        );
+    let spec = ExperimentSpec::read("x", &text).unwrap_or_else(|error| panic!("{error}"));
+    // The record of a campaign keeps it.
+    let record = serde_json::to_string(&spec).unwrap();
+    let again: ExperimentSpec = serde_json::from_str(&record).unwrap();
+    assert_eq!(again, spec);
+    for (server, recipe) in [
+        ("apache", "apache,v=1.10-2.0"),
+        ("nginx", "nginx,v=007-4"),
+        ("bare", "h2o,v=no-8"),
+    ] {
+        let cell = cell(&[("mix", "C1"), ("load", "75"), ("server", server)]);
+        for spec in [&spec, &again] {
+            let setup = spec.setup(&cell).unwrap_or_else(|error| panic!("{error}"));
+            assert_eq!(setup.trial.servers["server"].recipe, recipe);
+        }
+    }
+}

@@ -1,6 +1,5 @@
 //! `prestan report`: recorded runs, printed again or drawn side by side.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use record::{ConstraintRecord, ConstraintSense, PlanRecord};
@@ -14,7 +13,7 @@ use super::kept::{KeptRun, RecordReading, open};
 use crate::args::{FormatOptions, ReportArgs};
 use crate::connect::labels_of;
 use crate::exit::{ExitStatus, Failed, code_of_all};
-use crate::{log, output, state};
+use crate::{log, output, state, text_file};
 
 pub(crate) fn report(args: &ReportArgs) -> Result<ExitStatus, Failed> {
     output::check_report(&args.formats, &args.output)?;
@@ -91,7 +90,7 @@ fn constraints(args: &ReportArgs, run: &Path) -> Result<Option<Vec<ConstraintRec
 /// The constraints of a file, for a recorded run.
 fn constraints_of(file: &Path, plan: &PlanRecord) -> Result<Vec<ConstraintRecord>, Failed> {
     let name = file.display().to_string();
-    let text = fs::read_to_string(file)
+    let text = text_file::read(file)
         .map_err(|error| Failed::Usage(format!("reading {name} failed: {error}")))?;
     let constraints = suite::constraints_for(&name, &text, plan);
     constraints.map_err(|error| Failed::Usage(error.to_string()))

@@ -11,7 +11,7 @@ use super::resources::LoadResources;
 use crate::args::RequestOptions;
 use crate::command::run::SuiteText;
 use crate::exit::Failed;
-use crate::nearest::may_be_url;
+use crate::words::may_be_url;
 
 /// One request, or a mix of them.
 pub(crate) struct LoadWorkload {
