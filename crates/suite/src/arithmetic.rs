@@ -237,7 +237,8 @@ mod tests {
 
     /// The arithmetic of an expression; `None` where it is none that is left for the run.
     fn read(text: &str) -> Result<Option<Arithmetic>, String> {
-        let params = BTreeMap::from([("files".to_owned(), 1000.into())]);
+        let files = yaml::WrittenValue::plain("1000");
+        let params = BTreeMap::from([("files".to_owned(), files)]);
         let bounds = TemplateBounds::default();
         let (templates, _) = Templates::new(&params, &[], &bounds).inside("i")?;
         Ok(match templates.text(&format!("{{{{ {text} }}}}"))? {

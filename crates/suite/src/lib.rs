@@ -19,6 +19,7 @@ mod place;
 mod plan;
 mod quantity;
 mod resolve;
+mod saved;
 #[cfg(feature = "schema")]
 mod schema;
 mod single;
@@ -40,7 +41,7 @@ pub use plan::{
 pub use quantity::{parse_duration, parse_size};
 pub use resolve::{
     KEYED_HEADERS, METHOD_HEADERS, OWN_HEADERS, Overrides, READING, Selection, check_query,
-    constraint_for, constraint_for_recorded, constraints_for, param_value, resolve,
+    constraint_for, constraint_for_recorded, constraints_for, resolve,
 };
 #[cfg(feature = "schema")]
 pub use schema::schema;

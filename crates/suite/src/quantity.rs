@@ -21,6 +21,21 @@ pub fn parse_duration(text: &str) -> Result<Duration, String> {
         .map(|time: TimeSpan| Duration::from_nanos(time.nanos()))
 }
 
+/// The same, in which a bare number is refused: other programs mean milliseconds.
+pub(crate) fn duration_with_unit(text: &str) -> Result<Duration, String> {
+    let text = text.trim();
+    if !text.is_empty()
+        && text
+            .bytes()
+            .all(|byte| byte.is_ascii_digit() || byte == b'.')
+    {
+        return Err(format!(
+            "`{text}` is a time without a unit; write {text}ms or {text}s"
+        ));
+    }
+    parse_duration(text)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -3,6 +3,7 @@
 mod adapt;
 mod beside;
 mod constraints;
+mod headers;
 mod http;
 mod labels;
 mod loops;
@@ -24,24 +25,26 @@ use sha2::{Digest, Sha256};
 use crate::error::SuiteError;
 use crate::place::{Place, Placed};
 use crate::plan::{Limit, NeedsClass, Plan, TestPlan, Workspace};
+use crate::saved::{SavedName, SavedSlots};
 use crate::spec::{AcrossSpec, NeedsSpec, StepSpec, SuiteSpec, TestSpec};
 use crate::template::{TemplateBounds, Templates, is_name};
 
 use constraints::{Nameable, WrittenConditions};
 pub use constraints::{constraint_for, constraint_for_recorded, constraints_for};
+pub use headers::{KEYED_HEADERS, METHOD_HEADERS, OWN_HEADERS};
 use loops::measures_of;
-pub use params::param_value;
-use params::{Params, Variant, variants};
+pub(crate) use params::Params;
+use params::{Variant, variants};
 pub use query::check_query;
-pub use request::{KEYED_HEADERS, METHOD_HEADERS, OWN_HEADERS, READING};
+pub use request::READING;
 pub use select::Selection;
 use steps::StepResolver;
 
 /// What the command line changes in a suite.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Overrides {
-    /// New values of parameters.
-    pub params: BTreeMap<String, serde_json::Value>,
+    /// New values of parameters, as they are written; each has the type of the default.
+    pub params: BTreeMap<String, String>,
     /// Measure every test this long instead of a number of requests.
     pub duration: Option<Duration>,
     /// Which tests.
@@ -88,7 +91,7 @@ pub fn resolve(
         suite: suite_record(spec, text),
         workspace,
         targets: targets::names(spec),
-        params: params.clone(),
+        params: params::recorded(&params),
         tests: Vec::new(),
         measures: Vec::new(),
         pages: Vec::new(),
@@ -290,7 +293,11 @@ fn resolve_test(
         ..resolver
     };
     let mut roles = std::mem::take(&mut plan.roles);
+    // Each part begins with nothing saved, but clean-up has what the last iteration saved.
+    templates.fill(SavedSlots::default());
+    let setup = unmeasured.steps(&test.setup)?;
     let loops = resolver.loops(test, id, &mut roles)?;
+    let cleanup = unmeasured.steps(&test.cleanup)?;
     let http = test.http.as_ref();
     let resolved = TestPlan {
         id,
@@ -303,10 +310,10 @@ fn resolve_test(
         shared: test.shared,
         limit,
         http: http.map(|http| resolver.http(http, &loops)).transpose()?,
-        setup: unmeasured.steps(&test.setup)?,
+        setup,
         loops,
-        cleanup: unmeasured.steps(&test.cleanup)?,
-        saved: saved.clone(),
+        cleanup,
+        saved: saved.iter().map(|own| own.name.clone()).collect(),
         label: None,
     };
     plan.roles = roles;
@@ -406,21 +413,29 @@ fn nested(step: &StepSpec) -> impl Iterator<Item = &StepSpec> {
     step.inside()
 }
 
-fn saved_names(
+fn saved_names<'t>(
     file: &SuiteSource<'_>,
-    test: &TestSpec,
+    test: &'t TestSpec,
     params: &Params,
-) -> Result<Vec<String>, SuiteError> {
+) -> Result<Vec<SavedName>, SuiteError> {
     fn collect<'a>(step: &'a StepSpec, names: &mut Vec<(&'a String, Place)>) {
         names.extend(step.with.save.iter().map(|(name, from)| (name, from.place)));
         nested(step).for_each(|step| collect(step, names));
     }
     let mut names = Vec::new();
-    let looped = test.loops().into_iter().flat_map(|own| own.steps);
-    let steps = test.setup.iter().chain(looped).chain(&test.cleanup);
-    steps.for_each(|step| collect(step, &mut names));
+    let mut of = |part: &'static str, steps: &mut dyn Iterator<Item = &'t StepSpec>| {
+        let mut own = Vec::new();
+        steps.for_each(|step| collect(step, &mut own));
+        names.extend(own.into_iter().map(|(name, place)| (name, place, part)));
+    };
+    of("setup", &mut test.setup.iter());
+    of(
+        "loop",
+        &mut test.loops().into_iter().flat_map(|own| own.steps),
+    );
+    of("cleanup", &mut test.cleanup.iter());
     let (mut known, mut saved) = (BTreeSet::new(), Vec::new());
-    for (name, place) in names {
+    for (name, place, part) in names {
         if !is_name(name) || name == "n" || name == "user" || params.contains_key(name) {
             return Err(file.error(
                 place,
@@ -428,7 +443,8 @@ fn saved_names(
             ));
         }
         if known.insert(name) {
-            saved.push(name.clone());
+            let name = name.clone();
+            saved.push(SavedName { name, place, part });
         }
     }
     Ok(saved)

@@ -14,6 +14,7 @@ use record::Verify;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde::de::{self, DeserializeOwned, Deserializer, MapAccess, Visitor};
+use yaml::WrittenValue;
 
 use crate::error::SuiteError;
 pub use crate::place::{Place, Placed, Scalar};
@@ -47,7 +48,8 @@ pub struct SuiteSpec {
     /// for tests with `each`. `requests` is the number of times
     /// each user goes through a loop.
     #[serde(default)]
-    pub params: BTreeMap<String, Placed<serde_json::Value>>,
+    #[schemars(with = "BTreeMap<String, serde_json::Value>")]
+    pub params: BTreeMap<String, Placed<WrittenValue>>,
     /// What the measurements are to fulfil, by name: `fast: p99(Get1K) < 5 ms`.
     #[serde(default)]
     pub constraints: BTreeMap<String, ConstraintSpec>,
@@ -405,6 +407,27 @@ const STEP_KEYS: &[&str] = &[
     "else",
 ];
 
+/// Methods that may be meant where one is not in capitals.
+const METHODS: &[&str] = &[
+    "GET",
+    "HEAD",
+    "POST",
+    "PUT",
+    "PATCH",
+    "DELETE",
+    "OPTIONS",
+    "COPY",
+    "MOVE",
+    "MKCOL",
+    "MKCALENDAR",
+    "PROPFIND",
+    "PROPPATCH",
+    "LOCK",
+    "UNLOCK",
+    "REPORT",
+    "SEARCH",
+];
+
 impl<'de> Deserialize<'de> for StepSpec {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let step = Placed::<BareStep>::deserialize(deserializer)?;
@@ -472,7 +495,15 @@ impl<'de> Visitor<'de> for StepVisitor {
                     let path = map.next_value()?;
                     actions.push((key.clone(), ActionSpec::Request { method: key, path }));
                 }
-                other => return Err(de::Error::unknown_field(other, STEP_KEYS)),
+                other => {
+                    let method = METHODS.iter().find(|own| own.eq_ignore_ascii_case(other));
+                    return Err(match method {
+                        Some(method) => de::Error::custom(format!(
+                            "methods are written in capitals: `{method}`, not `{other}`"
+                        )),
+                        None => de::Error::unknown_field(other, STEP_KEYS),
+                    });
+                }
             }
         }
         match actions.len() {

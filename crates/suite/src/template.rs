@@ -14,8 +14,11 @@ use std::rc::Rc;
 
 use ::template::{Bounds, Later, Template, TemplateError, TemplateOperator, TextPart, Value};
 use serde::{Deserialize, Serialize};
+use yaml::{PlainScalar, WrittenValue};
 
 use crate::arithmetic::Arithmetic;
+use crate::resolve::Params;
+use crate::saved::{SavedName, SavedSlots};
 
 /// What is only known while the test runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -112,11 +115,12 @@ impl Default for TemplateBounds {
 /// Evaluates templates of one test.
 #[derive(Clone)]
 pub(crate) struct Templates<'a> {
-    params: &'a BTreeMap<String, serde_json::Value>,
-    saved: &'a [String],
+    params: &'a Params,
+    saved: &'a [SavedName],
     /// Where each of them is.
     slots: Rc<BTreeMap<&'a str, usize>>,
     bounds: &'a TemplateBounds,
+    filled: Rc<RefCell<SavedSlots>>,
     /// Names of the repetitions that are open, from the outermost on.
     repetitions: Vec<String>,
 }
@@ -182,18 +186,31 @@ impl Later for LiveValue {
 
 impl<'a> Templates<'a> {
     pub(crate) fn new(
-        params: &'a BTreeMap<String, serde_json::Value>,
-        saved: &'a [String],
+        params: &'a Params,
+        saved: &'a [SavedName],
         bounds: &'a TemplateBounds,
     ) -> Self {
         let slots = saved.iter().enumerate();
-        let slots = slots.map(|(slot, name)| (name.as_str(), slot));
+        let slots = slots.map(|(slot, own)| (own.name.as_str(), slot));
         Templates {
             params,
             saved,
             slots: Rc::new(slots.collect()),
             bounds,
+            filled: Rc::default(),
             repetitions: Vec::new(),
+        }
+    }
+
+    /// The names that have a value from here on; those that had one until now.
+    pub(crate) fn fill(&self, slots: SavedSlots) -> SavedSlots {
+        self.filled.replace(slots)
+    }
+
+    /// A name has a value from here on, too.
+    pub(crate) fn saves(&self, name: &str) {
+        if let Some(slot) = self.slot(name) {
+            self.filled.borrow_mut().insert(slot);
         }
     }
 
@@ -203,8 +220,9 @@ impl<'a> Templates<'a> {
     /// When something else has that name.
     pub(crate) fn inside(&self, repetition: &str) -> Result<(Self, usize), String> {
         let own = ["n", "user"].contains(&repetition) || self.params.contains_key(repetition);
-        let names = || self.saved.iter().chain(&self.repetitions);
-        if own || !is_name(repetition) || names().any(|name| name == repetition) {
+        let saved = self.saved.iter().map(|own| &own.name);
+        let mut names = saved.chain(&self.repetitions);
+        if own || !is_name(repetition) || names.any(|name| name == repetition) {
             return Err(format!(
                 "`{repetition}` cannot be the name of a repetition: it is no name, or it is taken \
                  already"
@@ -281,27 +299,34 @@ impl<'a> Templates<'a> {
         if let Some(repetition) = self.repetitions.iter().position(|own| own == name) {
             return number(Variable::Repetition(repetition));
         }
-        if let Some(slot) = self.slot(name) {
+        let filled = |slot: &usize| self.filled.borrow().contains(*slot);
+        if let Some(slot) = self.slot(name).filter(filled) {
             let name = name.into();
             return Some(Value::Later(LiveValue::Saved { slot, name }));
         }
-        scalar(self.params.get(name)?)
+        param(self.params.get(name)?)
     }
 
     /// Why a template has no value. What it is stands beside that, as far as it may be shown.
     fn explain(&self, error: TemplateError) -> String {
         match error {
-            TemplateError::Unknown(name) => {
-                let names = ["n", "user"].into_iter();
-                let names = names.chain(self.params.keys().map(String::as_str));
-                let names = names.chain(self.saved.iter().map(String::as_str));
-                let names = names.chain(self.repetitions.iter().map(String::as_str));
-                let names: Vec<&str> = names.collect();
-                format!("`{name}` is not known; known are {}", names.join(", "))
-            }
+            TemplateError::Unknown(name) => match self.slot(&name) {
+                Some(slot) => self.saved[slot].unfilled(),
+                None => {
+                    let names = ["n", "user"].into_iter();
+                    let names = names.chain(self.params.keys().map(String::as_str));
+                    let names = names.chain(self.saved.iter().map(|own| own.name.as_str()));
+                    let names = names.chain(self.repetitions.iter().map(String::as_str));
+                    format!(
+                        "`{name}` is not known; {}",
+                        ::nearest::hint(&name, names, "known are")
+                    )
+                }
+            },
             TemplateError::Later(name) => format!(
-                "`{name}` has a value only while the test runs: with n, user and the names of repetitions, \
-                 + - * // % and parentheses can be used; saved names can only be inserted"
+                "`{name}` has a value only while the test runs, and this is evaluated before: with n, user and \
+                 the names of repetitions, + - * // % and parentheses can be used; saved names can only be \
+                 inserted"
             ),
             TemplateError::TooLarge => format!(
                 "the templates of this suite make more than {} MiB",
@@ -316,7 +341,7 @@ impl<'a> Templates<'a> {
         match variable {
             Variable::Iteration => "n".to_owned(),
             Variable::User => "user".to_owned(),
-            Variable::Saved(index) => self.saved[index].clone(),
+            Variable::Saved(index) => self.saved[index].name.clone(),
             Variable::Repetition(index) => self.repetitions[index].clone(),
         }
     }
@@ -339,39 +364,51 @@ pub(crate) fn is_name(name: &str) -> bool {
         && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
 }
 
-/// Parameters are numbers, texts and truth values; resolving has refused all else.
-fn scalar(value: &serde_json::Value) -> Option<Value<LiveValue>> {
-    use serde_json::Value as Json;
-    Some(match value {
-        Json::Bool(truth) => Value::Flag(*truth),
-        Json::Number(number) => match (number.as_i128(), number.as_f64()) {
-            (Some(integer), _) => Value::Integer(integer),
-            (None, Some(float)) => Value::Real(float),
-            (None, None) => number.to_string().into(),
-        },
-        Json::String(text) => text.as_str().into(),
-        Json::Array(values) => {
-            let values = values.iter().map(scalar).collect::<Option<Vec<_>>>();
-            Value::List(Rc::new(values?))
-        }
-        Json::Null | Json::Object(_) => return None,
-    })
+/// Parameters are numbers, texts, truth values and lists of these; resolving has refused all else.
+fn param(written: &WrittenValue) -> Option<Value<LiveValue>> {
+    if let WrittenValue::List(values) = written {
+        let values = values.iter().map(param).collect::<Option<Vec<_>>>();
+        return Some(Value::List(Rc::new(values?)));
+    }
+    let (scalar, text) = written.scalar()?;
+    let value = match scalar {
+        PlainScalar::Null => return None,
+        PlainScalar::Text => return Some(text.into()),
+        PlainScalar::Truth(truth) => Value::Flag(truth),
+        PlainScalar::Natural(number) => Value::Integer(number.into()),
+        PlainScalar::Negative(number) => Value::Integer(number.into()),
+        // A whole number of more than 64 bits would lose digits.
+        PlainScalar::Real(number) => text.parse().map_or(Value::Real(number), Value::Integer),
+    };
+    Some(Value::Written(text.into(), Rc::new(value)))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::place::Place;
 
-    fn params() -> BTreeMap<String, serde_json::Value> {
-        BTreeMap::from([
-            ("properties".to_owned(), 3.into()),
-            ("name".to_owned(), "x".into()),
+    fn params() -> Params {
+        Params::from([
+            ("properties".to_owned(), WrittenValue::plain("3")),
+            ("name".to_owned(), WrittenValue::plain("x")),
         ])
     }
 
+    fn saved(name: String) -> SavedName {
+        SavedName {
+            name,
+            place: Place::default(),
+            part: "loop",
+        }
+    }
+
     fn text(source: &str) -> Result<Text, String> {
-        let bounds = TemplateBounds::default();
-        Templates::new(&params(), &["token".to_owned()], &bounds).text(source)
+        let (params, bounds) = (params(), TemplateBounds::default());
+        let saved = [saved("token".to_owned())];
+        let templates = Templates::new(&params, &saved, &bounds);
+        templates.saves("token");
+        templates.text(source)
     }
 
     #[test]
@@ -496,7 +533,8 @@ mod tests {
     #[test]
     fn a_parameter_is_counted_wherever_it_is_copied() {
         let (mut params, bounds) = (params(), TemplateBounds::default());
-        params.insert("p".to_owned(), "x".repeat(1 << 20).into());
+        let long = WrittenValue::quoted("x".repeat(1 << 20));
+        params.insert("p".to_owned(), long);
         let templates = Templates::new(&params, &[], &bounds);
         let refused = templates.text(&"{% set a = p %}".repeat(257)).unwrap_err();
         assert!(refused.contains("256 MiB"), "{refused}");
@@ -505,9 +543,11 @@ mod tests {
     /// Steps do not become longer by what a test saves: searched one after another, these would take minutes.
     #[test]
     fn saved_names_are_found_at_once() {
-        let saved: Vec<String> = (0..50_000).map(|number| format!("s{number:05}")).collect();
+        let names = (0..50_000).map(|number| saved(format!("s{number:05}")));
+        let saved: Vec<SavedName> = names.collect();
         let (params, bounds) = (params(), TemplateBounds::default());
         let templates = Templates::new(&params, &saved, &bounds);
+        templates.saves("s49999");
         let begun = std::time::Instant::now();
         let source = "{% for i in range(100000) %}{% set a = s49999 %}{% endfor %}{{ s49999 }}";
         let Ok(Text::Live(live)) = templates.text(source) else {

@@ -1,6 +1,7 @@
 //! `prestan URL` and `prestan run`: plan, measure, keep, report.
 
 use std::collections::BTreeMap;
+use std::io;
 use std::path::Path;
 use std::time::Duration;
 
@@ -114,12 +115,13 @@ impl SuiteText {
             });
         }
         let text = text_file::read(Path::new(name)).map_err(|error| {
-            let names: Vec<&str> = suite::BUILTIN.iter().map(|builtin| builtin.name).collect();
-            Failed::Usage(format!(
-                "`{}` is no built-in suite ({}), and reading it as a file failed: {error}",
-                redacted_target(name),
-                names.join(", ")
-            ))
+            let shown = redacted_target(name);
+            if name.contains(['/', '.']) || error.kind() != io::ErrorKind::NotFound {
+                return Failed::Usage(format!("reading {shown} failed: {error}"));
+            }
+            let names = suite::BUILTIN.iter().map(|builtin| builtin.name);
+            let hint = nearest::hint(name, names, "built in are");
+            Failed::Usage(format!("no suite and no file is called `{shown}`; {hint}"))
         })?;
         Ok(SuiteText {
             name: name.to_owned(),
@@ -159,13 +161,11 @@ pub(crate) fn overrides(load: &LoadOptions) -> Overrides {
         ("depth", load.depth),
         ("width", load.width),
     ];
-    let mut params: BTreeMap<String, serde_json::Value> = numbers
+    let mut params: BTreeMap<String, String> = numbers
         .into_iter()
-        .filter_map(|(name, value)| Some((name.to_owned(), value?.into())))
+        .filter_map(|(name, value)| Some((name.to_owned(), value?.to_string())))
         .collect();
-    for (name, value) in &load.params {
-        params.insert(name.clone(), suite::param_value(value));
-    }
+    params.extend(load.params.iter().cloned());
     let selection = Selection {
         only: load.only.clone(),
         skip: load.skip.clone(),

@@ -18,7 +18,9 @@ pub(crate) fn suites(args: &SuitesArgs) -> Result<ExitStatus, Failed> {
         SuitesAction::List => print_list(list()?, &" ".repeat(13))?,
         SuitesAction::Show { name } => {
             let builtin = suite::Builtin::find(name).ok_or_else(|| {
-                Failed::Usage(format!("no suite is called `{name}`; see `prestan suites`"))
+                let names = suite::BUILTIN.iter().map(|builtin| builtin.name);
+                let hint = nearest::hint(name, names, "built in are");
+                Failed::Usage(format!("no suite is called `{name}`; {hint}"))
             })?;
             print_text(builtin.text)?;
         }

@@ -223,8 +223,8 @@ fn plans(args: &SweepArgs, suite: &SuiteText, points: &[Levels]) -> Result<Vec<A
                 USERS => users = Some(*value as u32),
                 RATE => rate = Some(*value),
                 name => {
-                    let value = suite::param_value(written);
-                    overrides.params.insert(name.to_owned(), value);
+                    let written = written.clone();
+                    overrides.params.insert(name.to_owned(), written);
                 }
             }
         }

@@ -215,7 +215,7 @@ fn what_makes_no_sense_is_refused_before_anything_is_sent() {
                 "--mix",
                 "nonsense",
             ],
-            "no built-in suite",
+            "no suite and no file is called `nonsense`",
         ),
         (
             &["--find", "rate", "--while", "p99", "--from", "50"],

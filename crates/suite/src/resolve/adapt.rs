@@ -8,7 +8,7 @@ use super::{SuiteSource, nested};
 use crate::error::SuiteError;
 use crate::place::{Placed, Scalar};
 use crate::plan::{AdaptPlan, AdaptRule};
-use crate::quantity::parse_duration;
+use crate::quantity::duration_with_unit;
 use crate::spec::{ActionSpec, AdaptSpec, StepSpec, SuiteSpec};
 use crate::template::Templates;
 
@@ -37,7 +37,7 @@ pub(super) fn plan(
         return Err(file.error(most.place, "the second number of users is the greater one"));
     }
     let every = templates.number(&adapt.every.value.0);
-    let every = every.and_then(|text| parse_duration(&text));
+    let every = every.and_then(|text| duration_with_unit(&text));
     let every = every.map_err(|why| file.error(adapt.every.place, why))?;
     if every < SHORTEST {
         return Err(file.error(

@@ -7,7 +7,7 @@ use super::params::Params;
 use crate::error::SuiteError;
 use crate::place::{Placed, Scalar};
 use crate::plan::{BackgroundPlan, CapturePlan, Plan, TrafficOrigin};
-use crate::quantity::{parse_duration, parse_size};
+use crate::quantity::{duration_with_unit, parse_size};
 use crate::spec::{BackgroundKeys, BackgroundSpec, CaptureKeys, CaptureSpec, SuiteSpec};
 use crate::template::Templates;
 
@@ -75,7 +75,7 @@ fn background(
         })
     });
     let duration = keys.duration.as_ref();
-    let duration = duration.map(|time| number(file, time, params, parse_duration));
+    let duration = duration.map(|time| number(file, time, params, duration_with_unit));
     Ok(BackgroundPlan {
         traffic,
         load,
@@ -155,7 +155,7 @@ mod tests {
     fn planned(keys: &str) -> Plan {
         let text = format!("suite: s\nparams: {{load: busy}}\n{keys}\n{TESTS}");
         let spec = parse("s.yaml", &text).unwrap_or_else(|error| panic!("{error}"));
-        let params = BTreeMap::from([("load".to_owned(), "calm".into())]);
+        let params = BTreeMap::from([("load".to_owned(), "calm".to_owned())]);
         let overrides = Overrides {
             params,
             ..Overrides::default()

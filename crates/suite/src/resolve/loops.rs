@@ -10,6 +10,7 @@ use super::{SuiteSource, check_name, index, nested};
 use crate::error::SuiteError;
 use crate::place::Placed;
 use crate::plan::{LoopPlan, Step, StopWatchPlan};
+use crate::saved::SavedSlots;
 use crate::spec::{AcrossSpec, ActionSpec, LoopSpec, StepSpec, StopWatchSpec, SuiteSpec, TestSpec};
 
 /// Most users that the roles of a test may be written for.
@@ -280,8 +281,11 @@ impl StepResolver<'_> {
         roles: &mut Vec<RoleRecord>,
     ) -> Result<Vec<LoopPlan>, SuiteError> {
         let mut loops = Vec::new();
+        let mut saved = SavedSlots::default();
         for LoopSpec { role, steps } in test.loops() {
+            self.templates.fill(SavedSlots::default());
             let mut steps = self.steps(steps)?;
+            saved.join(&self.templates.fill(SavedSlots::default()));
             let Some((name, Placed { value: role, .. })) = role else {
                 loops.push(LoopPlan {
                     role: 0,
@@ -308,6 +312,7 @@ impl StepResolver<'_> {
                 steps,
             });
         }
+        self.templates.fill(saved);
         Ok(loops)
     }
 }

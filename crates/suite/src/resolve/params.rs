@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use serde_json::Value;
+use yaml::{PlainScalar, WrittenValue};
 
 use super::SuiteSource;
 use crate::error::SuiteError;
@@ -12,22 +13,16 @@ use crate::place::Placed;
 use crate::spec::{ActionSpec, StepSpec, SuiteSpec, TestSpec};
 use crate::template::is_name;
 
-/// Parameters by name: numbers, texts, and lists of these.
-pub(super) type Params = BTreeMap<String, Value>;
-
-/// What a command line says of a parameter: a whole number, or else a text.
-pub fn param_value(text: &str) -> Value {
-    text.parse::<i64>()
-        .map_or_else(|_| text.into(), Value::from)
-}
+/// Parameters by name: numbers, texts, truth values, and lists of these, as they are written.
+pub(crate) type Params = BTreeMap<String, WrittenValue>;
 
 /// The parameters of a suite with the values they have this time.
 pub(super) fn merged(
     file: &SuiteSource<'_>,
     spec: &SuiteSpec,
-    changes: &BTreeMap<String, Value>,
+    changes: &BTreeMap<String, String>,
 ) -> Result<Params, SuiteError> {
-    let mut params = Params::from([("requests".to_owned(), Value::from(10))]);
+    let mut params = Params::from([("requests".to_owned(), WrittenValue::plain("10"))]);
     for (name, placed) in &spec.params {
         if !is_name(name) || name == "n" || name == "user" {
             return Err(file.error(
@@ -38,71 +33,113 @@ pub(super) fn merged(
             ));
         }
         check_value(name, &placed.value).map_err(|message| file.error(placed.place, message))?;
-        params.insert(name.clone(), with_whole_numbers(placed.value.clone()));
+        params.insert(name.clone(), placed.value.clone());
     }
-    for (name, value) in changes {
+    for (name, text) in changes {
         let Some(param) = params.get_mut(name) else {
             return Err(file.error_anywhere(unknown(name, &params)));
         };
-        let value = with_whole_numbers(changed(param, value));
-        check_value(name, &value).map_err(|message| file.error_anywhere(message))?;
-        *param = value;
+        let value = changed(name, param, text).and_then(|value| {
+            check_value(name, &value)?;
+            Ok(value)
+        });
+        *param = value.map_err(|message| file.error_anywhere(message))?;
     }
     Ok(params)
 }
 
-/// Numbers without a fraction are whole, however they are written: `1e3` is 1000.
-fn with_whole_numbers(value: Value) -> Value {
-    /// Beyond, not every whole number is a float.
-    const EXACT: f64 = (1_u64 << 53) as f64;
-    match value {
-        Value::Array(values) => values.into_iter().map(with_whole_numbers).collect(),
-        Value::Number(number) => match number.as_f64() {
-            Some(float) if number.is_f64() && float.fract() == 0.0 && float.abs() <= EXACT => {
-                Value::from(float as i64)
-            }
-            _ => Value::Number(number),
-        },
-        _ => value,
-    }
-}
-
-/// The new value of a parameter. In place of a list, a text with commas is one, and in place of a number any number that
-/// does not lose digits.
-fn changed(default: &Value, value: &Value) -> Value {
-    let number = |text: &str| -> Option<Value> {
-        let number = text
-            .parse::<f64>()
-            .ok()
-            .filter(|number| number.is_finite())?;
-        if text.bytes().all(|byte| byte.is_ascii_digit()) {
-            text.parse::<u64>().ok().map(Value::from)
-        } else {
-            Some(number.into())
+/// The parameters for a record: what they are.
+pub(super) fn recorded(params: &Params) -> BTreeMap<String, Value> {
+    fn value(written: &WrittenValue) -> Value {
+        match written {
+            WrittenValue::List(items) => items.iter().map(value).collect(),
+            scalar => match scalar.scalar() {
+                Some((PlainScalar::Truth(truth), _)) => truth.into(),
+                Some((PlainScalar::Natural(number), _)) => number.into(),
+                Some((PlainScalar::Negative(number), _)) => number.into(),
+                // Where JSON has this number.
+                Some((PlainScalar::Real(number), text)) => match Value::from(number) {
+                    Value::Null => text.into(),
+                    number => number,
+                },
+                Some((_, text)) => text.into(),
+                None => Value::Null,
+            },
         }
-    };
-    match value.as_str() {
-        Some(text) if default.is_number() => number(text).unwrap_or_else(|| value.clone()),
-        Some(text) if default.is_array() && text.contains(',') => text
-            .split(',')
-            .map(|value| param_value(value.trim()))
-            .collect(),
-        _ => value.clone(),
+    }
+    let all = params.iter();
+    all.map(|(name, own)| (name.clone(), value(own))).collect()
+}
+
+/// The type of a parameter.
+#[derive(Clone, Copy, PartialEq)]
+enum ParamKind {
+    Truth,
+    Number,
+    Text,
+}
+
+impl ParamKind {
+    /// Of a scalar; `None` for anything else.
+    fn of(value: &WrittenValue) -> Option<ParamKind> {
+        match value.scalar()?.0 {
+            PlainScalar::Truth(_) => Some(ParamKind::Truth),
+            PlainScalar::Natural(_) | PlainScalar::Negative(_) | PlainScalar::Real(_) => {
+                Some(ParamKind::Number)
+            }
+            PlainScalar::Text => Some(ParamKind::Text),
+            PlainScalar::Null => None,
+        }
     }
 }
 
-fn check_value(name: &str, value: &Value) -> Result<(), String> {
-    let is_scalar = |value: &Value| value.is_number() || value.is_string() || value.is_boolean();
+/// The new value of a parameter, of the type of its default. In place of a list, a text with commas is one.
+fn changed(name: &str, default: &WrittenValue, text: &str) -> Result<WrittenValue, String> {
+    let WrittenValue::List(items) = default else {
+        return typed(name, ParamKind::of(default), text);
+    };
+    let mut kinds = items.iter().map(ParamKind::of);
+    let first = kinds.next().flatten();
+    // Of a list with values of several types, each may have any of them.
+    let kind = first.filter(|first| kinds.all(|other| other == Some(*first)));
+    if !text.contains(',') {
+        return typed(name, kind, text);
+    }
+    let values = text.split(',').map(|value| typed(name, kind, value.trim()));
+    values.collect::<Result<_, _>>().map(WrittenValue::List)
+}
+
+/// A text as a value of that type; of any where there is none.
+fn typed(name: &str, kind: Option<ParamKind>, text: &str) -> Result<WrittenValue, String> {
+    let value = WrittenValue::plain(text);
+    match (kind, ParamKind::of(&value)) {
+        (Some(ParamKind::Text), _) => Ok(WrittenValue::quoted(text)),
+        (None, None) => Ok(WrittenValue::quoted(text)),
+        (None, Some(_)) => Ok(value),
+        (Some(kind), found) if Some(kind) == found => Ok(value),
+        (Some(kind), _) => {
+            let kind = match kind {
+                ParamKind::Truth => "true or false",
+                _ => "a number",
+            };
+            Err(format!(
+                "`{name}` is {kind} in the suite, and `{text}` is not"
+            ))
+        }
+    }
+}
+
+fn check_value(name: &str, value: &WrittenValue) -> Result<(), String> {
     let values = match value {
-        Value::Array(values) if values.is_empty() => {
+        WrittenValue::List(values) if values.is_empty() => {
             return Err(format!("`{name}` is an empty list"));
         }
-        Value::Array(values) => values.as_slice(),
+        WrittenValue::List(values) => values.as_slice(),
         _ => std::slice::from_ref(value),
     };
-    if !values.iter().all(is_scalar) {
+    if !values.iter().all(|value| ParamKind::of(value).is_some()) {
         return Err(format!(
-            "`{name}` must be a number, a text, or a list of these"
+            "`{name}` must be a number, a text, true or false, or a list of these"
         ));
     }
     let mut known = values.iter().enumerate();
@@ -139,7 +176,7 @@ pub(super) fn variants<'a>(
         };
         let name = each.value.as_str();
         match params.get(name) {
-            Some(Value::Array(values)) => {
+            Some(WrittenValue::List(values)) => {
                 let many = values.len() > 1;
                 variants.extend(values.iter().map(|value| {
                     let suffix = if many {
@@ -163,7 +200,7 @@ pub(super) fn variants<'a>(
     Ok(variants)
 }
 
-fn with(params: &Params, name: &str, value: &Value) -> Params {
+fn with(params: &Params, name: &str, value: &WrittenValue) -> Params {
     let mut params = params.clone();
     params.insert(name.to_owned(), value.clone());
     params
@@ -196,15 +233,16 @@ fn rename(step: &mut StepSpec, suffix: &str) {
 }
 
 fn unknown(name: &str, params: &Params) -> String {
-    let known: Vec<&str> = params.keys().map(String::as_str).collect();
-    let known = known.join(", ");
-    format!("the suite has no parameter `{name}`; it has {known}")
+    let known = params.keys().map(String::as_str);
+    let hint = ::nearest::hint(name, known, "it has");
+    format!("the suite has no parameter `{name}`; {hint}")
 }
 
-/// A text without its quotes.
-fn plain(value: &Value) -> String {
-    match value.as_str() {
-        Some(text) => text.to_owned(),
-        None => value.to_string(),
+/// A scalar in a name: a number in decimal digits.
+fn plain(value: &WrittenValue) -> String {
+    match value.scalar() {
+        Some((PlainScalar::Text, text)) => text.to_owned(),
+        Some((_, text)) => yaml::decimal(text).unwrap_or_else(|| text.to_owned()),
+        None => String::new(),
     }
 }

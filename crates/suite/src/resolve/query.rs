@@ -2,7 +2,8 @@
 
 use percent_encoding::percent_decode_str;
 
-use super::request::{METHOD_HEADERS, placeholder};
+use super::headers::METHOD_HEADERS;
+use super::request::placeholder;
 use super::steps::StepResolver;
 use crate::error::SuiteError;
 use crate::place::{Placed, Scalar};

@@ -5,13 +5,14 @@ use std::sync::Arc;
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 use record::{MeasureId, Verify};
 
+use super::headers::{fixed_header, is_header_name};
 use super::steps::StepResolver;
 use crate::error::SuiteError;
 use crate::fill::{Fill, filled};
 use crate::place::{Placed, Scalar};
 use crate::plan::{
-    Body, BodyText, Expect, HeaderPlan, Missing, RequestPlan, Save, SaveFrom, StatusSet,
-    StatusTest, Step, Workspace,
+    Body, BodyText, Expect, Missing, RequestPlan, Save, SaveFrom, StatusSet, StatusTest, Step,
+    Workspace,
 };
 use crate::quantity::parse_size;
 use crate::spec::{BodySpec, ExpectSpec, FillSpec, LeafSpec, LineEndSpec, MissingSpec, StepSpec};
@@ -34,36 +35,6 @@ const PATH: &AsciiSet = &CONTROLS
     .add(b'{')
     .add(b'|')
     .add(b'}');
-
-/// Headers that the engine writes; a suite that wrote them too would break the framing, the
-/// authentication or the join with server logs.
-pub const OWN_HEADERS: &[&str] = &[
-    "authorization",
-    "connection",
-    "content-length",
-    "host",
-    "transfer-encoding",
-    "user-agent",
-    "x-prestan",
-];
-
-/// Headers that have a key of their own. A Destination written as a header could lead out of the
-/// collection of the run.
-pub const KEYED_HEADERS: &[(&str, &str)] = &[
-    ("content-type", "type: in body"),
-    ("depth", "depth"),
-    ("destination", "to"),
-    ("overwrite", "overwrite"),
-    ("timeout", "timeout"),
-];
-
-/// Headers by which servers and frameworks take a request for one with another method. What a
-/// request may change is judged by its method, so that must be the one in its first line.
-pub const METHOD_HEADERS: &[&str] = &[
-    "x-http-method",
-    "x-http-method-override",
-    "x-method-override",
-];
 
 /// Methods that change nothing (RFC 9110, section 9.2.1; RFC 4918; RFC 3253; RFC 5323).
 pub const READING: &[&str] = &["GET", "HEAD", "OPTIONS", "PROPFIND", "REPORT", "SEARCH"];
@@ -230,64 +201,6 @@ impl StepResolver<'_> {
         })
     }
 
-    fn headers(&self, step: &StepSpec) -> Result<Vec<HeaderPlan>, SuiteError> {
-        let with = &step.with;
-        let mut headers = Vec::new();
-        if let Some(depth) = &with.depth {
-            let value = self.number(depth)?;
-            if !["0", "1", "infinity"].contains(&value.as_str()) {
-                return Err(self.file.error(
-                    depth.place,
-                    format!("Depth is 0, 1 or infinity, not `{value}` (RFC 4918, section 10.2)"),
-                ));
-            }
-            headers.push(fixed_header("Depth", &value));
-        }
-        if let Some(overwrite) = with.overwrite {
-            headers.push(fixed_header("Overwrite", if overwrite { "T" } else { "F" }));
-        }
-        if let Some(timeout) = &with.timeout {
-            let seconds = self.duration(timeout)?.as_secs();
-            headers.push(fixed_header("Timeout", &format!("Second-{seconds}")));
-        }
-        for (name, value) in &with.headers {
-            if !is_header_name(name) {
-                return Err(self
-                    .file
-                    .error(value.place, format!("`{name}` is no header name")));
-            }
-            if OWN_HEADERS.contains(&name.to_ascii_lowercase().as_str()) {
-                return Err(self.file.error(
-                    value.place,
-                    format!("{name} is written by Prestan and cannot be set by a suite"),
-                ));
-            }
-            if METHOD_HEADERS.contains(&name.to_ascii_lowercase().as_str()) {
-                return Err(self.file.error(
-                    value.place,
-                    format!(
-                        "{name} makes a request with another method of this one: write that method"
-                    ),
-                ));
-            }
-            let key = KEYED_HEADERS
-                .iter()
-                .find(|(header, _)| header.eq_ignore_ascii_case(name));
-            if let Some((_, key)) = key {
-                return Err(self.file.error(
-                    value.place,
-                    format!("{name} is written with the key `{key}`"),
-                ));
-            }
-            let text = self.text(value)?;
-            headers.push(HeaderPlan {
-                name: name.clone(),
-                value: text,
-            });
-        }
-        Ok(headers)
-    }
-
     fn body(&self, body: Option<&Placed<BodySpec>>) -> Result<(Body, Option<String>), SuiteError> {
         let Some(body) = body else {
             return Ok((Body::None, None));
@@ -298,6 +211,10 @@ impl StepResolver<'_> {
             _ => None,
         };
         let content_type = body.value.content_type.clone().or(usual.map(str::to_owned));
+        if let Some(content_type) = &content_type {
+            let value = Text::Fixed(content_type.clone());
+            self.check_header("Content-Type", &value, body.place)?;
+        }
         let resolved = match &body.value {
             BodySpec {
                 size: Some(_),
@@ -482,19 +399,6 @@ enum Unsupported {
     Status(u16),
     /// An expected response without that header.
     Without(String),
-}
-
-/// A token (RFC 9110, section 5.6.2).
-fn is_header_name(name: &str) -> bool {
-    let is_token = |c: char| c.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(c);
-    !name.is_empty() && name.chars().all(is_token)
-}
-
-fn fixed_header(name: &str, value: &str) -> HeaderPlan {
-    HeaderPlan {
-        name: name.to_owned(),
-        value: Text::Fixed(value.to_owned()),
-    }
 }
 
 fn encoded(text: &str) -> String {

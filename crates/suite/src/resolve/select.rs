@@ -39,11 +39,10 @@ impl Selection {
                 .iter()
                 .any(|(test, measure)| matches(pattern, test, measure))
             {
-                let known: Vec<&str> = names.iter().map(|(_, measure)| *measure).collect();
-                return Err(file.error_anywhere(format!(
-                    "no test matches `{pattern}`; there are {}",
-                    known.join(", ")
-                )));
+                let known = names.iter().map(|(_, measure)| *measure);
+                let hint = nearest::hint(pattern, known, "there are");
+                let message = format!("no test matches `{pattern}`; {hint}");
+                return Err(file.error_anywhere(message));
             }
         }
         let chosen: BTreeSet<&str> = names

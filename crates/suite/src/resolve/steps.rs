@@ -11,7 +11,8 @@ use super::constraints::WrittenConditions;
 use crate::error::SuiteError;
 use crate::place::{Place, Placed, Scalar};
 use crate::plan::{Alternative, Step, StopWatchPlan, Think, Workspace};
-use crate::quantity::parse_duration;
+use crate::quantity::duration_with_unit;
+use crate::saved::SavedSlots;
 use crate::spec::{ActionSpec, ChoiceSpec, EndSpec, StepOptions, StepSpec, ThinkSpec};
 use crate::template::Templates;
 
@@ -71,6 +72,10 @@ impl StepResolver<'_> {
                     ],
                 )?;
                 out.push(self.request(step, method, path)?);
+                step.with
+                    .save
+                    .keys()
+                    .for_each(|name| self.templates.saves(name));
             }
             ActionSpec::Tree(path) => {
                 self.only_keys(step, &["depth", "width", "of", "body", "measure", "target"])?;
@@ -113,10 +118,14 @@ impl StepResolver<'_> {
                 if step.with.steps.is_empty() && step.with.otherwise.is_empty() {
                     return Err(self.file.error(step.place, "`when` needs `steps`"));
                 }
+                let condition = self.condition(condition)?;
+                let both = [&step.with.steps, &step.with.otherwise];
+                let [steps, otherwise] = both.map(|steps| steps.as_slice());
+                let mut ways = self.alternatives(&[steps, otherwise])?.into_iter();
                 out.push(Step::When {
-                    condition: self.condition(condition)?,
-                    steps: self.steps(&step.with.steps)?,
-                    otherwise: self.steps(&step.with.otherwise)?,
+                    condition,
+                    steps: ways.next().unwrap_or_default(),
+                    otherwise: ways.next().unwrap_or_default(),
                 });
             }
             ActionSpec::End(what) => {
@@ -156,6 +165,10 @@ impl StepResolver<'_> {
     }
 
     fn repeat(&self, times: u32, step: &StepSpec) -> Result<Step, SuiteError> {
+        if times > 1 {
+            // Its next round can use what a step at its end has saved.
+            self.saves_of(step);
+        }
         let Some(name) = &step.with.counter else {
             return Ok(Step::Repeat {
                 times,
@@ -178,9 +191,33 @@ impl StepResolver<'_> {
         })
     }
 
+    /// Steps of which one list is done: none can use what another one saves, and what follows can use all of it.
+    fn alternatives(&self, ways: &[&[StepSpec]]) -> Result<Vec<Vec<Step>>, SuiteError> {
+        let before = self.templates.fill(SavedSlots::default());
+        let mut behind = before.clone();
+        let mut resolved = Vec::with_capacity(ways.len());
+        for way in ways {
+            self.templates.fill(before.clone());
+            resolved.push(self.steps(way)?);
+            behind.join(&self.templates.fill(SavedSlots::default()));
+        }
+        self.templates.fill(behind);
+        Ok(resolved)
+    }
+
+    /// All that a step and those inside it save has a value.
+    fn saves_of(&self, step: &StepSpec) {
+        step.with
+            .save
+            .keys()
+            .for_each(|name| self.templates.saves(name));
+        step.inside().for_each(|inner| self.saves_of(inner));
+    }
+
     fn choose(&self, place: Place, choices: &[ChoiceSpec]) -> Result<Step, SuiteError> {
         let mut alternatives = Vec::with_capacity(choices.len());
-        for choice in choices {
+        let ways: Vec<&[StepSpec]> = choices.iter().map(|own| own.steps.as_slice()).collect();
+        for (choice, steps) in choices.iter().zip(self.alternatives(&ways)?) {
             let text = self.number(&choice.weight)?;
             let weight: f64 = text.trim().parse().unwrap_or(-1.0);
             if !weight.is_finite() || weight < 0.0 {
@@ -189,10 +226,7 @@ impl StepResolver<'_> {
                     format!("`{text}` is no weight; write a number from 0 on"),
                 ));
             }
-            alternatives.push(Alternative {
-                weight,
-                steps: self.steps(&choice.steps)?,
-            });
+            alternatives.push(Alternative { weight, steps });
         }
         if alternatives.iter().map(|choice| choice.weight).sum::<f64>() <= 0.0 {
             return Err(self
@@ -343,6 +377,6 @@ impl StepResolver<'_> {
 
     pub(super) fn duration(&self, scalar: &Placed<Scalar>) -> Result<Duration, SuiteError> {
         let text = self.number(scalar)?;
-        parse_duration(&text).map_err(|message| self.file.error(scalar.place, message))
+        duration_with_unit(&text).map_err(|message| self.file.error(scalar.place, message))
     }
 }

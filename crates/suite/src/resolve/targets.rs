@@ -113,11 +113,9 @@ impl<'a> Walk<'a> {
             let message = if self.names.is_empty() {
                 "the suite has no `targets`".to_owned()
             } else {
-                format!(
-                    "there is no target `{}`; the suite has {}",
-                    named.value,
-                    self.names.join(", ")
-                )
+                let known = self.names.iter().map(String::as_str);
+                let hint = nearest::hint(&named.value, known, "the suite has");
+                format!("there is no target `{}`; {hint}", named.value)
             };
             self.file.error(named.place, message)
         })?;

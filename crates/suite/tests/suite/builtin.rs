@@ -45,10 +45,8 @@ fn every_built_in_suite_resolves_with_its_defaults() {
 fn names(suite: &str, params: &[(&str, &str)]) -> (Vec<String>, Vec<String>) {
     let builtin = suite::Builtin::find(suite).unwrap();
     let spec = parse(builtin.name, builtin.text).unwrap();
-    let params = params.iter().map(|(name, value)| {
-        let value = suite::param_value(value);
-        ((*name).to_owned(), value)
-    });
+    let params = params.iter();
+    let params = params.map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
     let overrides = Overrides {
         params: params.collect(),
         ..Overrides::default()

@@ -114,7 +114,67 @@ const STEPS: &[(&str, &str)] = &[
         "no header name",
         "- GET: a\n  headers: {\"a b\": c}\n  measure: M",
     ),
+    (
+        "a condition on n",
+        "- GET: \"{% if n > 1 %}warm{% endif %}\"\n  measure: M",
+    ),
+    (
+        "a condition on the user",
+        "- GET: \"{% if user in [0, 1] %}admin{% endif %}\"\n  measure: M",
+    ),
+    (
+        "a condition on what is saved",
+        "- LOCK: a\n  save: {t: lock-token}\n- GET: a\n  headers: {X-T: \"{{ 'x' if t else 'y' }}\"}\n  measure: M",
+    ),
+    (
+        "a part of what is saved",
+        "- LOCK: a\n  save: {t: lock-token}\n- GET: a\n  headers: {X-T: \"{{ t[0] }}\"}\n  measure: M",
+    ),
+    (
+        "the smallest of what is known later",
+        "- GET: \"{{ [n, user] | min }}\"\n  measure: M",
+    ),
     ("unknown name", "- GET: \"{{ widht }}\"\n  measure: M"),
+    (
+        "unknown filter",
+        "- GET: \"{{ width | lenght }}\"\n  measure: M",
+    ),
+    (
+        "used before it is saved",
+        "- GET: a\n  headers: {X-T: \"{{ t }}\"}\n  measure: M\n- GET: b\n  save: {t: header X}",
+    ),
+    (
+        "used in the step that saves it",
+        "- GET: a\n  save: {t: header X}\n  expect: {contains: [\"{{ t }}\"]}\n  measure: M",
+    ),
+    (
+        "saved in another alternative",
+        "- choose:\n  - weight: 1\n    steps: [{GET: a, save: {t: header X}}]\n  - weight: 1\n    steps: [{GET: b, headers: {X-T: \"{{ t }}\"}, measure: M}]",
+    ),
+    (
+        "a header of two lines",
+        "- GET: a\n  headers: {X-A: \"b\\nc\"}\n  measure: M",
+    ),
+    (
+        "a type of two lines",
+        "- PUT: a\n  body: {text: x, type: \"b\\r\\nc\"}\n  measure: M",
+    ),
+    (
+        "a timeout of half a second",
+        "- LOCK: a\n  timeout: 500ms\n  measure: M",
+    ),
+    (
+        "a timeout that is too long",
+        "- LOCK: a\n  timeout: 4294967296s\n  measure: M",
+    ),
+    (
+        "a pause without a unit",
+        "- GET: a\n  measure: M\n- think: {constant: 100}",
+    ),
+    (
+        "an unknown alias",
+        "- GET: a\n  headers: {Accept: */*}\n  measure: M",
+    ),
     ("computing with n", "- GET: \"{{ n / 2 }}\"\n  measure: M"),
     (
         "filtering n",
@@ -299,6 +359,10 @@ const FILES: &[(&str, &str)] = &[
     ("no tests", "suite: s\ntests: []"),
     ("unknown key", "suite: s\ntets: []\ntests: []"),
     (
+        "saved in set-up and used in the loop",
+        "suite: s\ntests:\n- name: T\n  setup: [{GET: login, save: {token: header X-Token}}]\n  loop: [{GET: me, headers: {X-T: \"{{ token }}\"}, measure: Me}]",
+    ),
+    (
         "bad name",
         "suite: a b\ntests: [{name: T, loop: [{GET: a, measure: M}]}]",
     ),
@@ -475,17 +539,15 @@ fn what_is_said_about_wrong_overrides() {
         },
         ..Overrides::default()
     };
-    let param = |name: &str, value: serde_json::Value| Overrides {
-        params: [(name.to_owned(), value)].into(),
+    let param = |name: &str, value: &str| Overrides {
+        params: [(name.to_owned(), value.to_owned())].into(),
         ..Overrides::default()
     };
     let mut said = String::new();
     for (what, overrides) in [
-        ("unknown parameter", param("depth", 3.into())),
-        (
-            "parameter of nothing",
-            param("width", serde_json::Value::Null),
-        ),
+        ("unknown parameter", param("depth", "3")),
+        ("parameter of nothing", param("width", "")),
+        ("parameter of another type", param("width", "wide")),
         ("no such test", selected(&["Raed"], &[])),
         ("nothing left", selected(&["Read"], &["R*"])),
     ] {

@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use serde_json::Value;
-use suite::{Body, Overrides, Plan, RequestPlan, Step, Text, param_value, parse, resolve};
+use suite::{Body, Overrides, Plan, RequestPlan, Step, Text, parse, resolve};
 
 fn plan_with(params: &str, steps: &str, changes: &[(&str, &str)]) -> Result<Plan, String> {
     let text = format!("suite: s\nparams: {params}\ntests: [{{name: T, loop: [{steps}]}}]\n");
     let overrides = Overrides {
         params: changes
             .iter()
-            .map(|(name, value)| ((*name).to_owned(), param_value(value)))
+            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
             .collect(),
         ..Overrides::default()
     };
@@ -63,6 +63,10 @@ fn a_text_is_what_is_written() {
         };
         assert_eq!(&**bytes, written.as_bytes());
     }
+    for written in ["null", "~"] {
+        let request = request(&format!("{{PUT: {written}, measure: M}}"));
+        assert_eq!(fixed(&request.path), written);
+    }
 }
 
 #[test]
@@ -108,41 +112,150 @@ fn in_path(value: &str, changes: &[(&str, &str)]) -> Result<String, String> {
 }
 
 #[test]
-fn a_parameter_that_is_a_whole_number_keeps_its_digits() {
-    for (written, shown) in [
-        ("1e3", "1000"),
-        ("12.0", "12"),
-        ("-2.0", "-2"),
-        ("1.5", "1.5"),
-        ("0x1F", "31"),
-        ("9223372036854775808", "9223372036854775808"),
-        ("18446744073709551615", "18446744073709551615"),
-        ("'1.10'", "1.10"),
+fn a_parameter_is_sent_as_it_is_written() {
+    for written in [
+        "1.10",
+        "007",
+        "1e3",
+        "12.0",
+        "0x1F",
+        "1_000",
+        "12345678901234567890123",
+        "-9223372036854775809",
+        "True",
+        "no",
     ] {
-        assert_eq!(in_path(written, &[]), Ok(shown.to_owned()), "{written}");
+        assert_eq!(in_path(written, &[]), Ok(written.to_owned()), "{written}");
+        // In a list as well, and from the command line.
+        let of_list = made(&format!("[1, {written}]"), "{{ p | last }}", &[]);
+        assert_eq!(of_list, Ok(written.to_owned()));
+        let default = if written == "True" { "false" } else { "1" };
+        let default = if ["007", "no"].contains(&written) {
+            "text"
+        } else {
+            default
+        };
+        let changed = in_path(default, &[("p", written)]);
+        assert_eq!(changed, Ok(written.to_owned()), "{written}");
     }
-    for (changed, shown) in [
-        ("1e3", "1000"),
-        ("2.5", "2.5"),
-        ("9223372036854775809", "9223372036854775809"),
-        ("18446744073709551616", "18446744073709551616"),
+    assert_eq!(in_path("'1.10'", &[]), Ok("1.10".to_owned()));
+}
+
+/// What a template makes of a parameter.
+fn made(value: &str, template: &str, changes: &[(&str, &str)]) -> Result<String, String> {
+    let step = format!("{{GET: \"{template}\", measure: M}}");
+    let plan = plan_with(&format!("{{p: {value}}}"), &step, changes)?;
+    match &plan.tests[0].loops[0].steps[0] {
+        Step::Request(request) => Ok(fixed(&request.path).to_owned()),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_parameter_has_a_type_for_conditions_and_arithmetic() {
+    for (value, template, expected) in [
+        (
+            "1.10",
+            "{{ p == 1.1 }}-{{ p * 10 }}-{{ p }}",
+            "true-11.0-1.10",
+        ),
+        (
+            "1e3",
+            "{{ p + 1 }}-{{ p | int }}-{{ -p }}",
+            "1001-1000--1000",
+        ),
+        ("0x1F", "{{ p // 2 }}", "15"),
+        (
+            "12345678901234567890123",
+            "{{ p - 1 }}",
+            "12345678901234567890122",
+        ),
+        (
+            "1",
+            "{{ [5, 6][p] }}{{ 'abc'[p:] }}{{ range(p) | length }}",
+            "6bc1",
+        ),
+        ("[1e1, 9]", "{{ p | max }}-{{ p | sum }}", "1e1-19"),
+        ("False", "{% if p %}on{% else %}off{% endif %}", "off"),
+        ("no", "{% if p == 'no' %}text{% endif %}", "text"),
+        ("007", "{% if p == '007' %}text{% endif %}", "text"),
     ] {
-        assert_eq!(
-            in_path("1", &[("p", changed)]),
-            Ok(shown.to_owned()),
-            "{changed}"
-        );
+        let made = made(value, template, &[]);
+        assert_eq!(made, Ok(expected.to_owned()), "{value} {template}");
     }
-    // Arithmetic with what is known only later.
+    // With what is known only later.
     let text = step("{p: 1e3}", "{GET: \"{{ p + n }}\", measure: M}", &[]);
     assert!(matches!(text, Step::Request(_)), "{text:?}");
     let names = plan_with("{p: [1e3, 2]}", "{GET: a, measure: M}", &[]).unwrap();
     assert_eq!(names.params["p"], Value::from(vec![1000, 2]));
-    for beyond in ["18446744073709551616", "-9223372036854775809"] {
-        let message = in_path(beyond, &[]).unwrap_err();
-        assert!(
-            message.starts_with(&format!("s.yaml:2:13: `{beyond}` has more than 64 bits")),
-            "{message}"
+}
+
+#[test]
+fn a_parameter_keeps_the_type_of_its_default() {
+    let gzip = "{% if p %}on{% else %}off{% endif %}";
+    assert_eq!(made("true", gzip, &[("p", "false")]).as_deref(), Ok("off"));
+    assert_eq!(
+        made("5KiB", "{{ p ~ 1 }}", &[("p", "8")]).as_deref(),
+        Ok("81")
+    );
+    let sum = "{{ p | sum }}";
+    assert_eq!(made("[1, 2]", sum, &[("p", "3, 4")]).as_deref(), Ok("7"));
+    for (default, changed, why) in [
+        (
+            "true",
+            "off",
+            "`p` is true or false in the suite, and `off` is not",
+        ),
+        (
+            "3",
+            "wide",
+            "`p` is a number in the suite, and `wide` is not",
+        ),
+        (
+            "[1, 2]",
+            "3,x",
+            "`p` is a number in the suite, and `x` is not",
+        ),
+    ] {
+        let refused = made(default, "a", &[("p", changed)]).unwrap_err();
+        assert_eq!(refused, format!("s.yaml: {why}"));
+    }
+}
+
+#[test]
+fn what_may_have_been_saved_can_be_used() {
+    for steps in [
+        "{repeat: 2, steps: [{GET: a, headers: {X: \"{{ t }}\"}, measure: M}, {GET: b, save: {t: header X}}]}",
+        "{choose: [{weight: 1, steps: [{GET: a, save: {t: header X}, measure: M}]}, {weight: 1, steps: [{GET: b}]}]}, \
+         {GET: c, headers: {X: \"{{ t }}\"}}",
+    ] {
+        plan_with("{}", steps, &[]).unwrap_or_else(|error| panic!("{error}"));
+    }
+    let text = "suite: s\ntests:\n- name: T\n  loop: [{LOCK: a, save: {t: lock-token}, measure: M}]\n  \
+                cleanup: [{UNLOCK: a, headers: {Lock-Token: \"{{ t }}\"}}]\n";
+    let spec = parse("s.yaml", text).unwrap();
+    resolve("s.yaml", text, &spec, &Overrides::default()).unwrap_or_else(|error| panic!("{error}"));
+}
+
+#[test]
+fn timeouts_of_locks_are_those_of_the_header() {
+    for (written, sent) in [
+        ("600s", "Second-600"),
+        ("1h", "Second-3600"),
+        ("4294967295s", "Second-4294967295"),
+        ("Second-600", "Second-600"),
+        ("Infinite", "Infinite"),
+        (
+            "'Infinite, Second-4100000000'",
+            "Infinite, Second-4100000000",
+        ),
+    ] {
+        let request = request(&format!("{{LOCK: a, timeout: {written}, measure: M}}"));
+        let timeout = request.headers.iter().find(|own| own.name == "Timeout");
+        assert_eq!(
+            timeout.map(|own| fixed(&own.value)),
+            Some(sent),
+            "{written}"
         );
     }
 }

@@ -1,0 +1,52 @@
+//! What steps save for later ones: its names, and where they have a value.
+
+use crate::place::Place;
+
+/// A name for what steps save.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct SavedName {
+    pub(crate) name: String,
+    /// Where the first step is that saves it.
+    pub(crate) place: Place,
+    /// In which part of the test: `setup`, `loop` or `cleanup`.
+    pub(crate) part: &'static str,
+}
+
+impl SavedName {
+    /// Why it has no value where it is used.
+    pub(crate) fn unfilled(&self) -> String {
+        let SavedName { name, place, part } = self;
+        format!(
+            "`{name}` has no value here: it is saved at line {}, in `{part}`; what a step saves can be used by steps \
+             behind it in the same `setup` or iteration of `loop`, and by `cleanup` after the last iteration",
+            place.line
+        )
+    }
+}
+
+/// The saved names that steps before may have given a value.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct SavedSlots(Vec<bool>);
+
+impl SavedSlots {
+    /// It has a value from here on.
+    pub(crate) fn insert(&mut self, slot: usize) {
+        if slot >= self.0.len() {
+            self.0.resize(slot + 1, false);
+        }
+        self.0[slot] = true;
+    }
+
+    /// Whether it may have a value.
+    pub(crate) fn contains(&self, slot: usize) -> bool {
+        self.0.get(slot).copied().unwrap_or_default()
+    }
+
+    /// Adds those that have one on another way.
+    pub(crate) fn join(&mut self, other: &SavedSlots) {
+        let others = other.0.iter().enumerate();
+        for (slot, _) in others.filter(|(_, is_filled)| **is_filled) {
+            self.insert(slot);
+        }
+    }
+}
