@@ -43,7 +43,7 @@ pub(crate) struct Values<'v> {
     pub(crate) purpose: &'v str,
     /// Ends with a slash.
     pub(crate) workplace: &'v str,
-    pub(crate) saved: &'v [Option<String>],
+    pub(crate) saved: &'v [Option<Vec<u8>>],
     /// Of the repetitions under way, from the outermost on.
     pub(crate) repetitions: &'v [u32],
 }
@@ -378,19 +378,19 @@ impl Prepared {
         parts.any(|part| matches!(part, TemplatePart::Saved(_)))
     }
 
-    fn can_be_filled(&self, values: &Values<'_>) -> bool {
+    /// Whether all is saved that goes into it.
+    pub(crate) fn can_be_filled(&self, values: &Values<'_>) -> bool {
         self.parts.iter().all(|part| match part {
             TemplatePart::Saved(slot) => values.saved.get(*slot).is_some_and(Option::is_some),
             _ => true,
         })
     }
 
-    /// The text; `None` where something it needs was not saved.
-    pub(crate) fn text(&self, values: &Values<'_>) -> Option<String> {
+    /// The bytes; `None` where something it needs was not saved.
+    pub(crate) fn bytes(&self, values: &Values<'_>) -> Option<Vec<u8>> {
         let mut out = Vec::new();
         self.fill(&mut out, values, 0);
-        let text = String::from_utf8_lossy(&out).into_owned();
-        self.can_be_filled(values).then_some(text)
+        self.can_be_filled(values).then_some(out)
     }
 
     /// Appends it; what was not saved is left out.
@@ -406,7 +406,7 @@ impl Prepared {
                 TemplatePart::Length => push_decimal(out, length as u64, 1),
                 TemplatePart::Saved(slot) => {
                     let saved = values.saved.get(*slot).and_then(Option::as_deref);
-                    out.extend_from_slice(saved.unwrap_or_default().as_bytes());
+                    out.extend_from_slice(saved.unwrap_or_default());
                 }
                 TemplatePart::Repetition(place) => {
                     push_decimal(out, u64::from(values.repetition(*place)), 1);
@@ -518,7 +518,7 @@ mod tests {
 
     use super::*;
 
-    fn values(saved: &[Option<String>]) -> Values<'_> {
+    fn values(saved: &[Option<Vec<u8>>]) -> Values<'_> {
         Values {
             count: RequestCount {
                 number: 7,
@@ -548,10 +548,10 @@ mod tests {
         ];
         let text: String = all.iter().map(|part| format!("<{}>", mark(part))).collect();
         let prepared = Prepared::of_marked(text.as_bytes());
-        let saved = [None, Some("token".to_owned())];
+        let saved = [None, Some(b"tok\xfcn".to_vec())];
         let mut out = Vec::new();
         prepared.fill(&mut out, &values(&saved), 40);
-        let filled = "<0000000007><Put1K></dav/><12><3><40><token><6><7><-2>";
+        let filled = "<0000000007><Put1K></dav/><12><3><40><tok\\xfcn><6><7><-2>";
         assert_eq!(out.escape_ascii().to_string(), filled);
         assert!(prepared.can_be_filled(&values(&saved)));
         assert!(!prepared.can_be_filled(&values(&[None, None])));
@@ -572,7 +572,7 @@ mod tests {
             .clone()
             .bound(Some(filled.workplace), Some(filled.purpose));
         assert_eq!(bound.parts.len(), 3);
-        assert_eq!(bound.text(&values(&[])), prepared.text(&values(&[])));
+        assert_eq!(bound.bytes(&values(&[])), prepared.bytes(&values(&[])));
     }
 
     #[test]
@@ -584,8 +584,8 @@ mod tests {
             "@@",
             "",
         ] {
-            let filled = Prepared::of_marked(text.as_bytes()).text(&values(&[]));
-            assert_eq!(filled.as_deref(), Some(text));
+            let filled = Prepared::of_marked(text.as_bytes()).bytes(&values(&[]));
+            assert_eq!(filled.as_deref(), Some(text.as_bytes()));
         }
     }
 

@@ -28,7 +28,7 @@ pub(crate) struct Answered<'a> {
     /// It is read closely, as the first answer to this request of a test is.
     pub(crate) first: bool,
     /// Texts that the first answer must contain.
-    pub(crate) contains: &'a [Cow<'a, str>],
+    pub(crate) contains: &'a [Cow<'a, [u8]>],
 }
 
 /// What is wrong with an answer.
@@ -205,8 +205,9 @@ fn check_body(request: &RequestPlan, answered: &Answered<'_>) -> Result<(), Wron
             let found = answered
                 .body
                 .windows(text.len().max(1))
-                .any(|window| window == text.as_bytes());
+                .any(|window| window == &text[..]);
             if !found && !text.is_empty() {
+                let text = String::from_utf8_lossy(text);
                 return Err(wrong_body(format!("the answer does not contain `{text}`")));
             }
         }

@@ -373,7 +373,7 @@ impl RequestStep {
         let texts = self.contains.iter();
         !self.needs_saved
             || self.request.can_be_filled(values)
-                && texts.clone().all(|text| text.text(values).is_some())
+                && texts.clone().all(|text| text.can_be_filled(values))
     }
 
     /// Whether the suite says what the body of a response has in it.
@@ -388,7 +388,8 @@ impl RequestStep {
 
     /// The path that it asks for, on the server.
     pub(crate) fn path(&self, values: &Values<'_>) -> String {
-        self.path.text(values).unwrap_or_default()
+        let path = self.path.bytes(values).unwrap_or_default();
+        String::from_utf8_lossy(&path).into_owned()
     }
 
     /// The path on the server at which COPY and MOVE put what they make; empty for others.
@@ -449,7 +450,7 @@ impl RequestStep {
         let contains = match reading {
             Scrutiny::Quick => Vec::new(),
             Scrutiny::Close(values) => {
-                let texts = self.contains.iter().filter_map(|text| text.text(values));
+                let texts = self.contains.iter().filter_map(|text| text.bytes(values));
                 texts.map(Cow::Owned).collect()
             }
         };

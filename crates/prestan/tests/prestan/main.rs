@@ -10,6 +10,8 @@ mod analyze;
 #[cfg(test)]
 mod analyze_reasons;
 #[cfg(test)]
+mod as_written;
+#[cfg(test)]
 mod auth;
 #[cfg(test)]
 mod background;

@@ -43,7 +43,12 @@ impl Headers {
             .map(|(_, value)| value)
     }
 
-    /// The same as the bytes that came, without folds. Text has lost whether they were UTF-8.
+    /// The value of the first field of that name as the bytes that came, without folds.
+    pub fn get_bytes(&self, name: &str) -> Option<Cow<'_, [u8]>> {
+        self.get_all_bytes(name).next()
+    }
+
+    /// The same of all fields of that name. Text has lost whether they were UTF-8.
     pub(crate) fn get_all_bytes(&self, name: &str) -> impl Iterator<Item = Cow<'_, [u8]>> {
         let fields = self.fields.iter();
         fields.filter_map(move |field| {

@@ -19,7 +19,7 @@ fn verdict(request: &RequestPlan, status: &str, body: &[u8]) -> Result<Option<St
         length: body.len() as u64,
         compared: None,
         first: true,
-        contains: &[Cow::Borrowed("<response>")],
+        contains: &[Cow::Borrowed(b"<response>")],
     };
     check(request, &answered)
 }

@@ -57,7 +57,7 @@ fn verdict(request: &RequestPlan, status: &str, body: &str) -> Result<Option<Str
         length: body.len() as u64,
         compared: None,
         first: true,
-        contains: &[Cow::Borrowed("")],
+        contains: &[Cow::Borrowed(b"")],
     };
     check(request, &answered)
 }
@@ -459,7 +459,7 @@ fn what_the_first_answer_must_contain() {
             length: 17,
             compared: None,
             first,
-            contains: &[Cow::Borrowed("value7-"), Cow::Borrowed("value8-")],
+            contains: &[Cow::Borrowed(b"value7-"), Cow::Borrowed(b"value8-")],
         };
         super::check(&get, &answered)
     };
@@ -493,7 +493,7 @@ fn less_is_verified_on_demand() {
             length: body.len() as u64,
             compared: None,
             first,
-            contains: &[Cow::Borrowed("b")],
+            contains: &[Cow::Borrowed(b"b")],
         };
         super::outcome(&check(&request, &answered))
     };

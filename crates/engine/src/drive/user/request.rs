@@ -1,5 +1,6 @@
 //! One request of a user: fill it in, send, judge, record, remember.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -283,7 +284,7 @@ impl Log {
         exchange: &Exchange<Response>,
         judged: Judged,
         operating: &mut Operating,
-    ) -> Result<Vec<(usize, String)>, Stop> {
+    ) -> Result<Vec<(usize, Vec<u8>)>, Stop> {
         let Judged { verdict, path } = judged;
         let (step, part) = (attempt.step, attempt.part);
         let mut saved = Vec::new();
@@ -527,13 +528,19 @@ fn judge(
     for save in &step.plan.save {
         let (value, what) = match &save.from {
             SaveFrom::Header(name) => {
-                let value = head.headers.get(name).map(str::to_owned);
+                let value = head.headers.get_bytes(name).map(Cow::into_owned);
                 (value, format!("the answer has no {name} header"))
             }
-            SaveFrom::LockToken => (lock_token(head, body), NO_TOKEN.to_owned()),
+            SaveFrom::LockToken => {
+                let token = lock_token(head, body).map(String::into_bytes);
+                (token, NO_TOKEN.to_owned())
+            }
         };
         let value = value.ok_or_else(|| Wrong::new(Outcome::WrongBody, what))?;
-        if value.contains(|c: char| c.is_control()) {
+        if value
+            .iter()
+            .any(|byte| byte.is_ascii_control() && *byte != b'\t')
+        {
             let what = "the value to save from the response has a control character".to_owned();
             return Err(Wrong::new(Outcome::WrongBody, what));
         }
@@ -556,7 +563,7 @@ struct Expected {
     /// For the reader of the report.
     note: Option<String>,
     /// For later steps, by their slots.
-    saved: Vec<(usize, String)>,
+    saved: Vec<(usize, Vec<u8>)>,
     /// What became of a lock at the path of the request.
     lock: Option<Lock>,
 }

@@ -54,7 +54,7 @@ pub(crate) struct Filling {
     /// Path of the collection in which the user works, at each target.
     workplaces: Vec<String>,
     /// What steps have saved in this round.
-    pub(super) saved: Vec<Option<String>>,
+    pub(super) saved: Vec<Option<Vec<u8>>>,
     /// Numbers of the named repetitions that are under way, from the outermost on.
     repetitions: Vec<u32>,
 }
