@@ -249,7 +249,7 @@ fn answers_that_are_wrong() {
             "Copy",
             [status(409, &[], "")],
             "wrong_status",
-            &["COPY source: 409", "finds the source", "change paths"],
+            &["COPY copy: 409", "finds the source", "change paths"],
         ),
         case(
             "Move",
