@@ -1,7 +1,6 @@
 //! What is shown while a run goes on, and how it is ended early.
 
 use std::collections::BTreeSet;
-use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread;

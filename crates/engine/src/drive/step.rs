@@ -388,15 +388,13 @@ impl RequestStep {
 
     /// The path that it asks for, on the server.
     pub(crate) fn path(&self, values: &Values<'_>) -> String {
-        let path = self.path.bytes(values).unwrap_or_default();
-        String::from_utf8_lossy(&path).into_owned()
+        filled(&self.path, values)
     }
 
     /// The path on the server at which COPY and MOVE put what they make; empty for others.
     pub(crate) fn destination(&self, values: &Values<'_>) -> String {
-        let to = self.plan.to.as_ref();
-        let path = to.and_then(|to| Prepared::in_workplace(to).text(values));
-        path.unwrap_or_default()
+        let to = self.plan.to.as_ref().map(Prepared::in_workplace);
+        to.map_or_else(String::new, |to| filled(&to, values))
     }
 
     /// The request for one of the parts for which it stands, at that path on the server.
@@ -470,4 +468,10 @@ impl RequestStep {
         }
         Ok(note)
     }
+}
+
+/// A path with its values, and nothing where one of them is not known.
+fn filled(path: &Prepared, values: &Values<'_>) -> String {
+    let bytes = path.bytes(values).unwrap_or_default();
+    String::from_utf8_lossy(&bytes).into_owned()
 }
