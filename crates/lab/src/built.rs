@@ -24,11 +24,12 @@ use crate::bare_host::{BareHost, BareHostReport};
 use crate::counters::LinkCounters;
 use crate::error::LabError;
 use crate::forwarder::{Cable, Forwarder, ForwarderCounters, ForwarderSettings};
+use crate::host_names;
 use crate::impairment::{
     Bandwidth, CodelSettings, Delay, FqCodelSettings, Impairment, Jitter, LinkQueue, LossProcess,
 };
 use crate::namespace::Namespace;
-use crate::processes::{HOST_NAMES, Lab};
+use crate::processes::Lab;
 use crate::requirements;
 use crate::scratch::ScratchDirectory;
 use crate::surroundings::{SurroundingHost, Surroundings};
@@ -90,8 +91,7 @@ impl BuiltLab {
         let bare_hosts = bare_hosts::start(network, bare_taps, settings.seed)?;
         let held: Vec<&Namespace> = namespaces.iter().flatten().collect();
         let scratch = scratch_directory()?;
-        let names = scratch.write("hosts", &host_names(network))?;
-        let lab = Lab::with_namespaces(&held, Some(&names))?;
+        let lab = Lab::with_namespaces(&held, host_names::covers(network, &scratch)?)?;
         for (node, namespace) in network.nodes.iter().zip(&namespaces) {
             if !node.kind.has_kernel() {
                 continue;
@@ -297,22 +297,6 @@ fn refused_by_kernel(node: &LabNode, error: LabError) -> LabError {
         },
         (_, error) => error,
     }
-}
-
-/// The host names of this machine, and those of the network behind them.
-fn host_names(network: &LabNetwork) -> String {
-    // Without that file, the hosts of the network are all.
-    let mut names = fs::read_to_string(HOST_NAMES).unwrap_or_default();
-    if !names.is_empty() && !names.ends_with('\n') {
-        names.push('\n');
-    }
-    for node in &network.nodes {
-        let addresses = node.interfaces.iter().flat_map(|own| &own.addresses);
-        for address in addresses {
-            names += &format!("{} {}\n", address.ip, node.name);
-        }
-    }
-    names
 }
 
 /// Creates the devices of all links. Returns the cables of the forwarder, and which of its models each

@@ -1,6 +1,7 @@
 //! What can go wrong while a laboratory is built, each with its remedy.
 
 use std::io;
+use std::path::PathBuf;
 
 /// Why a part of a laboratory could not be built.
 #[derive(Debug, thiserror::Error)]
@@ -82,6 +83,13 @@ pub enum LabError {
         /// What `bridge` reported.
         message: String,
     },
+    /// There is no file in whose place programs could see the names of the laboratory's hosts.
+    #[error(
+        "cannot give programs the names of the lab's hosts in the place of /etc/hosts: there is no {path}; create it, empty \
+         or not (touch {path})",
+        path = .0.display()
+    )]
+    NoHostNames(PathBuf),
     /// A program of a laboratory looked for a host that is not there.
     #[error("{0}")]
     Surroundings(String),

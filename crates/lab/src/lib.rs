@@ -20,6 +20,7 @@ mod chosen;
 mod counters;
 mod error;
 mod forwarder;
+mod host_names;
 mod impairment;
 mod link_model;
 mod namespace;

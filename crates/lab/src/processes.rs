@@ -21,7 +21,7 @@ use std::fs;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -52,13 +52,17 @@ pub struct Lab {
     has_own_proc: bool,
 }
 
-/// The names of hosts that this machine has.
-pub(crate) const HOST_NAMES: &str = "/etc/hosts";
+/// A file or directory that programs of a laboratory see in the place of one of this machine.
+#[derive(Debug, Clone)]
+pub(crate) struct Cover {
+    pub(crate) own: PathBuf,
+    pub(crate) place: PathBuf,
+}
 
 /// What init and all programs share.
 struct InitSettings {
     namespaces: Arc<Vec<OwnedFd>>,
-    host_names: Option<PathBuf>,
+    covers: Vec<Cover>,
 }
 
 /// What is known of a started init.
@@ -74,18 +78,17 @@ impl Lab {
     ///
     /// The kernel refuses a process namespace (without root and outside a user namespace).
     pub fn new() -> Result<Lab, LabError> {
-        Lab::with_namespaces(&[], None)
+        Lab::with_namespaces(&[], Vec::new())
     }
 
-    /// The same, whose programs can find these namespaces, and have a file of host names (hosts(5)) in the place of
-    /// that of this machine, if it has one.
+    /// The same, whose programs can find these namespaces, and see other files than this machine has.
     ///
     /// # Errors
     ///
-    /// As [`Lab::new`].
-    pub fn with_namespaces(
+    /// As [`Lab::new`]; and where something cannot be covered.
+    pub(crate) fn with_namespaces(
         namespaces: &[&Namespace],
-        host_names: Option<&Path>,
+        covers: Vec<Cover>,
     ) -> Result<Lab, LabError> {
         let copy = |namespace: &&Namespace| namespace.as_fd().try_clone_to_owned();
         let copies = || namespaces.iter().map(copy).collect::<io::Result<Vec<_>>>();
@@ -95,7 +98,7 @@ impl Lab {
         let (started, answer) = channel();
         let shared = InitSettings {
             namespaces: Arc::clone(&held),
-            host_names: host_names.map(Path::to_owned),
+            covers,
         };
         thread::Builder::new()
             .name("lab processes".to_owned())
@@ -210,9 +213,9 @@ fn start_init(settings: InitSettings) -> Result<Child, LabError> {
     let refused = |kind| move |source| LabError::Namespace { kind, source };
     system::unshare_processes().map_err(refused("process"))?;
     system::unshare_mounts().map_err(refused("mount"))?;
-    if let Some(file) = settings.host_names {
-        // Names are a convenience: without /etc/hosts there are only addresses.
-        let _ = system::cover(&file, Path::new(HOST_NAMES));
+    let covering = LabError::system("show programs of the lab its own host names");
+    for cover in settings.covers {
+        system::cover(&cover.own, &cover.place).map_err(&covering)?;
     }
     let mut init = Command::new("cat");
     init.current_dir("/")

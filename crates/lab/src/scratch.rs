@@ -84,6 +84,15 @@ impl ScratchDirectory {
         Ok(path)
     }
 
+    /// An empty directory, made if it is not there yet. Returns its path.
+    pub(crate) fn directory(&self, name: &str) -> Result<PathBuf, LabError> {
+        let path = self.path.join(name);
+        fs::create_dir_all(&path).map_err(LabError::system(
+            "create a directory for programs of the lab",
+        ))?;
+        Ok(path)
+    }
+
     /// Where it is.
     pub fn path(&self) -> &Path {
         &self.path

@@ -31,13 +31,14 @@ impl<'a> NodeNames<'a> {
             ("switches", spec.switches.keys().collect()),
             ("hubs", spec.hubs.keys().collect()),
         ];
-        let mut places: BTreeMap<&str, &str> = BTreeMap::new();
+        // Programs that look up a name do not tell its cases apart.
+        let mut places: BTreeMap<String, &str> = BTreeMap::new();
         let mut names: Vec<&str> = Vec::new();
         for (section, own) in sections {
             for name in own {
                 let place = format!("{section}.{name}");
                 check(&place, name)?;
-                if let Some(other) = places.insert(name, section) {
+                if let Some(other) = places.insert(name.to_ascii_lowercase(), section) {
                     let message = format!("the name is taken by one of `{other}`");
                     return Err(TopologyError::new(place, message));
                 }
@@ -66,13 +67,30 @@ impl<'a> NodeNames<'a> {
 fn check(place: &str, name: &str) -> Result<(), TopologyError> {
     let is_ours = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
     let begins = |c: char| c.is_ascii_alphanumeric();
-    if name.len() <= LONGEST_NAME && name.starts_with(begins) && name.chars().all(is_ours) {
+    let message = if !(name.len() <= LONGEST_NAME
+        && name.starts_with(begins)
+        && name.chars().all(is_ours))
+    {
+        format!(
+            "a name has letters, digits, - and _, {LONGEST_NAME} at most, and begins with a letter or a digit"
+        )
+    } else if is_number(name) {
+        "programs take a number for an address (inet_aton(3)), also one that begins with 0x; write another name".to_owned()
+    } else if name.eq_ignore_ascii_case("localhost") {
+        "is the name that every host has for itself; write another one".to_owned()
+    } else {
         return Ok(());
-    }
-    let message = format!(
-        "a name has letters, digits, - and _, {LONGEST_NAME} at most, and begins with a letter or a digit"
-    );
+    };
     Err(TopologyError::new(place, message))
+}
+
+/// Whether programs read a name as an address of one number, decimal, octal or hexadecimal.
+fn is_number(name: &str) -> bool {
+    let hexadecimal = name.strip_prefix("0x").or_else(|| name.strip_prefix("0X"));
+    match hexadecimal {
+        Some(digits) => digits.chars().all(|c| c.is_ascii_hexdigit()),
+        None => name.chars().all(|c| c.is_ascii_digit()),
+    }
 }
 
 /// Kernel parameters that are always set, and those of the file behind them.

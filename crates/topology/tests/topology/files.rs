@@ -76,6 +76,31 @@ const DEFECTS: &[(&str, &str, &str)] = &[
         "hosts.a/b: a name has letters",
     ),
     (
+        "third: {}",
+        "third: {}\n  R1: {}",
+        "routers.r1: the name is taken by one of `hosts`",
+    ),
+    (
+        "third: {}",
+        "third: {}\n  localhost: {}",
+        "hosts.localhost: is the name that every host",
+    ),
+    (
+        "third: {}",
+        "third: {}\n  10: {}",
+        "hosts.10: programs take a number for an address",
+    ),
+    (
+        "third: {}",
+        "third: {}\n  0x7f000001: {}",
+        "hosts.0x7f000001: programs take a number",
+    ),
+    (
+        "third: {}",
+        "third: {}\n  1.2: {}",
+        "hosts.1.2: a name has letters",
+    ),
+    (
         "to: {server",
         "to: {sever",
         "hosts.client.to.sever: no node is called `sever`; did you mean `server`?",

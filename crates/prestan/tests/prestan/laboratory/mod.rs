@@ -4,3 +4,4 @@
 mod commands;
 mod experiments;
 mod option;
+mod strange_hosts;

@@ -1,0 +1,133 @@
+//! How programs of a laboratory look up names of hosts: those of the laboratory win.
+//!
+//! The C library asks the cache of nscd first, and then what `/etc/nsswitch.conf` names, in that order. Resolvers of other
+//! languages read the same files. So programs see files of our own in their places, and no nscd.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use topology::LabNetwork;
+
+use crate::error::LabError;
+use crate::processes::Cover;
+use crate::scratch::ScratchDirectory;
+
+/// Names of hosts and their addresses (hosts(5)).
+const HOSTS: &str = "/etc/hosts";
+/// What the C library asks, by kind of name (nsswitch.conf(5)). Without it, it asks files and then DNS.
+const NAME_SERVICES: &str = "/etc/nsswitch.conf";
+/// Where the C library finds the socket of nscd; most systems have one directory under both names.
+const CACHES: [&str; 2] = ["/var/run/nscd", "/run/nscd"];
+
+/// What programs of a laboratory see otherwise than the machine has it.
+pub(crate) fn covers(
+    network: &LabNetwork,
+    scratch: &ScratchDirectory,
+) -> Result<Vec<Cover>, LabError> {
+    let hosts = match fs::read(HOSTS) {
+        Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            return Err(LabError::NoHostNames(missing_file(Path::new(HOSTS))));
+        }
+        // What this user may not read, their programs do not read either.
+        Err(_) => String::new(),
+    };
+    let cover = |own: PathBuf, place: &str| Cover {
+        own,
+        place: place.into(),
+    };
+    let mut covers = vec![cover(
+        scratch.write("hosts", &host_names(network, &hosts))?,
+        HOSTS,
+    )];
+    if let Ok(bytes) = fs::read(NAME_SERVICES) {
+        let services = name_services(&String::from_utf8_lossy(&bytes));
+        covers.push(cover(
+            scratch.write("nsswitch.conf", &services)?,
+            NAME_SERVICES,
+        ));
+    }
+    let caches: BTreeSet<PathBuf> = CACHES
+        .iter()
+        .filter_map(|place| fs::canonicalize(place).ok())
+        .filter(|place| place.is_dir())
+        .collect();
+    for place in caches {
+        let own = scratch.directory("no-nscd")?;
+        covers.push(Cover { own, place });
+    }
+    Ok(covers)
+}
+
+/// The file that has to exist so that a path leads to one: the path itself, or where its links lead.
+fn missing_file(path: &Path) -> PathBuf {
+    let mut missing = path.to_owned();
+    // As many links as Linux follows.
+    for _ in 0..40 {
+        let Ok(target) = fs::read_link(&missing) else {
+            break;
+        };
+        missing = missing.parent().unwrap_or(Path::new("/")).join(target);
+    }
+    missing
+}
+
+/// The hosts of a network, and those of the machine that have other names.
+fn host_names(network: &LabNetwork, machine: &str) -> String {
+    let mut names = String::new();
+    let mut own = BTreeSet::new();
+    for node in &network.nodes {
+        let addresses = node.interfaces.iter().flat_map(|own| &own.addresses);
+        for address in addresses {
+            names += &format!("{} {}\n", address.ip, node.name);
+            own.insert(node.name.to_ascii_lowercase());
+        }
+    }
+    for line in machine.lines() {
+        let entry = line.split('#').next().unwrap_or_default();
+        let mut words = entry.split_whitespace();
+        let Some(address) = words.next() else {
+            continue;
+        };
+        let others: Vec<&str> = words
+            .filter(|name| !own.contains(&name.to_ascii_lowercase()))
+            .collect();
+        if !others.is_empty() {
+            names += &format!("{address} {}\n", others.join(" "));
+        }
+    }
+    names
+}
+
+/// Name services of the machine, of which those for hosts are files and, for names that they do not have, DNS.
+fn name_services(machine: &str) -> String {
+    let is_of_hosts = |line: &&str| line.trim_start().starts_with("hosts:");
+    let others = machine.lines().filter(|line| !is_of_hosts(line));
+    let others: String = others.map(|line| format!("{line}\n")).collect();
+    format!("{others}hosts: files dns\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_the_laboratory_are_first_and_have_no_other_address() {
+        let text = "hosts: {client: {}, Server: {}}\nlinks: [{ends: [client, Server]}]";
+        let network = LabNetwork::parse("x", text).unwrap();
+        let machine = "# of this machine\n127.0.0.1\tlocalhost server # and more\n127.0.1.1 server\n\
+                       ::1 ip6-localhost SERVER.example.org\n192.0.2.1\n";
+        let expected = "198.18.0.1 Server\n2001:2::1 Server\n198.18.0.2 client\n2001:2::2 client\n\
+                        127.0.0.1 localhost\n::1 ip6-localhost SERVER.example.org\n";
+        assert_eq!(host_names(&network, machine), expected);
+    }
+
+    #[test]
+    fn hosts_are_looked_up_in_files_first() {
+        let machine = "passwd: files\n hosts: resolve [!UNAVAIL=return] files dns\nnetworks: files";
+        let expected = "passwd: files\nnetworks: files\nhosts: files dns\n";
+        assert_eq!(name_services(machine), expected);
+    }
+}
