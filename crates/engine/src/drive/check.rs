@@ -228,6 +228,20 @@ fn wrong_body(what: String) -> Wrong {
     Wrong::new(Outcome::WrongBody, what)
 }
 
+/// Not a failure: the answer itself is whole.
+pub(crate) fn surplus() -> String {
+    "a response was followed by more bytes than its head announced (RFC 9112, section 6.3), and the \
+     connection was closed"
+        .to_owned()
+}
+
+/// Nor is this.
+pub(crate) fn without_close_notify() -> String {
+    "a response without a length ended with a TLS connection that was not closed in order (no close_notify): whether it is \
+     whole is not known (RFC 9112, section 9.8)"
+        .to_owned()
+}
+
 #[cfg(test)]
 mod features_tests;
 #[cfg(test)]

@@ -17,7 +17,7 @@ use crate::clock::nanos;
 use crate::connection::client::{Client, Exchange, KeptBody, RequestToken, SendOptions};
 use crate::connection::http1::Response;
 use crate::connection::prepared::{RequestCount, Values};
-use crate::drive::check::{Wrong, outcome, outcome_of};
+use crate::drive::check::{Wrong, outcome, outcome_of, surplus, without_close_notify};
 use crate::drive::context::Stop;
 use crate::drive::driver::{Done, Heard, Numbering, Operating};
 use crate::drive::operation::Operation;
@@ -579,19 +579,6 @@ enum Lock {
 
 const NO_TOKEN: &str = "the answer has no lock token, neither in a Lock-Token header nor in its body \
                         (RFC 4918, section 9.10.1)";
-
-/// Not a failure: the answer itself is whole.
-fn surplus() -> String {
-    "a response was followed by more bytes than its head announced (RFC 9112, section 6.3), and the \
-     connection was closed"
-        .to_owned()
-}
-
-fn without_close_notify() -> String {
-    "a response without a length ended with a TLS connection that was not closed in order (no close_notify): whether it is \
-     whole is not known (RFC 9112, section 9.8)"
-        .to_owned()
-}
 
 /// The lock token in angle brackets, ready for a Lock-Token header.
 fn lock_token(head: &ResponseHead, body: &[u8]) -> Option<String> {
