@@ -4,17 +4,30 @@
 ///
 /// A server writes its own name and its messages. Printed as they are they could move the cursor,
 /// recolour the report, or spell something else than they say (bidirectional overrides, Unicode
-/// Standard Annex 9, section 2; characters without a width, UTS 39).
+/// Standard Annex 9, section 2; characters without a width, UTS 39). Characters that no document of XML
+/// can hold (XML 1.0, section 2.2) become visible, too.
+///
+/// The two joiners stay inside of words whose letters they shape, and of emoji.
 pub fn clean(text: &str) -> String {
-    text.chars()
-        .fold(String::with_capacity(text.len()), |mut out, c| {
-            if is_harmful(c) {
-                out.extend(c.escape_default());
-            } else {
-                out.push(c);
-            }
-            out
-        })
+    let mut out = String::with_capacity(text.len());
+    for (place, c) in text.char_indices() {
+        let after = text.get(place + c.len_utf8()..).unwrap_or_default();
+        let is_joiner = matches!(c, '\u{200c}' | '\u{200d}');
+        let joins =
+            || out.chars().next_back().is_some_and(is_shaped) && after.starts_with(is_shaped);
+        if is_harmful(c) && !(is_joiner && joins()) {
+            out.extend(c.escape_default());
+        } else {
+            out.push(c);
+        }
+    }
+    out
+}
+
+/// Whether a joiner beside `c` can be seen: of scripts from Hebrew on, and of signs. Between other letters it would
+/// only hide that two words differ.
+fn is_shaped(c: char) -> bool {
+    c >= '\u{590}' && !c.is_whitespace() && !is_harmful(c)
 }
 
 /// The letters of a text after [`clean()`], by which it may be shortened: what stands for a harmful one is one of them.
@@ -56,6 +69,12 @@ pub fn is_harmful(c: char) -> bool {
                 | '\u{fff9}'..='\u{fffb}'
                 | '\u{e0000}'..='\u{e007f}'
         )
+        || is_noncharacter(c)
+}
+
+/// Code points that are never characters (The Unicode Standard, section 23.7). XML forbids two of them.
+fn is_noncharacter(c: char) -> bool {
+    matches!(c, '\u{fdd0}'..='\u{fdef}') || u32::from(c) & 0xfffe == 0xfffe
 }
 
 #[cfg(test)]
@@ -84,6 +103,17 @@ mod tests {
             ("a\u{202e}b\u{9b}31m", "a\\u{202e}b\\u{9b}31m"),
             ("ab\u{200b}\u{e0061}", "ab\\u{200b}\\u{e0061}"),
             ("x\\nWarning: y", "x\\nWarning: y"),
+            (
+                "a\u{fffe}\u{ffff}\u{1fffe}",
+                "a\\u{fffe}\\u{ffff}\\u{1fffe}",
+            ),
+            // Joiners: in Persian, in Hindi, in an emoji; and where nobody would see them.
+            ("می\u{200c}خواهم", "می\u{200c}خواهم"),
+            ("क्\u{200d}ष", "क्\u{200d}ष"),
+            ("👩\u{200d}💻", "👩\u{200d}💻"),
+            ("pay\u{200d}pal", "pay\\u{200d}pal"),
+            ("\u{200d}💻 👩\u{200c}", "\\u{200d}💻 👩\\u{200c}"),
+            ("م\u{200c}\u{202e}م", "م\\u{200c}\\u{202e}م"),
         ];
         for (foreign, expected) in table {
             assert_eq!(clean(foreign), expected);

@@ -16,8 +16,6 @@ pub(crate) fn escaped(text: &str) -> String {
             '<' => out.push_str("&lt;"),
             '>' => out.push_str("&gt;"),
             '"' => out.push_str("&quot;"),
-            // These two are no characters of XML.
-            '\u{fffe}' | '\u{ffff}' => out.push('\u{fffd}'),
             c => out.push(c),
         }
     }
@@ -252,7 +250,7 @@ mod tests {
         let table = [
             ("a<b> & \"c\" ]]>", "a&lt;b&gt; &amp; &quot;c&quot; ]]&gt;"),
             ("a\u{1b}[1m\0\n", "a\\u{1b}[1m\\u{0}\\n"),
-            ("a\u{202e}b\u{ffff}", "a\\u{202e}b\u{fffd}"),
+            ("a\u{202e}b\u{ffff}", "a\\u{202e}b\\u{ffff}"),
         ];
         for (text, expected) in table {
             assert_eq!(escaped(text), expected);

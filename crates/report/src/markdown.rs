@@ -1,13 +1,21 @@
 //! Foreign text in Markdown (CommonMark 0.31.2 and GitHub Flavored Markdown): text stays text.
 //!
 //! Reports in Markdown are posted to pull requests by machines. A server that names itself
-//! `[click](http://...)`, or `@everybody`, must not make a link or a notification of it.
+//! `[click](http://...)`, or `@everybody`, must not make a link or a notification of it, and the note
+//! `disk #12` no mention in the twelfth issue.
 
 use crate::clean;
 
-/// Keeps `@` from addressing a user. GitHub looks for names in the rendered text, where a backslash
-/// before the `@` is gone; an invisible WORD JOINER after it remains.
-const NO_MENTION: char = '\u{2060}';
+/// Keeps text from being a reference. GitHub and GitLab look for users (`@name`), issues (`#12`, `GH-12`),
+/// merge requests (`!12`), labels (`~name`) and the like in the rendered text, where a backslash is gone; an invisible
+/// WORD JOINER remains.
+const NO_REFERENCE: char = '\u{2060}';
+
+/// Signs in front of a name or a number of which both make references.
+const REFERRING: [char; 7] = ['@', '#', '!', '~', '%', '&', '$'];
+
+/// Digits of the hash of a commit: as few as are abbreviated to, and all.
+const HASH: std::ops::RangeInclusive<usize> = 7..=40;
 
 /// `text` as part of a paragraph, a list item or a cell of a table, with control characters visible.
 pub(crate) fn markdown(text: &str) -> String {
@@ -36,11 +44,31 @@ pub(crate) fn markdown(text: &str) -> String {
             escaped.push('\\');
         }
         escaped.push(c);
-        if c == '@' && before_word {
-            escaped.push(NO_MENTION);
+        let is_prefix = REFERRING.contains(&c) && before_word
+            || c == '-' && before_digit && ends_in_prefix(before)
+            || begins_hash(before, &text[place..]);
+        if is_prefix {
+            escaped.push(NO_REFERENCE);
         }
     }
     escaped
+}
+
+/// Whether a text ends in `GH`, a word of its own.
+fn ends_in_prefix(text: &str) -> bool {
+    let word = text.rsplit(|c: char| !c.is_alphanumeric()).next();
+    word.is_some_and(|word| word.eq_ignore_ascii_case("gh"))
+}
+
+/// Whether `text` begins with the hash of a commit. Fewer digits than a whole hash has are a number where none is a
+/// letter.
+fn begins_hash(before: &str, text: &str) -> bool {
+    let end = text.find(|c: char| !c.is_alphanumeric());
+    let word = &text[..end.unwrap_or(text.len())];
+    !before.ends_with(char::is_alphanumeric)
+        && HASH.contains(&word.len())
+        && word.bytes().all(|byte| byte.is_ascii_hexdigit())
+        && (word.len() == *HASH.end() || word.bytes().any(|byte| byte.is_ascii_alphabetic()))
 }
 
 fn is_number(text: &str) -> bool {
@@ -78,10 +106,19 @@ mod tests {
             ("> quote", "\\> quote"),
             ("- item", "\\- item"),
             ("   1. item", "1\\. item"),
-            ("&lt;&#60;", "\\&lt;\\&\\#60;"),
+            ("&lt;&#60;", "\\&\u{2060}lt;\\&\\#\u{2060}60;"),
             ("a\nb", "a\\\\nb"),
             ("http://x/ WWW.x", "http\\://x/ WWW\\.x"),
             ("@team", "@\u{2060}team"),
+            ("disk #12, a/b#3", "disk \\#\u{2060}12, a/b\\#\u{2060}3"),
+            ("gh-13 high-13", "gh-\u{2060}13 high-13"),
+            ("!4 ~bug 10 %", "!\u{2060}4 \\~\u{2060}bug 10 %"),
+            ("built from a9b0581", "built from a\u{2060}9b0581"),
+            ("1234567 decade 12345678g", "1234567 decade 12345678g"),
+            (
+                "5cc1e3dc5cc1e3dc5cc1e3dc5cc1e3dc5cc1e3dc",
+                "5\u{2060}cc1e3dc5cc1e3dc5cc1e3dc5cc1e3dc5cc1e3dc",
+            ),
         ];
         for (text, expected) in table {
             assert_eq!(markdown(text), expected);

@@ -174,7 +174,7 @@ impl ListedGroup {
 /// A table of runs and series. Ends with a newline.
 pub fn runs_text(groups: &[ListedGroup], width: usize) -> String {
     let mut report = TextReport::new(false, width);
-    let headers = ["run", "started", "result", "size", "suite", "target"].map(str::to_owned);
+    let headers = ["run", "started (UTC)", "result", "size", "suite", "target"].map(str::to_owned);
     let (mut headers, mut texts): (Vec<String>, &'static [usize]) =
         (headers.to_vec(), &[0, 1, 2, 4]);
     let has_series = groups.iter().any(|group| group.runs.len() > 1);
