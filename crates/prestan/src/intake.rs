@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use engine::{Conditions, Finished, Sink};
-use record::{Load, Pace, PlanRecord, Sample};
+use record::{CountedSpan, Event, Load, Pace, PlanRecord, Sample};
 use report::{Diagnosed, DiagnosedRun};
 use rundir::{Recorded, RunDir, RunDirError, Samples, SamplesWriter};
 use stats::{
@@ -84,6 +84,8 @@ pub(crate) struct Concluded {
     pub(crate) summary: Result<Summary, String>,
     /// The file, where there is one.
     pub(crate) samples: Option<Samples>,
+    /// Which of them count.
+    pub(crate) counted: Vec<CountedSpan>,
 }
 
 impl Intake {
@@ -219,15 +221,32 @@ impl Intake {
                 writer.finish().map(Some).map_err(|error| error.to_string())
             }
         };
-        let summary = match sums {
-            RunningSummary::Load(sums) => Ok(sums.finish(&finished.events, &finished.env)),
-            RunningSummary::Suite(HeldSamples::All(samples)) => summary_of(finished, &samples),
+        let Finished { plan, events, .. } = finished;
+        let (summary, windows) = match sums {
+            RunningSummary::Load(sums) => {
+                // Events alone tell of the windows of a load.
+                let nothing = || Ok::<[Result<&[Sample], String>; 0], String>([]);
+                let windows = stats::counting_windows(plan, events, nothing);
+                (Ok(sums.finish(events, &finished.env)), windows)
+            }
+            RunningSummary::Suite(HeldSamples::All(samples)) => {
+                let pieces = || Ok::<_, String>([Ok(&samples[..])]);
+                let windows = stats::counting_windows(plan, events, pieces);
+                (summary_of(finished, &samples), windows)
+            }
             RunningSummary::Suite(HeldSamples::OnDisk | HeldSamples::Lost) => match &samples {
-                Ok(Some(samples)) => summary_from(finished, samples).map_err(|error| lost(&error)),
+                Ok(Some(samples)) => (
+                    summary_from(finished, samples).map_err(|error| lost(&error)),
+                    windows_of(plan, events, samples),
+                ),
                 Ok(None) => unreachable!("what is not held is in a file"),
-                Err(why) => Err(lost(why)),
+                Err(why) => (Err(lost(why)), Ok(Vec::new())),
             },
         };
+        // Where they cannot be read, there is no summary either, which says so.
+        let windows = windows.unwrap_or_default();
+        let counted = plan.measures.iter().zip(windows);
+        let counted = counted.filter_map(|(measure, window)| window.named(&measure.name));
         let (samples, written) = match samples {
             Ok(samples) => (samples, Ok(())),
             Err(why) => (None, Err(why)),
@@ -236,8 +255,19 @@ impl Intake {
             written,
             summary,
             samples,
+            counted: counted.collect(),
         }
     }
+}
+
+/// Which operations of each measure count, of a run whose samples are on disk.
+pub(crate) fn windows_of(
+    plan: &PlanRecord,
+    events: &[Event],
+    samples: &Samples,
+) -> Result<Vec<MeasurementWindow>, String> {
+    let windows = stats::counting_windows(plan, events, || samples.pieces());
+    windows.map_err(|error| error.to_string())
 }
 
 fn lost(why: &str) -> String {

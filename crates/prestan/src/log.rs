@@ -3,20 +3,27 @@
 use std::io;
 use std::path::Path;
 
-use record::PlanRecord;
-use rundir::Samples;
+use rundir::Recorded;
 
 use crate::exit::Failed;
+use crate::intake::windows_of;
 use crate::output;
 
-/// Writes the samples of a run of that plan, piece by piece.
-pub(crate) fn write(path: &Path, plan: &PlanRecord, samples: &Samples) -> Result<(), Failed> {
+/// Writes the samples of a run, piece by piece.
+pub(crate) fn write(path: &Path, run: &Recorded) -> Result<(), Failed> {
+    let Recorded {
+        plan,
+        events,
+        samples,
+        ..
+    } = run;
     output::write_with(path, |file| {
+        let windows = windows_of(plan, events, samples).map_err(io::Error::other)?;
         let pieces = samples.pieces().map_err(io::Error::other)?;
         file.write_all(report::log_header().as_bytes())?;
         for piece in pieces {
             let piece = piece.map_err(io::Error::other)?;
-            file.write_all(report::log(plan, &piece).as_bytes())?;
+            file.write_all(report::log(plan, &windows, &piece).as_bytes())?;
         }
         Ok(())
     })

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::Nanos;
 
 /// The description of background traffic: a load of a traffic file.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BackgroundRecord {
     /// Name of the traffic file, without its directory.
@@ -28,7 +28,7 @@ pub struct BackgroundRecord {
 }
 
 /// Another program that sends, with its sink.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BackgroundGenerator {
     /// Its name in the traffic file; with `#2` for the second instance.
@@ -40,7 +40,7 @@ pub struct BackgroundGenerator {
 }
 
 /// The flows of a component of a load in one direction.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BackgroundComponent {
     /// Name of the component; with `.backward` for the flows from its sink to its source.
@@ -54,7 +54,7 @@ pub struct BackgroundComponent {
 }
 
 /// What has happened to the flows of one component in an interval, or until their end.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BackgroundCounts {
     /// Bytes of payload that were sent.
@@ -94,7 +94,7 @@ pub struct BackgroundCounts {
 
 /// Times without a byte of streams, each longer than 200 ms. In an interval: those that became that long in it, and by
 /// how much all of them grew.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BackgroundStalls {
     /// How many, of all flows.
@@ -108,7 +108,7 @@ fn is_zero(count: &u64) -> bool {
 }
 
 /// What sources and sinks counted in an interval of about a second.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct BackgroundReading {
     /// Length of the interval.
     pub span: Nanos,
@@ -117,7 +117,7 @@ pub struct BackgroundReading {
 }
 
 /// All flows of a component until their end.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BackgroundTotals {
     /// The time of which they are, where a sink died: until its last report.
@@ -140,7 +140,7 @@ pub struct BackgroundTotals {
 }
 
 /// How background traffic ended.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct BackgroundEnd {
     /// The time of which the totals are, from its beginning to its end; of components with a time of their own, that.
     pub elapsed: Nanos,

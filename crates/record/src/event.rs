@@ -9,12 +9,14 @@ use crate::{
 };
 
 /// Index into [`PlanRecord::tests`](crate::PlanRecord::tests).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(transparent)]
 pub struct TestId(pub u16);
 
 /// Something that happened at a moment of the run: one line of `events.jsonl`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Event {
     /// When, nanoseconds since the run began.
     pub at: Nanos,
@@ -24,7 +26,7 @@ pub struct Event {
 }
 
 /// What can happen beside measured operations. Texts carry no credential.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum EventKind {
     /// A test began with its set-up.
@@ -168,7 +170,7 @@ pub enum EventKind {
 }
 
 /// What ended a measurement before its time.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum EndedBy {
     /// A step of the suite: `end: test`, or `end: run`.
@@ -184,7 +186,7 @@ pub enum EndedBy {
 }
 
 /// A step that a server does not support.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct MissingStep {
     /// Its method.
@@ -197,7 +199,7 @@ pub struct MissingStep {
 }
 
 /// Why a response is not what a step expects, where `stats::diagnose` has a rule about it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Cause {
     /// A status that means that the server does not support the step.
@@ -234,7 +236,7 @@ pub struct LeftBehind {
 }
 
 /// How near a load run came to the interval that was to become narrow enough.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Goal {
     /// Half the 95 % interval as a share of the estimate, of the operation that is farthest from

@@ -1,11 +1,12 @@
 //! Where the processes of a server spend their processor time, by samples of their stacks.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::MeasureId;
 
 /// Samples of what the processes of a server executed during operations of one row, in a pass that is not timed.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FlameRow {
     /// The row.
@@ -36,7 +37,7 @@ pub struct FlameRow {
 }
 
 /// A stack that was found in samples.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FlameStack {
     /// The name of the process and then its functions, callers first, with a `;` between each two ("folded"). Functions of the

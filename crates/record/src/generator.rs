@@ -8,7 +8,7 @@ use crate::{Nanos, TestId};
 /// How the generator fared during the measured part of one test.
 ///
 /// Times of threads are sums over all worker threads.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Generator {
     /// Which test.
@@ -52,7 +52,7 @@ impl Generator {
 
 /// *started* minus the later of *planned* and the moment when a connection was free: what the
 /// server cannot be blamed for. Over all operations of a test.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Lateness {
     /// Operations.

@@ -1,12 +1,13 @@
 //! What happened inside of the server while it served the operations of a row: counters of its processes, and, in a
 //! pass of their own that is not timed, its system calls.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{MeasureId, Nanos};
 
 /// The processes of a server on this machine that are watched beside a run.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct InsideRecord {
     /// What could not be watched, and what is needed for it, each in a sentence.
@@ -21,7 +22,7 @@ pub struct InsideRecord {
 }
 
 /// A process of a server.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ServerProcessRecord {
     /// Its number.
@@ -33,7 +34,7 @@ pub struct ServerProcessRecord {
 }
 
 /// What the processes of a server counted while it served some operations of one row, and none of another.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct InsideBatch {
     /// The row.
@@ -48,7 +49,7 @@ pub struct InsideBatch {
 }
 
 /// Counts of all processes of a server together.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct InsideCounts {
     /// Processor time of the threads, by the clocks of the processes.
     pub processor: Nanos,
@@ -90,7 +91,7 @@ pub struct InsideCounts {
 }
 
 /// System calls of a server during operations of one row, in a pass in which it was traced.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TracedRow {
     /// The row.
@@ -111,7 +112,7 @@ pub struct TracedRow {
 }
 
 /// Calls of one kind on targets of one kind.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TracedCall {
     /// Name of the system call.
@@ -137,7 +138,9 @@ pub struct TracedCall {
 }
 
 /// What a system call was about.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum CallTarget {
     /// A path in the collection that the run made.

@@ -44,7 +44,7 @@ pub use unit::TimeUnit;
 /// Number of the layout of run directories: their files, the columns of samples, and the fields of plan, environment
 /// and events. It is raised when a reader of the layout before would refuse or misread what is written. Runs with any
 /// other number are refused.
-pub const RUN_FORMAT: u32 = 5;
+pub const RUN_FORMAT: u32 = 6;
 
 /// One recorded run: what was planned, where, what happened, and every measured operation.
 #[derive(Debug, Clone, PartialEq)]
@@ -60,7 +60,7 @@ pub struct Run {
 }
 
 /// The plan as it was run, with every parameter resolved. It carries no credential.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PlanRecord {
     /// [`RUN_FORMAT`] of the writer.
@@ -141,7 +141,7 @@ pub struct PlanRecord {
 }
 
 /// An expression over what is measured, and what it means when it is true.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ConstraintRecord {
     /// Its name in the suite; of the command line, the option: `--fail-if`.
@@ -180,7 +180,7 @@ pub struct NoteRecord {
 }
 
 /// A load that went on beside a run.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BesideRecord {
     /// What it is called, in the report and in the run directory.
@@ -194,7 +194,7 @@ pub struct BesideRecord {
 }
 
 /// Numbers of processors, as the system counts them.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Processors {
     /// Those of the worker threads.
@@ -333,7 +333,7 @@ pub struct SuiteRecord {
 }
 
 /// One test of the plan: a set-up, a loop and a clean-up that belong together.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TestRecord {
     /// Name of the test in the suite.
@@ -344,7 +344,7 @@ pub struct TestRecord {
 }
 
 /// One thing that is measured: a row of the report.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct MeasureRecord {
     /// Name of the row, `Put1K` for example. Unique within a plan.
@@ -391,7 +391,7 @@ fn is_zero(number: &u16) -> bool {
 pub const STOP_WATCH: &str = "stop-watch";
 
 /// Users of a test that have a loop of their own.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RoleRecord {
     /// Its name in the test.
@@ -442,7 +442,7 @@ impl Verify {
 
 /// A page: files that are fetched together, because a browser shows them together (Trent and Sake
 /// 1995, section 4.4).
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PageRecord {
     /// Name of the page in the suite.
@@ -469,7 +469,7 @@ pub enum Clock {
 }
 
 /// Where a run took place: both ends.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Environment {
     /// The machine that sent the requests.
@@ -490,6 +490,27 @@ pub struct Environment {
     /// Samples in its record. `None` in a run that was cut off.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub samples: Option<u64>,
+    /// Which samples count, for readers of Parquet files. None in a run that was cut off, and of measures of which no
+    /// operation counts.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub counted: Vec<CountedSpan>,
+}
+
+/// When an operation of a measure has to begin to count.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CountedSpan {
+    /// Name of the row.
+    pub measure: String,
+    /// No operation counts whose `started_ns` is less.
+    pub from_ns: Nanos,
+    /// No operation counts whose `started_ns` is more; [`CountedSpan::NO_END`] where there is no such moment.
+    pub to_ns: Nanos,
+}
+
+impl CountedSpan {
+    /// The largest whole number that every reader of JSON has exactly (RFC 8259, section 6): 104 days.
+    pub const NO_END: Nanos = (1 << 53) - 1;
 }
 
 /// The machine that sent the requests.
@@ -520,7 +541,7 @@ pub enum SameMachine {
 }
 
 /// The time for a packet to the server and back, without any work of the server program.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RoundTrip {
     /// The least that the system has seen on the connection of the preparations (`TCP_INFO`, `tcpi_min_rtt`); `None`
@@ -531,7 +552,7 @@ pub struct RoundTrip {
 }
 
 /// Round trips of ICMP echo requests, one after the other.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Pings {
     /// How many had a response.
@@ -545,7 +566,7 @@ pub struct Pings {
 }
 
 /// What the server tells about itself in its response to OPTIONS.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Server {
     /// `Server` header.

@@ -1,5 +1,6 @@
 //! One measured operation and its five moments.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{HttpVersion, Outcome};
@@ -8,7 +9,9 @@ use crate::{HttpVersion, Outcome};
 pub type Nanos = u64;
 
 /// Index into [`PlanRecord::measures`](crate::PlanRecord::measures).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(transparent)]
 pub struct MeasureId(pub u16);
 

@@ -1,11 +1,12 @@
 //! What a server says of the time that it took, joined to the operations that we timed.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{MeasureId, Nanos};
 
 /// Times that a server gives for operations of one row that were ok.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ServerTimes {
     /// The row.
@@ -21,7 +22,7 @@ pub struct ServerTimes {
 }
 
 /// Where a server gives a time.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum ServerTimeSource {
     /// A metric of the header Server-Timing. Our time is the response time.
@@ -34,7 +35,7 @@ pub enum ServerTimeSource {
 }
 
 /// Both times of operations that follow each other.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ServerTimeBatch {
     /// Operations.
@@ -46,7 +47,7 @@ pub struct ServerTimeBatch {
 }
 
 /// How the access log of a server was joined to the operations of a run that were ok.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AccessLogRecord {
     /// Operations that were looked for.

@@ -81,7 +81,7 @@ fn header() -> Vec<String> {
         times("planned").to_vec(),
         times("upload").to_vec(),
         plain(&["per_second_ci95_low", "per_second_ci95_high", "wanders"]),
-        plain(&["failures"]),
+        plain(&["failures", "started_at"]),
     ]
     .concat()
 }
@@ -139,7 +139,7 @@ fn row(run: &Run, test: &TestSummary) -> Vec<String> {
         times(test.planned.as_ref()),
         times(test.upload.as_ref()),
         vec![optional(low), optional(high), test.wanders.to_string()],
-        vec![cell(&failures(test))],
+        vec![cell(&failures(test)), cell(&run.env.started_at)],
     ]
     .concat()
 }

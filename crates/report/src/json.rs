@@ -2,6 +2,8 @@
 
 use figures::is_harmful;
 use record::{Outcome, PlanRecord, Run, TestRecord, Verify};
+use schemars::JsonSchema;
+use serde::Serialize;
 use stats::{Completeness, Summary, TestSummary};
 
 use crate::load_steps::LoadStepJson;
@@ -132,6 +134,59 @@ pub(crate) fn document(run: &Run, summary: &Summary) -> wire::ResultDocument {
 /// decimal number with three places, and is printed as that number.
 pub(crate) fn us(ns: f64) -> f64 {
     ns.round() / 1000.0
+}
+
+/// An estimate as documents have it: six significant digits. Nothing is known to more, and the others differ from
+/// machine to machine.
+pub(crate) trait KnownDigits {
+    /// With no other digits.
+    fn known(self) -> Self;
+}
+
+impl KnownDigits for f64 {
+    fn known(self) -> f64 {
+        format!("{self:.5e}").parse().unwrap_or(self)
+    }
+}
+
+impl KnownDigits for (f64, f64) {
+    fn known(self) -> (f64, f64) {
+        (self.0.known(), self.1.known())
+    }
+}
+
+impl KnownDigits for [f64; 2] {
+    fn known(self) -> [f64; 2] {
+        self.map(f64::known)
+    }
+}
+
+impl<T: KnownDigits> KnownDigits for Option<T> {
+    fn known(self) -> Option<T> {
+        self.map(T::known)
+    }
+}
+
+/// A seed: a number, or the digits of one above 9007199254740991 as text, because many readers of JSON have no other
+/// numbers than doubles (RFC 8259, section 6).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(untagged)]
+#[schemars(rename = "Seed")]
+pub(crate) enum SeedJson {
+    /// Exact as a double.
+    Number(u64),
+    /// Digits.
+    Text(String),
+}
+
+impl From<u64> for SeedJson {
+    fn from(seed: u64) -> SeedJson {
+        const LARGEST: u64 = (1 << 53) - 1;
+        match seed {
+            ..=LARGEST => SeedJson::Number(seed),
+            _ => SeedJson::Text(seed.to_string()),
+        }
+    }
 }
 
 /// Rounded to three decimals, enough for rates and seconds a person may read.
@@ -308,7 +363,7 @@ impl From<&PlanRecord> for wire::LoadJson {
             warmup: load.warmup,
             warmup_s: load.warmup_s,
             timeout_s: load.timeout_s,
-            seed: load.seed,
+            seed: load.seed.into(),
         }
     }
 }
@@ -379,4 +434,37 @@ fn generator(run: &Run, of: &record::Generator) -> wire::GeneratorJson {
 fn test_name(run: &Run, test: record::TestId) -> String {
     let record = run.plan.tests.get(usize::from(test.0));
     record.map_or_else(|| format!("test {}", test.0), |record| record.name.clone())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn estimates_have_six_digits() {
+        for (value, expected) in [
+            (1.0 / 3.0, 0.333333),
+            (1_234_567.8, 1_234_570.0),
+            (0.05 * 100.0 + 1e-15, 5.0),
+            (-2e-300 / 3.0, -6.66667e-301),
+            (0.0, 0.0),
+            (f64::INFINITY, f64::INFINITY),
+        ] {
+            assert_eq!(value.known().to_bits(), f64::to_bits(expected), "{value}");
+        }
+        assert_eq!(Some((2.0 / 3.0, 2.0)).known(), Some((0.666667, 2.0)));
+    }
+
+    #[test]
+    fn seeds_that_are_no_doubles_are_texts() {
+        for (seed, expected) in [
+            (7, "7"),
+            ((1 << 53) - 1, "9007199254740991"),
+            (1 << 53, "\"9007199254740992\""),
+            (u64::MAX, "\"18446744073709551615\""),
+        ] {
+            let written = serde_json::to_string(&SeedJson::from(seed));
+            assert_eq!(written.ok().as_deref(), Some(expected));
+        }
+    }
 }

@@ -1,21 +1,27 @@
 //! A row an operation, for spreadsheets and scripts (RFC 4180): all that was recorded, in the
-//! columns of `samples-*.parquet`.
+//! columns of `samples-*.parquet`, and whether the operation counts.
 
 use record::{COLUMNS, Cell, Column, Holds, PlanRecord, Sample};
+use stats::MeasurementWindow;
 
 use crate::csv::{cell, lines};
 
 /// The header line.
 pub fn log_header() -> String {
-    lines([COLUMNS.each_ref().map(|column| column.name.to_owned())])
+    let names = COLUMNS.iter().map(|column| column.name).chain(["counted"]);
+    lines([names.map(str::to_owned)])
 }
 
-/// A line for each of these operations of a run of that plan.
-pub fn log(plan: &PlanRecord, samples: &[Sample]) -> String {
+/// A line for each of these operations of a run of that plan, whose measures have these windows.
+pub fn log(plan: &PlanRecord, windows: &[MeasurementWindow], samples: &[Sample]) -> String {
+    let counts = |sample: &Sample| {
+        let window = windows.get(usize::from(sample.measure.0));
+        window.is_some_and(|window| window.contains(sample))
+    };
     let row = |sample| {
-        COLUMNS
-            .each_ref()
-            .map(|column| shown(plan, column, (column.of)(sample)))
+        let cells = COLUMNS.iter();
+        let cells = cells.map(move |column| shown(plan, column, (column.of)(sample)));
+        cells.chain([counts(sample).to_string()])
     };
     lines(samples.iter().map(row))
 }
@@ -56,15 +62,19 @@ mod tests {
             tls: Some(40),
             resumed: Some(true),
         });
-        let text = log_header() + &log(&run.plan, &run.samples);
+        let window = MeasurementWindow::Between {
+            start: run.samples[1].moments.started,
+            end: u64::MAX,
+        };
+        let text = log_header() + &log(&run.plan, &[window], &run.samples);
         let rows: Vec<Vec<&str>> = text
             .split_terminator("\r\n")
             .map(|line| line.split(',').collect())
             .collect();
         assert_eq!(rows.len(), 3);
-        assert!(rows.iter().all(|row| row.len() == COLUMNS.len()));
+        assert!(rows.iter().all(|row| row.len() == COLUMNS.len() + 1));
         let of = |row: usize, column: &str| {
-            let at = COLUMNS.iter().position(|own| own.name == column).unwrap();
+            let at = rows[0].iter().position(|name| *name == column).unwrap();
             rows[row][at]
         };
         // Nothing that a spreadsheet takes for a formula.
@@ -76,5 +86,7 @@ mod tests {
         assert_eq!((of(2, "connect_ns"), of(2, "tls_ns")), ("30", "40"));
         assert_eq!((of(1, "tls_resumed"), of(2, "tls_resumed")), ("", "true"));
         assert_eq!(of(2, "first_ns"), "");
+        // What began outside of the window is there, and does not count.
+        assert_eq!((of(1, "counted"), of(2, "counted")), ("false", "true"));
     }
 }

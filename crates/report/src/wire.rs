@@ -23,7 +23,7 @@ use stats::{
 use crate::background::BackgroundJson;
 use crate::constraints::why_unknown;
 use crate::inside::InsideJson;
-use crate::json::us;
+use crate::json::{SeedJson, us};
 use crate::load_steps::LoadStepJson;
 use crate::server_view::ServerViewJson;
 use crate::surroundings::ServerJson;
@@ -271,7 +271,7 @@ pub(crate) struct LoadJson {
     /// Seconds after which an operation without a complete response is aborted.
     pub(crate) timeout_s: f64,
     /// Seed of all random numbers of the run.
-    pub(crate) seed: u64,
+    pub(crate) seed: SeedJson,
 }
 
 /// How connections are used.

@@ -54,6 +54,7 @@ const FILE: ThriftShape = Fields(&[
     (2, List(&SCHEMA_ELEMENT, MOST_COLUMNS + 1)),
     (3, INT64),
     (4, List(&ROW_GROUP, i32::MAX as u64)),
+    (5, List(&Fields(&[(1, Text), (2, Text)]), FEW)),
     (6, Text),
     (7, List(&Fields(&[(1, Fields(&[]))]), MOST_COLUMNS)),
 ]);

@@ -6,11 +6,15 @@ use std::sync::Arc;
 use parquet::basic::{Compression, Encoding};
 use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, Int32Type, Int64Type};
 use parquet::errors::ParquetError;
+use parquet::file::metadata::KeyValue;
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::parser::parse_message_type;
 use parquet::schema::types::ColumnPath;
 use record::{COLUMNS, Cell, Column, Holds, PlanRecord, Sample};
+
+/// What files call the time of day from which their nanoseconds are counted.
+const STARTED_AT: &str = "started_at";
 
 fn schema(columns: &[&Column]) -> String {
     let column = |column: &Column| {
@@ -40,13 +44,19 @@ pub(crate) fn needed(plan: &PlanRecord) -> impl Iterator<Item = &'static Column>
 ///
 /// Numbers are written as differences from one row to the next, in as few bits as these need. That
 /// is quicker than any general compression and leaves it nothing to do.
-fn writer(file: File, columns: &[&Column]) -> Result<SerializedFileWriter<File>, ParquetError> {
+fn writer(
+    file: File,
+    columns: &[&Column],
+    began: Option<&String>,
+) -> Result<SerializedFileWriter<File>, ParquetError> {
     let schema = Arc::new(parse_message_type(&schema(columns))?);
+    let began = began.map(|began| vec![KeyValue::new(STARTED_AT.to_owned(), began.clone())]);
     let mut properties = WriterProperties::builder()
         .set_compression(Compression::UNCOMPRESSED)
         .set_encoding(Encoding::DELTA_BINARY_PACKED)
         .set_dictionary_enabled(false)
         .set_statistics_enabled(EnabledStatistics::None)
+        .set_key_value_metadata(began)
         .set_write_batch_size(8192);
     for column in columns {
         let path = || ColumnPath::from(column.name);
@@ -79,8 +89,12 @@ impl Rows {
     }
 
     /// A writer of a file for such rows.
-    pub(crate) fn writer(&self, file: File) -> Result<SerializedFileWriter<File>, ParquetError> {
-        writer(file, &self.columns().collect::<Vec<&Column>>())
+    pub(crate) fn writer(
+        &self,
+        file: File,
+        began: Option<&String>,
+    ) -> Result<SerializedFileWriter<File>, ParquetError> {
+        writer(file, &self.columns().collect::<Vec<&Column>>(), began)
     }
 
     pub(crate) fn columns(&self) -> impl Iterator<Item = &'static Column> {

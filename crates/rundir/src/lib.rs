@@ -33,7 +33,7 @@ use std::fs::{DirBuilder, File};
 use std::io::{self, Seek, SeekFrom, Write};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use record::{Environment, Event, EventKind, Nanos, PlanRecord, Run};
 
@@ -88,6 +88,7 @@ pub const BESIDE: &str = "beside";
 pub struct RunDir {
     folder: Arc<Folder>,
     events: Mutex<EventsFile>,
+    began: Arc<OnceLock<String>>,
 }
 
 /// `events.jsonl`, as far as it could be written.
@@ -134,6 +135,7 @@ impl RunDir {
         write(SUITE, suite_text.as_bytes())?;
         write(ENV, &env_json(env))?;
         Ok(RunDir {
+            began: Arc::default(),
             folder: Arc::new(folder),
             events: Mutex::new(EventsFile {
                 file,
@@ -160,9 +162,15 @@ impl RunDir {
         }
     }
 
+    /// The run began at this time of day (RFC 3339, UTC), which files of samples have as `started_at`.
+    pub fn began(&self, started_at: &str) {
+        // A run begins once.
+        let _ = self.began.set(started_at.to_owned());
+    }
+
     /// Begins to write samples.
     pub fn samples_writer(&self, plan: &PlanRecord) -> SamplesWriter {
-        SamplesWriter::create(self.folder.clone(), plan)
+        SamplesWriter::create(self.folder.clone(), plan, self.began.clone())
     }
 
     /// Whether samples are saved in it.

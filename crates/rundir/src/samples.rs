@@ -15,7 +15,7 @@
 use std::ffi::OsStr;
 use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use parquet::errors::ParquetError;
@@ -54,6 +54,8 @@ pub struct SamplesWriter {
     sealed_at: Instant,
     measures: Vec<String>,
     count: u64,
+    /// When the run began, as soon as that is known.
+    began: Arc<OnceLock<String>>,
 }
 
 /// Where samples go.
@@ -73,8 +75,15 @@ struct UnfinishedSegment {
 
 impl SamplesWriter {
     /// Writes to segments in a run directory.
-    pub(crate) fn create(directory: Arc<Folder>, plan: &PlanRecord) -> SamplesWriter {
-        SamplesWriter::new(FilePlace::Directory(directory), plan)
+    pub(crate) fn create(
+        directory: Arc<Folder>,
+        plan: &PlanRecord,
+        began: Arc<OnceLock<String>>,
+    ) -> SamplesWriter {
+        SamplesWriter {
+            began,
+            ..SamplesWriter::new(FilePlace::Directory(directory), plan)
+        }
     }
 
     /// Writes to a file without a name, for a run that is not saved.
@@ -96,6 +105,7 @@ impl SamplesWriter {
             sealed_at: Instant::now(),
             measures: names(plan),
             count: 0,
+            began: Arc::default(),
         }
     }
 
@@ -174,7 +184,7 @@ impl SamplesWriter {
                     .map_err(|error| writing(Path::new(TEMPORARY), error))?,
             ),
         };
-        let writer = self.rows.writer(file);
+        let writer = self.rows.writer(file, self.began.get());
         let writer = writer.map_err(|error| failed("writing failed", &self.path(), &error))?;
         Ok(UnfinishedSegment { writer, part })
     }

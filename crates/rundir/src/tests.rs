@@ -113,6 +113,7 @@ pub(crate) fn env() -> Environment {
         ended_at: None,
         conclusion: None,
         samples: None,
+        counted: Vec::new(),
     }
 }
 

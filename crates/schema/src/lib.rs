@@ -14,6 +14,45 @@ pub fn published<T: JsonSchema>() -> String {
     text.expect("a schema is a tree of JSON") + "\n"
 }
 
+/// The schema of a type that is written, as it is published.
+#[cfg(feature = "made")]
+#[must_use]
+pub fn written<T: JsonSchema>() -> String {
+    let settings = generate::SchemaSettings::draft2020_12().for_serialize();
+    let schema = settings.into_generator().into_root_schema_for::<T>();
+    open(&serde_json::to_string(&schema).expect("a schema is a tree of JSON"))
+}
+
+/// The schema of what is written, as it is published: fields that it does not know are permitted, so that it is true of
+/// what later versions write.
+///
+/// # Panics
+/// Where it is no schema.
+#[cfg(feature = "made")]
+#[must_use]
+pub fn open(schema: &str) -> String {
+    fn opened(value: &mut serde_json::Value) {
+        use serde_json::Value;
+        match value {
+            Value::Object(fields) => {
+                for keyword in ["additionalProperties", "unevaluatedProperties"] {
+                    if fields.get(keyword) == Some(&Value::Bool(false)) {
+                        fields.remove(keyword);
+                    }
+                }
+                fields.values_mut().for_each(opened);
+            }
+            Value::Array(items) => items.iter_mut().for_each(opened),
+            _ => {}
+        }
+    }
+    let mut schema = serde_json::from_str(schema).expect("a schema is JSON");
+    opened(&mut schema);
+    // It has the usual order of keywords, which a map has not.
+    let schema = Schema::try_from(schema).expect("it was a schema");
+    serde_json::to_string_pretty(&schema).expect("a schema is a tree of JSON") + "\n"
+}
+
 /// Compares the schema of today with the one that is published under this name in `docs`, which `cargo xtask bless`
 /// renews.
 ///

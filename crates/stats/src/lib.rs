@@ -238,6 +238,27 @@ where
     Ok(windows.conclude(&summariser, events, env).0)
 }
 
+/// Which operations of each measure count, in the order of the plan. `pieces` is called as by [`summarise_from`], but
+/// for a suite only.
+///
+/// # Errors
+/// The first one of reading a piece.
+pub fn counting_windows<Pieces, Piece, Error>(
+    plan: &PlanRecord,
+    events: &[Event],
+    pieces: impl Fn() -> Result<Pieces, Error>,
+) -> Result<Vec<MeasurementWindow>, Error>
+where
+    Pieces: IntoIterator<Item = Result<Piece, Error>>,
+    Piece: AsRef<[Sample]>,
+{
+    let windows = Windows::of(plan, events, pieces)?;
+    let measures = plan.measures.iter();
+    Ok(measures
+        .map(|measure| windows.of_test(measure.test))
+        .collect())
+}
+
 /// Reads all samples of a run, for its windows.
 fn added_up<Pieces, Piece, Error>(
     plan: &PlanRecord,

@@ -190,5 +190,6 @@ fn under_way() -> Environment {
         ended_at: None,
         conclusion: None,
         samples: None,
+        counted: Vec::new(),
     }
 }

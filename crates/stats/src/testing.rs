@@ -164,6 +164,7 @@ impl RunBuilder {
             ended_at: Some("2026-11-21T04:07:30Z".into()),
             conclusion: None,
             samples: None,
+            counted: Vec::new(),
         };
         let run = Run {
             plan,

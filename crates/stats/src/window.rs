@@ -29,7 +29,7 @@
 
 use std::collections::BTreeMap;
 
-use record::{Nanos, Sample};
+use record::{CountedSpan, Nanos, Sample};
 
 /// Which operations count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,6 +60,20 @@ impl MeasurementWindow {
     /// The operation counts.
     pub fn contains(self, sample: &Sample) -> bool {
         self.counts_from(sample.moments.started)
+    }
+
+    /// The same for readers of the record of that measure; `None` where nothing counts.
+    pub fn named(self, measure: &str) -> Option<CountedSpan> {
+        let (from_ns, to_ns) = match self {
+            MeasurementWindow::Everything | MeasurementWindow::Asked { .. } => (0, Nanos::MAX),
+            MeasurementWindow::Between { start, end } => (start, end),
+            MeasurementWindow::Nothing => return None,
+        };
+        Some(CountedSpan {
+            measure: measure.to_owned(),
+            from_ns,
+            to_ns: to_ns.min(CountedSpan::NO_END),
+        })
     }
 
     /// What begins at that moment counts.

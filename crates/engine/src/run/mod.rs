@@ -98,6 +98,7 @@ pub fn environment() -> Environment {
         ended_at: None,
         conclusion: None,
         samples: None,
+        counted: Vec::new(),
     }
 }
 
@@ -108,6 +109,7 @@ pub fn run(plan: Plan, settings: &Settings, watch: &Watch, sink: &mut dyn Sink) 
     let record = plan_record(&plan, settings);
     let mut env = environment();
     let clock = RunClock::start();
+    watch.observer.began(&env.started_at);
     let journal = Arc::new(Journal::new(
         clock,
         Arc::clone(&watch.observer),

@@ -47,6 +47,11 @@ impl Progress {
 
 /// Somebody who wants to know what happens while it happens: a progress bar, a log.
 pub trait Observer: Send + Sync {
+    /// The run began at this time of day (RFC 3339, UTC), from which its nanoseconds are counted.
+    fn began(&self, started_at: &str) {
+        let _ = started_at;
+    }
+
     /// Something happened.
     fn event(&self, event: &Event);
 

@@ -136,9 +136,7 @@ impl CompletedRun {
                     samples,
                 };
                 let log = formats.log.as_deref();
-                let logged = log.map_or(Ok(()), |log| {
-                    log::write(log, &recorded.plan, &recorded.samples)
-                });
+                let logged = log.map_or(Ok(()), |log| log::write(log, &recorded));
                 let drawn = formats.figures.any().then(|| draw(&recorded)).flatten();
                 (logged, drawn, recorded.into_run())
             }

@@ -455,6 +455,7 @@ impl PlannedRun {
             written,
             summary,
             samples,
+            counted,
         } = intake.conclude(&finished);
         finished.env.conclusion = summary.as_ref().ok().map(|summary| {
             let conclusion = summary.conclusion();
@@ -463,6 +464,7 @@ impl PlannedRun {
         let recorded = Environment {
             conclusion: finished.env.conclusion.clone(),
             samples: samples.as_ref().map(Samples::count),
+            counted,
             ..recorded
         };
         let is_worthless = |directory: &&RunDir| is_unreachable && directory.discard().is_ok();
@@ -530,6 +532,12 @@ impl Observer for RunRecorder {
 
     fn said(&self, client: u32, said: &Said) {
         self.display.said(client, said);
+    }
+
+    fn began(&self, started_at: &str) {
+        if let Some(directory) = &self.directory {
+            directory.began(started_at);
+        }
     }
 
     fn event(&self, event: &Event) {

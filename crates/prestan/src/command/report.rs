@@ -116,7 +116,7 @@ fn loads_beside(
 
 fn write_log(file: &Path, run: &Path) -> Result<(), Failed> {
     let recorded = open(run)?;
-    log::write(file, &recorded.plan, &recorded.samples)
+    log::write(file, &recorded)
 }
 
 fn side_by_side(paths: &[PathBuf], args: &ReportArgs) -> Result<ExitStatus, Failed> {

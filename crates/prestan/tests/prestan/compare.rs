@@ -281,7 +281,8 @@ fn recorded_runs_are_compared_too() {
         test["ratio"].as_f64().unwrap() * back["ratio"].as_f64().unwrap()
     };
     let one = product(test(&there, "Get1K"), test(&back, "Get1K"));
-    assert!((one - 1.0).abs() < 1e-9, "{one}");
+    // Each has six significant digits: it is off by half of the last one at most, a share of 5e-6.
+    assert!((one - 1.0).abs() < 1.1e-5, "{one}");
     assert!(
         test(&there, "Get1K")["ratio"].as_f64().unwrap() > 2.0,
         "{there:#}"

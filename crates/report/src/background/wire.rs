@@ -14,7 +14,7 @@ use super::{SECOND, rate};
 use crate::generators::{self, BackgroundGeneratorJson};
 #[cfg(feature = "schema")]
 use crate::json::schema_of;
-use crate::json::{pretty, thousandths, us};
+use crate::json::{SeedJson, pretty, thousandths, us};
 
 /// Background traffic as JSON.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
@@ -25,7 +25,7 @@ pub(crate) struct BackgroundJson {
     /// Name of the load in it.
     pub load: String,
     /// Seed of its schedules.
-    pub seed: u64,
+    pub seed: SeedJson,
     /// Both ends were in the process that measured, on loopback.
     pub in_process: bool,
     /// Whether it was checked that the rates of its flows are stable. Those of models with random rates are not checked.
@@ -185,7 +185,7 @@ impl BackgroundJson {
         BackgroundJson {
             file: record.file.clone(),
             load: record.load.clone(),
-            seed: record.seed,
+            seed: record.seed.into(),
             in_process: record.in_process,
             checked_stable: record.checked_stable,
             components: record

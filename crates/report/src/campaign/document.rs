@@ -29,7 +29,7 @@ pub fn campaign_json(of: &CampaignReport<'_>) -> String {
         source: spec.source.clone(),
         command: Some(of.record.command.clone()).filter(|command| !command.is_empty()),
         started: record.started.clone(),
-        seed: record.seed,
+        seed: record.seed.into(),
         repetitions: record.repetitions,
         facts: record.facts.clone(),
         planned_trials: summary.planned_trials,

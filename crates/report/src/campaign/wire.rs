@@ -7,6 +7,8 @@ use experiment::ShownUnit;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::json::SeedJson;
+
 /// Version of the document. It grows when something is renamed or changes its meaning.
 pub(super) const SCHEMA_VERSION: u32 = 1;
 
@@ -30,7 +32,7 @@ pub(super) struct CampaignDocument {
     /// When it began (RFC 3339).
     pub(super) started: String,
     /// Seed of the order of trials, and of everything random in them.
-    pub(super) seed: u64,
+    pub(super) seed: SeedJson,
     /// Planned repetitions of each cell.
     pub(super) repetitions: u32,
     /// Facts of the machine and its software, by what they are.

@@ -6,7 +6,7 @@ use serde::Serialize;
 use stats::{CallsCertainty, ComparedCalls, ComparedInside, ComparedProcessor, Ratio};
 
 use crate::inside::target;
-use crate::json::{thousandths, us};
+use crate::json::{KnownDigits, thousandths, us};
 
 /// What an operation costs inside of both servers.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -103,8 +103,8 @@ impl From<&ComparedInside> for ComparedInsideJson {
 impl From<&ComparedProcessor> for ComparedProcessorJson {
     fn from(processor: &ComparedProcessor) -> ComparedProcessorJson {
         ComparedProcessorJson {
-            a_us: us(processor.a),
-            b_us: us(processor.b),
+            a_us: us(processor.a).known(),
+            b_us: us(processor.b).known(),
             compared: CostRatio::from(&processor.ratio),
             verdict: processor.verdict().name(),
         }
@@ -115,11 +115,11 @@ impl From<&Ratio> for CostRatio {
     fn from(ratio: &Ratio) -> CostRatio {
         let evidence = ratio.evidence.as_ref();
         CostRatio {
-            ratio: ratio.value,
-            ci95: evidence.map(|found| found.ci95()),
-            p: evidence.map(|found| found.p),
-            p_holm: evidence.map(|found| found.p_holm),
-            detectable_percent: evidence.map(|found| found.detectable * 100.0),
+            ratio: ratio.value.known(),
+            ci95: evidence.map(|found| found.ci95()).known(),
+            p: evidence.map(|found| found.p).known(),
+            p_holm: evidence.map(|found| found.p_holm).known(),
+            detectable_percent: evidence.map(|found| found.detectable * 100.0).known(),
         }
     }
 }

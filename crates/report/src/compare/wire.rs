@@ -11,6 +11,7 @@ use stats::{Direction, Verdict};
 use super::inside_wire::ComparedInsideJson;
 use super::words::{MINUTE, as_shown, shown};
 use super::{Comparisons, Versus};
+use crate::json::KnownDigits;
 
 /// Version of the document. It grows when something is renamed or changes its meaning.
 const SCHEMA_VERSION: u32 = 3;
@@ -211,7 +212,7 @@ impl From<&Versus> for ComparedServer {
             runs: versus.runs.clone(),
             notes: versus.notes.clone(),
             pairs: comparison.pairs,
-            same_within_percent: comparison.same_within * 100.0,
+            same_within_percent: (comparison.same_within * 100.0).known(),
             since: comparison.since.name(),
             caveats: comparison.caveats.iter().map(super::caveat).collect(),
         }
@@ -227,15 +228,17 @@ fn test(row: &Compared, b: &str) -> ComparedTest {
         b: b.to_owned(),
         a_says: says(row.kind, &row.a),
         b_says: says(row.kind, &row.b),
-        ratio: ratio.map(|ratio| as_shown(row.kind, ratio.value)),
-        ci95: evidence.map(|found| shown(row.kind, found.ci95())),
-        usual_ratio: ratio.map(|ratio| as_shown(row.kind, ratio.usual)),
-        usual_ci95: evidence.map(|found| shown(row.kind, found.ci95_usual())),
+        ratio: ratio.map(|ratio| as_shown(row.kind, ratio.value)).known(),
+        ci95: evidence.map(|found| shown(row.kind, found.ci95())).known(),
+        usual_ratio: ratio.map(|ratio| as_shown(row.kind, ratio.usual)).known(),
+        usual_ci95: evidence
+            .map(|found| shown(row.kind, found.ci95_usual()))
+            .known(),
         on_average: evidence.map(|found| found.on_average.name()),
         usually: evidence.map(|found| found.usually.name()),
-        p: evidence.map(|found| found.p),
-        p_holm: evidence.map(|found| found.p_holm),
-        detectable_percent: evidence.map(|found| found.detectable * 100.0),
+        p: evidence.map(|found| found.p).known(),
+        p_holm: evidence.map(|found| found.p_holm).known(),
+        detectable_percent: evidence.map(|found| found.detectable * 100.0).known(),
         pairs_for_5_percent: evidence.and_then(|found| found.pairs_needed),
         disqualified_pairs: row.disqualified,
         doubtful_pairs: row.doubtful,
@@ -249,8 +252,8 @@ fn test(row: &Compared, b: &str) -> ComparedTest {
 impl From<&Failing> for Failures {
     fn from(failing: &Failing) -> Failures {
         Failures {
-            p: failing.p,
-            p_holm: failing.p_holm,
+            p: failing.p.known(),
+            p_holm: failing.p_holm.known(),
             is_total: failing.is_total,
             verdict: failing.verdict.name(),
         }
@@ -258,14 +261,14 @@ impl From<&Failing> for Failures {
 }
 
 fn says(kind: RowKind, estimate: &Estimate) -> ServerEstimate {
-    let is_number = kind == RowKind::Number;
+    let (is_number, mean) = (kind == RowKind::Number, estimate.mean);
     ServerEstimate {
         status: estimate.status.name(),
-        mean_us: estimate.mean.filter(|_| !is_number).map(|mean| mean / 1e3),
-        pages_per_minute: estimate
-            .mean
+        mean_us: mean.filter(|_| !is_number).map(|mean| mean / 1e3).known(),
+        pages_per_minute: mean
             .filter(|_| is_number)
-            .map(|between| MINUTE / between),
+            .map(|between| MINUTE / between)
+            .known(),
         n: estimate.n,
         failed: estimate.failed,
         operations: estimate.operations,

@@ -8,6 +8,7 @@ use record::{Nanos, NoteRecord};
 use stats::Tested;
 
 use super::{Loaded, Medians, SearchResult, Tried};
+use crate::json::KnownDigits;
 
 /// Version of the document. It grows when something is renamed or changes its meaning.
 const SCHEMA_VERSION: u32 = 2;
@@ -145,7 +146,7 @@ impl From<&SearchResult> for SearchDocument {
                 fails: found.answer.fails.map(TestedLoad::from),
                 confirmed: found.answer.confirmed,
             },
-            knee: found.knee,
+            knee: found.knee.known(),
             inconclusive: found.inconclusive.clone(),
             loads: Loaded::all(found).iter().map(LoadResult::from).collect(),
             points: found.trials.iter().map(TrialResult::from).collect(),
@@ -159,20 +160,20 @@ impl From<Tested> for TestedLoad {
             load: tested.load,
             held: tested.trials.held,
             trials: tested.trials.trials(),
-            at_least: tested.at_least(),
-            at_most: tested.at_most(),
+            at_least: tested.at_least().known(),
+            at_most: tested.at_most().known(),
         }
     }
 }
 
 impl From<&Loaded> for LoadResult {
     fn from(loaded: &Loaded) -> LoadResult {
-        let us = |of: fn(Medians) -> f64| loaded.times.map(|times| of(times) / 1e3);
+        let us = |of: fn(Medians) -> f64| loaded.times.map(|times| of(times) / 1e3).known();
         LoadResult {
             load: loaded.load,
             held: loaded.trials.held,
             trials: loaded.trials.trials(),
-            throughput_per_s: loaded.per_second,
+            throughput_per_s: loaded.per_second.known(),
             mean_us: us(|times| times.mean),
             p50_us: us(|times| times.p50),
             p99_us: us(|times| times.p99),
@@ -183,7 +184,7 @@ impl From<&Loaded> for LoadResult {
 
 impl From<&Tried> for TrialResult {
     fn from(tried: &Tried) -> TrialResult {
-        let us = |ns: f64| ns / 1e3;
+        let us = |ns: f64| (ns / 1e3).known();
         let times = tried.times.as_ref();
         let percentile = |ends: Option<(Nanos, Nanos)>| {
             ends.map(|(low, high)| [us(low as f64), us(high as f64)])
@@ -191,8 +192,8 @@ impl From<&Tried> for TrialResult {
         TrialResult {
             load: tried.load,
             held: tried.held,
-            throughput_per_s: tried.per_second,
-            throughput_ci95_per_s: tried.per_second_ci95.map(<[f64; 2]>::from),
+            throughput_per_s: tried.per_second.known(),
+            throughput_ci95_per_s: tried.per_second_ci95.map(<[f64; 2]>::from).known(),
             mean_us: times.map(|times| us(times.mean)),
             mean_ci95_us: times
                 .and_then(|times| times.ci95)

@@ -8,7 +8,7 @@ use stats::{CallGrowth, CallLaw, SweptInside};
 
 use super::wire::{LawJson, ParameterEffect, effects, the_law};
 use super::{Sweep, words};
-use crate::json::thousandths;
+use crate::json::{KnownDigits, thousandths};
 
 /// How costs inside of a server grow.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -81,7 +81,9 @@ fn of_call(sweep: &Sweep, law: &CallLaw) -> CallLawJson {
     let per_unit = match &law.growth {
         CallGrowth::Linear { per_unit, .. } => {
             let names = sweep.vary.iter().map(|varied| varied.name.clone());
-            names.zip(per_unit.iter().copied()).collect()
+            names
+                .zip(per_unit.iter().map(|calls| calls.known()))
+                .collect()
         }
         _ => BTreeMap::new(),
     };
@@ -101,9 +103,9 @@ fn of_call(sweep: &Sweep, law: &CallLaw) -> CallLawJson {
     CallLawJson {
         call: law.call.name(),
         growth,
-        base,
+        base: base.known(),
         per_unit,
-        exponent,
+        exponent: exponent.known(),
         points: law.points.iter().map(point).collect(),
     }
 }

@@ -11,6 +11,7 @@ use stats::{Effect, Fitted, Growth, Law, SweepPoint, SweptServer, Term};
 use super::inside_wire::SweptInsideJson;
 use super::words::shape_name;
 use super::{Sweep, SweepServer, Varied, words};
+use crate::json::{KnownDigits, SeedJson};
 
 /// Version of the document. It grows when something is renamed or changes its meaning.
 const SCHEMA_VERSION: u32 = 3;
@@ -31,7 +32,7 @@ pub(crate) struct SweepDocument {
     /// How often each point was to be measured.
     repeats: usize,
     /// Seed of the order of the runs; theirs are this one and the number of the repeat, from 0.
-    seed: u64,
+    seed: SeedJson,
     /// Percent up to which an effect does not matter.
     same_within_percent: f64,
     /// What was varied.
@@ -180,8 +181,8 @@ impl From<&Sweep> for SweepDocument {
             suite: sweep.suite.clone(),
             design: sweep.design.name(),
             repeats: sweep.repeats,
-            seed: sweep.seed,
-            same_within_percent: sweep.same_within * 100.0,
+            seed: sweep.seed.into(),
+            same_within_percent: (sweep.same_within * 100.0).known(),
             vary: sweep.vary.clone(),
             servers: sweep.servers.clone(),
             notes: sweep.notes.clone(),
@@ -221,8 +222,8 @@ fn measured(sweep: &Sweep, point: &SweepPoint) -> MeasuredPoint {
         failed: point.failed,
         mean_us: point.mean.map(us),
         ci95_us: point.ci95.map(range_us),
-        ratio: point.ratio.map(|ratio| ratio.value),
-        ratio_ci95: point.ratio.and_then(|ratio| ratio.ci95),
+        ratio: point.ratio.map(|ratio| ratio.value).known(),
+        ratio_ci95: point.ratio.and_then(|ratio| ratio.ci95).known(),
     }
 }
 
@@ -240,10 +241,10 @@ fn of_parameter(varied: &Varied, effect: &Effect) -> ParameterEffect {
         verdict: effect.verdict.name(),
         from: effect.between.0,
         to: effect.between.1,
-        ratio: effect.ratio,
-        ci95: effect.ci95,
-        p: effect.p,
-        p_holm: effect.p_holm,
+        ratio: effect.ratio.known(),
+        ci95: effect.ci95.known(),
+        p: effect.p.known(),
+        p_holm: effect.p_holm.known(),
     }
 }
 
@@ -253,21 +254,21 @@ pub(super) fn the_law(sweep: &Sweep, law: &Law) -> LawJson {
         per_unit_us: us(term.per_unit.value),
         per_unit_ci95_us: range_us(term.per_unit.ci95),
         exponent: term.exponent,
-        exponent_found: term.found.map(|found: Fitted| found.value),
-        exponent_ci95: term.found.map(|found| found.ci95),
+        exponent_found: term.found.map(|found: Fitted| found.value).known(),
+        exponent_ci95: term.found.map(|found| found.ci95).known(),
         shape: shape_name(term.shape),
     };
     LawJson {
         base_us: us(law.base.value),
         base_ci95_us: range_us(law.base.ci95),
-        misfit_percent: law.misfit * 100.0,
+        misfit_percent: (law.misfit * 100.0).known(),
         missed: law.missed,
         terms: law.terms.iter().map(term).collect(),
     }
 }
 
 fn us(ns: f64) -> f64 {
-    ns / 1e3
+    (ns / 1e3).known()
 }
 
 fn range_us((low, high): (f64, f64)) -> (f64, f64) {

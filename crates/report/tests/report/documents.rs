@@ -53,9 +53,54 @@ fn the_published_schemas_are_those_of_the_types() {
         ("diagnosis.schema.json", report::diagnose_schema()),
         ("analysis.schema.json", report::analysis_schema()),
         ("campaign.schema.json", report::campaign_schema()),
+        (
+            "plan.schema.json",
+            schemars::written::<record::PlanRecord>(),
+        ),
+        (
+            "env.schema.json",
+            schemars::written::<record::Environment>(),
+        ),
+        ("event.schema.json", schemars::written::<record::Event>()),
     ] {
-        schemars::assert_published(name, &schema);
+        schemars::assert_published(name, &schemars::open(&schema));
     }
+}
+
+/// A field that a later version adds is none that the published schemas refuse.
+#[test]
+fn the_published_schemas_know_what_is_written_and_permit_more() {
+    let published = |name: &str| {
+        let docs = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
+        let schema = std::fs::read_to_string(docs.join(name)).unwrap();
+        jsonschema::draft202012::new(&serde_json::from_str(&schema).unwrap()).unwrap()
+    };
+    let assert_known = |validator: &jsonschema::Validator, mut document: Value| {
+        let errors = |document: &Value| {
+            let errors = validator.iter_errors(document);
+            errors
+                .map(|e| format!("{e} at {}", e.instance_path()))
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(errors(&document), [""; 0], "{document:#}");
+        document["of_tomorrow"] = json!({"any": 1});
+        assert_eq!(errors(&document), [""; 0], "{document:#}");
+    };
+    let [result, plan, env, event] =
+        ["result", "plan", "env", "event"].map(|name| published(&format!("{name}.schema.json")));
+    for run in all_runs() {
+        assert_known(&result, document(&run));
+        assert_known(&plan, serde_json::to_value(&run.plan).unwrap());
+        assert_known(&env, serde_json::to_value(&run.env).unwrap());
+        for each in &run.events {
+            assert_known(&event, serde_json::to_value(each).unwrap());
+        }
+        let mut nested = document(&run);
+        nested["prestan"]["of_tomorrow"] = json!(1);
+        assert_known(&result, nested);
+    }
+    assert!(!event.is_valid(&json!({"at": 1, "event": "goal", "reached": "yes"})));
+    assert!(!plan.is_valid(&json!({"format": 5})));
 }
 
 #[test]

@@ -152,7 +152,7 @@ fn of_run(run: &Run, reports: &mut Reports) {
     reports.sheets.push(report::csv(run, &summary));
     reports
         .sheets
-        .push(report::log_header() + &report::log(&run.plan, &run.samples));
+        .push(report::log_header() + &report::log(&run.plan, &[], &run.samples));
     let side = || Side {
         plan: &run.plan,
         env: &run.env,

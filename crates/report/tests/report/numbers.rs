@@ -33,7 +33,6 @@ pub(crate) const fn facts(of: &'static str, facts: &'static [&'static str]) -> N
 
 pub(crate) const RESULT: &[Numbers] = &[
     facts("", &["schema_version", "missed", "left_out"]),
-    facts("Background", &["seed"]),
     Numbers {
         of: "InsideMean",
         estimates: &[("mean", Key("ci95"))],
@@ -234,7 +233,6 @@ pub(crate) const RESULT: &[Numbers] = &[
             "warmup",
             "warmup_s",
             "timeout_s",
-            "seed",
         ],
     ),
     facts("Machine", &["cores", "memory_bytes"]),
@@ -370,10 +368,7 @@ pub(crate) const SEARCH: &[Numbers] = &[
 ];
 
 pub(crate) const SWEEP: &[Numbers] = &[
-    facts(
-        "",
-        &["schema_version", "repeats", "seed", "same_within_percent"],
-    ),
+    facts("", &["schema_version", "repeats", "same_within_percent"]),
     Numbers {
         of: "Measured",
         estimates: &[("mean_us", Key("ci95_us")), ("ratio", Key("ratio_ci95"))],
@@ -423,7 +418,6 @@ pub(crate) const CAMPAIGN: &[Numbers] = &[
         "",
         &[
             "schema_version",
-            "seed",
             "repetitions",
             "planned_trials",
             "ended_trials",
