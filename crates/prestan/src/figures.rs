@@ -2,6 +2,7 @@
 
 mod picture;
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
@@ -11,14 +12,17 @@ use report::page::{self, ReportPage};
 use crate::args::FigureOptions;
 use crate::document_file;
 use crate::exit::Failed;
+use crate::output::tell;
 
-/// The page, where one is wanted.
-pub(crate) fn document<'a>(
+/// The page, where one is wanted: its files, and what is in each.
+pub(crate) fn documents<'a>(
     page: &ReportPage<'_>,
     options: &'a FigureOptions,
-) -> Option<(&'a Path, String)> {
-    let path = options.html.as_deref()?;
-    Some((path, page::html(page)))
+) -> Vec<(&'a Path, String)> {
+    let place = options.html.as_ref();
+    place.map_or(Vec::new(), |place| {
+        place.documents(&page::document_of(page))
+    })
 }
 
 /// Makes the directories that are wanted, and refuses options for files where there are none.
@@ -33,15 +37,18 @@ pub(crate) fn make_directories(options: &FigureOptions) -> Result<(), Failed> {
     if options.png.is_some() {
         picture::check()?;
     }
-    for directory in [&options.svg, &options.png].into_iter().flatten() {
-        fs::create_dir_all(directory).map_err(|error| {
-            Failed::Local(format!("making {} failed: {error}", directory.display()))
-        })?;
-    }
-    Ok(())
+    let mut directories = [&options.svg, &options.png].into_iter().flatten();
+    directories.try_for_each(|directory| make_directory(directory))
 }
 
-/// Writes the figures into the directories that are wanted.
+/// Makes a directory, with those above it.
+pub(crate) fn make_directory(directory: &Path) -> Result<(), Failed> {
+    fs::create_dir_all(directory)
+        .map_err(|error| Failed::Local(format!("making {} failed: {error}", directory.display())))
+}
+
+/// Writes the figures into the directories that are wanted. One that there is not is no failure: a run has no
+/// distribution of times where nothing was measured, and says why.
 pub(crate) fn write(page: &ReportPage<'_>, options: &FigureOptions) -> Result<(), Failed> {
     let (svg, png) = (options.svg.as_deref(), options.png.as_deref());
     if svg.is_none() && png.is_none() {
@@ -60,28 +67,41 @@ pub(crate) fn write(page: &ReportPage<'_>, options: &FigureOptions) -> Result<()
         let mut wanted = options.figure.iter();
         options.figure.is_empty() || wanted.any(|wanted| is_called(name, wanted))
     };
+    let mut undrawn = BTreeSet::new();
     for figure in all.iter().filter(|figure| is_wanted(&figure.id)) {
         let drawn = figures::file(figure, &style, &measured);
         if let Some(directory) = svg {
             save(directory, &figure.id, "svg", drawn.as_bytes())?;
         }
         if let Some(directory) = png {
-            save(
-                directory,
-                &figure.id,
-                "png",
-                &picture::png(&figure.id, &drawn)?,
-            )?;
+            let picture = picture::png(&figure.id, &drawn)?;
+            save(directory, &figure.id, "png", &picture.bytes)?;
+            undrawn.extend(picture.missing);
         }
     }
+    if !undrawn.is_empty() {
+        tell(&format!(
+            "prestan: the font of PNG files has no {}: these letters are missing in the pictures; --svg has them",
+            undrawn
+                .iter()
+                .map(char::to_string)
+                .collect::<Vec<_>>()
+                .join(" ")
+        ));
+    }
     let is_there = |wanted: &str| all.iter().any(|figure| is_called(&figure.id, wanted));
-    let missing = options.figure.iter().find(|wanted| !is_there(wanted));
-    if let Some(missing) = missing {
+    let missing = options.figure.iter().filter(|wanted| !is_there(wanted));
+    let missing: Vec<&str> = missing.map(String::as_str).collect();
+    if !missing.is_empty() {
         let names: Vec<&str> = all.iter().map(|figure| figure.id.as_str()).collect();
-        return Err(Failed::Usage(format!(
-            "no figure is called {missing}; there are {}",
-            names.join(", ")
-        )));
+        let there = match &names[..] {
+            [] => "none".to_owned(),
+            names => names.join(", "),
+        };
+        tell(&format!(
+            "prestan: no figure is called {}, so no file has it; there are {there}",
+            missing.join(" or ")
+        ));
     }
     Ok(())
 }

@@ -7,7 +7,7 @@ use report::page::{PageRun, ReportPage};
 use report::{BesideResult, Diagnosed, TextLayout, TextOptions};
 use rustix::fs::Access;
 
-use crate::args::{AnswerOptions, ColorArg, FigureOptions, FormatOptions, LayoutArg};
+use crate::args::{AnswerOptions, ColorArg, FigureOptions, FormatOptions, LayoutArg, PagePlace};
 use crate::command::kept::KeptRun;
 use crate::document_file;
 use crate::exit::Failed;
@@ -100,17 +100,28 @@ pub(crate) fn check_answer(
     check(&documents, &answer.figures)
 }
 
-/// The same as [`check`] for documents alone.
-pub(crate) fn check_documents(documents: &[&Option<PathBuf>]) -> Result<(), Failed> {
-    check(documents, &FigureOptions::default())
+/// The same as [`check`] for documents and a page without figures in files.
+pub(crate) fn check_documents(
+    documents: &[&Option<PathBuf>],
+    html: Option<&PagePlace>,
+) -> Result<(), Failed> {
+    let figures = FigureOptions {
+        html: html.cloned(),
+        ..FigureOptions::default()
+    };
+    check(documents, &figures)
 }
 
 /// Refuses two documents in one file, and places where nothing can be written, before anything is
-/// measured for them. Directories for figures are made.
+/// measured for them. Directories for pages and figures are made.
 fn check(documents: &[&Option<PathBuf>], figures: &FigureOptions) -> Result<(), Failed> {
-    let places = documents.iter().copied().chain([&figures.html]);
-    let places: Vec<&Path> = places.filter_map(Option::as_deref).collect();
+    let documents = documents.iter().copied().flatten();
+    let places = documents.chain(figures.html.iter().flat_map(PagePlace::files));
+    let places: Vec<&Path> = places.map(PathBuf::as_path).collect();
     refuse_twice(&places)?;
+    if let Some(PagePlace::Directory { directory, .. }) = &figures.html {
+        figures::make_directory(directory)?;
+    }
     for place in places.iter().filter(|place| !is_standard_output(place)) {
         document_file::announce(place);
         check_place(place)?;
@@ -234,8 +245,8 @@ pub(crate) fn print(
 
 /// Writes a page and its figures, and no text.
 pub(crate) fn draw(page: &ReportPage<'_>, options: &FigureOptions) -> Result<(), Failed> {
-    let html = figures::document(page, options);
-    let written = html.map_or(Ok(()), |(path, html)| write(path, &html));
+    let mut documents = figures::documents(page, options).into_iter();
+    let written = documents.try_for_each(|(path, text)| write(path, &text));
     written.and(figures::write(page, options))
 }
 
@@ -269,7 +280,7 @@ fn print_page<'a>(
     color: ColorArg,
     text: Option<impl FnOnce(bool, usize) -> String>,
 ) -> Result<(), Failed> {
-    documents.extend(figures::document(page, figures));
+    documents.extend(figures::documents(page, figures));
     let printed = print_all(documents, output, color, text);
     printed.and(figures::write(page, figures))
 }

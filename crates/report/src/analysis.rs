@@ -22,7 +22,7 @@ pub use document::analysis_json;
 #[cfg(feature = "schema")]
 pub use document::analysis_schema;
 pub use on_wire::RunOnWire;
-pub use page::analysis_html;
+pub use page::analysis_page;
 
 pub use sheet::analysis_csv;
 pub use text::analysis_text;

@@ -10,7 +10,7 @@
 //! Sweep, SearchResult ----> sweep_text, sweep_json; search_text, search_json
 //! all of them, Details ---> page   for showing: one self-contained page, and the data of figures
 //! Findings ---------------> diagnose_text, diagnose_json
-//! CaptureContents --------> analysis_text, analysis_json, analysis_csv, analysis_html
+//! CaptureContents --------> analysis_text, analysis_json, analysis_csv, analysis_page
 //! CampaignReport ---------> campaign_text, campaign_json, campaign_csv, campaign_markdown, campaign_page
 //! ```
 //!
@@ -70,8 +70,8 @@ pub use {
 pub use self::csv::csv;
 pub use ::figures::clean;
 pub use analysis::{
-    CaptureAnalysis, FormulaName, RunOnWire, TimeoutStudy, analysis_csv, analysis_html,
-    analysis_json, analysis_text,
+    CaptureAnalysis, FormulaName, RunOnWire, TimeoutStudy, analysis_csv, analysis_json,
+    analysis_page, analysis_text,
 };
 pub use annotations::github_annotations;
 pub use background::{background_json, background_lines, background_totals, bits, planned_table};

@@ -1,4 +1,4 @@
-//! One self-contained page that shows runs, and the data from which its figures are drawn.
+//! One page that shows runs, and the data from which its figures are drawn.
 //!
 //! ```text
 //! Page --+--> sections   what has to be read first, and every table: plain HTML, without scripts
@@ -8,7 +8,7 @@
 //!
 //! Scripts add tooltips, hide series, and let people choose what they see.
 //!
-//! The page loads nothing. `maud` escapes what strangers wrote (servers, suites), and inside the data no
+//! The page loads nothing, or its style and script from beside it. `maud` escapes what strangers wrote (servers, suites), and inside the data no
 //! `<` is left that could end it.
 
 mod answers;
@@ -18,6 +18,7 @@ mod comparison;
 mod data;
 mod details;
 mod diagnosis;
+mod document;
 pub(crate) mod drawn;
 mod figure_parts;
 mod flame;
@@ -36,21 +37,18 @@ mod tables;
 
 use std::sync::LazyLock;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use figures::{Figure, Ground};
-use maud::{Markup, PreEscaped, html};
+use maud::{Markup, html};
 use record::Run;
-use sha2::{Digest, Sha256};
 use stats::{Details, Side, Summary};
 
 use crate::{Comparisons, Diagnosed, SearchResult, Sweep};
 use charts::Charts;
 use figure_parts::FigurePart;
 use headline::Subject;
-use markup::{Frame, document};
 
 pub use charts::FigureKind;
+pub use document::PageDocument;
 pub use measured::Common;
 pub use site::{Link, Site, assets};
 
@@ -129,21 +127,25 @@ const BEHAVIOUR: &str = concat!(
     include_str!("../page/page.js")
 );
 
-/// The page: one HTML document that loads nothing.
+/// The page: one HTML document that loads nothing, or of a [site](ReportPage::site), one that needs what lies beside it.
 pub fn html(page: &ReportPage<'_>) -> String {
+    let document = document_of(page);
+    match page.site {
+        None => document.whole(),
+        Some(_) => document.linked(site::STYLE, site::SCRIPT),
+    }
+}
+
+/// The page, as one file or as several.
+pub fn document_of(page: &ReportPage<'_>) -> PageDocument {
     let names = names::of(page);
-    let frame = Frame {
-        title: &sections::title(page, &names),
-        policy: &policy(page.site),
-        style: style(page.site),
-        scripts: html! {
-            script type="application/json" id="data" {
-                (PreEscaped(page_data(page).replace('<', "\\u003c")))
-            }
-            (scripts(page.site))
-        },
-    };
-    document(frame, body(page, &names))
+    PageDocument {
+        title: sections::title(page, &names),
+        body: body(page, &names),
+        data: Some(page_data(page).replace('<', "\\u003c")),
+        style: STYLE.clone(),
+        script: SCRIPT.clone(),
+    }
 }
 
 fn body(page: &ReportPage<'_>, names: &[String]) -> Markup {
@@ -213,66 +215,16 @@ fn first_table(page: &ReportPage<'_>) -> Option<&'static str> {
     Some(tables.find(|(_, is_there)| *is_there)?.0)
 }
 
-/// What the browser may do: apply the style and run the scripts that are ours, by their hashes (W3C,
-/// Content Security Policy Level 3, section 2.3.1), or for a page of a site those that lie beside it.
-/// Whatever else should ever come to stand in the page is neither run nor applied.
-fn policy(site: Option<&Site>) -> String {
-    let (styles, scripts) = match site {
-        None => (STYLE_SOURCES.as_str(), SCRIPT_SOURCES.as_str()),
-        Some(_) => (BESIDE, BESIDE),
-    };
-    policy_of(styles, scripts)
-}
-
-fn policy_of(styles: &str, scripts: &str) -> String {
-    format!(
-        "default-src 'none'; style-src {styles}; script-src {scripts}; img-src data:; \
-         base-uri 'none'; form-action 'none'"
-    )
-}
-
-/// A page of its own kind with figures that are [drawn]; `more` is appended to the style of all pages.
-pub(crate) fn with_figures(title: &str, more: &str, body: Markup) -> String {
-    let style = [&STYLE, more].concat();
-    let script = without_comments(include_str!("../page/drawn.js"));
-    let scripts = std::slice::from_ref(&script);
-    let frame = Frame {
-        title,
-        policy: &policy_of(&sources(std::slice::from_ref(&style)), &sources(scripts)),
-        style: html! { style { (PreEscaped(&style)) } },
-        scripts: html! { script { (PreEscaped(&script)) } },
-    };
-    document(frame, body)
-}
-
-/// What lies beside the page, also where it was not fetched over HTTP.
-const BESIDE: &str = "'self' file:";
-
-static STYLE_SOURCES: LazyLock<String> = LazyLock::new(|| sources(std::slice::from_ref(&*STYLE)));
-static SCRIPT_SOURCES: LazyLock<String> = LazyLock::new(|| sources(std::slice::from_ref(&*SCRIPT)));
-
-/// How a policy names scripts or styles that stand in the page.
-fn sources(blocks: &[String]) -> String {
-    let hash = |block| STANDARD.encode(Sha256::digest(block));
-    let sources = blocks
-        .iter()
-        .map(|block| format!("'sha256-{}'", hash(block)));
-    sources.collect::<Vec<_>>().join(" ")
-}
-
-fn style(site: Option<&Site>) -> Markup {
-    match site {
-        None => html! { style { (PreEscaped(&*STYLE)) } },
-        Some(_) => site::style(),
-    }
-}
-
 static SCRIPT: LazyLock<String> = LazyLock::new(|| without_comments(BEHAVIOUR));
 
-fn scripts(site: Option<&Site>) -> Markup {
-    match site {
-        None => html! { script { (PreEscaped(&*SCRIPT)) } },
-        Some(_) => html! { script src=(site::SCRIPT) {} },
+/// A page of its own kind with figures that are [drawn]; `more` is appended to the style of all pages.
+pub(crate) fn with_figures(title: &str, more: &str, body: Markup) -> PageDocument {
+    PageDocument {
+        title: title.to_owned(),
+        body,
+        data: None,
+        style: [&STYLE, more].concat(),
+        script: without_comments(include_str!("../page/drawn.js")),
     }
 }
 

@@ -6,7 +6,7 @@ use clap::Args;
 use report::FormulaName;
 use trace::rto::{RtoFormula, RtoWeights};
 
-use super::{ColorArg, duration};
+use super::{ColorArg, PagePlace, duration};
 
 #[derive(Debug, Args)]
 pub(crate) struct AnalyzeArgs {
@@ -57,9 +57,10 @@ pub(crate) struct AnalysisOutput {
     #[arg(long, value_name = "FILE")]
     pub(crate) csv: Option<PathBuf>,
 
-    /// Write a page with time-sequence graphs, round trips, throughput and flight size
+    /// Write a page with time-sequence graphs, round trips, throughput and flight size; for DIR/, with style and script
+    /// beside it
     #[arg(long, value_name = "FILE")]
-    pub(crate) html: Option<PathBuf>,
+    pub(crate) html: Option<PagePlace>,
 
     /// When to use colours
     #[arg(long, value_enum, default_value_t = ColorArg::Auto, value_name = "WHEN")]

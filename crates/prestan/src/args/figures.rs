@@ -1,18 +1,68 @@
 //! The options for pages and figures. The comments on its fields are what `--help` prints.
 
-use std::path::PathBuf;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
-use report::page::FigureKind;
+use report::page::{FigureKind, PageDocument};
+
+/// Where a page is to be written.
+#[derive(Debug, Clone)]
+pub(crate) enum PagePlace {
+    /// As one file.
+    File(PathBuf),
+    /// With its style and its script into a directory: where each of them goes, in the order of
+    /// [`PageDocument::files`].
+    Directory {
+        /// The directory.
+        directory: PathBuf,
+        /// The files.
+        files: [PathBuf; 3],
+    },
+}
+
+impl From<OsString> for PagePlace {
+    fn from(place: OsString) -> PagePlace {
+        let directory = PathBuf::from(&place);
+        if !place.as_encoded_bytes().ends_with(b"/") && !directory.is_dir() {
+            return PagePlace::File(directory);
+        }
+        let files = PageDocument::FILES.map(|name| directory.join(name));
+        PagePlace::Directory { directory, files }
+    }
+}
+
+impl PagePlace {
+    /// All files that are written.
+    pub(crate) fn files(&self) -> &[PathBuf] {
+        match self {
+            PagePlace::File(file) => std::slice::from_ref(file),
+            PagePlace::Directory { files, .. } => files,
+        }
+    }
+
+    /// What is written to each of them.
+    pub(crate) fn documents(&self, page: &PageDocument) -> Vec<(&Path, String)> {
+        match self {
+            PagePlace::File(file) => vec![(file.as_path(), page.whole())],
+            PagePlace::Directory { files, .. } => files
+                .iter()
+                .map(PathBuf::as_path)
+                .zip(page.files())
+                .collect(),
+        }
+    }
+}
 
 /// Things to look at.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct FigureOptions {
     /// Write an HTML page with figures and tables; - is standard output
     ///
-    /// The page is one self-contained file.
+    /// The page is one self-contained file. For a directory (DIR/, or one that is there already), index.html, style.css
+    /// and script.js are written into it, which web servers that forbid style and script inside of pages can show.
     #[arg(long, value_name = "FILE")]
-    pub(crate) html: Option<PathBuf>,
+    pub(crate) html: Option<PagePlace>,
 
     /// Write each figure as an SVG file into this directory
     #[arg(long, value_name = "DIR")]

@@ -7,7 +7,7 @@ use clap::{Args, Subcommand};
 use topology::QueueSpec;
 use traffic::{BitRate, Percentage, TimeSpan};
 
-use super::{Cli, ColorArg, Command, whole};
+use super::{Cli, ColorArg, Command, PagePlace, whole};
 
 #[derive(Debug, Args)]
 pub(crate) struct LabArgs {
@@ -317,9 +317,9 @@ pub(crate) struct LabReportArgs {
 /// What is written of a campaign beside the text.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct CampaignDocuments {
-    /// Write the page with tables and charts
+    /// Write the page with tables and charts; for DIR/, with style and script beside it
     #[arg(long, value_name = "FILE")]
-    pub(crate) html: Option<PathBuf>,
+    pub(crate) html: Option<PagePlace>,
 
     /// Write the result as a JSON document; - is standard output, instead of the text
     #[arg(long, value_name = "FILE")]
@@ -339,9 +339,9 @@ pub(crate) struct CampaignDocuments {
 }
 
 impl CampaignDocuments {
-    /// Where they are to be written.
-    pub(crate) fn places(&self) -> [&Option<PathBuf>; 4] {
-        [&self.html, &self.json, &self.csv, &self.markdown]
+    /// Where those but the page are to be written.
+    pub(crate) fn places(&self) -> [&Option<PathBuf>; 3] {
+        [&self.json, &self.csv, &self.markdown]
     }
 }
 

@@ -27,7 +27,7 @@ const STANDARD_INPUT: &str = "-";
 /// the damage is printed.
 pub(crate) fn analyze(args: &AnalyzeArgs) -> Result<ExitStatus, Failed> {
     let out = &args.output;
-    output::check_documents(&[&out.json, &out.csv, &out.html, &out.output])?;
+    output::check_documents(&[&out.json, &out.csv, &out.output], out.html.as_ref())?;
     let options = ReadingOptions {
         limits: limits(args),
         servers: args.server.as_deref().map_or(Ok(Vec::new()), addresses)?,
@@ -225,10 +225,10 @@ fn print(analysis: &CaptureAnalysis, args: &AnalyzeArgs) -> Result<(), Failed> {
     let json = json.map(|path| (path, report::analysis_json(analysis)));
     let csv = out.csv.as_deref();
     let csv = csv.map(|path| (path, report::analysis_csv(analysis)));
-    let html = out.html.as_deref();
-    let html = html.map(|path| (path, report::analysis_html(analysis)));
+    let html = out.html.iter();
+    let html = html.flat_map(|place| place.documents(&report::analysis_page(analysis)));
     output::print_all(
-        [json, csv, html].into_iter().flatten().collect(),
+        json.into_iter().chain(csv).chain(html).collect(),
         out.output.as_deref(),
         out.color,
         Some(|color, width| report::analysis_text(analysis, color, width)),

@@ -1,5 +1,7 @@
 //! Figures as PNG, which a program that was built with the feature `png` can make.
 
+use std::collections::BTreeSet;
+
 #[cfg(not(feature = "png"))]
 use crate::exit::Failed;
 
@@ -14,20 +16,31 @@ pub(super) fn check() -> Result<(), Failed> {
 }
 
 #[cfg(not(feature = "png"))]
-pub(super) fn png(_name: &str, _svg: &str) -> Result<Vec<u8>, Failed> {
-    check().map(|()| Vec::new())
+pub(super) fn png(_name: &str, _svg: &str) -> Result<PngPicture, Failed> {
+    check().map(|()| PngPicture::default())
 }
 
 #[cfg(feature = "png")]
 pub(super) use drawn::{check, png};
 
+/// A figure as PNG.
+#[derive(Debug, Default)]
+pub(super) struct PngPicture {
+    /// The file.
+    pub(super) bytes: Vec<u8>,
+    /// Letters of the figure that its font lacks: in their places is nothing.
+    pub(super) missing: BTreeSet<char>,
+}
+
 #[cfg(feature = "png")]
 mod drawn {
+    use std::collections::BTreeSet;
     use std::sync::{Arc, LazyLock};
 
     use resvg::tiny_skia::{Pixmap, Transform};
-    use resvg::usvg::{self, Tree, fontdb};
+    use resvg::usvg::{self, Group, Node, Tree, fontdb};
 
+    use super::PngPicture;
     use crate::exit::Failed;
 
     /// Noto Sans (SIL Open Font License 1.1), with the letters of Europe only: a machine in a rack has no font.
@@ -59,7 +72,7 @@ mod drawn {
     }
 
     /// The figure of this name as PNG.
-    pub(crate) fn png(name: &str, svg: &str) -> Result<Vec<u8>, Failed> {
+    pub(crate) fn png(name: &str, svg: &str) -> Result<PngPicture, Failed> {
         let failed = |why: String| Failed::Local(format!("drawing {name} as PNG failed: {why}"));
         let tree = Tree::from_str(svg, &OPTIONS).map_err(|error| failed(error.to_string()))?;
         let size = tree.size().to_int_size().scale_by(SCALE);
@@ -69,7 +82,28 @@ mod drawn {
         let transform = Transform::from_scale(SCALE, SCALE);
         resvg::render(&tree, transform, &mut picture.as_mut());
         let encoded = picture.encode_png();
-        encoded.map_err(|error| failed(error.to_string()))
+        let bytes = encoded.map_err(|error| failed(error.to_string()))?;
+        let mut missing = BTreeSet::new();
+        add_missing(tree.root(), &mut missing);
+        Ok(PngPicture { bytes, missing })
+    }
+
+    /// Adds the letters of all texts whose glyph is the first of the font, which stands for those that it lacks.
+    fn add_missing(group: &Group, missing: &mut BTreeSet<char>) {
+        for node in group.children() {
+            match node {
+                Node::Group(group) => add_missing(group, missing),
+                Node::Text(text) => {
+                    let glyphs = text
+                        .layouted()
+                        .iter()
+                        .flat_map(|span| &span.positioned_glyphs);
+                    let without = glyphs.filter(|glyph| glyph.id.0 == 0);
+                    missing.extend(without.flat_map(|glyph| glyph.text.chars()));
+                }
+                Node::Path(_) | Node::Image(_) => {}
+            }
+        }
     }
 
     #[cfg(test)]
@@ -82,7 +116,24 @@ mod drawn {
                  <rect width='200' height='40' fill='#ffffff'/>\
                  <text x='5' y='25' font-family='Inter, sans-serif'>{text}</text></svg>"
             );
-            png("text", &svg).ok().unwrap_or_default()
+            png("text", &svg).ok().unwrap_or_default().bytes
+        }
+
+        #[test]
+        fn letters_that_the_font_lacks_are_known() {
+            for (text, expected) in [
+                ("Größe λ 5 µs", ""),
+                ("日本 a", "日本"),
+                ("שרת 2", "רשת"),
+                ("a 👩 b", "👩"),
+            ] {
+                let svg = format!(
+                    "<svg xmlns='http://www.w3.org/2000/svg' width='200' height='40'>\
+                     <g><text x='5' y='25'>{text}</text></g></svg>"
+                );
+                let picture = png("text", &svg).ok().unwrap_or_default();
+                assert_eq!(picture.missing, expected.chars().collect(), "{text}");
+            }
         }
 
         #[test]
@@ -114,8 +165,8 @@ mod drawn {
             };
             let point = "<path class='p s0' d='M20 20h0'/>";
             for (marks, expected) in [("", 255), (point, 0)] {
-                let bytes = png("point", &svg(marks)).ok().unwrap_or_default();
-                let picture = Pixmap::decode_png(&bytes).map(|own| own.pixel(40, 40));
+                let picture = png("point", &svg(marks)).ok().unwrap_or_default();
+                let picture = Pixmap::decode_png(&picture.bytes).map(|own| own.pixel(40, 40));
                 let red = picture.ok().flatten().map(|pixel| pixel.red());
                 assert_eq!(red, Some(expected), "{marks}");
             }

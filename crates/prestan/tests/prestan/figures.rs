@@ -83,12 +83,24 @@ fn figures_in_files_are_those_that_were_asked_for() {
     let svg = fs::read_to_string(drawn.home().join("figures/ecdf-Get1K.svg")).unwrap();
     assert!(svg.contains("width=\"85mm\"") && svg.contains("Times New Roman"));
 
-    // A name that no figure has: with those there are, or before anything is done.
+    // What failed has no times, and so no figure of them: a note, and the exit status of the run.
+    let failed = drawn
+        .again()
+        .args("demo -r 3 --only Get1K --run-id two -q --fail-if".split(' '))
+        .args(["mean > 0 s", "--svg", "failed", "--figure", "ecdf-Lock"])
+        .run();
+    assert_eq!(failed.code, 1, "{failed}");
+    let said = "no figure is called ecdf-Lock, so no file has it; there are bars-all-linear, ";
+    assert!(failed.stderr.contains(said), "{failed}");
+    assert!(
+        fs::read_dir(failed.home().join("failed"))
+            .unwrap()
+            .next()
+            .is_none()
+    );
+
+    // A name that no figure of any run has is refused before anything is done.
     for (options, said) in [
-        (
-            "report one --svg figures --figure bars,ecdf-Lock",
-            "no figure is called ecdf-Lock; there are bars-all-linear, bars-all-log, ",
-        ),
         (
             "demo --svg figures --figure violin",
             "names of figures begin with background, bars, ecdf",

@@ -118,6 +118,8 @@ mod picture;
 #[cfg(test)]
 mod pull_requests;
 #[cfg(test)]
+mod readers;
+#[cfg(test)]
 mod real_servers;
 #[cfg(test)]
 mod record;

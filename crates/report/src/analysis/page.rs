@@ -17,14 +17,14 @@ use super::text::{nothing, overview};
 use super::warnings::{damage, left_out, warnings};
 use super::{CaptureAnalysis, timeouts, words};
 use crate::page::markup::{boxed, list, meanings, wide};
-use crate::page::{drawn, with_figures};
+use crate::page::{PageDocument, drawn, with_figures};
 
 /// Rows of the tables of a page.
 const MOST_CONNECTIONS: usize = 200;
 const MOST_REQUESTS: usize = 500;
 
-/// The analysis as one HTML document that loads nothing.
-pub fn analysis_html(of: &CaptureAnalysis) -> String {
+/// The analysis as a page.
+pub fn analysis_page(of: &CaptureAnalysis) -> PageDocument {
     let name = of.file.rsplit('/').next().unwrap_or_default();
     let title = format!("Capture {name}");
     with_figures(&title, "", body(of, &title))
@@ -34,7 +34,8 @@ fn body(of: &CaptureAnalysis, title: &str) -> Markup {
     html! {
         header { h1 { (title) } p.what { (overview(of)) } }
         main {
-            section #answer aria-label="In short" {
+            section #answer {
+                h2 { "In short" }
                 @if let Some(damage) = damage(of) { div.box.bad { p { (damage) } } }
                 (boxed("Warnings", "doubt", warnings(of)))
                 @if let Some(left_out) = left_out(of) { p { (left_out) } }

@@ -9,15 +9,15 @@ use maud::{Markup, html};
 use super::{CampaignReport, beside, doubts, explained, words};
 use crate::clean;
 use crate::page::markup::{boxed, list, wide};
-use crate::page::with_figures;
+use crate::page::{PageDocument, with_figures};
 
 pub use charts::campaign_charts;
 
 /// What only this page has.
 const STYLE: &str = include_str!("../../page/campaign.css");
 
-/// The campaign as one HTML document that loads nothing.
-pub fn campaign_page(of: &CampaignReport<'_>) -> String {
+/// The campaign as a page.
+pub fn campaign_page(of: &CampaignReport<'_>) -> PageDocument {
     with_figures(&of.experiment.title, STYLE, body(of))
 }
 
@@ -47,7 +47,8 @@ fn in_short(of: &CampaignReport<'_>) -> Markup {
     let summary = of.summary;
     let important = words::important(&summary.findings);
     html! {
-        section #answer aria-label="In short" {
+        section #answer {
+            h2 { "In short" }
             p { (words::measured(of)) }
             @match words::to_go_on(of) {
                 None => p { (words::progress(of)) },

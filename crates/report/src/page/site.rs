@@ -5,7 +5,7 @@ use maud::{Markup, html};
 use super::BEHAVIOUR;
 
 /// Where the style of all pages lies.
-const STYLE: &str = "assets/prestan.css";
+pub(super) const STYLE: &str = "assets/prestan.css";
 /// Where the scripts of all pages lie.
 pub(super) const SCRIPT: &str = "assets/prestan.js";
 

@@ -76,7 +76,7 @@ pub(crate) fn check(of: &Campaign) -> Result<(), String> {
     if let Some(error) = validator.iter_errors(&document).next() {
         return Err(format!("{error} at {}", error.instance_path()));
     }
-    let page = report::campaign_page(&report);
+    let page = report::campaign_page(&report).whole();
     elements(&page)?;
     let charts = report::campaign_charts(&report);
     for (_, chart) in &charts {
@@ -188,7 +188,7 @@ fn for_programs() {
 
 /// A page without its style.
 fn markup(of: &Campaign) -> String {
-    let page = report::campaign_page(&of.report());
+    let page = report::campaign_page(&of.report()).whole();
     let (before, rest) = page.split_once("<style>").unwrap();
     before.to_owned() + rest.split_once("</style>").unwrap().1
 }
@@ -196,7 +196,7 @@ fn markup(of: &Campaign) -> String {
 #[test]
 fn a_page_is_whole_without_scripts_and_loads_nothing() {
     let of = plain();
-    let page = report::campaign_page(&of.report());
+    let page = report::campaign_page(&of.report()).whole();
     for absent in ["src=", "href=\"http", "url(", " style=", "on load"] {
         assert!(!page.contains(absent), "{absent}");
     }
@@ -463,12 +463,12 @@ fn cells_that_were_left_out_are_told_with_the_option_that_measures_them() {
 
 #[test]
 fn hostile_names_stay_text() {
-    let harmless = elements(&report::campaign_page(&plain().report())).unwrap();
+    let harmless = elements(&report::campaign_page(&plain().report()).whole()).unwrap();
     let harmless: BTreeSet<String> = harmless.into_iter().collect();
     for hostile in HOSTILE {
         let of = campaigns::campaign(&|name| hostile.replace(MARK, &format!("{MARK} {name}")));
         check(&of).unwrap_or_else(|why| panic!("{hostile:?}: {why}"));
-        let names = elements(&report::campaign_page(&of.report())).unwrap();
+        let names = elements(&report::campaign_page(&of.report()).whole()).unwrap();
         for name in names {
             assert!(harmless.contains(&name), "{hostile:?}: {name}");
         }

@@ -11,13 +11,13 @@ use trace::contents::{ReadingOptions, read_capture};
 /// Captures with many kinds of findings.
 const NAMES: [&str; 5] = ["nagle", "persistent", "reset", "tls", "zero-window"];
 
-fn bytes(name: &str) -> Vec<u8> {
+pub(crate) fn bytes(name: &str) -> Vec<u8> {
     let captures = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../trace/tests/captures");
     fs::read(captures.join(format!("{name}.pcap"))).unwrap()
 }
 
 /// The analysis of a file; `None` where it is no capture.
-fn analysed(bytes: &[u8]) -> Option<CaptureAnalysis> {
+pub(crate) fn analysed(bytes: &[u8]) -> Option<CaptureAnalysis> {
     let contents = read_capture(bytes, &ReadingOptions::default(), |_| ()).ok()?;
     let connections = &contents.traced.connections;
     Some(CaptureAnalysis {
@@ -36,12 +36,12 @@ fn a_name_of_a_file_is_harmless() {
         text.starts_with("Capture: a file \\u{1b}[31m (Ethernet"),
         "{text}"
     );
-    assert!(!report::analysis_html(&analysis).contains('\u{1b}'));
+    assert!(!report::analysis_page(&analysis).whole().contains('\u{1b}'));
 }
 
 #[test]
 fn each_direction_with_payload_has_its_courses() {
-    let page = report::analysis_html(&analysed(&bytes("nagle")).unwrap());
+    let page = report::analysis_page(&analysed(&bytes("nagle")).unwrap()).whole();
     let ids: Vec<&str> = page.split("<figure data-id=\"").skip(1).collect();
     let ids: Vec<&str> = ids.iter().filter_map(|id| id.split('"').next()).collect();
     let of = |sender: &str| {
@@ -87,7 +87,7 @@ proptest! {
         for document in [&text, &json, &sheet] {
             prop_assert!(!document.contains(|c: char| c.is_control() && !"\r\n".contains(c)));
         }
-        prop_assert!(report::analysis_html(&analysis).ends_with("</html>\n"));
+        prop_assert!(report::analysis_page(&analysis).whole().ends_with("</html>\n"));
         let requests: usize = analysis.contents.traced.connections.iter().map(|of| of.requests.len()).sum();
         prop_assert_eq!(sheet.lines().count(), 1 + requests);
     }

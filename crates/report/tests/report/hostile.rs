@@ -13,12 +13,13 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use stats::{Side, summarise};
 
+use crate::outline::assert_outline;
 use crate::{answers, campaigns, runs};
 
 /// In every hostile string, so that it is found again.
 pub(crate) const MARK: &str = "FORGED";
 
-pub(crate) const HOSTILE: [&str; 30] = [
+pub(crate) const HOSTILE: [&str; 33] = [
     "x\nWarning: FORGED",
     "x\\nWarning: FORGED",
     "x\r\n\r\nFORGED",
@@ -49,7 +50,13 @@ pub(crate) const HOSTILE: [&str; 30] = [
     "\"></td></table></script><script>FORGED</script>",
     "{{data}} {{scripts}} FORGED",
     "../../FORGED\0/%2e%2e/\\",
+    "\u{fffe}FORGED\u{ffff}",
+    "__proto__ FORGED",
+    "#12 GH-13 !4 a/b#7 5cc1e3dc FORGED",
 ];
+
+/// What the last of them would refer to.
+const REFERENCES: [&str; 5] = ["#12", "GH-13", "!4", "b#7", "5cc1e3dc"];
 
 /// The same with every string replaced that may have any value.
 fn replaced<T: Serialize + DeserializeOwned>(of: &T, hostile: &str) -> T {
@@ -114,6 +121,7 @@ struct Reports {
     sheets: Vec<String>,
     markdown: Vec<String>,
     pages: Vec<String>,
+    junit: Vec<String>,
     /// Names of files.
     files: Vec<String>,
 }
@@ -125,6 +133,7 @@ fn reports(hostile: &str) -> Reports {
         sheets: Vec::new(),
         markdown: Vec::new(),
         pages: Vec::new(),
+        junit: Vec::new(),
         files: Vec::new(),
     };
     for run in [runs::mixed(), runs::interrupted(), runs::closed()] {
@@ -150,6 +159,7 @@ fn of_run(run: &Run, reports: &mut Reports) {
         .push(report::text(run, &summary, &[], &options));
     reports.documents.push(report::json(run, &summary, &[]));
     reports.sheets.push(report::csv(run, &summary));
+    reports.junit.push(report::junit(run, &summary));
     reports
         .sheets
         .push(report::log_header() + &report::log(&run.plan, &[], &run.samples));
@@ -367,11 +377,26 @@ fn what_strangers_write_is_text_in_every_report() {
             // Nothing is lost or replaced.
             assert!(text.contains(MARK), "{markdown}");
             assert!(!text.contains("@F"), "{markdown}");
+            let reference = REFERENCES
+                .iter()
+                .find(|reference| text.contains(**reference));
+            assert_eq!(reference, None, "{markdown}");
         }
         for (page, other) in reports.pages.iter().zip(&harmless.pages) {
+            assert_outline(page);
             let (page, other) = (markup(page), markup(other));
             assert_eq!(page.0, other.0, "{hostile:?}");
             assert!(!page.1.contains('<'), "{hostile:?}");
+        }
+        for (junit, other) in reports.junit.iter().zip(&harmless.junit) {
+            let count = |text: &str| ['<', '>', '"'].map(|c| text.matches(c).count());
+            assert_eq!(count(junit), count(other), "{hostile:?}\n{junit}");
+        }
+        for text in reports.pages.iter().chain(&reports.junit) {
+            // XML 1.0, section 2.2: whatever reads the drawings of a page as SVG has them, too.
+            let is_forbidden =
+                |c: &char| c.is_control() && *c != '\n' || "\u{fffe}\u{ffff}".contains(*c);
+            assert_eq!(text.chars().find(is_forbidden), None, "{hostile:?}");
         }
         for file in &reports.files {
             let name = file.strip_prefix("assets/").unwrap_or(file);

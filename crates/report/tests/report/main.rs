@@ -43,6 +43,8 @@ mod notes;
 #[cfg(test)]
 mod numbers;
 #[cfg(test)]
+mod outline;
+#[cfg(test)]
 mod page;
 #[cfg(test)]
 mod runs;

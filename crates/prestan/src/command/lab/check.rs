@@ -16,7 +16,7 @@ pub(super) fn check(
     network: &LabNetwork,
     json: &Option<PathBuf>,
 ) -> Result<ExitStatus, Failed> {
-    check_documents(&[json])?;
+    check_documents(&[json], None)?;
     become_root()?;
     let start = Instant::now();
     let lab = build(network)?;

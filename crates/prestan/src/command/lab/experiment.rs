@@ -58,7 +58,7 @@ pub(super) fn list() -> Result<(), Failed> {
 /// Measures an experiment.
 pub(super) fn run(args: &LabRunArgs) -> Result<ExitStatus, Failed> {
     let documents = &args.documents;
-    check_documents(&documents.places())?;
+    check_documents(&documents.places(), documents.html.as_ref())?;
     let asked = AskedCampaign::of(args)?;
     if args.dry_run {
         return asked.print_trials();

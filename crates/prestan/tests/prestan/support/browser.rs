@@ -97,14 +97,21 @@ impl Browser {
     /// must not.
     #[track_caller]
     pub(crate) fn open(&mut self, path: &Path) {
-        assert_eq!(self.problems(), [""; 0], "before {}", path.display());
-        self.events.clear();
         let url = format!("file://{}", path.display());
-        self.own = vec![
-            format!("{url}\n"),
-            "data:".to_owned(),
-            "about:blank".to_owned(),
-        ];
+        self.visit(&url, format!("{url}\n"));
+    }
+
+    /// The same for a page of a web server, which may ask for what lies beside it.
+    #[track_caller]
+    pub(crate) fn open_served(&mut self, server: &str, page: &str) {
+        self.visit(&format!("{server}{page}"), server.to_owned());
+    }
+
+    #[track_caller]
+    fn visit(&mut self, url: &str, own: String) {
+        assert_eq!(self.problems(), [""; 0], "before {url}");
+        self.events.clear();
+        self.own = vec![own, "data:".to_owned(), "about:blank".to_owned()];
         self.call("Page.navigate", json!({ "url": url }));
         self.until("document.readyState === 'complete' && location.href !== 'about:blank'");
     }

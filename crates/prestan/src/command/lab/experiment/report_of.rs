@@ -19,7 +19,7 @@ use crate::output::{check_documents, print_all, tell};
 /// Prints the report of a campaign again.
 pub(in super::super) fn report(args: &LabReportArgs) -> Result<ExitStatus, Failed> {
     let documents = &args.documents;
-    check_documents(&documents.places())?;
+    check_documents(&documents.places(), documents.html.as_ref())?;
     let kept = KeptCampaign::read(&directory::find(&args.campaign)?)?;
     let mut experiment = kept.record.experiment.clone();
     if let Some(newer) = &args.experiment {
@@ -58,7 +58,7 @@ pub(super) fn print(kept: &KeptCampaign, documents: &CampaignDocuments) -> Resul
         ..CampaignReport::new(record, &summary, &kept.trials)
     };
     let place = kept.page();
-    document_file::write(&place, campaign_page(&report).as_bytes())?;
+    document_file::write(&place, campaign_page(&report).whole().as_bytes())?;
     write(&report, documents)?;
     tell(&format!("prestan: the page is {}", place.display()));
     Ok(())
@@ -86,8 +86,8 @@ fn write(report: &CampaignReport<'_>, documents: &CampaignDocuments) -> Result<(
     if let Some(path) = &documents.markdown {
         all.push((path.as_path(), campaign_markdown(report)));
     }
-    if let Some(path) = &documents.html {
-        all.push((path.as_path(), campaign_page(report)));
+    if let Some(place) = &documents.html {
+        all.extend(place.documents(&campaign_page(report)));
     }
     let text = |color, width| campaign_text(report, color, width);
     print_all(all, None, documents.color, Some(text))

@@ -1,0 +1,193 @@
+//! What other programs read: pages under the policy of a web server, the files of a run, sheets.
+
+use std::fs;
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::path::Path;
+use std::thread;
+
+use record::{Outcome as Ending, Timing};
+use serde_json::Value;
+
+use crate::support::browser::Browser;
+use crate::support::{Outcome, Prestan};
+
+/// Two users, so that not all operations count.
+fn measured() -> Outcome {
+    let outcome = Prestan::new()
+        .args("demo -c 2 -r 20 --only Get1K,Put1K --run-id one -q".split(' '))
+        .args("--html page/ --csv rows.csv --junit rows.xml --log operations.csv".split(' '))
+        .args(["--json", "-", "--seed", "18446744073709551615"])
+        .run();
+    assert_eq!(outcome.code, 0, "{outcome}");
+    outcome
+}
+
+/// Serves the files of a directory with the policy of Jenkins, and scripts beside the page permitted.
+fn serve(listener: &TcpListener, directory: &Path) {
+    const POLICY: &str = "default-src 'none'; style-src 'self'; img-src 'self'; script-src 'self'";
+    let answer = |mut stream: TcpStream| -> std::io::Result<()> {
+        let mut head = [0; 4096];
+        let length = stream.read(&mut head)?;
+        let head = String::from_utf8_lossy(&head[..length]);
+        let path = head.split(' ').nth(1).unwrap_or_default();
+        let body = fs::read(directory.join(path.trim_start_matches('/'))).unwrap_or_default();
+        let kind = match path.rsplit('.').next() {
+            Some("css") => "text/css",
+            Some("js") => "text/javascript",
+            _ => "text/html",
+        };
+        let length = body.len();
+        write!(
+            stream,
+            "HTTP/1.1 200 OK\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\n\
+             Content-Security-Policy: {POLICY}\r\nConnection: close\r\n\r\n"
+        )?;
+        stream.write_all(&body)
+    };
+    for stream in listener.incoming().flatten() {
+        // A browser opens connections that it does not use.
+        let _ = answer(stream);
+    }
+}
+
+#[test]
+fn a_page_in_a_directory_has_nothing_that_a_policy_strips() {
+    let outcome = measured();
+    let directory = outcome.home().join("page");
+    let page = fs::read_to_string(directory.join("index.html")).unwrap();
+    assert!(!page.contains("<style") && !page.contains(" style=\""));
+    assert_eq!(page.matches("<script").count(), 2);
+    assert!(page.contains("<script src=\"script.js\"></script>"));
+    // A directory that is there needs no slash.
+    let again = outcome
+        .again()
+        .args("report one --html page".split(' '))
+        .run();
+    assert_eq!(again.code, 0, "{again}");
+    assert_eq!(
+        fs::read_to_string(directory.join("index.html"))
+            .unwrap()
+            .len(),
+        page.len()
+    );
+
+    let Some(mut browser) = Browser::start() else {
+        return;
+    };
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let server = format!("http://{}/", listener.local_addr().unwrap());
+    thread::spawn(move || serve(&listener, &directory));
+    browser.open_served(&server, "index.html");
+    browser.until("document.documentElement.dataset.ready === 'true'");
+    let shown = "getComputedStyle(document.querySelector('.box, .wide, figure')).borderRadius + document.styleSheets.length";
+    assert!(
+        browser
+            .evaluate(shown)
+            .as_str()
+            .is_some_and(|shown| shown.ends_with('1'))
+    );
+    assert_eq!(browser.problems(), [""; 0]);
+}
+
+#[track_caller]
+fn assert_valid(schema: &str, document: &Value) {
+    let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
+    let schema = fs::read_to_string(docs.join(schema)).unwrap();
+    let validator = jsonschema::draft202012::new(&serde_json::from_str(&schema).unwrap()).unwrap();
+    let errors: Vec<String> = validator
+        .iter_errors(document)
+        .map(|e| e.to_string())
+        .collect();
+    assert_eq!(errors, [""; 0], "{document:#}");
+}
+
+#[test]
+fn the_files_of_a_run_keep_to_their_schemas() {
+    let outcome = measured();
+    let text = |name: &str| fs::read_to_string(outcome.run().join(name)).unwrap();
+    assert_valid("plan.schema.json", &yaml::read(&text("plan.yaml")).unwrap());
+    assert_valid(
+        "env.schema.json",
+        &serde_json::from_str(&text("env.json")).unwrap(),
+    );
+    let events = text("events.jsonl");
+    assert!(events.lines().count() > 4);
+    for line in events.lines() {
+        assert_valid("event.schema.json", &serde_json::from_str(line).unwrap());
+    }
+    // A seed that is no double of any reader.
+    assert_valid("result.schema.json", &outcome.json());
+    assert_eq!(outcome.json()["load"]["seed"], "18446744073709551615");
+}
+
+#[test]
+fn the_times_that_count_are_those_of_the_report() {
+    let outcome = measured();
+    let run = rundir::load(&outcome.run()).unwrap();
+    let log = fs::read_to_string(outcome.home().join("operations.csv")).unwrap();
+    let flags: Vec<bool> = log
+        .lines()
+        .skip(1)
+        .map(|line| line.ends_with(",true"))
+        .collect();
+    assert_eq!(flags.len(), run.samples.len());
+    for (place, row) in outcome.json()["tests"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .enumerate()
+    {
+        let name = row["measure"].as_str().unwrap();
+        let span = run
+            .env
+            .counted
+            .iter()
+            .find(|span| span.measure == name)
+            .unwrap();
+        let (mut times, mut counted) = (Vec::new(), 0);
+        for (sample, flag) in run.samples.iter().zip(&flags) {
+            let began = sample.moments.started;
+            let counts = usize::from(sample.measure.0) == place
+                && (span.from_ns..=span.to_ns).contains(&began);
+            // The column and the moments say the same.
+            if usize::from(sample.measure.0) == place {
+                assert_eq!(counts, *flag, "{sample:?}");
+            }
+            counted += u64::from(counts);
+            if counts && sample.outcome == Ending::Ok && sample.timing != Timing::Missed {
+                times.extend(sample.moments.response());
+            }
+        }
+        assert_eq!(row["operations"], counted);
+        let mean = times.iter().sum::<u64>() as f64 / times.len() as f64;
+        let expected = row["response_us"]["mean"].as_f64().unwrap();
+        assert!((mean / 1e3 - expected).abs() < 1e-3, "{mean} {expected}");
+    }
+}
+
+#[test]
+fn sheets_and_files_of_samples_have_the_time_of_day() {
+    let outcome = measured();
+    let env = fs::read_to_string(outcome.run().join("env.json")).unwrap();
+    let env: Value = serde_json::from_str(&env).unwrap();
+    let started = env["started_at"].as_str().unwrap();
+    let sheet = fs::read_to_string(outcome.home().join("rows.csv")).unwrap();
+    let mut lines = sheet.lines();
+    assert!(lines.next().unwrap().ends_with(",started_at"));
+    assert!(
+        lines.all(|line| line.ends_with(&format!(",{started}"))),
+        "{sheet}"
+    );
+    let samples = fs::read(outcome.run().join("samples-00001.parquet")).unwrap();
+    let metadata = String::from_utf8_lossy(&samples);
+    assert!(metadata.contains("started_at") && metadata.contains(started));
+    // What readers of JUnit add up.
+    let junit = fs::read_to_string(outcome.home().join("rows.xml")).unwrap();
+    for suite in ["<testsuites ", "<testsuite "] {
+        let (_, rest) = junit.split_once(suite).unwrap();
+        let (_, time) = rest.split_once(" time=\"").unwrap();
+        let time: f64 = time.split('"').next().unwrap().parse().unwrap();
+        assert!(time > 0.0 && time < 600.0, "{junit}");
+    }
+}
