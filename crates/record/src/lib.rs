@@ -305,6 +305,15 @@ impl PlanRecord {
         self.targets.iter().map(String::as_str).zip(self.servers())
     }
 
+    /// What reports say of the test of this row beside its name.
+    pub fn title_of(&self, row: &str) -> Option<&str> {
+        let measure = self.measures.iter().find(|measure| measure.name == row)?;
+        self.tests
+            .get(usize::from(measure.test.0))?
+            .title
+            .as_deref()
+    }
+
     /// URLs of all collections below which the run worked.
     pub fn servers(&self) -> impl Iterator<Item = &str> {
         let others = self.others.iter().map(String::as_str);
@@ -338,6 +347,9 @@ pub struct SuiteRecord {
 pub struct TestRecord {
     /// Name of the test in the suite.
     pub name: String,
+    /// What reports say of it beside its name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
     /// How its loop uses connections; `None` where that is as [`Load::http`] says.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub http: Option<Http>,

@@ -71,6 +71,10 @@ fn visible(json: &str) -> String {
 
 pub(crate) fn document(run: &Run, summary: &Summary) -> wire::ResultDocument {
     let (plan, env) = (&run.plan, &run.env);
+    let titled = |test| wire::TestJson {
+        title: plan.title_of(&test.name).map(str::to_owned),
+        ..wire::TestJson::from(test)
+    };
     wire::ResultDocument {
         schema_version: wire::SCHEMA_VERSION,
         prestan: wire::Program {
@@ -113,7 +117,7 @@ pub(crate) fn document(run: &Run, summary: &Summary) -> wire::ResultDocument {
             .map(wire::WarningJson::from)
             .collect(),
         left_behind: summary.left_behind.clone(),
-        tests: summary.tests.iter().map(wire::TestJson::from).collect(),
+        tests: summary.tests.iter().map(titled).collect(),
         constraints: summary
             .constraints
             .iter()
@@ -214,6 +218,7 @@ impl From<&TestSummary> for wire::TestJson {
     fn from(test: &TestSummary) -> wire::TestJson {
         wire::TestJson {
             measure: test.name.clone(),
+            title: None,
             method: test.method.clone(),
             unit: test.unit,
             status: test.status,

@@ -163,6 +163,8 @@ impl ServerLabel {
             inside.processes.clear();
         }
         self.hide(&mut plan.suite.title);
+        let titles = plan.tests.iter_mut().filter_map(|test| test.title.as_mut());
+        titles.for_each(|title| self.hide(title));
         // It names the server in as many ways as there are options.
         plan.command = None;
         for note in &mut plan.notes {

@@ -419,6 +419,9 @@ pub(crate) struct WarningJson {
 pub(crate) struct TestJson {
     /// Name of the row, as in the column `measure` of the samples.
     pub(crate) measure: String,
+    /// What the suite says of its test beside the name; absent without.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) title: Option<String>,
     /// HTTP method that is measured.
     pub(crate) method: String,
     /// The unit in which reports for people show its times; absent where the suite declares none.

@@ -76,6 +76,7 @@ pub(crate) fn plan() -> PlanRecord {
         },
         tests: vec![TestRecord {
             name: "T".to_owned(),
+            title: Some("Größe 日本語".to_owned()),
             http: Some(record::Http {
                 per_page: true,
                 pipeline: 2,

@@ -188,6 +188,7 @@ impl RunBuilder {
         let test = TestId(self.run.plan.tests.len() as u16);
         self.run.plan.tests.push(TestRecord {
             name: name.into(),
+            title: None,
             http: None,
         });
         let measures = rows.iter().map(|(name, method)| MeasureRecord {

@@ -145,6 +145,8 @@ pub struct TestPlan {
     pub id: TestId,
     /// Its name.
     pub name: String,
+    /// What reports say of it beside its name.
+    pub title: Option<String>,
     /// What the DAV header must say.
     pub needs: Option<NeedsClass>,
     /// Whether all users work in one collection.

@@ -302,6 +302,7 @@ fn resolve_test(
     let resolved = TestPlan {
         id,
         name: test.name.value.clone(),
+        title: test.title.clone(),
         needs: test
             .needs
             .as_ref()

@@ -81,6 +81,7 @@ pub fn single(single: &Single) -> Result<(Plan, String), String> {
         steps.collect()
     };
     let test = TestPlan {
+        title: None,
         id: TestId(0),
         name: method.clone(),
         needs: None,

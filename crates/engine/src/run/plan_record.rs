@@ -41,6 +41,7 @@ pub fn plan_record(plan: &Plan, settings: &Settings) -> PlanRecord {
             .iter()
             .map(|test| TestRecord {
                 name: test.name.clone(),
+                title: test.title.clone(),
                 http: test.http,
             })
             .collect(),

@@ -191,3 +191,39 @@ fn sheets_and_files_of_samples_have_the_time_of_day() {
         assert!(time > 0.0 && time < 600.0, "{junit}");
     }
 }
+
+#[test]
+fn a_test_may_have_a_title_in_any_language() {
+    const SUITE: &str = "
+suite: own
+version: 1
+title: Own
+tests:
+  - name: Save
+    title: Größe 日本語 👩\u{200d}💻
+    loop: [{PUT: page, body: {size: 16}, measure: Write}]
+";
+    let prestan = Prestan::new();
+    let suite = prestan.file("own.yaml", SUITE);
+    let server = crate::support::faulty::Faulty::new(|builder| builder);
+    let outcome = prestan
+        .arg("run")
+        .arg(suite)
+        .args([
+            &server.server.url(),
+            "-r",
+            "5",
+            "-q",
+            "--json",
+            "-",
+            "--html",
+            "page.html",
+        ])
+        .run();
+    assert_eq!(outcome.code, 0, "{outcome}");
+    let title = "Größe 日本語 👩\u{200d}💻";
+    assert_eq!(outcome.json()["tests"][0]["title"], title);
+    let page = fs::read_to_string(outcome.home().join("page.html")).unwrap();
+    let shown = format!("<p class=\"what\"><bdi>{title}</bdi></p>");
+    assert!(page.contains(&shown), "{page}");
+}

@@ -54,6 +54,9 @@ pub(super) fn tables(
             @let rows = rows(name);
             div.of-test data-test=(name) {
                 h3 { (name) }
+                @if let Some(title) = page.runs.iter().find_map(|run| run.run.plan.title_of(name)) {
+                    p.what { bdi { (title) } }
+                }
                 @for (whose, row) in &rows { p.outcomes { (whose) (ended(row)) } }
                 (percentiles(&rows))
                 div.figures { (figure_parts::details(of, subject, page.runs.len())) }
