@@ -264,6 +264,7 @@ impl Console {
             | EventKind::Traced(_)
             | EventKind::Flame(_)
             | EventKind::ServerTimes(_)
+            | EventKind::Origins(_)
             | EventKind::AccessLog(_)
             | EventKind::LoadChanged { .. }
             | EventKind::Generator(_)

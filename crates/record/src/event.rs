@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     AccessLogRecord, BackgroundEnd, BackgroundReading, FlameRow, Generator, InsideBatch, MeasureId,
-    Nanos, Outcome, ServerTimes, TracedRow,
+    Nanos, Outcome, RowOrigins, ServerTimes, TracedRow,
 };
 
 /// Index into [`PlanRecord::tests`](crate::PlanRecord::tests).
@@ -163,6 +163,8 @@ pub enum EventKind {
     Flame(FlameRow),
     /// Times that the server gives for operations of one row.
     ServerTimes(ServerTimes),
+    /// Where the responses of one row came from.
+    Origins(RowOrigins),
     /// How the access log of the server was joined to the operations of the run.
     AccessLog(AccessLogRecord),
     /// The user ended the run.

@@ -11,6 +11,7 @@ mod flame;
 mod generator;
 mod inside;
 mod load;
+mod origins;
 mod outcome;
 mod sample;
 mod server_view;
@@ -33,7 +34,8 @@ pub use generator::{Exhausted, Generator, Lateness};
 pub use inside::{
     CallTarget, InsideBatch, InsideCounts, InsideRecord, ServerProcessRecord, TracedCall, TracedRow,
 };
-pub use load::{AdaptRecord, Arrivals, Http, HttpVersion, Load, Pace, Stage};
+pub use load::{AdaptRecord, AddressChoice, Arrivals, Http, HttpVersion, Load, Pace, Stage};
+pub use origins::{AddressConnections, AddressResponses, RowOrigins};
 pub use outcome::Outcome;
 pub use sample::{Connect, MeasureId, Moments, Nanos, Sample, Segments, Timing};
 pub use server_view::{
@@ -596,4 +598,11 @@ pub struct Server {
     /// other runs were made at the same time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub round_trip: Option<RoundTrip>,
+    /// The intermediary that the response to OPTIONS passed, by its header Via.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub via: Option<String>,
+    /// The addresses that connections were opened to; none where the URL has the address itself and there is no
+    /// other.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub addresses: Vec<AddressConnections>,
 }

@@ -197,6 +197,32 @@ pub struct Http {
     /// Head and body of a request are sent by a system call each: an experiment.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub two_writes: bool,
+    /// Which of the addresses of a host connections go to.
+    #[serde(default, skip_serializing_if = "AddressChoice::is_first")]
+    pub addresses: AddressChoice,
+    /// A connection begins with a line of the PROXY protocol (version 1), as behind HAProxy.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub haproxy_protocol: bool,
+}
+
+/// Which of several addresses of a host a connection goes to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum AddressChoice {
+    /// The first that answers, for the whole run.
+    #[default]
+    First,
+    /// One after the other.
+    RoundRobin,
+    /// Any, each with the same chance.
+    Random,
+}
+
+impl AddressChoice {
+    /// It is the first one.
+    pub fn is_first(&self) -> bool {
+        *self == AddressChoice::First
+    }
 }
 
 impl Default for Http {
@@ -213,6 +239,8 @@ impl Default for Http {
             window: None,
             nagle: false,
             two_writes: false,
+            addresses: AddressChoice::First,
+            haproxy_protocol: false,
         }
     }
 }
@@ -269,6 +297,14 @@ impl fmt::Display for Http {
         }
         if self.two_writes {
             f.write_str(", head and body in two writes")?;
+        }
+        f.write_str(match self.addresses {
+            AddressChoice::First => "",
+            AddressChoice::RoundRobin => ", addresses in turn",
+            AddressChoice::Random => ", addresses at random",
+        })?;
+        if self.haproxy_protocol {
+            f.write_str(", with the PROXY protocol")?;
         }
         Ok(())
     }

@@ -7,6 +7,7 @@ use serde::Serialize;
 use stats::{Completeness, Summary, TestSummary};
 
 use crate::load_steps::LoadStepJson;
+use crate::origins;
 use crate::reasons::{abort_reason, ended_early, note, reason};
 use crate::surroundings::ServerJson;
 use crate::targets::{TargetJson, targets};
@@ -251,6 +252,8 @@ impl From<&TestSummary> for wire::TestJson {
                 .iter()
                 .map(|own| own.kind.name().into())
                 .collect(),
+            cached: origins::cached(&test.origins),
+            addresses: origins::addresses(&test.origins),
         }
     }
 }
@@ -386,6 +389,8 @@ impl From<record::Http> for wire::HttpJson {
             window: http.window,
             nagle: http.nagle,
             two_writes: http.two_writes,
+            addresses: http.addresses,
+            haproxy_protocol: http.haproxy_protocol,
         }
     }
 }

@@ -52,12 +52,15 @@ pub fn apply_label(plan: &mut PlanRecord, env: &mut Environment, events: &mut [E
     server.plan(plan);
     for answered in env.server.iter_mut().chain(&mut env.others) {
         answered.software = None;
+        answered.via = None;
+        answered.addresses.clear();
         answered.dav.retain(|token| is_class(token));
         answered
             .allow
             .retain(|method| METHODS.contains(&method.as_str()));
     }
     rename_metrics(events);
+    rename_addresses(events);
     for event in events {
         server.event(event);
     }
@@ -72,15 +75,32 @@ fn rename_metrics(events: &mut [Event]) {
         },
         _ => None,
     });
-    let mut metrics: Vec<&mut String> = metrics.collect();
-    metrics.sort();
+    number_names(metrics.collect(), "metric");
+}
+
+/// Addresses have numbers, and caches no names.
+fn rename_addresses(events: &mut [Event]) {
+    let rows = events.iter_mut().filter_map(|event| match &mut event.kind {
+        EventKind::Origins(row) => Some(row),
+        _ => None,
+    });
+    let addresses = rows.flat_map(|row| {
+        row.cache = None;
+        row.addresses.iter_mut().map(|own| &mut own.address)
+    });
+    number_names(addresses.collect(), "address");
+}
+
+/// Gives each name a number in place of what it is, in the order of the names.
+fn number_names(mut names: Vec<&mut String>, what: &str) {
+    names.sort();
     let (mut before, mut number) = (None, 0);
-    for metric in metrics {
-        if before.as_ref() != Some(metric) {
-            before = Some(metric.clone());
+    for name in names {
+        if before.as_ref() != Some(name) {
+            before = Some(name.clone());
             number += 1;
         }
-        *metric = format!("metric {number}");
+        *name = format!("{what} {number}");
     }
 }
 
@@ -193,6 +213,7 @@ impl ServerLabel {
             EventKind::Background(_)
             | EventKind::Inside(_)
             | EventKind::ServerTimes(_)
+            | EventKind::Origins(_)
             | EventKind::AccessLog(_)
             | EventKind::TestStarted { .. }
             | EventKind::MeasuringStarted { .. }
@@ -257,7 +278,10 @@ fn identifying(server: &Server) -> Vec<String> {
     let words = software.split(separates).filter(is_name);
     let tokens = server.dav.iter().map(String::as_str);
     let tokens = tokens.filter(|token| !is_class(token));
-    let all = words.chain([software]).chain(tokens);
+    let all = words
+        .chain([software])
+        .chain(tokens)
+        .chain(server.via.as_deref());
     all.map(str::to_owned).collect()
 }
 
@@ -422,6 +446,11 @@ mod tests {
             http: "1.1".to_owned(),
             same_machine: None,
             round_trip: None,
+            via: Some("edge.example".to_owned()),
+            addresses: vec![record::AddressConnections {
+                address: "192.0.2.7:80".to_owned(),
+                connections: 3,
+            }],
         };
         let mut run = stats::testing::RunBuilder::new(1).build();
         run.plan.target = "http://dav.example.org:8080/store/".to_owned();
@@ -455,6 +484,29 @@ mod tests {
         let mut expected = expected.to_vec();
         expected.push(event(ServerTimeSource::AccessLog));
         assert_eq!(events, expected);
+    }
+
+    #[test]
+    fn addresses_of_a_server_have_numbers_and_caches_no_names() {
+        let address = |address: &str| record::AddressResponses {
+            target: 0,
+            address: address.to_owned(),
+            responses: 1,
+        };
+        let event = |cache, addresses| Event {
+            at: 0,
+            kind: EventKind::Origins(record::RowOrigins {
+                measure: record::MeasureId(0),
+                cached: 1,
+                cache,
+                addresses,
+            }),
+        };
+        let named = ["192.0.2.7:80", "192.0.2.1:80"].map(address).to_vec();
+        let mut events = vec![event(Some("edge".to_owned()), named)];
+        rename_addresses(&mut events);
+        let numbered = ["address 2", "address 1"].map(address).to_vec();
+        assert_eq!(events, [event(None, numbered)]);
     }
 
     #[test]

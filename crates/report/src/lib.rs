@@ -42,6 +42,7 @@ mod load_steps;
 mod log;
 mod markdown;
 mod notes;
+mod origins;
 pub mod page;
 mod ranking;
 mod reasons;

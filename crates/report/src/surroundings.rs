@@ -1,7 +1,7 @@
 //! What a server tells about itself, and what lies between it and the client: the round trip, and whether both are one
 //! machine.
 
-use record::{RoundTrip, SameMachine, Server};
+use record::{AddressConnections, RoundTrip, SameMachine, Server};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -20,6 +20,12 @@ pub(crate) struct ServerJson {
     pub(crate) allow: Vec<String>,
     /// HTTP version of the response.
     pub(crate) http: String,
+    /// The intermediary that the response to OPTIONS passed, by its header Via; absent without one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) via: Option<String>,
+    /// The addresses that connections were opened to; absent where the URL has the address itself.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) addresses: Vec<AddressConnections>,
     /// How it is known that the server is on the machine of the client; absent where that is not known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) same_machine: Option<SameMachine>,
@@ -36,6 +42,8 @@ impl From<&Server> for ServerJson {
             dav: server.dav.clone(),
             allow: server.allow.clone(),
             http: server.http.clone(),
+            via: server.via.clone(),
+            addresses: server.addresses.clone(),
             same_machine: server.same_machine,
             round_trip: server.round_trip.map(RoundTripJson::from),
         }
@@ -84,10 +92,29 @@ impl From<RoundTrip> for RoundTripJson {
 pub(crate) fn surroundings(server: &Server) -> impl Iterator<Item = (&'static str, String)> {
     let machine = server.same_machine.map(same_machine);
     let idle = server.round_trip.as_ref().map(round_trip);
-    let lines = [("Server Machine", machine), ("Idle Round Trip", idle)];
+    let lines = [
+        ("Server Address", addresses(server)),
+        ("Server Machine", machine),
+        ("Idle Round Trip", idle),
+    ];
     lines
         .into_iter()
         .filter_map(|(what, said)| Some((what, said?)))
+}
+
+/// The addresses that were measured, where the URL does not have them: `127.0.0.1:80 (3 connections), ...`.
+fn addresses(server: &Server) -> Option<String> {
+    match &server.addresses[..] {
+        [] => None,
+        [only] => Some(only.address.clone()),
+        several => {
+            let counted = several.iter().map(|own| {
+                let plural = if own.connections == 1 { "" } else { "s" };
+                format!("{} ({} connection{plural})", own.address, own.connections)
+            });
+            Some(counted.collect::<Vec<_>>().join(", "))
+        }
+    }
 }
 
 /// The machine of the server, where it is that of the client.

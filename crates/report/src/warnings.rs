@@ -35,6 +35,8 @@ pub(crate) fn fact(kind: Kind) -> &'static str {
         Kind::NoOverlap => "the users were never all active at the same time",
         Kind::WindowSmall => "less than half of the operations began while all users were active",
         Kind::Bias => "the load generator was slow to wake up",
+        Kind::Cached => "responses came from a cache",
+        Kind::SeveralAddresses => "several addresses of the server responded",
         Kind::Dropped => "operations were never sent",
         Kind::EarlyResponses => "the server responded before it had the whole request",
         Kind::ClockStepped => "the system clock was set during the run",
@@ -150,6 +152,16 @@ fn rest(warning: &Warning) -> String {
             ": {shares}; the server closes connections, so total times contain connecting (response \
              times do not)"
         ),
+        Kind::Cached => format!(
+            "{}: {shares}; their times are those of the cache, not of the server behind it; measure that one \
+             directly (docs/guides/behind-a-proxy.md)",
+            in_brackets(&warning.detail)
+        ),
+        Kind::SeveralAddresses => format!(
+            "{}; not from the most used one: {shares}; these may be several servers, and their times are in \
+             one row; --resolve measures one",
+            in_brackets(&warning.detail)
+        ),
         Kind::Dropped if warning.detail == Detail::OpenLoop => format!(
             ", because the server could not keep up with the rate and too many operations were \
              waiting: {shares}; times describe the other operations only; lower the rate, or raise \
@@ -177,6 +189,13 @@ fn count(detail: &Detail) -> u64 {
     match detail {
         Detail::Count(count) => *count,
         _ => 0,
+    }
+}
+
+fn in_brackets(detail: &Detail) -> String {
+    match detail {
+        Detail::Text(names) if !names.is_empty() => format!(" ({names})"),
+        _ => String::new(),
     }
 }
 

@@ -11,8 +11,8 @@
 use std::collections::BTreeMap;
 
 use record::{
-    AdaptRecord, Clock, ConstraintSense, Exhausted, LeftBehind, Machine, NoteRecord, Pace,
-    SuiteRecord, TimeUnit, Verify,
+    AdaptRecord, AddressChoice, Clock, ConstraintSense, Exhausted, LeftBehind, Machine, NoteRecord,
+    Pace, SuiteRecord, TimeUnit, Verify,
 };
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -293,11 +293,9 @@ pub(crate) struct HttpJson {
     /// response to its first.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(crate) at_once: bool,
-    /// Every TLS handshake was a full one, because `--tls-resumption off` was given; false in runs that
-    /// were recorded before this was.
+    /// Every TLS handshake was a full one (`--tls-resumption off`).
     pub(crate) full_handshakes: bool,
-    /// Flow-control window of the server for each stream and for the connection, in bytes; null before
-    /// HTTP/2, which leaves that to TCP.
+    /// Flow-control window for each stream and for the connection, in bytes; null before HTTP/2.
     pub(crate) window: Option<u32>,
     /// Nagle's algorithm was left on (`--nagle`); absent where not.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
@@ -305,6 +303,12 @@ pub(crate) struct HttpJson {
     /// Head and body of requests were sent by a system call each (`--two-writes`); absent where not.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(crate) two_writes: bool,
+    /// Which of several addresses of the host connections went to (`--addresses`); absent where the first.
+    #[serde(skip_serializing_if = "AddressChoice::is_first")]
+    pub(crate) addresses: AddressChoice,
+    /// Connections began with a line of the PROXY protocol (`--haproxy-protocol`); absent where not.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) haproxy_protocol: bool,
 }
 
 /// How the load generator fared while a test was measured.
@@ -486,6 +490,12 @@ pub(crate) struct TestJson {
     pub(crate) disqualified: Option<String>,
     /// The kinds of all warnings about the row.
     pub(crate) warnings: Vec<String>,
+    /// Expected responses that came from a cache, those outside of the window among them; absent where none did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) cached: Option<crate::origins::CachedJson>,
+    /// Expected responses from each address of a server that has several, those outside of the window among them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) addresses: Vec<crate::origins::AddressJson>,
 }
 
 /// Failures that ended alike.

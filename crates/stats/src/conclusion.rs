@@ -36,6 +36,12 @@ impl TestSummary {
         self.warnings.iter().find(|warning| warning.disqualifies())
     }
 
+    /// The warning for which the times of this row are true of its URL, and not of the server behind it.
+    pub fn from_cache(&self) -> Option<&Warning> {
+        let mut warnings = self.warnings.iter();
+        warnings.find(|warning| warning.kind == WarningKind::Cached)
+    }
+
     /// What the row comes to.
     pub fn conclusion(&self) -> Conclusion {
         match (self.status, self.disqualified()) {

@@ -102,7 +102,7 @@ pub struct LeftOut {
 pub enum WhyLeftOut {
     /// It failed, or is not supported: what was attempted, and what came back.
     Evidence(StatusReason),
-    /// This warning disqualifies it.
+    /// This warning disqualifies it, or its times are those of a cache.
     Warned(Warning),
     /// It has no response times.
     NoTimes,
@@ -164,6 +164,9 @@ fn left_out(runs: &[Material]) -> Vec<LeftOut> {
 
 fn why(row: &TestSummary) -> WhyLeftOut {
     let evidence = row.evidence.clone().map(WhyLeftOut::Evidence);
-    let warned = || row.disqualified().cloned().map(WhyLeftOut::Warned);
+    let warned = || {
+        let warning = row.disqualified().or(row.from_cache());
+        warning.cloned().map(WhyLeftOut::Warned)
+    };
     evidence.or_else(warned).unwrap_or(WhyLeftOut::NoTimes)
 }

@@ -53,6 +53,7 @@ mod least_squares;
 mod live;
 mod load_course;
 mod load_steps;
+mod origins;
 mod outcomes;
 mod pages;
 mod parts;
@@ -127,6 +128,7 @@ pub use judged::{ConstraintReading, JudgedConstraint, ReadFigure, ReadingUnit, W
 pub use live::LiveJudge;
 pub use load_course::{LoadCourse, LoadPart, OutcomeWithStatus};
 pub use load_steps::LoadStep;
+pub use origins::ResponseOrigins;
 pub use outcomes::Outcomes;
 pub use pages::{BodySizes, FilesCame, PageSummary, PagesSummary, ServerSummary, Visits};
 pub use pool::{PoolRun, Pooled, pool};

@@ -9,6 +9,7 @@ use record::{
 use crate::bias::{Bias, Differences};
 use crate::estimated::{EstimatedRow, JudgedTally};
 use crate::failures::{FailureCounts, FailureGroup};
+use crate::origins::ResponseOrigins;
 use crate::spread::{Bar, ROWS, spread};
 use crate::status::{MissingMethod, StatusFacts};
 use crate::throughput::Throughput;
@@ -45,6 +46,8 @@ pub struct TestSummary {
     pub early: u64,
     /// Operations whose response has its *first* in common with the one before it on the connection.
     pub shared_first: u64,
+    /// Where the responses came from, as far as that is worth a word.
+    pub origins: ResponseOrigins,
     /// Operations among the expected ones that have no response time, because a time stamp of the
     /// kernel never came or made no sense.
     pub missed: u64,
@@ -439,6 +442,7 @@ pub(crate) fn row(tally: &RowTally, around: &Around<'_>) -> TestSummary {
         left_out_outcomes: tally.left_out,
         early: tally.outcomes.ok() - tally.missed - timed,
         shared_first: tally.shared_first,
+        origins: told.origins.get(&around.id).cloned().unwrap_or_default(),
         missed: tally.missed,
         response,
         planned,

@@ -159,6 +159,8 @@ impl RunBuilder {
                 http: "1.1".into(),
                 same_machine: None,
                 round_trip: None,
+                via: None,
+                addresses: Vec::new(),
             }),
             started_at: "2026-11-21T04:06:00Z".into(),
             ended_at: Some("2026-11-21T04:07:30Z".into()),

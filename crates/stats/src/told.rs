@@ -9,6 +9,7 @@ use record::{
 
 use crate::StatusReason;
 use crate::failures::FailureKind;
+use crate::origins::ResponseOrigins;
 
 /// Whether a run went through to its end.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -66,6 +67,8 @@ pub(crate) struct RunEvents {
     pub(crate) goal: Option<Goal>,
     /// How often the clock of the kernel's stamps was set.
     pub(crate) clock_steps: u64,
+    /// Where responses came from.
+    pub(crate) origins: BTreeMap<MeasureId, ResponseOrigins>,
 }
 
 impl RunEvents {
@@ -149,6 +152,7 @@ impl RunEvents {
                 };
                 self.ended.push((test, by.clone()));
             }
+            EventKind::Origins(of) => self.origins.entry(of.measure).or_default().add(of),
             EventKind::LoadChanged { users, phase } => self.loads.push((*phase, *users, event.at)),
             EventKind::Background(_)
             | EventKind::Inside(_)

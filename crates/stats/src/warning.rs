@@ -96,7 +96,7 @@ pub enum Detail {
     OpenLoop,
     /// How many there are.
     Count(u64),
-    /// In words of the engine.
+    /// In words of the engine, or names.
     Text(String),
 }
 
@@ -163,6 +163,12 @@ pub enum WarningKind {
     Resent,
     /// So many operations, most of them, opened a connection: keep-alive is off.
     Reconnects,
+    /// So many of the expected responses came from a cache in front of the server ([`Detail::Text`]: its name): the
+    /// times are those of the cache.
+    Cached,
+    /// So many of the responses of a server with several addresses did not come from its most used one;
+    /// [`Detail::Text`] has all counts.
+    SeveralAddresses,
     /// So many planned operations were never sent: something they need was missing, or, in an open loop,
     /// too many were waiting.
     Dropped,
@@ -209,7 +215,7 @@ struct About {
 
 /// All kinds, in the order in which warnings are given.
 #[rustfmt::skip]
-const KINDS: [About; 28] = {
+const KINDS: [About; 30] = {
     use WarningSubject::{Rows, Run, Tests};
     use Together::{Largest, Smallest, Sum};
     use WarningKind as Kind;
@@ -239,6 +245,8 @@ const KINDS: [About; 28] = {
         about(Kind::SharedStamps, "shared_stamps", Rows, Sum, false),
         about(Kind::Resent, "resent", Rows, Sum, false),
         about(Kind::Reconnects, "reconnects", Rows, Sum, false),
+        about(Kind::Cached, "cached", Rows, Sum, false),
+        about(Kind::SeveralAddresses, "several_addresses", Rows, Sum, false),
         about(Kind::Dropped, "dropped", Rows, Sum, false),
         about(Kind::FewForPercentiles, "few_for_percentiles", Rows, Smallest, false),
         about(Kind::Orphans, "orphans", Run, Sum, false),

@@ -3,7 +3,7 @@
 use record::{Outcome, Server};
 use suite::Workspace;
 use wire::dav::{XmlLimits, dav_tokens, parse_multistatus};
-use wire::response::{ResponseHead, Version};
+use wire::response::{ResponseHead, Version, intermediary};
 use wire::shown::redacted_link;
 
 use crate::connection::client::{Client, Exchange, PlainRequest};
@@ -297,5 +297,7 @@ fn server_of(head: &ResponseHead) -> Server {
         },
         same_machine: None,
         round_trip: None,
+        via: intermediary(&head.headers),
+        addresses: Vec::new(),
     }
 }

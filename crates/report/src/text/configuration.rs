@@ -53,7 +53,9 @@ fn server_line(plan: &PlanRecord, server: &Server) -> String {
         (Some(label), _) => format!("{label} (address and software not shown)"),
         (None, software) => software.as_deref().unwrap_or(UNKNOWN_SOFTWARE).to_owned(),
     };
-    format!("{software}, HTTP/{}", server.http)
+    let via = server.via.as_ref();
+    let via = via.map_or(String::new(), |via| format!(", via {}", clean(via)));
+    format!("{software}, HTTP/{}{via}", server.http)
 }
 
 /// The configuration lines: the classic ones, then ours.

@@ -124,9 +124,10 @@ pub(super) struct Mean {
     runs: usize,
 }
 
-/// It was measured, nothing of it failed, and no warning disqualifies it.
+/// It was measured, nothing of it failed, no warning disqualifies it, and no response came from a cache.
 pub(super) fn is_good(row: &TestSummary) -> bool {
-    row.status == Status::Ok && row.disqualified().is_none() && row.response.is_some()
+    let has_warning = row.disqualified().or(row.from_cache()).is_some();
+    row.status == Status::Ok && !has_warning && row.response.is_some()
 }
 
 impl<'a> Case<'a> {

@@ -7,6 +7,7 @@ use super::{Connects, Note, RowTally, SegmentCount, TestSummary};
 use crate::bias::Differences;
 use crate::failures;
 use crate::interval::ratio_interval;
+use crate::origins::ResponseOrigins;
 use crate::spread::{ROWS, spread};
 use crate::times::Times;
 use crate::told::push_new;
@@ -70,6 +71,11 @@ pub(crate) fn pooled(runs: &[RunRow<'_>]) -> TestSummary {
         left_out_outcomes: outcomes(|row| &row.left_out_outcomes),
         early: sum(|row| row.early),
         shared_first: sum(|row| row.shared_first),
+        origins: {
+            let mut all = ResponseOrigins::default();
+            runs.iter().for_each(|(_, row)| all.merge(&row.origins));
+            all
+        },
         missed: sum(|row| row.missed),
         response,
         planned,

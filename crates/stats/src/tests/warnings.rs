@@ -1,9 +1,9 @@
 //! Every warning in a run in which it must be given, and in one in which it must not.
 
-use record::{Connect, EventKind, Http, MeasureId, Outcome, Sample};
+use record::{AddressResponses, Connect, EventKind, Http, MeasureId, Outcome, RowOrigins, Sample};
 
-use crate::summarise;
 use crate::testing::{self, RunBuilder};
+use crate::{Conclusion, summarise};
 
 fn put(users: u32) -> RunBuilder {
     RunBuilder::new(users).test("Upload", &[("Put1K", "PUT")])
@@ -186,6 +186,48 @@ fn dropped() {
             .ok("Put1K", 3, |_| 9)
             .ops("Put1K", 2, Outcome::Timeout, |_| 0),
     );
+}
+
+/// Where the responses of a row came from: from a cache, and from addresses of two servers.
+fn origins(cached: u64, addresses: &[(u16, &str, u64)]) -> EventKind {
+    let addresses = addresses.iter();
+    EventKind::Origins(RowOrigins {
+        measure: MeasureId(0),
+        cached,
+        cache: (cached > 0).then(|| "varnish".to_owned()),
+        addresses: addresses
+            .map(|&(target, address, responses)| AddressResponses {
+                target,
+                address: address.to_owned(),
+                responses,
+            })
+            .collect(),
+    })
+}
+
+#[test]
+fn cached() {
+    let hundred = || put(1).ok("Put1K", 100, |_| 100);
+    let threads = || {
+        hundred()
+            .run_event(origins(60, &[]))
+            .run_event(origins(38, &[]))
+    };
+    let text = fires("cached", threads());
+    assert_eq!(text, "Put1K 98 of 100; Text(\"varnish\")");
+    let summary = summarise(&threads().build());
+    assert_eq!(summary.tests[0].conclusion(), Conclusion::Pass);
+    silent("cached", hundred());
+}
+
+#[test]
+fn several_addresses() {
+    let hundred = || put(1).ok("Put1K", 100, |_| 100);
+    let both = origins(0, &[(0, "a:80", 70), (0, "b:80", 30)]);
+    let text = fires("several_addresses", hundred().run_event(both));
+    assert_eq!(text, "Put1K 30 of 100; Text(\"a:80 70, b:80 30\")");
+    let servers = origins(0, &[(0, "a:80", 50), (1, "b:80", 50)]);
+    silent("several_addresses", hundred().run_event(servers));
 }
 
 #[test]

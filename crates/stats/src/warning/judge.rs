@@ -7,6 +7,7 @@ use super::{Detail, RunLimit, Share, Warning, WarningKind as Kind};
 use crate::TestSummary;
 use crate::background::BackgroundFaults;
 use crate::generator::{BUSY, LATE, LEAST_WALL, SATURATED, Strain};
+use crate::origins::ResponseOrigins;
 use crate::window::NoWindow;
 
 /// Operations below which p99 is the maximum (nearest rank).
@@ -318,6 +319,9 @@ fn about_operations(material: &WarningInputs<'_>) -> Vec<Warning> {
         Warning::of(Kind::SharedStamps, row(shared_first)),
         Warning::of(Kind::Resent, row(resent)),
         Warning::of(Kind::Reconnects, row(reconnects)),
+        Warning::of(Kind::Cached, row(cached)).with(Detail::Text(caches(material.rows))),
+        Warning::of(Kind::SeveralAddresses, row(several_addresses))
+            .with(Detail::Text(addresses(material.rows))),
         Warning::of(Kind::Dropped, row(dropped)).with(schedule),
         Warning::of(Kind::FewForPercentiles, row(few_for_percentiles)).with(raise()),
     ]
@@ -414,6 +418,32 @@ fn reconnects(row: &TestSummary, load: &Load) -> Option<(u64, u64)> {
     );
     let most = of >= RECONNECTS_NEED && again * 2 > of;
     (!row.http.ends_connections() && most).then_some((row.connects.count, row.operations()))
+}
+
+fn cached(row: &TestSummary, _: &Load) -> Option<(u64, u64)> {
+    let cached = row.origins.cached;
+    (cached > 0).then_some((cached, row.expected()))
+}
+
+fn several_addresses(row: &TestSummary, _: &Load) -> Option<(u64, u64)> {
+    row.origins.from_others()
+}
+
+/// Where the responses of all rows together came from.
+fn origins(rows: &[TestSummary]) -> ResponseOrigins {
+    let mut all = ResponseOrigins::default();
+    rows.iter().for_each(|row| all.merge(&row.origins));
+    all
+}
+
+fn caches(rows: &[TestSummary]) -> String {
+    origins(rows).caches.join(", ")
+}
+
+fn addresses(rows: &[TestSummary]) -> String {
+    let all = origins(rows).addresses.into_iter();
+    let counts = all.map(|own| format!("{} {}", own.address, own.responses));
+    counts.collect::<Vec<_>>().join(", ")
 }
 
 fn dropped(row: &TestSummary, _: &Load) -> Option<(u64, u64)> {

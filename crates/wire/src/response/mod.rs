@@ -21,6 +21,7 @@
 //! * HEAD, 204 and 304 have no body whatever their head says (RFC 9112, section 6.3).
 //! * A line without a colon, blanks before a colon, and different Content-Length values are errors.
 
+mod caches;
 mod error;
 mod framing;
 mod head;
@@ -28,6 +29,7 @@ mod headers;
 mod reader;
 mod status;
 
+pub use caches::{cache_name, intermediary, is_cached};
 pub use error::{Hint, ProtocolError, Truncation};
 pub use headers::Headers;
 pub use reader::{ReadEvent, ReadStep, ResponseReader};

@@ -1,10 +1,12 @@
 //! Servers that lack something: what their record tells, and what rules must not say of it.
 
-use record::{Cause, Connect, Event, EventKind, MeasureId, MissingStep, Outcome, Run, TestId};
+use record::{
+    Cause, Connect, Event, EventKind, MeasureId, MissingStep, Outcome, RowOrigins, Run, TestId,
+};
 
-use super::simulated::{material, plain, run};
+use super::simulated::{material, of, plain, run};
 use super::table::NOISE;
-use crate::diagnose::diagnose;
+use crate::diagnose::{LeftOut, diagnose};
 
 /// Two of a row: its measure and its test.
 fn place(run: &Run, row: &str) -> (MeasureId, TestId) {
@@ -107,6 +109,32 @@ fn fails(run: &mut Run, row: &str, cause: Option<Cause>) {
             cause,
         },
     );
+}
+
+#[test]
+fn a_row_from_a_cache_is_evidence_of_nothing() {
+    let slow_put = |cached| {
+        let mut rows = plain();
+        of(&mut rows, "Put1K").us = 8_000.0;
+        let mut run = run(&rows, NOISE, 1, 3);
+        let (measure, _) = place(&run, "Get1K");
+        let origins = RowOrigins {
+            measure,
+            cached,
+            cache: None,
+            addresses: Vec::new(),
+        };
+        tell(&mut run, EventKind::Origins(origins));
+        let diagnosis = diagnose(&[material(&run)]);
+        let mut rules = diagnosis.findings.iter().map(|finding| finding.rule);
+        let left = |left: &LeftOut| left.row == "Get1K" && !left.disqualified;
+        (
+            rules.any(|rule| rule == "put-against-get"),
+            diagnosis.left_out.iter().any(left),
+        )
+    };
+    assert_eq!(slow_put(0), (true, false));
+    assert_eq!(slow_put(5), (false, true));
 }
 
 /// The rules that speak of a server whose record is changed like that.

@@ -1,0 +1,94 @@
+//! Where the responses of a row came from: from a cache, and from which addresses of a server.
+
+use record::{AddressResponses, RowOrigins};
+
+/// Where the expected responses of a row came from, those outside of the window among them.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ResponseOrigins {
+    /// Responses that a cache had, by their own headers: their times are those of the cache.
+    pub cached: u64,
+    /// What caches are called.
+    pub caches: Vec<String>,
+    /// Responses from each address of a server with several.
+    pub addresses: Vec<AddressResponses>,
+}
+
+impl ResponseOrigins {
+    /// Adds what one thread recorded.
+    pub(crate) fn add(&mut self, own: &RowOrigins) {
+        self.merge(&ResponseOrigins {
+            cached: own.cached,
+            caches: own.cache.iter().cloned().collect(),
+            addresses: own.addresses.clone(),
+        });
+    }
+
+    /// Adds those of another run.
+    pub(crate) fn merge(&mut self, other: &ResponseOrigins) {
+        self.cached += other.cached;
+        for cache in &other.caches {
+            if !self.caches.contains(cache) {
+                self.caches.push(cache.clone());
+            }
+        }
+        for of in &other.addresses {
+            let is_it = |own: &&mut AddressResponses| {
+                (own.target, &own.address) == (of.target, &of.address)
+            };
+            match self.addresses.iter_mut().find(is_it) {
+                Some(own) => own.responses += of.responses,
+                None => self.addresses.push(of.clone()),
+            }
+        }
+    }
+
+    /// Responses of the servers that answered from several addresses, and those of them that did not come from the
+    /// most used address of their server; `None` where each server answered from one.
+    pub(crate) fn from_others(&self) -> Option<(u64, u64)> {
+        let (mut others, mut all) = (0, 0);
+        let mut targets: Vec<u16> = self.addresses.iter().map(|own| own.target).collect();
+        targets.sort_unstable();
+        targets.dedup();
+        for target in targets {
+            let own = self.addresses.iter().filter(|own| own.target == target);
+            let counts: Vec<u64> = own.map(|own| own.responses).collect();
+            let (sum, most) = (counts.iter().sum::<u64>(), counts.iter().max());
+            let most = most.copied().unwrap_or_default();
+            if most < sum {
+                others += sum - most;
+                all += sum;
+            }
+        }
+        (others > 0).then_some((others, all))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use record::MeasureId;
+
+    fn of(target: u16, address: &str, responses: u64) -> AddressResponses {
+        AddressResponses {
+            target,
+            address: address.to_owned(),
+            responses,
+        }
+    }
+
+    #[test]
+    fn threads_are_added_up_and_two_servers_are_no_two_addresses_of_one() {
+        let thread = |addresses| RowOrigins {
+            measure: MeasureId(0),
+            cached: 2,
+            cache: Some("varnish".to_owned()),
+            addresses,
+        };
+        let mut all = ResponseOrigins::default();
+        all.add(&thread(vec![of(0, "a", 5), of(1, "b", 7)]));
+        assert_eq!(all.from_others(), None);
+        all.add(&thread(vec![of(0, "a", 1), of(0, "b", 4)]));
+        assert_eq!(all.from_others(), Some((4, 10)));
+        assert_eq!((all.cached, &*all.caches), (4, &["varnish".to_owned()][..]));
+    }
+}
