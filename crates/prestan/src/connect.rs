@@ -67,6 +67,8 @@ pub(crate) fn connection_to(
             connections: Http {
                 version: options.http.into(),
                 full_handshakes: has_full_handshakes(options),
+                addresses: options.addresses.into(),
+                haproxy_protocol: options.haproxy_protocol,
                 ..Http::default()
             },
             headers,

@@ -154,10 +154,13 @@ impl Console {
         }
     }
 
-    /// Whether several connections take longer to get ready than the warm-up has to.
+    /// Whether several connections take longer to get ready than the warm-up has to, though the server has responded
+    /// to a first request.
     fn is_slow_to_begin(&self, elapsed: Duration) -> bool {
         let load = &self.plan.load;
-        load.users > 1 && elapsed.as_secs_f64() > load.warmup_s + SLOW_BEGINNING_S
+        self.progress.is_reached()
+            && load.users > 1
+            && elapsed.as_secs_f64() > load.warmup_s + SLOW_BEGINNING_S
     }
 
     fn slow_to_begin(&self) -> String {

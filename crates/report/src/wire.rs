@@ -490,10 +490,10 @@ pub(crate) struct TestJson {
     pub(crate) disqualified: Option<String>,
     /// The kinds of all warnings about the row.
     pub(crate) warnings: Vec<String>,
-    /// Expected responses that came from a cache, those outside of the window among them; absent where none did.
+    /// Expected responses that came from a cache; absent where none did.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) cached: Option<crate::origins::CachedJson>,
-    /// Expected responses from each address of a server that has several, those outside of the window among them.
+    /// Expected responses from each address of a server that has several.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) addresses: Vec<crate::origins::AddressJson>,
 }

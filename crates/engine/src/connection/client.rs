@@ -100,6 +100,8 @@ pub(crate) struct Client {
     /// How it uses connections, from the beginning of a test on.
     http: Http,
     connection: Option<Carrier>,
+    /// Where the last connection went to; `None` for a local socket.
+    pub(crate) address: Option<SocketAddr>,
     /// The head of the last answer, where its connection is gone.
     parting: Option<ResponseHead>,
     patience: Rc<Patience>,
@@ -137,6 +139,7 @@ impl Client {
             http: config.http,
             config,
             connection: None,
+            address: None,
             parting: None,
             patience: Rc::new(patience),
             last_used: 0,
@@ -199,11 +202,6 @@ impl Client {
     /// The shortest round trip of the present connection, where there is one and the system tells.
     pub(crate) fn least_round_trip(&self) -> Option<Nanos> {
         self.connection.as_ref()?.least_round_trip()
-    }
-
-    /// The address of the server that was connected to last.
-    pub(crate) fn address(&self) -> Option<SocketAddr> {
-        self.config.dialer.address()
     }
 
     /// Tells whoever reads along why there is no answer.
@@ -513,11 +511,12 @@ impl Client {
     /// Opens a connection, for the oldest request where there is one.
     async fn dial(&mut self) -> Result<(), Failure> {
         match self.config.dialer.dial().await {
-            Ok((transport, connect)) => {
+            Ok(dialed) => {
                 if let Some(first) = self.queue.first_mut() {
-                    first.history.connect = Some(connect);
+                    first.history.connect = Some(dialed.connect);
                 }
-                let number = self.config.dialer.next_number();
+                self.address = dialed.address;
+                let (number, transport) = (dialed.number, dialed.transport);
                 let (scratch, heads) = (Rc::clone(&self.config.scratch), self.heads.clone());
                 if self.http.version != HttpVersion::Http2 {
                     let connection =

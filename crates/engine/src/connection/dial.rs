@@ -1,38 +1,56 @@
 //! Opening connections.
 
-use std::cell::Cell;
+use std::future::poll_fn;
 use std::io;
 use std::net::SocketAddr;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::task::Poll;
 use std::time::Duration;
 
-use record::Connect;
+use record::{Connect, Http};
 use wire::target::{Scheme, Target};
 
 use crate::clock::timekeeper::Timekeeper;
-use crate::connection::route::Route;
+use crate::connection::addresses::{Addresses, Destination};
 use crate::connection::tls::H2;
 use crate::connection::transport::Transport;
 use crate::event_loop::within;
 use crate::watch::exhaustion::Exhaustion;
 
+/// Time after which the next address is tried beside one that has not answered (RFC 8305, section 5).
+pub(crate) const NEXT_ADDRESS: Duration = Duration::from_millis(250);
+/// Time without any answer after which that is told.
+const SILENCE: Duration = Duration::from_secs(1);
+
 /// Opens connections to the target of a run.
 #[derive(Debug)]
 pub(crate) struct Dialer {
     target: Target,
-    route: Route,
+    destination: Destination,
     tls: Arc<rustls::ClientConfig>,
     time: Arc<Timekeeper>,
     exhaustion: Arc<Exhaustion>,
     /// Time for connecting, all addresses together.
     patience: Duration,
-    /// Which address worked the last time.
-    preferred: Cell<usize>,
     /// Nagle's algorithm is left on.
     nagle: bool,
+    /// A connection begins with a line of the PROXY protocol.
+    haproxy_protocol: bool,
     /// Connections that have been opened in the run.
     opened: Arc<AtomicU32>,
+}
+
+/// A connection that was just opened.
+pub(crate) struct DialedConnection {
+    pub(crate) transport: Transport,
+    /// How long that took.
+    pub(crate) connect: Connect,
+    /// Its number in the run, from 1.
+    pub(crate) number: u32,
+    /// Where it goes to; `None` for a local socket.
+    pub(crate) address: Option<SocketAddr>,
 }
 
 /// Why no connection could be opened, for a person.
@@ -40,10 +58,13 @@ pub(crate) struct Dialer {
 #[error("{0}")]
 pub(crate) struct DialError(String);
 
+/// A connection that is being opened.
+type PendingConnection<'a> = Pin<Box<dyn Future<Output = io::Result<Transport>> + 'a>>;
+
 impl Dialer {
     pub(crate) fn new(
         target: Target,
-        route: Route,
+        destination: Destination,
         tls: Arc<rustls::ClientConfig>,
         time: Arc<Timekeeper>,
         exhaustion: Arc<Exhaustion>,
@@ -52,39 +73,44 @@ impl Dialer {
     ) -> Self {
         Dialer {
             target,
-            route,
+            destination,
             tls,
             time,
             exhaustion,
             patience,
-            preferred: Cell::new(0),
             nagle: false,
+            haproxy_protocol: false,
             opened,
         }
     }
 
-    /// The same for connections with Nagle's algorithm, or without.
-    pub(crate) fn with_nagle(self, nagle: bool) -> Dialer {
-        Dialer { nagle, ..self }
-    }
-
-    /// The address that worked the last time; `None` for a local socket.
-    pub(crate) fn address(&self) -> Option<SocketAddr> {
-        match &self.route {
-            Route::Tcp(addresses) => addresses.get(self.preferred.get()).copied(),
-            Route::Unix(_) => None,
+    /// The same for connections that begin as these options say.
+    pub(crate) fn beginning_as(self, http: &Http) -> Dialer {
+        Dialer {
+            nagle: http.nagle,
+            haproxy_protocol: http.haproxy_protocol,
+            ..self
         }
     }
 
-    /// The number of the connection that was just opened, from 1.
-    pub(crate) fn next_number(&self) -> u32 {
-        self.opened.fetch_add(1, Ordering::Relaxed) + 1
+    /// Connections may go to several addresses.
+    pub(crate) fn has_several_addresses(&self) -> bool {
+        self.destination.has_several()
     }
 
-    /// Opens a connection and says how long that took.
-    pub(crate) async fn dial(&self) -> Result<(Transport, Connect), DialError> {
+    /// Opens a connection.
+    pub(crate) async fn dial(&self) -> Result<DialedConnection, DialError> {
         let begun = self.time.clock.now();
-        let mut transport = self.connect().await?;
+        let (mut transport, address) = self.connect().await?;
+        if self.haproxy_protocol {
+            let sent = transport.send_proxy_line(address).await;
+            sent.map_err(|error| {
+                DialError(format!(
+                    "sending the line of the PROXY protocol failed: {}",
+                    plain(&error)
+                ))
+            })?;
+        }
         let connected = self.time.clock.now();
         let mut connect = Connect {
             tcp: connected - begun,
@@ -106,52 +132,91 @@ impl Dialer {
                 )));
             }
         }
-        Ok((transport, connect))
+        Ok(DialedConnection {
+            transport,
+            connect,
+            number: self.opened.fetch_add(1, Ordering::Relaxed) + 1,
+            address,
+        })
     }
 
-    async fn connect(&self) -> Result<Transport, DialError> {
-        match &self.route {
-            Route::Unix(path) => {
+    async fn connect(&self) -> Result<(Transport, Option<SocketAddr>), DialError> {
+        match &self.destination {
+            Destination::Unix(path) => {
                 let connected = Transport::unix(path, self.time.clock, &self.exhaustion).await;
-                connected.map_err(|error| {
+                let connected = connected.map_err(|error| {
                     self.exhaustion.note(&error);
                     let path = path.display();
                     DialError(format!("connecting to the socket {path} failed: {error}"))
-                })
+                });
+                Ok((connected?, None))
             }
-            Route::Tcp(addresses) => self.connect_to_any(addresses).await,
+            Destination::Tcp(addresses) => {
+                let (transport, place) = self.connect_to_any(addresses).await?;
+                Ok((transport, Some(addresses.address(place))))
+            }
         }
     }
 
-    /// Tries the addresses, first the one that worked the last time. Each has its share of the
-    /// time, or one that does not answer would leave nothing for the others.
-    async fn connect_to_any(&self, addresses: &[SocketAddr]) -> Result<Transport, DialError> {
-        let count = addresses.len();
-        let share = self.patience * 9 / 10 / u32::try_from(count).unwrap_or(u32::MAX).max(1);
+    /// Tries the addresses in their order, each a moment after the one before it, or at once where that has failed.
+    /// The first that answers is taken.
+    async fn connect_to_any(&self, addresses: &Addresses) -> Result<(Transport, usize), DialError> {
+        let begun = self.time.clock.now();
+        // An operation has a time limit of its own, whose message would tell less.
+        let limit = self.patience * 9 / 10;
+        let mut waiting = addresses.order().into_iter();
+        let mut open: Vec<(usize, PendingConnection<'_>)> = Vec::new();
         let mut failures = Vec::new();
         let mut hint = "";
-        for offset in 0..count {
-            let index = (self.preferred.get() + offset) % count;
-            let address = addresses[index];
-            let (clock, stamping) = (self.time.clock, self.time.stamping);
-            let tcp = Transport::tcp(address, clock, stamping, &self.exhaustion, self.nagle);
-            match within(share, tcp).await {
-                Some(Ok(transport)) => {
-                    self.preferred.set(index);
-                    return Ok(transport);
+        loop {
+            if let Some(place) = waiting.next() {
+                open.push((place, Box::pin(self.attempt(addresses.address(place)))));
+            }
+            let elapsed = Duration::from_nanos(self.time.clock.now() - begun);
+            let left = limit.saturating_sub(elapsed);
+            if open.is_empty() || left.is_zero() {
+                break;
+            }
+            let until_told = SILENCE.saturating_sub(elapsed);
+            if until_told.is_zero() {
+                addresses.tell(|| silence(&named(addresses, &open), left));
+            }
+            let pause = match (waiting.len(), until_told.is_zero()) {
+                (0, true) => left,
+                (0, false) => until_told,
+                _ => NEXT_ADDRESS,
+            };
+            match within(pause.min(left), first_to_end(&mut open)).await {
+                Some((place, Ok(transport))) => {
+                    open.iter().for_each(|(other, _)| addresses.put_off(*other));
+                    addresses.accepted(place);
+                    return Ok((transport, place));
                 }
-                Some(Err(error)) => {
+                Some((place, Err(error))) => {
                     self.exhaustion.note(&error);
                     hint = connect_hint(error.kind());
+                    if is_of_address(error.kind()) {
+                        addresses.put_off(place);
+                    }
+                    let address = addresses.address(place);
                     failures.push(format!("{address}: {}", plain(&error)));
                 }
-                None => failures.push(format!("{address}: no answer within {share:?}")),
+                None => {}
             }
+        }
+        for address in named(addresses, &open) {
+            failures.push(format!("{address}: no answer within {limit:?}"));
+            hint = NOTHING_CAME;
         }
         Err(DialError(format!(
             "connecting failed: {}{hint}",
             failures.join("; ")
         )))
+    }
+
+    fn attempt(&self, address: SocketAddr) -> impl Future<Output = io::Result<Transport>> {
+        let (clock, stamping) = (self.time.clock, self.time.stamping);
+        Transport::tcp(address, clock, stamping, &self.exhaustion, self.nagle)
     }
 
     fn tls_error(&self, error: &io::Error) -> DialError {
@@ -168,6 +233,57 @@ impl Dialer {
             plain(error)
         ))
     }
+}
+
+/// Waits for one of several attempts to end, and takes it out of them.
+async fn first_to_end(
+    open: &mut Vec<(usize, PendingConnection<'_>)>,
+) -> (usize, io::Result<Transport>) {
+    poll_fn(|context| {
+        let polled = open.iter_mut().enumerate();
+        let mut ended =
+            polled.filter_map(|(at, (_, attempt))| match attempt.as_mut().poll(context) {
+                Poll::Ready(result) => Some((at, result)),
+                Poll::Pending => None,
+            });
+        match ended.next() {
+            Some((at, result)) => Poll::Ready((open.remove(at).0, result)),
+            None => Poll::Pending,
+        }
+    })
+    .await
+}
+
+/// The addresses of attempts.
+fn named(addresses: &Addresses, open: &[(usize, PendingConnection<'_>)]) -> Vec<String> {
+    let all = open.iter().map(|(place, _)| addresses.address(*place));
+    all.map(|address| address.to_string()).collect()
+}
+
+/// What is told of addresses that have not answered for a while.
+fn silence(addresses: &[String], left: Duration) -> String {
+    format!(
+        "connecting to {}: no answer within {SILENCE:?}{NOTHING_CAME} Waiting for {:.0} s more",
+        addresses.join(", "),
+        left.as_secs_f64()
+    )
+}
+
+/// Behind what was tried, where it had no answer of any kind.
+const NOTHING_CAME: &str =
+    "; nothing came back: is the host down, or does a firewall drop packets?";
+
+/// Whether an error is about the address, so that others come before it from then on; else it is about this machine.
+fn is_of_address(kind: io::ErrorKind) -> bool {
+    use io::ErrorKind as Kind;
+    matches!(
+        kind,
+        Kind::ConnectionRefused
+            | Kind::ConnectionReset
+            | Kind::HostUnreachable
+            | Kind::NetworkUnreachable
+            | Kind::TimedOut
+    )
 }
 
 /// What to try when no address could be connected to.

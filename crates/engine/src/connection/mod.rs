@@ -7,6 +7,7 @@
 //! transport: one socket, its system calls, TLS by hand
 //! ```
 
+pub(crate) mod addresses;
 pub(crate) mod body;
 pub(crate) mod carrier;
 pub(crate) mod client;

@@ -92,7 +92,7 @@ impl Family {
     }
 }
 
-/// `--resolve HOST:PORT:ADDRESS`: this address for that host and port.
+/// `--resolve HOST:PORT:ADDRESS`: this address for that host and port, or one of several.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Resolve {
     /// Host name as in the URL.
@@ -113,14 +113,14 @@ pub fn look_up(target: &Target, family: Family, resolve: &[Resolve]) -> Result<R
     let port = target.port();
     let given = resolve
         .iter()
-        .find(|resolve| resolve.host.eq_ignore_ascii_case(host) && resolve.port == port);
-    let addresses: Vec<SocketAddr> = match given {
-        Some(resolve) => vec![SocketAddr::new(resolve.address, port)],
-        None => (&*target.address(), port)
-            .to_socket_addrs()
-            .map_err(|error| format!("looking up the host {host} failed: {error}; check its name"))?
-            .collect(),
-    };
+        .filter(|resolve| resolve.host.eq_ignore_ascii_case(host) && resolve.port == port);
+    let given = given.map(|resolve| SocketAddr::new(resolve.address, port));
+    let mut addresses: Vec<SocketAddr> = given.collect();
+    if addresses.is_empty() {
+        let found = (&*target.address(), port).to_socket_addrs();
+        let failed = |error| format!("looking up the host {host} failed: {error}; check its name");
+        addresses.extend(found.map_err(failed)?);
+    }
     let usable: Vec<SocketAddr> = addresses
         .iter()
         .copied()

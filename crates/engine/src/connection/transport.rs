@@ -8,6 +8,8 @@
 //! error queue carries stamps, and an event loop that also waits for writing takes those for the
 //! end of the connection; who must wait for writing registers once more for that time.
 
+mod proxy_line;
+
 use std::io::{self, Read, Write};
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd};

@@ -29,10 +29,11 @@ use wire::target::Target;
 use crate::clock::RunClock;
 use crate::clock::simulated::SimulatedTime;
 use crate::clock::timekeeper::Timekeeper;
+use crate::connection::addresses::Destination;
 use crate::connection::client::ClientConfig;
 use crate::connection::dial::Dialer;
 use crate::connection::http1::scratch;
-use crate::connection::route::{HttpOptions, Route};
+use crate::connection::route::HttpOptions;
 use crate::drive::context::{RunContext, Standing, TargetSite};
 use crate::drive::rounds::RoundsOfUser;
 use crate::drive::step::prepare_tests;
@@ -226,7 +227,7 @@ fn config(context: &RunContext, http: &HttpOptions, socket: &Path) -> ClientConf
     let tls = crate::tls_config(&crate::TlsOptions::default(), target.scheme()).unwrap();
     let dialer = Dialer::new(
         target.clone(),
-        Route::Unix(socket.to_owned()),
+        Destination::Unix(socket.to_owned()),
         tls,
         Arc::clone(&time),
         Arc::default(),

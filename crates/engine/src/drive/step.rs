@@ -163,6 +163,8 @@ pub(crate) fn test_http(usual: Http, own: Option<Http>) -> Http {
         full_handshakes: usual.full_handshakes,
         nagle: usual.nagle,
         two_writes: usual.two_writes,
+        addresses: usual.addresses,
+        haproxy_protocol: usual.haproxy_protocol,
         ..own
     })
 }

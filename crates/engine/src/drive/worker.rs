@@ -1,5 +1,6 @@
 //! One thread of a run, with what its users share.
 
+use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -11,6 +12,7 @@ use crate::drive::context::RunContext;
 use crate::drive::operation::Operation;
 use crate::error::RunError;
 use crate::event_loop::{EventLoop, next_lost, spawn};
+use crate::watch::origins::OriginCounts;
 use crate::watch::recorder::Recorder;
 use crate::watch::server_timings::ServerTimings;
 use crate::watch::vitals::Vitals;
@@ -25,6 +27,8 @@ pub(crate) struct Worker {
     pub(crate) vitals: Vitals,
     /// What the servers say of their times.
     pub(crate) server_timings: ServerTimings,
+    /// Where their responses come from.
+    pub(crate) origins: OriginCounts,
 }
 
 impl Worker {
@@ -41,6 +45,20 @@ impl Worker {
     /// The place among all collections of the run of the one that a user asks as a target.
     pub(crate) fn endpoint_of(&self, user: u32, target: u16) -> usize {
         self.server_of(user) * self.configs_of(user).len() + usize::from(target)
+    }
+
+    /// Where an operation was sent, among the collections of the run, and the address that its connection goes to,
+    /// where the server has several.
+    pub(crate) fn one_of_addresses(
+        &self,
+        operation: &Operation,
+        address: Option<SocketAddr>,
+    ) -> Option<(u16, SocketAddr)> {
+        let Operation { user, target, .. } = *operation;
+        let config = &self.configs_of(user)[usize::from(target)];
+        let has_several = config.dialer.has_several_addresses();
+        let address = address.filter(|_| has_several)?;
+        Some((self.endpoint_of(user, target) as u16, address))
     }
 
     /// Records an operation.
@@ -130,6 +148,7 @@ pub(crate) fn work<F>(
         recorder,
         vitals: Vitals::new(context.clock, Arc::clone(&context.progress)),
         server_timings: ServerTimings::default(),
+        origins: OriginCounts::default(),
     });
     let all_users = async {
         users(&worker).into_iter().for_each(spawn);
@@ -140,8 +159,8 @@ pub(crate) fn work<F>(
     };
     let beat = || worker.vitals.beat(&worker.recorder);
     event_loop.run(watchdog.guard(&context.cancel, beat, all_users));
-    let told = worker.server_timings.end();
-    told.into_iter()
+    let told = worker.server_timings.end().into_iter();
+    told.chain(worker.origins.end())
         .for_each(|event| context.journal.write(event));
 }
 

@@ -10,6 +10,7 @@ use rand_chacha::ChaCha8Rng;
 
 use crate::clock::RunClock;
 use crate::clock::timekeeper::Timekeeper;
+use crate::connection::addresses::Destination;
 use crate::connection::client::{Client, ClientConfig};
 use crate::connection::dial::Dialer;
 use crate::connection::http1::scratch;
@@ -24,6 +25,7 @@ use crate::event_loop::within;
 use crate::run::settings::Settings;
 use crate::watch::exhaustion::Exhaustion;
 use crate::watch::heads::Heads;
+use crate::watch::journal::Journal;
 use crate::watch::progress::Observer;
 
 /// What all clients of a run share.
@@ -33,31 +35,40 @@ pub(super) struct ClientResources {
     pub(super) exhaustion: Arc<Exhaustion>,
     pub(super) heads: Option<Arc<Heads>>,
     pub(super) closes: Arc<SilentCloses>,
+    /// Where connections to each of the endpoints go to.
+    pub(super) destinations: Vec<Destination>,
     /// Connections that have been opened.
     pub(super) opened: Arc<AtomicU32>,
 }
 
-/// How clients ask a server, below `root`.
+/// Where connections to each of the endpoints go to, for all clients of a run.
+pub(super) fn destinations(settings: &Settings, journal: &Arc<Journal>) -> Vec<Destination> {
+    let choice = settings.http.connections.addresses;
+    let endpoints = settings.endpoints();
+    let destination =
+        |endpoint: &Endpoint| Destination::of(&endpoint.route, choice, settings.seed, journal);
+    endpoints.map(destination).collect()
+}
+
+/// How clients ask the server of an endpoint, given with its place, below `root`.
 pub(super) fn client_config(
     settings: &Settings,
-    endpoint: &Endpoint,
+    (place, endpoint): (usize, &Endpoint),
     root: String,
     means: &ClientResources,
     watchdog: &Rc<Watchdog>,
 ) -> ClientConfig {
-    let Endpoint {
-        target, route, tls, ..
-    } = endpoint;
+    let Endpoint { target, tls, .. } = endpoint;
     let dialer = Dialer::new(
         target.clone(),
-        route.clone(),
+        means.destinations[place].clone(),
         for_version(tls, settings.http.connections.version),
         Arc::clone(&means.time),
         Arc::clone(&means.exhaustion),
         Arc::clone(&means.opened),
         settings.http.timeout,
     )
-    .with_nagle(settings.http.connections.nagle);
+    .beginning_as(&settings.http.connections);
     ClientConfig {
         dialer,
         target: target.clone(),
@@ -81,8 +92,11 @@ pub(crate) fn with_client<T>(
     cancel: &Cancel,
     work: impl AsyncFnOnce(&mut Client) -> Result<T, RunError>,
 ) -> Result<T, RunError> {
+    let clock = RunClock::start();
+    let journal = Arc::new(Journal::new(clock, Arc::clone(observer), 0));
     let means = ClientResources {
-        time: Arc::new(Timekeeper::plain(RunClock::start())),
+        time: Arc::new(Timekeeper::plain(clock)),
+        destinations: destinations(settings, &journal),
         exhaustion: Arc::default(),
         heads: Heads::wanted_by(observer, &settings.http.headers),
         closes: Arc::default(),
@@ -91,7 +105,7 @@ pub(crate) fn with_client<T>(
     let watchdog = Rc::new(Watchdog::new(means.time.clock));
     let endpoint = &settings.endpoint;
     let root = endpoint.target.path().to_owned();
-    let config = client_config(settings, endpoint, root, &means, &watchdog);
+    let config = client_config(settings, (0, endpoint), root, &means, &watchdog);
     let nonces = ChaCha8Rng::seed_from_u64(settings.seed);
     let auth = endpoint.authenticator(settings.http.auth);
     let mut client = Client::new(Rc::new(config), auth, nonces);

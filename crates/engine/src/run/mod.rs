@@ -34,7 +34,7 @@ use crate::error::RunError;
 use crate::event_loop::cancel::Cancel;
 use crate::event_loop::patience::Watchdog;
 use crate::event_loop::words;
-use crate::run::clients::{ClientResources, client_config};
+use crate::run::clients::{ClientResources, client_config, destinations};
 use crate::run::machine::machine;
 pub use crate::run::plan_record::plan_record;
 use crate::run::processors::kept_to;
@@ -137,6 +137,7 @@ pub fn run(plan: Plan, settings: &Settings, watch: &Watch, sink: &mut dyn Sink) 
             exhaustion: Arc::clone(&watch.progress.exhaustion),
             heads: Heads::wanted_by(&watch.observer, &settings.http.headers),
             closes: Arc::default(),
+            destinations: destinations(settings, &journal),
             opened: Arc::default(),
         },
         journal: &journal,
@@ -157,6 +158,10 @@ pub fn run(plan: Plan, settings: &Settings, watch: &Watch, sink: &mut dyn Sink) 
                 reason: other.to_string(),
             },
         });
+    }
+    let endpoints = settings.endpoints().zip(&session.means.destinations);
+    for (server, (endpoint, destination)) in env.servers_mut().zip(endpoints) {
+        server.addresses = destination.used(endpoint.target.host());
     }
     env.ended_at = Some(time_of_day());
     Finished {
@@ -197,7 +202,8 @@ impl Session<'_> {
         let mut places: Vec<RunSite> = self
             .settings
             .endpoints()
-            .map(|endpoint| self.place(endpoint.clone(), &watchdog))
+            .enumerate()
+            .map(|(place, endpoint)| self.place(place, endpoint.clone(), &watchdog))
             .collect();
         for place in &mut places {
             let probed = event_loop.run(watchdog.guard(cancel, || (), self.probe(place)))?;
@@ -209,6 +215,7 @@ impl Session<'_> {
             }
             place.probed = Some(probed);
         }
+        self.watch.progress.reached();
         if self.plan.workspace == Workspace::ReadOnly {
             self.look_around(&places, env);
             let measured = self.measure(&mut places, sink);
@@ -253,9 +260,9 @@ impl Session<'_> {
         measured
     }
 
-    fn place(&self, endpoint: Endpoint, watchdog: &Rc<Watchdog>) -> RunSite {
+    fn place(&self, place: usize, endpoint: Endpoint, watchdog: &Rc<Watchdog>) -> RunSite {
         let nonces = ChaCha8Rng::seed_from_u64(self.settings.seed ^ u64::MAX);
-        let config = self.client_config(&endpoint, watchdog);
+        let config = self.client_config((place, &endpoint), watchdog);
         RunSite {
             client: Client::new(
                 Rc::new(config),
@@ -268,14 +275,15 @@ impl Session<'_> {
         }
     }
 
-    fn client_config(&self, endpoint: &Endpoint, watchdog: &Rc<Watchdog>) -> ClientConfig {
+    fn client_config(&self, own: (usize, &Endpoint), watchdog: &Rc<Watchdog>) -> ClientConfig {
+        let target = &own.1.target;
         let root = match self.plan.workspace {
             Workspace::Collection | Workspace::Furnished => {
-                collection_path(&endpoint.target, &self.settings.run_id)
+                collection_path(target, &self.settings.run_id)
             }
-            Workspace::ReadOnly => endpoint.target.path().to_owned(),
+            Workspace::ReadOnly => target.path().to_owned(),
         };
-        client_config(self.settings, endpoint, root, &self.means, watchdog)
+        client_config(self.settings, own, root, &self.means, watchdog)
     }
 
     async fn probe(&self, place: &mut RunSite) -> Result<Probed, RunError> {
@@ -518,7 +526,7 @@ impl Session<'_> {
             let event_loop = event_loop()?;
             let watchdog = Rc::new(Watchdog::new(self.means.time.clock));
             let config = |endpoint| self.client_config(endpoint, &watchdog);
-            let configs = self.settings.endpoints().map(config).collect();
+            let configs = self.settings.endpoints().enumerate().map(config).collect();
             let ids: Vec<u32> = (thread..self.settings.users)
                 .step_by(threads as usize)
                 .collect();

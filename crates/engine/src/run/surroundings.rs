@@ -29,7 +29,7 @@ pub(super) fn round_trip(client: &Client, route: &Route) -> Option<RoundTrip> {
     let Route::Tcp(addresses) = route else {
         return None;
     };
-    let address = client.address().or(addresses.first().copied());
+    let address = client.address.or(addresses.first().copied());
     let found = RoundTrip {
         tcp: client.least_round_trip(),
         icmp: address.and_then(|address| pings(address.ip())),
@@ -42,7 +42,7 @@ pub(super) fn same_machine(client: &Client, route: &Route) -> Option<SameMachine
     let Route::Tcp(addresses) = route else {
         return Some(SameMachine::LocalSocket);
     };
-    let address = client.address().or(addresses.first().copied())?;
+    let address = client.address.or(addresses.first().copied())?;
     if address.ip().is_loopback() {
         return Some(SameMachine::Loopback);
     }

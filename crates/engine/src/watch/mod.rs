@@ -4,6 +4,7 @@ pub(crate) mod conditions;
 pub(crate) mod exhaustion;
 pub(crate) mod heads;
 pub(crate) mod journal;
+pub(crate) mod origins;
 pub(crate) mod progress;
 pub(crate) mod recorder;
 pub(crate) mod server_timings;

@@ -1,7 +1,7 @@
 //! How far a run has come, for whoever shows it.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use record::{Event, Generator, MeasureId, TestId};
 
@@ -14,6 +14,7 @@ use crate::watch::vitals::Totals;
 pub struct Progress {
     requests: AtomicU64,
     failed: AtomicU64,
+    is_reached: AtomicBool,
     pub(crate) lately: Totals,
     pub(crate) exhaustion: Arc<Exhaustion>,
 }
@@ -29,6 +30,11 @@ impl Progress {
         self.failed.load(Ordering::Relaxed)
     }
 
+    /// All servers have responded to the first request of the run.
+    pub fn is_reached(&self) -> bool {
+        self.is_reached.load(Ordering::Relaxed)
+    }
+
     /// How the generator fared while measuring since this was last asked, to a second, but for
     /// what ran out: that is all that did until now.
     pub fn lately(&self) -> Generator {
@@ -38,6 +44,10 @@ impl Progress {
     /// Takes the number of the next request, from 1.
     pub(crate) fn next_request(&self) -> u64 {
         self.requests.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
+    pub(crate) fn reached(&self) {
+        self.is_reached.store(true, Ordering::Relaxed);
     }
 
     pub(crate) fn add_failed(&self) {

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use record::HttpVersion;
+use record::{AddressChoice, HttpVersion};
 
 use super::name_and_value;
 
@@ -62,9 +62,23 @@ pub(crate) struct ConnectOptions {
     #[arg(short = '6', long)]
     pub(crate) ipv6: bool,
 
-    /// Connect to this address for this host and port; may be repeated
+    /// Connect to this address for this host and port; may be repeated, for several addresses as well
     #[arg(long, value_name = "HOST:PORT:ADDRESS", value_parser = resolve)]
     pub(crate) resolve: Vec<engine::Resolve>,
+
+    /// Which addresses of the host connections go to
+    ///
+    /// Where an address does not answer within 250 ms, or refuses a connection, the next one is tried, and remembered
+    /// for the run (RFC 8305). The report has the connections to each address, and rows with responses from several
+    /// have a warning.
+    #[arg(long, value_enum, default_value_t = AddressesArg::First, value_name = "CHOICE")]
+    pub(crate) addresses: AddressesArg,
+
+    /// Begin each connection with a line of the PROXY protocol (version 1), as behind HAProxy
+    ///
+    /// For servers that accept nothing else: HAProxy with accept-proxy, nginx with listen ... proxy_protocol.
+    #[arg(long)]
+    pub(crate) haproxy_protocol: bool,
 
     /// Connect to this Unix socket; host and path are those of the URL
     #[arg(long, value_name = "PATH")]
@@ -105,6 +119,28 @@ pub(crate) struct ConnectOptions {
     /// Whether connections resume TLS sessions
     #[arg(long, value_enum, default_value_t = TlsResumptionArg::On, value_name = "SWITCH")]
     pub(crate) tls_resumption: TlsResumptionArg,
+}
+
+/// Which of the addresses of a host connections go to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub(crate) enum AddressesArg {
+    /// The first that answers, in the order of the resolver
+    #[default]
+    First,
+    /// One at random for each connection
+    Random,
+    /// One after the other
+    RoundRobin,
+}
+
+impl From<AddressesArg> for AddressChoice {
+    fn from(choice: AddressesArg) -> AddressChoice {
+        match choice {
+            AddressesArg::First => AddressChoice::First,
+            AddressesArg::Random => AddressChoice::Random,
+            AddressesArg::RoundRobin => AddressChoice::RoundRobin,
+        }
+    }
 }
 
 /// Version of HTTP in requests.

@@ -82,6 +82,8 @@ mod http2;
 #[cfg(test)]
 mod http_versions;
 #[cfg(test)]
+mod in_front;
+#[cfg(test)]
 mod inside;
 #[cfg(test)]
 mod inside_series;

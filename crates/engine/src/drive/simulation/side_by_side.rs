@@ -28,6 +28,7 @@ use crate::event_loop::cancel::Cancel;
 use crate::event_loop::{EventLoop, next_lost, sleep_until, spawn};
 use crate::site::workspace::held::HeldLocks;
 use crate::watch::journal::Journal;
+use crate::watch::origins::OriginCounts;
 use crate::watch::progress::Observer;
 use crate::watch::recorder::recorders;
 use crate::watch::server_timings::ServerTimings;
@@ -121,6 +122,7 @@ impl RunBeside {
             recorder: recorders(1).0.remove(0),
             vitals: Vitals::new(clock, Arc::clone(&context.progress)),
             server_timings: ServerTimings::default(),
+            origins: OriginCounts::default(),
         });
         let tests = prepare_tests(&context, &[Rc::clone(&config)], false).unwrap();
         let anonymous = |_| Authenticator::new(None, AuthScheme::Auto, false);

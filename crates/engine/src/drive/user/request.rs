@@ -237,6 +237,9 @@ impl Log {
             let response = exchange.trace.moments.response();
             let timings = &self.worker.server_timings;
             timings.add(operation.measure, &head.headers, response);
+            let from = self.worker.one_of_addresses(&operation, client.address);
+            let origins = &self.worker.origins;
+            origins.add(operation.measure, &head.headers, from);
         }
         let path = match &verdict {
             Ok(Expected { lock: None, .. }) => String::new(),

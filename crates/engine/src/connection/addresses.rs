@@ -1,0 +1,194 @@
+//! Where connections of a run go to: a local socket, or the addresses of a host, and what all clients of the run know
+//! of these.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use record::{AddressChoice, AddressConnections, EventKind};
+
+use crate::connection::route::Route;
+use crate::watch::journal::Journal;
+
+/// Where connections go to.
+#[derive(Debug, Clone)]
+pub(crate) enum Destination {
+    Tcp(Arc<Addresses>),
+    Unix(PathBuf),
+}
+
+/// The addresses of a host.
+///
+/// One that did not accept a connection, or was slower than the next one by [more than a
+/// moment](super::dial::NEXT_ADDRESS), is put off for the rest of the run: connections go to it where no other
+/// accepts them.
+#[derive(Debug)]
+pub(crate) struct Addresses {
+    all: Vec<KnownAddress>,
+    choice: AddressChoice,
+    seed: u64,
+    /// Connections that were begun.
+    begun: AtomicU64,
+    /// Where it is told that nothing answers.
+    journal: Arc<Journal>,
+    /// It was told.
+    is_told: AtomicBool,
+}
+
+#[derive(Debug)]
+struct KnownAddress {
+    address: SocketAddr,
+    is_put_off: AtomicBool,
+    connections: AtomicU64,
+}
+
+impl Destination {
+    /// The way of a route.
+    pub(crate) fn of(
+        route: &Route,
+        choice: AddressChoice,
+        seed: u64,
+        journal: &Arc<Journal>,
+    ) -> Destination {
+        match route {
+            Route::Unix(path) => Destination::Unix(path.clone()),
+            Route::Tcp(addresses) => Destination::Tcp(Arc::new(Addresses {
+                all: addresses
+                    .iter()
+                    .map(|address| KnownAddress {
+                        address: *address,
+                        is_put_off: AtomicBool::new(false),
+                        connections: AtomicU64::new(0),
+                    })
+                    .collect(),
+                choice,
+                seed,
+                begun: AtomicU64::new(0),
+                journal: Arc::clone(journal),
+                is_told: AtomicBool::new(false),
+            })),
+        }
+    }
+
+    /// There are several addresses.
+    pub(crate) fn has_several(&self) -> bool {
+        matches!(self, Destination::Tcp(addresses) if addresses.all.len() > 1)
+    }
+
+    /// The addresses that connections were opened to; none where it is only the one that the host of the URL is.
+    pub(crate) fn used(&self, host: &str) -> Vec<AddressConnections> {
+        let Destination::Tcp(addresses) = self else {
+            return Vec::new();
+        };
+        let connections = |own: &KnownAddress| own.connections.load(Ordering::Relaxed);
+        let used = addresses.all.iter().filter(|own| connections(own) > 0);
+        let used: Vec<&KnownAddress> = used.collect();
+        if used.iter().all(|own| own.address.ip().to_string() == host) {
+            return Vec::new();
+        }
+        let used = used.into_iter().map(|own| AddressConnections {
+            address: own.address.to_string(),
+            connections: connections(own),
+        });
+        used.collect()
+    }
+}
+
+impl Addresses {
+    /// The places of all addresses, in the order in which the next connection tries them.
+    pub(crate) fn order(&self) -> Vec<usize> {
+        let count = self.all.len();
+        let number = self.begun.fetch_add(1, Ordering::Relaxed);
+        let mut order: Vec<usize> = (0..count).collect();
+        let is_put_off = |place: &usize| self.all[*place].is_put_off.load(Ordering::Relaxed);
+        // Those that are put off stay behind the others.
+        order.sort_by_key(is_put_off);
+        let sound = order.iter().filter(|place| !is_put_off(place)).count();
+        let rotated = if sound > 0 { sound } else { count };
+        let first = match self.choice {
+            AddressChoice::First => 0,
+            AddressChoice::RoundRobin => number,
+            AddressChoice::Random => mixed(self.seed ^ mixed(number)),
+        };
+        if rotated > 1 {
+            order[..rotated].rotate_left((first % rotated as u64) as usize);
+        }
+        order
+    }
+
+    pub(crate) fn address(&self, place: usize) -> SocketAddr {
+        self.all[place].address
+    }
+
+    /// A connection was opened there.
+    pub(crate) fn accepted(&self, place: usize) {
+        let own = &self.all[place];
+        own.is_put_off.store(false, Ordering::Relaxed);
+        own.connections.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// It refused a connection, or another one accepted one before it.
+    pub(crate) fn put_off(&self, place: usize) {
+        self.all[place].is_put_off.store(true, Ordering::Relaxed);
+    }
+
+    /// Tells, once in a run, that nothing answers.
+    pub(crate) fn tell(&self, text: impl FnOnce() -> String) {
+        if !self.is_told.swap(true, Ordering::Relaxed) {
+            self.journal.write(EventKind::Warning { text: text() });
+        }
+    }
+}
+
+/// The bits of a number, mixed (SplitMix64): numbers that follow each other give places that look random.
+fn mixed(number: u64) -> u64 {
+    let mut mixed = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    mixed ^ (mixed >> 31)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::RunClock;
+    use crate::watch::progress::Silent;
+
+    fn addresses(choice: AddressChoice) -> Arc<Addresses> {
+        let route = Route::Tcp((1..4).map(|port| ([127, 0, 0, 1], port).into()).collect());
+        let journal = Arc::new(Journal::new(RunClock::start(), Arc::new(Silent), 0));
+        match Destination::of(&route, choice, 7, &journal) {
+            Destination::Tcp(addresses) => addresses,
+            Destination::Unix(_) => unreachable!("it is a route by TCP"),
+        }
+    }
+
+    #[test]
+    fn the_first_address_is_kept_until_it_is_put_off() {
+        let own = addresses(AddressChoice::First);
+        assert_eq!((own.order(), own.order()), (vec![0, 1, 2], vec![0, 1, 2]));
+        own.put_off(0);
+        assert_eq!(own.order(), [1, 2, 0]);
+        own.put_off(1);
+        own.put_off(2);
+        assert_eq!(own.order(), [0, 1, 2]);
+        own.accepted(1);
+        assert_eq!(own.order(), [1, 0, 2]);
+    }
+
+    #[test]
+    fn other_choices_spread_connections_over_what_answers() {
+        let own = addresses(AddressChoice::RoundRobin);
+        own.put_off(1);
+        let firsts: Vec<usize> = (0..4).map(|_| own.order()[0]).collect();
+        assert_eq!(firsts, [0, 2, 0, 2]);
+        let own = addresses(AddressChoice::Random);
+        let mut counts = [0; 3];
+        (0..3000).for_each(|_| counts[own.order()[0]] += 1);
+        assert!(
+            counts.iter().all(|count| (900..1100).contains(count)),
+            "{counts:?}"
+        );
+    }
+}

@@ -1,0 +1,80 @@
+//! Where responses come from: caches in front of the server, and which of its addresses; counted by row.
+//!
+//! A response without headers of a cache, from a server with one address, costs a look at the lengths of its header
+//! names.
+
+use std::cell::RefCell;
+use std::net::SocketAddr;
+
+use record::{AddressResponses, EventKind, MeasureId, RowOrigins};
+use wire::response::{Headers, cache_name, is_cached};
+
+/// Where the responses to the users of one thread come from.
+#[derive(Default)]
+pub(crate) struct OriginCounts {
+    /// By place of the row.
+    rows: RefCell<Vec<OriginsOfRow>>,
+}
+
+#[derive(Default)]
+struct OriginsOfRow {
+    cached: u64,
+    /// What the cache is called that had the first of these responses.
+    cache: Option<String>,
+    /// Responses by collection of the run and address.
+    addresses: Vec<(u16, SocketAddr, u64)>,
+}
+
+impl OriginCounts {
+    /// Adds the response to an operation that was ok; `from` is the collection of the run and the address of its
+    /// server, where that has several.
+    pub(crate) fn add(&self, row: MeasureId, headers: &Headers, from: Option<(u16, SocketAddr)>) {
+        let is_cached = is_cached(headers);
+        if !is_cached && from.is_none() {
+            return;
+        }
+        let mut rows = self.rows.borrow_mut();
+        let place = usize::from(row.0);
+        if rows.len() <= place {
+            rows.resize_with(place + 1, OriginsOfRow::default);
+        }
+        let own = &mut rows[place];
+        if is_cached {
+            own.cached += 1;
+            own.cache.get_or_insert_with(|| cache_name(headers));
+        }
+        let Some((target, address)) = from else {
+            return;
+        };
+        let mut known = own.addresses.iter_mut();
+        match known.find(|known| (known.0, known.1) == (target, address)) {
+            Some((.., count)) => *count += 1,
+            None => own.addresses.push((target, address, 1)),
+        }
+    }
+
+    /// What came of it, for the record.
+    pub(crate) fn end(&self) -> Vec<EventKind> {
+        let rows = (0..=u16::MAX).map(MeasureId).zip(self.rows.take());
+        let known = rows.filter(|(_, row)| row.cached > 0 || !row.addresses.is_empty());
+        known.map(|(measure, row)| row.end(measure)).collect()
+    }
+}
+
+impl OriginsOfRow {
+    fn end(self, measure: MeasureId) -> EventKind {
+        let addresses = self.addresses.into_iter();
+        EventKind::Origins(RowOrigins {
+            measure,
+            cached: self.cached,
+            cache: self.cache,
+            addresses: addresses
+                .map(|(target, address, responses)| AddressResponses {
+                    target,
+                    address: address.to_string(),
+                    responses,
+                })
+                .collect(),
+        })
+    }
+}

@@ -1,0 +1,293 @@
+//! What stands between Prestan and a server: a cache, a proxy that names connections, and several addresses of one name.
+
+use std::fs;
+use std::io::{Read, Write};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::thread;
+use std::time::Duration;
+
+use crate::support::load::{counted, kept};
+use crate::support::rows::row;
+use crate::support::{Outcome, Prestan};
+use serde_json::{Value, json};
+use testbed::real::Recipe;
+use testbed::{RealServer, need_or};
+
+/// nginx with these servers.
+const NGINX: &str = "
+    daemon off;
+    pid {{ dir }}/nginx.pid;
+    error_log {{ dir }}/log/error.log warn;
+    events {}
+    http {
+      access_log off;
+      client_body_temp_path {{ dir }}/tmp/body;
+      proxy_temp_path {{ dir }}/tmp/proxy;
+      fastcgi_temp_path {{ dir }}/tmp/fastcgi;
+      uwsgi_temp_path {{ dir }}/tmp/uwsgi;
+      scgi_temp_path {{ dir }}/tmp/scgi;
+      SERVERS
+    }
+";
+
+/// A cache in front of a server that names itself.
+const CACHE: &str = "
+    proxy_cache_path {{ dir }}/tmp/cache keys_zone=c:1m;
+    server {
+      listen {{ host }}:{{ port }};
+      location / {
+        proxy_pass http://unix:{{ dir }}/origin.sock;
+        proxy_cache c;
+        proxy_cache_valid 200 1m;
+        add_header X-Cache-Status $upstream_cache_status;
+      }
+    }
+    server {
+      listen unix:{{ dir }}/origin.sock;
+      root {{ storage }};
+    }
+";
+
+/// One server that accepts plain connections at its own address, and the PROXY protocol only at the next one: there it
+/// has something for whom the line says the truth of.
+const PROXIED: &str = r#"
+    server {
+      listen {{ host }}:{{ port }};
+      listen 127.0.0.2:{{ port }} proxy_protocol;
+      location / {
+        set $ends "$proxy_protocol_addr $proxy_protocol_server_addr $proxy_protocol_server_port";
+        if ($ends != "127.0.0.1 127.0.0.2 {{ port }}") { return 403; }
+        return 200 x;
+      }
+    }
+"#;
+
+/// Starts nginx with these servers, or skips the test.
+fn nginx(servers: &str) -> Option<RealServer> {
+    let files = tempfile::tempdir().unwrap();
+    let conf = files.path().join("nginx.conf");
+    fs::write(&conf, NGINX.replace("SERVERS", servers)).unwrap();
+    let recipe = format!("nginx,file.nginx.conf={}", conf.display());
+    let recipe = Recipe::with_parameters(&recipe).unwrap();
+    need_or(recipe.installed())?;
+    Some(RealServer::start(&recipe).unwrap_or_else(|error| panic!("{error}")))
+}
+
+fn warnings(outcome: &Outcome) -> Vec<Value> {
+    let result = outcome.json();
+    result["warnings"].as_array().unwrap().clone()
+}
+
+#[test]
+fn a_cache_in_front_is_told_and_nothing_is_found_by_its_times() {
+    let Some(server) = nginx(CACHE) else { return };
+    fs::write(server.storage().join("a.txt"), "some text").unwrap();
+    let url = format!("{}a.txt", server.url());
+    let gate = ["--fail-if", "p50 > 10s"];
+    let outcome = Prestan::new()
+        .args(["load", "GET", &url, "--requests", "200", "--json", "-"])
+        .args(gate)
+        .run();
+    assert_eq!(outcome.code, 0, "{outcome}");
+    let (result, _) = counted(&outcome);
+    // The warm-up has filled the cache.
+    let get = row(&result, "GET");
+    let cached = json!({"responses": 200, "by": ["header X-Cache-Status"]});
+    assert_eq!(get["cached"], cached, "{get:#}");
+    assert_eq!(get["conclusion"], "pass", "{get:#}");
+    let mut warnings = warnings(&outcome).into_iter();
+    let warning = warnings.find(|own| own["kind"] == "cached").unwrap();
+    let text = "responses came from a cache (header X-Cache-Status): GET 200 of 200; their times are those of the cache";
+    assert!(
+        warning["text"].as_str().unwrap().starts_with(text),
+        "{warning:#}"
+    );
+    let diagnosed = outcome.again().arg("diagnose").arg(outcome.run()).run();
+    let said = "no row could be checked";
+    assert!(diagnosed.stdout.contains(said), "{diagnosed}");
+    assert!(
+        diagnosed.stdout.contains("came from a cache"),
+        "{diagnosed}"
+    );
+}
+
+#[test]
+fn a_connection_begins_with_a_line_of_the_proxy_protocol() {
+    let Some(server) = nginx(PROXIED) else { return };
+    let second = server.url().replace("127.0.0.1", "127.0.0.2");
+    let load = |options: &[&str]| {
+        let args = ["load", "GET", &second, "--requests", "3", "--json", "-"];
+        Prestan::new().args(args).args(options).run()
+    };
+    for clock in ["kernel", "user"] {
+        let outcome = load(&["--haproxy-protocol", "--clock", clock]);
+        assert_eq!(outcome.code, 0, "{outcome}");
+        assert_eq!(outcome.json()["load"]["http"]["haproxy_protocol"], true);
+    }
+    assert_eq!(load(&[]).code, 1);
+}
+
+/// A name with two addresses of this machine.
+struct TwoAddresses {
+    port: u16,
+    options: Vec<String>,
+}
+
+impl TwoAddresses {
+    fn url(&self) -> String {
+        format!("http://two.example:{}/", self.port)
+    }
+
+    fn load(&self, options: &[&str]) -> Outcome {
+        let url = self.url();
+        Prestan::new()
+            .args(["load", "GET", &url, "--json", "-", "--no-keep-alive"])
+            .args(&self.options)
+            .args(options)
+            .run()
+    }
+
+    /// Connections to each address, as the result has them.
+    fn connections(outcome: &Outcome) -> Vec<(Ipv4Addr, u64)> {
+        let result = outcome.json();
+        let all = result["server"]["addresses"].as_array().unwrap().iter();
+        let one = |own: &Value| {
+            let address: SocketAddr = own["address"].as_str().unwrap().parse().unwrap();
+            let SocketAddr::V4(address) = address else {
+                panic!("{own:#}")
+            };
+            (*address.ip(), own["connections"].as_u64().unwrap())
+        };
+        all.map(one).collect()
+    }
+}
+
+const FIRST: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 1);
+const SECOND: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 2);
+
+/// Listeners at both addresses with one port.
+fn two_addresses() -> (TwoAddresses, [TcpListener; 2]) {
+    loop {
+        let first = TcpListener::bind((FIRST, 0)).unwrap();
+        let port = first.local_addr().unwrap().port();
+        // Somebody else may have it there.
+        let Ok(second) = TcpListener::bind((SECOND, port)) else {
+            continue;
+        };
+        let resolve =
+            [FIRST, SECOND].map(|address| format!("--resolve=two.example:{port}:{address}"));
+        let options = resolve.to_vec();
+        return (TwoAddresses { port, options }, [first, second]);
+    }
+}
+
+/// Answers one request on each of so many connections. Whoever has the last response finds nobody listening.
+fn serve(listener: TcpListener, connections: usize) {
+    let mut listener = Some(listener);
+    thread::spawn(move || {
+        for number in 1..=connections {
+            let (mut stream, _) = listener.as_ref().unwrap().accept().unwrap();
+            let mut head = Vec::new();
+            let mut byte = [0];
+            while !head.ends_with(b"\r\n\r\n") && stream.read(&mut byte).unwrap_or(0) > 0 {
+                head.push(byte[0]);
+            }
+            listener = listener.filter(|_| number < connections);
+            let _ = stream
+                .write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\nConnection: close\r\n\r\nx");
+        }
+    });
+}
+
+/// Lets so many connections wait that a listener drops all others, as a firewall does.
+fn silenced(listener: &TcpListener) -> Vec<TcpStream> {
+    rustix::net::listen(listener, 0).unwrap();
+    let address = listener.local_addr().unwrap();
+    let connect = || TcpStream::connect_timeout(&address, Duration::from_millis(300));
+    std::iter::from_fn(|| connect().ok()).collect()
+}
+
+#[test]
+fn the_second_address_takes_over_when_the_first_dies() {
+    let (name, [first, second]) = two_addresses();
+    serve(first, 20);
+    serve(second, usize::MAX);
+    let outcome = name.load(&["--total", "100"]);
+    assert_eq!(outcome.code, 0, "{outcome}");
+    let (result, run) = counted(&outcome);
+    let used = TwoAddresses::connections(&outcome);
+    assert_eq!(used[0], (FIRST, 20), "{used:?}");
+    assert_eq!(used[1].0, SECOND, "{used:?}");
+    let responses = row(&result, "GET")["addresses"].as_array().unwrap().clone();
+    let counts = responses
+        .iter()
+        .map(|own| own["responses"].as_u64().unwrap());
+    assert_eq!(counts.sum::<u64>(), 100, "{responses:?}");
+    assert_eq!(
+        warnings(&outcome)[0]["kind"],
+        "several_addresses",
+        "{outcome}"
+    );
+    assert_eq!(kept(&outcome).env.server.unwrap().addresses.len(), 2);
+    assert_eq!(run.samples.len(), 100);
+}
+
+#[test]
+fn a_silent_address_costs_its_moment_once() {
+    let (name, [first, second]) = two_addresses();
+    let _waiting = silenced(&first);
+    serve(second, usize::MAX);
+    let outcome = name.load(&["--requests", "20"]);
+    assert_eq!(outcome.code, 0, "{outcome}");
+    let used = TwoAddresses::connections(&outcome);
+    assert!(
+        used.iter().all(|(address, _)| *address == SECOND),
+        "{used:?}"
+    );
+    let (_, run) = counted(&outcome);
+    let connects = run.samples.iter().filter_map(|sample| sample.connect);
+    let waited = connects.filter(|connect| connect.tcp >= 250_000_000);
+    assert!(waited.count() < 5, "{outcome}");
+    let text = outcome.again().arg("report").run();
+    let mut lines = text.stdout.lines();
+    let line = lines.find(|line| line.contains("Server Address"));
+    let shown = format!("127.0.0.2:{}", name.port);
+    assert!(line.is_some_and(|line| line.ends_with(&shown)), "{text}");
+}
+
+#[test]
+fn addresses_are_taken_in_turn_where_that_is_asked_for() {
+    let (name, [first, second]) = two_addresses();
+    serve(first, usize::MAX);
+    serve(second, usize::MAX);
+    let outcome = name.load(&["--requests", "20", "--addresses", "round-robin"]);
+    assert_eq!(outcome.code, 0, "{outcome}");
+    let used = TwoAddresses::connections(&outcome);
+    let difference = used[0].1.abs_diff(used[1].1);
+    assert!(used.len() == 2 && difference <= 1, "{used:?}");
+}
+
+#[test]
+fn an_address_that_is_silent_alone_is_told_after_a_second() {
+    let (name, [first, _second]) = two_addresses();
+    let _waiting = silenced(&first);
+    let outcome = Prestan::new()
+        .args([
+            "load",
+            "GET",
+            &name.url(),
+            "--users",
+            "2",
+            "--timeout",
+            "5s",
+        ])
+        .arg(&name.options[0])
+        .run();
+    assert_eq!(outcome.code, 4, "{outcome}");
+    let address = format!("127.0.0.1:{}", name.port);
+    let told = format!("connecting to {address}: no answer within 1s; nothing came back");
+    assert!(outcome.stderr.contains(&told), "{outcome}");
+    let failed = format!("{address}: no answer within 4.5s; nothing came back");
+    assert!(outcome.stderr.contains(&failed), "{outcome}");
+    assert!(!outcome.stderr.contains("warming up"), "{outcome}");
+}
