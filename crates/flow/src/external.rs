@@ -4,6 +4,7 @@
 //! address stands in their command as `{destination}`, where this module puts it. It cannot know where
 //! else a command sends.
 
+mod iperf3;
 mod listening;
 mod process;
 mod report;
@@ -18,7 +19,7 @@ use std::time::{Duration, Instant};
 
 use traffic::{DESTINATION_PLACE, DIRECTORY_PLACE, PORT_PLACE};
 
-pub use report::{ExternalReport, ExternalTotals};
+pub use report::{ExternalFigures, ExternalReport, ExternalTotals};
 
 use crate::FlowError;
 use crate::sink::locked;
@@ -185,7 +186,7 @@ pub struct ExternalEnd {
     /// Its exit status or signal, for people: "exit status: 0".
     pub status: String,
     /// What its report says; the error says why it cannot be read.
-    pub totals: Result<ExternalTotals, String>,
+    pub figures: Result<ExternalFigures, String>,
     /// The last lines of its standard error.
     pub error_output: String,
 }
@@ -196,7 +197,7 @@ impl ExternalEnd {
     pub fn reason(&self) -> String {
         let mut lines = self.error_output.lines().rev().map(str::trim);
         let last = lines.find(|line| !line.is_empty());
-        let reason = last.or(self.totals.as_ref().err().map(String::as_str));
+        let reason = last.or(self.figures.as_ref().err().map(String::as_str));
         reason.map_or(String::new(), |reason| format!(": {reason}"))
     }
 }

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 
-use super::{ExternalEnd, ExternalSettings, ExternalTotals, ReadyCondition, listening};
+use super::{ExternalEnd, ExternalFigures, ExternalSettings, ReadyCondition, listening};
 use crate::FlowError;
 use crate::group_guard::{GroupGuard, GuardedChild};
 use crate::sink::locked;
@@ -114,8 +114,8 @@ pub(super) fn keep(
     let output = process.output.finish();
     Ok(ExternalEnd {
         status: status.to_string(),
-        totals: if decoder.is_empty() {
-            totals(&output, settings)
+        figures: if decoder.is_empty() {
+            figures(&output, settings)
         } else {
             decoded(decoder, settings)
         },
@@ -123,7 +123,7 @@ pub(super) fn keep(
     })
 }
 
-fn totals(report: &str, settings: &ExternalSettings) -> Result<ExternalTotals, String> {
+fn figures(report: &str, settings: &ExternalSettings) -> Result<ExternalFigures, String> {
     if report.len() > LONGEST_REPORT {
         return Err(format!(
             "the report is longer than {} MiB",
@@ -134,7 +134,7 @@ fn totals(report: &str, settings: &ExternalSettings) -> Result<ExternalTotals, S
 }
 
 /// Runs the decoder, and reads what it prints.
-fn decoded(decoder: &[String], settings: &ExternalSettings) -> Result<ExternalTotals, String> {
+fn decoded(decoder: &[String], settings: &ExternalSettings) -> Result<ExternalFigures, String> {
     let started = ExternalProcess::start(decoder, settings);
     let mut process = started.map_err(|error| error.to_string())?;
     if !process.ends_within(DECODING) {
@@ -145,7 +145,7 @@ fn decoded(decoder: &[String], settings: &ExternalSettings) -> Result<ExternalTo
         ));
     }
     let status = process.child.end().map_err(|error| error.to_string())?;
-    totals(&process.output.finish(), settings).map_err(|error| {
+    figures(&process.output.finish(), settings).map_err(|error| {
         let printed = process.errors.finish();
         format!("{error} (decoder: {status}) {}", printed.trim_end())
             .trim_end()

@@ -1,7 +1,8 @@
 //! The reports of external generators.
 
-use serde::Deserialize;
 use traffic::{GeneratorReportFormat, ReportedFiguresSpec};
+
+use super::iperf3::{count, iperf3};
 
 /// What a program of a generator reports when it ends.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -49,18 +50,71 @@ pub struct ExternalTotals {
 }
 
 impl ExternalTotals {
-    /// Figures of a source, with those of its sink, which knows better what arrived.
-    #[must_use]
-    pub fn with_sink(self, sink: ExternalTotals) -> ExternalTotals {
+    /// Figures of the end that sends, with those of the one that receives, which knows better what arrived.
+    fn with_receiver(self, receiver: ExternalTotals) -> ExternalTotals {
         ExternalTotals {
-            seconds: self.seconds.or(sink.seconds),
-            sent_bytes: self.sent_bytes.or(sink.sent_bytes),
-            received_bytes: sink.received_bytes.or(self.received_bytes),
-            packets: self.packets.or(sink.packets),
-            lost: sink.lost.or(self.lost),
-            jitter_ns: sink.jitter_ns.or(self.jitter_ns),
-            mean_delay_ns: sink.mean_delay_ns.or(self.mean_delay_ns),
-            retransmissions: self.retransmissions.or(sink.retransmissions),
+            seconds: self.seconds.or(receiver.seconds),
+            sent_bytes: self.sent_bytes.or(receiver.sent_bytes),
+            received_bytes: receiver.received_bytes.or(self.received_bytes),
+            packets: self.packets.or(receiver.packets),
+            lost: receiver.lost.or(self.lost),
+            jitter_ns: receiver.jitter_ns.or(self.jitter_ns),
+            mean_delay_ns: receiver.mean_delay_ns.or(self.mean_delay_ns),
+            retransmissions: self.retransmissions.or(receiver.retransmissions),
+        }
+    }
+
+    /// Two directions together: counts are added up; of times, the longer one counts.
+    fn and(self, other: ExternalTotals) -> ExternalTotals {
+        let sum = |one: Option<u64>, other: Option<u64>| match (one, other) {
+            (Some(one), Some(other)) => Some(one.saturating_add(other)),
+            _ => one.or(other),
+        };
+        let seconds = [self.seconds, other.seconds].into_iter().flatten();
+        ExternalTotals {
+            seconds: seconds.reduce(f64::max),
+            sent_bytes: sum(self.sent_bytes, other.sent_bytes),
+            received_bytes: sum(self.received_bytes, other.received_bytes),
+            packets: sum(self.packets, other.packets),
+            lost: sum(self.lost, other.lost),
+            jitter_ns: self.jitter_ns.max(other.jitter_ns),
+            mean_delay_ns: self.mean_delay_ns.max(other.mean_delay_ns),
+            retransmissions: sum(self.retransmissions, other.retransmissions),
+        }
+    }
+}
+
+/// What a program of a generator reports of both directions.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct ExternalFigures {
+    /// Of what its source sends to its sink.
+    pub forward: ExternalTotals,
+    /// Of what its sink sends to its source.
+    pub backward: ExternalTotals,
+}
+
+impl ExternalFigures {
+    /// Figures of a source, with those of its sink.
+    #[must_use]
+    pub fn with_sink(self, sink: ExternalFigures) -> ExternalFigures {
+        ExternalFigures {
+            forward: self.forward.with_receiver(sink.forward),
+            backward: sink.backward.with_receiver(self.backward),
+        }
+    }
+
+    /// Both directions together.
+    #[must_use]
+    pub fn totals(self) -> ExternalTotals {
+        self.forward.and(self.backward)
+    }
+}
+
+impl From<ExternalTotals> for ExternalFigures {
+    fn from(forward: ExternalTotals) -> ExternalFigures {
+        ExternalFigures {
+            forward,
+            ..ExternalFigures::default()
         }
     }
 }
@@ -70,122 +124,14 @@ impl ExternalReport {
     ///
     /// # Errors
     /// A sentence, where it is no such report.
-    pub fn read(&self, text: &str) -> Result<ExternalTotals, String> {
+    pub fn read(&self, text: &str) -> Result<ExternalFigures, String> {
         match self {
-            ExternalReport::None => Ok(ExternalTotals::default()),
+            ExternalReport::None => Ok(ExternalFigures::default()),
             ExternalReport::Iperf3 => iperf3(text),
-            ExternalReport::ItgDec => itg_dec(text),
-            ExternalReport::Figures(texts) => figures(text, texts),
+            ExternalReport::ItgDec => itg_dec(text).map(Into::into),
+            ExternalReport::Figures(texts) => figures(text, texts).map(Into::into),
         }
     }
-}
-
-/// As far as it is read.
-#[derive(Deserialize)]
-struct Iperf3Report {
-    error: Option<String>,
-    start: Option<Iperf3Start>,
-    end: Option<Iperf3End>,
-}
-
-#[derive(Deserialize)]
-struct Iperf3Start {
-    /// Only a server has it.
-    accepted_connection: Option<serde::de::IgnoredAny>,
-}
-
-#[derive(Deserialize)]
-struct Iperf3End {
-    /// Of UDP; of its source in versions that have the other two as well.
-    sum: Option<Iperf3Sum>,
-    sum_sent: Option<Iperf3Sum>,
-    sum_received: Option<Iperf3Sum>,
-}
-
-#[derive(Deserialize, Clone, Copy)]
-struct Iperf3Sum {
-    seconds: Option<f64>,
-    bytes: Option<f64>,
-    packets: Option<f64>,
-    lost_packets: Option<f64>,
-    jitter_ms: Option<f64>,
-    retransmits: Option<f64>,
-}
-
-/// A number of a report; `None` for one that cannot be a count.
-fn count(number: f64) -> Option<u64> {
-    (number >= 0.0 && number < u64::MAX as f64).then_some(number as u64)
-}
-
-/// What iperf3 reports as an error where its client was stopped by a signal, on both sides.
-const STOPPED: &str = "the client has terminated";
-
-fn iperf3(text: &str) -> Result<ExternalTotals, String> {
-    let report: Iperf3Report =
-        serde_json::from_str(text).map_err(|error| format!("not a report of iperf3: {error}"))?;
-    let was_stopped = match report.error {
-        None => false,
-        Some(error) if error.ends_with(STOPPED) && report.end.is_some() => true,
-        Some(error) => return Err(format!("iperf3 reports an error: {error}")),
-    };
-    let end = report.end.ok_or("the report of iperf3 has no end")?;
-    let is_server = report
-        .start
-        .is_some_and(|start| start.accepted_connection.is_some());
-    if is_server {
-        of_server(&end)
-    } else {
-        of_client(&end, was_stopped)
-    }
-}
-
-fn of_server(end: &Iperf3End) -> Result<ExternalTotals, String> {
-    let received = end.sum_received.or(end.sum);
-    let received = received.ok_or("the report of iperf3 has no sums")?;
-    let datagrams = end.sum.filter(|sum| sum.packets.is_some());
-    Ok(ExternalTotals {
-        received_bytes: received.bytes.and_then(count),
-        packets: datagrams.and_then(|sum| sum.packets).and_then(count),
-        lost: datagrams.and_then(|sum| sum.lost_packets).and_then(count),
-        jitter_ns: datagrams.and_then(jitter),
-        ..ExternalTotals::default()
-    })
-}
-
-fn jitter(sum: Iperf3Sum) -> Option<u64> {
-    sum.jitter_ms.and_then(|jitter| count(jitter * 1e6))
-}
-
-/// Of a client that was stopped, the server's figures are zeros that mean nothing.
-fn of_client(end: &Iperf3End, was_stopped: bool) -> Result<ExternalTotals, String> {
-    let of_server = |figure: Option<u64>| figure.filter(|_| !was_stopped);
-    let Some(sum) = end.sum.filter(|sum| sum.packets.is_some()) else {
-        let sent = end.sum_sent.ok_or("the report of iperf3 has no sums")?;
-        let received = end.sum_received.and_then(|sum| sum.bytes);
-        return Ok(ExternalTotals {
-            seconds: sent.seconds,
-            sent_bytes: sent.bytes.and_then(count),
-            received_bytes: of_server(received.and_then(count)),
-            retransmissions: sent.retransmits.and_then(count),
-            ..ExternalTotals::default()
-        });
-    };
-    let (packets, lost) = (sum.packets.unwrap_or(0.0), sum.lost_packets.unwrap_or(0.0));
-    // Until 3.12 the bytes of the sum are those of the source, and there are no others.
-    let arrived = sum
-        .bytes
-        .map(|bytes| bytes * (1.0 - lost / packets.max(1.0)));
-    let received = end.sum_received.and_then(|sum| sum.bytes).or(arrived);
-    let sent = end.sum_sent.and_then(|sum| sum.bytes).or(sum.bytes);
-    Ok(ExternalTotals {
-        seconds: sum.seconds,
-        sent_bytes: sent.and_then(count),
-        received_bytes: of_server(received.and_then(count)),
-        packets: count(packets),
-        lost: of_server(count(lost)),
-        jitter_ns: of_server(jitter(sum)),
-        ..ExternalTotals::default()
-    })
 }
 
 /// The number after the last occurrence of each text.
@@ -311,24 +257,6 @@ Error lines              =             0
             retransmissions: Some(3),
             ..ExternalTotals::default()
         };
-        let stopped_client = r#"{"start":{"connecting_to":{}},"error":"interrupt - the client has terminated",
-            "end":{"sum":{"seconds":2.0,"bytes":1000,"packets":10,"lost_packets":0,"jitter_ms":0},
-            "sum_received":{"bytes":0}}}"#;
-        let of_stopped_client = ExternalTotals {
-            received_bytes: None,
-            lost: None,
-            jitter_ns: None,
-            ..udp
-        };
-        let server = r#"{"start":{"accepted_connection":{"host":"::1"}},"error":"the client has terminated",
-            "end":{"sum":{"bytes":0,"packets":10,"lost_packets":1,"jitter_ms":0.25},
-            "sum_sent":{"bytes":0},"sum_received":{"bytes":900}}}"#;
-        let of_server = ExternalTotals {
-            seconds: None,
-            sent_bytes: None,
-            ..udp
-        };
-        assert_eq!(of_stopped_client.with_sink(of_server), udp);
         let own = ExternalReport::Figures(ReportedFiguresSpec {
             sent_bytes: Some("sent:".to_owned()),
             lost: Some("lost ".to_owned()),
@@ -354,12 +282,10 @@ Error lines              =             0
             (ExternalReport::Iperf3, new_udp, new),
             (ExternalReport::ItgDec, ITG_DEC, of_itg),
             (ExternalReport::None, "anything", ExternalTotals::default()),
-            (ExternalReport::Iperf3, stopped_client, of_stopped_client),
-            (ExternalReport::Iperf3, server, of_server),
             (own, "sent: 5\nsent: 70 bytes, lost 0", of_own),
         ];
         for (report, text, expected) in table {
-            assert_eq!(report.read(text), Ok(expected), "{text}");
+            assert_eq!(report.read(text), Ok(expected.into()), "{text}");
         }
     }
 

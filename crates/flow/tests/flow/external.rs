@@ -4,8 +4,8 @@ use std::net::{IpAddr, TcpListener};
 use std::time::{Duration, Instant};
 
 use flow::external::{
-    ClosedNetwork, ExternalDestination, ExternalGenerator, ExternalHandle, ExternalReport,
-    ExternalRole, ExternalSettings, ReadyCondition,
+    ClosedNetwork, ExternalDestination, ExternalFigures, ExternalGenerator, ExternalHandle,
+    ExternalReport, ExternalRole, ExternalSettings, ExternalTotals, ReadyCondition,
 };
 use rustix::process::{Pid, test_kill_process};
 
@@ -145,52 +145,69 @@ fn a_generator_that_ignores_sigterm_is_killed_with_its_group() {
     }
 }
 
-#[test]
-fn iperf3_sends_and_its_report_is_read() {
+/// Runs `iperf3` between two ends on loopback; `None` where it is not installed.
+fn iperf3(options: &[&str]) -> Option<ExternalFigures> {
     let free = TcpListener::bind("127.0.0.1:0").unwrap();
-    let port = free.local_addr().unwrap().port().to_string();
+    let port = free.local_addr().unwrap().port();
     drop(free);
-    let mut server = settings(&[
-        "iperf3",
-        "-s",
-        "-1",
-        "--forceflush",
-        "-B",
-        "{destination}",
-        "-p",
-        &port,
-    ]);
-    server.ready = ReadyCondition::Line("Server listening".to_owned());
+    let text = port.to_string();
+    let place = ["-p", &text, "--json"];
+    let mut server =
+        settings(&[&["iperf3", "-s", "-1", "-B", "{destination}"], &place[..]].concat());
+    server.ready = ReadyCondition::Listening(port);
+    server.report = ExternalReport::Iperf3;
     let server = ExternalGenerator::start(server).unwrap();
     if let Err(error) = server.ready(PATIENCE) {
         assert!(std::env::var_os("CI").is_none(), "{error}");
         eprintln!("skipped: {error}");
-        return;
+        return None;
     }
-    let mut client = settings(&[
-        "iperf3",
-        "-c",
-        "{destination}",
-        "-p",
-        &port,
-        "-u",
-        "-b",
-        "8M",
-        "-l",
-        "1000",
-        "-t",
-        "1",
-        "--json",
-    ]);
+    let client = ["iperf3", "-c", "{destination}", "-b", "8M", "-t", "1"];
+    let mut client = settings(&[&client[..], &place[..], options].concat());
     client.ready = ReadyCondition::Started;
     client.report = ExternalReport::Iperf3;
     let client = ExternalGenerator::start(client).unwrap();
-    client.ready(PATIENCE).unwrap();
-    let end = client.finish(PATIENCE).unwrap();
-    let totals = end.totals.clone().unwrap();
-    let packets = totals.packets.unwrap();
-    assert!((900..=1100).contains(&packets), "{end:?}");
-    assert_eq!(totals.sent_bytes, Some(1000 * packets));
-    assert!(totals.received_bytes <= totals.sent_bytes, "{end:?}");
-    server.finish(PATIENCE).unwrap();
+    let client = client.finish(PATIENCE).unwrap().figures.unwrap();
+    let server = server.finish(PATIENCE).unwrap().figures.unwrap();
+    Some(client.with_sink(server))
+}
+
+#[test]
+fn iperf3_is_a_generator_with_a_report() {
+    let (udp, tcp) = (&["-u", "-l", "1000"][..], &["-l", "1000"][..]);
+    for (options, directions) in [
+        (udp, [true, false]),
+        (&[udp, &["-R"]].concat(), [false, true]),
+        (&[udp, &["--bidir"]].concat(), [true, true]),
+        (tcp, [true, false]),
+        (&[tcp, &["-R"]].concat(), [false, true]),
+        (&[tcp, &["--bidir"]].concat(), [true, true]),
+    ] {
+        let Some(figures) = iperf3(options) else {
+            return;
+        };
+        for (direction, is_used) in [figures.forward, figures.backward].iter().zip(directions) {
+            if !is_used {
+                assert_eq!(*direction, ExternalTotals::default(), "{options:?}");
+                continue;
+            }
+            let (sent, received) = (
+                direction.sent_bytes.unwrap(),
+                direction.received_bytes.unwrap(),
+            );
+            assert!(
+                (500_000..2_000_000).contains(&sent),
+                "{options:?}: {direction:?}"
+            );
+            assert!(
+                received > 0 && received <= sent,
+                "{options:?}: {direction:?}"
+            );
+            let packets = direction.packets.map(|packets| 1000 * packets);
+            assert!(
+                packets.is_none_or(|bytes| bytes == sent),
+                "{options:?}: {direction:?}"
+            );
+        }
+    }
 }

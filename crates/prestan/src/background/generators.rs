@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 
 use flow::FlowError;
 use flow::external::{
-    ExternalDestination, ExternalEnd, ExternalGenerator, ExternalHandle, ExternalRole,
-    ExternalSettings, ExternalTotals, ReadyCondition,
+    ExternalDestination, ExternalEnd, ExternalFigures, ExternalGenerator, ExternalHandle,
+    ExternalRole, ExternalSettings, ReadyCondition,
 };
 use lab::ScratchDirectory;
 use record::{BackgroundGenerator, BackgroundGeneratorEnd};
@@ -158,22 +158,23 @@ fn end_of(
 ) -> BackgroundGeneratorEnd {
     let mut errors = Vec::new();
     let mut read = |what: &str, end: Result<ExternalEnd, FlowError>| {
-        let totals = end
+        let figures = end
             .map_err(|error| error.to_string())
-            .and_then(|end| end.totals);
-        totals.unwrap_or_else(|error| {
+            .and_then(|end| end.figures);
+        figures.unwrap_or_else(|error| {
             errors.push(format!("{what}: {error}"));
-            ExternalTotals::default()
+            ExternalFigures::default()
         })
     };
     let status = match &source {
         Ok(end) => end.status.clone(),
         Err(_) => "unknown status".to_owned(),
     };
-    let mut totals = read("source", source);
+    let mut figures = read("source", source);
     if let Some(sink) = sink {
-        totals = totals.with_sink(read("sink", sink));
+        figures = figures.with_sink(read("sink", sink));
     }
+    let totals = figures.totals();
     BackgroundGeneratorEnd {
         status,
         report_error: (!errors.is_empty()).then(|| report::clean(&errors.join("; "))),

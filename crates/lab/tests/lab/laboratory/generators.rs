@@ -54,7 +54,11 @@ fn iperf3_sends_from_one_host_to_the_other() {
     let source = program(ExternalRole::Source, &hosts.client, line);
     let source = ExternalGenerator::start(source).unwrap();
     let [source, sink] = [source, sink].map(|own| own.finish(DEADLINE).unwrap());
-    let totals = source.totals.unwrap().with_sink(sink.totals.unwrap());
+    let totals = source
+        .figures
+        .unwrap()
+        .with_sink(sink.figures.unwrap())
+        .totals();
     assert!(totals.packets.unwrap() > 500, "{totals:?}");
     assert_eq!(totals.lost, Some(0), "{totals:?}");
     // All of it passed the link.
