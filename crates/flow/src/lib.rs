@@ -9,7 +9,8 @@
 //!
 //! A source proves that it shares a token with the sink and asks for flows; the sink agrees within
 //! the limits that its user set, or refuses with a sentence. Heartbeats go both ways: when either
-//! side is killed, the other stops within two seconds.
+//! side is killed, the other stops within two seconds; when the network between them carries nothing any more, within
+//! seventeen, because a queue of seconds looks the same.
 
 pub mod behaviour;
 mod clock;
@@ -40,7 +41,8 @@ use crate::message::ControlFrameError;
 /// How often each side of a session sends at least something.
 pub const HEARTBEAT: Duration = Duration::from_millis(250);
 /// A side that was silent for this long is regarded as dead, and nothing is sent to it any more, unless another time is
-/// given: a network that the flows themselves congest loses heartbeats, too.
+/// given: a network that the flows themselves congest loses heartbeats, too. Where it does not even acknowledge, it is given
+/// longer.
 pub const LONGEST_SILENCE: Duration = Duration::from_millis(1500);
 
 /// The protocol of a flow.
@@ -79,6 +81,17 @@ pub enum FlowError {
     /// The sink ended what it had agreed to, with its reason.
     #[error("the sink ended the session: {0}")]
     EndedBySink(String),
+    /// The other side is another program: what it writes begins like this.
+    #[error("it speaks another protocol (it begins with {0})")]
+    Stranger(String),
+    /// What answers at an address is no sink, but begins like this.
+    #[error("what answers at {address} is no sink of Prestan (it begins with {begins})")]
+    NoSink {
+        /// The address.
+        address: std::net::SocketAddr,
+        /// The beginning of what it wrote.
+        begins: String,
+    },
     /// The other side does not share the token.
     #[error("the other side has another token")]
     OtherToken,

@@ -4,6 +4,10 @@
 //! Traffic that is more than the network carries takes the packets of this connection, too: acknowledgments of the sink's
 //! messages are lost, and TCP waits longer and longer before it repeats them. Therefore the timeouts do not grow, the sink
 //! takes data for a sign of life, and it sends datagrams to the source that need no acknowledgment.
+//!
+//! Where even these wait for seconds, TCP shows whether the other side is silent or the path is slow: a system whose
+//! program is silent acknowledges heartbeats at once. Nothing is acknowledged by a path that is slow, nor by one that is
+//! broken; those look the same at first.
 
 use std::io::{self, Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpStream, UdpSocket};
@@ -11,14 +15,19 @@ use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
 use crate::message::{
-    ControlMessage, FrameDecoder, LONGEST_FROM_STRANGER, LONGEST_MESSAGE, LifeLinePort,
+    ControlFrameError, ControlMessage, FrameDecoder, LONGEST_FROM_STRANGER, LONGEST_MESSAGE,
+    LifeLinePort,
 };
-use crate::sys::keep_timeouts_short;
+use crate::sys::{keep_timeouts_short, tcp_facts};
 use crate::token::random;
 use crate::{FlowError, HEARTBEAT};
 
 /// How long a wait for a message goes on before it is asked whether it should stop.
 const TICK: Duration = Duration::from_millis(50);
+/// So much longer a side may be silent that acknowledges nothing: a queue of a thousand full packets takes 12 s at 1 Mbit/s.
+pub(crate) const SLOW_PATH: Duration = Duration::from_secs(15);
+/// What strangers begin with is shown up to here.
+const SHOWN: usize = 40;
 
 /// One side of a control connection.
 #[derive(Debug)]
@@ -32,6 +41,9 @@ pub(crate) struct ControlLink {
     written: Instant,
     life: Option<LifeLine>,
     longest_silence: Duration,
+    /// When a heartbeat was due and the ones before were not acknowledged: how much longer the other side may be silent.
+    /// Until it is heard again.
+    allowance: Duration,
 }
 
 /// Datagrams from the sink to the source, as often as heartbeats.
@@ -96,6 +108,7 @@ impl ControlLink {
             written: now,
             life: None,
             longest_silence,
+            allowance: Duration::ZERO,
         })
     }
 
@@ -141,10 +154,30 @@ impl ControlLink {
     /// The other side has given another sign of life.
     pub(crate) fn other_side_lives(&mut self) {
         self.heard = Instant::now();
+        self.allowance = Duration::ZERO;
     }
 
     pub(crate) fn longest_silence(&self) -> Duration {
         self.longest_silence
+    }
+
+    /// How much longer than usual it takes until something is heard: what was written is not acknowledged, or round trips
+    /// are long.
+    pub(crate) fn delay_of_path(&self) -> Duration {
+        let Some(facts) = tcp_facts(self.stream.as_fd()) else {
+            return Duration::ZERO;
+        };
+        let round_trips = 2 * Duration::from_micros(facts.round_trip_us.into());
+        if facts.unacknowledged == 0 {
+            round_trips
+        } else {
+            round_trips.max(SLOW_PATH)
+        }
+    }
+
+    /// Whether what was written is acknowledged before the next heartbeat is due.
+    pub(crate) fn is_prompt(&self) -> bool {
+        self.allowance.is_zero()
     }
 
     pub(crate) fn stream(&self) -> &TcpStream {
@@ -167,13 +200,23 @@ impl ControlLink {
     /// Where the connection is lost, or the other side has been silent for too long.
     pub(crate) fn keep_alive(&mut self) -> Result<(), FlowError> {
         if self.life.as_ref().is_some_and(LifeLine::has_heard) {
-            self.heard = Instant::now();
+            self.other_side_lives();
         }
-        if self.heard.elapsed() > self.longest_silence {
-            let silent = format!("silent for {} s", self.longest_silence.as_secs_f64());
+        let is_due = self.written.elapsed() >= HEARTBEAT;
+        if is_due {
+            let is_acknowledged =
+                tcp_facts(self.stream.as_fd()).is_none_or(|facts| facts.unacknowledged == 0);
+            if !is_acknowledged {
+                self.allowance = self.allowance.max(self.delay_of_path());
+            }
+        }
+        let patience = self.longest_silence + self.allowance;
+        if self.heard.elapsed() > patience {
+            let seconds = (patience.as_secs_f64() * 10.0).round() / 10.0;
+            let silent = format!("silent for {seconds} s");
             return Err(FlowError::ControlLost(silent));
         }
-        if self.written.elapsed() >= HEARTBEAT {
+        if is_due {
             if let Some(life) = &self.life {
                 life.say();
             }
@@ -200,7 +243,7 @@ impl ControlLink {
                 "closed by the other side".to_owned(),
             )),
             Ok(count) => {
-                self.heard = Instant::now();
+                self.other_side_lives();
                 self.decoder.push(&self.buffer[..count]);
                 Ok(self.decoder.next_message()?)
             }
@@ -213,17 +256,21 @@ impl ControlLink {
         }
     }
 
-    /// The next message, which has to be there within `patience`; heartbeats do not count. `should_stop` ends the wait.
+    /// The next message, which has to be there within `patience`, or later where the path is slow; heartbeats do not count.
+    /// `should_stop` ends the wait.
     pub(crate) fn expect(
         &mut self,
         patience: Duration,
         what: &str,
         should_stop: impl Fn() -> bool,
     ) -> Result<ControlMessage, FlowError> {
-        let end = Instant::now() + patience;
+        let begun = Instant::now();
         loop {
-            let left = end.saturating_duration_since(Instant::now());
-            match self.receive(left.min(TICK))? {
+            let left = patience.saturating_sub(begun.elapsed());
+            match self
+                .receive(left.min(TICK))
+                .map_err(|error| self.described(error))?
+            {
                 Some(ControlMessage::Refused { reason }) => return Err(FlowError::Refused(reason)),
                 Some(ControlMessage::Heartbeat {}) | None => {}
                 Some(message) => return Ok(message),
@@ -232,12 +279,28 @@ impl ControlLink {
                 return Err(FlowError::Stopped);
             }
             // Also where heartbeats come in all the time: a stranger may send nothing else.
-            if left.is_zero() {
+            let waited = begun.elapsed();
+            if left.is_zero() && waited > patience + self.delay_of_path() {
                 return Err(FlowError::TimedOut {
                     what: what.to_owned(),
-                    seconds: patience.as_secs_f64(),
+                    seconds: waited.as_secs_f64().round(),
                 });
             }
+        }
+    }
+
+    /// Bytes of another protocol have no length in front, and are described by what they begin with.
+    fn described(&self, error: FlowError) -> FlowError {
+        match error {
+            FlowError::Frame(ControlFrameError::TooLong { limit, .. })
+                if limit == LONGEST_FROM_STRANGER =>
+            {
+                let beginning = self.decoder.beginning(SHOWN);
+                let text = String::from_utf8_lossy(beginning);
+                let line = text.lines().next().unwrap_or_default();
+                FlowError::Stranger(line.chars().filter(|c| !c.is_control()).collect())
+            }
+            error => error,
         }
     }
 }

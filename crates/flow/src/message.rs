@@ -297,6 +297,11 @@ impl FrameDecoder {
         self.buffer.extend_from_slice(bytes);
     }
 
+    /// The first bytes that are not read yet.
+    pub fn beginning(&self, most: usize) -> &[u8] {
+        &self.buffer[..self.buffer.len().min(most)]
+    }
+
     /// The next message; `None` until all of it is there.
     ///
     /// # Errors

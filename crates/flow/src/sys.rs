@@ -45,10 +45,22 @@ fn set_number(socket: BorrowedFd<'_>, level: i32, option: i32, value: i32) -> io
     }
 }
 
+/// `TCP_RTO_MAX_MS` of Linux from 6.15 on.
+const LONGEST_TIMEOUT_OPTION: i32 = 44;
+/// The longest time after which a lost segment is repeated, in ms: a queue of seconds makes round trips that long, and
+/// timeouts several times as long.
+const LONGEST_TIMEOUT: i32 = 2000;
+
 /// Lets a connection that sends little repeat lost segments after the same time again, not after twice as long
-/// (`TCP_THIN_LINEAR_TIMEOUTS`, Documentation/networking/tcp-thin.rst).
+/// (`TCP_THIN_LINEAR_TIMEOUTS`, Documentation/networking/tcp-thin.rst), and in any case soon.
 pub(crate) fn keep_timeouts_short(socket: BorrowedFd<'_>) -> io::Result<()> {
-    set_number(socket, libc::IPPROTO_TCP, libc::TCP_THIN_LINEAR_TIMEOUTS, 1)
+    set_number(socket, libc::IPPROTO_TCP, libc::TCP_THIN_LINEAR_TIMEOUTS, 1)?;
+    set_number(
+        socket,
+        libc::IPPROTO_TCP,
+        LONGEST_TIMEOUT_OPTION,
+        LONGEST_TIMEOUT,
+    )
 }
 
 /// From now on each send is cut into datagrams of this many bytes (`UDP_SEGMENT`); zero ends that.
@@ -219,11 +231,14 @@ pub(crate) struct TcpFacts {
     pub(crate) round_trip_us: u32,
     /// Segments that were sent again.
     pub(crate) retransmissions: u32,
+    /// Segments that were sent and not acknowledged yet.
+    pub(crate) unacknowledged: u32,
 }
 
 /// Numbers of 32 bits of `struct tcp_info` (`linux/tcp.h`) as far as they are read here, and the
-/// places of `tcpi_rtt` and `tcpi_total_retrans` among them.
+/// places of `tcpi_unacked`, `tcpi_rtt` and `tcpi_total_retrans` among them.
 const TCP_WORDS: usize = 26;
+const UNACKNOWLEDGED: usize = 6;
 const ROUND_TRIP: usize = 17;
 const RETRANSMISSIONS: usize = 25;
 
@@ -246,6 +261,7 @@ pub(crate) fn tcp_facts(socket: BorrowedFd<'_>) -> Option<TcpFacts> {
     is_whole.then(|| TcpFacts {
         round_trip_us: words[ROUND_TRIP],
         retransmissions: words[RETRANSMISSIONS],
+        unacknowledged: words[UNACKNOWLEDGED],
     })
 }
 

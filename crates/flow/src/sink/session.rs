@@ -23,12 +23,14 @@ const REQUEST: Duration = Duration::from_secs(10);
 const TICK: Duration = Duration::from_millis(25);
 /// How often counts are sent.
 const READING: Duration = Duration::from_secs(1);
-/// After the source has finished, data may be in flight for this long.
+/// After the source has finished, data may be in flight for this long; datagrams longer, as long as some arrive.
 const IN_FLIGHT: Duration = Duration::from_secs(1);
+const LONGEST_IN_FLIGHT: Duration = Duration::from_secs(60);
 /// It has all arrived when nothing has for this long, where there is no other way to know.
 const QUIET: Duration = Duration::from_millis(100);
-/// Beside its duration a source may take this long to connect and to finish.
-const GRACE: Duration = Duration::from_secs(15);
+/// Beside its duration a source may take this long to connect and to finish: its last message comes behind its data, which
+/// may wait in a queue.
+const GRACE: Duration = Duration::from_secs(180);
 /// Serves a source.
 pub(super) fn serve(
     stream: TcpStream,
@@ -157,7 +159,7 @@ fn requested(
     link: &mut ControlLink,
     shared: &SinkShared,
 ) -> Result<Vec<FlowGroup>, SessionFailure> {
-    let end = Instant::now() + REQUEST;
+    let begun = Instant::now();
     loop {
         link.keep_alive()?;
         match link.receive(TICK)? {
@@ -172,7 +174,7 @@ fn requested(
             None if shared.is_stopping() => return Err("the sink was stopped".to_owned().into()),
             None => {}
         }
-        if Instant::now() > end {
+        if begun.elapsed() > REQUEST && begun.elapsed() > REQUEST + link.delay_of_path() {
             return Err("no flows were asked for".to_owned().into());
         }
     }
@@ -332,17 +334,14 @@ impl SinkSession<'_> {
 
     /// Waits for what is in flight, and sends the last counts.
     fn finish(&mut self) -> Result<(), SessionFailure> {
-        let end = Instant::now() + IN_FLIGHT;
+        let begun = Instant::now();
         let mut counts = self.counts(CountsWanted::Now)?;
-        let mut changed = Instant::now();
-        while Instant::now() < end {
-            let has_datagrams = |group: &FlowGroup| group.transport == FlowTransport::Udp;
-            let is_over = if self.reading.groups.iter().any(has_datagrams) {
-                changed.elapsed() >= QUIET && self.streams_have_ended(&counts)
-            } else {
-                self.streams_have_ended(&counts)
-            };
-            if is_over {
+        let mut changed = begun;
+        let has_datagrams = |group: &FlowGroup| group.transport == FlowTransport::Udp;
+        let has_datagrams = self.reading.groups.iter().any(has_datagrams);
+        while begun.elapsed() < LONGEST_IN_FLIGHT {
+            let is_quiet = !has_datagrams || changed.elapsed() >= QUIET;
+            if is_quiet && (self.streams_have_ended(&counts) || begun.elapsed() >= IN_FLIGHT) {
                 break;
             }
             self.link.keep_alive()?;
@@ -351,13 +350,32 @@ impl SinkSession<'_> {
                 Some(_) => return Err(out_of_turn().into()),
             }
             let now = self.counts(CountsWanted::Now)?;
-            if bytes_of(&now) != bytes_of(&counts) {
+            if self.datagrams_of(&now) != self.datagrams_of(&counts) {
                 changed = Instant::now();
             }
             counts = now;
         }
         let counts = self.counts(CountsWanted::Last)?;
         self.send(counts, ReadingOccasion::Last)
+    }
+
+    /// Bytes of all datagrams.
+    fn datagrams_of(&self, counts: &[SinkCounts]) -> u64 {
+        let mut counts = counts.iter();
+        let groups = self.reading.groups.iter();
+        let of_group = groups.map(|group| {
+            let bytes = counts
+                .by_ref()
+                .take(group.flows as usize)
+                .map(|flow| flow.bytes);
+            let bytes: u64 = bytes.sum();
+            if group.transport == FlowTransport::Udp {
+                bytes
+            } else {
+                0
+            }
+        });
+        of_group.sum()
     }
 
     fn streams_have_ended(&self, counts: &[SinkCounts]) -> bool {

@@ -1,11 +1,15 @@
 //! The control thread of a source.
 
+use std::io;
 use std::net::{SocketAddr, TcpStream};
 use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use socket2::{Domain, Socket, Type};
 
 use super::counters::PacingHistogram;
 use super::open::{OpenFlow, open_all};
@@ -22,10 +26,22 @@ use crate::sys::tcp_facts;
 use crate::token::{ProofRole, is_nonce, nonce};
 use crate::{FlowError, SharedToken};
 
-/// The sink has to be reached, and to reply, within this time each.
+/// The sink has to be reached within this time: the time for a long round trip, and one more for a lost packet.
+pub(super) const CONNECT: Duration = Duration::from_secs(35);
+/// A sink that is reached has to reply within this time, unless the path is slow.
 const REPLY: Duration = Duration::from_secs(5);
+/// The longest that the last counts are waited for, while something is still under way: a queue may hold what the network
+/// carries in minutes.
+const LONGEST_QUEUE: Duration = Duration::from_secs(120);
+/// Within this time, a source that is stopped has its last counts, or gives them up.
+pub(super) const STOPPING: Duration = Duration::from_secs(130);
 /// How long the thread waits for a message before it looks after everything else.
 const TICK: Duration = Duration::from_millis(25);
+/// How long one look at a connection that is being made takes.
+const MOMENT: Timespec = Timespec {
+    tv_sec: 0,
+    tv_nsec: 50_000_000,
+};
 /// All threads begin together, when they are running.
 const LEAD_NS: u64 = 10_000_000;
 
@@ -43,6 +59,7 @@ pub(super) fn run(
     let should_stop = || shared.should_stop.load(Ordering::Relaxed);
     let mut link = introduced(sink, token, plan.longest_silence, should_stop)?;
     let agreed = agreement(&mut link, groups, should_stop)?;
+    let origin = Instant::now();
     let plans = std::mem::take(&mut plan.flows);
     let longest = plans.iter().map(|flow| flow.duration).max();
     let flows = open_all(plans, sink, &agreed, || {
@@ -59,11 +76,11 @@ pub(super) fn run(
         pacing: PacingHistogram::summary(&[]),
         failure: None,
     };
-    let mut running = RunningSource::start(flows, plan.threads, link, shared)?;
+    let mut running = RunningSource::start(flows, plan.threads, (link, origin), shared)?;
     shared.change(SourceState::Running);
     let followed = running.follow();
     let sent_for = Duration::from_nanos(monotonic_ns().saturating_sub(running.start));
-    running.rest = Some(running.second_at.elapsed());
+    running.sent_until = Some(origin.elapsed());
     totals.elapsed = sent_for.min(longest.unwrap_or_default());
     let ended = match followed {
         Ok(()) => running.finish(),
@@ -92,6 +109,32 @@ fn names(flows: &[OpenFlow], name: impl Fn(&OpenFlow) -> &Option<String>) -> Vec
     flows.iter().map(|flow| name(flow).clone()).collect()
 }
 
+/// Connects to an address; `None` where that is to stop.
+fn connect(address: SocketAddr, should_stop: impl Fn() -> bool) -> io::Result<Option<TcpStream>> {
+    let socket = Socket::new(Domain::for_address(address), Type::STREAM, None)?;
+    socket.set_nonblocking(true)?;
+    match socket.connect(&address.into()) {
+        Err(error) if error.raw_os_error() == Some(libc::EINPROGRESS) => {}
+        other => other?,
+    }
+    let end = Instant::now() + CONNECT;
+    loop {
+        let mut polled = [PollFd::new(&socket, PollFlags::OUT)];
+        // A signal interrupts it; then the loop looks again.
+        let _ = poll(&mut polled, Some(&MOMENT));
+        if !polled[0].revents().is_empty() {
+            return socket.take_error()?.map_or(Ok(Some(socket.into())), Err);
+        }
+        if should_stop() {
+            return Ok(None);
+        }
+        if Instant::now() > end {
+            let text = format!("nothing answered within {} s", CONNECT.as_secs());
+            return Err(io::Error::new(io::ErrorKind::TimedOut, text));
+        }
+    }
+}
+
 /// Connects to the sink; both sides prove that they share the token.
 fn introduced(
     sink: SocketAddr,
@@ -100,16 +143,23 @@ fn introduced(
     should_stop: impl Fn() -> bool,
 ) -> Result<ControlLink, FlowError> {
     let what = format!("connect to the sink {sink}");
-    let stream = TcpStream::connect_timeout(&sink, REPLY).map_err(|error| {
+    let connected = connect(sink, &should_stop).map_err(|error| {
         let text =
             format!("{error}; start `prestan traffic sink` there, or allow it in the firewall");
-        FlowError::system(&what)(std::io::Error::new(error.kind(), text))
+        FlowError::system(&what)(io::Error::new(error.kind(), text))
     })?;
+    let stream = connected.ok_or(FlowError::Stopped)?;
     let link = ControlLink::new(stream, longest_silence);
     let mut link = link.map_err(FlowError::system(&what))?;
-    let ControlMessage::Greeting { nonce: theirs, .. } =
-        link.expect(REPLY, &no_greeting(sink), &should_stop)?
-    else {
+    let greeting = link.expect(REPLY, &no_greeting(sink), &should_stop);
+    let greeting = greeting.map_err(|error| match error {
+        FlowError::Stranger(begins) => FlowError::NoSink {
+            address: sink,
+            begins,
+        },
+        error => error,
+    })?;
+    let ControlMessage::Greeting { nonce: theirs, .. } = greeting else {
         return Err(out_of_turn());
     };
     if !is_nonce(&theirs) {
@@ -173,17 +223,17 @@ struct RunningSource<'a> {
     maker: ReadingMaker,
     /// When its flows begin, by the monotonic clock.
     start: u64,
-    /// When the sink reported the last full second, or else agreed.
-    second_at: Instant,
+    /// When the sink agreed.
+    origin: Instant,
     /// From then to the end of sending, when that is over.
-    rest: Option<Duration>,
+    sent_until: Option<Duration>,
 }
 
 impl<'a> RunningSource<'a> {
     fn start(
         flows: Vec<OpenFlow>,
         threads: usize,
-        link: ControlLink,
+        (link, origin): (ControlLink, Instant),
         shared: &'a SourceShared,
     ) -> Result<RunningSource<'a>, FlowError> {
         let prepare = || FlowError::system("prepare to send");
@@ -208,8 +258,8 @@ impl<'a> RunningSource<'a> {
             threads: Vec::new(),
             maker,
             start: monotonic_ns() + LEAD_NS,
-            second_at: Instant::now(),
-            rest: None,
+            origin,
+            sent_until: None,
         };
         for part in parts.into_iter().filter(|part| !part.is_empty()) {
             let started = running.start_thread(part);
@@ -238,9 +288,8 @@ impl<'a> RunningSource<'a> {
     fn follow(&mut self) -> Result<(), FlowError> {
         loop {
             self.link.keep_alive()?;
-            if self.link.silence() < TICK {
-                self.sending.heard();
-            }
+            self.sending.watched();
+            self.maker.look(self.origin.elapsed());
             self.receive(TICK)?;
             if self.shared.wants_reading.swap(false, Ordering::Relaxed) {
                 self.link.send(&ControlMessage::ReadingRequest {})?;
@@ -268,14 +317,15 @@ impl<'a> RunningSource<'a> {
                 let round_trip = facts.map_or(0, |facts| u64::from(facts.round_trip_us));
                 let round_trip = Duration::from_micros(round_trip);
                 let mut reading = self.maker.reading(at, occasion, flows, round_trip);
-                match (occasion, self.rest) {
-                    (ReadingOccasion::Second, _) => self.second_at = Instant::now(),
-                    // The sink waits for what is in flight, and nothing is sent meanwhile.
-                    (ReadingOccasion::Last, Some(rest)) => reading.span = reading.span.min(rest),
-                    _ => {}
+                // The sink waits for what is in flight, and nothing is sent meanwhile.
+                if let (ReadingOccasion::Last, Some(until)) = (occasion, self.sent_until) {
+                    let rest = until.saturating_sub(at.saturating_sub(reading.span));
+                    reading.span = match rest {
+                        Duration::ZERO => reading.span,
+                        rest => reading.span.min(rest),
+                    };
                 }
                 self.publish(occasion, reading);
-                self.sending.heard();
                 return Ok(occasion == ReadingOccasion::Last);
             }
             Some(ControlMessage::Refused { reason }) => {
@@ -283,7 +333,6 @@ impl<'a> RunningSource<'a> {
             }
             Some(_) => return Err(out_of_turn()),
         }
-        self.sending.heard();
         Ok(false)
     }
 
@@ -316,16 +365,24 @@ impl<'a> RunningSource<'a> {
     fn finish(&mut self) -> Result<(), FlowError> {
         self.stop();
         self.link.send(&ControlMessage::Finished {})?;
-        let end = Instant::now() + REPLY;
-        while Instant::now() < end {
+        let begun = Instant::now();
+        // Since when nothing shows any more that data or messages are under way.
+        let mut settled = begun;
+        let mut arrived = self.maker.arrived_bytes();
+        while settled.elapsed() < REPLY && begun.elapsed() < LONGEST_QUEUE {
             self.link.keep_alive()?;
+            self.maker.look(self.origin.elapsed());
             if self.receive(TICK)? {
                 return Ok(());
+            }
+            let bytes = self.maker.arrived_bytes();
+            if bytes != arrived || !self.link.is_prompt() {
+                (settled, arrived) = (Instant::now(), bytes);
             }
         }
         Err(FlowError::TimedOut {
             what: "the sink did not send its last counts".to_owned(),
-            seconds: REPLY.as_secs_f64(),
+            seconds: begun.elapsed().as_secs_f64().round(),
         })
     }
 }

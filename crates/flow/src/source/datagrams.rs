@@ -19,7 +19,7 @@ const TURN: usize = 16;
 /// Datagrams of one call: `UDP_MAX_SEGMENTS` of Linux before 6.9, and of `sendmmsg` here.
 const MOST: usize = 64;
 
-/// How a flow without a schedule sends.
+/// How a flow sends several datagrams at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Batching {
     /// One buffer that the kernel cuts (`UDP_SEGMENT`).
@@ -31,83 +31,99 @@ enum Batching {
 /// The state of a flow of datagrams.
 #[derive(Debug)]
 pub(super) struct DatagramSender {
+    id: FlowId,
     batching: Batching,
-    bytes: usize,
+    /// Where the kernel cuts what is sent; zero: nowhere.
+    segment: u16,
+    /// Number of the next datagram.
+    sequence: u64,
 }
 
 impl DatagramSender {
-    pub(super) fn new(socket: &Socket, bytes: u32, is_unlimited: bool) -> DatagramSender {
-        let several = bytes as usize <= LARGEST_DATAGRAM / 2;
-        let segment = u16::try_from(bytes)
-            .ok()
-            .filter(|_| several && is_unlimited);
-        let is_set = segment.is_some_and(|bytes| set_segment_bytes(socket.as_fd(), bytes).is_ok());
+    pub(super) fn new(id: FlowId) -> DatagramSender {
         DatagramSender {
-            batching: if is_set {
-                Batching::Segments
-            } else {
-                Batching::Messages
-            },
-            bytes: bytes as usize,
+            id,
+            batching: Batching::Segments,
+            segment: 0,
+            sequence: 0,
         }
     }
 
-    /// Sends one datagram.
-    pub(super) fn send_one(
+    /// Most datagrams of this length that one call sends.
+    pub(super) fn most(&self, bytes: u32) -> usize {
+        let room = match self.batching {
+            Batching::Segments => LARGEST_DATAGRAM,
+            Batching::Messages => CONTENT,
+        };
+        (room / bytes as usize).clamp(1, MOST)
+    }
+
+    /// Sends datagrams of one length, at most as many as [`Self::most`] says. Returns how many the system took.
+    pub(super) fn send(
+        &mut self,
         socket: &Socket,
-        id: FlowId,
-        stamp: BlockStamp,
         bytes: u32,
+        count: usize,
         buffers: &mut SendBuffers,
-    ) -> Result<(), Errno> {
-        let datagram = &mut buffers.content[..bytes as usize];
-        write_datagram(datagram, id, stamp);
-        rustix::net::send(socket, datagram, SendFlags::DONTWAIT).map(|_| ())
+    ) -> Result<usize, Errno> {
+        let length = bytes as usize;
+        let content = &mut buffers.content[..count * length];
+        let sent_ns = stamp_ns();
+        for (datagram, sequence) in content.chunks_exact_mut(length).zip(self.sequence..) {
+            write_datagram(datagram, self.id, BlockStamp { sequence, sent_ns });
+        }
+        // What is no longer than a segment is not cut.
+        let wanted = match (count, self.batching) {
+            (2.., Batching::Segments) => u16::try_from(bytes).unwrap_or(0),
+            _ if length > usize::from(self.segment) => 0,
+            _ => self.segment,
+        };
+        if wanted != self.segment {
+            match set_segment_bytes(socket.as_fd(), wanted) {
+                Ok(()) => self.segment = wanted,
+                // A kernel that does not know it cuts nothing.
+                Err(_) => self.batching = Batching::Messages,
+            }
+        }
+        let sent = match self.batching {
+            Batching::Messages if count > 1 => send_messages(socket, content, length),
+            _ => rustix::net::send(socket, content, SendFlags::DONTWAIT).map(|_| count),
+        };
+        match sent {
+            // The device cannot cut, or a datagram would be longer than its packets.
+            Err(Errno::INVAL | Errno::MSGSIZE | Errno::IO | Errno::OPNOTSUPP)
+                if count > 1 && self.batching == Batching::Segments =>
+            {
+                self.batching = Batching::Messages;
+                set_segment_bytes(socket.as_fd(), 0).map_err(|_| Errno::OPNOTSUPP)?;
+                self.segment = 0;
+                self.send(socket, bytes, count, buffers)
+            }
+            Ok(sent) => {
+                self.sequence += sent as u64;
+                Ok(sent)
+            }
+            Err(error) => Err(error),
+        }
     }
 
     /// Sends datagrams until it is the turn of others.
     pub(super) fn send_unlimited(
         &mut self,
         socket: &Socket,
+        bytes: u32,
         buffers: &mut SendBuffers,
-        (id, sequence): (FlowId, &mut u64),
         counters: &FlowCounters,
     ) -> Written {
         for _ in 0..TURN {
-            let room = match self.batching {
-                Batching::Segments => LARGEST_DATAGRAM,
-                Batching::Messages => CONTENT,
-            };
-            let count = (room / self.bytes).clamp(1, MOST);
-            let content = &mut buffers.content[..count * self.bytes];
-            let sent_ns = stamp_ns();
-            let numbers = *sequence..;
-            for (datagram, sequence) in content.chunks_exact_mut(self.bytes).zip(numbers) {
-                write_datagram(datagram, id, BlockStamp { sequence, sent_ns });
-            }
-            let sent = match self.batching {
-                Batching::Segments => {
-                    rustix::net::send(socket, content, SendFlags::DONTWAIT).map(|_| count)
-                }
-                Batching::Messages => send_messages(socket, content, self.bytes),
-            };
-            match sent {
+            let count = self.most(bytes);
+            match self.send(socket, bytes, count, buffers) {
                 Ok(sent) => {
-                    *sequence += sent as u64;
                     counters.sent_blocks.add(sent as u64);
-                    counters.sent_bytes.add((sent * self.bytes) as u64);
+                    counters.sent_bytes.add(sent as u64 * u64::from(bytes));
                 }
                 Err(Errno::AGAIN) => return Written::Part,
                 Err(Errno::INTR) => {}
-                // The device cannot cut, or a datagram would be longer than its packets.
-                Err(Errno::INVAL | Errno::MSGSIZE | Errno::IO | Errno::OPNOTSUPP)
-                    if self.batching == Batching::Segments =>
-                {
-                    self.batching = Batching::Messages;
-                    if set_segment_bytes(socket.as_fd(), 0).is_err() {
-                        return Written::Failed;
-                    }
-                }
                 Err(_) => counters.refused_blocks.add(count as u64),
             }
         }

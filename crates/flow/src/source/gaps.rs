@@ -57,7 +57,7 @@ fn moments(plan: FlowPlan) -> Vec<u64> {
             if has_ended {
                 break;
             }
-            state.heard();
+            state.watched();
             thread::park_timeout(Duration::from_millis(20));
         }
     }

@@ -222,7 +222,7 @@ impl SourceHandle {
     /// Where nothing was ever sent, because the sink could not be reached or refused.
     pub fn stop(self) -> Result<LoadTotals, FlowError> {
         self.shared.should_stop.store(true, Ordering::Relaxed);
-        self.finish(Duration::from_secs(10))
+        self.finish(control::STOPPING)
     }
 }
 

@@ -4,20 +4,18 @@ use std::io;
 use std::net::SocketAddr;
 use std::os::fd::AsFd;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::SendFlags;
 use socket2::{Domain, Socket, Type};
 
+use super::control::CONNECT;
 use super::counters::FlowCounters;
 use super::plan::FlowPlan;
 use crate::message::AgreedGroup;
 use crate::payload::{FlowId, stream_header};
 use crate::{FlowError, FlowTransport};
-
-/// All connections have to be there within this time.
-const CONNECT: Duration = Duration::from_secs(10);
 
 /// How long one look at the connections takes.
 const MOMENT: Timespec = Timespec {

@@ -1,5 +1,6 @@
 //! What is known of flows while they run and when they have ended, from both ends.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,12 +10,16 @@ use crate::message::{DelaySummary, ReadingOccasion, SinkCounts, StreamStalls};
 use crate::sys::{TcpFacts, tcp_facts};
 use crate::{FlowError, FlowTransport};
 
-/// What a source sent at one message of the sink arrives before the sink writes the next, a second later, unless both
-/// ways take about a second together.
-const LONG_ROUND_TRIP: Duration = Duration::from_millis(800);
+/// What a source sent at a full second has arrived before the sink reports the next one, if both ways take this long
+/// together at most.
+const SHORT_ROUND_TRIP: Duration = Duration::from_millis(800);
+/// Full seconds of which it is kept how many datagrams had been sent.
+const KEPT_SECONDS: usize = 64;
+/// What flows had sent at full seconds that the sink has not reported yet: so many seconds of all flows together.
+const MOST_AWAITED: usize = 100_000;
 
-/// What has happened to one flow in an interval, or until its end. The source's counts are read when
-/// those of the sink arrive, so that the two ends are apart by the time that a message takes.
+/// What has happened to one flow in an interval, or until its end. Both ends read their counts at full seconds after the
+/// agreement, so that they are apart by the time that the agreement took, however late the sink's counts arrive.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct FlowReading {
     /// Bytes that the source has passed to its kernel.
@@ -135,8 +140,12 @@ pub(super) struct ReadingMaker {
     flows: Vec<WatchedFlow>,
     /// Totals at the last full second.
     before: Vec<FlowReading>,
-    /// What had been sent at the full second before that.
-    sent_earlier: Vec<u64>,
+    /// What had been sent at full seconds that the sink has not reported yet, and how many full seconds there were.
+    awaited: VecDeque<Vec<FlowReading>>,
+    looked: u64,
+    reported: u64,
+    /// Datagrams that had been sent at the last full second, and at those before it.
+    sent_before: VecDeque<Vec<u64>>,
     /// The most that were lost at a full second.
     counted_lost: Vec<u64>,
     before_at: Duration,
@@ -165,11 +174,35 @@ impl ReadingMaker {
         ReadingMaker {
             flows: watched.collect(),
             before: vec![FlowReading::default(); flows.len()],
-            sent_earlier: vec![0; flows.len()],
+            awaited: VecDeque::new(),
+            looked: 0,
+            reported: 0,
+            sent_before: VecDeque::new(),
             counted_lost: vec![0; flows.len()],
             before_at: Duration::ZERO,
             sink: vec![SinkCounts::default(); flows.len()],
         }
+    }
+
+    /// Keeps what has been sent, at each full second after the agreement.
+    pub(super) fn look(&mut self, elapsed: Duration) {
+        while self.looked < elapsed.as_secs()
+            && (self.awaited.len() + 1) * self.flows.len() <= MOST_AWAITED.max(self.flows.len())
+        {
+            self.looked += 1;
+            if self.looked > self.reported {
+                self.awaited.push_back(self.sent_now());
+            }
+        }
+    }
+
+    fn sent_now(&self) -> Vec<FlowReading> {
+        self.flows.iter().map(sent_by).collect()
+    }
+
+    /// Bytes that have arrived until the last report.
+    pub(super) fn arrived_bytes(&self) -> u64 {
+        self.sink.iter().map(|flow| flow.bytes).sum()
     }
 
     /// A reading from a message of the sink.
@@ -183,7 +216,13 @@ impl ReadingMaker {
         if counts.len() == self.sink.len() {
             self.sink = counts;
         }
-        let mut totals = self.totals(false);
+        let is_second = occasion == ReadingOccasion::Second;
+        let awaited = if is_second {
+            self.awaited.pop_front()
+        } else {
+            None
+        };
+        let mut totals = self.with_sink(awaited.unwrap_or_else(|| self.sent_now()));
         for (number, now) in totals.iter_mut().enumerate() {
             now.lost = now
                 .lost
@@ -197,27 +236,28 @@ impl ReadingMaker {
             })
             .collect();
         let span = at.saturating_sub(self.before_at);
-        if occasion == ReadingOccasion::Second {
+        if is_second {
+            self.reported += 1;
             for (counted, now) in self.counted_lost.iter_mut().zip(&totals) {
                 *counted = now.lost.max(*counted);
             }
-            for (sent, before) in self.sent_earlier.iter_mut().zip(&self.before) {
-                *sent = before.sent_blocks;
-            }
+            let sent = totals.iter().map(|own| own.sent_blocks);
+            self.sent_before.push_front(sent.collect());
+            self.sent_before.truncate(KEPT_SECONDS);
             self.before = totals;
             self.before_at = at;
         }
         LoadReading {
             at,
             span,
-            is_full_second: occasion == ReadingOccasion::Second,
+            is_full_second: is_second,
             flows,
         }
     }
 
     /// Datagrams that were sent a second ago or earlier and have not arrived. The sink misses a number only when a later
-    /// one arrives: where nothing does any more, it sees no loss. Where datagrams and messages take longer than a second
-    /// together, only those of a second before count.
+    /// one arrives: where nothing does any more, it sees no loss. Where datagrams and messages take seconds together, only
+    /// those from so many seconds before count.
     fn overdue(
         &self,
         number: usize,
@@ -228,14 +268,12 @@ impl ReadingMaker {
         if self.flows[number].transport != FlowTransport::Udp {
             return 0;
         }
-        let sent = match occasion {
-            ReadingOccasion::Second if round_trip < LONG_ROUND_TRIP => {
-                self.before[number].sent_blocks
-            }
-            ReadingOccasion::Second | ReadingOccasion::Request | ReadingOccasion::Last => {
-                self.sent_earlier[number]
-            }
-        };
+        let beyond = round_trip.saturating_sub(SHORT_ROUND_TRIP);
+        let seconds = usize::try_from(beyond.as_millis().div_ceil(1000)).unwrap_or(usize::MAX);
+        // The last full second is not a second ago yet when a part of one is read.
+        let is_part = occasion != ReadingOccasion::Second;
+        let place = seconds.saturating_add(usize::from(is_part));
+        let sent = self.sent_before.get(place).map_or(0, |sent| sent[number]);
         sent.saturating_sub(now.received_blocks)
     }
 
@@ -246,20 +284,40 @@ impl ReadingMaker {
 
     /// Everything until now. When all has ended, what was sent and has not arrived is lost, too.
     pub(super) fn totals(&self, has_ended: bool) -> Vec<FlowReading> {
-        let flows = self.flows.iter().zip(&self.sink);
+        let mut totals = self.with_sink(self.sent_now());
+        for (reading, flow) in totals.iter_mut().zip(&self.flows) {
+            if has_ended && flow.transport == FlowTransport::Udp {
+                reading.lost = reading.sent_blocks.saturating_sub(reading.received_blocks);
+            }
+        }
+        totals
+    }
+
+    /// What has been sent, with what has arrived.
+    fn with_sink(&self, sent: Vec<FlowReading>) -> Vec<FlowReading> {
+        let flows = sent.into_iter().zip(&self.sink).zip(&self.flows);
         flows
-            .map(|(flow, sink)| {
-                let mut reading = total(flow, sink);
-                if has_ended && flow.transport == FlowTransport::Udp {
-                    reading.lost = reading.sent_blocks.saturating_sub(reading.received_blocks);
-                }
-                reading
+            .map(|((sent, sink), flow)| FlowReading {
+                received_bytes: sink.bytes,
+                received_blocks: sink.packets,
+                lost: sink.lost,
+                overflowed: sink.overflowed,
+                reordered: sink.reordered,
+                duplicates: sink.duplicates,
+                jitter_ns: sink.jitter_ns,
+                delay_variation_ns: sink.delay_variation_ns,
+                delays: sink.delays,
+                // A schedule may pause.
+                stalls: sink.stalls.filter(|_| flow.piece_bytes.is_some()),
+                dscp: sink.tos.map(|tos| tos >> 2),
+                ..sent
             })
             .collect()
     }
 }
 
-fn total(flow: &WatchedFlow, sink: &SinkCounts) -> FlowReading {
+/// What the source of a flow has counted.
+fn sent_by(flow: &WatchedFlow) -> FlowReading {
     let counters = &flow.counters;
     let is_tcp = flow.transport == FlowTransport::Tcp;
     let read_now = || is_tcp.then(|| tcp_facts(std::os::fd::AsFd::as_fd(&*flow.socket)))?;
@@ -279,19 +337,8 @@ fn total(flow: &WatchedFlow, sink: &SinkCounts) -> FlowReading {
         padding_bytes: counters.padding_bytes.get(),
         retransmissions: facts.map_or(0, |facts| u64::from(facts.retransmissions)),
         round_trip_us: facts.map(|facts| facts.round_trip_us),
-        received_bytes: sink.bytes,
-        received_blocks: sink.packets,
-        lost: sink.lost,
-        overflowed: sink.overflowed,
-        reordered: sink.reordered,
-        duplicates: sink.duplicates,
-        jitter_ns: sink.jitter_ns,
-        delay_variation_ns: sink.delay_variation_ns,
-        delays: sink.delays,
-        // A schedule may pause.
-        stalls: sink.stalls.filter(|_| flow.piece_bytes.is_some()),
-        dscp: sink.tos.map(|tos| tos >> 2),
         has_failed: counters.has_failed(),
+        ..FlowReading::default()
     }
 }
 
@@ -335,16 +382,7 @@ mod tests {
     /// What is shown as lost of 100 datagrams a second after so many seconds of a network with this delay in each
     /// direction, which nothing passes from a moment on.
     fn lost(delay_ms: u64, passes_ms: u64, seconds: u64) -> u64 {
-        let flow = OpenFlow {
-            plan: FlowPlan::paced(FlowTransport::Udp, 100, 10_000, Duration::from_secs(60)),
-            id: FlowId(1),
-            socket: Arc::new(Socket::new(Domain::IPV4, Type::DGRAM, None).unwrap()),
-            counters: Arc::default(),
-            congestion_control: None,
-            sink_congestion_control: None,
-        };
-        let counters = Arc::clone(&flow.counters);
-        let mut maker = ReadingMaker::new(&[flow]);
+        let (mut maker, counters) = maker();
         let mut lost = 0;
         for second in 1..=seconds {
             let sent = (second * 1000 + delay_ms) / 10;
@@ -361,11 +399,51 @@ mod tests {
         lost
     }
 
+    /// Of one flow of datagrams.
+    fn maker() -> (ReadingMaker, Arc<FlowCounters>) {
+        let flow = OpenFlow {
+            plan: FlowPlan::paced(FlowTransport::Udp, 100, 10_000, Duration::from_secs(60)),
+            id: FlowId(1),
+            socket: Arc::new(Socket::new(Domain::IPV4, Type::DGRAM, None).unwrap()),
+            counters: Arc::default(),
+            congestion_control: None,
+            sink_congestion_control: None,
+        };
+        let counters = Arc::clone(&flow.counters);
+        (ReadingMaker::new(&[flow]), counters)
+    }
+
     #[test]
     fn what_is_still_under_way_is_not_lost() {
-        for delay_ms in [0, 300, 600, 900] {
-            assert_eq!(lost(delay_ms, u64::MAX, 8), 0, "{delay_ms}");
-            assert!(lost(delay_ms, 4000, 8) >= 200, "{delay_ms}");
+        for (delay_ms, passes_ms) in [
+            (0, 4000),
+            (300, 4000),
+            (600, 4000),
+            (900, 4000),
+            (6000, 9000),
+        ] {
+            let seconds = passes_ms / 1000 + 2 * delay_ms / 1000 + 5;
+            assert_eq!(lost(delay_ms, u64::MAX, seconds), 0, "{delay_ms}");
+            assert!(lost(delay_ms, passes_ms, seconds) >= 200, "{delay_ms}");
         }
+    }
+
+    #[test]
+    fn a_report_that_comes_late_is_joined_with_what_had_been_sent_at_its_second() {
+        let (mut maker, counters) = maker();
+        for second in 1..=3 {
+            counters.sent_blocks.add(100);
+            maker.look(Duration::from_secs(second));
+        }
+        let mut sent = |occasion, second| {
+            let counts = vec![SinkCounts::default()];
+            let at = Duration::from_secs(second);
+            maker.reading(at, occasion, counts, Duration::ZERO).flows[0].sent_blocks
+        };
+        let seconds = [1, 2, 3, 4].map(|second| sent(ReadingOccasion::Second, second));
+        assert_eq!(seconds, [100, 100, 100, 0]);
+        // The fourth second was read when its report came, and is not read again.
+        maker.look(Duration::from_secs(4));
+        assert!(maker.awaited.is_empty());
     }
 }

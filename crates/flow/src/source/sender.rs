@@ -14,12 +14,13 @@ use super::open::OpenFlow;
 use super::stream::{StreamSender, Written};
 use crate::FlowTransport;
 use crate::behaviour::{BlockSchedule, FlowBehaviour, constant_rate};
-use crate::clock::{monotonic_ns, stamp_ns};
-use crate::payload::{BlockStamp, FlowId};
+use crate::clock::monotonic_ns;
 use crate::sys::tcp_facts;
 
-/// Blocks of a schedule that are sent before other flows have their turn.
+/// Blocks of a schedule, or datagrams that are sent together, before other flows have their turn.
 const TURN: usize = 64;
+/// Blocks that are dropped in a turn. A source that cannot even keep up with dropping sends in between.
+const MOST_DROPPED: usize = 4096;
 /// Length of the content that is sent again and again.
 pub(super) const CONTENT: usize = 256 << 10;
 
@@ -116,7 +117,6 @@ enum FlowSocket {
 
 /// One flow of a sending thread.
 pub(super) struct SendingFlow {
-    id: FlowId,
     socket: Arc<Socket>,
     kind: FlowSocket,
     counters: Arc<FlowCounters>,
@@ -127,7 +127,6 @@ pub(super) struct SendingFlow {
     backlog_ns: u64,
     start: u64,
     duration_ns: u64,
-    sequence: u64,
     is_blocked: bool,
     /// When its socket had room again: blocks of moments before that waited for the network.
     unblocked_at: u64,
@@ -147,11 +146,7 @@ impl SendingFlow {
                 plan.has_stamps(),
                 plan.options.no_delay.then_some(largest_block),
             )),
-            FlowTransport::Udp => FlowSocket::Datagrams(DatagramSender::new(
-                &flow.socket,
-                largest_block,
-                plan.is_unlimited(),
-            )),
+            FlowTransport::Udp => FlowSocket::Datagrams(DatagramSender::new(flow.id)),
         };
         let (least_block, backlog_ns) = (plan.least_block_bytes(), plan.backlog_ns());
         let pace = match (plan.behaviour, plan.bytes_per_second) {
@@ -162,7 +157,6 @@ impl SendingFlow {
             (FlowBehaviour::Scheduled(schedule), _) => scheduled(schedule),
         };
         SendingFlow {
-            id: flow.id,
             socket: flow.socket,
             kind,
             counters: flow.counters,
@@ -173,7 +167,6 @@ impl SendingFlow {
             backlog_ns,
             start: 0,
             duration_ns: u64::try_from(plan.duration.as_nanos()).unwrap_or(u64::MAX),
-            sequence: 0,
             is_blocked: false,
             unblocked_at: 0,
             has_ended: false,
@@ -243,12 +236,9 @@ impl SendingFlow {
             FlowSocket::Stream(stream) => {
                 stream.write_unlimited(&self.socket, buffers, &self.counters)
             }
-            FlowSocket::Datagrams(datagrams) => datagrams.send_unlimited(
-                &self.socket,
-                buffers,
-                (self.id, &mut self.sequence),
-                &self.counters,
-            ),
+            FlowSocket::Datagrams(datagrams) => {
+                datagrams.send_unlimited(&self.socket, self.largest_block, buffers, &self.counters)
+            }
         };
         match written {
             Written::All => NextMoment::Now,
@@ -259,88 +249,122 @@ impl SendingFlow {
 
     fn send_scheduled(&mut self, buffers: &mut SendBuffers) -> NextMoment {
         for _ in 0..TURN {
-            let FlowPace::Scheduled { schedule, next } = &mut self.pace else {
-                break;
-            };
-            let due = next.map(|block| self.start.saturating_add(block.at_ns));
-            let (Some(block), Some(due)) = (*next, due) else {
-                return self.finish();
-            };
             let now = monotonic_ns();
-            if due > now {
-                return NextMoment::At(due);
+            self.drop_late(now);
+            match self.next_due() {
+                None => return self.finish(),
+                Some(due) if due > now => return NextMoment::At(due),
+                Some(_) => {}
             }
-            *next = schedule.next();
-            match self.send_block(block, due, now, buffers) {
+            match self.send_due(now, buffers) {
                 Written::All => {}
                 Written::Part => return self.block(),
                 Written::Failed => return self.fail(),
             }
         }
+        self.next_due().map_or(NextMoment::Now, NextMoment::At)
+    }
+
+    /// The next block of the schedule.
+    fn next_block(&self) -> Option<PlannedDeparture> {
         match &self.pace {
-            FlowPace::Scheduled {
-                next: Some(next), ..
-            } => NextMoment::At(self.start.saturating_add(next.at_ns)),
-            _ => NextMoment::Now,
+            FlowPace::Scheduled { next, .. } => *next,
+            FlowPace::Unlimited => None,
         }
     }
 
-    /// Sends a block whose moment has come, unless it is too late for it or more than was agreed.
-    fn send_block(
-        &mut self,
-        block: PlannedDeparture,
-        due: u64,
-        now: u64,
-        buffers: &mut SendBuffers,
-    ) -> Written {
-        let counters = &self.counters;
-        let late = now - due;
-        if late > self.backlog_ns {
-            if due >= self.unblocked_at {
-                counters.dropped_blocks.add(1);
-            } else {
-                counters.blocked_blocks.add(1);
-            }
-            return Written::All;
+    fn next_due(&self) -> Option<u64> {
+        let block = self.next_block()?;
+        Some(self.start.saturating_add(block.at_ns))
+    }
+
+    /// Takes the next block from the schedule.
+    fn take_block(&mut self) {
+        if let FlowPace::Scheduled { schedule, next } = &mut self.pace {
+            *next = schedule.next();
         }
+    }
+
+    /// Drops blocks for which it is too late.
+    fn drop_late(&mut self, now: u64) {
+        for _ in 0..MOST_DROPPED {
+            match self.next_due() {
+                Some(due) if now.saturating_sub(due) > self.backlog_ns => {
+                    if due >= self.unblocked_at {
+                        self.counters.dropped_blocks.add(1);
+                    } else {
+                        self.counters.blocked_blocks.add(1);
+                    }
+                    self.take_block();
+                }
+                _ => return,
+            }
+        }
+    }
+
+    /// Takes a block whose moment has come; its length, unless it is more than was agreed.
+    fn permitted(&mut self, block: PlannedDeparture, now: u64) -> Option<u32> {
+        self.take_block();
         let bytes = block.bytes.max(self.least_block);
         let is_permitted = bytes <= self.largest_block
             && self.cap.as_mut().is_none_or(|cap| cap.permits(now, bytes));
         if !is_permitted {
-            counters.excess_blocks.add(1);
-            return Written::All;
+            self.counters.excess_blocks.add(1);
         }
+        is_permitted.then_some(bytes)
+    }
+
+    /// Counts a block that is being sent.
+    fn count(&self, block: PlannedDeparture, now: u64, buffers: &SendBuffers) {
+        let (counters, due) = (&self.counters, self.start.saturating_add(block.at_ns));
+        let late = now.saturating_sub(due);
         if late > LATE_NS {
             counters.late_blocks.add(1);
         }
         if due >= self.unblocked_at {
             buffers.pacing.record(late);
         }
-        let stamp = BlockStamp {
-            sequence: self.sequence,
-            sent_ns: stamp_ns(),
+        let padding = self.least_block.saturating_sub(block.bytes);
+        counters.padding_bytes.add(u64::from(padding));
+    }
+
+    /// Sends the next block, whose moment has come; of datagrams, those with it that are due, too, and as long.
+    fn send_due(&mut self, now: u64, buffers: &mut SendBuffers) -> Written {
+        let Some(block) = self.next_block() else {
+            return Written::All;
         };
-        let written = match &mut self.kind {
-            FlowSocket::Stream(stream) => {
-                stream.begin_block(bytes, stamp);
-                stream.write_pending(&self.socket, buffers)
-            }
-            FlowSocket::Datagrams(_) => {
-                match DatagramSender::send_one(&self.socket, self.id, stamp, bytes, buffers) {
-                    Ok(()) => Written::All,
-                    Err(_) => {
-                        counters.refused_blocks.add(1);
-                        return Written::All;
-                    }
+        let Some(bytes) = self.permitted(block, now) else {
+            return Written::All;
+        };
+        self.count(block, now, buffers);
+        let mut blocks = 1;
+        if let FlowSocket::Datagrams(datagrams) = &self.kind {
+            let most = datagrams.most(bytes);
+            while blocks < most
+                && let Some(next) = self.next_block()
+                && next.bytes == block.bytes
+                && self.start.saturating_add(next.at_ns) <= now
+            {
+                if self.permitted(next, now).is_some() {
+                    self.count(next, now, buffers);
+                    blocks += 1;
                 }
             }
+        }
+        let (sent, written) = match &mut self.kind {
+            FlowSocket::Stream(stream) => {
+                stream.begin_block(bytes);
+                (1, stream.write_pending(&self.socket, buffers))
+            }
+            FlowSocket::Datagrams(datagrams) => {
+                let sent = datagrams.send(&self.socket, bytes, blocks, buffers);
+                (sent.unwrap_or(0), Written::All)
+            }
         };
-        self.sequence += 1;
-        counters.sent_blocks.add(1);
-        counters.sent_bytes.add(u64::from(bytes));
-        counters
-            .padding_bytes
-            .add(u64::from(bytes - block.bytes.min(bytes)));
+        let counters = &self.counters;
+        counters.refused_blocks.add((blocks - sent) as u64);
+        counters.sent_blocks.add(sent as u64);
+        counters.sent_bytes.add(sent as u64 * u64::from(bytes));
         written
     }
 

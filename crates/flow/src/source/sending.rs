@@ -27,8 +27,8 @@ const TURN: usize = 64;
 /// What the sending threads of a source and its control thread share.
 #[derive(Debug)]
 pub(super) struct SendingState {
-    /// When the sink was heard last, by the monotonic clock.
-    pub(super) heard_ns: AtomicU64,
+    /// When the control thread last found the sink alive, by the monotonic clock.
+    watched_ns: AtomicU64,
     pub(super) should_stop: AtomicBool,
     /// Whether connections are to be closed at once, with what is in their buffers.
     pub(super) is_abandoned: AtomicBool,
@@ -41,7 +41,7 @@ pub(super) struct SendingState {
 impl SendingState {
     pub(super) fn new(flows: usize, longest_silence: Duration) -> io::Result<SendingState> {
         Ok(SendingState {
-            heard_ns: AtomicU64::new(monotonic_ns()),
+            watched_ns: AtomicU64::new(monotonic_ns()),
             should_stop: AtomicBool::new(false),
             is_abandoned: AtomicBool::new(false),
             active: AtomicUsize::new(flows),
@@ -58,15 +58,15 @@ impl SendingState {
     }
 
     /// The sink is alive.
-    pub(super) fn heard(&self) {
-        self.heard_ns.store(monotonic_ns(), Ordering::Relaxed);
+    pub(super) fn watched(&self) {
+        self.watched_ns.store(monotonic_ns(), Ordering::Relaxed);
     }
 
     /// Whether sending may go on.
     fn may_send(&self, now: u64) -> bool {
-        let silence = now.saturating_sub(self.heard_ns.load(Ordering::Relaxed));
-        let is_silent = u128::from(silence) > self.longest_silence.as_nanos();
-        !is_silent && !self.should_stop.load(Ordering::Relaxed)
+        let unwatched = now.saturating_sub(self.watched_ns.load(Ordering::Relaxed));
+        let is_unwatched = u128::from(unwatched) > self.longest_silence.as_nanos();
+        !is_unwatched && !self.should_stop.load(Ordering::Relaxed)
     }
 }
 
@@ -157,9 +157,9 @@ impl SendingThread {
                 }
             }
         }
-        // Without a command to stop, it was the silence of the sink.
-        let is_silent = left > 0 && !self.state.should_stop.load(Ordering::Relaxed);
-        let is_abandoned = is_silent || self.state.is_abandoned.load(Ordering::Relaxed);
+        // Without a command to stop, nothing looked after the sink any more.
+        let is_unwatched = left > 0 && !self.state.should_stop.load(Ordering::Relaxed);
+        let is_abandoned = is_unwatched || self.state.is_abandoned.load(Ordering::Relaxed);
         for flow in &mut self.flows {
             flow.close(is_abandoned);
         }
@@ -223,7 +223,7 @@ impl SendingThread {
             if let Some(moment) = moment.filter(|moment| *moment != self.set) {
                 self.set_timer(moment);
             }
-            // So that a silent sink is noticed.
+            // So that it is noticed when nothing looks after the sink.
             Timespec {
                 tv_sec: 0,
                 tv_nsec: 100_000_000,

@@ -5,6 +5,7 @@ use socket2::Socket;
 
 use super::counters::FlowCounters;
 use super::sender::{CONTENT, SendBuffers};
+use crate::clock::stamp_ns;
 use crate::payload::{BLOCK_HEADER, BlockStamp, block_header};
 
 /// Calls before other flows have their turn.
@@ -39,6 +40,8 @@ pub(super) struct StreamSender {
     piece: Option<u32>,
     /// Place in the file.
     offset: u64,
+    /// Number of the next block.
+    sequence: u64,
 }
 
 impl StreamSender {
@@ -49,6 +52,7 @@ impl StreamSender {
             has_stamps,
             piece,
             offset: 0,
+            sequence: 0,
         }
     }
 
@@ -57,7 +61,12 @@ impl StreamSender {
     }
 
     /// The next block to write.
-    pub(super) fn begin_block(&mut self, bytes: u32, stamp: BlockStamp) {
+    pub(super) fn begin_block(&mut self, bytes: u32) {
+        let stamp = BlockStamp {
+            sequence: self.sequence,
+            sent_ns: stamp_ns(),
+        };
+        self.sequence += 1;
         self.pending = Some(PendingBlock {
             header: block_header(bytes, stamp),
             header_bytes: if self.has_stamps { BLOCK_HEADER } else { 0 },

@@ -21,11 +21,12 @@ use super::failed;
 use super::generators::RunningGenerator;
 use super::task::{BackgroundTask, LONGEST_HERE, TaskFlow, TaskSink, TaskSource};
 use crate::exit::Failed;
+use crate::output::tell;
 
 /// How often it is looked at readings.
 pub(crate) const LOOK: Duration = Duration::from_millis(50);
-/// How long a sink may take to agree.
-const AGREEMENT: Duration = Duration::from_secs(15);
+/// After this time without an agreement, the user learns what is waited for.
+const PATIENCE: Duration = Duration::from_secs(5);
 /// The rest of a second before an end is no reading where it is shorter than this.
 const LEAST_REST: Duration = Duration::from_millis(200);
 /// How long a sink may take to report before an end.
@@ -379,13 +380,17 @@ fn own_sink(address: IpAddr, token: &SharedToken) -> Result<SinkHandle, Failed> 
 /// Waits until a sink has agreed.
 fn wait_until_agreed(source: &SourceHandle, is_cancelled: &dyn Fn() -> bool) -> Result<(), Failed> {
     let begun = Instant::now();
+    let mut is_said = false;
     loop {
         match source.ready(LOOK) {
             Ok(()) => return Ok(()),
-            // Of the wait, and not of the source.
-            Err(FlowError::TimedOut { .. })
-                if source.is_active() && begun.elapsed() < AGREEMENT => {}
+            // Of the wait, and not of the source, which has a time limit for each of its steps.
+            Err(FlowError::TimedOut { .. }) if source.is_active() => {}
             Err(error) => return Err(failed(&error)),
+        }
+        if !is_said && begun.elapsed() > PATIENCE {
+            tell("prestan: waiting for a sink of the background traffic to agree");
+            is_said = true;
         }
         if is_cancelled() {
             return Err(Failed::Interrupted("interrupted".to_owned()));

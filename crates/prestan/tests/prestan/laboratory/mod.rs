@@ -5,3 +5,4 @@ mod commands;
 mod experiments;
 mod option;
 mod strange_hosts;
+mod traffic;
