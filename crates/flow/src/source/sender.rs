@@ -19,8 +19,9 @@ use crate::sys::tcp_facts;
 
 /// Blocks of a schedule, or datagrams that are sent together, before other flows have their turn.
 const TURN: usize = 64;
-/// Blocks that are dropped in a turn. A source that cannot even keep up with dropping sends in between.
-const MOST_DROPPED: usize = 4096;
+/// Blocks that are dropped at once. A source that cannot even keep up with dropping sends for the rest of its turn what is
+/// too late.
+const MOST_DROPPED: usize = 1 << 20;
 /// Length of the content that is sent again and again.
 pub(super) const CONTENT: usize = 256 << 10;
 
@@ -248,9 +249,10 @@ impl SendingFlow {
     }
 
     fn send_scheduled(&mut self, buffers: &mut SendBuffers) -> NextMoment {
+        let mut keeps_up = true;
         for _ in 0..TURN {
             let now = monotonic_ns();
-            self.drop_late(now);
+            keeps_up = keeps_up && self.drop_late(now);
             match self.next_due() {
                 None => return self.finish(),
                 Some(due) if due > now => return NextMoment::At(due),
@@ -285,8 +287,8 @@ impl SendingFlow {
         }
     }
 
-    /// Drops blocks for which it is too late.
-    fn drop_late(&mut self, now: u64) {
+    /// Drops blocks for which it is too late; whether those are all.
+    fn drop_late(&mut self, now: u64) -> bool {
         for _ in 0..MOST_DROPPED {
             match self.next_due() {
                 Some(due) if now.saturating_sub(due) > self.backlog_ns => {
@@ -297,9 +299,10 @@ impl SendingFlow {
                     }
                     self.take_block();
                 }
-                _ => return,
+                _ => return true,
             }
         }
+        false
     }
 
     /// Takes a block whose moment has come; its length, unless it is more than was agreed.

@@ -80,7 +80,7 @@ fn a_control_port_refuses_strangers_with_a_sentence() {
         ),
         (&request, "out of turn"),
         (&broken, "not a message of this protocol"),
-        (b"GET / HTTP/1.1\r\n\r\n", "is too long"),
+        (b"GET / HTTP/1.1\r\n\r\n", "it begins with GET / HTTP/1.1)"),
         (&[], "did not introduce itself within 2 s"),
     ];
     for (bytes, expected) in table {
@@ -269,6 +269,30 @@ fn a_program_that_only_repeats_is_no_sink() {
     let error = source.ready(PATIENCE).unwrap_err();
     assert!(matches!(error, FlowError::OtherToken), "{error}");
     assert_eq!(echo.join().unwrap(), 0);
+}
+
+#[test]
+fn another_program_at_the_address_of_a_sink_is_called_so() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let server = std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let answer = b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n";
+        stream.write_all(answer).unwrap();
+        // The source closes the connection.
+        stream.read(&mut [0; 100]).unwrap_or(0)
+    });
+    let plan = SourcePlan {
+        sink: address,
+        flows: vec![FlowPlan::full(Udp, 1000, PATIENCE)],
+        threads: 1,
+        longest_silence: flow::LONGEST_SILENCE,
+    };
+    let source = TrafficSource::start(plan, token()).unwrap();
+    let error = source.ready(PATIENCE).unwrap_err().to_string();
+    let expected = "is no sink of Prestan (it begins with HTTP/1.1 400 Bad Request)";
+    assert_eq!(error, format!("what answers at {address} {expected}"));
+    assert_eq!(server.join().unwrap(), 0);
 }
 
 #[test]
