@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use record::{InsideBatch, InsideCounts, MeasureId, Nanos};
+use record::{AsyncInterface, InsideBatch, InsideCounts, MeasureId, Nanos};
 
 use crate::counters::ServerCounters;
 
@@ -135,6 +135,11 @@ impl InsideAccounts {
             ));
         }
         doubts
+    }
+
+    /// An interface by which the server makes calls that are no system calls ([`ServerCounters::unseen`]).
+    pub fn unseen(&self) -> Option<AsyncInterface> {
+        self.books().counters.unseen()
     }
 
     /// All batches, in the order of their rows.

@@ -86,7 +86,11 @@ mod tests {
             fs::write(directory.join("cgroup"), groups).unwrap();
             // The first has started all others.
             let parent = u32::from(*pid > 1);
-            fs::write(directory.join("stat"), format!("{pid} (x) S {parent} 1")).unwrap();
+            fs::write(
+                directory.join("stat"),
+                format!("{pid} (x) S {parent} 1 0 0 -1 64"),
+            )
+            .unwrap();
         }
         members_below(proc.path(), pid, 50)
     }

@@ -7,11 +7,13 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::time::{Duration, Instant};
 
-use record::{InsideCounts, Nanos, ServerProcessRecord};
+use record::{AsyncInterface, InsideCounts, Nanos, ServerProcessRecord};
 
 use crate::clock::ProcessClock;
 use crate::proc_files::{self, IoFields, StatFields, text_of};
-use crate::processes::{descendants, ignored_signals, name, state, status_number, threads};
+use crate::processes::{
+    descendants, ignored_signals, name, state, status_number, threads, uses_io_uring,
+};
 use crate::processor_events::{COUNTED, NoProcessorEvents, ProcessorEvents};
 use crate::task_stats::TaskStats;
 use crate::threads::ProcessThreads;
@@ -138,6 +140,13 @@ impl ServerCounters {
             missing.push(without.to_owned());
         }
         missing
+    }
+
+    /// An interface by which one of the processes makes calls that are no system calls, as far as its descriptors tell.
+    pub fn unseen(&self) -> Option<AsyncInterface> {
+        let mut pids = self.processes.keys();
+        let uses_it = pids.any(|pid| uses_io_uring(*pid));
+        uses_it.then_some(AsyncInterface::IoUring)
     }
 
     /// The processes that are watched now.

@@ -95,31 +95,78 @@ fn children_by_parent(proc: &Path) -> HashMap<u32, Vec<u32>> {
     children
 }
 
-/// The parent of a process that has not ended.
+/// The parent of a process that has not ended: one of its threads has not, which need not be the first.
 fn living_parent(proc: &Path, pid: u32) -> Option<u32> {
-    let (state, parent) = state_and_parent(proc, pid)?;
-    (!matches!(state, 'Z' | 'X')).then_some(parent)
+    let directory = proc.join(pid.to_string());
+    let first = read_task(&directory)?;
+    let lives = |task: TaskFields| !task.has_ended();
+    let tasks = directory.join("task");
+    let others = || numbers_in(&tasks).into_iter().filter(|tid| *tid != pid);
+    let is_living = lives(first)
+        || others().any(|tid| read_task(&tasks.join(tid.to_string())).is_some_and(lives));
+    is_living.then_some(first.parent)
 }
 
-/// The first two fields of `stat` behind the name, which is in parentheses and may contain any character
-/// (proc_pid_stat(5)).
-fn state_and_parent(proc: &Path, pid: u32) -> Option<(char, u32)> {
+/// The fields of `stat` of a process or thread (proc_pid_stat(5)).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct TaskFields {
+    state: char,
+    parent: u32,
+    /// `PF_...` in `linux/sched.h`.
+    flags: u32,
+}
+
+impl TaskFields {
+    /// Those behind the name, which is in parentheses and may contain any character.
+    pub(crate) fn of(stat: &str) -> Option<TaskFields> {
+        let mut fields = stat.rsplit(')').next()?.split_whitespace();
+        Some(TaskFields {
+            state: fields.next()?.chars().next()?,
+            parent: fields.next()?.parse().ok()?,
+            flags: fields.nth(4)?.parse().ok()?,
+        })
+    }
+
+    /// Whether it was only not waited for yet.
+    fn has_ended(self) -> bool {
+        matches!(self.state, 'Z' | 'X')
+    }
+}
+
+fn read_task(directory: &Path) -> Option<TaskFields> {
     // The name is bytes, and need not be UTF-8.
-    let stat = fs::read(proc.join(pid.to_string()).join("stat")).ok()?;
-    let stat = String::from_utf8_lossy(&stat);
-    let mut fields = stat.rsplit(')').next()?.split_whitespace();
-    let state = fields.next()?.chars().next()?;
-    Some((state, fields.next()?.parse().ok()?))
+    let stat = fs::read(directory.join("stat")).ok()?;
+    TaskFields::of(&String::from_utf8_lossy(&stat))
 }
 
-/// The state of a process or thread: `R` where it runs or is ready to, `S` where it sleeps.
+fn task(tid: u32) -> Option<TaskFields> {
+    read_task(&Path::new("/proc").join(tid.to_string()))
+}
+
+/// The state of a thread: `R` where it runs or is ready to, `S` where it sleeps.
 pub(crate) fn state(tid: u32) -> Option<char> {
-    state_and_parent(Path::new("/proc"), tid).map(|(state, _)| state)
+    task(tid).map(|own| own.state)
 }
 
-/// Whether a process or thread is gone, or was not waited for yet.
-pub(crate) fn has_ended(pid: u32) -> bool {
-    living_parent(Path::new("/proc"), pid).is_none()
+/// Whether a thread is gone, or was not waited for yet.
+pub(crate) fn thread_has_ended(tid: u32) -> bool {
+    task(tid).is_none_or(TaskFields::has_ended)
+}
+
+/// Whether a thread works for io_uring in the kernel, and makes no system calls.
+pub(crate) fn is_of_io_uring(tid: u32) -> bool {
+    const PF_IO_WORKER: u32 = 0x10;
+    task(tid).is_some_and(|own| own.flags & PF_IO_WORKER != 0)
+}
+
+/// Whether a process has a queue of io_uring open.
+pub(crate) fn uses_io_uring(pid: u32) -> bool {
+    // The first thread may have ended, and then has no descriptors.
+    let open = |tid: u32| fs::read_dir(format!("/proc/{pid}/task/{tid}/fd")).ok();
+    let descriptors = threads(pid).into_iter().find_map(open);
+    descriptors.into_iter().flatten().flatten().any(|own| {
+        fs::read_link(own.path()).is_ok_and(|link| link == Path::new("anon_inode:[io_uring]"))
+    })
 }
 
 /// A number from the `status` of a process or thread, such as `PPid`; of several, the first. Also of one that has ended
@@ -175,7 +222,7 @@ mod tests {
             let directory = proc.path().join(pid.to_string());
             let task = directory.join("task").join(pid.to_string());
             fs::create_dir_all(&task).unwrap();
-            let stat = format!("{pid} ({name}) {state} {parent} {pid} 0");
+            let stat = format!("{pid} ({name}) {state} {parent} {pid} 0 0 -1 64");
             fs::write(directory.join("stat"), stat).unwrap();
             if let Some(children) = children {
                 fs::write(task.join("children"), children).unwrap();
@@ -199,6 +246,27 @@ mod tests {
         assert_eq!(found(processes, &[12, 10, 12]), [10, 11, 12]);
         assert_eq!(found(processes, &[20, 99]), [20]);
         assert_eq!(found(processes, &[13]), [0_u32; 0]);
+    }
+
+    #[test]
+    fn a_process_lives_as_long_as_one_of_its_threads() {
+        let proc = tempfile::tempdir().unwrap();
+        let task = |pid: u32, tid: u32, state: &str| {
+            let directory = proc.path().join(pid.to_string());
+            let task = directory.join("task").join(tid.to_string());
+            fs::create_dir_all(&task).unwrap();
+            let stat = format!("{tid} (server) {state} 1 1 0 0 -1 64");
+            fs::write(task.join("stat"), &stat).unwrap();
+            if pid == tid {
+                fs::write(directory.join("stat"), stat).unwrap();
+            }
+        };
+        task(10, 10, "Z");
+        task(10, 11, "Z");
+        task(10, 12, "S");
+        task(20, 20, "Z");
+        task(20, 21, "X");
+        assert_eq!(descendants_below(proc.path(), &[10, 20]), [10]);
     }
 
     #[test]

@@ -25,7 +25,7 @@ use std::sync::{Arc, OnceLock};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use record::TracedRow;
+use record::{AsyncInterface, TracedRow};
 
 pub use self::refusal::TraceError;
 
@@ -42,10 +42,19 @@ use crate::CurrentRow;
 #[derive(Debug)]
 pub struct Tracer {
     /// `None` once it was waited for.
-    thread: Option<JoinHandle<Vec<TracedRow>>>,
+    thread: Option<JoinHandle<TracedCalls>>,
     activity: Arc<Activity>,
     /// The number of that thread.
     tid: Arc<OnceLock<i32>>,
+}
+
+/// What a tracer counted.
+#[derive(Debug, Default)]
+pub struct TracedCalls {
+    /// The rows that had operations, in the order of the plan; their times and successes are known to others, and are 0.
+    pub rows: Vec<TracedRow>,
+    /// An interface by which the server makes calls that are no system calls: these are not in the rows.
+    pub unseen: Option<AsyncInterface>,
 }
 
 /// Without a stop for this long, a server whose threads all wait is idle.
@@ -117,15 +126,14 @@ impl Tracer {
         true
     }
 
-    /// Detaches from the server, which goes on. Returns the rows that had operations, in the order of the plan; their
-    /// times and successes are known to others, and are 0.
-    pub fn end(mut self) -> Vec<TracedRow> {
+    /// Detaches from the server, which goes on.
+    pub fn end(mut self) -> TracedCalls {
         self.stop()
     }
 
-    fn stop(&mut self) -> Vec<TracedRow> {
+    fn stop(&mut self) -> TracedCalls {
         let Some(thread) = self.thread.take() else {
-            return Vec::new();
+            return TracedCalls::default();
         };
         self.activity.end();
         // A signal that comes just before the thread waits does not wake it, so there is another one.
@@ -133,7 +141,7 @@ impl Tracer {
             sys::wake(&thread);
             thread::sleep(LOOK);
         }
-        let rows = thread.join().unwrap_or_default();
+        let calls = thread.join().unwrap_or_default();
         // The kernel detaches after what `join` waits for, and before the thread is gone from /proc.
         if let Some(tid) = self.tid.get() {
             let path = format!("/proc/self/task/{tid}");
@@ -141,7 +149,7 @@ impl Tracer {
                 thread::sleep(LOOK);
             }
         }
-        rows
+        calls
     }
 }
 

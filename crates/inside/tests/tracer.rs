@@ -9,9 +9,9 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
-use inside::CurrentRow;
 use inside::tracer::{TraceError, Tracer};
-use record::{CallTarget, MeasureId, TracedCall, TracedRow};
+use inside::{CurrentRow, ServerCounters};
+use record::{AsyncInterface, CallTarget, MeasureId, TracedCall, TracedRow};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{PidfdFlags, Signal, kill_process, pidfd_open};
 
@@ -75,7 +75,7 @@ fn calls_are_counted_by_row_kind_and_target() {
     session.server.tell("files");
     session.operation(B, "files");
     session.operation(A, "files");
-    let rows = session.tracer.end();
+    let rows = session.tracer.end().rows;
     session.server.tell("files");
 
     let [a, b] = &rows[..] else {
@@ -131,7 +131,7 @@ fn counts_are_those_of_strace() {
     let mut session = session();
     session.operation(A, "files");
     session.operation(A, "threads");
-    let rows = session.tracer.end();
+    let rows = session.tracer.end().rows;
     let mut compared = 0;
     for call in [
         "openat", "write", "fsync", "close", "rename", "statx", "unlink", "clone3",
@@ -150,7 +150,7 @@ fn threads_and_other_programs_are_followed() {
     let mut session = session();
     session.operation(A, "threads");
     session.operation(B, "program");
-    let rows = session.tracer.end();
+    let rows = session.tracer.end().rows;
     let collection = CallTarget::Collection;
     assert_eq!(count(&rows[0], "fsync", &collection), 3 * 5);
     assert_eq!(count(&rows[0], "clone", &CallTarget::Nothing), 3);
@@ -162,11 +162,67 @@ fn threads_and_other_programs_are_followed() {
 }
 
 #[test]
+fn synchronous_writes_are_told_from_others() {
+    let mut session = session();
+    session.operation(A, "synchronous");
+    let rows = session.tracer.end().rows;
+    let writes = |synchronous| -> u64 {
+        let calls = rows[0].calls.iter();
+        let chosen = calls.filter(|own| own.call == "write" && own.synchronous == synchronous);
+        let on_disk = chosen.filter(|own| own.target == CallTarget::Collection);
+        on_disk.map(|own| own.count).sum()
+    };
+    assert_eq!((writes(true), writes(false)), (2, 1), "{rows:?}");
+}
+
+/// A program of 32 bits makes calls by other numbers, and those of sockets by one number for all.
+#[test]
+#[cfg(target_arch = "x86_64")]
+fn calls_of_programs_with_32_bits_have_names() {
+    let mut session = session();
+    session.operation(A, "bits32");
+    if session.server.directory.path().join("refused").exists() {
+        eprintln!("skipped: this kernel runs no programs with 32 bits");
+        return;
+    }
+    let rows = session.tracer.end().rows;
+    assert_eq!(
+        count(&rows[0], "fdatasync", &CallTarget::Event),
+        1,
+        "{rows:?}"
+    );
+    let socket = CallTarget::Socket {
+        peer: String::new(),
+    };
+    assert_eq!(count(&rows[0], "socket", &socket), 1, "{rows:?}");
+    assert!(
+        !rows[0].calls.iter().any(|own| own.call == "unknown"),
+        "{rows:?}"
+    );
+}
+
+/// What is handed to the kernel without a system call is not seen; that it may be, is.
+#[test]
+fn calls_that_are_no_system_calls_are_told() {
+    let mut session = session();
+    session.operation(A, "files");
+    assert_eq!(session.tracer.end().unseen, None);
+    let mut session = self::session();
+    session.operation(A, "ring");
+    assert_eq!(session.tracer.end().unseen, Some(AsyncInterface::IoUring));
+    // A kernel may refuse the queue, and the attempt is seen all the same.
+    let counters = ServerCounters::of(&[session.server.id()]).unwrap();
+    let is_refused = session.server.directory.path().join("refused").exists();
+    let expected = (!is_refused).then_some(AsyncInterface::IoUring);
+    assert_eq!(counters.unseen(), expected);
+}
+
+#[test]
 fn waiting_for_a_lock_is_told_from_waiting_for_work() {
     let mut session = session();
     session.operation(A, "locks");
     session.operation(B, "work");
-    let rows = session.tracer.end();
+    let rows = session.tracer.end().rows;
     let waited = |row: &TracedRow, call: &str, for_lock| -> Duration {
         let calls = row.calls.iter();
         let chosen = calls.filter(|own| own.call == call && own.for_lock == for_lock);
@@ -192,7 +248,7 @@ fn sockets_are_told_apart() {
     session.server.tell(&format!("listen {peer}"));
     session.operation(A, "serve");
     session.operation(A, "serve");
-    let rows = session.tracer.end();
+    let rows = session.tracer.end().rows;
     let database = CallTarget::Socket { peer };
     for (call, target, counted) in [
         ("accept", &CallTarget::Client, 2),
@@ -219,7 +275,7 @@ fn sockets_of_before_are_told_apart() {
     let tracer = Tracer::attach(&[server.id()], None, COLLECTION, Arc::clone(&current)).unwrap();
     current.begin(A);
     server.tell("respond");
-    let rows = tracer.end();
+    let rows = tracer.end().rows;
     let database = CallTarget::Socket { peer };
     assert_eq!(count(&rows[0], "send", &CallTarget::Client), 1, "{rows:?}");
     assert_eq!(count(&rows[0], "send", &database), 1, "{rows:?}");
@@ -234,7 +290,7 @@ fn sockets_of_before_are_told_apart() {
 fn what_a_server_does_after_its_response_is_waited_for() {
     let mut session = session();
     session.operation(A, "later");
-    let rows = session.tracer.end();
+    let rows = session.tracer.end().rows;
     assert_eq!(count(&rows[0], "fsync", &CallTarget::Collection), 50);
 }
 
@@ -274,7 +330,7 @@ fn signals_arrive_and_nothing_is_left_stopped() {
 fn an_interrupted_call_counts_once() {
     let mut session = session();
     session.operation(A, "interrupted");
-    let rows = session.tracer.end();
+    let rows = session.tracer.end().rows;
     let calls = rows[0].calls.iter();
     let waits: u64 = calls
         .filter(|call| matches!(call.call.as_str(), "wait4" | "waitid"))
@@ -299,7 +355,7 @@ fn a_child_that_ends_while_traced_is_left_to_its_parent() {
     session.server.child.kill().unwrap();
     assert_eq!(poll(&mut polled, None).unwrap(), 1);
     assert!(session.tracer.wait_until_idle(LONG));
-    let rows = session.tracer.end();
+    let rows = session.tracer.end().rows;
     assert_eq!(rows[0].operations, 1);
     let status = session.server.child.wait().unwrap();
     assert_eq!(status.to_string(), "signal: 9 (SIGKILL)");
@@ -309,7 +365,7 @@ fn a_child_that_ends_while_traced_is_left_to_its_parent() {
     ended.server.leave();
     let handle = pidfd_open(ended.server.pid(), PidfdFlags::empty()).unwrap();
     poll(&mut [PollFd::new(&handle, PollFlags::IN)], None).unwrap();
-    assert!(ended.tracer.end().is_empty());
+    assert!(ended.tracer.end().rows.is_empty());
     assert!(ended.server.child.wait().unwrap().success());
 }
 

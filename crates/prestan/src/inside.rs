@@ -186,9 +186,11 @@ impl WatchedRows {
     /// What was counted, for the record.
     pub(crate) fn end(&self) -> Vec<EventKind> {
         let batches = self.accounts.end().into_iter().map(EventKind::Inside);
+        let unseen = self.accounts.unseen();
+        let unseen = unseen.map(|by| EventKind::UnseenCalls { by });
         let doubts = self.accounts.doubts().into_iter();
         let doubts = doubts.map(|text| EventKind::Warning { text });
-        batches.chain(doubts).collect()
+        batches.chain(unseen).chain(doubts).collect()
     }
 
     /// Repeats operations of each row, and counts the system calls of the server; then again for flame graphs, if they are

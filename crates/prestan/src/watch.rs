@@ -265,6 +265,7 @@ impl Console {
             | EventKind::Background(_)
             | EventKind::Inside(_)
             | EventKind::Traced(_)
+            | EventKind::UnseenCalls { .. }
             | EventKind::Flame(_)
             | EventKind::ServerTimes(_)
             | EventKind::Origins(_)

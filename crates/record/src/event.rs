@@ -4,8 +4,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    AccessLogRecord, BackgroundEnd, BackgroundReading, FlameRow, Generator, InsideBatch, MeasureId,
-    Nanos, Outcome, RowOrigins, ServerTimes, TracedRow,
+    AccessLogRecord, AsyncInterface, BackgroundEnd, BackgroundReading, FlameRow, Generator,
+    InsideBatch, MeasureId, Nanos, Outcome, RowOrigins, ServerTimes, TracedRow,
 };
 
 /// Index into [`PlanRecord::tests`](crate::PlanRecord::tests).
@@ -159,6 +159,11 @@ pub enum EventKind {
     Inside(InsideBatch),
     /// The system calls of the server during operations of one row, in a pass that is not timed.
     Traced(TracedRow),
+    /// The server makes calls that are no system calls: how often it reads, writes and flushes is not known.
+    UnseenCalls {
+        /// By which interface.
+        by: AsyncInterface,
+    },
     /// What the processes of the server executed during operations of one row, in another pass that is not timed.
     Flame(FlameRow),
     /// Times that the server gives for operations of one row.

@@ -122,6 +122,9 @@ pub struct TracedCall {
     /// Whether they wait for a lock of threads or of a file; other calls of the same name may wait for anything.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub for_lock: bool,
+    /// Whether they write, and wait until that is on the disk (O_DSYNC, O_SYNC, RWF_DSYNC, RWF_SYNC).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub synchronous: bool,
     /// How many.
     pub count: u64,
     /// Those that failed. That there is nothing yet, or was not in time, is no failure (EAGAIN, EALREADY, EINPROGRESS,
@@ -135,6 +138,17 @@ pub struct TracedCall {
     /// some microseconds to each of them.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub lasted: Nanos,
+}
+
+/// An interface by which a program hands calls to the kernel that are no system calls, so that neither tracing nor the
+/// counters of a process see them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AsyncInterface {
+    /// io_uring(7).
+    IoUring,
+    /// io_submit(2).
+    LinuxAio,
 }
 
 /// What a system call was about.
@@ -166,6 +180,16 @@ pub enum CallTarget {
 
 fn is_zero(number: &u64) -> bool {
     *number == 0
+}
+
+impl AsyncInterface {
+    /// What it is called.
+    pub fn name(self) -> &'static str {
+        match self {
+            AsyncInterface::IoUring => "io_uring",
+            AsyncInterface::LinuxAio => "Linux AIO",
+        }
+    }
 }
 
 impl InsideCounts {

@@ -32,7 +32,8 @@ pub use event::{Cause, EndedBy, Event, EventKind, Goal, LeftBehind, MissingStep,
 pub use flame::{FlameRow, FlameStack, OF_KERNEL};
 pub use generator::{Exhausted, Generator, Lateness};
 pub use inside::{
-    CallTarget, InsideBatch, InsideCounts, InsideRecord, ServerProcessRecord, TracedCall, TracedRow,
+    AsyncInterface, CallTarget, InsideBatch, InsideCounts, InsideRecord, ServerProcessRecord,
+    TracedCall, TracedRow,
 };
 pub use load::{AdaptRecord, AddressChoice, Arrivals, Http, HttpVersion, Load, Pace, Stage};
 pub use origins::{AddressConnections, AddressResponses, RowOrigins};

@@ -17,7 +17,7 @@ use crate::clean;
 use crate::figure::percent;
 use crate::terminal::{Columns, TextReport};
 
-pub(crate) use calls::{calls_in_words, name_of};
+pub(crate) use calls::{calls_in_words, name_of, unknown_calls};
 pub(crate) use list::list;
 pub(crate) use why::{HEADING as WHY, slowest};
 pub(crate) use wire::{InsideJson, of_run, target};
@@ -218,6 +218,13 @@ pub(crate) fn remarks(plan: &PlanRecord, inside: &InsideSummary) -> Vec<String> 
             by_processor.join("; ")
         ));
     }
+    if let Some(by) = inside.unseen {
+        remarks.push(format!(
+            "Calls on the storage are {}, and what goes through that is no system call: the columns reads, writes, read and \
+             written have no figures.",
+            unknown_calls(by)
+        ));
+    }
     let untold = plan.measures.len() - counted.len();
     if untold > 0 {
         remarks.push(format!(
@@ -368,6 +375,7 @@ mod tests {
                     },
                     means: figures.iter().map(mean).collect(),
                     kernel_share: None,
+                    unseen: None,
                     traced: None,
                 }],
                 ..InsideSummary::default()
@@ -392,6 +400,7 @@ mod tests {
                 counted: record::InsideCounts::default(),
                 means: Vec::new(),
                 kernel_share: None,
+                unseen: None,
                 traced: None,
             };
             let inside = InsideSummary {

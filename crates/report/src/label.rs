@@ -212,6 +212,7 @@ impl ServerLabel {
             EventKind::Flame(row) => hide_functions(row),
             EventKind::Background(_)
             | EventKind::Inside(_)
+            | EventKind::UnseenCalls { .. }
             | EventKind::ServerTimes(_)
             | EventKind::Origins(_)
             | EventKind::AccessLog(_)
@@ -515,6 +516,7 @@ mod tests {
             call: "openat".to_owned(),
             target,
             for_lock: false,
+            synchronous: false,
             count: 1,
             failed: 0,
             bytes: 0,

@@ -12,6 +12,7 @@ use stats::{PointRatio, Since, Status, SweepPoint, SweptRow, SweptServer};
 use crate::clean;
 use crate::compare::{times_since, words::ratio};
 use crate::figure::with_interval;
+use crate::inside::unknown_calls;
 use crate::json::pretty;
 #[cfg(feature = "schema")]
 use crate::json::schema_of;
@@ -126,7 +127,9 @@ pub(crate) fn sentences(sweep: &Sweep, swept: &SweptServer) -> Vec<String> {
     if let Some(inside) = &swept.inside {
         let processor = words::sentence(sweep, &inside.processor);
         sentences.push(format!("processor time: {processor}"));
-        if !inside.calls.is_empty() {
+        if let Some(by) = inside.unseen {
+            sentences.push(format!("calls on the storage: {}", unknown_calls(by)));
+        } else if !inside.calls.is_empty() {
             let calls = words::calls_in_words(sweep, &inside.calls);
             sentences.push(format!("calls on the storage: {calls}"));
         }

@@ -8,8 +8,8 @@ mod shares;
 pub(crate) mod storage;
 
 use record::{
-    Event, EventKind, InsideBatch, InsideCounts, MeasureId, PlanRecord, ServerProcessRecord,
-    TracedRow,
+    AsyncInterface, Event, EventKind, InsideBatch, InsideCounts, MeasureId, PlanRecord,
+    ServerProcessRecord, TracedRow,
 };
 
 use self::flame::StackProfile;
@@ -32,6 +32,8 @@ pub struct InsideSummary {
     pub rows: Vec<InsideRow>,
     /// The rows whose stacks were sampled, in the order of the plan.
     pub sampled: Vec<StackProfile>,
+    /// By which interface the server makes calls that are no system calls: what it does on its storage is not known.
+    pub unseen: Option<AsyncInterface>,
 }
 
 /// What an operation of a row costs inside of the server.
@@ -49,6 +51,8 @@ pub struct InsideRow {
     pub kernel_share: Option<f64>,
     /// Its system calls, in a pass in which it was traced.
     pub traced: Option<TracedRow>,
+    /// By which interface the server makes further calls.
+    pub unseen: Option<AsyncInterface>,
 }
 
 /// A figure of an operation inside of the server.
@@ -120,6 +124,17 @@ impl InsideFigure {
         ) && !self.is_of_processor()
     }
 
+    /// Whether it counts system calls and what they move.
+    fn is_of_calls(self) -> bool {
+        matches!(
+            self,
+            InsideFigure::Reads
+                | InsideFigure::Writes
+                | InsideFigure::ReadBytes
+                | InsideFigure::WrittenBytes
+        )
+    }
+
     /// Whether only some processors count it, and not those of most virtual machines.
     fn is_of_processor(self) -> bool {
         matches!(
@@ -151,13 +166,19 @@ impl InsideSummary {
     /// Of the events of a run; `None` where the server was not watched.
     pub(crate) fn of(plan: &PlanRecord, events: &[Event]) -> Option<InsideSummary> {
         let record = plan.inside.as_ref()?;
+        let unseen = events.iter().find_map(|event| match event.kind {
+            EventKind::UnseenCalls { by } => Some(by),
+            _ => None,
+        });
         let measures = (0..plan.measures.len()).filter_map(|place| u16::try_from(place).ok());
-        let rows = measures.map(|place| InsideRow::of(MeasureId(place), events, record.without_io));
+        let rows = measures
+            .map(|place| InsideRow::of(MeasureId(place), events, record.without_io, unseen));
         Some(InsideSummary {
             processes: record.processes.clone(),
             missing: record.missing.clone(),
             rows: rows.filter(InsideRow::has_something).collect(),
             sampled: StackProfile::all(events),
+            unseen,
         })
     }
 }
@@ -198,7 +219,12 @@ impl Summary {
 }
 
 impl InsideRow {
-    fn of(measure: MeasureId, events: &[Event], without_io: bool) -> InsideRow {
+    fn of(
+        measure: MeasureId,
+        events: &[Event],
+        without_io: bool,
+        unseen: Option<AsyncInterface>,
+    ) -> InsideRow {
         let batches: Vec<&InsideBatch> = events
             .iter()
             .filter_map(|event| match &event.kind {
@@ -233,6 +259,7 @@ impl InsideRow {
             means: InsideFigure::ALL
                 .into_iter()
                 .filter(|figure| operations > 0 && !(without_io && figure.is_io()))
+                .filter(|figure| unseen.is_none() || !figure.is_of_calls())
                 .filter(|figure| !figure.is_of_processor() || counted.instructions > 0)
                 // Nothing responds without a processor: what did was not watched.
                 .filter(|_| counted.processor > 0)
@@ -240,12 +267,13 @@ impl InsideRow {
                 .collect(),
             kernel_share: (ticks >= ENOUGH_TICKS).then_some(share),
             traced,
+            unseen,
         }
     }
 
-    /// Its system calls; `None` where none were counted, or no operation was ok.
+    /// All its calls; `None` where none were counted, no operation was ok, or the server makes others that are not seen.
     pub fn traced_calls(&self) -> Option<&TracedRow> {
-        let traced = self.traced.as_ref();
+        let traced = self.traced.as_ref().filter(|_| self.unseen.is_none());
         traced.filter(|own| own.ok > 0 && own.operations > 0)
     }
 

@@ -122,7 +122,11 @@ pub fn sweep(values: &[Vec<f64>], runs: &[Swept<'_>], same_within: f64) -> Vec<S
         .map(|((name, server), processor)| {
             let calls = inside::calls(names[*name].0, *server, runs, values);
             let is_looked_into = !calls.is_empty() || processor.effects.iter().any(Option::is_some);
-            is_looked_into.then_some(SweptInside { processor, calls })
+            is_looked_into.then(|| SweptInside {
+                processor,
+                calls,
+                unseen: inside::unseen(names[*name].0, *server, runs),
+            })
         });
     let insides: Vec<Option<SweptInside>> = insides.collect();
     let mut said = points.into_iter().zip(growths).zip(insides);

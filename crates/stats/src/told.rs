@@ -157,6 +157,7 @@ impl RunEvents {
             EventKind::Background(_)
             | EventKind::Inside(_)
             | EventKind::Traced(_)
+            | EventKind::UnseenCalls { .. }
             | EventKind::Flame(_)
             | EventKind::ServerTimes(_)
             | EventKind::AccessLog(_)

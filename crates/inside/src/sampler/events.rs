@@ -20,7 +20,7 @@ use perf_event::{Builder, Counter, SampleFlag, Sampler};
 use super::chains::{CallChain, MOST_FRAMES};
 use super::members::ServerMembers;
 use super::refusal::{SamplingError, reason};
-use crate::processes::{attached_threads, has_ended};
+use crate::processes::{attached_threads, thread_has_ended};
 
 /// Samples in a second of processor time, no multiple of what servers do at regular intervals.
 const FREQUENCY: u32 = 4_999;
@@ -96,7 +96,7 @@ impl PerfEvents {
         attached_threads(roots, |tid, before| {
             match events.add_thread(tid, &processors) {
                 Ok(()) => Ok(true),
-                Err(_) if has_ended(tid) => Ok(false),
+                Err(_) if thread_has_ended(tid) => Ok(false),
                 Err(error) => Err(reason(tid, before, error)),
             }
         })?;

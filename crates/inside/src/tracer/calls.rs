@@ -1,6 +1,13 @@
 //! System calls: their names, and where their arguments say what they are about.
 
+use record::AsyncInterface;
 use syscalls::Sysno;
+#[cfg(target_arch = "aarch64")]
+use syscalls::arm::Sysno as Sysno32;
+#[cfg(target_arch = "x86_64")]
+use syscalls::x86::Sysno as Sysno32;
+
+use super::sys::CallAbi;
 
 /// Where the target of a call is found among its arguments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,12 +64,15 @@ pub(super) struct CallKind {
     pub(super) waits: Waits,
     /// Whether its result is a number of bytes that were read or written.
     pub(super) moves_bytes: bool,
+    /// The interface by which it hands over calls that are no system calls.
+    pub(super) hands_over: Option<AsyncInterface>,
 }
 
 /// All system calls by number.
 #[derive(Debug)]
 pub(super) struct CallTable {
-    kinds: Vec<CallKind>,
+    own: Vec<CallKind>,
+    bits32: Vec<CallKind>,
 }
 
 /// Above the numbers of all calls.
@@ -70,23 +80,101 @@ const NUMBERS: usize = 600;
 
 impl CallTable {
     pub(super) fn new() -> CallTable {
-        let kinds = (0..NUMBERS).map(|number| kind(name(number))).collect();
-        CallTable { kinds }
+        let name = |number| Sysno::new(number).map_or(UNKNOWN, |call| call.name());
+        let name32 = |number| Sysno32::new(number).map_or(UNKNOWN, |call| call.name());
+        CallTable {
+            own: (0..NUMBERS)
+                .map(|own| kind(usual_name(name(own))))
+                .collect(),
+            bits32: (0..NUMBERS)
+                .map(|own| kind(usual_name(name32(own))))
+                .collect(),
+        }
     }
 
-    pub(super) fn kind(&self, number: u64) -> CallKind {
+    pub(super) fn kind(&self, abi: CallAbi, number: u64) -> CallKind {
+        let kinds = match abi {
+            CallAbi::Own => &self.own[..],
+            CallAbi::Bits32 => &self.bits32[..],
+            CallAbi::Other => &[],
+        };
         let index = usize::try_from(number).unwrap_or(usize::MAX);
-        self.kinds.get(index).copied().unwrap_or(kind(UNKNOWN))
+        kinds.get(index).copied().unwrap_or(kind(UNKNOWN))
+    }
+}
+
+impl CallKind {
+    /// The call of sockets that `socketcall` makes, by which all of them go on some architectures of 32 bits
+    /// (`linux/net.h`).
+    pub(super) fn of_socket_call(number: u64) -> CallKind {
+        const NAMES: [&str; 20] = [
+            "socket",
+            "bind",
+            "connect",
+            "listen",
+            "accept",
+            "getsockname",
+            "getpeername",
+            "socketpair",
+            "sendto",
+            "recvfrom",
+            "sendto",
+            "recvfrom",
+            "shutdown",
+            "setsockopt",
+            "getsockopt",
+            "sendmsg",
+            "recvmsg",
+            "accept4",
+            "recvmmsg",
+            "sendmmsg",
+        ];
+        let place = usize::try_from(number)
+            .ok()
+            .and_then(|own| own.checked_sub(1));
+        kind(place.and_then(|own| NAMES.get(own)).unwrap_or(&UNKNOWN))
     }
 }
 
 /// Name of a call that is newer than the table.
 const UNKNOWN: &str = "unknown";
 
-fn name(number: usize) -> &'static str {
-    match Sysno::new(number).map_or(UNKNOWN, |call| call.name()) {
-        // The same call has two names, by architecture.
-        "fstatat" => "newfstatat",
+/// The same call has several names, by architecture and by the width of its arguments.
+fn usual_name(name: &'static str) -> &'static str {
+    match name {
+        "fstatat" | "fstatat64" => "newfstatat",
+        "oldstat" | "stat64" => "stat",
+        "oldlstat" | "lstat64" => "lstat",
+        "oldfstat" | "fstat64" => "fstat",
+        "statfs64" => "statfs",
+        "fstatfs64" => "fstatfs",
+        "truncate64" => "truncate",
+        "ftruncate64" => "ftruncate",
+        "fcntl64" => "fcntl",
+        "sendfile64" => "sendfile",
+        "fadvise64_64" | "arm_fadvise64_64" => "fadvise64",
+        "arm_sync_file_range" => "sync_file_range",
+        "mmap2" => "mmap",
+        "_llseek" => "lseek",
+        "_newselect" => "select",
+        "chown32" => "chown",
+        "fchown32" => "fchown",
+        "lchown32" => "lchown",
+        "waitpid" => "wait4",
+        "sigreturn" => "rt_sigreturn",
+        "utimensat_time64" => "utimensat",
+        "futex_time64" => "futex",
+        "ppoll_time64" => "ppoll",
+        "pselect6_time64" => "pselect6",
+        "clock_gettime64" => "clock_gettime",
+        "clock_nanosleep_time64" => "clock_nanosleep",
+        "recvmmsg_time64" => "recvmmsg",
+        "semtimedop_time64" => "semtimedop",
+        "rt_sigtimedwait_time64" => "rt_sigtimedwait",
+        "mq_timedreceive_time64" => "mq_timedreceive",
+        "io_pgetevents_time64" => "io_pgetevents",
+        "timerfd_settime64" => "timerfd_settime",
+        "timerfd_gettime64" => "timerfd_gettime",
         name => name,
     }
 }
@@ -98,6 +186,11 @@ fn kind(name: &'static str) -> CallKind {
         effect: effect(name),
         waits: waits(name),
         moves_bytes: moves_bytes(name),
+        hands_over: match name {
+            "io_uring_setup" | "io_uring_enter" => Some(AsyncInterface::IoUring),
+            "io_submit" => Some(AsyncInterface::LinuxAio),
+            _ => None,
+        },
     }
 }
 
@@ -173,6 +266,8 @@ fn waits(name: &str) -> Waits {
 /// `std::sys::sync::mutex::futex`). Anything else may be a thread that has nothing to do.
 pub(super) fn is_for_lock(name: &str, arguments: &[u64; 6]) -> bool {
     const HELD_AND_WAITED_FOR: u32 = 2;
+    /// Of programs with 32 bits (`asm-generic/fcntl.h`).
+    const F_SETLKW64: i32 = 14;
     // Registers have 64 bits, and these arguments 32: what is above them means nothing.
     let argument = |place: usize| arguments[place] as i32;
     match name {
@@ -186,9 +281,37 @@ pub(super) fn is_for_lock(name: &str, arguments: &[u64; 6]) -> bool {
             }
         }
         "flock" => argument(1) & (libc::LOCK_NB | libc::LOCK_UN) == 0,
-        "fcntl" => matches!(argument(1), libc::F_SETLKW | libc::F_OFD_SETLKW),
+        "fcntl" => matches!(
+            argument(1),
+            libc::F_SETLKW | F_SETLKW64 | libc::F_OFD_SETLKW
+        ),
         _ => false,
     }
+}
+
+/// The argument that is a descriptor whose file decides whether a call waits until what it writes is on the disk; `None` of
+/// calls that do not write to a file.
+pub(super) fn written_descriptor(kind: CallKind) -> Option<usize> {
+    const WRITING: [&str; 8] = [
+        "write",
+        "writev",
+        "pwrite64",
+        "pwritev",
+        "pwritev2",
+        "sendfile",
+        "copy_file_range",
+        "splice",
+    ];
+    match kind.arguments {
+        Arguments::Descriptor(index) if WRITING.contains(&kind.name) => Some(index),
+        _ => None,
+    }
+}
+
+/// Whether a call waits until what it writes is on the disk, whatever its file says.
+pub(super) fn asks_for_disk(name: &str, arguments: &[u64; 6]) -> bool {
+    let flags = arguments[5] as i32;
+    name == "pwritev2" && flags & (libc::RWF_DSYNC | libc::RWF_SYNC) != 0
 }
 
 fn moves_bytes(name: &str) -> bool {
@@ -223,18 +346,47 @@ mod tests {
     #[test]
     fn calls_are_known_by_number() {
         let table = CallTable::new();
-        let rename = table.kind(libc::SYS_renameat2 as u64);
+        let own = |number: libc::c_long| table.kind(CallAbi::Own, number.cast_unsigned());
+        let rename = own(libc::SYS_renameat2);
         assert_eq!(rename.name, "renameat2");
         assert_eq!(rename.arguments, Arguments::PathsAt([0, 1, 2, 3]));
-        let stat = table.kind(libc::SYS_newfstatat as u64);
+        let stat = own(libc::SYS_newfstatat);
         assert_eq!(stat.name, "newfstatat");
         assert_eq!(stat.arguments, Arguments::PathAt(0, 1));
-        let read = table.kind(libc::SYS_read as u64);
+        let read = own(libc::SYS_read);
         assert!(read.moves_bytes && read.waits == Waits::Unless);
-        assert_eq!(table.kind(libc::SYS_futex as u64).waits, Waits::Always);
+        assert_eq!(own(libc::SYS_futex).waits, Waits::Always);
         for number in [NUMBERS as u64 - 1, u64::MAX] {
-            assert_eq!(table.kind(number).name, UNKNOWN);
+            assert_eq!(table.kind(CallAbi::Own, number).name, UNKNOWN);
         }
+        assert_eq!(table.kind(CallAbi::Other, 0).name, UNKNOWN);
+        // The same on x86 and ARM.
+        for (number, name) in [
+            (5, "open"),
+            (118, "fsync"),
+            (148, "fdatasync"),
+            (180, "pread64"),
+            (195, "stat"),
+            (221, "fcntl"),
+        ] {
+            assert_eq!(table.kind(CallAbi::Bits32, number).name, name);
+        }
+        assert_eq!(CallKind::of_socket_call(3).arguments, Arguments::Connect);
+        for number in [0, 21, u64::MAX] {
+            assert_eq!(CallKind::of_socket_call(number).name, UNKNOWN);
+        }
+    }
+
+    #[test]
+    fn synchronous_writes_are_told_from_others() {
+        let asks = |name, flags: i32| {
+            asks_for_disk(name, &[1, 2, 3, 4, 5, u64::from(flags.cast_unsigned())])
+        };
+        assert!(asks("pwritev2", libc::RWF_DSYNC) && asks("pwritev2", libc::RWF_SYNC));
+        assert!(!asks("pwritev2", libc::RWF_NOWAIT) && !asks("pwritev", libc::RWF_SYNC));
+        assert_eq!(written_descriptor(kind("pwritev2")), Some(0));
+        assert_eq!(written_descriptor(kind("copy_file_range")), Some(2));
+        assert_eq!(written_descriptor(kind("read")), None);
     }
 
     #[test]
@@ -276,7 +428,7 @@ mod tests {
     #[test]
     fn all_calls_of_a_server_on_disk_are_in_the_table() {
         let table = CallTable::new();
-        let has = |name: &str| table.kinds.iter().any(|kind| kind.name == name);
+        let has = |name: &str| table.own.iter().any(|kind| kind.name == name);
         for name in [
             "openat",
             "fsync",
@@ -295,5 +447,8 @@ mod tests {
             assert!(has(name), "{name}");
         }
         assert!(!has("fsyncat"));
+        for name in ["openat", "io_uring_enter", "io_submit", "fsync"] {
+            assert!(table.bits32.iter().any(|kind| kind.name == name), "{name}");
+        }
     }
 }

@@ -20,18 +20,27 @@ pub(super) struct CallCounts {
 
 #[derive(Debug, Default)]
 struct RowCalls {
-    places: HashMap<(&'static str, Rc<CallTarget>, bool), usize>,
+    places: HashMap<(&'static str, Rc<CallTarget>, CallManner), usize>,
     calls: Vec<TracedCall>,
     others: u64,
+}
+
+/// What a call waits for, where that is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum CallManner {
+    Usual,
+    ForLock,
+    /// A write that ends when it is on the disk.
+    Synchronous,
 }
 
 impl RowCalls {
     /// Where this kind of call is counted. Where there are too many kinds already, files and peers are not told apart
     /// any more, so that the numbers of calls stay true.
-    fn place(&mut self, call: &'static str, target: &Rc<CallTarget>, for_lock: bool) -> usize {
+    fn place(&mut self, call: &'static str, target: &Rc<CallTarget>, manner: CallManner) -> usize {
         let next = self.calls.len();
         let key = match (
-            self.places.entry((call, Rc::clone(target), for_lock)),
+            self.places.entry((call, Rc::clone(target), manner)),
             &**target,
         ) {
             (Entry::Occupied(known), _) => return *known.get(),
@@ -44,7 +53,7 @@ impl RowCalls {
                     CallTarget::Socket { .. } => CallTarget::Socket { peer: any },
                     _ => CallTarget::File { path: any },
                 };
-                (call, Rc::new(target), for_lock)
+                (call, Rc::new(target), manner)
             }
             (Entry::Vacant(new), _) => new.into_key(),
         };
@@ -53,7 +62,8 @@ impl RowCalls {
             self.calls.push(TracedCall {
                 call: call.to_owned(),
                 target,
-                for_lock,
+                for_lock: manner == CallManner::ForLock,
+                synchronous: manner == CallManner::Synchronous,
                 count: 0,
                 failed: 0,
                 bytes: 0,
@@ -78,10 +88,10 @@ impl CallCounts {
         row: MeasureId,
         call: &'static str,
         target: &Rc<CallTarget>,
-        for_lock: bool,
+        manner: CallManner,
     ) -> Counted {
         let calls = self.rows.entry(row).or_default();
-        let place = calls.place(call, target, for_lock);
+        let place = calls.place(call, target, manner);
         calls.calls[place].count += 1;
         Counted { row, place }
     }
@@ -101,8 +111,9 @@ impl CallCounts {
         let traced = current.measures().filter_map(|measure| {
             let operations = current.operations(measure);
             let mut row = self.rows.remove(&measure).unwrap_or_default();
+            let order = |own: &TracedCall| (own.for_lock, own.synchronous);
             row.calls.sort_by(|a, b| {
-                (&a.call, &a.target, a.for_lock).cmp(&(&b.call, &b.target, b.for_lock))
+                (&a.call, &a.target, order(a)).cmp(&(&b.call, &b.target, order(b)))
             });
             (operations > 0).then_some(TracedRow {
                 measure,
@@ -134,11 +145,13 @@ mod tests {
             })
         };
         for number in 0..KINDS + 3 {
-            counts.begun(row, "unlink", &file(&format!("{number:03}")), false);
+            let path = format!("{number:03}");
+            counts.begun(row, "unlink", &file(&path), CallManner::Usual);
         }
-        let again = counts.begun(row, "unlink", &file("000"), false);
+        let again = counts.begun(row, "unlink", &file("000"), CallManner::Usual);
         counts.ended(again, true, 5, Duration::from_nanos(7));
-        counts.begun(row, "fsync", &Rc::new(CallTarget::Collection), false);
+        let collection = Rc::new(CallTarget::Collection);
+        counts.begun(row, "fsync", &collection, CallManner::Usual);
         let rows = counts.into_rows(&current);
         assert_eq!(rows.len(), 1);
         assert_eq!((rows[0].measure, rows[0].operations), (row, 1));
@@ -159,9 +172,12 @@ mod tests {
         current.begin(row);
         let mut counts = CallCounts::default();
         let nothing = Rc::new(CallTarget::Nothing);
-        for for_lock in [true, false, true] {
-            let own = counts.begun(row, "futex", &nothing, for_lock);
-            let lasted = if for_lock { 5 } else { 7 };
+        for (manner, lasted) in [
+            (CallManner::ForLock, 5),
+            (CallManner::Usual, 7),
+            (CallManner::ForLock, 5),
+        ] {
+            let own = counts.begun(row, "futex", &nothing, manner);
             counts.ended(own, false, 0, Duration::from_nanos(lasted));
         }
         let rows = counts.into_rows(&current);

@@ -43,6 +43,8 @@ struct OpenFile {
     target: Rc<CallTarget>,
     /// Where it has one.
     path: Option<PathBuf>,
+    /// Whether each write waits until it is on the disk.
+    is_synchronous: bool,
 }
 
 /// Room for an address of any kind (`sockaddr_storage`).
@@ -103,6 +105,12 @@ impl ProcessFiles {
         self.open.get(&fd)
     }
 
+    /// Whether each write to a descriptor of the stopped thread `tid` waits until it is on the disk (O_DSYNC, O_SYNC).
+    pub(super) fn is_synchronous(&mut self, targets: &mut Targets, tid: u32, fd: i32) -> bool {
+        let file = self.open_file(targets, tid, fd);
+        file.is_some_and(|file| file.is_synchronous)
+    }
+
     fn looked_up(&mut self, targets: &mut Targets, tid: u32, fd: i32, link: &Path) -> OpenFile {
         let link = link.to_string_lossy();
         let (target, path) = if link.starts_with('/') {
@@ -119,7 +127,11 @@ impl ProcessFiles {
         } else {
             (Rc::clone(&targets.nothing), None)
         };
-        OpenFile { target, path }
+        OpenFile {
+            target,
+            is_synchronous: path.is_some() && waits_for_disk(tid, fd),
+            path,
+        }
     }
 
     /// With whom a socket is connected. `/proc` has only its number: this process gets a descriptor of the same
@@ -194,7 +206,12 @@ impl ProcessFiles {
     }
 
     pub(super) fn set(&mut self, fd: i32, target: Rc<CallTarget>) {
-        self.open.insert(fd, OpenFile { target, path: None });
+        let file = OpenFile {
+            target,
+            path: None,
+            is_synchronous: false,
+        };
+        self.open.insert(fd, file);
     }
 
     pub(super) fn forget_all(&mut self) {
@@ -204,6 +221,16 @@ impl ProcessFiles {
     pub(super) fn forget_directory(&mut self) {
         self.directory = None;
     }
+}
+
+/// Whether a file was opened so that each write waits until it is on the disk. Flags of `/proc/PID/fdinfo` are octal
+/// (proc_pid_fdinfo(5)), and O_SYNC contains O_DSYNC.
+fn waits_for_disk(tid: u32, fd: i32) -> bool {
+    let information = fs::read_to_string(format!("/proc/{tid}/fdinfo/{fd}")).unwrap_or_default();
+    let mut lines = information.lines();
+    let flags = lines.find_map(|line| line.strip_prefix("flags:"));
+    let flags = flags.and_then(|flags| i32::from_str_radix(flags.trim(), 8).ok());
+    flags.is_some_and(|flags| flags & libc::O_DSYNC != 0)
 }
 
 fn socket_with(peer: String) -> CallTarget {

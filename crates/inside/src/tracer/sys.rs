@@ -39,9 +39,25 @@ pub(super) enum Reported {
 /// A system call as the kernel describes it at a stop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum CallStop {
-    Entry { number: u64, arguments: [u64; 6] },
-    Exit { result: i64 },
+    Entry {
+        abi: CallAbi,
+        number: u64,
+        arguments: [u64; 6],
+    },
+    Exit {
+        result: i64,
+    },
     Neither,
+}
+
+/// Which numbers a system call has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum CallAbi {
+    /// Those of this program.
+    Own,
+    /// Those of the programs with 32 bits that the same kernel runs.
+    Bits32,
+    Other,
 }
 
 const OPTIONS: i32 = libc::PTRACE_O_TRACESYSGOOD
@@ -55,9 +71,18 @@ const OWN_TRACEES: i32 = libc::__WALL | libc::__WNOTHREAD;
 
 /// How the kernel names the architecture of a system call (`AUDIT_ARCH_...` in `linux/audit.h`).
 #[cfg(target_arch = "x86_64")]
-const ARCHITECTURE: u32 = 0xC000_003E;
+const OWN_AND_BITS32: [u32; 2] = [0xC000_003E, 0x4000_0003];
 #[cfg(target_arch = "aarch64")]
-const ARCHITECTURE: u32 = 0xC000_00B7;
+const OWN_AND_BITS32: [u32; 2] = [0xC000_00B7, 0x4000_0028];
+
+fn abi_of(architecture: u32) -> CallAbi {
+    let [own, bits32] = OWN_AND_BITS32;
+    match architecture {
+        _ if architecture == own => CallAbi::Own,
+        _ if architecture == bits32 => CallAbi::Bits32,
+        _ => CallAbi::Other,
+    }
+}
 
 /// A request that has no memory of this process as its argument.
 fn request(request: u32, tid: u32, data: usize) -> io::Result<()> {
@@ -141,8 +166,7 @@ fn reason_of(status: i32) -> Reported {
     }
 }
 
-/// The call at which a thread stopped; with the highest number where it is one of another architecture than that of
-/// this process.
+/// The call at which a thread stopped.
 pub(super) fn call_of(tid: u32) -> io::Result<CallStop> {
     // SAFETY: all zeroes are a valid value, as all fields are numbers.
     let mut call: libc::ptrace_syscall_info = unsafe { zeroed() };
@@ -162,11 +186,8 @@ pub(super) fn call_of(tid: u32) -> io::Result<CallStop> {
         // SAFETY: `op` says which of the variants the kernel wrote.
         libc::PTRACE_SYSCALL_INFO_ENTRY => unsafe {
             CallStop::Entry {
-                number: if call.arch == ARCHITECTURE {
-                    call.u.entry.nr
-                } else {
-                    u64::MAX
-                },
+                abi: abi_of(call.arch),
+                number: call.u.entry.nr,
                 arguments: call.u.entry.args,
             }
         },

@@ -8,19 +8,22 @@ use std::sync::Arc;
 use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant};
 
-use record::{CallTarget, TracedRow};
+use record::{AsyncInterface, CallTarget};
 
-use super::TraceError;
 use super::activity::Activity;
-use super::calls::{Arguments, CallEffect, CallKind, CallTable, Waits, is_for_lock};
-use super::counts::{CallCounts, Counted};
+use super::calls::{
+    Arguments, CallEffect, CallKind, CallTable, Waits, asks_for_disk, is_for_lock,
+    written_descriptor,
+};
+use super::counts::{CallCounts, CallManner, Counted};
 use super::files::{ProcessFiles, Targets};
 use super::paths::FileKinds;
 use super::refusal;
 use super::sys::{self, CallStop, Report, Reported};
+use super::{TraceError, TracedCalls};
 use crate::CurrentRow;
 use crate::current::Moment;
-use crate::processes::{attached_threads, has_ended, status_number};
+use crate::processes::{attached_threads, is_of_io_uring, status_number, thread_has_ended};
 
 /// The state of a tracer, in its thread.
 pub(super) struct Tracing {
@@ -31,6 +34,8 @@ pub(super) struct Tracing {
     threads: HashMap<u32, TracedThread>,
     processes: HashMap<u32, ProcessFiles>,
     counts: CallCounts,
+    /// By which the server makes calls that are no system calls.
+    unseen: Option<AsyncInterface>,
     /// Threads that run untraced until they have stopped once.
     attaching: HashSet<u32>,
 }
@@ -51,7 +56,6 @@ struct TracedThread {
 
 #[derive(Debug)]
 struct CallUnderWay {
-    number: u64,
     arguments: [u64; 6],
     kind: CallKind,
     target: Rc<CallTarget>,
@@ -65,11 +69,16 @@ fn seize_all(roots: &[u32]) -> Result<HashSet<u32>, TraceError> {
     if roots.contains(&std::process::id()) {
         return Err(TraceError::Itself);
     }
-    let seized = attached_threads(roots, |tid, _| match sys::seize(tid) {
-        Ok(()) => Ok(true),
-        // What began afterwards is attached to by the kernel.
-        Err(_) if has_ended(tid) || is_ours(tid) => Ok(false),
-        Err(error) => Err(refusal::reason(tid, error)),
+    let seized = attached_threads(roots, |tid, _| {
+        if is_of_io_uring(tid) {
+            return Ok(false);
+        }
+        match sys::seize(tid) {
+            Ok(()) => Ok(true),
+            // What began afterwards is attached to by the kernel.
+            Err(_) if thread_has_ended(tid) || is_ours(tid) => Ok(false),
+            Err(error) => Err(refusal::reason(tid, error)),
+        }
     })?;
     if seized.is_empty() {
         let pids: Vec<String> = roots.iter().map(u32::to_string).collect();
@@ -108,6 +117,7 @@ impl Tracing {
             threads: HashMap::new(),
             processes: HashMap::new(),
             counts: CallCounts::default(),
+            unseen: None,
             attaching: HashSet::new(),
         }
     }
@@ -118,12 +128,12 @@ impl Tracing {
         mut self,
         roots: &[u32],
         attached: Sender<Result<(), TraceError>>,
-    ) -> Vec<TracedRow> {
+    ) -> TracedCalls {
         match seize_all(roots) {
             Ok(seized) => self.attaching = seized,
             Err(error) => {
                 let _ = attached.send(Err(error)); // its receiver may have gone
-                return Vec::new();
+                return TracedCalls::default();
             }
         }
         self.activity.add_thread(own_tid());
@@ -157,7 +167,10 @@ impl Tracing {
             }
         }
         self.activity.ended();
-        self.counts.into_rows(&self.current)
+        TracedCalls {
+            rows: self.counts.into_rows(&self.current),
+            unseen: self.unseen,
+        }
     }
 
     /// Errors of what resumes a thread mean that it was killed; that is reported next.
@@ -167,8 +180,14 @@ impl Tracing {
             Reported::Ended => return self.thread_ended(tid),
             Reported::Call => {
                 match sys::call_of(tid) {
-                    Ok(CallStop::Entry { number, arguments }) => {
-                        self.call_begins(tid, number, arguments);
+                    Ok(CallStop::Entry {
+                        abi,
+                        number,
+                        arguments,
+                    }) => {
+                        let kind = self.table.kind(abi, number);
+                        let (kind, arguments) = unpacked(tid, kind, arguments);
+                        self.call_begins(tid, kind, arguments);
                     }
                     Ok(CallStop::Exit { result }) => self.call_ended(tid, result),
                     Ok(CallStop::Neither) | Err(_) => {}
@@ -194,7 +213,7 @@ impl Tracing {
             Reported::Begun => {
                 // It is at work from now on, whenever it reports that itself; it may also have ended before its
                 // parent was seen to begin it.
-                if let Some(new) = sys::event_message(tid).filter(|&new| !has_ended(new)) {
+                if let Some(new) = sys::event_message(tid).filter(|&new| !thread_has_ended(new)) {
                     self.add_thread(new);
                 }
                 let _ = sys::resume(tid, 0);
@@ -273,13 +292,13 @@ impl Tracing {
         }
     }
 
-    fn call_begins(&mut self, tid: u32, number: u64, arguments: [u64; 6]) {
+    fn call_begins(&mut self, tid: u32, kind: CallKind, arguments: [u64; 6]) {
         let Some(thread) = self.threads.get_mut(&tid) else {
             return;
         };
         if let Some(interrupted) = thread.interrupted.take() {
-            let same = (number, arguments) == (interrupted.number, interrupted.arguments);
-            if same || number == libc::SYS_restart_syscall.cast_unsigned() {
+            let same = (kind, arguments) == (interrupted.kind, interrupted.arguments);
+            if same || kind.name == "restart_syscall" {
                 let is_busy = !waits(interrupted.kind, &interrupted.target);
                 thread.call = Some(interrupted);
                 self.set_busy(tid, is_busy);
@@ -293,17 +312,16 @@ impl Tracing {
         thread.returned_from_signal = false;
 
         let began = self.current.moment();
-        let kind = self.table.kind(number);
+        self.unseen = self.unseen.or(kind.hands_over);
         let target = self.target(tid, kind, &arguments, began.row().is_some());
         let row = began.row();
         let counted = row.map(|row| {
-            let for_lock = is_for_lock(kind.name, &arguments);
-            self.counts.begun(row, kind.name, &target, for_lock)
+            let manner = self.manner(tid, kind, &arguments);
+            self.counts.begun(row, kind.name, &target, manner)
         });
         self.set_busy(tid, !waits(kind, &target));
         if let Some(thread) = self.threads.get_mut(&tid) {
             thread.call = Some(CallUnderWay {
-                number,
                 arguments,
                 kind,
                 target,
@@ -311,6 +329,25 @@ impl Tracing {
                 began,
                 began_at: Instant::now(),
             });
+        }
+    }
+
+    fn manner(&mut self, tid: u32, kind: CallKind, arguments: &[u64; 6]) -> CallManner {
+        if is_for_lock(kind.name, arguments) {
+            return CallManner::ForLock;
+        }
+        let process = self.threads.get(&tid).map_or(tid, |thread| thread.pid);
+        let files = self.processes.get_mut(&process);
+        let is_synchronous = written_descriptor(kind)
+            .zip(files)
+            .is_some_and(|(index, files)| {
+                asks_for_disk(kind.name, arguments)
+                    || files.is_synchronous(&mut self.targets, tid, arguments[index] as i32)
+            });
+        if is_synchronous {
+            CallManner::Synchronous
+        } else {
+            CallManner::Usual
         }
     }
 
@@ -386,6 +423,26 @@ impl Tracing {
             forget_changed(files, &call, result as i32);
         }
     }
+}
+
+/// A call, and its arguments; of `socketcall`, the call of sockets that it makes, whose arguments are in the memory of the
+/// stopped thread `tid`, 32 bits each.
+fn unpacked(tid: u32, kind: CallKind, arguments: [u64; 6]) -> (CallKind, [u64; 6]) {
+    const WIDTH: usize = 4;
+    if kind.name != "socketcall" {
+        return (kind, arguments);
+    }
+    let mut memory = [0; 6 * WIDTH];
+    // The last ones of a shorter list may be beyond what can be read.
+    let read = sys::read_memory(tid, arguments[1], &mut memory[..3 * WIDTH]);
+    let end = arguments[1] + read as u64;
+    sys::read_memory(tid, end, &mut memory[read..]);
+    let (numbers, _) = memory.as_chunks::<WIDTH>();
+    let mut packed = numbers
+        .iter()
+        .map(|own| u64::from(u32::from_ne_bytes(*own)));
+    let of_socket = std::array::from_fn(|_| packed.next().unwrap_or_default());
+    (CallKind::of_socket_call(arguments[0]), of_socket)
 }
 
 fn forget_changed(files: &mut ProcessFiles, call: &CallUnderWay, result: i32) {

@@ -1,10 +1,11 @@
 //! A server that does what it is told, one line after the other.
 
 use std::collections::HashMap;
-use std::fs::{self, File};
+use std::fs::{self, File, OpenOptions, Permissions};
 use std::hint;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
@@ -198,6 +199,9 @@ pub(crate) fn serve() {
                 }
                 continue;
             }
+            "synchronous" => synchronous(&collection),
+            "bits32" => bits32(directory),
+            "ring" => ring(directory),
             "compute" => {
                 thread::spawn(|| {
                     loop {
@@ -289,6 +293,74 @@ fn work() {
             guard = done.wait(guard).unwrap();
         }
     });
+}
+
+/// Two writes that wait for the disk, and one that does not.
+fn synchronous(collection: &Path) {
+    let path = collection.join("synchronous");
+    let open = |flags| {
+        let mut options = OpenOptions::new();
+        options.create(true).append(true).custom_flags(flags);
+        options.open(&path).unwrap()
+    };
+    for flags in [libc::O_DSYNC, libc::O_SYNC, 0] {
+        open(flags).write_all(b"five!").unwrap();
+    }
+}
+
+/// A queue of io_uring, which stays open.
+fn ring(directory: &Path) {
+    /// Length of `struct io_uring_params`.
+    const PARAMETERS: usize = 120;
+    let mut parameters = [0_u64; PARAMETERS / 8];
+    // SAFETY: the kernel reads and writes the parameters, for which there is room.
+    let ring = unsafe { libc::syscall(libc::SYS_io_uring_setup, 4, parameters.as_mut_ptr()) };
+    if ring < 0 {
+        File::create(directory.join("refused")).unwrap();
+    }
+}
+
+/// Runs a program with the numbers of i386: `fdatasync(1)`, `socketcall(SYS_SOCKET, {AF_UNIX, SOCK_STREAM, 0})`, `exit(0)`.
+fn bits32(directory: &Path) {
+    const HEADERS: [u32; 21] = [
+        0x464c_457f, // of the file: ELF, 32 bits
+        0x0001_0101,
+        0,
+        0,
+        0x0003_0002, // a program for i386
+        1,
+        0x0804_8054, // where it begins
+        52,
+        0,
+        0,
+        0x0020_0034,
+        1,
+        0,
+        1, // of its only part, which is all of the file
+        0,
+        0x0804_8000,
+        0x0804_8000,
+        134,
+        134,
+        5,
+        4096,
+    ];
+    const CODE: [u8; 38] = [
+        0xb8, 148, 0, 0, 0, 0xbb, 1, 0, 0, 0, 0xcd,
+        0x80, // mov $148, %eax; mov $1, %ebx; int $0x80
+        0xb8, 102, 0, 0, 0, 0xbb, 1, 0, 0, 0, 0xb9, 0x7a, 0x80, 0x04, 0x08, 0xcd,
+        0x80, // ecx: the data
+        0xb8, 1, 0, 0, 0, 0x31, 0xdb, 0xcd, 0x80,
+    ];
+    const DATA: [u32; 3] = [1, 1, 0];
+    let words = |words: &[u32]| words.iter().flat_map(|own| own.to_le_bytes()).collect();
+    let parts: [Vec<u8>; 3] = [words(&HEADERS), CODE.to_vec(), words(&DATA)];
+    let program = directory.join("program");
+    fs::write(&program, parts.concat()).unwrap();
+    fs::set_permissions(&program, Permissions::from_mode(0o700)).unwrap();
+    if Command::new(&program).output().is_err() {
+        File::create(directory.join("refused")).unwrap();
+    }
 }
 
 fn program(collection: &Path) {

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use engine::{Cancel, KnownWindow, RowWatch, Settings, Sink};
 use inside::CurrentRow;
-use inside::tracer::Tracer;
+use inside::tracer::{TracedCalls, Tracer};
 use record::{EventKind, MeasureId, Nanos, Outcome, Sample, TracedRow};
 use suite::{Limit, Plan};
 
@@ -138,8 +138,10 @@ impl TracedServer {
                 "system calls of the server were not counted for all rows: {why}"
             )));
         }
-        let traced = Arc::into_inner(rows).map_or(Vec::new(), |rows| rows.tracer.end());
-        let traced = traced.into_iter();
+        let traced = Arc::into_inner(rows).map(|rows| rows.tracer.end());
+        let TracedCalls { rows, unseen } = traced.unwrap_or_default();
+        told.extend(unseen.map(|by| EventKind::UnseenCalls { by }));
+        let traced = rows.into_iter();
         // Of an operation that was cut off, some calls are missing.
         let whole = traced.filter(|row| !is_cut_off || times.has_all_of(row));
         let whole: Vec<TracedRow> = whole.map(|row| times.complete(row)).collect();

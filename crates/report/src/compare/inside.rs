@@ -7,7 +7,7 @@ use stats::{
 
 use super::words::ratio;
 use crate::clean;
-use crate::inside::{count, name_of};
+use crate::inside::{count, name_of, unknown_calls};
 
 /// Targets of a difference that are named.
 const MOST_TARGETS: usize = 3;
@@ -46,7 +46,10 @@ pub(crate) fn calls_in_words(comparison: &Comparison) -> Option<CallsInWords> {
     let traced: Vec<usize> = rows.iter().map(|(_, own)| own.traced).collect();
     let (least, most) = (traced.iter().min()?, traced.iter().max()?);
     if *most == 0 {
-        let why = "System calls were not counted; `prestan report RUN` says why.".to_owned();
+        let why = match rows.iter().find_map(|(_, own)| own.unseen) {
+            Some(by) => format!("Calls on the storage: {}.", unknown_calls(by)),
+            None => "System calls were not counted; `prestan report RUN` says why.".to_owned(),
+        };
         return Some(CallsInWords {
             heading: String::new(),
             differences: Vec::new(),

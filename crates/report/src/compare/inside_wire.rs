@@ -1,6 +1,6 @@
 //! What operations cost inside of two servers, as JSON.
 
-use record::CallTarget;
+use record::{AsyncInterface, CallTarget};
 use schemars::JsonSchema;
 use serde::Serialize;
 use stats::{CallsCertainty, ComparedCalls, ComparedInside, ComparedProcessor, Ratio};
@@ -16,6 +16,8 @@ pub(super) struct ComparedInsideJson {
     processor: Option<ComparedProcessorJson>,
     /// Pairs of runs in which the calls of both were counted.
     traced_pairs: usize,
+    /// An interface by which one of both servers makes calls that are not seen; null where none was found.
+    unseen_calls: Option<&'static str>,
     /// Kinds of system calls on the storage that one of both makes.
     calls: Vec<ComparedCallsJson>,
 }
@@ -95,6 +97,7 @@ impl From<&ComparedInside> for ComparedInsideJson {
         ComparedInsideJson {
             processor: inside.processor.as_ref().map(ComparedProcessorJson::from),
             traced_pairs: inside.traced,
+            unseen_calls: inside.unseen.map(AsyncInterface::name),
             calls: inside.calls.iter().map(ComparedCallsJson::from).collect(),
         }
     }

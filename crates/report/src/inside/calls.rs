@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use record::{CallTarget, TracedCall, TracedRow};
+use record::{AsyncInterface, CallTarget, TracedCall, TracedRow};
 use stats::TracedShares;
 use stats::units::human;
 use stats::{InsideRow, TestSummary, slowed, tells_shares};
@@ -186,13 +186,20 @@ impl CallsOfRow {
 
 /// What is told first: calls that wait for a disk, those that lasted, then the most frequent ones.
 pub(super) fn weight(own: &TracedCall) -> (bool, u64, u64) {
-    (TELLING.contains(&own.call.as_str()), own.lasted, own.count)
+    let is_telling = own.synchronous || TELLING.contains(&own.call.as_str());
+    (is_telling, own.lasted, own.count)
 }
 
-/// What a call is called: `futex`, `futex for a lock`.
+/// What a call is called: `futex`, `futex for a lock`, `synchronous pwrite64`.
 pub(super) fn call_name(own: &TracedCall) -> String {
+    let manner = if own.synchronous { "synchronous " } else { "" };
     let reason = if own.for_lock { " for a lock" } else { "" };
-    format!("{}{reason}", own.call)
+    format!("{manner}{}{reason}", own.call)
+}
+
+/// What is said of numbers of calls where the server makes others that are not seen.
+pub(crate) fn unknown_calls(by: AsyncInterface) -> String {
+    format!("unknown: the server uses {}", by.name())
 }
 
 /// What a target is called in a sentence.
@@ -219,6 +226,7 @@ mod tests {
             call: call.to_owned(),
             target,
             for_lock: false,
+            synchronous: false,
             count,
             failed: 0,
             bytes,
@@ -242,6 +250,10 @@ mod tests {
                 call("close", locks(), 6, 0, 900_000),
                 call("fdatasync", locks(), 4, 0, 8_000_000),
                 TracedCall {
+                    synchronous: true,
+                    ..call("pwrite64", locks(), 2, 8_192, 0)
+                },
+                TracedCall {
                     for_lock: true,
                     ..call("futex", CallTarget::Nothing, 1, 0, 10_000)
                 },
@@ -262,7 +274,8 @@ mod tests {
         let told = words(&traced(10_000_000), Some(1.11), Some(shares));
         assert_eq!(
             told,
-            "of the time: fsync 40 %, files 5.5 %, run queue 2 %; lock/DAVLock: 2 fdatasync (4.00 ms, 40 %), 3 openat (100 µs, 1 %); \
+            "of the time: fsync 40 %, files 5.5 %, run queue 2 %; lock/DAVLock: 2 fdatasync (4.00 ms, 40 %), \
+             1 synchronous pwrite64 (4.0 KiB), 3 openat (100 µs, 1 %); \
              0.50 futex for a lock; client: 1 read (200 B)"
         );
         let nothing = TracedShares::default();
@@ -275,7 +288,7 @@ mod tests {
         let told = words(&traced(10_000_000), Some(2.0), None);
         assert_eq!(
             told,
-            "lock/DAVLock: 2 fdatasync, 3 openat; 0.50 futex for a lock; client: 1 read (200 B) (no times: with tracing, an \
+            "lock/DAVLock: 2 fdatasync, 1 synchronous pwrite64 (4.0 KiB), 3 openat; 0.50 futex for a lock; client: 1 read (200 B) (no times: with tracing, an \
              operation takes 2.00 times as long)"
         );
         let told = words(&traced(10_000_000), Some(0.33), None);

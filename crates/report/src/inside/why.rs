@@ -3,7 +3,7 @@
 use record::PlanRecord;
 use stats::{InsideFigure, InsideRow, InsideSummary, Summary, TestSummary, slowed};
 
-use super::calls::{LEAST_OFTEN, no_times, shares_by_name};
+use super::calls::{LEAST_OFTEN, no_times, shares_by_name, unknown_calls};
 use super::{count, test_of};
 use crate::clean;
 use crate::figure::percent;
@@ -33,7 +33,7 @@ pub(crate) fn slowest(
 ) -> Vec<WhySlow> {
     let rows = inside.rows.iter().filter_map(|row| {
         let test = test_of(summary, row.measure)?;
-        row.traced_calls()?;
+        row.traced.as_ref().filter(|own| own.ok > 0)?;
         Some((test.total.as_ref()?.mean, row, test))
     });
     let mut rows: Vec<(f64, &InsideRow, &TestSummary)> = rows.collect();
@@ -76,6 +76,9 @@ fn parts(time: f64, row: &InsideRow, users: u32, test: &TestSummary) -> String {
 
 /// `100 unlink, 240 open`, the most frequent first; what changes the storage or waits for it stands before what looks at it.
 fn on_storage(row: &InsideRow) -> String {
+    if let Some(by) = row.unseen {
+        return unknown_calls(by);
+    }
     let mut kinds = row.storage_calls();
     kinds.retain(|(_, number)| *number >= LEAST_OFTEN);
     kinds.sort_by(|(one, of_one), (other, of_other)| {
@@ -93,7 +96,7 @@ fn on_storage(row: &InsideRow) -> String {
 
 #[cfg(test)]
 mod tests {
-    use record::{CallTarget, InsideCounts, MeasureId, TracedCall, TracedRow};
+    use record::{AsyncInterface, CallTarget, InsideCounts, MeasureId, TracedCall, TracedRow};
     use stats::InsideMean;
     use stats::testing::RunBuilder;
 
@@ -107,6 +110,7 @@ mod tests {
             call: (*call).to_owned(),
             target: CallTarget::Collection,
             for_lock: false,
+            synchronous: false,
             count: *count,
             failed: 0,
             bytes: 0,
@@ -122,6 +126,7 @@ mod tests {
             counted: InsideCounts::default(),
             means: vec![(InsideFigure::Processor, mean)],
             kernel_share: None,
+            unseen: None,
             traced: Some(TracedRow {
                 measure: MeasureId(place),
                 operations: 2,
@@ -168,6 +173,7 @@ mod tests {
         };
         // The slowest of all was not traced.
         inside.rows[4].traced = None;
+        inside.rows[3].unseen = Some(AsyncInterface::IoUring);
         let told = slowest(&run.plan, &summary, &inside);
         let words: Vec<_> = told
             .iter()
@@ -187,7 +193,7 @@ mod tests {
                 "Move, 900 µs: processor 25 %, files 50 %; 4 unlink, 0.50 mkdir, 20 stat",
                 "Copy, 500 µs: processor 12 %, calls not timed (without tracing, operations took longer, so \
                  something else was at work); 1 fsync",
-                "Lock, 300 µs: processor 25 %; nothing",
+                "Lock, 300 µs: processor 25 %, calls not timed; unknown: the server uses io_uring",
             ]
         );
     }

@@ -1,6 +1,6 @@
 //! What goes on inside of the server, as JSON.
 
-use record::{CallTarget, ServerProcessRecord, TracedCall};
+use record::{AsyncInterface, CallTarget, ServerProcessRecord, TracedCall};
 use schemars::JsonSchema;
 use serde::Serialize;
 use stats::{InsideFigure, InsideMean, InsideRow, Summary, TracedShares, slowed};
@@ -17,6 +17,9 @@ pub(crate) struct InsideJson {
     pub(crate) processes: Vec<ServerProcessJson>,
     /// What could not be watched, each in a sentence.
     pub(crate) missing: Vec<String>,
+    /// An interface by which the server makes calls that are no system calls (`io_uring`, `Linux AIO`), so that its calls on the
+    /// storage are not known; null where none was seen.
+    pub(crate) unseen_calls: Option<&'static str>,
     /// The rows for which something was counted.
     pub(crate) rows: Vec<InsideRowJson>,
     /// Samples of the stacks of the server, for flame graphs; absent where it was not sampled.
@@ -139,6 +142,8 @@ pub(crate) struct TracedCallJson {
     pub(crate) name: Option<String>,
     /// Whether they wait for a lock of threads or of a file.
     pub(crate) for_lock: bool,
+    /// Whether they write, and wait until that is on the disk (O_DSYNC, RWF_DSYNC).
+    pub(crate) synchronous: bool,
     /// Calls per operation.
     pub(crate) per_operation: f64,
     /// Calls that failed, over all operations.
@@ -169,6 +174,7 @@ pub(crate) fn of_run(users: u32, summary: &Summary) -> Option<InsideJson> {
     Some(InsideJson {
         processes: inside.processes.iter().map(of_process).collect(),
         missing: inside.missing.clone(),
+        unseen_calls: inside.unseen.map(AsyncInterface::name),
         rows: rows.collect(),
         flames: flame::of_run(inside, summary),
     })
@@ -238,6 +244,7 @@ fn of_call(own: &TracedCall, operations: u64) -> TracedCallJson {
         target: target.to_owned(),
         name,
         for_lock: own.for_lock,
+        synchronous: own.synchronous,
         per_operation: thousandths(each(own.count)),
         failed: own.failed,
         bytes_per_operation: thousandths(each(own.bytes)),

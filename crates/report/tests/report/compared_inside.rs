@@ -57,6 +57,7 @@ fn look_into(run: &mut Run, rows: Vec<Costs>) {
             call: call.to_owned(),
             target,
             for_lock: false,
+            synchronous: false,
             count: count * TRACED,
             failed: 0,
             bytes: 0,

@@ -374,6 +374,7 @@ pub(crate) fn looked_into() -> Run {
         call: call.to_owned(),
         target,
         for_lock: false,
+        synchronous: false,
         count,
         failed: 0,
         bytes,

@@ -15,7 +15,7 @@
 use std::collections::BTreeSet;
 
 use constraint::StorageCall;
-use record::CallTarget;
+use record::{AsyncInterface, CallTarget};
 
 use super::{Observations, Ratio, Side, Verdict, rank_sum, signed_rank};
 use crate::inside::storage::{CallKey, CallsInRun};
@@ -33,6 +33,8 @@ pub struct ComparedInside {
     pub calls: Vec<ComparedCalls>,
     /// Pairs of runs in which the calls of both were counted.
     pub traced: usize,
+    /// By which interface one of both makes calls that are not seen, in any run.
+    pub unseen: Option<AsyncInterface>,
 }
 
 /// Processor time of an operation with both servers.
@@ -144,13 +146,15 @@ impl ComparedInside {
             .iter()
             .filter_map(|(a, b)| CallsInRun::of(a).zip(CallsInRun::of(b)))
             .collect();
-        if processor.is_none() && traced.is_empty() {
+        let unseen = pairs.iter().find_map(|(a, b)| a.unseen.or(b.unseen));
+        if processor.is_none() && traced.is_empty() && unseen.is_none() {
             return None;
         }
         Some(ComparedInside {
             processor,
             calls: ComparedCalls::of(&traced),
             traced: traced.len(),
+            unseen,
         })
     }
 

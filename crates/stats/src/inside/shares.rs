@@ -1,9 +1,8 @@
 //! What the time of an operation went into, as far as system calls and the scheduler know.
 
-use constraint::StorageCall;
 use record::{CallTarget, TracedCall, TracedRow};
 
-use super::storage::storage_kind;
+use super::storage::is_flush;
 use super::{InsideFigure, InsideRow, slowed, tells_shares};
 use crate::TestSummary;
 
@@ -53,8 +52,8 @@ impl TracedShares {
             (lasted as f64 / time).min(1.0)
         };
         TracedShares {
-            sync: part(is_sync),
-            files: part(|own| is_file(own) && !own.for_lock && !is_sync(own)),
+            sync: part(is_flush),
+            files: part(|own| is_file(own) && !own.for_lock && !is_flush(own)),
             locks: part(|own| own.for_lock),
             others: part(|own| matches!(own.target, CallTarget::Socket { .. })),
             queued: None,
@@ -64,10 +63,6 @@ impl TracedShares {
 
 fn is_file(own: &TracedCall) -> bool {
     matches!(own.target, CallTarget::Collection | CallTarget::File { .. })
-}
-
-fn is_sync(own: &TracedCall) -> bool {
-    storage_kind(own) == Some(StorageCall::Fsync)
 }
 
 #[cfg(test)]
@@ -83,6 +78,7 @@ mod tests {
             call: call.to_owned(),
             target,
             for_lock: false,
+            synchronous: false,
             count: 1,
             failed: 0,
             bytes: 0,
@@ -115,6 +111,7 @@ mod tests {
             counted: InsideCounts::default(),
             means: vec![(InsideFigure::Queued, counted)],
             kernel_share: None,
+            unseen: None,
             traced: Some(TracedRow {
                 measure: MeasureId(0),
                 operations: 4,
@@ -149,7 +146,11 @@ mod tests {
             peer: "127.0.0.1:5432".to_owned(),
         };
         vec![
-            call("fdatasync", file(), 1_600_000),
+            call("fdatasync", file(), 1_500_000),
+            TracedCall {
+                synchronous: true,
+                ..call("pwrite64", file(), 100_000)
+            },
             call("openat", CallTarget::Collection, 100_000),
             call("read", file(), 60_000),
             call("fcntl", file(), 40_000),

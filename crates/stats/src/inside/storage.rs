@@ -20,6 +20,17 @@ pub(crate) fn storage_kind(call: &TracedCall) -> Option<StorageCall> {
     StorageCall::of_system_call(&call.call).filter(|_| is_storage)
 }
 
+/// What a call is on the storage: a synchronous write is a flush, too.
+pub(crate) fn storage_kinds(call: &TracedCall) -> impl Iterator<Item = StorageCall> + use<> {
+    let flush = call.synchronous.then_some(StorageCall::Fsync);
+    storage_kind(call).into_iter().chain(flush)
+}
+
+/// Whether a call waits until something is on the disk.
+pub(crate) fn is_flush(call: &TracedCall) -> bool {
+    storage_kinds(call).any(|kind| kind == StorageCall::Fsync)
+}
+
 /// They wait for the disk, and have neither a path nor a descriptor as an argument.
 const NAMES_NO_FILE: [&str; 2] = ["sync", "msync"];
 
@@ -46,7 +57,7 @@ impl CallsInRun {
         let traced = row.traced_calls()?;
         let mut counts = BTreeMap::new();
         for own in &traced.calls {
-            if let Some(kind) = storage_kind(own) {
+            for kind in storage_kinds(own) {
                 let key = (kind, own.call.clone(), own.target.clone());
                 *counts.entry(key).or_default() += own.count;
             }
@@ -74,6 +85,7 @@ mod tests {
             call: name.to_owned(),
             target,
             for_lock: false,
+            synchronous: false,
             count: 1,
             failed: 0,
             bytes: 0,
@@ -89,5 +101,23 @@ mod tests {
             storage_kind(&call("fsync", CallTarget::Collection)),
             Some(StorageCall::Fsync)
         );
+    }
+
+    #[test]
+    fn a_synchronous_write_is_a_write_and_a_flush() {
+        let write = |synchronous| TracedCall {
+            call: "pwrite64".to_owned(),
+            target: CallTarget::Collection,
+            for_lock: false,
+            synchronous,
+            count: 1,
+            failed: 0,
+            bytes: 4096,
+            lasted: 0,
+        };
+        let kinds = |synchronous| storage_kinds(&write(synchronous)).collect::<Vec<_>>();
+        assert_eq!(kinds(true), [StorageCall::Write, StorageCall::Fsync]);
+        assert_eq!(kinds(false), [StorageCall::Write]);
+        assert!(is_flush(&write(true)) && !is_flush(&write(false)));
     }
 }

@@ -6,6 +6,7 @@
 use std::collections::BTreeSet;
 
 use constraint::StorageCall;
+use record::AsyncInterface;
 
 use super::{Swept, rows};
 use crate::growth::{Growth, Observation};
@@ -23,6 +24,8 @@ pub struct SweptInside {
     pub processor: Growth,
     /// Numbers of system calls on the storage for each operation.
     pub calls: Vec<CallLaw>,
+    /// By which interface the server makes calls that are not seen, in any run.
+    pub unseen: Option<AsyncInterface>,
 }
 
 /// How a number of system calls on the storage grows.
@@ -69,6 +72,11 @@ pub(super) fn processors(name: &str, server: usize, runs: &[Swept<'_>]) -> Vec<O
         })
     })
     .collect()
+}
+
+/// By which interface a server makes calls that are not seen.
+pub(super) fn unseen(name: &str, server: usize, runs: &[Swept<'_>]) -> Option<AsyncInterface> {
+    rows(name, server, runs).find_map(|(run, _)| run.summary.inside.as_ref()?.unseen)
 }
 
 /// The laws of all kinds of calls of a row.

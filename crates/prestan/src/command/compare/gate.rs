@@ -155,7 +155,7 @@ pub(super) fn judge(
             "prestan: undecided ({} may be true of them, or they could not be compared): {}{}",
             gate.condition,
             undecided.join(", "),
-            few_starts(condition, comparisons)
+            why_undecided(condition, comparisons)
         ));
     }
     let is_failed = is_nothing || !failed.is_empty() || (gate.undecided && !undecided.is_empty());
@@ -206,14 +206,26 @@ pub(super) fn case_ends(
     comparisons.versus.iter().map(of_server).collect()
 }
 
-/// What is missing where numbers of calls are known of a few runs alone.
-fn few_starts(condition: &CheckedConstraint, comparisons: &Comparisons) -> String {
-    let are_few = rows(comparisons).any(|row| {
-        let inside = row.inside.as_ref();
-        inside.is_some_and(|own| (1..LEAST_STARTS).contains(&own.traced))
-    });
-    let mut named = condition.characteristics();
-    if are_few && named.any(|of| of.statistic.is_inside()) {
+/// Why numbers of calls are not known, or are known of a few runs alone.
+fn why_undecided(condition: &CheckedConstraint, comparisons: &Comparisons) -> String {
+    if !condition
+        .characteristics()
+        .any(|of| of.statistic.is_inside())
+    {
+        return String::new();
+    }
+    let insides = rows(comparisons).filter_map(|row| row.inside.as_ref());
+    let insides: Vec<_> = insides.collect();
+    if let Some(by) = insides.iter().find_map(|own| own.unseen) {
+        return format!(
+            "; calls on the storage are unknown: a server uses {}",
+            by.name()
+        );
+    }
+    if insides
+        .iter()
+        .any(|own| (1..LEAST_STARTS).contains(&own.traced))
+    {
         return format!("; numbers of calls are facts from {LEAST_STARTS} runs of each on");
     }
     String::new()

@@ -7,7 +7,7 @@
 //! at least 95 % ([`three_percent_of_processor_time_are_found`]).
 
 use constraint::{Constraint, ConstraintSubject, Scope, StorageCall};
-use record::{CallTarget, InsideCounts, MeasureId, TracedCall, TracedRow};
+use record::{AsyncInterface, CallTarget, InsideCounts, MeasureId, TracedCall, TracedRow};
 
 use super::super::inside::{CallsCertainty, ComparedInside, CostVerdict, LEAST_STARTS};
 use super::super::*;
@@ -23,6 +23,7 @@ fn in_run(processor: f64, calls: &[(&str, u64)]) -> InsideRow {
         call: (*call).to_owned(),
         target: CallTarget::Collection,
         for_lock: false,
+        synchronous: false,
         count: count * TRACED,
         failed: 0,
         bytes: 0,
@@ -43,6 +44,7 @@ fn in_run(processor: f64, calls: &[(&str, u64)]) -> InsideRow {
             },
         )],
         kernel_share: None,
+        unseen: None,
         traced: Some(TracedRow {
             measure: MeasureId(0),
             operations: TRACED,
@@ -92,6 +94,26 @@ fn truth(text: &str, row: Compared) -> Option<bool> {
         since: Since::Sent,
     };
     comparison.judged_by(&condition)[0].truth
+}
+
+/// No call that could be seen is a flush, and a server that flushes by io_uring may be any of them.
+#[test]
+fn calls_that_are_not_seen_are_unknown() {
+    let seen = in_run(1e5, &[("openat", 8)]);
+    let unseen = InsideRow {
+        unseen: Some(AsyncInterface::IoUring),
+        ..seen.clone()
+    };
+    let sees_all = compared_rows(&vec![(seen.clone(), seen.clone()); LEAST_STARTS]);
+    assert_eq!(truth("fsync > 0", sees_all), Some(false));
+    for pair in [(unseen.clone(), seen.clone()), (seen, unseen)] {
+        let row = compared_rows(&vec![pair; LEAST_STARTS]);
+        let inside = row.inside.as_ref().unwrap();
+        assert_eq!(inside.unseen, Some(AsyncInterface::IoUring));
+        assert!(inside.processor.is_some() && inside.calls.is_empty());
+        assert_eq!(truth("fsync > 0", row.clone()), None);
+        assert_eq!(truth("open > 0", row), None);
+    }
 }
 
 #[test]

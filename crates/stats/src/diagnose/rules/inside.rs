@@ -13,7 +13,7 @@ use super::Detection;
 use crate::diagnose::case::{Case, SizeUnit, SoundRow, families};
 use crate::diagnose::figure::{Evidence, NamedQuantity};
 use crate::diagnose::figure::{bytes, count, share, text, time};
-use crate::inside::storage::storage_kind;
+use crate::inside::storage::{is_flush, storage_kind, storage_kinds};
 use crate::inside::{slowed, tells_shares};
 
 /// Calls that receive something.
@@ -58,7 +58,7 @@ impl<'a> CountedCalls<'a> {
 
     /// So many calls of a kind on the storage.
     fn on_storage(&self, kind: StorageCall) -> f64 {
-        self.calls(|own| storage_kind(own) == Some(kind)).0
+        self.calls(|own| storage_kinds(own).any(|of| of == kind)).0
     }
 
     /// The share of the time of an operation that lasted so long in it; `None` where tracing changed the time.
@@ -142,9 +142,7 @@ fn spends(
 }
 
 pub(super) fn waits_for_disk(case: &Case<'_>, at_least: f64) -> Option<Detection> {
-    spends(case, at_least, |own| {
-        storage_kind(own) == Some(StorageCall::Fsync)
-    })
+    spends(case, at_least, is_flush)
 }
 
 pub(super) fn waits_for_locks(case: &Case<'_>, at_least: f64) -> Option<Detection> {

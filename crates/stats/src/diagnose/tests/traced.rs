@@ -69,6 +69,7 @@ pub(super) fn trace(run: &mut Run, row: &str, calls: Vec<OddCall>) {
         call: own.call.to_owned(),
         target: own.target,
         for_lock: own.for_lock,
+        synchronous: false,
         count: own.count * TRACED,
         failed: 0,
         bytes: own.bytes * TRACED,
