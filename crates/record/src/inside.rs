@@ -142,7 +142,7 @@ pub struct TracedCall {
 
 /// An interface by which a program hands calls to the kernel that are no system calls, so that neither tracing nor the
 /// counters of a process see them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum AsyncInterface {
     /// io_uring(7).

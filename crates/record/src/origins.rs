@@ -7,7 +7,7 @@ use crate::MeasureId;
 
 /// Where the expected responses of one row came from. Of several threads, each has its own. It is recorded where
 /// some came from a cache, and where the server has several addresses.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RowOrigins {
     /// The row.
