@@ -57,6 +57,8 @@ struct AccountBooks {
     /// How often the server was to come to rest, and how often it did not.
     rests: u64,
     unrest: u64,
+    /// When the server was found to have ended. Nothing is counted from then on.
+    ended: Option<Nanos>,
 }
 
 /// How often a row was at work.
@@ -95,6 +97,7 @@ impl InsideAccounts {
                 visits: BTreeMap::new(),
                 rests: 0,
                 unrest: 0,
+                ended: None,
             }),
         }
     }
@@ -127,6 +130,12 @@ impl InsideAccounts {
     pub fn doubts(&self) -> Vec<String> {
         let books = self.books();
         let mut doubts = books.counters.doubts();
+        if let Some((at, which)) = books.ended.zip(books.counters.ended_in_words()) {
+            doubts.push(format!(
+                "{which} ended {:.1} s after the run began; what operations cost inside of the server is counted until then",
+                at as f64 / 1e9
+            ));
+        }
         if books.unrest > books.rests / 20 {
             doubts.push(format!(
                 "the server was still at work {} of {} times, milliseconds after it had responded: what it did later counts \
@@ -160,12 +169,16 @@ impl InsideAccounts {
         if waits == (before == next) {
             return;
         }
+        if books.ended.is_some() {
+            self.row.store(unwatched(next), Ordering::Release);
+            return;
+        }
         let is_first = next != NONE && !books.visits.contains_key(&next);
         let passes_by = waits && next != NONE && {
             let visits = books.visits.entry(next).or_default();
             !visits.is_looked_at(self.later)
         };
-        let shown = if passes_by { next + UNWATCHED } else { next };
+        let shown = if passes_by { unwatched(next) } else { next };
         if !is_watched && (passes_by || next == NONE) {
             self.row.store(shown, Ordering::Release);
             return;
@@ -184,6 +197,12 @@ impl InsideAccounts {
         let now = self.now();
         let lasted = now - std::mem::replace(&mut books.read, now);
         let operations = self.operations.swap(0, Ordering::Relaxed);
+        // Some of these operations may have been after the end.
+        if books.counters.have_ended() {
+            books.ended = Some(now);
+            self.row.store(unwatched(next), Ordering::Release);
+            return;
+        }
         if let Some(measure) = of_before {
             let account = books
                 .rows
@@ -211,6 +230,11 @@ impl InsideAccounts {
     fn books(&self) -> MutexGuard<'_, AccountBooks> {
         self.books.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// What is shown where this row is at work and not watched.
+fn unwatched(row: u32) -> u32 {
+    if row == NONE { NONE } else { row + UNWATCHED }
 }
 
 impl RowVisits {
@@ -282,7 +306,11 @@ fn empty(measure: MeasureId) -> InsideBatch {
 
 #[cfg(test)]
 mod tests {
+    use std::process::{Command, Stdio};
+    use std::sync::Arc;
+
     use super::*;
+    use crate::NamedProcesses;
 
     const SHORTEST: Nanos = 2_000_000;
 
@@ -337,6 +365,30 @@ mod tests {
             batches.iter().all(|own| own.counted.threads > 0),
             "{batches:?}"
         );
+    }
+
+    #[test]
+    fn operations_after_the_end_of_the_server_are_not_counted() {
+        let mut server = Command::new("cat").stdin(Stdio::piped()).spawn().unwrap();
+        let pids = [server.id()];
+        let counters = ServerCounters::of(&pids).unwrap();
+        let counters = counters.until_the_end_of(Arc::new(NamedProcesses::of(&pids)));
+        let accounts = InsideAccounts::new(counters, Duration::ZERO, 1);
+        for _ in 0..3 {
+            accounts.begin(Some(MeasureId(0)));
+        }
+        accounts.begin(Some(MeasureId(1)));
+        server.kill().unwrap();
+        server.wait().unwrap();
+        for row in [1, 0, 1, 0] {
+            accounts.begin(Some(MeasureId(row)));
+        }
+        let batches = accounts.end();
+        let operations: u64 = batches.iter().map(|own| own.operations).sum();
+        assert_eq!(operations, 3, "{batches:?}");
+        let doubts = accounts.doubts();
+        let is_told = doubts.iter().any(|own| own.contains("(cat) ended"));
+        assert!(is_told, "{doubts:?}");
     }
 
     #[test]

@@ -15,12 +15,24 @@ pub fn group_members(pid: u32) -> Vec<u32> {
     members_below(Path::new("/proc"), pid, std::process::id())
 }
 
+/// The group of a process, where it says what belongs to it.
+pub(crate) fn group(pid: u32) -> Option<Group> {
+    group_of(Path::new("/proc"), pid, std::process::id())
+}
+
+/// Processes that are in a group now, as [`group_members`] has them.
+pub(crate) fn members_of(group: &Group) -> Vec<u32> {
+    members_in(Path::new("/proc"), group, std::process::id())
+}
+
 fn members_below(proc: &Path, pid: u32, own: u32) -> Vec<u32> {
-    let Some(group) = group_of(proc, pid, own) else {
-        return Vec::new();
-    };
+    let group = group_of(proc, pid, own);
+    group.map_or(Vec::new(), |group| members_in(proc, &group, own))
+}
+
+fn members_in(proc: &Path, group: &Group, own: u32) -> Vec<u32> {
     let is_in = |other: &u32| {
-        paths(proc, *other).contains(&group) && !descendants_below(proc, &[*other]).contains(&own)
+        paths(proc, *other).contains(group) && !descendants_below(proc, &[*other]).contains(&own)
     };
     let mut members: Vec<u32> = numbers_in(proc).into_iter().filter(is_in).collect();
     members.sort_unstable();
@@ -28,7 +40,7 @@ fn members_below(proc: &Path, pid: u32, own: u32) -> Vec<u32> {
 }
 
 /// A hierarchy, and a path in it, as a line of `/proc/PID/cgroup` has them.
-type Group = (String, String);
+pub(crate) type Group = (String, String);
 
 /// The group of a process that says what belongs to it.
 fn group_of(proc: &Path, pid: u32, own: u32) -> Option<Group> {

@@ -5,10 +5,13 @@
 
 use std::collections::BTreeMap;
 use std::fs::File;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use record::{AsyncInterface, InsideCounts, Nanos, ServerProcessRecord};
+use rustix::process::Resource;
 
+use crate::NamedProcesses;
 use crate::clock::ProcessClock;
 use crate::proc_files::{self, IoFields, StatFields, text_of};
 use crate::processes::{
@@ -16,7 +19,7 @@ use crate::processes::{
 };
 use crate::processor_events::{COUNTED, NoProcessorEvents, ProcessorEvents};
 use crate::task_stats::TaskStats;
-use crate::threads::ProcessThreads;
+use crate::threads::{ProcessThreads, ThreadSource};
 
 /// Time after which processes are looked for again that the server has started.
 const LOOK: Duration = Duration::from_millis(100);
@@ -25,6 +28,9 @@ const LOOK: Duration = Duration::from_millis(100);
 const LONGEST_REST: Duration = Duration::from_millis(4);
 /// Time in which a server that rests uses no processor.
 const REST: Duration = Duration::from_micros(30);
+/// Files of a thread that are kept open where the kernel does not tell of all threads together. They may be half of those that this
+/// process may open: it also has connections.
+const FILES_OF_A_THREAD: usize = 2;
 /// Threads of a process whose states are looked at.
 const MOST_STATES: usize = 64;
 
@@ -36,8 +42,12 @@ pub struct ServerCounters {
     /// What was counted while processes were looked for.
     pending: InsideCounts,
     page_size: u64,
-    /// Where the kernel lets this process use it.
-    task_stats: Option<TaskStats>,
+    source: ThreadSource,
+    /// How many threads there were when they were too many for [`ThreadSource::Each`], and whether that was so from the
+    /// beginning.
+    too_many: Option<(usize, bool)>,
+    /// Files that this process may have open.
+    most_files: usize,
     /// Calls and bytes of processes that have ended: the kernel adds all that a process ever did to its parent, when that
     /// waits for it.
     departed: IoFields,
@@ -55,6 +65,8 @@ pub struct ServerCounters {
     lost: usize,
     /// Processor time of children that was counted when they were waited for.
     of_children: Nanos,
+    /// With the end of one of them, the server has ended.
+    named: Arc<NamedProcesses>,
 }
 
 /// A process, and what was read of it last.
@@ -75,13 +87,27 @@ impl ServerCounters {
     /// # Errors
     /// In a sentence, if none of them can be watched.
     pub fn of(roots: &[u32]) -> Result<ServerCounters, String> {
+        let limit = rustix::process::getrlimit(Resource::Nofile).current;
+        ServerCounters::with_files(roots, TaskStats::open(), limit)
+    }
+
+    fn with_files(
+        roots: &[u32],
+        task_stats: Option<TaskStats>,
+        limit: Option<u64>,
+    ) -> Result<ServerCounters, String> {
+        let most_files = limit.and_then(|limit| usize::try_from(limit).ok());
+        let most_files = most_files.unwrap_or(usize::MAX);
+        let each = ThreadSource::Each(most_files / FILES_OF_A_THREAD / 2);
         let mut counters = ServerCounters {
             roots: roots.to_vec(),
             processes: BTreeMap::new(),
             looked: None,
             pending: InsideCounts::default(),
             page_size: rustix::param::page_size() as u64,
-            task_stats: TaskStats::open(),
+            source: task_stats.map_or(each, ThreadSource::Together),
+            too_many: None,
+            most_files,
             departed: IoFields::default(),
             events: None,
             events_refused: None,
@@ -91,8 +117,10 @@ impl ServerCounters {
             ended: 0,
             lost: 0,
             of_children: 0,
+            named: Arc::default(),
         };
         counters.look(&mut InsideCounts::default());
+        counters.too_many = counters.too_many.map(|(threads, _)| (threads, true));
         if counters.processes.is_empty() {
             return Err(format!(
                 "no process {} can be watched: it has ended, or /proc is not readable",
@@ -108,6 +136,22 @@ impl ServerCounters {
         counters.started = 0;
         counters.of_children = 0;
         Ok(counters)
+    }
+
+    /// The same, until one of these processes has ended.
+    #[must_use]
+    pub fn until_the_end_of(self, named: Arc<NamedProcesses>) -> ServerCounters {
+        ServerCounters { named, ..self }
+    }
+
+    /// Whether the server has ended.
+    pub(crate) fn have_ended(&self) -> bool {
+        self.named.have_ended()
+    }
+
+    /// The process with which the server has ended.
+    pub(crate) fn ended_in_words(&self) -> Option<String> {
+        self.named.ended_in_words()
     }
 
     /// The same, and what the processor counts of them, where it does and this user may know.
@@ -128,11 +172,30 @@ impl ServerCounters {
         self.processes.values().any(|own| own.io.is_none())
     }
 
+    /// Whether it cannot be counted what threads waited for.
+    pub fn lacks_threads(&self) -> bool {
+        self.too_many
+            .is_some_and(|(_, from_the_beginning)| from_the_beginning)
+    }
+
+    fn too_many_threads(&self) -> Option<String> {
+        let (threads, _) = self.too_many?;
+        Some(format!(
+            "waiting, lost processors and the run queue are not counted: the server has {threads} threads, {FILES_OF_A_THREAD} \
+             files of each would have to be open, and this process may open {} in all; raise the limit with `ulimit -n`, or run \
+             as root",
+            self.most_files
+        ))
+    }
+
     /// What cannot be read of them, and what is needed for it, each in a sentence.
     pub fn missing(&self) -> Vec<String> {
         let sentence = "bytes and calls of the server that read and write are not counted: /proc/PID/io is readable for its \
                         user and for root only";
         let mut missing = Vec::from_iter(self.lacks_io().then(|| sentence.to_owned()));
+        if self.lacks_threads() {
+            missing.extend(self.too_many_threads());
+        }
         missing.extend(self.events_refused.clone());
         if self.events.as_ref().is_some_and(|own| own.without_kernel) {
             let without = "instructions, cycles and cache misses are those outside of the kernel: this user may not count more \
@@ -207,10 +270,10 @@ impl ServerCounters {
         let tick = self.tick;
         let mut waited_for = 0;
         let mut departed = BTreeMap::new();
-        let task_stats = self.task_stats.as_ref();
+        let source = &self.source;
         self.processes.retain(|&pid, process| {
             let before = process.of_children;
-            let read = process.read(page_size, tick, task_stats, &mut counted);
+            let read = process.read(page_size, tick, source, &mut counted);
             waited_for += process.of_children - before;
             if read.is_none() {
                 let io = process.io.as_ref().map(|(_, last)| *last);
@@ -255,7 +318,11 @@ impl ServerCounters {
 
     /// What makes the counts doubtful, each in a sentence.
     pub fn doubts(&self) -> Vec<String> {
-        let mut doubts = Vec::new();
+        let later = self
+            .too_many
+            .is_some_and(|(_, from_the_beginning)| !from_the_beginning);
+        let too_many = later.then(|| self.too_many_threads()).flatten();
+        let mut doubts = Vec::from_iter(too_many.map(|why| format!("from some moment on, {why}")));
         match self.started {
             0 => {}
             1 => doubts.push(
@@ -270,6 +337,8 @@ impl ServerCounters {
         }
         match (self.ended, self.lost) {
             (_, 0) => {}
+            // That the server has ended is told by itself.
+            _ if self.have_ended() => {}
             (1, _) => doubts.push(
                 "one process of the server ended while it was watched, and no watched one waited for it; what it did at its end \
                  is not counted"
@@ -307,8 +376,15 @@ impl ServerCounters {
                 self.started += 1;
             }
         }
+        if let ThreadSource::Each(most) = self.source {
+            let all: usize = self.processes.keys().map(|pid| threads(*pid).len()).sum();
+            if all > most {
+                self.too_many = Some((all, false));
+                self.source = ThreadSource::Nowhere;
+            }
+        }
         for process in self.processes.values_mut() {
-            process.threads.look(self.task_stats.as_ref(), counted);
+            process.threads.look(&self.source, counted);
         }
     }
 }
@@ -363,7 +439,7 @@ impl WatchedProcess {
         &mut self,
         page_size: u64,
         tick: Nanos,
-        task_stats: Option<&TaskStats>,
+        source: &ThreadSource,
         counted: &mut InsideCounts,
     ) -> Option<()> {
         let processor = self.clock.read()?;
@@ -389,7 +465,7 @@ impl WatchedProcess {
             let has_others = now.threads != before.threads;
             *before = now;
             if has_others {
-                self.threads.look(task_stats, counted);
+                self.threads.look(source, counted);
             }
         }
         if let Some((file, before)) = &mut self.io
@@ -407,130 +483,10 @@ impl WatchedProcess {
                 .saturating_sub(before.disk_written_bytes);
             *before = now;
         }
-        self.threads.read(task_stats, counted);
+        self.threads.read(source, counted);
         Some(())
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use std::io::{Read, Write};
-    use std::process::{Child, Command};
-    use std::thread;
-
-    use super::*;
-    use crate::testing::shell;
-
-    /// A process that always works, kept to the first processor.
-    fn worker(policy: &[&str]) -> Child {
-        let mut command = Command::new("taskset");
-        command.args(["-c", "0"]).args(policy);
-        command.args(["sh", "-c", "while :; do :; done"]);
-        command.spawn().unwrap()
-    }
-
-    #[test]
-    fn a_server_that_has_no_processor_does_not_rest() {
-        let mut server = worker(&["chrt", "-i", "0"]);
-        let mut others = [(); 2].map(|()| worker(&[]));
-        let counters = ServerCounters::of(&[server.id()]).unwrap();
-        let rested = (0..20).filter(|_| counters.wait_for_rest()).count();
-        for child in others.iter_mut().chain([&mut server]) {
-            child.kill().unwrap();
-            child.wait().unwrap();
-        }
-        assert_eq!(rested, 0);
-        let mut asleep = Command::new("sleep").arg("60").spawn().unwrap();
-        let counters = ServerCounters::of(&[asleep.id()]).unwrap();
-        let rests = (0..200).any(|_| counters.wait_for_rest());
-        asleep.kill().unwrap();
-        asleep.wait().unwrap();
-        assert!(rests);
-    }
-
-    #[test]
-    fn a_process_that_ignores_the_end_of_its_children_takes_nothing_over() {
-        for (ignored, expected) in [("CHLD", false), ("HUP", true)] {
-            let mut process = Command::new("env")
-                .arg(format!("--ignore-signal={ignored}"))
-                .args(["sleep", "60"])
-                .spawn()
-                .unwrap();
-            while name(process.id()) != "sleep" {
-                thread::yield_now();
-            }
-            let waits = waits_for_children(process.id());
-            process.kill().unwrap();
-            process.wait().unwrap();
-            assert_eq!(waits, expected, "{ignored}");
-        }
-        assert!(!waits_for_children(u32::MAX / 4));
-    }
-
-    /// A shell that starts a process that uses 0.3 s of processor time, and waits for it.
-    #[test]
-    fn what_children_did_is_counted_once_whether_they_were_seen_or_not() {
-        let script = "read -r begin; timeout --signal=INT 0.4 sh -c 'while :; do :; done'; echo; read -r leave";
-        for looks in [false, true] {
-            let (mut shell, mut commands, mut output) = shell(script);
-            let mut counters = ServerCounters::of(&[shell.id()]).unwrap();
-            let mut all = InsideCounts::default();
-            commands.write_all(b"begin\n").unwrap();
-            let begun = Instant::now();
-            while looks && begun.elapsed() < Duration::from_millis(300) {
-                counters.look_again();
-                all.add(&counters.read());
-                thread::sleep(Duration::from_millis(20));
-            }
-            output.read_exact(&mut [0]).unwrap();
-            all.add(&counters.read());
-            // What the kernel accounted to the child: the shell waited for it.
-            let stat = std::fs::read_to_string(format!("/proc/{}/stat", shell.id())).unwrap();
-            let children = proc_files::stat(&stat).unwrap().children_ticks * counters.tick;
-            drop(commands);
-            shell.wait().unwrap();
-            assert!(children > 20_000_000, "{children}");
-            let beyond = all.processor.abs_diff(children);
-            assert!(
-                beyond < 30_000_000,
-                "{looks}: {} of {children}",
-                all.processor
-            );
-        }
-    }
-
-    #[test]
-    fn processes_that_start_and_end_are_told() {
-        let script = "read begin; sleep 60 & read end; kill $!; wait $!; read leave";
-        let (mut shell, mut commands, _output) = shell(script);
-        let mut counters = ServerCounters::of(&[shell.id()]).unwrap();
-        let processes = counters.processes();
-        assert_eq!(processes.len(), 1, "{processes:?}");
-        assert_eq!((processes[0].pid, processes[0].threads), (shell.id(), 1));
-        thread::sleep(LOOK);
-        counters.read();
-        assert_eq!(counters.doubts(), [""; 0]);
-
-        let mut until = |line: &[u8], processes: usize| {
-            commands.write_all(line).unwrap();
-            let deadline = Instant::now() + Duration::from_secs(10);
-            while counters.processes().len() != processes {
-                assert!(Instant::now() < deadline, "{:?}", counters.processes());
-                thread::sleep(LOOK / 4);
-                counters.read();
-            }
-            counters.doubts().join("; ")
-        };
-        let started = until(b"begin\n", 2);
-        assert!(
-            started.starts_with("one process of the server started"),
-            "{started}"
-        );
-        assert!(!started.contains("ended"), "{started}");
-        // The shell waits for it, and has what it did.
-        let ended = until(b"end\n", 1);
-        assert_eq!(ended, started);
-        drop(commands);
-        shell.wait().unwrap();
-    }
-}
+mod tests;

@@ -1,5 +1,6 @@
 //! Which row is at work.
 
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use record::MeasureId;
@@ -11,6 +12,8 @@ pub struct CurrentRow {
     moment: AtomicU64,
     /// Operations that began, by the number of the measure.
     operations: Vec<AtomicU64>,
+    /// The row that was at work when the server ended.
+    cut: OnceLock<Option<MeasureId>>,
 }
 
 /// What [`CurrentRow`] was at one moment: one number, so that its parts belong together.
@@ -32,12 +35,18 @@ impl CurrentRow {
         CurrentRow {
             moment: AtomicU64::new(0),
             operations: (0..measures).map(|_| AtomicU64::new(0)).collect(),
+            cut: OnceLock::new(),
         }
     }
 
     /// An operation of this row begins: its first byte is about to be sent. The server should be idle, so that all it
     /// does from now on is for this row.
+    ///
+    /// When the server has ended, there are no operations any more.
     pub fn begin(&self, row: MeasureId) {
+        if self.cut.get().is_some() {
+            return;
+        }
         if let Some(operations) = self.operations.get(usize::from(row.0)) {
             operations.fetch_add(1, Ordering::Relaxed);
         }
@@ -54,6 +63,17 @@ impl CurrentRow {
     /// What happens from now on belongs to no row.
     pub fn rest(&self) {
         self.moment.fetch_and(OPERATION, Ordering::Release);
+    }
+
+    /// The server has ended. The operation under way, if there is one, was cut, and does not count.
+    pub fn server_ended(&self) {
+        self.cut.get_or_init(|| self.row());
+        self.rest();
+    }
+
+    /// The row of the operation that was cut by the end of the server.
+    pub(crate) fn cut(&self) -> Option<MeasureId> {
+        self.cut.get().copied().flatten()
     }
 
     /// The row at work.
@@ -115,5 +135,17 @@ mod tests {
         assert_eq!(current.operations(MeasureId(0)), 2);
         assert_eq!(current.operations(MeasureId(1)), 1);
         assert_eq!(current.operations(MeasureId(2)), 0);
+    }
+
+    #[test]
+    fn no_operation_begins_after_the_end_of_the_server() {
+        let current = CurrentRow::new(2);
+        current.begin(MeasureId(1));
+        assert_eq!(current.cut(), None);
+        current.server_ended();
+        current.begin(MeasureId(0));
+        current.server_ended();
+        assert_eq!((current.row(), current.cut()), (None, Some(MeasureId(1))));
+        assert_eq!(current.operations(MeasureId(0)), 0);
     }
 }

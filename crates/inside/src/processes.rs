@@ -97,14 +97,16 @@ fn children_by_parent(proc: &Path) -> HashMap<u32, Vec<u32>> {
 
 /// The parent of a process that has not ended: one of its threads has not, which need not be the first.
 fn living_parent(proc: &Path, pid: u32) -> Option<u32> {
-    let directory = proc.join(pid.to_string());
-    let first = read_task(&directory)?;
+    let first = read_task(&proc.join(pid.to_string()))?;
+    is_living(proc, pid, first).then_some(first.parent)
+}
+
+/// Whether a thread of a process lives, of whose first one these fields are.
+pub(crate) fn is_living(proc: &Path, pid: u32, first: TaskFields) -> bool {
     let lives = |task: TaskFields| !task.has_ended();
-    let tasks = directory.join("task");
+    let tasks = proc.join(pid.to_string()).join("task");
     let others = || numbers_in(&tasks).into_iter().filter(|tid| *tid != pid);
-    let is_living = lives(first)
-        || others().any(|tid| read_task(&tasks.join(tid.to_string())).is_some_and(lives));
-    is_living.then_some(first.parent)
+    lives(first) || others().any(|tid| read_task(&tasks.join(tid.to_string())).is_some_and(lives))
 }
 
 /// The fields of `stat` of a process or thread (proc_pid_stat(5)).
@@ -127,9 +129,10 @@ impl TaskFields {
         })
     }
 
-    /// Whether it was only not waited for yet.
+    /// Whether it ends at this moment, or was only not waited for yet.
     fn has_ended(self) -> bool {
-        matches!(self.state, 'Z' | 'X')
+        const PF_EXITING: u32 = 0x4;
+        matches!(self.state, 'Z' | 'X') || self.flags & PF_EXITING != 0
     }
 }
 

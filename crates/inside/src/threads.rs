@@ -9,6 +9,16 @@ use crate::proc_files::{self, ScheduleFields, ThreadFields, text_of};
 use crate::processes::threads;
 use crate::task_stats::TaskStats;
 
+/// How it is known what threads did.
+pub(crate) enum ThreadSource {
+    /// The kernel tells of all threads of a process together.
+    Together(TaskStats),
+    /// By two files of each of at most so many threads, which stay open.
+    Each(usize),
+    /// There are too many threads for that.
+    Nowhere,
+}
+
 /// The threads of a process, and what was read of them last.
 pub(crate) struct ProcessThreads {
     pid: u32,
@@ -37,12 +47,14 @@ impl ProcessThreads {
 
     /// Looks for threads that were started, and for those that have ended, whose last switches are lost. What the new ones
     /// did since then counts.
-    pub(crate) fn look(&mut self, task_stats: Option<&TaskStats>, counted: &mut InsideCounts) {
-        if task_stats.is_some() {
-            return;
-        }
+    pub(crate) fn look(&mut self, source: &ThreadSource, counted: &mut InsideCounts) {
+        let most = match source {
+            ThreadSource::Together(_) => return,
+            ThreadSource::Each(most) => *most,
+            ThreadSource::Nowhere => 0,
+        };
         let tasks = format!("/proc/{}/task", self.pid);
-        let now: BTreeSet<u32> = threads(self.pid).into_iter().collect();
+        let now: BTreeSet<u32> = threads(self.pid).into_iter().take(most).collect();
         self.each.retain(|thread, _| now.contains(thread));
         for thread in now {
             if !self.each.contains_key(&thread)
@@ -55,8 +67,10 @@ impl ProcessThreads {
     }
 
     /// Adds what they did since the last reading.
-    pub(crate) fn read(&mut self, task_stats: Option<&TaskStats>, counted: &mut InsideCounts) {
-        if let Some(now) = task_stats.and_then(|stats| stats.of(self.pid)) {
+    pub(crate) fn read(&mut self, source: &ThreadSource, counted: &mut InsideCounts) {
+        if let ThreadSource::Together(stats) = source
+            && let Some(now) = stats.of(self.pid)
+        {
             now.add_since(&self.together, counted);
             self.together = now;
         }
@@ -107,31 +121,32 @@ mod tests {
     use super::*;
 
     /// What this process counts of itself while one of its threads sleeps this often.
-    fn counted(task_stats: Option<&TaskStats>, sleeps: u32) -> InsideCounts {
+    fn counted(source: &ThreadSource, sleeps: u32) -> InsideCounts {
         let mut threads = ProcessThreads::of(std::process::id());
         let mut before = InsideCounts::default();
         thread::sleep(Duration::from_micros(100));
-        threads.look(task_stats, &mut before);
-        threads.read(task_stats, &mut before);
+        threads.look(source, &mut before);
+        threads.read(source, &mut before);
         let mut counted = InsideCounts::default();
         for _ in 0..sleeps {
             thread::sleep(Duration::from_micros(100));
         }
-        threads.read(task_stats, &mut counted);
+        threads.read(source, &mut counted);
         assert!(before.waits > 0, "{before:?}");
         counted
     }
 
     #[test]
     fn a_thread_that_sleeps_waits_by_both_means() {
-        let waits = counted(None, 200).waits;
+        let waits = counted(&ThreadSource::Each(1_000), 200).waits;
         assert!(waits >= 200, "{waits}");
         let Some(task_stats) = TaskStats::open() else {
             eprintln!("skipped: the kernel lets this process not ask for task statistics");
             return;
         };
-        let waits = counted(Some(&task_stats), 200).waits;
+        let together = ThreadSource::Together(task_stats);
+        let waits = counted(&together, 200).waits;
         assert!(waits >= 200, "{waits}");
-        assert!(counted(Some(&task_stats), 0).waits < 200);
+        assert!(counted(&together, 0).waits < 200);
     }
 }

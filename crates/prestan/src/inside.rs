@@ -17,7 +17,7 @@ use std::time::Duration;
 
 use engine::{Cancel, RowWatch, Settings, Sink};
 use inside::processes::{descendants, process_of};
-use inside::{InsideAccounts, ServerCounters, group_members};
+use inside::{InsideAccounts, NamedProcesses, ServerCounters, group_members};
 use record::{EventKind, InsideRecord, MeasureId};
 use suite::Plan;
 use testbed::RealServer;
@@ -44,6 +44,7 @@ pub(crate) struct WatchedServer {
     /// How often is looked: [`SELDOM`] or [`OFTEN`].
     later: u64,
     traced: TracedServer,
+    is_traced: bool,
     /// Its access log, where it has the times of requests.
     log: Option<LogFile>,
     /// Whether its stacks are sampled.
@@ -90,18 +91,25 @@ impl WatchedServer {
                  listens)"
             )));
         }
+        let named = Arc::new(NamedProcesses::of(&roots));
         let group = options.pid.iter().flat_map(|pid| group_members(*pid));
         let mut roots: Vec<u32> = roots.iter().copied().chain(group).collect();
         roots.sort_unstable();
         roots.dedup();
         let counters = ServerCounters::of(&roots)
             .map_err(|why| Failed::Usage(format!("looking inside of the server: {why}")))?
-            .with_processor_events();
+            .with_processor_events()
+            .until_the_end_of(Arc::clone(&named));
         let directory = server.and_then(|server| Some(server.storage().parent()?.to_owned()));
         Ok(Some(WatchedServer {
             counters,
             later: SELDOM,
-            traced: TracedServer { roots, directory },
+            traced: TracedServer {
+                roots,
+                named,
+                directory,
+            },
+            is_traced: !options.no_trace,
             log: None,
             flames: false,
         }))
@@ -135,6 +143,7 @@ impl WatchedServer {
             missing: self.counters.missing(),
             processes: self.counters.processes(),
             without_io: self.counters.lacks_io(),
+            without_threads: self.counters.lacks_threads(),
         }
     }
 
@@ -148,6 +157,7 @@ impl WatchedServer {
             // A load has no rounds to repeat, and may be about a file that exists.
             again: (!is_load).then(|| RepeatedTests {
                 server: self.traced,
+                is_traced: self.is_traced,
                 plan: plan.clone(),
                 flames: self.flames,
             }),
@@ -169,6 +179,7 @@ pub(crate) struct WatchedRows {
 /// What is repeated after the run, to count system calls and to sample stacks.
 struct RepeatedTests {
     server: TracedServer,
+    is_traced: bool,
     plan: Plan,
     flames: bool,
 }
@@ -199,7 +210,10 @@ impl WatchedRows {
         let Some(again) = &self.again else {
             return Vec::new();
         };
-        let mut told = again.server.pass(&again.plan, settings, cancel);
+        let mut told = Vec::new();
+        if again.is_traced {
+            told.extend(again.server.pass(&again.plan, settings, cancel));
+        }
         if again.flames && !cancel.is_cancelled() {
             let roots = &again.server.roots;
             told.extend(sampled::pass(roots, &again.plan, settings, cancel));

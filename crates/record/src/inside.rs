@@ -19,6 +19,9 @@ pub struct InsideRecord {
     /// Calls that read and write, and their bytes, could not be counted.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub without_io: bool,
+    /// What threads waited for could not be counted.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub without_threads: bool,
 }
 
 /// A process of a server.

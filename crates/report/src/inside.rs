@@ -225,6 +225,13 @@ pub(crate) fn remarks(plan: &PlanRecord, inside: &InsideSummary) -> Vec<String> 
             unknown_calls(by)
         ));
     }
+    if inside.rows.iter().any(|row| row.traced.is_some()) {
+        remarks.push(
+            "The server was traced behind the run: when that began, its calls that waited failed with EINTR (--no-trace \
+             leaves tracing out)."
+                .to_owned(),
+        );
+    }
     let untold = plan.measures.len() - counted.len();
     if untold > 0 {
         remarks.push(format!(

@@ -8,8 +8,8 @@ mod shares;
 pub(crate) mod storage;
 
 use record::{
-    AsyncInterface, Event, EventKind, InsideBatch, InsideCounts, MeasureId, PlanRecord,
-    ServerProcessRecord, TracedRow,
+    AsyncInterface, Event, EventKind, InsideBatch, InsideCounts, InsideRecord, MeasureId,
+    PlanRecord, ServerProcessRecord, TracedRow,
 };
 
 use self::flame::StackProfile;
@@ -113,15 +113,17 @@ impl InsideFigure {
         InsideFigure::CacheMisses,
     ];
 
+    /// Whether it is counted of each thread.
+    fn is_of_threads(self) -> bool {
+        matches!(
+            self,
+            InsideFigure::Queued | InsideFigure::Waits | InsideFigure::Preemptions
+        )
+    }
+
     /// Whether it comes from what the kernel lets only the user of a process and root read.
     fn is_io(self) -> bool {
-        !matches!(
-            self,
-            InsideFigure::Processor
-                | InsideFigure::Queued
-                | InsideFigure::Waits
-                | InsideFigure::Preemptions
-        ) && !self.is_of_processor()
+        self != InsideFigure::Processor && !self.is_of_threads() && !self.is_of_processor()
     }
 
     /// Whether it counts system calls and what they move.
@@ -171,8 +173,7 @@ impl InsideSummary {
             _ => None,
         });
         let measures = (0..plan.measures.len()).filter_map(|place| u16::try_from(place).ok());
-        let rows = measures
-            .map(|place| InsideRow::of(MeasureId(place), events, record.without_io, unseen));
+        let rows = measures.map(|place| InsideRow::of(MeasureId(place), events, record, unseen));
         Some(InsideSummary {
             processes: record.processes.clone(),
             missing: record.missing.clone(),
@@ -222,7 +223,7 @@ impl InsideRow {
     fn of(
         measure: MeasureId,
         events: &[Event],
-        without_io: bool,
+        record: &InsideRecord,
         unseen: Option<AsyncInterface>,
     ) -> InsideRow {
         let batches: Vec<&InsideBatch> = events
@@ -258,7 +259,8 @@ impl InsideRow {
             counted,
             means: InsideFigure::ALL
                 .into_iter()
-                .filter(|figure| operations > 0 && !(without_io && figure.is_io()))
+                .filter(|figure| operations > 0 && !(record.without_io && figure.is_io()))
+                .filter(|figure| !(record.without_threads && figure.is_of_threads()))
                 .filter(|figure| unseen.is_none() || !figure.is_of_calls())
                 .filter(|figure| !figure.is_of_processor() || counted.instructions > 0)
                 // Nothing responds without a processor: what did was not watched.

@@ -23,6 +23,9 @@ struct RowCalls {
     places: HashMap<(&'static str, Rc<CallTarget>, CallManner), usize>,
     calls: Vec<TracedCall>,
     others: u64,
+    /// The number of the operation that was counted last, from 1, and the calls and others before it.
+    last: u64,
+    before_last: (Vec<TracedCall>, u64),
 }
 
 /// What a call waits for, where that is known.
@@ -82,15 +85,19 @@ pub(super) struct Counted {
 }
 
 impl CallCounts {
-    /// Counts a call that began.
+    /// Counts a call that began, in this operation of its row.
     pub(super) fn begun(
         &mut self,
-        row: MeasureId,
+        (row, operation): (MeasureId, u64),
         call: &'static str,
         target: &Rc<CallTarget>,
         manner: CallManner,
     ) -> Counted {
         let calls = self.rows.entry(row).or_default();
+        if calls.last != operation {
+            calls.last = operation;
+            calls.before_last = (calls.calls.clone(), calls.others);
+        }
         let place = calls.place(call, target, manner);
         calls.calls[place].count += 1;
         Counted { row, place }
@@ -106,11 +113,17 @@ impl CallCounts {
         }
     }
 
-    /// Of all rows with operations, in the order of the plan.
+    /// Of all rows with operations, in the order of the plan, without the operation that was cut.
     pub(super) fn into_rows(mut self, current: &CurrentRow) -> Vec<TracedRow> {
         let traced = current.measures().filter_map(|measure| {
-            let operations = current.operations(measure);
+            let mut operations = current.operations(measure);
             let mut row = self.rows.remove(&measure).unwrap_or_default();
+            if current.cut() == Some(measure) {
+                if row.last == operations {
+                    (row.calls, row.others) = row.before_last;
+                }
+                operations -= 1;
+            }
             let order = |own: &TracedCall| (own.for_lock, own.synchronous);
             row.calls.sort_by(|a, b| {
                 (&a.call, &a.target, order(a)).cmp(&(&b.call, &b.target, order(b)))
@@ -146,12 +159,12 @@ mod tests {
         };
         for number in 0..KINDS + 3 {
             let path = format!("{number:03}");
-            counts.begun(row, "unlink", &file(&path), CallManner::Usual);
+            counts.begun((row, 1), "unlink", &file(&path), CallManner::Usual);
         }
-        let again = counts.begun(row, "unlink", &file("000"), CallManner::Usual);
+        let again = counts.begun((row, 1), "unlink", &file("000"), CallManner::Usual);
         counts.ended(again, true, 5, Duration::from_nanos(7));
         let collection = Rc::new(CallTarget::Collection);
-        counts.begun(row, "fsync", &collection, CallManner::Usual);
+        counts.begun((row, 1), "fsync", &collection, CallManner::Usual);
         let rows = counts.into_rows(&current);
         assert_eq!(rows.len(), 1);
         assert_eq!((rows[0].measure, rows[0].operations), (row, 1));
@@ -166,6 +179,30 @@ mod tests {
     }
 
     #[test]
+    fn an_operation_that_was_cut_is_not_counted() {
+        let (row, other) = (MeasureId(0), MeasureId(1));
+        let counted = |calls_of_last: u64| {
+            let current = CurrentRow::new(2);
+            let mut counts = CallCounts::default();
+            let nothing = Rc::new(CallTarget::Nothing);
+            for (of, calls) in [(other, 1), (row, 3), (row, 3), (row, calls_of_last)] {
+                current.begin(of);
+                for _ in 0..calls {
+                    let operation = (of, current.operations(of));
+                    counts.begun(operation, "fsync", &nothing, CallManner::Usual);
+                }
+            }
+            current.server_ended();
+            let rows = counts.into_rows(&current);
+            let count = |row: &TracedRow| (row.operations, row.calls[0].count);
+            (count(&rows[0]), count(&rows[1]))
+        };
+        assert_eq!(counted(2), ((2, 6), (1, 1)));
+        // It was cut before the server began with it.
+        assert_eq!(counted(0), ((2, 6), (1, 1)));
+    }
+
+    #[test]
     fn waiting_for_a_lock_is_counted_apart() {
         let current = CurrentRow::new(1);
         let row = MeasureId(0);
@@ -177,7 +214,7 @@ mod tests {
             (CallManner::Usual, 7),
             (CallManner::ForLock, 5),
         ] {
-            let own = counts.begun(row, "futex", &nothing, manner);
+            let own = counts.begun((row, 1), "futex", &nothing, manner);
             counts.ended(own, false, 0, Duration::from_nanos(lasted));
         }
         let rows = counts.into_rows(&current);

@@ -317,7 +317,8 @@ impl Tracing {
         let row = began.row();
         let counted = row.map(|row| {
             let manner = self.manner(tid, kind, &arguments);
-            self.counts.begun(row, kind.name, &target, manner)
+            let operation = (row, self.current.operations(row));
+            self.counts.begun(operation, kind.name, &target, manner)
         });
         self.set_busy(tid, !waits(kind, &target));
         if let Some(thread) = self.threads.get_mut(&tid) {

@@ -42,6 +42,7 @@ impl RunOptions {
         InsideOptions {
             inside: self.inside.inside || self.flame.flame,
             pid: self.inside.pid.clone(),
+            no_trace: self.inside.no_trace,
         }
     }
 }
@@ -187,6 +188,13 @@ pub(crate) struct InsideOptions {
     /// Where several servers are measured that run already, once for each of their URLs, in the same order.
     #[arg(long, value_name = "PID", value_parser = whole(1_u32..))]
     pub(crate) pid: Vec<u32>,
+
+    /// Do not trace the server to count its system calls
+    ///
+    /// With --inside and --pid, a few operations of each row are repeated after the run while the server is traced (ptrace).
+    /// Attaching interrupts calls that wait: epoll_wait fails with EINTR, and a server that takes that for fatal ends.
+    #[arg(long)]
+    pub(crate) no_trace: bool,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Args)]

@@ -334,6 +334,7 @@ impl TestedServer {
         let options = InsideOptions {
             inside: options.inside,
             pid: self.pid.into_iter().collect(),
+            no_trace: options.no_trace,
         };
         let watched = WatchedServer::of(&options, running)?;
         Ok(watched.map(WatchedServer::compared))

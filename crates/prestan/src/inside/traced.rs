@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use engine::{Cancel, KnownWindow, RowWatch, Settings, Sink};
-use inside::CurrentRow;
 use inside::tracer::{TracedCalls, Tracer};
+use inside::{CurrentRow, NamedProcesses};
 use record::{EventKind, MeasureId, Nanos, Outcome, Sample, TracedRow};
 use suite::{Limit, Plan};
 
@@ -23,6 +23,8 @@ const LONGEST_REST: Duration = Duration::from_millis(50);
 /// The server of a run, to be traced.
 pub(super) struct TracedServer {
     pub(super) roots: Vec<u32>,
+    /// Those of them that were named.
+    pub(super) named: Arc<NamedProcesses>,
     /// The directory that it works in, where that is known.
     pub(super) directory: Option<PathBuf>,
 }
@@ -31,6 +33,7 @@ pub(super) struct TracedServer {
 struct TracedRows {
     tracer: Tracer,
     current: Arc<CurrentRow>,
+    named: Arc<NamedProcesses>,
     /// How often the server was to rest, and how often it did not.
     rests: AtomicU32,
     unrest: AtomicU32,
@@ -38,6 +41,11 @@ struct TracedRows {
 
 impl RowWatch for TracedRows {
     fn begins(&self, row: Option<MeasureId>) {
+        // What responds from now on, or fails to, is not the server that is traced.
+        if self.named.have_ended() {
+            self.current.server_ended();
+            return;
+        }
         // What the server does behind a response is still for the row that caused it, or for none.
         if row.or(self.current.row()).is_some() {
             let is_idle = self.tracer.wait_until_idle(LONGEST_REST);
@@ -105,6 +113,10 @@ impl TracedServer {
         // both have is traced by one.
         static TRACING: Mutex<()> = Mutex::new(());
         let _alone = TRACING.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(which) = self.named.ended_in_words() {
+            let why = format!("system calls of the server were not counted: {which} had ended");
+            return vec![doubt(why)];
+        }
         let pass = RepeatedPass::of(plan, settings, "traced", shortened);
         let current = Arc::new(CurrentRow::new(pass.plan.measures.len()));
         let collection = format!("PrestanTest-{}", pass.settings.run_id);
@@ -125,15 +137,24 @@ impl TracedServer {
         let rows = Arc::new(TracedRows {
             tracer,
             current,
+            named: Arc::clone(&self.named),
             rests: AtomicU32::new(0),
             unrest: AtomicU32::new(0),
         });
         let mut times = TracedTimes::default();
         let ended = pass.run(Arc::clone(&rows) as Arc<dyn RowWatch>, &mut times, cancel);
+        // It may have been cut off by the end of the server.
+        rows.rests();
         let mut told = ended.told;
         told.extend(rows.doubt());
         let is_cut_off = ended.cut_off.is_some();
-        if let Some(why) = ended.cut_off {
+        let dead = self.named.ended_in_words();
+        if let Some(which) = &dead {
+            told.push(doubt(format!(
+                "{which} ended while it was traced, and system calls are those of the operations before that; attaching a tracer \
+                 interrupts calls that wait (EINTR), which some servers take for fatal: --no-trace leaves tracing out"
+            )));
+        } else if let Some(why) = ended.cut_off {
             told.push(doubt(format!(
                 "system calls of the server were not counted for all rows: {why}"
             )));
@@ -146,7 +167,7 @@ impl TracedServer {
         let whole = traced.filter(|row| !is_cut_off || times.has_all_of(row));
         let whole: Vec<TracedRow> = whole.map(|row| times.complete(row)).collect();
         let failed = whole.iter().filter(|row| row.ok == 0).count();
-        if failed > 0 && !is_cut_off {
+        if failed > 0 && !is_cut_off && dead.is_none() {
             told.push(doubt(format!(
                 "system calls of {failed} of {} rows were not counted: no operation was ok while the server was traced; has it \
                  ended?",
@@ -168,6 +189,8 @@ impl TracedTimes {
     fn complete(&self, row: TracedRow) -> TracedRow {
         let own = self.0.get(&row.measure);
         let mut times = own.map_or(Vec::new(), |own| own.times.clone());
+        // Without those after the end of the server.
+        times.truncate(usize::try_from(row.operations).unwrap_or(usize::MAX));
         times.sort_unstable();
         let upper = times.get(times.len() / 2).copied().unwrap_or_default();
         let lower = times.get(times.len().saturating_sub(1) / 2).copied();

@@ -31,6 +31,7 @@ fn look_into(run: &mut Run, rows: Vec<Costs>) {
     run.plan.inside = Some(InsideRecord {
         missing: Vec::new(),
         without_io: false,
+        without_threads: false,
         processes: Vec::new(),
     });
     for (

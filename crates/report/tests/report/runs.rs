@@ -434,6 +434,7 @@ pub(crate) fn looked_into() -> Run {
             run.plan.inside = Some(InsideRecord {
                 processes: [(4711, 1), (4712, 64), (4713, 64)].map(process).to_vec(),
                 without_io: false,
+                without_threads: false,
                 missing: vec!["bytes are not counted".to_owned()],
             });
         })

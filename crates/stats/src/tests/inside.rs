@@ -89,6 +89,7 @@ fn summary(events: &[Event]) -> InsideSummary {
     plan.inside = Some(InsideRecord {
         missing: vec!["something".to_owned()],
         without_io: false,
+        without_threads: false,
         processes: Vec::new(),
     });
     InsideSummary::of(&plan, events).unwrap_or_default()

@@ -78,6 +78,7 @@ pub(super) fn trace(run: &mut Run, row: &str, calls: Vec<OddCall>) {
     run.plan.inside = Some(InsideRecord {
         missing: Vec::new(),
         without_io: false,
+        without_threads: false,
         processes: Vec::new(),
     });
     run.events.push(Event {

@@ -1,0 +1,117 @@
+//! The end of the processes that were named as those of a server: what operations cost inside of it afterwards is not seen.
+
+use std::fs::File;
+use std::path::Path;
+
+use crate::control_groups::{Group, group, members_of};
+use crate::proc_files::text_of;
+use crate::processes::{TaskFields, descendants, is_living, name};
+
+/// Processes that were named, those left out that another one of them has started.
+#[derive(Debug, Default)]
+pub struct NamedProcesses {
+    all: Vec<NamedProcess>,
+}
+
+#[derive(Debug)]
+struct NamedProcess {
+    pid: u32,
+    name: String,
+    /// That of its first thread. While it is open, it is of this process, also when another one has its number.
+    stat: Option<File>,
+    /// Its service or container, and who was in it.
+    service: Option<(Group, Vec<u32>)>,
+}
+
+impl NamedProcesses {
+    /// Those of these numbers.
+    pub fn of(pids: &[u32]) -> NamedProcesses {
+        let has_started =
+            |one: &u32, other: &u32| one != other && descendants(&[*one]).contains(other);
+        let is_first = |pid: &&u32| !pids.iter().any(|other| has_started(other, *pid));
+        NamedProcesses {
+            all: pids
+                .iter()
+                .filter(is_first)
+                .map(|pid| NamedProcess::of(*pid))
+                .collect(),
+        }
+    }
+
+    /// Whether one of them has ended. That is known when its connections are closed: the kernel marks a thread that ends before
+    /// that.
+    pub fn have_ended(&self) -> bool {
+        self.all.iter().any(NamedProcess::has_ended)
+    }
+
+    /// The first that has ended, and who came into its service since: `process 4711 (node)`.
+    pub fn ended_in_words(&self) -> Option<String> {
+        let ended = self.all.iter().find(|own| own.has_ended())?;
+        let words = format!("process {} ({})", ended.pid, ended.name);
+        let new = ended.service.as_ref().and_then(|(group, before)| {
+            let members = members_of(group);
+            members.into_iter().find(|pid| !before.contains(pid))
+        });
+        Some(match new {
+            Some(pid) => format!(
+                "{words}, in whose service process {pid} ({}) is new,",
+                name(pid)
+            ),
+            None => words,
+        })
+    }
+}
+
+impl NamedProcess {
+    fn of(pid: u32) -> NamedProcess {
+        NamedProcess {
+            pid,
+            name: name(pid),
+            stat: File::open(format!("/proc/{pid}/task/{pid}/stat")).ok(),
+            service: group(pid).map(|group| {
+                let members = members_of(&group);
+                (group, members)
+            }),
+        }
+    }
+
+    fn has_ended(&self) -> bool {
+        let mut buffer = [0; 1024];
+        let stat = self
+            .stat
+            .as_ref()
+            .and_then(|file| text_of(file, &mut buffer));
+        let first = stat.and_then(|stat| TaskFields::of(&stat));
+        first.is_none_or(|first| !is_living(Path::new("/proc"), self.pid, first))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::{Command, Stdio};
+
+    use super::*;
+
+    #[test]
+    fn a_process_has_ended_before_it_was_waited_for() {
+        let own = std::process::id();
+        let mut child = Command::new("cat")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let both = NamedProcesses::of(&[child.id(), own]);
+        assert_eq!(both.all.len(), 1, "one has started the other: {both:?}");
+        let named = NamedProcesses::of(&[child.id()]);
+        assert!(!named.have_ended() && named.ended_in_words().is_none());
+        child.kill().unwrap();
+        // The other end of its output is closed by its end, and by nothing else.
+        let mut output = child.stdout.take().unwrap();
+        std::io::Read::read_to_end(&mut output, &mut Vec::new()).unwrap();
+        assert!(named.have_ended());
+        child.wait().unwrap();
+        assert!(named.have_ended());
+        let words = format!("process {} (cat)", child.id());
+        assert_eq!(named.ended_in_words(), Some(words));
+    }
+}
