@@ -73,7 +73,7 @@ fn a_queue_of_seconds_in_both_directions_is_no_death() {
         let seconds = document["seconds"].as_array().unwrap().iter();
         let seconds: Vec<&Value> = seconds.map(|second| &second["components"][0]).collect();
         assert!(
-            seconds.len() >= 8,
+            seconds.len() >= 4,
             "what the queue held arrives later: {document}"
         );
         for (number, counts) in seconds.iter().enumerate() {
