@@ -45,5 +45,5 @@ fuzz_target!(|file: &[u8]| {
     for document in documents {
         assert!(!document.contains(|c: char| c.is_control() && c != '\n' && c != '\r'));
     }
-    let _ = report::analysis_html(&analysis);
+    let _ = report::analysis_page(&analysis).whole();
 });

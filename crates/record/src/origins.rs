@@ -23,7 +23,7 @@ pub struct RowOrigins {
 }
 
 /// Responses from one of the addresses of a server.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AddressResponses {
     /// The collection of the run, as in samples.

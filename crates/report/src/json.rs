@@ -72,7 +72,7 @@ fn visible(json: &str) -> String {
 
 pub(crate) fn document(run: &Run, summary: &Summary) -> wire::ResultDocument {
     let (plan, env) = (&run.plan, &run.env);
-    let titled = |test| wire::TestJson {
+    let titled = |test: &TestSummary| wire::TestJson {
         title: plan.title_of(&test.name).map(str::to_owned),
         ..wire::TestJson::from(test)
     };
