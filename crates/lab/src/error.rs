@@ -8,8 +8,8 @@ use std::path::PathBuf;
 pub enum LabError {
     /// The kernel refuses a network or process namespace.
     #[error(
-        "cannot create a {kind} namespace: {source}; run as root (CAP_SYS_ADMIN), or enter a user \
-         namespace first"
+        "cannot create a {kind} namespace: {source}; {remedy}",
+        remedy = namespace_remedy(kind, .source, "run as root (CAP_SYS_ADMIN), or enter a user namespace first")
     )]
     Namespace {
         /// `network`, `process` or `mount`.
@@ -19,9 +19,13 @@ pub enum LabError {
     },
     /// The kernel refuses a user namespace.
     #[error(
-        "cannot create a user namespace: {0}; allow them (sysctl user.max_user_namespaces, \
-         kernel.unprivileged_userns_clone=1 or kernel.apparmor_restrict_unprivileged_userns=0), or \
-         run as root"
+        "cannot create a user namespace: {0}; {remedy}",
+        remedy = namespace_remedy(
+            "user",
+            .0,
+            "allow them (sysctl user.max_user_namespaces, kernel.unprivileged_userns_clone=1 or \
+             kernel.apparmor_restrict_unprivileged_userns=0), or run as root"
+        )
     )]
     UserNamespace(io::Error),
     /// A process with several threads cannot enter a user namespace.
@@ -53,6 +57,12 @@ pub enum LabError {
         /// Why it did not start.
         source: io::Error,
     },
+    /// A program of the system has the right name, and is another one.
+    #[error(
+        "`{0}` is BusyBox's, which does not have what labs use (-batch); install the package iproute2, and put its `{0}` \
+         first in PATH"
+    )]
+    BusyBox(&'static str),
     /// `ip` refused a command.
     #[error("`ip` failed in the namespace `{namespace}`: {message} (commands: {commands})")]
     Ip {
@@ -156,6 +166,26 @@ impl LabError {
     /// An error of the system, with what was attempted: `cannot ATTEMPT: ...`.
     pub(crate) fn system(attempt: &'static str) -> impl Fn(io::Error) -> LabError {
         move |source| LabError::System { attempt, source }
+    }
+}
+
+/// What to do about a namespace that the kernel refuses; `otherwise` where the reason is the usual one.
+fn namespace_remedy(kind: &str, error: &io::Error, otherwise: &str) -> String {
+    let limit = match kind {
+        "network" => "max_net_namespaces",
+        "process" => "max_pid_namespaces",
+        "mount" => "max_mnt_namespaces",
+        _ => "max_user_namespaces",
+    };
+    match error.raw_os_error() {
+        Some(libc::ENOSPC) => format!(
+            "no more of them are permitted: end programs that have some, or raise /proc/sys/user/{limit} as root"
+        ),
+        // It is opened below /proc.
+        Some(libc::ENOENT) => {
+            "/proc is missing: mount it as root (mount -t proc proc /proc)".to_owned()
+        }
+        _ => otherwise.to_owned(),
     }
 }
 

@@ -196,6 +196,9 @@ impl Namespace {
             return Ok(None);
         }
         let message = String::from_utf8_lossy(&output.stderr);
+        if message.contains("BusyBox") {
+            return Err(LabError::BusyBox(name));
+        }
         Ok(Some(message.trim().replace('\n', "; ")))
     }
 

@@ -53,6 +53,13 @@ pub(crate) fn check_network(network: &LabNetwork) -> Result<(), LabError> {
     let is_plain = |link: &topology::LabLink| !link.is_shaped() && network.hub_of(link).is_none();
     let devices = [
         (
+            true,
+            "addr add 2001:2::1/128 dev lo",
+            "usable IPv6, and every host of a lab has an address of it",
+            "load its module as root (modprobe ipv6), boot without ipv6.disable=1, or permit it (sysctl \
+             net.ipv6.conf.default.disable_ipv6=0)",
+        ),
+        (
             network.links.iter().any(is_plain),
             "link add name veth0 type veth peer name veth1",
             "virtual Ethernet devices",

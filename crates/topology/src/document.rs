@@ -57,12 +57,13 @@ struct DescribedWireDocument {
 /// What was measured.
 #[derive(Debug, Serialize, JsonSchema)]
 struct MeasuredWireDocument {
-    /// Rate at which frames arrived while more was sent than the wire carries, with their overhead, in bit/s.
-    rate_bps: f64,
-    /// Least delay of a probe, in ns.
-    least_delay_ns: f64,
-    /// Mean delay of the probes, in ns.
-    mean_delay_ns: f64,
+    /// Rate at which frames arrived while more was sent than the wire carries, with their overhead, in bit/s; null: too few
+    /// arrived.
+    rate_bps: Option<f64>,
+    /// Least delay of a probe, in ns; null: none arrived.
+    least_delay_ns: Option<f64>,
+    /// Mean delay of the probes, in ns; null: none arrived.
+    mean_delay_ns: Option<f64>,
     /// Share of probes that was lost.
     loss: f64,
     /// Bytes of a probe, from its Ethernet header on.
@@ -78,9 +79,9 @@ struct MeasuredWireDocument {
 struct WireVerdictDocument {
     /// In all.
     is_as_described: bool,
-    /// The rate differs by 2 % at most.
+    /// The rate differs by 2 % at most, or cannot be measured because of the described loss.
     rate: bool,
-    /// The delay differs by 0.1 ms at most.
+    /// The delay differs by 0.1 ms at most, or cannot be measured because of the described loss.
     delay: bool,
     /// The number of lost probes differs by four standard deviations at most.
     loss: bool,

@@ -12,6 +12,9 @@ const DELAY_TOLERANCE: f64 = 100_000.0;
 /// Standard deviations that a share of lost frames may differ: one wire in 16,000 is refused in error.
 const LOSS_DEVIATIONS: f64 = 4.0;
 
+/// Where fewer probes are expected to arrive, none may.
+const FEW_ARRIVALS: f64 = 20.0;
+
 /// What was measured of a wire.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct WireMeasurement {
@@ -21,12 +24,13 @@ pub struct WireMeasurement {
     pub sent: u64,
     /// Such frames that arrived.
     pub received: u64,
-    /// Least time from one end to the other, in ns.
-    pub least_delay: f64,
+    /// Least time from one end to the other, in ns; `None` where no probe arrived.
+    pub least_delay: Option<f64>,
     /// Mean time from one end to the other, in ns.
-    pub mean_delay: f64,
-    /// Rate at which frames arrived while more was sent than the wire carries, with the overhead of each, in bit/s.
-    pub rate: f64,
+    pub mean_delay: Option<f64>,
+    /// Rate at which frames arrived while more was sent than the wire carries, with the overhead of each, in bit/s; `None`
+    /// where too few arrived.
+    pub rate: Option<f64>,
 }
 
 impl WireMeasurement {
@@ -81,10 +85,11 @@ impl JudgedWire {
 /// Whether a wire is as described, in each respect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WireVerdict {
-    /// The rate is within 2 %; a wire without a rate has every rate.
+    /// The rate is within 2 %; a wire without a rate has every rate. What cannot be measured because of the described loss
+    /// is not judged.
     pub rate: bool,
     /// The least delay is within 0.1 ms of the described delay and the time to send the frame; with jitter, it and the
-    /// mean are within the jitter.
+    /// mean are within the jitter. As for the rate, it is not judged where nothing can arrive.
     pub delay: bool,
     /// The number of lost frames is within four standard deviations; a wire without loss loses none.
     pub loss: bool,
@@ -101,12 +106,19 @@ impl WireVerdict {
 /// Compares what is described with what was measured.
 #[must_use]
 pub fn judge(described: &PlannedWire, measured: &WireMeasurement) -> WireVerdict {
+    let nothing_may_arrive =
+        described.loss > 0.0 && (1.0 - described.loss) * (measured.sent as f64) < FEW_ARRIVALS;
+    let delays = measured.least_delay.zip(measured.mean_delay);
     WireVerdict {
         rate: described.rate.is_none_or(|rate| {
             let rate = rate as f64;
-            (measured.rate - rate).abs() <= RATE_TOLERANCE * rate
+            measured.rate.map_or(nothing_may_arrive, |measured| {
+                (measured - rate).abs() <= RATE_TOLERANCE * rate
+            })
         }),
-        delay: measured.received > 0 && is_delayed_so(described, measured),
+        delay: delays.map_or(nothing_may_arrive, |delays| {
+            is_delayed_so(described, measured.probe_bytes, delays)
+        }),
         loss: is_lost_so(described.loss, measured),
     }
 }
@@ -116,17 +128,17 @@ pub(crate) fn expected_delay(described: &PlannedWire, probe_bytes: usize) -> f64
     (described.delay + described.sending_time(probe_bytes)) as f64
 }
 
-fn is_delayed_so(described: &PlannedWire, measured: &WireMeasurement) -> bool {
-    let expected = expected_delay(described, measured.probe_bytes);
+fn is_delayed_so(described: &PlannedWire, probe_bytes: usize, (least, mean): (f64, f64)) -> bool {
+    let expected = expected_delay(described, probe_bytes);
     let jitter = described.jitter as f64;
     let within = |delay: f64, less: f64, more: f64| {
         delay >= expected - less - DELAY_TOLERANCE && delay <= expected + more + DELAY_TOLERANCE
     };
     if described.jitter == 0 {
-        return within(measured.least_delay, 0.0, 0.0);
+        return within(least, 0.0, 0.0);
     }
     // The mean of a uniform variable; frames that do not overtake arrive later than that.
-    within(measured.least_delay, jitter, 0.0) && within(measured.mean_delay, jitter / 2.0, jitter)
+    within(least, jitter, 0.0) && within(mean, jitter / 2.0, jitter)
 }
 
 fn is_lost_so(loss: f64, measured: &WireMeasurement) -> bool {
@@ -155,9 +167,9 @@ mod tests {
             probe_bytes: 60,
             sent: 10_000,
             received: 9_900,
-            least_delay: 50_070_000.0,
-            mean_delay: 50_100_000.0,
-            rate: 10_050_000.0,
+            least_delay: Some(50_070_000.0),
+            mean_delay: Some(50_100_000.0),
+            rate: Some(10_050_000.0),
         };
         (described, measured)
     }
@@ -170,28 +182,28 @@ mod tests {
         type Change = fn(&mut WireMeasurement);
         let table: [(Change, WireVerdict); 7] = [
             (
-                |own| own.rate = 10_250_000.0,
+                |own| own.rate = Some(10_250_000.0),
                 WireVerdict {
                     rate: false,
                     ..verdict
                 },
             ),
             (
-                |own| own.rate = 9_790_000.0,
+                |own| own.rate = Some(9_790_000.0),
                 WireVerdict {
                     rate: false,
                     ..verdict
                 },
             ),
             (
-                |own| own.least_delay = 50_180_000.0,
+                |own| own.least_delay = Some(50_180_000.0),
                 WireVerdict {
                     delay: false,
                     ..verdict
                 },
             ),
             (
-                |own| own.least_delay = 49_950_000.0,
+                |own| own.least_delay = Some(49_950_000.0),
                 WireVerdict {
                     delay: false,
                     ..verdict
@@ -212,7 +224,7 @@ mod tests {
                 },
             ),
             (
-                |own| own.received = 0,
+                |own| (own.received, own.least_delay) = (0, None),
                 WireVerdict {
                     delay: false,
                     loss: false,
@@ -234,9 +246,9 @@ mod tests {
             probe_bytes: 60,
             sent: 100,
             received: 100,
-            least_delay: 20_000.0,
-            mean_delay: 30_000.0,
-            rate: 5e9,
+            least_delay: Some(20_000.0),
+            mean_delay: Some(30_000.0),
+            rate: Some(5e9),
         };
         assert!(judge(&described, &measured).is_as_described());
         let lossy = WireMeasurement {
@@ -245,10 +257,32 @@ mod tests {
         };
         assert!(!judge(&described, &lossy).loss);
         let slow = WireMeasurement {
-            least_delay: 200_000.0,
+            least_delay: Some(200_000.0),
             ..measured
         };
         assert!(!judge(&described, &slow).delay);
+    }
+
+    #[test]
+    fn what_cannot_arrive_is_not_judged() {
+        let (described, measured) = right();
+        let none = WireMeasurement {
+            received: 0,
+            least_delay: None,
+            mean_delay: None,
+            rate: None,
+            ..measured
+        };
+        let whole = PlannedWire {
+            loss: 1.0,
+            ..described
+        };
+        assert!(judge(&whole, &none).is_as_described());
+        let verdict = judge(&described, &none);
+        assert!(
+            !verdict.rate && !verdict.delay && !verdict.loss,
+            "{verdict:?}"
+        );
     }
 
     #[test]
@@ -262,13 +296,13 @@ mod tests {
             probe_bytes: 60,
             sent: 100,
             received: 100,
-            least_delay: 15_200_000.0,
-            mean_delay: 20_500_000.0,
-            rate: 0.0,
+            least_delay: Some(15_200_000.0),
+            mean_delay: Some(20_500_000.0),
+            rate: None,
         };
         assert!(judge(&described, &measured).is_as_described());
         let constant = WireMeasurement {
-            mean_delay: 15_300_000.0,
+            mean_delay: Some(15_300_000.0),
             ..measured
         };
         assert!(!judge(&described, &constant).delay);

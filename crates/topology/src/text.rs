@@ -177,11 +177,12 @@ pub fn measured_table(network: &LabNetwork, wires: &[JudgedWire]) -> String {
         rows.push(vec![
             format!("{from} -> {to}"),
             rate,
-            rate_text(own.rate),
+            own.rate.map_or("not measured".to_owned(), rate_text),
             time_text(expected_delay(&wire, own.probe_bytes) as u64),
-            match wire.jitter {
-                0 => time_text(own.least_delay as u64),
-                _ => format!("{} (mean)", time_text(own.mean_delay as u64)),
+            match (wire.jitter, own.least_delay, own.mean_delay) {
+                (0, Some(least), _) => time_text(least as u64),
+                (_, _, Some(mean)) => format!("{} (mean)", time_text(mean as u64)),
+                _ => "not measured: every probe was lost".to_owned(),
             },
             share_text(wire.loss),
             format!("{} of {}", own.sent.saturating_sub(own.received), own.sent),

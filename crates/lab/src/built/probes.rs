@@ -36,8 +36,21 @@ const HEADER: usize = 14 + 8 + 4 + 4 + 8;
 /// Shortest frame of Ethernet without its check sequence, in bytes.
 const PROBE: usize = 60;
 
-/// Longest time for the probes of delay and loss.
+/// Longest time for the probes of delay and loss, unless the wire is so slow that the fewest take longer.
 const PROBING: Duration = Duration::from_secs(3);
+
+/// Fewest probes of delay and loss.
+const FEWEST_PROBES: u32 = 5;
+
+/// Longest time in which more is sent than the wire carries, unless the fewest frames take longer.
+const RATING: Duration = Duration::from_secs(4);
+
+/// Frames of which the rate is measured, if they take as long as that; and the fewest.
+const RATED_FRAMES: u64 = 200;
+const FEWEST_RATED: u64 = 8;
+
+/// A queue for fewer packets is empty at times, when this machine has something else to do.
+const SHALLOW: usize = 4;
 
 /// Time without an arrival after which the wire is empty.
 const SILENCE: Duration = Duration::from_millis(60);
@@ -62,6 +75,73 @@ struct ArrivedProbe {
     received: u64,
 }
 
+/// How a wire is measured.
+#[derive(Debug, Clone, Copy)]
+struct ProbePlan {
+    wire: PlannedWire,
+    /// Probes of delay and loss, and the time from one to the next: half of the rate at most, so that none waits.
+    count: u32,
+    gap: Duration,
+    /// Bytes of a frame that measures the rate, and how long it takes.
+    bytes: usize,
+    each: u64,
+    /// Time in which such frames are sent.
+    rating: Duration,
+}
+
+impl ProbePlan {
+    /// `longest` is the longest frame.
+    fn new(wire: PlannedWire, longest: usize) -> ProbePlan {
+        let gap = wire.sending_time(PROBE).saturating_mul(2).max(100_000);
+        // So many that some are lost, and some are not.
+        let share = wire.loss.min(1.0 - wire.loss);
+        let wanted = if share > 0.0 {
+            (100.0 / share).clamp(200.0, 5000.0) as u128
+        } else {
+            200
+        };
+        let most = PROBING.as_nanos() / u128::from(gap);
+        let count = u32::try_from(wanted.min(most)).unwrap_or(FEWEST_PROBES);
+        // Shorter frames where the longest would take too long.
+        let time = RATING.as_nanos() as u64 / (RATED_FRAMES / 2);
+        let fits = |bytes: &usize| wire.sending_time(*bytes) <= time;
+        let bytes = [longest, longest / 2, longest / 4, longest / 8]
+            .into_iter()
+            .find(fits);
+        let bytes = bytes.unwrap_or(PROBE).max(PROBE);
+        let each = wire.sending_time(bytes);
+        let rating = each.saturating_mul(RATED_FRAMES);
+        let rating = rating.clamp(400_000_000, RATING.as_nanos() as u64);
+        ProbePlan {
+            wire,
+            count: count.max(FEWEST_PROBES),
+            gap: Duration::from_nanos(gap),
+            bytes,
+            each,
+            rating: Duration::from_nanos(rating.max(each.saturating_mul(FEWEST_RATED))),
+        }
+    }
+
+    /// How long a frame is on the wire at most, if it does not wait.
+    fn on_the_wire(&self, bytes: usize) -> Duration {
+        let wire = &self.wire;
+        let time = wire.delay.saturating_add(wire.jitter);
+        Duration::from_nanos(time.saturating_add(wire.sending_time(bytes)))
+    }
+
+    /// How long it takes at most, if nothing else is on the wire. What waits at the end of the rating is less than what
+    /// was sent in it.
+    fn duration(&self) -> Duration {
+        let waits =
+            [PROBE, self.bytes].map(|bytes| self.on_the_wire(bytes).saturating_add(SILENCE));
+        let probes = self.gap.saturating_mul(self.count);
+        let rating = self.rating.saturating_mul(2);
+        [probes, rating, waits[0], waits[1]]
+            .into_iter()
+            .fold(Duration::ZERO, Duration::saturating_add)
+    }
+}
+
 /// One end of a wire.
 struct WireEnd<'a> {
     namespace: &'a Namespace,
@@ -69,8 +149,18 @@ struct WireEnd<'a> {
 }
 
 impl BuiltLab {
-    /// Measures one direction of a link, from its end 0 or 1 on: delay, loss and rate. It takes half a second for
-    /// most wires, and some seconds for slow ones. Nothing else should be on the link meanwhile.
+    /// How long it takes at most to measure one direction of a link: half a second for most, and some seconds for slow ones.
+    #[must_use]
+    pub fn measuring_time(&self, link: usize, from: usize) -> Duration {
+        let planned = self.network.links.get(link).zip(self.ends_of(link, from));
+        planned.map_or(Duration::ZERO, |(planned, (sender, _))| {
+            let wire = self.network.wire(planned, from);
+            ProbePlan::new(wire, sender.longest()).duration()
+        })
+    }
+
+    /// Measures one direction of a link, from its end 0 or 1 on: delay, loss and rate. Nothing else should be on the link
+    /// meanwhile.
     ///
     /// A link to a hub is measured to the next station of the hub.
     ///
@@ -96,10 +186,10 @@ impl BuiltLab {
                 arrived: Mutex::default(),
                 ends: AtomicBool::new(false),
             };
-            let longest = 14 + sender.interface.mtu as usize;
+            let plan = ProbePlan::new(wire, sender.longest());
             thread::scope(|scope| {
                 let thread = thread::Builder::new().spawn_scoped(scope, || probes.receive())?;
-                let measured = probes.measure(&wire, longest);
+                let measured = probes.measure(&plan);
                 probes.ends.store(true, Ordering::Release);
                 match thread.join() {
                     Ok(received) => received.and(measured),
@@ -144,6 +234,11 @@ impl BuiltLab {
 }
 
 impl WireEnd<'_> {
+    /// Bytes of the longest frame, from its Ethernet header on.
+    fn longest(&self) -> usize {
+        14 + self.interface.mtu as usize
+    }
+
     /// A socket for raw frames at the device.
     fn open(&self) -> io::Result<OwnedFd> {
         let open = || -> io::Result<OwnedFd> {
@@ -180,69 +275,72 @@ struct Probes {
 }
 
 impl Probes {
-    fn measure(&self, wire: &PlannedWire, longest: usize) -> io::Result<WireMeasurement> {
-        let mut measured = WireMeasurement {
-            probe_bytes: PROBE,
-            ..WireMeasurement::default()
-        };
-        // Half of the rate at most, so that nothing waits.
-        let gap =
-            Duration::from_nanos(2 * wire.sending_time(PROBE)).max(Duration::from_micros(100));
-        let wanted = if wire.loss > 0.0 {
-            (100.0 / wire.loss).clamp(200.0, 5000.0) as u128
-        } else {
-            200
-        };
-        let most = PROBING.as_nanos() / gap.as_nanos();
-        let count = u32::try_from(wanted.min(most)).unwrap_or(200).max(30);
-        let start = Instant::now();
-        for number in 0..count {
-            let next = gap * number;
-            thread::sleep(next.saturating_sub(start.elapsed()));
+    fn measure(&self, plan: &ProbePlan) -> io::Result<WireMeasurement> {
+        let mut last: Option<Instant> = None;
+        for number in 0..plan.count {
+            // Never two together, however late this thread is: the queue may have room for one.
+            let since = last.map_or(plan.gap, |last| last.elapsed());
+            thread::sleep(plan.gap.saturating_sub(since));
+            last = Some(Instant::now());
             self.send(ProbeKind::Delay, number, PROBE)?;
         }
-        let on_the_wire =
-            Duration::from_nanos(wire.delay + wire.jitter + wire.sending_time(longest));
-        self.wait(ProbeKind::Delay, on_the_wire, Some(count as usize));
+        self.wait(
+            ProbeKind::Delay,
+            plan.on_the_wire(PROBE),
+            Some(plan.count as usize),
+        );
         let probes = self.unique(ProbeKind::Delay);
-        measured.sent = u64::from(count);
-        measured.received = probes.len() as u64;
         let delays = probes
             .iter()
             .map(|own| own.received.saturating_sub(own.sent) as f64);
-        measured.least_delay = delays.clone().reduce(f64::min).unwrap_or(0.0);
-        measured.mean_delay = delays.sum::<f64>() / probes.len().max(1) as f64;
-        self.flood(wire, longest)?;
-        self.wait(ProbeKind::Rate, on_the_wire, None);
-        measured.rate = rate(&self.unique(ProbeKind::Rate), wire, longest);
-        Ok(measured)
+        let least_delay = delays.clone().reduce(f64::min);
+        self.flood(plan)?;
+        self.wait(ProbeKind::Rate, plan.on_the_wire(plan.bytes), None);
+        Ok(WireMeasurement {
+            probe_bytes: PROBE,
+            sent: u64::from(plan.count),
+            received: probes.len() as u64,
+            least_delay,
+            mean_delay: least_delay.map(|_| delays.sum::<f64>() / probes.len() as f64),
+            rate: rate(&self.unique(ProbeKind::Rate), plan),
+        })
     }
 
     /// Sends more than the wire can carry.
-    fn flood(&self, wire: &PlannedWire, longest: usize) -> io::Result<()> {
-        let each = wire.sending_time(longest);
+    fn flood(&self, plan: &ProbePlan) -> io::Result<()> {
+        let each = plan.each;
         if each == 0 {
             for number in 0..BURST {
-                self.send(ProbeKind::Rate, number, longest)?;
+                self.send(ProbeKind::Rate, number, plan.bytes)?;
             }
             return Ok(());
         }
-        let first = u32::try_from(wire.queue.room(longest).min(64)).unwrap_or(64);
-        let duration = (200 * each).clamp(400_000_000, 4_000_000_000);
+        let rating = plan.rating.as_nanos() as u64;
+        let room = plan.wire.queue.room(plan.bytes);
+        let first = (room as u64).min(64).min(rating / each / 4).max(1);
+        // One and a half times the rate; three times where the queue is soon empty.
+        let (halves, pause) = if room < SHALLOW {
+            (6, each / 8)
+        } else {
+            (3, each)
+        };
+        let pause = Duration::from_nanos(pause.min(1_000_000));
         let start = Instant::now();
-        let mut number = 0;
+        let mut number = 0_u32;
         loop {
             let elapsed = start.elapsed().as_nanos() as u64;
-            if elapsed >= duration {
+            if elapsed >= rating {
                 return Ok(());
             }
-            // One and a half times the rate.
-            let due = first + u32::try_from(3 * elapsed / (2 * each)).unwrap_or(u32::MAX);
-            if number < due {
-                self.send(ProbeKind::Rate, number, longest)?;
-                number += 1;
+            let due = first.saturating_add(elapsed.saturating_mul(halves) / each.saturating_mul(2));
+            if u64::from(number) < due {
+                self.send(ProbeKind::Rate, number, plan.bytes)?;
+                number = number.saturating_add(1);
+            } else if pause >= Duration::from_micros(100) {
+                thread::sleep(pause);
             } else {
-                thread::sleep(Duration::from_nanos(each.min(1_000_000)));
+                // Sleeping takes longer than that.
+                thread::yield_now();
             }
         }
     }
@@ -328,18 +426,29 @@ impl Probes {
     }
 }
 
-/// The rate at which frames arrived, in bit/s. The first tenth is left out: the sender was not busy yet. What was
-/// lost behind the sender had its time, too.
-fn rate(probes: &[ArrivedProbe], wire: &PlannedWire, bytes: usize) -> f64 {
+/// The rate at which frames arrived, in bit/s; `None` where fewer than two did. The first tenth is left out: the sender was
+/// not busy yet. What was lost behind the sender had its time, too.
+fn rate(probes: &[ArrivedProbe], plan: &ProbePlan) -> Option<f64> {
+    let wire = &plan.wire;
     let mut times: Vec<u64> = probes.iter().map(|own| own.received).collect();
     times.sort_unstable();
     let times = &times[times.len() / 10..];
-    let (Some(first), Some(last)) = (times.first(), times.last()) else {
-        return 0.0;
+    let (first, last) = (times.first()?, times.last()?);
+    if times.len() < 2 {
+        return None;
+    }
+    let bits = 8.0 * (plan.bytes as f64 + f64::from(wire.overhead));
+    let mean = (last - first).max(1) as f64 / (times.len() - 1) as f64;
+    let mut gaps: Vec<u64> = times.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    gaps.sort_unstable();
+    // Where the sender is idle at times, most frames still follow each other.
+    let is_idle_at_times = wire.rate.is_some() && wire.queue.room(plan.bytes) < SHALLOW;
+    let gap = if is_idle_at_times && wire.jitter == 0 && wire.loss <= 0.0 {
+        gaps[gaps.len() / 2].max(1) as f64
+    } else {
+        mean
     };
-    let bits = 8.0 * (bytes as f64 + f64::from(wire.overhead)) * (times.len() - 1) as f64;
-    let seconds = (last - first).max(1) as f64 / 1e9;
-    bits / seconds / (1.0 - wire.loss).max(1e-9)
+    Some(bits * 1e9 / gap / (1.0 - wire.loss).max(1e-9))
 }
 
 fn read(frame: &[u8], received: u64) -> Option<ArrivedProbe> {
@@ -358,4 +467,38 @@ fn read(frame: &[u8], received: u64) -> Option<ArrivedProbe> {
 fn time_of_day() -> u64 {
     let now = Duration::try_from(clock_gettime(ClockId::Realtime)).unwrap_or_default();
     u64::try_from(now.as_nanos()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plan(rate: Option<u64>, loss: f64) -> ProbePlan {
+        let wire = PlannedWire {
+            rate,
+            overhead: 24,
+            loss,
+            ..PlannedWire::default()
+        };
+        ProbePlan::new(wire, 1514)
+    }
+
+    #[test]
+    fn a_measurement_has_a_time_limit_at_every_rate() {
+        for rate in [1_000, 64_000, 1_000_000, 10_000_000_000_000] {
+            let plan = plan(Some(rate), 0.0);
+            assert!(plan.duration() < Duration::from_secs(20), "{plan:?}");
+            assert!(
+                plan.count >= FEWEST_PROBES && plan.bytes >= PROBE,
+                "{plan:?}"
+            );
+            assert!(
+                plan.each.saturating_mul(FEWEST_RATED) <= plan.rating.as_nanos() as u64,
+                "{plan:?}"
+            );
+        }
+        // Nothing overflows, whatever a lab file has.
+        assert!(plan(Some(1), 1.0).duration() > Duration::from_secs(1000));
+        assert!(plan(None, 0.5).duration() < Duration::from_secs(2));
+    }
 }

@@ -1,7 +1,7 @@
 //! `prestan lab check`: whether links are as described.
 
 use std::path::{Path, PathBuf};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use lab::BuiltLab;
 use topology::{JudgedWire, LabNetwork, measured_json, measured_table};
@@ -9,6 +9,9 @@ use topology::{JudgedWire, LabNetwork, measured_json, measured_table};
 use super::{become_root, build, local, warn_of_lateness};
 use crate::exit::{ExitStatus, Failed};
 use crate::output::{check_documents, number_of, print_documents, tell};
+
+/// Wires that take longer are announced.
+const SOON: Duration = Duration::from_secs(5);
 
 /// Builds the network of a lab file, and measures its links. `json` is where a document is wanted.
 pub(super) fn check(
@@ -53,6 +56,16 @@ pub(super) fn measure(lab: &BuiltLab) -> Result<Vec<JudgedWire>, Failed> {
             // What a hub sends on is measured from its stations.
             if link.ends[from].interface.is_none() {
                 continue;
+            }
+            let time = lab.measuring_time(number, from);
+            if time > SOON {
+                let name = |end: usize| network.nodes[link.ends[end].node].name.as_str();
+                tell(&format!(
+                    "prestan: measuring {} -> {}, which takes {} s at most",
+                    name(from),
+                    name(1 - from),
+                    time.as_secs_f64().ceil()
+                ));
             }
             let measured = lab.measure(number, from).map_err(local)?;
             wires.push(JudgedWire::new(network, number, from, measured));

@@ -1,12 +1,13 @@
-//! Laboratories on machines that are not as most are.
+//! Laboratories on machines that are not as most are: names, programs, limits; and links that are hard to measure.
 
 use std::fs;
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::process::Command;
 
 use testbed::need_or;
 
 use super::commands::can_build;
+use crate::support::Prestan;
 
 /// The program itself, inside of a lab.
 const PRESTAN: &str = env!("CARGO_BIN_EXE_prestan");
@@ -86,4 +87,84 @@ fn names_of_the_lab_win_over_those_of_the_machine() {
         errors.contains("there is no /etc/../nowhere/hosts; create it"),
         "{errors}"
     );
+}
+
+#[test]
+fn what_a_machine_lacks_is_named_with_a_remedy_that_helps() {
+    if !can_build() {
+        return;
+    }
+    let home = tempfile::tempdir().unwrap();
+    let program = |directory: &str, text: &str| {
+        let path = home.path().join(directory);
+        fs::create_dir(&path).unwrap();
+        fs::write(path.join("ip"), text).unwrap();
+        fs::set_permissions(path.join("ip"), fs::Permissions::from_mode(0o755)).unwrap();
+    };
+    let busybox = "#!/bin/sh\necho \"ip: invalid option -- 'b'\" >&2\n\
+                   echo 'BusyBox v1.37.0 (Debian) multi-call binary.' >&2\nexit 1\n";
+    program("busybox", busybox);
+    let no_ipv6 = "#!/bin/sh\nif read -r line && [ \"${line#addr add 2001:}\" != \"$line\" ]; then\n\
+                   echo 'RTNETLINK answers: Operation not supported' >&2; exit 1; fi\n\
+                   { echo \"$line\"; cat; } | PATH=${PATH#*:} exec ip \"$@\"\n";
+    program("no-ipv6", no_ipv6);
+    let table = [
+        (
+            "PATH=$PWD/busybox:$PATH",
+            "`ip` is BusyBox's, which does not have what labs use (-batch); install the package iproute2",
+        ),
+        (
+            "PATH=$PWD/no-ipv6:$PATH",
+            "this kernel has no usable IPv6, and every host of a lab has an address of it (RTNETLINK answers: Operation \
+             not supported); load its module as root (modprobe ipv6)",
+        ),
+        (
+            "echo 1 > /proc/sys/user/max_net_namespaces",
+            "cannot create a network namespace: No space left on device (os error 28); no more of them are permitted: end \
+             programs that have some, or raise /proc/sys/user/max_net_namespaces as root",
+        ),
+        (
+            "umount -l /proc",
+            "cannot create a network namespace: No such file or directory (os error 2); /proc is missing: mount it",
+        ),
+    ];
+    for (before, expected) in table {
+        let Some((code, _, errors)) = unshared(&home, &format!("{before}\n{PRESTAN} {EMPTY}"))
+        else {
+            return;
+        };
+        assert_eq!(code, Some(1), "{before}: {errors}");
+        assert!(errors.contains(expected), "{before}: {errors}");
+    }
+}
+
+const HARD: &str =
+    "hosts: {a: {}, b: {}}\nlinks:\n  - {ends: [a, b], forth: {FORTH}, back: {BACK}}\n";
+
+#[test]
+fn links_that_are_hard_to_measure_are_measured_or_said_not_to_be() {
+    if !can_build() {
+        return;
+    }
+    let prestan = Prestan::new();
+    let hard = HARD
+        .replace("FORTH", "loss: 100%")
+        .replace("BACK", "rate: 1kbit");
+    prestan.file("hard.yaml", &hard);
+    let shallow = "rate: 10mbit, queue: 1";
+    let shallow = HARD.replace("FORTH", shallow).replace("BACK", shallow);
+    prestan.file("shallow.yaml", &shallow);
+    let hard = prestan.args(["lab", "check", "hard.yaml"]).run();
+    assert_eq!(hard.code, 0, "{hard}");
+    assert!(
+        hard.stdout.contains("not measured: every probe was lost"),
+        "{hard}"
+    );
+    assert!(!hard.stdout.contains("0 ns"), "{hard}");
+    assert!(
+        hard.stderr.contains("measuring b -> a, which takes 2"),
+        "{hard}"
+    );
+    let shallow = hard.again().args(["lab", "check", "shallow.yaml"]).run();
+    assert_eq!(shallow.code, 0, "{shallow}");
 }

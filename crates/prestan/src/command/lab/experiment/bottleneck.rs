@@ -50,13 +50,18 @@ fn wire(lab: &BuiltLab, number: usize, from: usize) -> Result<String, Failed> {
     let mut attempt = 1;
     loop {
         let measured = lab.measure(number, from).map_err(local)?;
-        let rate = measured.rate / 1e6;
-        let delay = measured.least_delay / 1e3;
+        let figure = |value: Option<f64>, unit: f64, digits: usize, name: &str| {
+            value.map_or("not measured".to_owned(), |value| {
+                format!("{:.digits$} {name}", value / unit)
+            })
+        };
+        let rate = figure(measured.rate, 1e6, 4, "Mbit/s");
+        let delay = figure(measured.least_delay, 1e3, 1, "µs");
         let wires = [JudgedWire::new(network, number, from, measured)];
         let Some(why) = refusal(network, &wires) else {
             let described = network.wire(&network.links[number], from);
-            let rate = described.rate.map(|_| format!("{rate:.4} Mbit/s, "));
-            return Ok(format!("{}{delay:.1} µs", rate.unwrap_or_default()));
+            let rate = described.rate.map(|_| format!("{rate}, "));
+            return Ok(format!("{}{delay}", rate.unwrap_or_default()));
         };
         if attempt == ATTEMPTS {
             let table = measured_table(network, &wires);
