@@ -4,8 +4,12 @@ use figures::is_harmful;
 use record::{Outcome, PlanRecord, Run, TestRecord, Verify};
 use schemars::JsonSchema;
 use serde::Serialize;
-use stats::{Completeness, Summary, TestSummary};
+use stats::{
+    Completeness, ConstraintReading, JudgedConstraint, ReadFigure, ReadingUnit, Summary,
+    TestSummary,
+};
 
+use crate::constraints::why_unknown;
 use crate::load_steps::LoadStepJson;
 use crate::origins;
 use crate::reasons::{abort_reason, ended_early, note, reason};
@@ -211,6 +215,49 @@ impl From<load::RoleUsers<'_>> for wire::RoleJson {
             test: role.test.to_owned(),
             users: role.users,
             rows: role.rows.into_iter().map(str::to_owned).collect(),
+        }
+    }
+}
+
+impl From<&JudgedConstraint> for wire::ConstraintJson {
+    fn from(judged: &JudgedConstraint) -> wire::ConstraintJson {
+        wire::ConstraintJson {
+            name: judged.name.clone(),
+            expression: judged.expression.clone(),
+            sense: judged.sense,
+            verdict: judged.verdict,
+            readings: judged
+                .readings
+                .iter()
+                .map(wire::ReadingJson::from)
+                .collect(),
+        }
+    }
+}
+
+impl From<&ConstraintReading> for wire::ReadingJson {
+    fn from(reading: &ConstraintReading) -> wire::ReadingJson {
+        let figure = |value: f64| match reading.unit {
+            ReadingUnit::Time => us(value),
+            _ => value,
+        };
+        let (value, interval, unknown) = match &reading.figure {
+            ReadFigure::Fact(value) => (Some(figure(*value)), None, None),
+            ReadFigure::Estimate { value, low, high } => (
+                Some(figure(*value)),
+                Some([*low, *high].map(|end| end.is_finite().then(|| figure(end)))),
+                None,
+            ),
+            ReadFigure::Vague { value, why } => {
+                (Some(figure(*value)), None, Some(why_unknown(why)))
+            }
+            ReadFigure::Unknown(why) => (None, None, Some(why_unknown(why))),
+        };
+        wire::ReadingJson {
+            characteristic: reading.characteristic.clone(),
+            value,
+            interval,
+            unknown,
         }
     }
 }

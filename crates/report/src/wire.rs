@@ -16,14 +16,11 @@ use record::{
 };
 use schemars::JsonSchema;
 use serde::Serialize;
-use stats::{
-    Conclusion, ConstraintReading, JudgedConstraint, ReadFigure, ReadingUnit, Share, Status,
-};
+use stats::{Conclusion, Share, Status};
 
 use crate::background::BackgroundJson;
-use crate::constraints::why_unknown;
 use crate::inside::InsideJson;
-use crate::json::{SeedJson, us};
+use crate::json::SeedJson;
 use crate::load_steps::LoadStepJson;
 use crate::server_view::ServerViewJson;
 use crate::surroundings::ServerJson;
@@ -176,45 +173,6 @@ pub(crate) struct ReadingJson {
     pub(crate) interval: Option<[Option<f64>; 2]>,
     /// Why it, or its interval, is unknown; null where it is known.
     pub(crate) unknown: Option<String>,
-}
-
-impl From<&JudgedConstraint> for ConstraintJson {
-    fn from(judged: &JudgedConstraint) -> ConstraintJson {
-        ConstraintJson {
-            name: judged.name.clone(),
-            expression: judged.expression.clone(),
-            sense: judged.sense,
-            verdict: judged.verdict,
-            readings: judged.readings.iter().map(ReadingJson::from).collect(),
-        }
-    }
-}
-
-impl From<&ConstraintReading> for ReadingJson {
-    fn from(reading: &ConstraintReading) -> ReadingJson {
-        let figure = |value: f64| match reading.unit {
-            ReadingUnit::Time => us(value),
-            _ => value,
-        };
-        let (value, interval, unknown) = match &reading.figure {
-            ReadFigure::Fact(value) => (Some(figure(*value)), None, None),
-            ReadFigure::Estimate { value, low, high } => (
-                Some(figure(*value)),
-                Some([*low, *high].map(|end| end.is_finite().then(|| figure(end)))),
-                None,
-            ),
-            ReadFigure::Vague { value, why } => {
-                (Some(figure(*value)), None, Some(why_unknown(why)))
-            }
-            ReadFigure::Unknown(why) => (None, None, Some(why_unknown(why))),
-        };
-        ReadingJson {
-            characteristic: reading.characteristic.clone(),
-            value,
-            interval,
-            unknown,
-        }
-    }
 }
 
 /// The program that measured.
