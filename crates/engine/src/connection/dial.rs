@@ -164,16 +164,21 @@ impl Dialer {
         let begun = self.time.clock.now();
         // An operation has a time limit of its own, whose message would tell less.
         let limit = self.patience * 9 / 10;
-        let mut waiting = addresses.order().into_iter();
+        let order = addresses.order();
+        // A short limit is shared by all of them.
+        let moment = NEXT_ADDRESS.min(limit / (order.len() as u32).max(1));
+        let mut waiting = order.into_iter();
         let mut open: Vec<(usize, PendingConnection<'_>)> = Vec::new();
         let mut failures = Vec::new();
         let mut hint = "";
         loop {
-            if let Some(place) = waiting.next() {
-                open.push((place, Box::pin(self.attempt(addresses.address(place)))));
-            }
             let elapsed = Duration::from_nanos(self.time.clock.now() - begun);
             let left = limit.saturating_sub(elapsed);
+            if !left.is_zero()
+                && let Some(place) = waiting.next()
+            {
+                open.push((place, Box::pin(self.attempt(addresses.address(place)))));
+            }
             if open.is_empty() || left.is_zero() {
                 break;
             }
@@ -184,15 +189,18 @@ impl Dialer {
             let pause = match (waiting.len(), until_told.is_zero()) {
                 (0, true) => left,
                 (0, false) => until_told,
-                _ => NEXT_ADDRESS,
+                _ => moment,
             };
             match within(pause.min(left), first_to_end(&mut open)).await {
-                Some((place, Ok(transport))) => {
-                    open.iter().for_each(|(other, _)| addresses.put_off(*other));
+                Some((at, place, Ok(transport))) => {
+                    // Those that began later had less time.
+                    open[..at]
+                        .iter()
+                        .for_each(|(earlier, _)| addresses.put_off(*earlier));
                     addresses.accepted(place);
                     return Ok((transport, place));
                 }
-                Some((place, Err(error))) => {
+                Some((_, place, Err(error))) => {
                     self.exhaustion.note(&error);
                     hint = connect_hint(error.kind());
                     if is_of_address(error.kind()) {
@@ -204,6 +212,8 @@ impl Dialer {
                 None => {}
             }
         }
+        open.iter()
+            .for_each(|(silent, _)| addresses.put_off(*silent));
         for address in named(addresses, &open) {
             failures.push(format!("{address}: no answer within {limit:?}"));
             hint = NOTHING_CAME;
@@ -235,10 +245,11 @@ impl Dialer {
     }
 }
 
-/// Waits for one of several attempts to end, and takes it out of them.
+/// Waits for one of several attempts to end, and takes it out of them: its place among them, that of its address, and
+/// what came of it.
 async fn first_to_end(
     open: &mut Vec<(usize, PendingConnection<'_>)>,
-) -> (usize, io::Result<Transport>) {
+) -> (usize, usize, io::Result<Transport>) {
     poll_fn(|context| {
         let polled = open.iter_mut().enumerate();
         let mut ended =
@@ -247,7 +258,7 @@ async fn first_to_end(
                 Poll::Pending => None,
             });
         match ended.next() {
-            Some((at, result)) => Poll::Ready((open.remove(at).0, result)),
+            Some((at, result)) => Poll::Ready((at, open.remove(at).0, result)),
             None => Poll::Pending,
         }
     })

@@ -70,6 +70,9 @@ pub struct LoadDrive {
     /// How long operations of an open loop that wait are waited for at its end, if not for the time limit
     /// of one; the others are dropped.
     pub drain: Option<Duration>,
+    /// The run ends where operations fail for five seconds and none ever succeeded. What searches for the load at which
+    /// a server fails needs the figures of such a run.
+    pub ends_if_all_fail: bool,
 }
 
 /// Who decides when the next operation of a load begins.
@@ -103,6 +106,7 @@ impl Default for LoadDrive {
             warmup_time: Duration::ZERO,
             in_turn: false,
             drain: None,
+            ends_if_all_fail: false,
         }
     }
 }

@@ -79,8 +79,8 @@ pub(crate) async fn probe(
         can_be_locked: false,
     };
     let answered = head.status_text();
-    if head.status == 400 && wants_tls(client.body()) {
-        let hint = perhaps_tls(url);
+    let hint = perhaps_tls(url);
+    if head.status == 400 && !hint.is_empty() && wants_tls(client.body()) {
         return Err(RunError::NotWebdav(format!(
             "OPTIONS {url} was answered {answered}: the server expects TLS on this port{hint}"
         )));
@@ -160,7 +160,7 @@ fn not_of_target(head: &ResponseHead) -> Option<String> {
              name that it has"
         }
         429 => "the server, or a proxy before it, limits requests",
-        502 => "a proxy does not reach the server behind it; is that running?",
+        502 => "a proxy had no valid response from the server behind it; is that running?",
         503 => "the server, or a proxy before it, takes no requests for the moment",
         504 => "a proxy had no answer from the server behind it in time",
         _ => return None,

@@ -42,6 +42,7 @@ pub(crate) fn load(args: &LoadArgs) -> Result<ExitStatus, Failed> {
             connect_rate: pace.connect_rate,
             warmup: pace.warmup,
             in_turn,
+            ends_if_all_fail: true,
             ..LoadDrive::default()
         }),
         ..connection.settings_of_run(&pace.running, args.clock)?

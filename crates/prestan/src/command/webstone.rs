@@ -210,6 +210,7 @@ fn load(options: &ChildrenOptions) -> LoadDrive {
         in_turn: options.repeat.is_some(),
         warmup: 1,
         warmup_time: options.warmup.unwrap_or_default(),
+        ends_if_all_fail: true,
         ..LoadDrive::default()
     }
 }

@@ -416,7 +416,7 @@ fn targets_that_cannot_be_measured() {
             &["OPTIONS", "429", "limits requests"],
         ),
         (all(status(421, &[], "")), &["OPTIONS", "421", "this name"]),
-        (not_dav(502), &["PROPFIND", "502", "does not reach"]),
+        (not_dav(502), &["PROPFIND", "502", "no valid response"]),
         (
             all(status(
                 400,

@@ -99,7 +99,9 @@ impl OwnCredentials {
     /// What to try where authentication failed.
     fn advice(&self, error: &AuthError) -> &'static str {
         match error {
-            AuthError::Refused { .. } | AuthError::TokenRefused { .. } if self.were_accepted => {
+            AuthError::Refused { .. } | AuthError::TokenRefused { .. } | AuthError::NoChallenge
+                if self.were_accepted =>
+            {
                 ", which it accepted before; check the server's log"
             }
             AuthError::NoChallenge if !self.auth.is_anonymous() && !self.were_sent => {

@@ -66,16 +66,23 @@ impl Client {
         match connection.idle() {
             Idle::Open if caution == Caution::Reconnect => {}
             Idle::Open => self.connection = Some(connection),
-            Idle::Ended if is_kept => self.note_silent_close(&connection, CloseShown::Noticed),
+            Idle::Ended if is_kept => {
+                self.note_silent_close(&connection, Nanos::MAX, CloseShown::Noticed);
+            }
             Idle::Ended | Idle::Spoke => {}
         }
     }
 
-    /// The kept connection has ended though its last response did not announce that.
-    pub(super) fn note_silent_close(&self, connection: &Carrier, shown: CloseShown) {
+    /// The kept connection has ended though its last response did not announce that. It was idle until a request began.
+    pub(super) fn note_silent_close(
+        &self,
+        connection: &Carrier,
+        request_began: Nanos,
+        shown: CloseShown,
+    ) {
         let ended = connection.ended_at();
         let ended = ended.unwrap_or_else(|| self.config.time.clock.now());
-        let idle = ended.saturating_sub(self.last_used);
+        let idle = ended.min(request_began).saturating_sub(self.last_used);
         self.config.closes.note(self.last_status, idle, shown);
     }
 }

@@ -22,7 +22,7 @@ impl Client {
         if !matches!(error, ExchangeError::Stream(_)) {
             first.history.ended(&connection, &self.http);
         }
-        let may_repeat = first.history.is_idempotent;
+        let (may_repeat, began) = (first.history.is_idempotent, first.history.began);
         let (outcome, what) = match error {
             ExchangeError::Stream(end) => {
                 self.connection = Some(connection);
@@ -45,7 +45,7 @@ impl Client {
             }
             ExchangeError::GoingAway(what) => (Outcome::Reset, what),
             ExchangeError::Ended { what, silent: true } if connection.has_answered() => {
-                self.note_silent_close(&connection, CloseShown::Lost);
+                self.note_silent_close(&connection, began, CloseShown::Lost);
                 if may_repeat {
                     self.tell_of_failure(
                         "the persistent connection was closed; sent again on another",

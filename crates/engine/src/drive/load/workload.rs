@@ -30,8 +30,8 @@ use crate::event_loop::cancel::Cancel;
 use crate::event_loop::sleep_until;
 use crate::watch::recorder::KnownWindow;
 
-/// A user whose operations got no answer for so long is silent; when all are, the run ends. So does one whose
-/// operations all failed for so long from the beginning of the window on.
+/// A user whose operations got no answer for so long is silent; when all are, the run ends. So does one in
+/// which operations of the window ended for so long, and no operation ever had the expected response.
 const SILENCE: Nanos = 5_000_000_000;
 /// From the moment when all users are ready to the first planned one: time to wake everybody.
 const RUN_UP: Nanos = 10_000_000;
@@ -71,8 +71,12 @@ pub(crate) struct Workload {
     claimed: AtomicU64,
     at_work: AtomicU32,
     silent: AtomicU32,
+    /// Whether the run ends where all operations fail.
+    ends_if_all_fail: bool,
     /// An operation got the expected response.
     has_succeeded: AtomicBool,
+    /// When the first operation of the window ended, where none has had the expected response.
+    failing_since: AtomicU64,
     begun: AtomicU64,
     ended: AtomicU64,
     stopped: AtomicBool,
@@ -128,7 +132,9 @@ impl Workload {
             claimed: AtomicU64::new(0),
             at_work: AtomicU32::new(0),
             silent: AtomicU32::new(0),
+            ends_if_all_fail: load.ends_if_all_fail,
             has_succeeded: AtomicBool::new(false),
+            failing_since: AtomicU64::new(NEVER),
             begun: AtomicU64::new(NEVER),
             ended: AtomicU64::new(NEVER),
             stopped: AtomicBool::new(false),
@@ -187,16 +193,19 @@ impl Workload {
         }
     }
 
-    /// Ends the run where no response ever was the expected one.
+    /// Ends the run where responses came for a while, and none ever was the expected one.
     fn heard_response(&self, heard: &Heard<'_>) {
-        if self.has_succeeded.load(Ordering::Relaxed) {
+        if !self.ends_if_all_fail || self.has_succeeded.load(Ordering::Relaxed) {
             return;
         }
         let Some((wrong, asked)) = heard.wrong else {
             return self.has_succeeded.store(true, Ordering::Relaxed);
         };
-        let begun = self.begun.load(Ordering::Acquire);
-        if heard.ended >= begun.saturating_add(SILENCE) {
+        if heard.ended < self.begun.load(Ordering::Acquire) {
+            return;
+        }
+        let before = self.failing_since.fetch_min(heard.ended, Ordering::Relaxed);
+        if heard.ended >= before.min(heard.ended).saturating_add(SILENCE) {
             self.context.abort(format!(
                 "no response was the expected one for five seconds; the last: {asked}: {}",
                 wrong.what

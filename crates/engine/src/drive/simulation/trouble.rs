@@ -115,7 +115,7 @@ tests:
 ";
         let load = LoadDrive {
             duration: Some(Duration::from_secs(20)),
-            warmup: 0,
+            ends_if_all_fail: true,
             ..LoadDrive::default()
         };
         Simulation::load(pages, 3, load, server).run()
@@ -127,6 +127,7 @@ tests:
     // What fails later may recover.
     let later = run(30);
     assert_eq!(later.at(aborted), None);
+    // A search for the load that is too much wants to know that all failed.
 }
 
 fn begins_to_measure(kind: &EventKind) -> bool {

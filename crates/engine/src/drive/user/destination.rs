@@ -48,6 +48,9 @@ impl Log {
             let label = "prestan: 0 (probe)";
             let asked = propfind_request(&path, "0", RESOURCETYPE, label);
             statuses[place] = client.perform(asked).await.trace.status;
+            if statuses[place].is_none() {
+                break;
+            }
         }
         let why = explanation(status, statuses, client.scheme());
         memory.destinations.push((status, why.to_owned()));
@@ -59,16 +62,17 @@ impl Log {
 /// these.
 fn explanation(status: u16, propfind: [Option<u16>; 2], scheme: Scheme) -> &'static str {
     match (status, propfind, scheme) {
-        (502, [_, None | Some(502..=504)], _) => {
-            "; PROPFIND fails there, too: a proxy does not reach the server behind it"
+        (502, [None, _] | [_, None], _) => "; PROPFIND had no response there",
+        (502, [_, Some(502..=504)], _) => {
+            "; PROPFIND fails there, too: a proxy had no valid response from the server behind it; is that running?"
         }
-        (502, _, Scheme::Https) => {
+        (502, [_, Some(207)], Scheme::Https) => {
             "; PROPFIND works there: the server takes the destination for another server (RFC 4918, section 9.8.5), \
              perhaps because a proxy ends TLS and the server expects http:// in Destination; the proxy has to change \
              that (nginx: proxy_set_header Destination; Apache: RequestHeader edit Destination ^https: http: early; \
              HAProxy: http-request replace-header Destination)"
         }
-        (502, _, Scheme::Http) => {
+        (502, [_, Some(207)], Scheme::Http) => {
             "; PROPFIND works there: the server takes the destination for another server (RFC 4918, section 9.8.5); \
              does a proxy change Host?"
         }
@@ -88,8 +92,8 @@ mod tests {
     fn a_declined_destination_is_explained_by_what_works() {
         let (there, bad, missing) = (Some(207), Some(502), Some(404));
         let table = [
-            (502, [bad, bad], Scheme::Https, "does not reach"),
-            (502, [None, None], Scheme::Http, "does not reach"),
+            (502, [bad, bad], Scheme::Https, "no valid response"),
+            (502, [None, None], Scheme::Http, "had no response there"),
             (502, [there, there], Scheme::Https, "expects http://"),
             (502, [there, there], Scheme::Http, "change Host"),
             (409, [there, there], Scheme::Http, "change paths"),
@@ -101,6 +105,9 @@ mod tests {
         }
         for propfind in [[missing, there], [there, missing], [there, None]] {
             assert_eq!(explanation(409, propfind, Scheme::Http), "");
+        }
+        for declined in [Some(401), missing, Some(429)] {
+            assert_eq!(explanation(502, [declined, declined], Scheme::Http), "");
         }
     }
 }

@@ -115,7 +115,9 @@ impl User {
         }
         let mut judged = log.judge(client, &attempt, &exchange);
         let status = exchange.trace.status.unwrap_or_default();
-        let is_misread = !judged.is_expected() && may_be_misread(&step.plan, status);
+        // What has worked was read as it is meant.
+        let is_misread =
+            !judged.is_expected() && !memory.worked(step) && may_be_misread(&step.plan, status);
         if is_misread {
             let looking = log.explained_destination(client, memory, &attempt, status);
             judged.add(&Box::pin(looking).await);
