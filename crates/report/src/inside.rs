@@ -227,8 +227,8 @@ pub(crate) fn remarks(plan: &PlanRecord, inside: &InsideSummary) -> Vec<String> 
     }
     if inside.rows.iter().any(|row| row.traced.is_some()) {
         remarks.push(
-            "The server was traced behind the run: when that began, its calls that waited failed with EINTR (--no-trace \
-             leaves tracing out)."
+            "The server was traced behind the run: when that began, calls that waited were interrupted, and some of them \
+             (epoll_wait) fail with EINTR then (--no-trace leaves tracing out)."
                 .to_owned(),
         );
     }

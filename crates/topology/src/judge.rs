@@ -6,8 +6,10 @@ use crate::wire::PlannedWire;
 /// Most that a rate may differ, as a part of it.
 const RATE_TOLERANCE: f64 = 0.02;
 
-/// Most that the least delay may differ, in ns.
+/// Most that the least delay may differ, in ns, or as a share of the delay if that is more: on a wire on which each probe
+/// takes long, few of them are made, and the least of few is longer.
 const DELAY_TOLERANCE: f64 = 100_000.0;
+const DELAY_SHARE: f64 = 0.001;
 
 /// Standard deviations that a share of lost frames may differ: one wire in 16,000 is refused in error.
 const LOSS_DEVIATIONS: f64 = 4.0;
@@ -88,7 +90,7 @@ pub struct WireVerdict {
     /// The rate is within 2 %; a wire without a rate has every rate. What cannot be measured because of the described loss
     /// is not judged.
     pub rate: bool,
-    /// The least delay is within 0.1 ms of the described delay and the time to send the frame; with jitter, it and the
+    /// The least delay is within 0.1 ms, or 0.1 %, of the described delay and the time to send the frame; with jitter, it and the
     /// mean are within the jitter. As for the rate, it is not judged where nothing can arrive.
     pub delay: bool,
     /// The number of lost frames is within four standard deviations; a wire without loss loses none.
@@ -132,7 +134,8 @@ fn is_delayed_so(described: &PlannedWire, probe_bytes: usize, (least, mean): (f6
     let expected = expected_delay(described, probe_bytes);
     let jitter = described.jitter as f64;
     let within = |delay: f64, less: f64, more: f64| {
-        delay >= expected - less - DELAY_TOLERANCE && delay <= expected + more + DELAY_TOLERANCE
+        let tolerance = DELAY_TOLERANCE.max(DELAY_SHARE * expected);
+        delay >= expected - less - tolerance && delay <= expected + more + tolerance
     };
     if described.jitter == 0 {
         return within(least, 0.0, 0.0);

@@ -117,12 +117,14 @@ fn converse(
         elapsed: Duration::ZERO,
         flows: Vec::new(),
     };
+    let began = Instant::now();
     let mut session = SinkSession {
         link,
         number,
         shared,
         commands,
-        began: Instant::now(),
+        began,
+        next_reading: began + READING,
         reading,
         seconds: 0,
         looked: None,
@@ -227,6 +229,7 @@ struct SinkSession<'a> {
     shared: &'a SinkShared,
     commands: &'a DataCommands,
     began: Instant,
+    next_reading: Instant,
     reading: SessionReading,
     /// Full seconds until now.
     seconds: usize,
@@ -237,7 +240,6 @@ struct SinkSession<'a> {
 impl SinkSession<'_> {
     /// Sends counts until the source has finished.
     fn follow(&mut self) -> Result<(), SessionFailure> {
-        let mut next_reading = self.began + READING;
         let longest = self
             .reading
             .groups
@@ -260,13 +262,21 @@ impl SinkSession<'_> {
             if self.began.elapsed() > longest {
                 return Err("the agreed duration is over".to_owned().into());
             }
-            if Instant::now() >= next_reading {
-                next_reading += READING;
-                self.report(ReadingOccasion::Second)?;
-                self.seconds += 1;
+            if self.report_if_due()? {
                 self.check_rate()?;
             }
         }
+    }
+
+    /// Sends counts where a second is over.
+    fn report_if_due(&mut self) -> Result<bool, SessionFailure> {
+        let is_due = Instant::now() >= self.next_reading;
+        if is_due {
+            self.next_reading += READING;
+            self.report(ReadingOccasion::Second)?;
+            self.seconds += 1;
+        }
+        Ok(is_due)
     }
 
     /// A source whose heartbeats are missing lives as long as its data arrive.
@@ -349,6 +359,8 @@ impl SinkSession<'_> {
                 Some(ControlMessage::Heartbeat {} | ControlMessage::ReadingRequest {}) | None => {}
                 Some(_) => return Err(out_of_turn().into()),
             }
+            // What a deep queue lets through in time shows the source that the sink has not died.
+            self.report_if_due()?;
             let now = self.counts(CountsWanted::Now)?;
             if self.datagrams_of(&now) != self.datagrams_of(&counts) {
                 changed = Instant::now();

@@ -62,11 +62,13 @@ pub(super) fn run(
     let origin = Instant::now();
     let plans = std::mem::take(&mut plan.flows);
     let longest = plans.iter().map(|flow| flow.duration).max();
+    let mut seconds = 0;
     let flows = open_all(plans, sink, &agreed, || {
         if should_stop() {
             return Err(FlowError::Stopped);
         }
-        hear(&mut link)
+        seconds += u64::from(hear(&mut link)?);
+        Ok(())
     })?;
     let mut totals = LoadTotals {
         elapsed: Duration::ZERO,
@@ -77,6 +79,7 @@ pub(super) fn run(
         failure: None,
     };
     let mut running = RunningSource::start(flows, plan.threads, (link, origin), shared)?;
+    running.maker.pass(seconds);
     shared.change(SourceState::Running);
     let followed = running.follow();
     let sent_for = Duration::from_nanos(monotonic_ns().saturating_sub(running.start));
@@ -205,12 +208,13 @@ fn agreement(
     }
 }
 
-/// Looks after the connection while nothing but heartbeats is due.
-fn hear(link: &mut ControlLink) -> Result<(), FlowError> {
+/// Looks after the connection while flows are opened. Whether the sink reported a full second, in which nothing was sent.
+fn hear(link: &mut ControlLink) -> Result<bool, FlowError> {
     link.keep_alive()?;
     match link.receive(Duration::from_millis(1))? {
         Some(ControlMessage::Refused { reason }) => Err(FlowError::Refused(reason)),
-        _ => Ok(()),
+        Some(ControlMessage::Received { occasion, .. }) => Ok(occasion == ReadingOccasion::Second),
+        _ => Ok(false),
     }
 }
 

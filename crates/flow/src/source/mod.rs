@@ -216,12 +216,17 @@ impl SourceHandle {
         })?
     }
 
+    /// Has all flows end soon; [`SourceHandle::stop`] waits for that.
+    pub fn ask_to_stop(&self) {
+        self.shared.should_stop.store(true, Ordering::Relaxed);
+    }
+
     /// Stops all flows and returns their totals.
     ///
     /// # Errors
     /// Where nothing was ever sent, because the sink could not be reached or refused.
     pub fn stop(self) -> Result<LoadTotals, FlowError> {
-        self.shared.should_stop.store(true, Ordering::Relaxed);
+        self.ask_to_stop();
         self.finish(control::STOPPING)
     }
 }

@@ -184,6 +184,12 @@ impl ReadingMaker {
         }
     }
 
+    /// The sink has reported so many full seconds in which connections were made and nothing was sent.
+    pub(super) fn pass(&mut self, seconds: u64) {
+        self.reported += seconds;
+        self.before_at = Duration::from_secs(seconds);
+    }
+
     /// Keeps what has been sent, at each full second after the agreement.
     pub(super) fn look(&mut self, elapsed: Duration) {
         while self.looked < elapsed.as_secs()

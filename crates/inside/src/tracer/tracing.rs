@@ -312,7 +312,6 @@ impl Tracing {
         thread.returned_from_signal = false;
 
         let began = self.current.moment();
-        self.unseen = self.unseen.or(kind.hands_over);
         let target = self.target(tid, kind, &arguments, began.row().is_some());
         let row = began.row();
         let counted = row.map(|row| {
@@ -408,6 +407,9 @@ impl Tracing {
             return;
         }
         thread.returned_from_signal = call.kind.effect == CallEffect::ReturnsFromSignal;
+        if !has_failed(result) {
+            self.unseen = self.unseen.or(call.kind.hands_over);
+        }
         if let Some(counted) = call.counted {
             let lasted = if call.began.is_same_operation(self.current.moment()) {
                 call.began_at.elapsed()

@@ -277,6 +277,10 @@ impl RunningBackground {
         for generator in &mut self.generators {
             generator.ask_to_stop();
         }
+        // All of them before one is waited for: what the others still send would be in its queue.
+        for source in &self.sources {
+            source.handle.ask_to_stop();
+        }
         let components = self.record.components.len();
         let mut totals: Vec<TotalsSum> = Vec::new();
         totals.resize_with(components, TotalsSum::default);

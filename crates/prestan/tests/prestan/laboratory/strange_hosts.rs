@@ -124,7 +124,7 @@ fn what_a_machine_lacks_is_named_with_a_remedy_that_helps() {
              programs that have some, or raise /proc/sys/user/max_net_namespaces as root",
         ),
         (
-            "umount -l /proc",
+            "mkdir empty && mount --bind empty /proc",
             "cannot create a network namespace: No such file or directory (os error 2); /proc is missing: mount it",
         ),
     ];
