@@ -28,7 +28,7 @@ impl NamedProcesses {
     pub fn of(pids: &[u32]) -> NamedProcesses {
         let has_started =
             |one: &u32, other: &u32| one != other && descendants(&[*one]).contains(other);
-        let is_first = |pid: &&u32| !pids.iter().any(|other| has_started(other, *pid));
+        let is_first = |pid: &&u32| !pids.iter().any(|other| has_started(other, pid));
         NamedProcesses {
             all: pids
                 .iter()

@@ -1,7 +1,6 @@
 //! A bar on standard error, where that is a terminal whose lines can be drawn anew.
 
 use std::borrow::Cow;
-use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
@@ -95,11 +94,6 @@ impl TerminalBar {
     /// Draws it.
     pub(crate) fn tick(&self) {
         self.bar.tick();
-    }
-
-    /// Draws it at these intervals, on a thread of its own.
-    pub(crate) fn enable_steady_tick(&self, interval: Duration) {
-        self.bar.enable_steady_tick(interval);
     }
 
     /// Takes it away while something else is written.

@@ -20,7 +20,7 @@ static OLDER: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
 
 /// Remembers that a file is to be written, so that [`untouched`] names it where that does not happen.
 pub(crate) fn announce(place: &Path) {
-    let there = fs::symlink_metadata(place);
+    let there = fs::metadata(place);
     if there.is_ok_and(|there| there.is_file() && there.len() > 0) {
         older(|all| all.insert(place.to_owned()));
     }
@@ -101,7 +101,11 @@ impl DocumentFile {
                     if there.is_some()
                         && matches!(
                             error.kind(),
-                            io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem
+                            io::ErrorKind::PermissionDenied
+                                | io::ErrorKind::ReadOnlyFilesystem
+                                // An owner who has no number here (user_namespaces(7)), and files without owners.
+                                | io::ErrorKind::InvalidInput
+                                | io::ErrorKind::Unsupported
                         ) => {}
                 created => return created,
             }
@@ -118,11 +122,18 @@ impl DocumentFile {
     /// One that has the owner and the permissions of the file that it is to replace, if there is one.
     fn beside(place: &Path, there: Option<&Metadata>) -> io::Result<DocumentFile> {
         static NUMBER: AtomicU64 = AtomicU64::new(0);
-        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        let part = place.with_file_name(format!(".prestan-{}-{number}.part", process::id()));
+        // The number of a process may be that of one in another container, or of one that was killed.
+        let (part, file) = loop {
+            let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+            let part = place.with_file_name(format!(".prestan-{}-{number}.part", process::id()));
+            match File::create_new(&part) {
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                made => break (part, made?),
+            }
+        };
         let document = DocumentFile {
             place: place.to_owned(),
-            file: File::create_new(&part)?,
+            file,
             part: Some(part),
         };
         if let Some(there) = there {

@@ -153,16 +153,24 @@ fn is_ascii(to_terminal: bool, variable: impl Fn(&str) -> Option<String>) -> boo
     })
 }
 
-/// The signs of this program as they are written without others than ASCII. Names are left as they are.
+/// The signs of this program as they are written without others than ASCII. Paths and URLs are left as they are, so that
+/// they can be copied.
 fn in_ascii(text: &str) -> String {
     let plain = |sign: char| SIGNS.iter().find(|(of, _)| *of == sign);
-    text.chars().fold(String::new(), |mut all, sign| {
-        match plain(sign) {
-            Some((_, ascii)) => all.push_str(ascii),
-            None => all.push(sign),
+    let mut all = String::with_capacity(text.len());
+    for word in text.split_inclusive([' ', '\n']) {
+        if word.starts_with(['/', '.']) || word.contains("://") {
+            all.push_str(word);
+            continue;
         }
-        all
-    })
+        for sign in word.chars() {
+            match plain(sign) {
+                Some((_, ascii)) => all.push_str(ascii),
+                None => all.push(sign),
+            }
+        }
+    }
+    all
 }
 
 #[cfg(test)]
@@ -189,13 +197,17 @@ mod tests {
             in_ascii("45 µs ±3 %, ×2 – größe ▁█"),
             "45 us +-3 %, x2 - größe _#"
         );
+        assert_eq!(
+            in_ascii("see /srv/Messung–1/page"),
+            "see /srv/Messung–1/page"
+        );
     }
 
     #[test]
     fn colours_are_where_they_are_shown_or_forced() {
         const XTERM: (&str, &str) = ("TERM", "xterm");
-        let table: [(&'static [(&str, &str)], bool, bool); 9] = [
-            (&[XTERM], true, false),
+        let table = [
+            (&[XTERM][..], true, false),
             (&[], false, false),
             (&[("TERM", "dumb")], false, false),
             (&[XTERM, ("NO_COLOR", "1")], false, false),

@@ -60,7 +60,7 @@ pub(crate) fn pretty(value: &impl serde::Serialize) -> String {
 
 /// The same document, and harmless on a terminal: JSON itself escapes only the control characters of
 /// ASCII. Others can stand in strings only, where an escape means the same.
-fn visible(json: &str) -> String {
+pub(crate) fn visible(json: &str) -> String {
     let mut units = [0; 2];
     json.chars()
         .fold(String::with_capacity(json.len()), |mut out, c| {

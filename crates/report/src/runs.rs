@@ -299,7 +299,7 @@ mod tests {
             run("tuesday", 5 << 20, ListedState::GoesOn),
         ];
         let wide = "\
-run      started           result      size  suite    target
+run      started (UTC)     result      size  suite    target
 monday   2026-11-22 10:00  pass     1.5 KiB  prestan  http://127.0.0.1:8080/dav/
 tuesday  2026-11-22 10:00  goes on  5.0 MiB  prestan  http://127.0.0.1:8080/dav/
 ";
@@ -330,7 +330,7 @@ tuesday  2026-11-22 10:00  goes on  5.0 MiB  prestan  http://127.0.0.1:8080/dav/
         ];
         let groups = ListedGroup::by_series(runs);
         let text = "\
-run      runs  started           result                     size  suite    target
+run      runs  started (UTC)     result                     size  suite    target
 week        4  2026-11-22 10:00  3 pass, 1 inconclusive  4.0 MiB  prestan  http://127.0.0.1:1/, http://127.0.0.1:2/ \
                                                                            and 2 more
 tuesday     1  2026-11-22 10:00  fail                    5.0 MiB  prestan  http://127.0.0.1:8080/dav/

@@ -44,7 +44,7 @@ impl ResponseOrigins {
 
     /// Responses of the servers that answered from several addresses, and those of them that did not come from the
     /// most used address of their server; `None` where each server answered from one.
-    pub(crate) fn from_others(&self) -> Option<(u64, u64)> {
+    pub(crate) fn other_addresses(&self) -> Option<(u64, u64)> {
         let (mut others, mut all) = (0, 0);
         let mut targets: Vec<u16> = self.addresses.iter().map(|own| own.target).collect();
         targets.sort_unstable();
@@ -86,9 +86,9 @@ mod tests {
         };
         let mut all = ResponseOrigins::default();
         all.add(&thread(vec![of(0, "a", 5), of(1, "b", 7)]));
-        assert_eq!(all.from_others(), None);
+        assert_eq!(all.other_addresses(), None);
         all.add(&thread(vec![of(0, "a", 1), of(0, "b", 4)]));
-        assert_eq!(all.from_others(), Some((4, 10)));
+        assert_eq!(all.other_addresses(), Some((4, 10)));
         assert_eq!((all.cached, &*all.caches), (4, &["varnish".to_owned()][..]));
     }
 }

@@ -1,6 +1,8 @@
 //! `prestan search`: the largest load under which a condition holds.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use constraint::{Characteristic, PartOfRun};
@@ -23,6 +25,7 @@ use crate::exit::{ExitStatus, Failed};
 use crate::forecast::roughly;
 use crate::output::{self, tell};
 use crate::signals::on_interrupt;
+use crate::watch::Following;
 
 /// Greatest loads that are tried, unless something else is said.
 const MOST_USERS: f64 = 4096.0;
@@ -174,14 +177,16 @@ impl<'a> Trials<'a> {
         let cancel = Cancel::default();
         let _interruptible = on_interrupt(cancel.clone(), None)?;
         self.begun = Instant::now();
-        if let Some(bar) = &self.bar {
-            bar.enable_steady_tick(TICK);
-        }
-        let ended = self.make_all(search, &cancel);
-        if let Some(bar) = &self.bar {
-            bar.finish_and_clear();
-        }
-        ended
+        let drawn = self.bar.clone().map(|bar| {
+            move |over: &AtomicBool| {
+                while !over.load(Ordering::Relaxed) {
+                    bar.tick();
+                    thread::park_timeout(TICK);
+                }
+            }
+        });
+        let _following = Following::begin(self.bar.clone(), drawn);
+        self.make_all(search, &cancel)
     }
 
     fn make_all(&mut self, search: &mut Search, cancel: &Cancel) -> Result<(), Failed> {

@@ -123,7 +123,7 @@ fn a_condition_in_a_url_cannot_wait_for_the_run() {
         .args([
             "load",
             "GET",
-            "http://127.0.0.1:9/{% if user == 0 %}a{% endif %}",
+            "http://127.0.0.1:9/{{ 'a' if user == 0 else 'b' }}",
         ])
         .run();
     assert_eq!(outcome.code, 2, "{outcome}");

@@ -276,7 +276,7 @@ fn what_makes_no_sense_beside_a_run_is_refused() {
     let server = plain();
     for (beside, said) in [
         (&["reading,users=0"][..], "users=0"),
-        (&["absent"], "no suite and no file is called `absent`"),
+        (&["absent"], "absent failed: No such file or directory"),
         (&["reading", "reading"], "another load called reading"),
         (&["reading,speed=3"], "use name=NAME"),
         (&[LONG], "too long for the name of a run"),

@@ -87,7 +87,7 @@ fn figures_in_files_are_those_that_were_asked_for() {
     let failed = drawn
         .again()
         .args("demo -r 3 --only Get1K --run-id two -q --fail-if".split(' '))
-        .args(["mean > 0 s", "--svg", "failed", "--figure", "ecdf-Lock"])
+        .args(["max > 0 s", "--svg", "failed", "--figure", "ecdf-Lock"])
         .run();
     assert_eq!(failed.code, 1, "{failed}");
     let said = "no figure is called ecdf-Lock, so no file has it; there are bars-all-linear, ";

@@ -124,7 +124,8 @@ fn a_connection_begins_with_a_line_of_the_proxy_protocol() {
         assert_eq!(outcome.code, 0, "{outcome}");
         assert_eq!(outcome.json()["load"]["http"]["haproxy_protocol"], true);
     }
-    assert_eq!(load(&[]).code, 1);
+    // Without it, the server closes the connection.
+    assert_eq!(load(&[]).code, 4);
 }
 
 /// A name with two addresses of this machine.
@@ -223,11 +224,9 @@ fn the_second_address_takes_over_when_the_first_dies() {
         .iter()
         .map(|own| own["responses"].as_u64().unwrap());
     assert_eq!(counts.sum::<u64>(), 100, "{responses:?}");
-    assert_eq!(
-        warnings(&outcome)[0]["kind"],
-        "several_addresses",
-        "{outcome}"
-    );
+    let all = warnings(&outcome);
+    let is_told = all.iter().any(|own| own["kind"] == "several_addresses");
+    assert!(is_told, "{outcome}");
     assert_eq!(kept(&outcome).env.server.unwrap().addresses.len(), 2);
     assert_eq!(run.samples.len(), 100);
 }

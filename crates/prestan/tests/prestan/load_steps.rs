@@ -273,7 +273,12 @@ fn what_cannot_be_done_without_a_step_is_dropped_and_says_why() {
 
 #[test]
 fn a_test_that_the_server_cannot_do_is_not_supported() {
-    let rule = Rule::new(Fault::DropHeader("DAV".to_owned())).method("OPTIONS");
+    let without_locks = Fault::Status {
+        code: 200,
+        headers: vec![("DAV".to_owned(), "1".to_owned())],
+        body: Vec::new(),
+    };
+    let rule = Rule::new(without_locks).method("OPTIONS");
     let server = Faulty::new(|builder| builder.rule(rule));
     for pace in [
         &["--requests", "5"][..],

@@ -18,7 +18,8 @@ use crate::support::load::{at_work, plain, send, until};
 const ENDLESS: [&str; 4] = ["--only", "Get1K", "-r", "1000000"];
 
 fn signal_of(pid: u32, signal: Signal) {
-    kill_process(Pid::from_raw(pid.cast_signed()).unwrap(), signal).unwrap();
+    let pid = Pid::from_raw(pid.cast_signed()).expect("no process has the number 0");
+    kill_process(pid, signal).expect("it runs");
 }
 
 #[test]

@@ -5,7 +5,7 @@ use serde::Serialize;
 use stats::TestSummary;
 
 use super::{PageRun, ReportPage};
-use crate::json::document as result;
+use crate::json::{document as result, visible};
 use crate::table::{in_words, shown_times};
 use crate::{Diagnosed, compare, diagnose, search, sweep, wire};
 
@@ -55,8 +55,9 @@ pub(super) fn document<'a>(page: &ReportPage<'a>, names: &'a [String]) -> String
             diagnose::with_places(all).flat_map(found).collect()
         }),
     };
-    serde_json::to_string(&data)
-        .expect("only a map with keys other than strings, or a type of ours that refuses, fails")
+    let text = serde_json::to_string(&data)
+        .expect("only a map with keys other than strings, or a type of ours that refuses, fails");
+    visible(&text)
 }
 
 fn without_time(test: &TestSummary) -> Option<&'static str> {

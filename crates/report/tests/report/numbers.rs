@@ -189,7 +189,10 @@ pub(crate) const RESULT: &[Numbers] = &[
         "Connects",
         &["count", "resent", "segments_sent", "segments_received"],
     ),
-    facts("Failure", &["count", "status"]),
+    facts("Failure", &["count", "status", "first_s", "last_s"]),
+    facts("Cached", &["responses"]),
+    facts("Address", &["responses"]),
+    facts("ServerAddress", &["connections"]),
     Numbers {
         of: "Distribution",
         estimates: &[

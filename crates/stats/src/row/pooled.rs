@@ -116,7 +116,14 @@ pub(crate) fn pooled(runs: &[RunRow<'_>]) -> TestSummary {
         per_second_ci95: rate.ci95,
         // The interval comes from how much runs differ, whatever the rate did in each of them.
         wanders: false,
-        failures: failures::together(runs.iter().flat_map(|(_, row)| &row.failures)),
+        failures: {
+            let mut all = failures::together(runs.iter().flat_map(|(_, row)| &row.failures));
+            // Moments are those of one window.
+            if runs.len() > 1 {
+                all.iter_mut().for_each(|group| group.ended = None);
+            }
+            all
+        },
         notes: {
             let told = runs.iter().flat_map(|(_, row)| &row.notes);
             let told = told.filter(|note| matches!(note, Note::Remark(_)));

@@ -426,7 +426,7 @@ fn cached(row: &TestSummary, _: &Load) -> Option<(u64, u64)> {
 }
 
 fn several_addresses(row: &TestSummary, _: &Load) -> Option<(u64, u64)> {
-    row.origins.from_others()
+    row.origins.other_addresses()
 }
 
 /// Where the responses of all rows together came from.

@@ -8,7 +8,7 @@ use std::process::{Child, Command, ExitStatus as ProcessStatus};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use lab::{BuiltLab, LabError, Surroundings};
 use rustix::process::{Pid, Signal, kill_process};
@@ -22,6 +22,8 @@ use crate::signals::{self, Signals};
 
 /// How often it is looked whether a program has ended.
 const LOOK: Duration = Duration::from_millis(20);
+/// Within this time a signal that a terminal sends to all its programs has been taken by each of them.
+const MOMENT: Duration = Duration::from_millis(200);
 
 /// The shell of users who have none.
 const SHELL: &str = "/bin/sh";
@@ -111,7 +113,7 @@ pub(super) fn run(
         Err(error) => Err(Failed::Local(format!("waiting for the command: {error}"))),
         Ok(None) => Ok(ExitStatus::Interrupted),
         // A shell that waits for this process is to see of what the program has died.
-        Ok(Some(status)) if status.signal().is_some() && received.has_any() => {
+        Ok(Some(status)) if status.signal().is_some() && received.has_any_soon() => {
             Ok(ExitStatus::Interrupted)
         }
         Ok(Some(status)) => Ok(ExitStatus::Program(number_of(status))),
@@ -161,6 +163,16 @@ struct ReceivedSignals {
 impl ReceivedSignals {
     fn has_any(&self) -> bool {
         self.all.load(Ordering::Relaxed) > 0
+    }
+
+    /// Whether there is one, or comes in the next moment: a program may have died of a signal that this process has not
+    /// taken yet.
+    fn has_any_soon(&self) -> bool {
+        let begun = Instant::now();
+        while !self.has_any() && begun.elapsed() < MOMENT {
+            thread::sleep(LOOK);
+        }
+        self.has_any()
     }
 }
 

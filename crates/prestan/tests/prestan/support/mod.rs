@@ -41,7 +41,7 @@ const INCONCLUSIVE: i32 = 3;
 /// The program, for which no signal is ignored: a shell that runs these tests in its background ignores Ctrl-C for them,
 /// and what is ignored on entry stays ignored.
 pub(crate) fn program() -> Command {
-    let mut command = Command::new("env");
+    let mut command = Command::new("/usr/bin/env");
     command.args([
         "--default-signal=HUP,INT,TERM",
         env!("CARGO_BIN_EXE_prestan"),
