@@ -470,6 +470,7 @@ fn shape_of_the_csv() {
         "" => "-".to_owned(),
         number if number.parse::<f64>().is_ok() => "#".to_owned(),
         url if url.starts_with("http://") => "<URL>".to_owned(),
+        time if time.ends_with('Z') && time.contains(':') => "<TIME>".to_owned(),
         word => word.to_owned(),
     };
     let mut text = String::new();
