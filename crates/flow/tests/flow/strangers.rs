@@ -1,7 +1,7 @@
 //! What a sink does with bytes that are not from a source of its own.
 
 use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream, UdpSocket};
+use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::time::{Duration, Instant};
 
 use flow::FlowTransport::{Tcp, Udp};
@@ -236,6 +236,18 @@ fn sources_of_other_addresses_are_refused() {
     );
 }
 
+/// Why a source does not begin whose sink would be there.
+fn refusal_at(sink: SocketAddr) -> FlowError {
+    let plan = SourcePlan {
+        sink,
+        flows: vec![FlowPlan::full(Udp, 1000, PATIENCE)],
+        threads: 1,
+        longest_silence: flow::LONGEST_SILENCE,
+    };
+    let source = TrafficSource::start(plan, token()).unwrap();
+    source.ready(PATIENCE).unwrap_err()
+}
+
 #[test]
 fn a_program_that_only_repeats_is_no_sink() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -259,14 +271,7 @@ fn a_program_that_only_repeats_is_no_sink() {
         // Nothing more comes.
         stream.read(&mut buffer).unwrap_or(0)
     });
-    let plan = SourcePlan {
-        sink: address,
-        flows: vec![FlowPlan::full(Udp, 1000, PATIENCE)],
-        threads: 1,
-        longest_silence: flow::LONGEST_SILENCE,
-    };
-    let source = TrafficSource::start(plan, token()).unwrap();
-    let error = source.ready(PATIENCE).unwrap_err();
+    let error = refusal_at(address);
     assert!(matches!(error, FlowError::OtherToken), "{error}");
     assert_eq!(echo.join().unwrap(), 0);
 }
@@ -282,14 +287,7 @@ fn another_program_at_the_address_of_a_sink_is_called_so() {
         // The source closes the connection.
         stream.read(&mut [0; 100]).unwrap_or(0)
     });
-    let plan = SourcePlan {
-        sink: address,
-        flows: vec![FlowPlan::full(Udp, 1000, PATIENCE)],
-        threads: 1,
-        longest_silence: flow::LONGEST_SILENCE,
-    };
-    let source = TrafficSource::start(plan, token()).unwrap();
-    let error = source.ready(PATIENCE).unwrap_err().to_string();
+    let error = refusal_at(address).to_string();
     let expected = "is no sink of Prestan (it begins with HTTP/1.1 400 Bad Request)";
     assert_eq!(error, format!("what answers at {address} {expected}"));
     assert_eq!(server.join().unwrap(), 0);

@@ -95,7 +95,7 @@ fn a_server_that_is_gone_ends_a_load_after_five_seconds() {
 
 #[test]
 fn a_load_of_which_nothing_is_as_expected_ends_after_five_seconds() {
-    let run = |first_that_fails: usize| {
+    let run = |first_that_fails: usize, ends_if_all_fail: bool| {
         let server = SimulatedServer::new(1, move |_, number| {
             if number >= first_that_fails {
                 SimulatedReply::Status(302)
@@ -115,19 +115,21 @@ tests:
 ";
         let load = LoadDrive {
             duration: Some(Duration::from_secs(20)),
-            ends_if_all_fail: true,
+            ends_if_all_fail,
             ..LoadDrive::default()
         };
         Simulation::load(pages, 3, load, server).run()
     };
     let aborted = |kind: &EventKind| matches!(kind, EventKind::Aborted { .. });
-    let none = run(0);
+    let none = run(0, true);
     let silent = none.at(aborted).unwrap() - none.at(begins_to_measure).unwrap();
     assert!((5_000 * MS..5_200 * MS).contains(&silent), "{silent}");
     // What fails later may recover.
-    let later = run(30);
+    let later = run(30, true);
     assert_eq!(later.at(aborted), None);
     // A search for the load that is too much wants to know that all failed.
+    let searched = run(0, false);
+    assert_eq!(searched.at(aborted), None);
 }
 
 fn begins_to_measure(kind: &EventKind) -> bool {
@@ -136,30 +138,36 @@ fn begins_to_measure(kind: &EventKind) -> bool {
 
 #[test]
 fn one_failure_after_a_pause_is_no_silent_server() {
-    let suite = "
-suite: pausing
-needs: http
-tests:
-  - name: Get
-    loop:
-      - GET: page
-        measure: Get
-      - think: {constant: 10s}
-";
+    let suite = |steps: &str| {
+        format!("suite: pausing\nneeds: http\ntests: [{{name: Get, loop: [{steps}]}}]")
+    };
+    let (get, think) = ("{GET: page, measure: Get}", "{think: {constant: 10s}}");
+    let run = |steps: [&str; 2], server: SimulatedServer| {
+        let load = LoadDrive {
+            requests: Some(5),
+            ends_if_all_fail: true,
+            ..LoadDrive::default()
+        };
+        let run = Simulation::load(&suite(&steps.join(", ")), 1, load, server).run();
+        let aborted = |kind: &EventKind| matches!(kind, EventKind::Aborted { .. });
+        assert_eq!(run.at(aborted), None);
+        assert_eq!(run.count(Outcome::Ok), 4);
+        run
+    };
     // The request is sent again on a new connection, which ends as well.
-    let server = SimulatedServer::new(1, |_, number| match number {
+    let closes = SimulatedServer::new(1, |_, number| match number {
         2 | 3 => SimulatedReply::Close,
         _ => SimulatedReply::After(MS),
     });
-    let load = LoadDrive {
-        requests: Some(5),
-        ..LoadDrive::default()
-    };
-    let run = Simulation::load(suite, 1, load, server).run();
-    assert_eq!(run.count(Outcome::Reset), 1);
-    assert_eq!(run.count(Outcome::Ok), 4);
-    let aborted = |kind: &EventKind| matches!(kind, EventKind::Aborted { .. });
-    assert_eq!(run.at(aborted), None);
+    let closing = run([get, think], closes);
+    assert_eq!(closing.count(Outcome::Reset), 1);
+    // The first response of all comes long after the window has begun.
+    let declines = SimulatedServer::new(1, |_, number| match number {
+        0 => SimulatedReply::Status(503),
+        _ => SimulatedReply::After(MS),
+    });
+    let declining = run([think, get], declines);
+    assert_eq!(declining.count(Outcome::Refused), 1);
 }
 
 #[test]
