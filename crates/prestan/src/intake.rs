@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use engine::{Conditions, Finished, Sink};
-use record::{CountedSpan, Event, Load, Pace, PlanRecord, Sample};
+use record::{CountedSpan, Environment, Event, Load, Pace, PlanRecord, Sample};
 use report::{Diagnosed, DiagnosedRun};
 use rundir::{Recorded, RunDir, RunDirError, Samples, SamplesWriter};
 use stats::{
@@ -221,30 +221,32 @@ impl Intake {
                 writer.finish().map(Some).map_err(|error| error.to_string())
             }
         };
-        let Finished { plan, events, .. } = finished;
-        let (summary, windows) = match sums {
+        let Finished {
+            plan, events, env, ..
+        } = finished;
+        let summarised = match sums {
             RunningSummary::Load(sums) => {
                 // Events alone tell of the windows of a load.
                 let nothing = || Ok::<[Result<&[Sample], String>; 0], String>([]);
                 let windows = stats::counting_windows(plan, events, nothing);
-                (Ok(sums.finish(events, &finished.env)), windows)
+                windows.map(|windows| (sums.finish(events, env), windows))
             }
-            RunningSummary::Suite(HeldSamples::All(samples)) => {
-                let pieces = || Ok::<_, String>([Ok(&samples[..])]);
-                let windows = stats::counting_windows(plan, events, pieces);
-                (summary_of(finished, &samples), windows)
+            RunningSummary::Suite(HeldSamples::All(held)) => {
+                stats::summarise_from(plan, events, env, || Ok::<_, String>([Ok(&held[..])]))
             }
             RunningSummary::Suite(HeldSamples::OnDisk | HeldSamples::Lost) => match &samples {
-                Ok(Some(samples)) => (
-                    summary_from(finished, samples).map_err(|error| lost(&error)),
-                    windows_of(plan, events, samples),
-                ),
+                Ok(Some(samples)) => {
+                    summarised(plan, events, env, samples).map_err(|error| lost(&error))
+                }
                 Ok(None) => unreachable!("what is not held is in a file"),
-                Err(why) => (Err(lost(why)), Ok(Vec::new())),
+                Err(why) => Err(lost(why)),
             },
         };
-        // Where they cannot be read, there is no summary either, which says so.
-        let windows = windows.unwrap_or_default();
+        // Where samples cannot be read, there are no windows either.
+        let (summary, windows) = match summarised {
+            Ok((summary, windows)) => (Ok(summary), windows),
+            Err(why) => (Err(why), Vec::new()),
+        };
         let counted = plan.measures.iter().zip(windows);
         let counted = counted.filter_map(|(measure, window)| window.named(&measure.name));
         let (samples, written) = match samples {
@@ -260,16 +262,6 @@ impl Intake {
     }
 }
 
-/// Which operations of each measure count, of a run whose samples are on disk.
-pub(crate) fn windows_of(
-    plan: &PlanRecord,
-    events: &[Event],
-    samples: &Samples,
-) -> Result<Vec<MeasurementWindow>, String> {
-    let windows = stats::counting_windows(plan, events, || samples.pieces());
-    windows.map_err(|error| error.to_string())
-}
-
 fn lost(why: &str) -> String {
     format!(
         "there is no report, because what was measured is lost: {why}; there were more than {HELD} \
@@ -278,16 +270,13 @@ fn lost(why: &str) -> String {
     )
 }
 
-fn summary_of(finished: &Finished, samples: &[Sample]) -> Result<Summary, String> {
-    let pieces = || Ok::<_, String>([Ok(samples)]);
-    stats::summarise_from(&finished.plan, &finished.events, &finished.env, pieces)
-}
-
-/// What a run says whose samples are on disk.
-pub(crate) fn summary_from(finished: &Finished, samples: &Samples) -> Result<Summary, String> {
-    let Finished {
-        plan, events, env, ..
-    } = finished;
+/// What a run says whose samples are on disk, and which of them count.
+fn summarised(
+    plan: &PlanRecord,
+    events: &[Event],
+    env: &Environment,
+    samples: &Samples,
+) -> Result<(Summary, Vec<MeasurementWindow>), String> {
     stats::summarise_from(plan, events, env, || samples.pieces()).map_err(|error| error.to_string())
 }
 
@@ -341,8 +330,7 @@ pub(crate) fn summary_of_kept(recorded: &Recorded) -> Result<Summary, String> {
         events,
         samples,
     } = recorded;
-    let summary = stats::summarise_from(plan, events, env, || samples.pieces());
-    summary.map_err(|error| error.to_string())
+    summarised(plan, events, env, samples).map(|(summary, _)| summary)
 }
 
 impl Sink for Intake {

@@ -6,7 +6,6 @@ use std::path::Path;
 use rundir::Recorded;
 
 use crate::exit::Failed;
-use crate::intake::windows_of;
 use crate::output;
 
 /// Writes the samples of a run, piece by piece.
@@ -18,7 +17,8 @@ pub(crate) fn write(path: &Path, run: &Recorded) -> Result<(), Failed> {
         ..
     } = run;
     output::write_with(path, |file| {
-        let windows = windows_of(plan, events, samples).map_err(io::Error::other)?;
+        let windows = stats::counting_windows(plan, events, || samples.pieces());
+        let windows = windows.map_err(io::Error::other)?;
         let pieces = samples.pieces().map_err(io::Error::other)?;
         file.write_all(report::log_header().as_bytes())?;
         for piece in pieces {

@@ -120,7 +120,7 @@ pub enum EventKind {
         /// Its response time, nanoseconds.
         took: Nanos,
     },
-    /// The server closed kept connections within a second after responses with this status, without
+    /// The server closed kept connections within 0.1 s after responses with this status, without
     /// `Connection: close`. Counted over the run, set-up included and the removal of its collection
     /// not; the requests of a pipeline are not counted.
     ClosedSilently {

@@ -5,6 +5,7 @@ use record::{AddressConnections, RoundTrip, SameMachine, Server};
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::analysis::figures::number_of;
 use crate::json::us;
 use crate::units::{human, human_range};
 
@@ -109,8 +110,8 @@ fn addresses(server: &Server) -> Option<String> {
         [only] => Some(only.address.clone()),
         several => {
             let counted = several.iter().map(|own| {
-                let plural = if own.connections == 1 { "" } else { "s" };
-                format!("{} ({} connection{plural})", own.address, own.connections)
+                let connections = number_of(own.connections, "connection");
+                format!("{} ({connections})", own.address)
             });
             Some(counted.collect::<Vec<_>>().join(", "))
         }

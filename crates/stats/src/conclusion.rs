@@ -36,10 +36,12 @@ impl TestSummary {
         self.warnings.iter().find(|warning| warning.disqualifies())
     }
 
-    /// The warning for which the times of this row are true of its URL, and not of the server behind it.
-    pub fn from_cache(&self) -> Option<&Warning> {
+    /// The warning for which the times of this row say nothing of the server that is named: they do not describe it, or are
+    /// those of a cache in front of it.
+    pub(crate) fn not_of_server(&self) -> Option<&Warning> {
         let mut warnings = self.warnings.iter();
-        warnings.find(|warning| warning.kind == WarningKind::Cached)
+        self.disqualified()
+            .or_else(|| warnings.find(|warning| warning.kind == WarningKind::Cached))
     }
 
     /// What the row comes to.

@@ -164,9 +164,6 @@ fn left_out(runs: &[Material]) -> Vec<LeftOut> {
 
 fn why(row: &TestSummary) -> WhyLeftOut {
     let evidence = row.evidence.clone().map(WhyLeftOut::Evidence);
-    let warned = || {
-        let warning = row.disqualified().or(row.from_cache());
-        warning.cloned().map(WhyLeftOut::Warned)
-    };
+    let warned = || row.not_of_server().cloned().map(WhyLeftOut::Warned);
     evidence.or_else(warned).unwrap_or(WhyLeftOut::NoTimes)
 }

@@ -43,8 +43,7 @@ struct FailureTally {
 impl FailureTally {
     fn merge(&mut self, other: &FailureTally) {
         self.count += other.count;
-        self.ended.start = self.ended.start.min(other.ended.start);
-        self.ended.end = self.ended.end.max(other.ended.end);
+        self.ended = self.ended.hull(other.ended);
     }
 }
 
@@ -128,20 +127,23 @@ impl FailureCounts {
     }
 }
 
-/// The groups of several runs together.
-pub(crate) fn together<'a>(groups: impl Iterator<Item = &'a FailureGroup>) -> Vec<FailureGroup> {
+/// The groups of runs put together. Moments are those of one window: of several runs, there are none.
+pub(crate) fn together<'a>(
+    runs: impl ExactSizeIterator<Item = &'a [FailureGroup]>,
+) -> Vec<FailureGroup> {
+    let is_one = runs.len() == 1;
     let mut all: Vec<FailureGroup> = Vec::new();
-    for group in groups {
+    for group in runs.flatten() {
         let is_same = |own: &&mut FailureGroup| {
             let alike = (own.outcome, own.status) == (group.outcome, group.status);
             alike && (own.outcome.is_some() || own.example == group.example)
         };
         match all.iter_mut().find(is_same) {
-            Some(own) => {
-                own.count += group.count;
-                own.ended = None;
-            }
-            None => all.push(group.clone()),
+            Some(own) => own.count += group.count,
+            None => all.push(FailureGroup {
+                ended: group.ended.filter(|_| is_one),
+                ..group.clone()
+            }),
         }
     }
     all.sort_by_key(|group| (group.outcome.is_some(), std::cmp::Reverse(group.count)));
@@ -196,7 +198,7 @@ mod tests {
                 (Some(Reset), None, 1, &None),
             ]
         );
-        let twice = together(groups.iter().chain(&groups));
+        let twice = together([&groups[..], &groups].into_iter());
         assert_eq!(twice.len(), groups.len());
         assert_eq!((twice[0].count, twice[1].count), (0, 4));
     }
@@ -235,7 +237,7 @@ mod tests {
                 end: 8 * S,
             }),
         );
-        assert_eq!(together(group.iter()), group);
-        assert_eq!(together(group.iter().chain(&group))[0].ended, None);
+        assert_eq!(together([&group[..]].into_iter()), group);
+        assert_eq!(together([&group[..], &group].into_iter())[0].ended, None);
     }
 }

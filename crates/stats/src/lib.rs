@@ -215,13 +215,13 @@ impl Summary {
 pub fn summarise(run: &Run) -> Summary {
     let samples = || Ok(std::iter::once(Ok::<_, Infallible>(&run.samples)));
     match summarise_from(&run.plan, &run.events, &run.env, samples) {
-        Ok(summary) => summary,
+        Ok((summary, _)) => summary,
         Err(never) => match never {},
     }
 }
 
-/// Summarises a run whose samples are read in pieces. Neither their order nor how they are cut
-/// matters. `pieces` is called once for a load run and twice for a suite, whose windows are known
+/// Summarises a run whose samples are read in pieces, and says which operations of each measure count, in the order of the
+/// plan. Neither their order nor how they are cut matters. `pieces` is called once for a load run and twice for a suite, whose windows are known
 /// only when all samples have been seen.
 ///
 /// # Errors
@@ -231,13 +231,14 @@ pub fn summarise_from<Pieces, Piece, Error>(
     events: &[Event],
     env: &Environment,
     pieces: impl Fn() -> Result<Pieces, Error>,
-) -> Result<Summary, Error>
+) -> Result<(Summary, Vec<MeasurementWindow>), Error>
 where
     Pieces: IntoIterator<Item = Result<Piece, Error>>,
     Piece: AsRef<[Sample]>,
 {
     let (windows, summariser) = added_up(plan, events, pieces)?;
-    Ok(windows.conclude(&summariser, events, env).0)
+    let (summary, _) = windows.conclude(&summariser, events, env);
+    Ok((summary, windows.of_measures(plan)))
 }
 
 /// Which operations of each measure count, in the order of the plan. `pieces` is called as by [`summarise_from`], but
@@ -254,11 +255,7 @@ where
     Pieces: IntoIterator<Item = Result<Piece, Error>>,
     Piece: AsRef<[Sample]>,
 {
-    let windows = Windows::of(plan, events, pieces)?;
-    let measures = plan.measures.iter();
-    Ok(measures
-        .map(|measure| windows.of_test(measure.test))
-        .collect())
+    Ok(Windows::of(plan, events, pieces)?.of_measures(plan))
 }
 
 /// Reads all samples of a run, for its windows.
@@ -308,6 +305,12 @@ impl Windows {
             Pace::Closed => Windows::Closed(MeasuringTimes::by(plan, events)),
             Pace::Open { .. } => Windows::Open,
         })
+    }
+
+    /// Those of all measures, in the order of the plan.
+    fn of_measures(&self, plan: &PlanRecord) -> Vec<MeasurementWindow> {
+        let measures = plan.measures.iter();
+        measures.map(|measure| self.of_test(measure.test)).collect()
     }
 
     fn of_test(&self, test: TestId) -> MeasurementWindow {

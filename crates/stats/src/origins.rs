@@ -2,6 +2,8 @@
 
 use record::{AddressResponses, RowOrigins};
 
+use crate::told::push_new;
+
 /// Where the expected responses of a row came from, those outside of the window among them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ResponseOrigins {
@@ -23,13 +25,18 @@ impl ResponseOrigins {
         });
     }
 
+    /// Those of several rows or runs.
+    pub(crate) fn together<'a>(all: impl Iterator<Item = &'a ResponseOrigins>) -> ResponseOrigins {
+        let mut together = ResponseOrigins::default();
+        all.for_each(|own| together.merge(own));
+        together
+    }
+
     /// Adds those of another run.
     pub(crate) fn merge(&mut self, other: &ResponseOrigins) {
         self.cached += other.cached;
         for cache in &other.caches {
-            if !self.caches.contains(cache) {
-                self.caches.push(cache.clone());
-            }
+            push_new(&mut self.caches, cache.clone());
         }
         for of in &other.addresses {
             let is_it = |own: &&mut AddressResponses| {

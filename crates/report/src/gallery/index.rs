@@ -10,7 +10,7 @@ use crate::markdown::{line, markdown as text_of};
 use crate::page::Site;
 use crate::page::markup::{Frame, boxed, document, list, mean, wide};
 use crate::page::measured::{alike, explained};
-use crate::page::site::{links, style};
+use crate::page::site::{STYLE, links, style};
 use crate::ranking::{heat, mean_of};
 use crate::text::dav_classes;
 use crate::units::factor;
@@ -56,7 +56,7 @@ fn page(gallery: &Gallery<'_>, site: &Site, title: &str, content: &Markup) -> St
     let frame = Frame {
         title,
         policy: "default-src 'none'; style-src 'self' file:; img-src 'self' file: data:",
-        style: style(),
+        style: style(STYLE),
         scripts: Markup::default(),
     };
     let servers = gallery.exhibits.len();
@@ -70,7 +70,7 @@ fn page(gallery: &Gallery<'_>, site: &Site, title: &str, content: &Markup) -> St
         main #main { (content) }
         footer { p { "Made by " code { "prestan gallery" } "." } }
     };
-    document(frame, body)
+    document(frame, &body)
 }
 
 /// The names of all servers, each a link to its page.

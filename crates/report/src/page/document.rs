@@ -6,6 +6,7 @@ use maud::{Markup, PreEscaped, html};
 use sha2::{Digest, Sha256};
 
 use super::markup::{Frame, document};
+use super::site;
 
 /// What lies beside a page, also where it was not fetched over HTTP.
 const BESIDE: &str = "'self' file:";
@@ -45,9 +46,8 @@ impl PageDocument {
 
     /// The page without what lies at these places beside it.
     pub(super) fn linked(&self, style: &str, script: &str) -> String {
-        let style = html! { link rel="stylesheet" href=(style); };
         let script = html! { script src=(script) {} };
-        self.framed(&policy(BESIDE, BESIDE), style, script)
+        self.framed(&policy(BESIDE, BESIDE), site::style(style), script)
     }
 
     fn framed(&self, policy: &str, style: Markup, script: Markup) -> String {
@@ -62,7 +62,7 @@ impl PageDocument {
                 (script)
             },
         };
-        document(frame, self.body.clone())
+        document(frame, &self.body)
     }
 }
 

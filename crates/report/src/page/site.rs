@@ -5,7 +5,7 @@ use maud::{Markup, html};
 use super::BEHAVIOUR;
 
 /// Where the style of all pages lies.
-pub(super) const STYLE: &str = "assets/prestan.css";
+pub(crate) const STYLE: &str = "assets/prestan.css";
 /// Where the scripts of all pages lie.
 pub(super) const SCRIPT: &str = "assets/prestan.js";
 
@@ -33,9 +33,9 @@ pub fn assets() -> [(&'static str, String); 2] {
     ]
 }
 
-/// Takes the style from beside the page.
-pub(crate) fn style() -> Markup {
-    html! { link rel="stylesheet" href=(STYLE); }
+/// Takes the style from that place beside the page.
+pub(crate) fn style(place: &str) -> Markup {
+    html! { link rel="stylesheet" href=(place); }
 }
 
 /// The other pages.

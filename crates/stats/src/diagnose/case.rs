@@ -126,8 +126,7 @@ pub(super) struct Mean {
 
 /// It was measured, nothing of it failed, no warning disqualifies it, and no response came from a cache.
 pub(super) fn is_good(row: &TestSummary) -> bool {
-    let has_warning = row.disqualified().or(row.from_cache()).is_some();
-    row.status == Status::Ok && !has_warning && row.response.is_some()
+    row.status == Status::Ok && row.not_of_server().is_none() && row.response.is_some()
 }
 
 impl<'a> Case<'a> {

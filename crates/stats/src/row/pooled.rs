@@ -71,11 +71,7 @@ pub(crate) fn pooled(runs: &[RunRow<'_>]) -> TestSummary {
         left_out_outcomes: outcomes(|row| &row.left_out_outcomes),
         early: sum(|row| row.early),
         shared_first: sum(|row| row.shared_first),
-        origins: {
-            let mut all = ResponseOrigins::default();
-            runs.iter().for_each(|(_, row)| all.merge(&row.origins));
-            all
-        },
+        origins: ResponseOrigins::together(runs.iter().map(|(_, row)| &row.origins)),
         missed: sum(|row| row.missed),
         response,
         planned,
@@ -116,14 +112,7 @@ pub(crate) fn pooled(runs: &[RunRow<'_>]) -> TestSummary {
         per_second_ci95: rate.ci95,
         // The interval comes from how much runs differ, whatever the rate did in each of them.
         wanders: false,
-        failures: {
-            let mut all = failures::together(runs.iter().flat_map(|(_, row)| &row.failures));
-            // Moments are those of one window.
-            if runs.len() > 1 {
-                all.iter_mut().for_each(|group| group.ended = None);
-            }
-            all
-        },
+        failures: failures::together(runs.iter().map(|(_, row)| &row.failures[..])),
         notes: {
             let told = runs.iter().flat_map(|(_, row)| &row.notes);
             let told = told.filter(|note| matches!(note, Note::Remark(_)));

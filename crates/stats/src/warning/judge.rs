@@ -309,6 +309,7 @@ fn about_operations(material: &WarningInputs<'_>) -> Vec<Warning> {
         Pace::Open { .. } => Detail::OpenLoop,
         _ => Detail::None,
     };
+    let origins = ResponseOrigins::together(material.rows.iter().map(|row| &row.origins));
     vec![
         Warning::of(Kind::MissedStamps, row(missed)),
         Warning::of(Kind::Bias, row(bias)),
@@ -319,9 +320,9 @@ fn about_operations(material: &WarningInputs<'_>) -> Vec<Warning> {
         Warning::of(Kind::SharedStamps, row(shared_first)),
         Warning::of(Kind::Resent, row(resent)),
         Warning::of(Kind::Reconnects, row(reconnects)),
-        Warning::of(Kind::Cached, row(cached)).with(Detail::Text(caches(material.rows))),
+        Warning::of(Kind::Cached, row(cached)).with(Detail::Text(origins.caches.join(", "))),
         Warning::of(Kind::SeveralAddresses, row(several_addresses))
-            .with(Detail::Text(addresses(material.rows))),
+            .with(Detail::Text(addresses(&origins))),
         Warning::of(Kind::Dropped, row(dropped)).with(schedule),
         Warning::of(Kind::FewForPercentiles, row(few_for_percentiles)).with(raise()),
     ]
@@ -429,19 +430,8 @@ fn several_addresses(row: &TestSummary, _: &Load) -> Option<(u64, u64)> {
     row.origins.other_addresses()
 }
 
-/// Where the responses of all rows together came from.
-fn origins(rows: &[TestSummary]) -> ResponseOrigins {
-    let mut all = ResponseOrigins::default();
-    rows.iter().for_each(|row| all.merge(&row.origins));
-    all
-}
-
-fn caches(rows: &[TestSummary]) -> String {
-    origins(rows).caches.join(", ")
-}
-
-fn addresses(rows: &[TestSummary]) -> String {
-    let all = origins(rows).addresses.into_iter();
+fn addresses(all: &ResponseOrigins) -> String {
+    let all = all.addresses.iter();
     let counts = all.map(|own| format!("{} {}", own.address, own.responses));
     counts.collect::<Vec<_>>().join(", ")
 }
