@@ -31,17 +31,21 @@ pub fn random_part(seed: u64, from: u64, size: usize) -> Vec<u8> {
 /// What the state of SplitMix64 grows by.
 const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// SplitMix64 (Steele, Lea, Flood 2014): enough to defeat compression, and eight lines that will
-/// give the same bytes in ten years, which a library does not promise.
+/// The first number of SplitMix64 with that seed (Steele, Lea, Flood 2014): enough to defeat compression, and a few lines
+/// that will give the same bytes in ten years, which a library does not promise.
+pub fn mixed(seed: u64) -> u64 {
+    let mut word = seed.wrapping_add(STEP);
+    word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    word ^ (word >> 31)
+}
+
 fn random(seed: u64, size: usize) -> Vec<u8> {
     let mut state = seed;
     let mut bytes = Vec::with_capacity(size + 8);
     while bytes.len() < size {
+        bytes.extend_from_slice(&mixed(state).to_le_bytes());
         state = state.wrapping_add(STEP);
-        let mut word = state;
-        word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        bytes.extend_from_slice(&(word ^ (word >> 31)).to_le_bytes());
     }
     bytes.truncate(size);
     bytes

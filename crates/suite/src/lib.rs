@@ -30,7 +30,7 @@ mod user_work;
 pub use arithmetic::Arithmetic;
 pub use builtin::{BUILTIN, Builtin};
 pub use error::SuiteError;
-pub use fill::{Fill, filled, random_part};
+pub use fill::{Fill, filled, mixed, random_part};
 pub use format::formatted;
 pub use operations::{OperationKind, OperationPlan};
 pub use plan::{

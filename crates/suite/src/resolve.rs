@@ -414,27 +414,26 @@ fn nested(step: &StepSpec) -> impl Iterator<Item = &StepSpec> {
     step.inside()
 }
 
-fn saved_names<'t>(
+fn saved_names(
     file: &SuiteSource<'_>,
-    test: &'t TestSpec,
+    test: &TestSpec,
     params: &Params,
 ) -> Result<Vec<SavedName>, SuiteError> {
-    fn collect<'a>(step: &'a StepSpec, names: &mut Vec<(&'a String, Place)>) {
-        names.extend(step.with.save.iter().map(|(name, from)| (name, from.place)));
-        nested(step).for_each(|step| collect(step, names));
+    fn collect<'a>(
+        step: &'a StepSpec,
+        part: &'static str,
+        names: &mut Vec<(&'a String, Place, &'static str)>,
+    ) {
+        let own = step.with.save.iter();
+        names.extend(own.map(|(name, from)| (name, from.place, part)));
+        nested(step).for_each(|step| collect(step, part, names));
     }
     let mut names = Vec::new();
-    let mut of = |part: &'static str, steps: &mut dyn Iterator<Item = &'t StepSpec>| {
-        let mut own = Vec::new();
-        steps.for_each(|step| collect(step, &mut own));
-        names.extend(own.into_iter().map(|(name, place)| (name, place, part)));
-    };
-    of("setup", &mut test.setup.iter());
-    of(
-        "loop",
-        &mut test.loops().into_iter().flat_map(|own| own.steps),
-    );
-    of("cleanup", &mut test.cleanup.iter());
+    let looped = test.loops().into_iter().flat_map(|own| own.steps);
+    let steps = test.setup.iter().map(|step| (step, "setup"));
+    let steps = steps.chain(looped.map(|step| (step, "loop")));
+    let steps = steps.chain(test.cleanup.iter().map(|step| (step, "cleanup")));
+    steps.for_each(|(step, part)| collect(step, part, &mut names));
     let (mut known, mut saved) = (BTreeSet::new(), Vec::new());
     for (name, place, part) in names {
         if !is_name(name) || name == "n" || name == "user" || params.contains_key(name) {

@@ -8,7 +8,7 @@ use crate::filters;
 use crate::operators::TemplateOperator;
 use crate::tree::{Call, ExpressionTree, TemplateNode};
 use crate::value::{
-    Later, TextPart, Value, known, later_of, shortened, truth, unfit, unfit_or_later,
+    Later, TextPart, Value, known, known_now, later_of, shortened, truth, unfit, unfit_or_later,
 };
 use crate::{Bounds, TemplateError};
 
@@ -511,9 +511,7 @@ impl<'a, L: Later> TemplateEvaluation<'a, L> {
 
     /// A value as a text, of which all must be known.
     pub(crate) fn shown(&mut self, value: &Value<L>) -> Result<String, TemplateError> {
-        if value.later().is_some() {
-            return Err(later_of([value]));
-        }
+        known_now([value])?;
         self.left.written(value)
     }
 

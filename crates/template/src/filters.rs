@@ -6,7 +6,7 @@ use crate::TemplateError;
 use crate::evaluate::{Arguments, TemplateEvaluation};
 use crate::operators::{TemplateOperator, is_equal, order};
 use crate::value::{
-    Later, Value, finite, known, later_of, too_large, truth, unfit, unfit_or_later,
+    Later, Value, finite, known, known_now, too_large, truth, unfit, unfit_or_later,
 };
 
 /// Names of filters, those of their arguments, and what they give.
@@ -131,10 +131,7 @@ pub(crate) fn filter<L: Later>(
     let of = known(of)?;
     own.weighs(&of)?;
     let arguments = [first.as_ref(), second.as_ref()];
-    let mut given = arguments.into_iter().flatten();
-    if let Some(later) = given.find(|argument| argument.later().is_some()) {
-        return Err(later_of([later]));
-    }
+    known_now(arguments.into_iter().flatten())?;
     match name {
         "count" | "length" => {
             let count = own.listed(&of)?.len();
@@ -393,10 +390,7 @@ pub(crate) fn test<L: Later>(
     }
     let of = known(of)?;
     own.weighs(&of)?;
-    let mut both = [Some(&of), argument.as_ref()].into_iter().flatten();
-    if let Some(later) = both.find(|value| value.later().is_some()) {
-        return Err(later_of([later]));
-    }
+    known_now([Some(&of), argument.as_ref()].into_iter().flatten())?;
     let divided = |by: &Value<L>| {
         let rest = TemplateOperator::Remainder.of_numbers(&of, by);
         let rest = rest.unwrap_or_else(|| Err(own.no_use("a number in", &of)));

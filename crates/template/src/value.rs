@@ -286,15 +286,22 @@ pub(crate) fn unfit(message: impl Into<String>) -> TemplateError {
     TemplateError::Unfit(message.into())
 }
 
+/// Refuses what is not known yet.
+pub(crate) fn known_now<'v, L: Later + 'v>(
+    values: impl IntoIterator<Item = &'v Value<L>>,
+) -> Result<(), TemplateError> {
+    match values.into_iter().find_map(Value::later) {
+        Some(later) => Err(TemplateError::Later(later.name())),
+        None => Ok(()),
+    }
+}
+
 /// One of these does not fit, or is not known yet.
 pub(crate) fn unfit_or_later<'v, L: Later + 'v>(
-    values: impl IntoIterator<Item = &'v Value<L>> + Clone,
+    values: impl IntoIterator<Item = &'v Value<L>>,
     message: impl FnOnce() -> String,
 ) -> TemplateError {
-    match values.clone().into_iter().find_map(Value::later) {
-        Some(_) => later_of(values),
-        None => unfit(message()),
-    }
+    known_now(values).err().unwrap_or_else(|| unfit(message()))
 }
 
 /// More was asked of one of these than is known now.

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use record::{AddressChoice, AddressConnections, EventKind};
+use suite::mixed;
 
 use crate::connection::route::Route;
 use crate::watch::journal::Journal;
@@ -100,15 +101,15 @@ impl Addresses {
     pub(crate) fn order(&self) -> Vec<usize> {
         let count = self.all.len();
         let number = self.begun.fetch_add(1, Ordering::Relaxed);
-        let mut order: Vec<usize> = (0..count).collect();
-        let is_put_off = |place: &usize| self.all[*place].is_put_off.load(Ordering::Relaxed);
+        let is_sound = |place: &usize| !self.all[*place].is_put_off.load(Ordering::Relaxed);
         // Those that are put off stay behind the others.
-        order.sort_by_key(is_put_off);
-        let sound = order.iter().filter(|place| !is_put_off(place)).count();
-        let rotated = if sound > 0 { sound } else { count };
+        let (mut order, put_off): (Vec<usize>, Vec<usize>) = (0..count).partition(is_sound);
+        let rotated = if order.is_empty() { count } else { order.len() };
+        order.extend(put_off);
         let first = match self.choice {
             AddressChoice::First => 0,
             AddressChoice::RoundRobin => number,
+            // Numbers that follow each other give places that look random.
             AddressChoice::Random => mixed(self.seed ^ mixed(number)),
         };
         if rotated > 1 {
@@ -139,14 +140,6 @@ impl Addresses {
             self.journal.write(EventKind::Warning { text: text() });
         }
     }
-}
-
-/// The bits of a number, mixed (SplitMix64): numbers that follow each other give places that look random.
-fn mixed(number: u64) -> u64 {
-    let mut mixed = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    mixed ^ (mixed >> 31)
 }
 
 #[cfg(test)]

@@ -6,13 +6,13 @@
 //!
 //! | the server has closed silently | before a request that must not be repeated |
 //! |---|---|
-//! | never | nothing is done beyond what is done for every request |
+//! | never, and announces no time | nothing is done beyond what is done for every request |
 //! | after responses with other statuses | the socket is read: has this connection ended, too? |
 //! | after a response with the status that was the last on this connection | a new connection |
 //! | after a time for which this connection has nearly been idle | a new connection |
 //!
 //! A close that comes long after a response is the end of a keep-alive time, and tells nothing of
-//! the status. So does the server that announces such a time (`Keep-Alive: timeout=5`).
+//! the status. A server may announce such a time, too (`Keep-Alive: timeout=5`).
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -147,6 +147,7 @@ mod tests {
         };
         assert_eq!(closes.events(), [event]);
     }
+
     #[test]
     fn a_connection_that_was_idle_for_nearly_as_long_as_servers_wait_is_not_used() {
         let closes = SilentCloses::default();

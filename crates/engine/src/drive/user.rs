@@ -28,6 +28,7 @@ use crate::drive::driver::{Driver, Hearing, Numbering};
 use crate::drive::step::PreparedTest;
 use crate::drive::worker::Worker;
 use crate::site::insistence::{Insisted, insist};
+use crate::site::probe::LABEL;
 use crate::site::workspace::held::HeldLock;
 pub(crate) use parts::FoundParts;
 pub(crate) use request::Attempt;
@@ -227,7 +228,7 @@ impl User {
     async fn is_server_there(&mut self, target: usize) -> bool {
         let client = self.client(target);
         let root = client.root().to_owned();
-        let options = PlainRequest::bare("OPTIONS", &root, "prestan: 0 (probe)");
+        let options = PlainRequest::bare("OPTIONS", &root, LABEL);
         client.perform(options).await.result.is_ok()
     }
 

@@ -10,7 +10,7 @@ use crate::connection::client::{Client, Exchange, PlainRequest};
 use crate::error::RunError;
 
 /// X-Prestan of requests that come before any test.
-const LABEL: &str = "prestan: 0 (probe)";
+pub(crate) const LABEL: &str = "prestan: 0 (probe)";
 
 /// Asks for nothing but the kind of the resource: what every PROPFIND of ours needs.
 pub(crate) const RESOURCETYPE: &[u8] = br#"<?xml version="1.0" encoding="utf-8"?>

@@ -121,16 +121,18 @@ pub(crate) async fn create(
             }
             Err(what) => what,
         },
-        Ok(answer) => {
-            let answered = if answer.head.status == 403 {
-                let why = forbidden(client, target.path(), "write there").await;
-                format!("was answered {}; {why}", answer.head.status_text())
-            } else {
-                answered("MKCOL", &answer.head)
-            };
-            let unusable = unusable(client, target.path(), &target.url()).await;
-            unusable.unwrap_or_else(|| format!("{failed}: MKCOL {url} {answered}"))
-        }
+        Ok(answer) => match unusable(client, target.path(), &target.url()).await {
+            Some(unusable) => unusable,
+            None => {
+                let answered = if answer.head.status == 403 {
+                    let why = forbidden(client, target.path(), "write there").await;
+                    format!("was answered {}; {why}", answer.head.status_text())
+                } else {
+                    answered("MKCOL", &answer.head)
+                };
+                format!("{failed}: MKCOL {url} {answered}")
+            }
+        },
         Err(failure) => format!("{failed}: MKCOL {url}: {}", failure.what),
     };
     // Proxies that gave up waiting do not know what was made, and servers that failed on the way do not say.

@@ -72,10 +72,7 @@ impl StepResolver<'_> {
                     ],
                 )?;
                 out.push(self.request(step, method, path)?);
-                step.with
-                    .save
-                    .keys()
-                    .for_each(|name| self.templates.saves(name));
+                self.saves_of(step);
             }
             ActionSpec::Tree(path) => {
                 self.only_keys(step, &["depth", "width", "of", "body", "measure", "target"])?;
@@ -119,9 +116,8 @@ impl StepResolver<'_> {
                     return Err(self.file.error(step.place, "`when` needs `steps`"));
                 }
                 let condition = self.condition(condition)?;
-                let both = [&step.with.steps, &step.with.otherwise];
-                let [steps, otherwise] = both.map(|steps| steps.as_slice());
-                let mut ways = self.alternatives(&[steps, otherwise])?.into_iter();
+                let both = self.alternatives(&[&step.with.steps, &step.with.otherwise])?;
+                let mut ways = both.into_iter();
                 out.push(Step::When {
                     condition,
                     steps: ways.next().unwrap_or_default(),

@@ -95,9 +95,8 @@ pub fn cache_name(headers: &Headers) -> String {
     };
     let of_header = || {
         let mut names = headers.iter().map(|(name, _)| name);
-        let name = names.find(|name| {
-            name.eq_ignore_ascii_case("Age") || is_hit(name, "HIT").is_some_and(|is_hit| is_hit)
-        });
+        let name = names
+            .find(|name| name.eq_ignore_ascii_case("Age") || is_hit(name, "HIT") == Some(true));
         format!("header {}", name.unwrap_or("Age"))
     };
     intermediary(headers)

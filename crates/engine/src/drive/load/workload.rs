@@ -205,7 +205,7 @@ impl Workload {
             return;
         }
         let before = self.failing_since.fetch_min(heard.ended, Ordering::Relaxed);
-        if heard.ended >= before.min(heard.ended).saturating_add(SILENCE) {
+        if heard.ended >= before.saturating_add(SILENCE) {
             self.context.abort(format!(
                 "no response was the expected one for five seconds; the last: {asked}: {}",
                 wrong.what

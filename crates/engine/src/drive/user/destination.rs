@@ -11,7 +11,7 @@ use super::Log;
 use super::request::Attempt;
 use super::script::Memory;
 use crate::connection::client::Client;
-use crate::site::probe::{RESOURCETYPE, propfind_request};
+use crate::site::probe::{LABEL, RESOURCETYPE, propfind_request};
 
 /// What was found of declined destinations: the status of the response, and what is to be said of it.
 pub(super) type ExplainedDestinations = Vec<(u16, String)>;
@@ -45,8 +45,7 @@ impl Log {
         let (source, parent) = (attempt.step.path(&values), format!("{to}/"));
         let mut statuses = [None; 2];
         for (place, path) in [source, parent].into_iter().enumerate() {
-            let label = "prestan: 0 (probe)";
-            let asked = propfind_request(&path, "0", RESOURCETYPE, label);
+            let asked = propfind_request(&path, "0", RESOURCETYPE, LABEL);
             statuses[place] = client.perform(asked).await.trace.status;
             if statuses[place].is_none() {
                 break;
