@@ -18,7 +18,7 @@ use crate::message::{
     ControlFrameError, ControlMessage, FrameDecoder, LONGEST_FROM_STRANGER, LONGEST_MESSAGE,
     LifeLinePort,
 };
-use crate::sys::{keep_timeouts_short, tcp_facts};
+use crate::sys::{TcpFacts, keep_timeouts_short, tcp_facts};
 use crate::token::random;
 use crate::{FlowError, HEARTBEAT};
 
@@ -164,15 +164,7 @@ impl ControlLink {
     /// How much longer than usual it takes until something is heard: what was written is not acknowledged, or round trips
     /// are long.
     pub(crate) fn delay_of_path(&self) -> Duration {
-        let Some(facts) = tcp_facts(self.stream.as_fd()) else {
-            return Duration::ZERO;
-        };
-        let round_trips = 2 * Duration::from_micros(facts.round_trip_us.into());
-        if facts.unacknowledged == 0 {
-            round_trips
-        } else {
-            round_trips.max(SLOW_PATH)
-        }
+        tcp_facts(self.stream.as_fd()).map_or(Duration::ZERO, delay_by)
     }
 
     /// Whether what was written is acknowledged before the next heartbeat is due.
@@ -203,12 +195,11 @@ impl ControlLink {
             self.other_side_lives();
         }
         let is_due = self.written.elapsed() >= HEARTBEAT;
-        if is_due {
-            let is_acknowledged =
-                tcp_facts(self.stream.as_fd()).is_none_or(|facts| facts.unacknowledged == 0);
-            if !is_acknowledged {
-                self.allowance = self.allowance.max(self.delay_of_path());
-            }
+        if is_due
+            && let Some(facts) = tcp_facts(self.stream.as_fd())
+            && facts.unacknowledged > 0
+        {
+            self.allowance = self.allowance.max(delay_by(facts));
         }
         let patience = self.longest_silence + self.allowance;
         if self.heard.elapsed() > patience {
@@ -302,6 +293,16 @@ impl ControlLink {
             }
             error => error,
         }
+    }
+}
+
+/// How much longer it takes on such a path until something is heard.
+fn delay_by(facts: TcpFacts) -> Duration {
+    let round_trips = 2 * Duration::from_micros(facts.round_trip_us.into());
+    if facts.unacknowledged == 0 {
+        round_trips
+    } else {
+        round_trips.max(SLOW_PATH)
     }
 }
 

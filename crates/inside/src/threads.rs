@@ -51,7 +51,7 @@ impl ProcessThreads {
         let most = match source {
             ThreadSource::Together(_) => return,
             ThreadSource::Each(most) => *most,
-            ThreadSource::Nowhere => 0,
+            ThreadSource::Nowhere => return self.each.clear(),
         };
         let tasks = format!("/proc/{}/task", self.pid);
         let now: BTreeSet<u32> = threads(self.pid).into_iter().take(most).collect();

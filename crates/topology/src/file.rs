@@ -273,9 +273,7 @@ pub fn read_yaml<T: DeserializeOwned>(name: &str, text: &str) -> Result<T, Topol
 /// the one that was meant is named instead.
 pub fn reading_message(message: &str) -> String {
     let end = message.rfind(" at line ").unwrap_or(message.len());
-    let message = message[..end]
-        .replace(", set DuplicateKeyPolicy in Options if acceptable", "")
-        .replace('\n', " ");
+    let message = message[..end].replace('\n', " ");
     let Some((unknown, known)) = message.split_once(", expected ") else {
         return message;
     };

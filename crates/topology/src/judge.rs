@@ -78,9 +78,7 @@ impl JudgedWire {
     /// Names of the nodes at its beginning and at its end.
     #[must_use]
     pub fn ends<'a>(&self, network: &'a LabNetwork) -> [&'a str; 2] {
-        let ends = network.links[self.link].ends;
-        let name = |end: usize| network.nodes[ends[end].node].name.as_str();
-        [name(self.from.min(1)), name(1 - self.from.min(1))]
+        network.ends(&network.links[self.link], self.from)
     }
 }
 

@@ -296,6 +296,13 @@ impl LabNetwork {
         hub.map_or(link.wires[from.min(1)], |(_, medium)| medium)
     }
 
+    /// Names of the nodes at the beginning and at the end of a wire: from an end of a link (0 or 1) on.
+    #[must_use]
+    pub fn ends(&self, link: &LabLink, from: usize) -> [&str; 2] {
+        let from = from.min(1);
+        [from, 1 - from].map(|end| self.nodes[link.ends[end].node].name.as_str())
+    }
+
     fn check_bare_hosts(&self) -> Result<(), TopologyError> {
         let is_bare = |node: &&LabNode| matches!(node.kind, LabNodeKind::Bare(_));
         let mut bare = self.nodes.iter().filter(is_bare);

@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use super::report::{ExternalFigures, ExternalTotals};
+use super::report::{ExternalFigures, ExternalTotals, count};
 
 /// As far as it is read.
 #[derive(Deserialize)]
@@ -47,11 +47,6 @@ struct Iperf3Sum {
     retransmits: Option<f64>,
 }
 
-/// A number of a report; `None` for one that cannot be a count.
-pub(super) fn count(number: f64) -> Option<u64> {
-    (number >= 0.0 && number < u64::MAX as f64).then_some(number as u64)
-}
-
 /// What iperf3 reports as an error, on both sides, where one of them was stopped by a signal; from 3.18 on, the signal
 /// stands behind it.
 const STOPPED: &str = "has terminated";
@@ -75,10 +70,9 @@ pub(super) fn iperf3(text: &str) -> Result<ExternalFigures, String> {
     };
     let end = report.end.ok_or("the report of iperf3 has no end")?;
     let start = report.start;
-    let accepted = start
+    let is_client = start
         .as_ref()
-        .map(|start| start.accepted_connection.is_some());
-    let is_client = accepted != Some(true);
+        .is_none_or(|start| start.accepted_connection.is_none());
     let side = Iperf3Side {
         is_client,
         knows_other_side: is_client && !was_stopped,
@@ -99,10 +93,10 @@ pub(super) fn iperf3(text: &str) -> Result<ExternalFigures, String> {
     let has_second = second.iter().any(Option::is_some);
     Ok(ExternalFigures {
         forward: side.direction(first, is_client)?,
-        backward: match has_second.then(|| side.direction(second, !is_client)) {
-            None => ExternalTotals::default(),
-            Some(backward) => backward?,
-        },
+        backward: has_second
+            .then(|| side.direction(second, !is_client))
+            .transpose()?
+            .unwrap_or_default(),
     })
 }
 

@@ -2,7 +2,7 @@
 
 use traffic::{GeneratorReportFormat, ReportedFiguresSpec};
 
-use super::iperf3::{count, iperf3};
+use super::iperf3::iperf3;
 
 /// What a program of a generator reports when it ends.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -194,6 +194,11 @@ fn itg_dec(text: &str) -> Result<ExternalTotals, String> {
         .zip(totals.lost)
         .map(|(arrived, lost)| arrived.saturating_add(lost));
     Ok(totals)
+}
+
+/// A number of a report; `None` for one that cannot be a count.
+pub(super) fn count(number: f64) -> Option<u64> {
+    (number >= 0.0 && number < u64::MAX as f64).then_some(number as u64)
 }
 
 #[cfg(test)]

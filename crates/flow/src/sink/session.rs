@@ -373,21 +373,12 @@ impl SinkSession<'_> {
 
     /// Bytes of all datagrams.
     fn datagrams_of(&self, counts: &[SinkCounts]) -> u64 {
-        let mut counts = counts.iter();
-        let groups = self.reading.groups.iter();
-        let of_group = groups.map(|group| {
-            let bytes = counts
-                .by_ref()
-                .take(group.flows as usize)
-                .map(|flow| flow.bytes);
-            let bytes: u64 = bytes.sum();
-            if group.transport == FlowTransport::Udp {
-                bytes
-            } else {
-                0
-            }
-        });
-        of_group.sum()
+        let of_group =
+            |group: &FlowGroup| std::iter::repeat_n(group.transport, group.flows as usize);
+        let transports = self.reading.groups.iter().flat_map(of_group);
+        let flows = counts.iter().zip(transports);
+        let datagrams = flows.filter(|(_, transport)| *transport == FlowTransport::Udp);
+        datagrams.map(|(flow, _)| flow.bytes).sum()
     }
 
     fn streams_have_ended(&self, counts: &[SinkCounts]) -> bool {

@@ -1,18 +1,15 @@
 //! The control thread of a source.
 
 use std::io;
-use std::net::{SocketAddr, TcpStream};
+use std::net::SocketAddr;
 use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use socket2::{Domain, Socket, Type};
-
 use super::counters::PacingHistogram;
-use super::open::{OpenFlow, open_all};
+use super::open::{OpenFlow, connect, open_all};
 use super::plan::SourcePlan;
 use super::readings::{LoadTotals, ReadingMaker};
 use super::sender::SendingFlow;
@@ -26,8 +23,6 @@ use crate::sys::tcp_facts;
 use crate::token::{ProofRole, is_nonce, nonce};
 use crate::{FlowError, SharedToken};
 
-/// The sink has to be reached within this time: the time for a long round trip, and one more for a lost packet.
-pub(super) const CONNECT: Duration = Duration::from_secs(35);
 /// A sink that is reached has to reply within this time, unless the path is slow.
 const REPLY: Duration = Duration::from_secs(5);
 /// The longest that the last counts are waited for, while something is still under way: a queue may hold what the network
@@ -37,11 +32,6 @@ const LONGEST_QUEUE: Duration = Duration::from_secs(120);
 pub(super) const STOPPING: Duration = Duration::from_secs(130);
 /// How long the thread waits for a message before it looks after everything else.
 const TICK: Duration = Duration::from_millis(25);
-/// How long one look at a connection that is being made takes.
-const MOMENT: Timespec = Timespec {
-    tv_sec: 0,
-    tv_nsec: 50_000_000,
-};
 /// All threads begin together, when they are running.
 const LEAD_NS: u64 = 10_000_000;
 
@@ -110,32 +100,6 @@ fn no_greeting(sink: SocketAddr) -> String {
 
 fn names(flows: &[OpenFlow], name: impl Fn(&OpenFlow) -> &Option<String>) -> Vec<Option<String>> {
     flows.iter().map(|flow| name(flow).clone()).collect()
-}
-
-/// Connects to an address; `None` where that is to stop.
-fn connect(address: SocketAddr, should_stop: impl Fn() -> bool) -> io::Result<Option<TcpStream>> {
-    let socket = Socket::new(Domain::for_address(address), Type::STREAM, None)?;
-    socket.set_nonblocking(true)?;
-    match socket.connect(&address.into()) {
-        Err(error) if error.raw_os_error() == Some(libc::EINPROGRESS) => {}
-        other => other?,
-    }
-    let end = Instant::now() + CONNECT;
-    loop {
-        let mut polled = [PollFd::new(&socket, PollFlags::OUT)];
-        // A signal interrupts it; then the loop looks again.
-        let _ = poll(&mut polled, Some(&MOMENT));
-        if !polled[0].revents().is_empty() {
-            return socket.take_error()?.map_or(Ok(Some(socket.into())), Err);
-        }
-        if should_stop() {
-            return Ok(None);
-        }
-        if Instant::now() > end {
-            let text = format!("nothing answered within {} s", CONNECT.as_secs());
-            return Err(io::Error::new(io::ErrorKind::TimedOut, text));
-        }
-    }
 }
 
 /// Connects to the sink; both sides prove that they share the token.

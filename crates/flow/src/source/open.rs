@@ -1,23 +1,24 @@
 //! The sockets of a source.
 
 use std::io;
-use std::net::SocketAddr;
+use std::net::{SocketAddr, TcpStream};
 use std::os::fd::AsFd;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::SendFlags;
 use socket2::{Domain, Socket, Type};
 
-use super::control::CONNECT;
 use super::counters::FlowCounters;
 use super::plan::FlowPlan;
 use crate::message::AgreedGroup;
 use crate::payload::{FlowId, stream_header};
 use crate::{FlowError, FlowTransport};
 
-/// How long one look at the connections takes.
+/// The sink has to be reached within this time: the time for a long round trip, and one more for a lost packet.
+const CONNECT: Duration = Duration::from_secs(35);
+/// How long one look at connections that are being made takes.
 const MOMENT: Timespec = Timespec {
     tv_sec: 0,
     tv_nsec: 50_000_000,
@@ -162,9 +163,40 @@ fn open(plan: &FlowPlan, address: SocketAddr) -> io::Result<Socket> {
         socket.set_reuse_address(true)?;
         socket.bind(&bind.into())?;
     }
-    match socket.connect(&address.into()) {
-        Err(error) if error.raw_os_error() == Some(libc::EINPROGRESS) => {}
-        other => other?,
-    }
+    begin_to_connect(&socket, address)?;
     Ok(socket)
+}
+
+/// Begins to connect a socket that does not block.
+fn begin_to_connect(socket: &Socket, address: SocketAddr) -> io::Result<()> {
+    match socket.connect(&address.into()) {
+        Err(error) if error.raw_os_error() == Some(libc::EINPROGRESS) => Ok(()),
+        other => other,
+    }
+}
+
+/// Connects to an address; `None` where that is to stop.
+pub(super) fn connect(
+    address: SocketAddr,
+    should_stop: impl Fn() -> bool,
+) -> io::Result<Option<TcpStream>> {
+    let socket = Socket::new(Domain::for_address(address), Type::STREAM, None)?;
+    socket.set_nonblocking(true)?;
+    begin_to_connect(&socket, address)?;
+    let end = Instant::now() + CONNECT;
+    loop {
+        let mut polled = [PollFd::new(&socket, PollFlags::OUT)];
+        // A signal interrupts it; then the loop looks again.
+        let _ = poll(&mut polled, Some(&MOMENT));
+        if !polled[0].revents().is_empty() {
+            return socket.take_error()?.map_or(Ok(Some(socket.into())), Err);
+        }
+        if should_stop() {
+            return Ok(None);
+        }
+        if Instant::now() > end {
+            let text = format!("nothing answered within {} s", CONNECT.as_secs());
+            return Err(io::Error::new(io::ErrorKind::TimedOut, text));
+        }
+    }
 }

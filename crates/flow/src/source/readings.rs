@@ -140,9 +140,9 @@ pub(super) struct ReadingMaker {
     flows: Vec<WatchedFlow>,
     /// Totals at the last full second.
     before: Vec<FlowReading>,
-    /// What had been sent at full seconds that the sink has not reported yet, and how many full seconds there were.
+    /// What had been sent at full seconds that the sink has not reported yet.
     awaited: VecDeque<Vec<FlowReading>>,
-    looked: u64,
+    /// Full seconds that it has reported.
     reported: u64,
     /// Datagrams that had been sent at the last full second, and at those before it.
     sent_before: VecDeque<Vec<u64>>,
@@ -175,7 +175,6 @@ impl ReadingMaker {
             flows: watched.collect(),
             before: vec![FlowReading::default(); flows.len()],
             awaited: VecDeque::new(),
-            looked: 0,
             reported: 0,
             sent_before: VecDeque::new(),
             counted_lost: vec![0; flows.len()],
@@ -192,13 +191,10 @@ impl ReadingMaker {
 
     /// Keeps what has been sent, at each full second after the agreement.
     pub(super) fn look(&mut self, elapsed: Duration) {
-        while self.looked < elapsed.as_secs()
+        while self.reported + (self.awaited.len() as u64) < elapsed.as_secs()
             && (self.awaited.len() + 1) * self.flows.len() <= MOST_AWAITED.max(self.flows.len())
         {
-            self.looked += 1;
-            if self.looked > self.reported {
-                self.awaited.push_back(self.sent_now());
-            }
+            self.awaited.push_back(self.sent_now());
         }
     }
 

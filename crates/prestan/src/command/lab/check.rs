@@ -59,11 +59,9 @@ pub(super) fn measure(lab: &BuiltLab) -> Result<Vec<JudgedWire>, Failed> {
             }
             let time = lab.measuring_time(number, from);
             if time > SOON {
-                let name = |end: usize| network.nodes[link.ends[end].node].name.as_str();
                 tell(&format!(
-                    "prestan: measuring {} -> {}, which takes {} s at most",
-                    name(from),
-                    name(1 - from),
+                    "prestan: measuring {}, which takes {} s at most",
+                    network.ends(link, from).join(" -> "),
                     time.as_secs_f64().ceil()
                 ));
             }

@@ -35,8 +35,8 @@ pub(super) fn verify(
             // What a hub sends on is measured from its stations.
             if link.ends[from].interface.is_some() {
                 let rate = wire(&lab, number, from)?;
-                let name = |end: usize| network.nodes[link.ends[end].node].name.as_str();
-                facts.insert(format!("{FACT}{} -> {}", name(from), name(1 - from)), rate);
+                let name = network.ends(link, from).join(" -> ");
+                facts.insert(format!("{FACT}{name}"), rate);
             }
         }
     }

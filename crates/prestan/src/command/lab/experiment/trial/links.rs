@@ -49,8 +49,7 @@ impl TrialLinks {
                 let Some(most) = wire.rate else {
                     continue;
                 };
-                let name = |end: usize| network.nodes[link.ends[end].node].name.as_str();
-                let name = format!("link.{}-{}", name(from), name(1 - from));
+                let name = format!("link.{}", network.ends(link, from).join("-"));
                 let frames = now.delivered.saturating_sub(before.delivered);
                 let bytes = now.delivered_bytes.saturating_sub(before.delivered_bytes);
                 let bytes = bytes + frames * u64::from(wire.overhead);
