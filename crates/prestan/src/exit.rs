@@ -4,6 +4,7 @@ use std::env;
 use std::fmt;
 use std::io;
 use std::process::ExitCode;
+use std::thread::{self, JoinHandle};
 
 use stats::{Conclusion, Summary};
 
@@ -79,6 +80,14 @@ pub(crate) enum Failed {
     /// A program could not be started. The status is that of shells: 127 if it was not found, 126 otherwise.
     #[error("{0}")]
     NotStarted(String, u8),
+}
+
+/// Starts a thread.
+pub(crate) fn start_thread<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<JoinHandle<T>, Failed> {
+    let started = thread::Builder::new().spawn(work);
+    started.map_err(|error| Failed::no_thread(&error))
 }
 
 impl Failed {

@@ -6,13 +6,12 @@ use std::process;
 use std::ptr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
-use std::thread;
 
 use engine::Cancel;
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-use crate::exit::{ExitStatus, Failed};
+use crate::exit::{ExitStatus, Failed, start_thread};
 use crate::last_words::say_when_aborted;
 use crate::output::tell;
 
@@ -78,9 +77,7 @@ pub(crate) fn on_interrupt(
             &left
         });
     };
-    thread::Builder::new()
-        .spawn(wait)
-        .map_err(|error| Failed::no_thread(&error))?;
+    start_thread(wait)?;
     Ok(guard)
 }
 

@@ -1,4 +1,4 @@
-//! What is shown while a run goes on, and how it is ended early.
+//! What is shown while a run goes on.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -396,6 +396,23 @@ pub(crate) struct Following {
 }
 
 impl Following {
+    /// Draws a bar again and again, with so much time between, until all is over.
+    pub(crate) fn drawing(
+        bar: Option<TerminalBar>,
+        each: Duration,
+        draw: impl Fn(&TerminalBar) + Send + 'static,
+    ) -> Following {
+        let drawn = bar.clone().map(|bar| {
+            move |over: &AtomicBool| {
+                while !over.load(Ordering::Relaxed) {
+                    draw(&bar);
+                    thread::park_timeout(each);
+                }
+            }
+        });
+        Following::begin(bar, drawn)
+    }
+
     /// Draws on a thread of its own, which `draw` ends when it is told that all is over.
     pub(crate) fn begin<F>(bar: Option<TerminalBar>, draw: Option<F>) -> Following
     where

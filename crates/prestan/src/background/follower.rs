@@ -9,7 +9,7 @@ use record::{Event, EventKind, Nanos};
 
 use super::running::{EndedBackground, LOOK, PolledReading, RunningBackground, UnstableBackground};
 use super::task::BackgroundTask;
-use crate::exit::Failed;
+use crate::exit::{Failed, start_thread};
 use crate::output::tell;
 
 /// Most readings in a record: those of a day.
@@ -124,9 +124,7 @@ impl BackgroundShare {
             changed: Condvar::new(),
         });
         let over = WhenOver(Arc::clone(&shared));
-        thread::Builder::new()
-            .spawn(move || follow(running, &over.0))
-            .map_err(|error| Failed::no_thread(&error))?;
+        start_thread(move || follow(running, &over.0))?;
         let share = |place| BackgroundShare {
             shared: Arc::clone(&shared),
             place,

@@ -11,7 +11,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::{self, JoinHandle};
+use std::thread::JoinHandle;
 use std::time::Duration;
 
 use engine::{Cancel, Drive, LONGEST_RUN_ID, LoadDrive, Observer, Settings};
@@ -24,7 +24,7 @@ use crate::command::kept::KeptRun;
 use crate::command::load::{guard, pace};
 use crate::command::planned::PlannedRun;
 use crate::command::run::SuiteText;
-use crate::exit::Failed;
+use crate::exit::{Failed, start_thread};
 use crate::output::tell;
 use crate::watch::still_there;
 
@@ -226,11 +226,11 @@ impl BesideLoads {
             });
             let (enough, cancel) = (Arc::clone(&ending.enough), cancel.clone());
             let keep = move || run.keep_until_told(&cancel, observer, enough);
-            let thread = match thread::Builder::new().spawn(keep) {
+            let thread = match start_thread(keep) {
                 Ok(thread) => thread,
-                Err(error) => {
+                Err(why) => {
                     started.give_up();
-                    return Err(Failed::no_thread(&error));
+                    return Err(why);
                 }
             };
             started.0.push(LoadUnderWay {

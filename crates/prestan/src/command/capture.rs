@@ -22,7 +22,7 @@ use lab::{Namespace, user_namespace};
 use suite::CapturePlan;
 
 use crate::args::CaptureArgs;
-use crate::exit::{ExitStatus, Failed};
+use crate::exit::{ExitStatus, Failed, start_thread};
 use crate::output::{number_of, print_list, tell};
 use crate::signals::{Signals, received};
 
@@ -60,9 +60,7 @@ pub(crate) fn capture(args: &CaptureArgs) -> Result<ExitStatus, Failed> {
         }
         flag.store(true, Ordering::Relaxed);
     };
-    thread::Builder::new()
-        .spawn(watch)
-        .map_err(|error| Failed::no_thread(&error))?;
+    start_thread(watch)?;
     let ended = match started(args, namespace.as_ref()) {
         Ok(child) => child.map(|child| wait(child, &is_terminated)).transpose()?,
         Err(why) => {

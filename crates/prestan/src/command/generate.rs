@@ -1,6 +1,5 @@
 //! Completions and the manual pages, generated from the command line's own description.
 
-use std::fs;
 use std::path::Path;
 
 use clap::{Command, CommandFactory};
@@ -9,6 +8,7 @@ use clap_complete::Shell;
 use crate::args::Cli;
 use crate::document_file;
 use crate::exit::{ExitStatus, Failed};
+use crate::figures;
 use crate::output::print_text;
 
 pub(crate) fn completions(shell: Shell) -> Result<ExitStatus, Failed> {
@@ -28,9 +28,7 @@ pub(crate) fn man(directory: Option<&Path>) -> Result<ExitStatus, Failed> {
         print_text(&page(program.clone(), "prestan")?)?;
         return Ok(ExitStatus::Done);
     };
-    fs::create_dir_all(directory).map_err(|error| {
-        Failed::Local(format!("making {} failed: {error}", directory.display()))
-    })?;
+    figures::make_directory(directory)?;
     for (title, command) in pages(&program) {
         let path = directory.join(format!("{title}.1"));
         document_file::write(&path, page(command, &title)?.as_bytes())?;

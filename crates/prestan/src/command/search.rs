@@ -1,8 +1,6 @@
 //! `prestan search`: the largest load under which a condition holds.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
 use std::time::{Duration, Instant};
 
 use constraint::{Characteristic, PartOfRun};
@@ -177,15 +175,7 @@ impl<'a> Trials<'a> {
         let cancel = Cancel::default();
         let _interruptible = on_interrupt(cancel.clone(), None)?;
         self.begun = Instant::now();
-        let drawn = self.bar.clone().map(|bar| {
-            move |over: &AtomicBool| {
-                while !over.load(Ordering::Relaxed) {
-                    bar.tick();
-                    thread::park_timeout(TICK);
-                }
-            }
-        });
-        let _following = Following::begin(self.bar.clone(), drawn);
+        let _following = Following::drawing(self.bar.clone(), TICK, TerminalBar::tick);
         self.make_all(search, &cancel)
     }
 

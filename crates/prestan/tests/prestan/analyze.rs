@@ -11,7 +11,7 @@ use serde_json::Value;
 use trace::file::{CaptureInterface, CapturedPacket, LinkType, PacketDirection, PcapngWriter};
 
 use crate::support::browser::Browser;
-use crate::support::{Outcome, Prestan};
+use crate::support::{Outcome, Prestan, schema};
 
 fn captures() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../trace/tests/captures")
@@ -118,9 +118,7 @@ fn timeouts_of_other_settings() {
 
 #[test]
 fn documents_keep_to_the_published_schema() {
-    let schema = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/analysis.schema.json");
-    let schema: Value = serde_json::from_str(&fs::read_to_string(schema).unwrap()).unwrap();
-    let validator = jsonschema::draft202012::new(&schema).unwrap();
+    let validator = schema("analysis.schema.json");
     let files = fs::read_dir(captures()).unwrap();
     let names = files.map(|file| file.unwrap().file_name().to_string_lossy().into_owned());
     let mut checked = 0;

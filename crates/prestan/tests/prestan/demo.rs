@@ -9,7 +9,7 @@ use std::process::{Child, Command, Stdio};
 
 use crate::support::faulty::Faulty;
 use crate::support::rows::{self, assert_adds_up, contradictions, row, rows, statuses};
-use crate::support::{Outcome, Prestan, any_failed};
+use crate::support::{Outcome, Prestan, any_failed, schema};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use testbed::fault::ServedExchange;
@@ -465,9 +465,7 @@ fn colours_only_where_they_are_wanted() {
 
 #[test]
 fn json_follows_the_published_schema() {
-    let schema = fs::read_to_string(docs().join("result.schema.json")).unwrap();
-    let schema: Value = serde_json::from_str(&schema).unwrap();
-    let validator = jsonschema::draft202012::new(&schema).unwrap();
+    let validator = schema("result.schema.json");
     let defects = |document: &Value| -> Vec<String> {
         let errors = validator.iter_errors(document);
         errors.map(|error| error.to_string()).collect()

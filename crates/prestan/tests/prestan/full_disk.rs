@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 
 use testbed::need_or;
 
-use crate::support::{Outcome, Prestan};
+use crate::support::{Outcome, Prestan, in_a_shell};
 
 /// A run in `run`, and its document.
 fn a_run() -> Outcome {
@@ -15,28 +15,13 @@ fn a_run() -> Outcome {
     outcome
 }
 
-/// What a script says that reports the run again, with `$0` as the program.
-fn in_a_shell(outcome: &Outcome, shell: &str, script: &str) -> (Option<i32>, String) {
-    let words: Vec<&str> = shell.split(' ').collect();
-    let output = Command::new(words[0])
-        .args(&words[1..])
-        .args(["-c", script, env!("CARGO_BIN_EXE_prestan")])
-        .current_dir(outcome.home())
-        .env("XDG_STATE_HOME", outcome.home())
-        .stdin(Stdio::null())
-        .output()
-        .unwrap();
-    let said = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
-    (output.status.code(), said.into_owned())
-}
-
 #[test]
 fn a_document_that_is_too_large_leaves_the_old_one() {
     let outcome = a_run();
     let old = fs::read(outcome.home().join("out.json")).unwrap();
-    let script = "ulimit -f 1; exec \"$0\" report run --json out.json --csv out.csv";
-    let (code, said) = in_a_shell(&outcome, "sh", script);
-    assert_eq!(code, Some(1), "{said}");
+    let script = "ulimit -f 1; exec \"$1\" report run --json out.json --csv out.csv";
+    let (code, said) = in_a_shell(outcome.home(), "sh", script, &[]);
+    assert_eq!(code, 1, "{said}");
     assert!(
         said.contains("writing out.json failed: File too large"),
         "{said}"
@@ -69,11 +54,11 @@ fn a_full_disk_keeps_what_it_has() {
     // What is on this disk goes with its namespace.
     let script = "mount -t tmpfs -o size=256k tmpfs disk || exit 9
                   cp out.json disk/out.json; dd if=/dev/zero of=disk/fill 2>dd
-                  \"$0\" report run --json disk/out.json; code=$?
+                  \"$1\" report run --json disk/out.json; code=$?
                   cmp out.json disk/out.json || exit 8
                   ls -A disk; exit $code";
-    let (code, said) = in_a_shell(&outcome, "unshare -rm sh", script);
-    assert_eq!(code, Some(1), "{said}");
+    let (code, said) = in_a_shell(outcome.home(), "unshare -rm sh", script, &[]);
+    assert_eq!(code, 1, "{said}");
     let failed = "writing disk/out.json failed: No space left on device";
     assert!(said.contains(failed), "{said}");
     assert!(

@@ -133,6 +133,7 @@ mod runs;
 mod search;
 #[cfg(test)]
 mod server_view;
+#[cfg(test)]
 mod shells;
 #[cfg(test)]
 mod suite_beside;

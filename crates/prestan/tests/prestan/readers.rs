@@ -10,7 +10,7 @@ use record::{Outcome as Ending, Timing};
 use serde_json::Value;
 
 use crate::support::browser::Browser;
-use crate::support::{Outcome, Prestan};
+use crate::support::{Outcome, Prestan, schema};
 
 /// Two users, so that not all operations count.
 fn measured() -> Outcome {
@@ -91,11 +91,8 @@ fn a_page_in_a_directory_has_nothing_that_a_policy_strips() {
 }
 
 #[track_caller]
-fn assert_valid(schema: &str, document: &Value) {
-    let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
-    let schema = fs::read_to_string(docs.join(schema)).unwrap();
-    let validator = jsonschema::draft202012::new(&serde_json::from_str(&schema).unwrap()).unwrap();
-    let errors: Vec<String> = validator
+fn assert_valid(schema: &jsonschema::Validator, document: &Value) {
+    let errors: Vec<String> = schema
         .iter_errors(document)
         .map(|e| e.to_string())
         .collect();
@@ -106,18 +103,22 @@ fn assert_valid(schema: &str, document: &Value) {
 fn the_files_of_a_run_keep_to_their_schemas() {
     let outcome = measured();
     let text = |name: &str| fs::read_to_string(outcome.run().join(name)).unwrap();
-    assert_valid("plan.schema.json", &yaml::read(&text("plan.yaml")).unwrap());
     assert_valid(
-        "env.schema.json",
+        &schema("plan.schema.json"),
+        &yaml::read(&text("plan.yaml")).unwrap(),
+    );
+    assert_valid(
+        &schema("env.schema.json"),
         &serde_json::from_str(&text("env.json")).unwrap(),
     );
     let events = text("events.jsonl");
     assert!(events.lines().count() > 4);
+    let event = schema("event.schema.json");
     for line in events.lines() {
-        assert_valid("event.schema.json", &serde_json::from_str(line).unwrap());
+        assert_valid(&event, &serde_json::from_str(line).unwrap());
     }
     // A seed that is no double of any reader.
-    assert_valid("result.schema.json", &outcome.json());
+    assert_valid(&schema("result.schema.json"), &outcome.json());
     assert_eq!(outcome.json()["load"]["seed"], "18446744073709551615");
 }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 use crate::support::faulty::Faulty;
 use crate::support::load::until;
 use crate::support::rows::{assert_adds_up, row};
-use crate::support::{Outcome, Prestan, Running};
+use crate::support::{Outcome, Prestan, Running, in_a_shell};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use testbed::fault::{Fault, Rule};
@@ -98,22 +98,6 @@ fn a_run_that_is_killed_while_it_cleans_up_has_all_samples() {
     assert_eq!(get["status"], "ok", "{get:#}");
 }
 
-/// Runs `prestan` with these arguments inside a shell.
-fn in_a_shell(prestan: &Prestan, program: &str, script: &str, args: &[String]) -> (i32, String) {
-    let mut words = program.split(' ');
-    let output = Command::new(words.next().unwrap())
-        .args(words)
-        .args(["-c", script, "sh", env!("CARGO_BIN_EXE_prestan")])
-        .args(args)
-        .current_dir(prestan.home())
-        .env("XDG_STATE_HOME", prestan.home())
-        .stdin(Stdio::null())
-        .output()
-        .unwrap();
-    let said = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
-    (output.status.code().unwrap(), said.into_owned())
-}
-
 /// Ends with status 1, tells why and where, prints what it knows, and leaves a readable record.
 #[track_caller]
 fn told_of_a_full_disk(prestan: Prestan, code: i32, said: &str, why: &str) {
@@ -160,7 +144,7 @@ fn what_was_recorded_before_the_disk_was_full_can_be_read() {
     // What is on this disk goes with its namespace.
     let script = "mount -t tmpfs -o size=48k tmpfs disk || exit 9
                   \"$@\"; code=$?; cp -r disk/run run; exit $code";
-    let (code, said) = in_a_shell(&prestan, "unshare -rm sh", script, &args);
+    let (code, said) = in_a_shell(prestan.home(), "unshare -rm sh", script, &args);
     told_of_a_full_disk(prestan, code, &said, "No space left on device");
 }
 
@@ -174,7 +158,7 @@ fn a_record_without_samples_says_so() {
     let (suite, url) = (suite.to_str().unwrap(), server.server.url());
     let args = ["run", suite, &url, "-r", "2000", "--save", "run"].map(str::to_owned);
     let script = "ulimit -f 8; \"$@\"";
-    let (code, said) = in_a_shell(&prestan, "sh", script, &args);
+    let (code, said) = in_a_shell(prestan.home(), "sh", script, &args);
     assert_eq!(code, 1, "{said}");
     assert!(
         said.contains("with --save; no samples were saved"),
@@ -194,7 +178,7 @@ fn what_was_recorded_before_a_file_was_too_large_can_be_read() {
     let (_server, args) = filling();
     let prestan = Prestan::new();
     let script = "ulimit -f 32; \"$@\"; code=$?; cp -r disk/run run; exit $code";
-    let (code, said) = in_a_shell(&prestan, "sh", script, &args);
+    let (code, said) = in_a_shell(prestan.home(), "sh", script, &args);
     told_of_a_full_disk(prestan, code, &said, "File too large");
 }
 

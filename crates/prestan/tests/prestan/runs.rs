@@ -2,14 +2,13 @@
 
 use std::fs;
 use std::os::unix::fs::symlink;
-use std::path::Path;
 
 use rundir::RunDir;
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 use serde_json::Value;
 
 use crate::support::load::plain;
-use crate::support::{Outcome, Prestan};
+use crate::support::{Outcome, Prestan, schema};
 
 /// A home with runs of these names, the first the oldest.
 fn home_with(names: &[&str]) -> Outcome {
@@ -96,9 +95,7 @@ fn runs_are_listed_with_what_became_of_them() {
     drop(running);
     assert!(done(&home, "runs show wed").contains("Result     killed\n"));
 
-    let schema = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/runs.schema.json");
-    let schema: Value = serde_json::from_str(&fs::read_to_string(schema).unwrap()).unwrap();
-    let validator = jsonschema::draft202012::new(&schema).unwrap();
+    let validator = schema("runs.schema.json");
     let one = done(&home, "runs show monday --json -");
     let document: Value = serde_json::from_str(&one).unwrap();
     assert!(validator.is_valid(&document), "{one}");

@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 use testbed::need_or;
 
 use crate::support::load::{file, plain};
-use crate::support::{Outcome, Prestan};
+use crate::support::{Prestan, in_a_shell};
 
 /// What a terminal of so many columns gets, in this environment; `None` without script(1).
 fn on_terminal(columns: usize, env: &[(&str, &str)], line: &str) -> Option<String> {
@@ -155,25 +155,17 @@ fn colours_can_be_forced_and_forbidden() {
     assert!(!help(&[("TERM", "xterm")]));
 }
 
-/// Runs a script in which `$0` is the program, where a run was recorded.
-fn in_a_shell(outcome: &Outcome, script: &str) -> (Option<i32>, String) {
-    let output = Command::new("sh")
-        .args(["-c", script, env!("CARGO_BIN_EXE_prestan")])
-        .current_dir(outcome.home())
-        .env("XDG_STATE_HOME", outcome.home())
-        .stdin(Stdio::null())
-        .output()
-        .unwrap();
-    let said = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
-    (output.status.code(), said.into_owned())
-}
-
 #[test]
 fn help_that_nobody_gets_is_a_failure() {
     let home = Prestan::new().arg("--version").run();
     for line in ["--help", "--version", "load --help", "-h"] {
-        let (code, said) = in_a_shell(&home, &format!("\"$0\" {line} > /dev/full"));
-        assert_eq!(code, Some(1), "{line}: {said}");
+        let (code, said) = in_a_shell(
+            home.home(),
+            "sh",
+            &format!("\"$1\" {line} > /dev/full"),
+            &[],
+        );
+        assert_eq!(code, 1, "{line}: {said}");
         let failed = "prestan: writing to standard output failed: No space left on device";
         assert!(said.contains(failed), "{line}: {said}");
     }
@@ -190,8 +182,8 @@ fn a_log_goes_through_a_pipe() {
     let is_row = |row: &&str| row.split(',').count() == columns;
     assert!(columns > 10 && rows.iter().all(is_row), "{outcome}");
 
-    let script = "{ \"$0\" report run --log -; echo $? >&2; } | head -n 1";
-    let (_, said) = in_a_shell(&outcome, script);
+    let script = "{ \"$1\" report run --log -; echo $? >&2; } | head -n 1";
+    let (_, said) = in_a_shell(outcome.home(), "sh", script, &[]);
     assert_eq!(said.replace('\r', ""), format!("{}\n0\n", rows[0]));
     if let Some(refused) = on_terminal(80, &[], "report --log -") {
         assert!(

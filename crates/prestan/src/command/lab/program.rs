@@ -17,7 +17,7 @@ use topology::{LabNetwork, LabNodeKind};
 
 use super::{become_root, build, find, local, surroundings, warn_of_lateness};
 use crate::args::{LabExecArgs, LabOptions, LabShellArgs, WhichLab};
-use crate::exit::{ExitStatus, Failed};
+use crate::exit::{ExitStatus, Failed, start_thread};
 use crate::signals::{self, Signals};
 
 /// How often it is looked whether a program has ended.
@@ -191,9 +191,7 @@ fn received_signals() -> Result<Arc<ReceivedSignals>, Failed> {
             counted.all.fetch_add(1, Ordering::Relaxed);
         }
     };
-    thread::Builder::new()
-        .spawn(count)
-        .map_err(|error| Failed::no_thread(&error))?;
+    start_thread(count)?;
     Ok(received)
 }
 

@@ -1,9 +1,8 @@
 //! How far the runs of a series are.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread;
 use std::time::Duration;
 
 use engine::{Observer, Progress, Settings};
@@ -67,21 +66,14 @@ impl SeriesProgress {
         } else {
             TerminalBar::begin(BarOf::Suite)
         };
-        let following = bar.clone().map(|bar| {
-            let meter = Arc::clone(&meter);
-            Following::begin(
-                Some(bar.clone()),
-                Some(move |over: &AtomicBool| {
-                    while !over.load(Ordering::Relaxed) {
-                        match budget {
-                            Some(budget) => draw_budget(&bar, &meter, budget),
-                            None => draw_outlook(&bar, &meter, ""),
-                        }
-                        thread::park_timeout(FRAME);
-                    }
-                }),
-            )
-        });
+        let drawn = Arc::clone(&meter);
+        let draw = move |bar: &TerminalBar| match budget {
+            Some(budget) => draw_budget(bar, &drawn, budget),
+            None => draw_outlook(bar, &drawn, ""),
+        };
+        let following = bar
+            .is_some()
+            .then(|| Following::drawing(bar.clone(), FRAME, draw));
         SeriesProgress {
             bar,
             following: Mutex::new(following),

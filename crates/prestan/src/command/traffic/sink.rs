@@ -13,7 +13,7 @@ use stats::units::human;
 
 use crate::args::{AllowedNetwork, MaxRate, TrafficSinkArgs};
 use crate::background::token;
-use crate::exit::{ExitStatus, Failed};
+use crate::exit::{ExitStatus, Failed, start_thread};
 use crate::output::{number_of, print_text};
 use crate::signals::Signals;
 
@@ -50,9 +50,7 @@ pub(super) fn sink(args: &TrafficSinkArgs) -> Result<ExitStatus, Failed> {
         signals.wait();
         for_thread.store(true, Ordering::SeqCst);
     };
-    thread::Builder::new()
-        .spawn(wait)
-        .map_err(|error| Failed::no_thread(&error))?;
+    start_thread(wait)?;
     let mut watch = SinkWatch {
         is_json: args.json,
         sessions: Vec::new(),

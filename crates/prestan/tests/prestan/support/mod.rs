@@ -49,6 +49,30 @@ pub(crate) fn program() -> Command {
     command
 }
 
+/// Exit status and words of a script that runs in a directory: `$1` is the program, and `$@` the program with these
+/// arguments.
+pub(crate) fn in_a_shell(home: &Path, shell: &str, script: &str, args: &[String]) -> (i32, String) {
+    let mut words = shell.split(' ');
+    let output = Command::new(words.next().unwrap())
+        .args(words)
+        .args(["-c", script, "sh", env!("CARGO_BIN_EXE_prestan")])
+        .args(args)
+        .current_dir(home)
+        .env("XDG_STATE_HOME", home)
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
+    (output.status.code().unwrap(), said.into_owned())
+}
+
+/// The published schema of that name.
+pub(crate) fn schema(name: &str) -> jsonschema::Validator {
+    let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
+    let text = fs::read_to_string(docs.join(name)).unwrap();
+    jsonschema::draft202012::new(&serde_json::from_str(&text).unwrap()).unwrap()
+}
+
 /// A command line of `prestan` in the making.
 pub(crate) struct Prestan {
     command: Command,

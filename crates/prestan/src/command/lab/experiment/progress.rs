@@ -1,8 +1,6 @@
 //! How far a campaign is: a bar on a terminal, and a line for each trial elsewhere.
 
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::bar::{BarOf, TerminalBar};
@@ -90,18 +88,11 @@ impl CampaignProgress {
             trial: String::new(),
         }));
         let bar = TerminalBar::begin(BarOf::Suite);
-        let drawn = bar.clone().map(|bar| {
-            let shared = Arc::clone(&shared);
-            move |over: &AtomicBool| {
-                while !over.load(Ordering::Relaxed) {
-                    lock(&shared).draw(&bar);
-                    thread::park_timeout(FRAME);
-                }
-            }
-        });
+        let shown = Arc::clone(&shared);
+        let draw = move |bar: &TerminalBar| lock(&shown).draw(bar);
         CampaignProgress {
             shared,
-            _following: Following::begin(bar.clone(), drawn),
+            _following: Following::drawing(bar.clone(), FRAME, draw),
             bar,
         }
     }
