@@ -346,6 +346,11 @@ impl Recipe {
         self
     }
 
+    /// Whether it is built from a crate, which takes minutes: only ignored tests may need it.
+    pub fn is_crate(&self) -> bool {
+        self.install.starts_with("crate ")
+    }
+
     /// Whether the server is there, and which version of it.
     pub fn installed(&self) -> Result<Installed, MissingProgram> {
         let missing = |what: String| MissingProgram {
