@@ -10,7 +10,7 @@ use engine::{Drive, LoadDrive, Settings};
 
 pub(crate) use sending::LoadWorkload;
 
-use crate::args::{LoadArgs, Login};
+use crate::args::{LoadArgs, Login, MaxFailures};
 use crate::background::AskedBackground;
 use crate::command::planned::PlannedRun;
 use crate::connect::connection_to;
@@ -32,6 +32,7 @@ pub(crate) fn load(args: &LoadArgs) -> Result<ExitStatus, Failed> {
     pace::check(&args.pace, args.connect.http.into(), &plan)?;
     let connection = connection_to(target, &Login::default(), &args.connect)?;
     let pace = &args.pace;
+    let max_failures = pace.max_failures.unwrap_or_default();
     let mut settings = Settings {
         users: pace::users(pace),
         drive: Drive::Load(LoadDrive {
@@ -42,7 +43,7 @@ pub(crate) fn load(args: &LoadArgs) -> Result<ExitStatus, Failed> {
             connect_rate: pace.connect_rate,
             warmup: pace.warmup,
             in_turn,
-            ends_if_all_fail: true,
+            ends_if_all_fail: max_failures == MaxFailures::All,
             ..LoadDrive::default()
         }),
         ..connection.settings_of_run(&pace.running, args.clock)?
@@ -65,6 +66,6 @@ pub(crate) fn load(args: &LoadArgs) -> Result<ExitStatus, Failed> {
     )?
     .watching(watched);
     (job.until, job.makes_target) = (pace.until, makes_target);
-    job.max_failures = Some(pace.max_failures.unwrap_or_default());
+    job.max_failures = Some(max_failures);
     job.report(&args.output)
 }

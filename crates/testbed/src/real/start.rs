@@ -18,8 +18,8 @@ use super::process::{ServerProcess, ServerProcesses};
 use super::recipe::{Installed, MissingProgram, Recipe};
 use super::{RealServer, logs};
 
-/// From the start to the first answer; Python servers on a busy machine take some seconds.
-const READY_WITHIN: Duration = Duration::from_secs(20);
+/// From the start to the first response: Tomcat on a busy machine takes more than twenty seconds.
+const READY_WITHIN: Duration = Duration::from_secs(60);
 
 /// Between two attempts to reach a server that starts.
 const PROBE_EVERY: Duration = Duration::from_millis(5);
