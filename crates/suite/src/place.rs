@@ -58,4 +58,17 @@ impl Visitor<'_> for ScalarVisitor {
     fn visit_str<E: de::Error>(self, text: &str) -> Result<Scalar, E> {
         Ok(Scalar(text.to_owned()))
     }
+
+    fn visit_unit<E: de::Error>(self) -> Result<Scalar, E> {
+        Err(E::custom(
+            "a value is missing here; the empty text is written as `\"\"`",
+        ))
+    }
+}
+
+/// An optional text of which `null` is not the absence, but four characters.
+pub(crate) fn written<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<T>, D::Error> {
+    T::deserialize(deserializer).map(Some)
 }

@@ -17,6 +17,7 @@ use serde::de::{self, DeserializeOwned, Deserializer, MapAccess, Visitor};
 use yaml::WrittenValue;
 
 use crate::error::SuiteError;
+use crate::place::written;
 pub use crate::place::{Place, Placed, Scalar};
 pub use adapt::AdaptSpec;
 pub use beside::{BackgroundKeys, BackgroundSpec, CaptureKeys, CaptureSpec};
@@ -293,16 +294,16 @@ pub struct BodySpec {
     #[serde(default)]
     pub fill: FillSpec,
     /// A template; sent as application/xml.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "written")]
     pub xml: Option<Placed<Scalar>>,
     /// A template; sent as text/plain.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "written")]
     pub text: Option<Placed<Scalar>>,
     /// How the lines of `xml` or `text` end.
     #[serde(default)]
     pub lines: LineEndSpec,
     /// Content-Type, where the usual one is not wanted.
-    #[serde(default, rename = "type")]
+    #[serde(default, rename = "type", deserialize_with = "written")]
     pub content_type: Option<String>,
 }
 

@@ -40,10 +40,10 @@ impl<'a> NodeReader<'a> {
         self.tree.value(self.at)
     }
 
-    /// The text of a scalar that is not a plain `null`.
+    /// The characters of a scalar, those of `null` and `~`, too; `None` where nothing is written.
     fn text(self) -> Option<&'a str> {
         match self.value() {
-            NodeValue::Scalar { text, is_plain } if !(*is_plain && is_null(text)) => Some(text),
+            NodeValue::Scalar { text, is_plain } if !(*is_plain && text.is_empty()) => Some(text),
             _ => None,
         }
     }
@@ -173,14 +173,11 @@ impl<'de> Deserializer<'de> for NodeReader<'de> {
     numbers! { deserialize_u8 deserialize_u16 deserialize_u32 deserialize_u64: "a whole number" }
     numbers! { deserialize_f32 deserialize_f64: "a number" }
 
-    /// A visitor that asks for this takes what is written, `null` and `~`, too; of what is no text it says itself what it
-    /// expects.
+    /// A visitor that asks for this says itself what it expects where there is no text.
     fn deserialize_str<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, YamlError> {
-        match self.value() {
-            NodeValue::Scalar { text, is_plain } if !(*is_plain && text.is_empty()) => {
-                visitor.visit_borrowed_str(text)
-            }
-            _ => self.deserialize_any(visitor),
+        match self.text() {
+            Some(text) => visitor.visit_borrowed_str(text),
+            None => self.deserialize_any(visitor),
         }
     }
 

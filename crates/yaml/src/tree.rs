@@ -85,7 +85,7 @@ struct OpenCollection {
 
 impl<'t> Tree<'t> {
     /// Of a text that is one document of so many nodes at most.
-    pub(crate) fn of(text: &'t str, most: usize) -> Result<Self, YamlError> {
+    pub(crate) fn of(source: &'t str, most: usize) -> Result<Self, YamlError> {
         let start = Place { line: 1, column: 1 };
         let root = Child {
             node: 0,
@@ -100,7 +100,7 @@ impl<'t> Tree<'t> {
         let mut open: Vec<OpenCollection> = Vec::new();
         let mut anchors: HashMap<usize, usize> = HashMap::new();
         let mut is_whole = false;
-        for event in Parser::new_from_str(text) {
+        for event in Parser::new_from_str(source) {
             let (event, span) = event.map_err(|error| unreadable(&error))?;
             let place = place(&span.start);
             let (anchor, child) = match event {
@@ -127,7 +127,12 @@ impl<'t> Tree<'t> {
                     });
                     continue;
                 }
-                Event::Scalar(text, style, anchor, tag) => {
+                Event::Scalar(mut text, style, anchor, tag) => {
+                    // The parser puts `~` where nothing is written.
+                    if text == "~" && style == ScalarStyle::Plain && span.slice(source) != Some("~")
+                    {
+                        text = Cow::Borrowed("");
+                    }
                     let tag = check_tag(tag.as_deref(), |core| is_tagged(core, &text), place)?;
                     let is_plain = match tag {
                         Some(core) => core != "str",

@@ -1,5 +1,7 @@
 //! Headers of requests.
 
+use std::collections::BTreeMap;
+
 use super::request::placeholder;
 use super::steps::StepResolver;
 use crate::error::SuiteError;
@@ -59,7 +61,24 @@ impl StepResolver<'_> {
         if let Some(timeout) = &with.timeout {
             headers.push(fixed_header("Timeout", &self.timeout(timeout)?));
         }
+        let mut known: BTreeMap<String, (&str, Place)> = BTreeMap::new();
         for (name, value) in &with.headers {
+            let own = (name.as_str(), value.place);
+            if let Some(other) = known.insert(name.to_ascii_lowercase(), own) {
+                let (first, second) = if other.1.line <= own.1.line {
+                    (other, own)
+                } else {
+                    (own, other)
+                };
+                return Err(self.file.error(
+                    second.1,
+                    format!(
+                        "the header {} is here a second time, as {} in line {}; capitals make no difference (RFC 9110, \
+                         section 5.1)",
+                        second.0, first.0, first.1.line
+                    ),
+                ));
+            }
             if !is_header_name(name) {
                 return Err(self
                     .file

@@ -51,6 +51,8 @@ fn a_text_is_what_is_written() {
         "True",
         "no",
         "2026-01-01",
+        "null",
+        "~",
     ] {
         let request = request(&format!(
             "{{PUT: {written}, headers: {{X-A: {written}}}, body: {{text: {written}}}, measure: M}}"
@@ -63,10 +65,40 @@ fn a_text_is_what_is_written() {
         };
         assert_eq!(&**bytes, written.as_bytes());
     }
-    for written in ["null", "~"] {
-        let request = request(&format!("{{PUT: {written}, measure: M}}"));
-        assert_eq!(fixed(&request.path), written);
+}
+
+#[test]
+fn a_value_that_is_not_written_is_refused() {
+    for (step, place) in [
+        ("{GET: , measure: M}", "s.yaml:3:30"),
+        ("{GET: a, headers: {X-A: }, measure: M}", ""),
+        ("{GET: a, query: , measure: M}", ""),
+        ("{MOVE: a, to: , measure: M}", ""),
+        ("{PUT: a, body: {text: }, measure: M}", ""),
+        ("{GET: a, expect: {contains: [a, &x ]}, measure: M}", ""),
+    ] {
+        let why = plan_with("{}", step, &[]).map(drop);
+        let message = "a value is missing here; the empty text is written as `\"\"`";
+        assert!(
+            why.as_ref()
+                .is_err_and(|why| why.contains(message) && why.contains(place)),
+            "{step}: {why:?}"
+        );
     }
+    let request = request("{PUT: a, headers: {X-A: \"\"}, body: {text: \"\"}, measure: M}");
+    assert_eq!(fixed(&request.headers[0].value), "");
+    // A key that has a default has it.
+    let plan = "suite: s\ntests: [{name: T, requests: , loop: [{GET: a, expect: {length: }, measure: M}]}]\n";
+    assert!(parse("s.yaml", plan).is_ok());
+}
+
+#[test]
+fn a_header_is_there_once_whatever_its_capitals() {
+    let steps = "{GET: a, headers: {\nx-a: 2,\nX-B: 1,\nX-A: 1}, measure: M}";
+    let why = plan_with("{}", steps, &[]).unwrap_err();
+    let expected =
+        "the header X-A is here a second time, as x-a in line 4; capitals make no difference";
+    assert!(why.contains(expected) && why.contains("s.yaml:6:"), "{why}");
 }
 
 #[test]
