@@ -119,6 +119,10 @@ pub struct PlanRecord {
     pub notes: Vec<NoteRecord>,
     /// Parameters of the suite after the command line had its say.
     pub params: BTreeMap<String, serde_json::Value>,
+    /// Those of them that are written otherwise than their values, as they were written and sent: `1.10`, `0x1F`; a list
+    /// as in JSON.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub written_params: BTreeMap<String, String>,
     /// How much load there was, and for how long.
     pub load: Load,
     /// The tests of the suite that were selected, in order.
@@ -209,6 +213,14 @@ pub struct Processors {
 }
 
 impl PlanRecord {
+    /// The parameters as they were written and sent: texts, where their values alone would not say so.
+    pub fn params_as_written(&self) -> BTreeMap<String, serde_json::Value> {
+        let mut params = self.params.clone();
+        let written = self.written_params.iter();
+        params.extend(written.map(|(name, text)| (name.clone(), text.as_str().into())));
+        params
+    }
+
     /// Users of each test of whose requests some are measured: all, unless a role of theirs measures none.
     pub fn measured_users(&self) -> BTreeMap<TestId, u32> {
         let always_done = || self.measures.iter().filter(|own| own.is_always_done());

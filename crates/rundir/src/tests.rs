@@ -56,6 +56,7 @@ pub(crate) fn plan() -> PlanRecord {
         labels_of_2004: false,
         command: None,
         params: Default::default(),
+        written_params: Default::default(),
         load: Load {
             users: 1,
             pace: Pace::Open {

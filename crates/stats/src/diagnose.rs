@@ -140,7 +140,7 @@ pub fn diagnose_pooled(all: Material, parts: Vec<Material>) -> Diagnosis {
 /// shows, the other can confirm.
 pub fn does_the_same(one: &PlanRecord, other: &PlanRecord) -> bool {
     let params = |plan: &PlanRecord| {
-        let mut params = plan.params.clone();
+        let mut params = plan.params_as_written();
         params.remove("requests");
         params
     };

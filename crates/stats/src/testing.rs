@@ -119,6 +119,7 @@ impl RunBuilder {
             labels_of_2004: false,
             command: None,
             params: params(),
+            written_params: BTreeMap::new(),
             load: Load {
                 users,
                 pace: Pace::Rounds,

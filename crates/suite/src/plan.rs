@@ -26,6 +26,8 @@ pub struct Plan {
     pub targets: Vec<String>,
     /// Parameters after the command line had its say.
     pub params: BTreeMap<String, serde_json::Value>,
+    /// Those of them that are written otherwise than their values, as they are written.
+    pub written_params: BTreeMap<String, String>,
     /// The selected tests, in order; [`TestId`] is an index into it.
     pub tests: Vec<TestPlan>,
     /// What they measure, in the order of the report; [`MeasureId`] is an index into it.

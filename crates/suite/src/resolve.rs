@@ -87,11 +87,13 @@ pub fn resolve(
     targets::check(&file, spec, &variants)?;
     let selected = overrides.selection.apply(&file, &variants)?;
 
+    let recorded = params::recorded(&params);
     let mut plan = Plan {
         suite: suite_record(spec, text),
         workspace,
         targets: targets::names(spec),
-        params: params::recorded(&params),
+        written_params: params::written(&params, &recorded),
+        params: recorded,
         tests: Vec::new(),
         measures: Vec::new(),
         pages: Vec::new(),

@@ -108,6 +108,7 @@ pub fn single(single: &Single) -> Result<(Plan, String), String> {
         workspace: Workspace::ReadOnly,
         targets: Vec::new(),
         params: BTreeMap::new(),
+        written_params: BTreeMap::new(),
         measures: vec![MeasureRecord {
             name: method.clone(),
             test: TestId(0),

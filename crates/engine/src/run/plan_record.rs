@@ -35,6 +35,7 @@ pub fn plan_record(plan: &Plan, settings: &Settings) -> PlanRecord {
         command: settings.command.clone(),
         notes: settings.notes.clone(),
         params: plan.params.clone(),
+        written_params: plan.written_params.clone(),
         load: load_record(limit, settings, adapt_record(plan)),
         tests: plan
             .tests

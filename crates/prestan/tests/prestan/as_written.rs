@@ -92,6 +92,12 @@ tests:
     ] {
         assert!(lines.iter().any(|line| line == sent), "{sent}: {lines:#?}");
     }
+    let record = outcome.run().join("plan.yaml");
+    let record = std::fs::read_to_string(record).unwrap();
+    assert!(
+        record.contains("version: '1.10'") || record.contains("version: \"1.10\""),
+        "{record}"
+    );
 }
 
 #[test]

@@ -97,13 +97,14 @@ pub(crate) fn configuration(
         });
         add("Until", format!("{until}{came}"));
     }
+    let params = plan.params_as_written();
     for (name, words) in CLASSIC {
-        if let Some(value) = plan.params.get(name) {
+        if let Some(value) = params.get(name) {
             add(words, plain(value));
         }
     }
     add("Type of Methods", type_of_methods(plan).to_owned());
-    for (name, value) in &plan.params {
+    for (name, value) in &params {
         if name != "requests" && !CLASSIC.iter().any(|(classic, _)| classic == name) {
             add(&format!("Parameter {}", clean(name)), plain(value));
         }

@@ -25,8 +25,9 @@ pub(super) fn text(run: &Run, summary: &Summary) -> String {
     if let Some(requests) = plan.load.requests {
         lines.push(format!("* Number of Requests {requests}"));
     }
+    let params = plan.params_as_written();
     for (name, words) in CLASSIC {
-        let value = plan.params.get(name);
+        let value = params.get(name);
         lines.extend(value.map(|value| format!("* {words} {}", clean(&plain(value)))));
     }
     lines.push(format!("* Type of Methods {}", type_of_methods(plan)));

@@ -101,7 +101,7 @@ pub enum Setting {
 /// What times depend on.
 fn essentials(plan: &PlanRecord) -> Vec<Setting> {
     let load = &plan.load;
-    let mut params = plan.params.clone();
+    let mut params = plan.params_as_written();
     // How often says nothing of how long.
     params.remove("requests");
     let PlanRecord { suite, .. } = plan;

@@ -71,6 +71,25 @@ pub(super) fn recorded(params: &Params) -> BTreeMap<String, Value> {
     all.map(|(name, own)| (name.clone(), value(own))).collect()
 }
 
+/// Those of the parameters that are written otherwise than what is recorded of them, as they are written: `1.10`.
+pub(super) fn written(
+    params: &Params,
+    recorded: &BTreeMap<String, Value>,
+) -> BTreeMap<String, String> {
+    let text = |own: &WrittenValue| {
+        own.scalar()
+            .map_or_else(|| own.to_string(), |(_, text)| text.to_owned())
+    };
+    let differs = |(name, text): &(&String, String)| match &recorded[*name] {
+        Value::String(own) => own != text,
+        other => other.to_string() != *text,
+    };
+    let all = params.iter().map(|(name, own)| (name, text(own)));
+    all.filter(differs)
+        .map(|(name, text)| (name.clone(), text))
+        .collect()
+}
+
 /// The type of a parameter.
 #[derive(Clone, Copy, PartialEq)]
 enum ParamKind {

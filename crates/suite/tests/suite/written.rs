@@ -171,6 +171,15 @@ fn a_parameter_is_sent_as_it_is_written() {
         assert_eq!(changed, Ok(written.to_owned()), "{written}");
     }
     assert_eq!(in_path("'1.10'", &[]), Ok("1.10".to_owned()));
+    // The value is recorded, and how it was written where that is something else.
+    let params = "{a: 1.10, b: [1, 0x1F], c: 1.5, d: '5', e: [x, true]}";
+    let plan = plan_with(params, "{GET: a, measure: M}", &[("c", "1e3")]).unwrap();
+    assert_eq!(plan.params["a"], 1.1);
+    let written = plan.written_params.iter();
+    let written: Vec<_> = written
+        .map(|(name, text)| (name.as_str(), text.as_str()))
+        .collect();
+    assert_eq!(written, [("a", "1.10"), ("b", "[1,0x1F]"), ("c", "1e3")]);
 }
 
 /// What a template makes of a parameter.

@@ -173,8 +173,11 @@ fn how_measured(path: &Path, plan: &PlanRecord) -> Option<(String, String)> {
     let usual = SuiteText::find(&suite).and_then(|text| text.resolved(&Overrides::default()));
     let usual = usual.ok();
     let mut options = String::new();
-    for (name, value) in &plan.params {
-        let is_usual = usual.as_ref().and_then(|usual| usual.params.get(name)) == Some(value);
+    for (name, value) in &plan.params_as_written() {
+        let is_usual = usual.as_ref().is_some_and(|usual| {
+            usual.params.get(name) == plan.params.get(name)
+                && usual.written_params.get(name) == plan.written_params.get(name)
+        });
         if !is_usual {
             options += &format!(" --param {name}={value}");
         }
