@@ -27,7 +27,7 @@ use anyhow::{Context, Result, bail};
 use crate::project::{finish, root};
 
 /// Debian packages, each with a file that shows that it, or another package that will do, is there.
-const PACKAGES: [(&str, &str); 24] = [
+const PACKAGES: [(&str, &str); 25] = [
     ("chromium", "/usr/bin/chromium"),
     ("apache2-bin", "/usr/sbin/apache2"), // not apache2, which is a service
     ("nginx-light", "/usr/sbin/nginx"),
@@ -51,6 +51,7 @@ const PACKAGES: [(&str, &str); 24] = [
     ("iproute2", "/sbin/ip"),
     ("tshark", "/usr/bin/tshark"),
     ("tcpdump", "/usr/bin/tcpdump"),
+    ("strace", "/usr/bin/strace"),
     ("iperf3", "/usr/bin/iperf3"),
     ("man-db", "/usr/bin/man"),
     ("wget", "/usr/bin/wget"),

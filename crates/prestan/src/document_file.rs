@@ -2,9 +2,9 @@
 //!
 //! A file is written beside its place, under another name, and renamed when it is complete: on a full disk, what was there
 //! before stays as it was. A symbolic link, a pipe, a device or a file with several names is written through and never
-//! replaced, and so is a file that could not be replaced by one of the same owner.
+//! replaced, and so is a file that could not be replaced by one of the same owner, permissions and extended attributes.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File, Metadata};
 use std::io::{self, Write};
 use std::os::unix::fs::{MetadataExt, fchown};
@@ -13,7 +13,18 @@ use std::process;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
+use rustix::buffer::spare_capacity;
+use rustix::fs::{XattrFlags, getxattr, listxattr, removexattr, setxattr};
+use rustix::io::Errno;
+
 use crate::exit::Failed;
+
+/// Files that a message names at most.
+const NAMED: usize = 4;
+/// Largest value of an extended attribute, and largest list of their names (xattr(7)).
+const LARGEST_ATTRIBUTE: usize = 64 * 1024;
+/// Extended attributes that the kernel computes from what is in a file.
+const COMPUTED_ATTRIBUTES: [&[u8]; 2] = [b"security.evm", b"security.ima"];
 
 /// Files that are to be written and have something in them that is not of this run.
 static OLDER: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
@@ -24,6 +35,19 @@ pub(crate) fn announce(place: &Path) {
     if there.is_ok_and(|there| there.is_file() && there.len() > 0) {
         older(|all| all.insert(place.to_owned()));
     }
+}
+
+/// The same of files with this ending in a directory where such files are to be written.
+pub(crate) fn announce_all(directory: &Path, ending: &str) {
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+    let places = entries.map(|entry| entry.path());
+    let alike = places.filter(|place| place.extension().is_some_and(|own| own == ending));
+    alike.for_each(|place| announce(&place));
+}
+
+/// All that was to be written into a directory is there: what else it has is not about this run.
+pub(crate) fn all_written(directory: &Path) {
+    older(|all| all.retain(|place| place.parent() != Some(directory)));
 }
 
 /// The files that were announced, and still have what they had before.
@@ -37,10 +61,17 @@ pub(crate) fn untouched() -> Option<String> {
         [one] => Some(format!(
             "{one} was there before this run, which did not write it"
         )),
-        several => Some(format!(
-            "{} were there before this run, which did not write them",
-            several.join(", ")
-        )),
+        several => {
+            let more = match several.len().saturating_sub(NAMED) {
+                0 => String::new(),
+                more => format!(" and {more} more"),
+            };
+            let named: Vec<&str> = several.iter().take(NAMED).map(String::as_str).collect();
+            Some(format!(
+                "{}{more} were there before this run, which did not write them",
+                named.join(", ")
+            ))
+        }
     }
 }
 
@@ -71,8 +102,23 @@ pub(crate) fn write_with(
     place: &Path,
     fill: impl FnOnce(&mut dyn Write) -> io::Result<()>,
 ) -> Result<(), Failed> {
-    let written = DocumentFile::create(place).and_then(|mut document| {
+    write_document(place, |document| {
         fill(&mut document.file)?;
+        document.sync()
+    })
+}
+
+/// Writes one of many small files that can be made again from a record or by this program: none waits for the disk.
+pub(crate) fn write_drawn(place: &Path, bytes: &[u8]) -> Result<(), Failed> {
+    write_document(place, |document| document.file.write_all(bytes))
+}
+
+fn write_document(
+    place: &Path,
+    fill: impl FnOnce(&mut DocumentFile) -> io::Result<()>,
+) -> Result<(), Failed> {
+    let written = DocumentFile::create(place).and_then(|mut document| {
+        fill(&mut document)?;
         document.complete()
     });
     written.map_err(|error| Failed::Local(format!("writing {} failed: {error}", place.display())))
@@ -119,7 +165,8 @@ impl DocumentFile {
         })
     }
 
-    /// One that has the owner and the permissions of the file that it is to replace, if there is one.
+    /// One that has the owner, the permissions and the extended attributes of the file that it is to replace, if there is
+    /// one.
     fn beside(place: &Path, there: Option<&Metadata>) -> io::Result<DocumentFile> {
         static NUMBER: AtomicU64 = AtomicU64::new(0);
         // The number of a process may be that of one in another container, or of one that was killed.
@@ -134,13 +181,19 @@ impl DocumentFile {
         let document = DocumentFile {
             place: place.to_owned(),
             file,
-            part: Some(part),
+            part: Some(part.clone()),
         };
         if let Some(there) = there {
             fchown(&document.file, Some(there.uid()), Some(there.gid()))?;
             document.file.set_permissions(there.permissions())?;
+            keep_attributes(place, &part)?;
         }
         Ok(document)
+    }
+
+    /// Waits until the disk has what is to replace another file: some file systems say only then that they are full.
+    fn sync(&self) -> io::Result<()> {
+        self.part.as_ref().map_or(Ok(()), |_| self.file.sync_data())
     }
 
     /// Gives it its name, in the place of what has had it.
@@ -148,8 +201,6 @@ impl DocumentFile {
         let Some(part) = &self.part else {
             return Ok(());
         };
-        // Some file systems say only then that they are full.
-        self.file.sync_data()?;
         match fs::rename(part, &self.place) {
             Ok(()) => self.part = None,
             // Another file is mounted there, as in a container.
@@ -170,6 +221,38 @@ impl Drop for DocumentFile {
             let _ = fs::remove_file(part);
         }
     }
+}
+
+/// Gives a file the extended attributes of another one, access control lists among them, and no others.
+fn keep_attributes(from: &Path, to: &Path) -> io::Result<()> {
+    let (kept, own) = (attributes(from)?, attributes(to)?);
+    for name in own.keys().filter(|name| !kept.contains_key(*name)) {
+        removexattr(to, name.as_slice())?;
+    }
+    for (name, value) in kept {
+        if own.get(&name) != Some(&value) {
+            setxattr(to, name.as_slice(), &value, XattrFlags::empty())?;
+        }
+    }
+    Ok(())
+}
+
+fn attributes(place: &Path) -> io::Result<BTreeMap<Vec<u8>, Vec<u8>>> {
+    let mut names = Vec::with_capacity(LARGEST_ATTRIBUTE);
+    match listxattr(place, spare_capacity(&mut names)) {
+        Err(Errno::NOTSUP) => {}
+        listed => {
+            listed?;
+        }
+    }
+    let is_kept = |name: &&[u8]| !name.is_empty() && !COMPUTED_ATTRIBUTES.contains(name);
+    let mut all = BTreeMap::new();
+    for name in names.split(|byte| *byte == 0).filter(is_kept) {
+        let mut value = Vec::with_capacity(LARGEST_ATTRIBUTE);
+        getxattr(place, name, spare_capacity(&mut value))?;
+        all.insert(name.to_owned(), value);
+    }
+    Ok(all)
 }
 
 #[cfg(test)]
@@ -216,6 +299,46 @@ mod tests {
         let mode = fs::metadata(&place).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o640);
         assert_eq!(names(home.path()), ["out.json"]);
+
+        // Figures are told until all are written.
+        let figure = |number: u32| home.path().join(format!("{number}.svg"));
+        (0..9).for_each(|number| fs::write(figure(number), "old").unwrap());
+        announce_all(home.path(), "svg");
+        (0..3).for_each(|number| write_drawn(&figure(number), b"new").unwrap());
+        let told = untouched().unwrap();
+        let expected = "6.svg and 2 more were there before this run, which did not write them";
+        assert!(told.ends_with(expected), "{told}");
+        all_written(home.path());
+        assert_eq!(untouched(), None);
+    }
+
+    #[test]
+    fn extended_attributes_stay() {
+        /// Another user may read it (acl(5), in the form of the kernel).
+        const LIST: [u8; 44] = [
+            2, 0, 0, 0, 1, 0, 6, 0, 255, 255, 255, 255, 2, 0, 4, 0, 1, 0, 0, 0, 4, 0, 0, 0, 255,
+            255, 255, 255, 16, 0, 4, 0, 255, 255, 255, 255, 32, 0, 0, 0, 255, 255, 255, 255,
+        ];
+        let home = tempfile::tempdir().unwrap();
+        let place = home.path().join("out.json");
+        fs::write(&place, "old").unwrap();
+        let mut expected = BTreeMap::new();
+        for (name, value) in [
+            ("user.origin", &b"ours"[..]),
+            ("system.posix_acl_access", &LIST[..]),
+        ] {
+            // Not every file system has them.
+            if setxattr(&place, name, value, XattrFlags::empty()).is_ok() {
+                expected.insert(name.as_bytes().to_owned(), value.to_owned());
+            }
+        }
+        write(&place, b"new").unwrap();
+        assert_eq!(fs::read(&place).unwrap(), b"new");
+        let mut there = attributes(&place).unwrap();
+        there.retain(|name, _| !name.starts_with(b"security."));
+        assert_eq!(there, expected);
+        let kept = fs::metadata(&place).unwrap().permissions().mode() & 0o777;
+        assert!(expected.len() < 2 || kept == 0o640, "{kept:o}");
     }
 
     #[test]

@@ -37,8 +37,13 @@ pub(crate) fn make_directories(options: &FigureOptions) -> Result<(), Failed> {
     if options.png.is_some() {
         picture::check()?;
     }
-    let mut directories = [&options.svg, &options.png].into_iter().flatten();
-    directories.try_for_each(|directory| make_directory(directory))
+    for (directory, ending) in [(&options.svg, "svg"), (&options.png, "png")] {
+        if let Some(directory) = directory {
+            make_directory(directory)?;
+            document_file::announce_all(directory, ending);
+        }
+    }
+    Ok(())
 }
 
 /// Makes a directory, with those above it.
@@ -79,6 +84,9 @@ pub(crate) fn write(page: &ReportPage<'_>, options: &FigureOptions) -> Result<()
             undrawn.extend(picture.missing);
         }
     }
+    svg.into_iter()
+        .chain(png)
+        .for_each(document_file::all_written);
     if !undrawn.is_empty() {
         tell(&format!(
             "prestan: the font of PNG files has no {}: these letters are missing in the pictures; --svg has them",
@@ -115,7 +123,7 @@ fn is_called(name: &str, wanted: &str) -> bool {
 
 fn save(directory: &Path, name: &str, ending: &str, bytes: &[u8]) -> Result<(), Failed> {
     let path = directory.join(format!("{name}.{ending}"));
-    document_file::write(&path, bytes)
+    document_file::write_drawn(&path, bytes)
 }
 
 #[cfg(test)]

@@ -19,8 +19,6 @@ use crate::standard_output;
 const USUAL_WIDTH: usize = 120;
 /// Indentation of the second line of a message.
 const INDENT: &str = "  ";
-/// Stands for standard output where a file could stand.
-const STANDARD_OUTPUT: &str = "-";
 
 /// Says something to the user on standard error. Text of a server may stand in it, so control
 /// characters are made visible; and a closed pipe is no reason to fail.
@@ -88,7 +86,7 @@ pub(crate) fn check_report(
 
 /// Whether the rows of `--log` are on standard output, instead of the report.
 fn takes_standard_output(formats: &FormatOptions) -> bool {
-    formats.log.as_deref().is_some_and(is_standard_output)
+    formats.log.as_deref().is_some_and(standard_output::is)
 }
 
 /// The same as [`check`] for an answer, and more documents that go with it.
@@ -122,7 +120,7 @@ fn check(documents: &[&Option<PathBuf>], figures: &FigureOptions) -> Result<(), 
     if let Some(PagePlace::Directory { directory, .. }) = &figures.html {
         figures::make_directory(directory)?;
     }
-    for place in places.iter().filter(|place| !is_standard_output(place)) {
+    for place in places.iter().filter(|place| !standard_output::is(place)) {
         document_file::announce(place);
         check_place(place)?;
     }
@@ -152,10 +150,13 @@ pub(crate) fn check_place(place: &Path) -> Result<(), Failed> {
 }
 
 fn refuse_twice(places: &[&Path]) -> Result<(), Failed> {
-    let twice = places
-        .iter()
-        .enumerate()
-        .find(|(index, path)| places[..*index].contains(path));
+    let is_one = |own: &Path, other: &Path| {
+        own == other || (standard_output::is(own) && standard_output::is(other))
+    };
+    let twice = places.iter().enumerate().find(|(index, path)| {
+        let mut before = places[..*index].iter();
+        before.any(|other| is_one(path, other))
+    });
     match twice {
         Some((_, path)) => Err(Failed::Usage(format!(
             "two documents would be written to {}; give each a file of its own",
@@ -293,14 +294,14 @@ pub(crate) fn print_all<'a>(
     color: ColorArg,
     text: Option<impl FnOnce(bool, usize) -> String>,
 ) -> Result<(), Failed> {
-    let taken = documents.iter().any(|(path, _)| is_standard_output(path));
+    let taken = documents.iter().any(|(path, _)| standard_output::is(path));
     let place = match output {
         None if taken => None,
-        None => Some(Path::new(STANDARD_OUTPUT)),
+        None => Some(Path::new(standard_output::NAME)),
         Some(path) => Some(path),
     };
     if let (Some(path), Some(text)) = (place, text) {
-        let text = if is_standard_output(path) {
+        let text = if standard_output::is(path) {
             let width = Screen::Output.columns().unwrap_or(USUAL_WIDTH);
             Screen::Output.shown(&text(Screen::Output.has_colors(color), width))
         } else {
@@ -337,10 +338,6 @@ pub(crate) fn print_documents(
     )
 }
 
-fn is_standard_output(path: &Path) -> bool {
-    path.as_os_str() == STANDARD_OUTPUT
-}
-
 /// Writes a file, or standard output for `-`.
 fn write(path: &Path, text: &str) -> Result<(), Failed> {
     write_with(path, |file| file.write_all(text.as_bytes()))
@@ -351,7 +348,7 @@ pub(crate) fn write_with(
     path: &Path,
     fill: impl FnOnce(&mut dyn Write) -> io::Result<()>,
 ) -> Result<(), Failed> {
-    if !is_standard_output(path) {
+    if !standard_output::is(path) {
         return document_file::write_with(path, fill);
     }
     if standard_output::was_closed() {
@@ -391,5 +388,5 @@ pub(crate) fn print_described(text: &str) -> Result<(), Failed> {
 
 /// Prints a text as it is.
 pub(crate) fn print_text(text: &str) -> Result<(), Failed> {
-    write(Path::new(STANDARD_OUTPUT), text)
+    write(Path::new(standard_output::NAME), text)
 }

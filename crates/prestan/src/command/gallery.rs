@@ -88,6 +88,7 @@ fn check(directory: &Path) -> Result<(), Failed> {
         ))
     };
     fs::create_dir_all(directory).map_err(failed)?;
+    document_file::announce_all(directory, "html");
     let is_empty = fs::read_dir(directory).map_err(failed)?.next().is_none();
     if is_empty || directory.join(MARK).is_file() {
         return output::check_place(&directory.join(INDEX));
@@ -211,7 +212,7 @@ fn write(directory: &Path, files: &[SiteFile]) -> Result<(), Failed> {
         if let Some(parent) = path.parent() {
             fs::create_dir_all(parent).map_err(|error| failed(parent, error))?;
         }
-        document_file::write(&path, file.content.as_bytes())?;
+        document_file::write_drawn(&path, file.content.as_bytes())?;
     }
     let entries = fs::read_dir(directory).map_err(|error| failed(directory, error))?;
     for entry in entries.flatten() {

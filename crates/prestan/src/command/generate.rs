@@ -31,7 +31,7 @@ pub(crate) fn man(directory: Option<&Path>) -> Result<ExitStatus, Failed> {
     figures::make_directory(directory)?;
     for (title, command) in pages(&program) {
         let path = directory.join(format!("{title}.1"));
-        document_file::write(&path, page(command, &title)?.as_bytes())?;
+        document_file::write_drawn(&path, page(command, &title)?.as_bytes())?;
     }
     Ok(ExitStatus::Done)
 }

@@ -87,6 +87,13 @@ fn a_run_that_cannot_begin_tells_whose_documents_are_there() {
         let outcome = prestan.args(line.split(' ')).run();
         assert_eq!(outcome.code, code, "{outcome}");
         assert_eq!(outcome.stderr.matches(said).count(), 1, "{outcome}");
+        let prestan = Prestan::new();
+        fs::create_dir(prestan.home().join("figs")).unwrap();
+        prestan.file("figs/ecdf-Get1K.svg", "<svg/>");
+        let line = line.replace("--json out.json", "--svg figs");
+        let figures = prestan.args(line.split(' ')).run();
+        let old = "prestan: figs/ecdf-Get1K.svg was there before this run, which did not write it";
+        assert_eq!(figures.stderr.matches(old).count(), 1, "{figures}");
         let new = Prestan::new().args(line.split(' ')).run();
         assert!(!new.stderr.contains("was there before"), "{new}");
     }
@@ -112,4 +119,31 @@ fn a_device_is_never_replaced() {
         .run();
     assert_eq!(report.code, 0, "{report}");
     assert!(report.stdout.contains("\"schema_version\""), "{report}");
+    // It is the place of one document, whatever its name.
+    let script = "\"$1\" report run --json /dev/stdout > written && cat written";
+    let (code, said) = in_a_shell(outcome.home(), "sh", script, &[]);
+    let is_json = serde_json::from_str::<serde_json::Value>(&said).is_ok();
+    assert!(code == 0 && is_json, "{said}");
+    let twice = ["report", "run", "--json", "/dev/stdout", "--csv", "-"];
+    let refused = outcome.again().args(twice).run();
+    assert_eq!(refused.code, 2, "{refused}");
+}
+
+/// Waiting for a disk takes longer than drawing.
+#[test]
+fn documents_wait_for_the_disk_and_figures_do_not() {
+    let strace = Command::new("strace").arg("-V").output().ok();
+    if need_or(strace.ok_or("strace")).is_none() {
+        return;
+    }
+    let outcome = a_run();
+    let script = "strace -f -o calls -e trace=fsync,fdatasync,syncfs \"$1\" report run --json out.json --svg figs >said
+                  ls figs | wc -l; grep -c 'sync(' calls";
+    let (code, said) = in_a_shell(outcome.home(), "sh", script, &[]);
+    let counts: Vec<u32> = said
+        .lines()
+        .filter_map(|line| line.trim().parse().ok())
+        .collect();
+    assert!(code == 0 && counts.len() == 2, "{said}");
+    assert!(counts[0] > 2 && counts[1] == 1, "{said}");
 }
