@@ -11,10 +11,10 @@ pub struct Column {
     pub name: &'static str,
     /// What its cells hold.
     pub holds: Holds,
-    /// Every sample has a cell in it.
+    /// Every sample of every run has a cell in it.
     pub is_required: bool,
-    /// Samples of a run of that plan may have something in it that a [blank](Sample::blank) one has not: only then
-    /// its files have the column.
+    /// Samples of a run of that plan may have something in it that a [blank](Sample::blank) one has not. Where they
+    /// cannot, the column is there all the same, without a cell, so that all runs have the same columns.
     pub is_needed: fn(&PlanRecord) -> bool,
     /// The cell of a sample.
     pub of: fn(&Sample) -> Cell,
@@ -389,6 +389,7 @@ const fn optional(
 /// A column that only some runs need; nothing fills it where that is none.
 const fn only(is_needed: fn(&PlanRecord) -> bool, column: Column) -> Column {
     Column {
+        is_required: false,
         is_needed,
         ..column
     }

@@ -16,7 +16,7 @@ use record::{COLUMNS, Cell, Column, Holds, PlanRecord, Sample};
 /// What files call the time of day from which their nanoseconds are counted.
 const STARTED_AT: &str = "started_at";
 
-fn schema(columns: &[&Column]) -> String {
+fn schema() -> String {
     let column = |column: &Column| {
         let presence = if column.is_required {
             "REQUIRED"
@@ -31,11 +31,11 @@ fn schema(columns: &[&Column]) -> String {
             Holds::Flags => format!("{presence} BOOLEAN {name};"),
         }
     };
-    let columns: Vec<String> = columns.iter().map(|own| column(own)).collect();
+    let columns: Vec<String> = COLUMNS.iter().map(column).collect();
     format!("message samples {{ {} }}", columns.join(" "))
 }
 
-/// The columns of the files of a run.
+/// The columns of the files of a run that have cells.
 pub(crate) fn needed(plan: &PlanRecord) -> impl Iterator<Item = &'static Column> {
     COLUMNS.iter().filter(|column| (column.is_needed)(plan))
 }
@@ -44,12 +44,11 @@ pub(crate) fn needed(plan: &PlanRecord) -> impl Iterator<Item = &'static Column>
 ///
 /// Numbers are written as differences from one row to the next, in as few bits as these need. That
 /// is quicker than any general compression and leaves it nothing to do.
-fn writer(
+pub(crate) fn writer(
     file: File,
-    columns: &[&Column],
     began: Option<&String>,
 ) -> Result<SerializedFileWriter<File>, ParquetError> {
-    let schema = Arc::new(parse_message_type(&schema(columns))?);
+    let schema = Arc::new(parse_message_type(&schema())?);
     let began = began.map(|began| vec![KeyValue::new(STARTED_AT.to_owned(), began.clone())]);
     let mut properties = WriterProperties::builder()
         .set_compression(Compression::UNCOMPRESSED)
@@ -58,7 +57,7 @@ fn writer(
         .set_statistics_enabled(EnabledStatistics::None)
         .set_key_value_metadata(began)
         .set_write_batch_size(8192);
-    for column in columns {
+    for column in &COLUMNS {
         let path = || ColumnPath::from(column.name);
         properties = match column.holds {
             Holds::Int32 | Holds::Int64 => properties,
@@ -81,24 +80,18 @@ pub(crate) struct Rows {
 impl Rows {
     pub(crate) fn new(plan: &PlanRecord) -> Rows {
         Rows {
-            columns: needed(plan)
+            columns: COLUMNS
+                .iter()
                 .map(|column| ColumnCells::new(column, plan))
                 .collect(),
             count: 0,
         }
     }
 
-    /// A writer of a file for such rows.
-    pub(crate) fn writer(
-        &self,
-        file: File,
-        began: Option<&String>,
-    ) -> Result<SerializedFileWriter<File>, ParquetError> {
-        writer(file, &self.columns().collect::<Vec<&Column>>(), began)
-    }
-
+    /// The columns that have cells.
     pub(crate) fn columns(&self) -> impl Iterator<Item = &'static Column> {
-        self.columns.iter().map(|cells| cells.column)
+        let filled = self.columns.iter().filter(|cells| cells.is_needed);
+        filled.map(|cells| cells.column)
     }
 
     pub(crate) fn count(&self) -> usize {
@@ -108,7 +101,7 @@ impl Rows {
     /// # Errors
     /// When the sample belongs to no measure of the plan.
     pub(crate) fn push(&mut self, sample: &Sample) -> Result<(), ParquetError> {
-        for cells in &mut self.columns {
+        for cells in self.columns.iter_mut().filter(|cells| cells.is_needed) {
             cells.push((cells.column.of)(sample))?;
         }
         self.count += 1;
@@ -118,8 +111,14 @@ impl Rows {
     /// Writes them as a group.
     pub(crate) fn write(&self, file: &mut SerializedFileWriter<File>) -> Result<(), ParquetError> {
         let mut group = OpenGroup(file.next_row_group()?);
+        let absent = vec![0; self.count];
         for cells in &self.columns {
-            let levels = (!cells.column.is_required).then_some(&cells.levels[..]);
+            let levels = if cells.is_needed {
+                &cells.levels
+            } else {
+                &absent
+            };
+            let levels = (!cells.column.is_required).then_some(&levels[..]);
             match &cells.values {
                 ColumnValues::Texts(texts) => {
                     group.write::<ByteArrayType>(texts.cells(), levels)?
@@ -151,6 +150,8 @@ impl Rows {
 /// The cells of a column.
 struct ColumnCells {
     column: &'static Column,
+    /// Samples of this run have cells in it.
+    is_needed: bool,
     /// Of a column that may lack some: 1 where there is one.
     levels: Vec<i16>,
     values: ColumnValues,
@@ -167,6 +168,7 @@ impl ColumnCells {
     fn new(column: &'static Column, plan: &PlanRecord) -> ColumnCells {
         ColumnCells {
             column,
+            is_needed: (column.is_needed)(plan),
             levels: Vec::new(),
             values: match column.holds {
                 Holds::Measures => {

@@ -22,7 +22,7 @@ use parquet::errors::ParquetError;
 use parquet::file::writer::SerializedFileWriter;
 use record::{Column, PlanRecord, Sample};
 
-use super::columns::{Rows, needed};
+use super::columns::{Rows, needed, writer};
 use super::files::PartFile;
 use super::folder::{Folder, FolderPlace};
 use super::pieces::{OpenSegment, Pieces};
@@ -184,7 +184,7 @@ impl SamplesWriter {
                     .map_err(|error| writing(Path::new(TEMPORARY), error))?,
             ),
         };
-        let writer = self.rows.writer(file, self.began.get());
+        let writer = writer(file, self.began.get());
         let writer = writer.map_err(|error| failed("writing failed", &self.path(), &error))?;
         Ok(UnfinishedSegment { writer, part })
     }

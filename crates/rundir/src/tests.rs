@@ -2,9 +2,11 @@
 
 mod hostile;
 
-use std::fs;
+use std::fs::{self, File};
 use std::time::Duration;
 
+use parquet::file::reader::{FileReader, SerializedFileReader};
+use parquet::record::Field;
 use proptest::prelude::*;
 use record::{
     Arrivals, Clock, Connect, Environment, Http, HttpVersion, Load, Machine, MeasureId,
@@ -231,43 +233,47 @@ proptest! {
     }
 }
 
-/// What all samples of a run have blank takes no room in it, and is read as blank.
+/// Programs that read the files of several runs together take them for one table.
 #[test]
-fn only_columns_that_a_run_needs_are_written() {
+fn all_runs_have_the_same_columns() {
     let mut plain = plan();
     plain.others.clear();
     plain.pages.clear();
     plain.targets.clear();
     plain.tests[0].http = None;
     plain.load.pace = Pace::Closed;
-    let columns = |plan: &PlanRecord| {
-        let needed = record::COLUMNS.iter().filter(|own| (own.is_needed)(plan));
-        needed.map(|own| own.name).collect::<Vec<&str>>()
+    let written = |plan: &PlanRecord| {
+        let directory = tempfile::tempdir().unwrap();
+        let kept = RunDir::create(directory.path(), plan, "suite: s\n", &env()).unwrap();
+        let mut writer = kept.samples_writer(plan);
+        writer.write(&[bare(1)]).unwrap();
+        writer.finish().unwrap();
+        assert_eq!(load(directory.path()).unwrap().samples, [bare(1)]);
+        let file = File::open(directory.path().join("samples-00001.parquet")).unwrap();
+        let reader = SerializedFileReader::new(file).unwrap();
+        let row = reader.get_row_iter(None).unwrap().next().unwrap().unwrap();
+        let cells = row.get_column_iter();
+        let null = cells.filter(|(_, cell)| **cell == Field::Null);
+        let null: Vec<String> = null.map(|(name, _)| name.clone()).collect();
+        let schema = reader.metadata().file_metadata().schema().clone();
+        (schema, null)
     };
-    let more = columns(&plan())
-        .into_iter()
-        .filter(|name| !columns(&plain).contains(name));
-    assert_eq!(
-        more.collect::<Vec<&str>>(),
-        [
-            "target",
-            "phase",
-            "shares_first",
-            "segments_sent",
-            "segments_received",
-            "parts"
-        ]
-    );
-    let directory = tempfile::tempdir().unwrap();
-    let kept = RunDir::create(directory.path(), &plain, "suite: s\n", &env()).unwrap();
-    let mut writer = kept.samples_writer(&plain);
-    writer.write(&[bare(1)]).unwrap();
-    writer.finish().unwrap();
-    assert_eq!(load(directory.path()).unwrap().samples, [bare(1)]);
+    let ((schema, null), (plain, plain_null)) = (written(&plan()), written(&plain));
+    assert_eq!(schema, plain);
+    assert_eq!(schema.get_fields().len(), record::COLUMNS.len());
+    let blank = |name: &str| {
+        (
+            null.iter().any(|own| own == name),
+            plain_null.iter().any(|own| own == name),
+        )
+    };
+    assert_eq!(blank("target"), (false, true));
+    assert_eq!(blank("worker"), (true, true));
+    assert_eq!(blank("user"), (false, false));
 }
 
 #[test]
-fn a_column_that_the_plan_needs_must_be_there() {
+fn a_column_that_the_plan_needs_has_a_cell_in_every_row() {
     let mut without_targets = plan();
     without_targets.others.clear();
     let directory = tempfile::tempdir().unwrap();
@@ -275,7 +281,7 @@ fn a_column_that_the_plan_needs_must_be_there() {
     writer.write(&[bare(1)]).unwrap();
     writer.finish().unwrap();
     let error = load(directory.path()).unwrap_err().to_string();
-    assert!(error.contains("the column target is missing"), "{error}");
+    assert!(error.contains("target is missing in a row"), "{error}");
 }
 
 /// More than two groups, written in pieces that fit no group, in the order of recording.
