@@ -144,7 +144,9 @@ fn basic_is_sent_unasked_where_others_listen_only_if_the_user_says_so() {
 fn a_header_of_the_users_own_is_a_secret_too() {
     let faulty = Faulty::new(|builder| builder);
     let header = format!("X-Api-Key: {TOKEN}");
-    let outcome = faulty.prestan("Put1K").args(["--header", &header]).run();
+    let documents = "--html figures/ --svg figures --log log.csv --junit junit.xml";
+    let prestan = faulty.prestan("Put1K").args(["--header", &header]);
+    let outcome = prestan.args(documents.split(' ')).run();
     went_well(&outcome, &faulty);
     let exchanges = faulty.server.exchanges();
     assert!(

@@ -8,19 +8,14 @@ use std::os::unix::fs::chown;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Command, Stdio};
 
-use rustix::process::{Pid, Signal, geteuid, kill_process, kill_process_group};
+use rustix::process::{Pid, Signal, geteuid, kill_process_group};
 use testbed::need_or;
 
 use crate::support::Prestan;
 use crate::support::faulty::Faulty;
-use crate::support::load::{at_work, plain, send, until};
+use crate::support::load::{at_work, plain, send, send_to, until};
 
 const ENDLESS: [&str; 4] = ["--only", "Get1K", "-r", "1000000"];
-
-fn signal_of(pid: u32, signal: Signal) {
-    let pid = Pid::from_raw(pid.cast_signed()).expect("no process has the number 0");
-    kill_process(pid, signal).expect("it runs");
-}
 
 #[test]
 fn ctrl_c_ends_the_loop_of_a_shell() {
@@ -83,7 +78,7 @@ fn the_first_process_of_a_container_ends_with_the_number_of_the_signal() {
         let running = at_work(Prestan::new().by(&unshare), &server, "first");
         let id = running.id();
         let children = fs::read_to_string(format!("/proc/{id}/task/{id}/children")).unwrap();
-        signal_of(children.trim().parse().unwrap(), signal);
+        send_to(children.trim().parse().unwrap(), signal);
         let outcome = running.wait();
         assert_eq!(outcome.code, status, "{outcome}");
         assert_eq!(server.left(), [""; 0]);

@@ -187,7 +187,7 @@ pub(crate) fn no_secret_in(outcome: &Outcome, secrets: &[&str]) {
     for entry in fs::read_dir(outcome.home()).unwrap() {
         let path = entry.unwrap().path();
         let ending = path.extension().and_then(|ending| ending.to_str());
-        if ending.is_some_and(|ending| ["json", "html", "md", "csv"].contains(&ending)) {
+        if ending.is_some_and(|ending| ["json", "html", "md", "csv", "xml"].contains(&ending)) {
             texts.push(fs::read_to_string(path).unwrap());
         } else if path.ends_with("figures") {
             gather_files(&path, &mut texts);

@@ -107,6 +107,11 @@ pub(crate) fn until(what: &str, mut seen: impl FnMut() -> bool) {
 }
 
 pub(crate) fn send(running: &Running, signal: Signal) {
-    let pid = Pid::from_raw(i32::try_from(running.id()).unwrap()).unwrap();
+    send_to(running.id(), signal);
+}
+
+/// To a process that another one started.
+pub(crate) fn send_to(process: u32, signal: Signal) {
+    let pid = Pid::from_raw(process.cast_signed()).unwrap();
     kill_process(pid, signal).unwrap();
 }
