@@ -51,7 +51,9 @@ const PURE: &[(&str, &[&str])] = &[
     ),
     (
         "experiment",
-        &["bare", "stats", "template", "topology", "traffic", "yaml"],
+        &[
+            "bare", "nearest", "stats", "template", "topology", "traffic", "yaml",
+        ],
     ),
 ];
 

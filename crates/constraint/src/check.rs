@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::ConstraintError;
 use crate::judge::{ConstraintFigure, FigureSource, Known, Quantifier};
-use crate::parse::{similar, unknown_statistic};
+use crate::parse::unknown_statistic;
 use crate::statistic::{Characteristic, PartOfRun, Statistic};
 use crate::storage_call::StorageCall;
 use crate::tree::{Constraint, ConstraintOperator, ExpressionNode, Part, WrittenQuantity};
@@ -264,8 +264,8 @@ fn background_problem(
     }
     let component = component.filter(|name| !known.contains(name))?;
     Some(format!(
-        "no component of the background traffic is called `{component}`; there are {}",
-        some_of(known.iter().copied())
+        "no component of the background traffic is called `{component}`; {}",
+        nearest::hint(component, known.iter().copied(), "there are")
     ))
 }
 
@@ -289,12 +289,8 @@ fn listed<'a>(names: impl Iterator<Item = &'a str>) -> String {
 }
 
 fn unknown_measurement(name: &str, scope: &Scope<'_>) -> String {
-    let known = scope.measurements.iter().copied();
-    let advice = match similar(name, known.clone()) {
-        Some(similar) => format!("did you mean `{similar}`?"),
-        None => format!("there are {}", some_of(known)),
-    };
-    format!("nothing is measured as `{name}`; {advice}")
+    let hint = nearest::hint(name, scope.measurements.iter().copied(), "there are");
+    format!("nothing is measured as `{name}`; {hint}")
 }
 
 fn unknown_name(name: &str, scope: &Scope<'_>) -> String {
@@ -313,7 +309,7 @@ fn unknown_name(name: &str, scope: &Scope<'_>) -> String {
         let own = Statistic::compared_names().map(|name| -> &str { name });
         let known = known.chain(own);
         let all = listed(Statistic::compared_names());
-        return match similar(name, known) {
+        return match nearest::meant(name, known) {
             Some(similar) => format!("there is no `{name}`; did you mean `{similar}`?"),
             None if Statistic::named(name).is_some() => other_subject(name, scope.subject),
             None => format!("there is no `{name}`; a comparison has {all}"),
@@ -327,23 +323,13 @@ fn unknown_name(name: &str, scope: &Scope<'_>) -> String {
             "`{name}` is measured; write which statistic of it, p99({name}) for example"
         );
     }
-    match similar(name, known) {
+    match nearest::meant(name, known) {
         Some(similar) => format!("there is no `{name}`; did you mean `{similar}`?"),
         None => format!(
             "`{name}` is no parameter and no constraint; {}",
             unknown_statistic(name)
         ),
     }
-}
-
-/// Names that are listed in a message.
-const LISTED: usize = 12;
-
-fn some_of<'a>(names: impl Iterator<Item = &'a str>) -> String {
-    let mut names: Vec<&str> = names.collect();
-    let more = names.len() > LISTED;
-    names.truncate(LISTED);
-    names.join(", ") + if more { ", ..." } else { "" }
 }
 
 fn type_of(node: &ExpressionNode) -> Result<Type, ConstraintError> {

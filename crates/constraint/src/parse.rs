@@ -451,7 +451,7 @@ pub(crate) fn unknown_statistic(name: &str) -> String {
     let similar = match name {
         "throughput" => Some("rate"),
         _ if is_old => Some("p99.9"),
-        _ => similar(name, Statistic::names().chain(Statistic::compared_names())),
+        _ => nearest::meant(name, Statistic::names().chain(Statistic::compared_names())),
     };
     let advice = similar.map_or_else(String::new, |similar| {
         format!(", did you mean `{similar}`?")
@@ -461,9 +461,4 @@ pub(crate) fn unknown_statistic(name: &str) -> String {
         "there is no statistic `{name}`{advice}; there are {} and other percentiles",
         all.join(", ")
     )
-}
-
-/// The most similar of these names, if one is similar.
-pub(crate) fn similar<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    nearest::nearest(name, known).first().copied()
 }

@@ -19,7 +19,7 @@ impl BuiltinExperiment {
     /// The name of an experiment that is similar to this one.
     #[must_use]
     pub fn nearest(name: &str) -> Option<&'static str> {
-        topology::nearest(name, BUILTIN_EXPERIMENTS.iter().map(|own| own.name))
+        nearest::meant(name, BUILTIN_EXPERIMENTS.iter().map(|own| own.name))
     }
 }
 

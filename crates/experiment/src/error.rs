@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use topology::{TopologyError, nearest};
+use topology::TopologyError;
 use traffic::TrafficError;
 
 /// A defect of an experiment file, of its choice on the command line, or of the record of a campaign.
@@ -25,16 +25,25 @@ impl ExperimentError {
         place: impl Into<String>,
         kind: &str,
         name: &str,
-        known: impl Iterator<Item = &'a str> + Clone,
+        known: impl Iterator<Item = &'a str>,
     ) -> Self {
-        let hint = match nearest(name, known.clone()) {
-            Some(meant) => format!("; did you mean `{meant}`?"),
-            None => match shown(known) {
-                known if known.is_empty() => String::new(),
-                known => format!("; known are {known}"),
-            },
-        };
-        ExperimentError::new(place, format!("no {kind} is called `{name}`{hint}"))
+        let hint = nearest::hint(name, known, "known are");
+        ExperimentError::new(place, format!("no {kind} is called `{name}`; {hint}"))
+    }
+
+    /// What a reader of JSON says of a value. Where it lists the keys that are known, the one that was meant is named.
+    pub(crate) fn of_json(place: impl Into<String>, error: &serde_json::Error) -> Self {
+        let message = error.to_string();
+        let message = &message[..message.rfind(" at line ").unwrap_or(message.len())];
+        let hinted = message
+            .split_once(", expected ")
+            .and_then(|(unknown, known)| {
+                // Names are in backquotes.
+                let names = known.split('`').skip(1).step_by(2);
+                let meant = nearest::meant(unknown.split('`').nth(1)?, names)?;
+                Some(format!("{unknown}; did you mean `{meant}`?"))
+            });
+        ExperimentError::new(place, hinted.unwrap_or_else(|| message.to_owned()))
     }
 
     /// The same below a key.
@@ -53,16 +62,6 @@ impl ExperimentError {
     pub fn message(&self) -> &str {
         &self.message
     }
-}
-
-/// Most names that a message lists.
-const MOST_SHOWN: usize = 12;
-
-fn shown<'a>(names: impl Iterator<Item = &'a str> + Clone) -> String {
-    let more = names.clone().count() > MOST_SHOWN;
-    let mut shown: Vec<&str> = names.take(MOST_SHOWN).collect();
-    shown.extend(more.then_some("..."));
-    shown.join(", ")
 }
 
 impl From<TopologyError> for ExperimentError {

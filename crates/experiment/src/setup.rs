@@ -2,7 +2,7 @@
 
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
-use topology::{LabHostSpec, LabNetwork, LabSpec, reading_message};
+use topology::{LabHostSpec, LabNetwork, LabSpec};
 use traffic::{ComponentSpec, GeneratorSpec, LoadSpec, ModelSpec, TrafficSpec};
 
 use crate::error::ExperimentError;
@@ -154,8 +154,7 @@ fn merge(into: &mut Value, changes: &Value) {
 
 /// Reads a part of a trial.
 fn section<T: DeserializeOwned>(place: &str, value: &Value) -> Result<T, ExperimentError> {
-    T::deserialize(value)
-        .map_err(|error| ExperimentError::new(place, reading_message(&error.to_string())))
+    T::deserialize(value).map_err(|error| ExperimentError::of_json(place, &error))
 }
 
 /// Reads a trial. Readers of JSON values know no places, so that the parts are read again to find the one that is wrong.

@@ -27,11 +27,19 @@ pub fn nearest<'a>(word: &str, names: impl IntoIterator<Item = &'a str>) -> Vec<
     similar.into_iter().map(|(_, name)| name).collect()
 }
 
+/// The name that was probably meant.
+pub fn meant<'a>(word: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    nearest(word, names).first().copied()
+}
+
 /// What to do about a name that nothing has: the one that was probably meant, or else `known` and all that there are.
 pub fn hint<'a>(word: &str, names: impl IntoIterator<Item = &'a str>, known: &str) -> String {
     let names: Vec<&str> = names.into_iter().collect();
-    if let Some(meant) = nearest(word, names.iter().copied()).first() {
+    if let Some(meant) = meant(word, names.iter().copied()) {
         return format!("did you mean `{meant}`?");
+    }
+    if names.is_empty() {
+        return "there are none".to_owned();
     }
     let more = if names.len() > LISTED { ", ..." } else { "" };
     let names = &names[..names.len().min(LISTED)];
@@ -69,5 +77,6 @@ mod tests {
             hint("nas", ["load", "run"], "known are"),
             "known are load, run"
         );
+        assert_eq!(hint("nas", [], "known are"), "there are none");
     }
 }

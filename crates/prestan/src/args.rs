@@ -372,7 +372,7 @@ pub(crate) fn refuse_mistyped_command(first: Option<OsString>) -> Result<(), Fai
     let program = Cli::command();
     let commands = program.get_subcommands().map(clap::Command::get_name);
     let commands: Vec<&str> = commands.chain(["help"]).collect();
-    match nearest::nearest(word, commands.iter().copied()).first() {
+    match nearest::meant(word, commands.iter().copied()) {
         Some(command) if !commands.contains(&word) => Err(Failed::Usage(format!(
             "`{word}` is not a command; did you mean `{command}`? (to measure a host of this name, \
              write http://{word}/)"

@@ -19,7 +19,7 @@ impl BuiltinLab {
     /// The name of a lab that is similar to this one.
     #[must_use]
     pub fn nearest(name: &str) -> Option<&'static str> {
-        crate::file::nearest(name, BUILTIN_LABS.iter().map(|lab| lab.name))
+        nearest::meant(name, BUILTIN_LABS.iter().map(|lab| lab.name))
     }
 }
 

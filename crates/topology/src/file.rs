@@ -265,29 +265,8 @@ pub fn read_yaml<T: DeserializeOwned>(name: &str, text: &str) -> Result<T, Topol
             Some(place) => format!("{name}:{}:{}", place.line, place.column),
             None => name.to_owned(),
         };
-        TopologyError::new(place, reading_message(error.message()))
+        TopologyError::new(place, error.message())
     })
-}
-
-/// What a reader says of a document, without the place, which ours has before it. Where it lists the keys that are known,
-/// the one that was meant is named instead.
-pub fn reading_message(message: &str) -> String {
-    let end = message.rfind(" at line ").unwrap_or(message.len());
-    let message = message[..end].replace('\n', " ");
-    let Some((unknown, known)) = message.split_once(", expected ") else {
-        return message;
-    };
-    let written = unknown.split('`').nth(1).unwrap_or_default();
-    let names = known.split(|c: char| !c.is_ascii_alphanumeric() && !"_-".contains(c));
-    match nearest(written, names) {
-        Some(name) => format!("{unknown}; did you mean `{name}`?"),
-        None => message,
-    }
-}
-
-/// The name that is most similar to a word, if one is similar enough to be suggested.
-pub fn nearest<'a>(word: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    ::nearest::nearest(word, names).first().copied()
 }
 
 /// The JSON schema of lab files, for editors, as indented JSON.

@@ -34,7 +34,7 @@ pub use error::TopologyError;
 pub use file::schema;
 pub use file::{
     LabHostSpec, LabHubSpec, LabLinkSpec, LabRouterSpec, LabSpec, LabSwitchSpec, RoutedSpec,
-    SysctlValue, WireSpec, nearest, read_yaml, reading_message,
+    SysctlValue, WireSpec, read_yaml,
 };
 pub use judge::{JudgedWire, WireMeasurement, WireVerdict, judge};
 pub use picture::{pictures, svg};

@@ -268,7 +268,7 @@ impl LabNetwork {
     #[must_use]
     pub fn nearest_host(&self, name: &str) -> Option<&str> {
         let hosts = self.nodes.iter().filter(|node| node.kind.has_kernel());
-        crate::file::nearest(name, hosts.map(|node| node.name.as_str()))
+        nearest::meant(name, hosts.map(|node| node.name.as_str()))
     }
 
     /// The device at an end of a link; none at a hub.

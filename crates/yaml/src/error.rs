@@ -95,7 +95,7 @@ fn unknown(what: &str, name: &str, expected: &[&str]) -> YamlError {
     let expected = match expected {
         [] => ", and there are none".to_owned(),
         [only] => format!(", expected {only}"),
-        all => match nearest::nearest(name, all.iter().copied()).first() {
+        all => match nearest::meant(name, all.iter().copied()) {
             Some(meant) => format!("; did you mean `{meant}`?"),
             None => format!(", expected one of {}", all.join(", ")),
         },

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::LabNodeKind;
 use super::PlannedSysctl;
 use crate::error::TopologyError;
-use crate::file::{LabSpec, SysctlValue, nearest};
+use crate::file::{LabSpec, SysctlValue};
 
 /// Longest name of a node.
 const LONGEST_NAME: usize = 32;
@@ -55,10 +55,7 @@ impl<'a> NodeNames<'a> {
     pub(super) fn find(&self, place: &str, name: &str) -> Result<usize, TopologyError> {
         let found = self.0.iter().position(|own| *own == name);
         found.ok_or_else(|| {
-            let hint = match nearest(name, self.0.iter().copied()) {
-                Some(name) => format!("did you mean `{name}`?"),
-                None => format!("there are {}", self.0.join(", ")),
-            };
+            let hint = nearest::hint(name, self.0.iter().copied(), "there are");
             TopologyError::new(place, format!("no node is called `{name}`; {hint}"))
         })
     }

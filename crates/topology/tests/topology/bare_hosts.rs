@@ -102,6 +102,7 @@ fn what_is_wrong_is_named_with_its_key() {
     }
     let table = [
         ("{preset: not-is}", "did you mean `not-iis`?"),
+        ("{preset: onee}", "unknown name `onee`, expected one of "),
         ("{wieghts: W1}", "did you mean `weights`?"),
         ("{weights: W10}", "did you mean `W1`?"),
         ("{k: many}", "expected a number, found `many`"),
