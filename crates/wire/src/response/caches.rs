@@ -3,11 +3,12 @@
 //! | header | served by a cache |
 //! |---|---|
 //! | Cache-Status (RFC 9211) | a member has the parameter `hit` |
-//! | X-Cache, X-Cache-Status, X-Proxy-Cache, CF-Cache-Status | an element begins with a word that ends in `hit`, or with `STALE` or `UPDATING` |
+//! | X-Cache, X-Cache-Status, X-Proxy-Cache, CF-Cache-Status | an element has a word that ends in `hit`, or `STALE` or `UPDATING` |
 //! | X-Varnish | it has two numbers: of this request, and of the one that filled the cache |
 //! | Age (RFC 9111, section 5.1) | it is above 0, or 0 and no header above says that the cache had nothing |
 //!
-//! Varnish sends `Age: 0` with responses that it has just fetched, therefore the last line.
+//! Varnish sends `Age: 0` with responses that it has just fetched, therefore the last line. Each cache on the way adds its
+//! member or element behind those of the caches before it: one hit is enough, because nothing behind that cache was asked.
 
 use super::Headers;
 
@@ -44,23 +45,55 @@ fn is_hit(name: &str, value: &str) -> Option<bool> {
     if is_named("X-Varnish") {
         Some(value.split_ascii_whitespace().count() > 1)
     } else if is_named("Cache-Status") {
-        let mut parameters = value.split([';', ',']).map(str::trim);
-        Some(parameters.any(|own| own == "hit" || own == "hit=?1"))
+        Some(unquoted_split(value, ',').any(is_hit_member))
     } else if WORDS.into_iter().any(is_named) {
-        Some(value.split(',').any(is_hit_word))
+        Some(value.split(',').any(is_hit_element))
     } else {
         None
     }
 }
 
-/// Whether an element of a header such as X-Cache means that a cache had the response: `HIT`, `TCP_MEM_HIT from proxy`.
-fn is_hit_word(element: &str) -> bool {
-    let word = element.split_ascii_whitespace().next().unwrap_or_default();
-    let ending = word.len().saturating_sub(3);
-    let is_hit = word
-        .get(ending..)
-        .is_some_and(|end| end.eq_ignore_ascii_case("hit"));
-    is_hit || word.eq_ignore_ascii_case("STALE") || word.eq_ignore_ascii_case("UPDATING")
+/// Whether a member of Cache-Status has the parameter `hit`.
+fn is_hit_member(member: &str) -> bool {
+    let mut parameters = unquoted_split(member, ';').skip(1).map(str::trim);
+    parameters.any(|own| own == "hit" || own == "hit=?1")
+}
+
+/// Splits a structured field at a character that is in no string (RFC 9651, section 3.3.3).
+fn unquoted_split(text: &str, separator: char) -> impl Iterator<Item = &str> {
+    let (mut is_quoted, mut is_escaped) = (false, false);
+    text.split(move |c: char| {
+        if c == '"' && !is_escaped {
+            is_quoted = !is_quoted;
+        }
+        is_escaped = is_quoted && c == '\\' && !is_escaped;
+        c == separator && !is_quoted
+    })
+}
+
+/// Whether an element of a header such as X-Cache means that a cache had the response: `HIT`, `TCP_MEM_HIT from proxy`,
+/// `cp1 hit/9`. `NO_HIT` and `hit-for-pass` mean that it had not.
+fn is_hit_element(element: &str) -> bool {
+    let is = |word: &str, other: &str| word.eq_ignore_ascii_case(other);
+    // Behind `from`, and in parentheses, is the name of a cache.
+    let words = element.split_ascii_whitespace();
+    let words = words.take_while(|word| !is(word, "from") && !word.starts_with('('));
+    let words = words.filter(|word| !word.contains(['.', ':']));
+    let mut words = words
+        .flat_map(|word| word.split(['_', '-', '/']))
+        .peekable();
+    let mut is_denied = false;
+    while let Some(word) = words.next() {
+        let ending = word.len().saturating_sub(3);
+        let (before, ending) = word.split_at_checked(ending).unwrap_or((word, ""));
+        let is_hit = is(ending, "hit") && !is_denied && !is(before, "no");
+        let is_for_later = words.peek().is_some_and(|next| is(next, "for"));
+        if is_hit && !is_for_later || is(word, "STALE") || is(word, "UPDATING") {
+            return true;
+        }
+        is_denied = is(word, "no") || is(word, "not");
+    }
+    false
 }
 
 /// The name of the last intermediary that a response has passed, by Via: its program where Via names it in a comment,
@@ -76,14 +109,19 @@ pub fn intermediary(headers: &Headers) -> Option<String> {
     named(comment.or(host)?)
 }
 
-/// The name of the cache of a response that [comes from one](is_cached): that of the intermediary, or what the headers
-/// of the cache tell.
+/// The name of the cache of a response that [comes from one](is_cached): what Cache-Status tells of the last hit, that of
+/// the intermediary, or what other headers of the cache tell.
 pub fn cache_name(headers: &Headers) -> String {
     let of_cache_status = || {
-        let value = headers.get("Cache-Status")?;
-        let is_hit = |member: &&str| is_hit("Cache-Status", member) == Some(true);
-        let member = value.split(',').find(is_hit)?;
-        named(member.split(';').next()?.trim().trim_matches('"'))
+        let members = headers.get_all("Cache-Status");
+        let members = members.flat_map(|value| unquoted_split(value, ','));
+        let hits = members.filter(|member| is_hit_member(member));
+        named(
+            unquoted_split(hits.last()?, ';')
+                .next()?
+                .trim()
+                .trim_matches('"'),
+        )
     };
     let of_x_cache = || named(headers.get("X-Cache")?.split_once(" from ")?.1);
     let of_kind = || {
@@ -99,8 +137,8 @@ pub fn cache_name(headers: &Headers) -> String {
             .find(|name| name.eq_ignore_ascii_case("Age") || is_hit(name, "HIT") == Some(true));
         format!("header {}", name.unwrap_or("Age"))
     };
-    intermediary(headers)
-        .or_else(of_cache_status)
+    of_cache_status()
+        .or_else(|| intermediary(headers))
         .or_else(of_x_cache)
         .or_else(of_kind)
         .unwrap_or_else(of_header)
@@ -125,7 +163,7 @@ mod tests {
 
     #[test]
     fn a_cached_response_says_so_in_one_of_many_ways() {
-        let cases: [(&[(&str, &str)], bool); 24] = [
+        let cases: [(&[(&str, &str)], bool); 42] = [
             (&[], false),
             (&[("Server", "x"), ("Date", "Age: 5")], false),
             (&[("Age", "0")], true),
@@ -141,6 +179,21 @@ mod tests {
             (&[("X-Cache", "TCP_MEM_HIT from proxy (squid)")], true),
             (&[("X-Cache", "RefreshHit from cloudfront")], true),
             (&[("X-Cache", "Miss from white.example")], false),
+            (&[("X-Cache", "Miss from hit.example")], false),
+            (&[("X-Cache", "HIT, MISS")], true),
+            (&[("X-Cache", "TCP_HIT")], true),
+            (&[("X-Cache", "TCP_REMOTE_HIT")], true),
+            (&[("X-Cache", "HIT-CLUSTER")], true),
+            (&[("X-Cache", "HIT TCP_MEM_HIT dirn:2:-2")], true),
+            (&[("X-Cache", "cp1066 miss, cp3052 hit/9")], true),
+            (&[("X-Cache", "cp1066 MISS")], false),
+            (&[("X-Cache", "CONFIG_NOCACHE")], false),
+            (&[("X-Cache", "NO_HIT"), ("Age", "0")], false),
+            (&[("X-Cache", "no hit")], false),
+            (&[("X-Cache", "NOHIT")], false),
+            (&[("X-Cache", "HIT-FOR-PASS")], false),
+            (&[("X-Cache", "PRIVATE_NOSTORE")], false),
+            (&[("X-Cache", "hït")], false),
             (&[("X-Cache-Status", "HIT")], true),
             (&[("X-Cache-Status", "STALE")], true),
             (&[("X-Cache-Status", "EXPIRED")], false),
@@ -151,6 +204,9 @@ mod tests {
             (&[("Cache-Status", "Origin; hit; ttl=1100")], true),
             (&[("Cache-Status", "A; fwd=uri-miss; stored")], false),
             (&[("Cache-Status", "A; fwd=miss, \"the edge\";hit")], true),
+            (&[("Cache-Status", "A; hit, B; fwd=miss")], true),
+            (&[("Cache-Status", "\"a;hit\\\";hit\"; fwd=miss")], false),
+            (&[("Cache-Status", "hit; hit=?0")], false),
             (&[("Via", "1.1 varnish")], false),
         ];
         for (fields, expected) in cases {
@@ -179,8 +235,13 @@ mod tests {
 
     #[test]
     fn a_cache_without_via_is_named_by_its_own_headers() {
-        let cases: [(&[(&str, &str)], &str); 7] = [
+        let cases: [(&[(&str, &str)], &str); 8] = [
             (&[("Age", "3"), ("Via", "1.1 edge")], "edge"),
+            // It has the headers of the response that it kept.
+            (
+                &[("Cache-Status", "A; hit, B; hit"), ("Via", "1.1 edge")],
+                "B",
+            ),
             (
                 &[("Cache-Status", "A; fwd=miss, \"the edge\"; hit")],
                 "the edge",
