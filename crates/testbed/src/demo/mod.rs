@@ -35,6 +35,7 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use lab::ScratchDirectory;
+use rustix::thread::gettid;
 use tokio::net::TcpStream;
 use tokio::sync::oneshot;
 
@@ -51,7 +52,7 @@ pub enum Root {
     Directory(PathBuf),
 }
 
-/// Threads that a server takes: its own, two that work, and one for files.
+/// Threads that a server takes: its own, two that work, and one that takes their place while they work on files.
 const THREADS: usize = 4;
 
 /// Fails where so many threads cannot be started: the runtime panics where one of its own cannot.
@@ -59,13 +60,26 @@ fn check_threads() -> io::Result<()> {
     let gate = Mutex::new(());
     let held = gate.lock();
     let started = thread::scope(|scope| {
-        let wait = || drop(gate.lock());
+        let wait = || {
+            drop(gate.lock());
+            gettid()
+        };
         let start = |_| thread::Builder::new().spawn_scoped(scope, wait);
         let started: io::Result<Vec<_>> = (0..THREADS).map(start).collect();
         drop(held);
-        started.map(drop)
+        let joined = started?.into_iter().filter_map(|one| one.join().ok());
+        Ok(joined.collect::<Vec<_>>())
     });
-    started.map_err(|error| io::Error::new(error.kind(), engine::no_thread(&error)))
+    let ended =
+        started.map_err(|error: io::Error| io::Error::new(error.kind(), engine::no_thread(&error)));
+    // A thread counts for a moment after it was joined.
+    for thread in ended? {
+        let counted = format!("/proc/self/task/{thread}");
+        while Path::new(&counted).exists() {
+            thread::yield_now();
+        }
+    }
+    Ok(())
 }
 
 /// Requests that take longer, so that it is known which and by how much.
@@ -132,10 +146,13 @@ impl DemoServer {
         listener.set_nonblocking(true)?;
         let addr = listener.local_addr()?;
         check_threads()?;
+        // The thread for files is started now and stays: where none can be started later, its work waits for it.
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(2)
+            .thread_keep_alive(Duration::MAX)
             .enable_all()
             .build()?;
+        drop(runtime.spawn_blocking(|| ()));
         let handler = Handler::new(&root);
         let (stop, stopped) = oneshot::channel();
         let thread = thread::Builder::new()
