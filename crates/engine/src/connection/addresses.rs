@@ -5,10 +5,12 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
 
-use record::{AddressChoice, AddressConnections, EventKind};
+use record::{AddressChoice, AddressConnections, EventKind, Nanos};
 use suite::mixed;
 
+use crate::connection::dial::NEXT_ADDRESS;
 use crate::connection::route::Route;
 use crate::watch::journal::Journal;
 
@@ -21,9 +23,8 @@ pub(crate) enum Destination {
 
 /// The addresses of a host.
 ///
-/// One that did not accept a connection, or was slower than the next one by [more than a
-/// moment](super::dial::NEXT_ADDRESS), is put off for the rest of the run: connections go to it where no other
-/// accepts them.
+/// One that did not accept a connection, or was slower than the next one by [more than a moment](Self::moment), is put
+/// off for the rest of the run: connections go to it where no other accepts them.
 #[derive(Debug)]
 pub(crate) struct Addresses {
     all: Vec<KnownAddress>,
@@ -42,6 +43,8 @@ struct KnownAddress {
     address: SocketAddr,
     is_put_off: AtomicBool,
     connections: AtomicU64,
+    /// How long the last connection took to open; 0 before the first.
+    opened_within: AtomicU64,
 }
 
 impl Destination {
@@ -61,6 +64,7 @@ impl Destination {
                         address: *address,
                         is_put_off: AtomicBool::new(false),
                         connections: AtomicU64::new(0),
+                        opened_within: AtomicU64::new(0),
                     })
                     .collect(),
                 choice,
@@ -122,10 +126,18 @@ impl Addresses {
         self.all[place].address
     }
 
-    /// A connection was opened there.
-    pub(crate) fn accepted(&self, place: usize) {
+    /// How long an answer of this address is waited for before the next one is tried: the usual time, or twice that of
+    /// the last connection, so that an address beyond a long way is not tried twice with each.
+    pub(crate) fn moment(&self, place: usize) -> Duration {
+        let last = self.all[place].opened_within.load(Ordering::Relaxed);
+        NEXT_ADDRESS.max(Duration::from_nanos(last) * 2)
+    }
+
+    /// A connection was opened there within that time.
+    pub(crate) fn accepted(&self, place: usize, within: Nanos) {
         let own = &self.all[place];
         own.is_put_off.store(false, Ordering::Relaxed);
+        own.opened_within.store(within, Ordering::Relaxed);
         own.connections.fetch_add(1, Ordering::Relaxed);
     }
 
@@ -166,8 +178,19 @@ mod tests {
         own.put_off(1);
         own.put_off(2);
         assert_eq!(own.order(), [0, 1, 2]);
-        own.accepted(1);
+        own.accepted(1, 1);
         assert_eq!(own.order(), [1, 0, 2]);
+    }
+
+    #[test]
+    fn an_address_has_twice_the_time_of_its_last_connection() {
+        let own = addresses(AddressChoice::First);
+        assert_eq!(own.moment(0), NEXT_ADDRESS);
+        own.accepted(0, 100_000_000);
+        assert_eq!(own.moment(0), NEXT_ADDRESS);
+        own.accepted(0, 300_000_000);
+        assert_eq!(own.moment(0), Duration::from_millis(600));
+        assert_eq!(own.moment(1), NEXT_ADDRESS);
     }
 
     #[test]

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::task::Poll;
 use std::time::Duration;
 
-use record::{Connect, Http};
+use record::{Connect, Http, Nanos};
 use wire::target::{Scheme, Target};
 
 use crate::clock::timekeeper::Timekeeper;
@@ -19,7 +19,8 @@ use crate::connection::transport::Transport;
 use crate::event_loop::within;
 use crate::watch::exhaustion::Exhaustion;
 
-/// Time after which the next address is tried beside one that has not answered (RFC 8305, section 5).
+/// Time after which the next address is tried beside one that has not answered (RFC 8305, section 5), unless that is
+/// known to take longer.
 pub(crate) const NEXT_ADDRESS: Duration = Duration::from_millis(250);
 /// Time without any answer after which that is told.
 const SILENCE: Duration = Duration::from_secs(1);
@@ -59,7 +60,12 @@ pub(crate) struct DialedConnection {
 pub(crate) struct DialError(String);
 
 /// A connection that is being opened.
-type PendingConnection<'a> = Pin<Box<dyn Future<Output = io::Result<Transport>> + 'a>>;
+struct PendingConnection<'a> {
+    /// The place of its address.
+    place: usize,
+    begun: Nanos,
+    opening: Pin<Box<dyn Future<Output = io::Result<Transport>> + 'a>>,
+}
 
 impl Dialer {
     pub(crate) fn new(
@@ -166,18 +172,26 @@ impl Dialer {
         let limit = self.patience * 9 / 10;
         let order = addresses.order();
         // A short limit is shared by all of them.
-        let moment = NEXT_ADDRESS.min(limit / (order.len() as u32).max(1));
+        let share = limit / (order.len() as u32).max(1);
         let mut waiting = order.into_iter();
-        let mut open: Vec<(usize, PendingConnection<'_>)> = Vec::new();
+        let mut open: Vec<PendingConnection<'_>> = Vec::new();
         let mut failures = Vec::new();
         let mut hint = "";
+        // How long the last one that was begun is waited for alone.
+        let mut moment = NEXT_ADDRESS;
         loop {
-            let elapsed = Duration::from_nanos(self.time.clock.now() - begun);
+            let now = self.time.clock.now();
+            let elapsed = Duration::from_nanos(now - begun);
             let left = limit.saturating_sub(elapsed);
             if !left.is_zero()
                 && let Some(place) = waiting.next()
             {
-                open.push((place, Box::pin(self.attempt(addresses.address(place)))));
+                moment = addresses.moment(place).min(share);
+                open.push(PendingConnection {
+                    place,
+                    begun: now,
+                    opening: Box::pin(self.attempt(addresses.address(place))),
+                });
             }
             if open.is_empty() || left.is_zero() {
                 break;
@@ -192,28 +206,28 @@ impl Dialer {
                 _ => moment,
             };
             match within(pause.min(left), first_to_end(&mut open)).await {
-                Some((at, place, Ok(transport))) => {
+                Some((at, ended, Ok(transport))) => {
                     // Those that began later had less time.
                     open[..at]
                         .iter()
-                        .for_each(|(earlier, _)| addresses.put_off(*earlier));
-                    addresses.accepted(place);
-                    return Ok((transport, place));
+                        .for_each(|earlier| addresses.put_off(earlier.place));
+                    addresses.accepted(ended.place, self.time.clock.now() - ended.begun);
+                    return Ok((transport, ended.place));
                 }
-                Some((_, place, Err(error))) => {
+                Some((_, ended, Err(error))) => {
                     self.exhaustion.note(&error);
                     hint = connect_hint(error.kind());
                     if is_of_address(error.kind()) {
-                        addresses.put_off(place);
+                        addresses.put_off(ended.place);
                     }
-                    let address = addresses.address(place);
+                    let address = addresses.address(ended.place);
                     failures.push(format!("{address}: {}", plain(&error)));
                 }
                 None => {}
             }
         }
         open.iter()
-            .for_each(|(silent, _)| addresses.put_off(*silent));
+            .for_each(|silent| addresses.put_off(silent.place));
         for address in named(addresses, &open) {
             failures.push(format!("{address}: no answer within {limit:?}"));
             hint = NOTHING_CAME;
@@ -245,20 +259,18 @@ impl Dialer {
     }
 }
 
-/// Waits for one of several attempts to end, and takes it out of them: its place among them, that of its address, and
-/// what came of it.
-async fn first_to_end(
-    open: &mut Vec<(usize, PendingConnection<'_>)>,
-) -> (usize, usize, io::Result<Transport>) {
+/// Waits for one of several attempts to end, and takes it out of them: its place among them, and what came of it.
+async fn first_to_end<'a>(
+    open: &mut Vec<PendingConnection<'a>>,
+) -> (usize, PendingConnection<'a>, io::Result<Transport>) {
     poll_fn(|context| {
         let polled = open.iter_mut().enumerate();
-        let mut ended =
-            polled.filter_map(|(at, (_, attempt))| match attempt.as_mut().poll(context) {
-                Poll::Ready(result) => Some((at, result)),
-                Poll::Pending => None,
-            });
+        let mut ended = polled.filter_map(|(at, one)| match one.opening.as_mut().poll(context) {
+            Poll::Ready(result) => Some((at, result)),
+            Poll::Pending => None,
+        });
         match ended.next() {
-            Some((at, result)) => Poll::Ready((at, open.remove(at).0, result)),
+            Some((at, result)) => Poll::Ready((at, open.remove(at), result)),
             None => Poll::Pending,
         }
     })
@@ -266,8 +278,8 @@ async fn first_to_end(
 }
 
 /// The addresses of attempts.
-fn named(addresses: &Addresses, open: &[(usize, PendingConnection<'_>)]) -> Vec<String> {
-    let all = open.iter().map(|(place, _)| addresses.address(*place));
+fn named(addresses: &Addresses, open: &[PendingConnection<'_>]) -> Vec<String> {
+    let all = open.iter().map(|one| addresses.address(one.place));
     all.map(|address| address.to_string()).collect()
 }
 

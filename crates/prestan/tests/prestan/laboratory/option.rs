@@ -79,3 +79,28 @@ fn a_signal_ends_the_command_in_the_lab_and_the_lab() {
     let outcome = running.wait();
     assert_eq!(outcome.code, -Signal::INT.as_raw(), "{outcome}");
 }
+
+/// Connections that the programs of a host began, by its counters, and the requests of a load with new connections.
+#[test]
+fn an_address_beyond_a_long_way_is_tried_once_with_each_connection() {
+    if !can_build() {
+        return;
+    }
+    let prestan = with_lab();
+    let lab = fs::read_to_string(prestan.home().join("lab.yaml")).unwrap();
+    prestan.file("lab.yaml", &lab.replace("5ms", "150ms"));
+    // No host has the second one.
+    let script = "b=$(getent ahostsv4 bare-server | cut -d ' ' -f 1 | head -1)
+        begun() { awk '/^Tcp:/ {print $6}' /proc/net/snmp | tail -1; }
+        before=$(begun)
+        PRESTAN load GET http://two.example/160k --resolve two.example:80:$b --resolve two.example:80:${b%.*}.77 \
+            --no-keep-alive --requests 10 --warmup 0 >&2
+        echo $(($(begun) - before))";
+    let script = script.replace("PRESTAN", env!("CARGO_BIN_EXE_prestan"));
+    let exec = ["lab", "exec", "--lab", "lab.yaml", "client", "--"];
+    let outcome = prestan.args(exec).args(["sh", "-c", &script]).run();
+    assert_eq!(outcome.code, 0, "{outcome}");
+    let begun: u32 = outcome.stdout.trim().parse().unwrap();
+    // The first one does not know the way yet, and the preparations have connections of their own.
+    assert!((11..16).contains(&begun), "{outcome}");
+}
