@@ -168,6 +168,11 @@ impl Client {
         self.config.target.scheme()
     }
 
+    /// Its connections begin with a line of the PROXY protocol.
+    pub(crate) fn sends_proxy_line(&self) -> bool {
+        self.http.haproxy_protocol
+    }
+
     /// URL of the target.
     pub(crate) fn target(&self) -> String {
         self.config.target.url()

@@ -22,6 +22,9 @@ use crate::watch::exhaustion::Exhaustion;
 /// Time after which the next address is tried beside one that has not answered (RFC 8305, section 5), unless that is
 /// known to take longer.
 pub(crate) const NEXT_ADDRESS: Duration = Duration::from_millis(250);
+/// Why a server closes a connection at once.
+pub(crate) const PROXY_LINE: &str =
+    "the server expects a line of the PROXY protocol first (--haproxy-protocol)";
 /// Time without any answer after which that is told.
 const SILENCE: Duration = Duration::from_secs(1);
 
@@ -245,11 +248,17 @@ impl Dialer {
 
     fn tls_error(&self, error: &io::Error) -> DialError {
         // A server that closes on us may take our greeting for something else.
+        let perhaps = "perhaps it does not speak TLS on this port (http:// instead of https://)";
         let hint = match error.kind() {
-            io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset => {
-                "; perhaps it does not speak TLS on this port (http:// instead of https://)"
+            io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset
+                if self.haproxy_protocol =>
+            {
+                format!("; {perhaps}")
             }
-            _ => "",
+            io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset => {
+                format!("; {perhaps}, or {PROXY_LINE}")
+            }
+            _ => String::new(),
         };
         DialError(format!(
             "agreeing upon TLS with {} failed: {}{hint}",

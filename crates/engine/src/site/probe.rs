@@ -7,6 +7,7 @@ use wire::response::{ResponseHead, Version, intermediary};
 use wire::shown::redacted_link;
 
 use crate::connection::client::{Client, Exchange, PlainRequest};
+use crate::connection::dial::PROXY_LINE;
 use crate::error::RunError;
 
 /// X-Prestan of requests that come before any test.
@@ -71,7 +72,9 @@ pub(crate) async fn probe(
     if let Err(failure) = &mut options.result
         && failure.outcome == Outcome::Reset
     {
-        failure.what.push_str(perhaps_tls(url));
+        failure
+            .what
+            .push_str(&perhaps_begins_otherwise(client, url));
     }
     let head = reached("OPTIONS", url, options)?;
     let mut probed = Probed {
@@ -79,10 +82,9 @@ pub(crate) async fn probe(
         can_be_locked: false,
     };
     let answered = head.status_text();
-    let hint = perhaps_tls(url);
-    if head.status == 400 && !hint.is_empty() && wants_tls(client.body()) {
+    if head.status == 400 && is_without_tls(url) && wants_tls(client.body()) {
         return Err(RunError::NotWebdav(format!(
-            "OPTIONS {url} was answered {answered}: the server expects TLS on this port{hint}"
+            "OPTIONS {url} was answered {answered}: the server expects TLS on this port; perhaps it is {HTTPS}"
         )));
     }
     if workspace == Workspace::ReadOnly {
@@ -122,6 +124,7 @@ pub(crate) async fn probe(
         )));
     }
     let advice = match answer.status {
+        400 if client.sends_proxy_line() => format!("perhaps {NO_PROXY_LINE}"),
         403 => forbidden(client, path, "look there").await,
         _ => advice(&answer, instead),
     };
@@ -131,14 +134,27 @@ pub(crate) async fn probe(
     )))
 }
 
-/// What to try where a server that was asked without TLS says or does something that one with TLS would.
-fn perhaps_tls(url: &str) -> &'static str {
-    if url.starts_with("http://") {
-        "; perhaps it is https:// instead of http://"
-    } else {
-        ""
+/// What to try where a server closes a connection that does not begin as it expects.
+fn perhaps_begins_otherwise(client: &Client, url: &str) -> String {
+    if !is_without_tls(url) {
+        return String::new();
     }
+    let line = if client.sends_proxy_line() {
+        NO_PROXY_LINE
+    } else {
+        PROXY_LINE
+    };
+    format!("; perhaps it is {HTTPS}, or {line}")
 }
+
+fn is_without_tls(url: &str) -> bool {
+    url.starts_with("http://")
+}
+
+const HTTPS: &str = "https:// instead of http://";
+/// Why it closes one, or answers 400, where there is such a line.
+const NO_PROXY_LINE: &str =
+    "the server does not expect a line of the PROXY protocol (without --haproxy-protocol)";
 
 /// Whether a 400 has the words of nginx, Apache, Go or Tomcat for a request without TLS on a port for TLS.
 fn wants_tls(body: &[u8]) -> bool {

@@ -125,7 +125,20 @@ fn a_connection_begins_with_a_line_of_the_proxy_protocol() {
         assert_eq!(outcome.json()["load"]["http"]["haproxy_protocol"], true);
     }
     // Without it, the server closes the connection.
-    assert_eq!(load(&[]).code, 4);
+    let outcome = load(&[]);
+    assert_eq!(outcome.code, 4, "{outcome}");
+    let expected = "expects a line of the PROXY protocol first (--haproxy-protocol)";
+    assert!(outcome.stderr.contains(expected), "{outcome}");
+    let over_tls = second.replace("http://", "https://");
+    let outcome = Prestan::new().args(["load", "GET", &over_tls]).run();
+    assert!(outcome.stderr.contains(expected), "{outcome}");
+    // And with it, another one answers 400.
+    let outcome = Prestan::new()
+        .args([&*server.url(), "--haproxy-protocol"])
+        .run();
+    assert_eq!(outcome.code, 4, "{outcome}");
+    let unexpected = "does not expect a line of the PROXY protocol (without --haproxy-protocol)";
+    assert!(outcome.stderr.contains(unexpected), "{outcome}");
 }
 
 /// A name with two addresses of this machine.
