@@ -510,7 +510,11 @@ fn a_secret_in_the_run_directory_is_found() {
 fn a_destination_that_was_never_accepted_is_explained() {
     for (test, code, said) in [
         ("Copy", 409, "PROPFIND finds the source and the collection"),
-        ("Move", 502, "does a proxy change Host?"),
+        (
+            "Move",
+            502,
+            "does a proxy change Host, or ask the server over TLS?",
+        ),
     ] {
         let rule = Rule::new(status(code, &[], "")).tag(&format!("({test})"));
         let faulty = Faulty::new(|builder| builder.rule(rule));

@@ -7,9 +7,11 @@ use std::thread;
 use std::time::Duration;
 
 use crate::support::load::{counted, kept};
+use crate::support::nginx_tls::nginx_tls;
 use crate::support::rows::row;
 use crate::support::{Outcome, Prestan};
 use serde_json::{Value, json};
+use testbed::fault::{Authority, Certificate};
 use testbed::real::Recipe;
 use testbed::{RealServer, need_or};
 
@@ -61,6 +63,16 @@ const PROXIED: &str = r#"
       }
     }
 "#;
+
+/// A proxy that leaves Destination as it is.
+const PREFIX: &str = "
+    server {
+      listen {{ host }}:{{ port }};
+      client_max_body_size 0;
+      location /x/ { proxy_pass BEHIND; proxy_set_header Host $http_host; }
+      location / { proxy_pass BEHIND; proxy_set_header Host other.example; }
+    }
+";
 
 /// Starts nginx with these servers, or skips the test.
 fn nginx(servers: &str) -> Option<RealServer> {
@@ -139,6 +151,67 @@ fn a_connection_begins_with_a_line_of_the_proxy_protocol() {
     assert_eq!(outcome.code, 4, "{outcome}");
     let unexpected = "does not expect a line of the PROXY protocol (without --haproxy-protocol)";
     assert!(outcome.stderr.contains(unexpected), "{outcome}");
+}
+
+/// Starts a server that a proxy is to be put in front of, or skips the test.
+fn behind(recipe: &str) -> Option<RealServer> {
+    let recipe = Recipe::named(recipe).unwrap();
+    need_or(recipe.installed())?;
+    Some(RealServer::start(&recipe).unwrap_or_else(|error| panic!("{error}")))
+}
+
+/// Runs tests that cannot succeed because of the destination, and checks what is said of each.
+fn declined(url: &str, only: &str, said: &str) {
+    let outcome = Prestan::new()
+        .args([url, "--only", only, "-r", "1", "--warmup", "0"])
+        .args(["--param", "depth=2", "--param", "width=2"])
+        .args(["--insecure", "--json", "-"])
+        .run();
+    assert_eq!(outcome.code, 1, "{outcome}");
+    let result = outcome.json();
+    for test in only.split(',') {
+        let row = row(&result, test);
+        assert_eq!(row["status"], "failed", "{row:#}");
+        assert!(row["evidence"].as_str().unwrap().contains(said), "{row:#}");
+    }
+}
+
+#[test]
+fn a_destination_with_another_scheme_or_host_is_explained_where_it_is_answered_400() {
+    let Some(server) = behind("nginx") else {
+        return;
+    };
+    let Some(proxy) = nginx(&PREFIX.replace("BEHIND", &server.url())) else {
+        return;
+    };
+    let bad = "400 Bad Request; expected 2xx; PROPFIND works there";
+    let host = format!(
+        "{bad}: the server may take the destination for another server, as nginx does with this status; does a proxy \
+         change Host"
+    );
+    declined(&proxy.url(), "Copy", &host);
+    let tls = Authority::new().server(Certificate::Valid);
+    let identity = format!("{}{}", tls.pem(), tls.key());
+    let location = format!(
+        "client_max_body_size 0; location / {{ proxy_pass {}; proxy_set_header Host $http_host; }}",
+        server.url()
+    );
+    let proxy = nginx_tls("", &identity, &location).unwrap();
+    let url = proxy.url().replace("http://", "https://");
+    declined(&url, "Copy", "expects http:// in Destination");
+}
+
+#[test]
+fn a_prefix_that_a_proxy_removes_is_no_missing_feature() {
+    let Some(server) = behind("apache") else {
+        return;
+    };
+    let Some(proxy) = nginx(&PREFIX.replace("BEHIND", &server.url())) else {
+        return;
+    };
+    let said = "403 Forbidden; a file is declined, too; PROPFIND finds the source and the collection of the destination: \
+                does a proxy change paths";
+    declined(&format!("{}x/", proxy.url()), "CopyCol,MoveCol", said);
 }
 
 /// A name with two addresses of this machine.

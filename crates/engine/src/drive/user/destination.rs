@@ -10,21 +10,25 @@ use wire::target::Scheme;
 use super::Log;
 use super::request::Attempt;
 use super::script::Memory;
-use crate::connection::client::Client;
+use crate::connection::client::{Client, PlainRequest};
 use crate::site::probe::{LABEL, RESOURCETYPE, propfind_request};
 
 /// What was found of declined destinations: the status of the response, and what is to be said of it.
 pub(super) type ExplainedDestinations = Vec<(u16, String)>;
 
-/// Whether a response with this status may say that a server reads Destination otherwise than it is meant, and not that
-/// it does not have this.
+/// Whether a response with this status may say that a server reads Destination otherwise than it is meant.
 pub(super) fn may_be_misread(request: &RequestPlan, status: u16) -> bool {
-    let is_about_destination = matches!(status, 403 | 404 | 409 | 502);
-    request.to.is_some() && is_about_destination && !request.unsupported.contains(&status)
+    request.to.is_some() && is_about_destination(status)
+}
+
+/// Statuses of servers for a destination that they take for another server's, or whose collection they do not find.
+fn is_about_destination(status: u16) -> bool {
+    matches!(status, 400 | 403 | 404 | 409 | 502)
 }
 
 impl Log {
-    /// Looks why the destination of a request was declined with this status. Empty where nothing is known.
+    /// Looks why the destination of a request was declined with this status. Empty where nothing is known, and where
+    /// the server only does not have this.
     pub(super) async fn explained_destination(
         &self,
         client: &mut Client,
@@ -36,7 +40,7 @@ impl Log {
         if let Some((_, why)) = known.find(|(of, _)| *of == status) {
             return why.clone();
         }
-        let values = attempt.values();
+        let (values, plan) = (attempt.values(), &attempt.step.plan);
         let to = attempt.step.destination(&values);
         let (to, _) = to
             .trim_end_matches('/')
@@ -44,42 +48,84 @@ impl Log {
             .unwrap_or_default();
         let (source, parent) = (attempt.step.path(&values), format!("{to}/"));
         let mut statuses = [None; 2];
-        for (place, path) in [source, parent].into_iter().enumerate() {
-            let asked = propfind_request(&path, "0", RESOURCETYPE, LABEL);
+        for (place, path) in [&source, &parent].into_iter().enumerate() {
+            let asked = propfind_request(path, "0", RESOURCETYPE, LABEL);
             statuses[place] = client.perform(asked).await.trace.status;
             if statuses[place].is_none() {
                 break;
             }
         }
-        let why = explanation(status, statuses, client.scheme());
-        memory.destinations.push((status, why.to_owned()));
-        why.to_owned()
+        let mut why = explanation(status, statuses, client.scheme());
+        // The suite takes this status for a missing feature, which a simple file does not need.
+        if !why.is_empty() && plan.unsupported.contains(&status) {
+            why = if is_file_declined(client, &plan.method, &parent).await {
+                format!("; a file is declined, too{why}")
+            } else {
+                String::new()
+            };
+        }
+        memory.destinations.push((status, why.clone()));
+        why
     }
+}
+
+/// Whether COPY or MOVE of a new file within a collection is declined as its destination may be.
+async fn is_file_declined(client: &mut Client, method: &str, collection: &str) -> bool {
+    let [file, copy] = ["file", "copy"].map(|name| format!("{collection}PrestanTest-{name}"));
+    let put = PlainRequest {
+        body: Some(b"x"),
+        ..PlainRequest::bare("PUT", &file, LABEL)
+    };
+    let put = client.perform(put).await.trace.status;
+    if !put.is_some_and(|status| (200..300).contains(&status)) {
+        return false;
+    }
+    let destination = client.absolute(&copy);
+    let moved = PlainRequest {
+        headers: &[("Destination", &*destination)],
+        ..PlainRequest::bare(method, &file, LABEL)
+    };
+    let moved = client.perform(moved).await.trace.status;
+    for path in [file, copy] {
+        // One of them may not be there.
+        client
+            .perform(PlainRequest::bare("DELETE", &path, LABEL))
+            .await;
+    }
+    moved.is_some_and(is_about_destination)
 }
 
 /// What is to be said of that status, where PROPFIND of the source and of the collection of the destination had
 /// these.
-fn explanation(status: u16, propfind: [Option<u16>; 2], scheme: Scheme) -> &'static str {
-    match (status, propfind, scheme) {
-        (502, [None, _] | [_, None], _) => "; PROPFIND had no response there",
-        (502, [_, Some(502..=504)], _) => {
+fn explanation(status: u16, propfind: [Option<u16>; 2], scheme: Scheme) -> String {
+    let are_there = propfind == [Some(207); 2];
+    match (status, propfind) {
+        (502, [None, _] | [_, None]) => "; PROPFIND had no response there".to_owned(),
+        (502, [_, Some(502..=504)]) => {
             "; PROPFIND fails there, too: a proxy had no valid response from the server behind it; is that running?"
+                .to_owned()
         }
-        (502, [_, Some(207)], Scheme::Https) => {
-            "; PROPFIND works there: the server takes the destination for another server (RFC 4918, section 9.8.5), \
-             perhaps because a proxy ends TLS and the server expects http:// in Destination; the proxy has to change \
-             that (nginx: proxy_set_header Destination; Apache: RequestHeader edit Destination ^https: http: early; \
-             HAProxy: http-request replace-header Destination)"
+        (400 | 502, _) if are_there => {
+            let taken = match status {
+                502 => "takes the destination for another server (RFC 4918, section 9.8.5)",
+                _ => "may take the destination for another server, as nginx does with this status",
+            };
+            let reason = match scheme {
+                Scheme::Https => {
+                    ", perhaps because a proxy changes Host, or ends TLS and the server expects http:// in Destination; \
+                     the proxy has to change that (nginx: proxy_set_header Destination; Apache: RequestHeader edit \
+                     Destination ^https: http: early; HAProxy: http-request replace-header Destination)"
+                }
+                Scheme::Http => "; does a proxy change Host, or ask the server over TLS?",
+            };
+            format!("; PROPFIND works there: the server {taken}{reason}")
         }
-        (502, [_, Some(207)], Scheme::Http) => {
-            "; PROPFIND works there: the server takes the destination for another server (RFC 4918, section 9.8.5); \
-             does a proxy change Host?"
-        }
-        (_, [Some(207), Some(207)], _) => {
+        _ if are_there => {
             "; PROPFIND finds the source and the collection of the destination: does a proxy change paths (remove /dav, \
              for example), and not that of Destination?"
+                .to_owned()
         }
-        _ => "",
+        _ => String::new(),
     }
 }
 
@@ -95,6 +141,9 @@ mod tests {
             (502, [None, None], Scheme::Http, "had no response there"),
             (502, [there, there], Scheme::Https, "expects http://"),
             (502, [there, there], Scheme::Http, "change Host"),
+            (400, [there, there], Scheme::Https, "expects http://"),
+            (400, [there, there], Scheme::Http, "change Host"),
+            (403, [there, there], Scheme::Http, "change paths"),
             (409, [there, there], Scheme::Http, "change paths"),
             (404, [there, there], Scheme::Https, "change paths"),
         ];
@@ -105,8 +154,10 @@ mod tests {
         for propfind in [[missing, there], [there, missing], [there, None]] {
             assert_eq!(explanation(409, propfind, Scheme::Http), "");
         }
-        for declined in [Some(401), missing, Some(429)] {
-            assert_eq!(explanation(502, [declined, declined], Scheme::Http), "");
+        for declined in [Some(400), Some(401), missing, Some(429)] {
+            for status in [400, 502] {
+                assert_eq!(explanation(status, [declined; 2], Scheme::Http), "");
+            }
         }
     }
 }

@@ -69,10 +69,13 @@ impl Judged {
         }
     }
 
-    /// Adds to what is wrong with it.
-    fn add(&mut self, why: &str) {
-        if let Err(wrong) = &mut self.verdict {
+    /// Adds why its destination was declined with this status, which then is no missing feature.
+    fn explain(&mut self, status: u16, why: &str) {
+        if let Err(wrong) = &mut self.verdict
+            && !why.is_empty()
+        {
             wrong.what.push_str(why);
+            (wrong.outcome, wrong.cause) = (outcome_of(status), None);
         }
     }
 
@@ -120,7 +123,7 @@ impl User {
             !judged.is_expected() && !memory.worked(step) && may_be_misread(&step.plan, status);
         if is_misread {
             let looking = log.explained_destination(client, memory, &attempt, status);
-            judged.add(&Box::pin(looking).await);
+            judged.explain(status, &Box::pin(looking).await);
         }
         let concluded = log.conclude(memory, &attempt, &exchange, judged, operating);
         if is_misread {
