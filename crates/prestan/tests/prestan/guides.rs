@@ -4,6 +4,8 @@
 //! shell, with fewer repetitions, against the embedded server in place of the reader's. A line that is shown must
 //! be printed, in this order: compared is what stands before its first digit, since figures differ from run to run.
 //!
+//! What a guide says of proxies is run against nginx in front of these servers.
+//!
 //! With `PRESTAN_GUIDES=PROGRAM` (`cargo xtask guides`) the commands are run by that program, as they stand, and the
 //! figures below them become those that it printed.
 
@@ -13,8 +15,10 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use tempfile::TempDir;
-use testbed::{DemoServer, Root, Slowdown};
+use testbed::fault::{Authority, Certificate};
+use testbed::{DemoServer, RealServer, Root, Slowdown};
 
+use crate::in_front::nginx;
 use crate::support::faulty::LOOPBACK;
 
 /// What takes long, and what is run in its place.
@@ -112,10 +116,75 @@ fn refreshed(shown: &[String], printed: &str) -> Vec<String> {
     shown.iter().map(line).collect()
 }
 
+/// Proxies of a desk, by their addresses in the guide and here.
+const PROXIES: [(&str, &str); 10] = [
+    ("127.0.0.1:8082", "127.0.0.1:PORT"),
+    ("127.0.0.1:8083", "127.0.0.2:PORT"),
+    ("127.0.0.1:8084", "127.0.0.3:PORT"),
+    ("127.0.0.1:8085", "127.0.0.4:PORT"),
+    ("127.0.0.1:8443", "127.0.0.5:PORT"),
+    ("files.example:80", "files.example:PORT"),
+    ("192.0.2.1:80", "127.0.0.6:PORT"),
+    ("192.0.2.2:80", "127.0.0.7:PORT"),
+    ("192.0.2.1", "127.0.0.6"),
+    ("192.0.2.2", "127.0.0.7"),
+];
+
+/// A cache, one that removes a prefix, one that limits requests, one whose server is down, one that ends TLS, and one
+/// with two addresses.
+const PROXY_SERVERS: &str = "
+    proxy_cache_path {{ dir }}/tmp/cache keys_zone=c:1m;
+    limit_req_zone $server_addr zone=l:1m rate=20r/s;
+    proxy_set_header Host $http_host;
+    client_max_body_size 0;
+    server {
+      listen {{ host }}:{{ port }};
+      add_header X-Cache-Status $upstream_cache_status;
+      location / { proxy_pass http://BEHIND; proxy_cache c; proxy_cache_valid 200 1h; }
+    }
+    server { listen 127.0.0.2:{{ port }}; location /files/ { proxy_pass http://BEHIND/; } }
+    server {
+      listen 127.0.0.3:{{ port }};
+      limit_req zone=l;
+      limit_req_status 429;
+      location / { proxy_pass http://BEHIND; }
+    }
+    server { listen 127.0.0.4:{{ port }}; location / { proxy_pass http://unix:{{ dir }}/nobody.sock:; } }
+    server {
+      listen 127.0.0.5:{{ port }} ssl;
+      ssl_certificate IDENTITY;
+      ssl_certificate_key IDENTITY;
+      location / { proxy_pass http://unix:{{ dir }}/dav.sock:; }
+    }
+    server {
+      listen unix:{{ dir }}/dav.sock;
+      root {{ storage }};
+      location / { dav_methods PUT DELETE MKCOL COPY MOVE; dav_ext_methods PROPFIND OPTIONS; }
+    }
+    server {
+      listen 127.0.0.6:{{ port }};
+      listen 127.0.0.7:{{ port }};
+      location / { proxy_pass http://BEHIND; }
+    }
+";
+
+/// Starts the proxies in front of a server, where nginx is installed.
+fn proxies(behind: &str) -> Option<RealServer> {
+    let tls = Authority::new().server(Certificate::Valid);
+    let files = TempDir::new().unwrap();
+    let identity = files.path().join("pem");
+    fs::write(&identity, format!("{}{}", tls.pem(), tls.key())).unwrap();
+    let servers = PROXY_SERVERS
+        .replace("BEHIND", behind)
+        .replace("IDENTITY", identity.to_str().unwrap());
+    nginx(&servers)
+}
+
 /// Servers in place of those of the reader, and a directory of its own.
 struct Desk {
     directory: TempDir,
     _servers: Vec<DemoServer>,
+    proxies: Option<RealServer>,
     addresses: Vec<(String, String)>,
 }
 
@@ -139,11 +208,29 @@ impl Desk {
             addresses.push((written.to_owned(), server.addr().to_string()));
             running.push(server);
         }
+        let proxies = proxies(&addresses[0].1);
+        if let Some(proxies) = &proxies {
+            let url = proxies.url();
+            let port = url.rsplit(':').next().unwrap().trim_end_matches('/');
+            let own =
+                |(written, own): (&str, &str)| (written.to_owned(), own.replace("PORT", port));
+            addresses.extend(PROXIES.map(own));
+        }
         Desk {
             directory,
             _servers: running,
+            proxies,
             addresses,
         }
+    }
+
+    /// Whether a command is run here: servers are here already, and those of others may be missing outside of CI.
+    fn runs(&self, command: &ShownCommand) -> bool {
+        let is_of_others = command.line.contains("--server");
+        let is_of_proxies = PROXIES.iter().any(|(own, _)| command.line.contains(own));
+        let has_servers = std::env::var_os("CI").is_some() || !is_of_others;
+        let has_proxies = self.proxies.is_some() || !is_of_proxies;
+        !command.line.starts_with("prestan serve ") && has_servers && has_proxies
     }
 
     /// Runs a command, and returns its status and all that it printed.
@@ -171,7 +258,10 @@ impl Desk {
             .env("LANG", "C.UTF-8")
             .output()
             .unwrap();
-        let printed = String::from_utf8_lossy(&output.stdout).into_owned();
+        let mut printed = String::from_utf8_lossy(&output.stdout).into_owned();
+        for (written, address) in &self.addresses {
+            printed = printed.replace(address, written);
+        }
         (output.status.code(), printed)
     }
 }
@@ -191,12 +281,6 @@ fn documents() -> Vec<PathBuf> {
 /// The program that gives new figures, where they are wanted.
 fn refreshing() -> Option<PathBuf> {
     std::env::var_os("PRESTAN_GUIDES").map(PathBuf::from)
-}
-
-/// Whether a command is run here: servers are here already, and those of others may be missing outside of CI.
-fn is_run(command: &ShownCommand) -> bool {
-    let has_servers = std::env::var_os("CI").is_some() || !command.line.contains("--server");
-    !command.line.starts_with("prestan serve ") && has_servers
 }
 
 /// A document with new figures.
@@ -222,12 +306,12 @@ fn renewed(desk: &Desk, text: &str) -> String {
 /// What is wrong with a block, whose commands build on one another.
 fn fault(desk: &Desk, block: &[ShownCommand]) -> Option<String> {
     for command in block {
-        if !is_run(command) {
+        if !desk.runs(command) {
             continue;
         }
         let (status, printed) = desk.run(command);
-        // A run may have found something, or be inconclusive on this machine.
-        if !matches!(status, Some(0 | 1 | 3)) {
+        // A run may have found something, be inconclusive on this machine, or have found no server.
+        if !matches!(status, Some(0 | 1 | 3 | 4)) {
             return Some(format!(
                 "$ {}\nended with {status:?}:\n{printed}",
                 command.line

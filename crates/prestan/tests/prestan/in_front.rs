@@ -17,6 +17,7 @@ use testbed::{RealServer, need_or};
 
 /// nginx with these servers.
 const NGINX: &str = "
+    load_module /usr/lib/nginx/modules/ngx_http_dav_ext_module.so;
     daemon off;
     pid {{ dir }}/nginx.pid;
     error_log {{ dir }}/log/error.log warn;
@@ -75,7 +76,7 @@ const PREFIX: &str = "
 ";
 
 /// Starts nginx with these servers, or skips the test.
-fn nginx(servers: &str) -> Option<RealServer> {
+pub(crate) fn nginx(servers: &str) -> Option<RealServer> {
     let files = tempfile::tempdir().unwrap();
     let conf = files.path().join("nginx.conf");
     fs::write(&conf, NGINX.replace("SERVERS", servers)).unwrap();
