@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 use crate::FlowTransport;
 
 /// The version of this protocol. A sink and a source of different versions refuse each other.
-pub const PROTOCOL_VERSION: u32 = 4;
+pub const PROTOCOL_VERSION: u32 = 5;
 
 /// Longest message before the other side has proved that it shares the token.
 pub const LONGEST_FROM_STRANGER: usize = 1024;
@@ -155,6 +155,9 @@ pub struct AgreedGroup {
 pub struct SinkCounts {
     /// Bytes that have arrived.
     pub bytes: u64,
+    /// When the first and the last of them arrived, in nanoseconds after the agreement; absent without bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub arrived_ns: Option<(u64, u64)>,
     /// Datagrams or blocks with time stamps, without duplicates.
     pub packets: u64,
     /// Numbers below the highest that have not arrived.
@@ -352,7 +355,7 @@ mod tests {
                 r#"{"message":"greeting","version":1,"nonce":"x"}"#,
                 other(1),
             ),
-            (r#"{"message":"hello","version":5,"by":"quic"}"#, other(5)),
+            (r#"{"message":"hello","version":6,"by":"quic"}"#, other(6)),
             (
                 r#"{"message":"heartbeat"}"#,
                 Ok(Some(ControlMessage::Heartbeat {})),
@@ -367,7 +370,7 @@ mod tests {
             "{}",
             r#"{"message":"heartbeat","x":1}"#,
             r#"{"message":"nothing"}"#,
-            r#"{"message":"greeting","version":4}"#,
+            r#"{"message":"greeting","version":5}"#,
             r#"{"message":"greeting","version":-1,"nonce":""}"#,
         ] {
             let found = read(&framed(body));

@@ -123,6 +123,10 @@ pub struct BackgroundTotals {
     /// The time of which they are, where a sink died: until its last report.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub elapsed: Option<Nanos>,
+    /// From the first to the last byte that its sink received; `None` where it received none. Where this is longer than
+    /// the time in which was sent, it is the time of what was received.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub received_for: Option<Nanos>,
     /// Counts; delay variation and jitter are those of the last interval.
     pub counts: BackgroundCounts,
     /// Median of the delay variation: the median of its flows; `None` without time stamps.

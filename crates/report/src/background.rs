@@ -131,11 +131,24 @@ fn time_of(totals: &BackgroundTotals, end: &BackgroundEnd) -> Nanos {
     totals.elapsed.unwrap_or(end.elapsed)
 }
 
+/// The time of which what a component received is: a queue lets through for longer than is sent.
+fn time_of_arrival(totals: &BackgroundTotals, end: &BackgroundEnd) -> Nanos {
+    let sent = time_of(totals, end);
+    totals.received_for.map_or(sent, |own| own.max(sent))
+}
+
 /// The times of which totals are, each with the names of its components where there are several.
 fn times_of_totals(record: &BackgroundRecord, end: &BackgroundEnd) -> String {
-    let mut times: Vec<((Nanos, bool), Vec<String>)> = Vec::new();
+    let mut times: Vec<(String, Vec<String>)> = Vec::new();
     for (own, totals) in record.components.iter().zip(&end.components) {
-        let time = (time_of(totals, end), totals.elapsed.is_some());
+        let mut time = human(time_of(totals, end) as f64);
+        let arrival = human(time_of_arrival(totals, end) as f64);
+        if arrival != time {
+            time += &format!(", of what was received of the {arrival} in which it arrived");
+        }
+        if totals.elapsed.is_some() {
+            time += ", until the last report of the sinks before the traffic ended early";
+        }
         let name = clean(&own.name);
         match times.iter_mut().find(|(known, _)| *known == time) {
             Some((_, names)) => names.push(name),
@@ -143,19 +156,13 @@ fn times_of_totals(record: &BackgroundRecord, end: &BackgroundEnd) -> String {
         }
     }
     let is_one = times.len() == 1;
-    let sentence = |((time, has_died), names): ((Nanos, bool), Vec<String>)| {
-        let time = human(time as f64);
+    let sentence = |(time, names): (String, Vec<String>)| {
         let of = if is_one {
             String::new()
         } else {
             format!(" of {}", names.join(", "))
         };
-        let until = if has_died {
-            ", until the last report of the sinks before the traffic ended early"
-        } else {
-            ""
-        };
-        format!("Rates{of} are means of {time}{until}.\n")
+        format!("Rates{of} are means of {time}.\n")
     };
     times.into_iter().map(sentence).collect()
 }
@@ -185,7 +192,7 @@ pub fn background_totals(record: &BackgroundRecord, end: &BackgroundEnd) -> Stri
             own.flows.to_string(),
             own.planned_bps.map_or(NONE.to_owned(), bits),
             bits(rate(counts.sent_bytes, time_of(totals, end))),
-            bits(rate(counts.received_bytes, time_of(totals, end))),
+            bits(rate(counts.received_bytes, time_of_arrival(totals, end))),
             of_datagrams(counts.loss().map_or(NONE.to_owned(), percent)),
             of_datagrams(counts.reordered.to_string()),
             time(totals.delay_p50),

@@ -100,6 +100,7 @@ impl SinkFlow {
 fn stream_counts(figures: &StreamFigures) -> SinkCounts {
     SinkCounts {
         bytes: figures.bytes,
+        arrived_ns: figures.arrived_ns,
         stalls: Some(StreamStalls {
             count: figures.stalls,
             total_ns: figures.stalled_ns,
@@ -120,6 +121,7 @@ fn block_counts(sink: &DatagramSink, wanted: CountsWanted) -> SinkCounts {
     let variation = second.and_then(|second| sink.delay_variation_of(second));
     SinkCounts {
         bytes: figures.bytes,
+        arrived_ns: figures.arrived_ns,
         packets: figures.packets - figures.duplicates.min(figures.packets),
         lost: figures.lost,
         reordered: figures.reordered,

@@ -285,8 +285,11 @@ impl<'a> RunningSource<'a> {
                 let round_trip = facts.map_or(0, |facts| u64::from(facts.round_trip_us));
                 let round_trip = Duration::from_micros(round_trip);
                 let mut reading = self.maker.reading(at, occasion, flows, round_trip);
-                // The sink waits for what is in flight, and nothing is sent meanwhile.
+                // After the last byte, the sink waits whether more is in flight.
                 if let (ReadingOccasion::Last, Some(until)) = (occasion, self.sent_until) {
+                    let arrived = reading.flows.iter().filter_map(|flow| flow.arrived_ns);
+                    let last_ns = arrived.map(|(_, last_ns)| last_ns).max().unwrap_or(0);
+                    let until = until.max(Duration::from_nanos(last_ns));
                     let rest = until.saturating_sub(at.saturating_sub(reading.span));
                     reading.span = match rest {
                         Duration::ZERO => reading.span,

@@ -44,6 +44,8 @@ pub struct FlowReading {
     pub round_trip_us: Option<u32>,
     /// Bytes that the sink received.
     pub received_bytes: u64,
+    /// When the first and the last of them arrived, in nanoseconds after the agreement.
+    pub arrived_ns: Option<(u64, u64)>,
     /// Datagrams that it received, or blocks with time stamps.
     pub received_blocks: u64,
     /// Datagrams that were lost: those that the sink misses, and those that were sent a second ago and have not arrived.
@@ -77,7 +79,8 @@ pub struct FlowReading {
 pub struct LoadReading {
     /// Its end, since the agreement, by the clock of the sink.
     pub at: Duration,
-    /// Its length: a second, or less where it was asked for or the flows ended.
+    /// Its length: a second, or less where it was asked for. Where the flows ended, until the last byte was sent or
+    /// arrived.
     pub span: Duration,
     /// Whether a full second is over.
     pub is_full_second: bool,
@@ -301,6 +304,7 @@ impl ReadingMaker {
         flows
             .map(|((sent, sink), flow)| FlowReading {
                 received_bytes: sink.bytes,
+                arrived_ns: sink.arrived_ns,
                 received_blocks: sink.packets,
                 lost: sink.lost,
                 overflowed: sink.overflowed,

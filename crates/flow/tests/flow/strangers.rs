@@ -76,7 +76,7 @@ fn a_control_port_refuses_strangers_with_a_sentence() {
         (&introduction(PROTOCOL_VERSION), "another token"),
         (
             &other_version,
-            "version 5 of the protocol, this one has version 4",
+            "version 6 of the protocol, this one has version 5",
         ),
         (&request, "out of turn"),
         (&broken, "not a message of this protocol"),

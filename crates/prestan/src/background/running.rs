@@ -481,6 +481,8 @@ fn unsent(flow: &FlowReading) -> u64 {
 #[derive(Default)]
 struct TotalsSum {
     totals: BackgroundTotals,
+    /// When the first byte of all flows arrived, and the last.
+    arrived_ns: Option<(u64, u64)>,
     delays: Vec<DelaySummary>,
 }
 
@@ -502,6 +504,10 @@ impl TotalsSum {
         );
         self.totals.unsent_blocks += unsent(flow) + flow.blocked_blocks;
         self.totals.failed_flows += u32::from(flow.has_failed);
+        if let Some((first, last)) = flow.arrived_ns {
+            let (from, to) = self.arrived_ns.unwrap_or((first, last));
+            self.arrived_ns = Some((from.min(first), to.max(last)));
+        }
         self.delays.extend(flow.delays);
     }
 
@@ -509,6 +515,7 @@ impl TotalsSum {
         self.delays.sort_by_key(|own| own.p50_ns);
         let middle = self.delays.get(self.delays.len() / 2);
         BackgroundTotals {
+            received_for: self.arrived_ns.map(|(from, to)| to.saturating_sub(from)),
             counts,
             delay_p50: middle.map(|own| own.p50_ns),
             delay_p99: self.delays.iter().map(|own| own.p99_ns).max(),

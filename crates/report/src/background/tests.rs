@@ -188,6 +188,32 @@ fn totals_are_a_table_and_a_document() {
             "Rates are means of 500 ms, until the last report of the sinks before the traffic ended early.\n"
         )
     );
+    // A queue lets 125 kB through in two seconds that were sent in one.
+    let mut queued = end.clone();
+    queued.components[0].received_for = Some(2_000_000_000);
+    let text = background_totals(&record(), &queued);
+    let lines: Vec<&str> = text.lines().collect();
+    let expected = [
+        "Rates of voice are means of 1.00 s, of what was received of the 2.00 s in which it arrived.",
+        "Rates of bulk.backward are means of 1.00 s.",
+    ];
+    assert_eq!(lines[3..5], expected);
+    let totals_of = |end: &BackgroundEnd| {
+        let document = background_json(&record(), &[], end);
+        let document: serde_json::Value = serde_json::from_str(&document).unwrap();
+        let figure = |name: &str| document["components"][0]["totals"][name].clone();
+        (
+            figure("sent_bits_per_second"),
+            figure("received_bits_per_second"),
+        )
+    };
+    let (sent, received) = totals_of(&end);
+    let half = received.as_f64().unwrap() / 2.0;
+    assert_eq!(totals_of(&queued), (sent.clone(), half.into()));
+    assert!(lines[1].contains(&bits(half)), "{text}");
+    // Where what arrived took no longer than was sent, both are of the same time.
+    queued.components[0].received_for = Some(900_000_000);
+    assert_eq!(totals_of(&queued), (sent, received));
     let document = background_json(&record(), &[], &end);
     let document: serde_json::Value = serde_json::from_str(&document).unwrap();
     assert_eq!(document["components"][0]["totals"]["lost_percent"], 25.0);

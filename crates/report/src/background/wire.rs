@@ -79,7 +79,8 @@ pub(crate) struct BackgroundComponentJson {
 pub(crate) struct BackgroundFiguresJson {
     /// Bits of payload per second that were sent.
     pub sent_bits_per_second: f64,
-    /// Bits of payload per second that arrived.
+    /// Bits of payload per second that arrived; of totals, in the time from the first to the last of them, where that is
+    /// longer than was sent.
     pub received_bits_per_second: f64,
     /// Datagrams that arrived, or blocks of streams with time stamps.
     pub received: u64,
@@ -121,11 +122,11 @@ pub(crate) struct BackgroundSecondJson {
     pub components: Vec<BackgroundFiguresJson>,
 }
 
-fn figures(counts: &BackgroundCounts, span: Nanos) -> BackgroundFiguresJson {
+fn figures(counts: &BackgroundCounts, (span, arrival): (Nanos, Nanos)) -> BackgroundFiguresJson {
     let time = |ns: Option<Nanos>| ns.map(|ns| us(ns as f64));
     BackgroundFiguresJson {
         sent_bits_per_second: rate(counts.sent_bytes, span).round(),
-        received_bits_per_second: rate(counts.received_bytes, span).round(),
+        received_bits_per_second: rate(counts.received_bytes, arrival).round(),
         received: counts.received,
         lost: counts.lost,
         lost_percent: counts.loss().map(|loss| thousandths(loss * 100.0)),
@@ -155,7 +156,8 @@ impl BackgroundJson {
         let component = |(place, own): (usize, &BackgroundComponent)| {
             let totals = end.and_then(|end| {
                 let totals = end.components.get(place)?;
-                Some((totals, super::time_of(totals, end)))
+                let sent = super::time_of(totals, end);
+                Some((totals, (sent, super::time_of_arrival(totals, end))))
             });
             let known = totals.map_or(Cow::default(), |(totals, _)| Cow::Borrowed(totals));
             let time = |ns: Option<Nanos>| ns.map(|ns| us(ns as f64));
@@ -164,8 +166,8 @@ impl BackgroundJson {
                 protocol: own.protocol.clone(),
                 flows: own.flows,
                 planned_bits_per_second: own.planned_bps.map(thousandths),
-                measured: measured(place).map(|own| figures(&own.counts, own.span)),
-                totals: totals.map(|(totals, elapsed)| figures(&totals.counts, elapsed)),
+                measured: measured(place).map(|own| figures(&own.counts, (own.span, own.span))),
+                totals: totals.map(|(totals, times)| figures(&totals.counts, times)),
                 delay_variation_p50_us: time(known.delay_p50),
                 delay_variation_p99_us: time(known.delay_p99),
                 source_congestion: known.source_congestion.clone(),
@@ -179,7 +181,7 @@ impl BackgroundJson {
             components: reading
                 .components
                 .iter()
-                .map(|counts| figures(counts, reading.span))
+                .map(|counts| figures(counts, (reading.span, reading.span)))
                 .collect(),
         };
         BackgroundJson {

@@ -66,8 +66,8 @@ pub struct DatagramFigures {
     pub jitter_ns: f64,
     /// Variation of the one-way delay; none without packets.
     pub delay: Option<DelayVariation>,
-    /// Nanoseconds from the first to the last arrival.
-    pub duration_ns: u64,
+    /// When the first and the last packet arrived, in nanoseconds after the origin; none without packets.
+    pub arrived_ns: Option<(u64, u64)>,
     /// Some packets arrived after the longest series of seconds.
     pub is_series_cut: bool,
 }
@@ -83,8 +83,6 @@ pub struct DatagramSink {
     seconds: Seconds,
     totals: DatagramFigures,
     extents: u64,
-    first_ns: Option<u64>,
-    last_ns: u64,
     /// The number that follows a wrong one.
     after_wrong: Option<u64>,
 }
@@ -114,20 +112,19 @@ impl DatagramSink {
                 longest_gap: 0,
                 jitter_ns: 0.0,
                 delay: None,
-                duration_ns: 0,
+                arrived_ns: None,
                 is_series_cut: false,
             },
             extents: 0,
-            first_ns: None,
-            last_ns: 0,
             after_wrong: None,
         }
     }
 
     /// Takes in a packet.
     pub fn arrive(&mut self, packet: &DatagramArrival) {
-        self.first_ns.get_or_insert(packet.received_ns);
-        self.last_ns = self.last_ns.max(packet.received_ns);
+        let at_ns = self.seconds.since_origin(packet.received_ns);
+        let (first_ns, last_ns) = self.totals.arrived_ns.unwrap_or((at_ns, at_ns));
+        self.totals.arrived_ns = Some((first_ns, last_ns.max(at_ns)));
         let place = self.seconds.place(packet.received_ns);
         self.totals.packets += 1;
         self.totals.bytes += u64::from(packet.bytes);
@@ -240,9 +237,6 @@ impl DatagramSink {
             figures.mean_extent = self.extents as f64 / figures.reordered as f64;
         }
         figures.jitter_ns = self.delays.jitter_ns();
-        figures.duration_ns = self
-            .last_ns
-            .saturating_sub(self.first_ns.unwrap_or(self.last_ns));
         figures.is_series_cut = self.seconds.is_cut;
         figures
     }

@@ -40,9 +40,14 @@ impl Seconds {
         }
     }
 
+    /// Nanoseconds from the origin to a moment; none of a moment before it.
+    pub(super) fn since_origin(&self, at_ns: u64) -> u64 {
+        at_ns.saturating_sub(self.origin_ns)
+    }
+
     /// The place of the second of a moment. A moment before the first second belongs to it.
     pub(super) fn place(&mut self, at_ns: u64) -> Option<usize> {
-        let second = at_ns.saturating_sub(self.origin_ns) / 1_000_000_000;
+        let second = self.since_origin(at_ns) / 1_000_000_000;
         let place = usize::try_from(second)
             .ok()
             .filter(|own| *own < LONGEST_SERIES_S);

@@ -15,8 +15,8 @@ pub struct StreamFigures {
     pub longest_pause_ns: u64,
     /// Nanoseconds of all stalls.
     pub stalled_ns: u64,
-    /// Nanoseconds from the first to the last read.
-    pub duration_ns: u64,
+    /// When the first and the last bytes were read, in nanoseconds after the origin; none without bytes.
+    pub arrived_ns: Option<(u64, u64)>,
     /// Some bytes were read after the longest series of seconds.
     pub is_series_cut: bool,
 }
@@ -26,7 +26,6 @@ pub struct StreamFigures {
 pub struct StreamSink {
     stall_ns: u64,
     seconds: Seconds,
-    first_ns: Option<u64>,
     last_ns: u64,
     totals: StreamFigures,
 }
@@ -38,7 +37,6 @@ impl StreamSink {
         StreamSink {
             stall_ns,
             seconds: Seconds::from(origin_ns),
-            first_ns: None,
             last_ns: 0,
             totals: StreamFigures {
                 bytes: 0,
@@ -46,7 +44,7 @@ impl StreamSink {
                 stalls: 0,
                 longest_pause_ns: 0,
                 stalled_ns: 0,
-                duration_ns: 0,
+                arrived_ns: None,
                 is_series_cut: false,
             },
         }
@@ -62,15 +60,17 @@ impl StreamSink {
         let mut totals = self.with_pause_until(received_ns);
         totals.bytes = totals.bytes.saturating_add(bytes);
         totals.reads += 1;
-        self.totals = totals;
-        self.first_ns.get_or_insert(received_ns);
         self.last_ns = self.last_ns.max(received_ns);
+        let first_ns = totals.arrived_ns.map(|(first_ns, _)| first_ns);
+        let first_ns = first_ns.unwrap_or(self.seconds.since_origin(received_ns));
+        totals.arrived_ns = Some((first_ns, self.seconds.since_origin(self.last_ns)));
+        self.totals = totals;
     }
 
     /// The figures with the time since the last read.
     fn with_pause_until(&self, now_ns: u64) -> StreamFigures {
         let mut totals = self.totals;
-        if self.first_ns.is_none() {
+        if self.totals.arrived_ns.is_none() {
             return totals;
         }
         let pause_ns = now_ns.saturating_sub(self.last_ns);
@@ -90,9 +90,6 @@ impl StreamSink {
     /// The figures at a moment: a flow of a source that is still to send may be stalled at it.
     pub fn figures(&self, now_ns: u64) -> StreamFigures {
         let mut figures = self.with_pause_until(now_ns);
-        figures.duration_ns = self
-            .last_ns
-            .saturating_sub(self.first_ns.unwrap_or(self.last_ns));
         figures.is_series_cut = self.seconds.is_cut;
         figures
     }
