@@ -6,8 +6,8 @@
 //! takes data for a sign of life, and it sends datagrams to the source that need no acknowledgment.
 //!
 //! Where even these wait for seconds, TCP shows whether the other side is silent or the path is slow: a system whose
-//! program is silent acknowledges heartbeats at once. Nothing is acknowledged by a path that is slow, nor by one that is
-//! broken; those look the same at first.
+//! program is silent acknowledges heartbeats after a round trip, and probes while there are none. Behind a path that gets
+//! slow, acknowledgments come late or not at all; behind one that is broken, too: those look the same at first.
 
 use std::io::{self, Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpStream, UdpSocket};
@@ -18,13 +18,17 @@ use crate::message::{
     ControlFrameError, ControlMessage, FrameDecoder, LONGEST_FROM_STRANGER, LONGEST_MESSAGE,
     LifeLinePort,
 };
-use crate::sys::{TcpFacts, keep_timeouts_short, tcp_facts};
+use crate::sys::{TcpFacts, keep_timeouts_short, probe_when_idle, tcp_facts};
 use crate::token::random;
 use crate::{FlowError, HEARTBEAT};
 
 /// How long a wait for a message goes on before it is asked whether it should stop.
 const TICK: Duration = Duration::from_millis(50);
-/// So much longer a side may be silent that acknowledges nothing: a queue of a thousand full packets takes 12 s at 1 Mbit/s.
+/// Acknowledgments of heartbeats are not farther apart than this, unless some are lost or wait in a queue.
+const ACKNOWLEDGMENTS_APART: Duration = HEARTBEAT.saturating_mul(3);
+/// As many probes are unanswered where the path is slow, or broken.
+const UNANSWERED_PROBES: u8 = 2;
+/// So much longer a side may be silent whose acknowledgments are late: a queue of a thousand full packets takes 12 s at 1 Mbit/s.
 pub(crate) const SLOW_PATH: Duration = Duration::from_secs(15);
 /// What strangers begin with is shown up to here.
 const SHOWN: usize = 40;
@@ -41,8 +45,7 @@ pub(crate) struct ControlLink {
     written: Instant,
     life: Option<LifeLine>,
     longest_silence: Duration,
-    /// When a heartbeat was due and the ones before were not acknowledged: how much longer the other side may be silent.
-    /// Until it is heard again.
+    /// How much longer the other side may be silent, by the acknowledgments of heartbeats. Until it is heard again.
     allowance: Duration,
 }
 
@@ -99,6 +102,8 @@ impl ControlLink {
         stream.set_write_timeout(Some(longest_silence))?;
         // Without it, the connection works as long as less is lost.
         let _ = keep_timeouts_short(stream.as_fd());
+        // Without them, a side that waits for the first message takes a slow path for a silent program.
+        let _ = probe_when_idle(stream.as_fd());
         let now = Instant::now();
         Ok(ControlLink {
             stream,
@@ -161,8 +166,7 @@ impl ControlLink {
         self.longest_silence
     }
 
-    /// How much longer than usual it takes until something is heard: what was written is not acknowledged, or round trips
-    /// are long.
+    /// How much longer than usual it takes until something is heard: acknowledgments are late, or round trips are long.
     pub(crate) fn delay_of_path(&self) -> Duration {
         tcp_facts(self.stream.as_fd()).map_or(Duration::ZERO, delay_by)
     }
@@ -256,8 +260,11 @@ impl ControlLink {
         should_stop: impl Fn() -> bool,
     ) -> Result<ControlMessage, FlowError> {
         let begun = Instant::now();
+        let mut delay = Duration::ZERO;
         loop {
             let left = patience.saturating_sub(begun.elapsed());
+            // Of a slow path, an acknowledgment comes before the message behind it.
+            delay = delay.max(self.delay_of_path());
             match self
                 .receive(left.min(TICK))
                 .map_err(|error| self.described(error))?
@@ -271,7 +278,7 @@ impl ControlLink {
             }
             // Also where heartbeats come in all the time: a stranger may send nothing else.
             let waited = begun.elapsed();
-            if left.is_zero() && waited > patience + self.delay_of_path() {
+            if waited > patience + delay {
                 return Err(FlowError::TimedOut {
                     what: what.to_owned(),
                     seconds: waited.as_secs_f64().round(),
@@ -298,12 +305,25 @@ impl ControlLink {
 
 /// How much longer it takes on such a path until something is heard.
 fn delay_by(facts: TcpFacts) -> Duration {
-    let round_trips = 2 * Duration::from_micros(facts.round_trip_us.into());
-    if facts.unacknowledged == 0 {
-        round_trips
+    let round_trip = Duration::from_micros(facts.round_trip_us.into());
+    if is_slow(facts, round_trip) {
+        SLOW_PATH.max(2 * round_trip)
     } else {
-        round_trips.max(SLOW_PATH)
+        2 * round_trip
     }
+}
+
+/// Whether acknowledgments are later than those of a path with such round trips.
+fn is_slow(facts: TcpFacts, round_trip: Duration) -> bool {
+    if facts.unacknowledged == 0 {
+        return facts.probes >= UNANSWERED_PROBES;
+    }
+    // Heartbeats that a round trip has room for, and one more at either end of it.
+    let under_way = round_trip.as_millis() / HEARTBEAT.as_millis() + 2;
+    // Where segments are lost, what comes from the other side may acknowledge old ones again and again.
+    facts.timeouts > 0
+        || Duration::from_millis(facts.acknowledged_ms.into()) > ACKNOWLEDGMENTS_APART
+        || u128::from(facts.unacknowledged) > under_way
 }
 
 fn lost(error: io::Error) -> FlowError {
@@ -313,4 +333,43 @@ fn lost(error: io::Error) -> FlowError {
 /// What arrived instead of the message that had to come.
 pub(crate) fn out_of_turn() -> FlowError {
     FlowError::ControlLost("a message out of turn".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn late_acknowledgments_make_a_path_slow_and_long_round_trips_do_not() {
+        let table = [
+            // Round trip in ms, segments under way, time-outs, ms since the last acknowledgment, probes; how much longer, in ms.
+            (1, 0, 0, 100, 0, 2),
+            (1, 1, 0, 250, 0, 2),
+            // Of a program that hangs, the system goes on to acknowledge heartbeats.
+            (600, 3, 0, 250, 0, 1200),
+            (3000, 13, 0, 260, 0, 6000),
+            // Nothing is acknowledged any more, less than a round trip before has come, or some were lost.
+            (1, 3, 0, 800, 0, 15_000),
+            (600, 3, 0, 800, 0, 15_000),
+            (600, 6, 0, 250, 0, 15_000),
+            (20_000, 90, 0, 800, 0, 40_000),
+            (1, 1, 1, 10, 0, 15_000),
+            // Neither side writes.
+            (1, 0, 0, 1100, 1, 2),
+            (1, 0, 0, 2100, 2, 15_000),
+        ];
+        for (round_trip_ms, unacknowledged, timeouts, acknowledged_ms, probes, expected_ms) in table
+        {
+            let facts = TcpFacts {
+                round_trip_us: round_trip_ms * 1000,
+                retransmissions: 0,
+                unacknowledged,
+                timeouts,
+                probes,
+                acknowledged_ms,
+            };
+            let expected = Duration::from_millis(expected_ms);
+            assert_eq!(delay_by(facts), expected, "{facts:?}");
+        }
+    }
 }

@@ -63,6 +63,21 @@ pub(crate) fn keep_timeouts_short(socket: BorrowedFd<'_>) -> io::Result<()> {
     )
 }
 
+/// How often TCP asks the other side for an acknowledgment while neither writes, in seconds.
+const PROBE_INTERVAL: i32 = 1;
+/// The most probes without an acknowledgment before the kernel ends a connection: which side is dead is decided elsewhere.
+const MOST_PROBES: i32 = 127;
+
+/// Lets a connection be probed while neither side writes (`SO_KEEPALIVE`), so that [`TcpFacts`] show whether the system of
+/// the other side can be reached.
+pub(crate) fn probe_when_idle(socket: BorrowedFd<'_>) -> io::Result<()> {
+    let tcp = libc::IPPROTO_TCP;
+    set_number(socket, tcp, libc::TCP_KEEPIDLE, PROBE_INTERVAL)?;
+    set_number(socket, tcp, libc::TCP_KEEPINTVL, PROBE_INTERVAL)?;
+    set_number(socket, tcp, libc::TCP_KEEPCNT, MOST_PROBES)?;
+    set_number(socket, libc::SOL_SOCKET, libc::SO_KEEPALIVE, 1)
+}
+
 /// From now on each send is cut into datagrams of this many bytes (`UDP_SEGMENT`); zero ends that.
 pub(crate) fn set_segment_bytes(socket: BorrowedFd<'_>, bytes: u16) -> io::Result<()> {
     set_number(socket, libc::SOL_UDP, libc::UDP_SEGMENT, i32::from(bytes))
@@ -233,12 +248,22 @@ pub(crate) struct TcpFacts {
     pub(crate) retransmissions: u32,
     /// Segments that were sent and not acknowledged yet.
     pub(crate) unacknowledged: u32,
+    /// How often the first of them was sent again, because nothing acknowledged it in time.
+    pub(crate) timeouts: u8,
+    /// Probes of [`probe_when_idle`] since the last acknowledgment.
+    pub(crate) probes: u8,
+    /// How long ago the last acknowledgment came, in milliseconds: that of a segment, of a probe, or with data.
+    pub(crate) acknowledged_ms: u32,
 }
 
 /// Numbers of 32 bits of `struct tcp_info` (`linux/tcp.h`) as far as they are read here, and the
-/// places of `tcpi_unacked`, `tcpi_rtt` and `tcpi_total_retrans` among them.
+/// places of `tcpi_unacked`, `tcpi_last_ack_recv`, `tcpi_rtt` and `tcpi_total_retrans` among them; `tcpi_retransmits`
+/// and `tcpi_probes` are the third and fourth byte.
 const TCP_WORDS: usize = 26;
+const TIMEOUTS_BYTE: usize = 2;
+const PROBES_BYTE: usize = 3;
 const UNACKNOWLEDGED: usize = 6;
+const ACKNOWLEDGED: usize = 14;
 const ROUND_TRIP: usize = 17;
 const RETRANSMISSIONS: usize = 25;
 
@@ -262,6 +287,9 @@ pub(crate) fn tcp_facts(socket: BorrowedFd<'_>) -> Option<TcpFacts> {
         round_trip_us: words[ROUND_TRIP],
         retransmissions: words[RETRANSMISSIONS],
         unacknowledged: words[UNACKNOWLEDGED],
+        timeouts: words[0].to_ne_bytes()[TIMEOUTS_BYTE],
+        probes: words[0].to_ne_bytes()[PROBES_BYTE],
+        acknowledged_ms: words[ACKNOWLEDGED],
     })
 }
 

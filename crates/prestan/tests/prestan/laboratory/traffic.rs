@@ -69,13 +69,10 @@ fn a_queue_of_seconds_is_no_death() {
         panic!("{outcome}")
     };
     assert_eq!(document["failure"], Value::Null, "{document}");
-    let totals = &document["components"][0]["totals"];
-    let rate = totals["sent_bits_per_second"].as_f64().unwrap();
-    assert!((9e6..11e6).contains(&rate), "{document}");
+    check_figures(document);
 }
 
 #[test]
-#[ignore = "a source may find a queue of seven seconds before its sink has greeted, and parts of seconds depend on the machine"]
 fn queues_of_seconds_in_both_directions_are_no_death() {
     if !can_build() {
         return;
@@ -85,28 +82,56 @@ fn queues_of_seconds_in_both_directions_are_no_death() {
     assert_eq!(outcome.code, 0, "{outcome}");
     for document in found {
         assert_eq!(document["failure"], Value::Null, "{document}");
-        let figure = |counts: &Value, name: &str| counts[name].as_f64().unwrap();
-        let totals = &document["components"][0]["totals"];
-        let rate = figure(totals, "sent_bits_per_second");
-        assert!((9e6..11e6).contains(&rate), "{document}");
-        let seconds = document["seconds"].as_array().unwrap().iter();
-        let seconds: Vec<&Value> = seconds.map(|second| &second["components"][0]).collect();
-        assert!(
-            seconds.len() >= 4,
-            "what the queue held arrives later: {document}"
-        );
-        for (number, counts) in seconds.iter().enumerate() {
-            let (sent, received) = ("sent_bits_per_second", "received_bits_per_second");
-            let (sent, received) = (figure(counts, sent), figure(counts, received));
-            let is_sending = (8e6..12e6).contains(&sent);
-            assert!(number >= 2 || is_sending, "{number}: {document}");
-            assert!(number < 4 || sent < 1e6, "{number}: {document}");
-            assert!(received < 1.1e6, "{number}: {document}");
-        }
-        let arrived = seconds.iter().map(|counts| figure(counts, "received"));
-        let rest = figure(totals, "received") - arrived.sum::<f64>();
-        assert!((0.0..100.0).contains(&rest), "{rest}: {document}");
+        check_figures(&document);
     }
+}
+
+/// More was sent than the link carries, and no rate of what arrived is above that of the link.
+fn check_figures(document: &Value) {
+    let figure = |counts: &Value, name: &str| counts[name].as_f64().unwrap();
+    let totals = &document["components"][0]["totals"];
+    let sent = figure(totals, "sent_bits_per_second");
+    assert!((5e6..11e6).contains(&sent), "{document}");
+    let received = figure(totals, "received_bits_per_second");
+    assert!((0.8e6..1.05e6).contains(&received), "{document}");
+    // What a busy machine counts late is in the next interval, of which the last may be short.
+    for second in document["seconds"].as_array().unwrap() {
+        let received = figure(&second["components"][0], "received_bits_per_second");
+        assert!(received < 3e6, "{document}");
+    }
+}
+
+/// Its system goes on to acknowledge, so that its path is not taken for a slow one.
+#[test]
+fn a_sink_that_hangs_behind_long_round_trips_is_noticed_soon() {
+    if !can_build() {
+        return;
+    }
+    let prestan = Prestan::new();
+    prestan.file("load.yaml", LOAD);
+    prestan.file("token", "a token of these tests");
+    let options = "--silence 1.5s --token-file token";
+    let script = format!(
+        "chmod 600 token
+        {PRESTAN} lab exec server -- sh -c 'echo $$ > pid; exec {PRESTAN} traffic sink --listen 0.0.0.0:7000 \
+            --allow any {options}' > sink.out 2>&1 &
+        until [ -s sink.out ]; do sleep 0.05; done
+        {PRESTAN} traffic run load.yaml --sink server:7000 --for 60s {options} --json found.json > source.out 2>&1 &
+        until grep -q received source.out; do sleep 0.05; done
+        kill -STOP $(cat pid)
+        wait $!; found=$?
+        kill -KILL $(cat pid)
+        exit $found"
+    );
+    let link = ["lab", "link", "--delay", "300ms", "--", "sh", "-c"];
+    let outcome = prestan.args(link).arg(script).run();
+    assert_eq!(outcome.code, 4, "{outcome}");
+    let text = fs::read_to_string(outcome.home().join("found.json")).unwrap();
+    let document: Value = serde_json::from_str(&text).unwrap();
+    let failure = document["failure"].as_str().unwrap();
+    let (_, silence) = failure.split_once("silent for ").expect(failure);
+    let seconds: f64 = silence.trim_end_matches(" s").parse().unwrap();
+    assert!((1.5..5.0).contains(&seconds), "{failure}");
 }
 
 #[test]
