@@ -60,6 +60,8 @@ struct MeasuredWireDocument {
     /// Rate at which frames arrived while more was sent than the wire carries, with their overhead, in bit/s; null: too few
     /// arrived.
     rate_bps: Option<f64>,
+    /// Frames that arrived meanwhile, by which it is measured.
+    rated_frames: u64,
     /// Least delay of a probe, in ns; null: none arrived.
     least_delay_ns: Option<f64>,
     /// Mean delay of the probes, in ns; null: none arrived.
@@ -77,12 +79,12 @@ struct MeasuredWireDocument {
 /// In which respects a wire is as described.
 #[derive(Debug, Serialize, JsonSchema)]
 struct WireVerdictDocument {
-    /// In all.
+    /// In all that could be judged.
     is_as_described: bool,
-    /// The rate differs by 2 % at most, or cannot be measured because of the described loss.
-    rate: bool,
-    /// The delay differs by 0.1 ms at most, or cannot be measured because of the described loss.
-    delay: bool,
+    /// The rate differs by 2 % at most, and what the described loss changes by chance; null: too few frames arrived to judge it.
+    rate: Option<bool>,
+    /// The delay differs by 0.1 ms at most; null: no probe arrived, and by the described loss none had to.
+    delay: Option<bool>,
     /// The number of lost probes differs by four standard deviations at most.
     loss: bool,
 }
@@ -122,6 +124,7 @@ fn checked_wire(network: &LabNetwork, judged: &JudgedWire) -> CheckedWireDocumen
         },
         measured: MeasuredWireDocument {
             rate_bps: measured.rate,
+            rated_frames: measured.rated,
             least_delay_ns: measured.least_delay,
             mean_delay_ns: measured.mean_delay,
             loss: measured.loss(),

@@ -11,8 +11,11 @@ const RATE_TOLERANCE: f64 = 0.02;
 const DELAY_TOLERANCE: f64 = 100_000.0;
 const DELAY_SHARE: f64 = 0.001;
 
-/// Standard deviations that a share of lost frames may differ: one wire in 16,000 is refused in error.
+/// Standard deviations, beside one frame, that a number of lost frames may differ: one wire in 10,000 is refused in error.
 const LOSS_DEVIATIONS: f64 = 4.0;
+
+/// A rate is not judged where what is lost by chance changes it by more than this, as a part of it.
+const MOST_BY_CHANCE: f64 = 0.1;
 
 /// Where fewer probes are expected to arrive, none may.
 const FEW_ARRIVALS: f64 = 20.0;
@@ -33,6 +36,8 @@ pub struct WireMeasurement {
     /// Rate at which frames arrived while more was sent than the wire carries, with the overhead of each, in bit/s; `None`
     /// where too few arrived.
     pub rate: Option<f64>,
+    /// Frames that arrived meanwhile, by which it is measured.
+    pub rated: u64,
 }
 
 impl WireMeasurement {
@@ -85,21 +90,21 @@ impl JudgedWire {
 /// Whether a wire is as described, in each respect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WireVerdict {
-    /// The rate is within 2 %; a wire without a rate has every rate. What cannot be measured because of the described loss
-    /// is not judged.
-    pub rate: bool,
+    /// The rate is within 2 %, and within what the described loss changes by chance; a wire without a rate has every rate.
+    /// `None` where that is more than 10 %, because too few frames arrived.
+    pub rate: Option<bool>,
     /// The least delay is within 0.1 ms, or 0.1 %, of the described delay and the time to send the frame; with jitter, it and the
-    /// mean are within the jitter. As for the rate, it is not judged where nothing can arrive.
-    pub delay: bool,
+    /// mean are within the jitter. `None` where nothing arrived, and by the described loss nothing has to.
+    pub delay: Option<bool>,
     /// The number of lost frames is within four standard deviations; a wire without loss loses none.
     pub loss: bool,
 }
 
 impl WireVerdict {
-    /// Whether it is as described in all respects.
+    /// Whether it is as described in all respects that can be judged.
     #[must_use]
     pub fn is_as_described(self) -> bool {
-        self.rate && self.delay && self.loss
+        self.rate != Some(false) && self.delay != Some(false) && self.loss
     }
 }
 
@@ -110,17 +115,38 @@ pub fn judge(described: &PlannedWire, measured: &WireMeasurement) -> WireVerdict
         described.loss > 0.0 && (1.0 - described.loss) * (measured.sent as f64) < FEW_ARRIVALS;
     let delays = measured.least_delay.zip(measured.mean_delay);
     WireVerdict {
-        rate: described.rate.is_none_or(|rate| {
-            let rate = rate as f64;
-            measured.rate.map_or(nothing_may_arrive, |measured| {
-                (measured - rate).abs() <= RATE_TOLERANCE * rate
-            })
+        rate: described.rate.map_or(Some(true), |rate| {
+            is_so_fast(rate as f64, described.loss, measured)
         }),
-        delay: delays.map_or(nothing_may_arrive, |delays| {
-            is_delayed_so(described, measured.probe_bytes, delays)
-        }),
+        delay: match delays {
+            None if nothing_may_arrive => None,
+            None => Some(false),
+            Some(delays) => Some(is_delayed_so(described, measured.probe_bytes, delays)),
+        },
         loss: is_lost_so(described.loss, measured),
     }
+}
+
+/// Whether a rate is as described; `None` where too few frames arrived.
+fn is_so_fast(rate: f64, loss: f64, measured: &WireMeasurement) -> Option<bool> {
+    let by_chance = changed_by_chance(loss, measured.rated);
+    if by_chance > MOST_BY_CHANCE {
+        return None;
+    }
+    // A frame that is lost changes the time from one to the next, of which the rate is the reciprocal.
+    let time = measured.rate.map(|measured| rate / measured);
+    Some(time.is_some_and(|time| (time - 1.0).abs() <= RATE_TOLERANCE + by_chance))
+}
+
+/// The most by which frames that are lost by chance change the mean time from one that arrives to the next, as a part of it.
+/// How many are lost before the next arrives is geometric; of many, the standard deviation of the mean is the root of the share
+/// of lost frames by their number.
+fn changed_by_chance(loss: f64, arrived: u64) -> f64 {
+    if loss <= 0.0 {
+        return 0.0;
+    }
+    let gaps = arrived.saturating_sub(1).max(1) as f64;
+    LOSS_DEVIATIONS * (loss / gaps).sqrt() + (1.0 - loss) / gaps
 }
 
 /// Delay of a probe that waits for nothing, in ns.
@@ -171,6 +197,7 @@ mod tests {
             least_delay: Some(50_070_000.0),
             mean_delay: Some(50_100_000.0),
             rate: Some(10_050_000.0),
+            rated: 1000,
         };
         (described, measured)
     }
@@ -183,30 +210,30 @@ mod tests {
         type Change = fn(&mut WireMeasurement);
         let table: [(Change, WireVerdict); 7] = [
             (
-                |own| own.rate = Some(10_250_000.0),
+                |own| own.rate = Some(10_400_000.0),
                 WireVerdict {
-                    rate: false,
+                    rate: Some(false),
                     ..verdict
                 },
             ),
             (
-                |own| own.rate = Some(9_790_000.0),
+                |own| own.rate = Some(9_600_000.0),
                 WireVerdict {
-                    rate: false,
+                    rate: Some(false),
                     ..verdict
                 },
             ),
             (
                 |own| own.least_delay = Some(50_180_000.0),
                 WireVerdict {
-                    delay: false,
+                    delay: Some(false),
                     ..verdict
                 },
             ),
             (
                 |own| own.least_delay = Some(49_950_000.0),
                 WireVerdict {
-                    delay: false,
+                    delay: Some(false),
                     ..verdict
                 },
             ),
@@ -227,7 +254,7 @@ mod tests {
             (
                 |own| (own.received, own.least_delay) = (0, None),
                 WireVerdict {
-                    delay: false,
+                    delay: Some(false),
                     loss: false,
                     ..verdict
                 },
@@ -250,6 +277,7 @@ mod tests {
             least_delay: Some(20_000.0),
             mean_delay: Some(30_000.0),
             rate: Some(5e9),
+            rated: 900,
         };
         assert!(judge(&described, &measured).is_as_described());
         let lossy = WireMeasurement {
@@ -261,7 +289,7 @@ mod tests {
             least_delay: Some(200_000.0),
             ..measured
         };
-        assert!(!judge(&described, &slow).delay);
+        assert_eq!(judge(&described, &slow).delay, Some(false));
     }
 
     #[test]
@@ -272,18 +300,82 @@ mod tests {
             least_delay: None,
             mean_delay: None,
             rate: None,
+            rated: 0,
             ..measured
         };
         let whole = PlannedWire {
             loss: 1.0,
             ..described
         };
-        assert!(judge(&whole, &none).is_as_described());
-        let verdict = judge(&described, &none);
-        assert!(
-            !verdict.rate && !verdict.delay && !verdict.loss,
-            "{verdict:?}"
-        );
+        let nothing = WireVerdict {
+            rate: None,
+            delay: None,
+            loss: true,
+        };
+        assert_eq!(judge(&whole, &none), nothing);
+        assert!(nothing.is_as_described());
+        let wrong = WireVerdict {
+            rate: None,
+            delay: Some(false),
+            loss: false,
+        };
+        assert_eq!(judge(&described, &none), wrong);
+        let lossless = PlannedWire {
+            loss: 0.0,
+            ..described
+        };
+        assert_eq!(judge(&lossless, &none).rate, Some(false));
+    }
+
+    /// What is found of a wire of 10 Mbit/s that is as described but for its rate, which is `part` of that, when so many
+    /// frames arrived.
+    fn found(part: f64, loss: f64, rated: u64, random: &mut impl FnMut() -> f64) -> Option<bool> {
+        // So many frames were sent for each that arrived behind the first.
+        let sent = |random: &mut dyn FnMut() -> f64| (random().ln() / loss.ln()).floor() + 1.0;
+        let all: f64 = (1..rated).map(|_| sent(random)).sum();
+        let described = PlannedWire {
+            rate: Some(10_000_000),
+            loss,
+            ..PlannedWire::default()
+        };
+        let gap = all / (rated - 1) as f64;
+        let measured = WireMeasurement {
+            rate: Some(part * 1e7 / gap / (1.0 - loss)),
+            rated,
+            ..right().1
+        };
+        judge(&described, &measured).rate
+    }
+
+    #[test]
+    fn a_rate_is_judged_where_chance_does_not_decide() {
+        let mut state = 1_u64;
+        let mut random = || {
+            // Knuth's MMIX generator, whose upper bits are good.
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
+            ((state >> 11) as f64 + 0.5) / (1_u64 << 53) as f64
+        };
+        let mut refused = 0;
+        // The fewest frames by which each is judged.
+        for (loss, rated) in [(0.001, 16), (0.02, 53), (0.1, 182), (0.5, 830)] {
+            assert_eq!(found(1.0, loss, rated / 2, &mut random), None, "{loss}");
+            for _ in 0..10_000 {
+                let right = found(1.0, loss, rated, &mut random);
+                assert_ne!(right, None, "{loss}");
+                refused += u64::from(right == Some(false));
+            }
+            for part in [0.5, 2.0] {
+                let wrong = found(part, loss, rated, &mut random);
+                assert_eq!(wrong, Some(false), "{loss} {part}");
+            }
+        }
+        assert!(refused <= 8, "{refused} of 40,000");
+        // Of 5,000 frames, 25 arrive.
+        for _ in 0..1000 {
+            assert_eq!(found(1.0, 0.995, 25, &mut random), None);
+        }
     }
 
     #[test]
@@ -300,12 +392,13 @@ mod tests {
             least_delay: Some(15_200_000.0),
             mean_delay: Some(20_500_000.0),
             rate: None,
+            rated: 0,
         };
         assert!(judge(&described, &measured).is_as_described());
         let constant = WireMeasurement {
             mean_delay: Some(15_300_000.0),
             ..measured
         };
-        assert!(!judge(&described, &constant).delay);
+        assert_eq!(judge(&described, &constant).delay, Some(false));
     }
 }

@@ -1,6 +1,6 @@
 //! Networks and measurements as text.
 
-use crate::judge::{JudgedWire, expected_delay};
+use crate::judge::{JudgedWire, WireVerdict, expected_delay};
 use crate::plan::{LabNetwork, LabNode, LabNodeKind, PathOptions};
 use crate::wire::PlannedWire;
 
@@ -164,13 +164,6 @@ pub fn measured_table(network: &LabNetwork, wires: &[JudgedWire]) -> String {
         let (own, verdict) = (&judged.measured, judged.verdict);
         let wire = judged.described(network);
         let [from, to] = judged.ends(network);
-        let failed = [
-            ("rate", verdict.rate),
-            ("delay", verdict.delay),
-            ("loss", verdict.loss),
-        ];
-        let failed = failed.iter().filter(|(_, holds)| !holds);
-        let failed: Vec<&str> = failed.map(|(what, _)| *what).collect();
         let rate = wire
             .rate
             .map_or("any".to_owned(), |rate| rate_text(rate as f64));
@@ -186,14 +179,31 @@ pub fn measured_table(network: &LabNetwork, wires: &[JudgedWire]) -> String {
             },
             share_text(wire.loss),
             format!("{} of {}", own.sent.saturating_sub(own.received), own.sent),
-            if failed.is_empty() {
-                "as described".to_owned()
-            } else {
-                format!("NOT as described: {}", failed.join(", "))
-            },
+            verdict_text(verdict),
         ]);
     }
     table(&rows)
+}
+
+fn verdict_text(verdict: WireVerdict) -> String {
+    let respects = [
+        ("rate", verdict.rate),
+        ("delay", verdict.delay),
+        ("loss", Some(verdict.loss)),
+    ];
+    let named = |judged: Option<bool>| {
+        let names = respects.iter().filter(|(_, own)| *own == judged);
+        names.map(|(name, _)| *name).collect::<Vec<_>>().join(", ")
+    };
+    let (failed, unknown) = (named(Some(false)), named(None));
+    let mut text = match failed.as_str() {
+        "" => "as described".to_owned(),
+        failed => format!("NOT as described: {failed}"),
+    };
+    if !unknown.is_empty() {
+        text += &format!("; too few frames arrived to judge: {unknown}");
+    }
+    text
 }
 
 /// Rows in columns, each line indented.

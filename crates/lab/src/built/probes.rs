@@ -296,13 +296,15 @@ impl Probes {
         let least_delay = delays.clone().reduce(f64::min);
         self.flood(plan)?;
         self.wait(ProbeKind::Rate, plan.on_the_wire(plan.bytes), None);
+        let (rate, rated) = rate(&self.unique(ProbeKind::Rate), plan);
         Ok(WireMeasurement {
             probe_bytes: PROBE,
             sent: u64::from(plan.count),
             received: probes.len() as u64,
             least_delay,
             mean_delay: least_delay.map(|_| delays.sum::<f64>() / probes.len() as f64),
-            rate: rate(&self.unique(ProbeKind::Rate), plan),
+            rate,
+            rated,
         })
     }
 
@@ -426,17 +428,17 @@ impl Probes {
     }
 }
 
-/// The rate at which frames arrived, in bit/s; `None` where fewer than two did. The first tenth is left out: the sender was
-/// not busy yet. What was lost behind the sender had its time, too.
-fn rate(probes: &[ArrivedProbe], plan: &ProbePlan) -> Option<f64> {
+/// The rate at which frames arrived, in bit/s, and by how many of them it is known; `None` where fewer than two did. The
+/// first tenth is left out: the sender was not busy yet. What was lost behind the sender had its time, too.
+fn rate(probes: &[ArrivedProbe], plan: &ProbePlan) -> (Option<f64>, u64) {
     let wire = &plan.wire;
     let mut times: Vec<u64> = probes.iter().map(|own| own.received).collect();
     times.sort_unstable();
     let times = &times[times.len() / 10..];
-    let (first, last) = (times.first()?, times.last()?);
-    if times.len() < 2 {
-        return None;
-    }
+    let rated = times.len() as u64;
+    let &[first, .., last] = times else {
+        return (None, rated);
+    };
     let bits = 8.0 * (plan.bytes as f64 + f64::from(wire.overhead));
     let mean = (last - first).max(1) as f64 / (times.len() - 1) as f64;
     let mut gaps: Vec<u64> = times.windows(2).map(|pair| pair[1] - pair[0]).collect();
@@ -448,7 +450,8 @@ fn rate(probes: &[ArrivedProbe], plan: &ProbePlan) -> Option<f64> {
     } else {
         mean
     };
-    Some(bits * 1e9 / gap / (1.0 - wire.loss).max(1e-9))
+    let rate = bits * 1e9 / gap / (1.0 - wire.loss).max(1e-9);
+    (Some(rate), rated)
 }
 
 fn read(frame: &[u8], received: u64) -> Option<ArrivedProbe> {
