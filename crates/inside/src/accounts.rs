@@ -190,10 +190,15 @@ impl InsideAccounts {
         }
         let of_before = u16::try_from(before).ok().map(MeasureId);
         // A server may have a process for each connection, which is there from the first request of a row on.
-        if is_first || of_before.is_some_and(|measure| !books.rows.contains_key(&measure)) {
+        let has_news =
+            is_first || of_before.is_some_and(|measure| !books.rows.contains_key(&measure));
+        if has_news {
             books.counters.look_again();
         }
         let counted = books.counters.read();
+        if has_news {
+            books.counters.look_for_unseen();
+        }
         let now = self.now();
         let lasted = now - std::mem::replace(&mut books.read, now);
         let operations = self.operations.swap(0, Ordering::Relaxed);

@@ -65,6 +65,8 @@ pub struct ServerCounters {
     lost: usize,
     /// Processor time of children that was counted when they were waited for.
     of_children: Nanos,
+    /// Whether one of them had a queue of io_uring when it was looked for.
+    has_ring: bool,
     /// With the end of one of them, the server has ended.
     named: Arc<NamedProcesses>,
 }
@@ -117,6 +119,7 @@ impl ServerCounters {
             ended: 0,
             lost: 0,
             of_children: 0,
+            has_ring: false,
             named: Arc::default(),
         };
         counters.look(&mut InsideCounts::default());
@@ -205,11 +208,20 @@ impl ServerCounters {
         missing
     }
 
-    /// An interface by which one of the processes makes calls that are no system calls, as far as its descriptors tell.
+    /// An interface by which one of the processes makes calls that are no system calls, as far as its descriptors tell, now or
+    /// when it was looked for.
     pub fn unseen(&self) -> Option<AsyncInterface> {
-        let mut pids = self.processes.keys();
-        let uses_it = pids.any(|pid| uses_io_uring(*pid));
+        let uses_it = self.has_ring || self.have_ring_now();
         uses_it.then_some(AsyncInterface::IoUring)
+    }
+
+    /// Looks for such an interface: a process may close it, or end. That takes long where it has many descriptors.
+    pub(crate) fn look_for_unseen(&mut self) {
+        self.has_ring = self.has_ring || self.have_ring_now();
+    }
+
+    fn have_ring_now(&self) -> bool {
+        self.processes.keys().any(|pid| uses_io_uring(*pid))
     }
 
     /// The processes that are watched now.

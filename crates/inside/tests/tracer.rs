@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use inside::tracer::{TraceError, Tracer};
-use inside::{CurrentRow, ServerCounters};
+use inside::{CurrentRow, InsideAccounts, ServerCounters};
 use record::{AsyncInterface, CallTarget, MeasureId, TracedCall, TracedRow};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{PidfdFlags, Signal, kill_process, pidfd_open};
@@ -217,6 +217,22 @@ fn calls_that_are_no_system_calls_are_told() {
     assert_eq!((traced, counters.unseen()), (expected, expected));
 }
 
+/// A server may open its queue in one row, and close it in the next.
+#[test]
+fn a_queue_that_was_closed_is_known() {
+    let mut server = Traced::start();
+    let counters = ServerCounters::of(&[server.id()]).unwrap();
+    let accounts = InsideAccounts::new(counters, Duration::from_millis(1), 1);
+    accounts.begin(Some(A));
+    assert_eq!(accounts.unseen(), None);
+    server.tell("ring");
+    accounts.begin(Some(B));
+    server.tell("close");
+    let is_refused = server.directory.path().join("refused").exists();
+    let expected = (!is_refused).then_some(AsyncInterface::IoUring);
+    assert_eq!(accounts.unseen(), expected);
+}
+
 #[test]
 fn waiting_for_a_lock_is_told_from_waiting_for_work() {
     let mut session = session();
@@ -264,11 +280,9 @@ fn sockets_are_told_apart() {
 }
 
 /// What was connected before the tracer came has to be looked up.
-#[test]
-fn sockets_of_before_are_told_apart() {
+fn sockets_of_before(server: &mut Traced) {
     let database = TcpListener::bind("127.0.0.1:0").unwrap();
     let peer = database.local_addr().unwrap().to_string();
-    let mut server = Traced::start();
     server.tell(&format!("listen {peer}"));
     server.tell("connect");
     let current = Arc::new(CurrentRow::new(1));
@@ -284,6 +298,24 @@ fn sockets_of_before_are_told_apart() {
         peer: local.display().to_string(),
     };
     assert_eq!(count(&rows[0], "send", &local), 1, "{rows:?}");
+}
+
+#[test]
+fn sockets_of_before_are_told_apart() {
+    sockets_of_before(&mut Traced::start());
+}
+
+/// The descriptors of a process are asked for by its first thread, unless that has ended.
+#[test]
+fn sockets_of_a_server_without_its_first_thread_are_told_apart() {
+    let mut server = Traced::start();
+    let of_thread = PidfdFlags::from_bits_retain(libc::O_EXCL.cast_unsigned());
+    if pidfd_open(server.pid(), of_thread).is_err() {
+        eprintln!("skipped: this kernel has no descriptors of threads (Linux 6.9)");
+        return;
+    }
+    server.tell("lose");
+    sockets_of_before(&mut server);
 }
 
 #[test]

@@ -47,6 +47,9 @@ struct OpenFile {
     is_synchronous: bool,
 }
 
+/// `PIDFD_THREAD` of Linux from 6.9 on: a descriptor of one thread.
+const OF_THREAD: PidfdFlags = PidfdFlags::from_bits_retain(libc::O_EXCL.cast_unsigned());
+
 /// Room for an address of any kind (`sockaddr_storage`).
 const ADDRESS: usize = 128;
 
@@ -137,11 +140,14 @@ impl ProcessFiles {
     /// With whom a socket is connected. `/proc` has only its number: this process gets a descriptor of the same
     /// socket for a moment, and asks that.
     fn socket(&mut self, targets: &mut Targets, tid: u32, fd: i32) -> Option<CallTarget> {
+        let opened = |id: u32, flags| pidfd_open(Pid::from_raw(id.cast_signed())?, flags).ok();
+        let copied = |handle: &OwnedFd| pidfd_getfd(handle, fd, PidfdGetfdFlags::empty()).ok();
         if self.handle.is_none() {
-            let pid = Pid::from_raw(self.pid.cast_signed())?;
-            self.handle = pidfd_open(pid, PidfdFlags::empty()).ok();
+            self.handle = opened(self.pid, PidfdFlags::empty());
         }
-        let socket = pidfd_getfd(self.handle.as_ref()?, fd, PidfdGetfdFlags::empty()).ok()?;
+        // A process is its first thread, which may have ended and has no descriptors then.
+        let of_process = self.handle.as_ref().and_then(copied);
+        let socket = of_process.or_else(|| copied(&opened(tid, OF_THREAD)?))?;
         let socket = socket.as_fd();
         let domain = sockopt::socket_domain(socket).ok()?;
         if domain == AddressFamily::UNIX {

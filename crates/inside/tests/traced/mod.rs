@@ -5,6 +5,7 @@ use std::fs::{self, File, OpenOptions, Permissions};
 use std::hint;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::os::fd::{FromRawFd, OwnedFd};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
@@ -162,6 +163,7 @@ pub(crate) fn serve() {
     let directory = Path::new(&directory);
     let collection = directory.join(COLLECTION);
     let mut listening = None;
+    let mut queue = None;
     let mut connected: Vec<Box<dyn Write>> = Vec::new();
     for line in io::stdin().lock().lines() {
         let line = line.unwrap();
@@ -182,6 +184,7 @@ pub(crate) fn serve() {
                 let (listener, database) = listening.as_ref().unwrap();
                 connection(listener, database);
             }
+            "lose" => lose_first_thread(),
             "connect" => {
                 let (listener, database) = listening.as_ref().unwrap();
                 connected = connections(listener, database, directory);
@@ -201,7 +204,8 @@ pub(crate) fn serve() {
             }
             "synchronous" => synchronous(&collection),
             "bits32" => bits32(directory),
-            "ring" => ring(directory),
+            "ring" => queue = ring(directory),
+            "close" => drop(queue.take()),
             "compute" => {
                 thread::spawn(|| {
                     loop {
@@ -308,16 +312,19 @@ fn synchronous(collection: &Path) {
     }
 }
 
-/// A queue of io_uring, which stays open.
-fn ring(directory: &Path) {
+/// A queue of io_uring, unless this kernel refuses it.
+fn ring(directory: &Path) -> Option<OwnedFd> {
     /// Length of `struct io_uring_params`.
     const PARAMETERS: usize = 120;
     let mut parameters = [0_u64; PARAMETERS / 8];
     // SAFETY: the kernel reads and writes the parameters, for which there is room.
     let ring = unsafe { libc::syscall(libc::SYS_io_uring_setup, 4, parameters.as_mut_ptr()) };
-    if ring < 0 {
+    let Some(ring) = i32::try_from(ring).ok().filter(|ring| *ring >= 0) else {
         File::create(directory.join("refused")).unwrap();
-    }
+        return None;
+    };
+    // SAFETY: the kernel has just opened it, and nobody else knows of it.
+    Some(unsafe { OwnedFd::from_raw_fd(ring) })
 }
 
 /// Runs a program with the numbers of i386: `fdatasync(1)`, `socketcall(SYS_SOCKET, {AF_UNIX, SOCK_STREAM, 0})`, `exit(0)`.
@@ -398,6 +405,26 @@ fn connection(listener: &TcpListener, database: &str) {
     accepted.write_all(b"four").unwrap();
     drop(accepted);
     assert_eq!(client.join().unwrap(), b"four");
+}
+
+/// As `pthread_exit` in `main` does it.
+fn lose_first_thread() {
+    extern "C" fn end_thread(_: i32) {
+        // SAFETY: the system call ends this thread, and nothing waits for what it holds.
+        unsafe { libc::syscall(libc::SYS_exit, 0) };
+    }
+    let handler: extern "C" fn(i32) = end_thread;
+    let pid = std::process::id();
+    // SAFETY: the handler makes one system call. The first thread waits for the one that runs this.
+    unsafe {
+        libc::signal(libc::SIGUSR1, handler as libc::sighandler_t);
+        libc::syscall(libc::SYS_tgkill, pid, pid, libc::SIGUSR1);
+    }
+    until(|| {
+        fs::read_to_string("/proc/self/status")
+            .unwrap()
+            .contains("State:\tZ")
+    });
 }
 
 /// One of a client, one with a database, one with a local socket; their other ends stay open, too.
