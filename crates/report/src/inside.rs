@@ -205,7 +205,8 @@ pub(crate) fn remarks(plan: &PlanRecord, inside: &InsideSummary) -> Vec<String> 
     }
     if !counted.is_empty() && counted.iter().all(|row| row.counted.processor == 0) {
         remarks.push(
-            "The processes that were watched used no processor time: is one of them the server that responds?".to_owned(),
+            "The kernel counted no processor time of the processes that were watched: is one of them the server that responds?"
+                .to_owned(),
         );
     }
     let by_processor: Vec<String> = counted

@@ -57,8 +57,8 @@ pub(crate) fn caveat(caveat: &Caveat) -> String {
             if *pairs == 1 { "pair" } else { "pairs" }
         ),
         Caveat::OtherProcesses(server) => format!(
-            "the processes that were watched of {server} used no processor time: is one of them the server that responds \
-             (--pid)?"
+            "the kernel counted no processor time of the processes that were watched of {server}: is one of them the server \
+             that responds (--pid)?"
         ),
         Caveat::TotalTimes(rows) => {
             let row = |row: &TotalTimes| {
