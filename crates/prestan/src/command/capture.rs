@@ -52,17 +52,13 @@ pub(crate) fn capture(args: &CaptureArgs) -> Result<ExitStatus, Failed> {
     };
     let recording = recording.map_err(failed)?;
     let flag = Arc::clone(&stop);
-    let is_terminated = Arc::new(AtomicBool::new(false));
-    let terminated = Arc::clone(&is_terminated);
     let watch = move || {
-        if signals.wait() != SignalKind::interrupt() {
-            terminated.store(true, Ordering::Relaxed);
-        }
+        signals.wait();
         flag.store(true, Ordering::Relaxed);
     };
     start_thread(watch)?;
     let ended = match started(args, namespace.as_ref()) {
-        Ok(child) => child.map(|child| wait(child, &is_terminated)).transpose()?,
+        Ok(child) => child.map(wait).transpose()?,
         Err(why) => {
             drop(recording);
             // Nothing that was asked for is in it.
@@ -83,7 +79,7 @@ pub(crate) fn capture(args: &CaptureArgs) -> Result<ExitStatus, Failed> {
     print_list([described(&summary, &args.file)], "  ")?;
     warn_of_lost(&summary);
     match ended {
-        Some(_) if is_terminated.load(Ordering::Relaxed) => Ok(ExitStatus::Interrupted),
+        Some(_) if is_terminated() => Ok(ExitStatus::Interrupted),
         // Of Ctrl-C, which it had, too.
         Some(status) if received().is_some() && status.signal().is_some() => {
             Ok(ExitStatus::Interrupted)
@@ -153,7 +149,7 @@ fn started(args: &CaptureArgs, namespace: Option<&Namespace>) -> Result<Option<C
 
 /// Waits for a program. Ctrl-C in a terminal is for the program, too, which then ends by itself. SIGTERM comes to this
 /// process alone: it is passed on, and a program that does not end is killed.
-fn wait(mut child: Child, is_terminated: &AtomicBool) -> Result<ProcessStatus, Failed> {
+fn wait(mut child: Child) -> Result<ProcessStatus, Failed> {
     let mut asked: Option<Instant> = None;
     loop {
         let ended = child.try_wait();
@@ -162,7 +158,7 @@ fn wait(mut child: Child, is_terminated: &AtomicBool) -> Result<ProcessStatus, F
             return Ok(status);
         }
         match asked {
-            None if is_terminated.load(Ordering::Relaxed) => {
+            None if is_terminated() => {
                 asked = Some(Instant::now());
                 let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
                 // It fails where the program has ended by now.
@@ -175,6 +171,11 @@ fn wait(mut child: Child, is_terminated: &AtomicBool) -> Result<ProcessStatus, F
         }
         thread::park_timeout(LOOK);
     }
+}
+
+/// Whether a signal came that a terminal does not send to the program, too.
+fn is_terminated() -> bool {
+    received().is_some_and(|number| number != SignalKind::interrupt().as_raw_value())
 }
 
 fn check_absent(file: &Path) -> Result<(), Failed> {
