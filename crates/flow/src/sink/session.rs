@@ -368,7 +368,14 @@ impl SinkSession<'_> {
             counts = now;
         }
         let counts = self.counts(CountsWanted::Last)?;
-        self.send(counts, ReadingOccasion::Last)
+        self.send(counts, ReadingOccasion::Last)?;
+        // Of a connection that is closed here, what the source still writes makes the system discard counts that it has not
+        // acknowledged.
+        while !self.shared.is_stopping()
+            && self.link.keep_alive().is_ok()
+            && self.link.receive(TICK).is_ok()
+        {}
+        Ok(())
     }
 
     /// Bytes of all datagrams.
@@ -389,5 +396,70 @@ impl SinkSession<'_> {
             // Takes the rest of the group from the iterator, too.
             group.transport == FlowTransport::Udp || ended == group.flows as usize
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{LONGEST_SILENCE, SharedToken, SinkLimits, SinkSettings, TrafficSink};
+
+    const PATIENCE: Duration = Duration::from_secs(10);
+
+    #[test]
+    fn a_session_ends_after_its_source_has_the_last_counts() {
+        let token = SharedToken::new(b"a token of these tests").unwrap();
+        let sink = TrafficSink::start(SinkSettings {
+            listen: "127.0.0.1:0".parse().unwrap(),
+            token: token.clone(),
+            limits: SinkLimits::default(),
+        })
+        .unwrap();
+        let stream = TcpStream::connect(sink.address()).unwrap();
+        let mut source = ControlLink::new(stream, LONGEST_SILENCE).unwrap();
+        let hear = |source: &mut ControlLink| source.expect(PATIENCE, "nothing came", || false);
+        let Ok(ControlMessage::Greeting { nonce: theirs, .. }) = hear(&mut source) else {
+            unreachable!("a sink greets");
+        };
+        let own = nonce().unwrap();
+        let introduction = ControlMessage::Introduction {
+            version: PROTOCOL_VERSION,
+            proof: token.prove(ProofRole::Source, &theirs, &own),
+            nonce: own,
+        };
+        source.send(&introduction).unwrap();
+        hear(&mut source).unwrap();
+        source.trust();
+        let group = FlowGroup {
+            transport: FlowTransport::Udp,
+            flows: 1,
+            bytes_per_second: Some(1000),
+            duration_ms: 1000,
+            block_bytes: 100,
+            has_stamps: true,
+            port: None,
+            may_move: false,
+            window_bytes: None,
+            congestion_control: None,
+        };
+        let request = ControlMessage::Request {
+            groups: vec![group],
+            life: None,
+        };
+        source.send(&request).unwrap();
+        hear(&mut source).unwrap();
+        source.send(&ControlMessage::Finished {}).unwrap();
+        let last = hear(&mut source).unwrap();
+        let is_last = matches!(
+            last,
+            ControlMessage::Received {
+                occasion: ReadingOccasion::Last,
+                ..
+            }
+        );
+        assert!(is_last, "{last:?}");
+        // The connection is not closed as long as counts could be lost with it.
+        let after = source.receive(PATIENCE).unwrap();
+        assert_eq!(after, Some(ControlMessage::Heartbeat {}));
     }
 }
