@@ -32,6 +32,8 @@ pub struct SearchResult {
     pub what: String,
     /// What whoever made the trials says about them, each note once.
     pub notes: Vec<NoteRecord>,
+    /// What to know before believing it.
+    pub caveats: Vec<String>,
     /// The answer.
     pub answer: SearchOutcome,
     /// Where more load begins to cost more than it brings.
@@ -226,6 +228,9 @@ pub fn search_text(found: &SearchResult, color: bool, width: usize) -> String {
     let target = format!("{} ({software})", found.target);
     report.wrapped("", "  ", &clean(&target));
     report.user_notes("", &found.notes);
+    for caveat in &found.caveats {
+        report.wrapped("Warning: ", "  ", &clean(caveat));
+    }
     report.line("");
     report.wrapped("", "", &verdict(found));
     report.line("");

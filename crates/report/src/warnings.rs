@@ -108,13 +108,9 @@ fn rest(warning: &Warning) -> String {
              stop other programs",
             listed(milliseconds_of)
         ),
-        Kind::HalfIdle => format!(
-            ": on average only {percents} of the operations were in progress that should have been; \
-             lower --concurrency"
-        ),
-        Kind::PartlyIdle => format!(
-            ": on average {percents} of the operations were in progress that should have been; lower \
-             --concurrency"
+        Kind::HalfIdle | Kind::PartlyIdle => format!(
+            ": operations in progress, of those that should have been: {percents} on average; stop other programs, \
+             or lower --concurrency"
         ),
         Kind::MissedStamps => format!(
             ": these operations have no response time: {shares}; check the driver of the network card, \

@@ -128,7 +128,7 @@ pub use judged::{ConstraintReading, JudgedConstraint, ReadFigure, ReadingUnit, W
 pub use live::LiveJudge;
 pub use load_course::{LoadCourse, LoadPart, OutcomeWithStatus};
 pub use load_steps::LoadStep;
-pub use origins::ResponseOrigins;
+pub use origins::{ResponseOrigins, origin_warnings};
 pub use outcomes::Outcomes;
 pub use pages::{BodySizes, FilesCame, PageSummary, PagesSummary, ServerSummary, Visits};
 pub use pool::{PoolRun, Pooled, pool};

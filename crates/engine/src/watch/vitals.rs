@@ -234,8 +234,10 @@ impl Vitals {
         let mut lately = self.lately.take();
         lately.wall = now.at - before.at;
         lately.cpu = now.cpu.saturating_sub(before.cpu);
+        // The kernel counts a wait when it ends, so that one from before would be longer than this time is.
+        let rest = lately.wall.saturating_sub(lately.cpu);
         let queued = now.queued.zip(before.queued);
-        lately.queued = queued.map(|(now, before)| now.saturating_sub(before));
+        lately.queued = queued.map(|(now, before)| now.saturating_sub(before).min(rest));
         self.progress.lately.add_worker(&lately);
         self.all.borrow_mut().add(&lately);
     }

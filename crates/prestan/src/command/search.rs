@@ -348,10 +348,17 @@ impl<'a> Trials<'a> {
             answer: search.answer(),
             knee: knee(&self.made),
             notes: report::notes_of(self.ran.iter().map(|one| &one.run.plan)),
+            caveats: origins(&self.ran),
             inconclusive: ended.map(|why| shown_reason(why, &self.settings)),
             trials: self.made,
         }
     }
+}
+
+/// What reports say of caches and addresses that responded in these runs.
+pub(super) fn origins<'r>(ran: impl IntoIterator<Item = &'r KeptRun>) -> Vec<String> {
+    let warnings = stats::origin_warnings(ran.into_iter().map(|one| &one.summary));
+    warnings.iter().map(report::warning).collect()
 }
 
 /// Why a series ended, as its report says it.

@@ -18,6 +18,7 @@ use super::kept::KeptRun;
 use super::load::{guard, pace};
 use super::planned::PlannedRun;
 use super::point_verdicts::{RunAtPoint, by_constraints};
+use super::search::origins;
 use super::series::{
     AnonymousServers, LOG_FOLLOWS, RunSeries, SeriesProgress, labelled, tested_servers, with_pids,
 };
@@ -58,7 +59,7 @@ pub(crate) fn sweep(args: &SweepArgs) -> Result<ExitStatus, Failed> {
     let servers = series.servers.iter();
     let servers = servers.map(|server| server.reported_name().clone());
     let servers: Vec<String> = servers.collect();
-    let caveats = caveats(args, &made, &series.anonymous());
+    let caveats = caveats(args, &made, &servers, &series.anonymous());
     drop(series);
     let name = &plans[0].plan.suite.name;
     let result = Sweep {
@@ -500,10 +501,16 @@ fn described(name: &str, place: usize, done: &Done) -> SweepServer {
 fn caveats(
     args: &SweepArgs,
     SweepRuns { done, ended }: &SweepRuns,
+    names: &[String],
     servers: &AnonymousServers,
 ) -> Vec<String> {
     let mut caveats = Vec::new();
     caveats.extend(disqualified(done));
+    for (place, server) in names.iter().enumerate() {
+        let own = done.iter().filter(|(at, _)| at.server == place);
+        let own = origins(own.map(|(_, ran)| ran));
+        caveats.extend(own.into_iter().map(|caveat| format!("{server}: {caveat}")));
+    }
     if let Some((place, why)) = ended {
         let why = match why {
             Failed::Interrupted(_) => "it was interrupted".to_owned(),

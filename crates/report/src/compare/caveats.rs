@@ -7,6 +7,7 @@ use crate::background::flows_in_words;
 use crate::clean;
 use crate::lists::more_rows;
 use crate::units::human;
+use crate::warnings::warning;
 
 /// Rows that a caveat spells out.
 const ROWS: usize = 3;
@@ -60,6 +61,7 @@ pub(crate) fn caveat(caveat: &Caveat) -> String {
             "the kernel counted no processor time of the processes that were watched of {server}: is one of them the server \
              that responds (--pid)?"
         ),
+        Caveat::Origins(server, own) => format!("{server}: {}", warning(own)),
         Caveat::TotalTimes(rows) => {
             let row = |row: &TotalTimes| {
                 let (name, a, b) = (clean(&row.row), human(row.a), human(row.b));

@@ -24,6 +24,7 @@ pub(super) fn warnings(page: &ReportPage<'_>) -> Markup {
             (boxed("Warnings", "doubt", &sweep.caveats))
             p { (sweep::how(sweep)) }
         }
+        @if let Some(found) = page.search { (boxed("Warnings", "doubt", &found.caveats)) }
     }
 }
 

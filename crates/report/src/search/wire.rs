@@ -38,6 +38,8 @@ pub(crate) struct SearchDocument {
     /// What whoever made them says about the trials (`--note`); absent without.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     notes: Vec<NoteRecord>,
+    /// What to know before believing it.
+    caveats: Vec<String>,
     /// The answer.
     answer: AnswerJson,
     /// The load beyond which more costs more time than it brings answers; null where it may lie
@@ -141,6 +143,7 @@ impl From<&SearchResult> for SearchDocument {
             software: found.software.clone(),
             what: found.what.clone(),
             notes: found.notes.clone(),
+            caveats: found.caveats.clone(),
             answer: AnswerJson {
                 holds: found.answer.holds.map(TestedLoad::from),
                 fails: found.answer.fails.map(TestedLoad::from),

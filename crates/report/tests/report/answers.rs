@@ -102,6 +102,7 @@ pub(crate) fn found() -> SearchResult {
     SearchResult {
         find: Find::Users,
         notes: Vec::new(),
+        caveats: Vec::new(),
         condition: Some("p99 < 50ms and failures == 0".to_owned()),
         counted: CountedUnit::Answers,
         target: "http://127.0.0.1:1/x".to_owned(),

@@ -255,6 +255,7 @@ fn of_answers(hostile: &str, reports: &mut Reports) {
         software: Some(text()),
         what: text(),
         notes: vec![note(hostile)],
+        caveats: vec![text()],
         inconclusive: Some(text()),
         ..answers::found()
     };

@@ -6,6 +6,8 @@ use record::{
 };
 
 use super::{Side, TotalTimes};
+use crate::origins::origin_warnings;
+use crate::warning::Warning;
 
 /// Why runs cannot be compared.
 #[derive(Debug, Clone, PartialEq)]
@@ -35,6 +37,8 @@ pub enum Caveat {
     Apart(usize),
     /// The processes that were watched of this server, A or B, used no processor time.
     OtherProcesses(char),
+    /// Where responses of this server, A or B, came from: a cache, or several addresses.
+    Origins(char, Warning),
     /// Total times of these rows differ by more than their response times.
     TotalTimes(Vec<TotalTimes>),
     /// Something that should do no harm: as it is in A, or in the first run, and in the other.
@@ -262,6 +266,10 @@ pub(super) fn check(a: &[Side<'_>], b: &[Side<'_>]) -> Result<Vec<Caveat>, Diffe
     let others = [('A', a), ('B', b)].into_iter();
     let others = others.filter(|(_, sides)| sides.iter().any(are_others_watched));
     caveats.extend(others.map(|(name, _)| Caveat::OtherProcesses(name)));
+    for (name, sides) in [('A', a), ('B', b)] {
+        let warnings = origin_warnings(sides.iter().map(|side| side.summary));
+        caveats.extend(warnings.into_iter().map(|own| Caveat::Origins(name, own)));
+    }
     let of_all = all().flat_map(|side| differing(harmless(&a[0]), harmless(side)));
     let of_pairs = a.iter().zip(b);
     let of_pairs = of_pairs.flat_map(|(a, b)| differing(amounts(a), amounts(b)));

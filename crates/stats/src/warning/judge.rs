@@ -7,7 +7,7 @@ use super::{Detail, RunLimit, Share, Warning, WarningKind as Kind};
 use crate::TestSummary;
 use crate::background::BackgroundFaults;
 use crate::generator::{BUSY, LATE, LEAST_WALL, SATURATED, Strain};
-use crate::origins::ResponseOrigins;
+use crate::origins;
 use crate::window::NoWindow;
 
 /// Operations below which p99 is the maximum (nearest rank).
@@ -309,7 +309,7 @@ fn about_operations(material: &WarningInputs<'_>) -> Vec<Warning> {
         Pace::Open { .. } => Detail::OpenLoop,
         _ => Detail::None,
     };
-    let origins = ResponseOrigins::together(material.rows.iter().map(|row| &row.origins));
+    let [cached, several_addresses] = origins::warnings(material.rows.iter());
     vec![
         Warning::of(Kind::MissedStamps, row(missed)),
         Warning::of(Kind::Bias, row(bias)),
@@ -320,9 +320,8 @@ fn about_operations(material: &WarningInputs<'_>) -> Vec<Warning> {
         Warning::of(Kind::SharedStamps, row(shared_first)),
         Warning::of(Kind::Resent, row(resent)),
         Warning::of(Kind::Reconnects, row(reconnects)),
-        Warning::of(Kind::Cached, row(cached)).with(Detail::Text(origins.caches.join(", "))),
-        Warning::of(Kind::SeveralAddresses, row(several_addresses))
-            .with(Detail::Text(addresses(&origins))),
+        cached,
+        several_addresses,
         Warning::of(Kind::Dropped, row(dropped)).with(schedule),
         Warning::of(Kind::FewForPercentiles, row(few_for_percentiles)).with(raise()),
     ]
@@ -419,21 +418,6 @@ fn reconnects(row: &TestSummary, load: &Load) -> Option<(u64, u64)> {
     );
     let most = of >= RECONNECTS_NEED && again * 2 > of;
     (!row.http.ends_connections() && most).then_some((row.connects.count, row.operations()))
-}
-
-fn cached(row: &TestSummary, _: &Load) -> Option<(u64, u64)> {
-    let cached = row.origins.cached;
-    (cached > 0).then_some((cached, row.expected()))
-}
-
-fn several_addresses(row: &TestSummary, _: &Load) -> Option<(u64, u64)> {
-    row.origins.other_addresses()
-}
-
-fn addresses(all: &ResponseOrigins) -> String {
-    let all = all.addresses.iter();
-    let counts = all.map(|own| format!("{} {}", own.address, own.responses));
-    counts.collect::<Vec<_>>().join(", ")
 }
 
 fn dropped(row: &TestSummary, _: &Load) -> Option<(u64, u64)> {

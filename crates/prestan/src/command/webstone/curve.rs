@@ -17,7 +17,7 @@ use crate::command::planned::PlannedRun;
 use crate::command::point_verdicts::{RunAtPoint, by_constraints};
 use crate::command::run::SuiteText;
 use crate::command::search::shown_reason;
-use crate::command::search::{knee, print, tried};
+use crate::command::search::{knee, origins, print, tried};
 use crate::command::series::{SeriesProgress, name_of};
 use crate::exit::{ExitStatus, Failed};
 use crate::output;
@@ -163,6 +163,7 @@ fn found(
         inconclusive: ended
             .map(|why| shown_reason(why, settings))
             .or_else(|| inconclusive(ran)),
+        caveats: origins(ran),
         notes: report::notes_of(ran.iter().map(|one| &one.run.plan)),
         trials: made,
     }
