@@ -115,7 +115,62 @@ fn a_cache_in_front_is_told_and_nothing_is_found_by_its_times() {
         warning["text"].as_str().unwrap().starts_with(text),
         "{warning:#}"
     );
-    let diagnosed = outcome.again().arg("diagnose").arg(outcome.run()).run();
+    let run = outcome.run();
+    // Whatever is made of several runs has it, too.
+    let compared = outcome.again().args(["compare", "--json", "-"]);
+    let compared = compared.args([&run, &run]).run();
+    let caveats = &compared.json()["b"][0]["caveats"];
+    for server in ["A: ", "B: "] {
+        let is_told = |caveat: &Value| {
+            caveat
+                .as_str()
+                .unwrap()
+                .starts_with(&(server.to_owned() + text))
+        };
+        assert!(
+            caveats.as_array().unwrap().iter().any(is_told),
+            "{caveats:#}"
+        );
+    }
+    let suite =
+        "suite: x\nneeds: http\ntests:\n  - name: Get\n    loop: [{GET: a.txt, measure: Get}]\n";
+    let swept = outcome.again();
+    swept.file("suite.yaml", suite);
+    let sweep = [
+        "sweep",
+        &server.url(),
+        "--suite",
+        "suite.yaml",
+        "--vary",
+        "users=1,2",
+    ];
+    let short = ["-r", "20", "--repeat", "2", "--json", "-"];
+    let swept = swept.args(sweep).args(short).run();
+    let caveats = swept.json()["caveats"].to_string();
+    assert!(
+        caveats.contains("responses came from a cache (header X-Cache-Status): Get "),
+        "{swept}"
+    );
+    let curve = [
+        "webstone",
+        "--page",
+        "/a.txt",
+        "--children",
+        "1,2",
+        "--json",
+        "-",
+    ];
+    let curve = outcome
+        .again()
+        .args(curve)
+        .args([&server.url(), "--repeat", "20"])
+        .run();
+    let caveats = curve.json()["caveats"].to_string();
+    assert!(
+        caveats.contains("responses came from a cache (header X-Cache-Status)"),
+        "{curve}"
+    );
+    let diagnosed = outcome.again().arg("diagnose").arg(run).run();
     let said = "no row could be checked";
     assert!(diagnosed.stdout.contains(said), "{diagnosed}");
     assert!(
