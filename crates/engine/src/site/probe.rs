@@ -71,6 +71,7 @@ pub(crate) async fn probe(
         .await;
     if let Err(failure) = &mut options.result
         && failure.outcome == Outcome::Reset
+        && options.trace.status.is_none()
     {
         failure
             .what

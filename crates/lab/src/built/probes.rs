@@ -8,7 +8,7 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Mutex;
 use std::sync::PoisonError;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -184,6 +184,7 @@ impl BuiltLab {
                 input,
                 ethernet: sender.interface.ethernet,
                 arrived: Mutex::default(),
+                idle: AtomicU64::new(0),
                 ends: AtomicBool::new(false),
             };
             let plan = ProbePlan::new(wire, sender.longest());
@@ -271,6 +272,8 @@ struct Probes {
     input: OwnedFd,
     ethernet: [u8; 6],
     arrived: Mutex<Vec<ArrivedProbe>>,
+    /// Times that the receiver waited, and nothing had arrived.
+    idle: AtomicU64,
     ends: AtomicBool,
 }
 
@@ -382,7 +385,10 @@ impl Probes {
                         self.all().push(probe);
                     }
                 }
-                Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) => {}
+                Err(rustix::io::Errno::AGAIN) => {
+                    self.idle.fetch_add(1, Ordering::Release);
+                }
+                Err(rustix::io::Errno::INTR) => {}
                 Err(error) => return Err(error.into()),
             }
         }
@@ -393,9 +399,12 @@ impl Probes {
         self.arrived.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits until so many frames arrived, or none arrives for longer than one is on the wire.
+    /// Waits until so many frames arrived, or none arrives for longer than one is on the wire, and the receiver has
+    /// looked since: where other programs use the processors, frames wait for it.
     fn wait(&self, kind: ProbeKind, on_the_wire: Duration, until: Option<usize>) {
+        let idle = || self.idle.load(Ordering::Acquire);
         let mut last = Instant::now();
+        let mut enough: Option<u64> = None;
         let mut seen = 0;
         loop {
             thread::sleep(Duration::from_millis(5));
@@ -405,10 +414,13 @@ impl Probes {
                 .filter(|own| own.kind == kind as u32)
                 .count();
             if count > seen {
-                (seen, last) = (count, Instant::now());
+                (seen, last, enough) = (count, Instant::now(), None);
             }
             let is_complete = until.is_some_and(|until| count >= until);
-            if is_complete || last.elapsed() > on_the_wire + SILENCE {
+            let is_silent = last.elapsed() > on_the_wire + SILENCE;
+            // Of two waits without an arrival, the second one began in the silence.
+            let has_looked = is_silent && idle() >= *enough.get_or_insert_with(|| idle() + 2);
+            if is_complete || has_looked {
                 return;
             }
         }

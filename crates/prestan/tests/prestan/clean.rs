@@ -91,6 +91,24 @@ fn a_collection_that_the_server_does_not_list_is_removed() {
 }
 
 #[test]
+fn behind_a_proxy_that_removes_a_prefix_collections_are_found() {
+    let changes = Fault::RewriteBody {
+        from: "/PrestanTest-".to_owned(),
+        to: "/behind/PrestanTest-".to_owned(),
+    };
+    let server = Faulty::new(|builder| {
+        builder.rule(Rule::new(changes).method("PROPFIND").header("depth", "1"))
+    });
+    let url = server.server.url();
+    kill(at_work(Prestan::new(), &server, "killed"));
+    let removed = format!("removed: {url}PrestanTest-killed/\n");
+    // On another machine.
+    let elsewhere = Prestan::new().run();
+    assert_eq!(clean(&elsewhere, &url, &[]).stdout, removed);
+    assert_eq!(server.left(), NONE);
+}
+
+#[test]
 fn a_collection_that_a_run_left_behind_is_removed_without_a_listing() {
     let refused = Rule::new(status(503, &[], "")).method("DELETE");
     let refused = refused.tag("(workspace)");

@@ -6,12 +6,13 @@ use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::thread;
 use std::time::Duration;
 
+use crate::support::faulty::Faulty;
 use crate::support::load::{counted, kept};
 use crate::support::nginx_tls::nginx_tls;
 use crate::support::rows::row;
 use crate::support::{Outcome, Prestan};
 use serde_json::{Value, json};
-use testbed::fault::{Authority, Certificate};
+use testbed::fault::{Authority, Certificate, Fault, Rule};
 use testbed::real::Recipe;
 use testbed::{RealServer, need_or};
 
@@ -207,6 +208,14 @@ fn a_connection_begins_with_a_line_of_the_proxy_protocol() {
     assert_eq!(outcome.code, 4, "{outcome}");
     let unexpected = "does not expect a line of the PROXY protocol (without --haproxy-protocol)";
     assert!(outcome.stderr.contains(unexpected), "{outcome}");
+    // What begins as HTTP needs neither.
+    let short = b"HTTP/1.1 200 OK\r\nContent-Length: 50\r\n\r\nshort".to_vec();
+    let cut = Faulty::new(|builder| {
+        builder.rule(Rule::new(Fault::Garbage(short.clone())).method("OPTIONS"))
+    });
+    let outcome = Prestan::new().arg(cut.server.url()).run();
+    assert!(outcome.stderr.contains("5 of 50 body bytes"), "{outcome}");
+    assert!(!outcome.stderr.contains("perhaps"), "{outcome}");
 }
 
 /// Starts a server that a proxy is to be put in front of, or skips the test.

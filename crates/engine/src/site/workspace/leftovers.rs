@@ -1,6 +1,6 @@
 //! What killed runs left on a server.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use wire::dav::{last_segment, path_of, same_resource};
@@ -121,7 +121,8 @@ impl Leftover {
 /// at; how many others there are comes with them.
 ///
 /// What the server lists is only a hint: the path is made anew from the target and a run id that
-/// is one, so that no answer can lead us anywhere else.
+/// is one, so that no answer can lead us anywhere else. Behind a proxy that changes paths, members are listed
+/// elsewhere; they count if they are there.
 pub(crate) async fn leftovers(
     client: &mut Client,
     target: &Target,
@@ -131,23 +132,22 @@ pub(crate) async fn leftovers(
     let Some(listing) = members(client, target.path(), RESOURCETYPE).await else {
         return (Vec::new(), 0);
     };
-    let run_ids: BTreeSet<String> = listing
-        .responses
-        .iter()
-        .filter_map(|response| {
-            let name = last_segment(&response.href)?;
-            let run_id = name
-                .strip_prefix(PREFIX)
-                .filter(|run_id| is_run_id(run_id))?;
-            let path = collection_path(target, run_id);
-            same_resource(path_of(&response.href), &path).then(|| run_id.to_owned())
-        })
-        .filter(|run_id| own != Some(run_id))
-        .collect();
-    let others = run_ids.len().saturating_sub(most);
+    let listed = listing.responses.iter().filter_map(|response| {
+        let name = last_segment(&response.href)?;
+        let run_id = name.strip_prefix(PREFIX)?;
+        let is_of_other = is_run_id(run_id) && own != Some(run_id);
+        is_of_other.then(|| (run_id.to_owned(), path_of(&response.href)))
+    });
+    let listed: BTreeMap<String, &str> = listed.collect();
+    let others = listed.len().saturating_sub(most);
     let mut found = Vec::new();
-    for run_id in run_ids.into_iter().skip(others) {
-        found.push(leftover(client, target, run_id).await);
+    for (run_id, listed_at) in listed.into_iter().skip(others) {
+        let path = collection_path(target, &run_id);
+        let is_there = same_resource(listed_at, &path)
+            || occupancy_of(client, &path).await.ok() == Some(Occupancy::Taken);
+        if is_there {
+            found.push(leftover(client, target, run_id).await);
+        }
     }
     (found, others)
 }
