@@ -4,6 +4,7 @@
 //! ```text
 //! cargo run --release -p prestan-flow --example speed -- [ROUNDS [SECONDS]]
 //! cargo run --release -p prestan-flow --example speed -- pacing
+//! cargo run --release -p prestan-flow --example speed -- excess
 //! ```
 
 #![expect(clippy::unwrap_used, reason = "an example fails by panicking")]
@@ -63,6 +64,7 @@ fn main() {
         ["sink"] => sink(),
         ["source", address, load, seconds] => source(address, load, seconds),
         ["pacing"] => pacing(),
+        ["excess"] => excess(),
         [] => compare(7, 3),
         [rounds] => compare(rounds.parse().unwrap(), 3),
         [rounds, seconds, ..] => compare(rounds.parse().unwrap(), seconds.parse().unwrap()),
@@ -292,6 +294,52 @@ fn pacing() {
             totals.pacing.p99_ns / 1000,
             totals.pacing.max_ns / 1000,
             totals.failure,
+        );
+    }
+}
+
+/// A paced flow that is asked for more than it can send, beside one without a rate.
+fn excess() {
+    const SECONDS: u64 = 3;
+    let time = Duration::from_secs(SECONDS);
+    let sink = TrafficSink::start(SinkSettings {
+        listen: "127.0.0.1:0".parse().unwrap(),
+        token: token(),
+        limits: SinkLimits {
+            bytes_per_second: None,
+            ..SinkLimits::default()
+        },
+    })
+    .unwrap();
+    for block_bytes in [32, 200, 1460] {
+        let sent = |flow: FlowPlan| {
+            let plan = SourcePlan {
+                sink: sink.address(),
+                flows: vec![flow],
+                threads: 1,
+                longest_silence: flow::LONGEST_SILENCE,
+            };
+            let source = TrafficSource::start(plan, token()).unwrap();
+            let totals = source.finish(Duration::from_secs(30)).unwrap();
+            totals.flows[0].sent_bytes as f64 * 8e-6 / totals.elapsed.as_secs_f64()
+        };
+        let (mut full, mut paced) = (Vec::new(), Vec::new());
+        for _ in 0..5 {
+            full.push(sent(FlowPlan::full(FlowTransport::Udp, block_bytes, time)));
+            let rate = 10_000_000_000 / 8;
+            paced.push(sent(FlowPlan::paced(
+                FlowTransport::Udp,
+                block_bytes,
+                rate,
+                time,
+            )));
+        }
+        let ratios = paced.iter().zip(&full).map(|(paced, full)| paced / full);
+        println!(
+            "UDP {block_bytes}: {:.0} Mbit/s of 10 Gbit/s, {:.0} Mbit/s without a rate; ratio {}",
+            sorted(paced.clone())[2],
+            sorted(full.clone())[2],
+            interval(ratios.collect())
         );
     }
 }

@@ -52,6 +52,8 @@ fn start(root: Root, port: u16, slow: Option<Slowdown>) -> Result<DemoServer, Fa
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
     DemoServer::start_slowed(root, address, slow).map_err(|error| {
         let remedy = match error.kind() {
+            // Of its threads.
+            io::ErrorKind::WouldBlock => return Failed::no_thread(&error),
             io::ErrorKind::AddrInUse | io::ErrorKind::PermissionDenied => {
                 "; choose another --port, or leave it out for a free one"
             }
