@@ -71,7 +71,7 @@ pub(crate) async fn probe(
         .await;
     if let Err(failure) = &mut options.result
         && failure.outcome == Outcome::Reset
-        && options.trace.status.is_none()
+        && options.trace.bytes_received == 0
     {
         failure
             .what
