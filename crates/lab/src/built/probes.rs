@@ -55,6 +55,9 @@ const SHALLOW: usize = 4;
 /// Time without an arrival after which the wire is empty.
 const SILENCE: Duration = Duration::from_millis(60);
 
+/// Longest time for which a silent wire is watched until the receiver has looked: frames of others may keep it busy.
+const LOOKING: Duration = Duration::from_secs(5);
+
 /// Frames that a wire without a rate has to carry.
 const BURST: u32 = 1000;
 
@@ -190,8 +193,10 @@ impl BuiltLab {
             let plan = ProbePlan::new(wire, sender.longest());
             thread::scope(|scope| {
                 let thread = thread::Builder::new().spawn_scoped(scope, || probes.receive())?;
-                let measured = probes.measure(&plan);
-                probes.ends.store(true, Ordering::Release);
+                let measured = {
+                    let _ends = EndOfMeasuring(&probes.ends);
+                    probes.measure(&plan)
+                };
                 match thread.join() {
                     Ok(received) => received.and(measured),
                     Err(panic) => std::panic::resume_unwind(panic),
@@ -266,6 +271,15 @@ impl WireEnd<'_> {
     }
 }
 
+/// Says that a thread ends, also where it panics: the other one does not wait for it.
+struct EndOfMeasuring<'a>(&'a AtomicBool);
+
+impl Drop for EndOfMeasuring<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Release);
+    }
+}
+
 /// A wire that is being measured.
 struct Probes {
     output: OwnedFd,
@@ -274,6 +288,7 @@ struct Probes {
     arrived: Mutex<Vec<ArrivedProbe>>,
     /// Times that the receiver waited, and nothing had arrived.
     idle: AtomicU64,
+    /// Either thread has ended.
     ends: AtomicBool,
 }
 
@@ -374,6 +389,7 @@ impl Probes {
 
     /// Receives until it is told to end.
     fn receive(&self) -> io::Result<()> {
+        let _ends = EndOfMeasuring(&self.ends);
         let mut frame = [0; HEADER];
         while !self.ends.load(Ordering::Acquire) {
             match rustix::net::recv(self.input.as_fd(), &mut frame[..], RecvFlags::empty()) {
@@ -400,7 +416,7 @@ impl Probes {
     }
 
     /// Waits until so many frames arrived, or none arrives for longer than one is on the wire, and the receiver has
-    /// looked since: where other programs use the processors, frames wait for it.
+    /// looked since, or ended: where other programs use the processors, frames wait for it.
     fn wait(&self, kind: ProbeKind, on_the_wire: Duration, until: Option<usize>) {
         let idle = || self.idle.load(Ordering::Acquire);
         let mut last = Instant::now();
@@ -417,10 +433,12 @@ impl Probes {
                 (seen, last, enough) = (count, Instant::now(), None);
             }
             let is_complete = until.is_some_and(|until| count >= until);
-            let is_silent = last.elapsed() > on_the_wire + SILENCE;
+            let longest = on_the_wire + SILENCE;
+            let is_silent = last.elapsed() > longest;
             // Of two waits without an arrival, the second one began in the silence.
             let has_looked = is_silent && idle() >= *enough.get_or_insert_with(|| idle() + 2);
-            if is_complete || has_looked {
+            let is_over = last.elapsed() > longest + LOOKING || self.ends.load(Ordering::Acquire);
+            if is_complete || has_looked || is_over {
                 return;
             }
         }
@@ -515,5 +533,23 @@ mod tests {
         // Nothing overflows, whatever a lab file has.
         assert!(plan(Some(1), 1.0).duration() > Duration::from_secs(1000));
         assert!(plan(None, 0.5).duration() < Duration::from_secs(2));
+    }
+
+    #[test]
+    fn nothing_is_waited_for_behind_a_receiver_that_failed() {
+        let no_socket = || std::fs::File::open("/dev/null").unwrap().into();
+        let probes = Probes {
+            output: no_socket(),
+            input: no_socket(),
+            ethernet: [0; 6],
+            arrived: Mutex::default(),
+            idle: AtomicU64::new(0),
+            ends: AtomicBool::new(false),
+        };
+        thread::scope(|scope| {
+            let receiver = scope.spawn(|| probes.receive());
+            probes.wait(ProbeKind::Delay, Duration::from_secs(3600), None);
+            assert!(receiver.join().unwrap().is_err());
+        });
     }
 }
