@@ -6,8 +6,8 @@ use serde::Serialize;
 use crate::judge::JudgedWire;
 use crate::plan::LabNetwork;
 
-/// Version of the document: it changes when a field changes its meaning or disappears.
-const SCHEMA_VERSION: u32 = 1;
+/// Version of the document: it changes when a field changes its type or its meaning, or disappears.
+const SCHEMA_VERSION: u32 = 2;
 
 /// Whether the wires of a laboratory are as described.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -81,7 +81,7 @@ struct MeasuredWireDocument {
 struct WireVerdictDocument {
     /// In all that could be judged.
     is_as_described: bool,
-    /// The rate differs by 2 % at most, and what the described loss changes by chance; null: too few frames arrived to judge it.
+    /// The rate differs by 2 % at most, and what the described loss changes by chance; null: too few frames arrived to know it.
     rate: Option<bool>,
     /// The delay differs by 0.1 ms at most; null: no probe arrived, and by the described loss none had to.
     delay: Option<bool>,

@@ -11,11 +11,16 @@ const RATE_TOLERANCE: f64 = 0.02;
 const DELAY_TOLERANCE: f64 = 100_000.0;
 const DELAY_SHARE: f64 = 0.001;
 
-/// Standard deviations, beside one frame, that a number of lost frames may differ: one wire in 10,000 is refused in error.
+/// Standard deviations, beside one frame, that a number of lost frames may differ: of right wires, one in some thousands is
+/// refused.
 const LOSS_DEVIATIONS: f64 = 4.0;
 
-/// A rate is not judged where what is lost by chance changes it by more than this, as a part of it.
+/// A rate is not known to be right where what is lost by chance changes it by more than this, as a part of it.
 const MOST_BY_CHANCE: f64 = 0.1;
+
+/// There it is wrong where it differs by so many times as much: of few frames, those that are lost are not normally
+/// distributed, and up to one right wire in 150 exceeds four standard deviations.
+const FAR_BY_CHANCE: f64 = 2.0;
 
 /// Where fewer probes are expected to arrive, none may.
 const FEW_ARRIVALS: f64 = 20.0;
@@ -91,7 +96,8 @@ impl JudgedWire {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WireVerdict {
     /// The rate is within 2 %, and within what the described loss changes by chance; a wire without a rate has every rate.
-    /// `None` where that is more than 10 %, because too few frames arrived.
+    /// Where chance may change it by more than 10 %, because too few frames arrived, it is `None`, unless it differs by more than
+    /// twice as much.
     pub rate: Option<bool>,
     /// The least delay is within 0.1 ms, or 0.1 %, of the described delay and the time to send the frame; with jitter, it and the
     /// mean are within the jitter. `None` where nothing arrived, and by the described loss nothing has to.
@@ -127,15 +133,17 @@ pub fn judge(described: &PlannedWire, measured: &WireMeasurement) -> WireVerdict
     }
 }
 
-/// Whether a rate is as described; `None` where too few frames arrived.
+/// Whether a rate is as described; `None` where too few frames arrived to know it.
 fn is_so_fast(rate: f64, loss: f64, measured: &WireMeasurement) -> Option<bool> {
     let by_chance = changed_by_chance(loss, measured.rated);
-    if by_chance > MOST_BY_CHANCE {
-        return None;
-    }
     // A frame that is lost changes the time from one to the next, of which the rate is the reciprocal.
     let time = measured.rate.map(|measured| rate / measured);
-    Some(time.is_some_and(|time| (time - 1.0).abs() <= RATE_TOLERANCE + by_chance))
+    let differs = time.map(|time| (time - 1.0).abs());
+    if by_chance > MOST_BY_CHANCE {
+        let is_far = differs.is_some_and(|by| by > RATE_TOLERANCE + FAR_BY_CHANCE * by_chance);
+        return is_far.then_some(false);
+    }
+    Some(differs.is_some_and(|by| by <= RATE_TOLERANCE + by_chance))
 }
 
 /// The most by which frames that are lost by chance change the mean time from one that arrives to the next, as a part of it.
@@ -372,6 +380,13 @@ mod tests {
             }
         }
         assert!(refused <= 8, "{refused} of 40,000");
+        // Too few to know that the rate is right, and enough to know that it is wrong.
+        for _ in 0..1000 {
+            assert_eq!(found(1.0, 0.2, 216, &mut random), None);
+            for part in [0.2, 0.5, 5.0] {
+                assert_eq!(found(part, 0.2, 216, &mut random), Some(false), "{part}");
+            }
+        }
         // Of 5,000 frames, 25 arrive.
         for _ in 0..1000 {
             assert_eq!(found(1.0, 0.995, 25, &mut random), None);
