@@ -26,6 +26,9 @@ use crate::{FlowError, HEARTBEAT};
 const TICK: Duration = Duration::from_millis(50);
 /// Acknowledgments of heartbeats are not farther apart than this, unless some are lost or wait in a queue.
 const ACKNOWLEDGMENTS_APART: Duration = HEARTBEAT.saturating_mul(3);
+/// Within as many round trips a message longer than heartbeats is acknowledged, though TCP begins slowly: the counts of
+/// thousands of flows.
+const LONG_MESSAGE: u32 = 8;
 /// As many probes are unanswered where the path is slow, or broken.
 const UNANSWERED_PROBES: u8 = 2;
 /// So much longer a side may be silent whose acknowledgments are late: a queue of a thousand full packets takes 12 s at 1 Mbit/s.
@@ -43,6 +46,8 @@ pub(crate) struct ControlLink {
     heard: Instant,
     /// When this side wrote last.
     written: Instant,
+    /// When it wrote something else than a heartbeat last.
+    spoke: Instant,
     life: Option<LifeLine>,
     longest_silence: Duration,
     /// How much longer the other side may be silent, by the acknowledgments of heartbeats. Until it is heard again.
@@ -111,6 +116,7 @@ impl ControlLink {
             buffer: vec![0; 16 << 10].into(),
             heard: now,
             written: now,
+            spoke: now,
             life: None,
             longest_silence,
             allowance: Duration::ZERO,
@@ -168,7 +174,10 @@ impl ControlLink {
 
     /// How much longer than usual it takes until something is heard: acknowledgments are late, or round trips are long.
     pub(crate) fn delay_of_path(&self) -> Duration {
-        tcp_facts(self.stream.as_fd()).map_or(Duration::ZERO, delay_by)
+        let facts = tcp_facts(self.stream.as_fd());
+        facts.map_or(Duration::ZERO, |facts| {
+            delay_by(facts, self.spoke.elapsed())
+        })
     }
 
     /// Whether what was written is acknowledged before the next heartbeat is due.
@@ -187,6 +196,9 @@ impl ControlLink {
 
     pub(crate) fn send(&mut self, message: &ControlMessage) -> Result<(), FlowError> {
         self.written = Instant::now();
+        if *message != (ControlMessage::Heartbeat {}) {
+            self.spoke = self.written;
+        }
         self.stream.write_all(&message.encode()).map_err(lost)
     }
 
@@ -203,7 +215,8 @@ impl ControlLink {
             && let Some(facts) = tcp_facts(self.stream.as_fd())
             && facts.unacknowledged > 0
         {
-            self.allowance = self.allowance.max(delay_by(facts));
+            let delay = delay_by(facts, self.spoke.elapsed());
+            self.allowance = self.allowance.max(delay);
         }
         let patience = self.longest_silence + self.allowance;
         if self.heard.elapsed() > patience {
@@ -303,10 +316,10 @@ impl ControlLink {
     }
 }
 
-/// How much longer it takes on such a path until something is heard.
-fn delay_by(facts: TcpFacts) -> Duration {
+/// How much longer it takes on such a path until something is heard. Since `quiet`, nothing but heartbeats was written.
+fn delay_by(facts: TcpFacts, quiet: Duration) -> Duration {
     let round_trip = Duration::from_micros(facts.round_trip_us.into());
-    if is_slow(facts, round_trip) {
+    if is_slow(facts, round_trip, quiet) {
         SLOW_PATH.max(2 * round_trip)
     } else {
         2 * round_trip
@@ -314,16 +327,17 @@ fn delay_by(facts: TcpFacts) -> Duration {
 }
 
 /// Whether acknowledgments are later than those of a path with such round trips.
-fn is_slow(facts: TcpFacts, round_trip: Duration) -> bool {
+fn is_slow(facts: TcpFacts, round_trip: Duration, quiet: Duration) -> bool {
     if facts.unacknowledged == 0 {
         return facts.probes >= UNANSWERED_PROBES;
     }
-    // Heartbeats that a round trip has room for, and one more at either end of it.
+    // Heartbeats that a round trip has room for, and one more at either end of it. A longer message has any number of segments.
     let under_way = round_trip.as_millis() / HEARTBEAT.as_millis() + 2;
+    let are_heartbeats = quiet > LONG_MESSAGE * round_trip;
     // Where segments are lost, what comes from the other side may acknowledge old ones again and again.
     facts.timeouts > 0
         || Duration::from_millis(facts.acknowledged_ms.into()) > ACKNOWLEDGMENTS_APART
-        || u128::from(facts.unacknowledged) > under_way
+        || are_heartbeats && u128::from(facts.unacknowledged) > under_way
 }
 
 fn lost(error: io::Error) -> FlowError {
@@ -369,7 +383,25 @@ mod tests {
                 acknowledged_ms,
             };
             let expected = Duration::from_millis(expected_ms);
-            assert_eq!(delay_by(facts), expected, "{facts:?}");
+            let quiet = Duration::from_secs(3600);
+            assert_eq!(delay_by(facts, quiet), expected, "{facts:?}");
         }
+        // The counts of a thousand flows, of which the other system acknowledges a part with each round trip.
+        let counts = TcpFacts {
+            round_trip_us: 600_000,
+            retransmissions: 0,
+            unacknowledged: 40,
+            timeouts: 0,
+            probes: 0,
+            acknowledged_ms: 250,
+        };
+        let delay = |counts, quiet_ms| delay_by(counts, Duration::from_millis(quiet_ms));
+        assert_eq!(delay(counts, 900), Duration::from_millis(1200));
+        assert_eq!(delay(counts, 5000), SLOW_PATH);
+        let late = TcpFacts {
+            acknowledged_ms: 800,
+            ..counts
+        };
+        assert_eq!(delay(late, 900), SLOW_PATH);
     }
 }

@@ -47,7 +47,7 @@ pub struct SinkSettings {
 /// What has happened at a sink.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SinkStatus {
-    /// Sources that are connected.
+    /// Sources that are served; one that has its last counts is not.
     pub sessions: u32,
     /// Flows that are agreed.
     pub flows: u32,
