@@ -13,15 +13,15 @@ use super::datagrams::DatagramSender;
 use super::open::OpenFlow;
 use super::stream::{StreamSender, Written};
 use crate::FlowTransport;
-use crate::behaviour::{BlockSchedule, FlowBehaviour, constant_rate};
+use crate::behaviour::{BlockSchedule, EvenBlocks, FlowBehaviour};
 use crate::clock::monotonic_ns;
 use crate::sys::tcp_facts;
 
 /// Blocks of a schedule, or datagrams that are sent together, before other flows have their turn.
 const TURN: usize = 64;
-/// Blocks that are dropped at once. A source that cannot even keep up with dropping sends for the rest of its turn what is
-/// too late.
-const MOST_DROPPED: usize = 1 << 20;
+/// Blocks of a schedule that are dropped at once. A source that cannot even keep up with dropping sends for the rest of its
+/// turn what is too late.
+const MOST_DROPPED: u64 = 1 << 20;
 /// Length of the content that is sent again and again.
 pub(super) const CONTENT: usize = 256 << 10;
 
@@ -73,9 +73,25 @@ pub(super) enum NextMoment {
 enum FlowPace {
     Unlimited,
     Scheduled {
-        schedule: BlockSchedule,
+        blocks: FlowBlocks,
         next: Option<PlannedDeparture>,
     },
+}
+
+/// Blocks of a flow, in the order of their moments.
+enum FlowBlocks {
+    /// Any number of them is skipped at once.
+    Even(EvenBlocks),
+    Any(BlockSchedule),
+}
+
+impl FlowBlocks {
+    fn next(&mut self) -> Option<PlannedDeparture> {
+        match self {
+            FlowBlocks::Even(blocks) => blocks.next(),
+            FlowBlocks::Any(schedule) => schedule.next(),
+        }
+    }
 }
 
 /// Permits a rate, and at most a second of it at once.
@@ -153,9 +169,10 @@ impl SendingFlow {
         let pace = match (plan.behaviour, plan.bytes_per_second) {
             (FlowBehaviour::Full { .. }, None) => FlowPace::Unlimited,
             (FlowBehaviour::Full { block_bytes }, Some(rate)) => {
-                scheduled(evenly(rate, block_bytes.max(least_block), number))
+                let blocks = evenly(rate, block_bytes.max(least_block), number);
+                scheduled(FlowBlocks::Even(blocks))
             }
-            (FlowBehaviour::Scheduled(schedule), _) => scheduled(schedule),
+            (FlowBehaviour::Scheduled(schedule), _) => scheduled(FlowBlocks::Any(schedule)),
         };
         SendingFlow {
             socket: flow.socket,
@@ -282,27 +299,42 @@ impl SendingFlow {
 
     /// Takes the next block from the schedule.
     fn take_block(&mut self) {
-        if let FlowPace::Scheduled { schedule, next } = &mut self.pace {
-            *next = schedule.next();
+        if let FlowPace::Scheduled { blocks, next } = &mut self.pace {
+            *next = blocks.next();
         }
     }
 
     /// Drops blocks for which it is too late; whether those are all.
     fn drop_late(&mut self, now: u64) -> bool {
-        for _ in 0..MOST_DROPPED {
-            match self.next_due() {
-                Some(due) if now.saturating_sub(due) > self.backlog_ns => {
-                    if due >= self.unblocked_at {
-                        self.counters.dropped_blocks.add(1);
-                    } else {
-                        self.counters.blocked_blocks.add(1);
-                    }
-                    self.take_block();
-                }
-                _ => return true,
-            }
+        let late = now.saturating_sub(self.backlog_ns);
+        let (blocked, are_all) = self.skip_until(late.min(self.unblocked_at));
+        self.counters.blocked_blocks.add(blocked);
+        if !are_all {
+            return false;
         }
-        false
+        let (dropped, are_all) = self.skip_until(late);
+        self.counters.dropped_blocks.add(dropped);
+        are_all
+    }
+
+    /// Skips blocks before a moment; how many, and whether those are all.
+    fn skip_until(&mut self, moment: u64) -> (u64, bool) {
+        let at_ns = moment.saturating_sub(self.start);
+        let FlowPace::Scheduled { blocks, next } = &mut self.pace else {
+            return (0, true);
+        };
+        let mut skipped = 0;
+        while next.is_some_and(|next| next.at_ns < at_ns) {
+            if skipped >= MOST_DROPPED {
+                return (skipped, false);
+            }
+            skipped += 1;
+            if let FlowBlocks::Even(blocks) = blocks {
+                skipped += blocks.skip_until(at_ns);
+            }
+            *next = blocks.next();
+        }
+        (skipped, true)
     }
 
     /// Takes a block whose moment has come; its length, unless it is more than was agreed.
@@ -401,22 +433,18 @@ impl SendingFlow {
     }
 }
 
-fn scheduled(mut schedule: BlockSchedule) -> FlowPace {
-    let next = schedule.next();
-    FlowPace::Scheduled { schedule, next }
+fn scheduled(mut blocks: FlowBlocks) -> FlowPace {
+    let next = blocks.next();
+    FlowPace::Scheduled { blocks, next }
 }
 
 /// Evenly spaced blocks. So that flows that are alike do not all send at the same moments, each
 /// begins at another part of its gap: by the golden ratio, which spreads any number of them evenly.
-fn evenly(bytes_per_second: u64, block_bytes: u32, number: usize) -> BlockSchedule {
+fn evenly(bytes_per_second: u64, block_bytes: u32, number: usize) -> EvenBlocks {
     const GOLDEN: f64 = 0.618_033_988_749_894_9;
     let gap_ns = f64::from(block_bytes) * 1e9 / bytes_per_second.max(1) as f64;
     let first_ns = ((number as f64 * GOLDEN).fract() * gap_ns) as u64;
-    let blocks = constant_rate(bytes_per_second, block_bytes);
-    Box::new(blocks.map(move |block| PlannedDeparture {
-        at_ns: block.at_ns.saturating_add(first_ns),
-        ..block
-    }))
+    EvenBlocks::new(bytes_per_second, block_bytes, first_ns)
 }
 
 #[cfg(test)]
