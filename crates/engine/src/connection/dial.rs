@@ -180,16 +180,18 @@ impl Dialer {
         let mut open: Vec<PendingConnection<'_>> = Vec::new();
         let mut failures = Vec::new();
         let mut hint = "";
-        // How long the last one that was begun is waited for alone.
-        let mut moment = NEXT_ADDRESS;
+        // Until then the last one that was begun is waited for alone.
+        let mut alone_until = begun;
         loop {
             let now = self.time.clock.now();
             let elapsed = Duration::from_nanos(now - begun);
             let left = limit.saturating_sub(elapsed);
             if !left.is_zero()
+                && now >= alone_until
                 && let Some(place) = waiting.next()
             {
-                moment = addresses.moment(place).min(share);
+                let moment = addresses.moment(place).min(share);
+                alone_until = now + moment.as_nanos() as Nanos;
                 open.push(PendingConnection {
                     place,
                     begun: now,
@@ -199,16 +201,20 @@ impl Dialer {
             if open.is_empty() || left.is_zero() {
                 break;
             }
-            let until_told = SILENCE.saturating_sub(elapsed);
-            if until_told.is_zero() {
-                addresses.tell(|| silence(&named(addresses, &open), left));
+            // They are in the order of their beginnings.
+            let is_silent =
+                |one: &PendingConnection<'_>| Duration::from_nanos(now - one.begun) >= SILENCE;
+            let silent = &open[..open.partition_point(is_silent)];
+            let mut pause = left;
+            if silent.is_empty() {
+                pause = pause.min(SILENCE - Duration::from_nanos(now - open[0].begun));
+            } else {
+                addresses.tell(|| silence(&named(addresses, silent), left));
             }
-            let pause = match (waiting.len(), until_told.is_zero()) {
-                (0, true) => left,
-                (0, false) => until_told,
-                _ => moment,
-            };
-            match within(pause.min(left), first_to_end(&mut open)).await {
+            if waiting.len() > 0 {
+                pause = pause.min(Duration::from_nanos(alone_until.saturating_sub(now)));
+            }
+            match within(pause, first_to_end(&mut open)).await {
                 Some((at, ended, Ok(transport))) => {
                     // Those that began later had less time.
                     open[..at]
@@ -225,6 +231,7 @@ impl Dialer {
                     }
                     let address = addresses.address(ended.place);
                     failures.push(format!("{address}: {}", plain(&error)));
+                    alone_until = begun;
                 }
                 None => {}
             }
@@ -343,5 +350,59 @@ pub(crate) fn plain(error: &io::Error) -> String {
             "the server ended the connection".to_owned()
         }
         None => text,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::{TcpListener, TcpStream};
+
+    use record::{AddressChoice, EventKind};
+
+    use super::*;
+    use crate::clock::RunClock;
+    use crate::connection::route::Route;
+    use crate::connection::tls::{TlsOptions, tls_config};
+    use crate::event_loop::EventLoop;
+    use crate::watch::journal::Journal;
+    use crate::watch::progress::Silent;
+
+    #[test]
+    fn an_address_that_had_long_is_told_after_a_second_and_alone() {
+        let [silent, sound] = [(); 2].map(|()| TcpListener::bind("127.0.0.1:0").unwrap());
+        let [at, next] = [&silent, &sound].map(|own| own.local_addr().unwrap());
+        // As many wait there as it takes, so that all others are dropped.
+        rustix::net::listen(&silent, 0).unwrap();
+        let connect = || TcpStream::connect_timeout(&at, Duration::from_millis(300)).ok();
+        let _waiting: Vec<TcpStream> = std::iter::from_fn(connect).collect();
+
+        let time = Arc::new(Timekeeper::plain(RunClock::start()));
+        let journal = Arc::new(Journal::new(time.clock, Arc::new(Silent), 0));
+        let route = Route::Tcp(vec![at, next]);
+        let destination = Destination::of(&route, AddressChoice::First, 7, &journal);
+        let Destination::Tcp(addresses) = destination.clone() else {
+            unreachable!("it is a route by TCP")
+        };
+        addresses.accepted(0, 3_000_000_000);
+        let target = Target::parse("http://two.example/").unwrap();
+        let tls = tls_config(&TlsOptions::default(), target.scheme()).unwrap();
+        let (none, opened) = (Arc::default(), Arc::default());
+        // Each has half of nine tenths of it.
+        let patience = Duration::from_secs(4);
+        let dialer = Dialer::new(target, destination, tls, time, none, opened, patience);
+        let dialed = EventLoop::new().unwrap().run(dialer.dial());
+        assert_eq!(dialed.unwrap().address, Some(next));
+
+        let told = journal.events();
+        let [event] = told.as_slice() else {
+            panic!("{told:?}")
+        };
+        let EventKind::Warning { text } = &event.kind else {
+            panic!("{event:?}")
+        };
+        assert!(
+            text.starts_with(&format!("connecting to {at}: no answer within 1s")),
+            "{text}"
+        );
     }
 }
