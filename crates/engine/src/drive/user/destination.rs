@@ -2,7 +2,7 @@
 //!
 //! Their Destination has a whole URL, which a server compares with what it takes for its own (RFC 4918, section
 //! 9.8.5), and proxies that change scheme, host or path of requests often leave it as it is. So after such a response
-//! PROPFIND asks for both places, once for each user, test and status.
+//! PROPFIND asks for both places, once for each user, test, status and method.
 
 use suite::RequestPlan;
 use wire::target::Scheme;
@@ -13,8 +13,27 @@ use super::script::Memory;
 use crate::connection::client::{Client, PlainRequest};
 use crate::site::probe::{LABEL, RESOURCETYPE, propfind_request};
 
-/// What was found of declined destinations: the status of the response, and what is to be said of it.
-pub(super) type ExplainedDestinations = Vec<(u16, String)>;
+/// What was found of declined destinations, and what is to be said of it.
+pub(super) type ExplainedDestinations = Vec<(DeclinedRequest, String)>;
+
+/// What an explanation depends on.
+#[derive(Debug, PartialEq)]
+pub(super) struct DeclinedRequest {
+    method: String,
+    status: u16,
+    /// The suite takes this status for a missing feature, which a simple file does not need.
+    means_unsupported: bool,
+}
+
+impl DeclinedRequest {
+    fn new(method: &str, unsupported: &[u16], status: u16) -> DeclinedRequest {
+        DeclinedRequest {
+            method: method.to_owned(),
+            status,
+            means_unsupported: unsupported.contains(&status),
+        }
+    }
+}
 
 /// Whether a response with this status may say that a server reads Destination otherwise than it is meant.
 pub(super) fn may_be_misread(request: &RequestPlan, status: u16) -> bool {
@@ -36,11 +55,12 @@ impl Log {
         attempt: &Attempt<'_>,
         status: u16,
     ) -> String {
+        let (values, plan) = (attempt.values(), &attempt.step.plan);
+        let declined = DeclinedRequest::new(&plan.method, &plan.unsupported, status);
         let mut known = memory.destinations.iter();
-        if let Some((_, why)) = known.find(|(of, _)| *of == status) {
+        if let Some((_, why)) = known.find(|(of, _)| *of == declined) {
             return why.clone();
         }
-        let (values, plan) = (attempt.values(), &attempt.step.plan);
         let to = attempt.step.destination(&values);
         let (to, _) = to
             .trim_end_matches('/')
@@ -56,15 +76,14 @@ impl Log {
             }
         }
         let mut why = explanation(status, statuses, client.scheme());
-        // The suite takes this status for a missing feature, which a simple file does not need.
-        if !why.is_empty() && plan.unsupported.contains(&status) {
+        if !why.is_empty() && declined.means_unsupported {
             why = if is_file_declined(client, &plan.method, &parent).await {
                 format!("; a file is declined, too{why}")
             } else {
                 String::new()
             };
         }
-        memory.destinations.push((status, why.clone()));
+        memory.destinations.push((declined, why.clone()));
         why
     }
 }
@@ -132,6 +151,15 @@ fn explanation(status: u16, propfind: [Option<u16>; 2], scheme: Scheme) -> Strin
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_explanation_is_that_of_the_same_method_and_meaning_of_the_status() {
+        let copy = |unsupported: &[u16]| DeclinedRequest::new("COPY", unsupported, 403);
+        assert_eq!(copy(&[409]), copy(&[]));
+        assert_ne!(copy(&[403]), copy(&[]));
+        assert_ne!(copy(&[]), DeclinedRequest::new("MOVE", &[], 403));
+        assert_ne!(copy(&[]), DeclinedRequest::new("COPY", &[], 409));
+    }
 
     #[test]
     fn a_declined_destination_is_explained_by_what_works() {
