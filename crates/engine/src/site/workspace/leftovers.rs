@@ -1,6 +1,6 @@
 //! What killed runs left on a server.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use wire::dav::{last_segment, path_of, same_resource};
@@ -117,8 +117,11 @@ impl Leftover {
     }
 }
 
+/// Names listed at other paths that are looked up in the target without success, before the search ends.
+const MOST_IN_VAIN: usize = 100;
+
 /// Collections of other runs in the target; none where the server does not list its members. At most `most` are looked
-/// at; how many others there are comes with them.
+/// at; how many others it lists there comes with them.
 ///
 /// What the server lists is only a hint: the path is made anew from the target and a run id that
 /// is one, so that no answer can lead us anywhere else. Behind a proxy that changes paths, members are listed
@@ -132,24 +135,62 @@ pub(crate) async fn leftovers(
     let Some(listing) = members(client, target.path(), RESOURCETYPE).await else {
         return (Vec::new(), 0);
     };
-    let listed = listing.responses.iter().filter_map(|response| {
-        let name = last_segment(&response.href)?;
-        let run_id = name.strip_prefix(PREFIX)?;
-        let is_of_other = is_run_id(run_id) && own != Some(run_id);
-        is_of_other.then(|| (run_id.to_owned(), path_of(&response.href)))
-    });
-    let listed: BTreeMap<String, &str> = listed.collect();
-    let others = listed.len().saturating_sub(most);
+    let hrefs = listing.responses.iter().map(|response| &*response.href);
+    let listed = ListedNames::of(hrefs, target, own);
+    let others = listed.here.len().saturating_sub(most);
     let mut found = Vec::new();
-    for (run_id, listed_at) in listed.into_iter().skip(others) {
+    for run_id in listed.here.into_iter().skip(others) {
+        found.push(leftover(client, target, run_id).await);
+    }
+    let mut in_vain = 0;
+    for run_id in listed.elsewhere.into_iter().rev() {
+        if found.len() >= most || in_vain >= MOST_IN_VAIN {
+            break;
+        }
         let path = collection_path(target, &run_id);
-        let is_there = same_resource(listed_at, &path)
-            || occupancy_of(client, &path).await.ok() == Some(Occupancy::Taken);
-        if is_there {
+        if occupancy_of(client, &path).await.ok() == Some(Occupancy::Taken) {
             found.push(leftover(client, target, run_id).await);
+        } else {
+            in_vain += 1;
         }
     }
+    found.sort_by(|one, other| one.run_id.cmp(&other.run_id));
     (found, others)
+}
+
+/// Run ids of other runs in names that a server lists.
+#[derive(Debug, Default, PartialEq)]
+struct ListedNames {
+    /// Those in the target.
+    here: BTreeSet<String>,
+    /// Those that it lists at other paths only.
+    elsewhere: BTreeSet<String>,
+}
+
+impl ListedNames {
+    fn of<'a>(
+        hrefs: impl Iterator<Item = &'a str>,
+        target: &Target,
+        own: Option<&str>,
+    ) -> ListedNames {
+        let mut listed = ListedNames::default();
+        for href in hrefs {
+            let name = last_segment(href).unwrap_or_default();
+            let run_id = name.strip_prefix(PREFIX).unwrap_or_default();
+            if !is_run_id(run_id) || own == Some(run_id) {
+                continue;
+            }
+            let names = if same_resource(path_of(href), &collection_path(target, run_id)) {
+                &mut listed.here
+            } else {
+                &mut listed.elsewhere
+            };
+            names.insert(run_id.to_owned());
+        }
+        let ListedNames { here, elsewhere } = &mut listed;
+        elsewhere.retain(|run_id| !here.contains(run_id));
+        listed
+    }
 }
 
 /// Collections of these runs that are in the target and not among those that were `listed`: some
@@ -230,5 +271,25 @@ pub(crate) async fn remove_leftover(
         }
     } else {
         Err(leftover.reason())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_in_the_target_come_before_those_that_are_listed_elsewhere() {
+        let target = Target::parse("http://h/dav/").unwrap();
+        let foreign = (0..150).map(|number| format!("/elsewhere/PrestanTest-z{number}/"));
+        let own = ["a/", "own/", "z3"].map(|name| format!("http://h/dav/PrestanTest-{name}"));
+        let hrefs: Vec<String> = foreign.chain(own).collect();
+        let hrefs = hrefs
+            .iter()
+            .map(String::as_str)
+            .chain(["/dav/", "/dav/file"]);
+        let listed = ListedNames::of(hrefs, &target, Some("own"));
+        assert_eq!(listed.here, ["a", "z3"].map(str::to_owned).into());
+        assert_eq!(listed.elsewhere.len(), 149);
     }
 }
