@@ -88,7 +88,7 @@ pub struct TestSpec {
     /// Name of the test: letters, digits, `-` and `_`.
     pub name: Placed<String>,
     /// One line about it, in any language, which reports show beside the name.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "written")]
     pub title: Option<String>,
     /// What the server must say of itself in its DAV header: `class 2`.
     #[serde(default)]

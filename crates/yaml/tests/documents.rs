@@ -341,6 +341,10 @@ fn a_written_value_has_a_type_and_its_characters() {
     // Other formats keep it, too.
     let json = serde_json::to_string(&read).unwrap();
     assert_eq!(serde_json::from_str::<WrittenValue>(&json).unwrap(), read);
+    // Texts are those of JSON.
+    let texts: String = ('\0'..'\u{2100}').collect();
+    let list = WrittenValue::List(vec![WrittenValue::quoted(&*texts)]);
+    assert_eq!(list.to_string(), serde_json::to_string(&[texts]).unwrap());
 }
 
 #[test]

@@ -87,6 +87,22 @@ fn a_value_that_is_not_written_is_refused() {
     }
     let request = request("{PUT: a, headers: {X-A: \"\"}, body: {text: \"\"}, measure: M}");
     assert_eq!(fixed(&request.headers[0].value), "");
+    for text in [
+        "suite: s\ntitle:\ntests: [{name: T, loop: [{GET: a, measure: M}]}]\n",
+        "suite: s\ntests: [{name: T, title: , loop: [{GET: a, measure: M}]}]\n",
+    ] {
+        let why = parse("s.yaml", text).map_err(|error| error.to_string());
+        let message = "expected a text, found nothing";
+        assert!(
+            why.as_ref().is_err_and(|why| why.contains(message)),
+            "{text}: {why:?}"
+        );
+    }
+    let titled =
+        "suite: s\ntitle: null\ntests: [{name: T, title: ~, loop: [{GET: a, measure: M}]}]\n";
+    let titled = parse("s.yaml", titled).unwrap();
+    assert_eq!(titled.title, "null");
+    assert_eq!(titled.tests[0].value.title.as_deref(), Some("~"));
     // A key that has a default has it.
     let plan = "suite: s\ntests: [{name: T, requests: , loop: [{GET: a, expect: {length: }, measure: M}]}]\n";
     assert!(parse("s.yaml", plan).is_ok());
@@ -172,7 +188,7 @@ fn a_parameter_is_sent_as_it_is_written() {
     }
     assert_eq!(in_path("'1.10'", &[]), Ok("1.10".to_owned()));
     // The value is recorded, and how it was written where that is something else.
-    let params = "{a: 1.10, b: [1, 0x1F], c: 1.5, d: '5', e: [x, true]}";
+    let params = "{a: 1.10, b: [1, 0x1F], c: 1.5, d: '5', e: [x, true], f: [\"a\\u00a0\\t\\\"\"]}";
     let plan = plan_with(params, "{GET: a, measure: M}", &[("c", "1e3")]).unwrap();
     assert_eq!(plan.params["a"], 1.1);
     let written = plan.written_params.iter();
