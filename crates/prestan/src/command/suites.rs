@@ -90,12 +90,11 @@ fn as_load(plan: &Plan) -> String {
     let steps = operations
         .iter()
         .find(|one| one.kind == OperationKind::Steps);
-    let count = operations.len();
+    let count = number_of(operations.len(), "operation");
     match steps {
-        None => format!("as a load (--mix) {count} operations"),
+        None => format!("as a load (--mix) {count}"),
         Some(steps) => format!(
-            "as a load (--mix) {count} operations, not with --pipeline, because steps of {} follow one \
-             another",
+            "as a load (--mix) {count}, not with --pipeline, because steps of {} follow one another",
             plan.tests[usize::from(steps.test.0)].name
         ),
     }

@@ -52,7 +52,7 @@ pub enum Root {
     Directory(PathBuf),
 }
 
-/// Threads that a server takes: its own, two that work, and one that takes their place while they work on files.
+/// Threads that a server takes: its own, two workers, and one that replaces a worker while that one works on files.
 const THREADS: usize = 4;
 
 /// Fails where so many threads cannot be started: the runtime panics where one of its own cannot.
@@ -146,7 +146,7 @@ impl DemoServer {
         listener.set_nonblocking(true)?;
         let addr = listener.local_addr()?;
         check_threads()?;
-        // The thread for files is started now and stays: where none can be started later, its work waits for it.
+        // The replacement is started now and stays: where no other can be started, requests for files wait for it.
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(2)
             .thread_keep_alive(Duration::MAX)
