@@ -54,7 +54,7 @@ pub enum Cell {
 /// Times are nanoseconds since the run began; absent where the operation did not come so far.
 /// `timing` is the clock that gave *sent* and *first*: `user`, `kernel`, or `missed` where a stamp of the
 /// kernel never came; `bias_ns` is what user space would have added to the response time.
-pub const COLUMNS: [Column; 32] = [
+pub const COLUMNS: [Column; 31] = [
     required(
         "measure",
         Holds::Measures,
@@ -248,15 +248,6 @@ pub const COLUMNS: [Column; 32] = [
             Holds::Int32,
             |sample| Cell::of(u64::from(sample.role)),
             |sample, cell| set(&mut sample.role, cell.small()),
-        ),
-    ),
-    only(
-        |_| false,
-        required(
-            "worker",
-            Holds::Int32,
-            |sample| Cell::of(u64::from(sample.worker)),
-            |sample, cell| set(&mut sample.worker, cell.small()),
         ),
     ),
     only(
@@ -484,7 +475,7 @@ mod tests {
         });
         whole.resent = true;
         whole.shares_first = true;
-        (whole.target, whole.role, whole.worker, whole.phase) = (1, 2, 3, 4);
+        (whole.target, whole.role, whole.phase) = (1, 2, 4);
         (whole.connection, whole.protocol, whole.stream) =
             (Some(9), Some(HttpVersion::Http10), Some(11));
         for sample in [Sample::blank(), whole] {

@@ -28,8 +28,6 @@ pub struct Sample {
     /// The role of the user, the place of one of [`PlanRecord::roles`](crate::PlanRecord::roles) counted
     /// from 1; 0 where the test has no roles.
     pub role: u16,
-    /// Which worker, a process on some machine; 0 where there is one.
-    pub worker: u16,
     /// The stage of the load in which it was planned, by its place; 0 where there is one.
     pub phase: u16,
     /// Number of the request in the run, as sent in `X-Prestan`.
@@ -79,7 +77,6 @@ impl Sample {
             user: 0,
             target: 0,
             role: 0,
-            worker: 0,
             phase: 0,
             number: 0,
             visit: None,

@@ -168,7 +168,6 @@ prop_compose! {
             user,
             target,
             role: 0,
-            worker: 0,
             phase,
             number,
             visit,
@@ -268,7 +267,7 @@ fn all_runs_have_the_same_columns() {
         )
     };
     assert_eq!(blank("target"), (false, true));
-    assert_eq!(blank("worker"), (true, true));
+    assert_eq!(blank("stream"), (true, true));
     assert_eq!(blank("user"), (false, false));
 }
 

@@ -78,7 +78,6 @@ impl Worker {
             user,
             target: self.endpoint_of(user, target) as u16,
             role,
-            worker: 0,
             phase,
             number,
             visit,
