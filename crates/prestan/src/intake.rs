@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use engine::{Conditions, Finished, Sink};
-use record::{CountedSpan, Environment, Event, Load, Pace, PlanRecord, Sample};
+use record::{Environment, Event, Load, Pace, PlanRecord, Sample};
 use report::{Diagnosed, DiagnosedRun};
 use rundir::{Recorded, RunDir, RunDirError, Samples, SamplesWriter};
 use stats::{
@@ -84,8 +84,8 @@ pub(crate) struct Concluded {
     pub(crate) summary: Result<Summary, String>,
     /// The file, where there is one.
     pub(crate) samples: Option<Samples>,
-    /// Which of them count.
-    pub(crate) counted: Vec<CountedSpan>,
+    /// Which of them count, for each measure; empty where that is not known.
+    pub(crate) windows: Vec<MeasurementWindow>,
 }
 
 impl Intake {
@@ -247,8 +247,6 @@ impl Intake {
             Ok((summary, windows)) => (Ok(summary), windows),
             Err(why) => (Err(why), Vec::new()),
         };
-        let counted = plan.measures.iter().zip(windows);
-        let counted = counted.filter_map(|(measure, window)| window.named(&measure.name));
         let (samples, written) = match samples {
             Ok(samples) => (samples, Ok(())),
             Err(why) => (None, Err(why)),
@@ -257,7 +255,7 @@ impl Intake {
             written,
             summary,
             samples,
-            counted: counted.collect(),
+            windows,
         }
     }
 }

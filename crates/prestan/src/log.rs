@@ -4,12 +4,18 @@ use std::io;
 use std::path::Path;
 
 use rundir::Recorded;
+use stats::MeasurementWindow;
 
 use crate::exit::Failed;
 use crate::output;
 
-/// Writes the samples of a run, piece by piece.
-pub(crate) fn write(path: &Path, run: &Recorded) -> Result<(), Failed> {
+/// Writes the samples of a run, piece by piece. Where the windows of its measures are not known, the samples are read
+/// for them.
+pub(crate) fn write(
+    path: &Path,
+    run: &Recorded,
+    windows: Option<Vec<MeasurementWindow>>,
+) -> Result<(), Failed> {
     let Recorded {
         plan,
         events,
@@ -17,8 +23,11 @@ pub(crate) fn write(path: &Path, run: &Recorded) -> Result<(), Failed> {
         ..
     } = run;
     output::write_with(path, |file| {
-        let windows = stats::counting_windows(plan, events, || samples.pieces());
-        let windows = windows.map_err(io::Error::other)?;
+        let windows = match windows {
+            Some(known) => known,
+            None => stats::counting_windows(plan, events, || samples.pieces())
+                .map_err(io::Error::other)?,
+        };
         let pieces = samples.pieces().map_err(io::Error::other)?;
         file.write_all(report::log_header().as_bytes())?;
         for piece in pieces {

@@ -6,7 +6,7 @@ use engine::Finished;
 use record::Run;
 use report::page::PageRun;
 use rundir::{Recorded, RunDir, Samples};
-use stats::{Completeness, Summary};
+use stats::{Completeness, MeasurementWindow, Summary};
 
 use super::kept::KeptRun;
 use crate::args::OutputOptions;
@@ -21,6 +21,8 @@ pub(super) struct CompletedRun {
     /// The error is why the summary is lost.
     pub(super) summary: Result<Summary, String>,
     pub(super) samples: Option<Samples>,
+    /// Which of them count, for each measure; empty where the summary is lost.
+    pub(super) windows: Vec<MeasurementWindow>,
     /// Where it is kept.
     pub(super) path: Option<String>,
     pub(super) saved: Result<(), Failed>,
@@ -102,6 +104,7 @@ impl CompletedRun {
             finished,
             summary,
             samples,
+            windows,
             path,
             saved,
         } = self;
@@ -136,7 +139,7 @@ impl CompletedRun {
                     samples,
                 };
                 let log = formats.log.as_deref();
-                let logged = log.map_or(Ok(()), |log| log::write(log, &recorded));
+                let logged = log.map_or(Ok(()), |log| log::write(log, &recorded, Some(windows)));
                 let drawn = formats.figures.any().then(|| draw(&recorded)).flatten();
                 (logged, drawn, recorded.into_run())
             }

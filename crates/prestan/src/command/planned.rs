@@ -11,9 +11,9 @@ use engine::{
     Cancel, Conditions, Finished, Observer, Progress, RowWatch, RunError, Said, Settings, Turn,
     Watch,
 };
-use record::{Environment, Event, EventKind, Nanos, PlanRecord};
+use record::{CountedSpan, Environment, Event, EventKind, Nanos, PlanRecord};
 use rundir::{RunDir, RunDirError, Samples};
-use stats::Until;
+use stats::{MeasurementWindow, Until};
 use suite::Plan;
 
 use crate::args::{MaxFailures, OutputOptions};
@@ -455,7 +455,7 @@ impl PlannedRun {
             written,
             summary,
             samples,
-            counted,
+            windows,
         } = intake.conclude(&finished);
         finished.env.conclusion = summary.as_ref().ok().map(|summary| {
             let conclusion = summary.conclusion();
@@ -464,7 +464,7 @@ impl PlannedRun {
         let recorded = Environment {
             conclusion: finished.env.conclusion.clone(),
             samples: samples.as_ref().map(Samples::count),
-            counted,
+            counted: counted_spans(&finished.plan, &windows),
             ..recorded
         };
         let is_worthless = |directory: &&RunDir| is_unreachable && directory.discard().is_ok();
@@ -480,8 +480,16 @@ impl PlannedRun {
             finished,
             summary,
             samples,
+            windows,
         }
     }
+}
+
+/// Which operations count, for readers of the record.
+fn counted_spans(plan: &PlanRecord, windows: &[MeasurementWindow]) -> Vec<CountedSpan> {
+    let of_measures = plan.measures.iter().zip(windows);
+    let named = of_measures.filter_map(|(measure, window)| window.named(&measure.name));
+    named.collect()
 }
 
 /// Whether the server did not answer at all: then the record has nothing in it.

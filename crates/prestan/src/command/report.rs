@@ -116,7 +116,7 @@ fn loads_beside(
 
 fn write_log(file: &Path, run: &Path) -> Result<(), Failed> {
     let recorded = open(run)?;
-    log::write(file, &recorded)
+    log::write(file, &recorded, None)
 }
 
 fn side_by_side(paths: &[PathBuf], args: &ReportArgs) -> Result<ExitStatus, Failed> {
