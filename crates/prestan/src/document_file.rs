@@ -2,7 +2,8 @@
 //!
 //! A file is written beside its place, under another name, and renamed when it is complete: on a full disk, what was there
 //! before stays as it was. A symbolic link, a pipe, a device or a file with several names is written through and never
-//! replaced, and so is a file that could not be replaced by one of the same owner, permissions and extended attributes.
+//! replaced, and so is a file that cannot be replaced by one of the same owner, permissions and extended attributes,
+//! unless that is because the disk is full.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File, Metadata};
@@ -41,13 +42,18 @@ pub(crate) fn announce(place: &Path) {
 pub(crate) fn announce_all(directory: &Path, ending: &str) {
     let entries = fs::read_dir(directory).into_iter().flatten().flatten();
     let places = entries.map(|entry| entry.path());
-    let alike = places.filter(|place| place.extension().is_some_and(|own| own == ending));
+    let alike = places.filter(|place| is_with(place, ending));
     alike.for_each(|place| announce(&place));
 }
 
-/// All that was to be written into a directory is there: what else it has is not about this run.
-pub(crate) fn all_written(directory: &Path) {
-    older(|all| all.retain(|place| place.parent() != Some(directory)));
+/// All files with this ending that were to be written into a directory are there: others are not about this run.
+pub(crate) fn all_written(directory: &Path, ending: &str) {
+    let is_one = |place: &PathBuf| place.parent() == Some(directory) && is_with(place, ending);
+    older(|all| all.retain(|place| !is_one(place)));
+}
+
+fn is_with(place: &Path, ending: &str) -> bool {
+    place.extension().is_some_and(|own| own == ending)
 }
 
 /// The files that were announced, and still have what they had before.
@@ -142,17 +148,9 @@ impl DocumentFile {
         let is_replaceable = |there: &Metadata| there.is_file() && there.nlink() == 1;
         if there.as_ref().is_none_or(is_replaceable) {
             match DocumentFile::beside(place, there.as_ref()) {
-                // Who may not write to its directory, or give it to its owner, may still write to the file.
-                Err(error)
-                    if there.is_some()
-                        && matches!(
-                            error.kind(),
-                            io::ErrorKind::PermissionDenied
-                                | io::ErrorKind::ReadOnlyFilesystem
-                                // An owner who has no number here (user_namespaces(7)), and files without owners.
-                                | io::ErrorKind::InvalidInput
-                                | io::ErrorKind::Unsupported
-                        ) => {}
+                // Who may not write to its directory, or cannot give a new file its owner or its attributes, may
+                // still write to the file.
+                Err(error) if there.is_some() && !is_of_a_full_disk(&error) => {}
                 created => return created,
             }
         }
@@ -223,6 +221,13 @@ impl Drop for DocumentFile {
     }
 }
 
+fn is_of_a_full_disk(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded
+    )
+}
+
 /// Gives a file the extended attributes of another one, access control lists among them, and no others.
 fn keep_attributes(from: &Path, to: &Path) -> io::Result<()> {
     let (kept, own) = (attributes(from)?, attributes(to)?);
@@ -249,8 +254,14 @@ fn attributes(place: &Path) -> io::Result<BTreeMap<Vec<u8>, Vec<u8>>> {
     let mut all = BTreeMap::new();
     for name in names.split(|byte| *byte == 0).filter(is_kept) {
         let mut value = Vec::with_capacity(LARGEST_ATTRIBUTE);
-        getxattr(place, name, spare_capacity(&mut value))?;
-        all.insert(name.to_owned(), value);
+        match getxattr(place, name, spare_capacity(&mut value)) {
+            // It was removed meanwhile.
+            Err(Errno::NODATA) => {}
+            read => {
+                read?;
+                all.insert(name.to_owned(), value);
+            }
+        }
     }
     Ok(all)
 }
@@ -300,16 +311,42 @@ mod tests {
         assert_eq!(mode & 0o777, 0o640);
         assert_eq!(names(home.path()), ["out.json"]);
 
-        // Figures are told until all are written.
+        // Figures are told until all are written, and another document is told still then.
+        announce(&place);
         let figure = |number: u32| home.path().join(format!("{number}.svg"));
         (0..9).for_each(|number| fs::write(figure(number), "old").unwrap());
         announce_all(home.path(), "svg");
         (0..3).for_each(|number| write_drawn(&figure(number), b"new").unwrap());
         let told = untouched().unwrap();
-        let expected = "6.svg and 2 more were there before this run, which did not write them";
+        let expected = "6.svg and 3 more were there before this run, which did not write them";
         assert!(told.ends_with(expected), "{told}");
-        all_written(home.path());
+        all_written(home.path(), "svg");
+        let told = untouched().unwrap();
+        assert!(told.ends_with("out.json was there before this run, which did not write it"));
+        write(&place, b"last").unwrap();
         assert_eq!(untouched(), None);
+    }
+
+    #[test]
+    fn a_file_beside_which_none_can_be_made_is_written_through() {
+        /// Bytes of a path (PATH_MAX), with the zero at its end.
+        const LONGEST: usize = 4096;
+        const NAME: &str = "o.js";
+        let home = tempfile::tempdir().unwrap();
+        let mut directory = home.path().to_owned();
+        let rest =
+            |directory: &Path| LONGEST - directory.as_os_str().len() - "//".len() - NAME.len();
+        while rest(&directory) > 250 {
+            directory.push("d".repeat(200));
+        }
+        directory.push("d".repeat(rest(&directory) - 1));
+        fs::create_dir_all(&directory).unwrap();
+        // The path of the new file would be too long.
+        let place = directory.join(NAME);
+        fs::write(&place, "old").unwrap();
+        write(&place, b"new").unwrap();
+        assert_eq!(fs::read(&place).unwrap(), b"new");
+        assert_eq!(names(&directory), [NAME]);
     }
 
     #[test]

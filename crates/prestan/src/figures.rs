@@ -84,9 +84,11 @@ pub(crate) fn write(page: &ReportPage<'_>, options: &FigureOptions) -> Result<()
             undrawn.extend(picture.missing);
         }
     }
-    svg.into_iter()
-        .chain(png)
-        .for_each(document_file::all_written);
+    for (directory, ending) in [(svg, "svg"), (png, "png")] {
+        if let Some(directory) = directory {
+            document_file::all_written(directory, ending);
+        }
+    }
     if !undrawn.is_empty() {
         tell(&format!(
             "prestan: the font of PNG files has no {}: these letters are missing in the pictures; --svg has them",

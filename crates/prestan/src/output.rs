@@ -151,7 +151,8 @@ pub(crate) fn check_place(place: &Path) -> Result<(), Failed> {
 
 fn refuse_twice(places: &[&Path]) -> Result<(), Failed> {
     let is_one = |own: &Path, other: &Path| {
-        own == other || (standard_output::is(own) && standard_output::is(other))
+        let is_same = own == other || (standard_output::is(own) && standard_output::is(other));
+        is_same && !standard_output::discards(own) && !standard_output::discards(other)
     };
     let twice = places.iter().enumerate().find(|(index, path)| {
         let mut before = places[..*index].iter();

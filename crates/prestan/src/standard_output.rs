@@ -1,11 +1,12 @@
-//! What standard output is: whether it was closed when this program began (`>&-`), and whether a place is it.
+//! What standard output is: whether it was closed when this program began (`>&-`), and whether a place is it, or one
+//! that several documents can go to.
 //!
 //! Where it was closed, the standard library opens /dev/null in its place, before `main`, so that what is written is lost
 //! without an error.
 
 use std::fs;
 use std::io;
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -30,6 +31,16 @@ pub(crate) fn is(place: &Path) -> bool {
         Some((there.dev(), there.ino()) == (own.st_dev, own.st_ino))
     };
     place.as_os_str() == NAME || (!was_closed() && is_same() == Some(true))
+}
+
+/// Whether nothing is kept of what is written there (/dev/null), whatever its name.
+pub(crate) fn discards(place: &Path) -> bool {
+    /// Its numbers, on all machines (null(4)).
+    const NULL: (u32, u32) = (1, 3);
+    let there = fs::metadata(place);
+    there.is_ok_and(|there| {
+        there.file_type().is_char_device() && there.rdev() == rustix::fs::makedev(NULL.0, NULL.1)
+    })
 }
 
 extern "C" fn look() {

@@ -88,9 +88,9 @@ fn check(directory: &Path) -> Result<(), Failed> {
         ))
     };
     fs::create_dir_all(directory).map_err(failed)?;
-    document_file::announce_all(directory, "html");
     let is_empty = fs::read_dir(directory).map_err(failed)?.next().is_none();
     if is_empty || directory.join(MARK).is_file() {
+        document_file::announce_all(directory, "html");
         return output::check_place(&directory.join(INDEX));
     }
     Err(Failed::Usage(format!(

@@ -127,13 +127,26 @@ fn a_device_is_never_replaced() {
     let twice = ["report", "run", "--json", "/dev/stdout", "--csv", "-"];
     let refused = outcome.again().args(twice).run();
     assert_eq!(refused.code, 2, "{refused}");
+    // Nothing is lost where nothing is kept.
+    std::os::unix::fs::symlink("/dev/null", outcome.home().join("null")).unwrap();
+    let script = "\"$1\" report run --json - --csv null --junit null > null";
+    let (code, said) = in_a_shell(outcome.home(), "sh", script, &[]);
+    assert_eq!((code, said.as_str()), (0, ""));
+    assert!(outcome.home().join("null").is_symlink());
 }
 
 /// Waiting for a disk takes longer than drawing.
 #[test]
 fn documents_wait_for_the_disk_and_figures_do_not() {
-    let strace = Command::new("strace").arg("-V").output().ok();
-    if need_or(strace.ok_or("strace")).is_none() {
+    let home = tempfile::tempdir().unwrap();
+    let traced = Command::new("strace")
+        .arg("-o")
+        .arg(home.path().join("calls"))
+        .arg("true")
+        .stderr(Stdio::null())
+        .status();
+    let works = traced.is_ok_and(|status| status.success());
+    if need_or(works.then_some(()).ok_or("strace that may trace")).is_none() {
         return;
     }
     let outcome = a_run();

@@ -181,6 +181,7 @@ fn every_server_has_a_page_and_works() {
 fn what_makes_no_sense_is_refused() {
     let home = tempfile::TempDir::new().unwrap();
     fs::write(home.path().join("letter.txt"), "mine").unwrap();
+    fs::write(home.path().join("index.html"), "mine").unwrap();
     let full = home.path().to_string_lossy().into_owned();
     let new = home.path().join("new").to_string_lossy().into_owned();
     let table: [(&[&str], &str); 4] = [
@@ -199,6 +200,7 @@ fn what_makes_no_sense_is_refused() {
         let outcome = gallery(arguments);
         assert_eq!(outcome.code, 2, "{outcome}");
         assert!(outcome.stderr.contains(says), "{says}: {outcome}");
+        assert!(!outcome.stderr.contains("was there before"), "{outcome}");
     }
     assert!(!home.path().join("new").exists());
     let letter = home.path().join("letter.txt");
