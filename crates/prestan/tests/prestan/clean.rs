@@ -93,8 +93,8 @@ fn a_collection_that_the_server_does_not_list_is_removed() {
 #[test]
 fn behind_a_proxy_that_removes_a_prefix_collections_are_found() {
     let changes = Fault::RewriteBody {
-        from: "/PrestanTest-".to_owned(),
-        to: "/behind/PrestanTest-".to_owned(),
+        from: "href>/".to_owned(),
+        to: "href>/behind/".to_owned(),
     };
     let server = Faulty::new(|builder| {
         builder.rule(Rule::new(changes).method("PROPFIND").header("depth", "1"))

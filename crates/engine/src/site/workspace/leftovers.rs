@@ -124,8 +124,8 @@ const MOST_IN_VAIN: usize = 100;
 /// at; how many others it lists there comes with them.
 ///
 /// What the server lists is only a hint: the path is made anew from the target and a run id that
-/// is one, so that no answer can lead us anywhere else. Behind a proxy that changes paths, members are listed
-/// elsewhere; they count if they are there.
+/// is one, so that no answer can lead us anywhere else. Behind a proxy that changes paths, the target and its
+/// members are listed elsewhere; these count if they are there.
 pub(crate) async fn leftovers(
     client: &mut Client,
     target: &Target,
@@ -163,7 +163,7 @@ pub(crate) async fn leftovers(
 struct ListedNames {
     /// Those in the target.
     here: BTreeSet<String>,
-    /// Those that it lists at other paths only.
+    /// Those that it lists at other paths, where it does so with the target itself.
     elsewhere: BTreeSet<String>,
 }
 
@@ -174,7 +174,9 @@ impl ListedNames {
         own: Option<&str>,
     ) -> ListedNames {
         let mut listed = ListedNames::default();
+        let mut are_paths_changed = true;
         for href in hrefs {
+            are_paths_changed &= !same_resource(path_of(href), target.path());
             let name = last_segment(href).unwrap_or_default();
             let run_id = name.strip_prefix(PREFIX).unwrap_or_default();
             if !is_run_id(run_id) || own == Some(run_id) {
@@ -188,7 +190,7 @@ impl ListedNames {
             names.insert(run_id.to_owned());
         }
         let ListedNames { here, elsewhere } = &mut listed;
-        elsewhere.retain(|run_id| !here.contains(run_id));
+        elsewhere.retain(|run_id| are_paths_changed && !here.contains(run_id));
         listed
     }
 }
@@ -284,12 +286,14 @@ mod tests {
         let foreign = (0..150).map(|number| format!("/elsewhere/PrestanTest-z{number}/"));
         let own = ["a/", "own/", "z3"].map(|name| format!("http://h/dav/PrestanTest-{name}"));
         let hrefs: Vec<String> = foreign.chain(own).collect();
-        let hrefs = hrefs
-            .iter()
-            .map(String::as_str)
-            .chain(["/dav/", "/dav/file"]);
-        let listed = ListedNames::of(hrefs, &target, Some("own"));
-        assert_eq!(listed.here, ["a", "z3"].map(str::to_owned).into());
-        assert_eq!(listed.elsewhere.len(), 149);
+        let listed = |target_at| {
+            let hrefs = hrefs.iter().map(String::as_str).chain([target_at]);
+            ListedNames::of(hrefs, &target, Some("own"))
+        };
+        for (target_at, elsewhere) in [("/elsewhere/", 149), ("/dav/", 0)] {
+            let listed = listed(target_at);
+            assert_eq!(listed.here, ["a", "z3"].map(str::to_owned).into());
+            assert_eq!(listed.elsewhere.len(), elsewhere);
+        }
     }
 }
