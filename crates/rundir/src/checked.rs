@@ -369,7 +369,7 @@ mod tests {
                 .is_some()
         };
         assert_eq!(
-            [32, 33, i32::MAX, -1].map(children),
+            [31, 32, i32::MAX, -1].map(children),
             [true, false, false, false]
         );
         let elements = |count: u8| {
@@ -381,7 +381,7 @@ mod tests {
             ];
             FILE.skip(STRUCT, &list.concat()).is_some()
         };
-        assert_eq!([33, 34, 64].map(elements), [true, false, false]);
+        assert_eq!([32, 33, 64].map(elements), [true, false, false]);
         let codec = |codec: i32| {
             COLUMN
                 .skip(STRUCT, &[int32(4, codec), vec![0]].concat())
