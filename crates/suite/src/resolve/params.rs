@@ -80,10 +80,11 @@ pub(super) fn written(
         own.scalar()
             .map_or_else(|| own.to_string(), |(_, text)| text.to_owned())
     };
-    let differs = |(name, text): &(&String, String)| match &recorded[*name] {
-        Value::String(own) => own != text,
-        other => other.to_string() != *text,
+    let shown = |recorded: &Value| match recorded {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
     };
+    let differs = |(name, text): &(&String, String)| shown(&recorded[*name]) != *text;
     let all = params.iter().map(|(name, own)| (name, text(own)));
     all.filter(differs)
         .map(|(name, text)| (name.clone(), text))
