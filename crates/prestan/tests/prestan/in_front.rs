@@ -222,7 +222,7 @@ fn a_connection_begins_with_a_line_of_the_proxy_protocol() {
 fn behind(recipe: &str) -> Option<RealServer> {
     let recipe = Recipe::named(recipe).unwrap();
     need_or(recipe.installed())?;
-    Some(RealServer::start(&recipe).unwrap_or_else(|error| panic!("{error}")))
+    Some(RealServer::start(recipe).unwrap_or_else(|error| panic!("{error}")))
 }
 
 /// Runs tests that cannot succeed because of the destination, and checks what is said of each.
