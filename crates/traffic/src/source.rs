@@ -62,6 +62,19 @@ impl DepartureSchedule {
         }
     }
 
+    /// Blocks of one length at a constant rate, the first of them at `first_ns`.
+    pub fn constant_rate(block_bytes: u32, bytes_per_second: u64, first_ns: u64) -> Self {
+        let interval = Interval::of_rate(block_bytes, bytes_per_second.saturating_mul(8));
+        let source = Steady::beginning_at(first_ns, block_bytes, interval);
+        DepartureSchedule::new(Box::new(source), 0, 0)
+    }
+
+    /// Skips blocks before a moment, as many as one step can; how many. Behind the first block, those of a constant rate
+    /// are all skipped.
+    pub fn skip_until(&mut self, at_ns: u64) -> u64 {
+        self.source.skip_until(at_ns)
+    }
+
     /// Limits the length of blocks to what a datagram can have.
     pub(crate) fn with_bytes_between(mut self, least: u32, most: u32) -> Self {
         (self.least_bytes, self.most_bytes) = (least, most);
@@ -82,6 +95,11 @@ impl Iterator for DepartureSchedule {
 /// What offers one block after another.
 pub(crate) trait BlockSource: std::fmt::Debug + Send {
     fn next_block(&mut self, rng: &mut ChaCha8Rng) -> Option<PlannedDeparture>;
+
+    /// See [`DepartureSchedule::skip_until`]: most models know a block only after the one before it.
+    fn skip_until(&mut self, _at_ns: u64) -> u64 {
+        0
+    }
 }
 
 /// A moment that advances by drawn times. The fractions of nanoseconds are carried, so that they do not add up to a

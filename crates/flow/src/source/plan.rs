@@ -114,14 +114,14 @@ impl FlowPlan {
     /// A flow with a schedule.
     pub fn scheduled(
         transport: FlowTransport,
-        schedule: BlockSchedule,
+        schedule: impl Into<BlockSchedule>,
         largest_block_bytes: u32,
         bytes_per_second: Option<u64>,
         duration: Duration,
     ) -> FlowPlan {
         FlowPlan {
             transport,
-            behaviour: FlowBehaviour::Scheduled(schedule),
+            behaviour: FlowBehaviour::Scheduled(schedule.into()),
             largest_block_bytes,
             bytes_per_second,
             duration,

@@ -6,14 +6,14 @@ use std::sync::Arc;
 
 use rustix::fs::MemfdFlags;
 use socket2::Socket;
-use traffic::PlannedDeparture;
+use traffic::{DepartureSchedule, PlannedDeparture};
 
 use super::counters::{FlowCounters, LATE_NS, PacingHistogram};
 use super::datagrams::DatagramSender;
 use super::open::OpenFlow;
 use super::stream::{StreamSender, Written};
 use crate::FlowTransport;
-use crate::behaviour::{BlockSchedule, EvenBlocks, FlowBehaviour};
+use crate::behaviour::{BlockSchedule, FlowBehaviour};
 use crate::clock::monotonic_ns;
 use crate::sys::tcp_facts;
 
@@ -73,25 +73,9 @@ pub(super) enum NextMoment {
 enum FlowPace {
     Unlimited,
     Scheduled {
-        blocks: FlowBlocks,
+        schedule: BlockSchedule,
         next: Option<PlannedDeparture>,
     },
-}
-
-/// Blocks of a flow, in the order of their moments.
-enum FlowBlocks {
-    /// Any number of them is skipped at once.
-    Even(EvenBlocks),
-    Any(BlockSchedule),
-}
-
-impl FlowBlocks {
-    fn next(&mut self) -> Option<PlannedDeparture> {
-        match self {
-            FlowBlocks::Even(blocks) => blocks.next(),
-            FlowBlocks::Any(schedule) => schedule.next(),
-        }
-    }
 }
 
 /// Permits a rate, and at most a second of it at once.
@@ -169,10 +153,9 @@ impl SendingFlow {
         let pace = match (plan.behaviour, plan.bytes_per_second) {
             (FlowBehaviour::Full { .. }, None) => FlowPace::Unlimited,
             (FlowBehaviour::Full { block_bytes }, Some(rate)) => {
-                let blocks = evenly(rate, block_bytes.max(least_block), number);
-                scheduled(FlowBlocks::Even(blocks))
+                scheduled(evenly(rate, block_bytes.max(least_block), number))
             }
-            (FlowBehaviour::Scheduled(schedule), _) => scheduled(FlowBlocks::Any(schedule)),
+            (FlowBehaviour::Scheduled(schedule), _) => scheduled(schedule),
         };
         SendingFlow {
             socket: flow.socket,
@@ -299,8 +282,8 @@ impl SendingFlow {
 
     /// Takes the next block from the schedule.
     fn take_block(&mut self) {
-        if let FlowPace::Scheduled { blocks, next } = &mut self.pace {
-            *next = blocks.next();
+        if let FlowPace::Scheduled { schedule, next } = &mut self.pace {
+            *next = schedule.next();
         }
     }
 
@@ -320,7 +303,7 @@ impl SendingFlow {
     /// Skips blocks before a moment; how many, and whether those are all.
     fn skip_until(&mut self, moment: u64) -> (u64, bool) {
         let at_ns = moment.saturating_sub(self.start);
-        let FlowPace::Scheduled { blocks, next } = &mut self.pace else {
+        let FlowPace::Scheduled { schedule, next } = &mut self.pace else {
             return (0, true);
         };
         let mut skipped = 0;
@@ -328,11 +311,8 @@ impl SendingFlow {
             if skipped >= MOST_DROPPED {
                 return (skipped, false);
             }
-            skipped += 1;
-            if let FlowBlocks::Even(blocks) = blocks {
-                skipped += blocks.skip_until(at_ns);
-            }
-            *next = blocks.next();
+            skipped += 1 + schedule.skip_until(at_ns);
+            *next = schedule.next();
         }
         (skipped, true)
     }
@@ -433,18 +413,18 @@ impl SendingFlow {
     }
 }
 
-fn scheduled(mut blocks: FlowBlocks) -> FlowPace {
-    let next = blocks.next();
-    FlowPace::Scheduled { blocks, next }
+fn scheduled(mut schedule: BlockSchedule) -> FlowPace {
+    let next = schedule.next();
+    FlowPace::Scheduled { schedule, next }
 }
 
 /// Evenly spaced blocks. So that flows that are alike do not all send at the same moments, each
 /// begins at another part of its gap: by the golden ratio, which spreads any number of them evenly.
-fn evenly(bytes_per_second: u64, block_bytes: u32, number: usize) -> EvenBlocks {
+fn evenly(bytes_per_second: u64, block_bytes: u32, number: usize) -> BlockSchedule {
     const GOLDEN: f64 = 0.618_033_988_749_894_9;
     let gap_ns = f64::from(block_bytes) * 1e9 / bytes_per_second.max(1) as f64;
     let first_ns = ((number as f64 * GOLDEN).fract() * gap_ns) as u64;
-    EvenBlocks::new(bytes_per_second, block_bytes, first_ns)
+    DepartureSchedule::constant_rate(block_bytes, bytes_per_second, first_ns).into()
 }
 
 #[cfg(test)]

@@ -4,14 +4,13 @@ use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use flow::FlowTransport::{Tcp, Udp};
-use flow::behaviour::constant_rate;
 use flow::source::{FlowPlan, LoadTotals};
 use flow::stability::StabilityRule;
 use flow::{
     FlowError, FlowTransport, SharedToken, SinkHandle, SinkLimits, SinkSettings, SourceHandle,
     SourcePlan, TrafficSink, TrafficSource,
 };
-use traffic::PlannedDeparture;
+use traffic::{DepartureSchedule, PlannedDeparture};
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -274,7 +273,7 @@ fn loss_at_a_small_buffer_is_seen() {
 #[test]
 fn what_a_schedule_has_beyond_the_agreement_is_not_sent() {
     let sink = sink();
-    let schedule = constant_rate(4_000_000, 1000);
+    let schedule = DepartureSchedule::constant_rate(1000, 4_000_000, 0);
     let flow = FlowPlan::scheduled(Udp, schedule, 1000, Some(1_000_000), 2 * SECOND);
     // A block that is larger than the largest is not sent, either.
     let large = [PlannedDeparture {
