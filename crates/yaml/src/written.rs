@@ -79,7 +79,7 @@ impl fmt::Display for WrittenValue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             WrittenValue::Scalar { text, .. } => match self.scalar() {
-                Some((PlainScalar::Text, _)) => write_json_text(f, text),
+                Some((PlainScalar::Text, _)) => write!(f, "{}", json_text(text)),
                 _ => f.write_str(text),
             },
             WrittenValue::List(items) => {
@@ -94,8 +94,7 @@ impl fmt::Display for WrittenValue {
                 f.write_char('{')?;
                 for (place, (name, value)) in members.iter().enumerate() {
                     f.write_str(if place > 0 { "," } else { "" })?;
-                    write_json_text(f, name)?;
-                    write!(f, ":{value}")?;
+                    write!(f, "{}:{value}", json_text(name))?;
                 }
                 f.write_char('}')
             }
@@ -103,22 +102,8 @@ impl fmt::Display for WrittenValue {
     }
 }
 
-fn write_json_text(f: &mut fmt::Formatter<'_>, text: &str) -> fmt::Result {
-    f.write_char('"')?;
-    for character in text.chars() {
-        match character {
-            '"' => f.write_str("\\\""),
-            '\\' => f.write_str("\\\\"),
-            '\n' => f.write_str("\\n"),
-            '\r' => f.write_str("\\r"),
-            '\t' => f.write_str("\\t"),
-            '\u{8}' => f.write_str("\\b"),
-            '\u{c}' => f.write_str("\\f"),
-            '\0'..' ' => write!(f, "\\u{:04x}", u32::from(character)),
-            other => f.write_char(other),
-        }?;
-    }
-    f.write_char('"')
+fn json_text(text: &str) -> serde_json::Value {
+    text.into()
 }
 
 impl<'de> Deserialize<'de> for WrittenValue {
