@@ -148,3 +148,9 @@ impl RecordReading<'_> {
 pub(crate) fn open(path: &Path) -> Result<Recorded, Failed> {
     RecordReading::default().open(path)
 }
+
+/// What reports say of caches and addresses that responded in these runs.
+pub(crate) fn origins<'r>(ran: impl IntoIterator<Item = &'r KeptRun>) -> Vec<String> {
+    let warnings = stats::origin_warnings(ran.into_iter().map(|one| &one.summary));
+    warnings.iter().map(report::warning).collect()
+}

@@ -11,7 +11,7 @@ use report::{CountedUnit, Find, SearchResult, Tried};
 use stats::{Conclusion, OfferedLoad, PagesSummary, Search, Summary, Tally, TestSummary, Trial};
 
 use super::gates::constraint_for;
-use super::kept::KeptRun;
+use super::kept::{KeptRun, origins};
 use super::load::{LoadWorkload, guard::Permission, pace};
 use super::planned::PlannedRun;
 use super::series::{SeriesProgress, name_of};
@@ -353,12 +353,6 @@ impl<'a> Trials<'a> {
             trials: self.made,
         }
     }
-}
-
-/// What reports say of caches and addresses that responded in these runs.
-pub(super) fn origins<'r>(ran: impl IntoIterator<Item = &'r KeptRun>) -> Vec<String> {
-    let warnings = stats::origin_warnings(ran.into_iter().map(|one| &one.summary));
-    warnings.iter().map(report::warning).collect()
 }
 
 /// Why a series ended, as its report says it.

@@ -14,11 +14,10 @@ use suite::{Limit, Plan};
 
 use super::completed::IncompleteRun;
 use super::gates::add_gate;
-use super::kept::KeptRun;
+use super::kept::{KeptRun, origins};
 use super::load::{guard, pace};
 use super::planned::PlannedRun;
 use super::point_verdicts::{RunAtPoint, by_constraints};
-use super::search::origins;
 use super::series::{
     AnonymousServers, LOG_FOLLOWS, RunSeries, SeriesProgress, labelled, tested_servers, with_pids,
 };
