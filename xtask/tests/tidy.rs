@@ -65,6 +65,7 @@ const IMPURE_CRATES: &[(&str, &[&str])] = &[
     ("flow", &["traffic"]),
     ("rundir", &["record", "yaml"]),
     ("engine", &["html", "record", "suite", "wire"]),
+    ("runner", &["engine", "report", "rundir"]),
 ];
 
 /// Names that a pure crate does not use outside its tests.
@@ -240,10 +241,35 @@ fn a_closed_pipe_is_no_reason_to_panic() {
         prints("#[cfg(test)]\nmod tests;\nfn f() { std::println!() }").len(),
         1
     );
-    for name in ["crates/prestan", "crates/engine", "crates/rundir", "xtask"] {
-        let sources = files(&root().join(name).join("src"), &[".rs"]);
+    for name in ["prestan", "engine", "rundir", "runner", "../xtask"] {
+        let sources = files(&root().join("crates").join(name).join("src"), &[".rs"]);
         let sources = sources.into_iter().filter(|path| !is_test_file(path));
         assert_none(&check(sources.collect(), prints));
+    }
+}
+
+/// Where a library writes to a terminal or ends the program.
+fn of_the_binary(text: &str) -> Vec<String> {
+    let places = ["io::stdout", "io::stderr", "process::exit", "ExitCode"];
+    let names = RustCode::of(text).names.into_iter();
+    let named = names.filter(|name| places.iter().any(|place| name.contains(place)));
+    named
+        .map(|name| format!("line {}: {}", name.line, name.parts.join("::")))
+        .collect()
+}
+
+#[test]
+fn only_the_binary_knows_its_arguments_and_the_terminal() {
+    assert_eq!(of_the_binary("use std::io::{self, stderr};").len(), 1);
+    let sources = files(&root().join("crates/runner/src"), &[".rs"]);
+    assert_none(&check(sources, of_the_binary));
+    for name in ours().iter().filter(|name| *name != "prestan") {
+        let manifest = root().join("crates").join(name).join("Cargo.toml");
+        let text = fs::read_to_string(manifest).unwrap();
+        assert!(
+            !text.lines().any(|line| line.starts_with("clap")),
+            "{name} knows clap"
+        );
     }
 }
 

@@ -37,6 +37,7 @@ use std::time::Duration;
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Args, CommandFactory, Parser, Subcommand};
 use constraint::Constraint;
+use runner::RunnerError;
 use testbed::Slowdown;
 
 pub(crate) use analyze::AnalyzeArgs;
@@ -69,7 +70,6 @@ pub(crate) use traffic::{
 };
 pub(crate) use webstone::{ChildrenOptions, PagesOptions, WebstoneArgs};
 
-use crate::exit::Failed;
 use crate::words::may_be_url;
 
 const STYLES: Styles = Styles::styled()
@@ -362,7 +362,7 @@ pub(crate) struct RunArgs {
 
 /// Refuses a first word that is neither a command nor a URL, and similar to a command: it would be
 /// taken for the name of a host.
-pub(crate) fn refuse_mistyped_command(first: Option<OsString>) -> Result<(), Failed> {
+pub(crate) fn refuse_mistyped_command(first: Option<OsString>) -> Result<(), RunnerError> {
     let Some(word) = first.as_ref().and_then(|word| word.to_str()) else {
         return Ok(());
     };
@@ -373,7 +373,7 @@ pub(crate) fn refuse_mistyped_command(first: Option<OsString>) -> Result<(), Fai
     let commands = program.get_subcommands().map(clap::Command::get_name);
     let commands: Vec<&str> = commands.chain(["help"]).collect();
     match nearest::meant(word, commands.iter().copied()) {
-        Some(command) if !commands.contains(&word) => Err(Failed::Usage(format!(
+        Some(command) if !commands.contains(&word) => Err(RunnerError::Usage(format!(
             "`{word}` is not a command; did you mean `{command}`? (to measure a host of this name, \
              write http://{word}/)"
         ))),

@@ -15,8 +15,7 @@ mod task;
 use std::path::Path;
 
 use flow::{FlowError, SharedToken};
-
-use crate::exit::Failed;
+use runner::RunnerError;
 
 pub(crate) use asked::AskedBackground;
 pub(crate) use follower::{BackgroundRecorder, BackgroundShare, started};
@@ -29,27 +28,27 @@ pub(crate) use task::{BackgroundOptions, BackgroundTask, TrafficFile, components
 const TOKEN_VARIABLE: &str = "PRESTAN_TRAFFIC_TOKEN";
 
 /// The token of sources and sinks.
-pub(crate) fn token(file: Option<&Path>) -> Result<SharedToken, Failed> {
+pub(crate) fn token(file: Option<&Path>) -> Result<SharedToken, RunnerError> {
     let read = match file {
         Some(file) => SharedToken::from_file(file),
         None if std::env::var_os(TOKEN_VARIABLE).is_some() => {
             SharedToken::from_environment(TOKEN_VARIABLE)
         }
         None => {
-            return Err(Failed::Usage(format!(
+            return Err(RunnerError::Usage(format!(
                 "sources and sinks share a token; write one of 16 bytes or more into a file that only you \
                  can read, and give its name with --token-file, beside runs --sink-token-file (or set {TOKEN_VARIABLE})"
             )));
         }
     };
-    read.map_err(|error| Failed::Usage(error.to_string()))
+    read.map_err(|error| RunnerError::Usage(error.to_string()))
 }
 
 /// Why background traffic cannot be sent.
-fn failed(error: &FlowError) -> Failed {
+fn failed(error: &FlowError) -> RunnerError {
     let text = report::clean(&error.to_string());
     match error {
-        FlowError::Settings(_) | FlowError::Token(_) => Failed::Usage(text),
-        _ => Failed::Target(format!("background traffic: {text}")),
+        FlowError::Settings(_) | FlowError::Token(_) => RunnerError::Usage(text),
+        _ => RunnerError::Target(format!("background traffic: {text}")),
     }
 }

@@ -6,6 +6,7 @@ use engine::{
     ClockChoice, Drive, Endpoint, Family, HttpOptions, Rounds, Route, Settings, TlsOptions,
 };
 use record::{Clock, Http, HttpVersion};
+use runner::RunnerError;
 use wire::auth::{AuthScheme, Credentials};
 use wire::target::Target;
 
@@ -13,7 +14,6 @@ use crate::args::{
     AuthArg, ClockArg, ClockOptions, ConnectOptions, Login, RunningOptions, TlsResumptionArg,
 };
 use crate::credentials::{self, Exposure};
-use crate::exit::Failed;
 use crate::output::tell;
 use crate::state;
 
@@ -33,8 +33,8 @@ pub(crate) fn connection(
     url: &str,
     login: &Login,
     options: &ConnectOptions,
-) -> Result<ServerAccess, Failed> {
-    let target = Target::parse(url).map_err(|error| Failed::Usage(error.to_string()))?;
+) -> Result<ServerAccess, RunnerError> {
+    let target = Target::parse(url).map_err(|error| RunnerError::Usage(error.to_string()))?;
     connection_to(target, login, options)
 }
 
@@ -43,9 +43,9 @@ pub(crate) fn connection_to(
     target: Target,
     login: &Login,
     options: &ConnectOptions,
-) -> Result<ServerAccess, Failed> {
-    let other = |(name, url): &(String, String)| -> Result<Endpoint, Failed> {
-        let target = Target::parse(url).map_err(|why| Failed::Usage(why.to_string()))?;
+) -> Result<ServerAccess, RunnerError> {
+    let other = |(name, url): &(String, String)| -> Result<Endpoint, RunnerError> {
+        let target = Target::parse(url).map_err(|why| RunnerError::Usage(why.to_string()))?;
         Ok(Endpoint {
             name: Some(name.clone()),
             ..endpoint(target, login, options)?
@@ -54,7 +54,7 @@ pub(crate) fn connection_to(
     let headers = options
         .header
         .iter()
-        .map(|text| header(text).map_err(|what| Failed::Usage(format!("--header: {what}"))))
+        .map(|text| header(text).map_err(|what| RunnerError::Usage(format!("--header: {what}"))))
         .collect::<Result<_, _>>()?;
     Ok(ServerAccess {
         endpoint: endpoint(target, login, options)?,
@@ -96,7 +96,7 @@ fn endpoint(
     mut target: Target,
     login: &Login,
     options: &ConnectOptions,
-) -> Result<Endpoint, Failed> {
+) -> Result<Endpoint, RunnerError> {
     let user_info = target.take_user_info();
     let (credentials, exposure) = credentials::find(login, options, user_info, target.host())?;
     if exposure == Exposure::ProcessList {
@@ -124,7 +124,7 @@ fn endpoint(
         identity,
         without_resumption: has_full_handshakes(options),
     };
-    let tls = engine::tls_config(&options_of_tls, target.scheme()).map_err(Failed::Usage)?;
+    let tls = engine::tls_config(&options_of_tls, target.scheme()).map_err(RunnerError::Usage)?;
     Ok(Endpoint {
         target,
         route,
@@ -135,7 +135,7 @@ fn endpoint(
 }
 
 /// How connections get there.
-pub(crate) fn route(target: &Target, options: &ConnectOptions) -> Result<Route, Failed> {
+pub(crate) fn route(target: &Target, options: &ConnectOptions) -> Result<Route, RunnerError> {
     if let Some(path) = &options.unix_socket {
         return Ok(Route::Unix(path.clone()));
     }
@@ -144,22 +144,22 @@ pub(crate) fn route(target: &Target, options: &ConnectOptions) -> Result<Route, 
         (_, true) => Family::V6,
         _ => Family::Any,
     };
-    engine::look_up(target, family, &options.resolve).map_err(Failed::Target)
+    engine::look_up(target, family, &options.resolve).map_err(RunnerError::Target)
 }
 
 /// The clock that can be had on this route; warns where it is the second best.
-pub(crate) fn clock(options: ClockOptions, route: &Route) -> Result<Clock, Failed> {
+pub(crate) fn clock(options: ClockOptions, route: &Route) -> Result<Clock, RunnerError> {
     let choice = match options.clock {
         ClockArg::Auto => ClockChoice::Auto,
         ClockArg::Kernel => ClockChoice::Kernel,
         ClockArg::User => ClockChoice::User,
     };
-    let (clock, warning) = engine::choose_clock(choice, route).map_err(Failed::Usage)?;
+    let (clock, warning) = engine::choose_clock(choice, route).map_err(RunnerError::Usage)?;
     if let Some(warning) = warning {
         tell(&format!("prestan: warning: {warning}"));
     }
     if options.acks && clock == Clock::User {
-        return Err(Failed::Usage(
+        return Err(RunnerError::Usage(
             "--acks needs the kernel's time stamps, and there are none".to_owned(),
         ));
     }
@@ -212,10 +212,11 @@ pub(crate) fn to_own_server(
     url: &str,
     credentials: Option<Credentials>,
     version: HttpVersion,
-) -> Result<ServerAccess, Failed> {
-    let target = Target::parse(url).map_err(|error| Failed::Local(error.to_string()))?;
-    let route = engine::look_up(&target, Family::Any, &[]).map_err(Failed::Local)?;
-    let tls = engine::tls_config(&TlsOptions::default(), target.scheme()).map_err(Failed::Local)?;
+) -> Result<ServerAccess, RunnerError> {
+    let target = Target::parse(url).map_err(|error| RunnerError::Local(error.to_string()))?;
+    let route = engine::look_up(&target, Family::Any, &[]).map_err(RunnerError::Local)?;
+    let tls =
+        engine::tls_config(&TlsOptions::default(), target.scheme()).map_err(RunnerError::Local)?;
     Ok(ServerAccess {
         endpoint: Endpoint {
             target,
@@ -238,11 +239,11 @@ pub(crate) fn to_own_server(
 }
 
 /// The label of a run of one server.
-fn one_label(labels: &[String]) -> Result<Option<String>, Failed> {
+fn one_label(labels: &[String]) -> Result<Option<String>, RunnerError> {
     match labels {
         [] => Ok(None),
         [label] => Ok(Some(label.clone())),
-        several => Err(Failed::Usage(format!(
+        several => Err(RunnerError::Usage(format!(
             "--label is given {} times, and one server is measured; give it once",
             several.len()
         ))),
@@ -250,12 +251,15 @@ fn one_label(labels: &[String]) -> Result<Option<String>, Failed> {
 }
 
 /// The label of each of so many servers: of all, or of none.
-pub(crate) fn labels_of(labels: &[String], servers: usize) -> Result<Vec<Option<String>>, Failed> {
+pub(crate) fn labels_of(
+    labels: &[String],
+    servers: usize,
+) -> Result<Vec<Option<String>>, RunnerError> {
     if labels.is_empty() {
         return Ok(vec![None; servers]);
     }
     if labels.len() != servers {
-        return Err(Failed::Usage(format!(
+        return Err(RunnerError::Usage(format!(
             "--label is given {} times for {servers} servers; give one for each, in their order",
             labels.len()
         )));
@@ -269,7 +273,7 @@ impl ServerAccess {
         self,
         running: &RunningOptions,
         clock_options: ClockOptions,
-    ) -> Result<Settings, Failed> {
+    ) -> Result<Settings, RunnerError> {
         let run_id = running.run_id.clone();
         let acks = clock_options.acks;
         let clock = clock(clock_options, &self.endpoint.route)?;
@@ -277,7 +281,7 @@ impl ServerAccess {
         let connections = &mut settings.http.connections;
         (connections.nagle, connections.two_writes) = (running.nagle, running.two_writes);
         if running.two_writes && connections.version == HttpVersion::Http2 {
-            return Err(Failed::Usage(
+            return Err(RunnerError::Usage(
                 "--two-writes is about HTTP/1: with HTTP/2, head and body are frames of one stream; leave out one \
                  of --two-writes and --http 2"
                     .to_owned(),

@@ -6,10 +6,10 @@ use std::path::Path;
 use std::sync::OnceLock;
 use std::{env, fs};
 
+use runner::RunnerError;
 use wire::auth::{Credentials, Secret, netrc_entry};
 
 use crate::args::{ConnectOptions, Login};
-use crate::exit::Failed;
 
 const PASSWORD: &str = "PRESTAN_PASSWORD";
 
@@ -28,7 +28,7 @@ pub(crate) fn find(
     options: &ConnectOptions,
     url_user: Option<(String, Option<String>)>,
     host: &str,
-) -> Result<(Option<Credentials>, Exposure), Failed> {
+) -> Result<(Option<Credentials>, Exposure), RunnerError> {
     if let (Some(user), Some(password)) = (&login.login_user, &login.login_password) {
         return Ok((Some(password_of(user, password)), Exposure::ProcessList));
     }
@@ -60,7 +60,9 @@ pub(crate) fn find(
 }
 
 /// What stands in the environment comes last: it was not said for this server in particular.
-fn from_environment(options: &ConnectOptions) -> Result<(Option<Credentials>, Exposure), Failed> {
+fn from_environment(
+    options: &ConnectOptions,
+) -> Result<(Option<Credentials>, Exposure), RunnerError> {
     if let Some(user) = variable("PRESTAN_USER")? {
         return named(&user, options, Exposure::None);
     }
@@ -69,7 +71,7 @@ fn from_environment(options: &ConnectOptions) -> Result<(Option<Credentials>, Ex
         None => variable(PASSWORD)?.map(|_| PASSWORD),
     };
     if let Some(password) = password {
-        return Err(Failed::Usage(format!(
+        return Err(RunnerError::Usage(format!(
             "{password} gives a password, and there is no user for it; add --user NAME, or set PRESTAN_USER"
         )));
     }
@@ -78,7 +80,7 @@ fn from_environment(options: &ConnectOptions) -> Result<(Option<Credentials>, Ex
     };
     let token = token.trim();
     if token.is_empty() || token.chars().any(char::is_control) {
-        return Err(Failed::Usage(
+        return Err(RunnerError::Usage(
             "PRESTAN_TOKEN is empty or has control characters in it".to_owned(),
         ));
     }
@@ -89,9 +91,9 @@ fn from_environment(options: &ConnectOptions) -> Result<(Option<Credentials>, Ex
 }
 
 /// A variable of the environment, if it is set; its value is in no message.
-fn variable(name: &str) -> Result<Option<String>, Failed> {
+fn variable(name: &str) -> Result<Option<String>, RunnerError> {
     let text = env::var_os(name).map(OsString::into_string).transpose();
-    text.map_err(|_| Failed::Usage(format!("{name} is set to bytes that are no UTF-8")))
+    text.map_err(|_| RunnerError::Usage(format!("{name} is set to bytes that are no UTF-8")))
 }
 
 /// A user, or USER:PASSWORD, which is as exposed as the place where it stood.
@@ -99,7 +101,7 @@ fn named(
     user: &str,
     options: &ConnectOptions,
     exposure: Exposure,
-) -> Result<(Option<Credentials>, Exposure), Failed> {
+) -> Result<(Option<Credentials>, Exposure), RunnerError> {
     match user.split_once(':') {
         Some((user, password)) => Ok((Some(password_of(user, password)), exposure)),
         None => Ok((Some(password_of(user, &password(options)?)), Exposure::None)),
@@ -113,12 +115,12 @@ fn password_of(user: &str, password: &str) -> Credentials {
     }
 }
 
-fn password(options: &ConnectOptions) -> Result<String, Failed> {
+fn password(options: &ConnectOptions) -> Result<String, RunnerError> {
     if let Some(file) = &options.password_file {
         return first_line(file);
     }
     variable(PASSWORD)?.ok_or_else(|| {
-        Failed::Usage(
+        RunnerError::Usage(
             "a user without a password; give it with --password-file FILE (- is standard input) \
              or in the environment variable PRESTAN_PASSWORD (for the number of concurrent users: --concurrency)"
                 .to_owned(),
@@ -126,7 +128,7 @@ fn password(options: &ConnectOptions) -> Result<String, Failed> {
     })
 }
 
-fn first_line(file: &Path) -> Result<String, Failed> {
+fn first_line(file: &Path) -> Result<String, RunnerError> {
     if file.as_os_str() == "-" {
         // Every server needs it, and it can be read once.
         static STANDARD_INPUT: OnceLock<Result<String, String>> = OnceLock::new();
@@ -140,8 +142,8 @@ fn first_line(file: &Path) -> Result<String, Failed> {
     secret_in(opened).map_err(|what| unreadable(&name, &what))
 }
 
-fn unreadable(name: &str, what: &str) -> Failed {
-    Failed::Usage(format!("reading {name} failed: {what}"))
+fn unreadable(name: &str, what: &str) -> RunnerError {
+    RunnerError::Usage(format!("reading {name} failed: {what}"))
 }
 
 fn secret_in(source: impl Read) -> Result<String, String> {
@@ -157,15 +159,16 @@ fn secret_in(source: impl Read) -> Result<String, String> {
     }
 }
 
-fn from_netrc(host: &str) -> Result<Credentials, Failed> {
+fn from_netrc(host: &str) -> Result<Credentials, RunnerError> {
     let path = match env::var_os("NETRC") {
         Some(path) => path.into(),
         None => env::home_dir().unwrap_or_default().join(".netrc"),
     };
-    let text = fs::read_to_string(&path)
-        .map_err(|error| Failed::Usage(format!("reading {} failed: {error}", path.display())))?;
+    let text = fs::read_to_string(&path).map_err(|error| {
+        RunnerError::Usage(format!("reading {} failed: {error}", path.display()))
+    })?;
     let (user, password) = netrc_entry(&text, host).ok_or_else(|| {
-        Failed::Usage(format!(
+        RunnerError::Usage(format!(
             "{} has no entry with login and password for {host}",
             path.display()
         ))

@@ -14,11 +14,10 @@ use std::process;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
+use runner::RunnerError;
 use rustix::buffer::spare_capacity;
 use rustix::fs::{XattrFlags, getxattr, listxattr, removexattr, setxattr};
 use rustix::io::Errno;
-
-use crate::exit::Failed;
 
 /// Files that a message names at most.
 const NAMED: usize = 4;
@@ -99,7 +98,7 @@ pub(crate) fn outlive_size_limits() {
 }
 
 /// Writes a file.
-pub(crate) fn write(place: &Path, bytes: &[u8]) -> Result<(), Failed> {
+pub(crate) fn write(place: &Path, bytes: &[u8]) -> Result<(), RunnerError> {
     write_with(place, |file| file.write_all(bytes))
 }
 
@@ -107,7 +106,7 @@ pub(crate) fn write(place: &Path, bytes: &[u8]) -> Result<(), Failed> {
 pub(crate) fn write_with(
     place: &Path,
     fill: impl FnOnce(&mut dyn Write) -> io::Result<()>,
-) -> Result<(), Failed> {
+) -> Result<(), RunnerError> {
     write_document(place, |document| {
         fill(&mut document.file)?;
         document.sync()
@@ -115,19 +114,20 @@ pub(crate) fn write_with(
 }
 
 /// Writes one of many small files that can be made again from a record or by this program: none waits for the disk.
-pub(crate) fn write_drawn(place: &Path, bytes: &[u8]) -> Result<(), Failed> {
+pub(crate) fn write_drawn(place: &Path, bytes: &[u8]) -> Result<(), RunnerError> {
     write_document(place, |document| document.file.write_all(bytes))
 }
 
 fn write_document(
     place: &Path,
     fill: impl FnOnce(&mut DocumentFile) -> io::Result<()>,
-) -> Result<(), Failed> {
+) -> Result<(), RunnerError> {
     let written = DocumentFile::create(place).and_then(|mut document| {
         fill(&mut document)?;
         document.complete()
     });
-    written.map_err(|error| Failed::Local(format!("writing {} failed: {error}", place.display())))
+    written
+        .map_err(|error| RunnerError::Local(format!("writing {} failed: {error}", place.display())))
 }
 
 /// A file that is not complete yet. Where it is never completed, it is removed.

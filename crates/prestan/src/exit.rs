@@ -1,11 +1,9 @@
 //! How the program ends.
 
 use std::env;
-use std::fmt;
-use std::io;
 use std::process::ExitCode;
-use std::thread::{self, JoinHandle};
 
+use runner::RunnerError;
 use stats::{Conclusion, Summary};
 
 use crate::args::InconclusiveArg;
@@ -31,6 +29,19 @@ pub(crate) enum ExitStatus {
 }
 
 impl ExitStatus {
+    /// That of a failure. A program that could not be started has the status that shells give it.
+    pub(crate) fn of(error: &RunnerError) -> ExitStatus {
+        match error {
+            RunnerError::Usage(_) => ExitStatus::Usage,
+            RunnerError::Inconclusive(_) => ExitStatus::Inconclusive,
+            RunnerError::Target(_) => ExitStatus::Target,
+            RunnerError::Local(_) => ExitStatus::TestFailed,
+            RunnerError::Interrupted(_) => ExitStatus::Interrupted,
+            RunnerError::ProgramNotFound(_) => ExitStatus::Program(127),
+            RunnerError::ProgramNotStarted(_) => ExitStatus::Program(126),
+        }
+    }
+
     pub(crate) fn number(self) -> u8 {
         match self {
             ExitStatus::Done => 0,
@@ -59,78 +70,11 @@ impl From<ExitStatus> for ExitCode {
     }
 }
 
-/// Why the program cannot do what it was asked.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum Failed {
-    /// What was asked makes no sense.
-    #[error("{0}")]
-    Usage(String),
-    /// It was done, and says nothing of the server.
-    #[error("{0}")]
-    Inconclusive(String),
-    /// The server is not there, or not the right one.
-    #[error("{0}")]
-    Target(String),
-    /// A file or a terminal would not do.
-    #[error("{0}")]
-    Local(String),
-    /// The user had enough.
-    #[error("{0}")]
-    Interrupted(String),
-    /// A program could not be started. The status is that of shells: 127 if it was not found, 126 otherwise.
-    #[error("{0}")]
-    NotStarted(String, u8),
-}
-
-/// Starts a thread.
-pub(crate) fn start_thread<T: Send + 'static>(
-    work: impl FnOnce() -> T + Send + 'static,
-) -> Result<JoinHandle<T>, Failed> {
-    let started = thread::Builder::new().spawn(work);
-    started.map_err(|error| Failed::no_thread(&error))
-}
-
-impl Failed {
-    /// What was asked for rests on rows that are inconclusive, for this reason.
-    pub(crate) fn inconclusive(why: impl fmt::Display) -> Failed {
-        Failed::Inconclusive(format!("inconclusive: {why}"))
-    }
-
-    /// A thread could not be started.
-    pub(crate) fn no_thread(error: &io::Error) -> Failed {
-        Failed::Local(engine::no_thread(error))
-    }
-
-    /// The same failure, with more behind its message.
-    pub(crate) fn followed_by(self, more: &str) -> Failed {
-        let follow = |what: String| format!("{what}{more}");
-        match self {
-            Failed::Usage(what) => Failed::Usage(follow(what)),
-            Failed::Inconclusive(what) => Failed::Inconclusive(follow(what)),
-            Failed::Target(what) => Failed::Target(follow(what)),
-            Failed::Local(what) => Failed::Local(follow(what)),
-            Failed::Interrupted(what) => Failed::Interrupted(follow(what)),
-            Failed::NotStarted(what, status) => Failed::NotStarted(follow(what), status),
-        }
-    }
-
-    pub(crate) fn code(&self) -> ExitStatus {
-        match self {
-            Failed::Usage(_) => ExitStatus::Usage,
-            Failed::Inconclusive(_) => ExitStatus::Inconclusive,
-            Failed::Target(_) => ExitStatus::Target,
-            Failed::Local(_) => ExitStatus::TestFailed,
-            Failed::Interrupted(_) => ExitStatus::Interrupted,
-            Failed::NotStarted(_, status) => ExitStatus::Program(*status),
-        }
-    }
-}
-
 /// How runs end in which all rows were asked for. A failure goes before an inconclusive row, and
 /// both are reported.
 pub(crate) fn code_of_all<'s>(
     summaries: impl Iterator<Item = &'s Summary> + Clone,
-) -> Result<ExitStatus, Failed> {
+) -> Result<ExitStatus, RunnerError> {
     let has_failed = summaries
         .clone()
         .any(|summary| summary.conclusion() == Conclusion::Fail);
@@ -149,7 +93,7 @@ pub(crate) fn code_of_all<'s>(
     }
     let mut inconclusive = summaries
         .filter_map(report::inconclusive_briefly)
-        .map(Failed::inconclusive);
+        .map(RunnerError::inconclusive);
     match (has_failed, inconclusive.next()) {
         (true, why) => {
             for why in why.into_iter().chain(inconclusive) {
@@ -159,27 +103,6 @@ pub(crate) fn code_of_all<'s>(
         }
         (false, Some(why)) => Err(why),
         (false, None) => Ok(ExitStatus::Done),
-    }
-}
-
-impl From<engine::RunError> for Failed {
-    fn from(error: engine::RunError) -> Failed {
-        // What a server wrote stands in it, and must not pass for a line of ours.
-        let text = report::clean(&error.to_string());
-        match error {
-            engine::RunError::Interrupted => Failed::Interrupted(text),
-            engine::RunError::Local(_) => Failed::Local(text),
-            engine::RunError::Unreachable(_)
-            | engine::RunError::NotWebdav(_)
-            | engine::RunError::Unauthorized(_)
-            | engine::RunError::NoWorkspace(_) => Failed::Target(text),
-        }
-    }
-}
-
-impl From<rundir::RunDirError> for Failed {
-    fn from(error: rundir::RunDirError) -> Failed {
-        Failed::Local(error.to_string())
     }
 }
 

@@ -8,10 +8,10 @@ use std::path::Path;
 
 use figures::FileStyle;
 use report::page::{self, ReportPage};
+use runner::RunnerError;
 
 use crate::args::FigureOptions;
 use crate::document_file;
-use crate::exit::Failed;
 use crate::output::tell;
 
 /// The page, where one is wanted: its files, and what is in each.
@@ -26,9 +26,9 @@ pub(crate) fn documents<'a>(
 }
 
 /// Makes the directories that are wanted, and refuses options for files where there are none.
-pub(crate) fn make_directories(options: &FigureOptions) -> Result<(), Failed> {
+pub(crate) fn make_directories(options: &FigureOptions) -> Result<(), RunnerError> {
     if options.is_without_files() {
-        return Err(Failed::Usage(
+        return Err(RunnerError::Usage(
             "--figure, --figure-width and --font are for figures in files; add --svg DIR or --png \
              DIR"
             .to_owned(),
@@ -47,14 +47,15 @@ pub(crate) fn make_directories(options: &FigureOptions) -> Result<(), Failed> {
 }
 
 /// Makes a directory, with those above it.
-pub(crate) fn make_directory(directory: &Path) -> Result<(), Failed> {
-    fs::create_dir_all(directory)
-        .map_err(|error| Failed::Local(format!("making {} failed: {error}", directory.display())))
+pub(crate) fn make_directory(directory: &Path) -> Result<(), RunnerError> {
+    fs::create_dir_all(directory).map_err(|error| {
+        RunnerError::Local(format!("making {} failed: {error}", directory.display()))
+    })
 }
 
 /// Writes the figures into the directories that are wanted. One that there is not is no failure: a run has no
 /// distribution of times where nothing was measured, and says why.
-pub(crate) fn write(page: &ReportPage<'_>, options: &FigureOptions) -> Result<(), Failed> {
+pub(crate) fn write(page: &ReportPage<'_>, options: &FigureOptions) -> Result<(), RunnerError> {
     let (svg, png) = (options.svg.as_deref(), options.png.as_deref());
     if svg.is_none() && png.is_none() {
         return Ok(());
@@ -123,7 +124,7 @@ fn is_called(name: &str, wanted: &str) -> bool {
     rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('-') || !wanted.contains('-'))
 }
 
-fn save(directory: &Path, name: &str, ending: &str, bytes: &[u8]) -> Result<(), Failed> {
+fn save(directory: &Path, name: &str, ending: &str, bytes: &[u8]) -> Result<(), RunnerError> {
     let path = directory.join(format!("{name}.{ending}"));
     document_file::write_drawn(&path, bytes)
 }

@@ -23,8 +23,8 @@ use suite::Plan;
 use testbed::RealServer;
 
 use crate::args::InsideOptions;
-use crate::exit::Failed;
 use logged::{LogFile, LoggedSink};
+use runner::RunnerError;
 use traced::TracedServer;
 
 /// Shortest batch of operations of a suite, which are done one after the other.
@@ -56,11 +56,11 @@ impl WatchedServer {
     pub(crate) fn of(
         options: &InsideOptions,
         server: Option<&RealServer>,
-    ) -> Result<Option<WatchedServer>, Failed> {
+    ) -> Result<Option<WatchedServer>, RunnerError> {
         let roots: Vec<u32> = match (&options.pid[..], options.inside, server) {
             ([], false, _) => return Ok(None),
             ([], true, None) => {
-                return Err(Failed::Usage(
+                return Err(RunnerError::Usage(
                     "--inside and --flame look into a server that runs on this machine, and do not know which process it is; \
                      start it with --server NAME, or name its process with --pid PID"
                         .to_owned(),
@@ -68,7 +68,7 @@ impl WatchedServer {
             }
             ([], true, Some(server)) => server.pids().collect(),
             (_, _, Some(_)) => {
-                return Err(Failed::Usage(
+                return Err(RunnerError::Usage(
                     "--pid names a server that runs already, and --server starts one; use --inside with --server".to_owned(),
                 ));
             }
@@ -86,7 +86,7 @@ impl WatchedServer {
             } else {
                 continue;
             };
-            return Err(Failed::Usage(format!(
+            return Err(RunnerError::Usage(format!(
                 "--pid {root}: {why}; name the first process of the server (`pgrep -o NAME`, or `ss -ltnp` for the one that \
                  listens)"
             )));
@@ -97,7 +97,7 @@ impl WatchedServer {
         roots.sort_unstable();
         roots.dedup();
         let counters = ServerCounters::of(&roots)
-            .map_err(|why| Failed::Usage(format!("looking inside of the server: {why}")))?
+            .map_err(|why| RunnerError::Usage(format!("looking inside of the server: {why}")))?
             .with_processor_events()
             .until_the_end_of(Arc::clone(&named));
         let directory = server.and_then(|server| Some(server.storage().parent()?.to_owned()));

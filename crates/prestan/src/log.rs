@@ -4,9 +4,9 @@ use std::io;
 use std::path::Path;
 
 use rundir::Recorded;
+use runner::RunnerError;
 use stats::MeasurementWindow;
 
-use crate::exit::Failed;
 use crate::output;
 
 /// Writes the samples of a run, piece by piece. Where the windows of its measures are not known, the samples are read
@@ -15,7 +15,7 @@ pub(crate) fn write(
     path: &Path,
     run: &Recorded,
     windows: Option<Vec<MeasurementWindow>>,
-) -> Result<(), Failed> {
+) -> Result<(), RunnerError> {
     let Recorded {
         plan,
         events,

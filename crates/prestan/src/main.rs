@@ -33,7 +33,8 @@ use std::process::{self, ExitCode};
 use clap::Parser;
 
 use args::{Cli, Command};
-use exit::Failed;
+use exit::ExitStatus;
+use runner::RunnerError;
 
 fn main() -> ExitCode {
     document_file::outlive_size_limits();
@@ -51,16 +52,16 @@ fn main() -> ExitCode {
         if let Some(older) = document_file::untouched() {
             output::tell(&format!("prestan: {older}"));
         }
-        failed.code()
+        ExitStatus::of(&failed)
     });
     let code = code.with(inconclusive);
-    if code == exit::ExitStatus::Interrupted {
+    if code == ExitStatus::Interrupted {
         signals::end_by_signal();
     }
     code.into()
 }
 
-fn dispatch(cli: Cli) -> Result<exit::ExitStatus, Failed> {
+fn dispatch(cli: Cli) -> Result<ExitStatus, RunnerError> {
     if let Some(options) = cli.lab() {
         return command::lab::run_inside(options);
     }

@@ -5,12 +5,13 @@ use std::path::{Path, PathBuf};
 
 use report::page::{PageRun, ReportPage};
 use report::{BesideResult, Diagnosed, TextLayout, TextOptions};
+use runner::RunnerError;
 use rustix::fs::Access;
 
 use crate::args::{AnswerOptions, ColorArg, FigureOptions, FormatOptions, LayoutArg, PagePlace};
 use crate::command::kept::KeptRun;
 use crate::document_file;
-use crate::exit::Failed;
+use crate::exit::ExitStatus;
 use crate::figures;
 use crate::screen::{self, Screen};
 use crate::standard_output;
@@ -50,7 +51,7 @@ pub(crate) fn tell_usage(error: &clap::Error) -> i32 {
         return printed.map_or_else(
             |failed| {
                 tell(&format!("prestan: {failed}"));
-                i32::from(failed.code().number())
+                i32::from(ExitStatus::of(&failed).number())
             },
             |()| error.exit_code(),
         );
@@ -68,9 +69,9 @@ pub(crate) fn tell_usage(error: &clap::Error) -> i32 {
 pub(crate) fn check_report(
     formats: &FormatOptions,
     output: &Option<PathBuf>,
-) -> Result<(), Failed> {
+) -> Result<(), RunnerError> {
     if takes_standard_output(formats) && Screen::Output.is_terminal() {
-        return Err(Failed::Usage(
+        return Err(RunnerError::Usage(
             "--log needs a file or a pipe: there are too many rows for a terminal".to_owned(),
         ));
     }
@@ -93,7 +94,7 @@ fn takes_standard_output(formats: &FormatOptions) -> bool {
 pub(crate) fn check_answer(
     answer: &AnswerOptions,
     more: &[&Option<PathBuf>],
-) -> Result<(), Failed> {
+) -> Result<(), RunnerError> {
     let documents = [&[&answer.json, &answer.output], more].concat();
     check(&documents, &answer.figures)
 }
@@ -102,7 +103,7 @@ pub(crate) fn check_answer(
 pub(crate) fn check_documents(
     documents: &[&Option<PathBuf>],
     html: Option<&PagePlace>,
-) -> Result<(), Failed> {
+) -> Result<(), RunnerError> {
     let figures = FigureOptions {
         html: html.cloned(),
         ..FigureOptions::default()
@@ -112,7 +113,7 @@ pub(crate) fn check_documents(
 
 /// Refuses two documents in one file, and places where nothing can be written, before anything is
 /// measured for them. Directories for pages and figures are made.
-fn check(documents: &[&Option<PathBuf>], figures: &FigureOptions) -> Result<(), Failed> {
+fn check(documents: &[&Option<PathBuf>], figures: &FigureOptions) -> Result<(), RunnerError> {
     let documents = documents.iter().copied().flatten();
     let places = documents.chain(figures.html.iter().flat_map(PagePlace::files));
     let places: Vec<&Path> = places.map(PathBuf::as_path).collect();
@@ -128,7 +129,7 @@ fn check(documents: &[&Option<PathBuf>], figures: &FigureOptions) -> Result<(), 
 }
 
 /// Whether a file can be written there, as far as that can be known without writing it.
-pub(crate) fn check_place(place: &Path) -> Result<(), Failed> {
+pub(crate) fn check_place(place: &Path) -> Result<(), RunnerError> {
     let directory = match place.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),
@@ -143,13 +144,13 @@ pub(crate) fn check_place(place: &Path) -> Result<(), Failed> {
         Ok(()) if place.is_dir() => "it is a directory".to_owned(),
         Ok(()) => return Ok(()),
     };
-    Err(Failed::Local(format!(
+    Err(RunnerError::Local(format!(
         "writing {} would fail, so nothing was done: {failed}",
         place.display()
     )))
 }
 
-fn refuse_twice(places: &[&Path]) -> Result<(), Failed> {
+fn refuse_twice(places: &[&Path]) -> Result<(), RunnerError> {
     let is_one = |own: &Path, other: &Path| {
         let is_same = own == other || (standard_output::is(own) && standard_output::is(other));
         is_same && !standard_output::discards(own) && !standard_output::discards(other)
@@ -159,7 +160,7 @@ fn refuse_twice(places: &[&Path]) -> Result<(), Failed> {
         before.any(|other| is_one(path, other))
     });
     match twice {
-        Some((_, path)) => Err(Failed::Usage(format!(
+        Some((_, path)) => Err(RunnerError::Usage(format!(
             "two documents would be written to {}; give each a file of its own",
             path.display()
         ))),
@@ -176,7 +177,7 @@ pub(crate) fn print(
     formats: &FormatOptions,
     output: Option<&Path>,
     saved_to: Option<String>,
-) -> Result<(), Failed> {
+) -> Result<(), RunnerError> {
     let PageRun { run, summary, .. } = shown;
     let beside: Vec<BesideResult<'_>> = beside
         .iter()
@@ -240,13 +241,13 @@ pub(crate) fn print(
         has_text.then_some(text),
     );
     printed.map_err(|failed| match failed {
-        Failed::Local(why) => Failed::Local(format!("{why}{}", kept.unwrap_or_default())),
+        RunnerError::Local(why) => RunnerError::Local(format!("{why}{}", kept.unwrap_or_default())),
         other => other,
     })
 }
 
 /// Writes a page and its figures, and no text.
-pub(crate) fn draw(page: &ReportPage<'_>, options: &FigureOptions) -> Result<(), Failed> {
+pub(crate) fn draw(page: &ReportPage<'_>, options: &FigureOptions) -> Result<(), RunnerError> {
     let mut documents = figures::documents(page, options).into_iter();
     let written = documents.try_for_each(|(path, text)| write(path, &text));
     written.and(figures::write(page, options))
@@ -260,7 +261,7 @@ pub(crate) fn print_answer<'a>(
     json: impl FnOnce() -> String,
     more: impl IntoIterator<Item = (&'a Path, String)>,
     text: impl FnOnce(bool, usize) -> String,
-) -> Result<(), Failed> {
+) -> Result<(), RunnerError> {
     let json = answer.json.as_deref().map(|path| (path, json()));
     print_page(
         page,
@@ -281,7 +282,7 @@ fn print_page<'a>(
     output: Option<&'a Path>,
     color: ColorArg,
     text: Option<impl FnOnce(bool, usize) -> String>,
-) -> Result<(), Failed> {
+) -> Result<(), RunnerError> {
     documents.extend(figures::documents(page, figures));
     let printed = print_all(documents, output, color, text);
     printed.and(figures::write(page, figures))
@@ -294,7 +295,7 @@ pub(crate) fn print_all<'a>(
     output: Option<&'a Path>,
     color: ColorArg,
     text: Option<impl FnOnce(bool, usize) -> String>,
-) -> Result<(), Failed> {
+) -> Result<(), RunnerError> {
     let taken = documents.iter().any(|(path, _)| standard_output::is(path));
     let place = match output {
         None if taken => None,
@@ -320,7 +321,7 @@ pub(crate) fn print_all<'a>(
     if failures.is_empty() {
         Ok(())
     } else {
-        Err(Failed::Local(failures.join("; ")))
+        Err(RunnerError::Local(failures.join("; ")))
     }
 }
 
@@ -329,7 +330,7 @@ pub(crate) fn print_all<'a>(
 pub(crate) fn print_documents(
     json: Option<(&Path, String)>,
     text: impl FnOnce(usize) -> String,
-) -> Result<(), Failed> {
+) -> Result<(), RunnerError> {
     let documents = json.into_iter().collect();
     print_all(
         documents,
@@ -340,7 +341,7 @@ pub(crate) fn print_documents(
 }
 
 /// Writes a file, or standard output for `-`.
-fn write(path: &Path, text: &str) -> Result<(), Failed> {
+fn write(path: &Path, text: &str) -> Result<(), RunnerError> {
     write_with(path, |file| file.write_all(text.as_bytes()))
 }
 
@@ -348,18 +349,18 @@ fn write(path: &Path, text: &str) -> Result<(), Failed> {
 pub(crate) fn write_with(
     path: &Path,
     fill: impl FnOnce(&mut dyn Write) -> io::Result<()>,
-) -> Result<(), Failed> {
+) -> Result<(), RunnerError> {
     if !standard_output::is(path) {
         return document_file::write_with(path, fill);
     }
     if standard_output::was_closed() {
-        return Err(Failed::Local(standard_output::CLOSED.to_owned()));
+        return Err(RunnerError::Local(standard_output::CLOSED.to_owned()));
     }
     let mut standard_output = io::stdout().lock();
     match fill(&mut standard_output).and_then(|()| standard_output.flush()) {
         // Whoever closed the pipe has read enough: `prestan report | head`.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        Err(error) => Err(Failed::Local(format!(
+        Err(error) => Err(RunnerError::Local(format!(
             "writing to standard output failed: {error}"
         ))),
         Ok(()) => Ok(()),
@@ -376,18 +377,18 @@ pub(crate) fn number_of(count: usize, unit: &str) -> String {
 pub(crate) fn print_list(
     items: impl IntoIterator<Item = String>,
     indent: &str,
-) -> Result<(), Failed> {
+) -> Result<(), RunnerError> {
     let lines = items.into_iter();
     let lines = lines.map(|item| format!("{}\n", Screen::Output.line(&item, indent)));
     print_text(&lines.collect::<String>())
 }
 
 /// Prints a text for people, which has its own line breaks.
-pub(crate) fn print_described(text: &str) -> Result<(), Failed> {
+pub(crate) fn print_described(text: &str) -> Result<(), RunnerError> {
     print_text(&Screen::Output.shown(text))
 }
 
 /// Prints a text as it is.
-pub(crate) fn print_text(text: &str) -> Result<(), Failed> {
+pub(crate) fn print_text(text: &str) -> Result<(), RunnerError> {
     write(Path::new(standard_output::NAME), text)
 }

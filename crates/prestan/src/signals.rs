@@ -8,10 +8,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 
 use engine::Cancel;
+use runner::{RunnerError, start_thread};
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-use crate::exit::{ExitStatus, Failed, start_thread};
+use crate::exit::ExitStatus;
 use crate::last_words::say_when_aborted;
 use crate::output::tell;
 
@@ -50,7 +51,7 @@ pub(crate) fn end_by_signal() -> ! {
 pub(crate) fn on_interrupt(
     cancel: Cancel,
     collections: Option<String>,
-) -> Result<Interruptible, Failed> {
+) -> Result<Interruptible, RunnerError> {
     let left = collections.map(|collections| format!("; still on the server: {collections}"));
     let left = left.unwrap_or_default();
     let mut signals = Signals::listen()?;
@@ -102,9 +103,9 @@ pub(crate) struct Signals {
 
 impl Signals {
     /// Takes them over before it returns: what is begun afterwards can be cleaned up.
-    pub(crate) fn listen() -> Result<Signals, Failed> {
+    pub(crate) fn listen() -> Result<Signals, RunnerError> {
         let failed =
-            |error: io::Error| Failed::Local(format!("listening to signals failed: {error}"));
+            |error: io::Error| RunnerError::Local(format!("listening to signals failed: {error}"));
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()

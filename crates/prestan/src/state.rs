@@ -5,9 +5,9 @@ use std::{env, fs, iter};
 
 use record::{Event, EventKind, Run};
 use rundir::RunFolder;
+use runner::RunnerError;
 use wire::shown::redacted_target;
 
-use crate::exit::Failed;
 use crate::words::may_be_url;
 
 /// Kept runs in which `prestan clean` looks for what they left.
@@ -26,9 +26,9 @@ fn state_directory() -> Option<PathBuf> {
     Some(state.join("prestan"))
 }
 
-pub(crate) fn runs_directory() -> Result<PathBuf, Failed> {
+pub(crate) fn runs_directory() -> Result<PathBuf, RunnerError> {
     let state = state_directory().ok_or_else(|| {
-        Failed::Usage(
+        RunnerError::Usage(
             "there is no home directory to keep the run in; use --save DIR or --no-save".to_owned(),
         )
     })?;
@@ -36,9 +36,9 @@ pub(crate) fn runs_directory() -> Result<PathBuf, Failed> {
 }
 
 /// Where campaigns of experiments in laboratories are kept.
-pub(crate) fn campaigns_directory() -> Result<PathBuf, Failed> {
+pub(crate) fn campaigns_directory() -> Result<PathBuf, RunnerError> {
     let state = state_directory().ok_or_else(|| {
-        Failed::Usage(
+        RunnerError::Usage(
             "there is no home directory to keep the campaign in; use --save DIR".to_owned(),
         )
     })?;
@@ -56,12 +56,12 @@ pub(crate) fn made_files() -> Option<PathBuf> {
 }
 
 /// Where a run of that name is kept when the user does not say.
-pub(crate) fn run_directory(run_id: &str) -> Result<PathBuf, Failed> {
+pub(crate) fn run_directory(run_id: &str) -> Result<PathBuf, RunnerError> {
     Ok(runs_directory()?.join(run_id))
 }
 
 /// Where a run of a series is kept: below `save`, or where runs are kept.
-pub(crate) fn directory_of(run_id: &str, save: Option<&Path>) -> Result<PathBuf, Failed> {
+pub(crate) fn directory_of(run_id: &str, save: Option<&Path>) -> Result<PathBuf, RunnerError> {
     match save {
         Some(directory) => Ok(directory.join(run_id)),
         None => run_directory(run_id),
@@ -69,7 +69,7 @@ pub(crate) fn directory_of(run_id: &str, save: Option<&Path>) -> Result<PathBuf,
 }
 
 /// The directory of a run: a path, the name of a kept run or its beginning, or the latest one.
-pub(crate) fn find_run(run: Option<&Path>) -> Result<PathBuf, Failed> {
+pub(crate) fn find_run(run: Option<&Path>) -> Result<PathBuf, RunnerError> {
     let Some(run) = run else { return latest() };
     if rundir::is_run(run) {
         return Ok(run.to_owned());
@@ -92,9 +92,9 @@ pub(crate) fn find_run(run: Option<&Path>) -> Result<PathBuf, Failed> {
                 (None, false) => "; `prestan runs --all` lists all".to_owned(),
                 (None, true) => "; none is recorded".to_owned(),
             };
-            Err(Failed::Usage(format!("no run `{wanted}`{advice}")))
+            Err(RunnerError::Usage(format!("no run `{wanted}`{advice}")))
         }
-        _ => Err(Failed::Usage(format!(
+        _ => Err(RunnerError::Usage(format!(
             "`{wanted}` is the beginning of {} runs: {}; write more of the name",
             beginning.len(),
             some_of(&beginning).unwrap_or_default()
@@ -127,16 +127,16 @@ pub(crate) fn name_of(path: &Path) -> String {
     name.to_string_lossy().into_owned()
 }
 
-fn latest() -> Result<PathBuf, Failed> {
+fn latest() -> Result<PathBuf, RunnerError> {
     Ok(kept_runs()?.swap_remove(0))
 }
 
 /// The directories of all kept runs, the latest first; there is at least one.
-pub(crate) fn kept_runs() -> Result<Vec<PathBuf>, Failed> {
+pub(crate) fn kept_runs() -> Result<Vec<PathBuf>, RunnerError> {
     let runs = all_runs()?;
     if runs.is_empty() {
         let directory = runs_directory()?;
-        return Err(Failed::Usage(format!(
+        return Err(RunnerError::Usage(format!(
             "no run is kept in {}",
             directory.display()
         )));
@@ -145,7 +145,7 @@ pub(crate) fn kept_runs() -> Result<Vec<PathBuf>, Failed> {
 }
 
 /// The same, where there may be none.
-pub(crate) fn all_runs() -> Result<Vec<PathBuf>, Failed> {
+pub(crate) fn all_runs() -> Result<Vec<PathBuf>, RunnerError> {
     let entries = fs::read_dir(runs_directory()?);
     let mut runs: Vec<_> = entries
         .into_iter()

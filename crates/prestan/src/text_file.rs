@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
-use crate::exit::Failed;
+use runner::RunnerError;
 
 /// Largest file that is read, in bytes: an endless one (`/dev/zero`) is refused.
 const LARGEST: u64 = 64 << 20;
@@ -53,12 +53,12 @@ fn decoded(bytes: Vec<u8>) -> Result<String, String> {
 }
 
 /// A defect of a file. Places within its YAML begin with its name already, and keys do not.
-pub(crate) fn defect(name: &str, error: &impl ToString) -> Failed {
+pub(crate) fn defect(name: &str, error: &impl ToString) -> RunnerError {
     let error = error.to_string();
     let is_named = error
         .strip_prefix(name)
         .is_some_and(|rest| rest.starts_with(':'));
-    Failed::Usage(if is_named {
+    RunnerError::Usage(if is_named {
         error
     } else {
         format!("{name}: {error}")

@@ -4,11 +4,11 @@ use std::path::PathBuf;
 
 use engine::Settings;
 use record::BackgroundRecord;
+use runner::RunnerError;
 use suite::{BackgroundPlan, Plan, TrafficOrigin};
 
 use super::task::{BackgroundOptions, BackgroundTask, TrafficFile};
 use crate::args::{BackgroundArgs, STABLE_PERCENT, TrafficEnds};
-use crate::exit::Failed;
 
 /// Background traffic for any number of runs.
 pub(crate) struct AskedBackground {
@@ -24,7 +24,7 @@ impl AskedBackground {
     pub(crate) fn of(
         args: &BackgroundArgs,
         plan: &Plan,
-    ) -> Result<Option<AskedBackground>, Failed> {
+    ) -> Result<Option<AskedBackground>, RunnerError> {
         let (file, options) = match (&args.background, &plan.background) {
             (Some(asked), _) => (
                 TrafficFile::read(&asked.file)?,
@@ -39,7 +39,7 @@ impl AskedBackground {
             (None, Some(planned)) => (file_of(planned, plan)?, options_of(planned)),
             (None, None) if args.ends.sink.is_empty() => return Ok(None),
             (None, None) => {
-                return Err(Failed::Usage(
+                return Err(RunnerError::Usage(
                     "--sink is for background traffic; name its traffic file with --background"
                         .to_owned(),
                 ));
@@ -54,13 +54,13 @@ impl AskedBackground {
     }
 
     /// What is sent, to sinks in this process.
-    pub(crate) fn planned(&self) -> Result<BackgroundRecord, Failed> {
+    pub(crate) fn planned(&self) -> Result<BackgroundRecord, RunnerError> {
         let ends = TrafficEnds::default();
         Ok(BackgroundTask::new(&self.file, &self.options, &ends, None)?.record)
     }
 
     /// That of a run with these settings, in which it is noted.
-    pub(crate) fn task(&self, settings: &mut Settings) -> Result<BackgroundTask, Failed> {
+    pub(crate) fn task(&self, settings: &mut Settings) -> Result<BackgroundTask, RunnerError> {
         let options = BackgroundOptions {
             seed: settings.seed,
             ..self.options.clone()
@@ -72,7 +72,7 @@ impl AskedBackground {
     }
 }
 
-fn file_of(planned: &BackgroundPlan, plan: &Plan) -> Result<TrafficFile, Failed> {
+fn file_of(planned: &BackgroundPlan, plan: &Plan) -> Result<TrafficFile, RunnerError> {
     match &planned.traffic {
         TrafficOrigin::File(name) => TrafficFile::read(name.as_ref()),
         TrafficOrigin::Here(spec) => TrafficFile::within(&plan.suite.name, spec),

@@ -6,10 +6,10 @@ use std::thread;
 
 use engine::Cancel;
 use record::{Event, EventKind, Nanos};
+use runner::{RunnerError, start_thread};
 
 use super::running::{EndedBackground, LOOK, PolledReading, RunningBackground, UnstableBackground};
 use super::task::BackgroundTask;
-use crate::exit::{Failed, start_thread};
 use crate::output::tell;
 
 /// Most readings in a record: those of a day.
@@ -29,7 +29,7 @@ pub(crate) fn started(
     task: BackgroundTask,
     cancel: &Cancel,
     is_quiet: bool,
-) -> Result<RunningBackground, Failed> {
+) -> Result<RunningBackground, RunnerError> {
     let is_cancelled = || cancel.is_cancelled();
     let mut running = RunningBackground::start(task, &is_cancelled)?;
     let mut last = String::new();
@@ -48,7 +48,7 @@ pub(crate) fn started(
             }
             Ok(running)
         }
-        Err(UnstableBackground::Interrupted) => Err(Failed::Interrupted(
+        Err(UnstableBackground::Interrupted) => Err(RunnerError::Interrupted(
             "interrupted before the measurement began".to_owned(),
         )),
         Err(UnstableBackground::Ended { .. }) => {
@@ -60,11 +60,11 @@ pub(crate) fn started(
                      `duration` and `end` of the load)"
                 )
             });
-            Err(Failed::Target(format!(
+            Err(RunnerError::Target(format!(
                 "the background traffic ended before the measurement began: {why}"
             )))
         }
-        Err(UnstableBackground::Unstable(why)) => Err(Failed::Target(format!(
+        Err(UnstableBackground::Unstable(why)) => Err(RunnerError::Target(format!(
             "{why}; nothing was measured. A larger deviation is allowed by --background FILE,stable=20%"
         ))),
     }
@@ -112,7 +112,7 @@ impl BackgroundShare {
     pub(crate) fn among(
         runs: usize,
         running: RunningBackground,
-    ) -> Result<Vec<BackgroundShare>, Failed> {
+    ) -> Result<Vec<BackgroundShare>, RunnerError> {
         let mut listeners = Vec::new();
         listeners.resize_with(runs, || None);
         let shared = Arc::new(SharedBackground {

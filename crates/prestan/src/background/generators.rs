@@ -15,10 +15,10 @@ use traffic::{
     PlannedGenerator,
 };
 
+use runner::RunnerError;
 use wire::shown::redacted_arguments;
 
 use super::running::LOOK;
-use crate::exit::Failed;
 
 /// How long a sink may take to end by itself after its source has ended.
 const SINK_END: Duration = Duration::from_millis(500);
@@ -72,11 +72,11 @@ impl RunningGenerator {
     pub(super) fn start(
         planned: &PlannedGenerator,
         is_cancelled: &dyn Fn() -> bool,
-    ) -> Result<RunningGenerator, Failed> {
+    ) -> Result<RunningGenerator, RunnerError> {
         let name = name_of(planned);
         let failed = |what: &str, why: String| {
             let why = report::clean(&why);
-            Failed::Target(format!(
+            RunnerError::Target(format!(
                 "background traffic: the {what} of generator {name}: {why}"
             ))
         };
@@ -87,7 +87,7 @@ impl RunningGenerator {
             let within = Duration::from_nanos(planned.spec.ready_within.nanos());
             match wait_until_ready(&handle, within, is_cancelled) {
                 Ok(true) => Ok(handle),
-                Ok(false) => Err(Failed::Interrupted("interrupted".to_owned())),
+                Ok(false) => Err(RunnerError::Interrupted("interrupted".to_owned())),
                 Err(error) => Err(failed(what, error.to_string())),
             }
         };

@@ -16,11 +16,11 @@ use record::{
     BackgroundCounts, BackgroundEnd, BackgroundPacing, BackgroundReading, BackgroundRecord,
     BackgroundStalls, BackgroundTotals, Nanos,
 };
+use runner::RunnerError;
 
 use super::failed;
 use super::generators::RunningGenerator;
 use super::task::{BackgroundTask, LONGEST_HERE, TaskFlow, TaskSink, TaskSource};
-use crate::exit::Failed;
 use crate::output::tell;
 
 /// How often it is looked at readings.
@@ -71,7 +71,7 @@ impl RunningBackground {
     pub(crate) fn start(
         task: BackgroundTask,
         is_cancelled: &dyn Fn() -> bool,
-    ) -> Result<RunningBackground, Failed> {
+    ) -> Result<RunningBackground, RunnerError> {
         let token = match task.token {
             Some(token) => token,
             None => SharedToken::generate().map_err(|error| failed(&error))?,
@@ -116,7 +116,7 @@ impl RunningBackground {
         source: TaskSource,
         (duration, longest_silence): (Duration, Duration),
         token: &SharedToken,
-    ) -> Result<(), Failed> {
+    ) -> Result<(), RunnerError> {
         let is_own = matches!(source.sink, TaskSink::Own(_));
         let sink = match source.sink {
             TaskSink::Elsewhere(address) => address,
@@ -365,7 +365,7 @@ pub(crate) enum UnstableBackground {
     Unstable(String),
 }
 
-fn own_sink(address: IpAddr, token: &SharedToken) -> Result<SinkHandle, Failed> {
+fn own_sink(address: IpAddr, token: &SharedToken) -> Result<SinkHandle, RunnerError> {
     let sink = TrafficSink::start(SinkSettings {
         listen: SocketAddr::new(address, 0),
         token: token.clone(),
@@ -378,11 +378,14 @@ fn own_sink(address: IpAddr, token: &SharedToken) -> Result<SinkHandle, Failed> 
             longest_silence: flow::LONGEST_SILENCE,
         },
     });
-    sink.map_err(|error| Failed::Local(format!("background traffic: {error}")))
+    sink.map_err(|error| RunnerError::Local(format!("background traffic: {error}")))
 }
 
 /// Waits until a sink has agreed.
-fn wait_until_agreed(source: &SourceHandle, is_cancelled: &dyn Fn() -> bool) -> Result<(), Failed> {
+fn wait_until_agreed(
+    source: &SourceHandle,
+    is_cancelled: &dyn Fn() -> bool,
+) -> Result<(), RunnerError> {
     let begun = Instant::now();
     let mut is_said = false;
     loop {
@@ -397,17 +400,17 @@ fn wait_until_agreed(source: &SourceHandle, is_cancelled: &dyn Fn() -> bool) -> 
             is_said = true;
         }
         if is_cancelled() {
-            return Err(Failed::Interrupted("interrupted".to_owned()));
+            return Err(RunnerError::Interrupted("interrupted".to_owned()));
         }
     }
 }
 
 /// Waits until a load begins.
-fn wait(until: Duration, is_cancelled: &dyn Fn() -> bool) -> Result<(), Failed> {
+fn wait(until: Duration, is_cancelled: &dyn Fn() -> bool) -> Result<(), RunnerError> {
     let begun = Instant::now();
     while begun.elapsed() < until {
         if is_cancelled() {
-            return Err(Failed::Interrupted("interrupted".to_owned()));
+            return Err(RunnerError::Interrupted("interrupted".to_owned()));
         }
         thread::sleep(LOOK.min(until.saturating_sub(begun.elapsed())));
     }

@@ -3,18 +3,17 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
+use runner::RunnerError;
 use suite::spec::BackgroundSpec;
 use suite::{BackgroundPlan, Plan, TrafficOrigin};
 use traffic::GeneratorSpec;
 use wire::shown::redacted_arguments;
 
-use crate::exit::Failed;
-
 /// What is recorded of the text of this plan's suite.
 ///
 /// # Errors
 /// A secret is written in another way than it is read, so that it cannot be left out.
-pub(crate) fn recorded_suite<'a>(text: &'a str, plan: &Plan) -> Result<Cow<'a, str>, Failed> {
+pub(crate) fn recorded_suite<'a>(text: &'a str, plan: &Plan) -> Result<Cow<'a, str>, RunnerError> {
     let Some(BackgroundPlan {
         traffic: TrafficOrigin::Here(described),
         ..
@@ -30,7 +29,7 @@ pub(crate) fn recorded_suite<'a>(text: &'a str, plan: &Plan) -> Result<Cow<'a, s
     if matches!(recorded, Cow::Borrowed(_)) || !has_secrets(&recorded) {
         return Ok(recorded);
     }
-    Err(Failed::Usage(
+    Err(RunnerError::Usage(
         "the record has the text of the suite, and what is secret in the commands of its generators cannot be left out of \
          it; write the traffic in a file of its own (`background: load.yaml`), which is not recorded"
             .to_owned(),
@@ -111,7 +110,7 @@ mod tests {
 
     use super::*;
 
-    fn recorded(command: &str) -> Result<String, Failed> {
+    fn recorded(command: &str) -> Result<String, RunnerError> {
         let text = format!(
             "suite: s3cret\nbackground:\n  traffic:\n    generators:\n      g:\n        source: {{command: {command}}}\n    \
              loads: {{l: {{generators: [{{generator: g}}]}}}}\n# s3cret\ntests:\n- {{name: A, loop: [{{GET: f, measure: \
@@ -162,7 +161,8 @@ mod tests {
 
     #[test]
     fn a_secret_that_cannot_be_left_out_is_refused() {
-        let Err(Failed::Usage(why)) = recorded("[a, '{destination}', --password, \"s\\x33cret\"]")
+        let Err(RunnerError::Usage(why)) =
+            recorded("[a, '{destination}', --password, \"s\\x33cret\"]")
         else {
             panic!("it was recorded");
         };

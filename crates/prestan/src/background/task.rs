@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use flow::SharedToken;
 use record::{BackgroundComponent, BackgroundRecord};
+use runner::RunnerError;
 use traffic::{
     FlowProtocol, IpVersion, PlannedFlow, PlannedGenerator, Traffic, TrafficLoad, TrafficSpec,
 };
@@ -13,7 +14,6 @@ use traffic::{
 use super::generators::recorded;
 use super::token;
 use crate::args::{SinkArg, TrafficEnds};
-use crate::exit::Failed;
 use crate::text_file;
 
 /// Most components of a load that are told apart: the record has figures of each for every second.
@@ -33,10 +33,10 @@ pub(crate) struct TrafficFile {
 
 impl TrafficFile {
     /// Reads and checks a file.
-    pub(crate) fn read(path: &Path) -> Result<TrafficFile, Failed> {
+    pub(crate) fn read(path: &Path) -> Result<TrafficFile, RunnerError> {
         let name = path.display().to_string();
         let text = text_file::read(path)
-            .map_err(|error| Failed::Usage(format!("reading {name} failed: {error}")))?;
+            .map_err(|error| RunnerError::Usage(format!("reading {name} failed: {error}")))?;
         let usage = |error: traffic::TrafficError| text_file::defect(&name, &error);
         let spec = TrafficSpec::read(&name, &text).map_err(usage)?;
         let traffic = Traffic::new(&spec).map_err(usage)?;
@@ -48,9 +48,9 @@ impl TrafficFile {
     }
 
     /// The same, of traffic that stands in a suite of this name.
-    pub(crate) fn within(suite: &str, spec: &TrafficSpec) -> Result<TrafficFile, Failed> {
+    pub(crate) fn within(suite: &str, spec: &TrafficSpec) -> Result<TrafficFile, RunnerError> {
         let usage =
-            |error| Failed::Usage(format!("the background traffic of suite {suite}: {error}"));
+            |error| RunnerError::Usage(format!("the background traffic of suite {suite}: {error}"));
         Ok(TrafficFile {
             path: suite.into(),
             traffic: Traffic::new(spec).map_err(usage)?,
@@ -59,7 +59,7 @@ impl TrafficFile {
     }
 
     /// The load of that name, or the only one.
-    fn load(&self, name: Option<&str>) -> Result<(&str, &TrafficLoad), Failed> {
+    fn load(&self, name: Option<&str>) -> Result<(&str, &TrafficLoad), RunnerError> {
         let loads = &self.traffic.loads;
         let found = match name {
             Some(name) => loads.get_key_value(name),
@@ -71,7 +71,7 @@ impl TrafficFile {
             .ok_or_else(|| {
                 let names: Vec<&str> = loads.keys().map(String::as_str).collect();
                 let file = self.path.display();
-                Failed::Usage(match (name, names.is_empty()) {
+                RunnerError::Usage(match (name, names.is_empty()) {
                     (_, true) => format!("{file} has no loads; only loads can be sent"),
                     (Some(name), _) => {
                         format!(
@@ -151,10 +151,10 @@ impl BackgroundTask {
         options: &BackgroundOptions,
         ends: &TrafficEnds,
         token_file: Option<&Path>,
-    ) -> Result<BackgroundTask, Failed> {
+    ) -> Result<BackgroundTask, RunnerError> {
         let (name, load) = file.load(options.load.as_deref())?;
         if !load.generators.is_empty() && !ends.sink.is_empty() {
-            return Err(Failed::Usage(format!(
+            return Err(RunnerError::Usage(format!(
                 "load {name} has generators, which send on loopback only, because their sinks on another \
                  machine cannot be asked; leave --sink out, or name another load"
             )));
@@ -169,14 +169,14 @@ impl BackgroundTask {
         };
         if flows.is_empty() && load.generators.is_empty() {
             let host = ends.from_host.as_deref().unwrap_or_default();
-            return Err(Failed::Usage(format!(
+            return Err(RunnerError::Usage(format!(
                 "load {name} has no flow from host `{host}`"
             )));
         }
         check_names(name, &load.flows, &ends.sink)?;
         let components = components_of(&flows);
         if components.len() > MOST_COMPONENTS {
-            return Err(Failed::Usage(format!(
+            return Err(RunnerError::Usage(format!(
                 "load {name} has {} components in both directions; at most {MOST_COMPONENTS} can be sent",
                 components.len()
             )));
@@ -276,14 +276,14 @@ fn is_steady(flow: &PlannedFlow) -> bool {
 }
 
 /// Every sink has to be for a host of the load: a name that is misspelt would send its flows elsewhere.
-fn check_names(load: &str, flows: &[PlannedFlow], sinks: &[SinkArg]) -> Result<(), Failed> {
+fn check_names(load: &str, flows: &[PlannedFlow], sinks: &[SinkArg]) -> Result<(), RunnerError> {
     let mut hosts: Vec<&str> = flows.iter().map(|flow| flow.sink.as_str()).collect();
     hosts.sort_unstable();
     hosts.dedup();
     let names = sinks.iter().filter_map(|own| own.name.as_deref());
     let unknown = names.into_iter().find(|name| !hosts.contains(name));
     unknown.map_or(Ok(()), |name| {
-        Err(Failed::Usage(format!(
+        Err(RunnerError::Usage(format!(
             "--sink {name}=...: no flow of load {load} goes to a host `{name}`; its flows go to {}",
             hosts.join(", ")
         )))
@@ -291,7 +291,7 @@ fn check_names(load: &str, flows: &[PlannedFlow], sinks: &[SinkArg]) -> Result<(
 }
 
 /// Where a flow goes. A host may have a sink for each version of IP.
-fn sink_of(flow: &PlannedFlow, sinks: &[SinkArg]) -> Result<TaskSink, Failed> {
+fn sink_of(flow: &PlannedFlow, sinks: &[SinkArg]) -> Result<TaskSink, RunnerError> {
     if sinks.is_empty() {
         return Ok(TaskSink::Own(match flow.ip {
             IpVersion::V4 => IpAddr::V4(std::net::Ipv4Addr::LOCALHOST),
@@ -306,7 +306,7 @@ fn sink_of(flow: &PlannedFlow, sinks: &[SinkArg]) -> Result<TaskSink, Failed> {
     let mut others = Vec::new();
     for SinkArg { address, .. } in candidates {
         let addresses = address.to_socket_addrs().map_err(|error| {
-            Failed::Target(format!(
+            RunnerError::Target(format!(
                 "background traffic: the sink {address} cannot be resolved: {error}"
             ))
         })?;
@@ -317,7 +317,7 @@ fn sink_of(flow: &PlannedFlow, sinks: &[SinkArg]) -> Result<TaskSink, Failed> {
         }
     }
     if others.is_empty() {
-        return Err(Failed::Usage(format!(
+        return Err(RunnerError::Usage(format!(
             "component {} has flows from host `{}` to host `{}`, for which there is no --sink; give --sink \
              {2}=HOST:PORT, or send only the flows of one host with --from-host NAME",
             flow.component, flow.source, flow.sink
@@ -328,7 +328,7 @@ fn sink_of(flow: &PlannedFlow, sinks: &[SinkArg]) -> Result<TaskSink, Failed> {
         IpVersion::V6 => (6, "[2001:db8::1]:7000"),
     };
     let name = name.map_or(String::new(), |name| format!("{name}="));
-    Err(Failed::Usage(format!(
+    Err(RunnerError::Usage(format!(
         "component {} is IPv{version}, and the sink {} has no address of this version; give a second sink for \
          it: --sink {name}{example}, of a `prestan traffic sink` that listens there",
         flow.component,

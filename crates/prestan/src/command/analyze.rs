@@ -11,13 +11,14 @@ use flate2::read::MultiGzDecoder;
 use record::{Outcome, Sample};
 use report::{CaptureAnalysis, RunOnWire, TimeoutStudy};
 use rundir::{Recorded, RunFolder};
+use runner::RunnerError;
 use trace::AnalysisLimits;
 use trace::contents::{CaptureContents, ReadingOptions, read_capture};
 use trace::link::NotTcp;
 use trace::on_wire::{ReportedTime, WireJoin};
 
 use crate::args::AnalyzeArgs;
-use crate::exit::{ExitStatus, Failed};
+use crate::exit::ExitStatus;
 use crate::{output, state};
 
 /// Stands for standard input where a file could stand.
@@ -25,7 +26,7 @@ const STANDARD_INPUT: &str = "-";
 
 /// Reads the capture and prints what it says. A file that is damaged behind its header fails, but what stands before
 /// the damage is printed.
-pub(crate) fn analyze(args: &AnalyzeArgs) -> Result<ExitStatus, Failed> {
+pub(crate) fn analyze(args: &AnalyzeArgs) -> Result<ExitStatus, RunnerError> {
     let out = &args.output;
     output::check_documents(&[&out.json, &out.csv, &out.output], out.html.as_ref())?;
     let options = ReadingOptions {
@@ -38,7 +39,8 @@ pub(crate) fn analyze(args: &AnalyzeArgs) -> Result<ExitStatus, Failed> {
         .map(|run| state::find_run(Some(run)))
         .transpose()?;
     let OpenCapture { name, bytes } = OpenCapture::open(args.file.as_deref(), run.as_deref())?;
-    let failed = |error: &dyn Display| Failed::Usage(format!("reading {name} failed: {error}"));
+    let failed =
+        |error: &dyn Display| RunnerError::Usage(format!("reading {name} failed: {error}"));
     let mut run = run.as_deref().map(RecordedTimes::read).transpose()?;
     let bytes = unpacked(bytes).map_err(|error| failed(&error))?;
     let contents = read_capture(bytes, &options, |request| {
@@ -61,7 +63,9 @@ pub(crate) fn analyze(args: &AnalyzeArgs) -> Result<ExitStatus, Failed> {
     print(&analysis, args)?;
     match damage {
         None => Ok(ExitStatus::Done),
-        Some(damage) => Err(Failed::Local(format!("reading {name} failed: {damage}"))),
+        Some(damage) => Err(RunnerError::Local(format!(
+            "reading {name} failed: {damage}"
+        ))),
     }
 }
 
@@ -73,26 +77,26 @@ struct OpenCapture {
 
 impl OpenCapture {
     /// Opens the file that is named, or the packets that a run recorded.
-    fn open(named: Option<&Path>, run: Option<&Path>) -> Result<OpenCapture, Failed> {
+    fn open(named: Option<&Path>, run: Option<&Path>) -> Result<OpenCapture, RunnerError> {
         if let Some(file) = named {
             return OpenCapture::named(file);
         }
         let packets = run.map(|run| (RunFolder::open(run)?.packets()).map(|it| (run, it)));
         let packets = packets.transpose();
-        let packets = packets.map_err(|error| Failed::Usage(error.to_string()))?;
+        let packets = packets.map_err(|error| RunnerError::Usage(error.to_string()))?;
         match packets {
             Some((run, Some(file))) => Ok(OpenCapture {
                 name: run.join(rundir::PACKETS).display().to_string(),
                 bytes: Box::new(file),
             }),
-            _ => Err(Failed::Usage(
+            _ => Err(RunnerError::Usage(
                 "the run has recorded no packets; name a capture file, or run a suite with the key `capture`"
                     .to_owned(),
             )),
         }
     }
 
-    fn named(file: &Path) -> Result<OpenCapture, Failed> {
+    fn named(file: &Path) -> Result<OpenCapture, RunnerError> {
         if file.as_os_str() == STANDARD_INPUT {
             return Ok(OpenCapture {
                 name: "standard input".to_owned(),
@@ -101,8 +105,8 @@ impl OpenCapture {
         }
         let name = file.display().to_string();
         let opened = File::open(file);
-        let opened =
-            opened.map_err(|error| Failed::Usage(format!("reading {name} failed: {error}")))?;
+        let opened = opened
+            .map_err(|error| RunnerError::Usage(format!("reading {name} failed: {error}")))?;
         Ok(OpenCapture {
             bytes: Box::new(opened),
             name,
@@ -123,9 +127,9 @@ fn limits(args: &AnalyzeArgs) -> AnalysisLimits {
 }
 
 /// The addresses of a server.
-fn addresses(server: &str) -> Result<Vec<SocketAddr>, Failed> {
+fn addresses(server: &str) -> Result<Vec<SocketAddr>, RunnerError> {
     let found = server.to_socket_addrs().map_err(|error| {
-        Failed::Usage(format!(
+        RunnerError::Usage(format!(
             "--server {server}: {error}; write an address or a name, and a port: 192.0.2.1:80, \
              [2001:db8::1]:80"
         ))
@@ -181,9 +185,9 @@ struct RecordedTimes {
 }
 
 impl RecordedTimes {
-    fn read(path: &Path) -> Result<RecordedTimes, Failed> {
+    fn read(path: &Path) -> Result<RecordedTimes, RunnerError> {
         let failed = |error: &dyn std::fmt::Display| {
-            Failed::Usage(format!(
+            RunnerError::Usage(format!(
                 "reading the run {} failed: {error}",
                 path.display()
             ))
@@ -219,7 +223,7 @@ fn reported(sample: &Sample) -> Option<ReportedTime> {
     })
 }
 
-fn print(analysis: &CaptureAnalysis, args: &AnalyzeArgs) -> Result<(), Failed> {
+fn print(analysis: &CaptureAnalysis, args: &AnalyzeArgs) -> Result<(), RunnerError> {
     let out = &args.output;
     let json = out.json.as_deref();
     let json = json.map(|path| (path, report::analysis_json(analysis)));

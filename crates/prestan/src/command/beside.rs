@@ -16,6 +16,7 @@ use std::time::Duration;
 
 use engine::{Cancel, Drive, LONGEST_RUN_ID, LoadDrive, Observer, Settings};
 use record::{BesideRecord, Event, EventKind};
+use runner::{RunnerError, start_thread};
 use suite::{Overrides, Plan, TestPlan};
 
 use crate::args::BesideArg;
@@ -24,7 +25,6 @@ use crate::command::kept::KeptRun;
 use crate::command::load::{guard, pace};
 use crate::command::planned::PlannedRun;
 use crate::command::run::SuiteText;
-use crate::exit::{Failed, start_thread};
 use crate::output::tell;
 use crate::watch::still_there;
 
@@ -47,14 +47,14 @@ pub(crate) struct BesideTask {
 
 impl BesideTask {
     /// The loads of these options.
-    pub(crate) fn all(options: &[BesideArg]) -> Result<Vec<BesideTask>, Failed> {
+    pub(crate) fn all(options: &[BesideArg]) -> Result<Vec<BesideTask>, RunnerError> {
         let mut names = BTreeSet::new();
         let task = |option: &BesideArg| {
             let task = BesideTask::of(option, Overrides::default())?;
             if names.insert(task.name.clone()) {
                 return Ok(task);
             }
-            Err(Failed::Usage(format!(
+            Err(RunnerError::Usage(format!(
                 "--beside {}: there is another load called {}; give it a name, as in \
                  `--beside {},name=other`",
                 option.suite, task.name, option.suite
@@ -69,7 +69,7 @@ impl BesideTask {
         plan: &Plan,
         users: u32,
         overrides: &Overrides,
-    ) -> Result<Vec<BesideTask>, Failed> {
+    ) -> Result<Vec<BesideTask>, RunnerError> {
         let of_test = |test: &TestPlan| {
             let option = BesideArg {
                 suite: suite.to_owned(),
@@ -83,7 +83,7 @@ impl BesideTask {
         plan.tests.iter().skip(1).map(of_test).collect()
     }
 
-    fn of(option: &BesideArg, mut overrides: Overrides) -> Result<BesideTask, Failed> {
+    fn of(option: &BesideArg, mut overrides: Overrides) -> Result<BesideTask, RunnerError> {
         let suite = SuiteText::find(&option.suite)?;
         overrides.selection.only.clone_from(&option.only);
         let mut plan = suite.resolved(&overrides)?;
@@ -93,7 +93,7 @@ impl BesideTask {
         guard::mix(&mut plan, true)?;
         let name = option.name.as_ref().unwrap_or(&plan.suite.name).clone();
         if !engine::is_run_id(&name) {
-            return Err(Failed::Usage(format!(
+            return Err(RunnerError::Usage(format!(
                 "--beside {}: a load cannot be called `{name}`; give it a name of letters, digits, - \
                  and _, as in `--beside {},name=other`",
                 option.suite, option.suite
@@ -117,10 +117,10 @@ impl BesideTask {
     }
 
     /// How it is done beside a run with these settings, of which it is the `place`th load.
-    fn settings(&self, main: &Settings, place: u64) -> Result<Settings, Failed> {
+    fn settings(&self, main: &Settings, place: u64) -> Result<Settings, RunnerError> {
         let run_id = format!("{}-{}", main.run_id, self.name);
         if !engine::is_run_id(&run_id) {
-            return Err(Failed::Usage(format!(
+            return Err(RunnerError::Usage(format!(
                 "--beside {}: {run_id} is too long for the name of a run (at most {LONGEST_RUN_ID} \
                  characters); give the load a shorter name, as in `--beside {},name=b`",
                 self.name, self.name
@@ -163,7 +163,7 @@ impl BesideLoad {
 pub(crate) fn decided(
     tasks: Vec<BesideTask>,
     main: &mut Settings,
-) -> Result<Vec<DecidedLoad>, Failed> {
+) -> Result<Vec<DecidedLoad>, RunnerError> {
     let mut loads = Vec::new();
     for (task, place) in tasks.into_iter().zip(1..) {
         let settings = task.settings(main, place)?;
@@ -183,7 +183,7 @@ pub(crate) fn decided(
 pub(crate) fn planned(
     loads: Vec<DecidedLoad>,
     directory: Option<&Path>,
-) -> Result<Vec<BesideLoad>, Failed> {
+) -> Result<Vec<BesideLoad>, RunnerError> {
     let planned = |DecidedLoad { task, settings }| {
         let directory = directory.map(|main| main.join(rundir::BESIDE).join(&task.name));
         Ok(BesideLoad {
@@ -215,7 +215,10 @@ struct LoadUnderWay {
 
 impl BesideLoads {
     /// Starts them, and waits until all users are at work.
-    pub(crate) fn start(loads: Vec<BesideLoad>, cancel: &Cancel) -> Result<BesideLoads, Failed> {
+    pub(crate) fn start(
+        loads: Vec<BesideLoad>,
+        cancel: &Cancel,
+    ) -> Result<BesideLoads, RunnerError> {
         let mut started = BesideLoads::default();
         for BesideLoad { name, run } in loads {
             let ending = Arc::<LoadEnding>::default();
@@ -247,7 +250,7 @@ impl BesideLoads {
     }
 
     /// Why the last of them, which has ended, did not begin; the others are ended.
-    fn not_begun(mut self) -> Failed {
+    fn not_begun(mut self) -> RunnerError {
         let last = self.0.pop().map(|last| (last.name, last.thread.join()));
         self.give_up();
         let nothing = || {
@@ -256,16 +259,18 @@ impl BesideLoads {
         };
         let (name, why) = match last {
             Some((name, Ok(Err(failed)))) => (name, failed.why),
-            Some((name, _)) => (name, Failed::Target(nothing().to_owned())),
+            Some((name, _)) => (name, RunnerError::Target(nothing().to_owned())),
             None => unreachable!("one was started"),
         };
         let said = |what: String| format!("the load {name} beside the run did not begin: {what}");
         match why {
-            Failed::Interrupted(what) => Failed::Interrupted(what),
-            Failed::Local(what) | Failed::NotStarted(what, _) => Failed::Local(said(what)),
-            Failed::Usage(what) | Failed::Inconclusive(what) | Failed::Target(what) => {
-                Failed::Target(said(what))
-            }
+            RunnerError::Interrupted(what) => RunnerError::Interrupted(what),
+            RunnerError::Local(what)
+            | RunnerError::ProgramNotFound(what)
+            | RunnerError::ProgramNotStarted(what) => RunnerError::Local(said(what)),
+            RunnerError::Usage(what)
+            | RunnerError::Inconclusive(what)
+            | RunnerError::Target(what) => RunnerError::Target(said(what)),
         }
     }
 
@@ -289,13 +294,13 @@ impl BesideLoads {
         }
         let joined = self.0.into_iter().map(|load| {
             let ended = load.thread.join();
-            let ended =
-                ended.unwrap_or_else(|_| Err(Failed::Local("a defect ended it".to_owned()).into()));
+            let ended = ended
+                .unwrap_or_else(|_| Err(RunnerError::Local("a defect ended it".to_owned()).into()));
             (
                 load.name,
                 match ended {
                     Ok(run) if load.ending.by_itself.load(Ordering::SeqCst) => Err(IncompleteRun {
-                        why: Failed::Local("it ended before the run did".to_owned()),
+                        why: RunnerError::Local("it ended before the run did".to_owned()),
                         run: Some(Box::new(run)),
                     }),
                     ended => ended,

@@ -19,10 +19,11 @@ use capture::{
 };
 use engine::{Route, Settings};
 use lab::{Namespace, user_namespace};
+use runner::{RunnerError, start_thread};
 use suite::CapturePlan;
 
 use crate::args::CaptureArgs;
-use crate::exit::{ExitStatus, Failed, start_thread};
+use crate::exit::ExitStatus;
 use crate::output::{number_of, print_list, tell};
 use crate::signals::{Signals, received};
 
@@ -36,7 +37,7 @@ const STOP_PATIENCE: Duration = Duration::from_secs(5);
 const LOOK: Duration = Duration::from_millis(20);
 
 /// Records packets until a limit, Ctrl-C, or the end of a command.
-pub(crate) fn capture(args: &CaptureArgs) -> Result<ExitStatus, Failed> {
+pub(crate) fn capture(args: &CaptureArgs) -> Result<ExitStatus, RunnerError> {
     check_absent(&args.file)?;
     // Before the first thread starts.
     let namespace = args.isolated.then(own_namespace).transpose()?;
@@ -47,7 +48,7 @@ pub(crate) fn capture(args: &CaptureArgs) -> Result<ExitStatus, Failed> {
     let recording = match &namespace {
         Some(namespace) => namespace
             .run(start)
-            .map_err(|error| Failed::Local(error.to_string()))?,
+            .map_err(|error| RunnerError::Local(error.to_string()))?,
         None => start(),
     };
     let recording = recording.map_err(failed)?;
@@ -94,19 +95,19 @@ pub(crate) fn capture(args: &CaptureArgs) -> Result<ExitStatus, Failed> {
 }
 
 /// A network namespace with nothing but loopback, made without root where that is allowed.
-fn own_namespace() -> Result<Namespace, Failed> {
-    let local = |error: lab::LabError| Failed::Local(error.to_string());
+fn own_namespace() -> Result<Namespace, RunnerError> {
+    let local = |error: lab::LabError| RunnerError::Local(error.to_string());
     if !rustix::process::geteuid().is_root() {
         user_namespace::enter().map_err(local)?;
     }
     Namespace::new("the capture").map_err(local)
 }
 
-fn options(args: &CaptureArgs) -> Result<RecordingOptions, Failed> {
+fn options(args: &CaptureArgs) -> Result<RecordingOptions, RunnerError> {
     let usual = RecordingOptions::default();
     let snap = args.snap.map(|snap| match u32::try_from(snap) {
         Ok(snap @ 64..) => Ok(snap.min(usual.snap_length)),
-        _ => Err(Failed::Usage(format!(
+        _ => Err(RunnerError::Usage(format!(
             "--snap {snap}: keep at least 64 bytes of each packet, for its headers"
         ))),
     });
@@ -128,7 +129,10 @@ fn options(args: &CaptureArgs) -> Result<RecordingOptions, Failed> {
 }
 
 /// Starts the command, where there is one.
-fn started(args: &CaptureArgs, namespace: Option<&Namespace>) -> Result<Option<Child>, Failed> {
+fn started(
+    args: &CaptureArgs,
+    namespace: Option<&Namespace>,
+) -> Result<Option<Child>, RunnerError> {
     let Some((program, arguments)) = args.command.split_first() else {
         return Ok(None);
     };
@@ -136,24 +140,24 @@ fn started(args: &CaptureArgs, namespace: Option<&Namespace>) -> Result<Option<C
     command.args(arguments);
     if let Some(namespace) = namespace {
         let entered = namespace.enter_before_exec(&mut command);
-        entered.map_err(|error| Failed::Local(error.to_string()))?;
+        entered.map_err(|error| RunnerError::Local(error.to_string()))?;
     } else {
         tell(&format!("prestan: capturing to {}", args.file.display()));
     }
     let child = command.spawn().map_err(|error| {
         let program = program.display();
-        Failed::Usage(format!("starting {program} failed: {error}"))
+        RunnerError::Usage(format!("starting {program} failed: {error}"))
     })?;
     Ok(Some(child))
 }
 
 /// Waits for a program. Ctrl-C in a terminal is for the program, too, which then ends by itself. SIGTERM comes to this
 /// process alone: it is passed on, and a program that does not end is killed.
-fn wait(mut child: Child) -> Result<ProcessStatus, Failed> {
+fn wait(mut child: Child) -> Result<ProcessStatus, RunnerError> {
     let mut asked: Option<Instant> = None;
     loop {
         let ended = child.try_wait();
-        let failed = |error| Failed::Local(format!("waiting for the command: {error}"));
+        let failed = |error| RunnerError::Local(format!("waiting for the command: {error}"));
         if let Some(status) = ended.map_err(failed)? {
             return Ok(status);
         }
@@ -178,9 +182,9 @@ fn is_terminated() -> bool {
     received().is_some_and(|number| number != SignalKind::interrupt().as_raw_value())
 }
 
-fn check_absent(file: &Path) -> Result<(), Failed> {
+fn check_absent(file: &Path) -> Result<(), RunnerError> {
     if file.symlink_metadata().is_ok() {
-        return Err(Failed::Usage(format!(
+        return Err(RunnerError::Usage(format!(
             "{} is there already, and a capture would replace it; choose another name",
             file.display()
         )));
@@ -188,12 +192,12 @@ fn check_absent(file: &Path) -> Result<(), Failed> {
     Ok(())
 }
 
-fn failed(error: CaptureError) -> Failed {
+fn failed(error: CaptureError) -> RunnerError {
     match error {
         CaptureError::NoInterface { .. } | CaptureError::Filter { .. } => {
-            Failed::Usage(error.to_string())
+            RunnerError::Usage(error.to_string())
         }
-        other => Failed::Local(other.to_string()),
+        other => RunnerError::Local(other.to_string()),
     }
 }
 
@@ -238,7 +242,7 @@ impl RunCapture {
         planned: Option<CapturePlan>,
         settings: &Settings,
         is_quiet: bool,
-    ) -> Result<RunCapture, Failed> {
+    ) -> Result<RunCapture, RunnerError> {
         check_absent(file)?;
         let usual = RecordingOptions::default();
         let snap = planned.and_then(|planned| planned.snap_length);
@@ -248,7 +252,7 @@ impl RunCapture {
         let (mut hosts, mut ports): (Vec<IpAddr>, Vec<u16>) = Default::default();
         for endpoint in endpoints {
             let Route::Tcp(addresses) = &endpoint.route else {
-                return Err(Failed::Usage(format!(
+                return Err(RunnerError::Usage(format!(
                     "--capture: {} is reached by a local socket, which has no packets",
                     endpoint.target.url()
                 )));
@@ -272,7 +276,7 @@ impl RunCapture {
         };
         let recording = Recording::start(file, &options, Arc::default());
         let recording = recording.map_err(|error| match failed(error) {
-            Failed::Local(what) => Failed::Local(format!("--capture: {what}")),
+            RunnerError::Local(what) => RunnerError::Local(format!("--capture: {what}")),
             other => other,
         })?;
         Ok(RunCapture {
@@ -290,7 +294,7 @@ impl RunCapture {
     }
 
     /// Ends it, and tells what there is.
-    pub(crate) fn end(self) -> Result<(), Failed> {
+    pub(crate) fn end(self) -> Result<(), RunnerError> {
         let RunCapture {
             recording,
             file,
@@ -298,7 +302,7 @@ impl RunCapture {
         } = self;
         let summary = recording
             .stop()
-            .map_err(|error| Failed::Local(format!("--capture: {error}")))?;
+            .map_err(|error| RunnerError::Local(format!("--capture: {error}")))?;
         if !is_quiet || summary.end != RecordingEnd::Stopped {
             tell(&format!("prestan: {}", described(&summary, &file)));
         }

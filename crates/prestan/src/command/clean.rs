@@ -3,15 +3,16 @@
 use std::sync::Arc;
 
 use engine::{Observer, Settings, Silent};
+use runner::RunnerError;
 
 use crate::args::CleanArgs;
 use crate::connect::connection;
-use crate::exit::{ExitStatus, Failed};
+use crate::exit::ExitStatus;
 use crate::output::{print_list, tell};
 use crate::state;
 use crate::watch::HeadsOnly;
 
-pub(crate) fn clean(args: &CleanArgs) -> Result<ExitStatus, Failed> {
+pub(crate) fn clean(args: &CleanArgs) -> Result<ExitStatus, RunnerError> {
     let mut settings = connection(&args.url, &args.login, &args.connect)?.settings();
     let others = std::mem::take(&mut settings.others);
     let mut ended = clean_one(args, &settings);
@@ -19,7 +20,7 @@ pub(crate) fn clean(args: &CleanArgs) -> Result<ExitStatus, Failed> {
     for endpoint in others {
         settings.endpoint = endpoint;
         match (&ended, clean_one(args, &settings)) {
-            (Err(Failed::Interrupted(_)), _) => break,
+            (Err(RunnerError::Interrupted(_)), _) => break,
             (Err(_), Err(why)) => tell(&format!("prestan: {why}")),
             (Ok(_), Err(why)) => ended = Err(why),
             (Ok(_), Ok(ExitStatus::TestFailed)) => ended = Ok(ExitStatus::TestFailed),
@@ -30,7 +31,7 @@ pub(crate) fn clean(args: &CleanArgs) -> Result<ExitStatus, Failed> {
 }
 
 /// What is left on one server.
-fn clean_one(args: &CleanArgs, settings: &Settings) -> Result<ExitStatus, Failed> {
+fn clean_one(args: &CleanArgs, settings: &Settings) -> Result<ExitStatus, RunnerError> {
     let observer: Arc<dyn Observer> = if args.debug {
         Arc::new(HeadsOnly)
     } else {

@@ -18,16 +18,17 @@ use super::series::{TestedServer, labelled, tested_servers, with_pids};
 use crate::args::{CompareArgs, HttpArg, is_given};
 use crate::command::report::diagnosed;
 use crate::command::run::SuiteText;
-use crate::exit::{ExitStatus, Failed};
+use crate::exit::ExitStatus;
 use crate::{output, state};
 
+use runner::RunnerError;
 use side_by_side::{Extent, MeasuredSeries, SideBySide};
 
 /// Differences up to this share count as the same, where nobody says otherwise (`--same-within`).
 pub(crate) const SAME_WITHIN: f64 = 0.02;
 
 /// Measures, or reads, and compares.
-pub(crate) fn compare(args: &CompareArgs) -> Result<ExitStatus, Failed> {
+pub(crate) fn compare(args: &CompareArgs) -> Result<ExitStatus, RunnerError> {
     output::check_answer(&args.answer, &[&args.markdown, &args.junit])?;
     let asked = asked(args)?;
     let labels = &args.load.running.label;
@@ -84,7 +85,7 @@ fn tell_name(servers: &[MeasuredServer]) {
     }
 }
 
-fn measure(args: &CompareArgs) -> Result<MeasuredSeries, Failed> {
+fn measure(args: &CompareArgs) -> Result<MeasuredSeries, RunnerError> {
     let plan = SuiteText::find(&args.series.suite)?.plan(&args.load)?;
     gate::check(&args.question, &plan, is_given(&args.inside))?;
     let undecided = |servers: &[MeasuredServer]| undecided(servers, args);
@@ -109,7 +110,7 @@ fn measure(args: &CompareArgs) -> Result<MeasuredSeries, Failed> {
 }
 
 /// The servers to measure.
-fn servers_of(args: &CompareArgs) -> Result<Vec<TestedServer>, Failed> {
+fn servers_of(args: &CompareArgs) -> Result<Vec<TestedServer>, RunnerError> {
     let Some((a, b)) = commands(args) else {
         return tested_servers(&args.sides, &args.server);
     };
@@ -120,13 +121,13 @@ fn servers_of(args: &CompareArgs) -> Result<Vec<TestedServer>, Failed> {
         _ => {
             let why = "--start-a and --start-b start two servers; give one URL for each, or one for \
                        both";
-            return Err(Failed::Usage(why.to_owned()));
+            return Err(RunnerError::Usage(why.to_owned()));
         }
     };
     let start = |((name, command), url): ((&str, &String), Option<&String>)| {
         let mut recipe = Recipe::of_command(name, command, url.map(String::as_str));
         if recipe.lacks_port() {
-            return Err(Failed::Usage(format!(
+            return Err(RunnerError::Usage(format!(
                 "--start-{}: the command has no {{{{ port }}}}, so the server cannot listen where it is \
                  measured; put it into the command, or give the URL of the server",
                 name.to_lowercase()
@@ -189,7 +190,7 @@ enum ComparedRuns<'a> {
     Now,
 }
 
-fn asked(args: &CompareArgs) -> Result<ComparedRuns<'_>, Failed> {
+fn asked(args: &CompareArgs) -> Result<ComparedRuns<'_>, RunnerError> {
     let is_gated = args.question.fail_if.is_some();
     let is_one_run = is_gated && args.series.repeat == Some(1);
     let one_run = || gate::refuse("leave out --repeat 1, or give a larger number");
@@ -208,7 +209,7 @@ fn asked(args: &CompareArgs) -> Result<ComparedRuns<'_>, Failed> {
         return Ok(ComparedRuns::Series(runs));
     }
     if sides < 2 {
-        return Err(Failed::Usage(format!(
+        return Err(RunnerError::Usage(format!(
             "{} is given; a comparison needs two URLs, two recorded runs, a recorded comparison, or --server twice",
             if sides == 0 {
                 "nothing to compare"
@@ -244,7 +245,7 @@ fn asked(args: &CompareArgs) -> Result<ComparedRuns<'_>, Failed> {
 }
 
 /// Recorded runs are as they are.
-fn refuse_measuring(args: &CompareArgs) -> Result<(), Failed> {
+fn refuse_measuring(args: &CompareArgs) -> Result<(), RunnerError> {
     // What servers are called is no question of how they are measured.
     let mut load = args.load.clone();
     load.running.label.clear();
@@ -255,7 +256,7 @@ fn refuse_measuring(args: &CompareArgs) -> Result<(), Failed> {
         || is_given(&args.inside)
         || args.runs.save.is_some();
     if is_said {
-        Err(Failed::Usage(
+        Err(RunnerError::Usage(
             "these runs are recorded, so nothing is measured: leave out the options that say what to \
              measure and how"
                 .to_owned(),
@@ -266,7 +267,7 @@ fn refuse_measuring(args: &CompareArgs) -> Result<(), Failed> {
 }
 
 /// All runs of each server, for a page.
-pub(crate) fn shown(servers: &[MeasuredServer]) -> Result<Vec<KeptRun>, Failed> {
+pub(crate) fn shown(servers: &[MeasuredServer]) -> Result<Vec<KeptRun>, RunnerError> {
     let pooled = |server: &MeasuredServer| {
         let runs = server.runs.iter();
         let paths: Vec<PathBuf> = runs.map(|run| PathBuf::from(&run.path)).collect();
@@ -284,7 +285,7 @@ pub(crate) fn compared(
     servers: &[MeasuredServer],
     same_within: f64,
     times: ComparedTimes,
-) -> Result<Comparisons, Failed> {
+) -> Result<Comparisons, RunnerError> {
     let paths = |server: &MeasuredServer| server.runs.iter().map(|run| run.path.clone()).collect();
     let notes =
         |server: &MeasuredServer| report::notes_of(server.runs.iter().map(|run| &run.run.plan));
@@ -294,7 +295,7 @@ pub(crate) fn compared(
         let comparison = stats::compare_times(&a.sides(), &b.sides(), same_within, times);
         let comparison = comparison.map_err(|error| {
             let error = report::difference(&error);
-            Failed::Usage(format!("{} and {}: {error}", a.name, b.name))
+            RunnerError::Usage(format!("{} and {}: {error}", a.name, b.name))
         })?;
         Ok(Versus {
             name: name.clone(),
@@ -307,7 +308,7 @@ pub(crate) fn compared(
         name: names[0].clone(),
         runs: paths(a),
         notes: notes(a),
-        versus: versus.collect::<Result<_, Failed>>()?,
+        versus: versus.collect::<Result<_, RunnerError>>()?,
     })
 }
 
@@ -331,10 +332,10 @@ fn print(
     servers: &[MeasuredServer],
     gate: Option<&gate::CheckedGate<'_>>,
     args: &CompareArgs,
-) -> Result<(), Failed> {
+) -> Result<(), RunnerError> {
     let is_drawn = args.answer.figures.any();
     // A disk that was full may have kept no run; the comparison is there all the same.
-    let undrawn = |why: Failed| {
+    let undrawn = |why: RunnerError| {
         output::tell(&format!("prestan: warning: runs are not drawn: {why}"));
         Vec::new()
     };

@@ -6,11 +6,12 @@ use engine::Finished;
 use record::Run;
 use report::page::PageRun;
 use rundir::{Recorded, RunDir, Samples};
+use runner::RunnerError;
 use stats::{Completeness, MeasurementWindow, Summary};
 
 use super::kept::KeptRun;
 use crate::args::OutputOptions;
-use crate::exit::{ExitStatus, Failed, code_of_all};
+use crate::exit::{ExitStatus, code_of_all};
 use crate::intake::{Drawn, drawn};
 use crate::log;
 use crate::output;
@@ -25,18 +26,18 @@ pub(super) struct CompletedRun {
     pub(super) windows: Vec<MeasurementWindow>,
     /// Where it is kept.
     pub(super) path: Option<String>,
-    pub(super) saved: Result<(), Failed>,
+    pub(super) saved: Result<(), RunnerError>,
 }
 
 /// A run of a series that did not go through.
 pub(crate) struct IncompleteRun {
-    pub(crate) why: Failed,
+    pub(crate) why: RunnerError,
     /// What it had measured until then.
     pub(crate) run: Option<Box<KeptRun>>,
 }
 
-impl From<Failed> for IncompleteRun {
-    fn from(why: Failed) -> IncompleteRun {
+impl From<RunnerError> for IncompleteRun {
+    fn from(why: RunnerError) -> IncompleteRun {
         IncompleteRun { why, run: None }
     }
 }
@@ -53,26 +54,26 @@ impl CompletedRun {
         } = self.finished;
         let suite = format!("the run of suite {}", plan.suite.name);
         if let Some(error) = error {
-            let why = match Failed::from(error) {
-                Failed::Interrupted(why) => {
+            let why = match RunnerError::from(error) {
+                RunnerError::Interrupted(why) => {
                     let known = path.map(|path| format!("; its record is in {path}"));
                     let known = known.unwrap_or_default();
-                    Failed::Interrupted(format!("{suite} was {why}{known}"))
+                    RunnerError::Interrupted(format!("{suite} was {why}{known}"))
                 }
                 why => why,
             };
             return Err(why.into());
         }
-        let summary = self.summary.map_err(Failed::Local)?;
+        let summary = self.summary.map_err(RunnerError::Local)?;
         let printed = path.as_ref().map_or(String::new(), |path| {
             format!("; `prestan report {path}` prints what it measured until then")
         });
         let why = match (&summary.complete, self.saved) {
             (Completeness::Complete, saved) => saved.err(),
-            (Completeness::Interrupted, _) => Some(Failed::Interrupted(format!(
+            (Completeness::Interrupted, _) => Some(RunnerError::Interrupted(format!(
                 "{suite} was interrupted{printed}"
             ))),
-            (Completeness::Aborted(reason), _) => Some(Failed::Local(format!(
+            (Completeness::Aborted(reason), _) => Some(RunnerError::Local(format!(
                 "{suite} could not be finished: {}{printed}",
                 report::abort_reason(reason.as_deref())
             ))),
@@ -99,7 +100,7 @@ impl CompletedRun {
         self,
         output: &OutputOptions,
         beside: Vec<(String, Result<KeptRun, IncompleteRun>)>,
-    ) -> Result<ExitStatus, Failed> {
+    ) -> Result<ExitStatus, RunnerError> {
         let CompletedRun {
             finished,
             summary,
@@ -108,7 +109,7 @@ impl CompletedRun {
             path,
             saved,
         } = self;
-        let warn = |why: &Failed| output::tell(&format!("prestan: warning: {why}"));
+        let warn = |why: &RunnerError| output::tell(&format!("prestan: warning: {why}"));
         let (beside, mut broken_off) = measured_beside(beside);
         let Finished {
             plan,
@@ -123,11 +124,11 @@ impl CompletedRun {
                 (Err(why), _) => format!("; {why}"),
             };
             broken_off.iter().for_each(warn);
-            return Err(Failed::from(error).followed_by(&record));
+            return Err(RunnerError::from(error).followed_by(&record));
         }
         let summary = summary.map_err(|why| {
             broken_off.iter().for_each(warn);
-            Failed::Local(why)
+            RunnerError::Local(why)
         })?;
         let formats = &output.formats;
         let (logged, drawn, run) = match samples {
@@ -172,7 +173,7 @@ impl CompletedRun {
         printed?;
         // The last that went wrong is the answer, and of the others it is told as well.
         let own = [logged, saved, went_through_all(&summary)];
-        let mut failures: Vec<Failed> = own.into_iter().filter_map(Result::err).collect();
+        let mut failures: Vec<RunnerError> = own.into_iter().filter_map(Result::err).collect();
         // What the run itself came to goes before what became of a load.
         failures.splice(0..0, broken_off.drain(..));
         let Some(last) = failures.pop() else {
@@ -187,7 +188,7 @@ impl CompletedRun {
 /// What was measured beside a run, and why some of these loads did not go on to their end.
 fn measured_beside(
     ended: Vec<(String, Result<KeptRun, IncompleteRun>)>,
-) -> (Vec<(String, KeptRun)>, Vec<Failed>) {
+) -> (Vec<(String, KeptRun)>, Vec<RunnerError>) {
     let (mut measured, mut broken_off) = (Vec::new(), Vec::new());
     for (name, ended) in ended {
         match ended {
@@ -196,8 +197,8 @@ fn measured_beside(
                 measured.extend(run.map(|run| (name.clone(), *run)));
                 let what = format!("the load {name} beside the run: {why}");
                 broken_off.push(match why {
-                    Failed::Interrupted(_) => Failed::Interrupted(what),
-                    _ => Failed::Local(what),
+                    RunnerError::Interrupted(_) => RunnerError::Interrupted(what),
+                    _ => RunnerError::Local(what),
                 });
             }
         }
@@ -206,22 +207,22 @@ fn measured_beside(
 }
 
 /// The record of a run is not complete, for this reason.
-pub(super) fn not_saved(why: &str, kept: &RunDir) -> Failed {
+pub(super) fn not_saved(why: &str, kept: &RunDir) -> RunnerError {
     let saved = if kept.has_samples() {
         let path = kept.path().display();
         format!("what was saved until then can be read with `prestan report {path}`")
     } else {
         "no samples were saved".to_owned()
     };
-    Failed::Local(format!(
+    RunnerError::Local(format!(
         "the run is not saved completely: {why}; make room, or choose another disk with --save; {saved}"
     ))
 }
 
 /// Without samples there is nothing for `--log`.
-fn not_logged(log: Option<&Path>) -> Result<(), Failed> {
+fn not_logged(log: Option<&Path>) -> Result<(), RunnerError> {
     log.map_or(Ok(()), |file| {
-        Err(Failed::Local(format!(
+        Err(RunnerError::Local(format!(
             "{} is not written: the samples of the run are lost",
             file.display()
         )))
@@ -240,12 +241,12 @@ fn draw(recorded: &Recorded) -> Option<Drawn> {
         .ok()
 }
 
-fn went_through_all(summary: &Summary) -> Result<(), Failed> {
+fn went_through_all(summary: &Summary) -> Result<(), RunnerError> {
     match &summary.complete {
-        Completeness::Interrupted => Err(Failed::Interrupted(
+        Completeness::Interrupted => Err(RunnerError::Interrupted(
             "the run was interrupted; the report is of what was done".to_owned(),
         )),
-        Completeness::Aborted(reason) => Err(Failed::Local(format!(
+        Completeness::Aborted(reason) => Err(RunnerError::Local(format!(
             "the run could not be finished: {}",
             report::abort_reason(reason.as_deref())
         ))),

@@ -5,17 +5,18 @@ use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 
 use record::HttpVersion;
+use runner::RunnerError;
 use testbed::{DemoServer, Root, Slowdown};
 
 use crate::args::{DemoArgs, LayoutArg, ServeArgs};
 use crate::command::run::{SuiteTask, measure};
 use crate::connect::to_own_server;
-use crate::exit::{ExitStatus, Failed};
+use crate::exit::ExitStatus;
 use crate::output::print_list;
 use crate::signals::Signals;
 
 /// Starts the embedded server, measures it, and leaves the run for `prestan report`.
-pub(crate) fn demo(args: &DemoArgs) -> Result<ExitStatus, Failed> {
+pub(crate) fn demo(args: &DemoArgs) -> Result<ExitStatus, RunnerError> {
     let mut output = args.output.clone();
     output.formats.layout.get_or_insert(LayoutArg::Brief);
     let task = SuiteTask::new("prestan", &args.load, &output)?;
@@ -25,11 +26,11 @@ pub(crate) fn demo(args: &DemoArgs) -> Result<ExitStatus, Failed> {
 }
 
 /// Serves a directory until Ctrl-C.
-pub(crate) fn serve(args: &ServeArgs) -> Result<ExitStatus, Failed> {
+pub(crate) fn serve(args: &ServeArgs) -> Result<ExitStatus, RunnerError> {
     let root = match &args.directory {
         Some(directory) => {
             fs::read_dir(directory).map_err(|error| {
-                Failed::Local(format!(
+                RunnerError::Local(format!(
                     "opening the directory {} failed: {error}; create it first, or leave it out for \
                      a temporary one",
                     directory.display()
@@ -48,18 +49,18 @@ pub(crate) fn serve(args: &ServeArgs) -> Result<ExitStatus, Failed> {
     Ok(ExitStatus::Done)
 }
 
-fn start(root: Root, port: u16, slow: Option<Slowdown>) -> Result<DemoServer, Failed> {
+fn start(root: Root, port: u16, slow: Option<Slowdown>) -> Result<DemoServer, RunnerError> {
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
     DemoServer::start_slowed(root, address, slow).map_err(|error| {
         let remedy = match error.kind() {
             // Of its threads.
-            io::ErrorKind::WouldBlock => return Failed::no_thread(&error),
+            io::ErrorKind::WouldBlock => return RunnerError::no_thread(&error),
             io::ErrorKind::AddrInUse | io::ErrorKind::PermissionDenied => {
                 "; choose another --port, or leave it out for a free one"
             }
             _ => "",
         };
-        Failed::Local(format!(
+        RunnerError::Local(format!(
             "starting the embedded server failed: {error}{remedy}"
         ))
     })

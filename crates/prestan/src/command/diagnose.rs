@@ -8,16 +8,17 @@ use std::slice;
 use record::PlanRecord;
 use report::page::ReportPage;
 use report::{Diagnosed, DiagnosedRun, Incomplete};
+use runner::RunnerError;
 use stats::{Material, Pooled, Resolution};
 
 use super::kept::{KeptRun, open};
 use crate::args::{AnswerOptions, DiagnoseArgs, is_given};
-use crate::exit::{ExitStatus, Failed};
+use crate::exit::ExitStatus;
 use crate::intake;
 use crate::{output, state};
 
 /// Measures, or reads, and says what is conspicuous.
-pub(crate) fn diagnose(args: &DiagnoseArgs) -> Result<ExitStatus, Failed> {
+pub(crate) fn diagnose(args: &DiagnoseArgs) -> Result<ExitStatus, RunnerError> {
     output::check_answer(&args.answer, &[])?;
     let Runs {
         paths: runs,
@@ -46,13 +47,13 @@ struct Runs {
 /// The end of a series of runs before all of them were made.
 struct EarlyEnd {
     /// How the program ends.
-    why: Failed,
+    why: RunnerError,
     /// What the report says of it.
     incomplete: Incomplete,
 }
 
 /// Where nothing was found, rows that were left out for a warning are no good news.
-fn judge(all: &[Diagnosed]) -> Result<ExitStatus, Failed> {
+fn judge(all: &[Diagnosed]) -> Result<ExitStatus, RunnerError> {
     let is_silent = |of: &&Diagnosed| of.diagnosis.findings.is_empty();
     let silent = all.iter().filter(is_silent);
     let left_out = silent.map(|of| of.diagnosis.disqualified().count());
@@ -61,9 +62,11 @@ fn judge(all: &[Diagnosed]) -> Result<ExitStatus, Failed> {
         of.diagnosis.findings.is_empty() && of.diagnosis.left_out.len() >= rows
     };
     match left_out.sum() {
-        0 if all.iter().any(is_unchecked) => Err(Failed::inconclusive("no row could be checked")),
+        0 if all.iter().any(is_unchecked) => {
+            Err(RunnerError::inconclusive("no row could be checked"))
+        }
         0 => Ok(ExitStatus::Done),
-        rows => Err(Failed::inconclusive(format!(
+        rows => Err(RunnerError::inconclusive(format!(
             "nothing was found, but {} could not be checked",
             output::number_of(rows, "row")
         ))),
@@ -71,7 +74,7 @@ fn judge(all: &[Diagnosed]) -> Result<ExitStatus, Failed> {
 }
 
 /// The runs to look at: recorded ones, or those that are made now.
-fn runs(args: &DiagnoseArgs) -> Result<Runs, Failed> {
+fn runs(args: &DiagnoseArgs) -> Result<Runs, RunnerError> {
     let subjects = &args.subjects;
     let is_run = |subject: &&String| state::is_run_or_no_url(subject);
     let found = subjects.iter().filter(is_run).count();
@@ -84,7 +87,7 @@ fn runs(args: &DiagnoseArgs) -> Result<Runs, Failed> {
         || is_given(&args.inside)
         || args.runs.save.is_some();
     if is_said {
-        return Err(Failed::Usage(
+        return Err(RunnerError::Usage(
             "recorded runs are given, so nothing is measured: leave out the options that say how to \
              measure, or give one URL"
                 .to_owned(),
@@ -103,13 +106,13 @@ fn runs(args: &DiagnoseArgs) -> Result<Runs, Failed> {
 }
 
 /// The last run, and those just before it on the same server: of other suites, and of the same diagnosis.
-fn latest() -> Result<Vec<PathBuf>, Failed> {
+fn latest() -> Result<Vec<PathBuf>, RunnerError> {
     let mut seen: Vec<PlanRecord> = Vec::new();
     let mut runs = Vec::new();
     for path in state::kept_runs()? {
         // What cannot be read is an error of the last run, and of no other.
         let plan = match rundir::open(&path) {
-            Err(error) if runs.is_empty() => return Err(Failed::Usage(error.to_string())),
+            Err(error) if runs.is_empty() => return Err(RunnerError::Usage(error.to_string())),
             Err(_) => break,
             Ok(recorded) => recorded.plan,
         };
@@ -132,13 +135,13 @@ fn latest() -> Result<Vec<PathBuf>, Failed> {
 }
 
 /// Reads a run, and what figures need where they show so many runs.
-fn read(path: &Path, drawn: Option<usize>) -> Result<(Material, KeptRun), Failed> {
+fn read(path: &Path, drawn: Option<usize>) -> Result<(Material, KeptRun), RunnerError> {
     let recorded = open(path)?;
     let measures = recorded.plan.measures.len();
     let resolution = drawn.map(|runs| Resolution::for_rows(runs * measures));
     let Pooled {
         material, details, ..
-    } = intake::pooled(slice::from_ref(&recorded), resolution).map_err(Failed::Usage)?;
+    } = intake::pooled(slice::from_ref(&recorded), resolution).map_err(RunnerError::Usage)?;
     let (summary, path) = (material.summary.clone(), path.display().to_string());
     let kept = KeptRun {
         details: drawn.map(|_| details),
@@ -192,7 +195,7 @@ fn print(
     patients: &[Patient],
     diagnosed: &[Diagnosed],
     options: &AnswerOptions,
-) -> Result<(), Failed> {
+) -> Result<(), RunnerError> {
     let page = ReportPage {
         runs: patients
             .iter()

@@ -3,23 +3,22 @@
 
 use engine::{Drive, Endpoint, Pacing, Settings};
 use record::{Http, HttpVersion};
+use runner::RunnerError;
 use suite::{AdaptPlan, Plan};
 
-use crate::exit::Failed;
-
 /// The settings with as many users as a load that changes may need.
-fn adapting(plan: &Plan, adapt: &AdaptPlan, settings: Settings) -> Result<Settings, Failed> {
+fn adapting(plan: &Plan, adapt: &AdaptPlan, settings: Settings) -> Result<Settings, RunnerError> {
     let suite = &plan.suite.name;
     let is_closed =
         matches!(&settings.drive, Drive::Load(load) if matches!(load.pacing, Pacing::Closed));
     if !is_closed {
-        return Err(Failed::Usage(format!(
+        return Err(RunnerError::Usage(format!(
             "the suite {suite} changes the number of users while it runs (`adapt`), which only a closed loop \
              can: use `prestan load --mix {suite}`, without --rate and --stages"
         )));
     }
     if settings.http.connections.pipeline > 1 {
-        return Err(Failed::Usage(format!(
+        return Err(RunnerError::Usage(format!(
             "the suite {suite} changes the number of users while it runs (`adapt`), and --pipeline cannot be \
              combined with that; leave it out"
         )));
@@ -29,7 +28,7 @@ fn adapting(plan: &Plan, adapt: &AdaptPlan, settings: Settings) -> Result<Settin
             users: adapt.most,
             ..settings
         }),
-        users => Err(Failed::Usage(format!(
+        users => Err(RunnerError::Usage(format!(
             "the suite {suite} says how many users there are (`adapt`: {} to {}), and --users {users} says \
              something else; leave it out",
             adapt.least, adapt.most
@@ -39,14 +38,14 @@ fn adapting(plan: &Plan, adapt: &AdaptPlan, settings: Settings) -> Result<Settin
 
 /// The settings with as many users as a plan needs, by its roles or because their number changes, and its
 /// targets in its order.
-pub(super) fn settings_for(plan: &Plan, settings: Settings) -> Result<Settings, Failed> {
+pub(super) fn settings_for(plan: &Plan, settings: Settings) -> Result<Settings, RunnerError> {
     let is_of_http1 = |http: &Http| http.version != HttpVersion::Http2;
     let own = plan
         .tests
         .iter()
         .find(|test| test.http.as_ref().is_some_and(is_of_http1));
     if let (HttpVersion::Http2, Some(test)) = (settings.http.connections.version, own) {
-        return Err(Failed::Usage(format!(
+        return Err(RunnerError::Usage(format!(
             "the suite {} says how the test {} uses connections (`http`), which is about HTTP/1; leave out \
              --http 2, or http=2 of the server",
             plan.suite.name, test.name
@@ -63,13 +62,13 @@ pub(super) fn settings_for(plan: &Plan, settings: Settings) -> Result<Settings, 
     if let Drive::Load(load) = &settings.drive
         && !matches!(load.pacing, Pacing::Closed)
     {
-        return Err(Failed::Usage(format!(
+        return Err(RunnerError::Usage(format!(
             "the suite {suite} has roles, whose users begin operations themselves, and --rate and --stages \
              begin them by a schedule; leave these out"
         )));
     }
     let least = plan.least_users().ok_or_else(|| {
-        Failed::Usage(format!(
+        RunnerError::Usage(format!(
             "the suite {suite} has roles whose numbers of users fit no number of users together"
         ))
     })?;
@@ -79,7 +78,7 @@ pub(super) fn settings_for(plan: &Plan, settings: Settings) -> Result<Settings, 
             ..settings
         }),
         users if users % least == 0 => Ok(settings),
-        users => Err(Failed::Usage(format!(
+        users => Err(RunnerError::Usage(format!(
             "the roles of the suite {suite} are written for {least} users; {users} users do not have them in \
              the same proportion: use {least}, or a multiple of it"
         ))),
@@ -87,7 +86,7 @@ pub(super) fn settings_for(plan: &Plan, settings: Settings) -> Result<Settings, 
 }
 
 /// The settings with the targets of a plan in its order.
-fn with_targets_of(plan: &Plan, settings: Settings) -> Result<Settings, Failed> {
+fn with_targets_of(plan: &Plan, settings: Settings) -> Result<Settings, RunnerError> {
     let suite = &plan.suite.name;
     let (named, spread): (Vec<Endpoint>, Vec<Endpoint>) = settings
         .others
@@ -111,7 +110,7 @@ fn with_targets_of(plan: &Plan, settings: Settings) -> Result<Settings, Failed> 
                 )
             }
         };
-        return Err(Failed::Usage(format!("--target {name}=...: {has}")));
+        return Err(RunnerError::Usage(format!("--target {name}=...: {has}")));
     }
     let mut others = spread;
     for name in plan.targets.iter().skip(1) {
@@ -121,10 +120,12 @@ fn with_targets_of(plan: &Plan, settings: Settings) -> Result<Settings, Failed> 
         match (own.next(), own.next()) {
             (Some(endpoint), None) => others.push(endpoint.clone()),
             (Some(_), Some(_)) => {
-                return Err(Failed::Usage(format!("--target {name}=... is given twice")));
+                return Err(RunnerError::Usage(format!(
+                    "--target {name}=... is given twice"
+                )));
             }
             (None, _) => {
-                return Err(Failed::Usage(format!(
+                return Err(RunnerError::Usage(format!(
                     "the suite {suite} also needs the URL of its target {name}: give it with --target \
                      {name}=URL"
                 )));

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use report::Comparisons;
 use report::gallery::{Exhibit, Gallery, SiteFile};
+use runner::RunnerError;
 use stats::ComparedTimes;
 use testbed::real::{Recipe, UrlScheme, recipes};
 
@@ -14,7 +15,7 @@ use super::kept::KeptRun;
 use super::series::tested_servers;
 use crate::args::{ClockArg, ConnectOptions, GalleryArgs, InsideOptions, WARMUP, is_given};
 use crate::document_file;
-use crate::exit::{ExitStatus, Failed};
+use crate::exit::ExitStatus;
 use crate::output::{self, tell};
 
 /// Servers that nothing can be shown of would be no gallery.
@@ -25,14 +26,14 @@ const INDEX: &str = "index.html";
 const MARK: &str = "assets/prestan.js";
 
 /// Measures the servers and writes the site.
-pub(crate) fn gallery(args: &GalleryArgs) -> Result<ExitStatus, Failed> {
+pub(crate) fn gallery(args: &GalleryArgs) -> Result<ExitStatus, RunnerError> {
     if !args.load.running.label.is_empty() {
-        return Err(Failed::Usage(
+        return Err(RunnerError::Usage(
             "--label: a gallery is about the servers that it names; leave it out".to_owned(),
         ));
     }
     if is_given(&args.load.running.background) {
-        return Err(Failed::Usage(
+        return Err(RunnerError::Usage(
             "--background: a gallery is measured without other traffic; `prestan compare` does it beside some"
                 .to_owned(),
         ));
@@ -80,10 +81,10 @@ pub(crate) fn gallery(args: &GalleryArgs) -> Result<ExitStatus, Failed> {
 }
 
 /// Refuses a directory with something else in it, before anything is measured.
-fn check(directory: &Path) -> Result<(), Failed> {
+fn check(directory: &Path) -> Result<(), RunnerError> {
     let failed = |error: std::io::Error| {
         let place = directory.display();
-        Failed::Local(format!(
+        RunnerError::Local(format!(
             "nothing is measured, because nothing could be written to {place}: {error}"
         ))
     };
@@ -93,7 +94,7 @@ fn check(directory: &Path) -> Result<(), Failed> {
         document_file::announce_all(directory, "html");
         return output::check_place(&directory.join(INDEX));
     }
-    Err(Failed::Usage(format!(
+    Err(RunnerError::Usage(format!(
         "{} has something in it that is no gallery; give a new directory, or an empty one",
         directory.display()
     )))
@@ -101,19 +102,19 @@ fn check(directory: &Path) -> Result<(), Failed> {
 
 /// The recipes of these names, or all that are installed and ask for no password. One that keeps
 /// properties in files comes first: the others are compared with it.
-fn chosen(names: &[String]) -> Result<Vec<&'static Recipe>, Failed> {
+fn chosen(names: &[String]) -> Result<Vec<&'static Recipe>, RunnerError> {
     let is_chosen = |recipe: &&Recipe| match names {
         [] => recipe.auth == UrlScheme::None && recipe.installed().is_ok(),
         names => names.contains(&recipe.name),
     };
     let mut chosen: Vec<&Recipe> = recipes().iter().filter(is_chosen).collect();
     if let Some(unknown) = names.iter().find(|name| Recipe::named(name).is_none()) {
-        return Err(Failed::Usage(format!(
+        return Err(RunnerError::Usage(format!(
             "no server is called `{unknown}`; see `prestan servers`"
         )));
     }
     if chosen.len() < LEAST {
-        return Err(Failed::Usage(format!(
+        return Err(RunnerError::Usage(format!(
             "{} server is installed, and a gallery needs at least two; `prestan servers` lists how to \
              install others",
             chosen.len()
@@ -203,9 +204,9 @@ fn quoted(word: &str) -> String {
 }
 
 /// Writes all files, and removes pages that an older gallery had and this one has not.
-fn write(directory: &Path, files: &[SiteFile]) -> Result<(), Failed> {
+fn write(directory: &Path, files: &[SiteFile]) -> Result<(), RunnerError> {
     let failed = |path: &Path, error: std::io::Error| {
-        Failed::Local(format!("writing {} failed: {error}", path.display()))
+        RunnerError::Local(format!("writing {} failed: {error}", path.display()))
     };
     for file in files {
         let path = directory.join(&file.path);

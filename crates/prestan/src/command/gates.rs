@@ -2,10 +2,10 @@
 
 use constraint::Constraint;
 use record::{BackgroundRecord, ConstraintRecord, ConstraintSense};
+use runner::RunnerError;
 use suite::Plan;
 
 use crate::args::GateOptions;
-use crate::exit::Failed;
 
 /// A constraint of the command line, for a plan.
 pub(crate) fn constraint_for(
@@ -13,15 +13,15 @@ pub(crate) fn constraint_for(
     constraint: &Constraint,
     sense: ConstraintSense,
     plan: &Plan,
-) -> Result<ConstraintRecord, Failed> {
-    suite::constraint_for(option, constraint, sense, plan).map_err(Failed::Usage)
+) -> Result<ConstraintRecord, RunnerError> {
+    suite::constraint_for(option, constraint, sense, plan).map_err(RunnerError::Usage)
 }
 
 /// Refuses constraints and conditions about background traffic that the run does not have.
 pub(crate) fn check_background(
     plan: &Plan,
     background: Option<&BackgroundRecord>,
-) -> Result<(), Failed> {
+) -> Result<(), RunnerError> {
     let components = background.iter().flat_map(|own| &own.components);
     let components: Vec<&str> = components.map(|own| own.name.as_str()).collect();
     let constraints = plan.constraints.iter();
@@ -33,7 +33,7 @@ pub(crate) fn check_background(
             continue;
         };
         let refused = parsed.check_components(&components);
-        refused.map_err(|why| Failed::Usage(format!("{name}: {}", why.marked(expression))))?;
+        refused.map_err(|why| RunnerError::Usage(format!("{name}: {}", why.marked(expression))))?;
     }
     Ok(())
 }
@@ -42,7 +42,7 @@ pub(crate) fn check_background(
 pub(crate) const GATE: &str = "--fail-if";
 
 /// Adds what a run fails by to the constraints of its plan.
-pub(crate) fn add_gate(gate: &GateOptions, plan: &mut Plan) -> Result<(), Failed> {
+pub(crate) fn add_gate(gate: &GateOptions, plan: &mut Plan) -> Result<(), RunnerError> {
     if let Some(condition) = &gate.fail_if {
         let gate = constraint_for(GATE, condition, ConstraintSense::FailsIf, plan)?;
         plan.constraints.push(gate);

@@ -4,14 +4,15 @@ use std::path::Path;
 
 use clap::{Command, CommandFactory};
 use clap_complete::Shell;
+use runner::RunnerError;
 
 use crate::args::Cli;
 use crate::document_file;
-use crate::exit::{ExitStatus, Failed};
+use crate::exit::ExitStatus;
 use crate::figures;
 use crate::output::print_text;
 
-pub(crate) fn completions(shell: Shell) -> Result<ExitStatus, Failed> {
+pub(crate) fn completions(shell: Shell) -> Result<ExitStatus, RunnerError> {
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut Cli::command(), "prestan", &mut script);
     print_text(&String::from_utf8_lossy(&script))?;
@@ -19,7 +20,7 @@ pub(crate) fn completions(shell: Shell) -> Result<ExitStatus, Failed> {
 }
 
 /// Prints the page of the program, or writes it and one for each command and sub-command into a directory.
-pub(crate) fn man(directory: Option<&Path>) -> Result<ExitStatus, Failed> {
+pub(crate) fn man(directory: Option<&Path>) -> Result<ExitStatus, RunnerError> {
     // `help` has no page: it prints what the pages have.
     let mut program = Cli::command().disable_help_subcommand(true);
     // So that sub-commands know what stands in front of them: `prestan run`, not `run`.
@@ -44,11 +45,12 @@ fn pages(command: &Command) -> Vec<(String, Command)> {
     std::iter::once(own).chain(below).collect()
 }
 
-fn page(command: Command, title: &str) -> Result<String, Failed> {
+fn page(command: Command, title: &str) -> Result<String, RunnerError> {
     let mut page = Vec::new();
     let rendered = clap_mangen::Man::new(command)
         .title(title)
         .render(&mut page);
-    rendered.map_err(|error| Failed::Local(format!("writing the page {title} failed: {error}")))?;
+    rendered
+        .map_err(|error| RunnerError::Local(format!("writing the page {title} failed: {error}")))?;
     Ok(String::from_utf8_lossy(&page).into_owned())
 }

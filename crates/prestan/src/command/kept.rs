@@ -8,9 +8,9 @@ use record::{ConstraintRecord, EventKind, Run};
 use report::Diagnosed;
 use report::page::PageRun;
 use rundir::{Recorded, RunDirError, RunFolder};
+use runner::RunnerError;
 use stats::{Details, Side, Summary};
 
-use crate::exit::Failed;
 use crate::intake::{Drawn, drawn, summary_of_kept};
 
 /// A kept run, or several of one server, pooled.
@@ -36,7 +36,7 @@ impl KeptRun {
         }
     }
 
-    pub(crate) fn read(path: &Path, reading: RecordReading<'_>) -> Result<KeptRun, Failed> {
+    pub(crate) fn read(path: &Path, reading: RecordReading<'_>) -> Result<KeptRun, RunnerError> {
         KeptRun::of(RunFolder::open(path), reading)
     }
 
@@ -44,11 +44,11 @@ impl KeptRun {
     pub(crate) fn of(
         folder: Result<RunFolder, RunDirError>,
         reading: RecordReading<'_>,
-    ) -> Result<KeptRun, Failed> {
-        let folder = folder.map_err(|error| Failed::Usage(error.to_string()))?;
+    ) -> Result<KeptRun, RunnerError> {
+        let folder = folder.map_err(|error| RunnerError::Usage(error.to_string()))?;
         let path = folder.path().display().to_string();
         let recorded = reading.labelled(folder.record())?;
-        let summary = summary_of_kept(&recorded).map_err(Failed::Usage)?;
+        let summary = summary_of_kept(&recorded).map_err(RunnerError::Usage)?;
         Ok(KeptRun::new(recorded.into_run(), summary, path))
     }
 
@@ -57,16 +57,16 @@ impl KeptRun {
         paths: &[PathBuf],
         servers: usize,
         reading: RecordReading<'_>,
-    ) -> Result<KeptRun, Failed> {
+    ) -> Result<KeptRun, RunnerError> {
         let opened = paths.iter().map(|path| reading.open(path));
-        let mut recorded = opened.collect::<Result<Vec<Recorded>, Failed>>()?;
+        let mut recorded = opened.collect::<Result<Vec<Recorded>, RunnerError>>()?;
         let rows = servers * recorded[0].plan.measures.len();
         let Drawn {
             summary,
             details,
             diagnosed,
             base,
-        } = drawn(&recorded, rows).map_err(Failed::Usage)?;
+        } = drawn(&recorded, rows).map_err(RunnerError::Usage)?;
         let path = paths[base].display().to_string();
         Ok(KeptRun {
             details: Some(details),
@@ -125,12 +125,12 @@ pub(crate) struct RecordReading<'a> {
 
 impl RecordReading<'_> {
     /// Opens a record, for a report of it.
-    pub(crate) fn open(self, path: &Path) -> Result<Recorded, Failed> {
+    pub(crate) fn open(self, path: &Path) -> Result<Recorded, RunnerError> {
         self.labelled(rundir::open(path))
     }
 
-    fn labelled(self, opened: Result<Recorded, RunDirError>) -> Result<Recorded, Failed> {
-        let mut recorded = opened.map_err(|error| Failed::Usage(error.to_string()))?;
+    fn labelled(self, opened: Result<Recorded, RunDirError>) -> Result<Recorded, RunnerError> {
+        let mut recorded = opened.map_err(|error| RunnerError::Usage(error.to_string()))?;
         if let Some(constraints) = self.constraints {
             recorded.plan.constraints = constraints.to_vec();
         }
@@ -145,7 +145,7 @@ impl RecordReading<'_> {
     }
 }
 
-pub(crate) fn open(path: &Path) -> Result<Recorded, Failed> {
+pub(crate) fn open(path: &Path) -> Result<Recorded, RunnerError> {
     RecordReading::default().open(path)
 }
 

@@ -11,21 +11,22 @@ use std::path::Path;
 use std::time::Duration;
 
 use lab::{BuiltLab, ForwarderSettings, LabError, Surroundings, user_namespace};
+use runner::RunnerError;
 use testbed::real::ServerPlace;
 use topology::{BUILTIN_LABS, BuiltinLab, LabHostSpec, LabLinkSpec, LabNetwork, LabSpec};
 
 use crate::args::{LabAction, LabArgs, LabLinkArgs, LabOptions};
 use crate::document_file;
-use crate::exit::{ExitStatus, Failed};
+use crate::exit::ExitStatus;
 use crate::output::{check_place, print_described, print_list, print_text, tell};
 use crate::text_file;
 
 /// Runs this command, without the options of its lab, inside of that.
-pub(crate) fn run_inside(options: &LabOptions) -> Result<ExitStatus, Failed> {
+pub(crate) fn run_inside(options: &LabOptions) -> Result<ExitStatus, RunnerError> {
     program::run_inside(options, LabOptions::removed_from(env::args_os().skip(1)))
 }
 
-pub(crate) fn lab(args: &LabArgs) -> Result<ExitStatus, Failed> {
+pub(crate) fn lab(args: &LabArgs) -> Result<ExitStatus, RunnerError> {
     match &args.action {
         LabAction::List => print_list(list()?, &" ".repeat(13))?,
         LabAction::Show { lab, svg } => show(lab, svg.as_deref())?,
@@ -46,16 +47,16 @@ pub(crate) fn lab(args: &LabArgs) -> Result<ExitStatus, Failed> {
 }
 
 /// Where a server is started: in a host of the laboratory around this program, if there is one.
-pub(crate) fn server_place() -> Result<Option<ServerPlace>, Failed> {
+pub(crate) fn server_place() -> Result<Option<ServerPlace>, RunnerError> {
     ServerPlace::around(surroundings()?.as_ref()).map_err(local)
 }
 
 /// The laboratory around this program.
-fn surroundings() -> Result<Option<Surroundings>, Failed> {
+fn surroundings() -> Result<Option<Surroundings>, RunnerError> {
     Surroundings::read(|name| env::var(name).ok()).map_err(local)
 }
 
-fn list() -> Result<Vec<String>, Failed> {
+fn list() -> Result<Vec<String>, RunnerError> {
     let item = |lab: &BuiltinLab| {
         let network = LabNetwork::parse(lab.name, lab.text).map_err(usage)?;
         Ok(format!("{:12} {}", lab.name, network.title))
@@ -63,7 +64,7 @@ fn list() -> Result<Vec<String>, Failed> {
     BUILTIN_LABS.iter().map(item).collect()
 }
 
-fn show(name: &str, svg: Option<&Path>) -> Result<(), Failed> {
+fn show(name: &str, svg: Option<&Path>) -> Result<(), RunnerError> {
     let network = find(name)?;
     if let Some(file) = svg {
         check_place(file)?;
@@ -73,7 +74,7 @@ fn show(name: &str, svg: Option<&Path>) -> Result<(), Failed> {
 }
 
 /// A built-in lab by its name, or a file.
-fn find(name: &str) -> Result<LabNetwork, Failed> {
+fn find(name: &str) -> Result<LabNetwork, RunnerError> {
     let builtin = BuiltinLab::find(name).map(|lab| lab.text);
     let text = text_of(name, builtin, "lab", "list", BuiltinLab::nearest)?;
     LabNetwork::parse(name, &text).map_err(|error| text_file::defect(name, &error))
@@ -87,13 +88,13 @@ fn text_of(
     kind: &str,
     list: &str,
     nearest: fn(&str) -> Option<&'static str>,
-) -> Result<Cow<'static, str>, Failed> {
+) -> Result<Cow<'static, str>, RunnerError> {
     if let Some(text) = builtin {
         return Ok(text.into());
     }
     let text = text_file::read(Path::new(name)).map_err(|error| {
         let is_word = !name.contains(['/', '.']);
-        Failed::Usage(match nearest(name) {
+        RunnerError::Usage(match nearest(name) {
             Some(nearest) if is_word => {
                 format!("no {kind} is called `{name}`; did you mean `{nearest}`?")
             }
@@ -131,7 +132,7 @@ fn of_link(args: &LabLinkArgs) -> LabSpec {
 }
 
 /// Becomes root of a user namespace, where this is not root already. Before the first thread starts.
-fn become_root() -> Result<(), Failed> {
+fn become_root() -> Result<(), RunnerError> {
     if rustix::process::geteuid().is_root() {
         return Ok(());
     }
@@ -142,7 +143,7 @@ fn become_root() -> Result<(), Failed> {
 /// more punctual, and take two thirds more of a processor that servers and load generator need.
 const BUSY_WAIT: Duration = Duration::from_micros(20);
 
-fn build(network: &LabNetwork) -> Result<BuiltLab, Failed> {
+fn build(network: &LabNetwork) -> Result<BuiltLab, RunnerError> {
     let settings = ForwarderSettings {
         busy_wait: BUSY_WAIT,
         ..ForwarderSettings::default()
@@ -174,13 +175,13 @@ fn warn_of_lateness(lab: &BuiltLab) {
     ));
 }
 
-fn local(error: LabError) -> Failed {
+fn local(error: LabError) -> RunnerError {
     match error {
-        LabError::RefusedSysctl { .. } => Failed::Usage(error.to_string()),
-        error => Failed::Local(error.to_string()),
+        LabError::RefusedSysctl { .. } => RunnerError::Usage(error.to_string()),
+        error => RunnerError::Local(error.to_string()),
     }
 }
 
-fn usage(error: topology::TopologyError) -> Failed {
-    Failed::Usage(error.to_string())
+fn usage(error: topology::TopologyError) -> RunnerError {
+    RunnerError::Usage(error.to_string())
 }

@@ -7,6 +7,7 @@ mod resources;
 mod sending;
 
 use engine::{Drive, LoadDrive, Settings};
+use runner::RunnerError;
 
 pub(crate) use sending::LoadWorkload;
 
@@ -14,12 +15,12 @@ use crate::args::{LoadArgs, Login, MaxFailures};
 use crate::background::AskedBackground;
 use crate::command::planned::PlannedRun;
 use crate::connect::connection_to;
-use crate::exit::{ExitStatus, Failed};
+use crate::exit::ExitStatus;
 use crate::inside::WatchedServer;
 use crate::output;
 
 /// Drives the request.
-pub(crate) fn load(args: &LoadArgs) -> Result<ExitStatus, Failed> {
+pub(crate) fn load(args: &LoadArgs) -> Result<ExitStatus, RunnerError> {
     output::check_report(&args.output.formats, &args.output.output)?;
     let LoadWorkload {
         plan,

@@ -27,7 +27,7 @@ use crate::command::fitting::settings_for;
 use crate::command::gates::{add_gate, check_background};
 use crate::command::kept::KeptRun;
 use crate::command::series::SeriesProgress;
-use crate::exit::{ExitStatus, Failed};
+use crate::exit::ExitStatus;
 use crate::forecast::{Meter, RunMeter};
 use crate::inside::{WatchedServer, logged};
 use crate::intake::{Concluded, Intake};
@@ -38,6 +38,7 @@ use crate::steering::{AdaptingLoad, BackgroundFeed};
 use crate::watch::Console;
 
 use made::{created_urls, may_have_sent, note_target, remove_target};
+use runner::RunnerError;
 
 /// Why a run ends that takes turns with one that ended early.
 pub(crate) const PARTNER_ENDED: &str = "the run of another server in this block ended early";
@@ -75,7 +76,7 @@ impl PlannedRun {
         settings: Settings,
         output: &OutputOptions,
         background: Option<&AskedBackground>,
-    ) -> Result<PlannedRun, Failed> {
+    ) -> Result<PlannedRun, RunnerError> {
         let beside = (Vec::new(), background);
         PlannedRun::beside(plan, suite_text, settings, output, beside)
     }
@@ -87,7 +88,7 @@ impl PlannedRun {
         mut settings: Settings,
         output: &OutputOptions,
         (tasks, background): (Vec<BesideTask>, Option<&AskedBackground>),
-    ) -> Result<PlannedRun, Failed> {
+    ) -> Result<PlannedRun, RunnerError> {
         settings = settings_for(&plan, settings)?;
         let background = background.map(|asked| asked.task(&mut settings));
         let background = background.transpose()?;
@@ -115,7 +116,7 @@ impl PlannedRun {
         mut settings: Settings,
         save: Option<&Path>,
         background: Option<&AskedBackground>,
-    ) -> Result<PlannedRun, Failed> {
+    ) -> Result<PlannedRun, RunnerError> {
         let background = background.map(|asked| asked.task(&mut settings));
         let background = background.transpose()?;
         let run = PlannedRun::of_side(None, plan, suite_text, settings, save)?;
@@ -129,10 +130,10 @@ impl PlannedRun {
         suite_text: &str,
         settings: Settings,
         save: Option<&Path>,
-    ) -> Result<PlannedRun, Failed> {
+    ) -> Result<PlannedRun, RunnerError> {
         let users = settings.users;
         if plan.adapt.is_some() {
-            return Err(Failed::Usage(format!(
+            return Err(RunnerError::Usage(format!(
                 "the suite {} changes the number of its users (`adapt`), which a series of runs sets; use \
                  `prestan load --mix`",
                 plan.suite.name
@@ -141,7 +142,7 @@ impl PlannedRun {
         let settings = settings_for(plan, settings)?;
         if settings.users != users {
             // Points and reports of a series would have another number than its runs.
-            return Err(Failed::Usage(format!(
+            return Err(RunnerError::Usage(format!(
                 "the suite {} needs {} users in each run of a series; set their number to that",
                 plan.suite.name, settings.users
             )));
@@ -161,7 +162,7 @@ impl PlannedRun {
         suite_text: &str,
         settings: Settings,
         directory: Option<PathBuf>,
-    ) -> Result<PlannedRun, Failed> {
+    ) -> Result<PlannedRun, RunnerError> {
         let settings = settings_for(&plan, settings)?;
         let record = engine::plan_record(&plan, &settings);
         PlannedRun::recorded(plan, suite_text, settings, record, directory)
@@ -173,12 +174,12 @@ impl PlannedRun {
         settings: Settings,
         record: PlanRecord,
         directory: Option<PathBuf>,
-    ) -> Result<PlannedRun, Failed> {
+    ) -> Result<PlannedRun, RunnerError> {
         let create = |path: PathBuf| {
             let suite_text = recorded_suite(suite_text, &plan)?;
             let created = RunDir::create(&path, &record, &suite_text, &engine::environment());
             created.map_err(|error| {
-                Failed::Local(match error {
+                RunnerError::Local(match error {
                     RunDirError::PlanTooLarge(_) => error.to_string(),
                     _ => format!("{error}; choose another directory with --save DIR"),
                 })
@@ -206,7 +207,7 @@ impl PlannedRun {
     }
 
     /// Makes the run and prints its report.
-    pub(crate) fn report(mut self, output: &OutputOptions) -> Result<ExitStatus, Failed> {
+    pub(crate) fn report(mut self, output: &OutputOptions) -> Result<ExitStatus, RunnerError> {
         let cancel = Cancel::default();
         let _interruptible = on_interrupt(cancel.clone(), self.created_urls())?;
         self.start_what_is_beside(output.capture.as_deref(), &cancel, output.quiet)?;
@@ -223,7 +224,7 @@ impl PlannedRun {
         capture: Option<&Path>,
         cancel: &Cancel,
         is_quiet: bool,
-    ) -> Result<(), Failed> {
+    ) -> Result<(), RunnerError> {
         let started = self.try_to_start(capture, cancel, is_quiet);
         if started.is_err() {
             if let Some(captured) = self.captured.take() {
@@ -245,12 +246,12 @@ impl PlannedRun {
         capture: Option<&Path>,
         cancel: &Cancel,
         is_quiet: bool,
-    ) -> Result<(), Failed> {
+    ) -> Result<(), RunnerError> {
         let planned = self.plan.capture;
         let file = match (capture, planned, &self.directory) {
             (Some(file), _, _) => Some(file.to_owned()),
             (None, Some(_), None) => {
-                return Err(Failed::Usage(
+                return Err(RunnerError::Usage(
                     "the suite keeps the packets of the run (`capture`) in its record, and there is none; leave out \
                      --no-save, or name a file with --capture"
                         .to_owned(),
@@ -336,7 +337,11 @@ impl PlannedRun {
         Intake::new(&plan, self.directory.as_ref(), until, live)
     }
 
-    fn on_console(self, output: &OutputOptions, cancel: Cancel) -> Result<CompletedRun, Failed> {
+    fn on_console(
+        self,
+        output: &OutputOptions,
+        cancel: Cancel,
+    ) -> Result<CompletedRun, RunnerError> {
         let (live, progress) = (
             Arc::new(LiveStatistics::default()),
             Arc::new(Progress::default()),

@@ -1,9 +1,10 @@
 //! What the runs of a series come to by their constraints: at which points one failed, or is not decided.
 
+use runner::RunnerError;
 use stats::{Conclusion, Summary};
 
 use super::gates::GATE;
-use crate::exit::{ExitStatus, Failed};
+use crate::exit::ExitStatus;
 use crate::output::tell;
 
 /// A run of a series, and the point at which it was made, in words.
@@ -14,7 +15,7 @@ pub(crate) struct RunAtPoint<'r> {
 
 /// How a series ends by the constraints of its runs, what they fail by (`--fail-if`) included; tells which
 /// failed where. Rows do not count.
-pub(crate) fn by_constraints(runs: &[RunAtPoint<'_>]) -> Result<ExitStatus, Failed> {
+pub(crate) fn by_constraints(runs: &[RunAtPoint<'_>]) -> Result<ExitStatus, RunnerError> {
     let failed = ended_so(runs, Conclusion::Fail);
     if !failed.is_empty() {
         for (name, points) in failed {
@@ -28,7 +29,7 @@ pub(crate) fn by_constraints(runs: &[RunAtPoint<'_>]) -> Result<ExitStatus, Fail
     }
     let undecided = undecided.into_iter();
     let undecided = undecided.map(|(name, points)| format!("{name} is not decided at {points}"));
-    Err(Failed::inconclusive(
+    Err(RunnerError::inconclusive(
         undecided.collect::<Vec<_>>().join("; "),
     ))
 }

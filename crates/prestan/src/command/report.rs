@@ -6,27 +6,28 @@ use record::{ConstraintRecord, ConstraintSense, PlanRecord};
 use report::page::ReportPage;
 use report::{Comparisons, Diagnosed, Versus};
 use rundir::RunFolder;
+use runner::RunnerError;
 
 use super::compare::SAME_WITHIN;
 use super::gates::GATE;
 use super::kept::{KeptRun, RecordReading, open};
 use crate::args::{FormatOptions, ReportArgs};
 use crate::connect::labels_of;
-use crate::exit::{ExitStatus, Failed, code_of_all};
+use crate::exit::{ExitStatus, code_of_all};
 use crate::{log, output, state, text_file};
 
-pub(crate) fn report(args: &ReportArgs) -> Result<ExitStatus, Failed> {
+pub(crate) fn report(args: &ReportArgs) -> Result<ExitStatus, RunnerError> {
     output::check_report(&args.formats, &args.output)?;
     match &args.runs[..] {
         [] | [_] => one(args),
-        _ if args.judge.is_some() || args.fail_if.is_some() => Err(Failed::Usage(
+        _ if args.judge.is_some() || args.fail_if.is_some() => Err(RunnerError::Usage(
             "--judge and --fail-if are for one run; judge one after the other".to_owned(),
         )),
         several => side_by_side(several, args),
     }
 }
 
-fn one(args: &ReportArgs) -> Result<ExitStatus, Failed> {
+fn one(args: &ReportArgs) -> Result<ExitStatus, RunnerError> {
     let path = state::find_run(args.runs.first().map(PathBuf::as_path))?;
     let logged = match &args.formats.log {
         Some(file) => write_log(file, &path),
@@ -65,10 +66,13 @@ fn one(args: &ReportArgs) -> Result<ExitStatus, Failed> {
 }
 
 /// What a recorded run is judged by in place of its own constraints, if it is judged again.
-fn constraints(args: &ReportArgs, run: &Path) -> Result<Option<Vec<ConstraintRecord>>, Failed> {
+fn constraints(
+    args: &ReportArgs,
+    run: &Path,
+) -> Result<Option<Vec<ConstraintRecord>>, RunnerError> {
     if args.judge.is_none() && args.fail_if.is_none() {
         return match args.inconclusive {
-            Some(_) => Err(Failed::Usage(
+            Some(_) => Err(RunnerError::Usage(
                 "--inconclusive is about --judge or --fail-if; give one of them as well".to_owned(),
             )),
             None => Ok(None),
@@ -82,18 +86,18 @@ fn constraints(args: &ReportArgs, run: &Path) -> Result<Option<Vec<ConstraintRec
     if let Some(condition) = &args.fail_if {
         constraints.retain(|own| own.name != GATE);
         let gate = suite::constraint_for_recorded(GATE, condition, ConstraintSense::FailsIf, &plan);
-        constraints.push(gate.map_err(Failed::Usage)?);
+        constraints.push(gate.map_err(RunnerError::Usage)?);
     }
     Ok(Some(constraints))
 }
 
 /// The constraints of a file, for a recorded run.
-fn constraints_of(file: &Path, plan: &PlanRecord) -> Result<Vec<ConstraintRecord>, Failed> {
+fn constraints_of(file: &Path, plan: &PlanRecord) -> Result<Vec<ConstraintRecord>, RunnerError> {
     let name = file.display().to_string();
     let text = text_file::read(file)
-        .map_err(|error| Failed::Usage(format!("reading {name} failed: {error}")))?;
+        .map_err(|error| RunnerError::Usage(format!("reading {name} failed: {error}")))?;
     let constraints = suite::constraints_for(&name, &text, plan);
-    constraints.map_err(|error| Failed::Usage(error.to_string()))
+    constraints.map_err(|error| RunnerError::Usage(error.to_string()))
 }
 
 /// What went on beside a run that is kept there.
@@ -101,7 +105,7 @@ fn loads_beside(
     kept: &KeptRun,
     path: &Path,
     label: Option<&str>,
-) -> Result<Vec<(String, KeptRun)>, Failed> {
+) -> Result<Vec<(String, KeptRun)>, RunnerError> {
     let reading = RecordReading {
         label,
         ..RecordReading::default()
@@ -114,12 +118,12 @@ fn loads_beside(
     loads.map(read).collect()
 }
 
-fn write_log(file: &Path, run: &Path) -> Result<(), Failed> {
+fn write_log(file: &Path, run: &Path) -> Result<(), RunnerError> {
     let recorded = open(run)?;
     log::write(file, &recorded, None)
 }
 
-fn side_by_side(paths: &[PathBuf], args: &ReportArgs) -> Result<ExitStatus, Failed> {
+fn side_by_side(paths: &[PathBuf], args: &ReportArgs) -> Result<ExitStatus, RunnerError> {
     let FormatOptions {
         json,
         csv,
@@ -130,7 +134,7 @@ fn side_by_side(paths: &[PathBuf], args: &ReportArgs) -> Result<ExitStatus, Fail
         color: _,
     } = &args.formats;
     if args.inconclusive.is_some() {
-        return Err(Failed::Usage(
+        return Err(RunnerError::Usage(
             "--inconclusive is about a run that is judged, and several runs are not; leave it out"
                 .to_owned(),
         ));
@@ -138,7 +142,7 @@ fn side_by_side(paths: &[PathBuf], args: &ReportArgs) -> Result<ExitStatus, Fail
     let of_one_run = [json, csv, junit, log, &args.output];
     let is_of_one_run = of_one_run.iter().any(|file| file.is_some()) || layout.is_some();
     if is_of_one_run || !figures.any() {
-        return Err(Failed::Usage(
+        return Err(RunnerError::Usage(
             "several runs are drawn side by side: write --html FILE, --svg DIR or --png DIR; as \
              text, JSON, JUnit or CSV they are printed one by one, and `prestan compare` compares them"
                 .to_owned(),
@@ -156,7 +160,7 @@ fn side_by_side(paths: &[PathBuf], args: &ReportArgs) -> Result<ExitStatus, Fail
         .iter()
         .zip(&labels)
         .map(read)
-        .collect::<Result<Vec<KeptRun>, Failed>>()?;
+        .collect::<Result<Vec<KeptRun>, RunnerError>>()?;
     let mut page = ReportPage {
         runs: kept.iter().map(|kept| kept.page_run(None)).collect(),
         ..ReportPage::default()

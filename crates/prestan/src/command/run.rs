@@ -19,14 +19,15 @@ use crate::command::lab::server_place;
 use crate::command::planned::PlannedRun;
 use crate::command::series::{ENDS_WITHIN, server_ended};
 use crate::connect::{ServerAccess, connection, to_own_server};
-use crate::exit::{ExitStatus, Failed};
+use crate::exit::ExitStatus;
 use crate::inside::WatchedServer;
 use crate::output;
 use crate::text_file;
+use runner::RunnerError;
 use wire::shown::redacted_target;
 
 /// `prestan URL [USER PASSWORD] [options]`: the line of 2004.
-pub(crate) fn classic(args: &ClassicArgs) -> Result<ExitStatus, Failed> {
+pub(crate) fn classic(args: &ClassicArgs) -> Result<ExitStatus, RunnerError> {
     let url = args.url.as_deref().unwrap_or_default();
     let connection = connection(url, &args.login, &args.options.connect)?;
     let task = SuiteTask::allowed("prestan", &args.options, false)?;
@@ -35,7 +36,7 @@ pub(crate) fn classic(args: &ClassicArgs) -> Result<ExitStatus, Failed> {
 }
 
 /// `prestan run SUITE URL` or `prestan run SUITE --server NAME`.
-pub(crate) fn run(args: &RunArgs) -> Result<ExitStatus, Failed> {
+pub(crate) fn run(args: &RunArgs) -> Result<ExitStatus, RunnerError> {
     // A bad suite file or option is reported before a server is started for it.
     let mut task = SuiteTask {
         beside: BesideTask::all(&args.beside.beside)?,
@@ -52,7 +53,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitStatus, Failed> {
     };
     let place = server_place()?;
     let server = RealServer::start_at(&recipe(name)?, &[], place.as_ref());
-    let mut server = server.map_err(|error| Failed::Target(error.to_string()))?;
+    let mut server = server.map_err(|error| RunnerError::Target(error.to_string()))?;
     let connection = to_own_server(&server.url(), credentials_of(&server), version_of(&server))?;
     let watched = watched(&args.options, Some(&server))?;
     let watched = watched.map(|watched| watched.with_log(&server));
@@ -64,7 +65,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitStatus, Failed> {
     };
     match (server.ended(within), measured) {
         (None, measured) => measured,
-        (Some(_), Err(why @ Failed::Interrupted(_))) => Err(why),
+        (Some(_), Err(why @ RunnerError::Interrupted(_))) => Err(why),
         (Some(ended), measured) => {
             if let Err(why) = measured {
                 output::tell(&format!("prestan: warning: {why}"));
@@ -93,9 +94,9 @@ pub(crate) fn version_of(server: &RealServer) -> HttpVersion {
 }
 
 /// The recipe of that name, with its parameters.
-pub(crate) fn recipe(text: &str) -> Result<Recipe, Failed> {
+pub(crate) fn recipe(text: &str) -> Result<Recipe, RunnerError> {
     let recipe = Recipe::with_parameters(text);
-    recipe.map_err(|error| Failed::Usage(format!("--server {text}: {error}")))
+    recipe.map_err(|error| RunnerError::Usage(format!("--server {text}: {error}")))
 }
 
 /// The text of a suite, built in or from a file.
@@ -107,7 +108,7 @@ pub(crate) struct SuiteText {
 
 impl SuiteText {
     /// A built-in suite of that name, or else a file.
-    pub(crate) fn find(name: &str) -> Result<SuiteText, Failed> {
+    pub(crate) fn find(name: &str) -> Result<SuiteText, RunnerError> {
         if let Some(builtin) = Builtin::find(name) {
             return Ok(SuiteText {
                 name: format!("suite {name}"),
@@ -117,11 +118,11 @@ impl SuiteText {
         let text = text_file::read(Path::new(name)).map_err(|error| {
             let shown = redacted_target(name);
             if name.contains(['/', '.']) || error.kind() != io::ErrorKind::NotFound {
-                return Failed::Usage(format!("reading {shown} failed: {error}"));
+                return RunnerError::Usage(format!("reading {shown} failed: {error}"));
             }
             let names = suite::BUILTIN.iter().map(|builtin| builtin.name);
             let hint = nearest::hint(name, names, "built in are");
-            Failed::Usage(format!("no suite and no file is called `{shown}`; {hint}"))
+            RunnerError::Usage(format!("no suite and no file is called `{shown}`; {hint}"))
         })?;
         Ok(SuiteText {
             name: name.to_owned(),
@@ -130,12 +131,12 @@ impl SuiteText {
     }
 
     /// The plan, with what the command line changes.
-    pub(crate) fn plan(&self, load: &LoadOptions) -> Result<Plan, Failed> {
+    pub(crate) fn plan(&self, load: &LoadOptions) -> Result<Plan, RunnerError> {
         self.resolved(&overrides(load))
     }
 
     /// The plan, with these changes.
-    pub(crate) fn resolved(&self, overrides: &Overrides) -> Result<Plan, Failed> {
+    pub(crate) fn resolved(&self, overrides: &Overrides) -> Result<Plan, RunnerError> {
         let spec = suite::parse(&self.name, &self.text).map_err(usage)?;
         let mut plan = suite::resolve(&self.name, &self.text, &spec, overrides).map_err(usage)?;
         if let Some(BackgroundPlan {
@@ -150,8 +151,8 @@ impl SuiteText {
     }
 }
 
-fn usage(error: suite::SuiteError) -> Failed {
-    Failed::Usage(error.to_string())
+fn usage(error: suite::SuiteError) -> RunnerError {
+    RunnerError::Usage(error.to_string())
 }
 
 pub(crate) fn overrides(load: &LoadOptions) -> Overrides {
@@ -196,12 +197,12 @@ impl<'a> SuiteTask<'a> {
         suite: &str,
         load: &'a LoadOptions,
         output: &'a OutputOptions,
-    ) -> Result<Self, Failed> {
+    ) -> Result<Self, RunnerError> {
         SuiteTask::of(suite, load, output, false)
     }
 
     /// The same, and a suite with `needs: cgi` may send POST where `writes` says so.
-    fn allowed(suite: &str, options: &'a RunOptions, writes: bool) -> Result<Self, Failed> {
+    fn allowed(suite: &str, options: &'a RunOptions, writes: bool) -> Result<Self, RunnerError> {
         SuiteTask::of(suite, &options.load, &options.output, writes)
     }
 
@@ -210,7 +211,7 @@ impl<'a> SuiteTask<'a> {
         load: &'a LoadOptions,
         output: &'a OutputOptions,
         may_post: bool,
-    ) -> Result<Self, Failed> {
+    ) -> Result<Self, RunnerError> {
         output::check_report(&output.formats, &output.output)?;
         let suite = SuiteText::find(suite)?;
         let plan = suite.resolved(&Overrides {
@@ -229,9 +230,9 @@ impl<'a> SuiteTask<'a> {
 
 impl SuiteTask<'_> {
     /// Has all tests at work at the same time: the first is measured, the others are loads beside it.
-    fn compete(&mut self, suite: &str) -> Result<(), Failed> {
+    fn compete(&mut self, suite: &str) -> Result<(), RunnerError> {
         let [first, _, ..] = &self.plan.tests[..] else {
-            return Err(Failed::Usage(format!(
+            return Err(RunnerError::Usage(format!(
                 "--compete: of {} only one test is selected, and nothing competes with it",
                 self.plan.suite.name
             )));
@@ -252,7 +253,7 @@ impl SuiteTask<'_> {
 fn watched(
     options: &RunOptions,
     server: Option<&RealServer>,
-) -> Result<Option<WatchedServer>, Failed> {
+) -> Result<Option<WatchedServer>, RunnerError> {
     let watched = WatchedServer::of(&options.looks_inside(), server)?;
     Ok(watched.map(|watched| watched.with_flames(options.flame.flame)))
 }
@@ -263,12 +264,12 @@ pub(crate) fn measure(
     clock: ClockOptions,
     connection: ServerAccess,
     watched: Option<WatchedServer>,
-) -> Result<ExitStatus, Failed> {
+) -> Result<ExitStatus, RunnerError> {
     let mut settings = settings(connection, task.load, clock)?;
     let (plan, output) = (task.plan, task.output);
     let background = AskedBackground::of(&task.load.running.background, &plan)?;
     if watched.is_some() && !task.beside.is_empty() {
-        return Err(Failed::Usage(
+        return Err(RunnerError::Usage(
             "what the server does for the loads beside the run cannot be told apart from what it does for the run; leave \
              out --inside and --pid, or --beside and --compete"
                 .to_owned(),
@@ -285,7 +286,7 @@ pub(crate) fn settings(
     connection: ServerAccess,
     load: &LoadOptions,
     clock: ClockOptions,
-) -> Result<Settings, Failed> {
+) -> Result<Settings, RunnerError> {
     Ok(Settings {
         users: load.concurrency.unwrap_or(1),
         drive: Drive::Rounds(Rounds {

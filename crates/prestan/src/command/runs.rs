@@ -7,17 +7,18 @@ use std::time::SystemTime;
 use record::PlanRecord;
 use report::{ListedGroup, ListedRun, ListedState};
 use rundir::RunFolder;
+use runner::RunnerError;
 use stats::Completeness;
 
 use crate::args::{PruneArgs, RunsAction, RunsArgs};
-use crate::exit::{ExitStatus, Failed};
+use crate::exit::ExitStatus;
 use crate::{output, state};
 
-pub(crate) fn runs(args: &RunsArgs) -> Result<ExitStatus, Failed> {
+pub(crate) fn runs(args: &RunsArgs) -> Result<ExitStatus, RunnerError> {
     let json = args.json.as_deref();
     let lists = matches!(args.action, None | Some(RunsAction::List { .. }));
     if args.all && !lists {
-        return Err(Failed::Usage(
+        return Err(RunnerError::Usage(
             "--all is for the list of runs; to show, remove or prune runs, name them or give limits"
                 .to_owned(),
         ));
@@ -46,7 +47,7 @@ pub(crate) fn runs(args: &RunsArgs) -> Result<ExitStatus, Failed> {
     }
 }
 
-fn list(is_each: bool, json: Option<&Path>) -> Result<ExitStatus, Failed> {
+fn list(is_each: bool, json: Option<&Path>) -> Result<ExitStatus, RunnerError> {
     let runs = all()?;
     if runs.is_empty() && json.is_none() {
         let directory = state::runs_directory()?;
@@ -66,7 +67,7 @@ fn list(is_each: bool, json: Option<&Path>) -> Result<ExitStatus, Failed> {
 }
 
 /// All kept runs, the latest first.
-fn all() -> Result<Vec<ListedRun>, Failed> {
+fn all() -> Result<Vec<ListedRun>, RunnerError> {
     let runs = state::all_runs()?;
     Ok(runs.iter().map(|path| listed(path)).collect())
 }
@@ -76,7 +77,7 @@ fn each(runs: &[ListedRun]) -> Vec<ListedGroup> {
 }
 
 /// The run of that name, beginning of a name, or directory; or the series of that name or beginning.
-fn found(run: &Path) -> Result<ListedGroup, Failed> {
+fn found(run: &Path) -> Result<ListedGroup, RunnerError> {
     state::find_run(Some(run)).map_or_else(
         |why| series(&run.to_string_lossy())?.ok_or(why),
         |path| Ok(ListedGroup::single(listed(&path))),
@@ -84,7 +85,7 @@ fn found(run: &Path) -> Result<ListedGroup, Failed> {
 }
 
 /// The run or series of this name, or the only one whose name begins so.
-pub(super) fn series(wanted: &str) -> Result<Option<ListedGroup>, Failed> {
+pub(super) fn series(wanted: &str) -> Result<Option<ListedGroup>, RunnerError> {
     let mut groups = ListedGroup::by_series(all()?);
     if let Some(place) = groups.iter().position(|group| group.name == wanted) {
         return Ok(Some(groups.swap_remove(place)));
@@ -97,7 +98,7 @@ fn print(
     runs: &[ListedRun],
     json: Option<&Path>,
     text: impl FnOnce(usize) -> String,
-) -> Result<(), Failed> {
+) -> Result<(), RunnerError> {
     output::print_documents(json.map(|path| (path, report::runs_json(runs))), text)
 }
 
@@ -153,22 +154,22 @@ fn concluded(conclusion: Option<&str>) -> ListedState {
     }
 }
 
-fn name(path: &Path, new: &str) -> Result<ExitStatus, Failed> {
+fn name(path: &Path, new: &str) -> Result<ExitStatus, RunnerError> {
     let old = state::name_of(path);
     let place = path.with_file_name(new);
     if goes_on(path) {
-        return Err(Failed::Usage(format!(
+        return Err(RunnerError::Usage(format!(
             "the run {old} has not ended; rename it afterwards"
         )));
     }
     if fs::symlink_metadata(&place).is_ok() {
-        return Err(Failed::Usage(format!(
+        return Err(RunnerError::Usage(format!(
             "the name {new} is taken; choose another one, or remove that run: `prestan runs remove \
              {new}`"
         )));
     }
     fs::rename(path, &place).map_err(|error| {
-        Failed::Local(format!(
+        RunnerError::Local(format!(
             "renaming {} to {new} failed: {error}",
             path.display()
         ))
@@ -208,7 +209,7 @@ fn remove(
     groups: Vec<ListedGroup>,
     dry_run: bool,
     json: Option<&Path>,
-) -> Result<ExitStatus, Failed> {
+) -> Result<ExitStatus, RunnerError> {
     let mut code = ExitStatus::Done;
     let mut removes = |run: &ListedRun| {
         let done = if dry_run {

@@ -8,6 +8,7 @@ use engine::{Cancel, Drive, Pacing, Settings};
 use record::{ConstraintSense, Outcome};
 use report::page::{Common, ReportPage};
 use report::{CountedUnit, Find, SearchResult, Tried};
+use runner::RunnerError;
 use stats::{Conclusion, OfferedLoad, PagesSummary, Search, Summary, Tally, TestSummary, Trial};
 
 use super::gates::constraint_for;
@@ -19,7 +20,7 @@ use crate::args::{AnswerOptions, FindArg, Login, SearchArgs, SearchOptions};
 use crate::background::AskedBackground;
 use crate::bar::{BarOf, TerminalBar};
 use crate::connect::connection_to;
-use crate::exit::{ExitStatus, Failed};
+use crate::exit::ExitStatus;
 use crate::forecast::roughly;
 use crate::output::{self, tell};
 use crate::signals::on_interrupt;
@@ -37,13 +38,13 @@ const REQUESTS_AT_LEAST: f64 = 10.0;
 const PATIENCE: u32 = 3;
 
 /// Tries loads until the largest is found.
-pub(crate) fn search(args: &SearchArgs) -> Result<ExitStatus, Failed> {
+pub(crate) fn search(args: &SearchArgs) -> Result<ExitStatus, RunnerError> {
     output::check_answer(&args.answer, &[])?;
     let words: Vec<&str> = args.request.iter().map(String::as_str).collect();
     let mut sending = LoadWorkload::of(&words, &args.options)?;
     if sending.permission == Permission::IfAbsent {
         if !args.options.writes {
-            return Err(Failed::Usage(
+            return Err(RunnerError::Usage(
                 "a search with PUT writes the resource repeatedly and does not remove it; allow that \
                  with --writes"
                     .to_owned(),
@@ -64,7 +65,7 @@ pub(crate) fn search(args: &SearchArgs) -> Result<ExitStatus, Failed> {
     )?];
     let of_stage = |of: &Characteristic| matches!(of.part, PartOfRun::Stage(_));
     if args.search.condition.characteristics().any(of_stage) {
-        return Err(Failed::Usage(
+        return Err(RunnerError::Usage(
             "--while: the trials of a search have no stages; leave `stage` out".to_owned(),
         ));
     }
@@ -85,7 +86,7 @@ pub(crate) fn search(args: &SearchArgs) -> Result<ExitStatus, Failed> {
     }
 }
 
-fn begin(options: &SearchOptions) -> Result<Search, Failed> {
+fn begin(options: &SearchOptions) -> Result<Search, RunnerError> {
     let (from, to) = match options.find {
         FindArg::Users => (
             options.from.unwrap_or(1.0),
@@ -97,19 +98,19 @@ fn begin(options: &SearchOptions) -> Result<Search, Failed> {
         ),
     };
     if from > to {
-        return Err(Failed::Usage(format!(
+        return Err(RunnerError::Usage(format!(
             "--from {from} is more than --to {to}"
         )));
     }
     match options.find {
-        FindArg::Users if options.connections.is_some() => Err(Failed::Usage(
+        FindArg::Users if options.connections.is_some() => Err(RunnerError::Usage(
             "--connections is for --find rate: with --find users, each user has one connection"
                 .to_owned(),
         )),
         FindArg::Rate => {
             let least = REQUESTS_AT_LEAST / options.duration.as_secs_f64();
             if from < least {
-                return Err(Failed::Usage(format!(
+                return Err(RunnerError::Usage(format!(
                     "a trial of {:?} at {from} requests/s has too few requests; give a longer --duration, \
                      or --from {} or more",
                     options.duration,
@@ -121,7 +122,7 @@ fn begin(options: &SearchOptions) -> Result<Search, Failed> {
         FindArg::Users
             if from.fract() != 0.0 || to.fract() != 0.0 || to > 100_000.0 || from < 1.0 =>
         {
-            Err(Failed::Usage(
+            Err(RunnerError::Usage(
                 "the number of users is a whole number from 1 to 100000; change --from or --to"
                     .to_owned(),
             ))
@@ -151,7 +152,7 @@ struct Trials<'a> {
 const TICK: Duration = Duration::from_secs(1);
 
 impl<'a> Trials<'a> {
-    fn new(args: &'a SearchArgs, sending: &'a LoadWorkload) -> Result<Self, Failed> {
+    fn new(args: &'a SearchArgs, sending: &'a LoadWorkload) -> Result<Self, RunnerError> {
         let bar = if args.runs.quiet {
             None
         } else {
@@ -171,7 +172,7 @@ impl<'a> Trials<'a> {
     }
 
     /// Makes trials until there is an answer, or until one cannot be made.
-    fn go_on(&mut self, search: &mut Search) -> Result<(), Failed> {
+    fn go_on(&mut self, search: &mut Search) -> Result<(), RunnerError> {
         let cancel = Cancel::default();
         let _interruptible = on_interrupt(cancel.clone(), None)?;
         self.begun = Instant::now();
@@ -179,7 +180,7 @@ impl<'a> Trials<'a> {
         self.make_all(search, &cancel)
     }
 
-    fn make_all(&mut self, search: &mut Search, cancel: &Cancel) -> Result<(), Failed> {
+    fn make_all(&mut self, search: &mut Search, cancel: &Cancel) -> Result<(), RunnerError> {
         while let Some(load) = search.next_load() {
             self.show(search, load);
             let tried = self.make(load, cancel)?;
@@ -240,7 +241,7 @@ impl<'a> Trials<'a> {
     }
 
     /// A trial under that load. One in which the load generator was the bottleneck is repeated.
-    fn make(&mut self, load: OfferedLoad, cancel: &Cancel) -> Result<Tried, Failed> {
+    fn make(&mut self, load: OfferedLoad, cancel: &Cancel) -> Result<Tried, RunnerError> {
         let mut why = String::new();
         for left in (0..PATIENCE).rev() {
             let ran = self.run(load, cancel)?;
@@ -251,7 +252,7 @@ impl<'a> Trials<'a> {
                 continue;
             }
             if let Some(row) = idle(&ran.summary) {
-                return Err(Failed::Usage(format!(
+                return Err(RunnerError::Usage(format!(
                     "{}: no request of {row} was sent in a trial, so the condition cannot be evaluated; \
                      give a longer --duration",
                     self.find().amount(load)
@@ -276,10 +277,10 @@ impl<'a> Trials<'a> {
             self.ran.push(ran);
             return Ok(tried);
         }
-        Err(Failed::inconclusive(why))
+        Err(RunnerError::inconclusive(why))
     }
 
-    fn run(&mut self, load: OfferedLoad, cancel: &Cancel) -> Result<KeptRun, Failed> {
+    fn run(&mut self, load: OfferedLoad, cancel: &Cancel) -> Result<KeptRun, RunnerError> {
         self.number += 1;
         let (users, pacing) = under(load, &self.args.search);
         let settings = Settings {
@@ -304,7 +305,7 @@ impl<'a> Trials<'a> {
         let ran = job.keep(cancel, (&Arc::new(SeriesProgress::new(true)), 0), None);
         ran.map_err(|ended| match ended.why {
             // No trial of this load can be made here: the limit is this machine's.
-            Failed::Local(why) => Failed::Inconclusive(format!(
+            RunnerError::Local(why) => RunnerError::Inconclusive(format!(
                 "inconclusive, because {} could not be tried: {why}",
                 self.find().amount(load)
             )),
@@ -334,7 +335,7 @@ impl<'a> Trials<'a> {
         }
     }
 
-    fn found(mut self, search: &Search, ended: Option<&Failed>) -> SearchResult {
+    fn found(mut self, search: &Search, ended: Option<&RunnerError>) -> SearchResult {
         let server = self.ran.last().and_then(|ran| ran.run.env.server.as_ref());
         self.made
             .sort_by(|one, other| one.load.total_cmp(&other.load));
@@ -356,7 +357,7 @@ impl<'a> Trials<'a> {
 }
 
 /// Why a series ended, as its report says it.
-pub(crate) fn shown_reason(why: &Failed, settings: &Settings) -> String {
+pub(crate) fn shown_reason(why: &RunnerError, settings: &Settings) -> String {
     let urls: Vec<String> = settings
         .endpoints()
         .map(|endpoint| endpoint.target.url())
@@ -366,7 +367,7 @@ pub(crate) fn shown_reason(why: &Failed, settings: &Settings) -> String {
 }
 
 /// How all trials are done, but for their loads.
-fn settings(args: &SearchArgs, sending: &LoadWorkload) -> Result<Settings, Failed> {
+fn settings(args: &SearchArgs, sending: &LoadWorkload) -> Result<Settings, RunnerError> {
     let options = &args.search;
     let target = sending.target.clone();
     let connection = connection_to(target, &Login::default(), &args.connect)?;
@@ -464,7 +465,7 @@ pub(super) fn print(
     found: &SearchResult,
     common: Common,
     options: &AnswerOptions,
-) -> Result<(), Failed> {
+) -> Result<(), RunnerError> {
     let page = ReportPage {
         search: Some(found),
         common: vec![common],

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use engine::{Cancel, LONGEST_RUN_ID, Settings};
 use record::Processors;
+use runner::RunnerError;
 use testbed::RealServer;
 use testbed::real::{EndedServer, Recipe};
 use wire::target::Target;
@@ -17,7 +18,6 @@ use crate::args::{
 use crate::command::lab::server_place;
 use crate::command::run::{credentials_of, recipe, settings, version_of};
 use crate::connect::{ServerAccess, connection, labels_of, route, to_own_server};
-use crate::exit::Failed;
 use crate::inside::WatchedServer;
 use crate::output::number_of;
 use crate::signals::{Interruptible, on_interrupt};
@@ -41,7 +41,7 @@ pub(crate) struct RunSeries {
 pub(crate) fn tested_servers(
     urls: &[String],
     recipes: &[String],
-) -> Result<Vec<TestedServer>, Failed> {
+) -> Result<Vec<TestedServer>, RunnerError> {
     let running = urls.iter().map(|url| TestedServer::at(url));
     let own = |text: &String| Ok(TestedServer::of_recipe(recipe(text)?));
     running.chain(recipes.iter().map(own)).collect()
@@ -51,7 +51,7 @@ pub(crate) fn tested_servers(
 pub(crate) fn labelled(
     mut servers: Vec<TestedServer>,
     labels: &[String],
-) -> Result<Vec<TestedServer>, Failed> {
+) -> Result<Vec<TestedServer>, RunnerError> {
     let labels = labels_of(labels, servers.len())?;
     for (server, label) in servers.iter_mut().zip(labels) {
         server.label = label;
@@ -63,13 +63,13 @@ pub(crate) fn labelled(
 pub(crate) fn with_pids(
     mut servers: Vec<TestedServer>,
     pids: &[u32],
-) -> Result<Vec<TestedServer>, Failed> {
+) -> Result<Vec<TestedServer>, RunnerError> {
     let running: Vec<&mut TestedServer> = servers
         .iter_mut()
         .filter(|server| !server.is_own())
         .collect();
     if !pids.is_empty() && pids.len() != running.len() {
-        return Err(Failed::Usage(format!(
+        return Err(RunnerError::Usage(format!(
             "--pid is given {} for {} that run already; give it once for each of them, in the same order, and --inside for \
              servers that Prestan starts",
             number_of(pids.len(), "time"),
@@ -90,7 +90,7 @@ impl RunSeries {
         run_id: Option<&str>,
         processors: Option<Processors>,
         order: &[usize],
-    ) -> Result<RunSeries, Failed> {
+    ) -> Result<RunSeries, RunnerError> {
         let name = name_of(run_id)?;
         let cancel = Cancel::default();
         let interruptible = on_interrupt(cancel.clone(), collections(&servers, &name))?;
@@ -98,7 +98,7 @@ impl RunSeries {
             servers[*place].start(processors.as_ref())?;
             if cancel.is_cancelled() {
                 let why = "interrupted before anything was measured";
-                return Err(Failed::Interrupted(why.to_owned()));
+                return Err(RunnerError::Interrupted(why.to_owned()));
             }
         }
         Ok(RunSeries {
@@ -115,7 +115,7 @@ impl RunSeries {
         &mut self,
         processors: Option<Processors>,
         order: &[usize],
-    ) -> Result<(), Failed> {
+    ) -> Result<(), RunnerError> {
         self.processors = processors;
         self.servers.iter_mut().for_each(TestedServer::stop);
         let mut order = order.iter();
@@ -130,10 +130,14 @@ impl RunSeries {
 
     /// Why the series ends with the runs of this number: a server that was started here has ended by itself.
     /// Of the others, what these runs could not remove there is named.
-    pub(crate) fn ended_server(&mut self, run: usize, shown: &SeriesProgress) -> Option<Failed> {
+    pub(crate) fn ended_server(
+        &mut self,
+        run: usize,
+        shown: &SeriesProgress,
+    ) -> Option<RunnerError> {
         let servers = self.servers.iter_mut();
         let ended = servers.filter_map(|server| server.ended(run, shown));
-        let (gone, reasons): (Vec<String>, Vec<Failed>) = ended.unzip();
+        let (gone, reasons): (Vec<String>, Vec<RunnerError>) = ended.unzip();
         shown.tell_left_behind(&gone);
         reasons.into_iter().next()
     }
@@ -157,10 +161,10 @@ impl AnonymousServers {
 pub(crate) const LOG_FOLLOWS: &str = "; its logs end with\n";
 
 /// The failure of a server that was started here and ended by itself meanwhile.
-pub(crate) fn server_ended(name: &str, during: &str, ended: &EndedServer) -> Failed {
+pub(crate) fn server_ended(name: &str, during: &str, ended: &EndedServer) -> RunnerError {
     let EndedServer { status, log } = ended;
     // What it wrote must not pass for a line of ours: each of its lines begins with the name of its file.
-    Failed::Target(format!(
+    RunnerError::Target(format!(
         "{name} ended during {during} ({status}){LOG_FOLLOWS}{log}"
     ))
 }
@@ -172,14 +176,16 @@ const LONGEST_END: usize = 14;
 pub(crate) const ENDS_WITHIN: Duration = Duration::from_millis(200);
 
 /// The name of a series: the one that was asked for, or a new one.
-pub(crate) fn name_of(run_id: Option<&str>) -> Result<String, Failed> {
+pub(crate) fn name_of(run_id: Option<&str>) -> Result<String, RunnerError> {
     match run_id {
-        Some(name) if name.len() + LONGEST_END > LONGEST_RUN_ID => Err(Failed::Usage(format!(
-            "--run-id {name}: each run of a series has a number behind this name; give it {} \
+        Some(name) if name.len() + LONGEST_END > LONGEST_RUN_ID => {
+            Err(RunnerError::Usage(format!(
+                "--run-id {name}: each run of a series has a number behind this name; give it {} \
              characters at most",
-            LONGEST_RUN_ID - LONGEST_END
-        ))),
-        Some(name) if state::is_series(name) => Err(Failed::Usage(format!(
+                LONGEST_RUN_ID - LONGEST_END
+            )))
+        }
+        Some(name) if state::is_series(name) => Err(RunnerError::Usage(format!(
             "--run-id {name}: there are runs of this name; choose another one, or remove them: `prestan runs \
              remove {name}`"
         ))),
@@ -222,8 +228,8 @@ enum ServerOrigin {
 
 impl TestedServer {
     /// One that runs, by its URL.
-    fn at(url: &str) -> Result<TestedServer, Failed> {
-        let target = Target::parse(url).map_err(|error| Failed::Usage(error.to_string()))?;
+    fn at(url: &str) -> Result<TestedServer, RunnerError> {
+        let target = Target::parse(url).map_err(|error| RunnerError::Usage(error.to_string()))?;
         Ok(TestedServer {
             name: target.url(),
             label: None,
@@ -258,21 +264,21 @@ impl TestedServer {
     }
 
     /// Starts it, if it is to be started here; one that runs already is stopped first.
-    pub(crate) fn start(&mut self, processors: Option<&Processors>) -> Result<(), Failed> {
+    pub(crate) fn start(&mut self, processors: Option<&Processors>) -> Result<(), RunnerError> {
         // Before the next one starts, which may want the same port.
         self.stop();
         if let ServerOrigin::Own { recipe, running } = &mut self.origin {
             let processors = processors.map_or(&[][..], |own| &own.server);
             let place = server_place()?;
             let server = RealServer::start_at(recipe, processors, place.as_ref());
-            let server = server.map_err(|error| Failed::Target(error.to_string()))?;
+            let server = server.map_err(|error| RunnerError::Target(error.to_string()))?;
             *running = Some(Box::new(server));
         }
         Ok(())
     }
 
     /// Its URL, and why no more can be measured there, if it was started here and has ended by itself.
-    fn ended(&mut self, run: usize, shown: &SeriesProgress) -> Option<(String, Failed)> {
+    fn ended(&mut self, run: usize, shown: &SeriesProgress) -> Option<(String, RunnerError)> {
         let ServerOrigin::Own { running, .. } = &mut self.origin else {
             return None;
         };
@@ -295,7 +301,7 @@ impl TestedServer {
         connect: &ConnectOptions,
         load: &LoadOptions,
         clock: ClockOptions,
-    ) -> Result<Settings, Failed> {
+    ) -> Result<Settings, RunnerError> {
         let connection = match &self.origin {
             ServerOrigin::Own { running, .. } => self.own_connection(running.as_deref(), connect),
             ServerOrigin::Url(url) => connection(url, &Login::default(), connect),
@@ -326,7 +332,10 @@ impl TestedServer {
     }
 
     /// Its processes, where they are to be looked into.
-    pub(crate) fn watched(&self, options: &InsideOptions) -> Result<Option<WatchedServer>, Failed> {
+    pub(crate) fn watched(
+        &self,
+        options: &InsideOptions,
+    ) -> Result<Option<WatchedServer>, RunnerError> {
         let running = match &self.origin {
             ServerOrigin::Own { running, .. } => running.as_deref(),
             ServerOrigin::Url(_) => None,
@@ -345,7 +354,7 @@ impl TestedServer {
         &self,
         connect: &ConnectOptions,
         settings: &mut Settings,
-    ) -> Result<(), Failed> {
+    ) -> Result<(), RunnerError> {
         if let ServerOrigin::Own { running, .. } = &self.origin {
             let server = self.running(running.as_deref())?;
             let mut target = own_target(server)?;
@@ -361,7 +370,7 @@ impl TestedServer {
         &self,
         running: Option<&RealServer>,
         connect: &ConnectOptions,
-    ) -> Result<ServerAccess, Failed> {
+    ) -> Result<ServerAccess, RunnerError> {
         let server = self.running(running)?;
         if server.recipe().is_command() {
             return connection(&server.url(), &Login::default(), connect);
@@ -369,14 +378,14 @@ impl TestedServer {
         to_own_server(&server.url(), credentials_of(server), version_of(server))
     }
 
-    fn running<'s>(&self, running: Option<&'s RealServer>) -> Result<&'s RealServer, Failed> {
-        running.ok_or_else(|| Failed::Local(format!("{} does not run", self.name)))
+    fn running<'s>(&self, running: Option<&'s RealServer>) -> Result<&'s RealServer, RunnerError> {
+        running.ok_or_else(|| RunnerError::Local(format!("{} does not run", self.name)))
     }
 }
 
 /// Where a server that was started here listens.
-fn own_target(server: &RealServer) -> Result<Target, Failed> {
-    Target::parse(&server.url()).map_err(|error| Failed::Local(error.to_string()))
+fn own_target(server: &RealServer) -> Result<Target, RunnerError> {
+    Target::parse(&server.url()).map_err(|error| RunnerError::Local(error.to_string()))
 }
 
 #[cfg(test)]

@@ -1,12 +1,13 @@
 //! `prestan servers`: what `--server` can start.
 
+use runner::RunnerError;
 use testbed::real::{Recipe, recipes};
 
 use crate::args::ServersArgs;
-use crate::exit::{ExitStatus, Failed};
+use crate::exit::ExitStatus;
 use crate::output::print_list;
 
-pub(crate) fn servers(_: &ServersArgs) -> Result<ExitStatus, Failed> {
+pub(crate) fn servers(_: &ServersArgs) -> Result<ExitStatus, RunnerError> {
     let width = recipes()
         .iter()
         .map(|recipe| recipe.name.len())

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use runner::RunnerError;
 use suite::{OperationKind, Plan};
 
 use crate::args::{BackgroundArgs, SuitesAction, SuitesArgs};
@@ -9,18 +10,18 @@ use crate::background::AskedBackground;
 use crate::command::gates::check_background;
 use crate::command::run::SuiteText;
 use crate::document_file;
-use crate::exit::{ExitStatus, Failed};
+use crate::exit::ExitStatus;
 use crate::output::{number_of, print_list, print_text, tell};
 use crate::text_file;
 
-pub(crate) fn suites(args: &SuitesArgs) -> Result<ExitStatus, Failed> {
+pub(crate) fn suites(args: &SuitesArgs) -> Result<ExitStatus, RunnerError> {
     match args.action.as_ref().unwrap_or(&SuitesAction::List) {
         SuitesAction::List => print_list(list()?, &" ".repeat(13))?,
         SuitesAction::Show { name } => {
             let builtin = suite::Builtin::find(name).ok_or_else(|| {
                 let names = suite::BUILTIN.iter().map(|builtin| builtin.name);
                 let hint = nearest::hint(name, names, "built in are");
-                Failed::Usage(format!("no suite is called `{name}`; {hint}"))
+                RunnerError::Usage(format!("no suite is called `{name}`; {hint}"))
             })?;
             print_text(builtin.text)?;
         }
@@ -32,12 +33,12 @@ pub(crate) fn suites(args: &SuitesArgs) -> Result<ExitStatus, Failed> {
 }
 
 /// Writes a file with its expressions in their usual form.
-fn format(file: &Path, check: bool) -> Result<ExitStatus, Failed> {
+fn format(file: &Path, check: bool) -> Result<ExitStatus, RunnerError> {
     let name = file.display().to_string();
     let text = text_file::read(file)
-        .map_err(|error| Failed::Usage(format!("reading {name} failed: {error}")))?;
+        .map_err(|error| RunnerError::Usage(format!("reading {name} failed: {error}")))?;
     let formatted = suite::formatted(&name, &text);
-    let formatted = formatted.map_err(|error| Failed::Usage(error.to_string()))?;
+    let formatted = formatted.map_err(|error| RunnerError::Usage(error.to_string()))?;
     if formatted == text {
         return Ok(ExitStatus::Done);
     }
@@ -51,16 +52,16 @@ fn format(file: &Path, check: bool) -> Result<ExitStatus, Failed> {
     Ok(ExitStatus::Done)
 }
 
-fn list() -> Result<Vec<String>, Failed> {
+fn list() -> Result<Vec<String>, RunnerError> {
     let item = |builtin: &suite::Builtin| {
         let spec = suite::parse(builtin.name, builtin.text)
-            .map_err(|error| Failed::Local(error.to_string()))?;
+            .map_err(|error| RunnerError::Local(error.to_string()))?;
         Ok(format!("{:12} {}", builtin.name, spec.title))
     };
     suite::BUILTIN.iter().map(item).collect()
 }
 
-fn check(file: &str) -> Result<String, Failed> {
+fn check(file: &str) -> Result<String, RunnerError> {
     let overrides = suite::Overrides {
         may_post: true,
         ..suite::Overrides::default()

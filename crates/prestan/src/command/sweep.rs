@@ -9,6 +9,7 @@ use rand::rngs::StdRng;
 use rand::seq::SliceRandom;
 use report::page::{Common, ReportPage};
 use report::{Design, Sweep, SweepServer, Varied};
+use runner::RunnerError;
 use stats::{Swept, Warning, WarningKind};
 use suite::{Limit, Plan};
 
@@ -24,7 +25,7 @@ use super::series::{
 use crate::args::{AnswerOptions, DesignArg, LoadOptions, SweepArgs, Vary};
 use crate::background::AskedBackground;
 use crate::command::run::{SuiteText, overrides};
-use crate::exit::{ExitStatus, Failed};
+use crate::exit::ExitStatus;
 use crate::inside::WatchedServer;
 use crate::output::{self, tell};
 use crate::state;
@@ -37,7 +38,7 @@ const MOST_USERS: f64 = 100_000.0;
 const MOST_RATE: f64 = 1e7;
 
 /// Measures at all points, and says how times grow.
-pub(crate) fn sweep(args: &SweepArgs) -> Result<ExitStatus, Failed> {
+pub(crate) fn sweep(args: &SweepArgs) -> Result<ExitStatus, RunnerError> {
     output::check_answer(&args.answer, &[])?;
     check(args)?;
     let suite = SuiteText::find(&args.plan.suite)?;
@@ -100,7 +101,7 @@ fn at_points<'r>(done: &'r Done, points: &[Levels], result: &Sweep) -> Vec<RunAt
 }
 
 /// Whether it says something of the servers.
-fn judge(done: &Done, result: &Sweep) -> Result<ExitStatus, Failed> {
+fn judge(done: &Done, result: &Sweep) -> Result<ExitStatus, RunnerError> {
     let swept = result.rows.iter().flat_map(|row| &row.servers);
     let points = || swept.clone().flat_map(|server| &server.points);
     if points().all(|point| point.mean.is_none() && point.disqualified == 0) {
@@ -113,7 +114,7 @@ fn judge(done: &Done, result: &Sweep) -> Result<ExitStatus, Failed> {
         without => {
             let why = disqualified(done).unwrap_or_default();
             let all = points().count();
-            Err(Failed::inconclusive(format!(
+            Err(RunnerError::inconclusive(format!(
                 "{without} of {all} points have no estimate: {why}"
             )))
         }
@@ -146,9 +147,9 @@ fn disqualified(done: &Done) -> Option<String> {
 }
 
 /// Refuses what makes no sense, before a server is started for it.
-fn check(args: &SweepArgs) -> Result<(), Failed> {
+fn check(args: &SweepArgs) -> Result<(), RunnerError> {
     let vary = &args.plan.vary;
-    let usage = |text: String| Err(Failed::Usage(text));
+    let usage = |text: String| Err(RunnerError::Usage(text));
     let fixed = overrides(&args.load).params;
     for (place, varied) in vary.iter().enumerate() {
         let name = &varied.name;
@@ -213,7 +214,11 @@ struct AtPoint {
     background: Option<AskedBackground>,
 }
 
-fn plans(args: &SweepArgs, suite: &SuiteText, points: &[Levels]) -> Result<Vec<AtPoint>, Failed> {
+fn plans(
+    args: &SweepArgs,
+    suite: &SuiteText,
+    points: &[Levels],
+) -> Result<Vec<AtPoint>, RunnerError> {
     let at = |levels: &Levels| {
         let (mut users, mut rate) = (None, None);
         let mut overrides = overrides(&args.load);
@@ -316,7 +321,7 @@ type Done = Vec<(SweepSlot, KeptRun)>;
 struct SweepRuns {
     done: Done,
     /// Which could not be made, and why.
-    ended: Option<(SweepSlot, Failed)>,
+    ended: Option<(SweepSlot, RunnerError)>,
 }
 
 /// Makes all runs, one after the other. That one cannot be made is no failure yet when something can
@@ -328,14 +333,14 @@ fn perform(
     series: &mut RunSeries,
     order: &[SweepSlot],
     seed: u64,
-) -> Result<SweepRuns, Failed> {
+) -> Result<SweepRuns, RunnerError> {
     let shown = Arc::new(SeriesProgress::new(args.runs.quiet));
     let per_repeat = order.len() / args.plan.repeat as usize;
     let of_servers = series
         .servers
         .iter()
         .map(|server| server.settings(&args.connect, &args.load, args.clock))
-        .collect::<Result<Vec<Settings>, Failed>>()?;
+        .collect::<Result<Vec<Settings>, RunnerError>>()?;
     let servers = series.servers.len();
     let group = |place: &SweepSlot| place.point * servers + place.server;
     for place in order {
@@ -369,7 +374,7 @@ fn perform(
             .and_then(|job| job.keep(&series.cancel, (&shown, group(place)), None));
         let gone = series.ended_server(number + 1, &shown);
         let ran = match (ran, gone) {
-            (Err(why), Some(_)) if matches!(why.why, Failed::Interrupted(_)) => Err(why),
+            (Err(why), Some(_)) if matches!(why.why, RunnerError::Interrupted(_)) => Err(why),
             (_, Some(gone)) => Err(IncompleteRun::from(gone)),
             (ran, None) => ran,
         };
@@ -393,7 +398,7 @@ fn run(
     suite: &SuiteText,
     point: &AtPoint,
     settings: Settings,
-) -> Result<PlannedRun, Failed> {
+) -> Result<PlannedRun, RunnerError> {
     let settings = at_point(args, point, settings);
     let background = point.background.as_ref();
     let save = args.runs.save.as_deref();
@@ -512,7 +517,7 @@ fn caveats(
     }
     if let Some((place, why)) = ended {
         let why = match why {
-            Failed::Interrupted(_) => "it was interrupted".to_owned(),
+            RunnerError::Interrupted(_) => "it was interrupted".to_owned(),
             why => {
                 let why = why.to_string();
                 // Of a server that ended, the error has the logs.
@@ -529,7 +534,7 @@ fn caveats(
     caveats
 }
 
-fn print(sweep: &Sweep, common: Vec<Common>, options: &AnswerOptions) -> Result<(), Failed> {
+fn print(sweep: &Sweep, common: Vec<Common>, options: &AnswerOptions) -> Result<(), RunnerError> {
     let page = ReportPage {
         sweep: Some(sweep),
         common,

@@ -7,13 +7,14 @@ use std::path::Path;
 
 use ::traffic::PlannedFlow;
 use record::BackgroundComponent;
+use runner::RunnerError;
 
 use crate::args::{TrafficAction, TrafficArgs};
 use crate::background::{TrafficFile, components_of, shown_generators};
-use crate::exit::{ExitStatus, Failed};
+use crate::exit::ExitStatus;
 use crate::output::{number_of, print_described, print_text};
 
-pub(crate) fn traffic(args: &TrafficArgs) -> Result<ExitStatus, Failed> {
+pub(crate) fn traffic(args: &TrafficArgs) -> Result<ExitStatus, RunnerError> {
     match &args.action {
         TrafficAction::Check { file } => print_described(&check(file)?)?,
         TrafficAction::Sink(args) => return sink::sink(args),
@@ -24,7 +25,7 @@ pub(crate) fn traffic(args: &TrafficArgs) -> Result<ExitStatus, Failed> {
 }
 
 /// The loads of a file, each with a table of its flows.
-fn check(path: &Path) -> Result<String, Failed> {
+fn check(path: &Path) -> Result<String, RunnerError> {
     let file = TrafficFile::read(path)?;
     let name = report::clean(&path.display().to_string());
     let loads = &file.traffic.loads;

@@ -18,11 +18,12 @@ use crate::command::load::pace::set_http;
 use crate::command::planned::PlannedRun;
 use crate::command::run::SuiteText;
 use crate::connect::connection;
-use crate::exit::{ExitStatus, Failed};
+use crate::exit::ExitStatus;
 use crate::output;
 use wire::shown::{redacted_command, redacted_target};
 
 use curve::ChildrenCurve;
+use runner::RunnerError;
 
 /// The mix that is meant where none is named.
 const USUAL_MIX: &str = "general";
@@ -30,7 +31,7 @@ const USUAL_MIX: &str = "general";
 const USUAL_DURATION: Duration = Duration::from_secs(60);
 
 /// Makes a suite of the pages, and runs it.
-pub(crate) fn webstone(args: &WebstoneArgs) -> Result<ExitStatus, Failed> {
+pub(crate) fn webstone(args: &WebstoneArgs) -> Result<ExitStatus, RunnerError> {
     output::check_report(&args.output.formats, &args.output.output)?;
     let PageWorkload { list, title, urls } = PageWorkload::of(args)?;
     let text = list.suite_text(&title);
@@ -46,7 +47,7 @@ pub(crate) fn webstone(args: &WebstoneArgs) -> Result<ExitStatus, Failed> {
         return files::generate(&list, directory, args.load.running.seed);
     }
     if urls.is_empty() {
-        return Err(Failed::Usage(
+        return Err(RunnerError::Usage(
             "no server is given; write its URL last: `prestan webstone general \
              http://127.0.0.1:8080/` for example"
                 .to_owned(),
@@ -118,12 +119,12 @@ struct PageWorkload {
 }
 
 impl PageWorkload {
-    fn of(WebstoneArgs { things, pages, .. }: &WebstoneArgs) -> Result<PageWorkload, Failed> {
+    fn of(WebstoneArgs { things, pages, .. }: &WebstoneArgs) -> Result<PageWorkload, RunnerError> {
         let PagesOptions { pages, .. } = pages;
         if !pages.is_empty() {
             return Ok(PageWorkload {
                 list: FileList::of_pages(pages)
-                    .map_err(|error| Failed::Usage(error.to_string()))?,
+                    .map_err(|error| RunnerError::Usage(error.to_string()))?,
                 title: "pages of the command line".to_owned(),
                 urls: things.clone(),
             });
@@ -142,13 +143,13 @@ impl PageWorkload {
 }
 
 /// A mix of that name, or else a file.
-fn find(name: &str) -> Result<(FileList, String), Failed> {
+fn find(name: &str) -> Result<(FileList, String), RunnerError> {
     if let Some(mix) = Mix::find(name) {
         return Ok((mix.list(), mix.title.to_owned()));
     }
     let bytes = fs::read(name).map_err(|error| {
         let names = webstone::MIXES.map(|mix| mix.name);
-        Failed::Usage(format!(
+        RunnerError::Usage(format!(
             "`{}` is no mix ({}), and reading it as a file list failed: {error}; a URL begins with \
              http:// or https:// here",
             redacted_target(name),
@@ -158,15 +159,15 @@ fn find(name: &str) -> Result<(FileList, String), Failed> {
     let text = String::from_utf8(bytes).map_err(|error| {
         let good = &error.as_bytes()[..error.utf8_error().valid_up_to()];
         let line = 1 + good.iter().filter(|byte| **byte == b'\n').count();
-        Failed::Usage(format!("{name}:{line}: this is not UTF-8"))
+        RunnerError::Usage(format!("{name}:{line}: this is not UTF-8"))
     })?;
     let list = FileList::parse(name, &text);
-    let list = list.map_err(|error| Failed::Usage(error.to_string()))?;
+    let list = list.map_err(|error| RunnerError::Usage(error.to_string()))?;
     Ok((list, "pages of a file list".to_owned()))
 }
 
 /// How runs are done, but for how many children there are.
-fn settings(args: &WebstoneArgs, urls: &[String]) -> Result<Settings, Failed> {
+fn settings(args: &WebstoneArgs, urls: &[String]) -> Result<Settings, RunnerError> {
     let way = |url: &String| connection(url, &Login::default(), &args.connect);
     let mut ways = urls
         .iter()
@@ -180,7 +181,7 @@ fn settings(args: &WebstoneArgs, urls: &[String]) -> Result<Settings, Failed> {
     let load = &args.load;
     let least = load.children.0.first().copied().unwrap_or(1);
     if (least as usize) < urls.len() {
-        return Err(Failed::Usage(format!(
+        return Err(RunnerError::Usage(format!(
             "{} servers for {least} children: each child uses one server; give more --children",
             urls.len()
         )));

@@ -2,13 +2,14 @@
 
 use std::collections::BTreeSet;
 
+use runner::RunnerError;
+
 #[cfg(not(feature = "png"))]
-use crate::exit::Failed;
 
 /// Refuses a picture that this program cannot make, before anything is measured for it.
 #[cfg(not(feature = "png"))]
-pub(super) fn check() -> Result<(), Failed> {
-    Err(Failed::Usage(
+pub(super) fn check() -> Result<(), RunnerError> {
+    Err(RunnerError::Usage(
         "this prestan was built without PNG; use --svg, which browsers and LaTeX read, or build it with \
          `cargo install --features png`"
             .to_owned(),
@@ -16,7 +17,7 @@ pub(super) fn check() -> Result<(), Failed> {
 }
 
 #[cfg(not(feature = "png"))]
-pub(super) fn png(_name: &str, _svg: &str) -> Result<PngPicture, Failed> {
+pub(super) fn png(_name: &str, _svg: &str) -> Result<PngPicture, RunnerError> {
     check().map(|()| PngPicture::default())
 }
 
@@ -34,6 +35,7 @@ pub(super) struct PngPicture {
 
 #[cfg(feature = "png")]
 mod drawn {
+    use runner::RunnerError;
     use std::collections::BTreeSet;
     use std::sync::{Arc, LazyLock};
 
@@ -41,7 +43,6 @@ mod drawn {
     use resvg::usvg::{self, Group, Node, Tree, fontdb};
 
     use super::PngPicture;
-    use crate::exit::Failed;
 
     /// Noto Sans (SIL Open Font License 1.1), with the letters of Europe only: a machine in a rack has no font.
     const FONT: &[u8] = include_bytes!("../../font/NotoSans-Regular.ttf");
@@ -67,13 +68,14 @@ mod drawn {
     });
 
     #[expect(clippy::unnecessary_wraps, reason = "without the feature it refuses")]
-    pub(crate) fn check() -> Result<(), Failed> {
+    pub(crate) fn check() -> Result<(), RunnerError> {
         Ok(())
     }
 
     /// The figure of this name as PNG.
-    pub(crate) fn png(name: &str, svg: &str) -> Result<PngPicture, Failed> {
-        let failed = |why: String| Failed::Local(format!("drawing {name} as PNG failed: {why}"));
+    pub(crate) fn png(name: &str, svg: &str) -> Result<PngPicture, RunnerError> {
+        let failed =
+            |why: String| RunnerError::Local(format!("drawing {name} as PNG failed: {why}"));
         let tree = Tree::from_str(svg, &OPTIONS).map_err(|error| failed(error.to_string()))?;
         let size = tree.size().to_int_size().scale_by(SCALE);
         let size = size.ok_or_else(|| failed("it has no size".to_owned()))?;
@@ -147,7 +149,7 @@ mod drawn {
 
         #[test]
         fn what_cannot_be_drawn_is_said() {
-            let Err(Failed::Local(told)) = png("broken", "<svg") else {
+            let Err(RunnerError::Local(told)) = png("broken", "<svg") else {
                 panic!("it was drawn")
             };
             assert!(told.contains("broken"), "{told}");

@@ -7,12 +7,13 @@ use constraint::{
     Statistic,
 };
 use report::{CaseEnd, Comparisons, Versus, calls_that_differ, compared_in_words};
+use runner::RunnerError;
 use stats::{Compared, Comparison, CostVerdict, LEAST_STARTS, Verdict};
 use suite::Plan;
 
 use super::rows;
 use crate::args::{Gate, Question};
-use crate::exit::{ExitStatus, Failed};
+use crate::exit::ExitStatus;
 use crate::output::tell;
 
 /// Why a gate is refused where there is one run of each.
@@ -20,12 +21,16 @@ const ONE_RUN: &str = "--fail-if needs several runs of each server, because one 
                        show how much runs of one server differ";
 
 /// Refuses a gate where there is one run of each; `remedy` says how to get more.
-pub(super) fn refuse(remedy: &str) -> Failed {
-    Failed::Usage(format!("{ONE_RUN}: {remedy}"))
+pub(super) fn refuse(remedy: &str) -> RunnerError {
+    RunnerError::Usage(format!("{ONE_RUN}: {remedy}"))
 }
 
 /// Checks the condition of a gate, for a comparison of runs of this plan.
-pub(super) fn check(question: &Question, plan: &Plan, are_looked_into: bool) -> Result<(), Failed> {
+pub(super) fn check(
+    question: &Question,
+    plan: &Plan,
+    are_looked_into: bool,
+) -> Result<(), RunnerError> {
     let Some(gate) = &question.fail_if else {
         return Ok(());
     };
@@ -40,10 +45,10 @@ pub(super) fn check(question: &Question, plan: &Plan, are_looked_into: bool) -> 
 }
 
 /// Refuses what is known only of servers that were looked into; `remedy` says how to get it.
-fn refuse_inside(condition: &CheckedConstraint, remedy: &str) -> Result<(), Failed> {
+fn refuse_inside(condition: &CheckedConstraint, remedy: &str) -> Result<(), RunnerError> {
     let mut named = condition.characteristics();
     match named.find(|of| of.statistic.is_inside()) {
-        Some(of) => Err(Failed::Usage(format!(
+        Some(of) => Err(RunnerError::Usage(format!(
             "--fail-if: `{}` is known of servers that Prestan looks into, and it does not: {remedy}",
             of.statistic
         ))),
@@ -56,7 +61,7 @@ fn checked(
     gate: &Gate,
     rows: &[String],
     params: &BTreeMap<String, serde_json::Value>,
-) -> Result<CheckedConstraint, Failed> {
+) -> Result<CheckedConstraint, RunnerError> {
     let numbers = params.iter();
     let numbers = numbers.filter_map(|(name, value)| Some((name.as_str(), value.as_f64()?)));
     let scope = Scope {
@@ -70,11 +75,11 @@ fn checked(
     let text = gate.condition.to_string();
     let parsed = Constraint::parse(&text);
     let checked = parsed.and_then(|parsed| parsed.check(&scope));
-    checked.map_err(|why| Failed::Usage(format!("--fail-if: {}", why.marked(&text))))
+    checked.map_err(|why| RunnerError::Usage(format!("--fail-if: {}", why.marked(&text))))
 }
 
 /// Refuses to tell differences from each other that count as the same.
-fn refuse_finer(condition: &CheckedConstraint, question: &Question) -> Result<(), Failed> {
+fn refuse_finer(condition: &CheckedConstraint, question: &Question) -> Result<(), RunnerError> {
     let Question {
         fail_if: Some(gate),
         same_within,
@@ -86,7 +91,7 @@ fn refuse_finer(condition: &CheckedConstraint, question: &Question) -> Result<()
     if !stats::is_finer(condition, *same_within) {
         return Ok(());
     }
-    Err(Failed::Usage(format!(
+    Err(RunnerError::Usage(format!(
         "--fail-if '{}': times that differ by {}% count as the same; give a smaller --same-within as well",
         gate.condition,
         same_within * 100.0
@@ -108,7 +113,7 @@ pub(super) fn for_rows<'a>(
     question: &'a Question,
     comparisons: &Comparisons,
     params: &BTreeMap<String, serde_json::Value>,
-) -> Result<Option<CheckedGate<'a>>, Failed> {
+) -> Result<Option<CheckedGate<'a>>, RunnerError> {
     let Some(gate) = &question.fail_if else {
         return Ok(None);
     };
@@ -126,7 +131,7 @@ pub(super) fn for_rows<'a>(
 pub(super) fn judge(
     comparisons: &Comparisons,
     gate: Option<&CheckedGate<'_>>,
-) -> Result<ExitStatus, Failed> {
+) -> Result<ExitStatus, RunnerError> {
     let disqualified = disqualified(comparisons);
     let Some((gate, condition)) = gate else {
         return disqualified.map_or(Ok(ExitStatus::Done), Err);
@@ -293,7 +298,7 @@ fn reasons(condition: &CheckedConstraint, row: &Compared) -> Vec<String> {
 }
 
 /// Rows whose times have no verdict, because the load generator may have changed them.
-fn disqualified(comparisons: &Comparisons) -> Option<Failed> {
+fn disqualified(comparisons: &Comparisons) -> Option<RunnerError> {
     let of_server = |versus: &Versus| -> Vec<String> {
         let rows = versus.comparison.rows.iter();
         let rows = rows.filter(|row| row.is_disqualified());
@@ -302,7 +307,7 @@ fn disqualified(comparisons: &Comparisons) -> Option<Failed> {
     };
     let names: Vec<String> = comparisons.versus.iter().flat_map(of_server).collect();
     (!names.is_empty()).then(|| {
-        Failed::inconclusive(format!(
+        RunnerError::inconclusive(format!(
             "the load generator may have changed the times of {} in half of the pairs of runs or more; \
              stop other programs, or use another machine",
             names.join(", ")

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use record::{Pace, PlanRecord};
 use report::ListedGroup;
+use runner::RunnerError;
 use stats::Completeness;
 use suite::{Builtin, Overrides};
 
@@ -13,7 +14,6 @@ use crate::command::kept::{KeptRun, RecordReading};
 use crate::command::run::SuiteText;
 use crate::command::runs;
 use crate::connect::labels_of;
-use crate::exit::Failed;
 use crate::state;
 
 /// Whether this names recorded runs.
@@ -22,12 +22,12 @@ pub(super) fn is_recorded(side: &str) -> bool {
 }
 
 /// The first of the runs of a side.
-fn find(side: &str) -> Result<PathBuf, Failed> {
+fn find(side: &str) -> Result<PathBuf, RunnerError> {
     state::find_run(side.split(',').next().map(Path::new))
 }
 
 /// The runs of the recorded comparison of this name, or of the only one whose name begins so.
-pub(super) fn series(name: &str) -> Result<Option<Vec<PathBuf>>, Failed> {
+pub(super) fn series(name: &str) -> Result<Option<Vec<PathBuf>>, RunnerError> {
     if state::find_run(Some(Path::new(name))).is_ok() {
         return Ok(None);
     }
@@ -57,7 +57,7 @@ fn place_of(run: &str) -> Option<(char, u32)> {
 pub(super) fn read_series(
     paths: &[PathBuf],
     labels: &[String],
-) -> Result<Vec<MeasuredServer>, Failed> {
+) -> Result<Vec<MeasuredServer>, RunnerError> {
     let mut blocks: BTreeMap<u32, BTreeMap<char, KeptRun>> = BTreeMap::new();
     let place = |path: &PathBuf| place_of(&state::name_of(path));
     let letters: BTreeSet<char> = paths.iter().filter_map(place).map(|(own, _)| own).collect();
@@ -92,7 +92,7 @@ pub(super) fn read_series(
         }
     }
     if servers.len() < 2 {
-        return Err(Failed::Usage(
+        return Err(RunnerError::Usage(
             "the comparison ended before each server had a complete run; `prestan report RUN` shows what \
              there is, and `prestan runs --all` lists the runs"
                 .to_owned(),
@@ -102,7 +102,7 @@ pub(super) fn read_series(
 }
 
 /// Reads the runs of servers.
-pub(super) fn read(sides: &[&str], labels: &[String]) -> Result<Vec<MeasuredServer>, Failed> {
+pub(super) fn read(sides: &[&str], labels: &[String]) -> Result<Vec<MeasuredServer>, RunnerError> {
     let labels = labels_of(labels, sides.len())?;
     let read = |(side, label): (&&str, Option<String>)| {
         let runs = side.split(',').map(|name| {
@@ -110,7 +110,7 @@ pub(super) fn read(sides: &[&str], labels: &[String]) -> Result<Vec<MeasuredServ
             KeptRun::read(&path, reading(&label))
         });
         Ok(MeasuredServer {
-            runs: runs.collect::<Result<_, Failed>>()?,
+            runs: runs.collect::<Result<_, RunnerError>>()?,
             name: label.clone().unwrap_or_else(|| name(side)),
             label,
         })
@@ -137,7 +137,7 @@ fn name(side: &str) -> String {
 }
 
 /// Why recorded runs and a server that is measured now are not compared, and what to type.
-pub(super) fn refuse_mixed(sides: &[&str], servers: &[&str]) -> Failed {
+pub(super) fn refuse_mixed(sides: &[&str], servers: &[&str]) -> RunnerError {
     let of_kind = |wanted: bool| sides.iter().find(|side| is_recorded(side) == wanted);
     let recorded = of_kind(true).copied().unwrap_or_default();
     let live = match (of_kind(false), servers.first()) {
@@ -153,7 +153,7 @@ pub(super) fn refuse_mixed(sides: &[&str], servers: &[&str]) -> Failed {
                  {recorded} new-1"
             )
         });
-    Failed::Usage(format!(
+    RunnerError::Usage(format!(
         "{recorded} is recorded, and {live} would be measured now. Measure it with the command that \
          made {recorded}, as many times as there are recorded runs, and compare what was recorded{}",
         commands.unwrap_or_default()

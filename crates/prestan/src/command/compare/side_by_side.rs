@@ -30,13 +30,13 @@ use crate::command::kept::KeptRun;
 use crate::command::planned::{PARTNER_ENDED, PlannedRun};
 use crate::command::run::SuiteText;
 use crate::command::series::{RunSeries, SeriesProgress, TestedServer};
-use crate::exit::Failed;
 use crate::forecast::roughly;
 use crate::inside::WatchedServer;
 use crate::output::number_of;
 use crate::state;
 
 use blocks::{Blocks, LEAST_BLOCKS, TestBlock};
+use runner::RunnerError;
 use starts::start_order;
 
 /// How servers are measured side by side.
@@ -71,7 +71,7 @@ pub(crate) type Undecided<'a> = dyn Fn(&[MeasuredServer]) -> Option<BTreeSet<Str
 pub(crate) struct MeasuredSeries {
     pub(crate) servers: Vec<MeasuredServer>,
     /// Why it ended before all tests were done.
-    pub(crate) ended: Option<Failed>,
+    pub(crate) ended: Option<RunnerError>,
 }
 
 /// The runs of each server have a letter of their own.
@@ -82,10 +82,10 @@ const LETTERS: &str = "abcdefghijklmnopqrstuvwxyz";
 pub(crate) fn measure(
     how: &SideBySide<'_>,
     servers: Vec<TestedServer>,
-) -> Result<MeasuredSeries, Failed> {
+) -> Result<MeasuredSeries, RunnerError> {
     let begun = Instant::now();
     if servers.len() > LETTERS.len() {
-        return Err(Failed::Usage(format!(
+        return Err(RunnerError::Usage(format!(
             "{} servers are too many to be measured side by side; {} can be",
             servers.len(),
             LETTERS.len()
@@ -211,7 +211,7 @@ impl Comparing<'_> {
         blocks: &mut Blocks,
         (begun, undecided): (Instant, &Undecided<'_>),
         shown: &Arc<SeriesProgress>,
-    ) -> Result<(), Failed> {
+    ) -> Result<(), RunnerError> {
         while let Some(block) = blocks.next(begun.elapsed()) {
             let block_begun = Instant::now();
             let plan = self.suite.plan(&self.load_of(whole, &block))?;
@@ -262,7 +262,7 @@ impl Comparing<'_> {
     /// One run of each server, after a fresh start where they are started here. Returns whether it
     /// went through; what it did until then is kept, unless one of these servers ended by itself: what
     /// failed after that says nothing of the tests.
-    fn block(&mut self, plan: &Plan, shown: &Arc<SeriesProgress>) -> Result<bool, Failed> {
+    fn block(&mut self, plan: &Plan, shown: &Arc<SeriesProgress>) -> Result<bool, RunnerError> {
         if self.measured.ended.is_some() {
             return Ok(false);
         }
@@ -279,7 +279,7 @@ impl Comparing<'_> {
         let gone = self.series.ended_server(self.blocks as usize, shown);
         let is_whole = gone.is_none() && ran.len() == self.measured.servers.len();
         let ended = match ended {
-            Some(Failed::Interrupted(_)) => ended,
+            Some(RunnerError::Interrupted(_)) => ended,
             ended => gone.or(ended),
         };
         if is_whole {
@@ -318,7 +318,7 @@ impl Comparing<'_> {
     }
 
     /// The runs of a block. Where one of them cannot begin, nothing is kept of the others.
-    fn runs(&self, plan: &Plan) -> Result<Vec<PlannedRun>, Failed> {
+    fn runs(&self, plan: &Plan) -> Result<Vec<PlannedRun>, RunnerError> {
         let mut runs = Vec::new();
         let prepared = self.prepare(plan, &mut runs);
         if prepared.is_err() {
@@ -328,7 +328,7 @@ impl Comparing<'_> {
     }
 
     /// Adds the runs of a block, and starts the background traffic that they share.
-    fn prepare(&self, plan: &Plan, runs: &mut Vec<PlannedRun>) -> Result<(), Failed> {
+    fn prepare(&self, plan: &Plan, runs: &mut Vec<PlannedRun>) -> Result<(), RunnerError> {
         let number = self.blocks;
         let order = self.order();
         let started = |server: usize| order.iter().position(|place| *place == server);
@@ -402,7 +402,7 @@ fn perform(
     turns: Vec<Turn>,
     cancel: &Cancel,
     shown: &Arc<SeriesProgress>,
-) -> (Vec<KeptRun>, Option<Failed>) {
+) -> (Vec<KeptRun>, Option<RunnerError>) {
     let ended: Vec<Result<KeptRun, IncompleteRun>> = thread::scope(|scope| {
         let start = |(group, (job, turn)): (usize, (PlannedRun, Turn))| {
             let keep = move || {
@@ -417,13 +417,13 @@ fn perform(
                 .spawn_scoped(scope, keep)
                 .map_err(|error| {
                     cancel.cancel_because(PARTNER_ENDED);
-                    IncompleteRun::from(Failed::no_thread(&error))
+                    IncompleteRun::from(RunnerError::no_thread(&error))
                 })
         };
         let threads: Vec<_> = runs.into_iter().zip(turns).enumerate().map(start).collect();
         let lost = |_| {
             let why = "a run was lost by a defect of prestan";
-            Err(IncompleteRun::from(Failed::Local(why.to_owned())))
+            Err(IncompleteRun::from(RunnerError::Local(why.to_owned())))
         };
         let ended = threads
             .into_iter()
@@ -437,7 +437,7 @@ fn perform(
             Ok(whole) => ran.push(whole),
             Err(IncompleteRun { why, run: part }) => {
                 let ended = part.as_ref().map(|part| &part.summary.complete);
-                let is_consequence = matches!(why, Failed::Interrupted(_))
+                let is_consequence = matches!(why, RunnerError::Interrupted(_))
                     || matches!(ended, Some(Completeness::Aborted(Some(why))) if why == PARTNER_ENDED);
                 reasons.push((is_consequence, why));
                 ran.extend(part.map(|part| *part));

@@ -6,6 +6,7 @@ use std::slice;
 
 use engine::Settings;
 use report::{Incomplete, NotMeasured};
+use runner::RunnerError;
 use stats::Material;
 use suite::Plan;
 
@@ -18,7 +19,6 @@ use crate::command::kept::KeptRun;
 use crate::command::planned::PlannedRun;
 use crate::command::run::SuiteText;
 use crate::command::series::{AnonymousServers, RunSeries, labelled, tested_servers, with_pids};
-use crate::exit::Failed;
 use crate::inside::WatchedServer;
 use crate::intake::pooled;
 use crate::output::tell;
@@ -34,7 +34,7 @@ const LOAD_REQUESTS: u32 = 25;
 
 /// Measures, and says where the runs are kept; and why there are no more, where they could not all be
 /// made.
-pub(super) fn measure(args: &DiagnoseArgs) -> Result<Runs, Failed> {
+pub(super) fn measure(args: &DiagnoseArgs) -> Result<Runs, RunnerError> {
     // What is wrong with a suite is said before anything is measured.
     let suites = suites(args)?;
     let servers = tested_servers(&args.subjects, args.server.as_slice())?;
@@ -77,19 +77,23 @@ pub(super) fn measure(args: &DiagnoseArgs) -> Result<Runs, Failed> {
 }
 
 /// The first run did not go through: its figures are kept, but no suite is there to be diagnosed.
-fn without_report(why: Failed) -> Failed {
+fn without_report(why: RunnerError) -> RunnerError {
     let and_so =
         |why| format!("{why}; there is no diagnosis, because no suite was measured to its end");
     match why {
-        Failed::Interrupted(why) => Failed::Interrupted(and_so(why)),
-        Failed::Local(why) => Failed::Local(and_so(why)),
+        RunnerError::Interrupted(why) => RunnerError::Interrupted(and_so(why)),
+        RunnerError::Local(why) => RunnerError::Local(and_so(why)),
         why => why,
     }
 }
 
-fn early_end(why: Failed, not_measured: Vec<NotMeasured>, servers: &AnonymousServers) -> EarlyEnd {
+fn early_end(
+    why: RunnerError,
+    not_measured: Vec<NotMeasured>,
+    servers: &AnonymousServers,
+) -> EarlyEnd {
     let failure = match &why {
-        Failed::Interrupted(_) => None,
+        RunnerError::Interrupted(_) => None,
         why => Some(servers.shown(&why.to_string())),
     };
     EarlyEnd {
@@ -114,7 +118,11 @@ struct DiagnosisRuns<'a> {
 
 impl DiagnosisRuns<'_> {
     /// Makes these runs. After one that does not go through, the others are not attempted.
-    fn measure(&mut self, planned: Vec<PlannedSuite<'_>>, is_repeat: bool) -> Result<(), Failed> {
+    fn measure(
+        &mut self,
+        planned: Vec<PlannedSuite<'_>>,
+        is_repeat: bool,
+    ) -> Result<(), RunnerError> {
         let mut planned = planned.into_iter();
         while let Some(next) = planned.next() {
             let missing = next.not_measured(is_repeat);
@@ -137,10 +145,10 @@ impl DiagnosisRuns<'_> {
 fn once_more<'a>(
     args: &'a DiagnoseArgs,
     kept: &[PathBuf],
-) -> Result<Vec<PlannedSuite<'a>>, Failed> {
-    let read = |path: &PathBuf| -> Result<Material, Failed> {
-        let recorded = rundir::open(path).map_err(|error| Failed::Local(error.to_string()))?;
-        let pooled = pooled(slice::from_ref(&recorded), None).map_err(Failed::Local)?;
+) -> Result<Vec<PlannedSuite<'a>>, RunnerError> {
+    let read = |path: &PathBuf| -> Result<Material, RunnerError> {
+        let recorded = rundir::open(path).map_err(|error| RunnerError::Local(error.to_string()))?;
+        let pooled = pooled(slice::from_ref(&recorded), None).map_err(RunnerError::Local)?;
         Ok(pooled.material)
     };
     let runs: Vec<Material> = kept.iter().map(read).collect::<Result<_, _>>()?;
@@ -236,7 +244,7 @@ fn run(
         plan,
         users,
     }: PlannedSuite<'_>,
-) -> Result<KeptRun, Failed> {
+) -> Result<KeptRun, RunnerError> {
     if !args.runs.quiet {
         tell(&format!("suite {name}"));
     }
@@ -279,14 +287,14 @@ impl PlannedSuite<'_> {
     }
 }
 
-fn suites(args: &DiagnoseArgs) -> Result<Vec<PlannedSuite<'_>>, Failed> {
+fn suites(args: &DiagnoseArgs) -> Result<Vec<PlannedSuite<'_>>, RunnerError> {
     let mut suites = Vec::new();
     for name in &args.measuring.suite {
         let (suite, load) = (SuiteText::find(name)?, load_of(&load_options(args), name));
         suites.push((name.as_str(), suite, load));
     }
     for pattern in &args.measuring.skip {
-        let mut is_known = Err(Failed::Usage("there is no suite".to_owned()));
+        let mut is_known = Err(RunnerError::Usage("there is no suite".to_owned()));
         for (_, suite, load) in &mut suites {
             let only = LoadOptions {
                 only: vec![pattern.clone()],
@@ -320,7 +328,7 @@ fn suites(args: &DiagnoseArgs) -> Result<Vec<PlannedSuite<'_>>, Failed> {
 fn planned<'a>(
     args: &'a DiagnoseArgs,
     (name, suite, load): (&'a str, SuiteText, LoadOptions),
-) -> Result<PlannedSuite<'a>, Failed> {
+) -> Result<PlannedSuite<'a>, RunnerError> {
     let mut load = load;
     for pattern in &args.measuring.skip {
         let mut skipping = load.clone();

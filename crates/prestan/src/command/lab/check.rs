@@ -4,10 +4,11 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use lab::BuiltLab;
+use runner::RunnerError;
 use topology::{JudgedWire, LabNetwork, measured_json, measured_table};
 
 use super::{become_root, build, local, warn_of_lateness};
-use crate::exit::{ExitStatus, Failed};
+use crate::exit::ExitStatus;
 use crate::output::{check_documents, number_of, print_documents, tell};
 
 /// Wires that take longer are announced.
@@ -18,7 +19,7 @@ pub(super) fn check(
     name: &str,
     network: &LabNetwork,
     json: &Option<PathBuf>,
-) -> Result<ExitStatus, Failed> {
+) -> Result<ExitStatus, RunnerError> {
     check_documents(&[json], None)?;
     become_root()?;
     let start = Instant::now();
@@ -48,7 +49,7 @@ pub(super) fn check(
 
 /// Measures every direction of every link of a built laboratory, one after the other. Nothing else should be on its
 /// links meanwhile.
-pub(super) fn measure(lab: &BuiltLab) -> Result<Vec<JudgedWire>, Failed> {
+pub(super) fn measure(lab: &BuiltLab) -> Result<Vec<JudgedWire>, RunnerError> {
     let network = lab.network();
     let mut wires = Vec::new();
     for (number, link) in network.links.iter().enumerate() {

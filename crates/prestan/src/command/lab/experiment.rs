@@ -27,7 +27,7 @@ use topology::LabSpec;
 use super::{become_root, text_of};
 use crate::args::LabRunArgs;
 use crate::command::run::SuiteText;
-use crate::exit::{ExitStatus, Failed};
+use crate::exit::ExitStatus;
 use crate::forecast::roughly;
 use crate::output::{check_documents, number_of, print_described, print_list, tell};
 use crate::signals::on_interrupt;
@@ -36,6 +36,7 @@ use crate::text_file;
 
 use directory::{FORMAT, KeptCampaign, OpenCampaign};
 use progress::{CampaignForecast, CampaignProgress};
+use runner::RunnerError;
 use trial::{TrialFailure, TrialOutcome, TrialTask};
 
 pub(super) use report_of::report;
@@ -44,19 +45,19 @@ pub(super) use report_of::report;
 const SAME_FAILURES: usize = 3;
 
 /// Lists the built-in experiments.
-pub(super) fn list() -> Result<(), Failed> {
+pub(super) fn list() -> Result<(), RunnerError> {
     let lengths = BUILTIN_EXPERIMENTS.iter().map(|own| own.name.len());
     let width = lengths.max().unwrap_or(0);
     let item = |own: &BuiltinExperiment| {
         let spec = ExperimentSpec::read(own.name, own.text).map_err(|error| usage(&error))?;
         Ok(format!("{:width$} {}", own.name, spec.title))
     };
-    let items: Result<Vec<String>, Failed> = BUILTIN_EXPERIMENTS.iter().map(item).collect();
+    let items: Result<Vec<String>, RunnerError> = BUILTIN_EXPERIMENTS.iter().map(item).collect();
     print_list(items?, &" ".repeat(width + 1))
 }
 
 /// Measures an experiment.
-pub(super) fn run(args: &LabRunArgs) -> Result<ExitStatus, Failed> {
+pub(super) fn run(args: &LabRunArgs) -> Result<ExitStatus, RunnerError> {
     let documents = &args.documents;
     check_documents(&documents.places(), documents.html.as_ref())?;
     let asked = AskedCampaign::of(args)?;
@@ -70,8 +71,8 @@ pub(super) fn run(args: &LabRunArgs) -> Result<ExitStatus, Failed> {
     let ended = asked.measure(&mut campaign, args, &cancel);
     let kept = &campaign.kept;
     match ended {
-        Err(Failed::Interrupted(what)) => {
-            return Err(Failed::Interrupted(format!(
+        Err(RunnerError::Interrupted(what)) => {
+            return Err(RunnerError::Interrupted(format!(
                 "{what}; the same command goes on with it (the record is in {})",
                 kept.directory.display()
             )));
@@ -87,7 +88,9 @@ pub(super) fn run(args: &LabRunArgs) -> Result<ExitStatus, Failed> {
     if kept.measured().is_empty() {
         let trial = kept.trials.iter().find_map(|trial| trial.failed.as_ref());
         let why = trial.map_or("there is no trial", String::as_str);
-        return Err(Failed::Target(format!("nothing could be measured: {why}")));
+        return Err(RunnerError::Target(format!(
+            "nothing could be measured: {why}"
+        )));
     }
     Ok(ExitStatus::Done)
 }
@@ -103,7 +106,7 @@ struct AskedCampaign {
 
 impl AskedCampaign {
     /// Reads the experiment, and checks the trials of all cells before anything is built.
-    fn of(args: &LabRunArgs) -> Result<AskedCampaign, Failed> {
+    fn of(args: &LabRunArgs) -> Result<AskedCampaign, RunnerError> {
         let usage = |error: ExperimentError| usage(&error);
         let mut experiment = find(&args.experiment)?;
         if !args.server.is_empty() {
@@ -148,7 +151,7 @@ impl AskedCampaign {
     }
 
     /// Lists the cells, and how long all trials will take.
-    fn print_trials(&self) -> Result<ExitStatus, Failed> {
+    fn print_trials(&self) -> Result<ExitStatus, RunnerError> {
         let mut text = format!("{}\n\n", self.experiment.title);
         for cell in &self.cells {
             text += &format!("{}\n", self.name_of(cell));
@@ -188,7 +191,7 @@ impl AskedCampaign {
     }
 
     /// What stands in the record of the campaign.
-    fn record(&self, args: &LabRunArgs) -> Result<CampaignRecord, Failed> {
+    fn record(&self, args: &LabRunArgs) -> Result<CampaignRecord, RunnerError> {
         let seed = args.seed.unwrap_or_else(state::new_seed);
         Ok(CampaignRecord {
             format: FORMAT,
@@ -205,7 +208,7 @@ impl AskedCampaign {
     }
 
     /// Goes on with a campaign, or begins one, behind a check of the laboratory's links.
-    fn open(&self, args: &LabRunArgs, cancel: &Cancel) -> Result<OpenCampaign, Failed> {
+    fn open(&self, args: &LabRunArgs, cancel: &Cancel) -> Result<OpenCampaign, RunnerError> {
         let mut record = self.record(args)?;
         if let Some(kept) = self.kept(args, &record)? {
             let (done, all) = (kept.measured().len(), kept.planned());
@@ -231,7 +234,7 @@ impl AskedCampaign {
         &self,
         args: &LabRunArgs,
         record: &CampaignRecord,
-    ) -> Result<Option<KeptCampaign>, Failed> {
+    ) -> Result<Option<KeptCampaign>, RunnerError> {
         let is_asked = |kept: &KeptCampaign| args.seed.is_none_or(|seed| seed == kept.record.seed);
         let Some(directory) = args.save.as_ref().filter(|path| path.exists()) else {
             if args.new || args.save.is_some() {
@@ -252,12 +255,12 @@ impl AskedCampaign {
         } else {
             return Ok(Some(kept));
         };
-        Err(Failed::Usage(format!(
+        Err(RunnerError::Usage(format!(
             "{place} {problem}; choose another directory (`prestan lab report {place}` prints it)"
         )))
     }
 
-    fn verify(&self, cancel: &Cancel) -> Result<BTreeMap<String, String>, Failed> {
+    fn verify(&self, cancel: &Cancel) -> Result<BTreeMap<String, String>, RunnerError> {
         let mut facts = BTreeMap::new();
         let mut verified: Vec<LabSpec> = Vec::new();
         for setup in &self.setups {
@@ -280,7 +283,7 @@ impl AskedCampaign {
         campaign: &mut OpenCampaign,
         args: &LabRunArgs,
         cancel: &Cancel,
-    ) -> Result<(), Failed> {
+    ) -> Result<(), RunnerError> {
         let seed = campaign.kept.record.seed;
         let measured = campaign.kept.measured();
         let all = planned_trials(&self.cells, self.repetitions, seed, &[]);
@@ -309,7 +312,7 @@ impl AskedCampaign {
             let begun = Instant::now();
             let Some(record) = record_of(&task, planned) else {
                 let done = campaign.kept.measured().len();
-                return Err(Failed::Interrupted(format!(
+                return Err(RunnerError::Interrupted(format!(
                     "interrupted after {done} of {} trials",
                     all.len()
                 )));
@@ -385,13 +388,13 @@ fn remarks(trial: &TrialRecord) -> String {
 }
 
 /// Ends a campaign whose trials all fail for the same reason.
-fn check_failures(failures: &[String], campaign: &OpenCampaign) -> Result<(), Failed> {
+fn check_failures(failures: &[String], campaign: &OpenCampaign) -> Result<(), RunnerError> {
     let last = &failures[failures.len().saturating_sub(SAME_FAILURES)..];
     match last {
         [why, ..]
             if last.len() == SAME_FAILURES && last.iter().all(|own| is_same_reason(own, why)) =>
         {
-            Err(Failed::Target(format!(
+            Err(RunnerError::Target(format!(
                 "{SAME_FAILURES} trials in a row failed: {why}; the same command goes on with the campaign in {}",
                 campaign.kept.directory.display()
             )))
@@ -428,7 +431,7 @@ fn file_name(trial: &PlannedTrial) -> String {
 }
 
 /// A built-in experiment by its name, or a file.
-fn find(name: &str) -> Result<ExperimentSpec, Failed> {
+fn find(name: &str) -> Result<ExperimentSpec, RunnerError> {
     let builtin = BuiltinExperiment::find(name).map(|own| own.text);
     let nearest = BuiltinExperiment::nearest;
     let text = text_of(name, builtin, "experiment", "experiments", nearest)?;
@@ -440,7 +443,7 @@ fn with_suite(
     experiment: &ExperimentSpec,
     name: &str,
     args: &LabRunArgs,
-) -> Result<ExperimentSpec, Failed> {
+) -> Result<ExperimentSpec, RunnerError> {
     let mut overrides = Overrides::default();
     overrides.selection.only.clone_from(&args.only);
     let plan = SuiteText::find(name)?.resolved(&overrides)?;
@@ -457,8 +460,8 @@ fn with_suite(
     experiment.with_suite(suite).map_err(|error| usage(&error))
 }
 
-fn usage(error: &ExperimentError) -> Failed {
-    Failed::Usage(error.to_string())
+fn usage(error: &ExperimentError) -> RunnerError {
+    RunnerError::Usage(error.to_string())
 }
 
 #[cfg(test)]

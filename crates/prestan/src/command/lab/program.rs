@@ -11,13 +11,14 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use lab::{BuiltLab, LabError, Surroundings};
+use runner::{RunnerError, start_thread};
 use rustix::process::{Pid, Signal, kill_process};
 use tokio::signal::unix::SignalKind;
 use topology::{LabNetwork, LabNodeKind};
 
 use super::{become_root, build, find, local, surroundings, warn_of_lateness};
 use crate::args::{LabExecArgs, LabOptions, LabShellArgs, WhichLab};
-use crate::exit::{ExitStatus, Failed, start_thread};
+use crate::exit::ExitStatus;
 use crate::signals::{self, Signals};
 
 /// How often it is looked whether a program has ended.
@@ -28,13 +29,13 @@ const MOMENT: Duration = Duration::from_millis(200);
 /// The shell of users who have none.
 const SHELL: &str = "/bin/sh";
 
-pub(super) fn shell(args: &LabShellArgs) -> Result<ExitStatus, Failed> {
+pub(super) fn shell(args: &LabShellArgs) -> Result<ExitStatus, RunnerError> {
     let shell = env::var_os("SHELL").filter(|shell| !shell.is_empty());
     let command = [shell.unwrap_or_else(|| SHELL.into())];
     in_host(&args.which, &args.host, &command)
 }
 
-pub(super) fn exec(args: &LabExecArgs) -> Result<ExitStatus, Failed> {
+pub(super) fn exec(args: &LabExecArgs) -> Result<ExitStatus, RunnerError> {
     in_host(&args.which, &args.host, &args.command)
 }
 
@@ -42,9 +43,12 @@ pub(super) fn exec(args: &LabExecArgs) -> Result<ExitStatus, Failed> {
 const USUAL_HOST: &str = "client";
 
 /// Runs this program with these arguments in a lab that is built for it.
-pub(super) fn run_inside(options: &LabOptions, args: Vec<OsString>) -> Result<ExitStatus, Failed> {
+pub(super) fn run_inside(
+    options: &LabOptions,
+    args: Vec<OsString>,
+) -> Result<ExitStatus, RunnerError> {
     let program = env::current_exe().map_err(|error| {
-        Failed::Local(format!("this program cannot find its own file: {error}"))
+        RunnerError::Local(format!("this program cannot find its own file: {error}"))
     })?;
     let command: Vec<OsString> = [program.into()].into_iter().chain(args).collect();
     let which = WhichLab {
@@ -57,7 +61,7 @@ pub(super) fn run_inside(options: &LabOptions, args: Vec<OsString>) -> Result<Ex
 }
 
 /// Runs a command in a host of a lab that is built for it, or of the one around this program.
-fn in_host(which: &WhichLab, host: &str, command: &[OsString]) -> Result<ExitStatus, Failed> {
+fn in_host(which: &WhichLab, host: &str, command: &[OsString]) -> Result<ExitStatus, RunnerError> {
     if let Some(lab) = &which.lab {
         let mut network = find(lab)?;
         if let Some(name) = &which.server_host {
@@ -67,15 +71,19 @@ fn in_host(which: &WhichLab, host: &str, command: &[OsString]) -> Result<ExitSta
     }
     match surroundings()? {
         Some(around) => enter(around, host, command),
-        None => Err(Failed::Usage(
+        None => Err(RunnerError::Usage(
             "this command is not in a lab; add --lab NAME (see `prestan lab list`)".to_owned(),
         )),
     }
 }
 
 /// Becomes a program in another host of the laboratory around this one.
-fn enter(mut around: Surroundings, host: &str, command: &[OsString]) -> Result<ExitStatus, Failed> {
-    let usage = |error: LabError| Failed::Usage(error.to_string());
+fn enter(
+    mut around: Surroundings,
+    host: &str,
+    command: &[OsString],
+) -> Result<ExitStatus, RunnerError> {
+    let usage = |error: LabError| RunnerError::Usage(error.to_string());
     let namespace = around.host(host).map_err(usage)?.open();
     let namespace = namespace.map_err(|error| match error {
         LabError::BareHost(_) => usage(error),
@@ -94,7 +102,7 @@ pub(super) fn run(
     host: &str,
     server_ipv6: bool,
     command: &[OsString],
-) -> Result<ExitStatus, Failed> {
+) -> Result<ExitStatus, RunnerError> {
     host_of(network, host)?;
     become_root()?;
     let received = received_signals()?;
@@ -110,7 +118,9 @@ pub(super) fn run(
     warn_of_lateness(&lab);
     lab.end();
     match status {
-        Err(error) => Err(Failed::Local(format!("waiting for the command: {error}"))),
+        Err(error) => Err(RunnerError::Local(format!(
+            "waiting for the command: {error}"
+        ))),
         Ok(None) => Ok(ExitStatus::Interrupted),
         // A shell that waits for this process is to see of what the program has died.
         Ok(Some(status)) if status.signal().is_some() && received.has_any_soon() => {
@@ -120,8 +130,8 @@ pub(super) fn run(
     }
 }
 
-fn start(lab: &BuiltLab, host: &str, command: &[OsString]) -> Result<Child, Failed> {
-    let none = || Failed::Usage(format!("no host is called `{host}`"));
+fn start(lab: &BuiltLab, host: &str, command: &[OsString]) -> Result<Child, RunnerError> {
+    let none = || RunnerError::Usage(format!("no host is called `{host}`"));
     let host = lab.host(host).ok_or_else(none)?;
     let mut program = program(command)?;
     if !io::stdin().is_terminal() {
@@ -134,22 +144,21 @@ fn start(lab: &BuiltLab, host: &str, command: &[OsString]) -> Result<Child, Fail
     })
 }
 
-fn program(command: &[OsString]) -> Result<Command, Failed> {
+fn program(command: &[OsString]) -> Result<Command, RunnerError> {
     let Some((program, arguments)) = command.split_first() else {
-        return Err(Failed::Usage("there is no command".to_owned()));
+        return Err(RunnerError::Usage("there is no command".to_owned()));
     };
     let mut command = Command::new(program);
     command.args(arguments);
     Ok(command)
 }
 
-fn not_started(program: &OsString, error: &io::Error) -> Failed {
-    let program = program.display();
-    let status = match error.kind() {
-        io::ErrorKind::NotFound => 127,
-        _ => 126,
-    };
-    Failed::NotStarted(format!("starting {program} failed: {error}"), status)
+fn not_started(program: &OsString, error: &io::Error) -> RunnerError {
+    let message = format!("starting {} failed: {error}", program.display());
+    match error.kind() {
+        io::ErrorKind::NotFound => RunnerError::ProgramNotFound(message),
+        _ => RunnerError::ProgramNotStarted(message),
+    }
 }
 
 /// The signals that this process has got.
@@ -177,7 +186,7 @@ impl ReceivedSignals {
 }
 
 /// Counts signals from now on.
-fn received_signals() -> Result<Arc<ReceivedSignals>, Failed> {
+fn received_signals() -> Result<Arc<ReceivedSignals>, RunnerError> {
     let mut signals = Signals::listen()?;
     let received = Arc::<ReceivedSignals>::default();
     let counted = Arc::clone(&received);
@@ -230,14 +239,14 @@ fn number_of(status: ProcessStatus) -> u8 {
 }
 
 /// Index of a host or router.
-fn host_of(network: &LabNetwork, name: &str) -> Result<usize, Failed> {
+fn host_of(network: &LabNetwork, name: &str) -> Result<usize, RunnerError> {
     let found = network.find(name);
     let found = found.filter(|node| network.nodes[*node].kind.has_addresses());
     if let Some(node) = found
         && !network.nodes[node].kind.has_kernel()
     {
         let error = LabError::BareHost(name.to_owned());
-        return Err(Failed::Usage(error.to_string()));
+        return Err(RunnerError::Usage(error.to_string()));
     }
     found.ok_or_else(|| {
         let hint = match network.nearest_host(name) {
@@ -249,6 +258,6 @@ fn host_of(network: &LabNetwork, name: &str) -> Result<usize, Failed> {
                 format!("there are {}", names.join(", "))
             }
         };
-        Failed::Usage(format!("no host of the lab is called `{name}`; {hint}"))
+        RunnerError::Usage(format!("no host of the lab is called `{name}`; {hint}"))
     })
 }

@@ -10,10 +10,9 @@
 //! | a mix with such requests | with `--writes`, in a collection of its own |
 
 use engine::{Presence, Settings};
+use runner::RunnerError;
 use suite::{Body, Plan, Workspace};
 use wire::target::Target;
-
-use crate::exit::Failed;
 
 /// Methods that change nothing: those of suites that only read, and TRACE, which they cannot send.
 fn reading() -> impl Iterator<Item = &'static str> {
@@ -40,9 +39,13 @@ fn changing(plan: &Plan) -> Vec<String> {
 }
 
 /// Whether the one request of a plan may be sent.
-pub(crate) fn single(plan: &Plan, writes: bool, target: &Target) -> Result<Permission, Failed> {
+pub(crate) fn single(
+    plan: &Plan,
+    writes: bool,
+    target: &Target,
+) -> Result<Permission, RunnerError> {
     match changing(plan).first().map(String::as_str) {
-        None if target.names_a_method() && !writes => Err(Failed::Usage(format!(
+        None if target.names_a_method() && !writes => Err(RunnerError::Usage(format!(
             "the query of {} names another method, and the server may take the request for one \
              with that method, which may change the resource; if that is intended, give --writes",
             target.url()
@@ -52,7 +55,7 @@ pub(crate) fn single(plan: &Plan, writes: bool, target: &Target) -> Result<Permi
         // It makes an empty resource where nothing is (RFC 4918, section 7.3).
         Some("LOCK") if writes => Ok(Permission::IfAbsent),
         Some(_) if writes => Ok(Permission::Granted),
-        Some(method) => Err(Failed::Usage(format!(
+        Some(method) => Err(RunnerError::Usage(format!(
             "{method} {} may change the server, and cannot be undone; if that is intended, give --writes \
              ({}, and PUT where nothing is, need no permission)",
             target.url(),
@@ -62,13 +65,17 @@ pub(crate) fn single(plan: &Plan, writes: bool, target: &Target) -> Result<Permi
 }
 
 /// Whether the requests of a plan to several resources, at these URLs, may be sent.
-pub(crate) fn several(plan: &Plan, writes: bool, urls: &[Target]) -> Result<Permission, Failed> {
+pub(crate) fn several(
+    plan: &Plan,
+    writes: bool,
+    urls: &[Target],
+) -> Result<Permission, RunnerError> {
     let makes = ["PUT", "MKCOL", "COPY", "MOVE", "LOCK"];
     if let Some(method) = changing(plan)
         .iter()
         .find(|own| makes.contains(&own.as_str()))
     {
-        return Err(Failed::Usage(format!(
+        return Err(RunnerError::Usage(format!(
             "{method} of several resources may leave new ones on the server; write a suite, which \
              works in a collection of its own and removes it, and run it with --mix SUITE --writes"
         )));
@@ -78,9 +85,9 @@ pub(crate) fn several(plan: &Plan, writes: bool, urls: &[Target]) -> Result<Perm
 }
 
 /// Whether the requests of a suite may be sent.
-pub(crate) fn mix(plan: &mut Plan, writes: bool) -> Result<Permission, Failed> {
+pub(crate) fn mix(plan: &mut Plan, writes: bool) -> Result<Permission, RunnerError> {
     if let Err((one, other)) = plan.http() {
-        return Err(Failed::Usage(format!(
+        return Err(RunnerError::Usage(format!(
             "the suite `{}` cannot be one load: its tests {one} and {other} use connections in different ways \
              (key `http`); choose one of them, as in `prestan run ... --beside {},only={one}`",
             plan.suite.name, plan.suite.name
@@ -88,7 +95,7 @@ pub(crate) fn mix(plan: &mut Plan, writes: bool) -> Result<Permission, Failed> {
     }
     let changing = changing(plan);
     if !changing.is_empty() && !writes {
-        return Err(Failed::Usage(format!(
+        return Err(RunnerError::Usage(format!(
             "the mix `{}` changes the server: it sends {}; if that is intended, give --writes, and it \
              works in a collection of its own, which is removed at the end",
             plan.suite.name,
@@ -107,13 +114,13 @@ pub(crate) fn look(
     permission: Permission,
     settings: &Settings,
     writes: bool,
-) -> Result<bool, Failed> {
+) -> Result<bool, RunnerError> {
     let target = &settings.endpoint.target;
     match permission {
         Permission::Granted => return Ok(false),
         // What is made there may be a collection, or be in one with other names.
         Permission::IfAbsent if target.path().ends_with('/') && !writes => {
-            return Err(Failed::Usage(format!(
+            return Err(RunnerError::Usage(format!(
                 "PUT {}: this is the URL of a collection; append the name of a new resource",
                 target.url()
             )));
@@ -121,15 +128,15 @@ pub(crate) fn look(
         Permission::IfAbsent if target.path().ends_with('/') => return Ok(false),
         Permission::IfAbsent => {}
     }
-    match engine::look(settings).map_err(Failed::from)? {
+    match engine::look(settings).map_err(RunnerError::from)? {
         Presence::Absent => Ok(true),
         Presence::There(_) | Presence::Unknown(_) if writes => Ok(false),
-        Presence::There(answer) => Err(Failed::Usage(format!(
+        Presence::There(answer) => Err(RunnerError::Usage(format!(
             "PUT {} would overwrite a resource ({answer}), and cannot be undone; give a URL without a \
              resource, where it is removed at the end, or --writes",
             target.url()
         ))),
-        Presence::Unknown(answer) => Err(Failed::Usage(format!(
+        Presence::Unknown(answer) => Err(RunnerError::Usage(format!(
             "PUT {}: whether a resource is there, which it would overwrite, is not known ({answer}); if none is, or it may \
              be lost, give --writes",
             target.url()

@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use engine::Pacing;
 use record::{Arrivals, Http, HttpVersion, Stage};
+use runner::RunnerError;
 use suite::{Body, OperationKind, Plan};
 
 use crate::args::{ArrivalsArg, PaceOptions};
-use crate::exit::Failed;
 
 /// Connections of an open loop, unless something else is said.
 pub(crate) const OPEN_CONNECTIONS: u32 = 64;
@@ -22,28 +22,32 @@ const MAX_WAITING: u32 = 10_000;
 const PIPELINED_BYTES: usize = 16 << 10;
 
 /// Refuses options that contradict each other.
-pub(super) fn check(pace: &PaceOptions, version: HttpVersion, plan: &Plan) -> Result<(), Failed> {
+pub(super) fn check(
+    pace: &PaceOptions,
+    version: HttpVersion,
+    plan: &Plan,
+) -> Result<(), RunnerError> {
     let open_only = [
         ("--arrivals", pace.arrivals.is_some()),
         ("--max-waiting", pace.max_waiting.is_some()),
         ("--spin", pace.spin.is_some()),
     ];
     if let Some((option, _)) = open_only.iter().find(|(_, given)| *given && !is_open(pace)) {
-        return Err(Failed::Usage(format!(
+        return Err(RunnerError::Usage(format!(
             "{option} is about the schedule of an open loop; give its --rate or --stages as well"
         )));
     }
     if let Some(requests) = pace.requests.filter(|_| !is_open(pace))
         && requests < u64::from(users(pace))
     {
-        return Err(Failed::Usage(format!(
+        return Err(RunnerError::Usage(format!(
             "--total {requests} of all users together is not even one for each of {} users; \
              raise it, or lower --users",
             users(pace)
         )));
     }
     if pace.pipeline > 1 {
-        check_pipeline(pace, version, plan).map_err(Failed::Usage)?;
+        check_pipeline(pace, version, plan).map_err(RunnerError::Usage)?;
     }
     Ok(())
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 use suite::{RequestedPaths, Single, StatusSet};
 
 use crate::args::RequestOptions;
-use crate::exit::Failed;
+use runner::RunnerError;
 use wire::shown::redacted_target;
 
 /// The request that these options describe, to these paths.
@@ -14,17 +14,17 @@ pub(super) fn single(
     method: &str,
     paths: RequestedPaths,
     request: &RequestOptions,
-) -> Result<Single, Failed> {
+) -> Result<Single, RunnerError> {
     let token = |c: char| c.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(c);
     if method.is_empty() || !method.chars().all(token) {
-        return Err(Failed::Usage(format!(
+        return Err(RunnerError::Usage(format!(
             "`{}` is no method; write GET, PROPFIND or PUT for example, and the URL after it",
             redacted_target(method)
         )));
     }
     let method = method.to_ascii_uppercase();
     if method == "LOCK" && !has_body(request) {
-        return Err(Failed::Usage(
+        return Err(RunnerError::Usage(
             "LOCK without a body only refreshes a lock (RFC 4918, section 9.10.2); give a body with --body, or \
              measure LOCK and UNLOCK in turn: `prestan load --mix locks --writes URL`"
                 .to_owned(),
@@ -50,7 +50,7 @@ pub(super) fn has_body(request: &RequestOptions) -> bool {
 }
 
 /// A mix says all of this itself.
-pub(super) fn refuse_with_mix(request: &RequestOptions) -> Result<(), Failed> {
+pub(super) fn refuse_with_mix(request: &RequestOptions) -> Result<(), RunnerError> {
     let given = [
         ("--depth", request.depth.is_some()),
         ("--body", request.body.is_some()),
@@ -60,7 +60,7 @@ pub(super) fn refuse_with_mix(request: &RequestOptions) -> Result<(), Failed> {
     ];
     match given.iter().find(|(_, given)| *given) {
         None => Ok(()),
-        Some((option, _)) => Err(Failed::Usage(format!(
+        Some((option, _)) => Err(RunnerError::Usage(format!(
             "{option} is for a METHOD; with --mix, the suite defines the requests"
         ))),
     }
@@ -81,7 +81,7 @@ fn headers(method: &str, request: &RequestOptions) -> Vec<(String, String)> {
     headers
 }
 
-fn body(request: &RequestOptions) -> Result<Option<Vec<u8>>, Failed> {
+fn body(request: &RequestOptions) -> Result<Option<Vec<u8>>, RunnerError> {
     let file = request
         .body
         .as_ref()
@@ -91,7 +91,7 @@ fn body(request: &RequestOptions) -> Result<Option<Vec<u8>>, Failed> {
     }
     if let Some(path) = file.map(Path::new).or(request.body_file.as_deref()) {
         let read = fs::read(path).map_err(|error| {
-            Failed::Usage(format!(
+            RunnerError::Usage(format!(
                 "reading the body from {} failed: {error}",
                 path.display()
             ))

@@ -3,11 +3,10 @@
 use std::fs;
 use std::path::Path;
 
+use runner::RunnerError;
 use suite::{RequestedPath, RequestedPaths};
 use wire::shown::{redacted_target, redacted_url};
 use wire::target::Target;
-
-use crate::exit::Failed;
 
 /// Most URLs of a list: each is a request that is written before the load begins.
 const MOST: usize = 100_000;
@@ -23,7 +22,7 @@ pub(super) struct LoadResources {
 
 impl LoadResources {
     /// What is at a URL, which may be a template: `http://host/dav/file-{{ n % 1000 }}`.
-    pub(super) fn at(url: &str) -> Result<LoadResources, Failed> {
+    pub(super) fn at(url: &str) -> Result<LoadResources, RunnerError> {
         let resource = |text: &str| Target::resource(text).map_err(usage);
         let Some(template) = url.find(TEMPLATE) else {
             let target = resource(url)?;
@@ -37,7 +36,7 @@ impl LoadResources {
         let (collection, path) = match url[..template].rfind('/') {
             Some(slash) if slash >= host_of(url).1 => url.split_at(slash + 1),
             _ => {
-                return Err(Failed::Usage(format!(
+                return Err(RunnerError::Usage(format!(
                     "{}: a template can stand in the path of a URL, not in its host",
                     redacted_target(url)
                 )));
@@ -51,15 +50,15 @@ impl LoadResources {
     }
 
     /// What a file lists, a URL or path a line; paths are below `base`, or its host.
-    pub(super) fn listed(file: &Path, base: Option<&str>) -> Result<LoadResources, Failed> {
+    pub(super) fn listed(file: &Path, base: Option<&str>) -> Result<LoadResources, RunnerError> {
         let text = fs::read_to_string(file).map_err(|error| {
-            Failed::Usage(format!(
+            RunnerError::Usage(format!(
                 "reading URLs from {} failed: {error}",
                 file.display()
             ))
         })?;
         let wrong = |number: usize, why: String| {
-            Failed::Usage(format!("{}:{}: {why}", file.display(), number + 1))
+            RunnerError::Usage(format!("{}:{}: {why}", file.display(), number + 1))
         };
         let lines = text.lines().map(str::trim).enumerate();
         let lines = lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#'));
@@ -107,7 +106,7 @@ impl LoadResources {
             }
         }
         let found = found.ok_or_else(|| {
-            Failed::Usage(format!("{} has no URLs: write one a line", file.display()))
+            RunnerError::Usage(format!("{} has no URLs: write one a line", file.display()))
         })?;
         Ok(LoadResources {
             paths: RequestedPaths::Below(paths),
@@ -119,8 +118,8 @@ impl LoadResources {
 /// What a template begins with.
 const TEMPLATE: &str = "{{";
 
-fn usage(error: wire::target::TargetError) -> Failed {
-    Failed::Usage(error.to_string())
+fn usage(error: wire::target::TargetError) -> RunnerError {
+    RunnerError::Usage(error.to_string())
 }
 
 /// Where the host of a URL begins and ends.
@@ -159,10 +158,10 @@ fn without_templates(url: &str) -> String {
     })
 }
 
-fn requested(path: &str) -> Result<RequestedPath, Failed> {
+fn requested(path: &str) -> Result<RequestedPath, RunnerError> {
     if path.contains('#') {
         let why = "a URL with a fragment (`#...`) names no resource; leave it out";
-        return Err(Failed::Usage(why.to_owned()));
+        return Err(RunnerError::Usage(why.to_owned()));
     }
     Ok(RequestedPath {
         template: path.to_owned(),

@@ -1,6 +1,7 @@
 //! What a load sends where, and whether it may.
 
 use record::Verify;
+use runner::RunnerError;
 use suite::{Overrides, Plan};
 use wire::shown::redacted_target;
 use wire::target::Target;
@@ -10,7 +11,6 @@ use super::request;
 use super::resources::LoadResources;
 use crate::args::RequestOptions;
 use crate::command::run::SuiteText;
-use crate::exit::Failed;
 use crate::words::may_be_url;
 
 /// One request, or a mix of them.
@@ -29,12 +29,15 @@ pub(crate) struct LoadWorkload {
 impl LoadWorkload {
     /// `METHOD URL`, `URL` for a GET, for a POST of a body, and for a mix; with a list of URLs each may be left
     /// out.
-    pub(crate) fn of(words: &[&str], options: &RequestOptions) -> Result<LoadWorkload, Failed> {
+    pub(crate) fn of(
+        words: &[&str],
+        options: &RequestOptions,
+    ) -> Result<LoadWorkload, RunnerError> {
         if let Some(suite) = &options.mix {
             request::refuse_with_mix(options)?;
             return match words {
                 [url] => LoadWorkload::mix(suite, url, options),
-                _ => Err(Failed::Usage(
+                _ => Err(RunnerError::Usage(
                     "with --mix, the suite defines the methods: give the URL of a collection only"
                         .to_owned(),
                 )),
@@ -55,7 +58,7 @@ impl LoadWorkload {
             (Some(file), base) => LoadResources::listed(file, base)?,
             (None, Some(url)) => LoadResources::at(url)?,
             (None, None) => {
-                return Err(Failed::Usage(format!(
+                return Err(RunnerError::Usage(format!(
                     "no URL is given, only `{method}`; write `{method} http://127.0.0.1:8080/file` \
                      for example, or a URL alone for a GET"
                 )));
@@ -68,7 +71,7 @@ impl LoadWorkload {
         method: &str,
         resources: LoadResources,
         options: &RequestOptions,
-    ) -> Result<LoadWorkload, Failed> {
+    ) -> Result<LoadWorkload, RunnerError> {
         let LoadResources {
             target,
             paths,
@@ -76,11 +79,11 @@ impl LoadWorkload {
         } = resources;
         let is_one = paths == suite::RequestedPaths::Target;
         let single = request::single(method, paths, options)?;
-        let (mut plan, suite_text) = suite::single(&single).map_err(Failed::Usage)?;
+        let (mut plan, suite_text) = suite::single(&single).map_err(RunnerError::Usage)?;
         match options.verify {
             None => {}
             Some(Verify::Full) => {
-                return Err(Failed::Usage(format!(
+                return Err(RunnerError::Usage(format!(
                     "--verify full: the content of the response to {method} is not known; write a suite that \
                      gives it (`expect: {{body: ...}}`), and run it with --mix SUITE"
                 )));
@@ -102,9 +105,9 @@ impl LoadWorkload {
         })
     }
 
-    fn mix(suite: &str, url: &str, options: &RequestOptions) -> Result<LoadWorkload, Failed> {
+    fn mix(suite: &str, url: &str, options: &RequestOptions) -> Result<LoadWorkload, RunnerError> {
         if !may_be_url(url) {
-            return Err(Failed::Usage(format!(
+            return Err(RunnerError::Usage(format!(
                 "with --mix, the suite defines the methods: give the URL of a collection instead of `{}`",
                 redacted_target(url)
             )));
@@ -121,7 +124,7 @@ impl LoadWorkload {
             permission,
             plan,
             suite_text: suite.text,
-            target: Target::parse(url).map_err(|error| Failed::Usage(error.to_string()))?,
+            target: Target::parse(url).map_err(|error| RunnerError::Usage(error.to_string()))?,
             in_turn: false,
         })
     }

@@ -4,13 +4,14 @@ use std::thread;
 
 use engine::Cancel;
 use record::{BackgroundEnd, BackgroundReading, BackgroundRecord, Nanos};
+use runner::RunnerError;
 
 use crate::args::TrafficRunArgs;
 use crate::background::{
     BackgroundOptions, BackgroundTask, EndedBackground, LOOK, RunningBackground, TrafficFile,
     UnstableBackground,
 };
-use crate::exit::{ExitStatus, Failed};
+use crate::exit::ExitStatus;
 use crate::output::{print_documents, print_text, tell};
 use crate::signals::on_interrupt;
 use crate::state;
@@ -18,7 +19,7 @@ use crate::state;
 /// Most seconds that the document has: those of a day.
 const MOST_SECONDS: usize = 86_400;
 
-pub(super) fn run(args: &TrafficRunArgs) -> Result<ExitStatus, Failed> {
+pub(super) fn run(args: &TrafficRunArgs) -> Result<ExitStatus, RunnerError> {
     let file = TrafficFile::read(&args.file)?;
     let options = BackgroundOptions {
         load: args.load.clone(),
@@ -52,11 +53,11 @@ pub(super) fn run(args: &TrafficRunArgs) -> Result<ExitStatus, Failed> {
         format!("\n{}", report::background_totals(&record, &ended))
     })?;
     match ended.failure {
-        Some(why) => Err(Failed::Target(format!(
+        Some(why) => Err(RunnerError::Target(format!(
             "the background traffic ended early: {why}"
         ))),
         None if cancel.is_cancelled() && !by_itself => Ok(ExitStatus::Interrupted),
-        None if nothing_arrived(&ended) => Err(Failed::Target(
+        None if nothing_arrived(&ended) => Err(RunnerError::Target(
             "nothing of what was sent arrived at the sinks, although their control ports could be reached; a \
              firewall may hold back the ports of the flows"
                 .to_owned(),

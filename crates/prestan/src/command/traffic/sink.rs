@@ -8,19 +8,20 @@ use std::time::Duration;
 use flow::message::{FlowGroup, SinkCounts};
 use flow::sink::SessionReading;
 use flow::{FlowTransport, PermittedPeers, SinkHandle, SinkLimits, SinkSettings, TrafficSink};
+use runner::{RunnerError, start_thread};
 use serde_json::{Value, json};
 use stats::units::human;
 
 use crate::args::{AllowedNetwork, MaxRate, TrafficSinkArgs};
 use crate::background::token;
-use crate::exit::{ExitStatus, Failed, start_thread};
+use crate::exit::ExitStatus;
 use crate::output::{number_of, print_text};
 use crate::signals::Signals;
 
 /// How often it is looked what has arrived.
 const LOOK: Duration = Duration::from_millis(100);
 
-pub(super) fn sink(args: &TrafficSinkArgs) -> Result<ExitStatus, Failed> {
+pub(super) fn sink(args: &TrafficSinkArgs) -> Result<ExitStatus, RunnerError> {
     let settings = SinkSettings {
         listen: args.listen,
         token: token(args.token_file.as_deref())?,
@@ -40,7 +41,7 @@ pub(super) fn sink(args: &TrafficSinkArgs) -> Result<ExitStatus, Failed> {
     engine::raise_open_files();
     let mut signals = Signals::listen()?;
     let sink = TrafficSink::start(settings).map_err(|error| {
-        Failed::Local(format!(
+        RunnerError::Local(format!(
             "{error}; choose another address with --listen, or port 0 for any that is free"
         ))
     })?;
@@ -94,7 +95,7 @@ impl SinkWatch {
         &self,
         json: impl FnOnce() -> Value,
         text: impl FnOnce() -> String,
-    ) -> Result<(), Failed> {
+    ) -> Result<(), RunnerError> {
         let line = if self.is_json {
             json().to_string()
         } else {
@@ -104,7 +105,7 @@ impl SinkWatch {
     }
 
     /// Prints what has happened since the last look.
-    fn look(&mut self, sink: &SinkHandle) -> Result<(), Failed> {
+    fn look(&mut self, sink: &SinkHandle) -> Result<(), RunnerError> {
         let now = sink.readings();
         for session in &now {
             let before = self.sessions.iter().find(|own| own.peer == session.peer);
@@ -147,7 +148,7 @@ impl SinkWatch {
         session: &SessionReading,
         before: Option<&SessionReading>,
         span: Duration,
-    ) -> Result<(), Failed> {
+    ) -> Result<(), RunnerError> {
         let mut sum = SinkSum::of(&session.flows);
         if let Some(before) = before {
             sum = sum.since(&SinkSum::of(&before.flows));

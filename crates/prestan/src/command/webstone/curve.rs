@@ -5,6 +5,7 @@ use std::sync::Arc;
 use engine::{Cancel, Settings};
 use report::page::Common;
 use report::{CountedUnit, Find, SearchResult, Tried};
+use runner::RunnerError;
 use stats::{Conclusion, SearchOutcome};
 use suite::Plan;
 
@@ -19,7 +20,7 @@ use crate::command::run::SuiteText;
 use crate::command::search::shown_reason;
 use crate::command::search::{knee, print, tried};
 use crate::command::series::{SeriesProgress, name_of};
-use crate::exit::{ExitStatus, Failed};
+use crate::exit::ExitStatus;
 use crate::output;
 use crate::signals::on_interrupt;
 
@@ -34,7 +35,7 @@ pub(super) struct ChildrenCurve<'a> {
 }
 
 /// Makes the runs, and says what all of them say.
-pub(super) fn curve(curve: &ChildrenCurve<'_>, mut plan: Plan) -> Result<ExitStatus, Failed> {
+pub(super) fn curve(curve: &ChildrenCurve<'_>, mut plan: Plan) -> Result<ExitStatus, RunnerError> {
     let ChildrenCurve { loads, options, .. } = curve;
     let answer = answer_options(options)?;
     output::check_answer(&answer, &[])?;
@@ -67,7 +68,7 @@ pub(super) fn curve(curve: &ChildrenCurve<'_>, mut plan: Plan) -> Result<ExitSta
     match (worst, inconclusive(&ran)) {
         (Some(Conclusion::Fail), _) => Ok(ExitStatus::TestFailed),
         // The reason of a constraint names the numbers of children.
-        (_, Some(why)) if by_constraints.is_ok() => Err(Failed::inconclusive(why)),
+        (_, Some(why)) if by_constraints.is_ok() => Err(RunnerError::inconclusive(why)),
         _ => by_constraints,
     }
 }
@@ -84,7 +85,7 @@ fn measure(
     curve: &ChildrenCurve<'_>,
     plan: &Plan,
     mut take: impl FnMut(KeptRun, u32),
-) -> Result<(), Failed> {
+) -> Result<(), RunnerError> {
     let ChildrenCurve {
         suite,
         settings,
@@ -145,7 +146,7 @@ fn found(
     settings: &Settings,
     ran: &[KeptRun],
     made: Vec<Tried>,
-    ended: Option<&Failed>,
+    ended: Option<&RunnerError>,
 ) -> SearchResult {
     let server = ran.last().and_then(|ran| ran.run.env.server.as_ref());
     SearchResult {
@@ -170,7 +171,7 @@ fn found(
 }
 
 /// Where the curve goes. What is about a single run is refused.
-fn answer_options(options: &OutputOptions) -> Result<AnswerOptions, Failed> {
+fn answer_options(options: &OutputOptions) -> Result<AnswerOptions, RunnerError> {
     let formats = &options.formats;
     let of_one_run = [
         ("--csv", formats.csv.is_some()),
@@ -183,7 +184,7 @@ fn answer_options(options: &OutputOptions) -> Result<AnswerOptions, Failed> {
         ("--debug", options.debug),
     ];
     match of_one_run.iter().find(|(_, given)| *given) {
-        Some((option, _)) => Err(Failed::Usage(format!(
+        Some((option, _)) => Err(RunnerError::Usage(format!(
             "{option} is for one run, and several --children are a run each"
         ))),
         None => Ok(AnswerOptions {

@@ -7,10 +7,11 @@ use std::path::Path;
 use std::sync::Arc;
 
 use engine::Publish;
+use runner::RunnerError;
 use suite::{Plan, Text};
 use webstone::{FileList, content, pieces};
 
-use crate::exit::{ExitStatus, Failed};
+use crate::exit::ExitStatus;
 use crate::output;
 
 /// Seed of the files, unless something else is said: the same everywhere.
@@ -24,11 +25,11 @@ pub(super) fn generate(
     list: &FileList,
     directory: &Path,
     seed: Option<u64>,
-) -> Result<ExitStatus, Failed> {
+) -> Result<ExitStatus, RunnerError> {
     let files = sized(list)?;
     let seed = seed.unwrap_or(USUAL_SEED);
     let local = |place: &Path, error: &io::Error| {
-        Failed::Local(format!("writing {} failed: {error}", place.display()))
+        RunnerError::Local(format!("writing {} failed: {error}", place.display()))
     };
     fs::create_dir_all(directory).map_err(|error| local(directory, &error))?;
     let bytes = files.iter().map(|(_, size)| size).sum();
@@ -47,14 +48,14 @@ pub(super) fn generate(
 }
 
 /// A disk that would be full in the end is not filled.
-fn there_is_room(directory: &Path, bytes: u64) -> Result<(), Failed> {
+fn there_is_room(directory: &Path, bytes: u64) -> Result<(), RunnerError> {
     let free = match rustix::fs::statvfs(directory) {
         Ok(disk) => disk.f_bavail.saturating_mul(disk.f_frsize),
         // Writing will tell.
         Err(_) => return Ok(()),
     };
     if bytes > free {
-        Err(Failed::Local(format!(
+        Err(RunnerError::Local(format!(
             "the files have {bytes} bytes, and {free} are free in {}",
             directory.display()
         )))
@@ -105,23 +106,23 @@ pub(super) fn to_be_put(
     plan: &Plan,
     list: &FileList,
     seed: Option<u64>,
-) -> Result<Vec<Publish>, Failed> {
+) -> Result<Vec<Publish>, RunnerError> {
     let sizes: BTreeMap<&str, u64> = sized(list)?.into_iter().collect();
     if let Some((path, size)) = sizes.iter().find(|(_, size)| **size > LARGEST) {
-        return Err(Failed::Usage(format!(
+        return Err(RunnerError::Usage(format!(
             "/{path} has {size} bytes, and --prepare puts files of {LARGEST} bytes at most; put it \
              there by other means (--generate DIR writes it)"
         )));
     }
     if sizes.contains_key(engine::MARKER) {
-        return Err(Failed::Usage(format!(
+        return Err(RunnerError::Usage(format!(
             "/{} is what --prepare marks its collection with, so no file can be called so",
             engine::MARKER
         )));
     }
     let files = list.pages.iter().flat_map(|page| &page.files);
     if let Some(dynamic) = files.clone().find(|file| file.is_dynamic()) {
-        return Err(Failed::Usage(format!(
+        return Err(RunnerError::Usage(format!(
             "/{} is dynamic: a program on the server makes it, which --prepare cannot put there; leave --prepare \
              out, and put the programs and the files there by other means (--generate DIR writes the files)",
             dynamic.path
@@ -146,17 +147,17 @@ pub(super) fn to_be_put(
 }
 
 /// All files of a list with their sizes, as far as they can be files on a disk.
-fn sized(list: &FileList) -> Result<Vec<(&str, u64)>, Failed> {
+fn sized(list: &FileList) -> Result<Vec<(&str, u64)>, RunnerError> {
     let paths: BTreeSet<&str> = list.files().map(|(path, _)| path).collect();
     for path in &paths {
         if path.split('/').any(str::is_empty) {
-            return Err(Failed::Usage(format!(
+            return Err(RunnerError::Usage(format!(
                 "/{path} cannot be made: it is no name of a file, or has an empty part"
             )));
         }
         let above = path.match_indices('/').map(|(at, _)| &path[..at]);
         if let Some(file) = above.into_iter().find(|above| paths.contains(above)) {
-            return Err(Failed::Usage(format!(
+            return Err(RunnerError::Usage(format!(
                 "/{file} cannot be made: /{path} needs a directory there"
             )));
         }
@@ -167,7 +168,7 @@ fn sized(list: &FileList) -> Result<Vec<(&str, u64)>, Failed> {
         .map(|(path, _)| path)
         .collect();
     if let [first, ..] = unknown[..] {
-        return Err(Failed::Usage(format!(
+        return Err(RunnerError::Usage(format!(
             "{} of the files have no known size, /{first} for example; write the size after the name \
              (`/{first} 14KiB`), or name the file after its size as in 1995 (/file14k.html)",
             unknown.len()

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use engine::Cancel;
 use lab::BuiltLab;
+use runner::RunnerError;
 use topology::{JudgedWire, LabNetwork, measured_table};
 
 use super::super::check::refusal;
 use super::super::{build, local};
-use crate::exit::Failed;
 
 /// Beginning of the facts about links.
 pub(super) const FACT: &str = "link ";
@@ -20,7 +20,7 @@ const ATTEMPTS: usize = 3;
 pub(super) fn verify(
     network: &LabNetwork,
     cancel: &Cancel,
-) -> Result<BTreeMap<String, String>, Failed> {
+) -> Result<BTreeMap<String, String>, RunnerError> {
     let lab = build(network)?;
     let mut facts = BTreeMap::new();
     for (number, link) in network.links.iter().enumerate() {
@@ -30,7 +30,7 @@ pub(super) fn verify(
         for from in [0, 1] {
             if cancel.is_cancelled() {
                 let why = "interrupted before anything was measured";
-                return Err(Failed::Interrupted(why.to_owned()));
+                return Err(RunnerError::Interrupted(why.to_owned()));
             }
             // What a hub sends on is measured from its stations.
             if link.ends[from].interface.is_some() {
@@ -45,7 +45,7 @@ pub(super) fn verify(
 }
 
 /// Measures a direction of a link, until it is as described.
-fn wire(lab: &BuiltLab, number: usize, from: usize) -> Result<String, Failed> {
+fn wire(lab: &BuiltLab, number: usize, from: usize) -> Result<String, RunnerError> {
     let network = lab.network();
     let mut attempt = 1;
     loop {
@@ -65,7 +65,7 @@ fn wire(lab: &BuiltLab, number: usize, from: usize) -> Result<String, Failed> {
         };
         if attempt == ATTEMPTS {
             let table = measured_table(network, &wires);
-            return Err(Failed::Target(format!(
+            return Err(RunnerError::Target(format!(
                 "nothing was measured: {why}; stop other programs, and see `prestan lab check`\n{table}"
             )));
         }

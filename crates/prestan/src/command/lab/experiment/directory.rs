@@ -8,9 +8,9 @@ use std::io::{Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use experiment::{CampaignRecord, RecordedTrials, TrialRecord, last_of_each};
+use runner::RunnerError;
 
 use crate::document_file;
-use crate::exit::Failed;
 use crate::state;
 
 /// Version of the format of `campaign.json`.
@@ -46,7 +46,7 @@ pub(super) struct OpenCampaign {
 
 impl KeptCampaign {
     /// Reads it.
-    pub(super) fn read(directory: &Path) -> Result<KeptCampaign, Failed> {
+    pub(super) fn read(directory: &Path) -> Result<KeptCampaign, RunnerError> {
         let path = directory.join(CAMPAIGN);
         let record: CampaignRecord = serde_json::from_slice(&read(&path)?)
             .map_err(|error| failed(&path, &format!("it is no record of a campaign: {error}")))?;
@@ -119,19 +119,23 @@ impl KeptCampaign {
 
 impl OpenCampaign {
     /// Begins a campaign in a directory that does not exist, or is empty.
-    pub(super) fn create(directory: &Path, record: CampaignRecord) -> Result<OpenCampaign, Failed> {
+    pub(super) fn create(
+        directory: &Path,
+        record: CampaignRecord,
+    ) -> Result<OpenCampaign, RunnerError> {
         let making = |error: std::io::Error| writing(directory, &error);
         fs::create_dir_all(directory).map_err(making)?;
         if fs::read_dir(directory).map_err(making)?.next().is_some() {
-            return Err(Failed::Usage(format!(
+            return Err(RunnerError::Usage(format!(
                 "{} is not empty, and has no campaign that this one would go on with; choose another directory",
                 directory.display()
             )));
         }
         fs::create_dir(directory.join(CAPTURES)).map_err(making)?;
         let path = directory.join(CAMPAIGN);
-        let mut text = serde_json::to_string_pretty(&record)
-            .map_err(|error| Failed::Local(format!("writing the record of a campaign: {error}")))?;
+        let mut text = serde_json::to_string_pretty(&record).map_err(|error| {
+            RunnerError::Local(format!("writing the record of a campaign: {error}"))
+        })?;
         text.push('\n');
         document_file::write(&path, text.as_bytes())?;
         OpenCampaign::open(KeptCampaign {
@@ -142,7 +146,7 @@ impl OpenCampaign {
     }
 
     /// Goes on with a campaign. A line that was torn when the program was killed is removed.
-    pub(super) fn open(mut kept: KeptCampaign) -> Result<OpenCampaign, Failed> {
+    pub(super) fn open(mut kept: KeptCampaign) -> Result<OpenCampaign, RunnerError> {
         let path = kept.directory.join(TRIALS);
         let failed = |error: std::io::Error| writing(&path, &error);
         let mut options = File::options();
@@ -151,7 +155,7 @@ impl OpenCampaign {
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
-                return Err(Failed::Usage(format!(
+                return Err(RunnerError::Usage(format!(
                     "another prestan measures the campaign in {}; wait for its end, or begin a new one with --new",
                     kept.directory.display()
                 )));
@@ -174,10 +178,11 @@ impl OpenCampaign {
     }
 
     /// Adds a trial that has ended.
-    pub(super) fn add(&mut self, trial: TrialRecord) -> Result<(), Failed> {
+    pub(super) fn add(&mut self, trial: TrialRecord) -> Result<(), RunnerError> {
         let path = self.kept.directory.join(TRIALS);
-        let mut line = serde_json::to_string(&trial)
-            .map_err(|error| Failed::Local(format!("writing the record of a trial: {error}")))?;
+        let mut line = serde_json::to_string(&trial).map_err(|error| {
+            RunnerError::Local(format!("writing the record of a trial: {error}"))
+        })?;
         line.push('\n');
         let written = self.file.write_all(line.as_bytes());
         let written = written.and_then(|()| self.file.sync_data());
@@ -191,7 +196,7 @@ impl OpenCampaign {
 }
 
 /// The directory of a campaign: a path, or the name of a kept one or its beginning.
-pub(super) fn find(campaign: &Path) -> Result<PathBuf, Failed> {
+pub(super) fn find(campaign: &Path) -> Result<PathBuf, RunnerError> {
     if campaign.join(CAMPAIGN).exists() {
         return Ok(campaign.to_owned());
     }
@@ -200,10 +205,10 @@ pub(super) fn find(campaign: &Path) -> Result<PathBuf, Failed> {
     found.retain(|path| state::name_of(path).starts_with(&*wanted));
     match &found[..] {
         [one] if !wanted.is_empty() => Ok(one.clone()),
-        [] => Err(Failed::Usage(format!(
+        [] => Err(RunnerError::Usage(format!(
             "no campaign `{wanted}`: it is no directory with a {CAMPAIGN}, and none is kept under this name"
         ))),
-        several => Err(Failed::Usage(format!(
+        several => Err(RunnerError::Usage(format!(
             "`{wanted}` is the beginning of {} campaigns; write more of the name",
             several.len()
         ))),
@@ -211,7 +216,7 @@ pub(super) fn find(campaign: &Path) -> Result<PathBuf, Failed> {
 }
 
 /// The latest unfinished campaign that is like this one, and whether there is one that only differs in its facts.
-pub(super) fn unfinished(record: &CampaignRecord) -> Result<Option<KeptCampaign>, Failed> {
+pub(super) fn unfinished(record: &CampaignRecord) -> Result<Option<KeptCampaign>, RunnerError> {
     for directory in kept()? {
         // What cannot be read is not gone on with.
         let Ok(campaign) = KeptCampaign::read(&directory) else {
@@ -225,7 +230,7 @@ pub(super) fn unfinished(record: &CampaignRecord) -> Result<Option<KeptCampaign>
 }
 
 /// The directories of kept campaigns, the latest first.
-fn kept() -> Result<Vec<PathBuf>, Failed> {
+fn kept() -> Result<Vec<PathBuf>, RunnerError> {
     // Without the directory, there is none.
     let entries = fs::read_dir(state::campaigns_directory()?).into_iter();
     let mut found: Vec<PathBuf> = entries
@@ -244,7 +249,7 @@ fn latest(trials: &[TrialRecord]) -> Vec<TrialRecord> {
     last_of_each(trials).into_values().cloned().collect()
 }
 
-fn read(path: &Path) -> Result<Vec<u8>, Failed> {
+fn read(path: &Path) -> Result<Vec<u8>, RunnerError> {
     let failed = |error: &dyn std::fmt::Display| failed(path, error);
     let length = path.metadata().map_err(|error| failed(&error))?.len();
     if length > LONGEST {
@@ -253,13 +258,13 @@ fn read(path: &Path) -> Result<Vec<u8>, Failed> {
     fs::read(path).map_err(|error| failed(&error))
 }
 
-fn failed(path: &Path, error: &dyn std::fmt::Display) -> Failed {
-    Failed::Usage(report::clean(&format!(
+fn failed(path: &Path, error: &dyn std::fmt::Display) -> RunnerError {
+    RunnerError::Usage(report::clean(&format!(
         "reading {} failed: {error}",
         path.display()
     )))
 }
 
-fn writing(path: &Path, error: &std::io::Error) -> Failed {
-    Failed::Local(format!("writing {} failed: {error}", path.display()))
+fn writing(path: &Path, error: &std::io::Error) -> RunnerError {
+    RunnerError::Local(format!("writing {} failed: {error}", path.display()))
 }

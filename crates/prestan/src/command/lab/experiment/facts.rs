@@ -3,15 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use experiment::{BARE_RECIPE, TrialSetup};
+use runner::RunnerError;
 use testbed::real::Recipe;
-
-use crate::exit::Failed;
 
 /// The machine, the servers of these trials, and the congestion controls of their hosts.
 ///
 /// # Errors
 /// A server is not known, or not installed.
-pub(super) fn facts(setups: &[TrialSetup]) -> Result<BTreeMap<String, String>, Failed> {
+pub(super) fn facts(setups: &[TrialSetup]) -> Result<BTreeMap<String, String>, RunnerError> {
     let machine = engine::machine();
     let mut facts = BTreeMap::from([
         ("kernel".to_owned(), machine.os),
@@ -29,7 +28,7 @@ pub(super) fn facts(setups: &[TrialSetup]) -> Result<BTreeMap<String, String>, F
     for (name, recipe) in recipes(setups)? {
         let installed = recipe
             .installed()
-            .map_err(|missing| Failed::Usage(format!("cannot start {name}: {missing}")))?;
+            .map_err(|missing| RunnerError::Usage(format!("cannot start {name}: {missing}")))?;
         facts.insert(name.to_owned(), installed.version);
     }
     for (host, names) in congestion_controls(setups) {
@@ -48,12 +47,16 @@ pub(super) fn facts(setups: &[TrialSetup]) -> Result<BTreeMap<String, String>, F
 ///
 /// # Errors
 /// A server is not known.
-pub(super) fn recipes(setups: &[TrialSetup]) -> Result<BTreeMap<&str, Recipe>, Failed> {
+pub(super) fn recipes(setups: &[TrialSetup]) -> Result<BTreeMap<&str, Recipe>, RunnerError> {
     let servers = setups.iter().flat_map(|own| own.trial.servers.values());
     let names: BTreeSet<&str> = servers.map(|server| server.recipe.as_str()).collect();
     let names = names.into_iter().filter(|name| *name != BARE_RECIPE);
-    let recipes =
-        names.map(|name| Ok((name, Recipe::with_parameters(name).map_err(Failed::Usage)?)));
+    let recipes = names.map(|name| {
+        Ok((
+            name,
+            Recipe::with_parameters(name).map_err(RunnerError::Usage)?,
+        ))
+    });
     recipes.collect()
 }
 

@@ -7,17 +7,18 @@ use ::report::{
 };
 use experiment::{BesideSummary, CampaignSummary, beside, summarise};
 use figures::Figure;
+use runner::RunnerError;
 use topology::LabNetwork;
 
 use super::directory::{self, KeptCampaign};
 use super::{find, usage};
 use crate::args::{CampaignDocuments, LabReportArgs};
 use crate::document_file;
-use crate::exit::{ExitStatus, Failed};
+use crate::exit::ExitStatus;
 use crate::output::{check_documents, print_all, tell};
 
 /// Prints the report of a campaign again.
-pub(in super::super) fn report(args: &LabReportArgs) -> Result<ExitStatus, Failed> {
+pub(in super::super) fn report(args: &LabReportArgs) -> Result<ExitStatus, RunnerError> {
     let documents = &args.documents;
     check_documents(&documents.places(), documents.html.as_ref())?;
     let kept = KeptCampaign::read(&directory::find(&args.campaign)?)?;
@@ -25,14 +26,14 @@ pub(in super::super) fn report(args: &LabReportArgs) -> Result<ExitStatus, Faile
     if let Some(newer) = &args.experiment {
         experiment = find(newer)?;
         if experiment.factors != kept.record.experiment.factors {
-            return Err(Failed::Usage(
+            return Err(RunnerError::Usage(
                 "--experiment: it has other factors than the experiment of the campaign".to_owned(),
             ));
         }
     }
     let summary_of = |kept: &KeptCampaign| summarise(&experiment, &kept.record, &kept.trials);
     let summary = summary_of(&kept);
-    let beside_of = |other: &PathBuf| -> Result<BesideSummary, Failed> {
+    let beside_of = |other: &PathBuf| -> Result<BesideSummary, RunnerError> {
         let other = KeptCampaign::read(&directory::find(other)?)?;
         Ok(beside(&summary, &summary_of(&other)))
     };
@@ -49,7 +50,7 @@ pub(in super::super) fn report(args: &LabReportArgs) -> Result<ExitStatus, Faile
 }
 
 /// Prints what a campaign found, and writes its documents and its page.
-pub(super) fn print(kept: &KeptCampaign, documents: &CampaignDocuments) -> Result<(), Failed> {
+pub(super) fn print(kept: &KeptCampaign, documents: &CampaignDocuments) -> Result<(), RunnerError> {
     let record = &kept.record;
     let summary: CampaignSummary = summarise(&record.experiment, record, &kept.trials);
     let picture = picture(kept)?;
@@ -65,7 +66,7 @@ pub(super) fn print(kept: &KeptCampaign, documents: &CampaignDocuments) -> Resul
 }
 
 /// The laboratory of a campaign.
-fn picture(kept: &KeptCampaign) -> Result<[Figure; 2], Failed> {
+fn picture(kept: &KeptCampaign) -> Result<[Figure; 2], RunnerError> {
     let lab = kept
         .record
         .experiment
@@ -75,7 +76,7 @@ fn picture(kept: &KeptCampaign) -> Result<[Figure; 2], Failed> {
     Ok(topology::pictures(&network.title, &network))
 }
 
-fn write(report: &CampaignReport<'_>, documents: &CampaignDocuments) -> Result<(), Failed> {
+fn write(report: &CampaignReport<'_>, documents: &CampaignDocuments) -> Result<(), RunnerError> {
     let mut all = Vec::new();
     if let Some(path) = &documents.json {
         all.push((path.as_path(), campaign_json(report)));

@@ -1,0 +1,110 @@
+//! Why a request could not be met.
+
+use std::fmt;
+use std::io;
+use std::thread::{self, JoinHandle};
+
+/// Why a request could not be met. The variant is the kind of the failure, and its text is the whole message.
+#[derive(Debug, thiserror::Error)]
+pub enum RunnerError {
+    /// The request is invalid, or a file that it names is.
+    #[error("{0}")]
+    Usage(String),
+    /// The result rests on estimates that do not describe the server.
+    #[error("{0}")]
+    Inconclusive(String),
+    /// The server could not be reached, or is not the expected one.
+    #[error("{0}")]
+    Target(String),
+    /// A file, a thread or another resource of this machine was not available.
+    #[error("{0}")]
+    Local(String),
+    /// A signal ended the work.
+    #[error("{0}")]
+    Interrupted(String),
+    /// The file of a program was not found.
+    #[error("{0}")]
+    ProgramNotFound(String),
+    /// A program was found and could not be started.
+    #[error("{0}")]
+    ProgramNotStarted(String),
+}
+
+impl RunnerError {
+    /// The result rests on rows that are inconclusive, for this reason.
+    pub fn inconclusive(why: impl fmt::Display) -> RunnerError {
+        RunnerError::Inconclusive(format!("inconclusive: {why}"))
+    }
+
+    /// A thread could not be started.
+    pub fn no_thread(error: &io::Error) -> RunnerError {
+        RunnerError::Local(engine::no_thread(error))
+    }
+
+    /// The same failure, with more behind its message.
+    #[must_use]
+    pub fn followed_by(mut self, more: &str) -> RunnerError {
+        self.message_mut().push_str(more);
+        self
+    }
+
+    fn message_mut(&mut self) -> &mut String {
+        match self {
+            RunnerError::Usage(message)
+            | RunnerError::Inconclusive(message)
+            | RunnerError::Target(message)
+            | RunnerError::Local(message)
+            | RunnerError::Interrupted(message)
+            | RunnerError::ProgramNotFound(message)
+            | RunnerError::ProgramNotStarted(message) => message,
+        }
+    }
+}
+
+impl From<engine::RunError> for RunnerError {
+    fn from(error: engine::RunError) -> RunnerError {
+        // It may quote a server, whose control characters must not reach a terminal.
+        let message = report::clean(&error.to_string());
+        match error {
+            engine::RunError::Interrupted => RunnerError::Interrupted(message),
+            engine::RunError::Local(_) => RunnerError::Local(message),
+            engine::RunError::Unreachable(_)
+            | engine::RunError::NotWebdav(_)
+            | engine::RunError::Unauthorized(_)
+            | engine::RunError::NoWorkspace(_) => RunnerError::Target(message),
+        }
+    }
+}
+
+impl From<rundir::RunDirError> for RunnerError {
+    fn from(error: rundir::RunDirError) -> RunnerError {
+        RunnerError::Local(error.to_string())
+    }
+}
+
+/// Starts a thread.
+///
+/// # Errors
+///
+/// The system has no room for another one.
+pub fn start_thread<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<JoinHandle<T>, RunnerError> {
+    let started = thread::Builder::new().spawn(work);
+    started.map_err(|error| RunnerError::no_thread(&error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_server_wrote_is_shown_without_control_characters() {
+        let error = engine::RunError::NotWebdav("it is \u{1b}[2J".to_owned());
+        let RunnerError::Target(message) = RunnerError::from(error).followed_by("; more") else {
+            panic!("it is another kind");
+        };
+        assert!(!message.contains('\u{1b}'), "{message:?}");
+        assert!(message.ends_with("; more"), "{message:?}");
+    }
+}
