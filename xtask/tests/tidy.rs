@@ -65,7 +65,12 @@ const IMPURE_CRATES: &[(&str, &[&str])] = &[
     ("flow", &["traffic"]),
     ("rundir", &["record", "yaml"]),
     ("engine", &["html", "record", "suite", "wire"]),
-    ("runner", &["engine", "report", "rundir"]),
+    (
+        "runner",
+        &[
+            "engine", "nearest", "record", "report", "rundir", "stats", "suite", "wire",
+        ],
+    ),
 ];
 
 /// Names that a pure crate does not use outside its tests.

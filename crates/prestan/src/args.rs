@@ -38,6 +38,7 @@ use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Args, CommandFactory, Parser, Subcommand};
 use constraint::Constraint;
 use runner::RunnerError;
+use runner::words::may_be_url;
 use testbed::Slowdown;
 
 pub(crate) use analyze::AnalyzeArgs;
@@ -53,7 +54,7 @@ pub(crate) use lab::{
     CampaignDocuments, LabAction, LabArgs, LabExecArgs, LabLinkArgs, LabOptions, LabReportArgs,
     LabRunArgs, LabShellArgs, WhichLab,
 };
-pub(crate) use load::{ArrivalsArg, LoadArgs, MaxFailures, PaceOptions, RequestOptions};
+pub(crate) use load::{ArrivalsArg, LoadArgs, PaceOptions, RequestOptions};
 pub(crate) use options::{
     ClockArg, ClockOptions, InsideOptions, LoadOptions, RunOptions, RunningOptions, WARMUP,
 };
@@ -69,8 +70,6 @@ pub(crate) use traffic::{
     TrafficEnds, TrafficRunArgs, TrafficSinkArgs,
 };
 pub(crate) use webstone::{ChildrenOptions, PagesOptions, WebstoneArgs};
-
-use crate::words::may_be_url;
 
 const STYLES: Styles = Styles::styled()
     .header(AnsiColor::Green.on_default().bold())

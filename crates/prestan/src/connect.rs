@@ -7,6 +7,7 @@ use engine::{
 };
 use record::{Clock, Http, HttpVersion};
 use runner::RunnerError;
+use runner::state;
 use wire::auth::{AuthScheme, Credentials};
 use wire::target::Target;
 
@@ -15,7 +16,6 @@ use crate::args::{
 };
 use crate::credentials::{self, Exposure};
 use crate::output::tell;
-use crate::state;
 
 /// How long one of a few requests may take; a run has its own limit.
 const TIMEOUT: Duration = Duration::from_secs(60);

@@ -8,11 +8,12 @@ use std::time::{Duration, Instant};
 
 use engine::{Observer, Progress, Said};
 use record::{Event, EventKind, LeftBehind, Pace, PlanRecord, TestId};
+use runner::live::LiveStatistics;
 
 use crate::args::OutputOptions;
 use crate::bar::{BarOf, TerminalBar};
 use crate::forecast::{Meter, Outlook, RunMeter, roughly};
-use crate::live::{History, LiveStatistics, share_done};
+use crate::live::{History, line_of, share_done};
 use crate::lookout::Lookout;
 use crate::output::{show, tell};
 
@@ -141,7 +142,7 @@ impl Console {
                 history.push(&now);
                 match &self.bar {
                     Some(bar) => bar.set_message(&history.line().unwrap_or_default()),
-                    None => tell(&format!("{seconds:3} s  {}", now.line())),
+                    None => tell(&format!("{seconds:3} s  {}", line_of(&now))),
                 }
                 let generator = self.progress.lately();
                 for warning in lookout.look(&generator, &now.lately, &self.plan) {
@@ -149,7 +150,7 @@ impl Console {
                 }
                 figures = Some(now);
             }
-            let line = figures.as_ref().map(|figures| figures.line());
+            let line = figures.as_ref().map(line_of);
             self.draw(elapsed, line.as_deref().unwrap_or_default());
         }
     }

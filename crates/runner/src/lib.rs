@@ -3,5 +3,12 @@
 //! This library knows no command line and prints nothing: it is given requests, and it returns values and errors.
 
 mod error;
+pub mod failing;
+pub mod intake;
+pub mod live;
+pub mod state;
+pub mod steering;
+pub mod text_file;
+pub mod words;
 
 pub use error::{RunnerError, start_thread};

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
+use runner::failing::MaxFailures;
 
 use super::{
     ClockOptions, ConnectOptions, InsideOptions, LabOptions, OutputOptions, RunningOptions, WARMUP,
@@ -163,7 +164,7 @@ pub(crate) struct PaceOptions {
     /// [default: when all of the first 1000 operations, or all in 5 s, have failed]
     ///
     /// Shares apply from 100 operations on. The results until then are reported, with exit status 1.
-    #[arg(long, value_name = "N|P%|none", value_parser = max_failures)]
+    #[arg(long, value_name = "N|P%|none")]
     pub(crate) max_failures: Option<MaxFailures>,
 
     /// Requests of each user before measuring, not recorded
@@ -199,38 +200,6 @@ pub(crate) enum ArrivalsArg {
     /// Random and independent, as from many independent users
     #[default]
     Poisson,
-}
-
-/// How much of a load may fail before it is ended.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub(crate) enum MaxFailures {
-    /// All of it, for a while.
-    #[default]
-    All,
-    /// So many operations.
-    Number(u64),
-    /// So many of a hundred operations.
-    Percent(f64),
-    /// All of it, for ever.
-    Unlimited,
-}
-
-/// Reads `100`, `5%` or `none`.
-fn max_failures(text: &str) -> Result<MaxFailures, String> {
-    if text == "none" {
-        return Ok(MaxFailures::Unlimited);
-    }
-    let percent = text.strip_suffix('%').map(str::trim);
-    let read = match percent {
-        Some(percent) => percent.parse().ok().map(MaxFailures::Percent),
-        None => text.parse().ok().map(MaxFailures::Number),
-    };
-    let is_sane = |limit: &MaxFailures| match limit {
-        MaxFailures::Percent(percent) => (0.0..=100.0).contains(percent),
-        _ => true,
-    };
-    let help = || "write a number of operations (100), a share of them (5%), or none".to_owned();
-    read.filter(is_sane).ok_or_else(help)
 }
 
 /// Stages of an open loop.

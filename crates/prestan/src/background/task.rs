@@ -7,6 +7,7 @@ use std::time::Duration;
 use flow::SharedToken;
 use record::{BackgroundComponent, BackgroundRecord};
 use runner::RunnerError;
+use runner::text_file;
 use traffic::{
     FlowProtocol, IpVersion, PlannedFlow, PlannedGenerator, Traffic, TrafficLoad, TrafficSpec,
 };
@@ -14,7 +15,6 @@ use traffic::{
 use super::generators::recorded;
 use super::token;
 use crate::args::{SinkArg, TrafficEnds};
-use crate::text_file;
 
 /// Most components of a load that are told apart: the record has figures of each for every second.
 const MOST_COMPONENTS: usize = 64;

@@ -12,6 +12,7 @@ use record::{Outcome, Sample};
 use report::{CaptureAnalysis, RunOnWire, TimeoutStudy};
 use rundir::{Recorded, RunFolder};
 use runner::RunnerError;
+use runner::state;
 use trace::AnalysisLimits;
 use trace::contents::{CaptureContents, ReadingOptions, read_capture};
 use trace::link::NotTcp;
@@ -19,7 +20,7 @@ use trace::on_wire::{ReportedTime, WireJoin};
 
 use crate::args::AnalyzeArgs;
 use crate::exit::ExitStatus;
-use crate::{output, state};
+use crate::output;
 
 /// Stands for standard input where a file could stand.
 const STANDARD_INPUT: &str = "-";

@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use engine::{Observer, Settings, Silent};
 use runner::RunnerError;
+use runner::state;
 
 use crate::args::CleanArgs;
 use crate::connect::connection;
 use crate::exit::ExitStatus;
 use crate::output::{print_list, tell};
-use crate::state;
 use crate::watch::HeadsOnly;
 
 pub(crate) fn clean(args: &CleanArgs) -> Result<ExitStatus, RunnerError> {

@@ -19,9 +19,10 @@ use crate::args::{CompareArgs, HttpArg, is_given};
 use crate::command::report::diagnosed;
 use crate::command::run::SuiteText;
 use crate::exit::ExitStatus;
-use crate::{output, state};
+use crate::output;
 
 use runner::RunnerError;
+use runner::state;
 use side_by_side::{Extent, MeasuredSeries, SideBySide};
 
 /// Differences up to this share count as the same, where nobody says otherwise (`--same-within`).

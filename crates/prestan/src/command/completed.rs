@@ -7,12 +7,12 @@ use record::Run;
 use report::page::PageRun;
 use rundir::{Recorded, RunDir, Samples};
 use runner::RunnerError;
+use runner::intake::{Drawn, drawn};
 use stats::{Completeness, MeasurementWindow, Summary};
 
 use super::kept::KeptRun;
 use crate::args::OutputOptions;
 use crate::exit::{ExitStatus, code_of_all};
-use crate::intake::{Drawn, drawn};
 use crate::log;
 use crate::output;
 

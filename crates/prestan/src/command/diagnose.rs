@@ -9,13 +9,14 @@ use record::PlanRecord;
 use report::page::ReportPage;
 use report::{Diagnosed, DiagnosedRun, Incomplete};
 use runner::RunnerError;
+use runner::intake;
+use runner::state;
 use stats::{Material, Pooled, Resolution};
 
 use super::kept::{KeptRun, open};
 use crate::args::{AnswerOptions, DiagnoseArgs, is_given};
 use crate::exit::ExitStatus;
-use crate::intake;
-use crate::{output, state};
+use crate::output;
 
 /// Measures, or reads, and says what is conspicuous.
 pub(crate) fn diagnose(args: &DiagnoseArgs) -> Result<ExitStatus, RunnerError> {

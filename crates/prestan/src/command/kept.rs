@@ -9,9 +9,8 @@ use report::Diagnosed;
 use report::page::PageRun;
 use rundir::{Recorded, RunDirError, RunFolder};
 use runner::RunnerError;
+use runner::intake::{Drawn, drawn, summary_of_kept};
 use stats::{Details, Side, Summary};
-
-use crate::intake::{Drawn, drawn, summary_of_kept};
 
 /// A kept run, or several of one server, pooled.
 pub(crate) struct KeptRun {

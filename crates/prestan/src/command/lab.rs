@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use lab::{BuiltLab, ForwarderSettings, LabError, Surroundings, user_namespace};
 use runner::RunnerError;
+use runner::text_file;
 use testbed::real::ServerPlace;
 use topology::{BUILTIN_LABS, BuiltinLab, LabHostSpec, LabLinkSpec, LabNetwork, LabSpec};
 
@@ -19,7 +20,6 @@ use crate::args::{LabAction, LabArgs, LabLinkArgs, LabOptions};
 use crate::document_file;
 use crate::exit::ExitStatus;
 use crate::output::{check_place, print_described, print_list, print_text, tell};
-use crate::text_file;
 
 /// Runs this command, without the options of its lab, inside of that.
 pub(crate) fn run_inside(options: &LabOptions) -> Result<ExitStatus, RunnerError> {

@@ -8,10 +8,11 @@ mod sending;
 
 use engine::{Drive, LoadDrive, Settings};
 use runner::RunnerError;
+use runner::failing::MaxFailures;
 
 pub(crate) use sending::LoadWorkload;
 
-use crate::args::{LoadArgs, Login, MaxFailures};
+use crate::args::{LoadArgs, Login};
 use crate::background::AskedBackground;
 use crate::command::planned::PlannedRun;
 use crate::connect::connection_to;

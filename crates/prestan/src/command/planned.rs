@@ -16,7 +16,7 @@ use rundir::{RunDir, RunDirError, Samples};
 use stats::{MeasurementWindow, Until};
 use suite::Plan;
 
-use crate::args::{MaxFailures, OutputOptions};
+use crate::args::OutputOptions;
 use crate::background::{
     self, AskedBackground, BackgroundRecorder, BackgroundShare, BackgroundTask, recorded_suite,
 };
@@ -30,15 +30,16 @@ use crate::command::series::SeriesProgress;
 use crate::exit::ExitStatus;
 use crate::forecast::{Meter, RunMeter};
 use crate::inside::{WatchedServer, logged};
-use crate::intake::{Concluded, Intake};
-use crate::live::LiveStatistics;
 use crate::signals::on_interrupt;
-use crate::state;
-use crate::steering::{AdaptingLoad, BackgroundFeed};
 use crate::watch::Console;
 
 use made::{created_urls, may_have_sent, note_target, remove_target};
 use runner::RunnerError;
+use runner::failing::MaxFailures;
+use runner::intake::{Concluded, Intake};
+use runner::live::LiveStatistics;
+use runner::state;
+use runner::steering::{AdaptingLoad, BackgroundFeed};
 
 /// Why a run ends that takes turns with one that ended early.
 pub(crate) const PARTNER_ENDED: &str = "the run of another server in this block ended early";

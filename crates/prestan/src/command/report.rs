@@ -7,6 +7,8 @@ use report::page::ReportPage;
 use report::{Comparisons, Diagnosed, Versus};
 use rundir::RunFolder;
 use runner::RunnerError;
+use runner::state;
+use runner::text_file;
 
 use super::compare::SAME_WITHIN;
 use super::gates::GATE;
@@ -14,7 +16,7 @@ use super::kept::{KeptRun, RecordReading, open};
 use crate::args::{FormatOptions, ReportArgs};
 use crate::connect::labels_of;
 use crate::exit::{ExitStatus, code_of_all};
-use crate::{log, output, state, text_file};
+use crate::{log, output};
 
 pub(crate) fn report(args: &ReportArgs) -> Result<ExitStatus, RunnerError> {
     output::check_report(&args.formats, &args.output)?;

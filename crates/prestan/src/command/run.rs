@@ -22,8 +22,8 @@ use crate::connect::{ServerAccess, connection, to_own_server};
 use crate::exit::ExitStatus;
 use crate::inside::WatchedServer;
 use crate::output;
-use crate::text_file;
 use runner::RunnerError;
+use runner::text_file;
 use wire::shown::redacted_target;
 
 /// `prestan URL [USER PASSWORD] [options]`: the line of 2004.

@@ -8,11 +8,12 @@ use record::PlanRecord;
 use report::{ListedGroup, ListedRun, ListedState};
 use rundir::RunFolder;
 use runner::RunnerError;
+use runner::state;
 use stats::Completeness;
 
 use crate::args::{PruneArgs, RunsAction, RunsArgs};
 use crate::exit::ExitStatus;
-use crate::{output, state};
+use crate::output;
 
 pub(crate) fn runs(args: &RunsArgs) -> Result<ExitStatus, RunnerError> {
     let json = args.json.as_deref();

@@ -8,6 +8,7 @@ use std::time::Duration;
 use engine::{Cancel, LONGEST_RUN_ID, Settings};
 use record::Processors;
 use runner::RunnerError;
+use runner::state;
 use testbed::RealServer;
 use testbed::real::{EndedServer, Recipe};
 use wire::target::Target;
@@ -21,7 +22,6 @@ use crate::connect::{ServerAccess, connection, labels_of, route, to_own_server};
 use crate::inside::WatchedServer;
 use crate::output::number_of;
 use crate::signals::{Interruptible, on_interrupt};
-use crate::state;
 
 pub(crate) use progress::SeriesProgress;
 

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use runner::RunnerError;
+use runner::text_file;
 use suite::{OperationKind, Plan};
 
 use crate::args::{BackgroundArgs, SuitesAction, SuitesArgs};
@@ -12,7 +13,6 @@ use crate::command::run::SuiteText;
 use crate::document_file;
 use crate::exit::ExitStatus;
 use crate::output::{number_of, print_list, print_text, tell};
-use crate::text_file;
 
 pub(crate) fn suites(args: &SuitesArgs) -> Result<ExitStatus, RunnerError> {
     match args.action.as_ref().unwrap_or(&SuitesAction::List) {

@@ -10,6 +10,7 @@ use rand::seq::SliceRandom;
 use report::page::{Common, ReportPage};
 use report::{Design, Sweep, SweepServer, Varied};
 use runner::RunnerError;
+use runner::state;
 use stats::{Swept, Warning, WarningKind};
 use suite::{Limit, Plan};
 
@@ -28,7 +29,6 @@ use crate::command::run::{SuiteText, overrides};
 use crate::exit::ExitStatus;
 use crate::inside::WatchedServer;
 use crate::output::{self, tell};
-use crate::state;
 
 /// Parameters that are not the suite's: how many users there are, and how many requests a second.
 const USERS: &str = "users";

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use record::{Pace, PlanRecord};
 use report::ListedGroup;
 use runner::RunnerError;
+use runner::state;
 use stats::Completeness;
 use suite::{Builtin, Overrides};
 
@@ -14,7 +15,6 @@ use crate::command::kept::{KeptRun, RecordReading};
 use crate::command::run::SuiteText;
 use crate::command::runs;
 use crate::connect::labels_of;
-use crate::state;
 
 /// Whether this names recorded runs.
 pub(super) fn is_recorded(side: &str) -> bool {

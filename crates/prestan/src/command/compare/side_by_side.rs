@@ -33,10 +33,10 @@ use crate::command::series::{RunSeries, SeriesProgress, TestedServer};
 use crate::forecast::roughly;
 use crate::inside::WatchedServer;
 use crate::output::number_of;
-use crate::state;
 
 use blocks::{Blocks, LEAST_BLOCKS, TestBlock};
 use runner::RunnerError;
+use runner::state;
 use starts::start_order;
 
 /// How servers are measured side by side.

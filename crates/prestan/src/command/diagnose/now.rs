@@ -7,6 +7,8 @@ use std::slice;
 use engine::Settings;
 use report::{Incomplete, NotMeasured};
 use runner::RunnerError;
+use runner::intake::pooled;
+use runner::state;
 use stats::Material;
 use suite::Plan;
 
@@ -20,9 +22,7 @@ use crate::command::planned::PlannedRun;
 use crate::command::run::SuiteText;
 use crate::command::series::{AnonymousServers, RunSeries, labelled, tested_servers, with_pids};
 use crate::inside::WatchedServer;
-use crate::intake::pooled;
 use crate::output::tell;
-use crate::state;
 
 /// Times each user goes through each test of the suite `prestan`: a course has 50 operations at
 /// least, and 100 have a p99.

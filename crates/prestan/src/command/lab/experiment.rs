@@ -31,12 +31,12 @@ use crate::exit::ExitStatus;
 use crate::forecast::roughly;
 use crate::output::{check_documents, number_of, print_described, print_list, tell};
 use crate::signals::on_interrupt;
-use crate::state;
-use crate::text_file;
 
 use directory::{FORMAT, KeptCampaign, OpenCampaign};
 use progress::{CampaignForecast, CampaignProgress};
 use runner::RunnerError;
+use runner::state;
+use runner::text_file;
 use trial::{TrialFailure, TrialOutcome, TrialTask};
 
 pub(super) use report_of::report;

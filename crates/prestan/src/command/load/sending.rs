@@ -2,6 +2,7 @@
 
 use record::Verify;
 use runner::RunnerError;
+use runner::words::may_be_url;
 use suite::{Overrides, Plan};
 use wire::shown::redacted_target;
 use wire::target::Target;
@@ -11,7 +12,6 @@ use super::request;
 use super::resources::LoadResources;
 use crate::args::RequestOptions;
 use crate::command::run::SuiteText;
-use crate::words::may_be_url;
 
 /// One request, or a mix of them.
 pub(crate) struct LoadWorkload {

@@ -5,6 +5,7 @@ use std::thread;
 use engine::Cancel;
 use record::{BackgroundEnd, BackgroundReading, BackgroundRecord, Nanos};
 use runner::RunnerError;
+use runner::state;
 
 use crate::args::TrafficRunArgs;
 use crate::background::{
@@ -14,7 +15,6 @@ use crate::background::{
 use crate::exit::ExitStatus;
 use crate::output::{print_documents, print_text, tell};
 use crate::signals::on_interrupt;
-use crate::state;
 
 /// Most seconds that the document has: those of a day.
 const MOST_SECONDS: usize = 86_400;

@@ -9,9 +9,9 @@ use std::path::{Path, PathBuf};
 
 use experiment::{CampaignRecord, RecordedTrials, TrialRecord, last_of_each};
 use runner::RunnerError;
+use runner::state;
 
 use crate::document_file;
-use crate::state;
 
 /// Version of the format of `campaign.json`.
 pub(super) const FORMAT: u32 = 1;

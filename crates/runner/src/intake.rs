@@ -25,8 +25,7 @@ use stats::{
     Summary, Until,
 };
 
-use crate::args::MaxFailures;
-use crate::failing::FailureLimit;
+use crate::failing::{FailureLimit, MaxFailures};
 use crate::live::LiveStatistics;
 use crate::steering::{AdaptingLoad, BackgroundFeed, Steering};
 
@@ -36,7 +35,7 @@ const HELD: usize = 500_000;
 const LOOK: Duration = Duration::from_secs(1);
 
 /// Takes the samples of a run.
-pub(crate) struct Intake {
+pub struct Intake {
     plan: PlanRecord,
     file: SampleFile,
     sums: RunningSummary,
@@ -77,20 +76,20 @@ enum HeldSamples {
 }
 
 /// What came of the samples.
-pub(crate) struct Concluded {
+pub struct Concluded {
     /// Whether all samples are where they were to be written, or why not.
-    pub(crate) written: Result<(), String>,
+    pub written: Result<(), String>,
     /// What they say; the error is why that is not known.
-    pub(crate) summary: Result<Summary, String>,
+    pub summary: Result<Summary, String>,
     /// The file, where there is one.
-    pub(crate) samples: Option<Samples>,
+    pub samples: Option<Samples>,
     /// Which of them count, for each measure; empty where that is not known.
-    pub(crate) windows: Vec<MeasurementWindow>,
+    pub windows: Vec<MeasurementWindow>,
 }
 
 impl Intake {
     /// For a run of that plan, which is kept in `kept`.
-    pub(crate) fn new(
+    pub fn new(
         plan: &PlanRecord,
         kept: Option<&RunDir>,
         until: Option<Until>,
@@ -120,7 +119,7 @@ impl Intake {
     }
 
     /// For a run whose steps have these conditions, and which may end by a constraint.
-    pub(crate) fn steering(
+    pub fn steering(
         self,
         expressions: &[String],
         load: Option<AdaptingLoad>,
@@ -135,12 +134,12 @@ impl Intake {
     }
 
     /// Whether conditions are looked at while it runs.
-    pub(crate) fn is_steered(&self) -> bool {
+    pub fn is_steered(&self) -> bool {
         self.steering.is_some()
     }
 
     /// For a run that ends when too much of it fails.
-    pub(crate) fn limited(self, limit: MaxFailures) -> Intake {
+    pub fn limited(self, limit: MaxFailures) -> Intake {
         Intake {
             limit: Some(FailureLimit::new(limit)),
             ..self
@@ -148,12 +147,12 @@ impl Intake {
     }
 
     /// Why the run was ended before its end, if too much of it has failed.
-    pub(crate) fn failed_too_often(&self) -> Option<&str> {
+    pub fn failed_too_often(&self) -> Option<&str> {
         self.limit.as_ref()?.reached()
     }
 
     /// For a run that goes on until it is told that that is enough.
-    pub(crate) fn until_told(self, enough: Arc<AtomicBool>) -> Intake {
+    pub fn until_told(self, enough: Arc<AtomicBool>) -> Intake {
         Intake {
             enough: Some(enough),
             ..self
@@ -161,7 +160,7 @@ impl Intake {
     }
 
     /// Has all samples in a file, also where nothing is to be kept: for figures.
-    pub(crate) fn with_file(mut self) -> Result<Intake, RunDirError> {
+    pub fn with_file(mut self) -> Result<Intake, RunDirError> {
         if let SampleFile::None = self.file {
             self.file = SampleFile::Open(Box::new(SamplesWriter::temporary(&self.plan)?));
         }
@@ -207,12 +206,12 @@ impl Intake {
     }
 
     /// How near the run came to its goal, and what is to be said of one that was not reached.
-    pub(crate) fn goal(&self) -> Option<(record::Goal, Option<String>)> {
+    pub fn goal(&self) -> Option<(record::Goal, Option<String>)> {
         self.goal.as_ref().map(ConvergenceGoal::outcome)
     }
 
     /// Completes the file and summarises.
-    pub(crate) fn conclude(self, finished: &Finished) -> Concluded {
+    pub fn conclude(self, finished: &Finished) -> Concluded {
         let Intake { file, sums, .. } = self;
         let samples = match file {
             SampleFile::None => Ok(None),
@@ -280,7 +279,7 @@ fn summarised(
 
 /// What runs of one server say together, and what their operations look like on a page that shows so many
 /// rows.
-pub(crate) fn drawn(runs: &[Recorded], rows: usize) -> Result<Drawn, String> {
+pub fn drawn(runs: &[Recorded], rows: usize) -> Result<Drawn, String> {
     let all = pooled(runs, Some(Resolution::for_rows(rows)))?;
     let summary = all.summary().clone();
     let (details, base) = (all.details, all.base);
@@ -299,7 +298,7 @@ pub(crate) fn drawn(runs: &[Recorded], rows: usize) -> Result<Drawn, String> {
 }
 
 /// These runs, at least one, put together.
-pub(crate) fn pooled(runs: &[Recorded], resolution: Option<Resolution>) -> Result<Pooled, String> {
+pub fn pooled(runs: &[Recorded], resolution: Option<Resolution>) -> Result<Pooled, String> {
     let runs = runs.iter().map(|run| PoolRun {
         plan: &run.plan,
         events: &run.events,
@@ -312,16 +311,19 @@ pub(crate) fn pooled(runs: &[Recorded], resolution: Option<Resolution>) -> Resul
 
 /// What a page shows of runs of one server.
 #[derive(Debug, Clone)]
-pub(crate) struct Drawn {
-    pub(crate) summary: Summary,
-    pub(crate) details: Vec<Details>,
-    pub(crate) diagnosed: Diagnosed,
+pub struct Drawn {
+    /// The estimates of all runs together.
+    pub summary: Summary,
+    /// Of each row.
+    pub details: Vec<Details>,
+    /// The findings, and the runs that they are about.
+    pub diagnosed: Diagnosed,
     /// The run whose rows these are, by its place.
-    pub(crate) base: usize,
+    pub base: usize,
 }
 
 /// What a recorded run says. It is read piece by piece: a long run is larger than the memory.
-pub(crate) fn summary_of_kept(recorded: &Recorded) -> Result<Summary, String> {
+pub fn summary_of_kept(recorded: &Recorded) -> Result<Summary, String> {
     let Recorded {
         plan,
         env,

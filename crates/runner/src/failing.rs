@@ -1,10 +1,9 @@
 //! A load that fails is ended early.
 
 use std::ops::ControlFlow;
+use std::str::FromStr;
 
 use record::{Nanos, Sample};
-
-use crate::args::MaxFailures;
 
 /// Operations, all of which fail, after which a load is ended.
 const FIRST: u64 = 1_000;
@@ -12,6 +11,43 @@ const FIRST: u64 = 1_000;
 const FIRST_TIME: Nanos = 5_000_000_000;
 /// Operations from which on a share of them is judged.
 const JUDGED_FROM: u64 = 100;
+
+/// How much of a load may fail before it is ended.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub enum MaxFailures {
+    /// All of it, for a while.
+    #[default]
+    All,
+    /// So many operations.
+    Number(u64),
+    /// So many of a hundred operations.
+    Percent(f64),
+    /// All of it, for ever.
+    Unlimited,
+}
+
+impl FromStr for MaxFailures {
+    type Err = String;
+
+    /// Reads `100`, `5%` or `none`.
+    fn from_str(text: &str) -> Result<MaxFailures, String> {
+        if text == "none" {
+            return Ok(MaxFailures::Unlimited);
+        }
+        let percent = text.strip_suffix('%').map(str::trim);
+        let read = match percent {
+            Some(percent) => percent.parse().ok().map(MaxFailures::Percent),
+            None => text.parse().ok().map(MaxFailures::Number),
+        };
+        let is_sane = |limit: &MaxFailures| match limit {
+            MaxFailures::Percent(percent) => (0.0..=100.0).contains(percent),
+            _ => true,
+        };
+        read.filter(is_sane).ok_or_else(|| {
+            "write a number of operations (100), a share of them (5%), or none".to_owned()
+        })
+    }
+}
 
 /// Counts failures until they are too many.
 #[derive(Debug)]

@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::{env, fs, iter};
 
+use crate::error::RunnerError;
 use record::{Event, EventKind, Run};
 use rundir::RunFolder;
-use runner::RunnerError;
 use wire::shown::redacted_target;
 
 use crate::words::may_be_url;
@@ -26,7 +26,8 @@ fn state_directory() -> Option<PathBuf> {
     Some(state.join("prestan"))
 }
 
-pub(crate) fn runs_directory() -> Result<PathBuf, RunnerError> {
+/// Where runs are kept.
+pub fn runs_directory() -> Result<PathBuf, RunnerError> {
     let state = state_directory().ok_or_else(|| {
         RunnerError::Usage(
             "there is no home directory to keep the run in; use --save DIR or --no-save".to_owned(),
@@ -36,7 +37,7 @@ pub(crate) fn runs_directory() -> Result<PathBuf, RunnerError> {
 }
 
 /// Where campaigns of experiments in laboratories are kept.
-pub(crate) fn campaigns_directory() -> Result<PathBuf, RunnerError> {
+pub fn campaigns_directory() -> Result<PathBuf, RunnerError> {
     let state = state_directory().ok_or_else(|| {
         RunnerError::Usage(
             "there is no home directory to keep the campaign in; use --save DIR".to_owned(),
@@ -46,22 +47,22 @@ pub(crate) fn campaigns_directory() -> Result<PathBuf, RunnerError> {
 }
 
 /// Where tokens of locks are kept while a run holds them; nowhere without a home directory.
-pub(crate) fn lock_tokens() -> Option<PathBuf> {
+pub fn lock_tokens() -> Option<PathBuf> {
     Some(state_directory()?.join("locks"))
 }
 
 /// Where files that runs make at their target are noted; nowhere without a home directory.
-pub(crate) fn made_files() -> Option<PathBuf> {
+pub fn made_files() -> Option<PathBuf> {
     Some(state_directory()?.join("made"))
 }
 
 /// Where a run of that name is kept when the user does not say.
-pub(crate) fn run_directory(run_id: &str) -> Result<PathBuf, RunnerError> {
+pub fn run_directory(run_id: &str) -> Result<PathBuf, RunnerError> {
     Ok(runs_directory()?.join(run_id))
 }
 
 /// Where a run of a series is kept: below `save`, or where runs are kept.
-pub(crate) fn directory_of(run_id: &str, save: Option<&Path>) -> Result<PathBuf, RunnerError> {
+pub fn directory_of(run_id: &str, save: Option<&Path>) -> Result<PathBuf, RunnerError> {
     match save {
         Some(directory) => Ok(directory.join(run_id)),
         None => run_directory(run_id),
@@ -69,7 +70,7 @@ pub(crate) fn directory_of(run_id: &str, save: Option<&Path>) -> Result<PathBuf,
 }
 
 /// The directory of a run: a path, the name of a kept run or its beginning, or the latest one.
-pub(crate) fn find_run(run: Option<&Path>) -> Result<PathBuf, RunnerError> {
+pub fn find_run(run: Option<&Path>) -> Result<PathBuf, RunnerError> {
     let Some(run) = run else { return latest() };
     if rundir::is_run(run) {
         return Ok(run.to_owned());
@@ -103,7 +104,7 @@ pub(crate) fn find_run(run: Option<&Path>) -> Result<PathBuf, RunnerError> {
 }
 
 /// Whether what is to be compared or diagnosed is a recorded run: there is one, or it can be no URL.
-pub(crate) fn is_run_or_no_url(subject: &str) -> bool {
+pub fn is_run_or_no_url(subject: &str) -> bool {
     !may_be_url(subject) || find_run(Some(Path::new(subject))).is_ok()
 }
 
@@ -122,7 +123,7 @@ fn some_of(names: &[&str]) -> Option<String> {
 }
 
 /// The name of a run: that of its directory.
-pub(crate) fn name_of(path: &Path) -> String {
+pub fn name_of(path: &Path) -> String {
     let name = path.file_name().unwrap_or(path.as_os_str());
     name.to_string_lossy().into_owned()
 }
@@ -132,7 +133,7 @@ fn latest() -> Result<PathBuf, RunnerError> {
 }
 
 /// The directories of all kept runs, the latest first; there is at least one.
-pub(crate) fn kept_runs() -> Result<Vec<PathBuf>, RunnerError> {
+pub fn kept_runs() -> Result<Vec<PathBuf>, RunnerError> {
     let runs = all_runs()?;
     if runs.is_empty() {
         let directory = runs_directory()?;
@@ -145,7 +146,7 @@ pub(crate) fn kept_runs() -> Result<Vec<PathBuf>, RunnerError> {
 }
 
 /// The same, where there may be none.
-pub(crate) fn all_runs() -> Result<Vec<PathBuf>, RunnerError> {
+pub fn all_runs() -> Result<Vec<PathBuf>, RunnerError> {
     let entries = fs::read_dir(runs_directory()?);
     let mut runs: Vec<_> = entries
         .into_iter()
@@ -162,7 +163,7 @@ pub(crate) fn all_runs() -> Result<Vec<PathBuf>, RunnerError> {
 
 /// Names of kept runs whose collections may still be in this target: runs without an end, and those
 /// that left something of their own behind. Only the latest runs are read.
-pub(crate) fn unfinished_runs(target: &str) -> Vec<String> {
+pub fn unfinished_runs(target: &str) -> Vec<String> {
     let runs = kept_runs().unwrap_or_default();
     let kept = runs.iter().take(LATEST);
     // A record that cannot be read names no collection.
@@ -189,24 +190,24 @@ fn may_have_left(run: &Run) -> bool {
 }
 
 /// A seed for a run whose user gave none; short enough to be typed, and for every JSON reader.
-pub(crate) fn new_seed() -> u64 {
+pub fn new_seed() -> u64 {
     u64::from(rand::random::<u32>())
 }
 
 /// The name that the runs of a series have in common.
-pub(crate) fn series_of(run_id: &str) -> &str {
+pub fn series_of(run_id: &str) -> &str {
     run_id.rsplit_once('-').map_or(run_id, |(series, _)| series)
 }
 
 /// The series of a run whose record does not tell it, because it is old or cannot be read: that of a name which no
 /// user gave, with the number of a run behind it.
-pub(crate) fn series_by_name(run: &str) -> Option<String> {
+pub fn series_by_name(run: &str) -> Option<String> {
     let series = without_number(run)?;
     is_generated(series).then(|| series.to_owned())
 }
 
 /// Whether runs of a series of this name are kept.
-pub(crate) fn is_series(name: &str) -> bool {
+pub fn is_series(name: &str) -> bool {
     let runs = all_runs().unwrap_or_default();
     let mut names = runs.iter().map(|path| name_of(path));
     names.any(|run| without_number(&run) == Some(name))
@@ -223,7 +224,7 @@ fn without_number(run: &str) -> Option<&str> {
 }
 
 /// Whether [`new_run_id`] may have made this name, so that no user gave it.
-pub(crate) fn is_generated(name: &str) -> bool {
+pub fn is_generated(name: &str) -> bool {
     let shape = |(place, c): (usize, char)| match place {
         8 => c == 'T',
         15 => c == '-',
@@ -234,7 +235,7 @@ pub(crate) fn is_generated(name: &str) -> bool {
 }
 
 /// A name that sorts by time and is not taken: `20260102T030405-1a2b`.
-pub(crate) fn new_run_id() -> String {
+pub fn new_run_id() -> String {
     let time = engine::time_of_day();
     let digits: String = time
         .chars()

@@ -2,7 +2,7 @@
 
 /// Whether a text can be a URL: `localhost`, or with a dot, a slash or a colon in it; a path that
 /// begins with a dot or a slash cannot.
-pub(crate) fn may_be_url(text: &str) -> bool {
+pub fn may_be_url(text: &str) -> bool {
     let is_path = text.starts_with(['.', '/']);
     let has_parts = text.contains(['.', '/', ':']);
     !is_path && (has_parts || text.eq_ignore_ascii_case("localhost"))

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
-use runner::RunnerError;
+use crate::error::RunnerError;
 
 /// Largest file that is read, in bytes: an endless one (`/dev/zero`) is refused.
 const LARGEST: u64 = 64 << 20;
@@ -14,7 +14,7 @@ const LARGEST: u64 = 64 << 20;
 /// # Errors
 ///
 /// It cannot be read, is neither, or is larger than 64 MiB.
-pub(crate) fn read(path: &Path) -> io::Result<String> {
+pub fn read(path: &Path) -> io::Result<String> {
     let mut bytes = Vec::new();
     let read = File::open(path)?
         .take(LARGEST + 1)
@@ -53,7 +53,7 @@ fn decoded(bytes: Vec<u8>) -> Result<String, String> {
 }
 
 /// A defect of a file. Places within its YAML begin with its name already, and keys do not.
-pub(crate) fn defect(name: &str, error: &impl ToString) -> RunnerError {
+pub fn defect(name: &str, error: &impl ToString) -> RunnerError {
     let error = error.to_string();
     let is_named = error
         .strip_prefix(name)
