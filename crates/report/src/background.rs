@@ -13,10 +13,10 @@ use crate::clean;
 use crate::figure::percent;
 use crate::generators;
 
-pub use wire::background_json;
 #[cfg(feature = "schema")]
 pub use wire::background_schema;
-pub(crate) use wire::{BackgroundJson, of_run};
+pub(crate) use wire::of_run;
+pub use wire::{BackgroundComponentJson, BackgroundJson, BackgroundSecondJson, background_json};
 
 /// Nanoseconds in a second.
 const SECOND: f64 = 1e9;

@@ -2,16 +2,16 @@
 
 use record::{BackgroundEnd, BackgroundGenerator, BackgroundGeneratorEnd, BackgroundRecord};
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use stats::units::human;
 
 use crate::background::bits;
 use crate::clean;
 
 /// A program that sent background traffic beside the flows.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields, rename = "BackgroundGenerator")]
-pub(crate) struct BackgroundGeneratorJson {
+pub struct BackgroundGeneratorJson {
     /// Its name in the traffic file; with `#2` for the second instance.
     pub name: String,
     /// Program and arguments of the source, as they are in the traffic file.

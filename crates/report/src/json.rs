@@ -3,7 +3,7 @@
 use figures::is_harmful;
 use record::{Outcome, PlanRecord, Run, TestRecord, Verify};
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use stats::{
     Completeness, ConstraintReading, JudgedConstraint, ReadFigure, ReadingUnit, Summary,
     TestSummary,
@@ -178,10 +178,10 @@ impl<T: KnownDigits> KnownDigits for Option<T> {
 
 /// A seed: a number, or the digits of one above 9007199254740991 as text, because many readers of JSON have no other
 /// numbers than doubles (RFC 8259, section 6).
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 #[schemars(rename = "Seed")]
-pub(crate) enum SeedJson {
+pub enum SeedJson {
     /// Exact as a double.
     Number(u64),
     /// Digits.

@@ -75,7 +75,10 @@ pub use analysis::{
     analysis_page, analysis_text,
 };
 pub use annotations::github_annotations;
-pub use background::{background_json, background_lines, background_totals, bits, planned_table};
+pub use background::{
+    BackgroundComponentJson, BackgroundJson, BackgroundSecondJson, background_json,
+    background_lines, background_totals, bits, planned_table,
+};
 pub use campaign::{
     CampaignReport, campaign_charts, campaign_csv, campaign_json, campaign_markdown, campaign_page,
     campaign_text, campaign_trials_csv,

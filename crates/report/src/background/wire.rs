@@ -7,7 +7,7 @@ use record::{
     BackgroundRecord, Nanos, Run,
 };
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use stats::{BackgroundFigures, PartOfRun, Summary};
 
 use super::{SECOND, rate};
@@ -16,10 +16,10 @@ use crate::generators::{self, BackgroundGeneratorJson};
 use crate::json::schema_of;
 use crate::json::{SeedJson, pretty, thousandths, us};
 
-/// Background traffic as JSON.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+/// Background traffic as JSON: what `prestan traffic run --json` writes, and a part of the document of a run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields, rename = "Background")]
-pub(crate) struct BackgroundJson {
+pub struct BackgroundJson {
     /// Name of the traffic file, without its directory.
     pub file: String,
     /// Name of the load in it.
@@ -43,9 +43,9 @@ pub(crate) struct BackgroundJson {
 }
 
 /// A component of background traffic, from its beginning to its end.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields, rename = "BackgroundComponent")]
-pub(crate) struct BackgroundComponentJson {
+pub struct BackgroundComponentJson {
     /// Name of the component; with `.backward` for the flows from its sink to its source.
     pub name: String,
     /// `tcp` or `udp`.
@@ -74,9 +74,9 @@ pub(crate) struct BackgroundComponentJson {
 }
 
 /// What happened to flows in an interval.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields, rename = "BackgroundFigures")]
-pub(crate) struct BackgroundFiguresJson {
+pub struct BackgroundFiguresJson {
     /// Bits of payload per second that were sent.
     pub sent_bits_per_second: f64,
     /// Bits of payload per second that arrived; of totals, in the time from the first to the last of them, where that is
@@ -113,9 +113,9 @@ pub(crate) struct BackgroundFiguresJson {
 }
 
 /// One interval of background traffic, of about a second.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields, rename = "BackgroundSecond")]
-pub(crate) struct BackgroundSecondJson {
+pub struct BackgroundSecondJson {
     /// Its end in seconds: of a run, after the beginning of the run.
     pub at_s: f64,
     /// In the order of the components.

@@ -5,33 +5,19 @@ use std::path::Path;
 use std::process::Command;
 
 use experiment::MeasuredSpec;
-use serde_json::Value;
+use rundir::{Recorded, RunDirError};
+use stats::{Completeness, Distribution, Status, Summary};
 use suite::Builtin;
 
 use super::programs::prestan;
 use super::{RunningMeasurement, TrialFailure, TrialOutcome};
-
-/// Figures of a row: their ends, and where the document has them, in which unit.
-const FIGURES: [(&str, &str, f64); 4] = [
-    ("mean", "/response_us/mean", 1e-6),
-    ("p50", "/response_us/p50", 1e-6),
-    ("p99", "/response_us/p99", 1e-6),
-    ("rate", "/per_second", 1.0),
-];
-
-/// The same of the time to load a page: with all its files, connecting included.
-const FIGURES_OF_PAGES: [(&str, &str, f64); 3] = [
-    ("page.mean", "/retrieved/page_us/mean", 1e-6),
-    ("page.p50", "/retrieved/page_us/p50", 1e-6),
-    ("page.p99", "/retrieved/page_us/p99", 1e-6),
-];
 
 /// The command that runs it.
 pub(super) fn command(
     suite: &str,
     spec: &MeasuredSpec,
     url: &str,
-    document: &Path,
+    run: &Path,
 ) -> Result<Command, TrialFailure> {
     // The program has another working directory. What lies here under the name of a built-in suite is not meant.
     let is_built_in = Builtin::find(suite).is_some();
@@ -40,88 +26,134 @@ pub(super) fn command(
     let mut command = prestan("run")?;
     command
         .arg(file)
-        .args([url, "--no-save", "--quiet", "--json"])
-        .arg(document)
+        .args([url, "--quiet", "--save"])
+        .arg(run)
         .args(&spec.arguments);
     Ok(command)
 }
 
-/// The figures of its rows.
+/// The figures of its rows and pages.
 pub(super) fn figures(
     own: &mut RunningMeasurement<'_>,
     result: &mut TrialOutcome,
 ) -> Result<(), TrialFailure> {
     let name = own.name;
-    let failed = |what: &dyn std::fmt::Display| {
-        TrialFailure::Failed(format!("{name}: its suite has no figures: {what}"))
-    };
     result.figure(
         format!("{name}.unfinished"),
         f64::from(u8::from(own.is_unfinished)),
     );
-    let text = match fs::read_to_string(&own.output) {
-        Ok(text) => text,
-        Err(_) if own.is_unfinished => return Ok(()),
-        Err(_) => return Err(own.program.failed()),
-    };
-    let document: Value = serde_json::from_str(&text).map_err(|error| failed(&error))?;
-    for row in document["tests"].as_array().into_iter().flatten() {
-        let Some(measure) = row["measure"].as_str() else {
-            continue;
-        };
-        if row["status"] != "ok" {
-            result.warn(format!(
-                "{name}: the row {} is not ok",
-                report::clean(measure)
-            ));
-            continue;
+    match summary_of(&own.output) {
+        Ok(summary) if own.is_unfinished || summary.complete == Completeness::Complete => {
+            figures_of(name, &summary, result);
+            Ok(())
         }
-        read(row, &format!("{name}.{measure}"), &FIGURES, result);
+        // A program that was ended before it could begin has no record.
+        Err(_) if own.is_unfinished => Ok(()),
+        Err(why) if own.program.status().is_some_and(|own| own.success()) => Err(TrialFailure::of(
+            &format_args!("{name}: its suite has no figures: {why}"),
+        )),
+        Ok(_) | Err(_) => Err(own.program.failed()),
     }
-    let pages = document
-        .pointer("/webstone/pages")
-        .and_then(Value::as_array);
-    for page in pages.into_iter().flatten() {
-        if let Some(title) = page["name"].as_str() {
-            let of_page = format!("{name}.{title}");
-            read(page, &of_page, &FIGURES_OF_PAGES, result);
-        }
-    }
-    Ok(())
 }
 
-/// The figures that a part of the document has.
-fn read(part: &Value, name: &str, figures: &[(&str, &str, f64)], result: &mut TrialOutcome) {
-    for (end, place, unit) in figures {
-        let value = part.pointer(place).and_then(Value::as_f64);
-        result.maybe(format!("{name}.{end}"), value.map(|value| value * unit));
+/// What its record says.
+fn summary_of(run: &Path) -> Result<Summary, RunDirError> {
+    let Recorded {
+        plan,
+        env,
+        events,
+        samples,
+    } = rundir::open(run)?;
+    let (summary, _) = stats::summarise_from(&plan, &events, &env, || samples.pieces())?;
+    Ok(summary)
+}
+
+fn figures_of(name: &str, summary: &Summary, result: &mut TrialOutcome) {
+    for row in &summary.tests {
+        if row.status != Status::Ok {
+            let row = report::clean(&row.name);
+            result.warn(format!("{name}: the row {row} is not ok"));
+            continue;
+        }
+        let of_row = format!("{name}.{}", row.name);
+        times(&of_row, row.response.as_ref(), result);
+        result.maybe(format!("{of_row}.rate"), row.per_second);
+    }
+    // The time to load a page has all its files, connecting included.
+    for page in summary.pages.iter().flat_map(|all| &all.pages) {
+        let of_page = format!("{name}.{}.page", page.page.name);
+        times(&of_page, page.visits.load.as_ref(), result);
+    }
+}
+
+/// Figures of times, in seconds.
+fn times(name: &str, times: Option<&Distribution>, result: &mut TrialOutcome) {
+    let Some(times) = times else {
+        return;
+    };
+    for (end, ns) in [
+        ("mean", times.mean),
+        ("p50", times.p50 as f64),
+        ("p99", times.p99 as f64),
+    ] {
+        result.figure(format!("{name}.{end}"), ns / 1e9);
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use record::{EventKind, MeasureId, Outcome, Pace, PageRecord, Sample};
+    use stats::testing::{self, RunBuilder};
+
     use super::*;
+
+    const MS: u64 = 1_000_000;
 
     /// The time of a page is not the response time of its files.
     #[test]
-    fn figures_of_pages_are_those_of_whole_pages() {
-        let page = serde_json::json!({"retrieved": {
-            "page_us": {"mean": 93_000.0, "p50": 90_000.0, "p99": null},
-            "response_us": {"mean": 1_850.0},
-        }});
+    fn figures_are_those_of_rows_and_of_whole_pages() {
+        let file = |measure: u16, started: u64| Sample {
+            visit: Some(1),
+            moments: testing::moments(started, started + MS, started + 3 * MS, started + 45 * MS),
+            ..testing::sample(MeasureId(measure), 0, Outcome::Ok)
+        };
+        let page = PageRecord {
+            name: "Serial_13".to_owned(),
+            weight: 1.0,
+            files: vec![MeasureId(0), MeasureId(1)],
+            bytes: None,
+            parts: None,
+        };
+        let run = RunBuilder::new(1)
+            .test("Pages", &[("A", "GET"), ("B", "GET"), ("C", "GET")])
+            .with(|run| {
+                run.plan.load.pace = Pace::Closed;
+                run.plan.load.requests = None;
+                run.plan.pages = vec![page];
+                run.samples = vec![file(0, 2000 * MS), file(1, 2045 * MS)];
+            })
+            .event_at(1000 * MS, |test| EventKind::MeasuringStarted { test })
+            .event_at(11_000 * MS, |test| EventKind::MeasuringEnded { test })
+            .build();
         let mut result = TrialOutcome::default();
-        read(&page, "pages.Serial_13", &FIGURES_OF_PAGES, &mut result);
+        figures_of("pages", &stats::summarise(&run), &mut result);
         let figures: Vec<(&str, f64)> = result
             .figures
             .iter()
             .map(|(name, value)| (name.as_str(), (value * 1e6).round()))
             .collect();
-        assert_eq!(
-            figures,
-            [
-                ("pages.Serial_13.page.mean", 93_000.0),
-                ("pages.Serial_13.page.p50", 90_000.0)
-            ]
-        );
+        let row = |name: &str| ["mean", "p50", "p99"].map(|end| format!("pages.{name}.{end}"));
+        let expected = |name: &str, us: f64| row(name).map(|name| (name, us));
+        let all = [
+            expected("A", 2000.0).to_vec(),
+            vec![("pages.A.rate".to_owned(), 100_000.0)],
+            expected("B", 2000.0).to_vec(),
+            vec![("pages.B.rate".to_owned(), 100_000.0)],
+            expected("Serial_13.page", 90_000.0).to_vec(),
+        ]
+        .concat();
+        let all: Vec<(&str, f64)> = all.iter().map(|(name, us)| (name.as_str(), *us)).collect();
+        assert_eq!(figures, all);
+        assert_eq!(result.warnings, ["pages: the row C is not ok"]);
     }
 }

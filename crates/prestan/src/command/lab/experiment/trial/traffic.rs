@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use ::traffic::Traffic;
 use experiment::TrialTrafficSpec;
 use lab::BuiltLab;
-use serde_json::Value;
+use report::{BackgroundComponentJson, BackgroundJson, BackgroundSecondJson};
 
 use super::programs::{LabProgram, prestan};
 use super::{ENDING, LOOK, TOLERANCE, TrialFailure, TrialOutcome, TrialTask};
@@ -180,16 +180,16 @@ impl TrialTraffic {
                 ))
             };
             let text = fs::read_to_string(&source.document).map_err(|error| failed(&error))?;
-            let document: Value = serde_json::from_str(&text).map_err(|error| failed(&error))?;
-            if let Some(why) = document["failure"].as_str() {
+            let document: BackgroundJson =
+                serde_json::from_str(&text).map_err(|error| failed(&error))?;
+            if let Some(why) = &document.failure {
                 result.warn(format!(
                     "the background traffic ended early: {}",
                     report::clean(why)
                 ));
             }
-            let components = document["components"].as_array().into_iter().flatten();
-            for (place, component) in components.enumerate() {
-                let rate = steady_rate(&document, place);
+            for (place, component) in document.components.iter().enumerate() {
+                let rate = steady_rate(&document.seconds, place);
                 component_figures(component, rate, is_congested, result);
             }
         }
@@ -221,46 +221,42 @@ fn planned(spec: &TrialTrafficSpec) -> Result<(String, Vec<(String, String)>), S
 }
 
 /// Mean rate at the sinks in bit/s, without the first second, in which flows begin; `None` where there is no other.
-fn steady_rate(document: &Value, component: usize) -> Option<f64> {
-    let seconds = document["seconds"].as_array()?;
+fn steady_rate(seconds: &[BackgroundSecondJson], component: usize) -> Option<f64> {
     let (mut bits, mut span) = (0.0, 0.0);
     for pair in seconds.windows(2) {
-        let took = pair[1]["at_s"].as_f64()? - pair[0]["at_s"].as_f64()?;
-        let rate = pair[1]["components"][component]["received_bits_per_second"].as_f64()?;
-        bits += rate * took;
+        let took = pair[1].at_s - pair[0].at_s;
+        bits += pair[1].components.get(component)?.received_bits_per_second * took;
         span += took;
     }
     (span > 0.0).then(|| bits / span)
 }
 
 fn component_figures(
-    component: &Value,
+    component: &BackgroundComponentJson,
     steady_rate: Option<f64>,
     is_congested: bool,
     result: &mut TrialOutcome,
 ) {
-    let Some(name) = component["name"].as_str() else {
-        return;
-    };
-    let totals = &component["totals"];
-    let rate = steady_rate.or_else(|| totals["received_bits_per_second"].as_f64());
+    let name = &component.name;
+    let totals = component.totals.as_ref();
+    let rate = steady_rate.or_else(|| Some(totals?.received_bits_per_second));
     result.maybe(format!("traffic.{name}.rate"), rate);
-    let loss = totals["lost_percent"].as_f64();
+    let lost_percent = totals.and_then(|totals| totals.lost_percent);
     result.maybe(
         format!("traffic.{name}.loss"),
-        loss.map(|percent| percent / 100.0),
+        lost_percent.map(|percent| percent / 100.0),
     );
-    for (end, of) in [("source_congestion", "source"), ("sink_congestion", "sink")] {
-        let names = component[end].as_array().into_iter().flatten();
-        let names: Vec<&str> = names.filter_map(Value::as_str).collect();
+    for (names, of) in [
+        (&component.source_congestion, "source"),
+        (&component.sink_congestion, "sink"),
+    ] {
         if !names.is_empty() {
             let key = format!("congestion of traffic {name}, {of}");
             result.facts.insert(key, names.join(", "));
         }
     }
-    let planned = component["planned_bits_per_second"].as_f64();
     if !is_congested
-        && let (Some(rate), Some(planned)) = (rate, planned)
+        && let (Some(rate), Some(planned)) = (rate, component.planned_bits_per_second)
         && (rate - planned).abs() > TOLERANCE * planned
     {
         result.warn(format!(
@@ -288,25 +284,89 @@ fn write_token(path: &Path) -> std::io::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use record::{
+        BackgroundComponent, BackgroundCounts, BackgroundEnd, BackgroundPacing, BackgroundReading,
+        BackgroundRecord, BackgroundTotals,
+    };
 
     use super::*;
 
+    /// The document of two components of which the second receives these bits in these seconds.
+    fn document(seconds: &[(u64, u64)]) -> BackgroundJson {
+        let component = |name: &str| BackgroundComponent {
+            name: name.to_owned(),
+            protocol: "udp".to_owned(),
+            flows: 1,
+            planned_bps: Some(1000.0),
+        };
+        let counts = |bits: u64| BackgroundCounts {
+            received_bytes: bits / 8,
+            ..BackgroundCounts::default()
+        };
+        let record = BackgroundRecord {
+            file: "traffic.yaml".to_owned(),
+            load: "all".to_owned(),
+            seed: u64::MAX,
+            in_process: false,
+            checked_stable: false,
+            components: vec![component("one"), component("other")],
+            generators: Vec::new(),
+        };
+        let mut at = 0;
+        let readings = seconds.iter().map(|&(milliseconds, bits)| {
+            let span = milliseconds * 1_000_000;
+            at += span;
+            let components = vec![counts(0), counts(bits)];
+            (at, BackgroundReading { span, components })
+        });
+        let totals = |received: u64| BackgroundTotals {
+            counts: BackgroundCounts {
+                received: 3 * received,
+                lost: received,
+                ..counts(8 * received)
+            },
+            source_congestion: vec!["reno".to_owned()],
+            ..BackgroundTotals::default()
+        };
+        let end = BackgroundEnd {
+            elapsed: 1_000_000_000,
+            components: vec![totals(0), totals(100)],
+            pacing: BackgroundPacing::default(),
+            failure: None,
+            generators: Vec::new(),
+        };
+        let text = report::background_json(&record, &readings.collect::<Vec<_>>(), &end);
+        serde_json::from_str(&text).unwrap()
+    }
+
     #[test]
     fn rates_are_those_behind_the_first_second() {
-        let second = |at: f64, rate: f64| {
-            json!({"at_s": at, "components": [{"received_bits_per_second": 0.0},
-            {"received_bits_per_second": rate}]})
+        let rate = |seconds: &[(u64, u64)]| steady_rate(&document(seconds).seconds, 1);
+        let found = rate(&[(1000, 800), (1000, 8000), (500, 8000)]).unwrap();
+        assert!((found - 16_000.0 / 1.5).abs() < 1e-9, "{found}");
+        assert_eq!(rate(&[(1000, 800)]), None);
+        assert_eq!(rate(&[]), None);
+        let seconds = document(&[(1000, 800), (1000, 8000)]).seconds;
+        assert_eq!(steady_rate(&seconds, 2), None);
+    }
+
+    #[test]
+    fn figures_of_a_component_are_those_of_its_document() {
+        let document = document(&[(1000, 0), (1000, 960)]);
+        let figures = |rate: Option<f64>, is_congested: bool| {
+            let mut result = TrialOutcome::default();
+            component_figures(&document.components[1], rate, is_congested, &mut result);
+            let figures =
+                ["rate", "loss"].map(|end| result.figures[&format!("traffic.other.{end}")]);
+            (figures, result)
         };
-        let document =
-            json!({"seconds": [second(1.0, 100.0), second(2.0, 1000.0), second(2.5, 2000.0)]});
-        let rate = steady_rate(&document, 1).unwrap();
-        assert!((rate - 2000.0 / 1.5).abs() < 1e-9, "{rate}");
-        assert_eq!(steady_rate(&document, 2), None);
-        assert_eq!(
-            steady_rate(&json!({"seconds": [second(1.0, 100.0)]}), 1),
-            None
-        );
-        assert_eq!(steady_rate(&json!({}), 0), None);
+        let (found, result) = figures(steady_rate(&document.seconds, 1), false);
+        assert_eq!(found, [960.0, 0.25]);
+        assert_eq!(result.facts["congestion of traffic other, source"], "reno");
+        assert_eq!((result.facts.len(), result.warnings.len()), (1, 1));
+        // In less than two seconds, the rate is that of all the time.
+        let (found, result) = figures(None, true);
+        assert_eq!(found, [800.0, 0.25]);
+        assert_eq!(result.warnings.len(), 0);
     }
 }
