@@ -7,12 +7,15 @@
 mod bottleneck;
 mod directory;
 mod facts;
+mod policy;
 mod progress;
 mod report_of;
+mod series;
 mod trial;
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::path::PathBuf;
 use std::time::Instant;
 
 use engine::Cancel;
@@ -21,6 +24,7 @@ use experiment::{
     ExperimentSpec, LevelCombination, PlannedTrial, TrialRecord, TrialSetup, TrialSpec,
     planned_trials,
 };
+use runner::{RunnerError, state, text_file};
 use suite::Overrides;
 use topology::LabSpec;
 
@@ -33,16 +37,12 @@ use crate::output::{check_documents, number_of, print_described, print_list, tel
 use crate::signals::on_interrupt;
 
 use directory::{FORMAT, KeptCampaign, OpenCampaign};
+use policy::CampaignPolicy;
 use progress::{CampaignForecast, CampaignProgress};
-use runner::RunnerError;
-use runner::state;
-use runner::text_file;
+use series::Runner;
 use trial::{TrialFailure, TrialOutcome, TrialTask};
 
 pub(super) use report_of::report;
-
-/// So many trials in a row that fail for the same reason end a campaign: the next ones would, too.
-const SAME_FAILURES: usize = 3;
 
 /// Lists the built-in experiments.
 pub(super) fn list() -> Result<(), RunnerError> {
@@ -70,17 +70,18 @@ pub(super) fn run(args: &LabRunArgs) -> Result<ExitStatus, RunnerError> {
     let mut campaign = asked.open(args, &cancel)?;
     let ended = asked.measure(&mut campaign, args, &cancel);
     let kept = &campaign.kept;
+    let place = kept.directory.display();
     match ended {
         Err(RunnerError::Interrupted(what)) => {
+            let (done, all) = (kept.measured().len(), kept.planned());
             return Err(RunnerError::Interrupted(format!(
-                "{what}; the same command goes on with it (the record is in {})",
-                kept.directory.display()
+                "{what} after {done} of {all} trials; the same command goes on with it (the record is in {place})"
             )));
         }
-        Err(error) if kept.measured().is_empty() => return Err(error),
+        Err(error) if kept.measured().is_empty() => return Err(resumable(error, kept)),
         Err(error) => {
             report_of::print(kept, documents)?;
-            return Err(error);
+            return Err(resumable(error, kept));
         }
         Ok(()) => {}
     }
@@ -93,6 +94,17 @@ pub(super) fn run(args: &LabRunArgs) -> Result<ExitStatus, RunnerError> {
         )));
     }
     Ok(ExitStatus::Done)
+}
+
+/// A failure of trials, with how the campaign goes on.
+fn resumable(error: RunnerError, kept: &KeptCampaign) -> RunnerError {
+    match error {
+        RunnerError::Target(_) => error.followed_by(&format!(
+            "; the same command goes on with the campaign in {}",
+            kept.directory.display()
+        )),
+        error => error,
+    }
 }
 
 /// What is to be measured.
@@ -285,57 +297,26 @@ impl AskedCampaign {
         cancel: &Cancel,
     ) -> Result<(), RunnerError> {
         let seed = campaign.kept.record.seed;
-        let measured = campaign.kept.measured();
         let all = planned_trials(&self.cells, self.repetitions, seed, &[]);
+        let measured = campaign.kept.measured();
         let open = planned_trials(&self.cells, self.repetitions, seed, &measured);
         let forecast = CampaignForecast::new(all.len(), all.len() - open.len(), self.settle());
-        let progress = CampaignProgress::new(forecast);
-        let captures = campaign.kept.captures();
-        let mut failures: Vec<String> = Vec::new();
-        for planned in &open {
-            let number = all.iter().position(|own| own == planned).unwrap_or(0);
-            // Its cells are those of its setups.
-            let Some(setup) = self.setup(&planned.cell) else {
-                continue;
-            };
-            let is_kept = args.keep_captures || planned.repetition == self.repetitions;
-            let task = TrialTask {
-                spec: &setup.trial,
-                network: &setup.network,
-                // Trials differ in everything random, and each is the same in every campaign of this seed.
-                seed: seed.wrapping_add(number as u64) & (u64::MAX >> 1),
-                cancel,
-                kept_captures: is_kept.then(|| (&*captures, file_name(planned))),
-            };
-            let cell = self.name_of(&planned.cell);
-            progress.begin(&format!("{cell}, repetition {}", planned.repetition));
-            let begun = Instant::now();
-            let Some(record) = record_of(&task, planned) else {
-                let done = campaign.kept.measured().len();
-                return Err(RunnerError::Interrupted(format!(
-                    "interrupted after {done} of {} trials",
-                    all.len()
-                )));
-            };
-            debug_assert!(
-                record.figures.keys().all(|name| setup.has_figure(name)),
-                "figures that an experiment cannot name: {:?}",
-                record.figures.keys()
-            );
-            match &record.failed {
-                Some(why) => failures.push(why.clone()),
-                None => failures.clear(),
-            }
-            progress.end(begun.elapsed(), &remarks(&record));
-            campaign.add(record)?;
-            check_failures(&failures, campaign)?;
-        }
-        Ok(())
+        let mut laboratory = LaboratoryRunner {
+            asked: self,
+            captures: campaign.kept.captures(),
+            keeps_captures: args.keep_captures,
+            campaign,
+            all,
+            progress: CampaignProgress::new(forecast),
+            cancel,
+        };
+        series::perform(&mut CampaignPolicy::new(open), &mut laboratory)
     }
 
-    fn setup(&self, cell: &LevelCombination) -> Option<&TrialSetup> {
-        let place = self.cells.iter().position(|own| own == cell)?;
-        self.setups.get(place)
+    /// What a trial of this cell is like.
+    fn setup(&self, cell: &LevelCombination) -> &TrialSetup {
+        let place = self.cells.iter().position(|own| own == cell);
+        &self.setups[place.expect("a trial is planned for a cell of the campaign")]
     }
 
     /// The command that repeats the campaign.
@@ -360,15 +341,69 @@ impl AskedCampaign {
     }
 }
 
-/// Carries a trial out; `None` where it was interrupted.
-fn record_of(task: &TrialTask<'_>, planned: &PlannedTrial) -> Option<TrialRecord> {
+/// Makes each trial in a laboratory of its own, shows how far the campaign is, and keeps what came of the trial.
+struct LaboratoryRunner<'a> {
+    asked: &'a AskedCampaign,
+    campaign: &'a mut OpenCampaign,
+    /// All trials of the campaign.
+    all: Vec<PlannedTrial>,
+    /// Where captures are kept.
+    captures: PathBuf,
+    /// Those of all trials, not of the last repetitions only.
+    keeps_captures: bool,
+    progress: CampaignProgress,
+    cancel: &'a Cancel,
+}
+
+impl Runner for LaboratoryRunner<'_> {
+    type Step = PlannedTrial;
+    type Outcome = TrialRecord;
+
+    fn run(&mut self, planned: &PlannedTrial) -> Result<TrialRecord, RunnerError> {
+        let setup = self.asked.setup(&planned.cell);
+        let cell = self.asked.name_of(&planned.cell);
+        self.progress
+            .begin(&format!("{cell}, repetition {}", planned.repetition));
+        let begun = Instant::now();
+        let record = record_of(&self.task(setup, planned), planned)?;
+        debug_assert!(
+            record.figures.keys().all(|name| setup.has_figure(name)),
+            "figures that an experiment cannot name: {:?}",
+            record.figures.keys()
+        );
+        self.progress.end(begun.elapsed(), &remarks(&record));
+        self.campaign.add(record.clone())?;
+        Ok(record)
+    }
+}
+
+impl LaboratoryRunner<'_> {
+    fn task<'a>(&'a self, setup: &'a TrialSetup, planned: &PlannedTrial) -> TrialTask<'a> {
+        let seed = self.campaign.kept.record.seed;
+        let number = self.all.iter().position(|own| own == planned).unwrap_or(0);
+        let is_kept = self.keeps_captures || planned.repetition == self.asked.repetitions;
+        TrialTask {
+            spec: &setup.trial,
+            network: &setup.network,
+            // Trials differ in everything random, and each is the same in every campaign of this seed.
+            seed: seed.wrapping_add(number as u64) & (u64::MAX >> 1),
+            cancel: self.cancel,
+            kept_captures: is_kept.then(|| (&*self.captures, file_name(planned))),
+        }
+    }
+}
+
+/// Carries a trial out.
+fn record_of(task: &TrialTask<'_>, planned: &PlannedTrial) -> Result<TrialRecord, RunnerError> {
     let (begun, started) = (Instant::now(), engine::time_of_day());
     let (outcome, failed) = match task.run() {
         Ok(outcome) => (outcome, None),
         Err(TrialFailure::Failed(why)) => (TrialOutcome::default(), Some(why)),
-        Err(TrialFailure::Interrupted) => return None,
+        Err(TrialFailure::Interrupted) => {
+            return Err(RunnerError::Interrupted("interrupted".to_owned()));
+        }
     };
-    Some(TrialRecord {
+    Ok(TrialRecord {
         cell: planned.cell.clone(),
         repetition: planned.repetition,
         started,
@@ -385,31 +420,6 @@ fn remarks(trial: &TrialRecord) -> String {
     let warnings = trial.warnings.iter().map(|own| format!("; warning: {own}"));
     let failed = trial.failed.iter().map(|why| format!("; failed: {why}"));
     warnings.chain(failed).collect()
-}
-
-/// Ends a campaign whose trials all fail for the same reason.
-fn check_failures(failures: &[String], campaign: &OpenCampaign) -> Result<(), RunnerError> {
-    let last = &failures[failures.len().saturating_sub(SAME_FAILURES)..];
-    match last {
-        [why, ..]
-            if last.len() == SAME_FAILURES && last.iter().all(|own| is_same_reason(own, why)) =>
-        {
-            Err(RunnerError::Target(format!(
-                "{SAME_FAILURES} trials in a row failed: {why}; the same command goes on with the campaign in {}",
-                campaign.kept.directory.display()
-            )))
-        }
-        _ => Ok(()),
-    }
-}
-
-/// Whether two reasons are the same, but for numbers (ports, processes) and for what servers wrote to their logs.
-fn is_same_reason(one: &str, other: &str) -> bool {
-    let plain = |reason: &str| -> String {
-        let reason = reason.split("its logs end with").next().unwrap_or_default();
-        reason.chars().filter(|c| !c.is_ascii_digit()).collect()
-    };
-    plain(one) == plain(other)
 }
 
 /// The beginning of the names of a trial's files.
@@ -462,21 +472,4 @@ fn with_suite(
 
 fn usage(error: &ExperimentError) -> RunnerError {
     RunnerError::Usage(error.to_string())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn reasons_are_the_same_but_for_numbers_and_logs() {
-        let reason = |port: u32, log: &str| {
-            format!("nginx does not answer at 198.18.0.1:{port}; its logs end with {log}")
-        };
-        assert!(is_same_reason(&reason(1234, "a"), &reason(45, "b")));
-        assert!(!is_same_reason(
-            &reason(1234, "a"),
-            "the capture cannot be read"
-        ));
-    }
 }
