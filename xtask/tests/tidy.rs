@@ -57,7 +57,8 @@ const PURE: &[(&str, &[&str])] = &[
     ),
 ];
 
-/// Which other crates of ours an impure crate may know; the binary and the servers may know all.
+/// Which other crates of ours an impure crate may know; the binary, its library
+/// (`runner`) and the servers may know all.
 const IMPURE_CRATES: &[(&str, &[&str])] = &[
     ("capture", &["trace"]),
     ("inside", &["record"]),
@@ -65,12 +66,6 @@ const IMPURE_CRATES: &[(&str, &[&str])] = &[
     ("flow", &["traffic"]),
     ("rundir", &["record", "yaml"]),
     ("engine", &["html", "record", "suite", "wire"]),
-    (
-        "runner",
-        &[
-            "engine", "nearest", "record", "report", "rundir", "stats", "suite", "wire",
-        ],
-    ),
 ];
 
 /// Names that a pure crate does not use outside its tests.

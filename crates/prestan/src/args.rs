@@ -66,8 +66,8 @@ pub(crate) use search::{FindArg, SearchArgs, SearchOptions};
 pub(crate) use suites::{SuitesAction, SuitesArgs};
 pub(crate) use sweep::{DesignArg, SweepArgs, Vary};
 pub(crate) use traffic::{
-    AllowedNetwork, BackgroundArgs, MaxRate, STABLE_PERCENT, SinkArg, TrafficAction, TrafficArgs,
-    TrafficEnds, TrafficRunArgs, TrafficSinkArgs,
+    AllowedNetwork, BackgroundArgs, MaxRate, TrafficAction, TrafficArgs, TrafficRunArgs,
+    TrafficSinkArgs,
 };
 pub(crate) use webstone::{ChildrenOptions, PagesOptions, WebstoneArgs};
 

@@ -8,7 +8,6 @@ pub(crate) mod compare;
 pub(crate) mod completed;
 pub(crate) mod demo;
 pub(crate) mod diagnose;
-mod fitting;
 pub(crate) mod gallery;
 pub(crate) mod gates;
 pub(crate) mod generate;

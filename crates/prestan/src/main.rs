@@ -1,7 +1,6 @@
 //! `prestan`: parse the command line, do it, say how it went.
 
 mod args;
-mod background;
 mod bar;
 mod command;
 mod connect;
@@ -10,11 +9,11 @@ mod document_file;
 mod exit;
 mod figures;
 mod forecast;
-mod inside;
 mod last_words;
 mod live;
 mod log;
 mod lookout;
+mod messages;
 mod output;
 mod screen;
 mod signals;
@@ -32,6 +31,7 @@ use runner::RunnerError;
 
 fn main() -> ExitCode {
     document_file::outlive_size_limits();
+    messages::listen();
     let (inconclusive, ended) = match args::refuse_mistyped_command(env::args_os().nth(1)) {
         Ok(()) => {
             let cli = Cli::try_parse().unwrap_or_else(|error| {

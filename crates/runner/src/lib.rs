@@ -2,8 +2,11 @@
 //!
 //! This library knows no command line and prints nothing: it is given requests, and it returns values and errors.
 
+pub mod background;
 mod error;
 pub mod failing;
+pub mod fitting;
+pub mod inside;
 pub mod intake;
 pub mod live;
 pub mod state;

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
+use runner::inside::InsideRequest;
 
 use record::NoteRecord;
 
@@ -38,11 +39,11 @@ pub(crate) struct RunOptions {
 
 impl RunOptions {
     /// What is looked at inside of the server: flame graphs are a part of that.
-    pub(crate) fn looks_inside(&self) -> InsideOptions {
-        InsideOptions {
-            inside: self.inside.inside || self.flame.flame,
-            pid: self.inside.pid.clone(),
-            no_trace: self.inside.no_trace,
+    pub(crate) fn looks_inside(&self) -> InsideRequest {
+        let request = self.inside.request();
+        InsideRequest {
+            is_wanted: request.is_wanted || self.flame.flame,
+            ..request
         }
     }
 }
@@ -195,6 +196,16 @@ pub(crate) struct InsideOptions {
     /// Attaching interrupts calls that wait: epoll_wait fails with EINTR, and a server that takes that for fatal ends.
     #[arg(long)]
     pub(crate) no_trace: bool,
+}
+
+impl InsideOptions {
+    pub(crate) fn request(&self) -> InsideRequest {
+        InsideRequest {
+            is_wanted: self.inside,
+            pids: self.pid.clone(),
+            no_trace: self.no_trace,
+        }
+    }
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Args)]

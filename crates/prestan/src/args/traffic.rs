@@ -6,6 +6,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
+use runner::background::{
+    BackgroundRequest, RequestedTraffic, STABLE_PERCENT, SinkPlace, TrafficEnds,
+};
 use traffic::BitRate;
 
 use super::{positive_duration, whole};
@@ -85,7 +88,7 @@ pub(crate) struct TrafficRunArgs {
     pub(crate) load: Option<String>,
 
     #[command(flatten)]
-    pub(crate) ends: TrafficEnds,
+    pub(crate) ends: SinkOptions,
 
     /// File with the token that the sinks share [default: the variable PRESTAN_TRAFFIC_TOKEN]
     #[arg(long, value_name = "FILE", requires = "sink")]
@@ -114,17 +117,26 @@ pub(crate) struct TrafficRunArgs {
 
 /// Where flows go.
 #[derive(Debug, Clone, Default, PartialEq, Args)]
-pub(crate) struct TrafficEnds {
+pub(crate) struct SinkOptions {
     /// Sink of background traffic (`prestan traffic sink`), as HOST:PORT, or NAME=HOST:PORT for the flows to
     /// one host of the traffic file; may be repeated, for each host and version of IP [default: a sink in this process, on loopback]
     #[arg(long, value_name = "[NAME=]HOST:PORT", value_parser = sink)]
-    pub(crate) sink: Vec<SinkArg>,
+    pub(crate) sink: Vec<SinkPlace>,
 
     /// Send only the flows of this host of the traffic file
     ///
     /// The flows of other hosts are sent there, by a `prestan traffic run` of the same file and seed.
     #[arg(long, value_name = "NAME", requires = "sink")]
     pub(crate) from_host: Option<String>,
+}
+
+impl SinkOptions {
+    pub(crate) fn ends(&self) -> TrafficEnds {
+        TrafficEnds {
+            sinks: self.sink.clone(),
+            from_host: self.from_host.clone(),
+        }
+    }
 }
 
 /// Background traffic beside a run.
@@ -137,29 +149,27 @@ pub(crate) struct BackgroundArgs {
     /// They start before the measurement, which waits until flows with constant rates are stable (within 5 %, or
     /// `stable`), and stop at its end. What the sinks see is in the record and in every report.
     #[arg(long, value_name = "FILE[,KEY=VALUE...]", value_parser = background)]
-    pub(crate) background: Option<BackgroundArg>,
+    pub(crate) background: Option<RequestedTraffic>,
 
     #[command(flatten)]
-    pub(crate) ends: TrafficEnds,
+    pub(crate) ends: SinkOptions,
 
     /// File with the token that the sinks share [default: the variable PRESTAN_TRAFFIC_TOKEN]
     #[arg(long, value_name = "FILE", requires = "sink")]
     pub(crate) sink_token_file: Option<PathBuf>,
 }
 
-/// A load of a traffic file.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct BackgroundArg {
-    pub(crate) file: PathBuf,
-    pub(crate) load: Option<String>,
-    pub(crate) stable_percent: f64,
-    pub(crate) duration: Option<Duration>,
+impl BackgroundArgs {
+    pub(crate) fn request(&self) -> BackgroundRequest {
+        BackgroundRequest {
+            traffic: self.background.clone(),
+            ends: self.ends.ends(),
+            token_file: self.sink_token_file.clone(),
+        }
+    }
 }
 
-/// Largest deviation from the mean of a load that is stable, in percent.
-pub(crate) const STABLE_PERCENT: f64 = 5.0;
-
-fn background(text: &str) -> Result<BackgroundArg, String> {
+fn background(text: &str) -> Result<RequestedTraffic, String> {
     let mut parts = text.split(',');
     let file = parts.next().unwrap_or_default();
     if file.is_empty() {
@@ -167,7 +177,7 @@ fn background(text: &str) -> Result<BackgroundArg, String> {
             "`{text}` does not begin with a traffic file; write load.yaml,load=busy for example"
         ));
     }
-    let mut found = BackgroundArg {
+    let mut found = RequestedTraffic {
         file: file.into(),
         load: None,
         stable_percent: STABLE_PERCENT,
@@ -186,14 +196,6 @@ fn background(text: &str) -> Result<BackgroundArg, String> {
         }
     }
     Ok(found)
-}
-
-/// A sink, and the host of the traffic file that it is.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct SinkArg {
-    pub(crate) name: Option<String>,
-    /// `HOST:PORT`.
-    pub(crate) address: String,
 }
 
 /// The most that a sink agrees to.
@@ -237,7 +239,7 @@ fn network(text: &str) -> Result<AllowedNetwork, String> {
     Ok(AllowedNetwork::Network(address, bits))
 }
 
-fn sink(text: &str) -> Result<SinkArg, String> {
+fn sink(text: &str) -> Result<SinkPlace, String> {
     let (name, address) = match text.split_once('=') {
         Some((name, address)) => (Some(name.to_owned()), address),
         None => (None, text),
@@ -248,7 +250,7 @@ fn sink(text: &str) -> Result<SinkArg, String> {
             "`{text}` is no sink; write 192.0.2.1:7000, or there=192.0.2.1:7000 for the flows to one host"
         ));
     }
-    Ok(SinkArg {
+    Ok(SinkPlace {
         name,
         address: address.to_owned(),
     })
@@ -281,7 +283,7 @@ mod tests {
     #[test]
     fn background_traffic_is_a_file_with_a_few_keys() {
         let whole = background("a/load.yaml,load=busy,stable=20%,for=3h").unwrap();
-        let expected = BackgroundArg {
+        let expected = RequestedTraffic {
             file: "a/load.yaml".into(),
             load: Some("busy".to_owned()),
             stable_percent: 20.0,

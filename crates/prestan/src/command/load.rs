@@ -8,16 +8,16 @@ mod sending;
 
 use engine::{Drive, LoadDrive, Settings};
 use runner::RunnerError;
+use runner::background::AskedBackground;
 use runner::failing::MaxFailures;
+use runner::inside::WatchedServer;
 
 pub(crate) use sending::LoadWorkload;
 
 use crate::args::{LoadArgs, Login};
-use crate::background::AskedBackground;
 use crate::command::planned::PlannedRun;
 use crate::connect::connection_to;
 use crate::exit::ExitStatus;
-use crate::inside::WatchedServer;
 use crate::output;
 
 /// Drives the request.
@@ -56,8 +56,8 @@ pub(crate) fn load(args: &LoadArgs) -> Result<ExitStatus, RunnerError> {
         pace.pipeline,
     );
     let makes_target = guard::look(permission, &settings, args.request.writes)?;
-    let background = AskedBackground::of(&pace.running.background, &plan)?;
-    let watched = WatchedServer::of(&args.inside, None)?;
+    let background = AskedBackground::of(&pace.running.background.request(), &plan)?;
+    let watched = WatchedServer::of(&args.inside.request(), None)?;
     settings.inside = watched.as_ref().map(WatchedServer::record);
     let mut job = PlannedRun::single(
         plan,

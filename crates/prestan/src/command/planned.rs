@@ -17,25 +17,25 @@ use stats::{MeasurementWindow, Until};
 use suite::Plan;
 
 use crate::args::OutputOptions;
-use crate::background::{
-    self, AskedBackground, BackgroundRecorder, BackgroundShare, BackgroundTask, recorded_suite,
-};
 use crate::command::beside::{self, BesideLoad, BesideLoads, BesideTask};
 use crate::command::capture::RunCapture;
 use crate::command::completed::{CompletedRun, IncompleteRun, not_saved};
-use crate::command::fitting::settings_for;
 use crate::command::gates::{add_gate, check_background};
 use crate::command::kept::KeptRun;
 use crate::command::series::SeriesProgress;
 use crate::exit::ExitStatus;
 use crate::forecast::{Meter, RunMeter};
-use crate::inside::{WatchedServer, logged};
 use crate::signals::on_interrupt;
 use crate::watch::Console;
 
 use made::{created_urls, may_have_sent, note_target, remove_target};
 use runner::RunnerError;
+use runner::background::{
+    self, AskedBackground, BackgroundRecorder, BackgroundShare, BackgroundTask, recorded_suite,
+};
 use runner::failing::MaxFailures;
+use runner::fitting::settings_for;
+use runner::inside::{WatchedServer, logged};
 use runner::intake::{Concluded, Intake};
 use runner::live::LiveStatistics;
 use runner::state;

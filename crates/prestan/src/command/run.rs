@@ -13,16 +13,16 @@ use testbed::real::Recipe;
 use wire::auth::{Credentials, Secret};
 
 use crate::args::{ClassicArgs, ClockOptions, LoadOptions, OutputOptions, RunArgs, RunOptions};
-use crate::background::AskedBackground;
 use crate::command::beside::BesideTask;
 use crate::command::lab::server_place;
 use crate::command::planned::PlannedRun;
 use crate::command::series::{ENDS_WITHIN, server_ended};
 use crate::connect::{ServerAccess, connection, to_own_server};
 use crate::exit::ExitStatus;
-use crate::inside::WatchedServer;
 use crate::output;
 use runner::RunnerError;
+use runner::background::AskedBackground;
+use runner::inside::WatchedServer;
 use runner::text_file;
 use wire::shown::redacted_target;
 
@@ -267,7 +267,7 @@ pub(crate) fn measure(
 ) -> Result<ExitStatus, RunnerError> {
     let mut settings = settings(connection, task.load, clock)?;
     let (plan, output) = (task.plan, task.output);
-    let background = AskedBackground::of(&task.load.running.background, &plan)?;
+    let background = AskedBackground::of(&task.load.running.background.request(), &plan)?;
     if watched.is_some() && !task.beside.is_empty() {
         return Err(RunnerError::Usage(
             "what the server does for the loads beside the run cannot be told apart from what it does for the run; leave \

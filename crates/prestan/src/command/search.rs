@@ -9,6 +9,7 @@ use record::{ConstraintSense, Outcome};
 use report::page::{Common, ReportPage};
 use report::{CountedUnit, Find, SearchResult, Tried};
 use runner::RunnerError;
+use runner::background::AskedBackground;
 use stats::{Conclusion, OfferedLoad, PagesSummary, Search, Summary, Tally, TestSummary, Trial};
 
 use super::gates::constraint_for;
@@ -17,7 +18,6 @@ use super::load::{LoadWorkload, guard::Permission, pace};
 use super::planned::PlannedRun;
 use super::series::{SeriesProgress, name_of};
 use crate::args::{AnswerOptions, FindArg, Login, SearchArgs, SearchOptions};
-use crate::background::AskedBackground;
 use crate::bar::{BarOf, TerminalBar};
 use crate::connect::connection_to;
 use crate::exit::ExitStatus;
@@ -162,7 +162,10 @@ impl<'a> Trials<'a> {
             args,
             sending,
             settings: settings(args, sending)?,
-            background: AskedBackground::of(&args.search.running.background, &sending.plan)?,
+            background: AskedBackground::of(
+                &args.search.running.background.request(),
+                &sending.plan,
+            )?,
             number: 0,
             made: Vec::new(),
             ran: Vec::new(),

@@ -8,6 +8,7 @@ use std::time::Duration;
 use engine::{Cancel, LONGEST_RUN_ID, Settings};
 use record::Processors;
 use runner::RunnerError;
+use runner::inside::{InsideRequest, WatchedServer};
 use runner::state;
 use testbed::RealServer;
 use testbed::real::{EndedServer, Recipe};
@@ -19,7 +20,6 @@ use crate::args::{
 use crate::command::lab::server_place;
 use crate::command::run::{credentials_of, recipe, settings, version_of};
 use crate::connect::{ServerAccess, connection, labels_of, route, to_own_server};
-use crate::inside::WatchedServer;
 use crate::output::number_of;
 use crate::signals::{Interruptible, on_interrupt};
 
@@ -340,12 +340,11 @@ impl TestedServer {
             ServerOrigin::Own { running, .. } => running.as_deref(),
             ServerOrigin::Url(_) => None,
         };
-        let options = InsideOptions {
-            inside: options.inside,
-            pid: self.pid.into_iter().collect(),
-            no_trace: options.no_trace,
+        let request = InsideRequest {
+            pids: self.pid.into_iter().collect(),
+            ..options.request()
         };
-        let watched = WatchedServer::of(&options, running)?;
+        let watched = WatchedServer::of(&request, running)?;
         Ok(watched.map(WatchedServer::compared))
     }
 

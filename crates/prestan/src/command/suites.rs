@@ -3,11 +3,11 @@
 use std::path::Path;
 
 use runner::RunnerError;
+use runner::background::{AskedBackground, BackgroundRequest};
 use runner::text_file;
 use suite::{OperationKind, Plan};
 
-use crate::args::{BackgroundArgs, SuitesAction, SuitesArgs};
-use crate::background::AskedBackground;
+use crate::args::{SuitesAction, SuitesArgs};
 use crate::command::gates::check_background;
 use crate::command::run::SuiteText;
 use crate::document_file;
@@ -67,7 +67,7 @@ fn check(file: &str) -> Result<String, RunnerError> {
         ..suite::Overrides::default()
     };
     let plan = SuiteText::find(file)?.resolved(&overrides)?;
-    let background = AskedBackground::of(&BackgroundArgs::default(), &plan)?;
+    let background = AskedBackground::of(&BackgroundRequest::default(), &plan)?;
     if let Some(background) = background {
         check_background(&plan, Some(&background.planned()?))?;
     }

@@ -10,6 +10,8 @@ use rand::seq::SliceRandom;
 use report::page::{Common, ReportPage};
 use report::{Design, Sweep, SweepServer, Varied};
 use runner::RunnerError;
+use runner::background::AskedBackground;
+use runner::inside::WatchedServer;
 use runner::state;
 use stats::{Swept, Warning, WarningKind};
 use suite::{Limit, Plan};
@@ -24,10 +26,8 @@ use super::series::{
     AnonymousServers, LOG_FOLLOWS, RunSeries, SeriesProgress, labelled, tested_servers, with_pids,
 };
 use crate::args::{AnswerOptions, DesignArg, LoadOptions, SweepArgs, Vary};
-use crate::background::AskedBackground;
 use crate::command::run::{SuiteText, overrides};
 use crate::exit::ExitStatus;
-use crate::inside::WatchedServer;
 use crate::output::{self, tell};
 
 /// Parameters that are not the suite's: how many users there are, and how many requests a second.
@@ -242,7 +242,7 @@ fn plans(
         let of_a_rate = rate.map(|_| pace::OPEN_CONNECTIONS);
         let users = users.or(args.load.concurrency).or(of_a_rate);
         Ok(AtPoint {
-            background: AskedBackground::of(&args.load.running.background, &plan)?,
+            background: AskedBackground::of(&args.load.running.background.request(), &plan)?,
             plan,
             users: users.unwrap_or(1),
             rate,

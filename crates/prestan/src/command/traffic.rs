@@ -8,9 +8,9 @@ use std::path::Path;
 use ::traffic::PlannedFlow;
 use record::BackgroundComponent;
 use runner::RunnerError;
+use runner::background::{TrafficFile, components_of, shown_generators};
 
 use crate::args::{TrafficAction, TrafficArgs};
-use crate::background::{TrafficFile, components_of, shown_generators};
 use crate::exit::ExitStatus;
 use crate::output::{number_of, print_described, print_text};
 

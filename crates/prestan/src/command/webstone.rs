@@ -13,7 +13,6 @@ use suite::{Overrides, Workspace};
 use webstone::{FileList, Mix};
 
 use crate::args::{ChildrenOptions, Login, PagesOptions, WebstoneArgs};
-use crate::background::AskedBackground;
 use crate::command::load::pace::set_http;
 use crate::command::planned::PlannedRun;
 use crate::command::run::SuiteText;
@@ -24,6 +23,7 @@ use wire::shown::{redacted_command, redacted_target};
 
 use curve::ChildrenCurve;
 use runner::RunnerError;
+use runner::background::AskedBackground;
 
 /// The mix that is meant where none is named.
 const USUAL_MIX: &str = "general";
@@ -70,7 +70,7 @@ pub(crate) fn webstone(args: &WebstoneArgs) -> Result<ExitStatus, RunnerError> {
             .map(|times| times * list.pages.len() as u64),
         load: load(&args.load),
     };
-    let background = AskedBackground::of(&args.load.running.background, &plan)?;
+    let background = AskedBackground::of(&args.load.running.background.request(), &plan)?;
     if let [children] = loads.children[..] {
         let settings = loads.settings(&settings, children);
         let background = background.as_ref();

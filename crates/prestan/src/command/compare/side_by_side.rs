@@ -24,18 +24,18 @@ use suite::Plan;
 
 use super::MeasuredServer;
 use crate::args::{ClockOptions, ConnectOptions, InsideOptions, LoadOptions, is_given};
-use crate::background::{self, AskedBackground, BackgroundShare};
 use crate::command::completed::IncompleteRun;
 use crate::command::kept::KeptRun;
 use crate::command::planned::{PARTNER_ENDED, PlannedRun};
 use crate::command::run::SuiteText;
 use crate::command::series::{RunSeries, SeriesProgress, TestedServer};
 use crate::forecast::roughly;
-use crate::inside::WatchedServer;
 use crate::output::number_of;
 
 use blocks::{Blocks, LEAST_BLOCKS, TestBlock};
 use runner::RunnerError;
+use runner::background::{self, AskedBackground, BackgroundShare};
+use runner::inside::WatchedServer;
 use runner::state;
 use starts::start_order;
 
@@ -93,7 +93,7 @@ pub(crate) fn measure(
     }
     let suite = SuiteText::find(how.suite)?;
     let whole = suite.plan(how.load)?;
-    let background = AskedBackground::of(&how.load.running.background, &whole)?;
+    let background = AskedBackground::of(&how.load.running.background.request(), &whole)?;
     let are_kept_apart = servers.iter().all(TestedServer::is_own) && has_one_user(how.load);
     let run_id = how.load.running.run_id.as_deref();
     let seed = how.load.running.seed.unwrap_or_else(state::new_seed);

@@ -7,21 +7,19 @@ use std::slice;
 use engine::Settings;
 use report::{Incomplete, NotMeasured};
 use runner::RunnerError;
+use runner::background::{AskedBackground, BackgroundRequest};
+use runner::inside::WatchedServer;
 use runner::intake::pooled;
 use runner::state;
 use stats::Material;
 use suite::Plan;
 
 use super::{EarlyEnd, Runs};
-use crate::args::{
-    BackgroundArgs, DiagnoseArgs, LoadOptions, OutputOptions, RunningOptions, defaults,
-};
-use crate::background::AskedBackground;
+use crate::args::{DiagnoseArgs, LoadOptions, OutputOptions, RunningOptions, defaults};
 use crate::command::kept::KeptRun;
 use crate::command::planned::PlannedRun;
 use crate::command::run::SuiteText;
 use crate::command::series::{AnonymousServers, RunSeries, labelled, tested_servers, with_pids};
-use crate::inside::WatchedServer;
 use crate::output::tell;
 
 /// Times each user goes through each test of the suite `prestan`: a course has 50 operations at
@@ -260,7 +258,7 @@ fn run(
         quiet: args.runs.quiet,
         ..defaults()
     };
-    let background = AskedBackground::of(&BackgroundArgs::default(), &plan)?;
+    let background = AskedBackground::of(&BackgroundRequest::default(), &plan)?;
     let (save, background) = (args.runs.save.as_deref(), background.as_ref());
     PlannedRun::of_series(&plan, &suite.text, settings, save, background)?
         .watching(watched)

@@ -5,13 +5,13 @@ use std::thread;
 use engine::Cancel;
 use record::{BackgroundEnd, BackgroundReading, BackgroundRecord, Nanos};
 use runner::RunnerError;
-use runner::state;
-
-use crate::args::TrafficRunArgs;
-use crate::background::{
+use runner::background::{
     BackgroundOptions, BackgroundTask, EndedBackground, LOOK, RunningBackground, TrafficFile,
     UnstableBackground,
 };
+use runner::state;
+
+use crate::args::TrafficRunArgs;
 use crate::exit::ExitStatus;
 use crate::output::{print_documents, print_text, tell};
 use crate::signals::on_interrupt;
@@ -28,7 +28,12 @@ pub(super) fn run(args: &TrafficRunArgs) -> Result<ExitStatus, RunnerError> {
         seed: args.seed.unwrap_or_else(state::new_seed),
         longest_silence: args.silence,
     };
-    let task = BackgroundTask::new(&file, &options, &args.ends, args.token_file.as_deref())?;
+    let task = BackgroundTask::new(
+        &file,
+        &options,
+        &args.ends.ends(),
+        args.token_file.as_deref(),
+    )?;
     let cancel = Cancel::default();
     let _interruptible = on_interrupt(cancel.clone(), None)?;
     let is_cancelled = || cancel.is_cancelled();

@@ -8,12 +8,12 @@ use std::time::Duration;
 use flow::message::{FlowGroup, SinkCounts};
 use flow::sink::SessionReading;
 use flow::{FlowTransport, PermittedPeers, SinkHandle, SinkLimits, SinkSettings, TrafficSink};
+use runner::background::token;
 use runner::{RunnerError, start_thread};
 use serde_json::{Value, json};
 use stats::units::human;
 
 use crate::args::{AllowedNetwork, MaxRate, TrafficSinkArgs};
-use crate::background::token;
 use crate::exit::ExitStatus;
 use crate::output::{number_of, print_text};
 use crate::signals::Signals;

@@ -6,12 +6,12 @@ use engine::{Cancel, Settings};
 use report::page::Common;
 use report::{CountedUnit, Find, SearchResult, Tried};
 use runner::RunnerError;
+use runner::background::AskedBackground;
 use stats::{Conclusion, SearchOutcome};
 use suite::Plan;
 
 use super::Loads;
 use crate::args::{AnswerOptions, OutputOptions};
-use crate::background::AskedBackground;
 use crate::command::gates::add_gate;
 use crate::command::kept::{KeptRun, origins};
 use crate::command::planned::PlannedRun;

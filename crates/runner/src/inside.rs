@@ -22,9 +22,8 @@ use record::{EventKind, InsideRecord, MeasureId};
 use suite::Plan;
 use testbed::RealServer;
 
-use crate::args::InsideOptions;
+use crate::error::RunnerError;
 use logged::{LogFile, LoggedSink};
-use runner::RunnerError;
 use traced::TracedServer;
 
 /// Shortest batch of operations of a suite, which are done one after the other.
@@ -38,8 +37,19 @@ const SELDOM: u64 = 16;
 /// The same where processor times are compared. It disturbs response times of all sides alike.
 const OFTEN: u64 = 4;
 
+/// What is looked at inside of a server.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct InsideRequest {
+    /// Whether a server that Prestan starts is looked into.
+    pub is_wanted: bool,
+    /// Processes of a server that runs already.
+    pub pids: Vec<u32>,
+    /// System calls are not counted.
+    pub no_trace: bool,
+}
+
 /// The processes of a server that are watched.
-pub(crate) struct WatchedServer {
+pub struct WatchedServer {
     counters: ServerCounters,
     /// How often is looked: [`SELDOM`] or [`OFTEN`].
     later: u64,
@@ -52,12 +62,12 @@ pub(crate) struct WatchedServer {
 }
 
 impl WatchedServer {
-    /// Those that the options name, or of a server that Prestan has started.
-    pub(crate) fn of(
-        options: &InsideOptions,
+    /// Those that the request names, or of a server that Prestan has started.
+    pub fn of(
+        request: &InsideRequest,
         server: Option<&RealServer>,
     ) -> Result<Option<WatchedServer>, RunnerError> {
-        let roots: Vec<u32> = match (&options.pid[..], options.inside, server) {
+        let roots: Vec<u32> = match (&request.pids[..], request.is_wanted, server) {
             ([], false, _) => return Ok(None),
             ([], true, None) => {
                 return Err(RunnerError::Usage(
@@ -92,7 +102,7 @@ impl WatchedServer {
             )));
         }
         let named = Arc::new(NamedProcesses::of(&roots));
-        let group = options.pid.iter().flat_map(|pid| group_members(*pid));
+        let group = request.pids.iter().flat_map(|pid| group_members(*pid));
         let mut roots: Vec<u32> = roots.iter().copied().chain(group).collect();
         roots.sort_unstable();
         roots.dedup();
@@ -109,7 +119,7 @@ impl WatchedServer {
                 named,
                 directory,
             },
-            is_traced: !options.no_trace,
+            is_traced: !request.no_trace,
             log: None,
             flames: false,
         }))
@@ -117,7 +127,7 @@ impl WatchedServer {
 
     /// The same, and its access log is read where that has the times of requests. The server must be for this run only: a run
     /// before it has the same numbers of requests.
-    pub(crate) fn with_log(self, server: &RealServer) -> WatchedServer {
+    pub fn with_log(self, server: &RealServer) -> WatchedServer {
         WatchedServer {
             log: LogFile::of(server),
             ..self
@@ -125,12 +135,12 @@ impl WatchedServer {
     }
 
     /// The same, and there are flame graphs, or not.
-    pub(crate) fn with_flames(self, flames: bool) -> WatchedServer {
+    pub fn with_flames(self, flames: bool) -> WatchedServer {
         WatchedServer { flames, ..self }
     }
 
     /// The same, and it is looked at more often, for processor times that are set against others.
-    pub(crate) fn compared(self) -> WatchedServer {
+    pub fn compared(self) -> WatchedServer {
         WatchedServer {
             later: OFTEN,
             ..self
@@ -138,7 +148,7 @@ impl WatchedServer {
     }
 
     /// What stands in the plan of the run.
-    pub(crate) fn record(&self) -> InsideRecord {
+    pub fn record(&self) -> InsideRecord {
         InsideRecord {
             missing: self.counters.missing(),
             processes: self.counters.processes(),
@@ -148,7 +158,7 @@ impl WatchedServer {
     }
 
     /// What it counts for the rows of a run.
-    pub(crate) fn watch(self, plan: &Plan, settings: &Settings) -> Arc<WatchedRows> {
+    pub fn watch(self, plan: &Plan, settings: &Settings) -> Arc<WatchedRows> {
         let is_load = matches!(settings.drive, engine::Drive::Load(_));
         let shortest = if is_load { OF_LOAD } else { OF_SUITE };
         Arc::new(WatchedRows {
@@ -167,7 +177,7 @@ impl WatchedServer {
 }
 
 /// The rows of a run, and what was counted for them.
-pub(crate) struct WatchedRows {
+pub struct WatchedRows {
     accounts: InsideAccounts,
     /// Whether what the server does can be said to be for a row, by their places.
     is_told_apart: Vec<bool>,
@@ -185,7 +195,7 @@ struct RepeatedTests {
 }
 
 /// Hands the samples of a run on, and keeps what is needed to join them with the access log of a server that is watched.
-pub(crate) fn logged<'s>(
+pub fn logged<'s>(
     sink: &'s mut dyn Sink,
     rows: Option<&WatchedRows>,
     plan: &Plan,
@@ -195,7 +205,7 @@ pub(crate) fn logged<'s>(
 
 impl WatchedRows {
     /// What was counted, for the record.
-    pub(crate) fn end(&self) -> Vec<EventKind> {
+    pub fn end(&self) -> Vec<EventKind> {
         let batches = self.accounts.end().into_iter().map(EventKind::Inside);
         let unseen = self.accounts.unseen();
         let unseen = unseen.map(|by| EventKind::UnseenCalls { by });
@@ -206,7 +216,7 @@ impl WatchedRows {
 
     /// Repeats operations of each row, and counts the system calls of the server; then again for flame graphs, if they are
     /// wanted: for the record, too.
-    pub(crate) fn repeat(&self, settings: &Settings, cancel: &Cancel) -> Vec<EventKind> {
+    pub fn repeat(&self, settings: &Settings, cancel: &Cancel) -> Vec<EventKind> {
         let Some(again) = &self.again else {
             return Vec::new();
         };

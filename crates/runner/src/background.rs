@@ -14,21 +14,24 @@ mod task;
 
 use std::path::Path;
 
+use crate::error::RunnerError;
 use flow::{FlowError, SharedToken};
-use runner::RunnerError;
 
-pub(crate) use asked::AskedBackground;
-pub(crate) use follower::{BackgroundRecorder, BackgroundShare, started};
-pub(crate) use generators::recorded as shown_generators;
-pub(crate) use running::{EndedBackground, LOOK, RunningBackground, UnstableBackground};
-pub(crate) use suite_text::recorded_suite;
-pub(crate) use task::{BackgroundOptions, BackgroundTask, TrafficFile, components_of};
+pub use asked::{AskedBackground, BackgroundRequest, RequestedTraffic};
+pub use follower::{BackgroundRecorder, BackgroundShare, started};
+pub use generators::recorded as shown_generators;
+pub use running::{EndedBackground, LOOK, RunningBackground, UnstableBackground};
+pub use suite_text::recorded_suite;
+pub use task::{
+    BackgroundOptions, BackgroundTask, STABLE_PERCENT, SinkPlace, TrafficEnds, TrafficFile,
+    components_of,
+};
 
 /// The variable of the environment that has the token where no file is given.
 const TOKEN_VARIABLE: &str = "PRESTAN_TRAFFIC_TOKEN";
 
 /// The token of sources and sinks.
-pub(crate) fn token(file: Option<&Path>) -> Result<SharedToken, RunnerError> {
+pub fn token(file: Option<&Path>) -> Result<SharedToken, RunnerError> {
     let read = match file {
         Some(file) => SharedToken::from_file(file),
         None if std::env::var_os(TOKEN_VARIABLE).is_some() => {

@@ -15,7 +15,7 @@ use traffic::{
     PlannedGenerator,
 };
 
-use runner::RunnerError;
+use crate::error::RunnerError;
 use wire::shown::redacted_arguments;
 
 use super::running::LOOK;
@@ -26,7 +26,7 @@ const SINK_END: Duration = Duration::from_millis(500);
 const LAST_REPORT: Duration = Duration::from_secs(15);
 
 /// What records and `prestan traffic check` have of the generators of a load: their commands without secrets.
-pub(crate) fn recorded(planned: &[PlannedGenerator]) -> Vec<BackgroundGenerator> {
+pub fn recorded(planned: &[PlannedGenerator]) -> Vec<BackgroundGenerator> {
     let of = |own: BackgroundGenerator| BackgroundGenerator {
         command: redacted_arguments(&own.command),
         sink_command: redacted_arguments(&own.sink_command),

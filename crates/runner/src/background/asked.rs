@@ -1,17 +1,41 @@
 //! Background traffic that was asked for, by options or by the suite.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
+use crate::error::RunnerError;
 use engine::Settings;
 use record::BackgroundRecord;
-use runner::RunnerError;
 use suite::{BackgroundPlan, Plan, TrafficOrigin};
 
-use super::task::{BackgroundOptions, BackgroundTask, TrafficFile};
-use crate::args::{BackgroundArgs, STABLE_PERCENT, TrafficEnds};
+use super::task::{BackgroundOptions, BackgroundTask, STABLE_PERCENT, TrafficEnds, TrafficFile};
+
+/// What is to be sent beside runs, and where to.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct BackgroundRequest {
+    /// `None`: what the suite describes.
+    pub traffic: Option<RequestedTraffic>,
+    /// Where it goes.
+    pub ends: TrafficEnds,
+    /// The file with the token of the sinks.
+    pub token_file: Option<PathBuf>,
+}
+
+/// A load of a traffic file.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RequestedTraffic {
+    /// The traffic file.
+    pub file: PathBuf,
+    /// Name of the load; `None` for the only one.
+    pub load: Option<String>,
+    /// Largest deviation from the mean of a load that is stable, in percent.
+    pub stable_percent: f64,
+    /// How long flows last at most.
+    pub duration: Option<Duration>,
+}
 
 /// Background traffic for any number of runs.
-pub(crate) struct AskedBackground {
+pub struct AskedBackground {
     file: TrafficFile,
     /// The seed is that of the run.
     options: BackgroundOptions,
@@ -20,12 +44,12 @@ pub(crate) struct AskedBackground {
 }
 
 impl AskedBackground {
-    /// What the options ask for, or else the suite.
-    pub(crate) fn of(
-        args: &BackgroundArgs,
+    /// What is requested, or else what the suite describes.
+    pub fn of(
+        request: &BackgroundRequest,
         plan: &Plan,
     ) -> Result<Option<AskedBackground>, RunnerError> {
-        let (file, options) = match (&args.background, &plan.background) {
+        let (file, options) = match (&request.traffic, &plan.background) {
             (Some(asked), _) => (
                 TrafficFile::read(&asked.file)?,
                 BackgroundOptions {
@@ -37,7 +61,7 @@ impl AskedBackground {
                 },
             ),
             (None, Some(planned)) => (file_of(planned, plan)?, options_of(planned)),
-            (None, None) if args.ends.sink.is_empty() => return Ok(None),
+            (None, None) if request.ends.sinks.is_empty() => return Ok(None),
             (None, None) => {
                 return Err(RunnerError::Usage(
                     "--sink is for background traffic; name its traffic file with --background"
@@ -48,19 +72,19 @@ impl AskedBackground {
         Ok(Some(AskedBackground {
             file,
             options,
-            ends: args.ends.clone(),
-            token_file: args.sink_token_file.clone(),
+            ends: request.ends.clone(),
+            token_file: request.token_file.clone(),
         }))
     }
 
     /// What is sent, to sinks in this process.
-    pub(crate) fn planned(&self) -> Result<BackgroundRecord, RunnerError> {
+    pub fn planned(&self) -> Result<BackgroundRecord, RunnerError> {
         let ends = TrafficEnds::default();
         Ok(BackgroundTask::new(&self.file, &self.options, &ends, None)?.record)
     }
 
     /// That of a run with these settings, in which it is noted.
-    pub(crate) fn task(&self, settings: &mut Settings) -> Result<BackgroundTask, RunnerError> {
+    pub fn task(&self, settings: &mut Settings) -> Result<BackgroundTask, RunnerError> {
         let options = BackgroundOptions {
             seed: settings.seed,
             ..self.options.clone()

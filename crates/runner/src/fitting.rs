@@ -1,9 +1,9 @@
 //! Whether settings fit a plan, and what follows from the plan: how many users there are, and where its targets
 //! are.
 
+use crate::error::RunnerError;
 use engine::{Drive, Endpoint, Pacing, Settings};
 use record::{Http, HttpVersion};
-use runner::RunnerError;
 use suite::{AdaptPlan, Plan};
 
 /// The settings with as many users as a load that changes may need.
@@ -38,7 +38,7 @@ fn adapting(plan: &Plan, adapt: &AdaptPlan, settings: Settings) -> Result<Settin
 
 /// The settings with as many users as a plan needs, by its roles or because their number changes, and its
 /// targets in its order.
-pub(super) fn settings_for(plan: &Plan, settings: Settings) -> Result<Settings, RunnerError> {
+pub fn settings_for(plan: &Plan, settings: Settings) -> Result<Settings, RunnerError> {
     let is_of_http1 = |http: &Http| http.version != HttpVersion::Http2;
     let own = plan
         .tests

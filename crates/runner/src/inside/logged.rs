@@ -38,7 +38,7 @@ impl LogFile {
 }
 
 /// Hands samples on, and keeps what is needed to find them in the log of the server.
-pub(crate) struct LoggedSink<'s> {
+pub struct LoggedSink<'s> {
     sink: &'s mut dyn Sink,
     /// The error is why there is none.
     log: Option<io::Result<AccessLog>>,
@@ -64,7 +64,7 @@ impl<'s> LoggedSink<'s> {
     }
 
     /// Joins the log with the operations, for the record. Until the server has written it, some time may pass.
-    pub(crate) fn join(self, cancel: &Cancel) -> Vec<EventKind> {
+    pub fn join(self, cancel: &Cancel) -> Vec<EventKind> {
         let Some(log) = self.log else {
             return Vec::new();
         };

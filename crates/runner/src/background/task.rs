@@ -4,17 +4,16 @@ use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use crate::error::RunnerError;
+use crate::text_file;
 use flow::SharedToken;
 use record::{BackgroundComponent, BackgroundRecord};
-use runner::RunnerError;
-use runner::text_file;
 use traffic::{
     FlowProtocol, IpVersion, PlannedFlow, PlannedGenerator, Traffic, TrafficLoad, TrafficSpec,
 };
 
 use super::generators::recorded;
 use super::token;
-use crate::args::{SinkArg, TrafficEnds};
 
 /// Most components of a load that are told apart: the record has figures of each for every second.
 const MOST_COMPONENTS: usize = 64;
@@ -23,17 +22,39 @@ const LONGEST_ELSEWHERE: Duration = Duration::from_secs(3600);
 /// The same at a sink in this process.
 pub(super) const LONGEST_HERE: Duration = Duration::from_secs(366 * 24 * 3600);
 
+/// Largest deviation from the mean of a load that is stable, in percent.
+pub const STABLE_PERCENT: f64 = 5.0;
+
+/// A sink, and the host of the traffic file that it is.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SinkPlace {
+    /// `None`: it is for all hosts that have no sink of their own.
+    pub name: Option<String>,
+    /// `HOST:PORT`.
+    pub address: String,
+}
+
+/// Where flows go.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct TrafficEnds {
+    /// None: sinks in this process, on loopback.
+    pub sinks: Vec<SinkPlace>,
+    /// Only the flows of this host are sent.
+    pub from_host: Option<String>,
+}
+
 /// A traffic file.
-pub(crate) struct TrafficFile {
+pub struct TrafficFile {
     /// As it was given.
-    pub(crate) path: PathBuf,
+    pub path: PathBuf,
     spec: TrafficSpec,
-    pub(crate) traffic: Traffic,
+    /// Its components and loads.
+    pub traffic: Traffic,
 }
 
 impl TrafficFile {
     /// Reads and checks a file.
-    pub(crate) fn read(path: &Path) -> Result<TrafficFile, RunnerError> {
+    pub fn read(path: &Path) -> Result<TrafficFile, RunnerError> {
         let name = path.display().to_string();
         let text = text_file::read(path)
             .map_err(|error| RunnerError::Usage(format!("reading {name} failed: {error}")))?;
@@ -48,7 +69,7 @@ impl TrafficFile {
     }
 
     /// The same, of traffic that stands in a suite of this name.
-    pub(crate) fn within(suite: &str, spec: &TrafficSpec) -> Result<TrafficFile, RunnerError> {
+    pub fn within(suite: &str, spec: &TrafficSpec) -> Result<TrafficFile, RunnerError> {
         let usage =
             |error| RunnerError::Usage(format!("the background traffic of suite {suite}: {error}"));
         Ok(TrafficFile {
@@ -89,16 +110,17 @@ impl TrafficFile {
 
 /// How a load is to be sent.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct BackgroundOptions {
+pub struct BackgroundOptions {
     /// Name of the load; `None` for the only one.
-    pub(crate) load: Option<String>,
+    pub load: Option<String>,
     /// How long flows last at most, from the beginning of the load on.
-    pub(crate) duration: Option<Duration>,
+    pub duration: Option<Duration>,
     /// Largest deviation from the mean of a load that is stable, in percent.
-    pub(crate) stable_percent: f64,
-    pub(crate) seed: u64,
+    pub stable_percent: f64,
+    /// Seed of the schedules.
+    pub seed: u64,
     /// How long a sink may be silent until it is regarded as dead.
-    pub(crate) longest_silence: Duration,
+    pub longest_silence: Duration,
 }
 
 /// A flow, and what is known of it beside its plan.
@@ -128,8 +150,9 @@ pub(super) enum TaskSink {
 }
 
 /// A load that is to be sent.
-pub(crate) struct BackgroundTask {
-    pub(crate) record: BackgroundRecord,
+pub struct BackgroundTask {
+    /// What the record of a run has of it.
+    pub record: BackgroundRecord,
     pub(super) sources: Vec<TaskSource>,
     /// Other programs, which send on loopback.
     pub(super) generators: Vec<PlannedGenerator>,
@@ -146,14 +169,14 @@ pub(crate) struct BackgroundTask {
 
 impl BackgroundTask {
     /// A load of a file, for these sinks.
-    pub(crate) fn new(
+    pub fn new(
         file: &TrafficFile,
         options: &BackgroundOptions,
         ends: &TrafficEnds,
         token_file: Option<&Path>,
     ) -> Result<BackgroundTask, RunnerError> {
         let (name, load) = file.load(options.load.as_deref())?;
-        if !load.generators.is_empty() && !ends.sink.is_empty() {
+        if !load.generators.is_empty() && !ends.sinks.is_empty() {
             return Err(RunnerError::Usage(format!(
                 "load {name} has generators, which send on loopback only, because their sinks on another \
                  machine cannot be asked; leave --sink out, or name another load"
@@ -173,7 +196,7 @@ impl BackgroundTask {
                 "load {name} has no flow from host `{host}`"
             )));
         }
-        check_names(name, &load.flows, &ends.sink)?;
+        check_names(name, &load.flows, &ends.sinks)?;
         let components = components_of(&flows);
         if components.len() > MOST_COMPONENTS {
             return Err(RunnerError::Usage(format!(
@@ -183,7 +206,7 @@ impl BackgroundTask {
         }
         let mut sources: Vec<TaskSource> = Vec::new();
         for flow in flows {
-            let sink = sink_of(flow, &ends.sink)?;
+            let sink = sink_of(flow, &ends.sinks)?;
             let place = components.iter().position(|own| own.name == name_of(flow));
             let component = file.spec.components.get(&flow.component);
             let flow = TaskFlow {
@@ -201,7 +224,7 @@ impl BackgroundTask {
             }
         }
         let all_flows = || sources.iter().flat_map(|source| &source.flows);
-        let in_process = ends.sink.is_empty();
+        let in_process = ends.sinks.is_empty();
         let longest = if in_process {
             LONGEST_HERE
         } else {
@@ -242,7 +265,7 @@ fn name_of(flow: &PlannedFlow) -> String {
 }
 
 /// The components of flows, in each direction, in their order.
-pub(crate) fn components_of(flows: &[&PlannedFlow]) -> Vec<BackgroundComponent> {
+pub fn components_of(flows: &[&PlannedFlow]) -> Vec<BackgroundComponent> {
     let mut components: Vec<BackgroundComponent> = Vec::new();
     for flow in flows {
         let name = name_of(flow);
@@ -276,7 +299,7 @@ fn is_steady(flow: &PlannedFlow) -> bool {
 }
 
 /// Every sink has to be for a host of the load: a name that is misspelt would send its flows elsewhere.
-fn check_names(load: &str, flows: &[PlannedFlow], sinks: &[SinkArg]) -> Result<(), RunnerError> {
+fn check_names(load: &str, flows: &[PlannedFlow], sinks: &[SinkPlace]) -> Result<(), RunnerError> {
     let mut hosts: Vec<&str> = flows.iter().map(|flow| flow.sink.as_str()).collect();
     hosts.sort_unstable();
     hosts.dedup();
@@ -291,7 +314,7 @@ fn check_names(load: &str, flows: &[PlannedFlow], sinks: &[SinkArg]) -> Result<(
 }
 
 /// Where a flow goes. A host may have a sink for each version of IP.
-fn sink_of(flow: &PlannedFlow, sinks: &[SinkArg]) -> Result<TaskSink, RunnerError> {
+fn sink_of(flow: &PlannedFlow, sinks: &[SinkPlace]) -> Result<TaskSink, RunnerError> {
     if sinks.is_empty() {
         return Ok(TaskSink::Own(match flow.ip {
             IpVersion::V4 => IpAddr::V4(std::net::Ipv4Addr::LOCALHOST),
@@ -304,7 +327,7 @@ fn sink_of(flow: &PlannedFlow, sinks: &[SinkArg]) -> Result<TaskSink, RunnerErro
     let name = has_name.then_some(&flow.sink);
     let candidates = sinks.iter().filter(|own| own.name.as_ref() == name);
     let mut others = Vec::new();
-    for SinkArg { address, .. } in candidates {
+    for SinkPlace { address, .. } in candidates {
         let addresses = address.to_socket_addrs().map_err(|error| {
             RunnerError::Target(format!(
                 "background traffic: the sink {address} cannot be resolved: {error}"

@@ -5,6 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::error::RunnerError;
 use flow::message::DelaySummary;
 use flow::source::{FlowPlan, FlowReading, LoadReading, LoadTotals};
 use flow::stability::{StabilityRule, StabilityWatch, granularity};
@@ -16,15 +17,13 @@ use record::{
     BackgroundCounts, BackgroundEnd, BackgroundPacing, BackgroundReading, BackgroundRecord,
     BackgroundStalls, BackgroundTotals, Nanos,
 };
-use runner::RunnerError;
 
 use super::failed;
 use super::generators::RunningGenerator;
 use super::task::{BackgroundTask, LONGEST_HERE, TaskFlow, TaskSink, TaskSource};
-use crate::output::tell;
 
 /// How often it is looked at readings.
-pub(crate) const LOOK: Duration = Duration::from_millis(50);
+pub const LOOK: Duration = Duration::from_millis(50);
 /// After this time without an agreement, the user learns what is waited for.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// The rest of a second before an end is no reading where it is shorter than this.
@@ -37,7 +36,7 @@ const RUN_IN_SECONDS: usize = 3;
 const RUN_IN: Duration = Duration::from_secs(RUN_IN_SECONDS as u64);
 
 /// Background traffic that runs. It stops when this is dropped.
-pub(crate) struct RunningBackground {
+pub struct RunningBackground {
     record: BackgroundRecord,
     /// Before the flows, so that they end first.
     generators: Vec<RunningGenerator>,
@@ -58,8 +57,9 @@ struct SourceUnderWay {
 }
 
 /// Something that all sources have counted.
-pub(crate) struct PolledReading {
-    pub(crate) reading: BackgroundReading,
+pub struct PolledReading {
+    /// What was counted.
+    pub reading: BackgroundReading,
     /// Bytes per second of the flows with a constant rate at their sinks.
     steady_rate: f64,
     /// A whole second, not the rest before an end.
@@ -68,7 +68,7 @@ pub(crate) struct PolledReading {
 
 impl RunningBackground {
     /// Starts sinks and sources, and waits until the sinks have agreed. `is_cancelled` is asked now and then.
-    pub(crate) fn start(
+    pub fn start(
         task: BackgroundTask,
         is_cancelled: &dyn Fn() -> bool,
     ) -> Result<RunningBackground, RunnerError> {
@@ -153,19 +153,19 @@ impl RunningBackground {
     }
 
     /// What is sent.
-    pub(crate) fn record(&self) -> &BackgroundRecord {
+    pub fn record(&self) -> &BackgroundRecord {
         &self.record
     }
 
     /// Whether all sources and generators send.
-    pub(crate) fn is_active(&self) -> bool {
+    pub fn is_active(&self) -> bool {
         self.sources.iter().all(|source| source.handle.is_active())
             && self.generators.iter().all(RunningGenerator::is_active)
             && self.generators_end.is_none_or(|end| Instant::now() < end)
     }
 
     /// Readings that all sources have by now.
-    pub(crate) fn poll(&mut self) -> Vec<PolledReading> {
+    pub fn poll(&mut self) -> Vec<PolledReading> {
         for source in &mut self.sources {
             let mut readings = source.handle.readings();
             readings.retain(|own| own.is_full_second || own.span >= LEAST_REST);
@@ -185,7 +185,7 @@ impl RunningBackground {
     }
 
     /// Asks all sources for what they have counted since the last full second.
-    pub(crate) fn ask(&mut self) {
+    pub fn ask(&mut self) {
         for source in &mut self.sources {
             source.pending.extend(source.handle.readings());
             // One that does not report is about to end, and its totals say why.
@@ -230,7 +230,7 @@ impl RunningBackground {
 
     /// Waits until the flows with constant rates are stable, and where there are none for three seconds. Each reading
     /// is shown.
-    pub(crate) fn wait_until_stable(
+    pub fn wait_until_stable(
         &mut self,
         is_cancelled: &dyn Fn() -> bool,
         mut show: impl FnMut(&BackgroundReading, &BackgroundRecord),
@@ -267,7 +267,7 @@ impl RunningBackground {
     }
 
     /// Stops all flows, and says what came of them.
-    pub(crate) fn end(mut self) -> EndedBackground {
+    pub fn end(mut self) -> EndedBackground {
         let by_itself = !self.is_active();
         let were_active: Vec<bool> = self
             .generators
@@ -335,11 +335,11 @@ impl RunningBackground {
 }
 
 /// How background traffic ended.
-pub(crate) struct EndedBackground {
+pub struct EndedBackground {
     /// Its failure is that of a source.
-    pub(crate) end: BackgroundEnd,
+    pub end: BackgroundEnd,
     /// It had ended before it was stopped.
-    pub(crate) by_itself: bool,
+    pub by_itself: bool,
 }
 
 /// That the connections of all flows failed, if so: then nothing is sent any more, and no sink died.
@@ -356,11 +356,14 @@ fn all_failed(record: &BackgroundRecord, ended: &[BackgroundTotals]) -> Option<S
 }
 
 /// Why background traffic is not stable.
-pub(crate) enum UnstableBackground {
-    /// The user had enough.
+pub enum UnstableBackground {
+    /// A signal came.
     Interrupted,
-    /// It ended before, after enough seconds to see whether it is stable, or too soon for that.
-    Ended { is_judged: bool },
+    /// It ended before.
+    Ended {
+        /// After enough seconds to see whether it is stable.
+        is_judged: bool,
+    },
     /// Its rates vary too much.
     Unstable(String),
 }
@@ -396,7 +399,7 @@ fn wait_until_agreed(
             Err(error) => return Err(failed(&error)),
         }
         if !is_said && begun.elapsed() > PATIENCE {
-            tell("prestan: waiting for a sink of the background traffic to agree");
+            log::info!("waiting for a sink of the background traffic to agree");
             is_said = true;
         }
         if is_cancelled() {

@@ -4,19 +4,18 @@
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
+use crate::error::{RunnerError, start_thread};
 use engine::Cancel;
 use record::{Event, EventKind, Nanos};
-use runner::{RunnerError, start_thread};
 
 use super::running::{EndedBackground, LOOK, PolledReading, RunningBackground, UnstableBackground};
 use super::task::BackgroundTask;
-use crate::output::tell;
 
 /// Most readings in a record: those of a day.
 const MOST_READINGS: usize = 86_400;
 
 /// Who records background traffic.
-pub(crate) trait BackgroundRecorder: Send + Sync + 'static {
+pub trait BackgroundRecorder: Send + Sync + 'static {
     /// Nanoseconds since the run began; `None` where it has not begun.
     fn now(&self) -> Option<Nanos>;
 
@@ -25,7 +24,7 @@ pub(crate) trait BackgroundRecorder: Send + Sync + 'static {
 }
 
 /// Starts background traffic, and waits until it is stable.
-pub(crate) fn started(
+pub fn started(
     task: BackgroundTask,
     cancel: &Cancel,
     is_quiet: bool,
@@ -44,7 +43,7 @@ pub(crate) fn started(
                 "has begun"
             };
             if !is_quiet {
-                tell(&format!("prestan: the background traffic {state}"));
+                log::info!("the background traffic {state}");
             }
             Ok(running)
         }
@@ -79,7 +78,7 @@ fn ended_by_itself(has_only_flows: bool) -> &'static str {
 }
 
 /// The part of one run in background traffic, which stops when all runs that share it have ended.
-pub(crate) struct BackgroundShare {
+pub struct BackgroundShare {
     shared: Arc<SharedBackground>,
     place: usize,
     has_ended: bool,
@@ -109,7 +108,7 @@ struct RunThatRecords {
 
 impl BackgroundShare {
     /// Shares for so many runs.
-    pub(crate) fn among(
+    pub fn among(
         runs: usize,
         running: RunningBackground,
     ) -> Result<Vec<BackgroundShare>, RunnerError> {
@@ -134,7 +133,7 @@ impl BackgroundShare {
     }
 
     /// From now on the run records it.
-    pub(crate) fn record(&self, recorder: Arc<dyn BackgroundRecorder>) {
+    pub fn record(&self, recorder: Arc<dyn BackgroundRecorder>) {
         self.shared.state().listeners[self.place] = Some(RunThatRecords {
             recorder,
             events: Vec::new(),
@@ -144,7 +143,7 @@ impl BackgroundShare {
 
     /// The run has ended: waits for the others that share it, if it `went_through` as they will, and returns all
     /// events that were recorded.
-    pub(crate) fn end(mut self, went_through: bool) -> Vec<Event> {
+    pub fn end(mut self, went_through: bool) -> Vec<Event> {
         self.leave();
         let state = self.shared.state();
         let mut state = if went_through || state.runs == 0 {

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use runner::RunnerError;
+use crate::error::RunnerError;
 use suite::spec::BackgroundSpec;
 use suite::{BackgroundPlan, Plan, TrafficOrigin};
 use traffic::GeneratorSpec;
@@ -13,7 +13,7 @@ use wire::shown::redacted_arguments;
 ///
 /// # Errors
 /// A secret is written in another way than it is read, so that it cannot be left out.
-pub(crate) fn recorded_suite<'a>(text: &'a str, plan: &Plan) -> Result<Cow<'a, str>, RunnerError> {
+pub fn recorded_suite<'a>(text: &'a str, plan: &Plan) -> Result<Cow<'a, str>, RunnerError> {
     let Some(BackgroundPlan {
         traffic: TrafficOrigin::Here(described),
         ..
