@@ -54,7 +54,7 @@ pub(crate) use lab::{
     CampaignDocuments, LabAction, LabArgs, LabExecArgs, LabLinkArgs, LabOptions, LabReportArgs,
     LabRunArgs, LabShellArgs, WhichLab,
 };
-pub(crate) use load::{ArrivalsArg, LoadArgs, PaceOptions, RequestOptions};
+pub(crate) use load::{LoadArgs, RequestOptions};
 pub(crate) use options::{
     ClockArg, ClockOptions, InsideOptions, LoadOptions, RunOptions, RunningOptions, WARMUP,
 };

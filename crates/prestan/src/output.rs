@@ -8,6 +8,8 @@ use report::{BesideResult, Diagnosed, TextLayout, TextOptions};
 use runner::RunnerError;
 use rustix::fs::Access;
 
+pub(crate) use runner::words::number_of;
+
 use crate::args::{AnswerOptions, ColorArg, FigureOptions, FormatOptions, LayoutArg, PagePlace};
 use crate::command::kept::KeptRun;
 use crate::document_file;
@@ -365,12 +367,6 @@ pub(crate) fn write_with(
         ))),
         Ok(()) => Ok(()),
     }
-}
-
-/// `1 run`, `2 runs`.
-pub(crate) fn number_of(count: usize, unit: &str) -> String {
-    let plural = if count == 1 { "" } else { "s" };
-    format!("{count} {unit}{plural}")
 }
 
 /// Prints a list; `indent` stands before the second line of an item that takes several.

@@ -14,8 +14,9 @@ mod task;
 
 use std::path::Path;
 
-use crate::error::RunnerError;
 use flow::{FlowError, SharedToken};
+
+use crate::error::RunnerError;
 
 pub use asked::{AskedBackground, BackgroundRequest, RequestedTraffic};
 pub use follower::{BackgroundRecorder, BackgroundShare, started};

@@ -82,6 +82,15 @@ impl From<rundir::RunDirError> for RunnerError {
     }
 }
 
+impl From<lab::LabError> for RunnerError {
+    fn from(error: lab::LabError) -> RunnerError {
+        match error {
+            lab::LabError::RefusedSysctl { .. } => RunnerError::Usage(error.to_string()),
+            error => RunnerError::Local(error.to_string()),
+        }
+    }
+}
+
 /// Starts a thread.
 ///
 /// # Errors

@@ -1,10 +1,12 @@
-//! Whether settings fit a plan, and what follows from the plan: how many users there are, and where its targets
-//! are.
+//! Whether settings fit a plan, and what follows from the plan: how many users there are, where its targets
+//! are, and the constraints of the command line.
+
+use constraint::Constraint;
+use engine::{Drive, Endpoint, Pacing, Settings};
+use record::{BackgroundRecord, ConstraintRecord, ConstraintSense, Http, HttpVersion};
+use suite::{AdaptPlan, Plan};
 
 use crate::error::RunnerError;
-use engine::{Drive, Endpoint, Pacing, Settings};
-use record::{Http, HttpVersion};
-use suite::{AdaptPlan, Plan};
 
 /// The settings with as many users as a load that changes may need.
 fn adapting(plan: &Plan, adapt: &AdaptPlan, settings: Settings) -> Result<Settings, RunnerError> {
@@ -133,4 +135,35 @@ fn with_targets_of(plan: &Plan, settings: Settings) -> Result<Settings, RunnerEr
         }
     }
     Ok(Settings { others, ..settings })
+}
+
+/// A constraint of the command line, for a plan.
+pub fn constraint_for(
+    option: &str,
+    constraint: &Constraint,
+    sense: ConstraintSense,
+    plan: &Plan,
+) -> Result<ConstraintRecord, RunnerError> {
+    suite::constraint_for(option, constraint, sense, plan).map_err(RunnerError::Usage)
+}
+
+/// Refuses constraints and conditions about background traffic that the run does not have.
+pub fn check_background(
+    plan: &Plan,
+    background: Option<&BackgroundRecord>,
+) -> Result<(), RunnerError> {
+    let components = background.iter().flat_map(|own| &own.components);
+    let components: Vec<&str> = components.map(|own| own.name.as_str()).collect();
+    let constraints = plan.constraints.iter();
+    let constraints = constraints.map(|own| (own.name.as_str(), own.expression.as_str()));
+    let conditions = plan.conditions.iter().map(|own| ("when", own.as_str()));
+    for (name, expression) in constraints.chain(conditions) {
+        // Others have been checked when the suite was read.
+        let Ok(parsed) = Constraint::parse(expression) else {
+            continue;
+        };
+        let refused = parsed.check_components(&components);
+        refused.map_err(|why| RunnerError::Usage(format!("{name}: {}", why.marked(expression))))?;
+    }
+    Ok(())
 }

@@ -22,9 +22,10 @@ use record::{EventKind, InsideRecord, MeasureId};
 use suite::Plan;
 use testbed::RealServer;
 
-use crate::error::RunnerError;
 use logged::{LogFile, LoggedSink};
 use traced::TracedServer;
+
+use crate::error::RunnerError;
 
 /// Shortest batch of operations of a suite, which are done one after the other.
 const OF_SUITE: Duration = Duration::from_millis(2);

@@ -3,14 +3,18 @@
 //! This library knows no command line and prints nothing: it is given requests, and it returns values and errors.
 
 pub mod background;
+pub mod capture;
 mod error;
 pub mod failing;
 pub mod fitting;
 pub mod inside;
 pub mod intake;
 pub mod live;
+pub mod load;
+pub mod place;
 pub mod state;
 pub mod steering;
+pub mod suite_text;
 pub mod text_file;
 pub mod words;
 

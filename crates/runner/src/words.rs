@@ -1,4 +1,4 @@
-//! Words that may be URLs.
+//! Words of command lines and of messages.
 
 /// Whether a text can be a URL: `localhost`, or with a dot, a slash or a colon in it; a path that
 /// begins with a dot or a slash cannot.
@@ -6,6 +6,12 @@ pub fn may_be_url(text: &str) -> bool {
     let is_path = text.starts_with(['.', '/']);
     let has_parts = text.contains(['.', '/', ':']);
     !is_path && (has_parts || text.eq_ignore_ascii_case("localhost"))
+}
+
+/// `1 run`, `2 runs`.
+pub fn number_of(count: usize, unit: &str) -> String {
+    let plural = if count == 1 { "" } else { "s" };
+    format!("{count} {unit}{plural}")
 }
 
 #[cfg(test)]

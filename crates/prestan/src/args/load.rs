@@ -4,7 +4,10 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
+use record::Arrivals;
 use runner::failing::MaxFailures;
+use runner::load::LoadRequest;
+use runner::load::pace::PaceRequest;
 
 use super::{
     ClockOptions, ConnectOptions, InsideOptions, LabOptions, OutputOptions, RunningOptions, WARMUP,
@@ -115,6 +118,22 @@ pub(crate) struct RequestOptions {
     pub(crate) writes: bool,
 }
 
+impl RequestOptions {
+    pub(crate) fn request(&self) -> LoadRequest {
+        LoadRequest {
+            urls: self.urls.clone(),
+            mix: self.mix.clone(),
+            depth: self.depth.clone(),
+            body: self.body.clone(),
+            body_file: self.body_file.clone(),
+            body_size: self.body_size,
+            expect: self.expect.clone(),
+            verify: self.verify,
+            writes: self.writes,
+        }
+    }
+}
+
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Load")]
 pub(crate) struct PaceOptions {
@@ -192,6 +211,24 @@ pub(crate) struct PaceOptions {
     pub(crate) running: RunningOptions,
 }
 
+impl PaceOptions {
+    pub(crate) fn request(&self) -> PaceRequest {
+        PaceRequest {
+            users: self.users,
+            rate: self.rate,
+            stages: self.stages.as_ref().map(|stages| stages.0.clone()),
+            arrivals: self.arrivals.map(Arrivals::from),
+            max_waiting: self.max_waiting,
+            spin: self.spin,
+            requests: self.requests,
+            duration: self.duration,
+            until: self.until,
+            keep_alive: !self.no_keep_alive,
+            pipeline: self.pipeline,
+        }
+    }
+}
+
 /// How the planned moments of an open loop are spread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub(crate) enum ArrivalsArg {
@@ -200,6 +237,15 @@ pub(crate) enum ArrivalsArg {
     /// Random and independent, as from many independent users
     #[default]
     Poisson,
+}
+
+impl From<ArrivalsArg> for Arrivals {
+    fn from(arrivals: ArrivalsArg) -> Arrivals {
+        match arrivals {
+            ArrivalsArg::Constant => Arrivals::Constant,
+            ArrivalsArg::Poisson => Arrivals::Poisson,
+        }
+    }
 }
 
 /// Stages of an open loop.

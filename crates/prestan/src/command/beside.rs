@@ -16,15 +16,15 @@ use std::time::Duration;
 
 use engine::{Cancel, Drive, LONGEST_RUN_ID, LoadDrive, Observer, Settings};
 use record::{BesideRecord, Event, EventKind};
+use runner::load::{guard, pace};
+use runner::suite_text::SuiteText;
 use runner::{RunnerError, start_thread};
 use suite::{Overrides, Plan, TestPlan};
 
 use crate::args::BesideArg;
 use crate::command::completed::IncompleteRun;
 use crate::command::kept::KeptRun;
-use crate::command::load::{guard, pace};
 use crate::command::planned::PlannedRun;
-use crate::command::run::SuiteText;
 use crate::output::tell;
 use crate::watch::still_there;
 

@@ -1,9 +1,7 @@
-//! `prestan capture`, and the packets of a run.
+//! `prestan capture`.
 
 use std::fs;
-use std::net::IpAddr;
 use std::os::unix::process::ExitStatusExt;
-use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus as ProcessStatus};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,22 +11,15 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process};
 use tokio::signal::unix::SignalKind;
 
-use capture::{
-    CaptureError, CaptureLimits, CaptureSource, PacketSelection, Recording, RecordingEnd,
-    RecordingOptions, RecordingSummary,
-};
-use engine::{Route, Settings};
+use capture::{CaptureLimits, CaptureSource, PacketSelection, Recording, RecordingOptions};
 use lab::{Namespace, user_namespace};
+use runner::capture::{check_absent, described, failed, warn_of_lost};
 use runner::{RunnerError, start_thread};
-use suite::CapturePlan;
 
 use crate::args::CaptureArgs;
 use crate::exit::ExitStatus;
-use crate::output::{number_of, print_list, tell};
+use crate::output::{print_list, tell};
 use crate::signals::{Signals, received};
-
-/// The longest file of a run.
-const LONGEST_OF_RUN: u64 = 1 << 30;
 
 /// How long a program may take to end after SIGTERM.
 const STOP_PATIENCE: Duration = Duration::from_secs(5);
@@ -180,133 +171,4 @@ fn wait(mut child: Child) -> Result<ProcessStatus, RunnerError> {
 /// Whether a signal came that a terminal does not send to the program, too.
 fn is_terminated() -> bool {
     received().is_some_and(|number| number != SignalKind::interrupt().as_raw_value())
-}
-
-fn check_absent(file: &Path) -> Result<(), RunnerError> {
-    if file.symlink_metadata().is_ok() {
-        return Err(RunnerError::Usage(format!(
-            "{} is there already, and a capture would replace it; choose another name",
-            file.display()
-        )));
-    }
-    Ok(())
-}
-
-fn failed(error: CaptureError) -> RunnerError {
-    match error {
-        CaptureError::NoInterface { .. } | CaptureError::Filter { .. } => {
-            RunnerError::Usage(error.to_string())
-        }
-        other => RunnerError::Local(other.to_string()),
-    }
-}
-
-fn described(summary: &RecordingSummary, file: &Path) -> String {
-    let packets = usize::try_from(summary.packets).unwrap_or(usize::MAX);
-    let end = match summary.end {
-        RecordingEnd::Stopped => "",
-        RecordingEnd::Bytes => "; the file is as long as it may be",
-        RecordingEnd::Packets => "; that number was asked for",
-        RecordingEnd::Time => "; the time is over",
-    };
-    format!(
-        "{} in {} ({} KiB){end}",
-        number_of(packets, "packet"),
-        file.display(),
-        summary.bytes.div_ceil(1024)
-    )
-}
-
-fn warn_of_lost(summary: &RecordingSummary) {
-    let dropped = summary.counters.dropped;
-    if dropped > 0 {
-        tell(&format!(
-            "prestan: warning: the kernel lost {dropped} packets, because they were not written fast enough; \
-             select hosts and ports, or keep less of each packet (--snap 128)"
-        ));
-    }
-}
-
-/// The packets between a run and its servers.
-pub(crate) struct RunCapture {
-    recording: Recording,
-    file: PathBuf,
-    is_quiet: bool,
-}
-
-impl RunCapture {
-    /// Begins to record them; of each packet what is planned, or all. Where it `is_quiet`, nothing is told of what
-    /// there is, but that packets were lost or the file was full.
-    pub(crate) fn start(
-        file: &Path,
-        planned: Option<CapturePlan>,
-        settings: &Settings,
-        is_quiet: bool,
-    ) -> Result<RunCapture, RunnerError> {
-        check_absent(file)?;
-        let usual = RecordingOptions::default();
-        let snap = planned.and_then(|planned| planned.snap_length);
-        let snap = snap.and_then(|bytes| u32::try_from(bytes).ok());
-        let most_bytes = planned.and_then(|planned| planned.most_bytes);
-        let endpoints = std::iter::once(&settings.endpoint).chain(&settings.others);
-        let (mut hosts, mut ports): (Vec<IpAddr>, Vec<u16>) = Default::default();
-        for endpoint in endpoints {
-            let Route::Tcp(addresses) = &endpoint.route else {
-                return Err(RunnerError::Usage(format!(
-                    "--capture: {} is reached by a local socket, which has no packets",
-                    endpoint.target.url()
-                )));
-            };
-            hosts.extend(addresses.iter().map(|address| address.ip()));
-            ports.extend(addresses.iter().map(|address| address.port()));
-        }
-        hosts.sort();
-        hosts.dedup();
-        ports.sort_unstable();
-        ports.dedup();
-        let options = RecordingOptions {
-            selection: PacketSelection { hosts, ports },
-            limits: CaptureLimits {
-                bytes: Some(most_bytes.unwrap_or(LONGEST_OF_RUN)),
-                ..CaptureLimits::default()
-            },
-            snap_length: snap.map_or(usual.snap_length, |snap| snap.min(usual.snap_length)),
-            comment: Some(format!("run {}", settings.run_id)),
-            ..usual
-        };
-        let recording = Recording::start(file, &options, Arc::default());
-        let recording = recording.map_err(|error| match failed(error) {
-            RunnerError::Local(what) => RunnerError::Local(format!("--capture: {what}")),
-            other => other,
-        })?;
-        Ok(RunCapture {
-            recording,
-            file: file.to_owned(),
-            is_quiet,
-        })
-    }
-
-    /// Ends it, and removes its file: the run that it was for did not begin.
-    pub(crate) fn discard(self) {
-        // How it ended is of no interest any more.
-        let _ = self.recording.stop();
-        let _ = fs::remove_file(&self.file);
-    }
-
-    /// Ends it, and tells what there is.
-    pub(crate) fn end(self) -> Result<(), RunnerError> {
-        let RunCapture {
-            recording,
-            file,
-            is_quiet,
-        } = self;
-        let summary = recording
-            .stop()
-            .map_err(|error| RunnerError::Local(format!("--capture: {error}")))?;
-        if !is_quiet || summary.end != RecordingEnd::Stopped {
-            tell(&format!("prestan: {}", described(&summary, &file)));
-        }
-        warn_of_lost(&summary);
-        Ok(())
-    }
 }

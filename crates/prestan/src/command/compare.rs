@@ -17,12 +17,13 @@ use super::kept::{KeptRun, RecordReading};
 use super::series::{TestedServer, labelled, tested_servers, with_pids};
 use crate::args::{CompareArgs, HttpArg, is_given};
 use crate::command::report::diagnosed;
-use crate::command::run::SuiteText;
+use crate::command::run::overrides;
 use crate::exit::ExitStatus;
 use crate::output;
 
 use runner::RunnerError;
 use runner::state;
+use runner::suite_text::SuiteText;
 use side_by_side::{Extent, MeasuredSeries, SideBySide};
 
 /// Differences up to this share count as the same, where nobody says otherwise (`--same-within`).
@@ -87,7 +88,7 @@ fn tell_name(servers: &[MeasuredServer]) {
 }
 
 fn measure(args: &CompareArgs) -> Result<MeasuredSeries, RunnerError> {
-    let plan = SuiteText::find(&args.series.suite)?.plan(&args.load)?;
+    let plan = SuiteText::find(&args.series.suite)?.resolved(&overrides(&args.load))?;
     gate::check(&args.question, &plan, is_given(&args.inside))?;
     let undecided = |servers: &[MeasuredServer]| undecided(servers, args);
     let how = SideBySide {

@@ -10,10 +10,9 @@ use std::env;
 use std::path::Path;
 use std::time::Duration;
 
-use lab::{BuiltLab, ForwarderSettings, LabError, Surroundings, user_namespace};
+use lab::{BuiltLab, ForwarderSettings, LabError, user_namespace};
 use runner::RunnerError;
 use runner::text_file;
-use testbed::real::ServerPlace;
 use topology::{BUILTIN_LABS, BuiltinLab, LabHostSpec, LabLinkSpec, LabNetwork, LabSpec};
 
 use crate::args::{LabAction, LabArgs, LabLinkArgs, LabOptions};
@@ -44,16 +43,6 @@ pub(crate) fn lab(args: &LabArgs) -> Result<ExitStatus, RunnerError> {
         LabAction::Schema => print_text(topology::SCHEMA)?,
     }
     Ok(ExitStatus::Done)
-}
-
-/// Where a server is started: in a host of the laboratory around this program, if there is one.
-pub(crate) fn server_place() -> Result<Option<ServerPlace>, RunnerError> {
-    ServerPlace::around(surroundings()?.as_ref()).map_err(local)
-}
-
-/// The laboratory around this program.
-fn surroundings() -> Result<Option<Surroundings>, RunnerError> {
-    Surroundings::read(|name| env::var(name).ok()).map_err(local)
 }
 
 fn list() -> Result<Vec<String>, RunnerError> {
@@ -176,10 +165,7 @@ fn warn_of_lateness(lab: &BuiltLab) {
 }
 
 fn local(error: LabError) -> RunnerError {
-    match error {
-        LabError::RefusedSysctl { .. } => RunnerError::Usage(error.to_string()),
-        error => RunnerError::Local(error.to_string()),
-    }
+    error.into()
 }
 
 fn usage(error: topology::TopologyError) -> RunnerError {

@@ -1,18 +1,11 @@
 //! `prestan load`: one request, or a mix, over and over.
 
-pub(crate) mod guard;
-pub(crate) mod pace;
-mod request;
-mod resources;
-mod sending;
-
 use engine::{Drive, LoadDrive, Settings};
 use runner::RunnerError;
 use runner::background::AskedBackground;
 use runner::failing::MaxFailures;
 use runner::inside::WatchedServer;
-
-pub(crate) use sending::LoadWorkload;
+use runner::load::{LoadWorkload, guard, pace};
 
 use crate::args::{LoadArgs, Login};
 use crate::command::planned::PlannedRun;
@@ -30,17 +23,18 @@ pub(crate) fn load(args: &LoadArgs) -> Result<ExitStatus, RunnerError> {
         permission,
         in_turn,
         ..
-    } = LoadWorkload::of(&args.words(), &args.request)?;
-    pace::check(&args.pace, args.connect.http.into(), &plan)?;
+    } = LoadWorkload::of(&args.words(), &args.request.request())?;
+    let paced = args.pace.request();
+    pace::check(&paced, args.connect.http.into(), &plan)?;
     let connection = connection_to(target, &Login::default(), &args.connect)?;
     let pace = &args.pace;
     let max_failures = pace.max_failures.unwrap_or_default();
     let mut settings = Settings {
-        users: pace::users(pace),
+        users: pace::users(&paced),
         drive: Drive::Load(LoadDrive {
-            pacing: pace::pacing(pace),
+            pacing: pace::pacing(&paced),
             requests: pace.requests,
-            duration: pace::duration(pace),
+            duration: pace::duration(&paced),
             until: pace.until.map(|until| until.to_string()),
             connect_rate: pace.connect_rate,
             warmup: pace.warmup,

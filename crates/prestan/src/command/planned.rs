@@ -18,9 +18,8 @@ use suite::Plan;
 
 use crate::args::OutputOptions;
 use crate::command::beside::{self, BesideLoad, BesideLoads, BesideTask};
-use crate::command::capture::RunCapture;
 use crate::command::completed::{CompletedRun, IncompleteRun, not_saved};
-use crate::command::gates::{add_gate, check_background};
+use crate::command::gates::add_gate;
 use crate::command::kept::KeptRun;
 use crate::command::series::SeriesProgress;
 use crate::exit::ExitStatus;
@@ -33,7 +32,9 @@ use runner::RunnerError;
 use runner::background::{
     self, AskedBackground, BackgroundRecorder, BackgroundShare, BackgroundTask, recorded_suite,
 };
+use runner::capture::RunCapture;
 use runner::failing::MaxFailures;
+use runner::fitting::check_background;
 use runner::fitting::settings_for;
 use runner::inside::{WatchedServer, logged};
 use runner::intake::{Concluded, Intake};

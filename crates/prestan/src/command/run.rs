@@ -1,20 +1,17 @@
 //! `prestan URL` and `prestan run`: plan, measure, keep, report.
 
 use std::collections::BTreeMap;
-use std::io;
-use std::path::Path;
 use std::time::Duration;
 
 use engine::{Drive, Rounds, Settings};
 use record::HttpVersion;
-use suite::{BackgroundPlan, Builtin, Overrides, Plan, Selection, TrafficOrigin};
+use suite::{Overrides, Plan, Selection};
 use testbed::RealServer;
 use testbed::real::Recipe;
 use wire::auth::{Credentials, Secret};
 
 use crate::args::{ClassicArgs, ClockOptions, LoadOptions, OutputOptions, RunArgs, RunOptions};
 use crate::command::beside::BesideTask;
-use crate::command::lab::server_place;
 use crate::command::planned::PlannedRun;
 use crate::command::series::{ENDS_WITHIN, server_ended};
 use crate::connect::{ServerAccess, connection, to_own_server};
@@ -23,8 +20,8 @@ use crate::output;
 use runner::RunnerError;
 use runner::background::AskedBackground;
 use runner::inside::WatchedServer;
-use runner::text_file;
-use wire::shown::redacted_target;
+use runner::place::server_place;
+use runner::suite_text::SuiteText;
 
 /// `prestan URL [USER PASSWORD] [options]`: the line of 2004.
 pub(crate) fn classic(args: &ClassicArgs) -> Result<ExitStatus, RunnerError> {
@@ -97,62 +94,6 @@ pub(crate) fn version_of(server: &RealServer) -> HttpVersion {
 pub(crate) fn recipe(text: &str) -> Result<Recipe, RunnerError> {
     let recipe = Recipe::with_parameters(text);
     recipe.map_err(|error| RunnerError::Usage(format!("--server {text}: {error}")))
-}
-
-/// The text of a suite, built in or from a file.
-pub(crate) struct SuiteText {
-    /// Name of the file, for messages.
-    pub(crate) name: String,
-    pub(crate) text: String,
-}
-
-impl SuiteText {
-    /// A built-in suite of that name, or else a file.
-    pub(crate) fn find(name: &str) -> Result<SuiteText, RunnerError> {
-        if let Some(builtin) = Builtin::find(name) {
-            return Ok(SuiteText {
-                name: format!("suite {name}"),
-                text: builtin.text.to_owned(),
-            });
-        }
-        let text = text_file::read(Path::new(name)).map_err(|error| {
-            let shown = redacted_target(name);
-            if name.contains(['/', '.']) || error.kind() != io::ErrorKind::NotFound {
-                return RunnerError::Usage(format!("reading {shown} failed: {error}"));
-            }
-            let names = suite::BUILTIN.iter().map(|builtin| builtin.name);
-            let hint = nearest::hint(name, names, "built in are");
-            RunnerError::Usage(format!("no suite and no file is called `{shown}`; {hint}"))
-        })?;
-        Ok(SuiteText {
-            name: name.to_owned(),
-            text,
-        })
-    }
-
-    /// The plan, with what the command line changes.
-    pub(crate) fn plan(&self, load: &LoadOptions) -> Result<Plan, RunnerError> {
-        self.resolved(&overrides(load))
-    }
-
-    /// The plan, with these changes.
-    pub(crate) fn resolved(&self, overrides: &Overrides) -> Result<Plan, RunnerError> {
-        let spec = suite::parse(&self.name, &self.text).map_err(usage)?;
-        let mut plan = suite::resolve(&self.name, &self.text, &spec, overrides).map_err(usage)?;
-        if let Some(BackgroundPlan {
-            traffic: TrafficOrigin::File(file),
-            ..
-        }) = &mut plan.background
-        {
-            let beside = Path::new(&self.name).with_file_name(&*file);
-            *file = beside.to_string_lossy().into_owned();
-        }
-        Ok(plan)
-    }
-}
-
-fn usage(error: suite::SuiteError) -> RunnerError {
-    RunnerError::Usage(error.to_string())
 }
 
 pub(crate) fn overrides(load: &LoadOptions) -> Overrides {

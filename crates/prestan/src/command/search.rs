@@ -10,11 +10,12 @@ use report::page::{Common, ReportPage};
 use report::{CountedUnit, Find, SearchResult, Tried};
 use runner::RunnerError;
 use runner::background::AskedBackground;
+use runner::fitting::constraint_for;
+use runner::load::guard::Permission;
+use runner::load::{LoadWorkload, pace};
 use stats::{Conclusion, OfferedLoad, PagesSummary, Search, Summary, Tally, TestSummary, Trial};
 
-use super::gates::constraint_for;
 use super::kept::{KeptRun, origins};
-use super::load::{LoadWorkload, guard::Permission, pace};
 use super::planned::PlannedRun;
 use super::series::{SeriesProgress, name_of};
 use crate::args::{AnswerOptions, FindArg, Login, SearchArgs, SearchOptions};
@@ -41,7 +42,7 @@ const PATIENCE: u32 = 3;
 pub(crate) fn search(args: &SearchArgs) -> Result<ExitStatus, RunnerError> {
     output::check_answer(&args.answer, &[])?;
     let words: Vec<&str> = args.request.iter().map(String::as_str).collect();
-    let mut sending = LoadWorkload::of(&words, &args.options)?;
+    let mut sending = LoadWorkload::of(&words, &args.options.request())?;
     if sending.permission == Permission::IfAbsent {
         if !args.options.writes {
             return Err(RunnerError::Usage(

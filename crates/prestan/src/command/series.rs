@@ -9,6 +9,7 @@ use engine::{Cancel, LONGEST_RUN_ID, Settings};
 use record::Processors;
 use runner::RunnerError;
 use runner::inside::{InsideRequest, WatchedServer};
+use runner::place::server_place;
 use runner::state;
 use testbed::RealServer;
 use testbed::real::{EndedServer, Recipe};
@@ -17,7 +18,6 @@ use wire::target::Target;
 use crate::args::{
     ClockOptions, ConnectOptions, InsideOptions, LoadOptions, Login, RunningOptions,
 };
-use crate::command::lab::server_place;
 use crate::command::run::{credentials_of, recipe, settings, version_of};
 use crate::connect::{ServerAccess, connection, labels_of, route, to_own_server};
 use crate::output::number_of;

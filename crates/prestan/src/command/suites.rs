@@ -4,12 +4,12 @@ use std::path::Path;
 
 use runner::RunnerError;
 use runner::background::{AskedBackground, BackgroundRequest};
+use runner::fitting::check_background;
+use runner::suite_text::SuiteText;
 use runner::text_file;
 use suite::{OperationKind, Plan};
 
 use crate::args::{SuitesAction, SuitesArgs};
-use crate::command::gates::check_background;
-use crate::command::run::SuiteText;
 use crate::document_file;
 use crate::exit::ExitStatus;
 use crate::output::{number_of, print_list, print_text, tell};

@@ -12,21 +12,22 @@ use report::{Design, Sweep, SweepServer, Varied};
 use runner::RunnerError;
 use runner::background::AskedBackground;
 use runner::inside::WatchedServer;
+use runner::load::{guard, pace};
 use runner::state;
+use runner::suite_text::SuiteText;
 use stats::{Swept, Warning, WarningKind};
 use suite::{Limit, Plan};
 
 use super::completed::IncompleteRun;
 use super::gates::add_gate;
 use super::kept::{KeptRun, origins};
-use super::load::{guard, pace};
 use super::planned::PlannedRun;
 use super::point_verdicts::{RunAtPoint, by_constraints};
 use super::series::{
     AnonymousServers, LOG_FOLLOWS, RunSeries, SeriesProgress, labelled, tested_servers, with_pids,
 };
 use crate::args::{AnswerOptions, DesignArg, LoadOptions, SweepArgs, Vary};
-use crate::command::run::{SuiteText, overrides};
+use crate::command::run::overrides;
 use crate::exit::ExitStatus;
 use crate::output::{self, tell};
 

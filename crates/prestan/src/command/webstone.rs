@@ -13,9 +13,7 @@ use suite::{Overrides, Workspace};
 use webstone::{FileList, Mix};
 
 use crate::args::{ChildrenOptions, Login, PagesOptions, WebstoneArgs};
-use crate::command::load::pace::set_http;
 use crate::command::planned::PlannedRun;
-use crate::command::run::SuiteText;
 use crate::connect::connection;
 use crate::exit::ExitStatus;
 use crate::output;
@@ -24,6 +22,8 @@ use wire::shown::{redacted_command, redacted_target};
 use curve::ChildrenCurve;
 use runner::RunnerError;
 use runner::background::AskedBackground;
+use runner::load::pace::set_http;
+use runner::suite_text::SuiteText;
 
 /// The mix that is meant where none is named.
 const USUAL_MIX: &str = "general";

@@ -3,12 +3,12 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::error::RunnerError;
 use engine::Settings;
 use record::BackgroundRecord;
 use suite::{BackgroundPlan, Plan, TrafficOrigin};
 
 use super::task::{BackgroundOptions, BackgroundTask, STABLE_PERCENT, TrafficEnds, TrafficFile};
+use crate::error::RunnerError;
 
 /// What is to be sent beside runs, and where to.
 #[derive(Debug, Clone, Default, PartialEq)]

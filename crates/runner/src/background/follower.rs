@@ -4,12 +4,12 @@
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
-use crate::error::{RunnerError, start_thread};
 use engine::Cancel;
 use record::{Event, EventKind, Nanos};
 
 use super::running::{EndedBackground, LOOK, PolledReading, RunningBackground, UnstableBackground};
 use super::task::BackgroundTask;
+use crate::error::{RunnerError, start_thread};
 
 /// Most readings in a record: those of a day.
 const MOST_READINGS: usize = 86_400;

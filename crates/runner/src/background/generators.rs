@@ -15,10 +15,10 @@ use traffic::{
     PlannedGenerator,
 };
 
-use crate::error::RunnerError;
 use wire::shown::redacted_arguments;
 
 use super::running::LOOK;
+use crate::error::RunnerError;
 
 /// How long a sink may take to end by itself after its source has ended.
 const SINK_END: Duration = Duration::from_millis(500);

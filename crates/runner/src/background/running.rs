@@ -5,7 +5,6 @@ use std::net::{IpAddr, SocketAddr};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::error::RunnerError;
 use flow::message::DelaySummary;
 use flow::source::{FlowPlan, FlowReading, LoadReading, LoadTotals};
 use flow::stability::{StabilityRule, StabilityWatch, granularity};
@@ -21,6 +20,7 @@ use record::{
 use super::failed;
 use super::generators::RunningGenerator;
 use super::task::{BackgroundTask, LONGEST_HERE, TaskFlow, TaskSink, TaskSource};
+use crate::error::RunnerError;
 
 /// How often it is looked at readings.
 pub const LOOK: Duration = Duration::from_millis(50);

@@ -3,11 +3,12 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use crate::error::RunnerError;
 use suite::spec::BackgroundSpec;
 use suite::{BackgroundPlan, Plan, TrafficOrigin};
 use traffic::GeneratorSpec;
 use wire::shown::redacted_arguments;
+
+use crate::error::RunnerError;
 
 /// What is recorded of the text of this plan's suite.
 ///

@@ -4,7 +4,6 @@ use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::error::RunnerError;
 use crate::text_file;
 use flow::SharedToken;
 use record::{BackgroundComponent, BackgroundRecord};
@@ -14,6 +13,7 @@ use traffic::{
 
 use super::generators::recorded;
 use super::token;
+use crate::error::RunnerError;
 
 /// Most components of a load that are told apart: the record has figures of each for every second.
 const MOST_COMPONENTS: usize = 64;

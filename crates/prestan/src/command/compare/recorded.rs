@@ -7,12 +7,12 @@ use record::{Pace, PlanRecord};
 use report::ListedGroup;
 use runner::RunnerError;
 use runner::state;
+use runner::suite_text::SuiteText;
 use stats::Completeness;
 use suite::{Builtin, Overrides};
 
 use super::MeasuredServer;
 use crate::command::kept::{KeptRun, RecordReading};
-use crate::command::run::SuiteText;
 use crate::command::runs;
 use crate::connect::labels_of;
 

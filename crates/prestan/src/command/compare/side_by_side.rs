@@ -27,7 +27,7 @@ use crate::args::{ClockOptions, ConnectOptions, InsideOptions, LoadOptions, is_g
 use crate::command::completed::IncompleteRun;
 use crate::command::kept::KeptRun;
 use crate::command::planned::{PARTNER_ENDED, PlannedRun};
-use crate::command::run::SuiteText;
+use crate::command::run::overrides;
 use crate::command::series::{RunSeries, SeriesProgress, TestedServer};
 use crate::forecast::roughly;
 use crate::output::number_of;
@@ -37,6 +37,7 @@ use runner::RunnerError;
 use runner::background::{self, AskedBackground, BackgroundShare};
 use runner::inside::WatchedServer;
 use runner::state;
+use runner::suite_text::SuiteText;
 use starts::start_order;
 
 /// How servers are measured side by side.
@@ -92,7 +93,7 @@ pub(crate) fn measure(
         )));
     }
     let suite = SuiteText::find(how.suite)?;
-    let whole = suite.plan(how.load)?;
+    let whole = suite.resolved(&overrides(how.load))?;
     let background = AskedBackground::of(&how.load.running.background.request(), &whole)?;
     let are_kept_apart = servers.iter().all(TestedServer::is_own) && has_one_user(how.load);
     let run_id = how.load.running.run_id.as_deref();
@@ -214,7 +215,9 @@ impl Comparing<'_> {
     ) -> Result<(), RunnerError> {
         while let Some(block) = blocks.next(begun.elapsed()) {
             let block_begun = Instant::now();
-            let plan = self.suite.plan(&self.load_of(whole, &block))?;
+            let plan = self
+                .suite
+                .resolved(&overrides(&self.load_of(whole, &block)))?;
             if !self.block(&plan, shown)? {
                 break;
             }

@@ -11,6 +11,7 @@ use runner::background::{AskedBackground, BackgroundRequest};
 use runner::inside::WatchedServer;
 use runner::intake::pooled;
 use runner::state;
+use runner::suite_text::SuiteText;
 use stats::Material;
 use suite::Plan;
 
@@ -18,7 +19,7 @@ use super::{EarlyEnd, Runs};
 use crate::args::{DiagnoseArgs, LoadOptions, OutputOptions, RunningOptions, defaults};
 use crate::command::kept::KeptRun;
 use crate::command::planned::PlannedRun;
-use crate::command::run::SuiteText;
+use crate::command::run::overrides;
 use crate::command::series::{AnonymousServers, RunSeries, labelled, tested_servers, with_pids};
 use crate::output::tell;
 
@@ -300,7 +301,7 @@ fn suites(args: &DiagnoseArgs) -> Result<Vec<PlannedSuite<'_>>, RunnerError> {
                 ..load.clone()
             };
             // Each suite is told of the patterns that mean something in it.
-            match suite.plan(&only) {
+            match suite.resolved(&overrides(&only)) {
                 Ok(_) => {
                     load.skip.push(pattern.clone());
                     is_known = Ok(());
@@ -314,7 +315,7 @@ fn suites(args: &DiagnoseArgs) -> Result<Vec<PlannedSuite<'_>>, RunnerError> {
     let plan = |(name, suite, load): (_, SuiteText, LoadOptions)| {
         Ok(PlannedSuite {
             name,
-            plan: suite.plan(&load)?,
+            plan: suite.resolved(&overrides(&load))?,
             suite,
             users: load.concurrency.unwrap_or(1),
         })
@@ -332,13 +333,13 @@ fn planned<'a>(
         let mut skipping = load.clone();
         skipping.skip.push(pattern.clone());
         // A pattern may mean nothing in this part.
-        if suite.plan(&skipping).is_ok() {
+        if suite.resolved(&overrides(&skipping)).is_ok() {
             load = skipping;
         }
     }
     Ok(PlannedSuite {
         name,
-        plan: suite.plan(&load)?,
+        plan: suite.resolved(&overrides(&load))?,
         suite,
         users: load.concurrency.unwrap_or(1),
     })

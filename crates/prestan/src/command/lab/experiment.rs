@@ -24,13 +24,13 @@ use experiment::{
     ExperimentSpec, LevelCombination, PlannedTrial, TrialRecord, TrialSetup, TrialSpec,
     planned_trials,
 };
+use runner::suite_text::SuiteText;
 use runner::{RunnerError, state, text_file};
 use suite::Overrides;
 use topology::LabSpec;
 
 use super::{become_root, text_of};
 use crate::args::LabRunArgs;
-use crate::command::run::SuiteText;
 use crate::exit::ExitStatus;
 use crate::forecast::roughly;
 use crate::output::{check_documents, number_of, print_described, print_list, tell};

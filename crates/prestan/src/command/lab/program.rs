@@ -11,12 +11,13 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use lab::{BuiltLab, LabError, Surroundings};
+use runner::place::surroundings;
 use runner::{RunnerError, start_thread};
 use rustix::process::{Pid, Signal, kill_process};
 use tokio::signal::unix::SignalKind;
 use topology::{LabNetwork, LabNodeKind};
 
-use super::{become_root, build, find, local, surroundings, warn_of_lateness};
+use super::{become_root, build, find, local, warn_of_lateness};
 use crate::args::{LabExecArgs, LabOptions, LabShellArgs, WhichLab};
 use crate::exit::ExitStatus;
 use crate::signals::{self, Signals};

@@ -2,10 +2,10 @@
 
 use engine::{Cancel, Finished, RunError, Settings};
 use record::{EventKind, LeftBehind};
+use runner::load::guard;
 use suite::Plan;
 
 use super::{RunRecorder, add};
-use crate::command::load::guard;
 use crate::output;
 
 /// URLs of what the run makes on the server and removes at the end.

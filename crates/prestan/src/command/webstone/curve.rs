@@ -7,6 +7,7 @@ use report::page::Common;
 use report::{CountedUnit, Find, SearchResult, Tried};
 use runner::RunnerError;
 use runner::background::AskedBackground;
+use runner::suite_text::SuiteText;
 use stats::{Conclusion, SearchOutcome};
 use suite::Plan;
 
@@ -16,7 +17,6 @@ use crate::command::gates::add_gate;
 use crate::command::kept::{KeptRun, origins};
 use crate::command::planned::PlannedRun;
 use crate::command::point_verdicts::{RunAtPoint, by_constraints};
-use crate::command::run::SuiteText;
 use crate::command::search::shown_reason;
 use crate::command::search::{knee, print, tried};
 use crate::command::series::{SeriesProgress, name_of};

@@ -10,9 +10,10 @@
 //! | a mix with such requests | with `--writes`, in a collection of its own |
 
 use engine::{Presence, Settings};
-use runner::RunnerError;
 use suite::{Body, Plan, Workspace};
 use wire::target::Target;
+
+use crate::error::RunnerError;
 
 /// Methods that change nothing: those of suites that only read, and TRACE, which they cannot send.
 fn reading() -> impl Iterator<Item = &'static str> {
@@ -21,7 +22,8 @@ fn reading() -> impl Iterator<Item = &'static str> {
 
 /// What is known before anybody is asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Permission {
+pub enum Permission {
+    /// It may be sent.
     Granted,
     /// It depends on whether something is at the target.
     IfAbsent,
@@ -39,11 +41,7 @@ fn changing(plan: &Plan) -> Vec<String> {
 }
 
 /// Whether the one request of a plan may be sent.
-pub(crate) fn single(
-    plan: &Plan,
-    writes: bool,
-    target: &Target,
-) -> Result<Permission, RunnerError> {
+pub fn single(plan: &Plan, writes: bool, target: &Target) -> Result<Permission, RunnerError> {
     match changing(plan).first().map(String::as_str) {
         None if target.names_a_method() && !writes => Err(RunnerError::Usage(format!(
             "the query of {} names another method, and the server may take the request for one \
@@ -65,11 +63,7 @@ pub(crate) fn single(
 }
 
 /// Whether the requests of a plan to several resources, at these URLs, may be sent.
-pub(crate) fn several(
-    plan: &Plan,
-    writes: bool,
-    urls: &[Target],
-) -> Result<Permission, RunnerError> {
+pub fn several(plan: &Plan, writes: bool, urls: &[Target]) -> Result<Permission, RunnerError> {
     let makes = ["PUT", "MKCOL", "COPY", "MOVE", "LOCK"];
     if let Some(method) = changing(plan)
         .iter()
@@ -85,7 +79,7 @@ pub(crate) fn several(
 }
 
 /// Whether the requests of a suite may be sent.
-pub(crate) fn mix(plan: &mut Plan, writes: bool) -> Result<Permission, RunnerError> {
+pub fn mix(plan: &mut Plan, writes: bool) -> Result<Permission, RunnerError> {
     if let Err((one, other)) = plan.http() {
         return Err(RunnerError::Usage(format!(
             "the suite `{}` cannot be one load: its tests {one} and {other} use connections in different ways \
@@ -110,7 +104,7 @@ pub(crate) fn mix(plan: &mut Plan, writes: bool) -> Result<Permission, RunnerErr
 }
 
 /// Looks at the target where that is what it depends on; true when the run is going to make it.
-pub(crate) fn look(
+pub fn look(
     permission: Permission,
     settings: &Settings,
     writes: bool,
@@ -145,7 +139,7 @@ pub(crate) fn look(
 }
 
 /// Bytes of the resource that the one request of a plan makes; `None` where they may change.
-pub(crate) fn length_of_made(plan: &Plan) -> Option<u64> {
+pub fn length_of_made(plan: &Plan) -> Option<u64> {
     let request = plan.requests().next()?;
     match &request.body {
         _ if request.method == "LOCK" => Some(0),

@@ -3,10 +3,11 @@
 use std::fs;
 use std::path::Path;
 
-use runner::RunnerError;
 use suite::{RequestedPath, RequestedPaths};
 use wire::shown::{redacted_target, redacted_url};
 use wire::target::Target;
+
+use crate::error::RunnerError;
 
 /// Most URLs of a list: each is a request that is written before the load begins.
 const MOST: usize = 100_000;

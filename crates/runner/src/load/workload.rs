@@ -1,38 +1,37 @@
 //! What a load sends where, and whether it may.
 
 use record::Verify;
-use runner::RunnerError;
-use runner::words::may_be_url;
 use suite::{Overrides, Plan};
 use wire::shown::redacted_target;
 use wire::target::Target;
 
 use super::guard::{self, Permission};
-use super::request;
+use super::request::{self, LoadRequest};
 use super::resources::LoadResources;
-use crate::args::RequestOptions;
-use crate::command::run::SuiteText;
+use crate::error::RunnerError;
+use crate::suite_text::SuiteText;
+use crate::words::may_be_url;
 
 /// One request, or a mix of them.
-pub(crate) struct LoadWorkload {
+pub struct LoadWorkload {
     /// In words: `GET`, `mix browsing`.
-    pub(crate) what: String,
-    pub(crate) plan: Plan,
-    pub(crate) suite_text: String,
-    pub(crate) target: Target,
+    pub what: String,
+    /// The tests, of which loops are repeated.
+    pub plan: Plan,
+    /// The suite that this is the plan of.
+    pub suite_text: String,
+    /// Where it is sent.
+    pub target: Target,
     /// Whether that may be sent.
-    pub(crate) permission: Permission,
+    pub permission: Permission,
     /// Operations come in their order, and are not drawn.
-    pub(crate) in_turn: bool,
+    pub in_turn: bool,
 }
 
 impl LoadWorkload {
     /// `METHOD URL`, `URL` for a GET, for a POST of a body, and for a mix; with a list of URLs each may be left
     /// out.
-    pub(crate) fn of(
-        words: &[&str],
-        options: &RequestOptions,
-    ) -> Result<LoadWorkload, RunnerError> {
+    pub fn of(words: &[&str], options: &LoadRequest) -> Result<LoadWorkload, RunnerError> {
         if let Some(suite) = &options.mix {
             request::refuse_with_mix(options)?;
             return match words {
@@ -70,7 +69,7 @@ impl LoadWorkload {
     fn requests(
         method: &str,
         resources: LoadResources,
-        options: &RequestOptions,
+        options: &LoadRequest,
     ) -> Result<LoadWorkload, RunnerError> {
         let LoadResources {
             target,
@@ -105,7 +104,7 @@ impl LoadWorkload {
         })
     }
 
-    fn mix(suite: &str, url: &str, options: &RequestOptions) -> Result<LoadWorkload, RunnerError> {
+    fn mix(suite: &str, url: &str, options: &LoadRequest) -> Result<LoadWorkload, RunnerError> {
         if !may_be_url(url) {
             return Err(RunnerError::Usage(format!(
                 "with --mix, the suite defines the methods: give the URL of a collection instead of `{}`",

@@ -1,16 +1,16 @@
-//! How much, how fast and how long: from options to a pace, where they go together.
+//! How much, how fast and how long, where that goes together.
 
 use std::time::Duration;
 
 use engine::Pacing;
 use record::{Arrivals, Http, HttpVersion, Stage};
-use runner::RunnerError;
+use stats::Until;
 use suite::{Body, OperationKind, Plan};
 
-use crate::args::{ArrivalsArg, PaceOptions};
+use crate::error::RunnerError;
 
 /// Connections of an open loop, unless something else is said.
-pub(crate) const OPEN_CONNECTIONS: u32 = 64;
+pub const OPEN_CONNECTIONS: u32 = 64;
 /// How long is measured, unless something else is said.
 const USUAL_DURATION: Duration = Duration::from_secs(10);
 /// How long a goal may take, unless something else is said.
@@ -21,12 +21,39 @@ const MAX_WAITING: u32 = 10_000;
 /// answers are read would otherwise wait for us, and we for it.
 const PIPELINED_BYTES: usize = 16 << 10;
 
-/// Refuses options that contradict each other.
-pub(super) fn check(
-    pace: &PaceOptions,
-    version: HttpVersion,
-    plan: &Plan,
-) -> Result<(), RunnerError> {
+/// How much, how fast and how long a load is.
+#[derive(Debug, Clone, Default)]
+pub struct PaceRequest {
+    /// Users, or connections of an open loop.
+    pub users: Option<u32>,
+    /// Operations a second of an open loop.
+    pub rate: Option<f64>,
+    /// An open loop of several rates.
+    pub stages: Option<Vec<Stage>>,
+    /// How the planned moments of an open loop are spread.
+    pub arrivals: Option<Arrivals>,
+    /// Operations that may wait in an open loop.
+    pub max_waiting: Option<u32>,
+    /// How long is waited actively before a planned moment.
+    pub spin: Option<Duration>,
+    /// Operations of all users together.
+    pub requests: Option<u64>,
+    /// How long is measured.
+    pub duration: Option<Duration>,
+    /// What the load goes on for.
+    pub until: Option<Until>,
+    /// Whether connections are kept.
+    pub keep_alive: bool,
+    /// Requests in flight on each connection.
+    pub pipeline: u32,
+}
+
+/// Refuses what contradicts itself.
+///
+/// # Errors
+///
+/// It does, or does not fit the version of HTTP or the plan.
+pub fn check(pace: &PaceRequest, version: HttpVersion, plan: &Plan) -> Result<(), RunnerError> {
     let open_only = [
         ("--arrivals", pace.arrivals.is_some()),
         ("--max-waiting", pace.max_waiting.is_some()),
@@ -52,7 +79,7 @@ pub(super) fn check(
     Ok(())
 }
 
-fn check_pipeline(pace: &PaceOptions, version: HttpVersion, plan: &Plan) -> Result<(), String> {
+fn check_pipeline(pace: &PaceRequest, version: HttpVersion, plan: &Plan) -> Result<(), String> {
     if is_open(pace) {
         return Err(
             "--pipeline keeps a fixed number of requests in progress, which is a closed loop; it cannot be \
@@ -60,7 +87,7 @@ fn check_pipeline(pace: &PaceOptions, version: HttpVersion, plan: &Plan) -> Resu
                 .to_owned(),
         );
     }
-    if version == HttpVersion::Http10 || pace.no_keep_alive {
+    if version == HttpVersion::Http10 || !pace.keep_alive {
         return Err(
             "--pipeline needs connections that are kept: leave --http 1.0 and --no-keep-alive out"
                 .to_owned(),
@@ -98,17 +125,18 @@ fn check_pipeline(pace: &PaceOptions, version: HttpVersion, plan: &Plan) -> Resu
     Ok(())
 }
 
-pub(super) fn users(pace: &PaceOptions) -> u32 {
+/// Users of a closed loop, or connections of an open one.
+pub fn users(pace: &PaceRequest) -> u32 {
     let usual = if is_open(pace) { OPEN_CONNECTIONS } else { 1 };
     pace.users.unwrap_or(usual)
 }
 
-fn is_open(pace: &PaceOptions) -> bool {
+fn is_open(pace: &PaceRequest) -> bool {
     pace.rate.is_some() || pace.stages.is_some()
 }
 
 /// How long is measured; in an open loop the stages say it.
-pub(super) fn duration(pace: &PaceOptions) -> Option<Duration> {
+pub fn duration(pace: &PaceRequest) -> Option<Duration> {
     if pace.stages.is_some() {
         return None;
     }
@@ -120,9 +148,10 @@ pub(super) fn duration(pace: &PaceOptions) -> Option<Duration> {
     pace.duration.or(usual)
 }
 
-pub(super) fn pacing(pace: &PaceOptions) -> Pacing {
+/// When operations begin.
+pub fn pacing(pace: &PaceRequest) -> Pacing {
     let stages = match (&pace.stages, pace.rate) {
-        (Some(stages), _) => stages.0.clone(),
+        (Some(stages), _) => stages.clone(),
         // With a number of requests only, the schedule goes on until they are through.
         (None, Some(rate)) => vec![Stage {
             rate,
@@ -131,10 +160,7 @@ pub(super) fn pacing(pace: &PaceOptions) -> Pacing {
         (None, None) => return Pacing::Closed,
     };
     Pacing::Open {
-        arrivals: match pace.arrivals.unwrap_or_default() {
-            ArrivalsArg::Constant => Arrivals::Constant,
-            ArrivalsArg::Poisson => Arrivals::Poisson,
-        },
+        arrivals: pace.arrivals.unwrap_or(Arrivals::Poisson),
         stages,
         max_waiting: pace.max_waiting.unwrap_or(MAX_WAITING),
         spin: pace.spin.unwrap_or_default(),
@@ -142,7 +168,7 @@ pub(super) fn pacing(pace: &PaceOptions) -> Pacing {
 }
 
 /// An open loop at one rate, as users come who know nothing of each other.
-pub(crate) fn at_rate(rate: f64, duration: Duration) -> Pacing {
+pub fn at_rate(rate: f64, duration: Duration) -> Pacing {
     Pacing::Open {
         arrivals: Arrivals::Poisson,
         stages: vec![Stage {
@@ -155,6 +181,6 @@ pub(crate) fn at_rate(rate: f64, duration: Duration) -> Pacing {
 }
 
 /// How a load uses its connections; their version, and whether TLS sessions are resumed, was decided before.
-pub(crate) fn set_http(http: &mut Http, keep_alive: bool, pipeline: u32) {
+pub fn set_http(http: &mut Http, keep_alive: bool, pipeline: u32) {
     (http.keep_alive, http.pipeline) = (keep_alive, pipeline);
 }

@@ -1,19 +1,43 @@
-//! The one request of `prestan load METHOD URL`.
+//! The one request of a load.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use suite::{RequestedPaths, Single, StatusSet};
+use record::Verify;
+use suite::{RequestedPaths, Single, StatusSet, StatusTest};
 
-use crate::args::RequestOptions;
-use runner::RunnerError;
 use wire::shown::redacted_target;
 
-/// The request that these options describe, to these paths.
+use crate::error::RunnerError;
+
+/// What a load is to send, beside its method and its URL.
+#[derive(Debug, Clone, Default)]
+pub struct LoadRequest {
+    /// A file of URLs, to which requests go in turn.
+    pub urls: Option<PathBuf>,
+    /// The suite whose loops are repeated, in place of a method.
+    pub mix: Option<String>,
+    /// The header Depth.
+    pub depth: Option<String>,
+    /// The body, or `@` and the name of a file that has it.
+    pub body: Option<String>,
+    /// A file that has the body.
+    pub body_file: Option<PathBuf>,
+    /// Size of a body of text.
+    pub body_size: Option<u64>,
+    /// Expected statuses; none: the usual ones of the method.
+    pub expect: Vec<StatusTest>,
+    /// How much of the responses is verified; `None`: as in the suite.
+    pub verify: Option<Verify>,
+    /// Whether the server may be changed.
+    pub writes: bool,
+}
+
+/// The request that is described, to these paths.
 pub(super) fn single(
     method: &str,
     paths: RequestedPaths,
-    request: &RequestOptions,
+    request: &LoadRequest,
 ) -> Result<Single, RunnerError> {
     let token = |c: char| c.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(c);
     if method.is_empty() || !method.chars().all(token) {
@@ -45,12 +69,12 @@ pub(super) fn single(
 }
 
 /// Whether these options give a body.
-pub(super) fn has_body(request: &RequestOptions) -> bool {
+pub(super) fn has_body(request: &LoadRequest) -> bool {
     request.body.is_some() || request.body_file.is_some() || request.body_size.is_some()
 }
 
 /// A mix says all of this itself.
-pub(super) fn refuse_with_mix(request: &RequestOptions) -> Result<(), RunnerError> {
+pub(super) fn refuse_with_mix(request: &LoadRequest) -> Result<(), RunnerError> {
     let given = [
         ("--depth", request.depth.is_some()),
         ("--body", request.body.is_some()),
@@ -66,7 +90,7 @@ pub(super) fn refuse_with_mix(request: &RequestOptions) -> Result<(), RunnerErro
     }
 }
 
-fn headers(method: &str, request: &RequestOptions) -> Vec<(String, String)> {
+fn headers(method: &str, request: &LoadRequest) -> Vec<(String, String)> {
     let mut headers = Vec::new();
     if let Some(depth) = &request.depth {
         headers.push(("Depth".to_owned(), depth.clone()));
@@ -81,7 +105,7 @@ fn headers(method: &str, request: &RequestOptions) -> Vec<(String, String)> {
     headers
 }
 
-fn body(request: &RequestOptions) -> Result<Option<Vec<u8>>, RunnerError> {
+fn body(request: &LoadRequest) -> Result<Option<Vec<u8>>, RunnerError> {
     let file = request
         .body
         .as_ref()

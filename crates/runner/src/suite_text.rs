@@ -1,0 +1,62 @@
+//! Suites: built in, or files that a user wrote.
+
+use std::io;
+use std::path::Path;
+
+use suite::{BackgroundPlan, Builtin, Overrides, Plan, TrafficOrigin};
+use wire::shown::redacted_target;
+
+use crate::error::RunnerError;
+use crate::text_file;
+
+/// The text of a suite, built in or from a file.
+pub struct SuiteText {
+    /// Name of the file, for messages.
+    pub name: String,
+    /// As it was written.
+    pub text: String,
+}
+
+impl SuiteText {
+    /// A built-in suite of that name, or else a file.
+    pub fn find(name: &str) -> Result<SuiteText, RunnerError> {
+        if let Some(builtin) = Builtin::find(name) {
+            return Ok(SuiteText {
+                name: format!("suite {name}"),
+                text: builtin.text.to_owned(),
+            });
+        }
+        let text = text_file::read(Path::new(name)).map_err(|error| {
+            let shown = redacted_target(name);
+            if name.contains(['/', '.']) || error.kind() != io::ErrorKind::NotFound {
+                return RunnerError::Usage(format!("reading {shown} failed: {error}"));
+            }
+            let names = suite::BUILTIN.iter().map(|builtin| builtin.name);
+            let hint = nearest::hint(name, names, "built in are");
+            RunnerError::Usage(format!("no suite and no file is called `{shown}`; {hint}"))
+        })?;
+        Ok(SuiteText {
+            name: name.to_owned(),
+            text,
+        })
+    }
+
+    /// The plan, with these changes.
+    pub fn resolved(&self, overrides: &Overrides) -> Result<Plan, RunnerError> {
+        let spec = suite::parse(&self.name, &self.text).map_err(usage)?;
+        let mut plan = suite::resolve(&self.name, &self.text, &spec, overrides).map_err(usage)?;
+        if let Some(BackgroundPlan {
+            traffic: TrafficOrigin::File(file),
+            ..
+        }) = &mut plan.background
+        {
+            let beside = Path::new(&self.name).with_file_name(&*file);
+            *file = beside.to_string_lossy().into_owned();
+        }
+        Ok(plan)
+    }
+}
+
+fn usage(error: suite::SuiteError) -> RunnerError {
+    RunnerError::Usage(error.to_string())
+}
