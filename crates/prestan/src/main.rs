@@ -4,7 +4,6 @@ mod args;
 mod bar;
 mod command;
 mod connect;
-mod credentials;
 mod document_file;
 mod exit;
 mod figures;

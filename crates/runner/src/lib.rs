@@ -2,6 +2,7 @@
 //!
 //! This library knows no command line and prints nothing: it is given requests, and it returns values and errors.
 
+pub mod access;
 pub mod background;
 pub mod capture;
 mod error;

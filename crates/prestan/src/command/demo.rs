@@ -6,11 +6,11 @@ use std::net::{Ipv4Addr, SocketAddr};
 
 use record::HttpVersion;
 use runner::RunnerError;
+use runner::access::to_own_server;
 use testbed::{DemoServer, Root, Slowdown};
 
 use crate::args::{DemoArgs, LayoutArg, ServeArgs};
 use crate::command::run::{SuiteTask, measure};
-use crate::connect::to_own_server;
 use crate::exit::ExitStatus;
 use crate::output::print_list;
 use crate::signals::Signals;

@@ -42,7 +42,7 @@ pub(crate) fn load(args: &LoadArgs) -> Result<ExitStatus, RunnerError> {
             ends_if_all_fail: max_failures == MaxFailures::All,
             ..LoadDrive::default()
         }),
-        ..connection.settings_of_run(&pace.running, args.clock)?
+        ..connection.settings_of_run(pace.running.request(args.clock))?
     };
     pace::set_http(
         &mut settings.http.connections,

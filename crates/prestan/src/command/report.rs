@@ -7,6 +7,7 @@ use report::page::ReportPage;
 use report::{Comparisons, Diagnosed, Versus};
 use rundir::RunFolder;
 use runner::RunnerError;
+use runner::access::labels_of;
 use runner::state;
 use runner::text_file;
 
@@ -14,7 +15,6 @@ use super::compare::SAME_WITHIN;
 use super::gates::GATE;
 use super::kept::{KeptRun, RecordReading, open};
 use crate::args::{FormatOptions, ReportArgs};
-use crate::connect::labels_of;
 use crate::exit::{ExitStatus, code_of_all};
 use crate::{log, output};
 

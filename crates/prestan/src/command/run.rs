@@ -14,10 +14,11 @@ use crate::args::{ClassicArgs, ClockOptions, LoadOptions, OutputOptions, RunArgs
 use crate::command::beside::BesideTask;
 use crate::command::planned::PlannedRun;
 use crate::command::series::{ENDS_WITHIN, server_ended};
-use crate::connect::{ServerAccess, connection, to_own_server};
+use crate::connect::connection;
 use crate::exit::ExitStatus;
 use crate::output;
 use runner::RunnerError;
+use runner::access::{ServerAccess, to_own_server};
 use runner::background::AskedBackground;
 use runner::inside::WatchedServer;
 use runner::place::server_place;
@@ -234,6 +235,6 @@ pub(crate) fn settings(
             warmup: load.warmup,
             ..Rounds::default()
         }),
-        ..connection.settings_of_run(&load.running, clock)?
+        ..connection.settings_of_run(load.running.request(clock))?
     })
 }

@@ -377,7 +377,7 @@ fn settings(args: &SearchArgs, sending: &LoadWorkload) -> Result<Settings, Runne
     let connection = connection_to(target, &Login::default(), &args.connect)?;
     Ok(Settings {
         run_id: name_of(options.running.run_id.as_deref())?,
-        ..connection.settings_of_run(&options.running, args.clock)?
+        ..connection.settings_of_run(options.running.request(args.clock))?
     })
 }
 

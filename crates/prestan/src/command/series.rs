@@ -8,6 +8,7 @@ use std::time::Duration;
 use engine::{Cancel, LONGEST_RUN_ID, Settings};
 use record::Processors;
 use runner::RunnerError;
+use runner::access::{ServerAccess, labels_of, to_own_server};
 use runner::inside::{InsideRequest, WatchedServer};
 use runner::place::server_place;
 use runner::state;
@@ -19,7 +20,7 @@ use crate::args::{
     ClockOptions, ConnectOptions, InsideOptions, LoadOptions, Login, RunningOptions,
 };
 use crate::command::run::{credentials_of, recipe, settings, version_of};
-use crate::connect::{ServerAccess, connection, labels_of, route, to_own_server};
+use crate::connect::{connection, route};
 use crate::output::number_of;
 use crate::signals::{Interruptible, on_interrupt};
 

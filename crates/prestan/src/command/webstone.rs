@@ -190,7 +190,7 @@ fn settings(args: &WebstoneArgs, urls: &[String]) -> Result<Settings, RunnerErro
     let mut settings = Settings {
         others: others.collect(),
         command: Some(redacted_command(arguments)),
-        ..first.settings_of_run(&load.running, args.clock)?
+        ..first.settings_of_run(load.running.request(args.clock))?
     };
     let http = &mut settings.http.connections;
     if load.classic {

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use record::{Pace, PlanRecord};
 use report::ListedGroup;
 use runner::RunnerError;
+use runner::access::labels_of;
 use runner::state;
 use runner::suite_text::SuiteText;
 use stats::Completeness;
@@ -14,7 +15,6 @@ use suite::{Builtin, Overrides};
 use super::MeasuredServer;
 use crate::command::kept::{KeptRun, RecordReading};
 use crate::command::runs;
-use crate::connect::labels_of;
 
 /// Whether this names recorded runs.
 pub(super) fn is_recorded(side: &str) -> bool {

@@ -2,40 +2,53 @@
 
 use std::ffi::OsString;
 use std::io::{self, BufRead, BufReader, Read};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::{env, fs};
 
-use runner::RunnerError;
 use wire::auth::{Credentials, Secret, netrc_entry};
 
-use crate::args::{ConnectOptions, Login};
+use crate::error::RunnerError;
 
 const PASSWORD: &str = "PRESTAN_PASSWORD";
 
 /// Where the password or the token came from, when others on this machine can read it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Exposure {
+pub(super) enum Exposure {
     /// Nowhere they can see.
     None,
     /// On the command line, so in the process list.
     ProcessList,
 }
 
+/// Where user, password and token are to be found.
+#[derive(Clone, Default)]
+pub struct CredentialRequest {
+    /// User and password, as they stand on the command line.
+    pub login: Option<(String, String)>,
+    /// A user, or USER:PASSWORD.
+    pub user: Option<String>,
+    /// A file with the password in its first line; `-` is standard input.
+    pub password_file: Option<PathBuf>,
+    /// A file with a Bearer token in its first line; `-` is standard input.
+    pub token_file: Option<PathBuf>,
+    /// They are in a netrc file.
+    pub netrc: bool,
+}
+
 /// Finds the credentials: command line, URL, netrc, environment, in this order.
-pub(crate) fn find(
-    login: &Login,
-    options: &ConnectOptions,
+pub(super) fn find(
+    request: &CredentialRequest,
     url_user: Option<(String, Option<String>)>,
     host: &str,
 ) -> Result<(Option<Credentials>, Exposure), RunnerError> {
-    if let (Some(user), Some(password)) = (&login.login_user, &login.login_password) {
+    if let Some((user, password)) = &request.login {
         return Ok((Some(password_of(user, password)), Exposure::ProcessList));
     }
-    if let Some(user) = &options.user {
-        return named(user, options, Exposure::ProcessList);
+    if let Some(user) = &request.user {
+        return named(user, request, Exposure::ProcessList);
     }
-    if let Some(file) = &options.token_file {
+    if let Some(file) = &request.token_file {
         return Ok((
             Some(Credentials::Bearer(Secret::new(first_line(file)?))),
             Exposure::None,
@@ -47,26 +60,26 @@ pub(crate) fn find(
         }
         Some((user, None)) => {
             return Ok((
-                Some(password_of(&user, &password(options)?)),
+                Some(password_of(&user, &password(request)?)),
                 Exposure::None,
             ));
         }
         None => {}
     }
-    if options.netrc {
+    if request.netrc {
         return Ok((Some(from_netrc(host)?), Exposure::None));
     }
-    from_environment(options)
+    from_environment(request)
 }
 
 /// What stands in the environment comes last: it was not said for this server in particular.
 fn from_environment(
-    options: &ConnectOptions,
+    request: &CredentialRequest,
 ) -> Result<(Option<Credentials>, Exposure), RunnerError> {
     if let Some(user) = variable("PRESTAN_USER")? {
-        return named(&user, options, Exposure::None);
+        return named(&user, request, Exposure::None);
     }
-    let password = match &options.password_file {
+    let password = match &request.password_file {
         Some(_) => Some("--password-file"),
         None => variable(PASSWORD)?.map(|_| PASSWORD),
     };
@@ -99,12 +112,12 @@ fn variable(name: &str) -> Result<Option<String>, RunnerError> {
 /// A user, or USER:PASSWORD, which is as exposed as the place where it stood.
 fn named(
     user: &str,
-    options: &ConnectOptions,
+    request: &CredentialRequest,
     exposure: Exposure,
 ) -> Result<(Option<Credentials>, Exposure), RunnerError> {
     match user.split_once(':') {
         Some((user, password)) => Ok((Some(password_of(user, password)), exposure)),
-        None => Ok((Some(password_of(user, &password(options)?)), Exposure::None)),
+        None => Ok((Some(password_of(user, &password(request)?)), Exposure::None)),
     }
 }
 
@@ -115,8 +128,8 @@ fn password_of(user: &str, password: &str) -> Credentials {
     }
 }
 
-fn password(options: &ConnectOptions) -> Result<String, RunnerError> {
-    if let Some(file) = &options.password_file {
+fn password(request: &CredentialRequest) -> Result<String, RunnerError> {
+    if let Some(file) = &request.password_file {
         return first_line(file);
     }
     variable(PASSWORD)?.ok_or_else(|| {
