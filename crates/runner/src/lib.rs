@@ -10,6 +10,7 @@ pub mod failing;
 pub mod fitting;
 pub mod inside;
 pub mod intake;
+pub mod laboratory;
 pub mod live;
 pub mod load;
 pub mod place;

@@ -1,5 +1,6 @@
 //! Files that a user wrote: suites, traffic, laboratories and experiments.
 
+use std::borrow::Cow;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
@@ -24,6 +25,34 @@ pub fn read(path: &Path) -> io::Result<String> {
         return Err(io::Error::new(io::ErrorKind::FileTooLarge, message));
     }
     decoded(bytes).map_err(|message| io::Error::new(io::ErrorKind::InvalidData, message))
+}
+
+/// The text of what is built in under a name, or else of a file. `kind` is what it is, with the command of
+/// `prestan lab` that lists those that are built in.
+///
+/// # Errors
+///
+/// Nothing is called so, or the file cannot be read.
+pub fn builtin_or_read(
+    name: &str,
+    builtin: Option<&'static str>,
+    (kind, list): (&str, &str),
+    nearest: fn(&str) -> Option<&'static str>,
+) -> Result<Cow<'static, str>, RunnerError> {
+    if let Some(text) = builtin {
+        return Ok(text.into());
+    }
+    let text = read(Path::new(name)).map_err(|error| {
+        let is_word = !name.contains(['/', '.']);
+        RunnerError::Usage(match nearest(name) {
+            Some(nearest) if is_word => {
+                format!("no {kind} is called `{name}`; did you mean `{nearest}`?")
+            }
+            _ if is_word => format!("no {kind} is called `{name}`; see `prestan lab {list}`"),
+            _ => format!("reading {name} failed: {error}"),
+        })
+    })?;
+    Ok(text.into())
 }
 
 fn decoded(bytes: Vec<u8>) -> Result<String, String> {

@@ -4,15 +4,12 @@ mod check;
 mod experiment;
 mod program;
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::env;
 use std::path::Path;
-use std::time::Duration;
 
-use lab::{BuiltLab, ForwarderSettings, LabError, user_namespace};
-use runner::RunnerError;
-use runner::text_file;
+use lab::{BuiltLab, user_namespace};
+use runner::{RunnerError, laboratory, text_file};
 use topology::{BUILTIN_LABS, BuiltinLab, LabHostSpec, LabLinkSpec, LabNetwork, LabSpec};
 
 use crate::args::{LabAction, LabArgs, LabLinkArgs, LabOptions};
@@ -65,33 +62,8 @@ fn show(name: &str, svg: Option<&Path>) -> Result<(), RunnerError> {
 /// A built-in lab by its name, or a file.
 fn find(name: &str) -> Result<LabNetwork, RunnerError> {
     let builtin = BuiltinLab::find(name).map(|lab| lab.text);
-    let text = text_of(name, builtin, "lab", "list", BuiltinLab::nearest)?;
+    let text = text_file::builtin_or_read(name, builtin, ("lab", "list"), BuiltinLab::nearest)?;
     LabNetwork::parse(name, &text).map_err(|error| text_file::defect(name, &error))
-}
-
-/// The text of what is built in under a name, or else of a file. `kind` is what it is, and `list` the command that lists
-/// those that are built in.
-fn text_of(
-    name: &str,
-    builtin: Option<&'static str>,
-    kind: &str,
-    list: &str,
-    nearest: fn(&str) -> Option<&'static str>,
-) -> Result<Cow<'static, str>, RunnerError> {
-    if let Some(text) = builtin {
-        return Ok(text.into());
-    }
-    let text = text_file::read(Path::new(name)).map_err(|error| {
-        let is_word = !name.contains(['/', '.']);
-        RunnerError::Usage(match nearest(name) {
-            Some(nearest) if is_word => {
-                format!("no {kind} is called `{name}`; did you mean `{nearest}`?")
-            }
-            _ if is_word => format!("no {kind} is called `{name}`; see `prestan lab {list}`"),
-            _ => format!("reading {name} failed: {error}"),
-        })
-    })?;
-    Ok(text.into())
 }
 
 /// Two hosts and a link between them.
@@ -125,23 +97,8 @@ fn become_root() -> Result<(), RunnerError> {
     if rustix::process::geteuid().is_root() {
         return Ok(());
     }
-    user_namespace::enter().map_err(local)
+    Ok(user_namespace::enter()?)
 }
-
-/// How long before a packet is due the forwarder busy-waits. Five times as long would make the half of packets 10 µs
-/// more punctual, and take two thirds more of a processor that servers and load generator need.
-const BUSY_WAIT: Duration = Duration::from_micros(20);
-
-fn build(network: &LabNetwork) -> Result<BuiltLab, RunnerError> {
-    let settings = ForwarderSettings {
-        busy_wait: BUSY_WAIT,
-        ..ForwarderSettings::default()
-    };
-    BuiltLab::new(network, &settings).map_err(local)
-}
-
-/// Lateness of one packet in a hundred from which results are doubtful.
-const LATE: Duration = Duration::from_millis(1);
 
 /// Warns if the forwarder did not pass packets on in time.
 fn warn_of_lateness(lab: &BuiltLab) {
@@ -149,7 +106,7 @@ fn warn_of_lateness(lab: &BuiltLab) {
         return;
     };
     let late = counters.lateness.quantile(0.99);
-    if late < LATE {
+    if late < laboratory::LATE {
         return;
     }
     let remedy = if counters.is_real_time {
@@ -162,10 +119,6 @@ fn warn_of_lateness(lab: &BuiltLab) {
          other programs used the processors; {remedy}",
         late.as_millis()
     ));
-}
-
-fn local(error: LabError) -> RunnerError {
-    error.into()
 }
 
 fn usage(error: topology::TopologyError) -> RunnerError {

@@ -3,11 +3,12 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use campaign::refusal;
 use lab::BuiltLab;
-use runner::RunnerError;
+use runner::{RunnerError, laboratory};
 use topology::{JudgedWire, LabNetwork, measured_json, measured_table};
 
-use super::{become_root, build, local, warn_of_lateness};
+use super::{become_root, warn_of_lateness};
 use crate::exit::ExitStatus;
 use crate::output::{check_documents, number_of, print_documents, tell};
 
@@ -23,7 +24,7 @@ pub(super) fn check(
     check_documents(&[json], None)?;
     become_root()?;
     let start = Instant::now();
-    let lab = build(network)?;
+    let lab = laboratory::build(network)?;
     let took = start.elapsed();
     let wires = measure(&lab)?;
     warn_of_lateness(&lab);
@@ -49,7 +50,7 @@ pub(super) fn check(
 
 /// Measures every direction of every link of a built laboratory, one after the other. Nothing else should be on its
 /// links meanwhile.
-pub(super) fn measure(lab: &BuiltLab) -> Result<Vec<JudgedWire>, RunnerError> {
+fn measure(lab: &BuiltLab) -> Result<Vec<JudgedWire>, RunnerError> {
     let network = lab.network();
     let mut wires = Vec::new();
     for (number, link) in network.links.iter().enumerate() {
@@ -66,25 +67,9 @@ pub(super) fn measure(lab: &BuiltLab) -> Result<Vec<JudgedWire>, RunnerError> {
                     time.as_secs_f64().ceil()
                 ));
             }
-            let measured = lab.measure(number, from).map_err(local)?;
+            let measured = lab.measure(number, from)?;
             wires.push(JudgedWire::new(network, number, from, measured));
         }
     }
     Ok(wires)
-}
-
-/// Why nothing should be measured in a laboratory: wires that are not as described, with their names.
-pub(super) fn refusal(network: &LabNetwork, wires: &[JudgedWire]) -> Option<String> {
-    let wrong = wires.iter().filter(|own| !own.verdict.is_as_described());
-    let names = wrong.map(|own| own.ends(network).join(" -> "));
-    let names: Vec<String> = names.collect();
-    if names.is_empty() {
-        return None;
-    }
-    Some(format!(
-        "{} of {} are not as described ({})",
-        names.len(),
-        number_of(wires.len(), "wire"),
-        names.join(", ")
-    ))
 }

@@ -12,12 +12,12 @@ use std::time::{Duration, Instant};
 
 use lab::{BuiltLab, LabError, Surroundings};
 use runner::place::surroundings;
-use runner::{RunnerError, start_thread};
+use runner::{RunnerError, laboratory, start_thread};
 use rustix::process::{Pid, Signal, kill_process};
 use tokio::signal::unix::SignalKind;
 use topology::{LabNetwork, LabNodeKind};
 
-use super::{become_root, build, find, local, warn_of_lateness};
+use super::{become_root, find, warn_of_lateness};
 use crate::args::{LabExecArgs, LabOptions, LabShellArgs, WhichLab};
 use crate::exit::ExitStatus;
 use crate::signals::{self, Signals};
@@ -88,12 +88,12 @@ fn enter(
     let namespace = around.host(host).map_err(usage)?.open();
     let namespace = namespace.map_err(|error| match error {
         LabError::BareHost(_) => usage(error),
-        other => local(other),
+        other => other.into(),
     })?;
     host.clone_into(&mut around.here);
     let mut program = program(command)?;
     around.tell(&mut program);
-    namespace.enter_before_exec(&mut program).map_err(local)?;
+    namespace.enter_before_exec(&mut program)?;
     Err(not_started(&command[0], &program.exec()))
 }
 
@@ -107,7 +107,7 @@ pub(super) fn run(
     host_of(network, host)?;
     become_root()?;
     let received = received_signals()?;
-    let mut lab = build(network)?;
+    let mut lab = laboratory::build(network)?;
     if received.has_any() {
         return Ok(ExitStatus::Interrupted);
     }
@@ -141,7 +141,7 @@ fn start(lab: &BuiltLab, host: &str, command: &[OsString]) -> Result<Child, Runn
     }
     host.spawn(program).map_err(|error| match error {
         LabError::System { source, .. } => not_started(&command[0], &source),
-        other => local(other),
+        other => other.into(),
     })
 }
 

@@ -5,13 +5,13 @@ use std::path::PathBuf;
 use ::report::{
     CampaignReport, campaign_csv, campaign_json, campaign_markdown, campaign_page, campaign_text,
 };
+use campaign::{KeptCampaign, find_campaign, find_experiment};
 use experiment::{BesideSummary, CampaignSummary, beside, summarise};
 use figures::Figure;
 use runner::RunnerError;
 use topology::LabNetwork;
 
-use super::directory::{self, KeptCampaign};
-use super::{find, usage};
+use super::usage;
 use crate::args::{CampaignDocuments, LabReportArgs};
 use crate::document_file;
 use crate::exit::ExitStatus;
@@ -21,10 +21,10 @@ use crate::output::{check_documents, print_all, tell};
 pub(in super::super) fn report(args: &LabReportArgs) -> Result<ExitStatus, RunnerError> {
     let documents = &args.documents;
     check_documents(&documents.places(), documents.html.as_ref())?;
-    let kept = KeptCampaign::read(&directory::find(&args.campaign)?)?;
+    let kept = KeptCampaign::read(&find_campaign(&args.campaign)?)?;
     let mut experiment = kept.record.experiment.clone();
     if let Some(newer) = &args.experiment {
-        experiment = find(newer)?;
+        experiment = find_experiment(newer)?;
         if experiment.factors != kept.record.experiment.factors {
             return Err(RunnerError::Usage(
                 "--experiment: it has other factors than the experiment of the campaign".to_owned(),
@@ -34,7 +34,7 @@ pub(in super::super) fn report(args: &LabReportArgs) -> Result<ExitStatus, Runne
     let summary_of = |kept: &KeptCampaign| summarise(&experiment, &kept.record, &kept.trials);
     let summary = summary_of(&kept);
     let beside_of = |other: &PathBuf| -> Result<BesideSummary, RunnerError> {
-        let other = KeptCampaign::read(&directory::find(other)?)?;
+        let other = KeptCampaign::read(&find_campaign(other)?)?;
         Ok(beside(&summary, &summary_of(&other)))
     };
     let beside = args.beside.as_ref().map(beside_of).transpose()?;

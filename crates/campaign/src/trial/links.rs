@@ -4,8 +4,8 @@ use std::time::Instant;
 
 use lab::{BuiltLab, LinkCounters};
 
-use super::super::super::LATE;
 use super::{TrialFailure, TrialOutcome};
+use runner::laboratory::LATE;
 
 /// Share of its rate from which on a link counts as congested, even where senders keep its queue from becoming full.
 const BUSY: f64 = 0.9;

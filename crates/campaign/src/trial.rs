@@ -33,7 +33,7 @@ use requests::BackgroundRequests;
 use servers::TrialServers;
 use traffic::TrialTraffic;
 
-use super::super::build;
+use runner::laboratory;
 
 /// How often it is looked whether something has ended.
 const LOOK: Duration = Duration::from_millis(10);
@@ -45,26 +45,26 @@ const ENDING: Duration = Duration::from_secs(10);
 const TOLERANCE: f64 = 0.02;
 
 /// What a trial needs to know.
-pub(super) struct TrialTask<'a> {
-    pub(super) spec: &'a TrialSpec,
-    pub(super) network: &'a LabNetwork,
-    pub(super) seed: u64,
-    pub(super) cancel: &'a Cancel,
+pub(crate) struct TrialTask<'a> {
+    pub(crate) spec: &'a TrialSpec,
+    pub(crate) network: &'a LabNetwork,
+    pub(crate) seed: u64,
+    pub(crate) cancel: &'a Cancel,
     /// Directory and beginning of the names of its captures, where they are kept.
-    pub(super) kept_captures: Option<(&'a Path, String)>,
+    pub(crate) kept_captures: Option<(&'a Path, String)>,
 }
 
 /// What came out of a trial.
 #[derive(Debug, Default)]
-pub(super) struct TrialOutcome {
-    pub(super) figures: BTreeMap<String, f64>,
-    pub(super) warnings: Vec<String>,
-    pub(super) facts: BTreeMap<String, String>,
+pub(crate) struct TrialOutcome {
+    pub(crate) figures: BTreeMap<String, f64>,
+    pub(crate) warnings: Vec<String>,
+    pub(crate) facts: BTreeMap<String, String>,
 }
 
 /// Why a trial has no result.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum TrialFailure {
+pub(crate) enum TrialFailure {
     Interrupted,
     Failed(String),
 }
@@ -133,8 +133,8 @@ struct RunningMeasurement<'a> {
 
 impl TrialTask<'_> {
     /// Carries the trial out.
-    pub(super) fn run(&self) -> Result<TrialOutcome, TrialFailure> {
-        let lab = build(self.network).map_err(|error| TrialFailure::of(&error))?;
+    pub(crate) fn run(&self) -> Result<TrialOutcome, TrialFailure> {
+        let lab = laboratory::build(self.network).map_err(|error| TrialFailure::of(&error))?;
         let mut result = TrialOutcome::default();
         paths::probe(&lab, self.spec, &mut result)?;
         self.go_on()?;

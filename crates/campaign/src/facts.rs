@@ -10,7 +10,7 @@ use testbed::real::Recipe;
 ///
 /// # Errors
 /// A server is not known, or not installed.
-pub(super) fn facts(setups: &[TrialSetup]) -> Result<BTreeMap<String, String>, RunnerError> {
+pub(crate) fn facts(setups: &[TrialSetup]) -> Result<BTreeMap<String, String>, RunnerError> {
     let machine = engine::machine();
     let mut facts = BTreeMap::from([
         ("kernel".to_owned(), machine.os),
@@ -47,7 +47,7 @@ pub(super) fn facts(setups: &[TrialSetup]) -> Result<BTreeMap<String, String>, R
 ///
 /// # Errors
 /// A server is not known.
-pub(super) fn recipes(setups: &[TrialSetup]) -> Result<BTreeMap<&str, Recipe>, RunnerError> {
+pub(crate) fn recipes(setups: &[TrialSetup]) -> Result<BTreeMap<&str, Recipe>, RunnerError> {
     let servers = setups.iter().flat_map(|own| own.trial.servers.values());
     let names: BTreeSet<&str> = servers.map(|server| server.recipe.as_str()).collect();
     let names = names.into_iter().filter(|name| *name != BARE_RECIPE);

@@ -8,13 +8,10 @@ use std::io::{Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use experiment::{CampaignRecord, RecordedTrials, TrialRecord, last_of_each};
-use runner::RunnerError;
-use runner::state;
-
-use crate::document_file;
+use runner::{RunnerError, state};
 
 /// Version of the format of `campaign.json`.
-pub(super) const FORMAT: u32 = 1;
+pub(crate) const FORMAT: u32 = 1;
 
 /// What a campaign is to be.
 const CAMPAIGN: &str = "campaign.json";
@@ -30,23 +27,29 @@ const LONGEST: u64 = 1 << 30;
 
 /// A campaign that was read.
 #[derive(Debug, Clone)]
-pub(super) struct KeptCampaign {
-    pub(super) directory: PathBuf,
-    pub(super) record: CampaignRecord,
-    /// Each trial once.
-    pub(super) trials: Vec<TrialRecord>,
+pub struct KeptCampaign {
+    /// Its directory.
+    pub directory: PathBuf,
+    /// What it is to measure.
+    pub record: CampaignRecord,
+    /// Each trial that has ended, once.
+    pub trials: Vec<TrialRecord>,
 }
 
 /// A campaign to which trials are added.
 #[derive(Debug)]
-pub(super) struct OpenCampaign {
-    pub(super) kept: KeptCampaign,
+pub(crate) struct OpenCampaign {
+    pub(crate) kept: KeptCampaign,
     file: File,
 }
 
 impl KeptCampaign {
     /// Reads it.
-    pub(super) fn read(directory: &Path) -> Result<KeptCampaign, RunnerError> {
+    ///
+    /// # Errors
+    ///
+    /// It cannot be read, or is none.
+    pub fn read(directory: &Path) -> Result<KeptCampaign, RunnerError> {
         let path = directory.join(CAMPAIGN);
         let record: CampaignRecord = serde_json::from_slice(&read(&path)?)
             .map_err(|error| failed(&path, &format!("it is no record of a campaign: {error}")))?;
@@ -74,7 +77,7 @@ impl KeptCampaign {
     }
 
     /// Trials that are not to be measured again.
-    pub(super) fn measured(&self) -> Vec<TrialRecord> {
+    pub fn measured(&self) -> Vec<TrialRecord> {
         let trials = self.trials.iter();
         trials
             .filter(|trial| trial.failed.is_none())
@@ -83,20 +86,20 @@ impl KeptCampaign {
     }
 
     /// Trials that were planned.
-    pub(super) fn planned(&self) -> usize {
+    pub fn planned(&self) -> usize {
         self.record.cells.len() * self.record.repetitions as usize
     }
 
-    pub(super) fn is_finished(&self) -> bool {
+    pub(crate) fn is_finished(&self) -> bool {
         self.measured().len() >= self.planned()
     }
 
     /// Whether it measures the same, with the same programs. What links measured is different each time.
-    pub(super) fn is_like(&self, other: &CampaignRecord) -> bool {
+    pub(crate) fn is_like(&self, other: &CampaignRecord) -> bool {
         let own = &self.record;
         let facts = |record: &CampaignRecord| {
             let mut facts = record.facts.clone();
-            facts.retain(|key, _| !key.starts_with(super::bottleneck::FACT));
+            facts.retain(|key, _| !key.starts_with(crate::bottleneck::FACT));
             facts
         };
         own.program == other.program
@@ -107,19 +110,19 @@ impl KeptCampaign {
     }
 
     /// Where captures are kept.
-    pub(super) fn captures(&self) -> PathBuf {
+    pub(crate) fn captures(&self) -> PathBuf {
         self.directory.join(CAPTURES)
     }
 
     /// Where the page is.
-    pub(super) fn page(&self) -> PathBuf {
+    pub fn page(&self) -> PathBuf {
         self.directory.join(PAGE)
     }
 }
 
 impl OpenCampaign {
     /// Begins a campaign in a directory that does not exist, or is empty.
-    pub(super) fn create(
+    pub(crate) fn create(
         directory: &Path,
         record: CampaignRecord,
     ) -> Result<OpenCampaign, RunnerError> {
@@ -137,7 +140,7 @@ impl OpenCampaign {
             RunnerError::Local(format!("writing the record of a campaign: {error}"))
         })?;
         text.push('\n');
-        document_file::write(&path, text.as_bytes())?;
+        fs::write(&path, text).map_err(|error| writing(&path, &error))?;
         OpenCampaign::open(KeptCampaign {
             directory: directory.to_owned(),
             record,
@@ -146,7 +149,7 @@ impl OpenCampaign {
     }
 
     /// Goes on with a campaign. A line that was torn when the program was killed is removed.
-    pub(super) fn open(mut kept: KeptCampaign) -> Result<OpenCampaign, RunnerError> {
+    pub(crate) fn open(mut kept: KeptCampaign) -> Result<OpenCampaign, RunnerError> {
         let path = kept.directory.join(TRIALS);
         let failed = |error: std::io::Error| writing(&path, &error);
         let mut options = File::options();
@@ -178,7 +181,7 @@ impl OpenCampaign {
     }
 
     /// Adds a trial that has ended.
-    pub(super) fn add(&mut self, trial: TrialRecord) -> Result<(), RunnerError> {
+    pub(crate) fn add(&mut self, trial: TrialRecord) -> Result<(), RunnerError> {
         let path = self.kept.directory.join(TRIALS);
         let mut line = serde_json::to_string(&trial).map_err(|error| {
             RunnerError::Local(format!("writing the record of a trial: {error}"))
@@ -196,7 +199,11 @@ impl OpenCampaign {
 }
 
 /// The directory of a campaign: a path, or the name of a kept one or its beginning.
-pub(super) fn find(campaign: &Path) -> Result<PathBuf, RunnerError> {
+///
+/// # Errors
+///
+/// There is none, or there are several.
+pub fn find_campaign(campaign: &Path) -> Result<PathBuf, RunnerError> {
     if campaign.join(CAMPAIGN).exists() {
         return Ok(campaign.to_owned());
     }
@@ -216,7 +223,7 @@ pub(super) fn find(campaign: &Path) -> Result<PathBuf, RunnerError> {
 }
 
 /// The latest unfinished campaign that is like this one, and whether there is one that only differs in its facts.
-pub(super) fn unfinished(record: &CampaignRecord) -> Result<Option<KeptCampaign>, RunnerError> {
+pub(crate) fn unfinished(record: &CampaignRecord) -> Result<Option<KeptCampaign>, RunnerError> {
     for directory in kept()? {
         // What cannot be read is not gone on with.
         let Ok(campaign) = KeptCampaign::read(&directory) else {

@@ -5,23 +5,21 @@ use std::collections::BTreeMap;
 use engine::Cancel;
 use lab::BuiltLab;
 use runner::RunnerError;
+use runner::laboratory;
 use topology::{JudgedWire, LabNetwork, measured_table};
 
-use super::super::check::refusal;
-use super::super::{build, local};
-
 /// Beginning of the facts about links.
-pub(super) const FACT: &str = "link ";
+pub(crate) const FACT: &str = "link ";
 
 /// How often a link that is not as described is measured again: other programs may have used the processors.
 const ATTEMPTS: usize = 3;
 
 /// Builds the network, and measures its links. Returns what was found, as facts.
-pub(super) fn verify(
+pub(crate) fn verify(
     network: &LabNetwork,
     cancel: &Cancel,
 ) -> Result<BTreeMap<String, String>, RunnerError> {
-    let lab = build(network)?;
+    let lab = laboratory::build(network)?;
     let mut facts = BTreeMap::new();
     for (number, link) in network.links.iter().enumerate() {
         if !link.is_shaped() && network.hub_of(link).is_none() {
@@ -49,7 +47,7 @@ fn wire(lab: &BuiltLab, number: usize, from: usize) -> Result<String, RunnerErro
     let network = lab.network();
     let mut attempt = 1;
     loop {
-        let measured = lab.measure(number, from).map_err(local)?;
+        let measured = lab.measure(number, from)?;
         let figure = |value: Option<f64>, unit: f64, digits: usize, name: &str| {
             value.map_or("not measured".to_owned(), |value| {
                 format!("{:.digits$} {name}", value / unit)
@@ -71,4 +69,21 @@ fn wire(lab: &BuiltLab, number: usize, from: usize) -> Result<String, RunnerErro
         }
         attempt += 1;
     }
+}
+
+/// Why nothing should be measured in a laboratory: wires that are not as described, with their names.
+pub fn refusal(network: &LabNetwork, wires: &[JudgedWire]) -> Option<String> {
+    let wrong = wires.iter().filter(|own| !own.verdict.is_as_described());
+    let names = wrong.map(|own| own.ends(network).join(" -> "));
+    let names: Vec<String> = names.collect();
+    if names.is_empty() {
+        return None;
+    }
+    let plural = if wires.len() == 1 { "" } else { "s" };
+    Some(format!(
+        "{} of {} wire{plural} are not as described ({})",
+        names.len(),
+        wires.len(),
+        names.join(", ")
+    ))
 }

@@ -3,7 +3,7 @@
 use runner::RunnerError;
 
 /// Decides what is made, from what was made.
-pub(super) trait Policy {
+pub(crate) trait Policy {
     type Step;
     type Outcome;
 
@@ -19,7 +19,7 @@ pub(super) trait Policy {
 }
 
 /// Makes a step.
-pub(super) trait Runner {
+pub(crate) trait Runner {
     type Step;
     type Outcome;
 
@@ -32,7 +32,7 @@ pub(super) trait Runner {
 }
 
 /// Makes what a policy decides, until nothing is left.
-pub(super) fn perform<S, O>(
+pub(crate) fn perform<S, O>(
     policy: &mut impl Policy<Step = S, Outcome = O>,
     runner: &mut impl Runner<Step = S, Outcome = O>,
 ) -> Result<(), RunnerError> {

@@ -14,8 +14,8 @@ use testbed::RealServer;
 use testbed::real::{Recipe, ServerPlace, in_url};
 use topology::LabNodeKind;
 
-use super::super::super::LATE;
 use super::{LOOK, TrialFailure, TrialOutcome};
+use runner::laboratory::LATE;
 
 /// How long a bare host may take until its connections have ended.
 const TIME_WAIT: Duration = Duration::from_millis(1300);

@@ -1,22 +1,22 @@
 //! Which trial of a campaign is next, and when no more are made.
 
 use experiment::{PlannedTrial, TrialRecord};
-
-use super::series::Policy;
 use runner::RunnerError;
+
+use crate::series::Policy;
 
 /// So many trials in a row that fail for the same reason end a campaign: the next ones would, too.
 const SAME_FAILURES: usize = 3;
 
 /// Makes the trials that are not measured, in their order. One that fails is made again when the campaign is resumed, and
 /// not before.
-pub(super) struct CampaignPolicy {
+pub(crate) struct CampaignPolicy {
     open: Vec<PlannedTrial>,
 }
 
 impl CampaignPolicy {
     /// `open`: the trials of the plan that are not measured.
-    pub(super) fn new(open: Vec<PlannedTrial>) -> CampaignPolicy {
+    pub(crate) fn new(open: Vec<PlannedTrial>) -> CampaignPolicy {
         CampaignPolicy { open }
     }
 }
@@ -64,8 +64,8 @@ mod tests {
     use rand::rngs::StdRng;
     use rand::{RngExt as _, SeedableRng as _};
 
-    use super::super::series::{Runner, perform};
     use super::*;
+    use crate::series::{Runner, perform};
 
     const FAILURES: [&str; 2] = ["no answer at port 1", "the capture cannot be read"];
 

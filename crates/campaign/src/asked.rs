@@ -1,0 +1,244 @@
+//! What a campaign is to measure: an experiment with what the request changes of it.
+
+use std::collections::BTreeMap;
+use std::fs;
+
+use engine::Cancel;
+use experiment::{
+    BuiltinExperiment, CampaignRecord, ChosenSuite, ExperimentError, ExperimentSpec,
+    LevelCombination, TrialSetup, TrialSpec,
+};
+use runner::suite_text::SuiteText;
+use runner::{RunnerError, state, text_file};
+use suite::Overrides;
+use topology::LabSpec;
+
+use crate::directory::{self, FORMAT, KeptCampaign, OpenCampaign};
+use crate::forecast::CampaignForecast;
+use crate::request::{CampaignRequest, SuiteRequest};
+use crate::{bottleneck, facts};
+
+/// What a campaign is to measure. All its trials were checked.
+#[derive(Debug)]
+pub struct AskedCampaign {
+    pub(crate) request: CampaignRequest,
+    pub(crate) experiment: ExperimentSpec,
+    pub(crate) cells: Vec<LevelCombination>,
+    /// By cell.
+    setups: Vec<TrialSetup>,
+    pub(crate) repetitions: u32,
+}
+
+impl AskedCampaign {
+    /// Reads the experiment, and checks the trials of all cells before anything is built.
+    ///
+    /// # Errors
+    ///
+    /// The experiment, the suite or a server is not known or not valid, or nothing is left to measure.
+    pub fn of(request: CampaignRequest) -> Result<AskedCampaign, RunnerError> {
+        let usage = |error: ExperimentError| usage(&error);
+        let mut experiment = find_experiment(&request.experiment)?;
+        if !request.servers.is_empty() {
+            experiment = experiment.with_servers(&request.servers).map_err(usage)?;
+        }
+        if let Some(suite) = &request.suite {
+            experiment = with_suite(&experiment, suite)?;
+        }
+        let cells = experiment.chosen_cells(request.full, &request.scenarios);
+        let cells = cells.map_err(usage)?;
+        let setups = cells.iter().map(|cell| experiment.setup(cell));
+        let setups: Result<Vec<TrialSetup>, ExperimentError> = setups.collect();
+        let setups = setups.map_err(|error| text_file::defect(&request.experiment, &error))?;
+        facts::recipes(&setups)?;
+        Ok(AskedCampaign {
+            repetitions: request.repeat.unwrap_or(experiment.repeat),
+            setups,
+            experiment,
+            cells,
+            request,
+        })
+    }
+
+    /// The title of its experiment.
+    pub fn title(&self) -> &str {
+        &self.experiment.title
+    }
+
+    /// Its cells in words.
+    pub fn cells(&self) -> impl ExactSizeIterator<Item = String> {
+        self.cells.iter().map(|cell| self.name_of(cell))
+    }
+
+    /// Repetitions of each cell.
+    pub fn repetitions(&self) -> usize {
+        self.repetitions as usize
+    }
+
+    /// Whether it measures suites, whose time is not known before.
+    pub fn measures_suites(&self) -> bool {
+        let mut setups = self.setups.iter();
+        setups.any(|setup| setup.trial.measured.values().any(|own| own.suite.is_some()))
+    }
+
+    /// How long all its trials take, of which so many are done.
+    pub fn forecast(&self, done: usize) -> CampaignForecast {
+        let settle = self.mean(|trial| trial.settle.nanos());
+        CampaignForecast::new(self.trials(), done, settle)
+    }
+
+    /// Time that all trials take if nothing that is measured ends by itself, in seconds.
+    pub fn longest(&self) -> f64 {
+        let each = self.mean(|trial| trial.settle.nanos() + trial.longest.nanos());
+        CampaignForecast::new(self.trials(), 0, each).left(0.0)
+    }
+
+    /// How many trials it has.
+    pub fn trials(&self) -> usize {
+        self.cells.len() * self.repetitions()
+    }
+
+    /// The mean of a time over all trials, in seconds.
+    fn mean(&self, nanos: impl Fn(&TrialSpec) -> u64) -> f64 {
+        let all = self.setups.iter().map(|setup| nanos(&setup.trial));
+        all.sum::<u64>() as f64 / 1e9 / self.setups.len().max(1) as f64
+    }
+
+    /// A cell in words: its levels in the order of the factors.
+    pub(crate) fn name_of(&self, cell: &LevelCombination) -> String {
+        let factors = self.experiment.factors.iter();
+        let levels: Vec<String> = factors
+            .map(|factor| format!("{} {}", factor.name, cell.level(&factor.name)))
+            .collect();
+        levels.join(", ")
+    }
+
+    /// What stands in the record of the campaign.
+    fn record(&self) -> Result<CampaignRecord, RunnerError> {
+        let seed = self.request.seed.unwrap_or_else(state::new_seed);
+        Ok(CampaignRecord {
+            format: FORMAT,
+            program: env!("CARGO_PKG_VERSION").to_owned(),
+            name: self.request.experiment.clone(),
+            experiment: self.experiment.clone(),
+            cells: self.cells.clone(),
+            repetitions: self.repetitions,
+            seed,
+            command: self.request.command(self.repetitions, seed),
+            started: engine::time_of_day(),
+            facts: facts::facts(&self.setups)?,
+        })
+    }
+
+    /// Resumes a campaign, or begins one, behind a check of the laboratory's links.
+    pub(crate) fn open(&self, cancel: &Cancel) -> Result<OpenCampaign, RunnerError> {
+        let mut record = self.record()?;
+        if let Some(kept) = self.kept(&record)? {
+            let (done, all) = (kept.measured().len(), kept.planned());
+            log::info!(
+                "going on with the campaign in {}: {done} of {all} trials are measured (--new begins another)",
+                kept.directory.display()
+            );
+            // Two at once would measure each other.
+            let campaign = OpenCampaign::open(kept)?;
+            self.verify(cancel)?;
+            return Ok(campaign);
+        }
+        record.facts.extend(self.verify(cancel)?);
+        let directory = match &self.request.save {
+            Some(directory) => directory.clone(),
+            None => state::campaigns_directory()?.join(state::new_run_id()),
+        };
+        OpenCampaign::create(&directory, record)
+    }
+
+    /// A campaign to resume.
+    fn kept(&self, record: &CampaignRecord) -> Result<Option<KeptCampaign>, RunnerError> {
+        let CampaignRequest {
+            seed, save, new, ..
+        } = &self.request;
+        let is_asked = |kept: &KeptCampaign| seed.is_none_or(|seed| seed == kept.record.seed);
+        let Some(directory) = save.as_ref().filter(|path| path.exists()) else {
+            if *new || save.is_some() {
+                return Ok(None);
+            }
+            return Ok(directory::unfinished(record)?.filter(is_asked));
+        };
+        let is_empty = fs::read_dir(directory).is_ok_and(|mut entries| entries.next().is_none());
+        if is_empty {
+            return Ok(None);
+        }
+        let kept = KeptCampaign::read(directory)?;
+        let place = directory.display();
+        let problem = if *new || !kept.is_like(record) || !is_asked(&kept) {
+            "has another campaign"
+        } else if kept.is_finished() {
+            "has a campaign that is finished"
+        } else {
+            return Ok(Some(kept));
+        };
+        Err(RunnerError::Usage(format!(
+            "{place} {problem}; choose another directory (`prestan lab report {place}` prints it)"
+        )))
+    }
+
+    /// Checks the links of all its laboratories. Returns what was found, as facts.
+    fn verify(&self, cancel: &Cancel) -> Result<BTreeMap<String, String>, RunnerError> {
+        let mut facts = BTreeMap::new();
+        let mut verified: Vec<LabSpec> = Vec::new();
+        for setup in &self.setups {
+            // Hosts of trials differ, and links do not matter for them.
+            let links = LabSpec {
+                hosts: BTreeMap::new(),
+                ..setup.lab.clone()
+            };
+            if !verified.contains(&links) {
+                facts.extend(bottleneck::verify(&setup.network, cancel)?);
+                verified.push(links);
+            }
+        }
+        Ok(facts)
+    }
+
+    /// What a trial of this cell is like.
+    pub(crate) fn setup(&self, cell: &LevelCombination) -> &TrialSetup {
+        let place = self.cells.iter().position(|own| own == cell);
+        &self.setups[place.expect("a trial is planned for a cell of the campaign")]
+    }
+}
+
+/// A built-in experiment by its name, or a file.
+///
+/// # Errors
+///
+/// There is none, or it is not valid.
+pub fn find_experiment(name: &str) -> Result<ExperimentSpec, RunnerError> {
+    let builtin = BuiltinExperiment::find(name).map(|own| own.text);
+    let nearest = BuiltinExperiment::nearest;
+    let text = text_file::builtin_or_read(name, builtin, ("experiment", "experiments"), nearest)?;
+    ExperimentSpec::read(name, &text).map_err(|error| text_file::defect(name, &error))
+}
+
+/// The experiment with a suite in place of what it measures.
+fn with_suite(
+    experiment: &ExperimentSpec,
+    suite: &SuiteRequest,
+) -> Result<ExperimentSpec, RunnerError> {
+    let mut overrides = Overrides::default();
+    overrides.selection.only.clone_from(&suite.only);
+    let plan = SuiteText::find(&suite.name)?.resolved(&overrides)?;
+    let rows: Vec<String> = plan.measures.into_iter().map(|own| own.name).collect();
+    let mut arguments = vec!["-r".to_owned(), suite.requests.to_string()];
+    if !suite.only.is_empty() {
+        arguments.extend(["--only".to_owned(), suite.only.join(",")]);
+    }
+    let suite = ChosenSuite {
+        name: &suite.name,
+        arguments: &arguments,
+        rows: &rows,
+    };
+    experiment.with_suite(suite).map_err(|error| usage(&error))
+}
+
+fn usage(error: &ExperimentError) -> RunnerError {
+    RunnerError::Usage(error.to_string())
+}
