@@ -24,9 +24,8 @@ fn run(server: &Faulty, text: &str, options: &[&str]) -> Outcome {
     let directory = TempDir::new().unwrap();
     let path = directory.path().join("suite.yaml");
     std::fs::write(&path, text).unwrap();
-    let url = server.server.url();
     let prestan = Prestan::new().args(options).arg(&path);
-    prestan.args([&*url, "-q", "--json", "-"]).run()
+    prestan!(prestan => "{server} -q --json -").run()
 }
 
 fn load(server: &Faulty, rule: &str, options: &[&str]) -> Outcome {
@@ -79,7 +78,7 @@ fn a_ladder_is_climbed_and_its_rungs_have_figures() {
     assert_eq!(document["tests"][0]["operations"], counted);
     // A rate that is changed on purpose has no interval.
     assert!(document["tests"][0]["per_second_ci95"].is_null());
-    let text = outcome.again().arg("report").run();
+    let text = prestan!(outcome.again() => "report").run();
     assert!(
         text.stdout
             .contains("\nLoad, without intervals: 1, 4, 2 users, each for 0.3 s\n"),
@@ -129,7 +128,7 @@ fn steps_change_the_number_of_users_and_each_is_kept_for_a_while() {
         .map(|event| event.at)
         .collect();
     assert!(at[2] - at[1] >= 300_000_000, "{at:?}");
-    let text = outcome.again().arg("report").run();
+    let text = prestan!(outcome.again() => "report").run();
     let told = "1 to 6 users, as steps of the suite say; each number for 0.3 s at least";
     assert!(text.stdout.contains(told), "{text}");
 }

@@ -27,8 +27,10 @@ fn analyze(capture: &str, options: &str) -> Outcome {
 
 pub(crate) fn run(prestan: Prestan, file: &str, options: &str) -> Outcome {
     let options = options.split(' ').filter(|word| !word.is_empty());
-    let prestan = prestan.env("COLUMNS", "100").args(["analyze", file]);
-    prestan.args(options).run()
+    prestan!(prestan => "analyze {}", file)
+        .env("COLUMNS", "100")
+        .args(options)
+        .run()
 }
 
 #[track_caller]
@@ -84,9 +86,8 @@ fn narrow_terminals_and_long_addresses() {
     let prestan = Prestan::new();
     let file = captures().join("ipv6.pcap");
     fs::copy(file, prestan.home().join("ipv6.pcap")).unwrap();
-    let outcome = prestan
+    let outcome = prestan!(prestan => "analyze ipv6.pcap")
         .env("COLUMNS", "60")
-        .args(["analyze", "ipv6.pcap"])
         .run();
     assert_snapshot!("analyze_narrow", outcome.stdout);
 }
@@ -239,7 +240,7 @@ fn what_is_no_capture_is_refused() {
     fs::write(prestan.home().join("text.gz"), packed(b"GET / HTTP/1.1")).unwrap();
     prestan.file("empty", "");
     prestan.file("text", "GET / HTTP/1.1\r\n\r\n");
-    let first = prestan.arg("suites").run();
+    let first = prestan!(prestan => "suites").run();
     let table = [
         ("packed", "unpack it first (`zstd -dc FILE |"),
         ("cut.gz", "reading failed after packet 0"),
@@ -424,8 +425,7 @@ fn capture_of_run(run: &Path) -> Vec<u8> {
 
 #[test]
 fn a_run_beside_its_capture() {
-    let demo = "demo -q --only Get1K -r 40 --run-id joined";
-    let outcome = Prestan::new().args(demo.split(' ')).run();
+    let outcome = prestan!("demo -q --only Get1K -r 40 --run-id joined").run();
     assert!([0, 3].contains(&outcome.code), "{outcome}");
     let capture = capture_of_run(&outcome.home().join("state/prestan/runs/joined"));
     fs::write(outcome.home().join("run.pcapng"), capture).unwrap();
@@ -444,10 +444,8 @@ fn a_run_beside_its_capture() {
     let none = run(outcome.again(), "run.pcapng", "--run nothing");
     assert_eq!(none.code, 2, "{none}");
     // Without a file it is the one in the record.
-    let alone = |outcome: &Outcome| {
-        let words = ["analyze", "--run", "joined", "--json", "-"];
-        outcome.again().args(words).run()
-    };
+    let alone =
+        |outcome: &Outcome| prestan!(outcome.again() => "analyze --run joined --json -").run();
     let missing = alone(&outcome);
     assert_eq!(missing.code, 2, "{missing}");
     assert!(

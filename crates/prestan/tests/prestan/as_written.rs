@@ -4,8 +4,8 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 
 use crate::roles::write;
+use crate::support::Outcome;
 use crate::support::heads::answering;
-use crate::support::{Outcome, Prestan};
 
 /// The tag of everything that [`Heads`] gives: no UTF-8.
 const TAG: &[u8] = b"\"Z\xfc\"";
@@ -37,13 +37,13 @@ impl Heads {
 
     fn run(&self, suite: &str, options: &[&str]) -> Outcome {
         let (_directory, path) = write(suite);
-        Prestan::new()
-            .arg("run")
-            .arg(&path)
-            .arg(format!("http://{}/", self.address))
-            .args(["-q", "-r", "2", "--json", "-"])
-            .args(options)
-            .run()
+        prestan!(
+            "run {} {} -q -r 2 --json -",
+            path,
+            format!("http://{}/", self.address)
+        )
+        .args(options)
+        .run()
     }
 
     /// Lines of the heads of measured requests.
@@ -125,14 +125,11 @@ tests:
 
 #[test]
 fn a_condition_in_a_url_cannot_wait_for_the_run() {
-    let outcome = Prestan::new()
-        .args([
-            "load",
-            "GET",
-            "http://127.0.0.1:9/{{ 'a' if user == 0 else 'b' }}",
-        ])
-        .run();
-    assert_eq!(outcome.code, 2, "{outcome}");
+    let outcome = prestan!(
+        "load GET {}",
+        "http://127.0.0.1:9/{{ 'a' if user == 0 else 'b' }}"
+    )
+    .ends(2);
     let why = "`user` has a value only while the test runs";
     assert!(outcome.stderr.contains(why), "{outcome}");
 }

@@ -98,10 +98,10 @@ fn a_token_is_sent_unasked_where_others_listen_only_if_the_user_says_so() {
     let Some(own) = own_address() else { return };
     for (scheme, asked) in [("auto", true), ("bearer", false)] {
         let faulty = Faulty::new(|builder| builder.listen(own).auth(bearer()));
-        let outcome = anonymous_run(&faulty.server.url(), "Put1K", 3)
-            .env("PRESTAN_TOKEN", TOKEN)
-            .args(["--auth", scheme])
-            .run();
+        let outcome =
+            prestan!(anonymous_run(&faulty.server.url(), "Put1K", 3) => "--auth {scheme}")
+                .env("PRESTAN_TOKEN", TOKEN)
+                .run();
         went_well(&outcome, &faulty);
         let exchanges = faulty.server.exchanges();
         let first = exchanges[0].header("authorization");
@@ -116,8 +116,7 @@ fn a_token_is_sent_unasked_where_others_listen_only_if_the_user_says_so() {
     let faulty = Faulty::new(|builder| builder.listen(own).auth(basic()));
     let outcome = anonymous_run(&faulty.server.url(), "Put1K", 3)
         .env("PRESTAN_TOKEN", TOKEN)
-        .run();
-    assert_eq!(outcome.code, 4, "{outcome}");
+        .ends(4);
     assert!(schemes(&faulty).is_empty(), "{outcome}");
     assert!(outcome.stderr.contains("Bearer could be used"), "{outcome}");
 }
@@ -128,7 +127,7 @@ fn basic_is_sent_unasked_where_others_listen_only_if_the_user_says_so() {
     for (scheme, asked) in [("auto", true), ("basic", false)] {
         let faulty = Faulty::new(|builder| builder.listen(own).auth(basic()));
         went_well(
-            &faulty.prestan("Put1K").args(["--auth", scheme]).run(),
+            &prestan!(faulty.prestan("Put1K") => "--auth {scheme}").run(),
             &faulty,
         );
         let exchanges = faulty.server.exchanges();
@@ -144,9 +143,8 @@ fn basic_is_sent_unasked_where_others_listen_only_if_the_user_says_so() {
 fn a_header_of_the_users_own_is_a_secret_too() {
     let faulty = Faulty::new(|builder| builder);
     let header = format!("X-Api-Key: {TOKEN}");
-    let documents = "--html figures/ --svg figures --log log.csv --junit junit.xml";
-    let prestan = faulty.prestan("Put1K").args(["--header", &header]);
-    let outcome = prestan.args(documents.split(' ')).run();
+    let outcome = prestan!(faulty.prestan("Put1K") => "--header {header} --html figures/ --svg figures --log log.csv \
+        --junit junit.xml").run();
     went_well(&outcome, &faulty);
     let exchanges = faulty.server.exchanges();
     assert!(
@@ -162,10 +160,8 @@ fn digest_of_each_kind() {
     for algorithms in [&[Md5][..], &[Sha256], &[Md5, Sha256]] {
         for scheme in ["auto", "digest"] {
             let faulty = guarded(digest(algorithms, None, Expiry::Stale));
-            let outcome = faulty
-                .prestan("Put1K,Put1024K,Lock,UnLock")
-                .args(["--auth", scheme])
-                .run();
+            let outcome =
+                prestan!(faulty.prestan("Put1K,Put1024K,Lock,UnLock") => "--auth {scheme}").run();
             went_well(&outcome, &faulty);
             // Somebody who says `digest` does not want the password to travel.
             let expected: &[&str] = match scheme {
@@ -231,9 +227,7 @@ fn a_nonce_that_runs_out_in_mid_run() {
                     builder
                 }
             });
-            let outcome = run_of(&faulty.server.url(), "Get1K,Lock,UnLock", 10)
-                .args(["--auth", scheme])
-                .run();
+            let outcome = prestan!(run_of(&faulty.server.url(), "Get1K,Lock,UnLock", 10) => "--auth {scheme}").run();
             went_well(&outcome, &faulty);
             let result = outcome.json();
             for test in ["Get1K", "Lock", "UnLock"] {
@@ -259,15 +253,11 @@ fn a_nonce_that_runs_out_in_a_pipeline() {
         let faulty = guarded(digest(&[ChallengeAlgorithm::Md5], Some(10), expiry));
         std::fs::write(faulty.demo.root().join("file"), "x").unwrap();
         let url = format!("{}file", faulty.server.url());
-        let load = |options: &[&str]| {
-            let prestan = Prestan::new().args(["load", "GET", &url, "--requests", "200"]);
-            prestan
-                .args(["--pipeline", "4", "--json", "-"])
-                .args(options)
+        let load = |options: &str| {
+            prestan!("load GET {url} --requests 200 --pipeline 4 --json -").words(options)
         };
-        let prestan = load(&["--user", USER]).env("PRESTAN_PASSWORD", PASSWORD);
-        let outcome = prestan.run();
-        assert_eq!(outcome.code, 0, "{outcome}");
+        let prestan = load(&format!("--user {USER}")).env("PRESTAN_PASSWORD", PASSWORD);
+        let outcome = prestan.ends(0);
         let result = outcome.json();
         let get = row(&result, "GET");
         let all = |number: &str| get[number]["ok"].as_u64().unwrap();
@@ -278,7 +268,7 @@ fn a_nonce_that_runs_out_in_a_pipeline() {
         assert_counts_grow(&faulty);
 
         // Nobody who has no credentials sends requests for ever, and the reason is said.
-        let outcome = load(&[]).run();
+        let outcome = load("").run();
         assert!(outcome.code != 0, "{outcome}");
         let said = format!("{}{}", outcome.stdout, outcome.stderr);
         assert!(said.contains("no credentials were given"), "{outcome}");
@@ -331,7 +321,7 @@ fn a_token_from_a_file_or_from_the_environment() {
     let faulty = guarded(bearer());
     let prestan = run(&faulty);
     let file = prestan.file("token", &format!("{TOKEN}\nsecond line\n"));
-    let outcome = prestan.arg("--token-file").arg(file).run();
+    let outcome = prestan!(prestan => "--token-file {}", file).run();
     went_well(&outcome, &faulty);
     assert!(!faulty.server.exchanges().iter().any(denied));
     assert_eq!(schemes(&faulty), ["Bearer"]);
@@ -346,15 +336,15 @@ fn a_password_from_everywhere() {
             "password file",
             |prestan| {
                 let file = prestan.file("password", &format!("{PASSWORD}\n"));
-                prestan.args(["--user", USER, "--password-file"]).arg(file)
+                prestan!(prestan => "--user {USER} --password-file {}", file)
             },
             false,
         ),
         (
             "standard input",
             |prestan| {
-                let prestan = prestan.args(["--user", USER, "--password-file", "-"]);
-                prestan.stdin(&format!("{PASSWORD}\n"))
+                prestan!(prestan => "--user {USER} --password-file -")
+                    .stdin(&format!("{PASSWORD}\n"))
             },
             false,
         ),
@@ -369,11 +359,7 @@ fn a_password_from_everywhere() {
         ),
         (
             "user and environment",
-            |prestan| {
-                prestan
-                    .args(["--user", USER])
-                    .env("PRESTAN_PASSWORD", PASSWORD)
-            },
+            |prestan| prestan!(prestan => "--user {USER}").env("PRESTAN_PASSWORD", PASSWORD),
             false,
         ),
         (
@@ -383,7 +369,7 @@ fn a_password_from_everywhere() {
                     ".netrc",
                     &format!("machine 127.0.0.1 login {USER} password {PASSWORD}"),
                 );
-                prestan.arg("--netrc")
+                prestan!(prestan => "--netrc")
             },
             false,
         ),
@@ -392,14 +378,18 @@ fn a_password_from_everywhere() {
             |prestan| {
                 let text = format!("default login {USER} password {PASSWORD}");
                 let file = prestan.file("netrc", &text);
-                prestan.arg("--netrc").env("NETRC", file)
+                prestan!(prestan => "--netrc").env("NETRC", file)
             },
             false,
         ),
-        ("classic", |prestan| prestan.args([USER, PASSWORD]), true),
+        (
+            "classic",
+            |prestan| prestan!(prestan => "{USER} {PASSWORD}"),
+            true,
+        ),
         (
             "user with password",
-            |prestan| prestan.args(["--user", &format!("{USER}:{PASSWORD}")]),
+            |prestan| prestan!(prestan => "--user {USER}:{PASSWORD}"),
             true,
         ),
     ];
@@ -534,21 +524,24 @@ fn credentials_that_were_accepted_before_are_not_to_be_checked() {
 
 #[test]
 fn a_password_that_is_not_to_be_found() {
-    let table: [(&[&str], &[&str]); 4] = [
+    let table: [(String, &[&str]); 4] = [
         (
-            &["--user", USER],
+            format!("--user {USER}"),
             &["a user without a password", "--password-file"],
         ),
         (
-            &["--user", USER, "--password-file", "nowhere"],
+            format!("--user {USER} --password-file nowhere"),
             &["reading nowhere failed"],
         ),
-        (&["--token-file", "nowhere"], &["reading nowhere failed"]),
-        (&["--netrc"], &[".netrc"]),
+        (
+            "--token-file nowhere".to_owned(),
+            &["reading nowhere failed"],
+        ),
+        ("--netrc".to_owned(), &[".netrc"]),
     ];
     for (args, says) in table {
         let outcome = anonymous_run("http://127.0.0.1:1/", "Put1K", 1)
-            .args(args)
+            .words(&args)
             .run();
         assert_eq!(outcome.code, 2, "{args:?}: {outcome}");
         for part in says {

@@ -44,17 +44,16 @@ fn run(url: &str, beside: &[&str], options: &[&str]) -> Prestan {
     prestan.file("writing", WRITING);
     prestan.file("locking", LOCKING);
     let home = prestan.home().to_owned();
-    let mut prestan = prestan.args(["run", "prestan", url, "--only", "Get1K"]);
+    let mut prestan = prestan!(prestan => "run prestan {url} --only Get1K");
     for load in beside {
-        prestan = prestan.args(["--beside", &format!("{}/{load}", home.display())]);
+        prestan = prestan!(prestan => "--beside {}/{load}", home);
     }
     let requests = if options.contains(&"-r") {
         &[][..]
     } else {
         &["-r", "40"]
     };
-    prestan
-        .args(["--run-id", "main", "--json", "-"])
+    prestan!(prestan => "--run-id main --json -")
         .args(requests.iter().copied())
         .args(options.iter().copied())
 }
@@ -76,8 +75,7 @@ fn loads_are_at_work_while_a_run_measures_and_are_reported_apart() {
     let slow = Rule::new(Fault::Delay(Duration::from_millis(10))).tag("(Get1K)");
     let server = Faulty::new(|builder| builder.rule(slow));
     let beside = ["reading,name=readers,users=2,rate=200", "writing"];
-    let outcome = run(&server.server.url(), &beside, &["--save", "kept"]).run();
-    assert_eq!(outcome.code, 0, "{outcome}");
+    let outcome = run(&server.server.url(), &beside, &["--save", "kept"]).ends(0);
     let found = loads(&outcome);
     let names: Vec<&str> = found.iter().map(|(name, _)| &**name).collect();
     assert_eq!(names, ["readers", "writing"]);
@@ -111,32 +109,17 @@ fn loads_are_at_work_while_a_run_measures_and_are_reported_apart() {
     assert_eq!(server.left(), [] as [&str; 0], "{outcome}");
 
     // All of it can be read again, and a run without these loads is no match.
-    let again = outcome
-        .again()
-        .args(["report", "kept", "--json", "-"])
-        .run();
+    let again = prestan!(outcome.again() => "report kept --json -").run();
     assert_eq!(again.json(), document, "{again}");
-    let text = outcome.again().args(["report", "kept"]).run();
+    let text = prestan!(outcome.again() => "report kept").run();
     for line in [
         "Beside the run: readers, suite reading, open loop, Poisson arrivals: 200/s, users: 2",
         "Beside the run: writing, suite writing, closed loop, users: 1",
     ] {
         assert!(text.stdout.contains(line), "{text}");
     }
-    let alone = outcome.again().args([
-        "run",
-        "prestan",
-        &server.server.url(),
-        "--only",
-        "Get1K",
-        "-r",
-        "40",
-        "--save",
-        "alone",
-    ]);
-    alone.run();
-    let compared = outcome.again().args(["compare", "kept", "alone"]).run();
-    assert_eq!(compared.code, 2, "{compared}");
+    prestan!(outcome.again() => "run prestan {server} --only Get1K -r 40 --save alone").run();
+    let compared = prestan!(outcome.again() => "compare kept alone").ends(2);
     assert!(
         compared.stderr.contains("the load beside the run"),
         "{compared}"
@@ -152,8 +135,7 @@ fn is_of(exchange: &ServedExchange, part: &str) -> bool {
 fn a_load_that_fails_fails_the_run_and_one_that_cannot_begin_ends_it() {
     let broken = Rule::new(status(500, &[], "")).tag("(Look)").nth(3);
     let server = Faulty::new(|builder| builder.rule(broken));
-    let outcome = run(&server.server.url(), &["reading"], &[]).run();
-    assert_eq!(outcome.code, 1, "{outcome}");
+    let outcome = run(&server.server.url(), &["reading"], &[]).ends(1);
     assert_eq!(
         loads(&outcome)[0].1["tests"][0]["status"],
         "failed",
@@ -164,8 +146,7 @@ fn a_load_that_fails_fails_the_run_and_one_that_cannot_begin_ends_it() {
         .method("MKCOL")
         .path("main-writing");
     let server = Faulty::new(|builder| builder.rule(refused));
-    let outcome = run(&server.server.url(), &["reading", "writing"], &[]).run();
-    assert_eq!(outcome.code, 4, "{outcome}");
+    let outcome = run(&server.server.url(), &["reading", "writing"], &[]).ends(4);
     let said = "the load writing beside the run did not begin";
     assert!(outcome.stderr.contains(said), "{outcome}");
     let measured = server.server.exchanges().into_iter();
@@ -211,18 +192,9 @@ fn a_rate_that_the_server_does_not_take_ends_soon_after_the_run_and_fails() {
 #[test]
 fn a_record_that_is_there_is_not_touched() {
     let server = plain();
-    let first = run(&server.server.url(), &[], &["--save", "kept"]).run();
-    assert_eq!(first.code, 0, "{first}");
-    let again = first.again().args([
-        "run",
-        "prestan",
-        &server.server.url(),
-        "--beside",
-        "listing",
-        "--save",
-        "kept",
-    ]);
-    let again = again.run();
+    let first = run(&server.server.url(), &[], &["--save", "kept"]).ends(0);
+    let again =
+        prestan!(first.again() => "run prestan {server} --beside listing --save kept").run();
     assert_ne!(again.code, 0, "{again}");
     assert!(!first.home().join("kept/beside").exists(), "{again}");
 }
@@ -244,8 +216,7 @@ fn what_a_load_left_is_cleaned_up_though_the_server_lists_nothing() {
             .method("PROPFIND")
             .tag("clean"),
     );
-    let cleaned = outcome.again().args(["clean", &url]).run();
-    assert_eq!(cleaned.code, 0, "{cleaned}");
+    let cleaned = prestan!(outcome.again() => "clean {url}").ends(0);
     assert_eq!(server.left(), [] as [&str; 0], "{cleaned}");
 }
 
@@ -263,8 +234,7 @@ fn ctrl_c_ends_all_of_them_and_leaves_nothing() {
             .any(|one| is_of(one, "(Get1K)"))
     });
     send(&running, Signal::INT);
-    let outcome = running.wait();
-    assert_eq!(outcome.code, -Signal::INT.as_raw(), "{outcome}");
+    let outcome = running.ends(-Signal::INT.as_raw());
     assert_eq!(server.left(), [] as [&str; 0], "{outcome}");
 }
 
@@ -281,8 +251,7 @@ fn what_makes_no_sense_beside_a_run_is_refused() {
         (&["reading,speed=3"], "use name=NAME"),
         (&[LONG], "too long for the name of a run"),
     ] {
-        let outcome = run(&server.server.url(), beside, &[]).run();
-        assert_eq!(outcome.code, 2, "{outcome}");
+        let outcome = run(&server.server.url(), beside, &[]).ends(2);
         assert!(outcome.stderr.contains(said), "{outcome}");
     }
     assert_eq!(server.server.exchanges().len(), 0);
@@ -306,9 +275,10 @@ fn a_round_trip_beside_other_runs_is_not_called_idle() {
         "{beside}"
     );
 
-    let compared = |options: &[&str]| {
-        let servers = ["compare", &url, &url, "--only", "Get1K", "-r", "3"];
-        let compared = Prestan::new().args(servers).args(options).run();
+    let compared = |options: &str| {
+        let compared = prestan!("compare {url} {url} --only Get1K -r 3")
+            .words(options)
+            .run();
         let runs = compared.runs();
         assert!(runs.len() >= 2, "{compared}");
         let env = |run: std::path::PathBuf| std::fs::read_to_string(run.join("env.json")).unwrap();
@@ -318,5 +288,5 @@ fn a_round_trip_beside_other_runs_is_not_called_idle() {
             .filter(|env| env.contains("round_trip"));
         told.count()
     };
-    assert_eq!(compared(&["--repeat", "2"]), 0);
+    assert_eq!(compared("--repeat 2"), 0);
 }

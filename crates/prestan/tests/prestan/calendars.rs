@@ -3,7 +3,6 @@
 
 use std::fs;
 
-use crate::support::Prestan;
 use crate::support::faulty::{Faulty, status};
 use crate::support::load::{send, until};
 use crate::support::rows::{assert_adds_up, names, row, statuses};
@@ -32,12 +31,8 @@ fn all_of_calendar(name: &str) {
     }
     let server = RealServer::start(recipe).unwrap_or_else(|error| panic!("{error}"));
     let before = server.contents().unwrap();
-    let line = ["run", "calendar", &server.url(), "--json", "-"];
-    let outcome = Prestan::new()
-        .args(line)
-        .args(["-r", "5", "-c", "2", "--param", "members=10"])
-        .run();
-    assert_eq!(outcome.code, 0, "{outcome}");
+    let url = server.url();
+    let outcome = prestan!("run calendar {url} --json - -r 5 -c 2 --param members=10").ends(0);
     let document = outcome.json();
     assert_eq!(names(&document), CALENDAR);
     let found = statuses(&document);
@@ -59,9 +54,7 @@ fn xandikos() {
 #[test]
 fn a_server_without_calendars_does_not_support_them() {
     let faulty = Faulty::new(|builder| builder);
-    let line = ["run", "calendar", &faulty.server.url(), "--json", "-"];
-    let outcome = Prestan::new().args(line).run();
-    assert_eq!(outcome.code, 0, "{outcome}");
+    let outcome = prestan!("run calendar {faulty} --json -").ends(0);
     let document = outcome.json();
     for (name, status) in statuses(&document) {
         let word = if name == "MkCalendar" {
@@ -79,18 +72,12 @@ fn a_collection_is_marked_by_a_property_where_the_server_refuses_the_file() {
     let refused = Rule::new(status(400, &[], "")).method("PUT");
     let faulty = Faulty::new(|builder| builder.rule(refused.tag("(workspace)")));
     let url = faulty.server.url();
-    let running = Prestan::new()
-        .args([&url, "--only", "Get1K", "-r", "1000000"])
-        .args(["--run-id", "killed"])
-        .spawn();
+    let running = prestan!("{url} --only Get1K -r 1000000 --run-id killed").spawn();
     until("the server has seen measured requests", || {
         faulty.measured("Get1K").len() > 20
     });
     let state = running.home().join("state");
-    let busy = Prestan::new()
-        .env("XDG_STATE_HOME", &state)
-        .args(["clean", &url])
-        .run();
+    let busy = prestan!("clean {url}").env("XDG_STATE_HOME", &state).run();
     let said = format!("in use by the run of process {}", running.id());
     assert!(busy.stdout.contains(&said), "{busy}");
 
@@ -102,7 +89,7 @@ fn a_collection_is_marked_by_a_property_where_the_server_refuses_the_file() {
         .root()
         .join("PrestanTest-killed/prestan-run.json");
     assert!(!marker.exists());
-    let cleaned = killed.again().args(["clean", &url]).run();
+    let cleaned = prestan!(killed.again() => "clean {url}").run();
     let removed = format!("removed: {url}PrestanTest-killed/\n");
     assert_eq!(cleaned.stdout, removed, "{cleaned}");
     assert_eq!(faulty.left(), [""; 0]);
@@ -112,17 +99,14 @@ fn a_collection_is_marked_by_a_property_where_the_server_refuses_the_file() {
 fn a_server_that_refuses_all_files_does_not_support_put() {
     let refused = || Rule::new(status(415, &[], "")).method("PUT");
     let faulty = Faulty::new(|builder| builder.rule(refused()));
-    let url = faulty.server.url();
-    let line = [&*url, "--only", "Put1K,Get1K,MkCol", "--json", "-"];
-    let outcome = Prestan::new().args(line).args(["-d", "2", "-w", "2"]).run();
-    assert_eq!(outcome.code, 0, "{outcome}");
+    let outcome = prestan!("{faulty} --only Put1K,Get1K,MkCol --json - -d 2 -w 2").ends(0);
     let document = outcome.json();
     assert_eq!(row(&document, "Put1K")["status"], "not_supported");
     let evidence = row(&document, "Put1K")["evidence"].as_str().unwrap();
     assert!(evidence.contains("PUT res: 415"), "{evidence}");
     assert_eq!(row(&document, "Get1K")["status"], "skipped");
     assert_eq!(row(&document, "MkCol")["status"], "ok");
-    let report = outcome.again().arg("report").run().stdout;
+    let report = prestan!(outcome.again() => "report").run().stdout;
     assert!(
         report.contains("the server stores no plain files"),
         "{report}"
@@ -132,8 +116,7 @@ fn a_server_that_refuses_all_files_does_not_support_put() {
     // A server that keeps no property either cannot be told whose the collection is.
     let no_property = Rule::new(status(403, &[], "")).method("PROPPATCH");
     let faulty = Faulty::new(|builder| builder.rule(refused()).rule(no_property));
-    let outcome = Prestan::new().arg(faulty.server.url()).run();
-    assert_eq!(outcome.code, 4, "{outcome}");
+    let outcome = prestan!("{faulty}").ends(4);
     assert!(outcome.stderr.contains("PUT prestan-run.json"), "{outcome}");
     assert_eq!(faulty.left(), [""; 0]);
     assert!(fs::read_dir(faulty.demo.root()).unwrap().next().is_none());

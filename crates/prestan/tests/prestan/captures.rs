@@ -33,13 +33,9 @@ fn the_packets_of_a_run_are_recorded_beside_it() {
     let url = server.server.url();
     let prestan = Prestan::new();
     let file = prestan.home().join("run.pcapng");
-    let options = ["--only", "Put1K,Get1K", "-r", "20", "--capture"];
-    let outcome = prestan
-        .args(["run", "prestan", &url])
-        .args(options)
-        .arg(&file)
-        .run();
-    assert_eq!(outcome.code, 0, "{outcome}");
+    let outcome =
+        prestan!(prestan => "run prestan {url} --only Put1K,Get1K -r 20 --capture {}", file)
+            .ends(0);
     assert!(outcome.stderr.contains(" packets in "), "{outcome}");
     let mode = fs::metadata(&file).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
@@ -58,33 +54,16 @@ fn the_packets_of_a_run_are_recorded_beside_it() {
     }
 
     // What is there is not replaced.
-    let again = outcome
-        .again()
-        .args(["run", "prestan", &url, "--capture"])
-        .arg(&file)
-        .run();
-    assert_eq!(again.code, 2, "{again}");
+    let again = prestan!(outcome.again() => "run prestan {url} --capture {}", file).ends(2);
     assert!(again.stderr.contains("is there already"), "{again}");
     let many = outcome.again();
-    let many = many.args([
-        "webstone",
-        "general",
-        &url,
-        "-c",
-        "1,2",
-        "--capture",
-        "x.pcapng",
-    ]);
-    let many = many.run();
+    let many = prestan!(many => "webstone general {url} -c 1,2 --capture x.pcapng").run();
     assert!(many.stderr.contains("--capture is for one run"), "{many}");
 
     // A run that cannot begin leaves no file, so that the same command can be tried again.
-    let refused = background::prestan();
-    let refused = refused.args(["run", "prestan", &url, "--capture", "none.pcapng"]);
-    let refused = refused.args(["--background", "load.yaml,load=busy"]);
-    let refused = refused.args(["--sink", "127.0.0.1:1", "--sink-token-file", "token"]);
-    let refused = refused.run();
-    assert_eq!(refused.code, 4, "{refused}");
+    let refused = prestan!(background::prestan() => "run prestan {url} --capture none.pcapng \
+        --background load.yaml,load=busy --sink 127.0.0.1:1 --sink-token-file token")
+    .ends(4);
     assert!(!refused.home().join("none.pcapng").exists(), "{refused}");
 }
 
@@ -95,16 +74,11 @@ fn sigterm_ends_the_command_of_a_capture_and_its_file_is_whole() {
     };
     let prestan = Prestan::new();
     let file = prestan.home().join("own.pcapng");
-    let running = prestan
-        .arg("capture")
-        .arg(&file)
-        .args(["--isolated", "--", "sleep", "600"])
-        .spawn();
+    let running = prestan!(prestan => "capture {} --isolated -- sleep 600", file).spawn();
     until("the capture begins", || file.exists());
     let begun = Instant::now();
     send(&running, Signal::TERM);
-    let outcome = running.wait();
-    assert_eq!(outcome.code, -Signal::TERM.as_raw(), "{outcome}");
+    let outcome = running.ends(-Signal::TERM.as_raw());
     assert!(begun.elapsed() < Duration::from_secs(60), "{outcome}");
     assert!(outcome.stdout.contains(" packets in "), "{outcome}");
     let mut reader = CaptureReader::new(BufReader::new(File::open(&file).unwrap())).unwrap();
@@ -114,8 +88,7 @@ fn sigterm_ends_the_command_of_a_capture_and_its_file_is_whole() {
 /// Whether captures in a namespace of their own are possible here.
 fn isolated() -> Result<(), String> {
     let probe = Prestan::new();
-    let probe = probe.args(["capture", "p.pcapng", "--isolated", "--", "true"]);
-    let possible = probe.run();
+    let possible = prestan!(probe => "capture p.pcapng --isolated -- true").run();
     (possible.code == 0).then_some(()).ok_or(possible.stderr)
 }
 
@@ -127,23 +100,8 @@ fn a_command_runs_in_a_namespace_of_its_own_and_its_packets_are_recorded() {
         return;
     };
     let program = env!("CARGO_BIN_EXE_prestan");
-    let outcome = prestan
-        .arg("capture")
-        .arg(&file)
-        .args([
-            "--isolated",
-            "--snap",
-            "256",
-            "--",
-            program,
-            "demo",
-            "-r",
-            "2",
-            "--no-save",
-            "-q",
-        ])
-        .run();
-    assert_eq!(outcome.code, 0, "{outcome}");
+    let outcome = prestan!(prestan => "capture {} --isolated --snap 256 -- {program} demo -r 2 --no-save -q", file)
+        .ends(0);
     let mut reader = CaptureReader::new(BufReader::new(File::open(&file).unwrap())).unwrap();
     let mut packets = 0;
     while let Some(packet) = reader.next_packet().unwrap() {
@@ -157,33 +115,16 @@ fn a_command_runs_in_a_namespace_of_its_own_and_its_packets_are_recorded() {
     );
 
     let failing = Prestan::new();
-    let failing = failing
-        .args(["capture", "f.pcapng", "--isolated", "--", "false"])
-        .run();
-    assert_eq!(failing.code, 1, "{failing}");
+    prestan!(failing => "capture f.pcapng --isolated -- false").ends(1);
     let absent = Prestan::new();
     let left = absent.home().join("a.pcapng");
-    let absent = absent
-        .arg("capture")
-        .arg(&left)
-        .args(["--isolated", "--", "/nowhere/at-all"])
-        .run();
+    let absent = prestan!(absent => "capture {} --isolated -- /nowhere/at-all", left).run();
     assert_eq!((absent.code, left.exists()), (2, false), "{absent}");
     let bounded = Prestan::new();
     let file = bounded.home().join("b.pcapng");
-    let limits = [
-        "--isolated",
-        "--packets",
-        "10",
-        "--",
-        program,
-        "demo",
-        "-r",
-        "2",
-        "--no-save",
-        "-q",
-    ];
-    let bounded = bounded.arg("capture").arg(&file).args(limits).run();
+    let bounded = prestan!(bounded => "capture {} --isolated --packets 10 -- \
+        {program} demo -r 2 --no-save -q", file)
+    .run();
     assert!(bounded.stdout.contains("10 packets in "), "{bounded}");
     assert!(
         bounded.stdout.contains("that number was asked for"),

@@ -3,7 +3,6 @@
 use std::fs;
 
 use crate::support::faulty::{Faulty, short_run, went_nowhere};
-use crate::support::load::load;
 use crate::support::nginx_tls::nginx_tls;
 use crate::support::{Outcome, Prestan};
 use testbed::RealServer;
@@ -21,7 +20,7 @@ const OLD: &str = "ssl_ciphers DEFAULT@SECLEVEL=0;";
 fn get(server: &RealServer) -> Prestan {
     fs::write(server.storage().join("file"), "text").unwrap();
     let url = format!("{}file", server.url().replace("http:", "https:"));
-    load("GET", &url).args(["--total", "3"])
+    prestan!("load GET {url} --json - --total 3")
 }
 
 #[track_caller]
@@ -44,12 +43,12 @@ fn insecure_accepts_what_cannot_be_verified() {
             let Some(server) = nginx_tls("", identity, &directives) else {
                 return;
             };
-            let outcome = get(&server).arg("--insecure").run();
+            let outcome = prestan!(get(&server) => "--insecure").run();
             assert_eq!(outcome.code, 0, "{version}: {outcome}");
 
             let prestan = get(&server);
             let file = prestan.file("ca.pem", identity);
-            let outcome = prestan.arg("--cacert").arg(file).run();
+            let outcome = prestan!(prestan => "--cacert {}", file).run();
             says(&outcome, &[hint, "--insecure accepts any"], &[]);
         }
     }
@@ -78,7 +77,7 @@ fn what_was_offered_is_said() {
         let Some(server) = nginx_tls("", &identity, &directives) else {
             return;
         };
-        let outcome = get(&server).arg("--insecure").run();
+        let outcome = prestan!(get(&server) => "--insecure").run();
         says(&outcome, parts, &["--insecure", "http://"]);
     }
 }
@@ -93,11 +92,10 @@ fn a_client_certificate_of_version_1_is_shown_from_one_file() {
     let Some(server) = nginx_tls("", &identity, directives) else {
         return;
     };
-    let prestan = get(&server).arg("--insecure");
+    let prestan = prestan!(get(&server) => "--insecure");
     let both = prestan.file("both.pem", VERSION_1);
-    let outcome = prestan.arg("--cert").arg(both).run();
-    assert_eq!(outcome.code, 0, "{outcome}");
-    assert_eq!(get(&server).arg("--insecure").run().code, 1);
+    prestan!(prestan => "--cert {}", both).ends(0);
+    assert_eq!(prestan!(get(&server) => "--insecure").run().code, 1);
 }
 
 #[test]
@@ -106,11 +104,11 @@ fn hints_do_not_ask_for_a_certificate_that_was_given() {
     let run = |identity: Option<String>| {
         let tls = authority.server_for_clients_with_certificate(Certificate::Valid);
         let faulty = Faulty::new(|builder| builder.tls(tls));
-        let prestan = faulty.prestan("Put1K").arg("--insecure");
+        let prestan = prestan!(faulty.prestan("Put1K") => "--insecure");
         let prestan = match identity {
             Some(pem) => {
                 let file = prestan.file("both.pem", &pem);
-                prestan.arg("--cert").arg(file)
+                prestan!(prestan => "--cert {}", file)
             }
             None => prestan,
         };
@@ -159,12 +157,11 @@ fn what_is_wrong_with_a_key_is_said() {
         let prestan = match key {
             Some(text) => {
                 let file = prestan.file("key.pem", &text);
-                prestan.arg("--key").arg(file)
+                prestan!(prestan => "--key {}", file)
             }
             None => prestan,
         };
-        let outcome = prestan.arg("--cert").arg(cert).run();
-        assert_eq!(outcome.code, 2, "{outcome}");
+        let outcome = prestan!(prestan => "--cert {}", cert).ends(2);
         assert!(outcome.stderr.contains(part), "no `{part}`: {outcome}");
     }
 }

@@ -3,7 +3,6 @@
 use crate::support::Prestan;
 use crate::support::faulty::{Faulty, PASSWORD, USER, count, short_run, status, went_nowhere};
 use crate::support::heads::answering;
-use crate::support::load::load;
 use crate::support::rows::row;
 use testbed::fault::Rule;
 
@@ -44,15 +43,13 @@ fn guarded((realm, digests): Realm) -> String {
 }
 
 fn digest(prestan: Prestan) -> Prestan {
-    let prestan = prestan.args(["--auth", "digest", "--user", USER]);
-    prestan.env("PRESTAN_PASSWORD", PASSWORD)
+    prestan!(prestan => "--auth digest --user {USER}").env("PRESTAN_PASSWORD", PASSWORD)
 }
 
 #[test]
 fn a_realm_is_hashed_and_sent_back_as_it_came() {
     for realm in [LATIN1, UTF8] {
-        let get = digest(load("GET", &guarded(realm)).args(["--total", "5"])).run();
-        assert_eq!(get.code, 0, "{get}");
+        let get = digest(prestan!("load GET {} --json - --total 5", guarded(realm))).ends(0);
         assert_eq!(count(row(&get.json(), "GET"), "ok"), 5, "{get}");
     }
 }
@@ -64,9 +61,7 @@ fn credentials_that_were_given_are_not_asked_for_where_no_nonce_is_fresh() {
     let stale = || status(401, &[("WWW-Authenticate", challenge)], "");
     let faulty = Faulty::new(|builder| builder.rule(Rule::new(stale())));
     for scheme in ["auto", "digest"] {
-        let outcome = short_run(&faulty.server.url(), "Put1K")
-            .args(["--auth", scheme])
-            .run();
+        let outcome = prestan!(short_run(&faulty.server.url(), "Put1K") => "--auth {scheme}").run();
         let says = [
             "authentication failed: OPTIONS http://",
             "challenged anew; it asks for Digest realm \"r\"",

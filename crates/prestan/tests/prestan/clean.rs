@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use crate::support::faulty::{Faulty, run_of, status};
-use crate::support::load::{at_work, load, plain, seen, send, until};
+use crate::support::load::{at_work, plain, seen, send, until};
 use crate::support::{Outcome, Prestan, Running};
 use rustix::process::Signal;
 use testbed::fault::{Fault, Rule};
@@ -23,9 +23,7 @@ fn unlisted() -> Rule {
 /// A PUT without end that has made its file.
 fn putting(server: &Faulty, url: &str) -> Running {
     let before = seen(server, "PUT").len();
-    let running = load("PUT", url)
-        .args(["--body-size", "1KiB", "--duration", "60s"])
-        .spawn();
+    let running = prestan!("load PUT {url} --json - --body-size 1KiB --duration 60s").spawn();
     until("the server has seen measured requests", || {
         seen(server, "PUT").len() > before + 20
     });
@@ -35,8 +33,7 @@ fn putting(server: &Faulty, url: &str) -> Running {
 /// Kills it; nobody cleans up.
 fn kill(running: Running) -> Outcome {
     send(&running, Signal::KILL);
-    let outcome = running.wait();
-    assert_eq!(outcome.code, -9, "{outcome}");
+    let outcome = running.ends(-9);
     outcome
 }
 
@@ -53,8 +50,9 @@ fn kill_putting(running: Running, server: &Faulty) -> Outcome {
 #[track_caller]
 fn clean(outcome: &Outcome, url: &str, options: &[&str]) -> Outcome {
     let options = options.iter().copied();
-    let cleaned = outcome.again().args(["clean", url]).args(options).run();
-    assert_eq!(cleaned.code, 0, "{cleaned}");
+    let cleaned = prestan!(outcome.again() => "clean {url}")
+        .args(options)
+        .ends(0);
     cleaned
 }
 
@@ -114,7 +112,7 @@ fn a_collection_that_a_run_left_behind_is_removed_without_a_listing() {
     let refused = refused.tag("(workspace)");
     let server = Faulty::new(|builder| builder.rule(refused));
     let url = server.server.url();
-    let run = run_of(&url, "Put1K", 3).args(["--run-id", "left"]).run();
+    let run = prestan!(run_of(&url, "Put1K", 3) => "--run-id left").run();
     assert!(run.stderr.contains("`prestan clean` removes it"), "{run}");
     assert_eq!(server.left(), ["PrestanTest-left"]);
     server.server.clear_rules();
@@ -132,10 +130,7 @@ fn a_collection_that_is_not_listed_is_handled_like_one_that_is() {
     let running = at_work(Prestan::new(), &server, "busy");
     // In the home of the run, while it goes on.
     let state = running.home().join("state");
-    let cleaned = Prestan::new()
-        .env("XDG_STATE_HOME", &state)
-        .args(["clean", &url])
-        .run();
+    let cleaned = prestan!("clean {url}").env("XDG_STATE_HOME", &state).run();
     let said = format!("in use by the run of process {}", running.id());
     assert!(cleaned.stdout.contains(&said), "{cleaned}");
     assert_eq!(server.left(), ["PrestanTest-busy"]);
@@ -162,9 +157,8 @@ fn the_file_of_a_killed_load_is_removed() {
 
     // The run goes on: its file is left alone, by force as well.
     let state = running.home().join("state");
-    let cleaned = Prestan::new()
+    let cleaned = prestan!("clean --force {root}")
         .env("XDG_STATE_HOME", &state)
-        .args(["clean", "--force", &root])
         .run();
     let said = format!(
         "left alone: {url} (in use by the run of process {}",
@@ -211,9 +205,8 @@ fn the_note_on_a_file_lasts_as_long_as_the_file() {
     let server = plain();
     let root = server.server.url();
     let url = format!("{root}new.bin");
-    let put = || load("PUT", &url).args(["--body", "x", "--requests", "20", "--quiet"]);
-    let outcome = put().run();
-    assert_eq!(outcome.code, 0, "{outcome}");
+    let put = || prestan!("load PUT {url} --json - --body x --requests 20 --quiet");
+    let outcome = put().ends(0);
     assert_eq!(notes(outcome.home()), [] as [&Path; 0]);
 
     server
@@ -234,9 +227,7 @@ fn the_note_on_a_file_lasts_as_long_as_the_file() {
 fn a_secret_in_the_query_of_a_file_is_not_noted() {
     let server = plain();
     let url = format!("{}new.bin?token=s3cret-pw", server.server.url());
-    let options = ["--body", "x", "--requests", "20", "--quiet"];
-    let running = load("PUT", &url).args(options).run();
-    assert_eq!(running.code, 0, "{running}");
+    let running = prestan!("load PUT {url} --json - --body x --requests 20 --quiet").ends(0);
     let said = "new.bin?token=(not shown) is not noted for `prestan clean`";
     assert!(running.stderr.contains(said), "{running}");
     assert!(!running.home().join("state/prestan/made").exists());
@@ -255,6 +246,5 @@ fn the_file_on_a_server_without_webdav_is_removed() {
     let cleaned = clean(&before, &root, &[]);
     assert_eq!(cleaned.stdout, format!("removed: {url}\n"));
     assert_eq!(server.left(), NONE);
-    let nothing = before.again().args(["clean", &root]).run();
-    assert_eq!(nothing.code, 4, "{nothing}");
+    prestan!(before.again() => "clean {root}").ends(4);
 }

@@ -10,7 +10,7 @@ use rustix::process::Signal;
 use testbed::fault::{Fault, Rule};
 
 use crate::support::faulty::{Faulty, checked, run_of, short_run, status};
-use crate::support::load::{at_work, load, plain, seen, send, until};
+use crate::support::load::{at_work, plain, seen, send, until};
 use crate::support::rows::row;
 use crate::support::{Outcome, Prestan, Running};
 
@@ -21,8 +21,7 @@ const TEN_SECONDS: Duration = Duration::from_secs(18);
 fn interrupted(running: Running) -> (Outcome, Duration) {
     let sent = Instant::now();
     send(&running, Signal::INT);
-    let outcome = running.wait();
-    assert_eq!(outcome.code, -Signal::INT.as_raw(), "{outcome}");
+    let outcome = running.ends(-Signal::INT.as_raw());
     (outcome, sent.elapsed())
 }
 
@@ -93,8 +92,7 @@ fn a_server_that_lists_more_the_more_it_is_asked_is_left_in_the_end() {
             .rule(lists(0..2))
             .rule(locked)
     });
-    let run = short_run(&server.server.url(), "Get1K").args(["--run-id", "wide"]);
-    let outcome = run.run();
+    let outcome = prestan!(short_run(&server.server.url(), "Get1K") => "--run-id wide").run();
     let result = checked(&outcome);
     assert_eq!(
         result["left_behind"].as_array().unwrap().len(),
@@ -122,7 +120,7 @@ fn many_names_like_ours_do_not_keep_a_run_from_its_work() {
     let looks = asked(&server, "GET");
     assert!(looks <= 100 + 2, "{looks}");
     assert_eq!(server.left().len(), 300);
-    let cleaned = outcome.again().args(["clean", &server.server.url()]).run();
+    let cleaned = prestan!(outcome.again() => "clean {server}").run();
     assert_eq!(
         cleaned.stdout.matches("no marker").count(),
         300,
@@ -145,9 +143,7 @@ fn one_ctrl_c_at_a_frozen_server_is_enough() {
 fn one_ctrl_c_is_enough_for_a_load_that_made_a_file() {
     let server = plain();
     let url = format!("{}new.bin", server.server.url());
-    let running = load("PUT", &url)
-        .args(["--body-size", "1KiB", "--duration", "60s"])
-        .spawn();
+    let running = prestan!("load PUT {url} --json - --body-size 1KiB --duration 60s").spawn();
     until("the server has seen requests", || {
         seen(&server, "PUT").len() > 20
     });
@@ -247,10 +243,7 @@ fn the_file_of_a_load_is_removed_from_a_server_that_is_busy_for_a_moment() {
     let busy = Rule::new(status(503, &[("Retry-After", "1")], "")).nth(1);
     let server = Faulty::new(|builder| builder.rule(busy.method("DELETE")));
     let url = format!("{}new.bin", server.server.url());
-    let outcome = load("PUT", &url)
-        .args(["--body-size", "1KiB", "--total", "5"])
-        .run();
-    assert_eq!(outcome.code, 0, "{outcome}");
+    prestan!("load PUT {url} --json - --body-size 1KiB --total 5").ends(0);
     assert_eq!(server.left(), NONE);
 }
 
@@ -259,8 +252,7 @@ fn what_an_abort_leaves_is_named() {
     let server = plain();
     let running = at_work(Prestan::new(), &server, "aborted");
     send(&running, Signal::ABORT);
-    let outcome = running.wait();
-    assert_eq!(outcome.code, -6, "{outcome}");
+    let outcome = running.ends(-6);
     let left = format!(
         "still on the server: {}PrestanTest-aborted/",
         server.server.url()
@@ -271,7 +263,7 @@ fn what_an_abort_leaves_is_named() {
 /// A run that gets no further than its marker, and cannot remove its collection.
 fn without_marker(server: &Faulty) -> Outcome {
     let url = server.server.url();
-    let outcome = run_of(&url, "Get1K", 3).args(["--run-id", "bare"]).run();
+    let outcome = prestan!(run_of(&url, "Get1K", 3) => "--run-id bare").run();
     assert_ne!(outcome.code, 0, "{outcome}");
     assert!(outcome.stderr.contains("writing the marker"), "{outcome}");
     assert!(outcome.stderr.contains("`prestan clean` may"), "{outcome}");
@@ -280,8 +272,7 @@ fn without_marker(server: &Faulty) -> Outcome {
 }
 
 fn clean(outcome: &Outcome, server: &Faulty) -> String {
-    let cleaned = outcome.again().args(["clean", &server.server.url()]).run();
-    assert_eq!(cleaned.code, 0, "{cleaned}");
+    let cleaned = prestan!(outcome.again() => "clean {server}").ends(0);
     cleaned.stdout
 }
 
@@ -302,9 +293,7 @@ fn a_collection_without_a_marker_is_removed_by_who_made_it_while_it_is_empty() {
     server.server.clear_rules();
 
     // Another machine does not know whose it is.
-    let elsewhere = Prestan::new()
-        .args(["clean", "--force", &server.server.url()])
-        .run();
+    let elsewhere = prestan!("clean --force {server}").run();
     assert!(
         elsewhere.stdout.contains("no marker; not removed"),
         "{elsewhere}"

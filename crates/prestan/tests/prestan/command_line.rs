@@ -55,8 +55,7 @@ fn help_short_and_long() {
     assert_snapshot!("help_short", printed("-h"));
     assert_snapshot!("help_long", printed("--help"));
     // Who types nothing wants to know how to go on.
-    let nothing = prestan("").run();
-    assert_eq!(nothing.code, 2, "{nothing}");
+    let nothing = prestan("").ends(2);
     assert_eq!(nothing.stderr, printed("-h"));
 }
 
@@ -92,7 +91,7 @@ fn suites_are_listed_printed_and_checked() {
 #[test]
 fn servers_are_listed_with_what_is_missing() {
     // An empty PATH and home: of what is installed only the rest is found.
-    let text = Prestan::new().arg("servers").env("PATH", "").run().stdout;
+    let text = prestan!("servers").env("PATH", "").run().stdout;
     let lines: Vec<&str> = text.lines().collect();
     let recipes = testbed::real::recipes();
     assert_eq!(lines.len(), recipes.len(), "{text}");
@@ -236,8 +235,7 @@ fn nobody_there_is_no_wrong_usage() {
             "connecting to the socket nosuch failed",
         ),
     ] {
-        let outcome = prestan(line).run();
-        assert_eq!(outcome.code, 4, "{outcome}");
+        let outcome = prestan(line).ends(4);
         assert!(outcome.stderr.contains(said), "{outcome}");
     }
 }
@@ -392,25 +390,21 @@ fn every_command_has_a_manual_page_of_its_own() {
     let page = fs::read_to_string(directory.join("prestan.1")).unwrap();
     assert!(page.contains("prestan\\-run(1)"), "{page}");
     let below_a_file = directory.join("prestan.1/man1");
-    let outcome = prestan(&format!("man {}", below_a_file.display())).run();
-    assert_eq!(outcome.code, 1, "{outcome}");
+    prestan(&format!("man {}", below_a_file.display())).ends(1);
 }
 
 /// One run of two tests that every server can do, in all formats.
 fn a_run() -> Outcome {
     let line = "demo -q --only Get1K,Locks -r 3 --run-id shape --save run --json - --csv rows.csv";
-    let outcome = prestan(line).run();
-    assert_eq!(outcome.code, 0, "{outcome}");
+    let outcome = prestan(line).ends(0);
     outcome
 }
 
 #[test]
 fn shape_of_the_text() {
     let outcome = a_run();
-    let report = outcome
-        .again()
+    let report = prestan!(outcome.again() => "report run")
         .env("COLUMNS", "140")
-        .args(["report", "run"])
         .run();
     assert_snapshot!("shape_text", shape::shape(&report.stdout));
 }

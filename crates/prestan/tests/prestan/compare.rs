@@ -17,13 +17,13 @@ const WARM_UP: u64 = 1;
 /// A short comparison of these tests.
 fn compare(sides: &[&str], only: &str) -> Prestan {
     let warm_up = WARM_UP.to_string();
-    Prestan::new().arg("compare").args(sides).args([
+    prestan!("compare").args(sides).args([
         "--only", only, "--warmup", &warm_up, "-p", "3", "-d", "2", "-w", "2",
     ])
 }
 
 fn with_json(prestan: Prestan) -> Outcome {
-    prestan.args(["--json", "-"]).run()
+    prestan!(prestan => "--json -").run()
 }
 
 /// Verdicts by the names of the rows.
@@ -51,8 +51,7 @@ fn what_is_slower_is_found_and_may_fail_a_build() {
     let (a, b) = (plain(), slow("Get1K", Duration::from_millis(20)));
     let sides = [&*a.server.url(), &*b.server.url()];
     let run = |options: &[&str]| {
-        let prestan = compare(&sides, "Get1K,Put1K").args(["-r", "5", "--repeat", "5"]);
-        with_json(prestan.args(options))
+        with_json(prestan!(compare(&sides, "Get1K,Put1K") => "-r 5 --repeat 5").args(options))
     };
     let outcome = run(&[]);
     assert_eq!(outcome.code, 0, "{outcome}");
@@ -108,12 +107,10 @@ fn a_gate_looks_at_times_beside_failures_and_names_what_it_cannot_judge() {
         plain(),
         Faulty::new(|builder| builder.rule(once).rule(slow)),
     );
-    let sides = [&*a.server.url(), &*b.server.url()];
-    let options = ["-r", "5", "--repeat", "5", "--warmup", "0"];
     let run = |gate: &str| {
-        let prestan = Prestan::new().arg("compare").args(sides);
-        let prestan = prestan.args(["--only", "Get1K"]).args(options);
-        with_json(prestan.args(["--fail-if", gate]))
+        with_json(prestan!(
+            "compare {a} {b} --only Get1K -r 5 --repeat 5 --warmup 0 --fail-if {gate}"
+        ))
     };
     let failed = run("slower 5%");
     assert_eq!(failed.code, 1, "{failed}");
@@ -132,10 +129,7 @@ fn a_gate_looks_at_times_beside_failures_and_names_what_it_cannot_judge() {
         let late = late.tag("(Get1K)").from(1 + WARM_UP + 3);
         let b = Faulty::new(|builder| builder.rule(late));
         let prestan = compare(&[&a.server.url(), &b.server.url()], "Get1K");
-        prestan
-            .args(["-r", "3", "--repeat", "2"])
-            .args(["--fail-if", gate])
-            .run()
+        prestan!(prestan => "-r 3 --repeat 2 --fail-if {gate}").run()
     };
     let open = run("slower 0.1%");
     assert_eq!(open.code, 2, "{open}");
@@ -154,8 +148,9 @@ fn runs_take_turns_test_by_test() {
     let server = plain();
     let url = server.server.url();
     // One round is one batch, on a busy machine as well.
-    let options = ["-r", "1", "--repeat", "2", "--run-id", "turns"];
-    let outcome = with_json(compare(&[&url, &url], "Get1K,Lock").args(options));
+    let outcome = with_json(
+        prestan!(compare(&[&url, &url], "Get1K,Lock") => "-r 1 --repeat 2 --run-id turns"),
+    );
     assert_eq!(outcome.code, 0, "{outcome}");
     // The measured requests of every run, in the order in which the server saw them.
     let mut blocks: Vec<(String, String)> = Vec::new();
@@ -191,8 +186,7 @@ fn what_fails_with_one_is_said() {
     );
     let sides = [&*a.server.url(), &*b.server.url()];
     let options = ["-r", "3", "--repeat", "2", "--fail-if", "slower 500%"];
-    let outcome = compare(&sides, "Get1K,Lock").args(options).run();
-    assert_eq!(outcome.code, 1, "{outcome}");
+    let outcome = compare(&sides, "Get1K,Lock").args(options).ends(1);
     for says in [
         "fails with B: 6 of 6 failed",
         "only A can do it",
@@ -245,18 +239,18 @@ fn rows_of_which_too_little_is_left_are_inconclusive_and_hide_no_failure() {
     let [a1, a2, b1, b2, bad1, bad2] = &paths;
     saturate(Path::new(b1));
     saturate(Path::new(bad1));
-    let compared = |b: String, options: &[&str]| {
-        let prestan = Prestan::new()
-            .arg("compare")
-            .args([format!("{a1},{a2}"), b]);
-        prestan.args(options).env("COLUMNS", "160").run()
+    let compared = |b: String, options: &str| {
+        prestan!("compare {a1},{a2} {b}")
+            .words(options)
+            .env("COLUMNS", "160")
+            .run()
     };
-    let alike = compared(format!("{b1},{b2}"), &[]);
+    let alike = compared(format!("{b1},{b2}"), "");
     assert!(alike.inconclusive, "{alike}");
     assert!(alike.stdout.contains("of 1 of 2 pairs"), "{alike}");
-    let gated = compared(format!("{b1},{b2}"), &["--fail-if", "slower 5%"]);
+    let gated = compared(format!("{b1},{b2}"), "--fail-if 'slower 5%'");
     assert!(gated.inconclusive, "{gated}");
-    let gated = compared(format!("{bad1},{bad2}"), &["--fail-if", "slower 5%"]);
+    let gated = compared(format!("{bad1},{bad2}"), "--fail-if 'slower 5%'");
     assert_eq!(gated.code, 1, "{gated}");
     assert!(gated.stderr.contains("Put1K (broken)"), "{gated}");
 }
@@ -269,7 +263,7 @@ fn recorded_runs_are_compared_too() {
     let path = |outcome: &Outcome| outcome.run().display().to_string();
     let second = crate::support::faulty::run_of(&server.server.url(), "Get1K,Put1K", 30).run();
     let (a, b) = (path(&first), path(&second));
-    let compared = |sides: &[&str]| with_json(Prestan::new().arg("compare").args(sides));
+    let compared = |sides: &[&str]| with_json(prestan!("compare").args(sides));
 
     let there = compared(&[&a, &b]).json();
     assert_eq!(verdicts(&there)["Get1K"], "inconclusive");
@@ -305,58 +299,56 @@ fn recorded_runs_are_compared_too() {
 
     let url = fast.server.url();
     for (sides, says) in [
-        (vec![&*a, &format!("{b},{b}")], "as many of both"),
+        (format!("{a} {b},{b}"), "as many of both"),
         (
-            vec![&*a, "--server", "apache"],
+            format!("{a} --server apache"),
             "is recorded, and --server apache would be measured now",
         ),
         (
-            vec![&*a, &b, "--fail-if", "slower 5%"],
+            format!("{a} {b} --fail-if 'slower 5%'"),
             "--fail-if needs several runs of each server",
         ),
-        (vec![&*a], "only one side is given"),
+        (a.clone(), "only one side is given"),
         (
-            vec![&*a, &b, "--only", "Get1K"],
+            format!("{a} {b} --only Get1K"),
             "nothing is measured: leave out",
         ),
         (
-            vec![&*a, &b, "--repeat", "3"],
+            format!("{a} {b} --repeat 3"),
             "nothing is measured: leave out",
         ),
         (
-            vec![&*a, &b, "--insecure"],
+            format!("{a} {b} --insecure"),
             "nothing is measured: leave out",
         ),
         (
-            vec![&*url, &url, "--fail-if", "slower 1%"],
+            format!("{url} {url} --fail-if 'slower 1%'"),
             "times that differ by 2% count as the same",
         ),
         (
-            vec![&*url, &url, "--fail-if", "slower(Get1K) > 5 % or brokn"],
+            format!("{url} {url} --fail-if 'slower(Get1K) > 5 % or brokn'"),
             "  slower(Get1K) > 5 % or brokn\n                         ^",
         ),
         (
-            vec![&*url, &url, "--fail-if", "broken or slower(Get1K1K) > 5 %"],
+            format!("{url} {url} --fail-if 'broken or slower(Get1K1K) > 5 %'"),
             "nothing is measured as `Get1K1K`",
         ),
         (
-            vec![&*url, &url, "--fail-if", "p99 > 5 ms"],
+            format!("{url} {url} --fail-if 'p99 > 5 ms'"),
             "`p99` is about one server, and this compares two",
         ),
         (
-            vec![&*url, &url, "--fail-if", "slower >"],
+            format!("{url} {url} --fail-if 'slower >'"),
             "  slower >\n          ^",
         ),
-        (vec![], "nothing to compare is given"),
+        ("".to_owned(), "nothing to compare is given"),
     ] {
-        let refused = Prestan::new().arg("compare").args(sides).run();
-        assert_eq!(refused.code, 2, "{refused}");
+        let refused = prestan!("compare").words(&sides).ends(2);
         assert!(refused.stderr.contains(says), "{says}: {refused}");
     }
     // What the refusal says to type does what it says.
     let url = fast.server.url();
-    let mixed = Prestan::new().args(["compare", &*a, &*url]).run();
-    assert_eq!(mixed.code, 2, "{mixed}");
+    let mixed = prestan!("compare {a} {url}").ends(2);
     let lines: Vec<&str> = mixed.stderr.lines().map(str::trim).collect();
     let words = |line: &str| -> Vec<String> {
         let words = line.split_whitespace().skip(1);
@@ -369,16 +361,11 @@ fn recorded_runs_are_compared_too() {
         words(line.unwrap_or_else(|| panic!("no {start} in {mixed}")))
     };
     let prestan = Prestan::new().args(typed("prestan run"));
-    let measured = prestan.args(["--json", "-", "--quiet"]).run();
-    assert_eq!(measured.code, 0, "{measured}");
-    let compared = Prestan::new()
-        .args(["compare", &*a, &*path(&measured), "--json", "-"])
-        .run();
-    assert_eq!(compared.code, 0, "{compared}");
+    let measured = prestan!(prestan => "--json - --quiet").ends(0);
+    prestan!("compare {a} {} --json -", path(&measured)).ends(0);
 
     let other = crate::support::faulty::run_of(&fast.server.url(), "Get1K", 30).run();
-    let refused = Prestan::new().args(["compare", &*a, &*path(&other)]).run();
-    assert_eq!(refused.code, 2, "{refused}");
+    let refused = prestan!("compare {a} {}", path(&other)).ends(2);
     assert!(
         refused
             .stderr
@@ -391,8 +378,7 @@ fn recorded_runs_are_compared_too() {
 fn a_server_that_is_not_there_ends_it_at_once_and_cleanly() {
     let server = plain();
     let sides = [&*server.server.url(), "http://127.0.0.1:1/"];
-    let outcome = compare(&sides, "Get1K").args(["--repeat", "3"]).run();
-    assert_eq!(outcome.code, 4, "{outcome}");
+    let outcome = prestan!(compare(&sides, "Get1K") => "--repeat 3").ends(4);
     assert!(outcome.stderr.contains("connection refused"), "{outcome}");
     assert_eq!(server.left(), [""; 0]);
 }
@@ -403,10 +389,7 @@ fn a_slow_body_is_reported_and_total_times_are_compared() {
     let late = Rule::new(Fault::Trickle(Duration::from_micros(20))).tag("(Get1K)");
     let (a, b) = (plain(), Faulty::new(|builder| builder.rule(late)));
     let sides = [&*a.server.url(), &*b.server.url()];
-    let outcome = compare(&sides, "Get1K")
-        .args(["--repeat", "3", "-r", "10"])
-        .run();
-    assert_eq!(outcome.code, 0, "{outcome}");
+    let outcome = prestan!(compare(&sides, "Get1K") => "--repeat 3 -r 10").ends(0);
     let says = "median total times (to the last byte of the response) differ by more";
     let text = outcome
         .stdout
@@ -414,11 +397,8 @@ fn a_slow_body_is_reported_and_total_times_are_compared() {
         .collect::<Vec<_>>()
         .join(" ");
     assert!(text.contains(says), "{outcome}");
-    let total = compare(&sides, "Get1K")
-        .args(["--repeat", "3", "-r", "10", "--times", "total"])
-        .args(["--json", "-"])
-        .run();
-    assert_eq!(total.code, 0, "{total}");
+    let total =
+        prestan!(compare(&sides, "Get1K") => "--repeat 3 -r 10 --times total --json -").ends(0);
     let document = total.json();
     assert_eq!(document["b"][0]["since"], "started", "{document:#}");
     let ratio = document["tests"][0]["ratio"].as_f64().unwrap();
@@ -444,21 +424,21 @@ fn a_slow_body_is_reported_and_total_times_are_compared() {
 fn a_server_that_dies_ends_the_run_of_the_other() {
     let (a, b) = (plain(), plain());
     let sides = [&*a.server.url(), &*b.server.url()];
-    let prestan = compare(&sides, "Get1K,Put1K").args(["-r", "2000", "--repeat", "2"]);
-    let running = prestan.args(["--fail-if", "slower 5%"]).spawn();
+    let running =
+        prestan!(compare(&sides, "Get1K,Put1K") => "-r 2000 --repeat 2 --fail-if 'slower 5%'")
+            .spawn();
     // The next test finds no server, which aborts the run.
     until("it measures its first test", || {
         b.measured("Get1K").len() + b.measured("Put1K").len() > 5
     });
     drop(b);
-    let outcome = running.wait();
-    assert_eq!(outcome.code, 1, "{outcome}");
+    let outcome = running.ends(1);
     let partner = "the run of another server in this block ended early";
     assert!(!outcome.stderr.contains(partner), "{outcome}");
     let says = "--fail-if has no result, because the measurement ended early";
     assert!(outcome.stderr.contains(says), "{outcome}");
     let texts = outcome.runs().into_iter().map(|run| {
-        let report = Prestan::new().args(["report", run.to_str().unwrap()]).run();
+        let report = prestan!("report {}", run).run();
         report.stdout
     });
     let of_partner = texts.filter(|text| text.contains(partner)).count();
@@ -470,17 +450,15 @@ fn a_server_that_dies_ends_the_run_of_the_other() {
 fn ctrl_c_ends_all_runs_and_cleans_up_behind_them() {
     let (a, b) = (plain(), plain());
     let sides = [&*a.server.url(), &*b.server.url()];
-    let prestan = compare(&sides, "Get1K,Put1K").args(["-r", "100000", "--repeat", "2"]);
-    let prestan = prestan
+    let running = prestan!(compare(&sides, "Get1K,Put1K") => "-r 100000 --repeat 2")
         .env("PRESTAN_USER", "ann")
-        .env("PRESTAN_PASSWORD", PASSWORD);
-    let running = prestan.spawn();
+        .env("PRESTAN_PASSWORD", PASSWORD)
+        .spawn();
     until("it measures", || {
         a.measured("Get1K").len() + a.measured("Put1K").len() > 5
     });
     send(&running, Signal::INT);
-    let outcome = running.wait();
-    assert_eq!(outcome.code, -Signal::INT.as_raw(), "{outcome}");
+    let outcome = running.ends(-Signal::INT.as_raw());
     assert!(
         outcome.stderr.contains("was interrupted; `prestan report"),
         "{outcome}"

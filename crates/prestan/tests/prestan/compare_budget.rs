@@ -14,9 +14,8 @@ use serde_json::Value;
 use testbed::fault::{Fault, Rule};
 
 /// A comparison of two quick tests.
-fn compare(options: &[&str]) -> Prestan {
-    let small = ["--only", "Get1K,Put1K", "--warmup", "1"];
-    Prestan::new().arg("compare").args(small).args(options)
+fn compare() -> Prestan {
+    prestan!("compare --only Get1K,Put1K --warmup 1")
 }
 
 /// A command that serves what `{{ storage }}` has.
@@ -43,7 +42,7 @@ fn a_budget_that_cannot_be_kept_is_told_with_what_it_takes() {
     let a = Faulty::new(|builder| builder.rule(rule()));
     let b = Faulty::new(|builder| builder.rule(rule()));
     let (a, b) = (a.server.url(), b.server.url());
-    let outcome = compare(&[&a, &b, "--for", "1s"]).run();
+    let outcome = prestan!(compare() => "{a} {b} --for 1s").run();
     let told = "longer than --for: 2 tests on each server take part in 2 blocks at least";
     assert_eq!(outcome.stderr.matches(told).count(), 1, "{outcome}");
     assert!(outcome.stderr.contains("(--only)"), "{outcome}");
@@ -58,7 +57,7 @@ fn a_budget_is_kept_and_a_decided_row_leaves_its_time_to_the_others() {
     let (a, b) = (a.server.url(), b.server.url());
     let save = kept.path().to_str().unwrap();
     let begun = Instant::now();
-    let outcome = compare(&[&a, &b, "--for", "8s", "--save", save, "--json", "-"]).run();
+    let outcome = prestan!(compare() => "{a} {b} --for 8s --save {save} --json -").run();
     // Half as much again for a machine that is busy.
     assert!(
         begun.elapsed() < Duration::from_secs(12),
@@ -93,12 +92,9 @@ fn a_command_gets_a_path_that_needs_no_quotes() {
         .unwrap();
     let program = env!("CARGO_BIN_EXE_prestan");
     let command = format!("exec '{program}' serve --port {{{{ port }}}} {{{{ storage }}}}");
-    let started = ["--start-a", &*command, "--start-b", &*command];
-    let outcome = compare(&started)
-        .args(["--repeat", "2", "-r", "3"])
+    prestan!(compare() => "--start-a {command} --start-b {command} --repeat 2 -r 3")
         .env("TMPDIR", odd.path().to_str().unwrap())
-        .run();
-    assert_eq!(outcome.code, 0, "{outcome}");
+        .ends(0);
 }
 
 #[test]
@@ -109,11 +105,9 @@ fn two_builds_are_started_for_each_run_and_stopped() {
     let log = logs.path().join("starts");
     let command = |side| format!("echo {side} >> '{}'; {}", log.display(), serve());
     let (a, b) = (command("a"), command("b"));
-    let started = ["--start-a", &*a, "--start-b", &*b];
-    let outcome = compare(&started)
-        .args(["--repeat", "3", "-r", "5", "--save", save, "--json", "-"])
-        .run();
-    assert_eq!(outcome.code, 0, "{outcome}");
+    let outcome =
+        prestan!(compare() => "--start-a {a} --start-b {b} --repeat 3 -r 5 --save {save} --json -")
+            .ends(0);
     // Who is started last is younger: in two blocks one after the other, each server once.
     let log = fs::read_to_string(&log).unwrap();
     let sides: Vec<&str> = log.lines().collect();
@@ -156,7 +150,7 @@ fn two_builds_are_started_for_each_run_and_stopped() {
 fn a_warning_about_a_server_is_printed_once_and_not_for_each_block() {
     let server = plain();
     let url = server.server.url().replace("http://", "http://ann:secret@");
-    let outcome = compare(&[&url, &url, "--repeat", "3", "-r", "1"]).run();
+    let outcome = prestan!(compare() => "{url} {url} --repeat 3 -r 1").run();
     let warnings = outcome.stderr.matches("process list").count();
     assert_eq!(warnings, 2, "one for A and one for B: {outcome}");
 }
@@ -164,97 +158,62 @@ fn a_warning_about_a_server_is_printed_once_and_not_for_each_block() {
 #[test]
 fn a_command_that_does_not_serve_is_shown_with_what_it_said() {
     let command = serve();
-    let broken = [
-        "--start-a",
-        &*command,
-        "--start-b",
-        "echo no such option: {{ port }}; exit 3",
-    ];
-    let outcome = compare(&broken).run();
+    let outcome = prestan!(compare() => "--start-a {command} --start-b 'echo no such \
+        option: {{{{ port }}}}; exit 3'")
+    .run();
     assert_eq!(outcome.code, 4, "{outcome}");
     assert!(outcome.stderr.contains("no such option"), "{outcome}");
 
     let answers = plain();
     let url = answers.server.url();
-    let outcome = compare(&["--start-a", "sleep 9", "--start-b", "sleep 9", &url]).run();
-    assert_eq!(outcome.code, 4, "{outcome}");
+    let outcome = prestan!(compare() => "--start-a 'sleep 9' --start-b 'sleep 9' {url}").ends(4);
     assert!(outcome.stderr.contains("answers at"), "{outcome}");
     let with_password = url.replace("http://", "http://ann:secret@");
-    let outcome = compare(&[
-        "--start-a",
-        "sleep 9",
-        "--start-b",
-        "sleep 9",
-        &with_password,
-    ])
-    .run();
-    assert_eq!(outcome.code, 4, "{outcome}");
+    let outcome =
+        prestan!(compare() => "--start-a 'sleep 9' --start-b 'sleep 9' {with_password}").ends(4);
     assert!(!outcome.stderr.contains("secret"), "{outcome}");
 
-    for (options, said) in [
-        (&["--start-a", "true"][..], "--start-b"),
+    for (prestan, said) in [
+        (prestan!(compare() => "--start-a true"), "--start-b"),
         (
-            &["--start-a", "a", "--start-b", "b", "u1", "u2", "u3"][..],
+            prestan!(compare() => "--start-a a --start-b b u1 u2 u3"),
             "one for both",
         ),
         (
-            &["--server", "nginx,colour=red", "--server", "nginx"][..],
+            prestan!(compare() => "--server nginx,colour=red --server nginx"),
             "no parameter",
         ),
         (
-            &["a", "b", "--for", "1s", "--repeat", "2"][..],
+            prestan!(compare() => "a b --for 1s --repeat 2"),
             "cannot be used with",
         ),
         (
             // Options of connections are for them, too.
-            &[
-                "--start-a",
-                &command,
-                "--start-b",
-                &command,
-                "--cacert",
-                "none.pem",
-            ][..],
+            prestan!(compare() => "--start-a {command} --start-b {command} --cacert none.pem"),
             "none.pem",
         ),
         (
-            &[
-                "--start-a",
-                &command,
-                "--start-b",
-                &command,
-                "--unix-socket",
-                "s",
-            ][..],
+            prestan!(compare() => "--start-a {command} --start-b {command} --unix-socket s"),
             "cannot be used with",
         ),
         (
-            &[
-                "--start-a",
-                "{{ port }} {{ nothing }}",
-                "--start-b",
-                "{{ port }} {{ nothing }}",
-            ][..],
+            prestan!(compare() => "--start-a '{{{{ port }}}} {{{{ nothing }}}}' --start-b \
+            '{{{{ port }}}} {{{{ nothing }}}}'"),
             "bad template",
         ),
         (
-            &["--start-a", &command, "--start-b", "./serve"][..],
+            prestan!(compare() => "--start-a {command} --start-b ./serve"),
             "--start-b: the command has no {{ port }}",
         ),
         (
-            &[
-                "--start-a",
-                "a",
-                "--start-b",
-                &command,
-                "http://127.0.0.1:{{port}}/dav/",
-            ][..],
+            prestan!(compare() => "--start-a a \
+            --start-b {command} http://127.0.0.1:{{{{port}}}}/dav/"),
             "--start-a: the command has no {{ port }}",
         ),
     ] {
-        let outcome = compare(options).run();
-        assert_ne!(outcome.code, 0, "{options:?}: {outcome}");
-        assert!(outcome.stderr.contains(said), "{options:?}: {outcome}");
+        let outcome = prestan.run();
+        assert_ne!(outcome.code, 0, "{outcome}");
+        assert!(outcome.stderr.contains(said), "{said}: {outcome}");
     }
 }
 
@@ -263,16 +222,12 @@ fn a_comparison_that_cannot_begin_leaves_nothing_behind() {
     let servers = [plain(), plain()];
     let [a, b] = servers.each_ref().map(|own| own.server.url());
     let own = std::process::id().to_string();
-    let mut arguments = vec![&*a, &*b, "--run-id", "week", "--repeat", "1", "-r", "1"];
-    let refused = compare(&arguments)
-        .args(["--pid", &own, "--pid", "4000000"])
-        .run();
-    assert_eq!(refused.code, 2, "{refused}");
-    let runs = refused.again().args(["runs"]).run();
+    let arguments = format!("compare {a} {b} --run-id week --repeat 1 -r 1");
+    let refused = prestan!(Prestan::new().words(&arguments) => "--only Get1K,Put1K --warmup 1 --pid {own} --pid \
+        4000000").ends(2);
+    let runs = prestan!(refused.again() => "runs").run();
     assert!(!runs.stdout.contains("week"), "{runs}");
-    arguments.insert(0, "compare");
-    let outcome = runs.again().args(arguments).run();
-    assert_eq!(outcome.code, 0, "{outcome}");
+    runs.again().words(&arguments).ends(0);
 }
 
 #[test]
@@ -285,10 +240,8 @@ fn a_server_that_ends_by_itself_ends_the_comparison_and_is_named() {
          echo out of memory; kill -9 $server; exit 7"
     );
     let command = serve();
-    let outcome = compare(&["--start-a", &command, "--start-b", &crashes])
-        .args(["--repeat", "4", "-r", "300"])
-        .run();
-    assert_eq!(outcome.code, 4, "{outcome}");
+    let outcome =
+        prestan!(compare() => "--start-a {command} --start-b {crashes} --repeat 4 -r 300").ends(4);
     let said = "B ended during run 3 (exit status: 7); its logs end with\n";
     assert!(outcome.stderr.contains(said), "{outcome}");
     assert!(outcome.stderr.contains("out of memory"), "{outcome}");
@@ -304,19 +257,12 @@ fn every_block_has_the_rows_that_were_asked_for_and_no_others() {
     let (a, b) = (a.server.url(), b.server.url());
     // Lock and UnLock are rows of one test.
     for selection in [
-        &["--only", "Lock,Get1K", "--skip", "Get1K"][..],
-        &[
-            "--only",
-            "Lock*,UnLock",
-            "--skip",
-            "UnLock,LockCol,UnLockCol",
-        ],
+        "--only Lock,Get1K --skip Get1K",
+        "--only Lock*,UnLock --skip UnLock,LockCol,UnLockCol",
     ] {
-        let prestan = Prestan::new().arg("compare").args([&a, &b]).args(selection);
-        let outcome = prestan
-            .args(["--warmup", "1", "--for", "2s", "--json", "-"])
-            .run();
-        assert_eq!(outcome.code, 0, "{outcome}");
+        let outcome = prestan!("compare {a} {b} --warmup 1 --for 2s --json -")
+            .words(selection)
+            .ends(0);
         let document = outcome.json();
         let rows = document["tests"].as_array().unwrap().iter();
         let names: Vec<&Value> = rows.map(|row| &row["measure"]).collect();
@@ -339,17 +285,11 @@ fn a_run_that_takes_turns_has_the_window_in_which_it_measured() {
     let kept = tempfile::tempdir().unwrap();
     let save = kept.path().to_str().unwrap();
     let (a, b) = (a.server.url(), b.server.url());
-    let options = ["--duration", "0.1s", "--repeat", "2", "--save", save];
-    let outcome = compare(&[&a, &b, "--only", "Get1K"]).args(options).run();
-    assert_eq!(outcome.code, 0, "{outcome}");
+    prestan!(compare() => "{a} {b} --only Get1K --duration 0.1s --repeat 2 --save {save}").ends(0);
     let mut seen = 0;
     for entry in fs::read_dir(kept.path()).unwrap() {
         let path = entry.unwrap().path();
-        let report = Prestan::new()
-            .arg("report")
-            .arg(&path)
-            .args(["--json", "-"])
-            .run();
+        let report = prestan!("report {} --json -", path).run();
         let document = report.json();
         let get = row(&document, "Get1K");
         let (n, mean_us) = (&get["operations"], &get["response_us"]["mean"]);
@@ -374,10 +314,9 @@ fn a_run_that_takes_turns_has_the_window_in_which_it_measured() {
 #[test]
 fn a_gate_on_one_run_of_each_is_refused() {
     let command = serve();
-    let started = ["--start-a", &*command, "--start-b", &*command];
-    let gate = ["--repeat", "1", "--fail-if", "slower 5%"];
-    let outcome = compare(&started).args(gate).run();
-    assert_eq!(outcome.code, 2, "{outcome}");
+    let outcome = prestan!(compare() => "--start-a {command} --start-b {command} --repeat 1 \
+        --fail-if 'slower 5%'")
+    .ends(2);
     assert!(
         outcome.stderr.contains("several runs of each server"),
         "{outcome}"
@@ -387,40 +326,38 @@ fn a_gate_on_one_run_of_each_is_refused() {
 #[test]
 fn a_recorded_comparison_is_shown_again() {
     let (a, b) = (serve(), format!("true; {}", serve()));
-    let started = ["--start-a", &a, "--start-b", &b];
-    let prestan = compare(&started).args(["--repeat", "2", "-r", "3", "--run-id", "week"]);
-    let measured = prestan.run();
-    assert_eq!(measured.code, 0, "{measured}");
+    let measured =
+        prestan!(compare() => "--start-a {a} --start-b {b} --repeat 2 -r 3 --run-id week").ends(0);
     let told = "recorded; `prestan compare week` prints this again";
     assert!(measured.stderr.contains(told), "{measured}");
 
-    let again = |arguments: &[&str]| measured.again().args(arguments).run();
-    let shown = again(&["compare", "week"]);
+    let again = |arguments: &str| measured.again().words(arguments).run();
+    let shown = again("compare week");
     assert_eq!(
         (shown.code, &shown.stdout),
         (0, &measured.stdout),
         "{shown}"
     );
-    assert_eq!(again(&["compare", "we"]).stdout, measured.stdout);
-    let gated = again(&["compare", "week", "--fail-if", "slower 1000%"]);
+    assert_eq!(again("compare we").stdout, measured.stdout);
+    let gated = again("compare week --fail-if 'slower 1000%'");
     assert_ne!(gated.code, 2, "{gated}");
-    let refused = again(&["compare", "week", "--repeat", "3"]);
+    let refused = again("compare week --repeat 3");
     assert_eq!(refused.code, 2, "{refused}");
 
-    let last = again(&["report"]);
+    let last = again("report");
     let told = "one of the runs of a comparison; `prestan compare week`";
     assert!(last.stderr.contains(told), "{last}");
 
     // A block counts only if each server has a run of it.
-    let removed = again(&["runs", "remove", "week-b2"]);
+    let removed = again("runs remove week-b2");
     assert_eq!(removed.code, 0, "{removed}");
-    let shown = again(&["compare", "week"]);
+    let shown = again("compare week");
     assert!(shown.stdout.contains("one run of each"), "{shown}");
-    let gated = again(&["compare", "week", "--fail-if", "slower"]);
+    let gated = again("compare week --fail-if slower");
     assert_eq!(gated.code, 2, "{gated}");
-    let removed = again(&["runs", "remove", "week-b1"]);
+    let removed = again("runs remove week-b1");
     assert_eq!(removed.code, 0, "{removed}");
-    let nothing = again(&["compare", "week"]);
+    let nothing = again("compare week");
     assert_eq!(nothing.code, 2, "{nothing}");
     assert!(
         nothing.stderr.contains("ended before each server"),

@@ -5,8 +5,8 @@ use std::time::Duration;
 use record::{EndedBy, EventKind, Outcome as Ended};
 
 use crate::roles::{load_of, row, run, verdict, write};
-use crate::support::load::{file, kept, load, plain};
-use crate::support::{Outcome, Prestan};
+use crate::support::Outcome;
+use crate::support::load::{file, kept, plain};
 
 const STEERED: &str = "
 suite: steered
@@ -120,15 +120,9 @@ tests:
 ";
     let (_directory, path) = write(text);
     let server = plain();
-    let url = server.server.url();
-    let options = ["--duration", "60s", "-q", "--json", "-"];
     let begun = std::time::Instant::now();
-    let outcome = Prestan::new()
-        .args(["load", "--writes", "--mix"])
-        .arg(&path)
-        .arg(&url)
-        .args(options)
-        .run();
+    let path = path.display();
+    let outcome = prestan!("load --writes --mix {path} {server} --duration 60s -q --json -").run();
     assert!(begun.elapsed() < Duration::from_secs(40), "{outcome}");
     assert_eq!(outcome.code, 1, "{outcome}");
     // What may still be fulfilled ends nothing.
@@ -150,16 +144,11 @@ fn stages_and_the_last_seconds_have_figures_of_their_own() {
     let server = plain();
     let url = file(&server, "a.txt");
     let condition = "operations(GET, stage 1) != 40 or operations(GET, stage 2) != 100";
-    let options = [
-        "--stages",
-        "40/s@1s,100/s@1s",
-        "--arrivals",
-        "constant",
-        "-q",
-        "--fail-if",
-        condition,
-    ];
-    let outcome = load("GET", &url).args(options).run();
+    let outcome = prestan!(
+        "load GET {url} --json - --stages 40/s@1s,100/s@1s --arrivals constant -q --fail-if \
+        {condition}"
+    )
+    .run();
     assert_eq!(
         outcome.json()["constraints"][0]["verdict"],
         "pass",

@@ -59,13 +59,12 @@ fn tells_all(outcome: &Outcome, server: &Faulty) {
 
 #[test]
 fn every_head_is_shown() {
-    for options in [&["-c", "2"][..], &["--parallel", "3"], &["--pipeline", "4"]] {
+    for options in ["-c 2", "--parallel 3", "--pipeline 4"] {
         let server = furnished();
         let outcome = webstone(&server.server.url())
-            .args(options)
+            .words(options)
             .arg("--debug")
-            .run();
-        assert_eq!(outcome.code, 0, "{outcome}");
+            .ends(0);
         tells_all(&outcome, &server);
         let (result, _) = counted(&outcome);
         let warnings = result["warnings"].to_string();
@@ -76,10 +75,7 @@ fn every_head_is_shown() {
 #[test]
 fn preparations_are_shown_as_well() {
     let server = plain();
-    let outcome = webstone(&server.server.url())
-        .args(["--prepare", "--debug"])
-        .run();
-    assert_eq!(outcome.code, 0, "{outcome}");
+    let outcome = prestan!(webstone(&server.server.url()) => "--prepare --debug").ends(0);
     tells_all(&outcome, &server);
     assert_eq!(server.left(), [""; 0]);
 }
@@ -87,8 +83,7 @@ fn preparations_are_shown_as_well() {
 #[test]
 fn nothing_is_shown_unasked() {
     let server = furnished();
-    let outcome = webstone(&server.server.url()).arg("-v").run();
-    assert_eq!(outcome.code, 0, "{outcome}");
+    let outcome = prestan!(webstone(&server.server.url()) => "-v").ends(0);
     assert_eq!(requests(&outcome), [""; 0]);
     assert!(!outcome.stderr.contains(SHOWN), "{outcome}");
 }
@@ -100,10 +95,8 @@ fn no_credentials_are_shown() {
         password: PASSWORD.to_owned(),
     };
     let server = Faulty::new(|builder| builder.auth(basic));
-    let outcome = run_of(&server.server.url(), "Get1K,Put1K", 2)
-        .args(["--header", "X-Pat: k3y-of-ann", "--debug"])
-        .run();
-    assert_eq!(outcome.code, 0, "{outcome}");
+    let outcome = prestan!(run_of(&server.server.url(), "Get1K,Put1K", 2) => "--header 'X-Pat: k3y-of-ann' --debug")
+        .ends(0);
     tells_all(&outcome, &server);
     let said = shown(&outcome, ">");
     assert!(
@@ -121,8 +114,7 @@ fn what_came_instead_of_an_answer_is_said() {
     let close = Rule::new(Fault::CloseBeforeResponse).path("file4k").nth(2);
     let server = Faulty::new(|builder| builder.rule(close));
     crate::support::pages::generate(server.demo.root());
-    let outcome = webstone(&server.server.url()).arg("--debug").run();
-    assert_eq!(outcome.code, 0, "{outcome}");
+    let outcome = prestan!(webstone(&server.server.url()) => "--debug").ends(0);
     let remarks = shown(&outcome, "*");
     let expected = "the persistent connection was closed; sent again on another";
     assert_eq!(remarks, [expected], "{outcome}");
@@ -131,16 +123,14 @@ fn what_came_instead_of_an_answer_is_said() {
     let hang = Rule::new(Fault::Hang).path("file4k").nth(2);
     let server = Faulty::new(|builder| builder.rule(hang));
     crate::support::pages::generate(server.demo.root());
-    for options in [&[][..], &["--pipeline", "2"]] {
+    for options in ["", "--pipeline 2"] {
         server.server.clear_rules();
         server
             .server
             .add_rule(Rule::new(Fault::Hang).path("file4k").nth(2));
-        let outcome = webstone(&server.server.url())
-            .args(["--debug", "--timeout", "1s"])
-            .args(options)
-            .run();
-        assert_eq!(outcome.code, 1, "{outcome}");
+        let outcome = prestan!(webstone(&server.server.url()) => "--debug --timeout 1s")
+            .words(options)
+            .ends(1);
         let remarks = shown(&outcome, "*");
         assert!(
             remarks
@@ -154,10 +144,7 @@ fn what_came_instead_of_an_answer_is_said() {
 #[test]
 fn a_log_has_a_row_for_every_operation() {
     let server = furnished();
-    let outcome = webstone(&server.server.url())
-        .args(["-c", "3", "--log", "log.csv"])
-        .run();
-    assert_eq!(outcome.code, 0, "{outcome}");
+    let outcome = prestan!(webstone(&server.server.url()) => "-c 3 --log log.csv").ends(0);
     let log = fs::read_to_string(outcome.home().join("log.csv")).unwrap();
     let mut lines = log.split_terminator("\r\n");
     assert!(lines.next().unwrap().starts_with("measure,user,number,"));
@@ -174,14 +161,10 @@ fn a_log_has_a_row_for_every_operation() {
         assert!(line.starts_with(&begins), "{line}");
     }
     // The same from what was kept, and without keeping anything.
-    let again = outcome.again().args(["report", "--log", "again.csv"]).run();
-    assert_eq!(again.code, 0, "{again}");
+    prestan!(outcome.again() => "report --log again.csv").ends(0);
     let file = outcome.home().join("again.csv");
     assert_eq!(fs::read_to_string(file).unwrap(), log);
-    let unkept = webstone(&server.server.url())
-        .args(["--no-save", "--log", "log.csv"])
-        .run();
-    assert_eq!(unkept.code, 0, "{unkept}");
+    let unkept = prestan!(webstone(&server.server.url()) => "--no-save --log log.csv").ends(0);
     let log = fs::read_to_string(unkept.home().join("log.csv")).unwrap();
     assert!(log.lines().count() > 10, "{log}");
 }
@@ -189,24 +172,21 @@ fn a_log_has_a_row_for_every_operation() {
 #[test]
 fn a_log_that_cannot_be_written_costs_nothing_else() {
     let server = furnished();
-    let outcome = webstone(&server.server.url())
-        .args(["--log", "/dev/full"])
-        .run();
-    assert_eq!(outcome.code, 1, "{outcome}");
+    let outcome = prestan!(webstone(&server.server.url()) => "--log /dev/full").ends(1);
     let said = "prestan: writing /dev/full failed: No space left on device";
     assert!(outcome.stderr.contains(said), "{outcome}");
     counted(&outcome);
 
-    let refused = |options: &[&str]| {
+    let refused = |options: &str| {
         let seen = server.server.exchanges().len();
-        let outcome = webstone(&server.server.url()).args(options).run();
+        let outcome = webstone(&server.server.url()).words(options).run();
         assert_eq!(server.server.exchanges().len(), seen, "{outcome}");
         outcome
     };
-    let outcome = refused(&["--log", "/none/log.csv"]);
+    let outcome = refused("--log /none/log.csv");
     assert_eq!(outcome.code, 1, "{outcome}");
-    let outcome = refused(&["--log", "one.csv", "--csv", "one.csv"]);
+    let outcome = refused("--log one.csv --csv one.csv");
     assert_eq!(outcome.code, 2, "{outcome}");
-    let outcome = refused(&["-c", "1..2", "--debug"]);
+    let outcome = refused("-c 1..2 --debug");
     assert_eq!(outcome.code, 2, "{outcome}");
 }

@@ -42,8 +42,7 @@ fn measure(tests: &[&str], delay: Duration) -> Vec<Times> {
             builder.rule(Rule::new(Fault::AnswerAfter(delay)).tag(&format!("({test})")))
         })
     });
-    let outcome = run_of(&faulty.server.url(), &tests.join(","), REQUESTS).run();
-    assert_eq!(outcome.code, 0, "{outcome}");
+    let outcome = run_of(&faulty.server.url(), &tests.join(","), REQUESTS).ends(0);
     let result = checked(&outcome);
     assert_eq!(rows(&result).len(), tests.len());
     let times = rows(&result).iter().map(|row| {

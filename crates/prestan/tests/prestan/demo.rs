@@ -9,25 +9,19 @@ use std::process::{Child, Command, Stdio};
 
 use crate::support::faulty::Faulty;
 use crate::support::rows::{self, assert_adds_up, contradictions, row, rows, statuses};
-use crate::support::{Outcome, Prestan, any_failed, schema};
+use crate::support::{Prestan, any_failed, schema};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use testbed::fault::ServedExchange;
 
 /// `prestan demo` of a few tests, each measured twice.
 fn demo(only: &str) -> Prestan {
-    Prestan::new().args(["demo", "--only", only, "-r", "2"])
+    prestan!("demo --only {only} -r 2")
 }
 
 /// The same with the report that `prestan report` prints.
 fn demo_in_full(only: &str) -> Prestan {
-    demo(only).args(["--layout", "full"])
-}
-
-#[track_caller]
-fn succeeded(outcome: Outcome) -> Outcome {
-    assert_eq!(outcome.code, 0, "{outcome}");
-    outcome
+    prestan!(demo(only) => "--layout full")
 }
 
 /// The directory of the documentation.
@@ -37,15 +31,7 @@ fn docs() -> &'static Path {
 
 #[test]
 fn the_whole_suite_is_ok_and_is_reported_again_to_the_same_numbers() {
-    let files = [
-        "--json",
-        "result.json",
-        "--csv",
-        "rows.csv",
-        "--layout",
-        "full",
-    ];
-    let outcome = succeeded(Prestan::new().arg("demo").args(files).run());
+    let outcome = prestan!("demo --json result.json --csv rows.csv --layout full").ends(0);
     let file = |name: &str| fs::read_to_string(outcome.home().join(name)).unwrap();
     let document: Value = serde_json::from_str(&file("result.json")).unwrap();
     assert_eq!(rows::names(&document), rows::PRESTAN);
@@ -58,13 +44,16 @@ fn the_whole_suite_is_ok_and_is_reported_again_to_the_same_numbers() {
     }
 
     // The server is gone by now.
-    let report = || outcome.again().arg("report");
+    let report = || prestan!(outcome.again() => "report");
     assert_eq!(report().run().stdout, outcome.stdout);
     assert_eq!(
-        report().args(["--json", "-"]).run().stdout,
+        prestan!(report() => "--json -").run().stdout,
         file("result.json")
     );
-    assert_eq!(report().args(["--csv", "-"]).run().stdout, file("rows.csv"));
+    assert_eq!(
+        prestan!(report() => "--csv -").run().stdout,
+        file("rows.csv")
+    );
     assert_eq!(file("rows.csv").lines().count(), 1 + rows::PRESTAN.len());
     let saved = format!("\nSaved in {}\n", outcome.run().display());
     assert!(outcome.stdout.ends_with(&saved), "{outcome}");
@@ -72,7 +61,7 @@ fn the_whole_suite_is_ok_and_is_reported_again_to_the_same_numbers() {
 
 #[test]
 fn the_checks_of_rows_can_fail() {
-    let outcome = succeeded(demo("Get1K").args(["--json", "-"]).run());
+    let outcome = prestan!(demo("Get1K") => "--json -").ends(0);
     let good = outcome.json();
     assert_adds_up(&good);
     let breakages: [fn(&mut Value); 5] = [
@@ -103,15 +92,7 @@ fn a_failed_test_is_seen_in_a_text_report() {
 
 #[test]
 fn a_hundred_users() {
-    let load = [
-        "-c", "100", "-w", "2", "-d", "2", "-r", "2", "--warmup", "0",
-    ];
-    let outcome = succeeded(
-        Prestan::new()
-            .args(["demo", "--json", "-"])
-            .args(load)
-            .run(),
-    );
+    let outcome = prestan!("demo --json - -c 100 -w 2 -d 2 -r 2 --warmup 0").ends(0);
     let document = outcome.json();
     assert_adds_up(&document);
     assert!(statuses(&document).values().all(|status| *status == "ok"));
@@ -120,11 +101,9 @@ fn a_hundred_users() {
 
 #[test]
 fn a_thousand_users() {
-    let load = [
-        "-c", "1000", "-w", "1", "-d", "1", "-r", "1", "--warmup", "0",
-    ];
-    let only = ["--only", "Put1K,Get1K,MkCol,UnLock", "--json", "-"];
-    let outcome = succeeded(Prestan::new().arg("demo").args(only).args(load).run());
+    let outcome =
+        prestan!("demo --only Put1K,Get1K,MkCol,UnLock --json - -c 1000 -w 1 -d 1 -r 1 --warmup 0")
+            .ends(0);
     let document = outcome.json();
     assert_adds_up(&document);
     assert_every_user_did_its_share(&document, 1000, 1);
@@ -140,16 +119,9 @@ fn assert_every_user_did_its_share(document: &Value, users: u64, requests: u64) 
 
 #[test]
 fn a_duration_instead_of_a_number() {
-    let line = [
-        "demo",
-        "--only",
-        "Get1K,Put1K",
-        "--duration",
-        "300ms",
-        "--json",
-        "-",
-    ];
-    let document = succeeded(Prestan::new().args(line).run()).json();
+    let document = prestan!("demo --only Get1K,Put1K --duration 300ms --json -")
+        .ends(0)
+        .json();
     assert_adds_up(&document);
     assert_eq!(document["load"]["duration_s"], 0.3);
     assert_eq!(document["load"]["requests"], Value::Null);
@@ -162,11 +134,10 @@ fn a_duration_instead_of_a_number() {
 
 #[test]
 fn tests_are_chosen_by_name_and_pattern() {
-    let chosen = |arguments: &[&str]| -> Vec<String> {
-        let line = [
-            "demo", "-r", "1", "--warmup", "0", "-d", "1", "-w", "1", "--json", "-",
-        ];
-        let outcome = succeeded(Prestan::new().args(line).args(arguments).run());
+    let chosen = |arguments: &str| -> Vec<String> {
+        let outcome = prestan!("demo -r 1 --warmup 0 -d 1 -w 1 --json -")
+            .words(arguments)
+            .ends(0);
         let document = outcome.json();
         rows::names(&document)
             .iter()
@@ -175,19 +146,13 @@ fn tests_are_chosen_by_name_and_pattern() {
     };
     // In the order of the suite, whatever the order on the command line.
     assert_eq!(
-        chosen(&["--only", "Put1K", "--only", "Copy,Get1K"]),
+        chosen("--only Put1K --only Copy,Get1K"),
         ["Put1K", "Get1K", "Copy"]
     );
-    assert_eq!(
-        chosen(&["--only", "Put*", "--skip", "*64K"]),
-        ["Put1K", "Put1024K"]
-    );
-    assert_eq!(chosen(&["--only", "Locks"]), ["Lock", "UnLock"]);
-    assert_eq!(chosen(&["--only", "UnLock"]), ["UnLock"]);
-    assert_eq!(
-        chosen(&["--skip", "P*", "--skip", "*o*", "--skip", "Get*"]),
-        ["Delete"]
-    );
+    assert_eq!(chosen("--only Put* --skip *64K"), ["Put1K", "Put1024K"]);
+    assert_eq!(chosen("--only Locks"), ["Lock", "UnLock"]);
+    assert_eq!(chosen("--only UnLock"), ["UnLock"]);
+    assert_eq!(chosen("--skip P* --skip *o* --skip Get*"), ["Delete"]);
 }
 
 /// Choices and pauses that are drawn.
@@ -213,8 +178,9 @@ fn the_same_seed_gives_the_same_run() {
         let before = server.server.exchanges().len();
         let prestan = Prestan::new();
         let suite = prestan.file("drawn.yaml", DRAWN);
-        let line = [&server.server.url(), "-r", "40", "--json", "-"];
-        let outcome = succeeded(prestan.arg("run").arg(suite).args(line).args(seed).run());
+        let outcome = prestan!(prestan => "run {} {server} -r 40 --json -", suite)
+            .args(seed)
+            .ends(0);
         let seed = outcome.json()["load"]["seed"].as_u64().unwrap();
         let exchanges = server.server.exchanges();
         let measured = exchanges[before..]
@@ -245,16 +211,7 @@ fn is_measured(exchange: &ServedExchange) -> bool {
 #[test]
 fn every_request_says_who_sends_it_and_why() {
     let server = Faulty::new(|builder| builder);
-    let line = [
-        &server.server.url(),
-        "--only",
-        "Put1K",
-        "-r",
-        "4",
-        "--warmup",
-        "2",
-    ];
-    let outcome = succeeded(Prestan::new().args(line).run());
+    let outcome = prestan!("{server} --only Put1K -r 4 --warmup 2").ends(0);
     let run = rundir::load(&outcome.run()).unwrap();
 
     let exchanges = server.server.exchanges();
@@ -292,17 +249,8 @@ fn warming_up_is_not_recorded() {
         ("3", "* Warm-up 3 rounds of each test"),
     ] {
         let server = Faulty::new(|builder| builder);
-        let line = [
-            &server.server.url(),
-            "--only",
-            "Get1K",
-            "-r",
-            "4",
-            "--warmup",
-            rounds,
-        ];
-        let outcome = succeeded(Prestan::new().args(line).run());
-        let json = outcome.again().args(["report", "--json", "-"]).run().json();
+        let outcome = prestan!("{server} --only Get1K -r 4 --warmup {rounds}").ends(0);
+        let json = prestan!(outcome.again() => "report --json -").run().json();
         assert_eq!(row(&json, "Get1K")["response_us"]["n"], 4);
         assert!(outcome.stdout.contains(said), "{outcome}");
         let exchanges = server.server.exchanges();
@@ -323,7 +271,7 @@ fn files_in(directory: &Path) -> usize {
 
 #[test]
 fn a_run_is_kept_where_one_says_or_not_at_all() {
-    let kept = succeeded(demo_in_full("Get1K").args(["--save", "here/it/is"]).run());
+    let kept = prestan!(demo_in_full("Get1K") => "--save here/it/is").ends(0);
     let path = kept.home().join("here/it/is");
     for file in [
         "plan.yaml",
@@ -335,53 +283,42 @@ fn a_run_is_kept_where_one_says_or_not_at_all() {
         assert!(path.join(file).is_file(), "{file}");
     }
     assert_eq!(kept.runs().len(), 0);
-    let again = kept.again().args(["report", "here/it/is"]).run();
+    let again = prestan!(kept.again() => "report here/it/is").run();
     assert_eq!(again.stdout, kept.stdout);
 
-    let none = succeeded(demo("Get1K").arg("--no-save").run());
+    let none = prestan!(demo("Get1K") => "--no-save").ends(0);
     assert!(!none.stdout.contains("Saved in"), "{none}");
     assert_eq!(none.runs().len(), 0);
     assert_eq!(files_in(none.home()), 0);
-    let missing = none.again().arg("report").run();
-    assert_eq!(missing.code, 2, "{missing}");
+    let missing = prestan!(none.again() => "report").ends(2);
     assert!(missing.stderr.contains("no run is kept in "), "{missing}");
 }
 
 #[test]
 fn the_latest_run_and_a_run_by_name() {
-    let first = succeeded(demo_in_full("Get1K").args(["--run-id", "zz-first"]).run());
-    let line = [
-        "demo",
-        "--only",
-        "Put1K",
-        "-r",
-        "1",
-        "--run-id",
-        "aa-second",
-        "--layout",
-        "full",
-    ];
-    let second = succeeded(first.again().args(line).run());
-    assert_eq!(first.again().arg("report").run().stdout, second.stdout);
-    let named = first.again().args(["report", "zz-first"]).run();
+    let first = prestan!(demo_in_full("Get1K") => "--run-id zz-first").ends(0);
+    let second =
+        prestan!(first.again() => "demo --only Put1K -r 1 --run-id aa-second --layout full")
+            .ends(0);
+    assert_eq!(
+        prestan!(first.again() => "report").run().stdout,
+        second.stdout
+    );
+    let named = prestan!(first.again() => "report zz-first").run();
     assert_eq!(named.stdout, first.stdout);
-    let unknown = first.again().args(["report", "third"]).run();
-    assert_eq!(unknown.code, 2, "{unknown}");
+    let unknown = prestan!(first.again() => "report third").ends(2);
     assert!(unknown.stderr.contains("no run `third`"), "{unknown}");
 }
 
 #[test]
 fn the_report_goes_into_a_file() {
-    let outcome = succeeded(demo_in_full("Get1K").args(["-o", "report.txt"]).run());
+    let outcome = prestan!(demo_in_full("Get1K") => "-o report.txt").ends(0);
     assert_eq!(outcome.stdout, "");
     let written = fs::read_to_string(outcome.home().join("report.txt")).unwrap();
-    assert_eq!(written, outcome.again().arg("report").run().stdout);
+    assert_eq!(written, prestan!(outcome.again() => "report").run().stdout);
 
     // A document on standard output takes the place of the report there, and only there.
-    let both = demo("Get1K")
-        .args(["-o", "report.txt", "--json", "-"])
-        .run();
-    let both = succeeded(both);
+    let both = prestan!(demo("Get1K") => "-o report.txt --json -").ends(0);
     assert_eq!(rows::names(&both.json()), ["Get1K"]);
     let written = fs::read_to_string(both.home().join("report.txt")).unwrap();
     assert!(written.starts_with("prestan on http://"), "{written}");
@@ -390,7 +327,7 @@ fn the_report_goes_into_a_file() {
 /// Scripts that read the old report read this one; what it has no room for is told beside it.
 #[test]
 fn the_layout_of_2004_is_the_old_report_and_nothing_else() {
-    let outcome = succeeded(demo("Get1K").args(["--layout", "2004"]).run());
+    let outcome = prestan!(demo("Get1K") => "--layout 2004").ends(0);
     let (head, rows) = outcome.stdout.split_once("* Type of Methods ").unwrap();
     assert!(
         head.contains("\n\nServer Warming Up.....Done\n\n"),
@@ -412,7 +349,7 @@ fn the_layout_of_2004_is_the_old_report_and_nothing_else() {
 
 #[test]
 fn progress_is_plain_lines_more_or_none() {
-    let plain = succeeded(demo("Get1K,Put1K").run()).stderr;
+    let plain = demo("Get1K,Put1K").ends(0).stderr;
     let lines: Vec<&str> = plain.lines().collect();
     assert_eq!(lines.len(), 2, "{plain}");
     assert!(
@@ -424,7 +361,9 @@ fn progress_is_plain_lines_more_or_none() {
         "{plain}"
     );
 
-    let verbose = succeeded(demo("PropfindLiveSingle,PropfindLiveMult").arg("-v").run()).stderr;
+    let verbose = prestan!(demo("PropfindLiveSingle,PropfindLiveMult") => "-v")
+        .ends(0)
+        .stderr;
     for said in [
         "PropfindLiveMult: set-up\n",
         "PropfindLiveMult: measuring\n",
@@ -433,32 +372,32 @@ fn progress_is_plain_lines_more_or_none() {
     ] {
         assert!(verbose.contains(said), "{verbose}");
     }
-    assert_eq!(succeeded(demo("Get1K").arg("-q").run()).stderr, "");
+    assert_eq!(prestan!(demo("Get1K") => "-q").ends(0).stderr, "");
 }
 
 #[test]
 fn colours_only_where_they_are_wanted() {
-    let outcome = succeeded(demo("Get1K").args(["--color", "never"]).run());
-    let colored = |arguments: &[&str]| -> bool {
-        let report = outcome.again().arg("report").args(arguments).run();
+    let outcome = prestan!(demo("Get1K") => "--color never").ends(0);
+    let colored = |arguments: &str| -> bool {
+        let report = prestan!(outcome.again() => "report").words(arguments).run();
         report.stdout.contains('\u{1b}')
     };
     assert!(!outcome.stdout.contains('\u{1b}'));
-    assert!(!colored(&[]), "standard output is no terminal");
-    assert!(!colored(&["--color", "never"]));
+    assert!(!colored(""), "standard output is no terminal");
+    assert!(!colored("--color never"));
     // A killed run is told of in red.
     let env = outcome.run().join("env.json");
     let mut json: Value = serde_json::from_str(&fs::read_to_string(&env).unwrap()).unwrap();
     json["ended_at"] = Value::Null;
     fs::write(&env, json.to_string()).unwrap();
-    assert!(colored(&["--color", "always"]));
-    assert!(!colored(&[]));
-    let no_color = outcome
-        .again()
-        .env("NO_COLOR", "1")
-        .args(["report", "--color", "always"]);
+    assert!(colored("--color always"));
+    assert!(!colored(""));
     assert!(
-        no_color.run().stdout.contains('\u{1b}'),
+        prestan!(outcome.again() => "report --color always")
+            .env("NO_COLOR", "1")
+            .run()
+            .stdout
+            .contains('\u{1b}'),
         "what is asked for counts more"
     );
 }
@@ -470,7 +409,7 @@ fn json_follows_the_published_schema() {
         let errors = validator.iter_errors(document);
         errors.map(|error| error.to_string()).collect()
     };
-    let mut document = succeeded(demo("Get1K,Lock*").args(["--json", "-"]).run()).json();
+    let mut document = prestan!(demo("Get1K,Lock*") => "--json -").ends(0).json();
     assert_eq!(defects(&document), [] as [&str; 0]);
     document["tests"][0]["status"] = "fine".into();
     assert_eq!(defects(&document).len(), 1);
@@ -485,12 +424,11 @@ fn the_suite_of_the_documentation_runs() {
     let prestan = Prestan::new();
     let file = prestan.file("my.yaml", suite);
 
-    let check = Prestan::new().args(["suites", "check"]).arg(&file).run();
+    let check = prestan!("suites check {}", file).run();
     let said = "suite notes, 2 tests, measures Save, List, LockedPut;";
     assert!(check.stdout.contains(said), "{check}");
     // The command line of the page.
-    let line = [&server.server.url(), "-r", "100", "-c", "4", "--json", "-"];
-    let outcome = succeeded(prestan.arg("run").arg(&file).args(line).run());
+    let outcome = prestan!(prestan => "run {} {server} -r 100 -c 4 --json -", file).ends(0);
 
     let document = outcome.json();
     assert_adds_up(&document);
@@ -516,8 +454,7 @@ fn a_suite_that_needs_no_webdav_makes_nothing_on_the_server() {
     fs::write(server.demo.root().join("page.html"), "hello").unwrap();
     let prestan = Prestan::new();
     let file = prestan.file("reading.yaml", READING);
-    let line = [&server.server.url(), "-c", "3", "--json", "-"];
-    let outcome = succeeded(prestan.arg("run").arg(&file).args(line).run());
+    let outcome = prestan!(prestan => "run {} {server} -c 3 --json -", file).ends(0);
 
     assert_eq!(statuses(&outcome.json())["Read"], "ok");
     assert_adds_up(&outcome.json());
@@ -528,8 +465,7 @@ fn a_suite_that_needs_no_webdav_makes_nothing_on_the_server() {
 
     let writing = Prestan::new();
     let file = writing.file("writing.yaml", &READING.replace("- GET", "- PUT"));
-    let refused = writing.args(["suites", "check"]).arg(file).run();
-    assert_eq!(refused.code, 2, "{refused}");
+    let refused = prestan!(writing => "suites check {}", file).ends(2);
     assert!(refused.stderr.contains("PUT"), "{refused}");
 }
 
@@ -568,11 +504,7 @@ fn serve_serves_a_directory_until_it_is_told_to_stop() {
         format!("serving {} at {url}\n", where_it_is.display())
     );
 
-    let outcome = succeeded(
-        Prestan::new()
-            .args([&url, "-r", "1", "-d", "1", "-w", "1"])
-            .run(),
-    );
+    let outcome = prestan!("{url} -r 1 -d 1 -w 1").ends(0);
     assert!(
         outcome
             .stdout

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crate::support::faulty::{BASIC, Faulty, LOOPBACK, PASSWORD, USER, no_secret_in, short_run};
-use crate::support::{Outcome, Prestan, attempts};
+use crate::support::{Outcome, attempts};
 use serde_json::Value;
 use testbed::fault::{
     Auth, Authority, Builder, Certificate, ChallengeAlgorithm, Expiry, Fault, Rule,
@@ -26,24 +26,21 @@ const INJECTED: [&str; 6] = [
 
 /// A run of these tests, which is kept.
 fn measured(url: &str, only: &str, requests: &str) -> Outcome {
-    let prestan = Prestan::new().args(["run", "prestan", url, "--only", only]);
+    let prestan = prestan!("run prestan {url} --only {only}");
     // The certificates of these servers are signed by nobody else.
     let trust = url.starts_with("https:").then_some("--insecure");
-    let prestan = prestan
-        .args(["-r", requests, "--warmup", "1", "--quiet", "--json", "-"])
+    let prestan = prestan!(prestan => "-r {requests} --warmup 1 --quiet --json -")
         .args(trust)
         .env("PRESTAN_USER", USER)
         .env("PRESTAN_PASSWORD", PASSWORD);
-    let outcome = prestan.run();
-    assert_eq!(outcome.code, 0, "{outcome}");
+    let outcome = prestan.ends(0);
     outcome
 }
 
 /// The findings in the last run, by their rules. A run that was spoilt by what else this machine does
 /// has none.
 fn findings(outcome: &Outcome) -> Result<BTreeMap<String, Value>, String> {
-    let diagnosed = outcome.again().args(["diagnose", "--json", "-"]).run();
-    assert_eq!(diagnosed.code, 0, "{diagnosed}");
+    let diagnosed = prestan!(outcome.again() => "diagnose --json -").ends(0);
     let document = diagnosed.json();
     let left_out = document["left_out"].as_array().unwrap();
     if let Some(all) = left_out.iter().find(|left| left["measure"].is_null()) {
@@ -201,9 +198,11 @@ fn of_the_demo_server_nothing_of_that_is_said() {
 fn one_command_measures_with_all_suites_and_leaves_nothing_behind() {
     let demo = DemoServer::start(Root::Temporary, LOOPBACK).unwrap();
     let skip = "*x1000,*x10000,MkCol,*Col,*1024K";
-    let prestan = Prestan::new().args(["diagnose", &demo.url(), "-r", "5", "--skip", skip]);
-    let outcome = prestan.args(["--quiet", "--json", "-"]).run();
-    assert_eq!(outcome.code, 0, "{outcome}");
+    let outcome = prestan!(
+        "diagnose {} -r 5 --skip {skip} --quiet --json -",
+        demo.url()
+    )
+    .ends(0);
     let document = outcome.json();
     let suites: Vec<&str> = document["runs"]
         .as_array()
@@ -229,18 +228,15 @@ fn one_command_measures_with_all_suites_and_leaves_nothing_behind() {
     );
 
     // The same of the runs that were kept, without naming them and with.
-    let again = outcome.again().args(["diagnose", "--json", "-"]).run();
+    let again = prestan!(outcome.again() => "diagnose --json -").run();
     assert_eq!(again.json(), document);
     let named = outcome
         .runs()
         .into_iter()
         .map(|run| run.display().to_string());
-    let named = outcome
-        .again()
-        .arg("diagnose")
-        .args(named.collect::<Vec<_>>());
-    assert_eq!(named.args(["--json", "-"]).run().json(), document);
-    let text = outcome.again().arg("diagnose").run();
+    let named = prestan!(outcome.again() => "diagnose").args(named.collect::<Vec<_>>());
+    assert_eq!(prestan!(named => "--json -").run().json(), document);
+    let text = prestan!(outcome.again() => "diagnose").run();
     assert!(text.stdout.contains("Server: http://127.0.0.1:"), "{text}");
 
     // Every row of these suites works on a complete server, but what it says it does not have. That
@@ -264,13 +260,10 @@ fn what_fails_only_with_several_users_comes_first() {
         builder.rule(Rule::new(broken).tag(&measured_part("Get1K")).from(30))
     });
     let only = "Put64K,Get64K,Put1024K,Get1024K,Prop*,Copy,Move,Delete,MkCol,*Col,Lock*";
-    let prestan = Prestan::new().args(["diagnose", &faulty.server.url(), "--suite", "prestan"]);
-    let prestan = prestan.args(["-r", "3", "--skip", only, "--quiet", "--json", "-"]);
-    let outcome = prestan
+    let outcome = prestan!("diagnose {faulty} --suite prestan -r 3 --skip {only} --quiet --json -")
         .env("PRESTAN_USER", USER)
         .env("PRESTAN_PASSWORD", PASSWORD)
-        .run();
-    assert_eq!(outcome.code, 0, "{outcome}");
+        .ends(0);
     let document = outcome.json();
     let first = &document["findings"][0];
     assert_eq!(first["rule"], "fails-under-load", "{document:#}");
@@ -285,11 +278,9 @@ fn what_fails_only_with_several_users_comes_first() {
 #[test]
 fn users_who_want_the_same_lock_get_it_or_are_told_so() {
     let demo = DemoServer::start(Root::Temporary, LOOPBACK).unwrap();
-    let prestan = Prestan::new().args(["run", "locks", &demo.url(), "-c", "4", "-r", "20"]);
-    let outcome = prestan
-        .args(["--only", "Contention,LockHeldx100", "--json", "-"])
-        .run();
-    assert_eq!(outcome.code, 0, "{outcome}");
+    let url = demo.url();
+    let outcome =
+        prestan!("run locks {url} -c 4 -r 20 --only Contention,LockHeldx100 --json -").ends(0);
     let document = outcome.json();
     let row = crate::support::rows::row(&document, "ContendedLock");
     assert!(row["operations"].as_u64().unwrap() >= 20, "{row:#}");
@@ -299,25 +290,16 @@ fn users_who_want_the_same_lock_get_it_or_are_told_so() {
 
 #[test]
 fn what_makes_no_sense_is_said_before_anything_is_measured() {
-    let none = Prestan::new().arg("diagnose").run();
-    assert_eq!(none.code, 2, "{none}");
+    let none = prestan!("diagnose").ends(2);
     assert!(none.stderr.contains("no run is kept"), "{none}");
-    let strange = Prestan::new().args(["diagnose", "http://127.0.0.1:1/", "--skip", "Frob*"]);
-    let strange = strange.run();
-    assert_eq!(strange.code, 2, "{strange}");
+    let strange = prestan!("diagnose http://127.0.0.1:1/ --skip Frob*").ends(2);
     assert!(
         strange.stderr.contains("no test matches `Frob*`"),
         "{strange}"
     );
-    let mixed = Prestan::new()
-        .args(["diagnose", "http://127.0.0.1:1/", "monday"])
-        .run();
-    assert_eq!(mixed.code, 2, "{mixed}");
+    let mixed = prestan!("diagnose http://127.0.0.1:1/ monday").ends(2);
     assert!(mixed.stderr.contains("no run `http://"), "{mixed}");
-    let nobody = Prestan::new()
-        .args(["diagnose", "http://127.0.0.1:1/", "--quiet"])
-        .run();
-    assert_eq!(nobody.code, 4, "{nobody}");
+    prestan!("diagnose http://127.0.0.1:1/ --quiet").ends(4);
 }
 
 #[test]
@@ -327,8 +309,7 @@ fn a_diagnosis_holds_no_secret_and_a_failed_row_is_named() {
         builder.rule(Rule::new(full).tag("(Put1K)").nth(2))
     });
     let outcome = short_run(&faulty.server.url(), "Put1K,Get1K").run();
-    let text = outcome.again().arg("diagnose").run();
-    assert_eq!(text.code, 0, "{text}");
+    let text = prestan!(outcome.again() => "diagnose").ends(0);
     assert!(
         text.stdout
             .contains("Rows that were not checked:\n- Put1K (suite prestan)"),

@@ -19,8 +19,7 @@ fn interrupted_at(server: &Faulty, row: &str, prestan: Prestan) -> Outcome {
         server.measured(row).len() >= 5
     });
     send(&running, Signal::INT);
-    let outcome = running.wait();
-    assert_eq!(outcome.code, -Signal::INT.as_raw(), "{outcome}");
+    let outcome = running.ends(-Signal::INT.as_raw());
     assert_eq!(server.left(), [] as [&str; 0]);
     outcome
 }
@@ -34,8 +33,7 @@ fn assert_names_last_run(outcome: &Outcome, suite: &str) {
         run.display()
     );
     assert!(outcome.stderr.contains(&said), "{said}\n{outcome}");
-    let report = outcome.again().arg("report").arg(&run).run();
-    assert_eq!(report.code, 0, "{report}");
+    let report = prestan!(outcome.again() => "report {}", run).ends(0);
     assert!(
         report.stdout.contains("Interrupted by the user"),
         "{report}"
@@ -45,9 +43,7 @@ fn assert_names_last_run(outcome: &Outcome, suite: &str) {
 #[test]
 fn interrupted_in_its_first_suite_it_names_the_run_and_claims_no_report() {
     let server = Faulty::new(|builder| builder);
-    let prestan = Prestan::new()
-        .args(["diagnose", &server.server.url(), "--skip", NOT_GET])
-        .args(["-r", "1000000", "--quiet", "--json", "j.json"]);
+    let prestan = prestan!("diagnose {server} --skip {NOT_GET} -r 1000000 --quiet --json j.json");
     let outcome = interrupted_at(&server, "Get1K", prestan);
     assert_names_last_run(&outcome, "prestan");
     assert!(
@@ -65,17 +61,10 @@ fn interrupted_in_its_first_suite_it_names_the_run_and_claims_no_report() {
 fn interrupted_later_it_says_first_what_was_not_measured() {
     let slow = Fault::AnswerAfter(Duration::from_millis(100));
     let server = Faulty::new(|builder| builder.rule(Rule::new(slow).tag("(GetUnchanged)")));
-    let prestan = Prestan::new()
-        .args(["diagnose", &server.server.url(), "--skip", NOT_GET])
-        .args([
-            "--suite",
-            "prestan,features,listing",
-            "-r",
-            "400",
-            "--load-users",
-            "8",
-        ])
-        .args(["--quiet", "--json", "j.json", "--html", "d.html"]);
+    let prestan = prestan!(
+        "diagnose {server} --skip {NOT_GET} --suite prestan,features,listing -r 400 --load-users 8 \
+        --quiet --json j.json --html d.html"
+    );
     let outcome = interrupted_at(&server, "GetUnchanged", prestan);
     assert_names_last_run(&outcome, "features");
     let missing = "the diagnosis was interrupted. Not measured: suite features, suite listing, suite \

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use crate::support::attempts;
 use crate::support::faulty::{Faulty, status};
 use crate::support::rows::row;
-use crate::support::{Prestan, attempts};
 use serde_json::Value;
 use testbed::fault::{Authority, Builder, Certificate, Fault, Rule};
 
@@ -30,11 +30,10 @@ struct Said {
 
 /// A run of these tests of a suite, and what is found in it.
 fn diagnosed(faulty: &Faulty, suite: &str, only: &str, options: &[&str]) -> Said {
-    let url = faulty.server.url();
-    let prestan = Prestan::new().args(["run", suite, &url, "--only", only, "-r", "6"]);
-    let prestan = prestan.args(["--warmup", "1", "--quiet", "--json", "-"]);
-    let outcome = prestan.args(options.iter().copied()).run();
-    let diagnosed = outcome.again().args(["diagnose", "--json", "-"]).run();
+    let outcome = prestan!("run {suite} {faulty} --only {only} -r 6 --warmup 1 --quiet --json -")
+        .args(options.iter().copied())
+        .run();
+    let diagnosed = prestan!(outcome.again() => "diagnose --json -").run();
     let document = diagnosed.json();
     let found = document["findings"].as_array().unwrap().clone();
     let mut left_out = document["left_out"].as_array().unwrap().iter();

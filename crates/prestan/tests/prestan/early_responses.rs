@@ -2,7 +2,6 @@
 
 use crate::support::faulty::count;
 use crate::support::heads::answering;
-use crate::support::load::load;
 use crate::support::rows::row;
 
 /// A server that answers each PUT with this status line, and closes the connection with the body unread, so that the
@@ -24,9 +23,8 @@ fn what_has_arrived_before_the_connection_broke_is_the_response() {
         ("507 Insufficient Storage", "refused"),
         ("201 Created", "ok"),
     ] {
-        let put = load("PUT", &hasty(status))
-            .args(["--body-size", "8MiB", "--total", "30"])
-            .run();
+        let url = hasty(status);
+        let put = prestan!("load PUT {url} --json - --body-size 8MiB --total 30").run();
         let result = put.json();
         let put_row = row(&result, "PUT");
         assert_eq!(count(put_row, outcome), 30, "{status}: {put}");
@@ -35,9 +33,8 @@ fn what_has_arrived_before_the_connection_broke_is_the_response() {
 
 #[test]
 fn a_response_to_half_a_request_misses_no_stamp() {
-    let put = load("PUT", &hasty("201 Created"))
-        .args(["--body-size", "8MiB", "--total", "10"])
-        .run();
+    let url = hasty("201 Created");
+    let put = prestan!("load PUT {url} --json - --body-size 8MiB --total 10").run();
     let result = put.json();
     let put_row = row(&result, "PUT");
     assert_eq!(put_row["missed"], 0, "{put}");

@@ -1,6 +1,7 @@
 //! The binary as a user runs it: against the demo server, servers that misbehave, and real ones.
 
 #[cfg(test)]
+#[macro_use]
 mod support;
 
 #[cfg(test)]

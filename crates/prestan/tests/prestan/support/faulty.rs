@@ -1,6 +1,7 @@
 //! A server that misbehaves as told, in front of the demo server, and what is true of every run
 //! against it.
 
+use std::fmt;
 use std::fs;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
@@ -76,6 +77,13 @@ impl Faulty {
     }
 }
 
+/// Its URL.
+impl fmt::Display for Faulty {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.server.url())
+    }
+}
+
 /// An answer of our own instead of the upstream server's.
 pub(crate) fn status(code: u16, headers: &[(&str, &str)], body: &str) -> Fault {
     let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
@@ -101,19 +109,14 @@ pub(crate) fn run_of(url: &str, only: &str, requests: u32) -> Prestan {
 
 /// The same without user and password.
 pub(crate) fn anonymous_run(url: &str, only: &str, requests: u32) -> Prestan {
-    let requests = requests.to_string();
-    Prestan::new()
-        .arg(url)
-        .args(["--only", only, "-r", &requests])
-        .args(["--warmup", "1", "-p", "3", "-d", "2", "-w", "2"])
-        .args(["--json", "-"])
+    prestan!("{url} --only {only} -r {requests} --warmup 1 -p 3 -d 2 -w 2 --json -")
 }
 
 /// Checks what is true of every run that has begun, and gives its result: the run directory
 /// loads and tells the same, outcomes add up, and no secret is anywhere.
 #[track_caller]
 pub(crate) fn checked(outcome: &Outcome) -> Value {
-    let again = outcome.again().args(["report", "--json", "-"]).run();
+    let again = prestan!(outcome.again() => "report --json -").run();
     assert_eq!(
         again.code, 0,
         "the run directory does not load: {again}\n{outcome}"
@@ -126,8 +129,7 @@ pub(crate) fn checked(outcome: &Outcome) -> Value {
             "the report of the directory differs:\n{outcome}"
         );
     }
-    let text = outcome.again().arg("report").run();
-    assert_eq!(text.code, 0, "{text}");
+    let text = prestan!(outcome.again() => "report").ends(0);
 
     assert_adds_up(&result);
     for row in rows(&result) {

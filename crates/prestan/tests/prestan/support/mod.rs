@@ -1,11 +1,27 @@
 //! Runs the `prestan` binary as a user would, in a home of its own and within a time limit.
 //!
 //! ```no_run
-//! let outcome = Prestan::new().args([url, "--only", "Get1K", "--json", "-"]).run();
-//! assert_eq!(outcome.code, 0, "{outcome}");
+//! let outcome = prestan!("{url} --only Get1K --json -").ends(0);
 //! assert_eq!(outcome.json()["tests"][0]["status"], "ok");
-//! let printed_again = outcome.again().arg("report").run();
+//! let printed_again = prestan!(outcome.again() => "report").run();
 //! ```
+
+/// A command of `prestan`, as in a shell: `prestan!("load GET {url} -c 3")`. The words may follow those of another
+/// command: `prestan!(outcome.again() => "report --json -")`.
+///
+/// Blanks divide words, but for those between 'single quotes'. A value stays in its word, whatever is in it: `{name}`
+/// has one that can be displayed, `{}` a string or a path.
+macro_rules! prestan {
+    ($text:literal $(, $value:expr)* $(,)?) => {
+        prestan!($crate::support::Prestan::new() => $text $(, $value)*)
+    };
+    ($prestan:expr => $text:literal $(, $value:expr)* $(,)?) => {
+        $prestan.args($crate::support::words::words(
+            $text,
+            format_args!($text $(, ::std::path::Path::new(&$value).display())*),
+        ))
+    };
+}
 
 pub(crate) mod browser;
 pub(crate) mod faulty;
@@ -16,6 +32,7 @@ pub(crate) mod pages;
 pub(crate) mod peer;
 pub(crate) mod rows;
 pub(crate) mod shape;
+pub(crate) mod words;
 
 use std::ffi::OsStr;
 use std::fmt;
@@ -124,6 +141,11 @@ impl Prestan {
         self
     }
 
+    /// The words of a text, as `prestan!` divides it.
+    pub(crate) fn words(self, text: &str) -> Prestan {
+        self.args(words::words_of(text))
+    }
+
     pub(crate) fn env(mut self, name: &str, value: impl AsRef<OsStr>) -> Prestan {
         self.command.env(name, value);
         self
@@ -172,6 +194,12 @@ impl Prestan {
     /// Starts it and waits for its end.
     pub(crate) fn run(self) -> Outcome {
         self.spawn().wait()
+    }
+
+    /// Starts it, waits for its end, and checks its exit status.
+    #[track_caller]
+    pub(crate) fn ends(self, code: i32) -> Outcome {
+        self.spawn().ends(code)
     }
 
     /// Starts it.
@@ -238,6 +266,14 @@ impl Running {
     /// Whether it has ended.
     pub(crate) fn has_ended(&mut self) -> bool {
         self.child.try_wait().unwrap().is_some()
+    }
+
+    /// Waits for its end, and checks its exit status.
+    #[track_caller]
+    pub(crate) fn ends(self, code: i32) -> Outcome {
+        let outcome = self.wait();
+        assert_eq!(outcome.code, code, "{outcome}");
+        outcome
     }
 
     /// Waits for its end.

@@ -20,20 +20,19 @@ pub(crate) fn webstone(url: &str) -> Prestan {
 
 /// The same for so long.
 pub(crate) fn lasting(url: &str, duration: &str) -> Prestan {
-    listed().args([url, "--json", "-", "--duration", duration])
+    prestan!(listed() => "{url} --json - --duration {duration}")
 }
 
 /// `prestan webstone LIST`, with its own list and nothing else.
 pub(crate) fn listed() -> Prestan {
     let prestan = Prestan::new();
     let list = prestan.file("pages.list", LIST);
-    prestan.arg("webstone").arg(list)
+    prestan!(prestan => "webstone {}", list)
 }
 
 /// Writes the files of the list into a directory.
 pub(crate) fn generate(directory: &Path) {
-    let outcome = listed().arg("--generate").arg(directory).run();
-    assert_eq!(outcome.code, 0, "{outcome}");
+    let outcome = prestan!(listed() => "--generate {}", directory).ends(0);
     assert!(
         outcome.stdout.starts_with("4 files, 7668 bytes, are in "),
         "{outcome}"
