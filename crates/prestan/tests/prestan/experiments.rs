@@ -10,7 +10,6 @@ use std::time::Duration;
 
 use testbed::fault::ServedExchange;
 
-use crate::support::Prestan;
 use crate::support::faulty::{Faulty, anonymous_run};
 
 /// How many bytes each read had of the requests with POST.
@@ -69,20 +68,12 @@ fn is_whole(text: &[u8]) -> bool {
 /// Reads and the median of the times in µs from the first system call to the response, of ten POSTs.
 fn posts(options: &[&str]) -> (Vec<Vec<usize>>, f64, String) {
     let (url, reads) = noting_server();
-    let outcome = Prestan::new()
-        .args([
-            "load", "POST", &url, "--body", "x=1", "--writes", "-n", "10", "--warmup", "0",
-        ])
-        .args([
-            "--clock",
-            "user",
-            "--json",
-            "result.json",
-            "--output",
-            "text",
-        ])
-        .args(options)
-        .run();
+    let outcome = prestan!(
+        "load POST {url} --body x=1 --writes -n 10 --warmup 0 --clock user --json result.json \
+        --output text"
+    )
+    .args(options)
+    .run();
     let text = fs::read_to_string(outcome.home().join("text")).unwrap();
     let json = fs::read_to_string(outcome.home().join("result.json")).unwrap();
     let json: serde_json::Value = serde_json::from_str(&json).unwrap();
@@ -119,9 +110,7 @@ fn nagles_algorithm_with_two_writes_waits_for_a_delayed_acknowledgement() {
 
 #[test]
 fn two_writes_are_of_http_1() {
-    let refused = Prestan::new()
-        .args(["http://127.0.0.1:1/", "--two-writes", "--http", "2"])
-        .run();
+    let refused = prestan!("http://127.0.0.1:1/ --two-writes --http 2").run();
     assert!(
         refused.code == 2 && refused.stderr.contains("leave out one of --two-writes"),
         "{refused}"
@@ -131,10 +120,7 @@ fn two_writes_are_of_http_1() {
 #[test]
 fn x_prestan_is_as_it_was_printed() {
     let faulty = Faulty::new(|builder| builder);
-    let outcome = anonymous_run(&faulty.server.url(), "*", 1)
-        .args(["--x-prestan", "2004"])
-        .run();
-    assert_eq!(outcome.code, 0, "{outcome}");
+    prestan!(anonymous_run(&faulty.server.url(), "*", 1) => "--x-prestan 2004").ends(0);
     // Section 5, page by page: what a method was sent with, and the path, where several have it.
     let printed = [
         ("PROPPATCH", "prop", "(null): 4 (propfinddead)"),
@@ -179,9 +165,7 @@ fn x_prestan_is_as_it_was_printed() {
             one.path
         );
     }
-    let elsewhere = Prestan::new()
-        .args(["run", "locks", &faulty.server.url(), "--x-prestan", "2004"])
-        .run();
+    let elsewhere = prestan!("run locks {faulty} --x-prestan 2004").run();
     assert!(
         elsewhere.code == 2
             && elsewhere
@@ -195,9 +179,7 @@ fn x_prestan_is_as_it_was_printed() {
 fn round_trip_and_machines_are_stated() {
     let faulty = Faulty::new(|builder| builder);
     let began = std::time::Instant::now();
-    let outcome = anonymous_run(&faulty.server.url(), "Get1K", 3)
-        .args(["--output", "text", "--html", "page.html"])
-        .run();
+    let outcome = prestan!(anonymous_run(&faulty.server.url(), "Get1K", 3) => "--output text --html page.html").run();
     assert!(began.elapsed() < Duration::from_secs(60));
     let json = outcome.json();
     let round_trip = &json["server"]["round_trip"];

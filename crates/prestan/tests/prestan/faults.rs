@@ -3,12 +3,12 @@
 
 use std::net::TcpListener;
 
+use crate::support::Outcome;
 use crate::support::faulty::{
     Faulty, IMPATIENT, LOOPBACK, PASSWORD, USER, checked, count, no_secret_in, run_of, short_run,
     status, went_nowhere,
 };
 use crate::support::rows::row;
-use crate::support::{Outcome, Prestan};
 use serde_json::Value;
 use testbed::fault::{Fault, Rule};
 
@@ -331,7 +331,7 @@ fn a_bad_url_is_wrong_usage() {
         ("http://127.0.0.1/?query", "query"),
         ("", ""),
     ] {
-        let outcome = Prestan::new().arg(url).run();
+        let outcome = prestan!("{url}").run();
         assert_eq!(outcome.code, 2, "{url}: {outcome}");
         assert!(outcome.stderr.contains(says), "{url}: {outcome}");
         no_secret_in(&outcome, &[PASSWORD]);
@@ -471,7 +471,7 @@ fn several_users_each_meet_it() {
     let busy = Rule::new(status(503, &[], "")).tag("(Put1K)").every(4);
     let faulty = Faulty::new(|builder| builder.rule(busy));
     let url = faulty.server.url();
-    let outcome = run_of(&url, "Put1K,Get1K", 10).args(["-c", "4"]).run();
+    let outcome = prestan!(run_of(&url, "Put1K,Get1K", 10) => "-c 4").run();
     let result = checked(&outcome);
     assert_eq!(outcome.code, 1, "{outcome}");
     let put = row(&result, "Put1K");
@@ -498,10 +498,7 @@ fn a_case_without_a_fault_is_found_out() {
 #[should_panic(expected = "`not-a-secret` is in")]
 fn a_secret_in_the_run_directory_is_found() {
     let faulty = Faulty::new(|builder| builder);
-    let outcome = faulty
-        .prestan("Get1K")
-        .args(["--run-id", "not-a-secret"])
-        .run();
+    let outcome = prestan!(faulty.prestan("Get1K") => "--run-id not-a-secret").run();
     no_secret_in(&outcome, &["not-a-secret"]);
 }
 
@@ -518,13 +515,10 @@ fn a_destination_that_was_never_accepted_is_explained() {
     ] {
         let rule = Rule::new(status(code, &[], "")).tag(&format!("({test})"));
         let faulty = Faulty::new(|builder| builder.rule(rule));
-        let outcome = Prestan::new()
-            .arg(faulty.server.url())
-            .args(["--only", test, "-r", "1", "--warmup", "0", "--json", "-"])
+        let outcome = prestan!("{faulty} --only {test} -r 1 --warmup 0 --json -")
             .env("PRESTAN_USER", USER)
             .env("PRESTAN_PASSWORD", PASSWORD)
-            .run();
-        assert_eq!(outcome.code, 1, "{outcome}");
+            .ends(1);
         let row = row(&outcome.json(), test).clone();
         assert!(row["evidence"].as_str().unwrap().contains(said), "{row:#}");
     }

@@ -6,9 +6,8 @@ use std::time::Duration;
 use testbed::fault::{Fault, Rule};
 
 use crate::page;
-use crate::support::Prestan;
 use crate::support::faulty::Faulty;
-use crate::support::load::{file, load};
+use crate::support::load::file;
 
 #[test]
 fn the_page_of_a_load_begins_with_its_course() {
@@ -16,12 +15,11 @@ fn the_page_of_a_load_begins_with_its_course() {
     let slow = Fault::AnswerAfter(Duration::from_millis(100));
     let server = Faulty::new(|builder| builder.rule(Rule::new(slow).method("GET")));
     let url = file(&server, "a.txt");
-    let outcome = load("GET", &url)
-        .args(["--rate", "50", "--duration", "1500ms", "-c", "1"])
-        .args(["--max-waiting", "1", "--arrivals", "constant"])
-        .args(["--html", "page.html", "--svg", "figures"])
-        .run();
-    assert_eq!(outcome.code, 1, "{outcome}");
+    let outcome = prestan!(
+        "load GET {url} --json - --rate 50 --duration 1500ms -c 1 --max-waiting 1 --arrivals \
+        constant --html page.html --svg figures"
+    )
+    .ends(1);
     let row = outcome.json()["tests"][0].clone();
     for kind in ["throughput", "percentiles", "status"] {
         let file = outcome.home().join(format!("figures/{kind}-GET.svg"));
@@ -61,16 +59,10 @@ fn the_page_of_a_load_begins_with_its_course() {
 
 #[test]
 fn figures_in_files_are_those_that_were_asked_for() {
-    let run = Prestan::new()
-        .args("demo -r 3 --only Get1K,Put1K --run-id one -q".split(' '))
-        .run();
-    assert_eq!(run.code, 0, "{run}");
-    let drawn = run
-        .again()
-        .args("report one --svg figures --figure bars,ecdf-Get1K --figure-width 85mm".split(' '))
-        .args(["--font", "Times New Roman"])
-        .run();
-    assert_eq!(drawn.code, 0, "{drawn}");
+    let run = prestan!("demo -r 3 --only Get1K,Put1K --run-id one -q").ends(0);
+    let drawn = prestan!(run.again() => "report one --svg figures --figure bars,ecdf-Get1K --figure-width 85mm --font \
+        'Times New Roman'")
+        .ends(0);
     let files = fs::read_dir(drawn.home().join("figures")).unwrap();
     let mut names: Vec<String> = files
         .map(|file| file.unwrap().file_name().into_string().unwrap())
@@ -84,12 +76,9 @@ fn figures_in_files_are_those_that_were_asked_for() {
     assert!(svg.contains("width=\"85mm\"") && svg.contains("Times New Roman"));
 
     // What failed has no times, and so no figure of them: a note, and the exit status of the run.
-    let failed = drawn
-        .again()
-        .args("demo -r 3 --only Get1K --run-id two -q --fail-if".split(' '))
-        .args(["max > 0 s", "--svg", "failed", "--figure", "ecdf-Lock"])
-        .run();
-    assert_eq!(failed.code, 1, "{failed}");
+    let failed = prestan!(drawn.again() => "demo -r 3 --only Get1K --run-id two -q --fail-if 'max > 0 s' --svg failed \
+        --figure ecdf-Lock")
+        .ends(1);
     let said = "no figure is called ecdf-Lock, so no file has it; there are bars-all-linear, ";
     assert!(failed.stderr.contains(said), "{failed}");
     assert!(
@@ -108,8 +97,7 @@ fn figures_in_files_are_those_that_were_asked_for() {
         ("demo --figure bars", "add --svg DIR or --png DIR"),
         ("demo --svg figures --figure-width 85", "wide"),
     ] {
-        let refused = drawn.again().args(options.split(' ')).run();
-        assert_eq!(refused.code, 2, "{refused}");
+        let refused = drawn.again().words(options).ends(2);
         assert!(refused.stderr.contains(said), "{refused}");
     }
 }

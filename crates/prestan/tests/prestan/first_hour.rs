@@ -33,13 +33,10 @@ fn a_target_that_is_no_collection_is_named() {
         ("file.txt/", &file),
         ("no/such", &missing),
     ] {
-        let outcome = Prestan::new().arg(format!("{url}{path}")).run();
-        assert_eq!(outcome.code, 4, "{outcome}");
+        let outcome = prestan!("{url}{path}").ends(4);
         assert!(outcome.stderr.starts_with(says), "{path}: {outcome}");
     }
-    let alone = ["load", &format!("{url}file.txt"), "-q", "-r", "5"];
-    let outcome = Prestan::new().args(alone).run();
-    assert_eq!(outcome.code, 0, "{outcome}");
+    let outcome = prestan!("load {url}file.txt -q -r 5").ends(0);
     assert!(outcome.stdout.contains("\nGET"), "{outcome}");
 }
 
@@ -60,8 +57,7 @@ fn a_server_that_cannot_start_says_what_to_change() {
         ),
     ];
     for (line, what, remedy) in table {
-        let outcome = Prestan::new().args(words(&line)).run();
-        assert_eq!(outcome.code, 1, "{outcome}");
+        let outcome = Prestan::new().args(words(&line)).ends(1);
         for part in [&*what, remedy] {
             assert!(outcome.stderr.contains(part), "{part}: {outcome}");
         }
@@ -73,10 +69,7 @@ fn a_home_that_cannot_be_written_has_a_way_out() {
     let prestan = Prestan::new();
     let file = prestan.file("file", "no directory\n");
     let prestan = prestan.env("XDG_STATE_HOME", file);
-    let outcome = prestan
-        .args(["http://127.0.0.1:1/", "--run-id", "one"])
-        .run();
-    assert_eq!(outcome.code, 1, "{outcome}");
+    let outcome = prestan!(prestan => "http://127.0.0.1:1/ --run-id one").ends(1);
     for part in [
         "writing",
         "prestan/runs/one failed",

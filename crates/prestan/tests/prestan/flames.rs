@@ -26,12 +26,9 @@ fn each_row_has_a_flame_graph_of_the_server() {
     }
     let prestan = Prestan::new();
     let page = prestan.home().join("page.html");
-    let outcome = prestan
-        .args(["run", "prestan", "--server", "nginx", "--flame", "-r", "10"])
-        .args(["--only", "Put1K,Get1K", "--json", "-", "--html"])
-        .arg(&page)
-        .run();
-    assert_eq!(outcome.code, 0, "{outcome}");
+    let outcome = prestan!(prestan => "run prestan --server nginx --flame -r 10 --only \
+        Put1K,Get1K --json - --html {}", page)
+    .ends(0);
     let document: Value = serde_json::from_str(&outcome.stdout).unwrap();
     assert_eq!(
         document["inside"]["rows"].as_array().unwrap().len(),
@@ -76,7 +73,7 @@ fn each_row_has_a_flame_graph_of_the_server() {
     let page = std::fs::read_to_string(page).unwrap();
     assert_eq!(page.matches("<figure data-id=\"flame-").count(), 2);
 
-    let text = outcome.again().args(["report"]).run();
+    let text = prestan!(outcome.again() => "report").run();
     assert!(
         text.stdout
             .contains("Functions of the server with most samples"),
@@ -106,23 +103,9 @@ fn where_sampling_is_not_allowed_the_rest_is_measured() {
     }
     let server = RealServer::start(Recipe::named("nginx").unwrap()).unwrap();
     let outcome = setpriv(env!("CARGO_BIN_EXE_prestan"))
-        .args([
-            "run",
-            "prestan",
-            &server.url(),
-            "--pid",
-            &server.pid().to_string(),
-        ])
-        .args([
-            "--flame",
-            "--only",
-            "Get1K",
-            "-r",
-            "5",
-            "--no-save",
-            "--json",
-            "-",
-        ])
+        .args(["run", "prestan", &server.url(), "--pid"])
+        .arg(server.pid().to_string())
+        .args("--flame --only Get1K -r 5 --no-save --json -".split(' '))
         .output()
         .unwrap();
     let told = String::from_utf8_lossy(&outcome.stdout);

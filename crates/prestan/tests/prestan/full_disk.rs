@@ -9,9 +9,7 @@ use crate::support::{Outcome, Prestan, in_a_shell};
 
 /// A run in `run`, and its document.
 fn a_run() -> Outcome {
-    let line = "demo -q --only Get1K -r 3 --save run --json out.json";
-    let outcome = Prestan::new().args(line.split(' ')).run();
-    assert_eq!(outcome.code, 0, "{outcome}");
+    let outcome = prestan!("demo -q --only Get1K -r 3 --save run --json out.json").ends(0);
     outcome
 }
 
@@ -84,17 +82,17 @@ fn a_run_that_cannot_begin_tells_whose_documents_are_there() {
     ] {
         let prestan = Prestan::new();
         prestan.file("out.json", "{}");
-        let outcome = prestan.args(line.split(' ')).run();
+        let outcome = prestan.words(line).run();
         assert_eq!(outcome.code, code, "{outcome}");
         assert_eq!(outcome.stderr.matches(said).count(), 1, "{outcome}");
         let prestan = Prestan::new();
         fs::create_dir(prestan.home().join("figs")).unwrap();
         prestan.file("figs/ecdf-Get1K.svg", "<svg/>");
         let line = line.replace("--json out.json", "--svg figs");
-        let figures = prestan.args(line.split(' ')).run();
+        let figures = prestan.words(&line).run();
         let old = "prestan: figs/ecdf-Get1K.svg was there before this run, which did not write it";
         assert_eq!(figures.stderr.matches(old).count(), 1, "{figures}");
-        let new = Prestan::new().args(line.split(' ')).run();
+        let new = Prestan::new().words(&line).run();
         assert!(!new.stderr.contains("was there before"), "{new}");
     }
 }
@@ -105,28 +103,18 @@ fn a_device_is_never_replaced() {
     let outcome = a_run();
     let device = outcome.home().join("full");
     std::os::unix::fs::symlink("/dev/full", &device).unwrap();
-    let report = outcome
-        .again()
-        .args(["report", "run", "--json", "full"])
-        .run();
-    assert_eq!(report.code, 1, "{report}");
+    let report = prestan!(outcome.again() => "report run --json full").ends(1);
     let said = "writing full failed: No space left on device";
     assert!(report.stderr.contains(said), "{report}");
     assert!(device.is_symlink());
-    let report = outcome
-        .again()
-        .args(["report", "run", "--json", "/dev/stdout"])
-        .run();
-    assert_eq!(report.code, 0, "{report}");
+    let report = prestan!(outcome.again() => "report run --json /dev/stdout").ends(0);
     assert!(report.stdout.contains("\"schema_version\""), "{report}");
     // It is the place of one document, whatever its name.
     let script = "\"$1\" report run --json /dev/stdout > written && cat written";
     let (code, said) = in_a_shell(outcome.home(), "sh", script, &[]);
     let is_json = serde_json::from_str::<serde_json::Value>(&said).is_ok();
     assert!(code == 0 && is_json, "{said}");
-    let twice = ["report", "run", "--json", "/dev/stdout", "--csv", "-"];
-    let refused = outcome.again().args(twice).run();
-    assert_eq!(refused.code, 2, "{refused}");
+    prestan!(outcome.again() => "report run --json /dev/stdout --csv -").ends(2);
     // Nothing is lost where nothing is kept.
     std::os::unix::fs::symlink("/dev/null", outcome.home().join("null")).unwrap();
     let script = "\"$1\" report run --json - --csv null --junit null > null";

@@ -4,14 +4,9 @@ use std::fs;
 use std::path::Path;
 
 use crate::support::browser::Browser;
-use crate::support::{Outcome, Prestan};
 use serde_json::Value;
 use testbed::need_or;
 use testbed::real::{Recipe, UrlScheme, recipes, tool_cache};
-
-fn gallery(arguments: &[&str]) -> Outcome {
-    Prestan::new().arg("gallery").args(arguments).run()
-}
 
 /// Files of a site that its pages point to, with the page.
 fn pointed_to(site: &Path) -> Vec<(String, String)> {
@@ -47,12 +42,7 @@ fn servers_are_shown_side_by_side() {
     let site = home.path().join("site");
     let directory = site.to_string_lossy().into_owned();
     let options = "--server lighttpd,nginx,apache --repeat 3 -r 4 -w 3 -d 2 --only Put1K,Get1K,ProppatchSingle";
-    let arguments: Vec<&str> = [&*directory]
-        .into_iter()
-        .chain(options.split(' '))
-        .collect();
-    let outcome = gallery(&arguments);
-    assert_eq!(outcome.code, 0, "{outcome}");
+    let outcome = prestan!("gallery {directory}").words(options).ends(0);
     assert!(outcome.stderr.contains("open index.html"), "{outcome}");
 
     let table = fs::read_to_string(site.join("table.md")).unwrap();
@@ -83,8 +73,7 @@ fn servers_are_shown_side_by_side() {
     // What is left of an older gallery goes, and nothing else.
     fs::write(site.join("test-Old.html"), "old").unwrap();
     fs::write(site.join("note.txt"), "mine").unwrap();
-    let again = gallery(&arguments);
-    assert_eq!(again.code, 0, "{again}");
+    prestan!("gallery {directory}").words(options).ends(0);
     assert!(!site.join("test-Old.html").exists() && site.join("note.txt").exists());
 
     let Some(mut browser) = Browser::start() else {
@@ -143,12 +132,10 @@ fn every_server_has_a_page_and_works() {
     // Some of them are in the tool cache, which is not in the home of a test.
     let tools = tool_cache().unwrap();
     let cache = tools.ancestors().nth(2).unwrap();
-    let outcome = Prestan::new()
+    prestan!("gallery")
         .env("XDG_CACHE_HOME", cache)
-        .arg("gallery")
         .args(arguments)
-        .run();
-    assert_eq!(outcome.code, 0, "{outcome}");
+        .ends(0);
 
     let page = |name: &str| fs::read_to_string(site.join(format!("server-{name}.html"))).unwrap();
     for recipe in open {
@@ -184,27 +171,29 @@ fn what_makes_no_sense_is_refused() {
     fs::write(home.path().join("index.html"), "mine").unwrap();
     let full = home.path().to_string_lossy().into_owned();
     let new = home.path().join("new").to_string_lossy().into_owned();
-    let table: [(&[&str], &str); 4] = [
-        (&[&full], "something in it that is no gallery"),
+    let table: [(&str, &str); 4] = [
+        (&full, "something in it that is no gallery"),
         (
-            &[&new, "--server", "nosuch"],
+            &format!("{new} --server nosuch"),
             "no server is called `nosuch`",
         ),
-        (&[&new, "--server", "nginx"], "a gallery needs at least two"),
         (
-            &[&new, "--repeat", "1"],
+            &format!("{new} --server nginx"),
+            "a gallery needs at least two",
+        ),
+        (
+            &format!("{new} --repeat 1"),
             "write a whole number from 2 to 200",
         ),
     ];
     for (arguments, says) in table {
-        let outcome = gallery(arguments);
-        assert_eq!(outcome.code, 2, "{outcome}");
+        let outcome = prestan!("gallery").words(arguments).ends(2);
         assert!(outcome.stderr.contains(says), "{says}: {outcome}");
         assert!(!outcome.stderr.contains("was there before"), "{outcome}");
     }
     assert!(!home.path().join("new").exists());
     let letter = home.path().join("letter.txt");
-    let outcome = gallery(&[&letter.to_string_lossy()]);
+    let outcome = prestan!("gallery {}", letter).run();
     // Where there is but one server, that is said first.
     let says = [
         "nothing could be written to",

@@ -69,8 +69,7 @@ fn has_iperf3() -> bool {
 
 /// A load that is sent for a time.
 fn sent(load: &str, time: &str) -> Outcome {
-    let run = ["traffic", "run", "load.yaml", "--load", load, "--for", time];
-    prestan().args(run).args(["--json", "result"]).run()
+    prestan!(prestan() => "traffic run load.yaml --load {load} --for {time} --json result").run()
 }
 
 fn document(outcome: &Outcome) -> Value {
@@ -80,8 +79,7 @@ fn document(outcome: &Outcome) -> Value {
 
 #[test]
 fn a_check_shows_the_commands_that_a_load_starts() {
-    let outcome = prestan().args(["traffic", "check", "load.yaml"]).run();
-    assert_eq!(outcome.code, 0, "{outcome}");
+    let outcome = prestan!(prestan() => "traffic check load.yaml").ends(0);
     for expected in [
         "load mixed: 1 flow, 800 kbit/s, 2 generators\n",
         "generator iperf3 starts the sink iperf3 -s -1 -B {destination} -p {port} --json\n",
@@ -166,10 +164,9 @@ fn a_decoder_prints_the_report_and_its_directory_is_removed() {
 fn generators_send_on_this_machine_only() {
     let outcome = prestan();
     outcome.file("token", "0123456789abcdef\n");
-    let ends = ["--sink", "127.0.0.1:7", "--token-file", "token"];
-    let run = ["traffic", "run", "load.yaml", "--load", "mixed"];
-    let outcome = outcome.args(run).args(ends).run();
-    assert_eq!(outcome.code, 2, "{outcome}");
+    let outcome = prestan!(outcome => "traffic run load.yaml --load mixed --sink \
+        127.0.0.1:7 --token-file token")
+    .ends(2);
     assert!(
         outcome.stderr.contains("load mixed has generators"),
         "{outcome}"
@@ -198,8 +195,7 @@ fn a_generator_that_ignores_sigterm_ends_with_the_run_and_with_its_process() {
     for signal in [Signal::INT, Signal::KILL] {
         let prestan = prestan();
         let home = prestan.home().to_owned();
-        let run = ["traffic", "run", "load.yaml", "--load", "stubborn"];
-        let running = prestan.args(run).spawn();
+        let running = prestan!(prestan => "traffic run load.yaml --load stubborn").spawn();
         let numbers = numbers(&home);
         send(&running, signal);
         let sent = Instant::now();
@@ -217,9 +213,8 @@ fn a_generator_that_ignores_sigterm_ends_with_the_run_and_with_its_process() {
 
 /// A load on a server for this time, beside a load of the traffic file.
 fn measured(load: &str, url: &str, duration: &str) -> Prestan {
-    let run = ["load", "GET", url, "--duration", duration, "--json", "-"];
     let background = format!("load.yaml,load={load},stable=100%");
-    prestan().args(run).args(["--background", &background])
+    prestan!(prestan() => "load GET {url} --duration {duration} --json - --background {background}")
 }
 
 #[test]
@@ -228,8 +223,7 @@ fn a_run_has_the_figures_of_its_generators_beside_those_of_its_sinks() {
         return;
     }
     let server = plain();
-    let outcome = measured("mixed", &file(&server, "doc"), "2s").run();
-    assert_eq!(outcome.code, 0, "{outcome}");
+    let outcome = measured("mixed", &file(&server, "doc"), "2s").ends(0);
     let document = outcome.json();
     let background = &document["background"];
     assert_eq!(background["components"][0]["name"], "voice");
@@ -249,9 +243,9 @@ fn a_run_has_the_figures_of_its_generators_beside_those_of_its_sinks() {
     let schema = include_str!("../../../../docs/result.schema.json");
     let schema: Value = serde_json::from_str(schema).unwrap();
     assert!(jsonschema::is_valid(&schema, &document), "{document}");
-    let again = outcome.again().arg("report").args(["--json", "-"]).run();
+    let again = prestan!(outcome.again() => "report --json -").run();
     assert_eq!(again.json()["background"], *background);
-    let text = outcome.again().arg("report").run();
+    let text = prestan!(outcome.again() => "report").run();
     assert!(
         text.stdout.contains("- generator iperf3#2 (iperf3 -c "),
         "{text}"
@@ -271,7 +265,6 @@ fn a_generator_that_fails_ends_the_background_and_disqualifies_the_run() {
 #[test]
 fn a_generator_that_does_not_start_ends_the_run_before_it_measures() {
     let server = plain();
-    let outcome = measured("silent", &file(&server, "doc"), "1s").run();
-    assert_eq!(outcome.code, 4, "{outcome}");
+    let outcome = measured("silent", &file(&server, "doc"), "1s").ends(4);
     assert!(seen(&server, "GET").is_empty(), "{outcome}");
 }

@@ -134,8 +134,7 @@ fn clean_removes_nothing_outside_the_target_whatever_the_server_lists() {
         "GET" => (200, old_marker(path)),
         _ => (204, String::new()),
     });
-    let outcome = Prestan::new().args(["clean", &liar.url]).run();
-    assert_eq!(outcome.code, 0, "{outcome}");
+    prestan!("clean {}", liar.url).ends(0);
     assert_eq!(
         liar.asked("DELETE"),
         BTreeSet::from(["/a/PrestanTest-ours/".to_owned()])
@@ -174,8 +173,7 @@ fn clean_releases_our_locks_and_no_others() {
         ("DELETE", _) => (423, String::new()),
         _ => (204, String::new()),
     });
-    let outcome = Prestan::new().args(["clean", &liar.url]).run();
-    assert_eq!(outcome.code, 1, "{outcome}");
+    let outcome = prestan!("clean {}", liar.url).ends(1);
     assert!(outcome.stdout.contains("could not be removed"), "{outcome}");
     assert_eq!(
         liar.asked("UNLOCK"),
@@ -192,12 +190,10 @@ fn a_run_that_nobody_can_see_is_only_removed_by_force() {
         ("GET", path) => (200, old_marker(path).replace("2020-", "2999-")),
         _ => (204, String::new()),
     });
-    let outcome = Prestan::new().args(["clean", &liar.url]).run();
-    assert_eq!(outcome.code, 0, "{outcome}");
+    let outcome = prestan!("clean {}", liar.url).ends(0);
     assert!(outcome.stdout.contains("--force"), "{outcome}");
     assert!(liar.asked("DELETE").is_empty());
-    let outcome = Prestan::new().args(["clean", "--force", &liar.url]).run();
-    assert_eq!(outcome.code, 0, "{outcome}");
+    prestan!("clean --force {}", liar.url).ends(0);
     assert_eq!(liar.asked("DELETE").len(), 1);
 }
 
@@ -209,8 +205,7 @@ fn control_characters_of_a_server_do_not_reach_the_terminal() {
         // A C1 control sequence introducer, which survives in a header where ESC does not.
         _ => (403, "\u{9b}31m".to_owned()),
     });
-    let outcome = Prestan::new().arg(&liar.url).run();
-    assert_eq!(outcome.code, 4, "{outcome}");
+    let outcome = prestan!("{}", liar.url).ends(4);
     let printed = outcome.stdout + &outcome.stderr;
     assert!(
         printed.chars().all(|c| c == '\n' || !c.is_control()),
@@ -272,12 +267,8 @@ fn what_has_worked_is_supported_and_fails_later() {
         "twice.yaml",
         "suite: twice\ntests:\n- name: T\n  loop:\n  - MKCOL: same/\n    measure: Make\n",
     );
-    let outcome = prestan
-        .arg("run")
-        .arg(suite)
-        .args([&server.url(), "-r3", "--warmup", "0", "--json", "-"])
-        .run();
-    assert_eq!(outcome.code, 1, "{outcome}");
+    let outcome =
+        prestan!(prestan => "run {} {} -r3 --warmup 0 --json -", suite, server.url()).ends(1);
     let result = outcome.json();
     assert_adds_up(&result);
     let make = row(&result, "Make");
@@ -296,12 +287,7 @@ fn an_operation_without_what_it_needs_is_counted_as_dropped() {
          save: {tag: header X-No-Such}\n    measure: Put\n  - GET: a\n    \
          headers: {If-Match: \"{{ tag }}\"}\n    measure: Get\n",
     );
-    let outcome = prestan
-        .arg("run")
-        .arg(suite)
-        .args([&server.url(), "-r3", "--json", "-"])
-        .run();
-    assert_eq!(outcome.code, 1, "{outcome}");
+    let outcome = prestan!(prestan => "run {} {} -r3 --json -", suite, server.url()).ends(1);
     let result = outcome.json();
     assert_adds_up(&result);
     assert_eq!(row(&result, "Put")["outcomes"]["wrong_body"], 3);

@@ -7,7 +7,7 @@ use std::fs;
 use std::io::Write;
 
 use crate::support::Outcome;
-use crate::support::load::{counted, ended, kept, load, plain};
+use crate::support::load::{counted, ended, kept, plain};
 use crate::support::pages::{generate, webstone};
 use crate::support::peer::{
     ACK, Asked, CONTINUATION, DATA, END_HEADERS, END_STREAM, HEADERS, INTERNAL_ERROR, OK, PADDED,
@@ -25,19 +25,10 @@ fn run_of(script: Script, options: &[&str]) -> (Outcome, Run) {
 }
 
 fn run_at(url: &str, method: &str, options: &[&str]) -> (Outcome, Run) {
-    let outcome = load(method, url)
-        .args([
-            "--http",
-            "2",
-            "--total",
-            "6",
-            "--warmup",
-            "0",
-            "--max-failures",
-            "none",
-        ])
-        .args(options)
-        .run();
+    let outcome =
+        prestan!("load {method} {url} --json - --http 2 --total 6 --warmup 0 --max-failures none")
+            .args(options)
+            .run();
     let run = kept(&outcome);
     assert_eq!(run.samples.len(), 6, "{outcome}");
     (outcome, run)
@@ -359,19 +350,10 @@ fn bodies_wait_for_windows_that_open_and_shrink() {
         true
     });
     let url = format!("{url}new.bin");
-    let outcome = load("PUT", &url)
-        .args([
-            "--http",
-            "2",
-            "--total",
-            "4",
-            "--warmup",
-            "0",
-            "--writes",
-            "--body-size",
-            "50000",
-        ])
-        .run();
+    let outcome = prestan!(
+        "load PUT {url} --json - --http 2 --total 4 --warmup 0 --writes --body-size 50000"
+    )
+    .run();
     let run = kept(&outcome);
     assert_eq!(ended(&run, Ended::Ok), 4, "{outcome}");
     assert!(
@@ -396,20 +378,10 @@ fn backwards(peer: &mut Peer, asked: Asked) -> bool {
 fn streams_end_in_any_order() {
     let url = scripted(&[], backwards);
     for clock in ["kernel", "user"] {
-        let outcome = load("GET", &url)
-            .args([
-                "--http",
-                "2",
-                "--pipeline",
-                "4",
-                "--total",
-                "200",
-                "--warmup",
-                "0",
-                "--clock",
-                clock,
-            ])
-            .run();
+        let outcome = prestan!(
+            "load GET {url} --json - --http 2 --pipeline 4 --total 200 --warmup 0 --clock {clock}"
+        )
+        .run();
         let (result, run) = counted(&outcome);
         assert_eq!(ended(&run, Ended::Ok), 200, "{outcome}");
         assert_eq!(result["load"]["http"]["version"], "2");
@@ -453,9 +425,10 @@ fn together(peer: &mut Peer, asked: Asked) -> bool {
 fn responses_that_arrive_together_are_marked() {
     for clock in ["kernel", "user"] {
         let url = scripted(&[], together);
-        let options = ["--http", "2", "--total", "40", "--warmup", "0"];
-        let prestan = load("GET", &url).args(options);
-        let outcome = prestan.args(["--pipeline", "4", "--clock", clock]).run();
+        let outcome = prestan!(
+            "load GET {url} --json - --http 2 --total 40 --warmup 0 --pipeline 4 --clock {clock}"
+        )
+        .run();
         let (result, run) = counted(&outcome);
         assert_eq!(ended(&run, Ended::Ok), 40, "{outcome}");
         let marked = run.samples.iter().filter(|sample| sample.shares_first);
@@ -507,10 +480,7 @@ fn one_late_stream_is_late_alone() {
 #[test]
 fn a_server_without_http2_is_said_so() {
     let server = plain();
-    let outcome = load("GET", &server.server.url())
-        .args(["--http", "2"])
-        .run();
-    assert_eq!(outcome.code, 4, "{outcome}");
+    let outcome = prestan!("load GET {server} --json - --http 2").ends(4);
     assert!(
         outcome.stderr.contains("does not speak HTTP/2"),
         "{outcome}"
@@ -531,17 +501,9 @@ fn loads_of_real_servers() {
         fs::write(server.storage().join("a.bin"), vec![7; 100_000]).unwrap();
         let url = format!("{}a.bin", server.url());
         for streams in ["1", "8"] {
-            let options = [
-                "--http",
-                "2",
-                "--pipeline",
-                streams,
-                "-c",
-                "3",
-                "--total",
-                "1500",
-            ];
-            let outcome = load("GET", &url).args(options).run();
+            let outcome =
+                prestan!("load GET {url} --json - --http 2 --pipeline {streams} -c 3 --total 1500")
+                    .run();
             let (_, run) = counted(&outcome);
             assert_eq!(
                 ended(&run, Ended::Ok),
@@ -561,8 +523,8 @@ fn pages_of_real_servers() {
         let Some(server) = real(recipe) else { continue };
         generate(&server.storage());
         for streams in ["1", "4"] {
-            let options = ["--http", "2", "--pipeline", streams];
-            let outcome = webstone(&server.url()).args(options).run();
+            let outcome =
+                prestan!(webstone(&server.url()) => "--http 2 --pipeline {streams}").run();
             assert_eq!(outcome.code, 0, "{recipe}: {outcome}");
             let (result, _) = crate::support::pages::counted(&outcome);
             assert_eq!(

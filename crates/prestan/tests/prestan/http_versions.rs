@@ -33,7 +33,7 @@ const CONNECTIONS: [(&str, u64); 12] = [
 const DOWNLOADS: u64 = 4;
 
 fn run(url: &str) -> Prestan {
-    Prestan::new().args(["run", "http-versions", url, "-r", "4", "--json", "-"])
+    prestan!("run http-versions {url} -r 4 --json -")
 }
 
 /// What each page came to.
@@ -122,7 +122,9 @@ fn the_cases_are_the_same_on_nginx() {
     let outcome = run(&server.url()).run();
     assert_connections(&outcome);
     // In text, a line for each page with what one download took.
-    let printed = outcome.again().arg("report").env("COLUMNS", "130").run();
+    let printed = prestan!(outcome.again() => "report")
+        .env("COLUMNS", "130")
+        .run();
     let line = printed
         .stdout
         .lines()
@@ -139,9 +141,10 @@ fn two_of_the_cases_are_there_with_http_2() {
         return;
     };
     let of = |only: &str| {
-        let prestan = Prestan::new().args(["run", "http-versions", "--server", "apache,http=2"]);
-        let prestan = prestan.args(["--param", "version=2", "--only", only]);
-        prestan.args(["-r", "4", "--json", "-"]).run()
+        prestan!(
+            "run http-versions --server apache,http=2 --param version=2 --only {only} -r 4 --json -"
+        )
+        .run()
     };
     let outcome = of("Persistent_13,Pipelined_13");
     assert_eq!(outcome.code, 0, "{outcome}");
@@ -185,10 +188,8 @@ fn wget_keeps_one_connection_as_the_case_does() {
 #[test]
 fn all_cases_compete_on_demand() {
     let server = plain();
-    let outcome = run(&server.server.url())
-        .args(["--only", "*_13", "--compete", "--save", "kept"])
-        .run();
-    assert_eq!(outcome.code, 0, "{outcome}");
+    let outcome =
+        prestan!(run(&server.server.url()) => "--only *_13 --compete --save kept").ends(0);
     let document = outcome.json();
     assert_eq!(document["tests"][0]["measure"], "Serial_13");
     assert_eq!(document["tests"].as_array().unwrap().len(), 1);
@@ -209,10 +210,7 @@ fn all_cases_compete_on_demand() {
         assert_eq!(number("connects"), each * pages, "{name}: {result}");
     }
     // Of one test there is nothing to compete with.
-    let alone = run(&server.server.url())
-        .args(["--only", "Kept1_6", "--compete"])
-        .run();
-    assert_eq!(alone.code, 2, "{alone}");
+    let alone = prestan!(run(&server.server.url()) => "--only Kept1_6 --compete").ends(2);
     assert!(
         alone
             .stderr
@@ -224,16 +222,7 @@ fn all_cases_compete_on_demand() {
 #[test]
 fn tests_that_use_connections_differently_are_no_load() {
     let server = plain();
-    let refused = Prestan::new()
-        .args([
-            "load",
-            "--mix",
-            "http-versions",
-            "--writes",
-            &server.server.url(),
-        ])
-        .run();
-    assert_eq!(refused.code, 2, "{refused}");
+    let refused = prestan!("load --mix http-versions --writes {server}").ends(2);
     assert!(
         refused
             .stderr
@@ -260,19 +249,12 @@ tests:
           - {GET: b, expect: {body: {text: 'the content that was sent'}}}
 ";
 
-fn verified(server: &Faulty, command: &[&str], verify: &str) -> (Outcome, Value) {
+fn verified(server: &Faulty, command: &str, verify: &str) -> (Outcome, Value) {
     let prestan = Prestan::new();
     let suite = prestan.file("two.yaml", TWO);
     let suite = suite.to_str().unwrap();
-    let command: Vec<&str> = command
-        .iter()
-        .map(|word| if *word == "SUITE" { suite } else { word })
-        .collect();
-    let outcome = prestan
-        .args(command)
-        .args([&server.server.url(), "--warmup", "0", "--json", "-"])
-        .args(["--verify", verify])
-        .run();
+    let prestan = prestan.words(&command.replace("SUITE", suite));
+    let outcome = prestan!(prestan => "{server} --warmup 0 --json - --verify {verify}").run();
     let outcomes = outcome.json()["tests"][0]["outcomes"].clone();
     (outcome, outcomes)
 }
@@ -294,7 +276,7 @@ fn as_much_is_verified_as_is_wanted() {
     };
     for (verify, wrong) in [("full", 8), ("first", 0), ("head", 0), ("none", 0)] {
         again();
-        let (outcome, outcomes) = verified(&server, &["run", "SUITE", "-r", "10"], verify);
+        let (outcome, outcomes) = verified(&server, "run SUITE -r 10", verify);
         assert_eq!(outcome.code, i32::from(wrong > 0), "{verify}: {outcome}");
         assert_eq!(
             (&outcomes["wrong_body"], &outcomes["ok"]),
@@ -307,8 +289,8 @@ fn as_much_is_verified_as_is_wanted() {
     // A load reads as much.
     for (verify, wrong) in [("full", 8), ("first", 0)] {
         again();
-        let load = ["load", "--mix", "SUITE", "--writes", "-n", "10"];
-        let (outcome, outcomes) = verified(&server, &load, verify);
+
+        let (outcome, outcomes) = verified(&server, "load --mix SUITE --writes -n 10", verify);
         assert_eq!(outcomes["wrong_body"], wrong, "{verify}: {outcome}");
     }
     // An error is what head sees, and none does not.
@@ -322,7 +304,7 @@ fn as_much_is_verified_as_is_wanted() {
         server
             .server
             .add_rule(Rule::new(gone).method("GET").path("/b"));
-        let (outcome, outcomes) = verified(&server, &["run", "SUITE", "-r", "10"], verify);
+        let (outcome, outcomes) = verified(&server, "run SUITE -r 10", verify);
         assert_eq!(outcomes["wrong_status"], wrong, "{verify}: {outcome}");
     }
 }
@@ -330,19 +312,14 @@ fn as_much_is_verified_as_is_wanted() {
 #[test]
 fn a_body_that_nobody_knows_cannot_be_verified() {
     let server = plain();
-    let refused = Prestan::new()
-        .args(["load", &server.server.url(), "--verify", "full"])
-        .run();
-    assert_eq!(refused.code, 2, "{refused}");
+    let refused = prestan!("load {server} --verify full").ends(2);
     assert!(
         refused
             .stderr
             .contains("the content of the response to GET is not known"),
         "{refused}"
     );
-    let unknown = Prestan::new()
-        .args(["load", &server.server.url(), "--verify", "all"])
-        .run();
+    let unknown = prestan!("load {server} --verify all").run();
     assert!(
         unknown.stderr.contains("write full, first, head or none"),
         "{unknown}"
@@ -368,9 +345,8 @@ fn a_connection_that_dies_in_a_page_costs_that_page() {
             .path("i12")
             .nth(2);
         let server = Faulty::new(|builder| builder.rule(rule));
-        let outcome = run(&server.server.url())
-            .args(["--only", case, "--warmup", "1", "--timeout", "1s"])
-            .run();
+        let outcome =
+            prestan!(run(&server.server.url()) => "--only {case} --warmup 1 --timeout 1s").run();
         let page = &pages(&outcome)[case];
         let ended = |what: &str| page[what].as_u64().unwrap();
         assert_eq!(

@@ -6,11 +6,11 @@ use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::thread;
 use std::time::Duration;
 
+use crate::support::Outcome;
 use crate::support::faulty::Faulty;
 use crate::support::load::{counted, kept};
 use crate::support::nginx_tls::nginx_tls;
 use crate::support::rows::row;
-use crate::support::{Outcome, Prestan};
 use serde_json::{Value, json};
 use testbed::fault::{Authority, Certificate, Fault, Rule};
 use testbed::real::Recipe;
@@ -97,12 +97,7 @@ fn a_cache_in_front_is_told_and_nothing_is_found_by_its_times() {
     let Some(server) = nginx(CACHE) else { return };
     fs::write(server.storage().join("a.txt"), "some text").unwrap();
     let url = format!("{}a.txt", server.url());
-    let gate = ["--fail-if", "p50 > 10s"];
-    let outcome = Prestan::new()
-        .args(["load", "GET", &url, "--requests", "200", "--json", "-"])
-        .args(gate)
-        .run();
-    assert_eq!(outcome.code, 0, "{outcome}");
+    let outcome = prestan!("load GET {url} --requests 200 --json - --fail-if 'p50 > 10s'").ends(0);
     let (result, _) = counted(&outcome);
     // The warm-up has filled the cache.
     let get = row(&result, "GET");
@@ -118,8 +113,7 @@ fn a_cache_in_front_is_told_and_nothing_is_found_by_its_times() {
     );
     let run = outcome.run();
     // Whatever is made of several runs has it, too.
-    let compared = outcome.again().args(["compare", "--json", "-"]);
-    let compared = compared.args([&run, &run]).run();
+    let compared = prestan!(outcome.again() => "compare --json - {} {}", run, run).run();
     let caveats = &compared.json()["b"][0]["caveats"];
     for server in ["A: ", "B: "] {
         let is_told = |caveat: &Value| {
@@ -137,41 +131,23 @@ fn a_cache_in_front_is_told_and_nothing_is_found_by_its_times() {
         "suite: x\nneeds: http\ntests:\n  - name: Get\n    loop: [{GET: a.txt, measure: Get}]\n";
     let swept = outcome.again();
     swept.file("suite.yaml", suite);
-    let sweep = [
-        "sweep",
-        &server.url(),
-        "--suite",
-        "suite.yaml",
-        "--vary",
-        "users=1,2",
-    ];
-    let short = ["-r", "20", "--repeat", "2", "--json", "-"];
-    let swept = swept.args(sweep).args(short).run();
+    let swept = prestan!(swept => "sweep {} --suite suite.yaml --vary \
+        users=1,2 -r 20 --repeat 2 --json -", server.url())
+    .run();
     let caveats = swept.json()["caveats"].to_string();
     assert!(
         caveats.contains("responses came from a cache (header X-Cache-Status): Get "),
         "{swept}"
     );
-    let curve = [
-        "webstone",
-        "--page",
-        "/a.txt",
-        "--children",
-        "1,2",
-        "--json",
-        "-",
-    ];
-    let curve = outcome
-        .again()
-        .args(curve)
-        .args([&server.url(), "--repeat", "20"])
-        .run();
+    let curve = prestan!(outcome.again() => "webstone --page /a.txt \
+        --children 1,2 --json - {} --repeat 20", server.url())
+    .run();
     let caveats = curve.json()["caveats"].to_string();
     assert!(
         caveats.contains("responses came from a cache (header X-Cache-Status)"),
         "{curve}"
     );
-    let diagnosed = outcome.again().arg("diagnose").arg(run).run();
+    let diagnosed = prestan!(outcome.again() => "diagnose {}", run).run();
     let said = "no row could be checked";
     assert!(diagnosed.stdout.contains(said), "{diagnosed}");
     assert!(
@@ -184,28 +160,26 @@ fn a_cache_in_front_is_told_and_nothing_is_found_by_its_times() {
 fn a_connection_begins_with_a_line_of_the_proxy_protocol() {
     let Some(server) = nginx(PROXIED) else { return };
     let second = server.url().replace("127.0.0.1", "127.0.0.2");
-    let load = |options: &[&str]| {
-        let args = ["load", "GET", &second, "--requests", "3", "--json", "-"];
-        Prestan::new().args(args).args(options).run()
+    let load = |options: &str| {
+        prestan!("load GET {second} --requests 3 --json -")
+            .words(options)
+            .run()
     };
     for clock in ["kernel", "user"] {
-        let outcome = load(&["--haproxy-protocol", "--clock", clock]);
+        let outcome = load(&format!("--haproxy-protocol --clock {clock}"));
         assert_eq!(outcome.code, 0, "{outcome}");
         assert_eq!(outcome.json()["load"]["http"]["haproxy_protocol"], true);
     }
     // Without it, the server closes the connection.
-    let outcome = load(&[]);
+    let outcome = load("");
     assert_eq!(outcome.code, 4, "{outcome}");
     let expected = "expects a line of the PROXY protocol first (--haproxy-protocol)";
     assert!(outcome.stderr.contains(expected), "{outcome}");
     let over_tls = second.replace("http://", "https://");
-    let outcome = Prestan::new().args(["load", "GET", &over_tls]).run();
+    let outcome = prestan!("load GET {over_tls}").run();
     assert!(outcome.stderr.contains(expected), "{outcome}");
     // And with it, another one answers 400.
-    let outcome = Prestan::new()
-        .args([&*server.url(), "--haproxy-protocol"])
-        .run();
-    assert_eq!(outcome.code, 4, "{outcome}");
+    let outcome = prestan!("{} --haproxy-protocol", server.url()).ends(4);
     let unexpected = "does not expect a line of the PROXY protocol (without --haproxy-protocol)";
     assert!(outcome.stderr.contains(unexpected), "{outcome}");
     // What begins as HTTP needs neither.
@@ -213,7 +187,7 @@ fn a_connection_begins_with_a_line_of_the_proxy_protocol() {
     let cut = Faulty::new(|builder| {
         builder.rule(Rule::new(Fault::Garbage(short.clone())).method("OPTIONS"))
     });
-    let outcome = Prestan::new().arg(cut.server.url()).run();
+    let outcome = prestan!("{cut}").run();
     assert!(outcome.stderr.contains("5 of 50 body bytes"), "{outcome}");
     assert!(!outcome.stderr.contains("perhaps"), "{outcome}");
 }
@@ -227,12 +201,10 @@ fn behind(recipe: &str) -> Option<RealServer> {
 
 /// Runs tests that cannot succeed because of the destination, and checks what is said of each.
 fn declined(url: &str, only: &str, said: &str) {
-    let outcome = Prestan::new()
-        .args([url, "--only", only, "-r", "1", "--warmup", "0"])
-        .args(["--param", "depth=2", "--param", "width=2"])
-        .args(["--insecure", "--json", "-"])
-        .run();
-    assert_eq!(outcome.code, 1, "{outcome}");
+    let outcome = prestan!(
+        "{url} --only {only} -r 1 --warmup 0 --param depth=2 --param width=2 --insecure --json -"
+    )
+    .ends(1);
     let result = outcome.json();
     for test in only.split(',') {
         let row = row(&result, test);
@@ -292,8 +264,7 @@ impl TwoAddresses {
 
     fn load(&self, options: &[&str]) -> Outcome {
         let url = self.url();
-        Prestan::new()
-            .args(["load", "GET", &url, "--json", "-", "--no-keep-alive"])
+        prestan!("load GET {url} --json - --no-keep-alive")
             .args(&self.options)
             .args(options)
             .run()
@@ -398,7 +369,7 @@ fn a_silent_address_costs_its_moment_once() {
     let connects = run.samples.iter().filter_map(|sample| sample.connect);
     let waited = connects.filter(|connect| connect.tcp >= 250_000_000);
     assert!(waited.count() < 5, "{outcome}");
-    let text = outcome.again().arg("report").run();
+    let text = prestan!(outcome.again() => "report").run();
     let mut lines = text.stdout.lines();
     let line = lines.find(|line| line.contains("Server Address"));
     let shown = format!("127.0.0.2:{}", name.port);
@@ -421,19 +392,12 @@ fn addresses_are_taken_in_turn_where_that_is_asked_for() {
 fn an_address_that_is_silent_alone_is_told_after_a_second() {
     let (name, [first, _second]) = two_addresses();
     let _waiting = silenced(&first);
-    let outcome = Prestan::new()
-        .args([
-            "load",
-            "GET",
-            &name.url(),
-            "--users",
-            "2",
-            "--timeout",
-            "5s",
-        ])
-        .arg(&name.options[0])
-        .run();
-    assert_eq!(outcome.code, 4, "{outcome}");
+    let outcome = prestan!(
+        "load GET {} --users 2 --timeout 5s {}",
+        name.url(),
+        name.options[0]
+    )
+    .ends(4);
     let address = format!("127.0.0.1:{}", name.port);
     let told = format!("connecting to {address}: no answer within 1s; nothing came back");
     assert!(outcome.stderr.contains(&told), "{outcome}");

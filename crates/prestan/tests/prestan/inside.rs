@@ -38,13 +38,9 @@ fn costs_of_requests_are_counted_by_row() {
     if !is_installed("apache") {
         return;
     }
-    let outcome = Prestan::new()
-        .args([
-            "run", "prestan", "--server", "apache", "--inside", "-r", "200", "--only",
-        ])
-        .args(["Put1K,Get1K,Lock", "--json", "-"])
-        .run();
-    assert_eq!(outcome.code, 0, "{outcome}");
+    let outcome =
+        prestan!("run prestan --server apache --inside -r 200 --only Put1K,Get1K,Lock --json -")
+            .ends(0);
     let document: Value = serde_json::from_str(&outcome.stdout).unwrap();
     let [put, get, lock] = ["Put1K", "Get1K", "Lock"].map(|name| row(&document, name).unwrap());
     // PUT takes turns with DELETE, and LOCK with UNLOCK: one of four is looked at, and after twelve, one of sixteen.
@@ -96,13 +92,9 @@ fn what_several_users_do_at_a_time_is_not_told_of_one_row() {
     if !is_installed("nginx") {
         return;
     }
-    let outcome = Prestan::new()
-        .args([
-            "run", "prestan", "--server", "nginx", "--inside", "-r", "20", "-c", "2", "--only",
-        ])
-        .args(["Put1K,Get1K", "--json", "-"])
-        .run();
-    assert_eq!(outcome.code, 0, "{outcome}");
+    let outcome =
+        prestan!("run prestan --server nginx --inside -r 20 -c 2 --only Put1K,Get1K --json -")
+            .ends(0);
     let document: Value = serde_json::from_str(&outcome.stdout).unwrap();
     // DELETE and PUT take turns, in which users do not wait for each other.
     assert!(mean(row(&document, "Get1K").unwrap(), "processor_us") > 0.0);
@@ -118,17 +110,11 @@ fn what_was_watched_is_told_and_all_calls_are_listed() {
     if !is_installed("nginx") {
         return;
     }
-    let outcome = Prestan::new()
-        .args(["run", "prestan", "--server", "nginx", "--inside", "-r", "5"])
-        .args(["--only", "Put1K", "--quiet", "--save", "saved"])
-        .run();
-    assert_eq!(outcome.code, 0, "{outcome}");
+    let outcome =
+        prestan!("run prestan --server nginx --inside -r 5 --only Put1K --quiet --save saved")
+            .ends(0);
     assert!(outcome.stdout.contains("Watched: nginx (PID "), "{outcome}");
-    let listed = outcome
-        .again()
-        .args(["report", "saved", "--layout", "calls"])
-        .run();
-    assert_eq!(listed.code, 0, "{listed}");
+    let listed = prestan!(outcome.again() => "report saved --layout calls").ends(0);
     let lines: Vec<Vec<&str>> = listed
         .stdout
         .lines()
@@ -192,11 +178,8 @@ fn processes_of_a_control_group_belong_to_a_server() {
     let all = inside::processes::descendants(&[server.pid()]);
     let worker = *all.iter().find(|pid| **pid != server.pid()).unwrap();
     let watched = |pid: u32| {
-        let outcome = Prestan::new()
-            .args(["run", "prestan", &server.url(), "--only", "Get1K"])
-            .args(["-r", "5", "--pid", &pid.to_string(), "--json", "-"])
-            .run();
-        assert_eq!(outcome.code, 0, "{outcome}");
+        let url = server.url();
+        let outcome = prestan!("run prestan {url} --only Get1K -r 5 --pid {pid} --json -").ends(0);
         let document: Value = serde_json::from_str(&outcome.stdout).unwrap();
         let processes = document["inside"]["processes"].as_array().unwrap();
         let pids = processes.iter().map(|own| own["pid"].as_u64().unwrap());
@@ -222,19 +205,8 @@ fn a_load_is_set_against_the_processor_time_of_a_process() {
     let server = RealServer::start(Recipe::named("nginx").unwrap()).unwrap();
     std::fs::write(server.storage().join("file"), vec![b'x'; 1000]).unwrap();
     let pid = server.pid().to_string();
-    let outcome = Prestan::new()
-        .args([
-            "load",
-            "GET",
-            &format!("{}file", server.url()),
-            "-c",
-            "4",
-            "-d",
-            "2s",
-        ])
-        .args(["--pid", &pid, "--json", "-"])
-        .run();
-    assert_eq!(outcome.code, 0, "{outcome}");
+    let url = server.url();
+    let outcome = prestan!("load GET {url}file -c 4 -d 2s --pid {pid} --json -").ends(0);
     let document: Value = serde_json::from_str(&outcome.stdout).unwrap();
     let own = &document["inside"]["rows"][0];
     let operations = own["operations"].as_f64().unwrap();
@@ -257,21 +229,20 @@ fn where_nobody_can_look_is_said() {
     let thread = (tid, told);
     let refused = [
         (
-            &["run", "prestan", "http://127.0.0.1:9/", "--inside"][..],
+            "run prestan http://127.0.0.1:9/ --inside",
             "--inside and --flame look into a server that runs on this machine, and do not know which process it is",
         ),
         (
-            &["run", "prestan", "http://127.0.0.1:9/", "--pid", "4000000"],
+            "run prestan http://127.0.0.1:9/ --pid 4000000",
             "--pid 4000000: there is no such process",
         ),
         (
-            &["run", "prestan", "http://127.0.0.1:9/", "--pid", &*thread.0],
+            &format!("run prestan http://127.0.0.1:9/ --pid {}", thread.0),
             &*thread.1,
         ),
     ];
     for (args, message) in refused {
-        let outcome = next.args(args).run();
-        assert_eq!(outcome.code, 2, "{outcome}");
+        let outcome = next.words(args).ends(2);
         assert!(outcome.stderr.contains(message), "{outcome}");
         next = outcome.again();
     }
@@ -283,20 +254,8 @@ fn a_server_that_was_traced_goes_on() {
         return;
     }
     let server = RealServer::start(Recipe::named("nginx").unwrap()).unwrap();
-    let outcome = Prestan::new()
-        .args([
-            "run",
-            "prestan",
-            &server.url(),
-            "--only",
-            "Get1K",
-            "-r",
-            "5",
-            "--pid",
-        ])
-        .args([&server.pid().to_string(), "--json", "-"])
-        .run();
-    assert_eq!(outcome.code, 0, "{outcome}");
+    let (url, pid) = (server.url(), server.pid());
+    let outcome = prestan!("run prestan {url} --only Get1K -r 5 --pid {pid} --json -").ends(0);
     let document: Value = serde_json::from_str(&outcome.stdout).unwrap();
     let get = row(&document, "Get1K").unwrap();
     // A system that lets nobody trace what others have started says so.
@@ -308,8 +267,5 @@ fn a_server_that_was_traced_goes_on() {
     let status = std::fs::read_to_string(format!("/proc/{}/status", server.pid())).unwrap();
     assert!(status.contains("TracerPid:\t0"), "{status}");
     let url = server.url();
-    let again = Prestan::new()
-        .args(["load", "OPTIONS", &url, "--total", "10"])
-        .run();
-    assert_eq!(again.code, 0, "{again}");
+    prestan!("load OPTIONS {url} --total 10").ends(0);
 }

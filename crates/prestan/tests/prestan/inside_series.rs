@@ -38,21 +38,8 @@ fn a_branch_with_one_fsync_more_is_found_and_the_server_itself_is_not() {
         std::fs::create_dir(prestan.home().join("branch")).unwrap();
         prestan.file("branch/sitecustomize.py", BRANCH);
         let other = with.replace("HOME", &prestan.home().display().to_string());
-        let compare = [
-            "compare", "--server", "wsgidav", "--server", &other, "--inside",
-        ];
-        let how = [
-            "--only",
-            "Put1K,Get1K",
-            "-r",
-            "5",
-            "--repeat",
-            "6",
-            "--json",
-            "-",
-        ];
-        let gate = ["--fail-if", "fsync > 0"];
-        prestan.args(compare).args(how).args(gate).run()
+        prestan!(prestan => "compare --server wsgidav --server {other} --inside --only Put1K,Get1K -r 5 --repeat 6 \
+            --json - --fail-if 'fsync > 0'").run()
     };
     let branch = compared("wsgidav,env.PYTHONPATH=HOME/branch");
     assert_eq!(branch.code, 1, "{branch}");
@@ -88,27 +75,8 @@ fn calls_for_each_member_are_a_law() {
     if !is_installed("nginx") {
         return;
     }
-    let outcome = prestan()
-        .args([
-            "sweep",
-            "--server",
-            "nginx",
-            "--suite",
-            "listing",
-            "--vary",
-            "members=5,10,20",
-        ])
-        .args([
-            "--param",
-            "requests=3",
-            "--only",
-            "Depth1*",
-            "--repeat",
-            "2",
-            "--inside",
-            "--json",
-            "-",
-        ])
+    let outcome = prestan!(prestan() => "sweep --server nginx --suite listing --vary members=5,10,20 --param \
+        requests=3 --only Depth1* --repeat 2 --inside --json -")
         .run();
     let document = outcome.json();
     let inside = &document["tests"][0]["servers"][0]["inside"];
@@ -141,28 +109,10 @@ fn a_cause_is_named_with_what_the_server_does() {
     }
     // A machine that is busy may disqualify rows of a run: such a run says so, and nothing of the server.
     let finding = |_| {
-        let run = prestan()
-            .args([
-                "run",
-                "listing",
-                "--server",
-                "wsgidav",
-                "--inside",
-                "--param",
-                "members=10,100",
-            ])
-            .args([
-                "--param",
-                "requests=20",
-                "--only",
-                "Depth1*",
-                "--save",
-                "kept",
-            ])
-            // Each part of the path of its files costs two more.
-            .env("TMPDIR", "/tmp")
+        let run = prestan!(prestan() => "run listing --server wsgidav --inside --param members=10,100 --param \
+            requests=20 --only Depth1* --save kept").env("TMPDIR", "/tmp")
             .run();
-        let diagnosed = run.again().args(["diagnose", "kept", "--json", "-"]).run();
+        let diagnosed = prestan!(run.again() => "diagnose kept --json -").run();
         let document = diagnosed.json();
         let found = named(&document["findings"], "rule", "calls-per-member");
         let mut left_out = document["left_out"].as_array().unwrap().iter();

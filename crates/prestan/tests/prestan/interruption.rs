@@ -14,9 +14,6 @@ use testbed::fault::{Fault, Rule};
 use testbed::real::Recipe;
 use testbed::{RealServer, need_or};
 
-/// More than any of these runs gets to.
-const ENDLESS: [&str; 2] = ["-r", "1000000"];
-
 /// A lock is held, and the user thinks about it for longer than a test may take.
 const HELD: &str = r#"
 suite: held
@@ -47,7 +44,7 @@ fn demo() -> Faulty {
 
 /// A run of Get1K that has measured something, kept in `run` below its home.
 fn kept_at_work(server: &Faulty, run_id: &str) -> (Running, PathBuf) {
-    let prestan = Prestan::new().args(["--save", "run"]);
+    let prestan = prestan!("--save run");
     let kept = prestan.home().join("run");
     (at_work(prestan, server, run_id), kept)
 }
@@ -56,12 +53,8 @@ fn kept_at_work(server: &Faulty, run_id: &str) -> (Running, PathBuf) {
 fn holding_a_lock(url: &str, run_id: &str) -> Running {
     let prestan = Prestan::new();
     let suite = prestan.file("held.yaml", HELD);
-    let prestan = prestan
-        .arg("run")
-        .arg(suite)
-        .args([url, "--warmup", "0", "--save", "run", "--run-id", run_id])
-        .args(ENDLESS);
-    prestan.spawn()
+    prestan!(prestan => "run {} {url} --warmup 0 --save run --run-id {run_id} -r 1000000", suite)
+        .spawn()
 }
 
 /// Ends a run and checks what every interrupted run must be.
@@ -83,12 +76,7 @@ fn ended_in_order_by(signal: Signal) {
     );
     assert_eq!(server.left(), [] as [&str; 0]);
 
-    let json = outcome
-        .again()
-        .args(["report", "--json", "-"])
-        .arg(&kept)
-        .run();
-    assert_eq!(json.code, 0, "{json}");
+    let json = prestan!(outcome.again() => "report --json - {}", kept).ends(0);
     let document = json.json();
     assert_eq!(document["complete"]["state"], "interrupted");
     assert_adds_up(&document);
@@ -100,7 +88,7 @@ fn ended_in_order_by(signal: Signal) {
         "{measured} of {seen}"
     );
     assert_eq!(document["left_behind"].as_array().unwrap().len(), 0);
-    let text = outcome.again().args(["report", "run"]).run();
+    let text = prestan!(outcome.again() => "report run").run();
     assert_eq!(text.stdout, outcome.stdout);
 }
 
@@ -133,8 +121,7 @@ fn a_suite_of_20000_tests_ends_soon_after_sigterm() {
         |number| format!("  - {{name: T{number}, loop: [{{GET: file, measure: M{number}}}]}}\n");
     let tests: String = (0..20_000).map(test).collect();
     prestan.file("many.yaml", &format!("suite: many\ntests:\n{tests}"));
-    let url = server.server.url();
-    let running = prestan.args(["run", "many.yaml", &url, "-r", "1"]).spawn();
+    let running = prestan!(prestan => "run many.yaml {server} -r 1").spawn();
     until("a test is measured", || !server.measured("M1").is_empty());
     let (_, before) = state_of(running.id());
 
@@ -171,10 +158,7 @@ fn ctrl_c_ends_a_pause_and_releases_the_lock_held_in_it() {
 #[test]
 fn many_users_in_their_set_up_are_interrupted_as_well() {
     let server = demo();
-    let prestan = Prestan::new()
-        .args([&server.server.url(), "--only", "CopyCol", "-c", "20"])
-        .args(["-w", "100000", "--save", "run"]);
-    let running = prestan.spawn();
+    let running = prestan!("{server} --only CopyCol -c 20 -w 100000 --save run").spawn();
     until("the trees are growing", || {
         server.server.exchanges().len() > 200
     });
@@ -215,8 +199,7 @@ fn has_event(run: &Path, event: &str) -> bool {
 /// Kills it; nobody cleans up.
 pub(crate) fn kill(running: Running) -> Outcome {
     send(&running, Signal::KILL);
-    let outcome = running.wait();
-    assert_eq!(outcome.code, -9, "{outcome}");
+    let outcome = running.ends(-9);
     outcome
 }
 
@@ -246,11 +229,7 @@ fn what_a_killed_run_left_is_named_listed_and_removed_and_nothing_else() {
         "precious.txt",
     ];
 
-    let next = before
-        .again()
-        .args([&url, "--only", "Put1K", "-r", "1"])
-        .run();
-    assert_eq!(next.code, 0, "{next}");
+    let next = prestan!(before.again() => "{url} --only Put1K -r 1").ends(0);
     assert!(next.stderr.contains(&collection), "{next}");
     assert!(
         next.stdout
@@ -263,8 +242,7 @@ fn what_a_killed_run_left_is_named_listed_and_removed_and_nothing_else() {
     );
     assert_eq!(left(), all);
 
-    let dry = before.again().args(["clean", "-n", &url]).run();
-    assert_eq!(dry.code, 0, "{dry}");
+    let dry = prestan!(before.again() => "clean -n {url}").ends(0);
     assert!(
         dry.stdout
             .contains(&format!("would be removed: {collection}\n")),
@@ -276,8 +254,7 @@ fn what_a_killed_run_left_is_named_listed_and_removed_and_nothing_else() {
     );
     assert_eq!(left(), all);
 
-    let clean = before.again().args(["clean", &url]).run();
-    assert_eq!(clean.code, 0, "{clean}");
+    let clean = prestan!(before.again() => "clean {url}").ends(0);
     assert!(
         clean.stdout.contains(&format!("removed: {collection}\n")),
         "{clean}"
@@ -295,8 +272,7 @@ fn what_a_killed_run_left_is_named_listed_and_removed_and_nothing_else() {
 fn nothing_to_clean_is_said() {
     let server = demo();
     let url = server.server.url();
-    let outcome = Prestan::new().args(["clean", &url]).run();
-    assert_eq!(outcome.code, 0, "{outcome}");
+    let outcome = prestan!("clean {url}").ends(0);
     assert_eq!(
         outcome.stdout,
         format!("no leftovers of prestan in {url}\n")
@@ -315,8 +291,7 @@ fn a_marker_of_another_collection_is_none() {
     )
     .unwrap();
 
-    let clean = outcome.again().args(["clean", &server.server.url()]).run();
-    assert_eq!(clean.code, 0, "{clean}");
+    let clean = prestan!(outcome.again() => "clean {server}").ends(0);
     assert!(clean.stdout.contains("left alone: "), "{clean}");
     assert_eq!(server.left(), ["PrestanTest-kept"]);
 }
@@ -338,8 +313,7 @@ fn the_number_of_a_living_process_does_not_make_a_run_go_on() {
     let first = "\"pid\": 1,";
     fs::write(&marker, text.replace(&number, first)).unwrap();
 
-    let clean = outcome.again().args(["clean", &server.server.url()]).run();
-    assert_eq!(clean.code, 0, "{clean}");
+    let clean = prestan!(outcome.again() => "clean {server}").ends(0);
     assert_eq!(server.left(), [] as [&str; 0], "{clean}");
 }
 
@@ -358,8 +332,7 @@ fn a_lock_is_no_obstacle(url: &str, storage: &Path) {
     });
     let outcome = kill(running);
 
-    let clean = outcome.again().args(["clean", url]).run();
-    assert_eq!(clean.code, 0, "{clean}");
+    let clean = prestan!(outcome.again() => "clean {url}").ends(0);
     assert!(clean.stdout.contains("removed: "), "{clean}");
     assert!(!storage.join("PrestanTest-locked").exists(), "{clean}");
 }
@@ -405,8 +378,7 @@ fn a_lock_that_cannot_be_released_is_named_with_its_end() {
     until("the lock is there", || is_locked(&url));
     kill(running);
     // From another machine: without the tokens.
-    let clean = Prestan::new().args(["clean", "--debug", &url]).run();
-    assert_eq!(clean.code, 1, "{clean}");
+    let clean = prestan!("clean --debug {url}").ends(1);
     let said = "DELETE was answered 423 Locked; Held-u0/edit.md is locked until 20";
     assert!(clean.stdout.contains(said), "{clean}");
     assert!(
@@ -458,16 +430,14 @@ fn a_run_that_goes_on_is_left_alone() {
     let server = demo();
     let (running, _) = kept_at_work(&server, "busy");
 
-    let clean = Prestan::new().args(["clean", &server.server.url()]).run();
+    let clean = prestan!("clean {server}").run();
 
     assert_eq!(clean.code, 0, "{clean}");
     let said = format!("in use by the run of process {}", running.id());
     assert!(clean.stdout.contains(&said), "{clean}");
     assert_eq!(server.left(), ["PrestanTest-busy"]);
 
-    let line = [&server.server.url(), "--only", "Put1K", "-r", "1"];
-    let second = Prestan::new().args(line).run();
-    assert_eq!(second.code, 0, "{second}");
+    let second = prestan!("{server} --only Put1K -r 1").ends(0);
     assert!(
         second.stdout.contains("two runs at a time disturb"),
         "{second}"
@@ -486,8 +456,7 @@ fn a_name_that_is_taken_is_refused() {
     fs::create_dir(&taken).unwrap();
     fs::write(taken.join("thesis.tex"), "not ours").unwrap();
 
-    let line = [&server.server.url(), "--run-id", "mine"];
-    let outcome = Prestan::new().args(line).run();
+    let outcome = prestan!("{server} --run-id mine").run();
 
     assert_eq!(outcome.code, 4, "{outcome}");
     assert!(outcome.stderr.contains("is there already"), "{outcome}");
@@ -502,11 +471,7 @@ fn a_run_that_cannot_be_kept_is_not_begun() {
     let file = prestan.file("file", "");
     let below_a_file = file.join("run");
 
-    let outcome = prestan
-        .arg(server.server.url())
-        .arg("--save")
-        .arg(&below_a_file)
-        .run();
+    let outcome = prestan!(prestan => "{server} --save {}", below_a_file).run();
 
     assert_eq!(outcome.code, 1, "{outcome}");
     let said = format!("prestan: writing {} failed: ", below_a_file.display());
@@ -517,20 +482,10 @@ fn a_run_that_cannot_be_kept_is_not_begun() {
 #[test]
 fn a_run_is_never_written_over_another() {
     let server = demo();
-    let line = [
-        &server.server.url(),
-        "--only",
-        "Get1K",
-        "-r",
-        "1",
-        "--save",
-        "run",
-    ];
-    let first = Prestan::new().args(line).run();
-    assert_eq!(first.code, 0, "{first}");
+    let first = prestan!("{server} --only Get1K -r 1 --save run").ends(0);
     let seen = server.server.exchanges().len();
 
-    let second = first.again().args(line).run();
+    let second = prestan!(first.again() => "{server} --only Get1K -r 1 --save run").run();
 
     assert_eq!(second.code, 1, "{second}");
     assert!(
@@ -545,10 +500,8 @@ fn a_run_is_never_written_over_another() {
 #[test]
 fn a_full_disk_for_one_report_does_not_take_the_others_along() {
     let server = demo();
-    let line = [&server.server.url(), "--only", "Get1K", "-r", "1"];
-    let files = ["--json", "/dev/full", "--csv", "rows.csv"];
 
-    let outcome = Prestan::new().args(line).args(files).run();
+    let outcome = prestan!("{server} --only Get1K -r 1 --json /dev/full --csv rows.csv").run();
 
     assert_eq!(outcome.code, 1, "{outcome}");
     let said = "prestan: writing /dev/full failed: No space left on device";
@@ -567,17 +520,13 @@ fn a_full_disk_for_one_report_does_not_take_the_others_along() {
 #[test]
 fn progress_names_no_test_that_was_not_reached() {
     let server = demo();
-    let prestan = Prestan::new()
-        .args([&server.server.url(), "--only", "Get1K,Copy,Move"])
-        .args(ENDLESS);
-    let running = prestan.spawn();
+    let running = prestan!("{server} --only Get1K,Copy,Move -r 1000000").spawn();
     let reached = |test| !server.measured(test).is_empty();
     until("a test is measured", || {
         ["Get1K", "Copy", "Move"].into_iter().any(reached)
     });
     send(&running, Signal::INT);
-    let outcome = running.wait();
-    assert_eq!(outcome.code, -Signal::INT.as_raw(), "{outcome}");
+    let outcome = running.ends(-Signal::INT.as_raw());
     let lines = outcome.stderr.lines();
     let of_tests = lines.filter(|line| line.contains('%')).count();
     assert!(of_tests <= 1, "{outcome}");

@@ -78,22 +78,20 @@ fn assert_no_trace(text: &str, faulty: &Faulty) {
     }
 }
 
-fn run(faulty: &Faulty, label: &[&str]) -> Outcome {
+fn run(faulty: &Faulty, label: &str) -> Outcome {
     let prestan = Prestan::new();
     let formats = formats(prestan.home(), "run");
     let url = faulty.server.url().replace("127.0.0.1", "localhost");
-    prestan
-        .arg(url)
-        .args(["--only", "Get1K,Put1K,Get64K", "-r", "2", "--run-id", "one"])
+    prestan!(prestan => "{url} --only Get1K,Put1K,Get64K -r 2 --run-id one")
         .args(formats)
-        .args(label)
+        .words(label)
         .run()
 }
 
 #[test]
 fn a_label_replaces_all_that_identifies_a_server() {
     let faulty = talkative();
-    let outcome = run(&faulty, &["--label", "Server A"]);
+    let outcome = run(&faulty, "--label 'Server A'");
     assert_eq!(outcome.code, 1, "{outcome}");
     assert_anonymous(outcome.home(), "run", "Server A", &faulty);
     let text = fs::read_to_string(outcome.home().join("run.output")).unwrap();
@@ -111,8 +109,9 @@ fn a_label_replaces_all_that_identifies_a_server() {
     let env = fs::read_to_string(kept.join("env.json")).unwrap();
     assert!(plan.contains("http://localhost:") && env.contains(SOFTWARE));
     let report = formats(outcome.home(), "again");
-    let again = outcome.again().args(["report", "one"]).args(report).run();
-    assert_eq!(again.code, 0, "{again}");
+    prestan!(outcome.again() => "report one")
+        .args(report)
+        .ends(0);
     assert_anonymous(outcome.home(), "again", "Server A", &faulty);
     for format in ["json", "csv", "junit", "output", "log"] {
         let read = |name| fs::read_to_string(outcome.home().join(format!("{name}.{format}")));
@@ -123,23 +122,18 @@ fn a_label_replaces_all_that_identifies_a_server() {
 #[test]
 fn a_recorded_run_is_labelled_when_it_is_published() {
     let faulty = talkative();
-    let outcome = run(&faulty, &[]);
+    let outcome = run(&faulty, "");
     let text = fs::read_to_string(outcome.home().join("run.output")).unwrap();
     assert!(
         text.contains(SOFTWARE) && text.contains("localhost"),
         "{text}"
     );
     let report = formats(outcome.home(), "again");
-    let again = outcome
-        .again()
-        .args(["report", "one", "--label", "Server B"]);
-    let again = again.args(report).run();
-    assert_eq!(again.code, 0, "{again}");
+    prestan!(outcome.again() => "report one --label 'Server B'")
+        .args(report)
+        .ends(0);
     assert_anonymous(outcome.home(), "again", "Server B", &faulty);
-    let twice = outcome
-        .again()
-        .args(["report", "one", "--label", "B", "--label", "C"]);
-    let twice = twice.run();
+    let twice = prestan!(outcome.again() => "report one --label B --label C").run();
     assert!(
         twice.code == 2 && twice.stderr.contains("2 times for 1 servers"),
         "{twice}"
@@ -149,18 +143,15 @@ fn a_recorded_run_is_labelled_when_it_is_published() {
 #[test]
 fn servers_of_comparisons_and_sweeps_have_labels() {
     let (one, other) = (talkative(), talkative());
-    let urls = [one.server.url(), other.server.url()];
-    let labels = ["--label", "First", "--label", "Second"];
-    let files = ["--json", "c.json", "--html", "c.html", "--output", "c.txt"];
-    let compared = Prestan::new()
-        .arg("compare")
-        .args(&urls)
-        .args([
-            "--only", "Get64K", "--repeat", "2", "-r", "5", "--run-id", "both",
-        ])
-        .args(labels)
-        .args(files)
-        .run();
+    let labels = "--label First --label Second";
+    let files = "--json c.json --html c.html --output c.txt";
+    let compared = prestan!(
+        "compare {one} {other} --only Get64K \
+        --repeat 2 -r 5 --run-id both"
+    )
+    .words(labels)
+    .words(files)
+    .run();
     assert!([0, 3].contains(&compared.code), "{compared}");
     let check = |outcome: &Outcome, labels: &[&str]| {
         for name in ["c.json", "c.html", "c.txt"] {
@@ -174,29 +165,19 @@ fn servers_of_comparisons_and_sweeps_have_labels() {
         }
     };
     check(&compared, &["First", "Second"]);
-    let again = compared.again().args(["compare", "both"]).args(files).run();
-    check(&again, &["First", "Second"]);
-    let others = ["--label", "Third", "--label", "Fourth"];
-    let again = compared.again().args(["compare", "both"]).args(others);
-    check(&again.args(files).run(), &["Third", "Fourth"]);
-    let again = compared.again().args(["compare", "both-a1", "both-b1"]);
-    check(&again.args(others).args(files).run(), &["Third", "Fourth"]);
-    let swept = Prestan::new()
-        .arg("sweep")
-        .args(&urls)
-        .args([
-            "--only",
-            "Get64K",
-            "--repeat",
-            "2",
-            "-r",
-            "3",
-            "--vary",
-            "width=1,2",
-        ])
-        .args(labels)
-        .args(files)
-        .run();
+    let again = prestan!(compared.again() => "compare both");
+    check(&again.words(files).run(), &["First", "Second"]);
+    for runs in ["both", "both-a1 both-b1"] {
+        let again = prestan!(compared.again() => "compare --label Third --label Fourth");
+        check(&again.words(runs).words(files).run(), &["Third", "Fourth"]);
+    }
+    let swept = prestan!(
+        "sweep {one} {other} --only Get64K \
+        --repeat 2 -r 3 --vary width=1,2"
+    )
+    .words(labels)
+    .words(files)
+    .run();
     check(&swept, &["First", "Second"]);
 }
 
@@ -223,34 +204,8 @@ fn a_server_that_ends_is_named_by_its_label_whichever_is_measured() {
     let script = prestan.file("server", &script.replace("FLAG", &flag));
     fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
     let server = |role: &str| format!("dufs,program={},env.ROLE={role}", script.display());
-    let sweep = prestan
-        .args([
-            "sweep",
-            "--server",
-            &server("ends"),
-            "--server",
-            &server("stays"),
-        ])
-        .args([
-            "--label",
-            "First",
-            "--label",
-            "Second",
-            "--note",
-            "disk=NVMe",
-        ])
-        .args([
-            "--vary",
-            "requests=300,400",
-            "--repeat",
-            "4",
-            "--run-id",
-            "both",
-        ])
-        .args(["--only", "Put1K,Get1K", "--warmup", "1", "-q"])
-        .args(["--json", "s.json", "--html", "s.html"]);
-    let outcome = sweep.run();
-    assert_eq!(outcome.code, 4, "{outcome}");
+    let outcome = prestan!(prestan => "sweep --server {} --server {} --label First --label Second --note disk=NVMe \
+        --vary requests=300,400 --repeat 4 --run-id both --only Put1K,Get1K --warmup 1 -q --json s.json --html s.html", server("ends"), server("stays")).ends(4);
     assert!(
         outcome.stdout.contains(": First ended during run "),
         "{outcome}"
@@ -270,20 +225,8 @@ fn a_server_that_ends_is_named_by_its_label_whichever_is_measured() {
 fn a_diagnosis_has_a_label_and_notes() {
     let faulty = talkative();
     let url = faulty.server.url();
-    let files = ["--json", "d.json", "--html", "d.html", "--output", "d.txt"];
-    let measured = [
-        "--suite",
-        "prestan",
-        "--load-users",
-        "1",
-        "--skip",
-        "*Mult,*Dead*,Mk*,*Col*,*1024K",
-    ];
-    let outcome = Prestan::new()
-        .args(["diagnose", &*url, "-r", "5", "--quiet"])
-        .args(measured)
-        .args(["--label", "Server A", "--note", "disk=NVMe"])
-        .args(files)
+    let outcome = prestan!("diagnose {url} -r 5 --quiet --suite prestan --load-users 1 --skip \
+        *Mult,*Dead*,Mk*,*Col*,*1024K --label 'Server A' --note disk=NVMe --json d.json --html d.html --output d.txt")
         .run();
     assert!(outcome.code == 0, "{outcome}");
     for name in ["d.json", "d.html", "d.txt"] {
@@ -291,12 +234,10 @@ fn a_diagnosis_has_a_label_and_notes() {
         assert_no_trace(&text, &faulty);
         assert!(text.contains("Server A") && text.contains("NVMe"), "{name}");
     }
-    let recorded = outcome.again().args(["diagnose", "--label", "B"]).run();
-    assert_eq!(recorded.code, 2, "{recorded}");
+    let recorded = prestan!(outcome.again() => "diagnose --label B").ends(2);
     assert!(
         recorded.stderr.contains("recorded runs are given"),
         "{recorded}"
     );
-    let twice = Prestan::new().args(["diagnose", &*url, "--label", "A", "--label", "B"]);
-    assert_eq!(twice.run().code, 2);
+    assert_eq!(prestan!("diagnose {url} --label A --label B").run().code, 2);
 }

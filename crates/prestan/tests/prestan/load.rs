@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::support::faulty::Faulty;
-use crate::support::load::{at_least, begun, counted, ended, file, load, operations, plain, seen};
+use crate::support::load::{at_least, begun, counted, ended, file, operations, plain, seen};
 use crate::support::rows::row;
 use crate::support::shape::shape;
 use insta::assert_snapshot;
@@ -14,8 +14,7 @@ use testbed::fault::{Fault, Rule};
 fn a_closed_loop_does_exactly_what_it_was_asked() {
     let server = plain();
     let url = file(&server, "a.txt");
-    let options = ["-c", "3", "--requests", "60", "--warmup", "2"];
-    let outcome = load("GET", &url).args(options).run();
+    let outcome = prestan!("load GET {url} --json - -c 3 --requests 60 --warmup 2").run();
 
     assert_eq!(outcome.code, 0, "{outcome}");
     let (result, run) = counted(&outcome);
@@ -36,20 +35,15 @@ fn a_closed_loop_does_exactly_what_it_was_asked() {
 fn whatever_comes_first_ends_a_run() {
     let server = plain();
     let url = file(&server, "a.txt");
-    let by_time = load("GET", &url)
-        .args(["--requests", "1000000", "--duration", "300ms"])
-        .run();
-    assert_eq!(by_time.code, 0, "{by_time}");
+    let by_time = prestan!("load GET {url} --json - --requests 1000000 --duration 300ms").ends(0);
     let (result, _) = counted(&by_time);
     let window = result["tests"][0]["window_s"].as_f64().unwrap();
     assert!((0.3..3.0).contains(&window), "{window}");
 
-    for pace in [&["--duration", "100s"][..], &["--rate", "500"]] {
-        let by_number = load("GET", &url)
-            .args(["--requests", "20"])
-            .args(pace)
-            .run();
-        assert_eq!(by_number.code, 0, "{by_number}");
+    for pace in ["--duration 100s", "--rate 500"] {
+        let by_number = prestan!("load GET {url} --json - --requests 20")
+            .words(pace)
+            .ends(0);
         assert_eq!(counted(&by_number).1.samples.len(), 20);
     }
 }
@@ -58,9 +52,7 @@ fn whatever_comes_first_ends_a_run() {
 fn a_goal_ends_a_run_early() {
     let server = plain();
     let url = file(&server, "a.txt");
-    let options = ["--until", "p50 ±50%", "-c", "4"];
-    let outcome = load("GET", &url).args(options).run();
-    assert_eq!(outcome.code, 0, "{outcome}");
+    let outcome = prestan!("load GET {url} --json - --until 'p50 ±50%' -c 4").ends(0);
     let (result, _) = counted(&outcome);
     assert_eq!(result["load"]["until"], "p50 ±50%");
     // Ten minutes is the limit.
@@ -73,9 +65,8 @@ fn a_goal_ends_a_run_early() {
 fn a_goal_that_is_not_reached_is_said_here_and_in_the_report() {
     let server = plain();
     let url = file(&server, "a.txt");
-    let options = ["--until", "p99.9 +-0.1%", "--duration", "300ms"];
-    let outcome = load("GET", &url).args(options).run();
-    assert_eq!(outcome.code, 0, "{outcome}");
+    let outcome =
+        prestan!("load GET {url} --json - --until 'p99.9 +-0.1%' --duration 300ms").ends(0);
     let said = "--until 'p99.9 ±0.1%' was not reached before the run ended";
     assert!(outcome.stderr.contains(said), "{outcome}");
     let (result, _) = counted(&outcome);
@@ -90,14 +81,10 @@ fn a_goal_that_is_not_reached_is_said_here_and_in_the_report() {
 fn an_open_loop_keeps_its_schedule() {
     let server = plain();
     let url = file(&server, "a.txt");
-    let options = [
-        "--stages",
-        "20/s@500ms,100/s@500ms",
-        "--arrivals",
-        "constant",
-    ];
-    let outcome = load("GET", &url).args(options).args(["-c", "8"]).run();
-    assert_eq!(outcome.code, 0, "{outcome}");
+    let outcome = prestan!(
+        "load GET {url} --json - --stages 20/s@500ms,100/s@500ms --arrivals constant -c 8"
+    )
+    .ends(0);
     let (result, run) = counted(&outcome);
     assert_eq!(run.samples.len(), 10 + 50);
     assert_eq!(row(&result, "GET")["planned_us"]["n"], 60);
@@ -136,16 +123,16 @@ fn offsets(run: &record::Run) -> Vec<u64> {
 fn a_seed_gives_the_same_schedule_whatever_serves_it() {
     let server = plain();
     let url = file(&server, "a.txt");
-    let with = |options: &[&str]| {
-        let pace = ["--rate", "200", "--duration", "300ms"];
-        let outcome = load("GET", &url).args(pace).args(options).run();
-        assert_eq!(outcome.code, 0, "{outcome}");
+    let with = |options: &str| {
+        let outcome = prestan!("load GET {url} --json - --rate 200 --duration 300ms")
+            .words(options)
+            .ends(0);
         offsets(&counted(&outcome).1)
     };
-    let first = with(&["--seed", "7", "-c", "2"]);
+    let first = with("--seed 7 -c 2");
     assert!(first.len() > 20, "{}", first.len());
-    assert_eq!(with(&["--seed", "7", "-c", "9", "--threads", "2"]), first);
-    assert_ne!(with(&["--seed", "8", "-c", "2"]), first);
+    assert_eq!(with("--seed 7 -c 9 --threads 2"), first);
+    assert_ne!(with("--seed 8 -c 2"), first);
 }
 
 #[test]
@@ -154,12 +141,9 @@ fn a_stall_of_the_server_shows_from_the_planned_moments_on() {
     let stall = Rule::new(Fault::Delay(Duration::from_millis(200))).method("GET");
     let server = Faulty::new(|builder| builder.rule(stall.nth(60)));
     let url = file(&server, "a.txt");
-    let options = ["--rate", "100", "--duration", "1200ms", "-c", "1"];
-    let outcome = load("GET", &url)
-        .args(options)
-        .args(["--arrivals", "constant"])
-        .run();
-    assert_eq!(outcome.code, 0, "{outcome}");
+    let outcome =
+        prestan!("load GET {url} --json - --rate 100 --duration 1200ms -c 1 --arrivals constant")
+            .ends(0);
     let (result, run) = counted(&outcome);
     assert_eq!(run.samples.len(), 120);
 
@@ -187,12 +171,10 @@ fn what_cannot_wait_is_dropped_and_counted() {
     let slow = Fault::AnswerAfter(Duration::from_millis(100));
     let server = Faulty::new(|builder| builder.rule(Rule::new(slow).method("GET")));
     let url = file(&server, "a.txt");
-    let options = ["--rate", "50", "--duration", "1s", "-c", "1"];
-    let outcome = load("GET", &url)
-        .args(options)
-        .args(["--max-waiting", "1", "--arrivals", "constant"])
-        .run();
-    assert_eq!(outcome.code, 1, "{outcome}");
+    let outcome = prestan!(
+        "load GET {url} --json - --rate 50 --duration 1s -c 1 --max-waiting 1 --arrivals constant"
+    )
+    .ends(1);
     let (result, run) = counted(&outcome);
     assert_eq!(run.samples.len(), 50);
     let dropped = ended(&run, Ended::Dropped);
@@ -205,28 +187,16 @@ fn what_cannot_wait_is_dropped_and_counted() {
 fn shape_of_the_reports() {
     let server = plain();
     let url = file(&server, "a.txt");
-    let text = |options: &[&str]| {
-        let command = ["load", "GET", &url, "--run-id", "shape", "--save", "run"];
-        let outcome = crate::support::Prestan::new()
-            .env("COLUMNS", "160")
-            .args(command)
-            .args(options)
-            .run();
-        assert_eq!(outcome.code, 0, "{outcome}");
+    let text = |options: &str| {
+        let prestan = prestan!("load GET {url} --run-id shape --save run").words(options);
+        let outcome = prestan.env("COLUMNS", "160").ends(0);
         shape(&outcome.stdout)
     };
-    assert_snapshot!("closed", text(&["-c", "1", "--requests", "200"]));
-    let pace = [
-        "--rate",
-        "100",
-        "--duration",
-        "300ms",
-        "--arrivals",
-        "constant",
-        "-c",
-        "4",
-    ];
-    assert_snapshot!("open", text(&pace));
+    assert_snapshot!("closed", text("-c 1 --requests 200"));
+    assert_snapshot!(
+        "open",
+        text("--rate 100 --duration 300ms --arrivals constant -c 4")
+    );
 }
 
 /// One request takes 600 ms, and begins in the window: it counts, and the others go on meanwhile.
@@ -237,9 +207,7 @@ fn what_begins_in_the_window_counts_and_ends_under_the_same_load() {
     let every = Rule::new(Fault::AnswerAfter(Duration::from_millis(2))).method("GET");
     let server = Faulty::new(|builder| builder.rule(slow().method("GET").nth(150)).rule(every));
     let url = file(&server, "a.txt");
-    let options = ["-c", "3", "--duration", "400ms", "--warmup", "0"];
-    let outcome = load("GET", &url).args(options).run();
-    assert_eq!(outcome.code, 0, "{outcome}");
+    let outcome = prestan!("load GET {url} --json - -c 3 --duration 400ms --warmup 0").ends(0);
     let (result, run) = counted(&outcome);
     let started = begun(&run);
     let ended = run.events.iter().find_map(|event| match event.kind {
@@ -287,18 +255,10 @@ fn few_requests_of_users_on_several_threads_all_count() {
     let url = file(&server, "a.txt");
     for seed in 0..15 {
         let seed = seed.to_string();
-        let few = [
-            "-c",
-            "8",
-            "--threads",
-            "4",
-            "--requests",
-            "12",
-            "--warmup",
-            "0",
-        ];
-        let outcome = load("GET", &url).args(few).args(["--seed", &seed]).run();
-        assert_eq!(outcome.code, 0, "{outcome}");
+        let outcome = prestan!(
+            "load GET {url} --json - -c 8 --threads 4 --requests 12 --warmup 0 --seed {seed}"
+        )
+        .ends(0);
         let (result, _) = counted(&outcome);
         assert_eq!(result["tests"][0]["operations"], 12, "{outcome}");
     }
@@ -311,21 +271,11 @@ fn an_open_loop_on_several_threads_has_one_queue() {
     let slow = Rule::new(Fault::Delay(Duration::from_millis(700))).method("GET");
     let server = Faulty::new(|builder| builder.rule(slow.nth(1)));
     let url = file(&server, "a.txt");
-    let options = [
-        "-c",
-        "2",
-        "--threads",
-        "2",
-        "--rate",
-        "50",
-        "--arrivals",
-        "constant",
-    ];
-    let outcome = load("GET", &url)
-        .args(options)
-        .args(["--duration", "1s", "--warmup", "0"])
-        .run();
-    assert_eq!(outcome.code, 0, "{outcome}");
+    let outcome = prestan!(
+        "load GET {url} --json - -c 2 --threads 2 --rate 50 --arrivals constant --duration 1s \
+        --warmup 0"
+    )
+    .ends(0);
     let (_, run) = counted(&outcome);
     assert_eq!(run.samples.len(), 50);
     // With a queue for each thread, some seventeen would have waited for the first.

@@ -3,7 +3,6 @@
 
 use std::fs;
 
-use crate::support::Prestan;
 use crate::support::load::counted;
 use record::Outcome;
 use testbed::real::{Recipe, recipes};
@@ -24,12 +23,12 @@ fn users_list_a_collection(recipe: &Recipe) {
     for name in ["a.txt", "b.txt", "c.txt"] {
         fs::write(server.storage().join(name), name).unwrap();
     }
-    let mut prestan = Prestan::new().args(["load", "PROPFIND", &server.url(), "--json", "-"]);
-    prestan = prestan.args(["--depth", "1", "--total", "256"]);
-    prestan = prestan.args(["--users", &users.to_string()]);
+    let mut prestan = prestan!("load PROPFIND {} --json -", server.url());
+    prestan = prestan!(prestan => "--depth 1 --total 256");
+    prestan = prestan!(prestan => "--users {users}");
     if let Some((user, password)) = server.credentials() {
         let file = prestan.file("password", &password);
-        prestan = prestan.args(["--user", &user, "--password-file"]).arg(file);
+        prestan = prestan!(prestan => "--user {user} --password-file {}", file);
     }
     let outcome = prestan.run();
     assert_eq!(outcome.code, 0, "{}: {outcome}", recipe.name);
@@ -66,8 +65,7 @@ fn nothing_that_was_there_is_removed() {
         for end in ["mine", "mine/"] {
             let url = format!("{}{end}", server.url());
             let few = ["--total", "3", "--warmup", "1", "-q"];
-            let outcome = Prestan::new()
-                .args(["load", method, &url])
+            let outcome = prestan!("load {method} {url}")
                 .args(options)
                 .args(few)
                 .run();

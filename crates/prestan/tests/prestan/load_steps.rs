@@ -41,13 +41,10 @@ tests:
       - DELETE: doc
 "#;
 
-fn editing(server: &Faulty, pause: &str, options: &[&str]) -> Prestan {
+fn editing(server: &Faulty, pause: &str, options: &str) -> Prestan {
     let prestan = Prestan::new();
     let suite = prestan.file("editing.yaml", &EDITING.replace("PAUSE", pause));
-    let prestan = prestan.args(["load", "--mix"]).arg(suite);
-    prestan
-        .args([&server.server.url(), "--writes", "--json", "-"])
-        .args(options)
+    prestan!(prestan => "load --mix {} {server} --writes --json -", suite).words(options)
 }
 
 /// Requests of that kind to the document, for the purpose that `X-Prestan` tells.
@@ -72,8 +69,7 @@ fn all_well(outcome: &Outcome, server: &Faulty) {
 #[test]
 fn a_closed_loop_does_the_steps_of_a_suite_as_often_as_asked() {
     let server = plain();
-    let options = ["-c", "3", "--requests", "30", "--warmup", "2"];
-    let outcome = editing(&server, "1ms", &options).run();
+    let outcome = editing(&server, "1ms", "-c 3 --requests 30 --warmup 2").run();
     all_well(&outcome, &server);
     for measure in ["Lock", "Save", "Unlock"] {
         assert_eq!(operations(row(&outcome.json(), measure)), 30, "{outcome}");
@@ -94,18 +90,7 @@ fn a_closed_loop_does_the_steps_of_a_suite_as_often_as_asked() {
 #[test]
 fn a_window_that_ends_in_a_pause_ends_what_was_begun() {
     let server = plain();
-    let options = [
-        "-c",
-        "4",
-        "--duration",
-        "300ms",
-        "--warmup",
-        "0",
-        "--seed",
-        "2",
-    ];
-    let outcome = editing(&server, "3s", &options).run();
-    assert_eq!(outcome.code, 0, "{outcome}");
+    let outcome = editing(&server, "3s", "-c 4 --duration 300ms --warmup 0 --seed 2").ends(0);
     assert!(!outcome.stderr.contains("clean-up"), "{outcome}");
     assert_eq!(server.left(), [""; 0]);
     let run = kept(&outcome);
@@ -130,17 +115,12 @@ fn a_window_that_ends_in_a_pause_ends_what_was_begun() {
 fn an_open_loop_begins_operations_by_its_schedule_and_charges_waiting_once() {
     let server = plain();
     // Two connections at 25 ms each carry 80 operations a second.
-    let options = [
-        "--rate",
-        "160",
-        "--arrivals",
-        "constant",
-        "--duration",
-        "500ms",
-        "-c",
-        "2",
-    ];
-    let outcome = editing(&server, "25ms", &options).run();
+    let outcome = editing(
+        &server,
+        "25ms",
+        "--rate 160 --arrivals constant --duration 500ms -c 2",
+    )
+    .run();
     all_well(&outcome, &server);
     let run = kept(&outcome);
     let of = |name: &str| {
@@ -176,18 +156,8 @@ tests:
 "#;
     let prestan = Prestan::new();
     let suite = prestan.file("replacing.yaml", suite);
-    let outcome = prestan
-        .args(["load", "--mix"])
-        .arg(suite)
-        .args([&server.server.url(), "--writes", "--json", "-", "-c", "1"])
-        .args([
-            "--rate",
-            "100",
-            "--arrivals",
-            "constant",
-            "--duration",
-            "300ms",
-        ])
+    let outcome = prestan!(prestan => "load --mix {} {server} --writes --json - -c 1 --rate 100 --arrivals constant \
+        --duration 300ms", suite)
         .run();
     all_well(&outcome, &server);
     let run = kept(&outcome);
@@ -225,11 +195,7 @@ tests:
 "#;
     let prestan = Prestan::new();
     let suite = prestan.file("reading.yaml", suite);
-    let outcome = prestan
-        .args(["load", "--mix"])
-        .arg(suite)
-        .args([&server.server.url(), "--writes", "--json", "-", "-c", "5"])
-        .args(["--requests", "200", "--threads", "2"])
+    let outcome = prestan!(prestan => "load --mix {} {server} --writes --json - -c 5 --requests 200 --threads 2", suite)
         .run();
     all_well(&outcome, &server);
     let set_up = |path: &str| {
@@ -257,9 +223,7 @@ fn what_cannot_be_done_without_a_step_is_dropped_and_says_why() {
     };
     let rule = Rule::new(refused).method("GET").path("doc").nth(4);
     let server = Faulty::new(|builder| builder.rule(rule));
-    let options = ["--requests", "10", "--warmup", "0"];
-    let outcome = editing(&server, "1ms", &options).run();
-    assert_eq!(outcome.code, 1, "{outcome}");
+    let outcome = editing(&server, "1ms", "--requests 10 --warmup 0").ends(1);
     let document = outcome.json();
     for measure in ["Save", "Unlock"] {
         let row = row(&document, measure);
@@ -280,12 +244,8 @@ fn a_test_that_the_server_cannot_do_is_not_supported() {
     };
     let rule = Rule::new(without_locks).method("OPTIONS");
     let server = Faulty::new(|builder| builder.rule(rule));
-    for pace in [
-        &["--requests", "5"][..],
-        &["--rate", "50", "--duration", "200ms"],
-    ] {
-        let outcome = editing(&server, "1ms", pace).run();
-        assert_eq!(outcome.code, 0, "{outcome}");
+    for pace in ["--requests 5", "--rate 50 --duration 200ms"] {
+        let outcome = editing(&server, "1ms", pace).ends(0);
         let document = outcome.json();
         for measure in ["Lock", "Save", "Unlock"] {
             assert_eq!(
@@ -302,14 +262,12 @@ fn a_test_that_the_server_cannot_do_is_not_supported() {
 #[test]
 fn ctrl_c_in_a_pause_of_a_load_releases_the_locks() {
     let server = plain();
-    let options = ["-c", "3", "--duration", "1h", "--warmup", "0"];
-    let running = editing(&server, "1h", &options).spawn();
+    let running = editing(&server, "1h", "-c 3 --duration 1h --warmup 0").spawn();
     until("the locks are held", || {
         to_the_document(&server, "LOCK", "(Lock)").len() == 3
     });
     send(&running, Signal::INT);
-    let outcome = running.wait();
-    assert_eq!(outcome.code, -Signal::INT.as_raw(), "{outcome}");
+    let outcome = running.ends(-Signal::INT.as_raw());
     assert_eq!(server.left(), [""; 0]);
     let run = kept(&outcome);
     let interrupted = |kind: &EventKind| matches!(kind, EventKind::Interrupted);
@@ -321,22 +279,14 @@ fn search_and_sweep_do_the_steps_of_a_suite() {
     let server = plain();
     let prestan = Prestan::new();
     let suite = prestan.file("editing.yaml", &EDITING.replace("PAUSE", "1ms"));
-    let search = prestan
-        .args(["search", "--mix"])
-        .arg(&suite)
-        .args([&server.server.url(), "--writes", "--find", "users"])
-        .args(["--while", "p50 < 10s", "--to", "2", "--duration", "200ms"])
+    let search = prestan!(prestan => "search --mix {} {server} --writes --find users --while 'p50 < 10s' --to 2 \
+        --duration 200ms", suite)
         .run();
     assert!([0, 3].contains(&search.code), "{search}");
     assert_eq!(server.left(), [""; 0]);
-    let sweep = search
-        .again()
-        .args(["sweep", &server.server.url(), "--mix", "--writes"])
-        .arg("--suite")
-        .arg(&suite)
-        .args(["--duration", "200ms", "--vary", "rate=20,40", "--json", "-"])
-        .run();
-    assert_eq!(sweep.code, 0, "{sweep}");
+    prestan!(search.again() => "sweep {server} --mix --writes --suite {} --duration 200ms --vary \
+        rate=20,40 --json -", suite)
+    .ends(0);
     assert_eq!(server.left(), [""; 0]);
     let released = to_the_document(&server, "UNLOCK", "(Unlock)").len();
     let taken = to_the_document(&server, "LOCK", "(Lock)").len();
@@ -346,16 +296,11 @@ fn search_and_sweep_do_the_steps_of_a_suite() {
 #[test]
 fn what_cannot_be_a_load_is_refused_before_anything_is_sent() {
     let server = plain();
-    let outcome = editing(&server, "1ms", &["--pipeline", "4"]).run();
-    assert_eq!(outcome.code, 2, "{outcome}");
+    let outcome = editing(&server, "1ms", "--pipeline 4").ends(2);
     let said = "the loop of Edit has steps that follow one another";
     assert!(outcome.stderr.contains(said), "{outcome}");
     assert_eq!(server.server.exchanges().len(), 0);
 
-    let check = outcome
-        .again()
-        .args(["suites", "check", "editing.yaml"])
-        .run();
-    assert_eq!(check.code, 0, "{check}");
+    let check = prestan!(outcome.again() => "suites check editing.yaml").ends(0);
     assert!(check.stdout.contains("not with --pipeline"), "{check}");
 }

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::support::load::{counted, ended, load};
+use crate::support::load::{counted, ended};
 use crate::support::nginx_tls::nginx_tls;
 use record::{HttpVersion, Outcome as Ended, Timing};
 use testbed::RealServer;
@@ -14,9 +14,9 @@ fn over_tls_client_and_server_agree_upon_http2() {
     let run = |server: &RealServer, options: &[&str]| {
         fs::write(server.storage().join("a.bin"), vec![7; 100_000]).unwrap();
         let url = format!("{}a.bin", server.url().replace("http:", "https:"));
-        let prestan = load("GET", &url).args(["--http", "2", "--total", "300"]);
+        let prestan = prestan!("load GET {url} --json - --http 2 --total 300");
         let pem = prestan.file("ca.pem", &authority.pem());
-        prestan.arg("--cacert").arg(pem).args(options).run()
+        prestan!(prestan => "--cacert {}", pem).args(options).run()
     };
     let tls = authority.server(Certificate::Valid);
     let identity = format!("{}{}", tls.pem(), tls.key());
