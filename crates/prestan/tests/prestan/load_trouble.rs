@@ -7,7 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::support::faulty::{Faulty, checked, no_secret_in, status};
-use crate::support::load::{begun, counted, ended, file, kept, load, plain, seen, send, until};
+use crate::support::load::{begun, counted, ended, file, kept, plain, seen, send, until};
 use crate::support::rows::row;
 use crate::support::{Outcome, Prestan};
 use record::Outcome as Ended;
@@ -23,20 +23,16 @@ fn interrupted(server: &Faulty, prestan: Prestan, method: &str) -> Outcome {
         seen(server, method).len() > 30
     });
     send(&running, Signal::INT);
-    let outcome = running.wait();
-    assert_eq!(outcome.code, -Signal::INT.as_raw(), "{outcome}");
+    let outcome = running.ends(-Signal::INT.as_raw());
     outcome
 }
 
 #[test]
 fn ctrl_c_keeps_and_reports_what_was_done() {
-    for pace in [
-        &["-c", "3", "--warmup", "0"][..],
-        &["--rate", "200", "--warmup", "0"],
-    ] {
+    for pace in ["-c 3 --warmup 0", "--rate 200 --warmup 0"] {
         let server = plain();
         let url = file(&server, "a.txt");
-        let prestan = load("GET", &url).args(ENDLESS).args(pace);
+        let prestan = prestan!("load GET {url} --json - --duration 60s").words(pace);
         let outcome = interrupted(&server, prestan, "GET");
         let result = checked(&outcome);
         assert_eq!(result["complete"]["state"], "interrupted");
@@ -55,16 +51,15 @@ fn a_server_that_dies_is_no_end_of_the_program() {
     for (pipeline, most) in [("1", 200), ("4", 800)] {
         let server = plain();
         let url = file(&server, "a.txt");
-        let running = load("GET", &url)
-            .args(["--duration", "1500ms", "-c", "2", "--warmup", "0"])
-            .args(["--pipeline", pipeline])
-            .spawn();
+        let running = prestan!(
+            "load GET {url} --json - --duration 1500ms -c 2 --warmup 0 --pipeline {pipeline}"
+        )
+        .spawn();
         until("the server has seen requests", || {
             seen(&server, "GET").len() > 30
         });
         drop(server);
-        let outcome = running.wait();
-        assert_eq!(outcome.code, 1, "{outcome}");
+        let outcome = running.ends(1);
         let (_, run) = counted(&outcome);
         assert!(ended(&run, Ended::Ok) >= 20, "{outcome}");
         let refused = ended(&run, Ended::ConnectFailed);
@@ -82,13 +77,10 @@ fn a_server_that_dies_is_no_end_of_the_program() {
 fn connections_are_opened_at_their_rate() {
     let server = plain();
     let url = file(&server, "a.txt");
-    let slowly = |rate: &str| {
-        let users = ["-c", "150", "--warmup", "0", "--connect-rate", rate];
-        load("GET", &url).args(users)
-    };
+    let slowly =
+        |rate: &str| prestan!("load GET {url} --json - -c 150 --warmup 0 --connect-rate {rate}");
     // A hundred are no burst; the others come 5 ms apart.
-    let outcome = slowly("200").args(["--requests", "300"]).run();
-    assert_eq!(outcome.code, 0, "{outcome}");
+    let outcome = slowly("200").args(["--requests", "300"]).ends(0);
     let begun = begun(&kept(&outcome));
     assert!(begun > 240_000_000, "{begun}");
 
@@ -99,22 +91,19 @@ fn connections_are_opened_at_their_rate() {
     });
     let asked = Instant::now();
     send(&running, Signal::INT);
-    let outcome = running.wait();
-    assert_eq!(outcome.code, -Signal::INT.as_raw(), "{outcome}");
+    let outcome = running.ends(-Signal::INT.as_raw());
     assert!(asked.elapsed() < Duration::from_secs(5), "{outcome}");
 }
 
 #[test]
 fn nobody_there_is_said_at_once() {
-    let outcome = load("GET", "http://127.0.0.1:1/").run();
-    assert_eq!(outcome.code, 4, "{outcome}");
+    let outcome = prestan!("load GET http://127.0.0.1:1/ --json -").ends(4);
     assert!(outcome.stderr.contains("connection refused"), "{outcome}");
 }
 
 /// An open loop that asks for so little that nobody can be too slow for it.
 fn at_ease(url: &str, duration: &str) -> Prestan {
-    let pace = ["--rate", "30", "--arrivals", "constant", "-c", "2"];
-    load("GET", url).args(pace).args(["--duration", duration])
+    prestan!("load GET {url} --json - --rate 30 --arrivals constant -c 2 --duration {duration}")
 }
 
 #[test]
@@ -156,8 +145,7 @@ fn a_generator_at_its_ease_is() {
     let url = file(&server, "a.txt");
     // A busy machine may hold one up, and then it is right to say so; not always.
     let conclusive = (0..8).any(|_| {
-        let outcome = at_ease(&url, "400ms").run();
-        assert_eq!(outcome.code, 0, "{outcome}");
+        let outcome = at_ease(&url, "400ms").ends(0);
         outcome.json()["conclusion"] == "pass" && !outcome.inconclusive
     });
     assert!(conclusive);
@@ -167,12 +155,11 @@ fn a_generator_at_its_ease_is() {
 fn progress_is_a_line_a_second_unless_quiet() {
     let server = plain();
     let url = file(&server, "a.txt");
-    let told = |option: &[&str]| {
-        let outcome = at_ease(&url, "1300ms").args(option).run();
-        assert_eq!(outcome.code, 0, "{outcome}");
+    let told = |option: &str| {
+        let outcome = at_ease(&url, "1300ms").words(option).ends(0);
         outcome.stderr
     };
-    let lines = told(&[]);
+    let lines = told("");
     let line = lines
         .lines()
         .find(|line| line.starts_with("  1 s  "))
@@ -181,17 +168,14 @@ fn progress_is_a_line_a_second_unless_quiet() {
         line.contains("/s  p50 ") && line.ends_with("  0 failed"),
         "{line}"
     );
-    assert_eq!(told(&["--quiet"]), "");
+    assert_eq!(told("--quiet"), "");
 }
 
 #[test]
 fn nothing_is_kept_when_nothing_is_to_be_kept() {
     let server = plain();
     let url = file(&server, "a.txt");
-    let outcome = load("GET", &url)
-        .args(["--requests", "50", "--no-save"])
-        .run();
-    assert_eq!(outcome.code, 0, "{outcome}");
+    let outcome = prestan!("load GET {url} --json - --requests 50 --no-save").ends(0);
     assert_eq!(row(&outcome.json(), "GET")["operations"], 50);
     assert!(outcome.runs().is_empty());
 }
@@ -201,11 +185,12 @@ fn what_is_there_is_not_replaced_without_a_word() {
     let server = plain();
     let url = file(&server, "a.txt");
     let path = server.demo.root().join("a.txt");
-    let put = |options: &[&str]| {
-        let body = ["--body", "mine", "--requests", "20"];
-        load("PUT", &url).args(body).args(options).run()
+    let put = |options: &str| {
+        prestan!("load PUT {url} --json - --body mine --requests 20")
+            .words(options)
+            .run()
     };
-    let refused = put(&[]);
+    let refused = put("");
     assert_eq!(refused.code, 2, "{refused}");
     assert!(
         refused
@@ -219,8 +204,7 @@ fn what_is_there_is_not_replaced_without_a_word() {
     // A server that does not say what is there claims nothing, and neither do we.
     let evasive =
         Faulty::new(|builder| builder.rule(Rule::new(status(413, &[], "")).method("HEAD")));
-    let unknown = load("PUT", &format!("{}new", evasive.server.url())).run();
-    assert_eq!(unknown.code, 2, "{unknown}");
+    let unknown = prestan!("load PUT {evasive}new --json -").ends(2);
     assert!(
         unknown
             .stderr
@@ -229,7 +213,7 @@ fn what_is_there_is_not_replaced_without_a_word() {
     );
 
     // What was there is not removed either.
-    let replaced = put(&["--writes"]);
+    let replaced = put("--writes");
     assert_eq!(replaced.code, 0, "{replaced}");
     counted(&replaced);
     assert_eq!(fs::read_to_string(&path).unwrap(), "mine");
@@ -239,16 +223,15 @@ fn what_is_there_is_not_replaced_without_a_word() {
 fn what_a_put_made_is_removed_again() {
     let server = plain();
     let url = format!("{}new.bin", server.server.url());
-    let put = || load("PUT", &url).args(["--body-size", "1KiB"]);
-    let outcome = put().args(["--requests", "20"]).run();
-    assert_eq!(outcome.code, 0, "{outcome}");
+    let put = || prestan!("load PUT {url} --json - --body-size 1KiB");
+    let outcome = prestan!(put() => "--requests 20").ends(0);
     counted(&outcome);
     assert_eq!(server.left(), [""; 0]);
 
     let server = plain();
     let url = format!("{}new.bin", server.server.url());
-    let put = || load("PUT", &url).args(["--body-size", "1KiB"]);
-    interrupted(&server, put().args(ENDLESS), "PUT");
+    let put = || prestan!("load PUT {url} --json - --body-size 1KiB");
+    interrupted(&server, prestan!(put() => "--duration 60s"), "PUT");
     assert_eq!(server.left(), [""; 0]);
 
     // Of a server without HEAD it is asked in another way.
@@ -258,8 +241,7 @@ fn what_a_put_made_is_removed_again() {
         body: Vec::new(),
     };
     server.server.add_rule(Rule::new(without).method("HEAD"));
-    let outcome = put().args(["--requests", "20"]).run();
-    assert_eq!(outcome.code, 0, "{outcome}");
+    prestan!(put() => "--requests 20").ends(0);
     assert_eq!(server.left(), [""; 0]);
 
     // Where nothing is, some say so inside a 207.
@@ -267,8 +249,7 @@ fn what_a_put_made_is_removed_again() {
                    Found</status></propstat></response></multistatus>";
     let nothing = Rule::new(status(207, &[], nothing)).method("PROPFIND");
     server.server.add_rule(nothing.nth(1));
-    let outcome = put().args(["--requests", "20"]).run();
-    assert_eq!(outcome.code, 0, "{outcome}");
+    prestan!(put() => "--requests 20").ends(0);
     assert_eq!(server.left(), [""; 0]);
 }
 
@@ -281,8 +262,7 @@ fn what_cannot_be_removed_is_named() {
     };
     let server = Faulty::new(|builder| builder.rule(Rule::new(locked).method("DELETE")));
     let url = format!("{}new.bin", server.server.url());
-    let options = ["--body", "x", "--requests", "20", "--quiet"];
-    let outcome = load("PUT", &url).args(options).run();
+    let outcome = prestan!("load PUT {url} --json - --body x --requests 20 --quiet").run();
     let said = format!("still on the server: {url} (DELETE was answered 423 Locked");
     assert!(outcome.stderr.contains(&said), "{outcome}");
     let result = checked(&outcome);
@@ -304,22 +284,11 @@ fn a_method_that_changes_needs_a_word() {
         "PATCH",
         "BREW",
     ] {
-        let outcome = load(method, &url).args(["--requests", "3"]).run();
-        assert_eq!(outcome.code, 2, "{outcome}");
+        let outcome = prestan!("load {method} {url} --json - --requests 3").ends(2);
         assert!(outcome.stderr.contains("--writes"), "{outcome}");
     }
     assert_eq!(server.server.exchanges().len(), 0);
-    let options = [
-        "--requests",
-        "3",
-        "--warmup",
-        "0",
-        "--writes",
-        "--expect",
-        "405",
-    ];
-    let outcome = load("MKCOL", &url).args(options).run();
-    assert_eq!(outcome.code, 0, "{outcome}");
+    prestan!("load MKCOL {url} --json - --requests 3 --warmup 0 --writes --expect 405").ends(0);
     assert_eq!(seen(&server, "MKCOL").len(), 3);
 }
 
@@ -330,7 +299,10 @@ fn a_lock_that_a_load_takes_is_released() {
     let lockinfo = "<D:lockinfo xmlns:D='DAV:'><D:lockscope><D:exclusive/></D:lockscope>\
                     <D:locktype><D:write/></D:locktype></D:lockinfo>";
     let options = ["--requests", "2", "--warmup", "0", "--writes", "--body"];
-    let outcome = load("LOCK", &url).args(options).arg(lockinfo).run();
+    let outcome = prestan!("load LOCK {url} --json -")
+        .args(options)
+        .arg(lockinfo)
+        .run();
     // The second finds it locked.
     assert_eq!(outcome.code, 1, "{outcome}");
     let locks = seen(&server, "LOCK");
@@ -344,8 +316,10 @@ fn a_lock_that_a_load_takes_is_released() {
 
     // Where nothing is, LOCK makes an empty resource.
     let made = format!("{}new.txt", server.server.url());
-    let outcome = load("LOCK", &made).args(options).arg(lockinfo).run();
-    assert_eq!(outcome.code, 1, "{outcome}");
+    let outcome = prestan!("load LOCK {made} --json -")
+        .args(options)
+        .arg(lockinfo)
+        .ends(1);
     assert_eq!(server.left(), ["locked.txt"], "{outcome}");
 }
 
@@ -358,10 +332,9 @@ fn a_secret_in_a_query_is_sent_and_neither_shown_nor_kept() {
     let url = format!("{url}?a=1&token={SECRET};x");
     let get = |options: &[&str]| {
         let options = options.iter().copied();
-        load("GET", &url).args(["--requests", "3"]).args(options)
+        prestan!("load GET {url} --json - --requests 3").args(options)
     };
-    let outcome = get(&["--html", "page.html", "--debug"]).run();
-    assert_eq!(outcome.code, 0, "{outcome}");
+    let outcome = get(&["--html", "page.html", "--debug"]).ends(0);
     no_secret_in(&outcome, &[SECRET]);
     let shown = "s.txt?a=1&token=(not shown)";
     let plan = fs::read_to_string(outcome.run().join("plan.yaml")).unwrap();
@@ -375,18 +348,16 @@ fn a_secret_in_a_query_is_sent_and_neither_shown_nor_kept() {
     let location = format!("/login?token={SECRET}");
     let moved = status(302, &[("Location", &location)], "");
     server.server.add_rule(Rule::new(moved).method("GET"));
-    let outcome = get(&[]).run();
-    assert_eq!(outcome.code, 1, "{outcome}");
+    let outcome = get(&[]).ends(1);
     no_secret_in(&outcome, &[SECRET]);
     let said = "it points to /login?token=(not shown)";
     assert!(outcome.stdout.contains(said), "{outcome}");
     // Words in the wrong order, and a word too many.
     for line in [
-        vec!["load", &url, "GET"],
-        vec!["load", "--mix", "prestan", "GET", &url],
+        format!("load {url} GET"),
+        format!("load --mix prestan GET {url}"),
     ] {
-        let refused = Prestan::new().args(line).run();
-        assert_eq!(refused.code, 2, "{refused}");
+        let refused = Prestan::new().words(&line).ends(2);
         no_secret_in(&refused, &[SECRET]);
     }
 }
@@ -396,20 +367,16 @@ fn a_load_in_which_everything_fails_ends_early() {
     let server = plain();
     let url = format!("{}nosuch", server.server.url());
     for (options, reason) in [
-        (&[][..], Some("all of 1000 operations failed")),
-        (
-            &["--max-failures", "20"],
-            Some("21 of 21 operations failed"),
-        ),
-        (
-            &["--max-failures", "5%"],
-            Some("100 of 100 operations failed"),
-        ),
-        (&["--max-failures", "none", "-r", "1200"], None),
+        ("", Some("all of 1000 operations failed")),
+        ("--max-failures 20", Some("21 of 21 operations failed")),
+        ("--max-failures 5%", Some("100 of 100 operations failed")),
+        ("--max-failures none -r 1200", None),
     ] {
         let endless = if reason.is_some() { &ENDLESS[..] } else { &[] };
-        let outcome = load("GET", &url).args(endless).args(options).run();
-        assert_eq!(outcome.code, 1, "{outcome}");
+        let outcome = prestan!("load GET {url} --json -")
+            .args(endless)
+            .words(options)
+            .ends(1);
         let result = checked(&outcome);
         let state = if reason.is_some() {
             "aborted"
@@ -431,9 +398,7 @@ fn what_fails_now_and_then_ends_no_load() {
         builder.rule(rule.nth(7))
     });
     let url = file(&server, "a.txt");
-    let outcome = load("GET", &url)
-        .args(["-r", "1500", "--warmup", "0"])
-        .run();
+    let outcome = prestan!("load GET {url} --json - -r 1500 --warmup 0").run();
     let result = checked(&outcome);
     assert_eq!(result["complete"]["state"], "complete", "{outcome}");
     let get = row(&result, "GET");
@@ -469,11 +434,15 @@ fn one_at_a_time() -> String {
 #[test]
 fn a_server_of_one_connection_is_no_reason_to_be_silent() {
     let open = ["--rate", "20", "--duration", "1s", "--timeout", "7s"];
-    let outcome = load("GET", &one_at_a_time()).args(open).run();
+    let outcome = prestan!("load GET {} --json -", one_at_a_time())
+        .args(open)
+        .run();
     let says = "still warming up on 64 connections";
     assert!(outcome.stderr.contains(says), "{outcome}");
     let few = ["--users", "1"];
-    let outcome = load("GET", &one_at_a_time()).args(open).args(few).run();
-    assert_eq!(outcome.code, 0, "{outcome}");
+    let outcome = prestan!("load GET {} --json -", one_at_a_time())
+        .args(open)
+        .args(few)
+        .ends(0);
     assert!(!outcome.stderr.contains("still warming up"), "{outcome}");
 }

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 use crate::support::faulty::{Faulty, LOOPBACK, PASSWORD, USER, count, no_secret_in, status};
-use crate::support::load::{counted, ended, file, kept, load, operations, plain, seen};
+use crate::support::load::{counted, ended, file, kept, operations, plain, seen};
 use crate::support::rows::row;
 use crate::support::{Outcome, Prestan};
 use record::{Outcome as Ended, Timing};
@@ -29,13 +29,15 @@ fn went_well(outcome: &Outcome) -> (serde_json::Value, record::Run) {
 #[test]
 fn a_new_connection_for_every_request() {
     let table = [
-        (&["--no-keep-alive"][..], Some("close")),
-        (&["--no-keep-alive", "--http", "1.0"], None),
+        ("--no-keep-alive", Some("close")),
+        ("--no-keep-alive --http 1.0", None),
     ];
     for (options, header) in table {
         let server = plain();
         let url = file(&server, "a.txt");
-        let outcome = load("GET", &url).args(TWENTY).args(options).run();
+        let outcome = prestan!("load GET {url} --json - --requests 20")
+            .words(options)
+            .run();
         let (result, run) = went_well(&outcome);
         assert!(run.samples.iter().all(|sample| sample.connect.is_some()));
         let connects = row(&result, "GET")["connects"]["count"].as_u64().unwrap();
@@ -55,8 +57,7 @@ fn kept_connections_are_kept() {
     for (version, header) in [("1.1", None), ("1.0", Some("keep-alive"))] {
         let server = plain();
         let url = file(&server, "a.txt");
-        let options = ["-c", "2", "--http", version];
-        let outcome = load("GET", &url).args(TWENTY).args(options).run();
+        let outcome = prestan!("load GET {url} --json - --requests 20 -c 2 --http {version}").run();
         let (result, run) = went_well(&outcome);
         assert_eq!(result["load"]["http"]["version"], version);
         let exchanges = seen(&server, "GET");
@@ -104,10 +105,8 @@ fn a_pipeline_has_several_requests_under_way() {
     let (address, most) = batching();
     let url = format!("http://{address}/");
     for clock in ["kernel", "user"] {
-        let outcome = load("GET", &url)
-            .args(["--pipeline", "4", "--requests", "200", "--clock", clock])
-            .run();
-        assert_eq!(outcome.code, 0, "{outcome}");
+        let outcome =
+            prestan!("load GET {url} --json - --pipeline 4 --requests 200 --clock {clock}").ends(0);
         let (result, run) = counted(&outcome);
         assert_eq!(ended(&run, Ended::Ok), 200);
         assert_eq!(result["load"]["http"]["pipeline"], 4);
@@ -130,9 +129,8 @@ fn a_pipeline_survives_a_server_that_closes() {
         };
         let server = Faulty::new(|builder| builder.rule(Rule::new(close).method("GET")));
         let url = file(&server, "a.txt");
-        let outcome = load("GET", &url)
-            .args(["--pipeline", "4", "--requests", "60", "--warmup", "0"])
-            .run();
+        let outcome =
+            prestan!("load GET {url} --json - --pipeline 4 --requests 60 --warmup 0").run();
         assert_eq!(outcome.code, 0, "{announced}: {outcome}");
         let (result, run) = counted(&outcome);
         assert_eq!(ended(&run, Ended::Ok), 60);
@@ -155,12 +153,10 @@ fn a_pipeline_survives_nonces_that_run_out_with_the_connection() {
     };
     let server = Faulty::new(|builder| builder.auth(digest.clone()).end_denied());
     let url = file(&server, "a.txt");
-    let outcome = load("GET", &url)
-        .args(["--pipeline", "4", "--requests", "60", "--warmup", "0"])
+    let outcome = prestan!("load GET {url} --json - --pipeline 4 --requests 60 --warmup 0")
         .env("PRESTAN_USER", USER)
         .env("PRESTAN_PASSWORD", PASSWORD)
-        .run();
-    assert_eq!(outcome.code, 0, "{outcome}");
+        .ends(0);
     let (_, run) = counted(&outcome);
     assert_eq!(ended(&run, Ended::Ok), 60);
 }
@@ -170,10 +166,7 @@ fn a_pipeline_counts_what_fails() {
     let sometimes = Fault::RewriteStatus(500);
     let server = Faulty::new(|builder| builder.rule(Rule::new(sometimes).method("GET").every(3)));
     let url = file(&server, "a.txt");
-    let outcome = load("GET", &url)
-        .args(["--pipeline", "4", "--requests", "60", "--warmup", "0"])
-        .run();
-    assert_eq!(outcome.code, 1, "{outcome}");
+    let outcome = prestan!("load GET {url} --json - --pipeline 4 --requests 60 --warmup 0").ends(1);
     let (_, run) = counted(&outcome);
     let endings = [Ended::Ok, Ended::WrongStatus].map(|outcome| ended(&run, outcome));
     assert_eq!(endings, [40, 20]);
@@ -183,20 +176,21 @@ fn a_pipeline_counts_what_fails() {
 fn what_takes_many_tls_records_is_timed_by_the_kernel() {
     let authority = Authority::new();
     let server = Faulty::new(|builder| builder.tls(authority.server(Certificate::Valid)));
-    let run = |method: &str, url: &str, options: &[&str]| {
-        let prestan = load(method, url).args(["--warmup", "0", "--timeout", "10s"]);
+    let run = |method: &str, url: &str, options: &str| {
+        let prestan = prestan!("load {method} {url} --json - --warmup 0 --timeout 10s");
         let pem = prestan.file("ca.pem", &authority.pem());
-        let outcome = prestan.arg("--cacert").arg(pem).args(options).run();
-        assert_eq!(outcome.code, 0, "{outcome}");
+        let outcome = prestan!(prestan => "--cacert {}", pem)
+            .words(options)
+            .ends(0);
         kept(&outcome)
     };
     // A pipeline of some 40 KiB, and bodies beyond what the kernel takes at once.
     let url = file(&server, "a.txt");
-    let pipeline = run("GET", &url, &["--pipeline", "400", "--requests", "1200"]);
+    let pipeline = run("GET", &url, "--pipeline 400 --requests 1200");
     assert_eq!(ended(&pipeline, Ended::Ok), 1200);
     assert!(pipeline.samples.iter().all(|sample| !sample.resent));
     let url = format!("{}large.bin", server.server.url());
-    let bodies = run("PUT", &url, &["--body-size", "12MiB", "--requests", "6"]);
+    let bodies = run("PUT", &url, "--body-size 12MiB --requests 6");
     assert_eq!(ended(&bodies, Ended::Ok), 6);
     for sample in pipeline.samples.iter().chain(&bodies.samples) {
         assert!(matches!(sample.timing, Timing::Kernel { .. }), "{sample:?}");
@@ -209,9 +203,9 @@ fn tls_is_timed_by_the_kernel() {
     let authority = Authority::new();
     let server = Faulty::new(|builder| builder.tls(authority.server(Certificate::Valid)));
     let url = file(&server, "a.txt");
-    let prestan = load("GET", &url);
+    let prestan = prestan!("load GET {url} --json -");
     let pem = prestan.file("ca.pem", &authority.pem());
-    let outcome = prestan.arg("--cacert").arg(pem).args(TWENTY).run();
+    let outcome = prestan!(prestan => "--cacert {} --requests 20", pem).run();
     let (result, run) = went_well(&outcome);
     assert_eq!(result["clock"], "kernel");
     let kernel = |sample: &record::Sample| matches!(sample.timing, Timing::Kernel { .. });
@@ -227,7 +221,7 @@ fn ipv6() {
     let server = Faulty::new(|builder| builder.listen(any));
     let url = file(&server, "a.txt");
     assert!(url.starts_with("http://[::1]:"));
-    let (result, _) = went_well(&load("GET", &url).args(TWENTY).run());
+    let (result, _) = went_well(&prestan!("load GET {url} --json - --requests 20").run());
     assert_eq!(result["clock"], "kernel");
 }
 
@@ -238,7 +232,10 @@ fn a_local_socket_has_no_stamps_of_the_kernel() {
     let server = Faulty::new(|builder| builder.unix_socket(&path));
     let url = file(&server, "a.txt");
     let socket = ["--unix-socket", path.to_str().unwrap()];
-    let outcome = load("GET", &url).args(socket).args(TWENTY).run();
+    let outcome = prestan!("load GET {url} --json -")
+        .args(socket)
+        .args(TWENTY)
+        .run();
     let (result, _) = went_well(&outcome);
     assert_eq!(result["clock"], "user");
     assert!(
@@ -249,8 +246,10 @@ fn a_local_socket_has_no_stamps_of_the_kernel() {
         ("--clock=kernel", "no time stamps"),
         ("--acks", "--acks needs"),
     ] {
-        let refused = load("GET", &url).args(socket).arg(option).run();
-        assert_eq!(refused.code, 2, "{refused}");
+        let refused = prestan!("load GET {url} --json -")
+            .args(socket)
+            .arg(option)
+            .ends(2);
         assert!(refused.stderr.contains(said), "{refused}");
     }
 }
@@ -274,17 +273,15 @@ fn credentials_are_sent_and_not_kept() {
     for auth in schemes {
         let server = Faulty::new(|builder| builder.auth(auth));
         let url = file(&server, "a.txt");
-        let outcome = load("GET", &url)
+        let outcome = prestan!("load GET {url} --json - --requests 20")
             .env("PRESTAN_USER", USER)
             .env("PRESTAN_PASSWORD", PASSWORD)
-            .args(TWENTY)
             .run();
         went_well(&outcome);
         let sent = seen(&server, "GET");
         let last = sent.last().unwrap().header("authorization").unwrap();
         no_secret_in(&outcome, &[PASSWORD, last.split_once(' ').unwrap().1]);
-        let nobody = load("GET", &url).args(TWENTY).run();
-        assert_eq!(nobody.code, 4, "{nobody}");
+        let nobody = prestan!("load GET {url} --json - --requests 20").ends(4);
         assert!(nobody.stderr.contains("--user"), "{nobody}");
     }
 }
@@ -293,10 +290,7 @@ fn credentials_are_sent_and_not_kept() {
 fn acknowledgements_give_the_time_of_the_upload() {
     let server = plain();
     let url = format!("{}new.bin", server.server.url());
-    let outcome = load("PUT", &url)
-        .args(["--body-size", "64KiB", "--acks"])
-        .args(TWENTY)
-        .run();
+    let outcome = prestan!("load PUT {url} --json - --body-size 64KiB --acks --requests 20").run();
     let (result, _) = went_well(&outcome);
     let put = row(&result, "PUT");
     assert!(put["upload_us"]["n"].as_u64().unwrap() >= 10, "{put:#}");
@@ -323,12 +317,8 @@ fn a_mix_keeps_its_weights() {
     file(&server, "a.txt");
     let prestan = Prestan::new();
     let suite = prestan.file("two.yaml", MIX);
-    let outcome = prestan
-        .args(["load", "--mix"])
-        .arg(suite)
-        .args([&server.server.url(), "--requests", "400", "--json", "-"])
-        .run();
-    assert_eq!(outcome.code, 0, "{outcome}");
+    let outcome =
+        prestan!(prestan => "load --mix {} {server} --requests 400 --json -", suite).ends(0);
     let (result, run) = counted(&outcome);
     assert_eq!(ended(&run, Ended::Ok), 400);
     let often = operations(row(&result, "Often"));
@@ -354,16 +344,14 @@ tests:
 #[test]
 fn a_mix_that_writes_needs_a_word_and_leaves_nothing() {
     let server = plain();
-    let run = |options: &[&str]| {
+    let run = |options: &str| {
         let prestan = Prestan::new();
         let suite = prestan.file("writing.yaml", WRITING);
-        let prestan = prestan.args(["load", "--mix"]).arg(suite);
-        prestan
-            .args([&server.server.url(), "--requests", "20", "--json", "-"])
-            .args(options)
+        prestan!(prestan => "load --mix {} {server} --requests 20 --json -", suite)
+            .words(options)
             .run()
     };
-    let refused = run(&[]);
+    let refused = run("");
     assert_eq!(refused.code, 2, "{refused}");
     assert!(
         refused
@@ -372,7 +360,7 @@ fn a_mix_that_writes_needs_a_word_and_leaves_nothing() {
     );
     assert_eq!(server.server.exchanges().len(), 0);
 
-    let outcome = run(&["--writes"]);
+    let outcome = run("--writes");
     went_well(&outcome);
     let exchanges = server.server.exchanges();
     let set_up = |one: &ServedExchange| one.method == "PUT" && one.path.ends_with("/b.txt");
@@ -389,11 +377,8 @@ fn what_is_wrong_inside_a_207_is_counted() {
     let inside = Rule::new(forbidden).method("PROPFIND").every(4);
     let server = Faulty::new(|builder| builder.rule(inside));
     file(&server, "a.txt");
-    let outcome = load("PROPFIND", &server.server.url())
-        .args(["--depth", "1", "--warmup", "0"])
-        .args(TWENTY)
-        .run();
-    assert_eq!(outcome.code, 1, "{outcome}");
+    let outcome =
+        prestan!("load PROPFIND {server} --json - --depth 1 --warmup 0 --requests 20").ends(1);
     let (result, run) = counted(&outcome);
     assert_eq!(ended(&run, Ended::Ok), 15, "{result:#}");
     assert_eq!(count(row(&result, "PROPFIND"), "wrong_status"), 5);
@@ -405,8 +390,7 @@ fn what_is_wrong_inside_a_207_is_counted() {
 fn an_expected_status_is_ok_and_another_is_not() {
     let server = plain();
     let url = format!("{}nothing", server.server.url());
-    let outcome = load("GET", &url).args(TWENTY).run();
-    assert_eq!(outcome.code, 1, "{outcome}");
+    let outcome = prestan!("load GET {url} --json - --requests 20").ends(1);
     let (result, _) = counted(&outcome);
     assert_eq!(count(row(&result, "GET"), "wrong_status"), 20);
     assert!(
@@ -416,23 +400,15 @@ fn an_expected_status_is_ok_and_another_is_not() {
             .contains("404")
     );
 
-    went_well(
-        &load("GET", &url)
-            .args(TWENTY)
-            .args(["--expect", "404"])
-            .run(),
-    );
+    went_well(&prestan!("load GET {url} --json - --requests 20 --expect 404").run());
 }
 
 #[test]
 fn a_silent_server_costs_the_time_limit() {
     let server = Faulty::new(|builder| builder.rule(Rule::new(Fault::Hang).method("GET").nth(5)));
     let url = file(&server, "a.txt");
-    let outcome = load("GET", &url)
-        .args(["--timeout", "300ms", "--warmup", "0"])
-        .args(TWENTY)
-        .run();
-    assert_eq!(outcome.code, 1, "{outcome}");
+    let outcome =
+        prestan!("load GET {url} --json - --timeout 300ms --warmup 0 --requests 20").ends(1);
     let (_, run) = counted(&outcome);
     assert_eq!(ended(&run, Ended::Timeout), 1);
     assert_eq!(ended(&run, Ended::Ok), 19);
@@ -475,10 +451,9 @@ fn options_that_people_know_from_curl() {
         let server =
             Faulty::new(|builder| builder.rule(Rule::new(status(200, &[], "fine")).method("POST")));
         let url = file(&server, "a.txt");
-        let prestan = Prestan::new().args(["load", &url, "-n", "2", "--json", "-"]);
+        let prestan = prestan!("load {url} -n 2 --json -");
         prestan.file("body.txt", "from a file");
-        let outcome = prestan.args(options).run();
-        assert_eq!(outcome.code, 0, "{outcome}");
+        let outcome = prestan.args(options).ends(0);
         let result = outcome.json();
         assert_eq!(result["tests"][0]["method"], method, "{outcome}");
         assert_eq!(result["load"]["requests"], 2, "{outcome}");
@@ -496,12 +471,8 @@ fn options_that_people_know_from_curl() {
 
 #[test]
 fn a_body_alone_is_a_post_which_needs_permission() {
-    for options in [&["-d", "x"][..], &["-X", "DELETE"]] {
-        let outcome = Prestan::new()
-            .args(["load", "http://127.0.0.1:1/a"])
-            .args(options)
-            .run();
-        assert_eq!(outcome.code, 2, "{outcome}");
+    for options in ["-d x", "-X DELETE"] {
+        let outcome = prestan!("load http://127.0.0.1:1/a").words(options).ends(2);
         assert!(outcome.stderr.contains("give --writes"), "{outcome}");
     }
 }
@@ -517,12 +488,8 @@ fn urls_of_a_list_are_requested_in_turn() {
     let directory = tempfile::tempdir().unwrap();
     let list = directory.path().join("urls");
     std::fs::write(&list, format!("# files\n{base}/a.txt\n/b.txt\n\nc.txt\n")).unwrap();
-    let options = ["--warmup", "0", "-n", "9", "--no-keep-alive"];
-    let outcome = Prestan::new()
-        .args(["load", base, "--urls", list.to_str().unwrap()])
-        .args(options)
-        .run();
-    assert_eq!(outcome.code, 0, "{outcome}");
+    let list = list.display();
+    let outcome = prestan!("load {base} --urls {list} --warmup 0 -n 9 --no-keep-alive").ends(0);
     let paths = seen(&server, "GET").into_iter().map(|one| one.path);
     let paths: Vec<String> = paths.collect();
     let turn = ["/a.txt", "/b.txt", "/c.txt"];
@@ -537,8 +504,7 @@ fn a_template_is_another_path_for_each_request() {
         file(&server, name);
     }
     let url = format!("{}f-{{{{ n % 3 }}}}.txt", server.server.url());
-    let outcome = load("GET", &url).args(["--warmup", "0", "-n", "7"]).run();
-    assert_eq!(outcome.code, 0, "{outcome}");
+    prestan!("load GET {url} --json - --warmup 0 -n 7").ends(0);
     let paths = seen(&server, "GET").into_iter().map(|one| one.path);
     let paths: Vec<String> = paths.collect();
     let expected = [1, 2, 0, 1, 2, 0, 1].map(|place| format!("/f-{place}.txt"));
@@ -549,8 +515,7 @@ fn a_template_is_another_path_for_each_request() {
 fn a_lock_without_a_body_is_refused() {
     let server = plain();
     let url = format!("{}f", server.server.url());
-    let outcome = load("LOCK", &url).args(["--writes"]).run();
-    assert_eq!(outcome.code, 2, "{outcome}");
+    let outcome = prestan!("load LOCK {url} --json - --writes").ends(2);
     assert!(outcome.stderr.contains("--mix locks"), "{outcome}");
     assert!(server.server.exchanges().is_empty());
 }
@@ -560,11 +525,9 @@ fn what_makes_several_resources_is_refused() {
     let server = plain();
     let url = format!("{}new-{{{{ n }}}}", server.server.url());
     for method in ["PUT", "MKCOL", "LOCK"] {
-        let outcome = load(method, &url).args(["--writes", "--body", "x"]).run();
-        assert_eq!(outcome.code, 2, "{outcome}");
+        let outcome = prestan!("load {method} {url} --json - --writes --body x").ends(2);
         assert!(outcome.stderr.contains("--mix SUITE"), "{outcome}");
     }
-    let outcome = load("DELETE", &url).run();
-    assert_eq!(outcome.code, 2, "{outcome}");
+    prestan!("load DELETE {url} --json -").ends(2);
     assert!(seen(&server, "PUT").is_empty() && seen(&server, "DELETE").is_empty());
 }

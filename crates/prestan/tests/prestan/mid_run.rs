@@ -41,8 +41,7 @@ fn in_the_middle(users: &str, end: impl FnOnce(&mut Option<Faulty>)) -> (Outcome
     let mut faulty = Some(Faulty::new(|builder| builder.rule(slow)));
     let it = faulty.as_ref().unwrap();
     let url = it.server.url();
-    let mut running = run_of(&url, "Put1K,Get1K,Delete", 500)
-        .args(["-c", users])
+    let mut running = prestan!(run_of(&url, "Put1K,Get1K,Delete", 500) => "-c {users}")
         .args(IMPATIENT)
         .spawn();
     while it.measured("Get1K").len() < 10 {
@@ -204,7 +203,6 @@ fn what_cannot_be_removed_is_named_and_can_be_removed_later() {
     assert_eq!(faulty.left().len(), 1);
 
     faulty.server.clear_rules();
-    let cleaned = outcome.again().args(["clean", &faulty.server.url()]).run();
-    assert_eq!(cleaned.code, 0, "{cleaned}");
+    prestan!(outcome.again() => "clean {faulty}").ends(0);
     assert_eq!(faulty.left(), [""; 0]);
 }

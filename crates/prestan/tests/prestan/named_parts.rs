@@ -80,8 +80,7 @@ fn run(url: &str) -> Outcome {
     let prestan = Prestan::new();
     let suite = prestan.file("shop.yaml", SUITE);
     let suite = suite.display().to_string();
-    let options = ["-r", "5", "--warmup", "0", "--json", "-"];
-    prestan.args(["run", &suite, url]).args(options).run()
+    prestan!(prestan => "run {} {url} -r 5 --warmup 0 --json -", suite).run()
 }
 
 fn pages(outcome: &Outcome) -> BTreeMap<String, (u64, u64, u64, u64)> {
@@ -194,12 +193,8 @@ fn a_load_of_such_pages_counts_them() {
     let prestan = Prestan::new();
     let suite = prestan.file("shop.yaml", &SUITE[..SUITE.find("  - name: Four").unwrap()]);
     let suite = suite.display().to_string();
-    let url = server.server.url();
-    let load = [
-        "load", "--mix", &suite, &url, "--users", "3", "--total", "60", "--json", "-",
-    ];
-    let outcome = prestan.args(load).run();
-    assert_eq!(outcome.code, 0, "{outcome}");
+    let outcome =
+        prestan!(prestan => "load --mix {} {server} --users 3 --total 60 --json -", suite).ends(0);
     let retrieved = &outcome.json()["webstone"]["retrieved"];
     let left_out = &outcome.json()["webstone"]["left_out"];
     let both = |what: &str| retrieved[what].as_u64().unwrap() + left_out[what].as_u64().unwrap();
@@ -211,7 +206,7 @@ fn a_load_of_such_pages_counts_them() {
     let piped = Prestan::new();
     let file = piped.file("shop.yaml", SUITE);
     let file = file.display().to_string();
-    let outcome = piped.args(["suites", "check", &file]).run();
+    let outcome = prestan!(piped => "suites check {}", file).run();
     assert!(outcome.stdout.contains("not with --pipeline"), "{outcome}");
 }
 
@@ -251,11 +246,10 @@ fn what_is_compressed_is_read_and_what_cannot_be_read_fails() {
         let prestan = Prestan::new();
         let suite = prestan.file("shop.yaml", &SUITE[..SUITE.find("  - name: Four").unwrap()]);
         let suite = suite.display().to_string();
-        let url = server.server.url();
-        let outcome = prestan.args(["run", &suite, &url, "-r", "3"]).run();
+        let outcome = prestan!(prestan => "run {} {server} -r 3", suite).run();
         assert!(outcome.stdout.contains(told), "{outcome}");
         assert_eq!(outcome.code, code, "{outcome}");
-        let complete = pages(&outcome.again().args(["report", "--json", "-"]).run())["Order"].0;
+        let complete = pages(&prestan!(outcome.again() => "report --json -").run())["Order"].0;
         assert_eq!(complete > 0, code == 0, "{outcome}");
     }
 }
@@ -349,15 +343,11 @@ fn apache_is_asked_for_dynamic_pages_as_they_are_written() {
                 POST /cgi-bin/send item=5&name=a%20b\n";
     let list = prestan.file("dynamic.list", list).display().to_string();
     let url = format!("http://127.0.0.1:{port}/");
-    let options = ["--repeat", "3", "--children", "2", "--json", "-"];
-    let refused = Prestan::new().args(["webstone", &list, &url]).run();
-    assert_eq!(refused.code, 2, "{refused}");
+    let refused = prestan!("webstone {} {url}", list).ends(2);
     assert!(refused.stderr.contains("give --writes"), "{refused}");
-    let outcome = prestan
-        .args(["webstone", &list, &url, "--writes"])
-        .args(options)
-        .run();
-    assert_eq!(outcome.code, 0, "{outcome}");
+    let outcome =
+        prestan!(prestan => "webstone {} {url} --writes --repeat 3 --children 2 --json -", list)
+            .ends(0);
     let retrieved = &outcome.json()["webstone"]["retrieved"];
     assert_eq!(retrieved["errors"], 0, "{outcome}");
     let asked = fs::read_to_string(dir.join("cgi-bin/asked.log")).unwrap();
@@ -372,7 +362,6 @@ fn apache_is_asked_for_dynamic_pages_as_they_are_written() {
     // Nothing can be put there for a program.
     let prepared = Prestan::new();
     let file = prepared.file("l", "1 1\n/a?b\n").display().to_string();
-    let outcome = prepared.args(["webstone", &file, &url, "--prepare"]).run();
-    assert_eq!(outcome.code, 2, "{outcome}");
+    let outcome = prestan!(prepared => "webstone {} {url} --prepare", file).ends(2);
     assert!(outcome.stderr.contains("/a is dynamic"), "{outcome}");
 }

@@ -285,7 +285,7 @@ fn a_row_whose_set_up_is_missing_is_skipped_and_says_what_it_needs() {
         let said = row["evidence"].as_str().unwrap_or_default();
         assert!(said.starts_with(evidence), "{name}: {said}");
     }
-    let text = outcome.again().arg("report").run().stdout;
+    let text = prestan!(outcome.again() => "report").run().stdout;
     let mut lines = text.lines();
     let row = lines.find(|line| line.starts_with("DeleteCol ")).unwrap();
     assert!(
@@ -382,10 +382,7 @@ fn a_collection_of_that_name_is_not_touched() {
     let taken = faulty.demo.root().join("PrestanTest-mine");
     std::fs::create_dir(&taken).unwrap();
     std::fs::write(taken.join("thesis"), "years of work").unwrap();
-    let outcome = short_run(&faulty.server.url(), "Put1K")
-        .args(["--run-id", "mine"])
-        .run();
-    assert_eq!(outcome.code, 4, "{outcome}");
+    let outcome = prestan!(short_run(&faulty.server.url(), "Put1K") => "--run-id mine").ends(4);
     for part in [
         "PrestanTest-mine/ is there already",
         "--run-id",

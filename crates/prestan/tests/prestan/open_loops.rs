@@ -1,16 +1,14 @@
 //! Rates of open loops, and what is said of schedules with few operations.
 
-use crate::support::load::{file, load, plain};
+use crate::support::load::{file, plain};
 use crate::support::rows::row;
 
 #[test]
 fn the_rate_is_over_the_schedule_and_not_over_one_operation_less() {
     let server = plain();
     let url = file(&server, "doc");
-    let outcome = load("GET", &url)
-        .args(["--rate", "1", "--arrivals", "constant", "--duration", "3s"])
-        .run();
-    assert_eq!(outcome.code, 0, "{outcome}");
+    let outcome =
+        prestan!("load GET {url} --json - --rate 1 --arrivals constant --duration 3s").ends(0);
     let result = outcome.json();
     let get = row(&result, "GET");
     assert_eq!(get["operations"], 3, "{outcome}");
@@ -23,9 +21,7 @@ fn the_rate_is_over_the_schedule_and_not_over_one_operation_less() {
 fn a_schedule_without_an_operation_is_inconclusive() {
     let server = plain();
     let url = file(&server, "doc");
-    let outcome = load("GET", &url)
-        .args(["--rate", "0.001", "--duration", "1s", "--seed", "1"])
-        .run();
+    let outcome = prestan!("load GET {url} --json - --rate 0.001 --duration 1s --seed 1").run();
     assert!(outcome.inconclusive, "{outcome}");
     assert!(outcome.stdout.contains("no request was due"), "{outcome}");
     assert_eq!(row(&outcome.json(), "GET")["status"], "not_drawn");

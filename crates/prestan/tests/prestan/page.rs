@@ -7,8 +7,8 @@ pub(crate) mod answers;
 use std::fs;
 use std::path::Path;
 
+use crate::support::Outcome;
 use crate::support::browser::Browser;
-use crate::support::{Outcome, Prestan};
 use report::page::{PageRun, ReportPage};
 use report::{Diagnosed, DiagnosedRun};
 use serde_json::{Value, json};
@@ -17,9 +17,8 @@ use stats::{Diagnosis, Evidence, Finding, Resolution, summarise};
 
 /// Runs all 23 tests on the embedded server; the page is `page.html` in its home.
 fn demo() -> Outcome {
-    let options = "demo -r 12 -p 2 -d 2 -w 2 --warmup 1 --html page.html --json -";
-    let outcome = Prestan::new().args(options.split(' ')).run();
-    assert_eq!(outcome.code, 0, "{outcome}");
+    let outcome =
+        prestan!("demo -r 12 -p 2 -d 2 -w 2 --warmup 1 --html page.html --json -").ends(0);
     outcome
 }
 
@@ -336,10 +335,9 @@ fn every_kind_of_figure_is_drawn() {
 #[test]
 fn pages_that_were_loaded_have_a_figure_and_a_table() {
     let server = crate::support::pages::furnished();
-    let outcome = crate::support::pages::webstone(&server.server.url())
-        .args(["-c", "2", "--html", "page.html", "--svg", "figures"])
-        .run();
-    assert_eq!(outcome.code, 0, "{outcome}");
+    let outcome = prestan!(crate::support::pages::webstone(&server.server.url()) => "-c 2 --html page.html --svg \
+        figures")
+        .ends(0);
     let webstone = outcome.json()["webstone"].clone();
     assert!(outcome.home().join("figures/pages.svg").exists());
     let Some(mut browser) = open(&outcome.home().join("page.html")) else {
@@ -493,11 +491,10 @@ fn a_page_runs_no_script_but_its_own() {
 
 #[test]
 fn figures_are_written_as_files() {
-    let outcome = Prestan::new()
-        .args("demo -r 3 -p 2 -d 2 -w 2 --only Get1K,CopyCol --svg svg --html -".split(' '))
-        .args(["--no-save", "--quiet"])
-        .run();
-    assert_eq!(outcome.code, 0, "{outcome}");
+    let outcome = prestan!(
+        "demo -r 3 -p 2 -d 2 -w 2 --only Get1K,CopyCol --svg svg --html - --no-save --quiet"
+    )
+    .ends(0);
     assert!(outcome.stdout.starts_with("<!doctype html>"), "{outcome}");
     assert!(!outcome.stdout.contains("Rsp ="), "{outcome}");
     let names = |directory: &str| {
@@ -521,10 +518,8 @@ fn figures_are_written_as_files() {
         "timeline-Get1K",
     ];
     assert_eq!(names("svg"), stems.map(|stem| format!("{stem}.svg")));
-    let pictures = outcome
-        .again()
-        .args("demo -r 3 --only Get1K --png png --figure bars -q".split(' '))
-        .run();
+    let pictures =
+        prestan!(outcome.again() => "demo -r 3 --only Get1K --png png --figure bars -q").run();
     if cfg!(feature = "png") {
         assert_eq!(pictures.code, 0, "{pictures}");
         assert_eq!(names("png"), ["bars-all-linear.png", "bars-all-log.png"]);
@@ -538,19 +533,10 @@ fn figures_are_written_as_files() {
 
 #[test]
 fn recorded_runs_are_drawn_side_by_side() {
-    let first = Prestan::new()
-        .args("demo -r 5 --only Get1K,Put1K --run-id one -q".split(' '))
-        .run();
-    let second = first
-        .again()
-        .args("demo -r 5 --only Get1K,Put1K --run-id two -q".split(' '))
-        .run();
+    let first = prestan!("demo -r 5 --only Get1K,Put1K --run-id one -q").run();
+    let second = prestan!(first.again() => "demo -r 5 --only Get1K,Put1K --run-id two -q").run();
     assert_eq!((first.code, second.code), (0, 0), "{second}");
-    let drawn = second
-        .again()
-        .args("report one two --html -".split(' '))
-        .run();
-    assert_eq!(drawn.code, 0, "{drawn}");
+    let drawn = prestan!(second.again() => "report one two --html -").ends(0);
     assert!(
         drawn.stdout.contains("<section id=\"comparison\">"),
         "{drawn}"
@@ -562,27 +548,15 @@ fn recorded_runs_are_drawn_side_by_side() {
     assert_eq!(data["runs"].as_array().unwrap().len(), 2);
     assert_ne!(data["runs"][0]["name"], data["runs"][1]["name"]);
 
-    let refused = second
-        .again()
-        .args("report one two --json -".split(' '))
-        .run();
-    assert_eq!(refused.code, 2, "{refused}");
+    let refused = prestan!(second.again() => "report one two --json -").ends(2);
     assert!(refused.stderr.contains("--html FILE"), "{refused}");
 
-    let compared = second
-        .again()
-        .args("compare one two --html page.html -q".split(' '))
-        .run();
-    assert_eq!(compared.code, 0, "{compared}");
+    prestan!(second.again() => "compare one two --html page.html -q").ends(0);
     let page = fs::read_to_string(second.home().join("page.html")).unwrap();
     assert!(page.contains("<title>prestan on one and two</title>"));
 
     // One thing several times: each has a name of its own.
-    let thrice = second
-        .again()
-        .args("compare one one one --html - -q".split(' '))
-        .run();
-    assert_eq!(thrice.code, 0, "{thrice}");
+    let thrice = prestan!(second.again() => "compare one one one --html - -q").ends(0);
     let (_, rest) = thrice.stdout.split_once("id=\"data\">").unwrap();
     let (data, _) = rest.split_once("</script>").unwrap();
     let data: Value = serde_json::from_str(data).unwrap();

@@ -14,12 +14,11 @@ use crate::support::{Outcome, Prestan, schema};
 
 /// Two users, so that not all operations count.
 fn measured() -> Outcome {
-    let outcome = Prestan::new()
-        .args("demo -c 2 -r 20 --only Get1K,Put1K --run-id one -q".split(' '))
-        .args("--html page/ --csv rows.csv --junit rows.xml --log operations.csv".split(' '))
-        .args(["--json", "-", "--seed", "18446744073709551615"])
-        .run();
-    assert_eq!(outcome.code, 0, "{outcome}");
+    let outcome = prestan!(
+        "demo -c 2 -r 20 --only Get1K,Put1K --run-id one -q --html page/ --csv rows.csv --junit \
+        rows.xml --log operations.csv --json - --seed 18446744073709551615"
+    )
+    .ends(0);
     outcome
 }
 
@@ -60,11 +59,7 @@ fn a_page_in_a_directory_has_nothing_that_a_policy_strips() {
     assert_eq!(page.matches("<script").count(), 2);
     assert!(page.contains("<script src=\"script.js\"></script>"));
     // A directory that is there needs no slash.
-    let again = outcome
-        .again()
-        .args("report one --html page".split(' '))
-        .run();
-    assert_eq!(again.code, 0, "{again}");
+    prestan!(outcome.again() => "report one --html page").ends(0);
     assert_eq!(
         fs::read_to_string(directory.join("index.html"))
             .unwrap()
@@ -207,21 +202,8 @@ tests:
     let prestan = Prestan::new();
     let suite = prestan.file("own.yaml", SUITE);
     let server = crate::support::faulty::Faulty::new(|builder| builder);
-    let outcome = prestan
-        .arg("run")
-        .arg(suite)
-        .args([
-            &server.server.url(),
-            "-r",
-            "5",
-            "-q",
-            "--json",
-            "-",
-            "--html",
-            "page.html",
-        ])
-        .run();
-    assert_eq!(outcome.code, 0, "{outcome}");
+    let outcome =
+        prestan!(prestan => "run {} {server} -r 5 -q --json - --html page.html", suite).ends(0);
     let title = "Größe 日本語 👩\u{200d}💻";
     assert_eq!(outcome.json()["tests"][0]["title"], title);
     let page = fs::read_to_string(outcome.home().join("page.html")).unwrap();

@@ -15,8 +15,6 @@ use serde_json::Value;
 use testbed::real::Recipe;
 use testbed::{RealServer, need_or};
 
-/// Enough to meet everything that a server does differently.
-const SMALL: [&str; 6] = ["-r", "5", "-d", "3", "-w", "5"];
 /// Measured operations of a row of a run with [`SMALL`]; MkCol makes three levels and five
 /// collections in the lowest.
 const OPERATIONS: u64 = 5;
@@ -217,15 +215,15 @@ fn start(recipe: &str) -> Option<RealServer> {
 
 /// `prestan run prestan URL`, with credentials where the server wants them.
 fn measure(server: &RealServer) -> Prestan {
-    let mut prestan = Prestan::new().args(["run", "prestan", &server.url(), "--json", "-"]);
+    let mut prestan = prestan!("run prestan {} --json -", server.url());
     if server.recipe().is_http2 {
-        prestan = prestan.args(["--http", "2"]);
+        prestan = prestan!(prestan => "--http 2");
     }
     let Some((user, password)) = server.credentials() else {
         return prestan;
     };
     let file = prestan.file("password", &password);
-    prestan.args(["--user", &user, "--password-file"]).arg(file)
+    prestan!(prestan => "--user {user} --password-file {}", file)
 }
 
 /// The whole suite against one server.
@@ -235,7 +233,7 @@ fn whole_suite(known: &Known) {
     };
     let before = server.contents().unwrap();
 
-    let outcome = measure(&server).args(SMALL).run();
+    let outcome = prestan!(measure(&server) => "-r 5 -d 3 -w 5").run();
 
     assert_eq!(outcome.code, 0, "{outcome}");
     let document = outcome.json();
@@ -279,7 +277,7 @@ fn assert_rows(known: &Known, document: &Value) {
 /// The class is in the document and in the text.
 fn assert_class(known: &Known, document: &Value, outcome: &Outcome) {
     assert_eq!(document["server"]["dav"], serde_json::json!(known.dav));
-    let text = outcome.again().arg("report").run().stdout;
+    let text = prestan!(outcome.again() => "report").run().stdout;
     // A long list is continued on the next line.
     let text = text.replace("\n  ", " ");
     let line = format!("* DAV Class {}\n", known.dav.join(", "));
@@ -443,16 +441,14 @@ fn fifteen_users(recipe: &str, may_fail: &[&str]) {
     };
     let before = server.contents().unwrap();
 
-    let outcome = measure(&server)
-        .args(["-c", "15", "-r", "3", "-w", "3", "-d", "2"])
-        .run();
+    let outcome = prestan!(measure(&server) => "-c 15 -r 3 -w 3 -d 2").run();
 
     let document = outcome.json();
     assert_adds_up(&document);
     // Whoever begins before the last one has begun is left out, so there is always somebody.
     let left_out = document["left_out"].as_u64().unwrap();
     assert!(left_out > 0);
-    let text = outcome.again().arg("report").run().stdout;
+    let text = prestan!(outcome.again() => "report").run().stdout;
     assert!(text.contains(&format!("\n- {left_out} of ")), "{text}");
     let failed: Vec<&str> = statuses(&document)
         .into_iter()
@@ -497,8 +493,7 @@ fn a_hundred_requests_of_everything_with_the_classic_line() {
     };
     let before = server.contents().unwrap();
 
-    let line = [&server.url(), "-r", "100", "--json", "-"];
-    let outcome = Prestan::new().args(line).run();
+    let outcome = prestan!("{} -r 100 --json -", server.url()).run();
 
     assert_eq!(outcome.code, 0, "{outcome}");
     let document = outcome.json();
@@ -518,36 +513,27 @@ fn prestan_starts_a_server_by_itself() {
     if need_or(Recipe::named("apache-digest").unwrap().installed()).is_none() {
         return;
     }
-    let line = ["run", "prestan", "--server", "apache-digest", "--json", "-"];
-    let outcome = Prestan::new()
-        .args(line)
-        .args(SMALL)
-        .args(["--only", "Get1K,Locks"])
-        .run();
-    assert_eq!(outcome.code, 0, "{outcome}");
+    let outcome =
+        prestan!("run prestan --server apache-digest --json - -r 5 -d 3 -w 5 --only Get1K,Locks")
+            .ends(0);
     let document = outcome.json();
     assert_eq!(rows::names(&document), ["Get1K", "Lock", "UnLock"]);
     assert!(statuses(&document).values().all(|status| *status == "ok"));
     // It is gone with the program.
     let target = document["target"].as_str().unwrap();
-    let late = outcome.again().arg(target).run();
-    assert_eq!(late.code, 4, "{late}");
+    prestan!(outcome.again() => "{target}").ends(4);
 }
 
 #[test]
 fn a_server_that_nobody_knows_is_a_wrong_usage() {
-    let outcome = Prestan::new()
-        .args(["run", "prestan", "--server", "iis"])
-        .run();
-    assert_eq!(outcome.code, 2, "{outcome}");
+    let outcome = prestan!("run prestan --server iis").ends(2);
     assert!(outcome.stderr.contains("apache-digest"), "{outcome}");
 }
 
 /// A run of one measured GET with number 7.
 fn run_of_one_get() -> Run {
     let prestan = Prestan::new();
-    let line = ["demo", "--only", "Get1K", "-r", "1", "--warmup", "0"];
-    let outcome = prestan.args(line).run();
+    let outcome = prestan!(prestan => "demo --only Get1K -r 1 --warmup 0").run();
     let mut run = rundir::load(&outcome.run()).unwrap();
     run.samples[0].number = 7;
     run

@@ -23,16 +23,13 @@ fn demo() -> Faulty {
 
 /// A run of Get1K that is saved in `run` below its home.
 fn get(server: &Faulty, options: &[&str]) -> Prestan {
-    Prestan::new()
-        .args([&server.server.url(), "--only", "Get1K", "--save", "run"])
-        .args(options)
+    prestan!("{server} --only Get1K --save run").args(options)
 }
 
 fn kill(running: Running) -> Outcome {
     let pid = Pid::from_raw(i32::try_from(running.id()).unwrap()).unwrap();
     kill_process(pid, Signal::KILL).unwrap();
-    let outcome = running.wait();
-    assert_eq!(outcome.code, -9, "{outcome}");
+    let outcome = running.ends(-9);
     outcome
 }
 
@@ -43,10 +40,8 @@ fn recorded(run: &Path) -> u64 {
 /// What `prestan report` says of the run that is saved in `run`.
 #[track_caller]
 fn report(outcome: &Outcome) -> (Value, Outcome) {
-    let text = outcome.again().args(["report", "run"]).run();
-    assert_eq!(text.code, 0, "{text}");
-    let json = outcome.again().args(["report", "run", "--json", "-"]).run();
-    assert_eq!(json.code, 0, "{json}");
+    let text = prestan!(outcome.again() => "report run").ends(0);
+    let json = prestan!(outcome.again() => "report run --json -").ends(0);
     let document = json.json();
     assert_adds_up(&document);
     assert_eq!(document["complete"]["state"], "aborted", "{document:#}");
@@ -107,7 +102,7 @@ fn told_of_a_full_disk(prestan: Prestan, code: i32, said: &str, why: &str) {
     assert!(said.contains("`prestan report "), "{said}");
     // In memory there was room.
     assert!(said.contains("\nGet1K   Rsp = "), "{said}");
-    let outcome = prestan.arg("--version").run();
+    let outcome = prestan!(prestan => "--version").run();
     let (document, text) = report(&outcome);
     let recorded = row(&document, "Get1K")["outcomes"]["ok"].as_u64().unwrap();
     assert!((1..REQUESTS).contains(&recorded), "{document:#}");
@@ -165,7 +160,7 @@ fn a_record_without_samples_says_so() {
         "{said}"
     );
     assert!(!said.contains("`prestan report"), "{said}");
-    let (document, text) = report(&prestan.arg("--version").run());
+    let (document, text) = report(&prestan!(prestan => "--version").run());
     let save = row(&document, "Save");
     assert_eq!(save["evidence"], "no samples of it were saved", "{save:#}");
     let row = "\nSave   not saved   no samples of it were saved\n";
@@ -214,8 +209,7 @@ fn nothing_is_measured_into_a_directory_with_links_of_our_names() {
         let directory = prestan.home().join("run");
         fs::create_dir(&directory).unwrap();
         std::os::unix::fs::symlink(&victim, directory.join(name)).unwrap();
-        let outcome = prestan.run();
-        assert_eq!(outcome.code, 1, "{outcome}");
+        let outcome = prestan.ends(1);
         assert!(outcome.stderr.contains(name), "{outcome}");
         assert_eq!(fs::read(victim).unwrap(), b"precious");
     }

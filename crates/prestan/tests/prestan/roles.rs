@@ -11,9 +11,9 @@ use serde_json::Value;
 use tempfile::TempDir;
 use testbed::fault::{Fault, Rule};
 
+use crate::support::Outcome;
 use crate::support::faulty::{Faulty, status};
 use crate::support::load::{kept, plain};
-use crate::support::{Outcome, Prestan};
 use crate::verdicts::settled;
 
 /// Readers beside a writer, with a time of each session of the writer and one from a writing to the next reading.
@@ -65,11 +65,7 @@ pub(crate) fn write(text: &str) -> (TempDir, PathBuf) {
 
 pub(crate) fn run(server: &Faulty, text: &str, options: &[&str]) -> Outcome {
     let (_directory, path) = write(text);
-    let url = server.server.url();
-    Prestan::new()
-        .arg("run")
-        .arg(&path)
-        .args([&*url, "-q", "--json", "-"])
+    prestan!("run {} {server} -q --json -", path)
         .args(options)
         .run()
 }
@@ -183,7 +179,7 @@ fn roles_are_at_work_together_and_stop_watches_are_rows() {
     }
     assert_eq!(server.left(), [""; 0]);
 
-    let text = outcome.again().arg("report").run();
+    let text = prestan!(outcome.again() => "report").run();
     assert!(
         text.stdout.contains("* Role reader of Editing 2 users\n"),
         "{text}"
@@ -206,12 +202,9 @@ fn a_declared_unit_is_that_of_all_times_of_a_row() {
     assert_eq!(outcome.code, 0, "{outcome}");
     assert_eq!(row(&outcome, "OpenToSaved")["unit"], "s", "{outcome}");
     assert!(row(&outcome, "Read").get("unit").is_none());
-    let page = outcome
-        .again()
-        .args(["report", "--html", "page.html"])
-        .run();
+    let page = prestan!(outcome.again() => "report --html page.html").run();
     let page = std::fs::read_to_string(page.home().join("page.html")).unwrap();
-    let text = outcome.again().arg("report").run().stdout;
+    let text = prestan!(outcome.again() => "report").run().stdout;
     let line = text.lines().find(|line| line.starts_with("OpenToSaved"));
     let line = line.unwrap_or_else(|| panic!("{text}"));
     // At least 5 ms.
@@ -364,13 +357,7 @@ fn numbers_of_users_that_roles_do_not_have_are_refused() {
     assert_eq!(four.code, 2, "{four}");
     assert!(four.stderr.contains("use 3, or a multiple of it"), "{four}");
     let (_directory, path) = write(&text);
-    let url = server.server.url();
-    let open = Prestan::new()
-        .args(["load", "--writes", "--mix"])
-        .arg(&path)
-        .args([&*url, "--rate", "10"])
-        .run();
-    assert_eq!(open.code, 2, "{open}");
+    let open = prestan!("load --writes --mix {} {server} --rate 10", path).ends(2);
     assert!(
         open.stderr
             .contains("has roles, whose users begin operations themselves"),
@@ -383,14 +370,9 @@ fn numbers_of_users_that_roles_do_not_have_are_refused() {
 fn in_a_load_each_user_has_the_operations_of_its_role() {
     let server = plain();
     let (_directory, path) = write(&EDITING.replace("CONSTRAINTS", ""));
-    let url = server.server.url();
-    let options = ["--users", "6", "--requests", "600", "-q", "--json", "-"];
-    let outcome = Prestan::new()
-        .args(["load", "--writes", "--mix"])
-        .arg(&path)
-        .arg(&url)
-        .args(options)
-        .run();
+    let path = path.display();
+    let outcome =
+        prestan!("load --writes --mix {path} {server} --users 6 --requests 600 -q --json -").run();
     assert!(matches!(outcome.code, 0 | 3), "{outcome}");
     let run = kept(&outcome);
     assert!(
@@ -470,10 +452,8 @@ fn mistakes_in_roles_and_stop_watches_have_a_place() {
 pub(crate) fn load_of(server: &Faulty, steps: &str, duration: &str) -> Outcome {
     let text = format!("suite: watched\ntests:\n  - name: T\n    loop:\n{steps}");
     let (_directory, path) = write(&text);
-    let url = server.server.url();
-    let options = ["--duration", duration, "--users", "2", "-q", "--json", "-"];
-    let prestan = Prestan::new().args(["load", "--mix"]).arg(&path).arg(&url);
-    prestan.args(options).run()
+    let path = path.display();
+    prestan!("load --mix {path} {server} --duration {duration} --users 2 -q --json -").run()
 }
 
 /// Nanoseconds of the samples of a row.

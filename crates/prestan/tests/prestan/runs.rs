@@ -29,14 +29,12 @@ fn home_with(names: &[&str]) -> Outcome {
 }
 
 fn short(prestan: Prestan, name: &str) -> Outcome {
-    let demo = ["demo", "-q", "--only", "Get1K", "-r", "2", "--run-id", name];
-    let outcome = prestan.args(demo).run();
-    assert_eq!(outcome.code, 0, "{outcome}");
+    let outcome = prestan!(prestan => "demo -q --only Get1K -r 2 --run-id {name}").ends(0);
     outcome
 }
 
 fn prestan(home: &Outcome, line: &str) -> Outcome {
-    home.again().args(line.split(' ')).run()
+    home.again().words(line).run()
 }
 
 #[track_caller]
@@ -111,7 +109,7 @@ fn runs_are_listed_with_what_became_of_them() {
 
 #[test]
 fn a_home_without_runs_lists_none() {
-    let outcome = Prestan::new().args(["runs", "--json", "-"]).run();
+    let outcome = prestan!("runs --json -").run();
     assert_eq!(outcome.json()["runs"].as_array().unwrap().len(), 0);
     let none = done(&outcome, "runs");
     assert!(none.starts_with("no run is kept in "), "{none}");
@@ -267,7 +265,7 @@ fn old_runs_are_pruned() {
         assert_eq!(names(&home).len(), 3 - removed.len());
     }
     refused(
-        &Prestan::new().arg("suites").run(),
+        &prestan!("suites").run(),
         "runs prune",
         "--older-than <TIME>|--keep-size <SIZE>|--keep <N>",
     );
@@ -347,8 +345,7 @@ fn a_run_that_reached_no_server_is_not_kept() {
         "load http://127.0.0.1:1/",
         "compare http://127.0.0.1:1/ http://127.0.0.1:1/ --repeat 2 -q",
     ] {
-        let outcome = Prestan::new().args(line.split(' ')).run();
-        assert_eq!(outcome.code, 4, "{outcome}");
+        let outcome = Prestan::new().words(line).ends(4);
         assert!(outcome.stderr.contains("cannot be reached"), "{outcome}");
         assert!(outcome.runs().is_empty(), "{line}: {outcome}");
         assert!(!outcome.home().join("here").exists(), "{outcome}");

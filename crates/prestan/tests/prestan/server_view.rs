@@ -33,11 +33,8 @@ fn sends(header: &str) -> Fault {
 }
 
 /// A run of PUT and GET on a server that Prestan starts.
-fn started(server: &str, options: &[&str]) -> Prestan {
-    Prestan::new()
-        .args(["run", "prestan", "--server", server])
-        .args(["--only", "Put1K,Get1K", "-r", "40"])
-        .args(options)
+fn started(server: &str, options: &str) -> Prestan {
+    prestan!("run prestan --server {server} --only Put1K,Get1K -r 40").words(options)
 }
 
 /// The configuration of the recipe of nginx, with something else in place of a part of it.
@@ -58,8 +55,7 @@ fn what_responses_say_is_set_against_response_times() {
             .rule(Rule::new(sends("db;dur=1, x;dur=-1, y;dur=nan, a b;dur=2")).tag("(Get1K)"))
             .rule(Rule::new(sends("late;dur=7")).tag("(Put1K)").nth(2))
     });
-    let outcome = run_of(&faulty.server.url(), "Put1K,Get1K", 10).run();
-    assert_eq!(outcome.code, 0, "{outcome}");
+    let outcome = run_of(&faulty.server.url(), "Put1K,Get1K", 10).ends(0);
     let document = outcome.json();
     let get = row(&document, "Get1K", Some("db")).unwrap();
     assert_eq!(
@@ -94,8 +90,7 @@ fn what_responses_say_is_set_against_response_times() {
     assert_eq!(rows.len(), 5, "{rows:?}");
     assert_eq!(document["server_view"]["access_log"], Value::Null);
 
-    let again = outcome.again().arg("report").run();
-    assert_eq!(again.code, 0, "{again}");
+    let again = prestan!(outcome.again() => "report").ends(0);
     let (_, table) = again.stdout.split_once("The server's own view").unwrap();
     let line = table.lines().find(|line| line.contains(" db ")).unwrap();
     assert!(
@@ -107,10 +102,9 @@ fn what_responses_say_is_set_against_response_times() {
 #[test]
 fn a_server_that_says_nothing_has_no_view() {
     let faulty = Faulty::new(|builder| builder);
-    let outcome = run_of(&faulty.server.url(), "Put1K,Get1K", 3).run();
-    assert_eq!(outcome.code, 0, "{outcome}");
+    let outcome = run_of(&faulty.server.url(), "Put1K,Get1K", 3).ends(0);
     assert_eq!(outcome.json()["server_view"], Value::Null);
-    let text = outcome.again().arg("report").run().stdout;
+    let text = prestan!(outcome.again() => "report").run().stdout;
     assert!(!text.contains("own view"), "{text}");
 }
 
@@ -121,8 +115,7 @@ fn of_a_failed_operation_no_time_is_told() {
             .rule(Rule::new(sends("db;dur=4")).tag("(Get1K)"))
             .rule(Rule::new(Fault::RewriteStatus(404)).tag("(Get1K)").nth(2))
     });
-    let outcome = run_of(&faulty.server.url(), "Get1K", 5).run();
-    assert_eq!(outcome.code, 1, "{outcome}");
+    let outcome = run_of(&faulty.server.url(), "Get1K", 5).ends(1);
     let document = outcome.json();
     assert_eq!(
         row(&document, "Get1K", Some("db")).unwrap()["operations"],
@@ -135,8 +128,7 @@ fn a_server_that_says_too_much_is_cut_short() {
     let names: Vec<String> = (0..200).map(|place| format!("m{place:03};dur=1")).collect();
     let faulty =
         Faulty::new(|builder| builder.rule(Rule::new(sends(&names.join(","))).tag("(Get1K)")));
-    let outcome = run_of(&faulty.server.url(), "Get1K", 3).run();
-    assert_eq!(outcome.code, 0, "{outcome}");
+    let outcome = run_of(&faulty.server.url(), "Get1K", 3).ends(0);
     let document = outcome.json();
     assert_eq!(
         document["server_view"]["rows"].as_array().unwrap().len(),
@@ -159,11 +151,9 @@ fn the_header_is_read_over_http2() {
     let says = "location / {\n add_header Server-Timing 'app;dur=0.25' always;";
     let parameter = nginx_configured(&prestan, "location / {", says);
     let server = format!("nginx,http=2,{parameter}");
-    let outcome = prestan
-        .args(["run", "prestan", "--server", &server, "--only", "Get1K"])
-        .args(["-r", "20", "-c", "3", "--json", "-"])
-        .run();
-    assert_eq!(outcome.code, 0, "{outcome}");
+    let outcome =
+        prestan!(prestan => "run prestan --server {server} --only Get1K -r 20 -c 3 --json -")
+            .ends(0);
     let document = outcome.json();
     let get = row(&document, "Get1K", Some("app")).unwrap();
     assert_eq!(number(&get["server_us"]["mean"]), 250.0, "{get}");
@@ -185,8 +175,7 @@ fn the_log_of_a_server_is_joined_with_its_operations() {
 
 /// Checks a run; returns whether the times of the server are within those of the operations.
 fn is_log_within_operations(server: &str, resolution: f64) -> bool {
-    let outcome = started(server, &["--inside", "--json", "-"]).run();
-    assert_eq!(outcome.code, 0, "{outcome}");
+    let outcome = started(server, "--inside --json -").ends(0);
     let document = outcome.json();
     let log = &document["server_view"]["access_log"];
     for (count, expected) in [
@@ -221,8 +210,7 @@ fn several_users_are_told_apart_in_a_log() {
     if !is_installed("apache") {
         return;
     }
-    let outcome = started("apache,http=2", &["--inside", "-c", "4", "--json", "-"]).run();
-    assert_eq!(outcome.code, 0, "{outcome}");
+    let outcome = started("apache,http=2", "--inside -c 4 --json -").ends(0);
     let document = outcome.json();
     let log = &document["server_view"]["access_log"];
     assert!(
@@ -237,8 +225,7 @@ fn without_inside_no_log_is_read() {
     if !is_installed("apache") {
         return;
     }
-    let outcome = started("apache", &["--json", "-"]).run();
-    assert_eq!(outcome.code, 0, "{outcome}");
+    let outcome = started("apache", "--json -").ends(0);
     assert_eq!(outcome.json()["server_view"], Value::Null);
 }
 
@@ -253,10 +240,7 @@ fn what_is_not_in_a_log_is_said() {
         let prestan = Prestan::new();
         let parameter = nginx_configured(&prestan, own, to);
         let server = format!("nginx,{parameter}");
-        prestan
-            .args(["run", "prestan", "--server", &server, "--inside"])
-            .args(["--only", "Get1K", "-r", "5"])
-            .run()
+        prestan!(prestan => "run prestan --server {server} --inside --only Get1K -r 5").run()
     };
     let foreign = text("access_log {{ dir }}/log/access.log combined;");
     assert_eq!(foreign.code, 0, "{foreign}");
@@ -285,10 +269,8 @@ fn figures_of_a_recorded_run_are_the_same() {
     if !is_installed("lighttpd") {
         return;
     }
-    let outcome = started("lighttpd", &["--inside", "--json", "-"]).run();
-    assert_eq!(outcome.code, 0, "{outcome}");
-    let again = outcome.again().args(["report", "--json", "-"]).run();
-    assert_eq!(again.code, 0, "{again}");
+    let outcome = started("lighttpd", "--inside --json -").ends(0);
+    let again = prestan!(outcome.again() => "report --json -").ends(0);
     assert_eq!(outcome.json()["server_view"], again.json()["server_view"]);
     let events = fs::read_to_string(outcome.run().join("events.jsonl")).unwrap();
     assert!(

@@ -56,8 +56,7 @@ fn a_signal_that_is_ignored_on_entry_stays_ignored() {
         server.measured("Get1K").len() > before + 200
     });
     send(&running, Signal::INT);
-    let outcome = running.wait();
-    assert_eq!(outcome.code, -Signal::INT.as_raw(), "{outcome}");
+    running.ends(-Signal::INT.as_raw());
     assert_eq!(server.left(), [""; 0]);
 }
 
@@ -79,8 +78,7 @@ fn the_first_process_of_a_container_ends_with_the_number_of_the_signal() {
         let id = running.id();
         let children = fs::read_to_string(format!("/proc/{id}/task/{id}/children")).unwrap();
         send_to(children.trim().parse().unwrap(), signal);
-        let outcome = running.wait();
-        assert_eq!(outcome.code, status, "{outcome}");
+        running.ends(status);
         assert_eq!(server.left(), [""; 0]);
     }
 }
@@ -149,10 +147,7 @@ fn a_thread_that_cannot_be_started_is_said_and_nothing_is_left() {
 fn a_relative_state_directory_is_ignored() {
     let server = plain();
     let prestan = Prestan::new().env("XDG_STATE_HOME", "relative");
-    let outcome = prestan
-        .args([&*server.server.url(), "--only", "Get1K", "-r", "2"])
-        .run();
-    assert_eq!(outcome.code, 0, "{outcome}");
+    let outcome = prestan!(prestan => "{server} --only Get1K -r 2").ends(0);
     assert!(!outcome.home().join("relative").exists());
     assert!(outcome.home().join(".local/state/prestan/runs").is_dir());
 }
@@ -184,15 +179,13 @@ fn credentials_of_the_environment_that_cannot_be_used_are_errors() {
             "PRESTAN_PASSWORD gives a password, and there is no user for it",
         ),
     ] {
-        let outcome = Prestan::new().arg(&url).env(name, value).run();
-        assert_eq!(outcome.code, 2, "{outcome}");
+        let outcome = prestan!("{url}").env(name, value).ends(2);
         assert!(outcome.stderr.contains(reason), "{outcome}");
         assert!(!outcome.stderr.contains("pa55"), "{outcome}");
     }
     let prestan = Prestan::new();
     prestan.file("password", "pa55\n");
-    let outcome = prestan.args([&*url, "--password-file", "password"]).run();
-    assert_eq!(outcome.code, 2, "{outcome}");
+    let outcome = prestan!(prestan => "{url} --password-file password").ends(2);
     assert!(
         outcome.stderr.contains("--password-file gives a password"),
         "{outcome}"

@@ -30,10 +30,11 @@ fn prestan(keys: &str) -> Prestan {
     prestan
 }
 
-fn run(keys: &str, options: &[&str]) -> Outcome {
+fn run(keys: &str, options: &str) -> Outcome {
     let server = plain();
-    let line = ["run", "suites/beside.yaml", &server.server.url(), "-r", "5"];
-    prestan(keys).args(line).args(options.iter().copied()).run()
+    prestan!(prestan(keys) => "run suites/beside.yaml {server} -r 5")
+        .words(options)
+        .run()
 }
 
 /// The load and the flows of the background traffic of a run, as its record has them.
@@ -45,7 +46,7 @@ fn background(run: &Run) -> Option<(&str, u32)> {
 #[test]
 fn a_suite_says_which_background_traffic_it_is_measured_beside() {
     let by_file = "params: {traffic: two}\nbackground: {file: load.yaml, load: \"{{ traffic }}\", stable: 100%}";
-    let outcome = run(by_file, &[]);
+    let outcome = run(by_file, "");
     assert_eq!(outcome.code, 0, "{outcome}");
     let recorded = kept(&outcome);
     assert_eq!(background(&recorded), Some(("two", 2)));
@@ -55,14 +56,14 @@ fn a_suite_says_which_background_traffic_it_is_measured_beside() {
     assert_eq!(ended.count(), 1);
 
     // The parameter selects another load; the option another file.
-    let other = run(by_file, &["--param", "traffic=one"]);
+    let other = run(by_file, "--param traffic=one");
     assert_eq!(background(&kept(&other)), Some(("one", 1)), "{other}");
     let option = "suites/load.yaml,load=one,stable=100%";
-    let other = run(by_file, &["--background", option]);
+    let other = run(by_file, &format!("--background {option}"));
     assert_eq!(background(&kept(&other)), Some(("one", 1)), "{other}");
 
     let here = format!("background: {{load: two, stable: 100%, traffic: {TRAFFIC}}}");
-    let outcome = run(&here, &[]);
+    let outcome = run(&here, "");
     assert_eq!(background(&kept(&outcome)), Some(("two", 2)), "{outcome}");
     assert!(outcome.stdout.contains("load two of beside"), "{outcome}");
 }
@@ -84,7 +85,7 @@ fn background_traffic_of_a_suite_that_makes_no_sense_is_refused_before_anything_
         ),
     ];
     for (keys, expected) in table {
-        let outcome = run(keys, &[]);
+        let outcome = run(keys, "");
         assert_eq!(outcome.code, 2, "{keys}: {outcome}");
         assert!(outcome.stderr.contains(expected), "{keys}: {outcome}");
     }
@@ -95,22 +96,20 @@ fn a_suite_may_keep_the_packets_of_its_runs() {
     let Some(()) = need_or(capture::available()) else {
         return;
     };
-    let outcome = run("capture: {snap: 500}", &[]);
+    let outcome = run("capture: {snap: 500}", "");
     assert_eq!(outcome.code, 0, "{outcome}");
     let packets = outcome.run().join("packets.pcapng");
-    let analysed = outcome.again().args(["analyze", "--json", "-"]);
-    let analysed = analysed.arg(&packets).arg("--run").arg(outcome.run()).run();
-    assert_eq!(analysed.code, 0, "{analysed}");
+    let analysed =
+        prestan!(outcome.again() => "analyze --json - {} --run {}", packets, outcome.run()).ends(0);
     let joined = &analysed.json()["run"];
     assert_eq!(joined["joined"], 5, "{joined}");
 
     let name = outcome.run();
     let name = name.file_name().unwrap().to_str().unwrap();
-    let removed = outcome.again().args(["runs", "remove", name]).run();
-    assert_eq!(removed.code, 0, "{removed}");
+    let removed = prestan!(outcome.again() => "runs remove {}", name).ends(0);
     assert!(!packets.exists(), "{removed}");
 
-    let nowhere = run("capture: true", &["--no-save"]);
+    let nowhere = run("capture: true", "--no-save");
     assert_eq!(nowhere.code, 2, "{nowhere}");
     assert!(nowhere.stderr.contains("leave out --no-save"), "{nowhere}");
 }
@@ -142,22 +141,7 @@ fn received(run: &Run) -> u64 {
 fn runs_that_take_turns_share_their_background_traffic() {
     let (a, b) = (plain(), plain());
     let prestan = prestan("background: {file: load.yaml, load: one, stable: 100%}");
-    let line = [
-        "compare",
-        "--suite",
-        "suites/beside.yaml",
-        "--repeat",
-        "2",
-        "-r",
-        "5",
-    ];
-    let sides = [a.server.url(), b.server.url()];
-    let outcome = prestan
-        .args(line)
-        .args(["--save", "kept"])
-        .args(sides)
-        .run();
-    assert_eq!(outcome.code, 0, "{outcome}");
+    let outcome = prestan!(prestan => "compare --suite suites/beside.yaml --repeat 2 -r 5 --save kept {a} {b}").ends(0);
     let runs = runs(&outcome);
     assert_eq!(runs.len(), 4);
     // Blocks 1 and 2 of server a, then those of server b.
@@ -174,17 +158,8 @@ fn runs_that_take_turns_share_their_background_traffic() {
 fn runs_of_a_sweep_have_the_background_traffic_of_their_point() {
     let server = plain();
     let keys = "params: {traffic: one}\nbackground: {file: load.yaml, load: \"{{ traffic }}\", stable: 100%}";
-    let line = [
-        "sweep",
-        "--suite",
-        "suites/beside.yaml",
-        "--vary",
-        "requests=2,3",
-        "--repeat",
-        "2",
-    ];
-    let prestan = prestan(keys).args(line).args(["--save", "kept"]);
-    let outcome = prestan.arg(server.server.url()).run();
+    let outcome = prestan!(prestan(keys) => "sweep --suite suites/beside.yaml --vary requests=2,3 --repeat 2 --save \
+        kept {server}").run();
     let runs = runs(&outcome);
     assert_eq!(runs.len(), 4, "{outcome}");
     for run in &runs {
@@ -197,21 +172,8 @@ fn runs_of_a_sweep_have_the_background_traffic_of_their_point() {
 fn trials_of_a_search_are_made_beside_background_traffic() {
     let server = plain();
     let url = crate::support::load::file(&server, "doc");
-    let line = [
-        "search",
-        "GET",
-        &url,
-        "--find",
-        "users",
-        "--to",
-        "1",
-        "--while",
-        "failures > 0",
-    ];
-    let background = ["--background", "suites/load.yaml,load=one,stable=100%"];
-    let prestan = prestan("").args(line).args(background);
-    let outcome = prestan
-        .args(["--duration", "300ms", "--save", "kept", "--json", "-"])
+    let outcome = prestan!(prestan("") => "search GET {url} --find users --to 1 --while 'failures > 0' --background \
+        suites/load.yaml,load=one,stable=100% --duration 300ms --save kept --json -")
         .run();
     let runs = runs(&outcome);
     assert!(!runs.is_empty(), "{outcome}");

@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use crate::support::faulty::{Faulty, PASSWORD, no_secret_in, status};
 use crate::support::load::{plain, send, until};
-use crate::support::{Outcome, Prestan};
 use rustix::process::Signal;
 use serde_json::Value;
 use tempfile::TempDir;
@@ -45,28 +44,14 @@ fn linear() -> Faulty {
     })
 }
 
-fn sweep(arguments: &[&str]) -> Outcome {
-    Prestan::new().arg("sweep").args(arguments).run()
-}
-
 #[test]
 fn a_known_law_is_found() {
     let (server, (_directory, suite)) = (linear(), suite(SUITE));
     let (url, suite) = (server.server.url(), suite.to_string_lossy().into_owned());
-    let outcome = sweep(&[
-        &url,
-        "--suite",
-        &suite,
-        "--vary",
-        "k=8,1,2,4",
-        "--vary",
-        "other=1,3",
-        "--repeat",
-        "3",
-        "--json",
-        "-",
-    ]);
-    assert_eq!(outcome.code, 0, "{outcome}");
+    let outcome = prestan!(
+        "sweep {url} --suite {suite} --vary k=8,1,2,4 --vary other=1,3 --repeat 3 --json -"
+    )
+    .ends(0);
     assert!(
         outcome.stderr.contains("8 points, 24 runs: 96 rounds"),
         "{outcome}"
@@ -108,17 +93,7 @@ fn a_point_that_fails_the_gate_is_named() {
     let (_directory, suite) = suite(SUITE);
     let (url, suite) = (server.server.url(), suite.to_string_lossy().into_owned());
     let gated = |condition: &str| {
-        sweep(&[
-            &url,
-            "--suite",
-            &suite,
-            "--vary",
-            "k=1,8",
-            "--repeat",
-            "2",
-            "--fail-if",
-            condition,
-        ])
+        prestan!("sweep {url} --suite {suite} --vary k=1,8 --repeat 2 --fail-if {condition}").run()
     };
     // Counts are known, whatever the load generator did.
     let failed = gated("failures > 0");
@@ -141,24 +116,24 @@ fn a_point_that_breaks_a_constraint_of_the_suite_is_named() {
     let fails = Rule::new(status(507, &[], "")).method("GET");
     let server = Faulty::new(|builder| builder.rule(fails.path("/k8-")));
     let url = server.server.url();
-    let swept = |constraint: &str, options: &[&str]| {
+    let swept = |constraint: &str, options: &str| {
         let (_directory, suite) = suite(&format!("{SUITE}constraints:\n  own: {constraint}\n"));
-        let prestan = Prestan::new().args(["sweep", &url, "--suite"]).arg(suite);
-        let varied = ["--vary", "k=1,8", "--repeat", "2"];
-        prestan.args(varied).args(options).run()
+        prestan!("sweep {url} --suite {} --vary k=1,8 --repeat 2", suite)
+            .words(options)
+            .run()
     };
     // Counts are known, whatever the load generator did.
-    let failed = swept("failures(Slow) == 0", &[]);
+    let failed = swept("failures(Slow) == 0", "");
     assert_eq!(failed.code, 1, "{failed}");
     let told = format!("prestan: failed: constraint own at k=8 of {url} (2 of 2 runs)\n");
     assert!(failed.stderr.contains(&told), "{failed}");
-    let kept = swept("operations(Slow) < 1000", &[]);
+    let kept = swept("operations(Slow) < 1000", "");
     assert_eq!(kept.code, 0, "{kept}");
     // Four operations are too few for it.
     let few = "p99(Slow) < 1 s or failures(Slow) > 0";
-    let undecided = swept(few, &[]);
+    let undecided = swept(few, "");
     assert!(undecided.inconclusive, "{undecided}");
-    let passed = swept(few, &["--inconclusive", "pass"]);
+    let passed = swept(few, "--inconclusive pass");
     assert_eq!((passed.code, passed.inconclusive), (0, false), "{passed}");
     assert_eq!(server.left(), [""; 0]);
 }
@@ -173,25 +148,12 @@ fn users_are_varied_and_a_failing_point_is_left_out() {
     let server = Faulty::new(|builder| builder.rule(fails.method("GET").path("/k2-")));
     let (_directory, suite) = suite(SUITE);
     let (url, suite) = (server.server.url(), suite.to_string_lossy().into_owned());
-    let one = [
-        &*url,
-        "--suite",
-        &suite,
-        "--vary",
-        "k=1,2,3",
-        "--vary",
-        "users=1,3",
-        "--design",
-        "one",
-        "--repeat",
-        "2",
-        "-r",
-        "20",
-        "--quiet",
-        "--json",
-        "-",
-    ];
-    let document = sweep(&one).json();
+    let document = prestan!(
+        "sweep {url} --suite {suite} --vary k=1,2,3 --vary users=1,3 --design one --repeat 2 -r \
+        20 --quiet --json -"
+    )
+    .run()
+    .json();
     let points = document["tests"][0]["servers"][0]["points"]
         .as_array()
         .unwrap();
@@ -232,21 +194,11 @@ fn a_mix_at_several_rates() {
     let (_directory, suite) = suite(mix);
     fs::write(server.demo.root().join("file"), "some text").unwrap();
     let (url, suite) = (server.server.url(), suite.to_string_lossy().into_owned());
-    let outcome = sweep(&[
-        &url,
-        "--suite",
-        &suite,
-        "--mix",
-        "--duration",
-        "300ms",
-        "--vary",
-        "rate=50,100",
-        "--repeat",
-        "2",
-        "--json",
-        "-",
-    ]);
-    assert_eq!(outcome.code, 0, "{outcome}");
+    let outcome = prestan!(
+        "sweep {url} --suite {suite} --mix --duration 300ms --vary \
+        rate=50,100 --repeat 2 --json -"
+    )
+    .ends(0);
     assert!(outcome.stderr.contains("1 s of measuring"), "{outcome}");
     let document = outcome.json();
     let points = document["tests"][0]["servers"][0]["points"]
@@ -269,41 +221,31 @@ fn a_mix_at_several_rates() {
 #[test]
 fn what_makes_no_sense_is_refused_before_anything_is_sent() {
     let server = plain();
-    let url = server.server.url();
-    let table: [(&[&str], &str); 12] = [
+    let table: [(&str, &str); 12] = [
         (
-            &["--vary", "users=1,2", "--vary", "concurrency=3,4"],
+            "--vary users=1,2 --vary concurrency=3,4",
             "`users` is varied twice",
         ),
         (
-            &["--vary", "width=1,2", "-w", "50"],
+            "--vary width=1,2 -w 50",
             "`width` is varied, and has a value of its own",
         ),
         (
-            &["--vary", "width=1,2", "--json", "nowhere/sweep.json"],
+            "--vary width=1,2 --json nowhere/sweep.json",
             "writing nowhere/sweep.json would fail, so nothing was done",
         ),
-        (&[], "--vary"),
-        (&["--vary", "width"], "width=10,30,100"),
-        (&["--vary", "width=10"], "at least two values"),
-        (
-            &["--vary", "width=10,x"],
-            "`x` is neither a number nor a size",
-        ),
-        (&["--vary", "width=1,1KiB,1024"], "twice"),
-        (
-            &["--vary", "width=1,2", "--vary", "width=3,4"],
-            "varied twice",
-        ),
-        (&["--vary", "rate=10,20"], "needs --mix"),
-        (
-            &["--vary", "users=1,1.5"],
-            "`users=1.5` is no number of users",
-        ),
-        (&["--vary", "nonsense=1,2"], "nonsense"),
+        ("", "--vary"),
+        ("--vary width", "width=10,30,100"),
+        ("--vary width=10", "at least two values"),
+        ("--vary width=10,x", "`x` is neither a number nor a size"),
+        ("--vary width=1,1KiB,1024", "twice"),
+        ("--vary width=1,2 --vary width=3,4", "varied twice"),
+        ("--vary rate=10,20", "needs --mix"),
+        ("--vary users=1,1.5", "`users=1.5` is no number of users"),
+        ("--vary nonsense=1,2", "nonsense"),
     ];
     for (arguments, says) in table {
-        let outcome = sweep(&[&[&*url], arguments].concat());
+        let outcome = prestan!("sweep {server}").words(arguments).run();
         let code = if says.contains("would fail") { 1 } else { 2 };
         assert_eq!(outcome.code, code, "{outcome}");
         assert!(outcome.stderr.contains(says), "{says}: {outcome}");
@@ -314,21 +256,17 @@ fn what_makes_no_sense_is_refused_before_anything_is_sent() {
 #[test]
 fn ctrl_c_shows_what_is_known_and_cleans_up() {
     let (server, (_directory, suite)) = (linear(), suite(SUITE));
-    let url = server.server.url();
-    let prestan = Prestan::new()
-        .args(["sweep", &url, "--suite"])
-        .arg(&suite)
-        .args(["--vary", "k=1,2", "--repeat", "50", "-r", "5"])
+    let suite = suite.display();
+    let running = prestan!("sweep {server} --suite {suite} --vary k=1,2 --repeat 50 -r 5")
         .env("PRESTAN_USER", "ann")
-        .env("PRESTAN_PASSWORD", PASSWORD);
-    let running = prestan.spawn();
+        .env("PRESTAN_PASSWORD", PASSWORD)
+        .spawn();
     // Two points with three rounds to warm up and five more, five repeats and a bit.
     until("five repeats are done", || {
         server.measured("Slow").len() > 5 * 16 + 3
     });
     send(&running, Signal::INT);
-    let outcome = running.wait();
-    assert_eq!(outcome.code, -Signal::INT.as_raw(), "{outcome}");
+    let outcome = running.ends(-Signal::INT.as_raw());
     assert!(
         outcome.stdout.contains(": it was interrupted\n"),
         "{outcome}"

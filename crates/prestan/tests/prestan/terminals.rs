@@ -4,8 +4,8 @@ use std::process::{Command, Stdio};
 
 use testbed::need_or;
 
+use crate::support::in_a_shell;
 use crate::support::load::{file, plain};
-use crate::support::{Prestan, in_a_shell};
 
 /// What a terminal of so many columns gets, in this environment; `None` without script(1).
 fn on_terminal(columns: usize, env: &[(&str, &str)], line: &str) -> Option<String> {
@@ -130,10 +130,7 @@ fn a_locale_without_unicode_gets_ascii_in_reports_bars_and_messages() {
             "{shown}"
         );
     }
-    let piped = Prestan::new()
-        .args(["demo", "--only", "Get1K", "-r", "3"])
-        .env("LC_ALL", "C")
-        .run();
+    let piped = prestan!("demo --only Get1K -r 3").env("LC_ALL", "C").run();
     assert!(
         piped.stdout.is_ascii() && piped.stderr.is_ascii(),
         "{piped}"
@@ -143,7 +140,7 @@ fn a_locale_without_unicode_gets_ascii_in_reports_bars_and_messages() {
 #[test]
 fn colours_can_be_forced_and_forbidden() {
     let help = |env: &[(&str, &str)]| {
-        let prestan = Prestan::new().arg("--help");
+        let prestan = prestan!("--help");
         env.iter()
             .fold(prestan, |prestan, (name, value)| prestan.env(name, value))
             .run()
@@ -157,7 +154,7 @@ fn colours_can_be_forced_and_forbidden() {
 
 #[test]
 fn help_that_nobody_gets_is_a_failure() {
-    let home = Prestan::new().arg("--version").run();
+    let home = prestan!("--version").run();
     for line in ["--help", "--version", "load --help", "-h"] {
         let (code, said) = in_a_shell(
             home.home(),
@@ -173,8 +170,7 @@ fn help_that_nobody_gets_is_a_failure() {
 
 #[test]
 fn a_log_goes_through_a_pipe() {
-    let line = "demo -q --only Get1K -r 300 --save run --log -";
-    let outcome = Prestan::new().args(line.split(' ')).run();
+    let outcome = prestan!("demo -q --only Get1K -r 300 --save run --log -").run();
     assert_eq!((outcome.code, &*outcome.stderr), (0, ""), "{outcome}");
     let rows: Vec<&str> = outcome.stdout.lines().collect();
     assert!(rows.len() > 300, "{outcome}");

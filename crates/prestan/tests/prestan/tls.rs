@@ -37,10 +37,10 @@ fn trusting_in(prestan: Prestan, authority: &Authority, trust: Trust, server: &s
         Trust::AnotherServer => authority.server(Certificate::SelfSigned).pem().to_owned(),
         Trust::Another => Authority::new().pem(),
         Trust::None => return prestan,
-        Trust::Anybody => return prestan.arg("--insecure"),
+        Trust::Anybody => return prestan!(prestan => "--insecure"),
     };
     let file = prestan.file("ca.pem", &pem);
-    prestan.arg("--cacert").arg(file)
+    prestan!(prestan => "--cacert {}", file)
 }
 
 /// The demo server behind TLS.
@@ -153,7 +153,7 @@ fn a_tls_handshake_is_measured_apart() {
     let authority = Authority::new();
     let faulty = closing_after_each(&authority);
     let prestan = trusting(faulty.prestan("Get1K,Put1K"), &authority, Trust::Right);
-    let outcome = prestan.args(["--tls-resumption", "off"]).run();
+    let outcome = prestan!(prestan => "--tls-resumption off").run();
     went_well(&outcome, &faulty);
     let result = outcome.json();
     let get = row(&result, "Get1K");
@@ -180,7 +180,7 @@ fn full_and_resumed_handshakes_are_told_apart() {
     for resumption in ["on", "off"] {
         let faulty = closing_after_each(&authority);
         let prestan = trusting(faulty.prestan("Get1K"), &authority, Trust::Right);
-        let outcome = prestan.args(["--tls-resumption", resumption]).run();
+        let outcome = prestan!(prestan => "--tls-resumption {resumption}").run();
         went_well(&outcome, &faulty);
         let result = outcome.json();
         let connects = &row(&result, "Get1K")["connects"];
@@ -197,7 +197,7 @@ fn full_and_resumed_handshakes_are_told_apart() {
         let is_off = resumption == "off";
         assert_eq!(run.plan.load.http.full_handshakes, is_off);
         assert_eq!(result["load"]["http"]["full_handshakes"], is_off);
-        let report = outcome.again().arg("report").arg(outcome.run()).run();
+        let report = prestan!(outcome.again() => "report {}", outcome.run()).run();
         let handshake = match resumption {
             "on" => "TLS handshake, resumed (n = ",
             _ => "TLS handshake, full (n = ",
@@ -224,7 +224,7 @@ fn a_client_shows_its_certificate() {
     let prestan = trusting(faulty.prestan("Put1K"), &authority, Trust::Right);
     let cert = prestan.file("cert.pem", &identity.certificate);
     let key = prestan.file("key.pem", &identity.key);
-    let outcome = prestan.arg("--cert").arg(cert).arg("--key").arg(key).run();
+    let outcome = prestan!(prestan => "--cert {} --key {}", cert, key).run();
     went_well(&outcome, &faulty);
 
     let faulty = server();
@@ -237,18 +237,16 @@ fn a_client_shows_its_certificate() {
 
 #[test]
 fn a_file_that_is_no_certificate_is_wrong_usage() {
-    let options: [&[&str]; 4] = [
-        &["--cacert", "nowhere"],
-        &["--cacert", "text"],
-        &["--cert", "text", "--key", "text"],
-        &["--cert", "nowhere", "--key", "nowhere"],
-    ];
-    for args in options {
+    for (args, file) in [
+        ("--cacert nowhere", "nowhere"),
+        ("--cacert text", "text"),
+        ("--cert text --key text", "text"),
+        ("--cert nowhere --key nowhere", "nowhere"),
+    ] {
         let prestan = short_run("https://127.0.0.1:1/", "Put1K");
         prestan.file("text", "this is no PEM\n");
-        let outcome = prestan.args(args).run();
-        assert_eq!(outcome.code, 2, "{outcome}");
-        assert!(outcome.stderr.contains(args[1]), "{outcome}");
+        let outcome = prestan.words(args).ends(2);
+        assert!(outcome.stderr.contains(file), "{outcome}");
         assert_eq!(outcome.runs().len(), 0);
     }
 }
@@ -286,11 +284,7 @@ fn a_local_socket() {
     let home = tempfile::TempDir::new().unwrap();
     let path = home.path().join("socket");
     let faulty = Faulty::new(|builder| builder.unix_socket(&path));
-    let outcome = faulty
-        .prestan("Put1K,Copy,Lock")
-        .arg("--unix-socket")
-        .arg(&path)
-        .run();
+    let outcome = prestan!(faulty.prestan("Put1K,Copy,Lock") => "--unix-socket {}", path).run();
     went_well(&outcome, &faulty);
 
     // Who does not choose a clock is told that it is the second best.
@@ -302,10 +296,9 @@ fn a_local_socket() {
     );
 
     drop(faulty);
-    let outcome = short_run("http://localhost/", "Put1K")
-        .args(["--clock", "user", "--unix-socket"])
-        .arg(&path)
-        .run();
+    let outcome =
+        prestan!(short_run("http://localhost/", "Put1K") => "--clock user --unix-socket {}", path)
+            .run();
     let name = path.to_str().unwrap();
     went_nowhere(
         &outcome,
@@ -326,7 +319,7 @@ fn a_host_is_where_the_user_says() {
     let url = format!("https://elsewhere.example:{port}/");
     let run = |resolve: &str| {
         let prestan = trusting(short_run(&url, "Put1K,Copy"), &authority, Trust::Right);
-        prestan.args(["--resolve", resolve]).run()
+        prestan!(prestan => "--resolve {resolve}").run()
     };
     went_well(
         &run(&format!("elsewhere.example:{port}:127.0.0.1")),
@@ -346,18 +339,14 @@ fn the_family_of_addresses() {
     let faulty = Faulty::new(|builder| builder);
     let port = faulty.server.addr().unwrap().port();
     let named = format!("http://localhost:{port}/");
-    went_well(&short_run(&named, "Put1K").arg("-4").run(), &faulty);
+    went_well(&prestan!(short_run(&named, "Put1K") => "-4").run(), &faulty);
 
-    let outcome = short_run(&faulty.server.url(), "Put1K").arg("-6").run();
-    assert_eq!(outcome.code, 4, "{outcome}");
+    let outcome = prestan!(short_run(&faulty.server.url(), "Put1K") => "-6").ends(4);
     assert!(
         outcome.stderr.contains("127.0.0.1 has no IPv6 address"),
         "{outcome}"
     );
-    let both = short_run(&faulty.server.url(), "Put1K")
-        .args(["-4", "-6"])
-        .run();
-    assert_eq!(both.code, 2, "{both}");
+    prestan!(short_run(&faulty.server.url(), "Put1K") => "-4 -6").ends(2);
 }
 
 #[test]
@@ -373,9 +362,9 @@ fn ipv6() {
             .tls(authority.server(Certificate::Valid))
     });
     assert!(faulty.server.url().starts_with("https://[::1]:"));
-    for options in [&[][..], &["-6"]] {
+    for options in ["", "-6"] {
         let prestan = trusting(faulty.prestan("Put1K,Copy,Lock"), &authority, Trust::Right);
-        went_well(&prestan.args(options).run(), &faulty);
+        went_well(&prestan.words(options).run(), &faulty);
     }
     let port = faulty.server.addr().unwrap().port();
     for exchange in faulty.server.exchanges() {
@@ -386,9 +375,7 @@ fn ipv6() {
     }
     let url = format!("https://localhost:{port}/");
     let resolved = trusting(short_run(&url, "Put1K"), &authority, Trust::Right);
-    let outcome = resolved
-        .args(["--resolve", &format!("localhost:{port}:[::1]")])
-        .run();
+    let outcome = prestan!(resolved => "--resolve localhost:{port}:[::1]").run();
     went_well(&outcome, &faulty);
 }
 
@@ -418,9 +405,11 @@ fn a_handshake_that_nobody_answers_ends_in_time() {
     for pipeline in ["1", "4"] {
         let address = hospitable_once(faulty.server.addr().unwrap());
         let url = format!("https://{address}/");
-        let prestan = Prestan::new().args(["load", "PROPFIND", &url, "-c", "2"]);
-        let prestan = prestan.args(["--requests", "8", "--pipeline", pipeline]);
-        let prestan = trusting(prestan.args(IMPATIENT), &authority, Trust::Right);
+        let prestan = trusting(
+            prestan!("load PROPFIND {url} -c 2 --requests 8 --pipeline {pipeline}").args(IMPATIENT),
+            &authority,
+            Trust::Right,
+        );
         let outcome = prestan.run();
         let said = format!("{}{}", outcome.stdout, outcome.stderr);
         assert!(

@@ -6,9 +6,9 @@ use std::time::Duration;
 use tempfile::TempDir;
 use testbed::fault::{Fault, Rule};
 
+use crate::support::Outcome;
 use crate::support::faulty::{Faulty, status};
-use crate::support::load::{file, load, plain};
-use crate::support::{Outcome, Prestan};
+use crate::support::load::{file, plain};
 
 const TESTS: &str = "
 tests:
@@ -42,11 +42,7 @@ fn suite(constraints: &[&str]) -> (TempDir, PathBuf) {
 
 fn run(server: &Faulty, constraints: &[&str], options: &[&str]) -> Outcome {
     let (_directory, path) = suite(constraints);
-    let url = server.server.url();
-    Prestan::new()
-        .arg("run")
-        .arg(&path)
-        .args([&*url, "-q", "--json", "-"])
+    prestan!("run {} {server} -q --json -", path)
         .args(options)
         .env("PRESTAN_USER", "ann")
         .env("PRESTAN_PASSWORD", "s3cret")
@@ -135,7 +131,7 @@ fn a_slow_server_fails_and_is_named_everywhere() {
         "{xml}"
     );
 
-    let text = outcome.again().arg("report").run();
+    let text = prestan!(outcome.again() => "report").run();
     assert!(
         text.stdout
             .contains("\n- fast: fail (p50(Get) < 1 ms); p50(Get) is "),
@@ -145,12 +141,7 @@ fn a_slow_server_fails_and_is_named_everywhere() {
     // The record can be judged by others.
     let other = text.home().join("other.yaml");
     std::fs::write(&other, "constraints:\n  loose: p50(Get) < 10 s\n").unwrap();
-    let judged = |name: &str| {
-        outcome
-            .again()
-            .args(["report", "--judge", name, "--json", "-"])
-            .run()
-    };
+    let judged = |name: &str| prestan!(outcome.again() => "report --judge {name} --json -").run();
     let loose = judged("other.yaml");
     assert_eq!(loose.code, 0, "{loose}");
     assert_eq!(verdict(&loose, "loose"), "pass");
@@ -158,8 +149,7 @@ fn a_slow_server_fails_and_is_named_everywhere() {
     assert_eq!(judged("other.yaml").code, 1);
     std::fs::write(&other, "constraints:\n  strict: p50(Got) < 2 ms\n").unwrap();
     let gated = |condition: &str| {
-        let report = outcome.again().args(["report", "--fail-if", condition]);
-        report.args(["--json", "-"]).run()
+        prestan!(outcome.again() => "report --fail-if {condition} --json -").run()
     };
     let passed = gated("max > 10 s or failures > 0");
     // Its own constraint stays.
@@ -256,7 +246,7 @@ fn a_bound_within_the_interval_is_inconclusive() {
         format!("constraints:\n  at: mean(Get) < {mean} us\n"),
     )
     .unwrap();
-    let judged = outcome.again().args(["report", "--judge"]).arg(&file).run();
+    let judged = prestan!(outcome.again() => "report --judge {}", file).run();
     assert!(judged.inconclusive, "{judged}");
     assert!(
         judged.stdout.starts_with("Inconclusive: constraint at\n"),
@@ -321,8 +311,7 @@ fn a_load_fails_by_its_gate() {
     let server = plain();
     let url = file(&server, "a.txt");
     let gated = |condition: &str| {
-        let options = ["--requests", "500", "-q", "--fail-if", condition];
-        load("GET", &url).args(options).run()
+        prestan!("load GET {url} --json - --requests 500 -q --fail-if {condition}").run()
     };
     let passed = settled(
         || gated("p90 > 10 s or failures > 0"),
@@ -349,21 +338,18 @@ fn a_load_fails_by_its_gate() {
 #[test]
 fn expressions_of_a_file_are_formatted() {
     let (_directory, path) = suite(&["fast: p99( Get )<5ms  # soon"]);
-    let format = |options: &[&str]| {
-        let prestan = Prestan::new().args(["suites", "fmt"]);
-        prestan.args(options).arg(&path).run()
-    };
+    let format = |options: &str| prestan!("suites fmt").words(options).arg(&path).run();
     let text = || std::fs::read_to_string(&path).unwrap();
     let before = text();
-    let checked = format(&["--check"]);
+    let checked = format("--check");
     assert_eq!(checked.code, 1, "{checked}");
     assert!(checked.stderr.contains("is not formatted"), "{checked}");
     assert_eq!(text(), before);
-    assert_eq!(format(&[]).code, 0);
+    assert_eq!(format("").code, 0);
     assert_eq!(text(), before.replace("p99( Get )<5ms", "p99(Get) < 5 ms"));
-    assert_eq!(format(&["--check"]).code, 0);
+    assert_eq!(format("--check").code, 0);
     std::fs::write(&path, before.replace("<5ms", "<")).unwrap();
-    let broken = format(&[]);
+    let broken = format("");
     assert_eq!(broken.code, 2, "{broken}");
     assert!(broken.stderr.contains("slo.yaml:4:"), "{broken}");
 }
@@ -376,22 +362,20 @@ fn several_runs_are_drawn_and_not_judged() {
         &["fast: p50(Get) < 10 s"],
         &["-r", "5", "--run-id", "one"],
     );
-    let drawn = |options: &[&str]| {
-        let report = ["report", "one", "one", "--html", "both.html"];
-        outcome.again().args(report).args(options).run()
+    let drawn = |options: &str| {
+        prestan!(outcome.again() => "report one one --html both.html")
+            .words(options)
+            .run()
     };
-    let refused: [(&[&str], &str); 4] = [
-        (&["--junit", "j.xml"], "several runs are drawn side by side"),
+    let refused: [(&str, &str); 4] = [
+        ("--junit j.xml", "several runs are drawn side by side"),
+        ("--layout brief", "several runs are drawn side by side"),
         (
-            &["--layout", "brief"],
-            "several runs are drawn side by side",
-        ),
-        (
-            &["--inconclusive", "fail"],
+            "--inconclusive fail",
             "--inconclusive is about a run that is judged",
         ),
         (
-            &["--fail-if", "p50 > 1 s"],
+            "--fail-if 'p50 > 1 s'",
             "--judge and --fail-if are for one run",
         ),
     ];
@@ -401,6 +385,6 @@ fn several_runs_are_drawn_and_not_judged() {
         assert!(refused.stderr.contains(says), "{options:?}: {refused}");
         assert!(!outcome.home().join("both.html").exists());
     }
-    let drawn = drawn(&[]);
+    let drawn = drawn("");
     assert_eq!(drawn.code, 0, "{drawn}");
 }

@@ -28,10 +28,7 @@ fn sequence(run: &Run, user: u32) -> Vec<u16> {
 #[test]
 fn pages_are_counted_and_every_file_is_a_row() {
     let server = furnished();
-    let outcome = webstone(&server.server.url())
-        .args(["--children", "3"])
-        .run();
-    assert_eq!(outcome.code, 0, "{outcome}");
+    let outcome = prestan!(webstone(&server.server.url()) => "--children 3").ends(0);
     let (result, run) = counted(&outcome);
     let webstone = &result["webstone"];
     assert_eq!(webstone["children"], 3);
@@ -84,16 +81,9 @@ fn pages_are_counted_and_every_file_is_a_row() {
 #[test]
 fn the_report_is_that_of_1995_and_more() {
     let server = furnished();
-    let outcome = listed()
-        .args([&server.server.url(), "--duration", "300ms"])
-        .args([
-            "--user",
-            "ann:open-sesame",
-            "--header",
-            "X-Mine: open-sesame",
-        ])
-        .run();
-    assert_eq!(outcome.code, 0, "{outcome}");
+    let outcome = prestan!(listed() => "{server} --duration 300ms --user ann:open-sesame --header \
+        'X-Mine: open-sesame'")
+    .ends(0);
     // First the command, without what lets somebody in.
     let options = "--duration 300ms --user '(not shown)' --header 'X-Mine: (not shown)'";
     let command = outcome
@@ -121,10 +111,7 @@ fn the_report_is_that_of_1995_and_more() {
 #[test]
 fn files_are_put_there_and_removed_again() {
     let server = plain();
-    let outcome = webstone(&server.server.url())
-        .args(["--prepare", "-c", "2"])
-        .run();
-    assert_eq!(outcome.code, 0, "{outcome}");
+    let outcome = prestan!(webstone(&server.server.url()) => "--prepare -c 2").ends(0);
     let (result, _) = counted(&outcome);
     assert_eq!(result["webstone"]["retrieved"]["errors"], 0);
     assert_eq!(server.left(), [""; 0], "{outcome}");
@@ -151,8 +138,7 @@ fn files_that_come_back_differently_are_not_measured() {
     for (fault, said) in faults {
         let rule = Rule::new(fault).method("GET").path("file2k");
         let server = Faulty::new(|builder| builder.rule(rule));
-        let outcome = webstone(&server.server.url()).arg("--prepare").run();
-        assert_eq!(outcome.code, 4, "{outcome}");
+        let outcome = prestan!(webstone(&server.server.url()) => "--prepare").ends(4);
         let failed = "putting the files of the pages there failed: GET ";
         assert!(outcome.stderr.contains(failed), "{outcome}");
         assert!(outcome.stderr.contains(said), "{outcome}");
@@ -164,9 +150,9 @@ fn files_that_come_back_differently_are_not_measured() {
 fn the_same_seed_gives_the_same_pages_whoever_is_faster() {
     let server = furnished();
     let of_seed = |seed: &str, warmup: &str| {
-        let options = ["--seed", seed, "-c", "2", "--warmup", warmup];
-        let outcome = webstone(&server.server.url()).args(options).run();
-        assert_eq!(outcome.code, 0, "{outcome}");
+        let outcome =
+            prestan!(webstone(&server.server.url()) => "--seed {seed} -c 2 --warmup {warmup}")
+                .ends(0);
         let run = kept(&outcome);
         [sequence(&run, 0), sequence(&run, 1)]
     };
@@ -188,18 +174,7 @@ fn the_same_seed_gives_the_same_pages_whoever_is_faster() {
 #[test]
 fn repetitions_go_through_the_list() {
     let server = furnished();
-    let outcome = listed()
-        .args([
-            &server.server.url(),
-            "--json",
-            "-",
-            "--repeat",
-            "5",
-            "-c",
-            "3",
-        ])
-        .run();
-    assert_eq!(outcome.code, 0, "{outcome}");
+    let outcome = prestan!(listed() => "{server} --json - --repeat 5 -c 3").ends(0);
     let (result, run) = counted(&outcome);
     let mut of_page = BTreeMap::new();
     for sample in &run.samples {
@@ -212,10 +187,7 @@ fn repetitions_go_through_the_list() {
 #[test]
 fn a_connection_for_every_file_as_in_1995() {
     let server = furnished();
-    let outcome = webstone(&server.server.url())
-        .args(["--classic", "-c", "2"])
-        .run();
-    assert_eq!(outcome.code, 0, "{outcome}");
+    let outcome = prestan!(webstone(&server.server.url()) => "--classic -c 2").ends(0);
     let (result, run) = counted(&outcome);
     assert!(run.samples.iter().all(|sample| sample.connect.is_some()));
     assert_eq!(result["load"]["http"]["version"], "1.0");
@@ -232,10 +204,7 @@ fn files_of_a_page_in_parallel() {
     let slow = Rule::new(Fault::AnswerAfter(Duration::from_millis(20))).method("GET");
     let server = Faulty::new(|builder| builder.rule(slow));
     generate(server.demo.root());
-    let outcome = webstone(&server.server.url())
-        .args(["--parallel", "4"])
-        .run();
-    assert_eq!(outcome.code, 0, "{outcome}");
+    let outcome = prestan!(webstone(&server.server.url()) => "--parallel 4").ends(0);
     let (result, run) = counted(&outcome);
     assert_eq!(result["webstone"]["retrieved"]["errors"], 0);
     // The first alone, and the other two together.
@@ -262,10 +231,7 @@ fn files_of_a_page_in_parallel() {
 #[test]
 fn files_of_a_page_in_a_pipeline() {
     let server = furnished();
-    let outcome = webstone(&server.server.url())
-        .args(["--pipeline", "8", "-c", "2"])
-        .run();
-    assert_eq!(outcome.code, 0, "{outcome}");
+    let outcome = prestan!(webstone(&server.server.url()) => "--pipeline 8 -c 2").ends(0);
     let (result, run) = counted(&outcome);
     assert_eq!(result["webstone"]["retrieved"]["errors"], 0);
     // All files of a page leave at once, and no file of the next one before it is complete.
@@ -291,12 +257,7 @@ fn files_of_a_page_in_a_pipeline() {
 #[test]
 fn children_are_spread_over_several_servers() {
     let (one, other) = (furnished(), furnished());
-    let urls = [one.server.url(), other.server.url()];
-    let outcome = listed()
-        .args(&urls)
-        .args(["--json", "-", "--repeat", "20", "-c", "4"])
-        .run();
-    assert_eq!(outcome.code, 0, "{outcome}");
+    let outcome = prestan!(listed() => "{one} {other} --json - --repeat 20 -c 4").ends(0);
     let (_, run) = counted(&outcome);
     assert_eq!(run.plan.others.len(), 1);
     for (server, users) in [(&one, [0, 2]), (&other, [1, 3])] {
@@ -319,8 +280,7 @@ fn two_ways_to_the_same_server_share_its_files() {
     let (one, other) = (server.server.url(), server.server.url());
     let other = other.replace("127.0.0.1", "localhost");
     assert_ne!(one, other);
-    let outcome = webstone(&one).args([&other, "--prepare", "-c", "3"]).run();
-    assert_eq!(outcome.code, 0, "{outcome}");
+    let outcome = prestan!(webstone(&one) => "{other} --prepare -c 3").ends(0);
     let (result, _) = counted(&outcome);
     let servers = result["webstone"]["servers"].as_array().unwrap();
     let of = |server: &Value| {
@@ -348,11 +308,7 @@ fn two_ways_to_the_same_server_share_its_files() {
 fn a_password_goes_to_its_own_server_only() {
     let (one, other) = (furnished(), furnished());
     let with_password = one.server.url().replace("http://", "http://ann:s3cret@");
-    let outcome = listed()
-        .args([&with_password, &other.server.url(), "--json", "-"])
-        .args(["--repeat", "2", "-c", "2"])
-        .run();
-    assert_eq!(outcome.code, 0, "{outcome}");
+    let outcome = prestan!(listed() => "{with_password} {other} --json - --repeat 2 -c 2").ends(0);
     let said = |server: &Faulty| {
         let exchanges = server.server.exchanges();
         exchanges
@@ -368,36 +324,19 @@ fn a_password_goes_to_its_own_server_only() {
 #[test]
 fn the_suite_of_a_list_is_for_any_command() {
     let server = furnished();
-    let printed = listed().arg("--print").run();
-    assert_eq!(printed.code, 0, "{printed}");
+    let printed = prestan!(listed() => "--print").ends(0);
 
     let run = printed.again();
     let suite = run.file("pages.yaml", &printed.stdout);
-    let outcome = run
-        .arg("run")
-        .arg(&suite)
-        .args([&server.server.url(), "-r", "20", "-c", "2", "--json", "-"])
-        .run();
-    assert_eq!(outcome.code, 0, "{outcome}");
+    let outcome = prestan!(run => "run {} {server} -r 20 -c 2 --json -", suite).ends(0);
     let (result, _) = counted(&outcome);
     assert!(number(&result["webstone"]["retrieved"]["pages"]) > 0);
 
     let load = Prestan::new();
     let suite = load.file("pages.yaml", &printed.stdout);
-    let outcome = load
-        .args(["load", "--mix"])
-        .arg(&suite)
-        .args([
-            &server.server.url(),
-            "--rate",
-            "100",
-            "--duration",
-            "500ms",
-            "--json",
-            "-",
-        ])
-        .run();
-    assert_eq!(outcome.code, 0, "{outcome}");
+    let outcome =
+        prestan!(load => "load --mix {} {server} --rate 100 --duration 500ms --json -", suite)
+            .ends(0);
     let (result, run) = counted(&outcome);
     let visits: std::collections::BTreeSet<_> = run.samples.iter().map(|one| one.visit).collect();
     // A rate of pages, not of files.
@@ -417,7 +356,7 @@ fn what_is_wrong_is_said_before_anything_is_sent() {
         prestan.file("bad.list", "1 2\n/a\n");
         prestan.file("unsized.list", "1 1\n/a.html\n");
         fs::write(prestan.home().join("latin1.list"), b"1 1\n/gr\xfc\xdfe\n").unwrap();
-        let outcome = prestan.arg("webstone").args(arguments).run();
+        let outcome = prestan!(prestan => "webstone").args(arguments).run();
         assert_eq!(outcome.code, 2, "{arguments:?}: {outcome}");
         outcome.stderr
     };
@@ -457,10 +396,7 @@ fn what_is_wrong_is_said_before_anything_is_sent() {
 #[test]
 fn several_numbers_of_children_give_the_load_curve() {
     let server = furnished();
-    let outcome = webstone(&server.server.url())
-        .args(["--children", "1..4"])
-        .run();
-    assert_eq!(outcome.code, 0, "{outcome}");
+    let outcome = prestan!(webstone(&server.server.url()) => "--children 1..4").ends(0);
     let curve = outcome.json();
     assert_eq!(curve["while"], Value::Null);
     assert_eq!(curve["counted"], "pages");
@@ -472,11 +408,7 @@ fn several_numbers_of_children_give_the_load_curve() {
     assert_eq!(loads, [1.0, 2.0, 4.0]);
     assert_eq!(outcome.runs().len(), 3);
     for (point, run) in points.iter().zip(outcome.runs()) {
-        let told = outcome
-            .again()
-            .arg("report")
-            .arg(run)
-            .args(["--json", "-"])
+        let told = prestan!(outcome.again() => "report {} --json -", run)
             .run()
             .json();
         let rate = told["webstone"]["number"].as_f64().unwrap() / 60.0;
@@ -490,30 +422,16 @@ fn several_numbers_of_children_give_the_load_curve() {
         // The series has six digits.
         assert!((own - other).abs() <= 5e-6 * other, "{own} {other}");
     }
-    let refused = webstone(&server.server.url())
-        .args(["-c", "1,2", "--csv", "x.csv"])
-        .run();
-    assert_eq!(refused.code, 2, "{refused}");
+    prestan!(webstone(&server.server.url()) => "-c 1,2 --csv x.csv").ends(2);
 }
 
 /// On any machine, in any year: figures of a seed can be repeated.
 #[test]
 fn a_seed_means_the_same_sequence_everywhere() {
     let server = plain();
-    let outcome = Prestan::new()
-        .args(["webstone", "general", &server.server.url(), "--prepare"])
-        .args([
-            "--seed",
-            "7",
-            "-c",
-            "2",
-            "--duration",
-            "400ms",
-            "--json",
-            "-",
-        ])
-        .run();
-    assert_eq!(outcome.code, 0, "{outcome}");
+    let outcome =
+        prestan!("webstone general {server} --prepare --seed 7 -c 2 --duration 400ms --json -")
+            .ends(0);
     let run = kept(&outcome);
     // The first files of the five pages.
     let page_of = |measure: &u16| {
@@ -537,16 +455,9 @@ fn a_seed_means_the_same_sequence_everywhere() {
 fn what_would_fill_the_disk_is_not_written() {
     let prestan = Prestan::new();
     let home = prestan.home().to_owned();
-    let outcome = prestan
-        .args([
-            "webstone",
-            "--page",
-            "/file5m.bin,/file8000000000m.bin",
-            "--generate",
-            "files",
-        ])
-        .run();
-    assert_eq!(outcome.code, 1, "{outcome}");
+    let outcome =
+        prestan!(prestan => "webstone --page /file5m.bin,/file8000000000m.bin --generate files")
+            .ends(1);
     assert!(outcome.stderr.contains(" are free in files"), "{outcome}");
     assert_eq!(fs::read_dir(home.join("files")).unwrap().count(), 0);
 }
@@ -558,8 +469,7 @@ fn a_server_without_webdav_has_its_files_put_there_otherwise() {
             .rule(Rule::new(Fault::DropHeader("dav".to_owned())).method("OPTIONS"))
             .rule(Rule::new(status(405, &[], "")).method("PROPFIND"))
     });
-    let outcome = webstone(&server.server.url()).arg("--prepare").run();
-    assert_eq!(outcome.code, 4, "{outcome}");
+    let outcome = prestan!(webstone(&server.server.url()) => "--prepare").ends(4);
     assert!(
         outcome
             .stderr
@@ -574,8 +484,7 @@ fn generated_files_replace_nothing() {
     generate(directory.path());
     generate(directory.path());
     fs::write(directory.path().join("file1k.html"), "mine").unwrap();
-    let outcome = listed().arg("--generate").arg(directory.path()).run();
-    assert_eq!(outcome.code, 1, "{outcome}");
+    let outcome = prestan!(listed() => "--generate {}", directory.path()).ends(1);
     assert!(
         outcome.stderr.contains("another file is there, and stays"),
         "{outcome}"

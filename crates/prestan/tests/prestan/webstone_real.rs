@@ -6,7 +6,6 @@ use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::support::Prestan;
 use crate::support::faulty::checked;
 use crate::support::load::kept;
 use record::Run;
@@ -69,16 +68,15 @@ fn assert_log_tells_the_same(log: &Path, run: &Run) {
     }
 }
 
-fn agrees_with_its_log(name: &str, options: &[&str]) {
+fn agrees_with_its_log(name: &str, options: &str) {
     let recipe = Recipe::named(name).unwrap();
     let Some(_) = need_or(recipe.installed()) else {
         return;
     };
     let server = RealServer::start(recipe).unwrap_or_else(|error| panic!("{error}"));
-    let outcome = Prestan::new()
-        .args(["webstone", "general", &server.url(), "--prepare"])
-        .args(["--children", "24", "--duration", "2s", "--json", "-"])
-        .args(options)
+    let url = server.url();
+    let outcome = prestan!("webstone general {url} --prepare --children 24 --duration 2s --json -")
+        .words(options)
         .run();
     assert_eq!(outcome.code, 0, "{name}: {outcome}");
     let (result, run) = (checked(&outcome), kept(&outcome));
@@ -103,15 +101,15 @@ fn agrees_with_its_log(name: &str, options: &[&str]) {
 
 #[test]
 fn apache_and_its_log_agree() {
-    agrees_with_its_log("apache", &[]);
-    agrees_with_its_log("apache", &["--classic"]);
+    agrees_with_its_log("apache", "");
+    agrees_with_its_log("apache", "--classic");
 }
 
 #[test]
 fn nginx_and_its_log_agree() {
-    agrees_with_its_log("nginx", &[]);
-    agrees_with_its_log("nginx", &["--parallel", "4"]);
-    agrees_with_its_log("nginx", &["--pipeline", "4"]);
+    agrees_with_its_log("nginx", "");
+    agrees_with_its_log("nginx", "--parallel 4");
+    agrees_with_its_log("nginx", "--pipeline 4");
 }
 
 #[test]
@@ -121,17 +119,10 @@ fn the_log_agrees_where_a_file_is_missing() {
         return;
     };
     let server = RealServer::start(recipe).unwrap_or_else(|error| panic!("{error}"));
-    let generated = Prestan::new()
-        .args(["webstone", "general", "--generate"])
-        .arg(server.storage())
-        .run();
-    assert_eq!(generated.code, 0, "{generated}");
+    prestan!("webstone general --generate {}", server.storage()).ends(0);
     fs::remove_file(server.storage().join("file50k.gif")).unwrap();
-    let outcome = Prestan::new()
-        .args(["webstone", "general", &server.url(), "--json", "-"])
-        .args(["--children", "8", "--duration", "1s"])
-        .run();
-    assert_eq!(outcome.code, 1, "{outcome}");
+    let url = server.url();
+    let outcome = prestan!("webstone general {url} --json - --children 8 --duration 1s").ends(1);
     let (result, run) = (checked(&outcome), kept(&outcome));
     assert_log_tells_the_same(&server.logs().access.unwrap(), &run);
     let retrieved = &result["webstone"]["retrieved"];

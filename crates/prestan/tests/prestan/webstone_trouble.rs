@@ -19,8 +19,7 @@ use testbed::fault::{Fault, Rule};
 fn a_file_that_is_not_there_makes_its_page_incomplete() {
     let server = furnished();
     fs::remove_file(server.demo.root().join("d/file2k.gif")).unwrap();
-    let outcome = webstone(&server.server.url()).run();
-    assert_eq!(outcome.code, 1, "{outcome}");
+    let outcome = webstone(&server.server.url()).ends(1);
     let (result, _) = counted(&outcome);
     let pages = &result["webstone"]["pages"];
     assert_eq!(pages[0]["retrieved"]["pages"], 0);
@@ -49,9 +48,7 @@ fn nothing_that_a_server_does_inflates_the_number() {
         let rule = Rule::new(fault.clone()).path("file2k");
         let server = Faulty::new(|builder| builder.rule(rule));
         generate(server.demo.root());
-        let outcome = webstone(&server.server.url())
-            .args(["--timeout", "200ms"])
-            .run();
+        let outcome = prestan!(webstone(&server.server.url()) => "--timeout 200ms").run();
         assert_eq!(outcome.code, 1, "{fault:?}: {outcome}");
         let (result, run) = counted(&outcome);
         let pages = &result["webstone"]["pages"];
@@ -87,9 +84,7 @@ fn a_server_that_hangs_does_not_hold_the_run() {
     let server = Faulty::new(|builder| builder.rule(rule));
     generate(server.demo.root());
     let begun = Instant::now();
-    let outcome = webstone(&server.server.url())
-        .args(["--timeout", "1s", "-c", "4"])
-        .run();
+    let outcome = prestan!(webstone(&server.server.url()) => "--timeout 1s -c 4").run();
     assert!(begun.elapsed() < Duration::from_secs(20), "{outcome}");
     assert!(outcome.code == 1 || outcome.code == 4, "{outcome}");
     let (result, _) = counted(&outcome);
@@ -106,8 +101,7 @@ fn a_server_that_hangs_from_the_beginning_does_not_hold_the_run() {
     let server = Faulty::new(|builder| builder.rule(rule));
     generate(server.demo.root());
     let begun = Instant::now();
-    let options = ["--timeout", "500ms", "--warmup", "1s"];
-    let outcome = webstone(&server.server.url()).args(options).run();
+    let outcome = prestan!(webstone(&server.server.url()) => "--timeout 500ms --warmup 1s").run();
     assert!(begun.elapsed() < Duration::from_secs(15), "{outcome}");
     assert_eq!(outcome.code, 1, "{outcome}");
     let (result, _) = counted(&outcome);
@@ -121,11 +115,11 @@ fn a_page_of_many_slow_files_does_not_hold_the_run() {
     let files = ["/file1k.html"; 8].join(",");
     for pipeline in ["1", "8"] {
         let begun = Instant::now();
-        let outcome = Prestan::new()
-            .args(["webstone", "--page", &files, &format!("http://{address}/")])
-            .args(["--timeout", "500ms", "--duration", "400ms", "--json", "-"])
-            .args(["--pipeline", pipeline])
-            .run();
+        let outcome = prestan!(
+            "webstone --page {files} http://{address}/ --timeout 500ms --duration 400ms --json - \
+            --pipeline {pipeline}"
+        )
+        .run();
         // The first page, of 3.2 s, is done before the window opens; the second one is given up.
         assert!(begun.elapsed() < Duration::from_secs(8), "{outcome}");
         let (result, _) = counted(&outcome);
@@ -174,21 +168,12 @@ fn answers(often: usize, delay: Duration) -> SocketAddr {
 fn answers_that_nobody_asked_for_do_not_inflate_the_number() {
     let address = answers(2, Duration::ZERO);
     for options in [&[][..], &["--pipeline", "5"], &["--parallel", "2"]] {
-        let outcome = Prestan::new()
-            .args([
-                "webstone",
-                "--page",
-                "/file1k.html,/b/file1k.html,/c/file1k.html",
-            ])
-            .args([
-                &format!("http://{address}/"),
-                "--repeat",
-                "20",
-                "--json",
-                "-",
-            ])
-            .args(options)
-            .run();
+        let outcome = prestan!(
+            "webstone --page /file1k.html,/b/file1k.html,/c/file1k.html http://{address}/ --repeat \
+            20 --json -"
+        )
+        .args(options)
+        .run();
         let (result, run) = counted(&outcome);
         let retrieved = &result["webstone"]["retrieved"];
         let opened = run.samples.iter().filter(|one| one.connect.is_some());
@@ -214,12 +199,11 @@ fn ctrl_c_while_files_are_put_there_removes_them() {
         let exchanges = server.server.exchanges();
         exchanges.iter().filter(|one| one.method == "PUT").count()
     };
-    let running = lasting(&server.server.url(), "1h").arg("--prepare").spawn();
+    let running = prestan!(lasting(&server.server.url(), "1h") => "--prepare").spawn();
     // The marker, and the first of the files.
     until("a file was put there", || put(&server) >= 2);
     send(&running, Signal::INT);
-    let outcome = running.wait();
-    assert_eq!(outcome.code, -Signal::INT.as_raw(), "{outcome}");
+    let outcome = running.ends(-Signal::INT.as_raw());
     assert!(put(&server) < 5, "{outcome}");
     assert_eq!(server.left(), [""; 0]);
 }
@@ -227,9 +211,7 @@ fn ctrl_c_while_files_are_put_there_removes_them() {
 #[test]
 fn ctrl_c_while_pages_are_fetched_reports_what_was_done() {
     let server = Faulty::new(|builder| builder);
-    let running = lasting(&server.server.url(), "30s")
-        .args(["--prepare", "-c", "2"])
-        .spawn();
+    let running = prestan!(lasting(&server.server.url(), "30s") => "--prepare -c 2").spawn();
     let fetched = || {
         let exchanges = server.server.exchanges();
         exchanges.iter().filter(|one| one.method == "GET").count()
@@ -241,8 +223,7 @@ fn ctrl_c_while_pages_are_fetched_reports_what_was_done() {
         first.elapsed() > Duration::from_secs(5)
     });
     send(&running, Signal::INT);
-    let outcome = running.wait();
-    assert_eq!(outcome.code, -Signal::INT.as_raw(), "{outcome}");
+    let outcome = running.ends(-Signal::INT.as_raw());
     let (result, _) = counted(&outcome);
     assert_eq!(result["complete"]["state"], "interrupted");
     assert!(number(&result["webstone"]["retrieved"]["pages"]) > 0);
@@ -286,30 +267,30 @@ fn a_file_that_was_broken_off_is_not_taken_for_somebody_elses() {
 #[test]
 fn every_run_of_a_load_curve_is_judged_and_those_that_fail_are_named() {
     let server = furnished();
-    let url = server.server.url();
-    let curve = |options: &[&str]| {
-        let counted = [&*url, "--repeat", "3", "-c", "1,2", "--json", "-"];
-        listed().args(counted).args(options).run()
+    let curve = |options: &str| {
+        prestan!(listed() => "{server} --repeat 3 -c 1,2 --json -")
+            .words(options)
+            .run()
     };
     // Each file of a page is fetched three times by one child, and six times by two.
-    let failed = curve(&["--fail-if", "operations > 4"]);
+    let failed = curve("--fail-if 'operations > 4'");
     assert_eq!(failed.code, 1, "{failed}");
     let told = "prestan: failed: --fail-if at 2 children\n";
     assert!(failed.stderr.contains(told), "{failed}");
-    let passed = curve(&["--fail-if", "operations > 6", "--note", "disk=NVMe"]);
+    let passed = curve("--fail-if 'operations > 6' --note disk=NVMe");
     assert_eq!(passed.code, 0, "{passed}");
     assert_eq!(passed.json()["notes"][0]["text"], "NVMe", "{passed}");
-    let undecided = curve(&["--fail-if", "p99.9 > 1 ns"]);
+    let undecided = curve("--fail-if 'p99.9 > 1 ns'");
     assert!(undecided.code == 1 || undecided.inconclusive, "{undecided}");
 
     let sent = server.server.exchanges().len();
-    let refused: [(&[&str], &str); 3] = [
+    let refused: [(&str, &str); 3] = [
         (
-            &["--fail-if", "p99(Page0-1-file1k) > 1 s"],
+            "--fail-if 'p99(Page0-1-file1k) > 1 s'",
             "did you mean `Page0-1-file1k_html`?",
         ),
-        (&["--junit", "j.xml"], "--junit is for one run"),
-        (&["--layout", "2004"], "--layout is for one run"),
+        ("--junit j.xml", "--junit is for one run"),
+        ("--layout 2004", "--layout is for one run"),
     ];
     for (options, says) in refused {
         let refused = curve(options);
@@ -323,12 +304,7 @@ fn every_run_of_a_load_curve_is_judged_and_those_that_fail_are_named() {
 fn a_program_on_the_server_is_put_there_by_nobody_here() {
     let prestan = Prestan::new();
     let list = prestan.file("cgi.list", "1 2\n/file1k.html\n/cgi?x 1KiB\n");
-    let refused = prestan
-        .arg("webstone")
-        .arg(list)
-        .args(["http://127.0.0.1:1/", "--prepare"])
-        .run();
-    assert_eq!(refused.code, 2, "{refused}");
+    let refused = prestan!(prestan => "webstone {} http://127.0.0.1:1/ --prepare", list).ends(2);
     let told = "put the programs and the files there by other means";
     assert!(refused.stderr.contains(told), "{refused}");
 }
