@@ -80,7 +80,14 @@ impl SinkProcess {
         SinkProcess { child, address }
     }
 
-    fn send(&self, signal: Signal) {
+    /// Waits until it has told of so many seconds in which it received something.
+    pub(crate) fn receives_for(&mut self, seconds: usize) {
+        let stdout = self.child.stdout.as_mut().unwrap();
+        let lines = BufReader::with_capacity(1, stdout).lines();
+        assert_eq!(lines.take(seconds).map(Result::unwrap).count(), seconds);
+    }
+
+    pub(crate) fn send(&self, signal: Signal) {
         let pid = Pid::from_raw(i32::try_from(self.child.id()).unwrap()).unwrap();
         kill_process(pid, signal).unwrap();
     }
@@ -110,8 +117,7 @@ pub(crate) fn component<'a>(document: &'a Value, name: &str) -> &'a Value {
 
 #[test]
 fn a_file_is_checked_and_its_flows_are_listed() {
-    let outcome = prestan().args(["traffic", "check", "load.yaml"]).run();
-    assert_eq!(outcome.code, 0, "{outcome}");
+    let outcome = prestan!(prestan() => "traffic check load.yaml").ends(0);
     for expected in [
         "load.yaml: 2 models, 2 loads",
         "load busy: 4 flows, 4.80 Mbit/s",
@@ -121,8 +127,7 @@ fn a_file_is_checked_and_its_flows_are_listed() {
     }
     let wrong = outcome.again();
     wrong.file("wrong.yaml", &TRAFFIC.replace("n: 2", "n: 0"));
-    let wrong = wrong.args(["traffic", "check", "wrong.yaml"]).run();
-    assert_eq!(wrong.code, 2, "{wrong}");
+    let wrong = prestan!(wrong => "traffic check wrong.yaml").ends(2);
     assert!(
         wrong.stderr.contains("loads.busy.flows[0].n: is 0"),
         "{wrong}"
@@ -131,19 +136,9 @@ fn a_file_is_checked_and_its_flows_are_listed() {
 
 #[test]
 fn without_a_sink_both_ends_are_in_the_process() {
-    let run = [
-        "traffic",
-        "run",
-        "load.yaml",
-        "--load",
-        "busy",
-        "--stable",
-        "100%",
-        "--for",
-        "4s",
-    ];
-    let outcome = prestan().args(run).args(["--json", "result"]).run();
-    assert_eq!(outcome.code, 0, "{outcome}");
+    let outcome = prestan!(prestan() => "traffic run load.yaml --load busy --stable 100% \
+        --for 4s --json result")
+    .ends(0);
     for expected in [
         "both ends are in this process, on loopback",
         "voice: sent ",
@@ -201,27 +196,8 @@ fn a_sink_of_another_process_counts_what_arrives() {
     let options = ["--max-rate", "100mbit", "--listen", "[::]:0"];
     let mut sink = SinkProcess::start(prestan.home(), &options);
     sink.address = sink.address.replace("[::]", "127.0.0.1");
-    let run = [
-        "traffic",
-        "run",
-        "load.yaml",
-        "--load",
-        "voice-only",
-        "--for",
-        "4s",
-        "--stable",
-        "100%",
-    ];
-    let ends = [
-        "--token-file",
-        "token",
-        "--json",
-        "-",
-        "--sink",
-        &sink.address,
-    ];
-    let outcome = prestan.args(run).args(ends).run();
-    assert_eq!(outcome.code, 0, "{outcome}");
+    let outcome = prestan!(prestan => "traffic run load.yaml --load voice-only --for 4s --stable 100% --token-file \
+        token --json - --sink {}", sink.address).ends(0);
     let document = outcome.json();
     assert_eq!(document["in_process"], false);
     let totals = &component(&document, "voice")["totals"];
@@ -252,10 +228,8 @@ fn a_host_has_a_sink_for_each_version_of_ip() {
     let sink4 = SinkProcess::start(prestan.home(), &[]);
     let sink6 = SinkProcess::start(prestan.home(), &["--listen", "[::1]:0"]);
     let [older, newer] = [&sink4.address, &sink6.address].map(|own| format!("there={own}"));
-    let run = ["traffic", "run", "versions.yaml", "--for", "2s"];
-    let ends = ["--token-file", "token", "--json", "-", "--sink", &older];
-    let outcome = prestan.args(run).args(ends).args(["--sink", &newer]).run();
-    assert_eq!(outcome.code, 0, "{outcome}");
+    let outcome = prestan!(prestan => "traffic run versions.yaml --for 2s --token-file token --json - --sink {older} \
+        --sink {newer}").ends(0);
     assert!(
         outcome
             .stderr
@@ -277,9 +251,9 @@ fn refused(options: &[&str], prepare: impl FnOnce(&Prestan), load: &str) -> (Out
     let prestan = prestan();
     let sink = SinkProcess::start(prestan.home(), options);
     prepare(&prestan);
-    let run = ["traffic", "run", "load.yaml", "--load", load, "--for", "2s"];
-    let ends = ["--token-file", "token", "--sink", &sink.address];
-    let outcome = prestan.args(run).args(ends).run();
+    let outcome = prestan!(prestan => "traffic run load.yaml --load {load} \
+        --for 2s --token-file token --sink {}", sink.address)
+    .run();
     (outcome, sink.end().1)
 }
 
@@ -309,98 +283,54 @@ fn nothing_is_sent_that_the_sink_has_not_agreed_to() {
 
 #[test]
 fn command_lines_that_make_no_sense_are_refused_before_anything_is_sent() {
-    let table: [(&[&str], &str); 9] = [
+    let table: [(&str, &str); 9] = [
         (
-            &["load.yaml"],
+            "load.yaml",
             "has several loads; name one of busy, voice-only",
         ),
-        (&["load.yaml", "--load", "none"], "has no load `none`"),
-        (&["absent.yaml"], "reading absent.yaml failed"),
+        ("load.yaml --load none", "has no load `none`"),
+        ("absent.yaml", "reading absent.yaml failed"),
+        ("load.yaml --load busy --sink 127.0.0.1:7", "share a token"),
         (
-            &["load.yaml", "--load", "busy", "--sink", "127.0.0.1:7"],
-            "share a token",
-        ),
-        (
-            &[
-                "load.yaml",
-                "--load",
-                "busy",
-                "--sink",
-                "there=127.0.0.1:7",
-                "--token-file",
-                "token",
-            ],
+            "load.yaml --load busy --sink there=127.0.0.1:7 --token-file token",
             "to host `here`, for which there is no --sink",
         ),
         (
-            &[
-                "load.yaml",
-                "--load",
-                "voice-only",
-                "--sink",
-                "ther=127.0.0.1:7",
-                "--sink",
-                "127.0.0.1:7",
-                "--token-file",
-                "token",
-            ],
+            "load.yaml --load voice-only --sink ther=127.0.0.1:7 --sink 127.0.0.1:7 --token-file token",
             "no flow of load voice-only goes to a host `ther`; its flows go to there",
         ),
         (
-            &[
-                "versions.yaml",
-                "--sink",
-                "127.0.0.1:7",
-                "--token-file",
-                "token",
-            ],
+            "versions.yaml --sink 127.0.0.1:7 --token-file token",
             "component newer is IPv6, and the sink 127.0.0.1:7 has no address of this version; give a second sink \
              for it: --sink [2001:db8::1]:7000",
         ),
         (
-            &[
-                "versions.yaml",
-                "--sink",
-                "there=[::1]:7",
-                "--token-file",
-                "token",
-            ],
+            "versions.yaml --sink there=[::1]:7 --token-file token",
             "--sink there=192.0.2.1:7000",
         ),
-        (
-            &["load.yaml", "--load", "busy", "--token-file", "token"],
-            "--sink",
-        ),
+        ("load.yaml --load busy --token-file token", "--sink"),
     ];
     for (line, expected) in table {
         let prestan = prestan();
         prestan.file("versions.yaml", VERSIONS);
-        let outcome = prestan.args(["traffic", "run"]).args(line).run();
+        let outcome = prestan!(prestan => "traffic run").words(line).run();
         assert_eq!(outcome.code, 2, "{line:?}: {outcome}");
         assert!(outcome.stderr.contains(expected), "{line:?}: {outcome}");
     }
 }
 
 /// A load on a server for this time, beside the flow of `voice-only`.
-fn measured(prestan: Prestan, url: &str, duration: &str, options: &[&str]) -> Prestan {
-    let load = ["load", "GET", url, "--duration", duration, "--json", "-"];
-    let background = ["--background", "load.yaml,load=voice-only,stable=100%"];
-    prestan
-        .args(load)
-        .args(background)
-        .args(options.iter().copied())
+fn measured(prestan: Prestan, url: &str, duration: &str) -> Prestan {
+    prestan!(prestan => "load GET {url} --duration {duration} --json - --background \
+        load.yaml,load=voice-only,stable=100%")
 }
 
 #[test]
 fn a_run_has_what_the_sinks_saw_in_its_record_and_reports() {
     let server = plain();
     let url = file(&server, "doc");
-    let pass = [
-        "--fail-if",
-        "background_rate(voice) > 1 GB/s or background_loss > 99 %",
-    ];
-    let outcome = measured(prestan(), &url, "3s", &pass).run();
-    assert_eq!(outcome.code, 0, "{outcome}");
+    let pass = "background_rate(voice) > 1 GB/s or background_loss > 99 %";
+    let outcome = prestan!(measured(prestan(), &url, "3s") => "--fail-if {pass}").ends(0);
     let document = outcome.json();
     let background = &document["background"];
     assert_eq!(background["load"], "voice-only");
@@ -419,9 +349,9 @@ fn a_run_has_what_the_sinks_saw_in_its_record_and_reports() {
     let schema: Value = serde_json::from_str(schema).unwrap();
     assert!(jsonschema::is_valid(&schema, &document), "{document}");
 
-    let again = outcome.again().arg("report").args(["--json", "-"]).run();
+    let again = prestan!(outcome.again() => "report --json -").run();
     assert_eq!(again.json()["background"], *background);
-    let text = outcome.again().arg("report").run();
+    let text = prestan!(outcome.again() => "report").run();
     for expected in [
         "\nBackground traffic while measuring:\n- load voice-only of load.yaml, seed ",
         "- voice (udp, 1 flow): planned 800 kbit/s, sent ",
@@ -429,8 +359,7 @@ fn a_run_has_what_the_sinks_saw_in_its_record_and_reports() {
         assert!(text.stdout.contains(expected), "{text}");
     }
     let fail = ["report", "--fail-if", "background_rate < 1 GB/s"];
-    let failed = outcome.again().args(fail).run();
-    assert_eq!(failed.code, 1, "{failed}");
+    outcome.again().args(fail).ends(1);
 }
 
 #[test]
@@ -446,17 +375,10 @@ fn constraints_on_background_traffic_need_some() {
         "--fail-if",
         "background_loss > 1 %",
     ];
-    let none = Prestan::new().args(none).run();
-    assert_eq!(none.code, 2, "{none}");
+    let none = Prestan::new().args(none).ends(2);
     assert!(none.stderr.contains("(--background)"), "{none}");
-    let other = measured(
-        prestan(),
-        &url,
-        "1s",
-        &["--fail-if", "background_loss(bulk) > 1 %"],
-    )
-    .run();
-    assert_eq!(other.code, 2, "{other}");
+    let other = measured(prestan(), &url, "1s");
+    let other = prestan!(other => "--fail-if 'background_loss(bulk) > 1 %'").ends(2);
     assert!(
         other
             .stderr
@@ -483,15 +405,9 @@ fn a_sink_that_dies_ends_the_background_and_disqualifies_the_run() {
     let prestan = prestan();
     let sink = SinkProcess::start(prestan.home(), &[]);
     let kept = prestan.home().join("kept");
-    let ends = [
-        "--sink",
-        &sink.address,
-        "--sink-token-file",
-        "token",
-        "--save",
-        "kept",
-    ];
-    let running = measured(prestan, &url, "8s", &ends).spawn();
+    let measured = measured(prestan, &url, "8s");
+    let running =
+        prestan!(measured => "--sink {} --sink-token-file token --save kept", sink.address).spawn();
     wait_for_event(&kept, "background");
     let killed = Instant::now();
     sink.send(Signal::KILL);
@@ -522,9 +438,8 @@ fn a_sink_that_refuses_ends_the_run_before_it_measures() {
     let url = file(&server, "doc");
     let prestan = prestan();
     let sink = SinkProcess::start(prestan.home(), &["--max-rate", "100kbit"]);
-    let ends = ["--sink", &sink.address, "--sink-token-file", "token"];
-    let outcome = measured(prestan, &url, "1s", &ends).run();
-    assert_eq!(outcome.code, 4, "{outcome}");
+    let measured = measured(prestan, &url, "1s");
+    let outcome = prestan!(measured => "--sink {} --sink-token-file token", sink.address).ends(4);
     assert!(outcome.stderr.contains("this sink agrees to"), "{outcome}");
     assert!(seen(&server, "GET").is_empty(), "{outcome}");
 }
@@ -536,19 +451,12 @@ fn ctrl_c_stops_the_background_and_keeps_what_was_counted() {
     let prestan = prestan();
     let sink = SinkProcess::start(prestan.home(), &[]);
     let kept = prestan.home().join("kept");
-    let ends = [
-        "--sink",
-        &sink.address,
-        "--sink-token-file",
-        "token",
-        "--save",
-        "kept",
-    ];
-    let running = measured(prestan, &url, "60s", &ends).spawn();
+    let measured = measured(prestan, &url, "60s");
+    let running =
+        prestan!(measured => "--sink {} --sink-token-file token --save kept", sink.address).spawn();
     wait_for_event(&kept, "background");
     send(&running, Signal::INT);
-    let outcome = running.wait();
-    assert_eq!(outcome.code, -Signal::INT.as_raw(), "{outcome}");
+    let outcome = running.ends(-Signal::INT.as_raw());
     let background = &outcome.json()["background"];
     assert_eq!(background["failure"], Value::Null);
     assert!(
@@ -584,11 +492,9 @@ tests:
           - end: test
 ";
     prestan.file("suite.yaml", suite);
-    let url = server.server.url();
-    let run = ["run", "suite.yaml", &url, "-r", "1000000", "--json", "-"];
-    let background = ["--background", "load.yaml,load=voice-only,stable=100%"];
-    let outcome = prestan.args(run).args(background).run();
-    assert_eq!(outcome.code, 0, "{outcome}");
+    let outcome = prestan!(prestan => "run suite.yaml {server} -r 1000000 --json - --background \
+        load.yaml,load=voice-only,stable=100%")
+    .ends(0);
     let document = outcome.json();
     assert_eq!(
         document["ended_early"][0],

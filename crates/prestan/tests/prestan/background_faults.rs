@@ -7,6 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use record::EventKind;
+use rustix::process::Signal;
 use serde_json::Value;
 
 use crate::background::{SinkProcess, component, prestan};
@@ -148,14 +149,11 @@ fn beside_relayed(load: &str, duration: &str, rule: Arc<RelayRule>) -> (Value, S
     let sink = SinkProcess::start(prestan.home(), &["--max-rate", "none"]);
     let relay = relay(sink.address.parse().unwrap(), rule).to_string();
     let background = format!("faults.yaml,load={load},stable=100%");
-    let run = ["load", "GET", &url, "--duration", duration, "--json", "-"];
-    let ends = ["--sink", &relay, "--sink-token-file", "token"];
-    let background = ["--background", &background, "--html", "page.html"];
-    let outcome = prestan.args(run).args(background).args(ends).run();
-    assert_eq!(outcome.code, 0, "{outcome}");
+    let outcome = prestan!(prestan => "load GET {url} --duration {duration} --json - --background {background} --html \
+        page.html --sink {relay} --sink-token-file token").ends(0);
     let mut document = outcome.json();
     document["inconclusive"] = outcome.inconclusive.into();
-    let text = outcome.again().arg("report").run();
+    let text = prestan!(outcome.again() => "report").run();
     let schema = include_str!("../../../../docs/result.schema.json");
     let schema: Value = serde_json::from_str(schema).unwrap();
     assert!(jsonschema::is_valid(&schema, &outcome.json()), "{document}");
@@ -220,10 +218,8 @@ fn a_load_of_which_all_connections_fail_has_failed() {
         _ => Relayed::Ends,
     };
     let relay = relay(sink.address.parse().unwrap(), Arc::new(ends)).to_string();
-    let run = ["traffic", "run", "faults.yaml", "--load", "stream"];
-    let ends = ["--for", "6s", "--sink", &relay, "--token-file", "token"];
-    let outcome = prestan.args(run).args(ends).run();
-    assert_eq!(outcome.code, 4, "{outcome}");
+    let outcome = prestan!(prestan => "traffic run faults.yaml --load stream --for 6s --sink {relay} --token-file \
+        token").ends(4);
     assert!(
         outcome.stderr.contains("the connection of its flow failed"),
         "{outcome}"
@@ -237,16 +233,13 @@ fn a_load_of_which_all_connections_fail_has_failed() {
 #[test]
 fn totals_are_those_until_a_sink_died() {
     let prestan = prestan();
-    let sink = SinkProcess::start(prestan.home(), &[]);
-    let run = ["traffic", "run", "load.yaml", "--load", "voice-only"];
-    let ends = ["--stable", "100%", "--token-file", "token"];
-    let ends = [&ends[..], &["--json", "result", "--sink", &sink.address]].concat();
+    let mut sink = SinkProcess::start(prestan.home(), &[]);
     let home = prestan.home().to_owned();
-    let running = prestan.args(run).args(ends).spawn();
-    thread::sleep(Duration::from_millis(2700));
+    let running = prestan!(prestan => "traffic run load.yaml --load voice-only --stable 100% --token-file token \
+        --json result --sink {}", sink.address).spawn();
+    sink.receives_for(2);
     drop(sink);
-    let outcome = running.wait();
-    assert_eq!(outcome.code, 4, "{outcome}");
+    let outcome = running.ends(4);
     let until = ", until the last report of the sinks before the traffic ended early.";
     assert!(outcome.stdout.contains(until), "{outcome}");
     let document = std::fs::read_to_string(home.join("result")).unwrap();
@@ -261,19 +254,15 @@ fn totals_are_those_until_a_sink_died() {
 fn totals_of_a_sink_that_died_are_of_its_own_time() {
     let prestan = prestan();
     prestan.file("faults.yaml", &traffic());
-    let [dies, lives] = [(); 2].map(|()| SinkProcess::start(prestan.home(), &[]));
-    let sinks = [
-        format!("there={}", dies.address),
-        format!("here={}", lives.address),
-    ];
-    let run = ["traffic", "run", "faults.yaml", "--load", "to-both"];
-    let ends = ["--stable", "100%", "--token-file", "token", "--sink"];
-    let ends = [&ends[..], &[&sinks[0], "--sink", &sinks[1]]].concat();
-    let running = prestan.args(run).args(ends).spawn();
-    thread::sleep(Duration::from_millis(2900));
+    let [mut dies, mut lives] = [(); 2].map(|()| SinkProcess::start(prestan.home(), &[]));
+    let running = prestan!(prestan => "traffic run faults.yaml --load to-both --stable 100% --token-file token \
+        --sink there={} --sink here={}", dies.address, lives.address).spawn();
+    dies.receives_for(2);
+    // The other one goes on without its reports.
+    dies.send(Signal::STOP);
+    lives.receives_for(3);
     drop(dies);
-    let outcome = running.wait();
-    assert_eq!(outcome.code, 4, "{outcome}");
+    let outcome = running.ends(4);
     let rates = |component: &str| {
         let row = outcome
             .stdout
@@ -304,9 +293,8 @@ fn totals_of_a_sink_that_died_are_of_its_own_time() {
 fn a_sink_at_an_address_that_is_taken_says_what_to_do() {
     let prestan = prestan();
     let sink = SinkProcess::start(prestan.home(), &[]);
-    let second = ["traffic", "sink", "--token-file", "token", "--listen"];
-    let outcome = prestan.args(second).args([&sink.address]).run();
-    assert_eq!(outcome.code, 1, "{outcome}");
+    let outcome =
+        prestan!(prestan => "traffic sink --token-file token --listen {}", sink.address).ends(1);
     let expected = format!(
         "prestan: listen on {}: Address already in use",
         sink.address
@@ -347,7 +335,7 @@ fn a_check_of_a_suite_reads_its_traffic() {
              tests: [{{name: A, loop: [{{GET: f, measure: A}}]}}]\n"
         );
         prestan.file("suite.yaml", &suite);
-        let outcome = prestan.args(["suites", "check", "suite.yaml"]).run();
+        let outcome = prestan!(prestan => "suites check suite.yaml").run();
         let code = if expected.is_empty() { 0 } else { 2 };
         assert_eq!(outcome.code, code, "{outcome}");
         assert!(outcome.stderr.contains(expected), "{expected}\n{outcome}");
@@ -387,19 +375,8 @@ fn nothing_begins(load: &str, expected: &str) {
     prestan.file("faults.yaml", &traffic());
     let sink = SinkProcess::start(prestan.home(), &[]);
     let background = format!("faults.yaml,load={load}");
-    let url = server.server.url();
-    let run = ["run", "prestan", &url, "-r", "5"];
-    let ends = ["--sink", &sink.address, "--sink-token-file", "token"];
-    let background = [
-        "--background",
-        &background,
-        "--json",
-        "result.json",
-        "--save",
-        "kept",
-    ];
-    let outcome = prestan.args(run).args(background).args(ends).run();
-    assert_eq!(outcome.code, 4, "{outcome}");
+    let outcome = prestan!(prestan => "run prestan {server} -r 5 --background {background} --json result.json --save \
+        kept --sink {} --sink-token-file token", sink.address).ends(4);
     assert!(outcome.stderr.contains(expected), "{outcome}");
     assert!(server.server.exchanges().is_empty(), "{outcome}");
     assert!(!outcome.home().join("result.json").exists(), "{outcome}");
@@ -445,11 +422,9 @@ fn a_condition_reads_the_loss_of_background_traffic() {
     let server = plain();
     let prestan = prestan();
     prestan.file("suite.yaml", STEERED);
-    let url = server.server.url();
-    let run = ["run", "suite.yaml", &url, "-r", "1000000", "--json", "-"];
-    let background = ["--background", "load.yaml,load=voice-only,stable=100%"];
-    let outcome = prestan.args(run).args(background).run();
-    assert_eq!(outcome.code, 0, "{outcome}");
+    let outcome = prestan!(prestan => "run suite.yaml {server} -r 1000000 --json - --background \
+        load.yaml,load=voice-only,stable=100%")
+    .ends(0);
     let document = outcome.json();
     let tests = document["tests"].as_array().unwrap();
     let operations = |name: &str| {
@@ -480,20 +455,10 @@ tests:
     loop: [{GET: '', measure: Read}]
 ";
     prestan.file("mix.yaml", &suite.replace("RULE", rule));
-    let url = server.server.url();
-    let load = [
-        "load",
-        "--mix",
-        "mix.yaml",
-        &url,
-        "--duration",
-        "5s",
-        "--json",
-        "-",
-    ];
-    let background = ["--background", "load.yaml,load=voice-only,stable=100%"];
-    let outcome = prestan.args(load).args(background).run();
-    assert_eq!(outcome.code, 0, "{outcome}");
+    let outcome =
+        prestan!(prestan => "load --mix mix.yaml {server} --duration 5s --json - --background \
+        load.yaml,load=voice-only,stable=100%")
+        .ends(0);
     let run = kept(&outcome);
     let changes = run.events.iter().filter_map(|event| match &event.kind {
         EventKind::LoadChanged { users, .. } => Some(*users),
@@ -517,20 +482,10 @@ fn a_load_adapts_to_what_the_sinks_see() {
 fn a_page_draws_background_traffic_beside_the_tests_of_a_suite() {
     let server = plain();
     let prestan = prestan();
-    let url = server.server.url();
-    let run = [
-        "run",
-        "prestan",
-        &url,
-        "-r",
-        "40",
-        "--only",
-        "Put1K,Get1K,MkCol",
-    ];
-    let background = ["--background", "load.yaml,load=busy,stable=100%"];
-    let formats = ["--html", "page.html", "--svg", "figures", "--json", "-"];
-    let outcome = prestan.args(run).args(background).args(formats).run();
-    assert_eq!(outcome.code, 0, "{outcome}");
+    let outcome =
+        prestan!(prestan => "run prestan {server} -r 40 --only Put1K,Get1K,MkCol --background \
+        load.yaml,load=busy,stable=100% --html page.html --svg figures --json -")
+        .ends(0);
     let figures = std::fs::read_dir(outcome.home().join("figures")).unwrap();
     let names = figures.map(|entry| entry.unwrap().file_name());
     assert!(names.into_iter().any(|name| name == "background.svg"));

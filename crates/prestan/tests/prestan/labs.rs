@@ -5,10 +5,6 @@ use std::path::PathBuf;
 
 use crate::support::{Outcome, Prestan};
 
-pub(crate) fn lab(args: &[&str]) -> Outcome {
-    Prestan::new().arg("lab").args(args).run()
-}
-
 /// One request beside others, over a link of 20 Mbit/s and 5 ms in each direction, with each of these servers.
 pub(crate) fn experiment(servers: &str, settle: &str) -> String {
     format!(
@@ -69,7 +65,7 @@ pub(crate) fn with_lab() -> Prestan {
 
 #[test]
 fn labs_are_listed_and_shown() {
-    let list = lab(&["list"]);
+    let list = prestan!("lab list").run();
     for name in [
         "link",
         "congestion",
@@ -82,11 +78,7 @@ fn labs_are_listed_and_shown() {
     }
     let prestan = Prestan::new();
     let picture = prestan.home().join("lab.svg");
-    let shown = prestan
-        .args(["lab", "show", "congestion", "--svg"])
-        .arg(&picture)
-        .run();
-    assert_eq!(shown.code, 0, "{shown}");
+    let shown = prestan!(prestan => "lab show congestion --svg {}", picture).ends(0);
     let bottleneck = "100 Mbit/s, queue of 1000 packets, delay 150 µs";
     assert!(shown.stdout.contains(bottleneck), "{shown}");
     assert!(
@@ -95,7 +87,8 @@ fn labs_are_listed_and_shown() {
     );
     assert!(fs::read_to_string(picture).unwrap().ends_with("</svg>\n"));
     assert!(
-        lab(&["schema"])
+        prestan!("lab schema")
+            .run()
             .stdout
             .contains("\"Laboratory of Prestan\"")
     );
@@ -108,35 +101,31 @@ fn what_is_wrong_is_said_before_anything_is_built() {
         "wrong.yaml",
         "hosts: {a: {}, b: {}}\nlinks: [{ends: [a, c]}]\n",
     );
-    let wrong = prestan.args(["lab", "check", "wrong.yaml"]).run();
-    assert_eq!(wrong.code, 2, "{wrong}");
+    let wrong = prestan!(prestan => "lab check wrong.yaml").ends(2);
     assert!(
         wrong
             .stderr
             .contains("wrong.yaml: links[0].ends: no node is called `c`"),
         "{wrong}"
     );
-    let table: [(&[&str], &str); 8] = [
+    let table: [(&str, &str); 8] = [
         (
-            &["show", "/dev/zero"],
+            "show /dev/zero",
             "reading /dev/zero failed: it is larger than 64 MiB",
         ),
-        (&["show", "congstion"], "did you mean `congestion`?"),
-        (&["check", "nothing.yaml"], "reading nothing.yaml failed"),
-        (&["exec", "client", "true"], "add --lab NAME"),
+        ("show congstion", "did you mean `congestion`?"),
+        ("check nothing.yaml", "reading nothing.yaml failed"),
+        ("exec client true", "add --lab NAME"),
+        ("exec --lab link cliet true", "did you mean `client`?"),
         (
-            &["exec", "--lab", "link", "cliet", "true"],
-            "did you mean `client`?",
-        ),
-        (
-            &["exec", "--lab", "congestion", "s0", "true"],
+            "exec --lab congestion s0 true",
             "no host of the lab is called `s0`",
         ),
-        (&["link", "--queue", "10", "--", "true"], "--rate"),
-        (&["link", "--rate", "10", "--", "true"], "`10` is no rate"),
+        ("link --queue 10 -- true", "--rate"),
+        ("link --rate 10 -- true", "`10` is no rate"),
     ];
     for (args, message) in table {
-        let outcome = lab(args);
+        let outcome = prestan!("lab").words(args).run();
         assert_eq!(outcome.code, 2, "{args:?}\n{outcome}");
         assert!(outcome.stderr.contains(message), "{args:?}\n{outcome}");
     }
@@ -144,11 +133,10 @@ fn what_is_wrong_is_said_before_anything_is_built() {
 
 #[test]
 fn a_bare_host_is_shown_and_runs_no_programs() {
-    let shown = lab(&["show", "bare"]);
+    let shown = prestan!("lab show bare").run();
     let features = "bare server, W1, one round trip of a window, G = 250 µs, no congestion control";
     assert!(shown.stdout.contains(features), "{shown}");
-    let refused = lab(&["exec", "--lab", "bare", "server", "true"]);
-    assert_eq!(refused.code, 2, "{refused}");
+    let refused = prestan!("lab exec --lab bare server true").ends(2);
     let message = "`server` is a bare host, which runs no programs";
     assert!(refused.stderr.contains(message), "{refused}");
 }
@@ -174,69 +162,57 @@ fn what_is_wrong_with_an_experiment_is_said_before_anything_is_built() {
     prestan.file("path.yaml", &path);
     let figure = experiment(NGINX, "1s").replace("single.delay", "single.dellay");
     prestan.file("figure.yaml", &figure);
-    let table: [(&[&str], &str); 15] = [
+    let table: [(&str, &str); 15] = [
         (
-            &["run", "timers", "--scenario", "background=75,weight=W1"],
+            "run timers --scenario background=75,weight=W1",
             "`background=75,weight=W1` has more than one factor; write --scenario for each of them",
         ),
         (
-            &["run", "path.yaml"],
+            "run path.yaml",
             "path.yaml: trial.measured.single.path: `/999k` is no file of the servers, which have /504k",
         ),
         (
-            &["run", "congstion"],
+            "run congstion",
             "no experiment is called `congstion`; did you mean `congestion`?",
         ),
-        (&["run", "nothing.yaml"], "reading nothing.yaml failed"),
+        ("run nothing.yaml", "reading nothing.yaml failed"),
+        ("run small.yaml --scenario server=apache", "apache"),
+        ("run small.yaml --server apache", "--server"),
+        ("run server.yaml --new", "no server is called `ngins`"),
+        ("run server.yaml --dry-run", "no server is called `ngins`"),
         (
-            &["run", "small.yaml", "--scenario", "server=apache"],
-            "apache",
-        ),
-        (&["run", "small.yaml", "--server", "apache"], "--server"),
-        (
-            &["run", "server.yaml", "--new"],
-            "no server is called `ngins`",
-        ),
-        (
-            &["run", "server.yaml", "--dry-run"],
-            "no server is called `ngins`",
-        ),
-        (
-            &["run", "congestion", "--server", "apahce", "--dry-run"],
+            "run congestion --server apahce --dry-run",
             "no server is called `apahce`",
         ),
         (
-            &["run", "figure.yaml"],
+            "run figure.yaml",
             "no figure of a trial is called `single.dellay`; did you mean `single.delay`?",
         ),
         (
-            &["run", "same.yaml"],
+            "run same.yaml",
             "has the hosts and the path of trial.requests.background",
         ),
         (
-            &["run", "timers", "--suite", "prestan", "--dry-run"],
+            "run timers --suite prestan --dry-run",
             "bare hosts, which store nothing; name others",
         ),
-        (&["run", "small.yaml", "--suite", "prestn"], "prestn"),
-        (&["run", "small.yaml", "--only", "Put1K"], "--suite <SUITE>"),
-        (&["report", "nothing"], "no campaign `nothing`"),
+        ("run small.yaml --suite prestn", "prestn"),
+        ("run small.yaml --only Put1K", "--suite <SUITE>"),
+        ("report nothing", "no campaign `nothing`"),
     ];
     let mut next = prestan;
     for (args, message) in table {
-        let outcome = next.arg("lab").args(args).run();
+        let outcome = prestan!(next => "lab").words(args).run();
         refused(&outcome, 2, message);
         next = outcome.again();
     }
-    let dry = next.args(["lab", "run", "small.yaml", "--dry-run"]).run();
-    assert_eq!(dry.code, 0, "{dry}");
+    let dry = prestan!(next => "lab run small.yaml --dry-run").ends(0);
     let counted = "1 cell with 2 repetitions each: 2 trials, about 10 s, and up to";
     assert!(
         dry.stdout.contains("server nginx") && dry.stdout.contains(counted),
         "{dry}"
     );
-    let suites = Prestan::new()
-        .args(["lab", "run", "http-versions", "--dry-run"])
-        .run();
+    let suites = prestan!("lab run http-versions --dry-run").run();
     assert!(
         suites.stdout.contains(" trials, more than ")
             && suites
@@ -244,7 +220,7 @@ fn what_is_wrong_with_an_experiment_is_said_before_anything_is_built() {
                 .contains("How long suites take is known after the first trials"),
         "{suites}"
     );
-    let list = Prestan::new().args(["lab", "experiments"]).run();
+    let list = prestan!("lab experiments").run();
     assert!(list.stdout.contains("congestion"), "{list}");
     let titles = list.stdout.lines().filter(|line| !line.starts_with(' '));
     for line in titles {
@@ -308,7 +284,7 @@ fn records_that_strangers_wrote_are_refused_with_their_place() {
     let mut next = prestan;
     for (bytes, code, message) in table {
         fs::write(directory.join("trials.jsonl"), bytes).unwrap();
-        let outcome = next.args(["lab", "report", "kept"]).run();
+        let outcome = prestan!(next => "lab report kept").run();
         refused(&outcome, code, message);
         next = outcome.again();
     }
@@ -329,7 +305,7 @@ fn records_that_strangers_wrote_are_refused_with_their_place() {
         ),
     ] {
         fs::write(&path, wrong).unwrap();
-        let outcome = next.args(["lab", "report", "kept"]).run();
+        let outcome = prestan!(next => "lab report kept").run();
         refused(&outcome, 2, message);
         next = outcome.again();
     }
@@ -337,24 +313,20 @@ fn records_that_strangers_wrote_are_refused_with_their_place() {
 
 #[test]
 fn what_is_wrong_with_the_lab_is_usage() {
-    let table: [(&[&str], &str); 5] = [
-        (&["--lab", "congstion"], "did you mean `congestion`?"),
+    let table: [(&str, &str); 5] = [
+        ("--lab congstion", "did you mean `congestion`?"),
+        ("--lab lab.yaml --lab-host clint", "did you mean `client`?"),
+        ("--lab lab.yaml --lab-host bare-server", "runs no programs"),
         (
-            &["--lab", "lab.yaml", "--lab-host", "clint"],
-            "did you mean `client`?",
-        ),
-        (
-            &["--lab", "lab.yaml", "--lab-host", "bare-server"],
-            "runs no programs",
-        ),
-        (
-            &["--lab", "lab.yaml", "--server-host", "nobody"],
+            "--lab lab.yaml --server-host nobody",
             "no host of the lab is called",
         ),
-        (&["--lab-host", "client"], "--lab"),
+        ("--lab-host client", "--lab"),
     ];
     for (args, message) in table {
-        let outcome = with_lab().args(GET).args(args).run();
+        let outcome = prestan!(with_lab() => "load GET http://bare-server/160k")
+            .words(args)
+            .run();
         assert_eq!(outcome.code, 2, "{args:?}\n{outcome}");
         assert!(outcome.stderr.contains(message), "{args:?}\n{outcome}");
     }

@@ -1,27 +1,28 @@
 //! `prestan search`: servers of which the truth is known.
 
 use std::io::{BufRead, BufReader, Write};
-use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
 use crate::support::load::{file, plain};
-use crate::support::{Outcome, Prestan, attempts};
+use crate::support::{Outcome, attempts};
 use serde_json::Value;
+use testbed::FaultServer;
+use testbed::fault::{Fault, Rule};
 
 /// A server that answers 503 on every connection that first asks for something when so many do
 /// already. The one that only asks for its OPTIONS does not count.
-fn crowded(limit: u32) -> String {
+fn crowded(limit: u32) -> FaultServer {
     let asking = Arc::new(AtomicU32::new(0));
-    serve(move |stream| {
+    let server = serve(move |stream| {
         let mut number = 0;
         answer(stream, |line| {
             if number == 0 && line.starts_with("GET") {
                 number = asking.fetch_add(1, Ordering::SeqCst) + 1;
             }
-            thread::sleep(Duration::from_millis(3));
             if number <= limit {
                 "200 OK"
             } else {
@@ -31,32 +32,36 @@ fn crowded(limit: u32) -> String {
         if number > 0 {
             asking.fetch_sub(1, Ordering::SeqCst);
         }
-    })
+    });
+    let delay = Rule::new(Fault::Delay(Duration::from_millis(3)));
+    let builder = FaultServer::builder().upstream(server).rule(delay);
+    builder.start().unwrap()
 }
 
 /// A server that does one request after the other, each in that time.
 fn one_by_one(time: Duration) -> String {
     let busy = Arc::new(Mutex::new(()));
-    serve(move |stream| {
+    let address = serve(move |stream| {
         answer(stream, |_| {
             let _turn = busy.lock().unwrap();
             thread::sleep(time);
             "200 OK"
         });
-    })
+    });
+    format!("http://{address}/")
 }
 
 /// Serves every connection on a thread of its own; it ends with the test.
-fn serve(connection: impl Fn(TcpStream) + Clone + Send + 'static) -> String {
+fn serve(connection: impl Fn(TcpStream) + Clone + Send + 'static) -> SocketAddr {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
-    let url = format!("http://{}/", listener.local_addr().unwrap());
+    let address = listener.local_addr().unwrap();
     thread::spawn(move || {
         for stream in listener.incoming().flatten() {
             let connection = connection.clone();
             thread::spawn(move || connection(stream));
         }
     });
-    url
+    address
 }
 
 /// Answers every request on a connection, whose first line decides, until the client goes.
@@ -79,7 +84,7 @@ fn answer(mut stream: TcpStream, mut status: impl FnMut(&str) -> &'static str) {
 
 /// A search that came to an end: one may be inconclusive for what else the machine does, all of them are
 /// not.
-fn conclusive(arguments: &[&str]) -> (Outcome, Value) {
+fn conclusive(arguments: &str) -> (Outcome, Value) {
     for _ in attempts() {
         let outcome = search(arguments);
         assert_eq!(outcome.code, 0, "{outcome}");
@@ -91,26 +96,19 @@ fn conclusive(arguments: &[&str]) -> (Outcome, Value) {
     panic!("all searches were inconclusive");
 }
 
-fn search(arguments: &[&str]) -> Outcome {
-    let is_given = arguments.contains(&"--duration");
-    let duration: &[&str] = if is_given {
-        &[]
-    } else {
-        &["--duration", "200ms"]
-    };
-    Prestan::new()
-        .arg("search")
-        .args(arguments)
-        .args(duration)
-        .args(["--json", "-"])
-        .run()
+fn search(arguments: &str) -> Outcome {
+    let is_given = arguments.contains("--duration");
+    let duration = if is_given { "" } else { "--duration 200ms" };
+    let prestan = prestan!("search --json -").words(arguments);
+    prestan.words(duration).run()
 }
 
 #[test]
 fn the_largest_number_of_users_is_found() {
-    let url = crowded(11);
+    let server = crowded(11);
+    let url = server.url();
     let condition = "failures == 0";
-    let (outcome, document) = conclusive(&[&url, "--find", "users", "--while", condition]);
+    let (outcome, document) = conclusive(&format!("{url} --find users --while '{condition}'"));
     let answer = &document["answer"];
     let (holds, fails) = (&answer["holds"], &answer["fails"]);
     assert_eq!(
@@ -137,22 +135,9 @@ fn the_largest_rate_is_found() {
     // It can do two hundred a second at most, and its queue grows some time before that. But a trial of
     // 100 ms is over before a queue of that length is there, up to twice the rate.
     let url = one_by_one(Duration::from_millis(5));
-    let arguments = [
-        &*url,
-        "--find",
-        "rate",
-        "--while",
-        "p99 < 100ms",
-        "--from",
-        "100",
-        "--to",
-        "2000",
-        "--connections",
-        "4",
-        "--duration",
-        "100ms",
-    ];
-    let (_, document) = conclusive(&arguments);
+    let (_, document) = conclusive(&format!(
+        "{url} --find rate --while 'p99 < 100ms' --from 100 --to 2000 --connections 4 --duration 100ms"
+    ));
     let held = document["answer"]["holds"]["load"].as_f64().unwrap();
     assert!((10.0..600.0).contains(&held), "{document:#}");
     assert_eq!(document["find"], "rate");
@@ -163,72 +148,42 @@ fn the_largest_rate_is_found() {
 fn what_makes_no_sense_is_refused_before_anything_is_sent() {
     let server = plain();
     let url = file(&server, "file");
-    let table: [(&[&str], &str); 10] = [
+    let table: [(&str, &str); 10] = [
         (
-            &["--find", "rate", "--while", "p99 < 1ms", "--from", "10"],
+            "--find rate --while 'p99 < 1ms' --from 10",
             "too few requests",
         ),
         (
-            &[
-                "--find",
-                "users",
-                "--while",
-                "p99 < 1ms",
-                "--connections",
-                "8",
-            ],
+            "--find users --while 'p99 < 1ms' --connections 8",
             "--connections is for --find rate",
         ),
-        (&["--find", "users"], "--while"),
+        ("--find users", "--while"),
+        ("--find users --while 'p99 < 50'", "no unit; write 50 ms"),
+        ("--find users --while 'p999 < 1ms'", "did you mean `p99.9`?"),
         (
-            &["--find", "users", "--while", "p99 < 50"],
-            "no unit; write 50 ms",
-        ),
-        (
-            &["--find", "users", "--while", "p999 < 1ms"],
-            "did you mean `p99.9`?",
-        ),
-        (
-            &[
-                "--find",
-                "users",
-                "--while",
-                "p99 < 1ms",
-                "--from",
-                "9",
-                "--to",
-                "3",
-            ],
+            "--find users --while 'p99 < 1ms' --from 9 --to 3",
             "more than --to",
         ),
         (
-            &["--find", "users", "--while", "p99 < 1ms", "--from", "1.5"],
+            "--find users --while 'p99 < 1ms' --from 1.5",
             "is a whole number from 1",
         ),
-        (&["--find", "luck", "--while", "p99 < 1ms"], "luck"),
+        ("--find luck --while 'p99 < 1ms'", "luck"),
         (
-            &[
-                "--find",
-                "users",
-                "--while",
-                "p99 < 1ms",
-                "--mix",
-                "nonsense",
-            ],
+            "--find users --while 'p99 < 1ms' --mix nonsense",
             "no suite and no file is called `nonsense`",
         ),
         (
-            &["--find", "rate", "--while", "p99", "--from", "50"],
+            "--find rate --while p99 --from 50",
             "a constraint compares something",
         ),
     ];
     for (arguments, says) in table {
-        let outcome = search(&[&[&*url], arguments].concat());
+        let outcome = search(&format!("{url} {arguments}"));
         assert_eq!(outcome.code, 2, "{outcome}");
         assert!(outcome.stderr.contains(says), "{says}: {outcome}");
     }
-    let condition = ["--find", "users", "--while", "p99 < 1ms"];
-    let put = search(&[&["PUT", &*url], &condition[..]].concat());
+    let put = search(&format!("PUT {url} --find users --while 'p99 < 1ms'"));
     assert_eq!(put.code, 2, "{put}");
     assert!(put.stderr.contains("allow that with --writes"), "{put}");
     assert!(server.server.exchanges().is_empty());
@@ -236,13 +191,7 @@ fn what_makes_no_sense_is_refused_before_anything_is_sent() {
 
 #[test]
 fn a_server_that_is_not_there_is_told() {
-    let outcome = search(&[
-        "http://127.0.0.1:1/x",
-        "--find",
-        "users",
-        "--while",
-        "p99 < 1s",
-    ]);
+    let outcome = search("http://127.0.0.1:1/x --find users --while 'p99 < 1s'");
     assert_eq!(outcome.code, 4, "{outcome}");
     assert!(outcome.stderr.contains("connection refused"), "{outcome}");
 }

@@ -1,7 +1,5 @@
 //! Suites with several servers: steps say which.
 
-use std::time::{Duration, Instant};
-
 use serde_json::{Value, json};
 use testbed::fault::Rule;
 use testbed::real::Recipe;
@@ -10,6 +8,7 @@ use testbed::{RealServer, need_or};
 use crate::interruption::kill;
 use crate::roles::write;
 use crate::support::faulty::{Faulty, status};
+use crate::support::load::until;
 use crate::support::{Outcome, Prestan};
 
 /// What is written to the origin is read at the other.
@@ -54,10 +53,7 @@ fn apart() -> String {
 
 fn publish(text: &str, url: &str, options: &[&str]) -> Outcome {
     let (_directory, path) = write(text);
-    Prestan::new()
-        .arg("run")
-        .arg(&path)
-        .args([url, "-q", "--json", "-", "-r", "5"])
+    prestan!("run {} {url} -q --json - -r 5", path)
         .args(options)
         .run()
 }
@@ -91,7 +87,7 @@ fn each_step_goes_to_its_target_and_nothing_is_left_at_either() {
     assert!(asked(&copy, "Read") >= 10 && asked(&copy, "Write") == 0);
     assert_eq!((origin.left(), copy.left()), (vec![], vec![]));
 
-    let csv = outcome.again().args(["report", "--csv", "-"]).run().stdout;
+    let csv = prestan!(outcome.again() => "report --csv -").run().stdout;
     let urls: Vec<_> = csv
         .lines()
         .skip(1)
@@ -99,9 +95,7 @@ fn each_step_goes_to_its_target_and_nothing_is_left_at_either() {
         .collect();
     assert_eq!(urls, [Some(&*here), Some(&*there)], "{csv}");
 
-    let anonymous = outcome
-        .again()
-        .args(["report", "--label", "Server A"])
+    let anonymous = prestan!(outcome.again() => "report --label 'Server A'")
         .run()
         .stdout;
     assert!(
@@ -111,7 +105,7 @@ fn each_step_goes_to_its_target_and_nothing_is_left_at_either() {
     assert!(!anonymous.contains("127.0.0.1"), "{anonymous}");
 
     let log = outcome.home().join("again.csv");
-    let again = outcome.again().arg("report").arg("--log").arg(&log).run();
+    let again = prestan!(outcome.again() => "report --log {}", log).run();
     assert!(
         again.stdout.contains(&format!("copy {there}")),
         "{}",
@@ -157,18 +151,14 @@ fn a_failure_at_one_target_is_of_its_row_only() {
 fn a_load_asks_all_targets_too() {
     let [origin, copy] = [(), ()].map(|()| Faulty::new(|builder| builder));
     let (_directory, path) = write(&apart());
-    for pace in [
-        &["-n", "40", "-c", "4"][..],
-        &["--rate", "40", "-d", "1s", "-c", "4"],
-    ] {
-        let outcome = Prestan::new()
-            .args(["load", "--writes", "--mix"])
-            .arg(&path)
-            .arg(origin.server.url())
-            .arg(target("copy", &copy.server.url()))
-            .args(["-q", "--json", "-"])
-            .args(pace)
-            .run();
+    for pace in ["-n 40 -c 4", "--rate 40 -d 1s -c 4"] {
+        let outcome = prestan!(
+            "load --writes --mix {} {origin} {} -q --json -",
+            path,
+            target("copy", &copy.server.url())
+        )
+        .words(pace)
+        .run();
         assert_ne!(outcome.code, 1, "{}", outcome.stderr);
         let counts = [&origin, &copy].map(|server| ["Write", "Read"].map(|row| asked(server, row)));
         let [[written, 0], [0, read]] = counts else {
@@ -186,23 +176,15 @@ fn what_a_killed_run_left_is_removed_from_all_targets() {
     let there = target("copy", &copy.server.url());
     let home = Prestan::new();
     let path = home.file("suite.yaml", &apart());
-    let mut running = home
-        .arg("run")
-        .arg(path)
-        .args([&*origin.server.url(), &*there, "-q", "--duration", "60s"])
-        .spawn();
+    let mut running = prestan!(home => "run {} {origin} {there} -q --duration 60s", path).spawn();
     let is_there = |server: &Faulty| !server.left().is_empty();
-    let begun = Instant::now();
-    while asked(&copy, "Read") == 0 {
-        assert!(!running.has_ended() && begun.elapsed() < Duration::from_secs(60));
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    until("the copy is read", || {
+        assert!(!running.has_ended());
+        asked(&copy, "Read") > 0
+    });
     assert!(is_there(&origin) && is_there(&copy));
     let killed = kill(running);
-    let cleaned = killed
-        .again()
-        .args(["clean", &*origin.server.url(), &*there])
-        .run();
+    let cleaned = prestan!(killed.again() => "clean {origin} {there}").run();
     assert_eq!(cleaned.code, 0, "{}", cleaned.stderr);
     assert_eq!((origin.left(), copy.left()), (vec![], vec![]));
 }

@@ -1,8 +1,5 @@
 //! What a server sends while a connection is idle.
 
-use std::thread;
-use std::time::Duration;
-
 use super::run_at;
 use crate::support::load::ended;
 use crate::support::peer::{Asked, PING, Peer, Script, WINDOW_UPDATE, scripted};
@@ -11,15 +8,10 @@ use record::Outcome as Ended;
 /// Between requests there are 200 ms.
 const PACE: [&str; 6] = ["--rate", "5", "--arrivals", "constant", "-c", "1"];
 
-/// Well within the pause between two requests.
-fn pause() {
-    thread::sleep(Duration::from_millis(30));
-}
-
 /// A client that sends a request after GOAWAY gets no response.
 fn end_of_idle_time(peer: &mut Peer, asked: Asked) -> bool {
     peer.answer(asked.stream);
-    pause();
+    peer.is_read();
     peer.go_away(asked.stream);
     assert!(peer.asked().is_none(), "a request after GOAWAY");
     false
@@ -31,7 +23,7 @@ fn a_request_after_a_pause_in_which_the_server_said_goaway_goes_to_a_new_connect
         ("the connection stays open", end_of_idle_time),
         ("the connection ends", |peer, asked| {
             peer.answer(asked.stream);
-            pause();
+            peer.is_read();
             peer.go_away(asked.stream);
             false
         }),
@@ -56,7 +48,7 @@ fn control_frames_in_a_pause_are_acknowledged_with_the_next_request() {
         // On the measured connection every request but the first comes with one.
         assert_eq!(peer.pongs, asked.stream as usize / 2, "{asked:?}");
         peer.answer(asked.stream);
-        pause();
+        peer.is_read();
         peer.send(PING, 0, 0, b"12345678");
         peer.settings(&[(4, 100_000)]);
         peer.send(WINDOW_UPDATE, 0, 0, &[0, 0, 1, 0]);

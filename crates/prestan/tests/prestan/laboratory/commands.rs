@@ -10,7 +10,6 @@ use serde_json::{Value, json};
 use testbed::need_or;
 use testbed::real::Recipe;
 
-use crate::labs::lab;
 use crate::support::load::{kept, send, until};
 use crate::support::{Outcome, Prestan, Running};
 
@@ -34,14 +33,10 @@ fn links_are_checked_and_one_that_cannot_be_as_described_fails() {
                 - {ends: [b, s]}\n  - {ends: [s, c], rate: 20mbit, delay: 5ms}\n";
     prestan.file("right.yaml", text);
     prestan.file("wrong.yaml", &text.replace("20mbit", "10000gbit"));
-    let right = prestan.args(["lab", "check", "right.yaml"]).run();
-    assert_eq!(right.code, 0, "{right}");
+    let right = prestan!(prestan => "lab check right.yaml").ends(0);
     assert_eq!(right.stdout.matches("  as described").count(), 6, "{right}");
     let wrong = right.again();
-    let wrong = wrong
-        .args(["lab", "check", "wrong.yaml", "--json", "checked.json"])
-        .run();
-    assert_eq!(wrong.code, 1, "{wrong}");
+    let wrong = prestan!(wrong => "lab check wrong.yaml --json checked.json").ends(1);
     assert!(wrong.stdout.contains("NOT as described: rate"), "{wrong}");
     assert!(
         wrong
@@ -82,20 +77,7 @@ fn commands_run_in_hosts_and_their_exit_status_is_that_of_the_lab() {
          {PRESTAN} lab exec server -- sh -c 'echo there $PRESTAN_LAB_HOST; ip -br addr show eth0'; \
          getent ahosts server; {PRESTAN} lab exec nobody true; echo refused $?; exit 7"
     );
-    let outcome = prestan
-        .args([
-            "lab",
-            "exec",
-            "--lab",
-            "plain.yaml",
-            "client",
-            "--",
-            "sh",
-            "-c",
-        ])
-        .arg(script)
-        .run();
-    assert_eq!(outcome.code, 7, "{outcome}");
+    let outcome = prestan!(prestan => "lab exec --lab plain.yaml client -- sh -c {script}").ends(7);
     for text in [
         "here client",
         "there server",
@@ -110,16 +92,14 @@ fn commands_run_in_hosts_and_their_exit_status_is_that_of_the_lab() {
         .lines()
         .find_map(|line| line.strip_prefix("files "));
     assert!(!Path::new(files.unwrap()).exists(), "{outcome}");
-    let missing = lab(&["exec", "--lab", "link", "client", "none-such"]);
-    assert_eq!(missing.code, 127, "{missing}");
+    let missing = prestan!("lab exec --lab link client none-such").ends(127);
     assert!(
         missing
             .stderr
             .contains("starting none-such failed: No such file"),
         "{missing}"
     );
-    let directory = lab(&["exec", "--lab", "link", "client", "/"]);
-    assert_eq!(directory.code, 126, "{directory}");
+    let directory = prestan!("lab exec --lab link client /").ends(126);
     assert!(
         directory
             .stderr
@@ -154,8 +134,7 @@ fn kernel_parameters_that_are_refused_are_named_with_their_key() {
     ];
     let mut next = prestan;
     for (file, what, remedy) in table {
-        let outcome = next.args(["lab", "exec", "--lab", file, "a", "true"]).run();
-        assert_eq!(outcome.code, 2, "{outcome}");
+        let outcome = prestan!(next => "lab exec --lab {file} a true").ends(2);
         assert!(outcome.stderr.contains(what), "{outcome}");
         assert!(outcome.stderr.contains(remedy), "{outcome}");
         next = outcome.again();
@@ -181,17 +160,7 @@ fn files_of_a_bare_host_are_downloaded_through_a_bottleneck_with_loss() {
         "for size in 504 320 160; do {CURL} http://server/${{size}}k || exit 100; done; \
          {CURL} -g 'http://[2001:2:0:1::1]/160k'; {PRESTAN} lab exec server true; echo refused $?"
     );
-    let command = [
-        "lab",
-        "exec",
-        "--lab",
-        "bare.yaml",
-        "client",
-        "--",
-        "sh",
-        "-c",
-    ];
-    let outcome = prestan.args(command).arg(script).run();
+    let outcome = prestan!(prestan => "lab exec --lab bare.yaml client -- sh -c {script}").run();
     if outcome.code == 127 && std::env::var_os("CI").is_none() {
         eprintln!("skipped: there is no curl");
         return;
@@ -218,15 +187,12 @@ fn a_signal_is_passed_on_to_the_command() {
         return;
     }
     let script = "trap 'exit 9' TERM; touch begun; while :; do sleep 0.1; done";
-    let running = Prestan::new()
-        .args(["lab", "link", "--", "sh", "-c", script])
-        .spawn();
+    let running = prestan!("lab link -- sh -c {script}").spawn();
     until("the command has begun", || {
         running.home().join("begun").exists()
     });
     send(&running, Signal::TERM);
-    let outcome = running.wait();
-    assert_eq!(outcome.code, 9, "{outcome}");
+    running.ends(9);
 }
 
 #[test]
@@ -236,8 +202,7 @@ fn a_signal_to_all_programs_reaches_the_command_once() {
     }
     // A signal ends `wait` at once.
     let script = "trap 'echo got >> signals' TERM; touch begun; sleep 60 & wait $!; sleep 1 & wait $!; exit 9";
-    let running = Prestan::new()
-        .args(["lab", "link", "--", "sh", "-c", script])
+    let running = prestan!("lab link -- sh -c {script}")
         .leading_a_group()
         .spawn();
     until("the command has begun", || {
@@ -246,8 +211,7 @@ fn a_signal_to_all_programs_reaches_the_command_once() {
     let signals = running.home().join("signals");
     let group = Pid::from_raw(i32::try_from(running.id()).unwrap()).unwrap();
     kill_process_group(group, Signal::TERM).unwrap();
-    let outcome = running.wait();
-    assert_eq!(outcome.code, 9, "{outcome}");
+    running.ends(9);
     let got = fs::read_to_string(signals).unwrap();
     assert_eq!(got, "got\n");
 }
@@ -286,19 +250,7 @@ fn nothing_is_left_of_a_lab_that_was_killed() {
         "readlink /proc/self/ns/net >> begun; {PRESTAN} lab exec server -- readlink /proc/self/ns/net >> begun; \
          touch \"$TMPDIR/file\"; echo \"$TMPDIR\" >> begun; setsid sleep 1000 & sleep 1000"
     );
-    let running = Prestan::new()
-        .args([
-            "lab",
-            "exec",
-            "--lab",
-            "congestion",
-            "client",
-            "--",
-            "sh",
-            "-c",
-        ])
-        .arg(script)
-        .spawn();
+    let running = prestan!("lab exec --lab congestion client -- sh -c {script}").spawn();
     until("the command has begun", || written(&running).is_some());
     let lines = written(&running).unwrap();
     let namespaces: BTreeSet<String> = lines[..2].iter().cloned().collect();
@@ -343,14 +295,10 @@ fn client_and_server_of_a_run_are_at_the_two_ends_of_a_link() {
         let Some(_) = need_or(Recipe::named(server).unwrap().installed()) else {
             continue;
         };
-        let outcome = Prestan::new()
-            .args(["lab", "link", "--delay", "10ms"])
-            .args(version)
-            .args(["--", PRESTAN])
-            .args([
-                "run", "prestan", "--only", "Get1K", "-r", "5", "--server", server,
-            ])
-            .run();
+        let outcome = prestan!("lab link --delay 10ms").args(version);
+        let outcome =
+            prestan!(outcome => "-- {PRESTAN} run prestan --only Get1K -r 5 --server {server}")
+                .run();
         assert_eq!(outcome.code, 0, "{server}\n{outcome}");
         let shortest = shortest_ms(&outcome);
         assert!(
@@ -375,18 +323,9 @@ fn a_user_namespace_is_enough_also_for_servers_that_must_not_be_root() {
     let mut command = Command::new(PRESTAN);
     lab::user_namespace::enter_before_exec(&mut command);
     command
-        .args([
-            "lab",
-            "exec",
-            "--lab",
-            "plain.yaml",
-            "client",
-            "--",
-            PRESTAN,
-        ])
-        .args([
-            "run", "prestan", "--only", "Get1K", "-r", "3", "--server", "apache",
-        ])
+        .args("lab exec --lab plain.yaml client --".split(' '))
+        .arg(PRESTAN)
+        .args("run prestan --only Get1K -r 3 --server apache".split(' '))
         .env("XDG_STATE_HOME", home.path())
         .current_dir(home.path());
     let Some(output) = need_or(command.output()) else {
@@ -410,11 +349,9 @@ fn response_times_contain_the_time_in_the_queue_of_the_own_link() {
     let Some(_) = need_or(Recipe::named("nginx").unwrap().installed()) else {
         return;
     };
-    let outcome = Prestan::new()
-        .args(["lab", "link", "--rate", "1mbit", "--", PRESTAN])
-        .args(PUTS.split(' '))
-        .run();
-    assert_eq!(outcome.code, 0, "{outcome}");
+    let outcome = prestan!("lab link --rate 1mbit -- {PRESTAN}")
+        .words(PUTS)
+        .ends(0);
     let shortest = shortest_ms(&outcome);
     assert!((60.0..200.0).contains(&shortest), "{shortest} ms");
 
@@ -424,19 +361,7 @@ fn response_times_contain_the_time_in_the_queue_of_the_own_link() {
     let script = format!(
         "tc qdisc add dev eth0 root tbf rate 1mbit burst 1600 limit 1000000 || exit 100; {PRESTAN} {PUTS}"
     );
-    let outcome = prestan
-        .args([
-            "lab",
-            "exec",
-            "--lab",
-            "plain.yaml",
-            "client",
-            "--",
-            "sh",
-            "-c",
-        ])
-        .arg(script)
-        .run();
+    let outcome = prestan!(prestan => "lab exec --lab plain.yaml client -- sh -c {script}").run();
     if outcome.code == 100 {
         eprintln!("skipped: this kernel has no tbf");
         return;

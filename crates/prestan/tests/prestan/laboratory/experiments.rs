@@ -23,11 +23,12 @@ fn has_nginx() -> bool {
 }
 
 /// `prestan lab run` of a file in its home, which keeps the campaign there.
-fn run(prestan: Prestan, more: &[&str]) -> Prestan {
+fn run(prestan: Prestan, more: &str) -> Prestan {
     let files = prestan.home().join("temporary");
     fs::create_dir_all(&files).unwrap();
-    let command = ["lab", "run", "small.yaml", "--save", "campaign"];
-    prestan.env("TMPDIR", files).args(command).args(more)
+    prestan!(prestan => "lab run small.yaml --save campaign")
+        .env("TMPDIR", files)
+        .words(more)
 }
 
 /// The trials of a campaign, as far as they are recorded.
@@ -78,8 +79,7 @@ fn a_campaign_has_all_trials_and_is_reported_from_its_record() {
     }
     let prestan = Prestan::new();
     prestan.file("small.yaml", &experiment(&format!("{NGINX}, {BARE}"), "1s"));
-    let outcome = run(prestan, &["--seed", "7", "--html", "page.html"]).run();
-    assert_eq!(outcome.code, 0, "{outcome}");
+    let outcome = run(prestan, "--seed 7 --html page.html").ends(0);
     let home = outcome.home();
     assert_eq!(left(home), [] as [PathBuf; 0]);
     let trials = trials(home);
@@ -119,11 +119,9 @@ fn a_campaign_has_all_trials_and_is_reported_from_its_record() {
     );
     assert!(record.contains("\"seed\": 7"), "{record}");
 
-    let again = outcome.again().args(["lab", "report", "campaign"]).run();
-    assert_eq!(again.code, 0, "{again}");
+    let again = prestan!(outcome.again() => "lab report campaign").ends(0);
     assert!(again.stdout.contains("Table 1"), "{again}");
-    let finished = run(again.again(), &[]).run();
-    assert_eq!(finished.code, 2, "{finished}");
+    let finished = run(again.again(), "").ends(2);
     assert!(
         finished.stderr.contains("has a campaign that is finished"),
         "{finished}"
@@ -155,7 +153,7 @@ fn nothing_is_left_of_a_campaign_that_was_killed_and_it_goes_on_where_it_was() {
     }
     let prestan = Prestan::new();
     prestan.file("small.yaml", &experiment(NGINX, "3s"));
-    let running = run(prestan, &[]).spawn();
+    let running = run(prestan, "").spawn();
     let home = running.home().to_owned();
     let files = home.join("temporary");
     until("the second trial measures", || {
@@ -172,8 +170,7 @@ fn nothing_is_left_of_a_campaign_that_was_killed_and_it_goes_on_where_it_was() {
     let killed = running.wait();
     assert_eq!(killed.code, -9);
     let first = trials(&home).remove(0);
-    let outcome = run(killed.again(), &[]).run();
-    assert_eq!(outcome.code, 0, "{outcome}");
+    let outcome = run(killed.again(), "").ends(0);
     let message = "going on with the campaign in campaign: 1 of 2 trials are measured";
     assert!(outcome.stderr.contains(message), "{outcome}");
     let all = trials(&home);
@@ -191,7 +188,7 @@ fn an_interrupted_campaign_says_how_it_goes_on() {
     }
     let prestan = Prestan::new();
     prestan.file("small.yaml", &experiment(NGINX, "20s"));
-    let running = run(prestan, &[]).spawn();
+    let running = run(prestan, "").spawn();
     let files = running.home().join("temporary");
     // The campaign begins behind a check of the links, in a laboratory of its own.
     let record = running.home().join("campaign/campaign.json");
@@ -199,8 +196,7 @@ fn an_interrupted_campaign_says_how_it_goes_on() {
         record.exists() && users_of(&files) > 3
     });
     send(&running, Signal::INT);
-    let outcome = running.wait();
-    assert_eq!(outcome.code, -Signal::INT.as_raw(), "{outcome}");
+    let outcome = running.ends(-Signal::INT.as_raw());
     let message = "interrupted after 0 of 2 trials; the same command goes on with it";
     assert!(outcome.stderr.contains(message), "{outcome}");
     assert_eq!(left(outcome.home()), [] as [PathBuf; 0]);
@@ -218,8 +214,7 @@ fn trials_that_all_fail_alike_end_a_campaign_and_are_measured_again() {
     let wrong = NGINX.replace("recipe: nginx", "recipe: \"nginx,program=/bin/false\"");
     let prestan = Prestan::new();
     prestan.file("small.yaml", &experiment(&wrong, "0s"));
-    let outcome = run(prestan, &["--repeat", "5"]).run();
-    assert_eq!(outcome.code, 4, "{outcome}");
+    let outcome = run(prestan, "--repeat 5").ends(4);
     assert!(
         outcome
             .stderr
@@ -229,7 +224,7 @@ fn trials_that_all_fail_alike_end_a_campaign_and_are_measured_again() {
     let failed = trials(outcome.home());
     assert!(failed.iter().all(|trial| trial.failed.is_some()));
     assert_eq!(failed.len(), 3);
-    let again = run(outcome.again(), &["--repeat", "5"]).run();
+    let again = run(outcome.again(), "--repeat 5").run();
     assert!(
         again.stderr.contains("0 of 5 trials are measured"),
         "{again}"
@@ -246,9 +241,8 @@ fn a_suite_is_measured_beside_the_background_of_an_experiment() {
     }
     let prestan = Prestan::new();
     prestan.file("small.yaml", &experiment(NGINX, "500ms"));
-    let suite = ["--suite", "prestan", "--only", "Put1K,MkCol", "-r", "2"];
-    let outcome = run(prestan, &suite).args(["--repeat", "1"]).run();
-    assert_eq!(outcome.code, 0, "{outcome}");
+    let outcome =
+        prestan!(run(prestan, "--suite prestan --only Put1K,MkCol -r 2") => "--repeat 1").ends(0);
     assert_eq!(left(outcome.home()), [] as [PathBuf; 0]);
     let expected = [
         ("single.Put1K.mean", 0.010, 0.5),
@@ -282,15 +276,7 @@ fn an_ordinary_user_measures_in_a_user_namespace() {
     let mut command = Command::new(env!("CARGO_BIN_EXE_prestan"));
     lab::user_namespace::enter_before_exec(&mut command);
     command
-        .args([
-            "lab",
-            "run",
-            "small.yaml",
-            "--save",
-            "campaign",
-            "--repeat",
-            "1",
-        ])
+        .args("lab run small.yaml --save campaign --repeat 1".split(' '))
         .env("XDG_STATE_HOME", home.path())
         .current_dir(home.path());
     let Some(output) = need_or(command.output()) else {

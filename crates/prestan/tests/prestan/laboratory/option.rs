@@ -11,11 +11,11 @@ use crate::labs::{GET, with_lab};
 use crate::support::Outcome;
 use crate::support::load::{send, until};
 
-fn load(more: &[&str]) -> Outcome {
+fn load(more: &str) -> Outcome {
     let prestan = with_lab()
         .args(GET)
         .args(["--lab=lab.yaml", "--total", "5"]);
-    prestan.args(more).run()
+    prestan.words(more).run()
 }
 
 #[test]
@@ -23,16 +23,16 @@ fn a_load_runs_in_the_lab_with_the_files_and_the_exit_status_of_this_command() {
     if !can_build() {
         return;
     }
-    let outcome = load(&["--json", "result.json"]);
+    let outcome = load("--json result.json");
     assert_eq!(outcome.code, 0, "{outcome}");
     let shortest = shortest_ms(&outcome);
     assert!((10.0..40.0).contains(&shortest), "{shortest} ms\n{outcome}");
     assert!(outcome.home().join("result.json").exists());
     // A count, which no disturbance makes inconclusive.
-    let failed = load(&["--fail-if", "operations > 1"]);
+    let failed = load("--fail-if 'operations > 1'");
     assert_eq!(failed.code, 1, "{failed}");
     // The router is nearer.
-    let near = load(&["--lab-host", "r"]);
+    let near = load("--lab-host r");
     let shortest = shortest_ms(&near);
     assert!(shortest < 5.0, "{shortest} ms\n{near}");
 }
@@ -46,17 +46,8 @@ fn the_commands_of_two_builds_are_compared_in_a_lab() {
         return;
     };
     let command = "exec rclone serve webdav {{ storage }} --config {{ dir }}/rclone.conf --addr {{ host }}:{{ port }} -q";
-    let outcome = with_lab()
-        .args([
-            "compare",
-            "--lab",
-            "lab.yaml",
-            "--start-a",
-            command,
-            "--start-b",
-            command,
-        ])
-        .args(["--only", "Get1K", "-r", "20", "--repeat", "1"])
+    let outcome = prestan!(with_lab() => "compare --lab lab.yaml --start-a {command} --start-b {command} --only Get1K \
+        -r 20 --repeat 1")
         .run();
     assert!([0, 3].contains(&outcome.code), "{outcome}");
     assert!(outcome.stdout.contains("Get1K"), "{outcome}");
@@ -76,8 +67,7 @@ fn a_signal_ends_the_command_in_the_lab_and_the_lab() {
         fs::read_to_string(&events).is_ok_and(|text| text.contains("measuring"))
     });
     send(&running, Signal::INT);
-    let outcome = running.wait();
-    assert_eq!(outcome.code, -Signal::INT.as_raw(), "{outcome}");
+    running.ends(-Signal::INT.as_raw());
 }
 
 /// Connections that the programs of a host began, by its counters, and the requests of a load with new connections.
@@ -97,9 +87,7 @@ fn an_address_beyond_a_long_way_is_tried_once_with_each_connection() {
             --no-keep-alive --requests 10 --warmup 0 >&2
         echo $(($(begun) - before))";
     let script = script.replace("PRESTAN", env!("CARGO_BIN_EXE_prestan"));
-    let exec = ["lab", "exec", "--lab", "lab.yaml", "client", "--"];
-    let outcome = prestan.args(exec).args(["sh", "-c", &script]).run();
-    assert_eq!(outcome.code, 0, "{outcome}");
+    let outcome = prestan!(prestan => "lab exec --lab lab.yaml client -- sh -c {script}").ends(0);
     let begun: u32 = outcome.stdout.trim().parse().unwrap();
     // The first one does not know the way yet, and the preparations have connections of their own.
     assert!((11..16).contains(&begun), "{outcome}");

@@ -154,8 +154,7 @@ fn links_that_are_hard_to_measure_are_measured_or_said_not_to_be() {
     let shallow = "rate: 10mbit, queue: 1";
     let shallow = HARD.replace("FORTH", shallow).replace("BACK", shallow);
     prestan.file("shallow.yaml", &shallow);
-    let hard = prestan.args(["lab", "check", "hard.yaml"]).run();
-    assert_eq!(hard.code, 0, "{hard}");
+    let hard = prestan!(prestan => "lab check hard.yaml").ends(0);
     assert!(
         hard.stdout.contains("not measured: every probe was lost"),
         "{hard}"
@@ -165,6 +164,6 @@ fn links_that_are_hard_to_measure_are_measured_or_said_not_to_be() {
     let announced = "measuring b -> a, which takes ";
     assert!(hard.stderr.contains(announced), "{hard}");
     // On a busy machine, two frames may meet where there is room for one.
-    let mut checks = (0..5).map(|_| hard.again().args(["lab", "check", "shallow.yaml"]).run());
+    let mut checks = (0..5).map(|_| prestan!(hard.again() => "lab check shallow.yaml").run());
     assert!(checks.any(|shallow| shallow.code == 0));
 }

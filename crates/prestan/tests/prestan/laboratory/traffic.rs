@@ -44,8 +44,7 @@ fn sent(link: &[&str], time: &str, sources: &[(&str, &str)]) -> (Outcome, Vec<Va
         all += &format!("wait $pid_{source} || [ $? = 1 ] || exit 100\n");
     }
     let command = ["--", "sh", "-c"];
-    let outcome = prestan
-        .args(["lab", "link"])
+    let outcome = prestan!(prestan => "lab link")
         .args(link)
         .args(command)
         .arg(script + &all)
@@ -123,9 +122,7 @@ fn a_sink_that_hangs_behind_long_round_trips_is_noticed_soon() {
         kill -KILL $(cat pid)
         exit $found"
     );
-    let link = ["lab", "link", "--delay", "300ms", "--", "sh", "-c"];
-    let outcome = prestan.args(link).arg(script).run();
-    assert_eq!(outcome.code, 4, "{outcome}");
+    let outcome = prestan!(prestan => "lab link --delay 300ms -- sh -c {script}").ends(4);
     let text = fs::read_to_string(outcome.home().join("found.json")).unwrap();
     let document: Value = serde_json::from_str(&text).unwrap();
     let failure = document["failure"].as_str().unwrap();

@@ -12,11 +12,6 @@ use super::faulty::{Faulty, checked};
 use super::rows::rows;
 use super::{Outcome, Prestan, Running};
 
-/// `prestan load METHOD URL`, with JSON on standard output.
-pub(crate) fn load(method: &str, url: &str) -> Prestan {
-    Prestan::new().args(["load", method, url, "--json", "-"])
-}
-
 /// A file on the demo server, with its URL at the fault server.
 pub(crate) fn file(server: &Faulty, name: &str) -> String {
     std::fs::write(server.demo.root().join(name), "some text").unwrap();
@@ -31,10 +26,7 @@ pub(crate) fn plain() -> Faulty {
 /// A run of Get1K without end that has measured something.
 pub(crate) fn at_work(prestan: Prestan, server: &Faulty, run_id: &str) -> Running {
     let before = server.measured("Get1K").len();
-    let running = prestan
-        .args([&server.server.url(), "--only", "Get1K", "-r", "1000000"])
-        .args(["--run-id", run_id])
-        .spawn();
+    let running = prestan!(prestan => "{server} --only Get1K -r 1000000 --run-id {run_id}").spawn();
     until("the server has seen measured requests", || {
         server.measured("Get1K").len() > before + 20
     });

@@ -1,12 +1,14 @@
 //! A server of HTTP/2 that follows a script.
 
+use std::fs;
 use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 use super::faulty::LOOPBACK;
+use super::load::until;
 
 pub(crate) const DATA: u8 = 0;
 pub(crate) const HEADERS: u8 = 1;
@@ -120,6 +122,24 @@ impl Peer {
     pub(crate) fn answer(&mut self, stream: u32) {
         self.send(HEADERS, END_HEADERS, stream, OK);
         self.send(DATA, END_STREAM, stream, b"hello");
+    }
+
+    /// Waits until the client has read what was sent: the kernel has no bytes of it any more, at neither end.
+    pub(crate) fn is_read(&self) {
+        let port = |address: SocketAddr| format!(":{:04X}", address.port());
+        let own = port(self.socket.local_addr().unwrap());
+        let client = port(self.socket.peer_addr().unwrap());
+        until("the client has read a response", || {
+            let table = fs::read_to_string("/proc/net/tcp").unwrap();
+            table.lines().all(|line| {
+                let fields: Vec<&str> = line.split_whitespace().collect();
+                let (sent, received) = fields[4].split_once(':').unwrap_or_default();
+                let is =
+                    |from: &str, to: &str| fields[1].ends_with(from) && fields[2].ends_with(to);
+                let is_left = |count: &str| count.trim_matches('0') != "";
+                !(is(&own, &client) && is_left(sent) || is(&client, &own) && is_left(received))
+            })
+        });
     }
 
     pub(crate) fn reset(&mut self, stream: u32, code: u32) {
