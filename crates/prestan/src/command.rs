@@ -20,7 +20,6 @@ pub(crate) mod report;
 pub(crate) mod run;
 pub(crate) mod runs;
 pub(crate) mod search;
-pub(crate) mod series;
 pub(crate) mod servers;
 pub(crate) mod suites;
 pub(crate) mod sweep;

@@ -1,6 +1,6 @@
 //! From options to the access to a server.
 
-use engine::{ClockChoice, Family, Route, TlsOptions};
+use engine::{ClockChoice, Family, TlsOptions};
 use record::Http;
 use runner::RunnerError;
 use runner::access::{
@@ -31,9 +31,11 @@ pub(crate) fn connection_to(
     access(login, options)?.at(target)
 }
 
-/// How connections get there.
-pub(crate) fn route(target: &Target, options: &ConnectOptions) -> Result<Route, RunnerError> {
-    access(&Login::default(), options)?.route(target)
+impl ConnectOptions {
+    /// What is asked for, where no login stands beside the URL.
+    pub(crate) fn request(&self) -> Result<AccessRequest, RunnerError> {
+        access(&Login::default(), self)
+    }
 }
 
 fn access(login: &Login, options: &ConnectOptions) -> Result<AccessRequest, RunnerError> {

@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use engine::{Drive, LoadDrive, Pacing, Progress, Settings};
+use engine::{Drive, LoadDrive, Pacing, Progress};
 use record::{Event, EventKind};
 use suite::{Limit, Plan, TestPlan, UserWork};
 
@@ -60,15 +60,15 @@ pub(crate) struct Outlook {
 
 impl Forecast {
     /// Adds the tests of a run, of a group of runs alike, to what is planned.
-    pub(crate) fn plan(&mut self, group: usize, plan: &Plan, settings: &Settings) {
+    pub(crate) fn plan(&mut self, group: usize, plan: &Plan, (users, drive): (u32, &Drive)) {
         let goes_by_time = |test: &TestPlan| matches!(test.limit, Limit::Duration(_));
-        self.is_open_ended |= match settings.drive {
+        self.is_open_ended |= match drive {
             Drive::Rounds(rounds) => {
                 !rounds.steady_within.is_zero() || plan.tests.iter().any(goes_by_time)
             }
             Drive::Load(_) => true,
         };
-        for (name, work) in workloads(plan, settings) {
+        for (name, work) in workloads(plan, users, drive) {
             let course = self.kinds.entry((group, name)).or_default();
             course.planned = course.planned + work;
         }
@@ -212,8 +212,8 @@ impl Default for Meter {
 
 impl Meter {
     /// Adds the tests of a run to what is planned; see [`Forecast::plan`].
-    pub(crate) fn plan(&self, group: usize, plan: &Plan, settings: &Settings) {
-        self.state().forecast.plan(group, plan, settings);
+    pub(crate) fn plan(&self, group: usize, plan: &Plan, force: (u32, &Drive)) {
+        self.state().forecast.plan(group, plan, force);
     }
 
     /// A test of the run with these counts begins.
@@ -314,10 +314,10 @@ impl RunMeter {
         meter: &Arc<Meter>,
         group: usize,
         progress: &Arc<Progress>,
-        (plan, settings): (&Plan, &Settings),
+        (plan, users, drive): (&Plan, u32, &Drive),
     ) -> RunMeter {
-        let tests = workloads(plan, settings);
-        if let (Drive::Load(_), [(name, planned)]) = (&settings.drive, &tests[..]) {
+        let tests = workloads(plan, users, drive);
+        if let (Drive::Load(_), [(name, planned)]) = (drive, &tests[..]) {
             meter.begin(progress, (group, name.clone()), *planned);
         }
         RunMeter {
@@ -325,7 +325,7 @@ impl RunMeter {
             group,
             progress: Arc::clone(progress),
             tests,
-            is_load: matches!(settings.drive, Drive::Load(_)),
+            is_load: matches!(drive, Drive::Load(_)),
         }
     }
 
@@ -350,16 +350,16 @@ impl Drop for RunMeter {
 }
 
 /// What all users do in each test of a run, who pause at the same time, or in a load.
-fn workloads(plan: &Plan, settings: &Settings) -> Vec<(String, UserWork)> {
-    let rounds = match &settings.drive {
+fn workloads(plan: &Plan, users: u32, drive: &Drive) -> Vec<(String, UserWork)> {
+    let rounds = match drive {
         Drive::Rounds(rounds) => rounds,
         Drive::Load(load) => return vec![(LOAD.to_owned(), of_load(load))],
     };
     let all = plan.tests.iter().map(|test| {
         let mut work = UserWork::default();
-        for (users, one) in test.work_of_roles(rounds.warmup) {
-            let part = f64::from(users) / f64::from(test.users_of_roles().max(1));
-            work.requests += one.requests * part * f64::from(settings.users);
+        for (of_role, one) in test.work_of_roles(rounds.warmup) {
+            let part = f64::from(of_role) / f64::from(test.users_of_roles().max(1));
+            work.requests += one.requests * part * f64::from(users);
             work.time = work.time.max(one.time);
         }
         (test.name.clone(), work)

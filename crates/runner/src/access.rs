@@ -168,7 +168,7 @@ pub fn to_own_server(
 }
 
 /// The label of a run of one server.
-fn one_label(labels: &[String]) -> Result<Option<String>, RunnerError> {
+pub fn one_label(labels: &[String]) -> Result<Option<String>, RunnerError> {
     match labels {
         [] => Ok(None),
         [label] => Ok(Some(label.clone())),

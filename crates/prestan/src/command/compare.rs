@@ -4,26 +4,25 @@ mod gate;
 mod recorded;
 pub(crate) mod side_by_side;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use record::PlanRecord;
 use report::page::ReportPage;
 use report::{Comparisons, Versus};
 use stats::{Compared, ComparedTimes, Side};
 use testbed::real::Recipe;
 
 use super::kept::{KeptRun, RecordReading};
-use super::series::{TestedServer, labelled, tested_servers, with_pids};
 use crate::args::{CompareArgs, HttpArg, is_given};
 use crate::command::report::diagnosed;
 use crate::command::run::overrides;
 use crate::exit::ExitStatus;
 use crate::output;
-
+use crate::series::servers::{TestedServer, labelled, tested_servers, with_pids};
 use runner::RunnerError;
 use runner::state;
 use runner::suite_text::SuiteText;
+
 use side_by_side::{Extent, MeasuredSeries, SideBySide};
 
 /// Differences up to this share count as the same, where nobody says otherwise (`--same-within`).
@@ -90,14 +89,17 @@ fn tell_name(servers: &[MeasuredServer]) {
 fn measure(args: &CompareArgs) -> Result<MeasuredSeries, RunnerError> {
     let plan = SuiteText::find(&args.series.suite)?.resolved(&overrides(&args.load))?;
     gate::check(&args.question, &plan, is_given(&args.inside))?;
-    let undecided = |servers: &[MeasuredServer]| undecided(servers, args);
     let how = SideBySide {
         suite: &args.series.suite,
         // A report without the commands does not tell which build is which.
         names: commands(args).map(|(a, b)| [a, b]),
         extent: match args.series.repeat {
             Some(runs) => Extent::Runs(runs),
-            None => Extent::Within(args.series.budget, &undecided),
+            None => Extent::Within(
+                args.series.budget,
+                args.question.same_within,
+                args.question.times.into(),
+            ),
         },
         load: &args.load,
         clock: args.clock,
@@ -148,25 +150,6 @@ fn servers_of(args: &CompareArgs) -> Result<Vec<TestedServer>, RunnerError> {
 /// The commands that start the servers.
 fn commands(args: &CompareArgs) -> Option<(&String, &String)> {
     args.start_a.as_ref().zip(args.start_b.as_ref())
-}
-
-/// Tests with a row that is undecided.
-fn undecided(servers: &[MeasuredServer], args: &CompareArgs) -> Option<BTreeSet<String>> {
-    let question = &args.question;
-    let comparisons = compared(servers, question.same_within, question.times.into()).ok()?;
-    let open: BTreeSet<&str> = rows(&comparisons)
-        .filter(|row| row.is_open)
-        .map(|row| row.name.as_str())
-        .collect();
-    // The first block has all tests.
-    let PlanRecord {
-        measures, tests, ..
-    } = &servers.first()?.runs.first()?.run.plan;
-    let of_open = measures
-        .iter()
-        .filter(|measure| open.contains(measure.name.as_str()));
-    let tests = of_open.filter_map(|measure| tests.get(usize::from(measure.test.0)));
-    Some(tests.map(|test| test.name.clone()).collect())
 }
 
 /// A server and its runs.

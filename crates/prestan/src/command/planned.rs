@@ -21,13 +21,12 @@ use crate::command::beside::{self, BesideLoad, BesideLoads, BesideTask};
 use crate::command::completed::{CompletedRun, IncompleteRun, not_saved};
 use crate::command::gates::add_gate;
 use crate::command::kept::KeptRun;
-use crate::command::series::SeriesProgress;
 use crate::exit::ExitStatus;
 use crate::forecast::{Meter, RunMeter};
+use crate::series::SeriesProgress;
+use crate::series::local::RunTask;
 use crate::signals::on_interrupt;
 use crate::watch::Console;
-
-use made::{created_urls, may_have_sent, note_target, remove_target};
 use runner::RunnerError;
 use runner::background::{
     self, AskedBackground, BackgroundRecorder, BackgroundShare, BackgroundTask, recorded_suite,
@@ -41,6 +40,8 @@ use runner::intake::{Concluded, Intake};
 use runner::live::LiveStatistics;
 use runner::state;
 use runner::steering::{AdaptingLoad, BackgroundFeed};
+
+use made::{created_urls, may_have_sent, note_target, remove_target};
 
 /// Why a run ends that takes turns with one that ended early.
 pub(crate) const PARTNER_ENDED: &str = "the run of another server in this block ended early";
@@ -111,28 +112,16 @@ impl PlannedRun {
         })
     }
 
-    /// A run of a series, kept below `save`, beside this background traffic.
+    /// A run of a series, kept below `save`; one that compares servers has a name for its own.
     pub(crate) fn of_series(
-        plan: &Plan,
-        suite_text: &str,
-        mut settings: Settings,
-        save: Option<&Path>,
-        background: Option<&AskedBackground>,
-    ) -> Result<PlannedRun, RunnerError> {
-        let background = background.map(|asked| asked.task(&mut settings));
-        let background = background.transpose()?;
-        let run = PlannedRun::of_side(None, plan, suite_text, settings, save)?;
-        Ok(PlannedRun { background, ..run })
-    }
-
-    /// A run of a series that compares servers, one of which is called so.
-    pub(crate) fn of_side(
         side: Option<&str>,
-        plan: &Plan,
-        suite_text: &str,
+        task: &RunTask,
         settings: Settings,
         save: Option<&Path>,
     ) -> Result<PlannedRun, RunnerError> {
+        let RunTask {
+            plan, suite_text, ..
+        } = task;
         let users = settings.users;
         if plan.adapt.is_some() {
             return Err(RunnerError::Usage(format!(
@@ -301,12 +290,11 @@ impl PlannedRun {
 
     /// Makes a run of a series, of a group of runs alike, in turns with others where `turn` is given.
     pub(crate) fn keep(
-        mut self,
+        self,
         cancel: &Cancel,
         (series, group): (&Arc<SeriesProgress>, usize),
         turn: Option<Turn>,
     ) -> Result<KeptRun, IncompleteRun> {
-        self.start_what_is_beside(None, cancel, true)?;
         let intake = self.intake(None, Arc::default());
         let progress = Arc::default();
         let observer = series.of_run(group, &progress, (&self.plan, &self.settings));
@@ -320,16 +308,6 @@ impl PlannedRun {
             rows: None,
         };
         self.measure(intake, watch, None).keep()
-    }
-
-    /// Makes a run of a series, and shows it as one on its own.
-    pub(crate) fn keep_on_console(
-        mut self,
-        output: &OutputOptions,
-        cancel: Cancel,
-    ) -> Result<KeptRun, IncompleteRun> {
-        self.start_what_is_beside(None, &cancel, true)?;
-        self.on_console(output, cancel)?.keep()
     }
 
     /// Takes its samples. What is made of them has the label of the server.
@@ -356,8 +334,9 @@ impl PlannedRun {
             intake = intake.with_file()?;
         }
         let meter = Arc::new(Meter::default());
-        meter.plan(0, &self.plan, &self.settings);
-        let meter = RunMeter::new(&meter, 0, &progress, (&self.plan, &self.settings));
+        let Settings { users, drive, .. } = &self.settings;
+        meter.plan(0, &self.plan, (*users, drive));
+        let meter = RunMeter::new(&meter, 0, &progress, (&self.plan, *users, drive));
         let console = Console::new(output, Arc::clone(&progress), &self.record, live, meter);
         let console = Arc::new(console);
         let watch = Watch {

@@ -3,33 +3,33 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use engine::{Drive, LoadDrive, Pacing, Settings};
+use engine::{Drive, LoadDrive, Pacing, Rounds};
 use rand::SeedableRng;
 use rand::rngs::StdRng;
 use rand::seq::SliceRandom;
 use report::page::{Common, ReportPage};
 use report::{Design, Sweep, SweepServer, Varied};
-use runner::RunnerError;
-use runner::background::AskedBackground;
-use runner::inside::WatchedServer;
-use runner::load::{guard, pace};
-use runner::state;
-use runner::suite_text::SuiteText;
 use stats::{Swept, Warning, WarningKind};
-use suite::{Limit, Plan};
+use suite::Limit;
 
-use super::completed::IncompleteRun;
 use super::gates::add_gate;
 use super::kept::{KeptRun, origins};
-use super::planned::PlannedRun;
 use super::point_verdicts::{RunAtPoint, by_constraints};
-use super::series::{
-    AnonymousServers, LOG_FOLLOWS, RunSeries, SeriesProgress, labelled, tested_servers, with_pids,
-};
-use crate::args::{AnswerOptions, DesignArg, LoadOptions, SweepArgs, Vary};
+use crate::args::{AnswerOptions, DesignArg, SweepArgs, Vary};
 use crate::command::run::overrides;
 use crate::exit::ExitStatus;
 use crate::output::{self, tell};
+use crate::policy::Listed;
+use crate::series::local::{LocalRunner, LocalSeries, RunStep, RunTask, ServerStart, StepRun};
+use crate::series::servers::{
+    AnonymousServers, LOG_FOLLOWS, RunWays, labelled, tested_servers, with_pids,
+};
+use crate::series::{self, CompletedSeries, SeriesEnd, SeriesPace, SeriesProgress};
+use runner::RunnerError;
+use runner::background::AskedBackground;
+use runner::load::{guard, pace};
+use runner::state;
+use runner::suite_text::SuiteText;
 
 /// Parameters that are not the suite's: how many users there are, and how many requests a second.
 const USERS: &str = "users";
@@ -53,43 +53,76 @@ pub(crate) fn sweep(args: &SweepArgs) -> Result<ExitStatus, RunnerError> {
     let servers = tested_servers(&args.urls, &args.server)?;
     let servers = labelled(servers, &args.load.running.label)?;
     let servers = with_pids(servers, &args.inside.pid)?;
-    let run_id = args.load.running.run_id.as_deref();
-    let in_order: Vec<usize> = (0..servers.len()).collect();
-    let mut series = RunSeries::of(servers, run_id, None, &in_order)?;
-    let made = perform(args, &suite, &plans, &mut series, &order, seed)?;
-    let servers = series.servers.iter();
-    let servers = servers.map(|server| server.reported_name().clone());
-    let servers: Vec<String> = servers.collect();
-    let caveats = caveats(args, &made, &servers, &series.anonymous());
-    drop(series);
-    let name = &plans[0].plan.suite.name;
+    let shown = Arc::new(SeriesProgress::new(SeriesPace::Planned, args.runs.quiet));
+    let with = LocalSeries {
+        ways: RunWays {
+            access: args.connect.request()?,
+            run: args.load.running.request(args.clock),
+            adjust: &|_| {},
+        },
+        inside: args.inside.request(),
+        save: args.runs.save.as_deref(),
+        sides: None,
+        shown: Arc::clone(&shown),
+    };
+    let tasks = plans.iter().map(|point| &*point.task);
+    let mut runner = LocalRunner::new(servers, tasks, with)?;
+    let servers = runner.reported_names();
+    let step = |(number, slot): (usize, &SweepSlot)| {
+        let start = (number == 0).then(|| ServerStart::in_order(servers.len()));
+        step(
+            &plans[slot.point],
+            (number, slot),
+            (start, servers.len()),
+            seed,
+        )
+    };
+    let mut steps = Listed::new(order.iter().enumerate().map(step));
+    shown.plan(steps.steps());
+    let CompletedSeries { history, ended } = series::perform(&mut steps, &mut runner);
+    runner.end();
+    let done: Done<'_> = order.iter().copied().zip(history.whole()).collect();
+    let caveats = caveats(
+        args,
+        (&done, &order, ended.as_ref()),
+        &servers,
+        &runner.anonymous(),
+    );
+    drop(runner);
+    // That a run could not be made is no failure yet where something can be said already.
+    let is_enough = done.len() >= 2 * order.len() / args.plan.repeat as usize;
+    let ended = ended.map(|end| end.why);
+    if !is_enough && let Some(why) = ended {
+        return Err(why);
+    }
+    let name = &plans[0].task.plan.suite.name;
     let result = Sweep {
         caveats,
-        ..result(args, name, &points, &servers, &made, seed)
+        ..result(args, name, &points, &servers, &done, seed)
     };
     let common = servers.iter().enumerate().map(|(place, server)| {
-        let own = made.done.iter().filter(|(at, _)| at.server == place);
+        let own = done.iter().filter(|(at, _)| at.server == place);
         Common::of(server, own.map(|(_, ran)| ran.side()))
     });
     print(&result, common.collect(), &args.answer)?;
-    if let Some((_, why)) = made.ended {
+    if let Some(why) = ended {
         return Err(why);
     }
-    let constraints = by_constraints(&at_points(&made.done, &points, &result));
+    let constraints = by_constraints(&at_points(&done, &points, &result));
     if matches!(constraints, Ok(ExitStatus::TestFailed)) {
         return constraints;
     }
-    match judge(&made.done, &result)? {
+    match judge(&done, &result)? {
         ExitStatus::Done => constraints,
         status => Ok(status),
     }
 }
 
 /// Each run with its point, in the order of the points and of the servers.
-fn at_points<'r>(done: &'r Done, points: &[Levels], result: &Sweep) -> Vec<RunAtPoint<'r>> {
-    let mut runs: Vec<&(SweepSlot, KeptRun)> = done.iter().collect();
+fn at_points<'r>(done: &Done<'r>, points: &[Levels], result: &Sweep) -> Vec<RunAtPoint<'r>> {
+    let mut runs: Vec<(SweepSlot, &KeptRun)> = done.clone();
     runs.sort_by_key(|(at, _)| (at.point, at.server));
-    let at_point = |(at, ran): &'r (SweepSlot, KeptRun)| {
+    let at_point = |(at, ran): (SweepSlot, &'r KeptRun)| {
         let varied = result.vary.iter().zip(&points[at.point]);
         let varied = varied.map(|(of, level)| format!("{}={}", of.name, of.written[*level]));
         let varied = varied.collect::<Vec<_>>().join(" ");
@@ -102,7 +135,7 @@ fn at_points<'r>(done: &'r Done, points: &[Levels], result: &Sweep) -> Vec<RunAt
 }
 
 /// Whether it says something of the servers.
-fn judge(done: &Done, result: &Sweep) -> Result<ExitStatus, RunnerError> {
+fn judge(done: &Done<'_>, result: &Sweep) -> Result<ExitStatus, RunnerError> {
     let swept = result.rows.iter().flat_map(|row| &row.servers);
     let points = || swept.clone().flat_map(|server| &server.points);
     if points().all(|point| point.mean.is_none() && point.disqualified == 0) {
@@ -123,7 +156,7 @@ fn judge(done: &Done, result: &Sweep) -> Result<ExitStatus, RunnerError> {
 }
 
 /// In how many runs a row is disqualified, and the most frequent reason.
-fn disqualified(done: &Done) -> Option<String> {
+fn disqualified(done: &Done<'_>) -> Option<String> {
     let mut reasons: BTreeMap<WarningKind, (usize, String)> = BTreeMap::new();
     let mut runs = 0;
     for (_, ran) in done {
@@ -209,10 +242,9 @@ fn points(vary: &[Vary], design: DesignArg) -> Vec<Levels> {
 
 /// What is done at a point.
 struct AtPoint {
-    plan: Plan,
+    task: Arc<RunTask>,
     users: u32,
-    rate: Option<f64>,
-    background: Option<AskedBackground>,
+    drive: Drive,
 }
 
 fn plans(
@@ -243,10 +275,13 @@ fn plans(
         let of_a_rate = rate.map(|_| pace::OPEN_CONNECTIONS);
         let users = users.or(args.load.concurrency).or(of_a_rate);
         Ok(AtPoint {
-            background: AskedBackground::of(&args.load.running.background.request(), &plan)?,
-            plan,
+            task: Arc::new(RunTask {
+                background: AskedBackground::of(&args.load.running.background.request(), &plan)?,
+                plan,
+                suite_text: suite.text.clone(),
+            }),
             users: users.unwrap_or(1),
-            rate,
+            drive: drive(args, rate),
         })
     };
     points.iter().map(at).collect()
@@ -286,7 +321,7 @@ fn tell_budget(args: &SweepArgs, plans: &[AtPoint], order: &[SweepSlot]) {
     let requests = |place: &SweepSlot| -> u64 {
         let point = &plans[place.point];
         let users = u64::from(point.users);
-        let rounds = point.plan.tests.iter().map(|test| match test.limit {
+        let rounds = point.task.plan.tests.iter().map(|test| match test.limit {
             Limit::Requests(requests) => u64::from(requests),
             Limit::Duration(_) => 0,
         });
@@ -297,7 +332,7 @@ fn tell_budget(args: &SweepArgs, plans: &[AtPoint], order: &[SweepSlot]) {
             let tests = if args.plan.mix {
                 1
             } else {
-                plans[0].plan.tests.len()
+                plans[0].task.plan.tests.len()
             };
             let seconds = duration.as_secs_f64() * (order.len() * tests) as f64;
             format!("{seconds:.0} s of measuring")
@@ -315,133 +350,61 @@ fn tell_budget(args: &SweepArgs, plans: &[AtPoint], order: &[SweepSlot]) {
     ));
 }
 
-/// Runs that were made.
-type Done = Vec<(SweepSlot, KeptRun)>;
-
-/// All runs, or those until one could not be made.
-struct SweepRuns {
-    done: Done,
-    /// Which could not be made, and why.
-    ended: Option<(SweepSlot, RunnerError)>,
+/// How the runs at a point are driven, at that rate.
+fn drive(args: &SweepArgs, rate: Option<f64>) -> Drive {
+    let warmup = args.load.warmup;
+    if !args.plan.mix {
+        return Drive::Rounds(Rounds {
+            warmup,
+            ..Rounds::default()
+        });
+    }
+    let duration = args.load.duration;
+    Drive::Load(LoadDrive {
+        pacing: rate.map_or(Pacing::Closed, |rate| {
+            pace::at_rate(rate, duration.unwrap_or_default())
+        }),
+        duration,
+        warmup,
+        ..LoadDrive::default()
+    })
 }
 
-/// Makes all runs, one after the other. That one cannot be made is no failure yet when something can
-/// be said already.
-fn perform(
-    args: &SweepArgs,
-    suite: &SuiteText,
-    plans: &[AtPoint],
-    series: &mut RunSeries,
-    order: &[SweepSlot],
+/// The run of a place in the order, on one of so many servers.
+fn step(
+    point: &AtPoint,
+    (number, slot): (usize, &SweepSlot),
+    (start, servers): (Option<ServerStart>, usize),
     seed: u64,
-) -> Result<SweepRuns, RunnerError> {
-    let shown = Arc::new(SeriesProgress::new(args.runs.quiet));
-    let per_repeat = order.len() / args.plan.repeat as usize;
-    let of_servers = series
-        .servers
-        .iter()
-        .map(|server| server.settings(&args.connect, &args.load, args.clock))
-        .collect::<Result<Vec<Settings>, RunnerError>>()?;
-    let servers = series.servers.len();
-    let group = |place: &SweepSlot| place.point * servers + place.server;
-    for place in order {
-        let point = &plans[place.point];
-        let settings = at_point(args, point, of_servers[place.server].clone());
-        shown.plan(group(place), &point.plan, &settings);
-    }
-    let mut made = SweepRuns {
-        done: Done::new(),
-        ended: None,
-    };
-    for (number, place) in order.iter().enumerate() {
-        let watched = match series.servers[place.server].watched(&args.inside) {
-            Ok(watched) => watched,
-            Err(why) => {
-                made.ended = Some((*place, why));
-                break;
-            }
-        };
-        let settings = Settings {
-            inside: watched.as_ref().map(WatchedServer::record),
-            run_id: format!("{}-{}", series.name, number + 1),
+) -> RunStep {
+    RunStep {
+        start,
+        title: None,
+        runs: vec![StepRun {
+            server: slot.server,
+            group: slot.point * servers + slot.server,
+            name: (number + 1).to_string(),
+            task: Arc::clone(&point.task),
+            users: point.users,
+            drive: point.drive.clone(),
             // In a repeat all points do the same, also where chance decides what; in the next
             // something else.
-            seed: seed.wrapping_add(place.repeat as u64),
-            ..of_servers[place.server].clone()
-        };
-        let ran = run(args, suite, &plans[place.point], settings)
-            .map_err(IncompleteRun::from)
-            .map(|job| job.watching(watched))
-            .and_then(|job| job.keep(&series.cancel, (&shown, group(place)), None));
-        let gone = series.ended_server(number + 1, &shown);
-        let ran = match (ran, gone) {
-            (Err(why), Some(_)) if matches!(why.why, RunnerError::Interrupted(_)) => Err(why),
-            (_, Some(gone)) => Err(IncompleteRun::from(gone)),
-            (ran, None) => ran,
-        };
-        match ran {
-            Ok(ran) => made.done.push((*place, ran)),
-            Err(IncompleteRun { why, .. }) => {
-                made.ended = Some((*place, why));
-                break;
-            }
-        }
-    }
-    shown.end();
-    match made.ended {
-        Some((_, why)) if made.done.len() < 2 * per_repeat => Err(why),
-        _ => Ok(made),
+            seed: seed.wrapping_add(slot.repeat as u64),
+        }],
     }
 }
 
-fn run(
-    args: &SweepArgs,
-    suite: &SuiteText,
-    point: &AtPoint,
-    settings: Settings,
-) -> Result<PlannedRun, RunnerError> {
-    let settings = at_point(args, point, settings);
-    let background = point.background.as_ref();
-    let save = args.runs.save.as_deref();
-    PlannedRun::of_series(&point.plan, &suite.text, settings, save, background)
-}
-
-/// Settings of the runs at a point.
-fn at_point(args: &SweepArgs, point: &AtPoint, settings: Settings) -> Settings {
-    let settings = Settings {
-        users: point.users,
-        ..settings
-    };
-    if args.plan.mix {
-        as_load(settings, &args.load, point.rate)
-    } else {
-        settings
-    }
-}
-
-/// The same as a load run, at that rate.
-fn as_load(settings: Settings, load: &LoadOptions, rate: Option<f64>) -> Settings {
-    let duration = load.duration.unwrap_or_default();
-    Settings {
-        drive: Drive::Load(LoadDrive {
-            pacing: rate.map_or(Pacing::Closed, |rate| pace::at_rate(rate, duration)),
-            duration: load.duration,
-            warmup: load.warmup,
-            ..LoadDrive::default()
-        }),
-        ..settings
-    }
-}
+/// Runs that went through, and where.
+type Done<'r> = Vec<(SweepSlot, &'r KeptRun)>;
 
 fn result(
     args: &SweepArgs,
     suite: &str,
     points: &[Levels],
     servers: &[String],
-    made: &SweepRuns,
+    done: &Done<'_>,
     seed: u64,
 ) -> Sweep {
-    let done = &made.done;
     let values: Vec<Vec<f64>> = args
         .plan
         .vary
@@ -490,7 +453,7 @@ fn result(
     }
 }
 
-fn described(name: &str, place: usize, done: &Done) -> SweepServer {
+fn described(name: &str, place: usize, done: &Done<'_>) -> SweepServer {
     let ran = done
         .iter()
         .find(|(at, _)| at.server == place)
@@ -505,7 +468,7 @@ fn described(name: &str, place: usize, done: &Done) -> SweepServer {
 
 fn caveats(
     args: &SweepArgs,
-    SweepRuns { done, ended }: &SweepRuns,
+    (done, order, ended): (&Done<'_>, &[SweepSlot], Option<&SeriesEnd>),
     names: &[String],
     servers: &AnonymousServers,
 ) -> Vec<String> {
@@ -513,10 +476,15 @@ fn caveats(
     caveats.extend(disqualified(done));
     for (place, server) in names.iter().enumerate() {
         let own = done.iter().filter(|(at, _)| at.server == place);
-        let own = origins(own.map(|(_, ran)| ran));
+        let own = origins(own.map(|(_, ran)| *ran));
         caveats.extend(own.into_iter().map(|caveat| format!("{server}: {caveat}")));
     }
-    if let Some((place, why)) = ended {
+    if let Some(SeriesEnd {
+        why,
+        step: Some(step),
+        ..
+    }) = ended
+    {
         let why = match why {
             RunnerError::Interrupted(_) => "it was interrupted".to_owned(),
             why => {
@@ -527,7 +495,7 @@ fn caveats(
         };
         let caveat = format!(
             "it ended in repeat {} of {}: {why}",
-            place.repeat + 1,
+            order[step - 1].repeat + 1,
             args.plan.repeat
         );
         caveats.push(servers.shown(&caveat));

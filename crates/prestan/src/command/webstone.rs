@@ -7,23 +7,25 @@ use std::env;
 use std::fs;
 use std::time::Duration;
 
-use engine::{Drive, LoadDrive, Settings};
+use engine::{Drive, LoadDrive, Publish, Settings};
 use record::HttpVersion;
 use suite::{Overrides, Workspace};
 use webstone::{FileList, Mix};
 
-use crate::args::{ChildrenOptions, Login, PagesOptions, WebstoneArgs};
+use crate::args::{ChildrenOptions, PagesOptions, WebstoneArgs};
 use crate::command::planned::PlannedRun;
-use crate::connect::connection;
 use crate::exit::ExitStatus;
 use crate::output;
-use wire::shown::{redacted_command, redacted_target};
-
-use curve::ChildrenCurve;
+use crate::series::local::RunTask;
+use crate::series::servers::{RunWays, TestedServer, one_labelled};
 use runner::RunnerError;
 use runner::background::AskedBackground;
 use runner::load::pace::set_http;
 use runner::suite_text::SuiteText;
+use wire::shown::{redacted_command, redacted_target};
+use wire::target::Target;
+
+use curve::ChildrenCurve;
 
 /// The mix that is meant where none is named.
 const USUAL_MIX: &str = "general";
@@ -57,11 +59,13 @@ pub(crate) fn webstone(args: &WebstoneArgs) -> Result<ExitStatus, RunnerError> {
         may_post: args.pages.writes,
         ..Overrides::default()
     })?;
-    let mut settings = settings(args, &urls)?;
-    if args.pages.prepare {
-        settings.files = files::to_be_put(&plan, &list, args.load.running.seed)?;
+    let files = if args.pages.prepare {
         plan.workspace = Workspace::Furnished;
-    }
+        files::to_be_put(&plan, &list, args.load.running.seed)?
+    } else {
+        Vec::new()
+    };
+    check(args, &urls)?;
     let loads = Loads {
         children: &args.load.children.0,
         pages_of_each: args
@@ -71,20 +75,38 @@ pub(crate) fn webstone(args: &WebstoneArgs) -> Result<ExitStatus, RunnerError> {
         load: load(&args.load),
     };
     let background = AskedBackground::of(&args.load.running.background.request(), &plan)?;
+    let adjust = |settings: &mut Settings| adjust(args, &files, settings);
+    let ways = RunWays {
+        access: args.connect.request()?,
+        run: args.load.running.request(args.clock),
+        adjust: &adjust,
+    };
+    let server = one_labelled(
+        TestedServer::running(targets(&urls)?),
+        &args.load.running.label,
+    )?;
     if let [children] = loads.children[..] {
-        let settings = loads.settings(&settings, children);
+        let settings = Settings {
+            users: children,
+            drive: loads.drive(children),
+            ..server.settings_of_run(&ways)?
+        };
         let background = background.as_ref();
         return PlannedRun::single(plan, &suite.text, settings, &args.output, background)?
             .report(&args.output);
     }
     let curve = ChildrenCurve {
-        suite: &suite,
-        settings: &settings,
+        server,
+        ways,
         loads: &loads,
-        background: background.as_ref(),
         options: &args.output,
     };
-    curve::curve(&curve, plan)
+    let task = RunTask {
+        plan,
+        suite_text: suite.text,
+        background,
+    };
+    curve::curve(curve, task)
 }
 
 /// How many children, and how much each of them does where that is not left to the clock.
@@ -96,17 +118,13 @@ struct Loads<'a> {
 }
 
 impl Loads<'_> {
-    /// Of a run with so many.
-    fn settings(&self, common: &Settings, children: u32) -> Settings {
+    /// What so many of them do.
+    fn drive(&self, children: u32) -> Drive {
         let pages = self.pages_of_each;
-        Settings {
-            users: children,
-            drive: Drive::Load(LoadDrive {
-                requests: pages.map(|pages| pages * u64::from(children)),
-                ..self.load.clone()
-            }),
-            ..common.clone()
-        }
+        Drive::Load(LoadDrive {
+            requests: pages.map(|pages| pages * u64::from(children)),
+            ..self.load.clone()
+        })
     }
 }
 
@@ -166,39 +184,36 @@ fn find(name: &str) -> Result<(FileList, String), RunnerError> {
     Ok((list, "pages of a file list".to_owned()))
 }
 
-/// How runs are done, but for how many children there are.
-fn settings(args: &WebstoneArgs, urls: &[String]) -> Result<Settings, RunnerError> {
-    let way = |url: &String| connection(url, &Login::default(), &args.connect);
-    let mut ways = urls
-        .iter()
-        .map(way)
-        .collect::<Result<Vec<_>, _>>()?
-        .into_iter();
-    let first = ways
-        .next()
-        .unwrap_or_else(|| unreachable!("a server is given"));
-    let others = ways.map(|way| way.endpoint);
-    let load = &args.load;
-    let least = load.children.0.first().copied().unwrap_or(1);
+/// The servers at these URLs.
+fn targets(urls: &[String]) -> Result<Vec<Target>, RunnerError> {
+    let targets = urls.iter().map(|url| Target::parse(url));
+    let targets = targets.collect::<Result<Vec<_>, _>>();
+    targets.map_err(|error| RunnerError::Usage(error.to_string()))
+}
+
+/// Refuses more servers than children.
+fn check(args: &WebstoneArgs, urls: &[String]) -> Result<(), RunnerError> {
+    let least = args.load.children.0.first().copied().unwrap_or(1);
     if (least as usize) < urls.len() {
         return Err(RunnerError::Usage(format!(
             "{} servers for {least} children: each child uses one server; give more --children",
             urls.len()
         )));
     }
+    Ok(())
+}
+
+/// How runs with pages are done.
+fn adjust(args: &WebstoneArgs, files: &[Publish], settings: &mut Settings) {
     let arguments = env::args_os().map(|own| own.to_string_lossy().into_owned());
-    let mut settings = Settings {
-        others: others.collect(),
-        command: Some(redacted_command(arguments)),
-        ..first.settings_of_run(load.running.request(args.clock))?
-    };
-    let http = &mut settings.http.connections;
+    settings.command = Some(redacted_command(arguments));
+    settings.files = files.to_vec();
+    let (load, http) = (&args.load, &mut settings.http.connections);
     if load.classic {
         http.version = HttpVersion::Http10;
     }
     set_http(http, !load.classic, load.pipeline);
     http.parallel = load.parallel;
-    Ok(settings)
 }
 
 /// What each child does.

@@ -2,65 +2,89 @@
 
 use std::sync::Arc;
 
-use engine::{Cancel, Settings};
 use report::page::Common;
 use report::{CountedUnit, Find, SearchResult, Tried};
-use runner::RunnerError;
-use runner::background::AskedBackground;
-use runner::suite_text::SuiteText;
-use stats::{Conclusion, SearchOutcome};
-use suite::Plan;
+use stats::Conclusion;
 
 use super::Loads;
 use crate::args::{AnswerOptions, OutputOptions};
 use crate::command::gates::add_gate;
-use crate::command::kept::{KeptRun, origins};
-use crate::command::planned::PlannedRun;
+use crate::command::kept::KeptRun;
 use crate::command::point_verdicts::{RunAtPoint, by_constraints};
-use crate::command::search::shown_reason;
-use crate::command::search::{knee, print, tried};
-use crate::command::series::{SeriesProgress, name_of};
+use crate::command::search::{found, print};
 use crate::exit::ExitStatus;
 use crate::output;
-use crate::signals::on_interrupt;
+use crate::policy::{Listed, tried};
+use crate::series::local::{
+    LocalRunner, LocalSeries, RunStep, RunTask, ServerStart, StepRun, StepRuns,
+};
+use crate::series::servers::{RunWays, TestedServer};
+use crate::series::{self, PastStep, SeriesPace, SeriesProgress};
+use runner::RunnerError;
+use runner::inside::InsideRequest;
+use runner::state;
 
 /// A run for each number of children.
 pub(super) struct ChildrenCurve<'a> {
-    pub(super) suite: &'a SuiteText,
-    /// Of all runs, but for the number of children.
-    pub(super) settings: &'a Settings,
+    pub(super) server: TestedServer,
+    pub(super) ways: RunWays<'a>,
     pub(super) loads: &'a Loads<'a>,
-    pub(super) background: Option<&'a AskedBackground>,
     pub(super) options: &'a OutputOptions,
 }
 
 /// Makes the runs, and says what all of them say.
-pub(super) fn curve(curve: &ChildrenCurve<'_>, mut plan: Plan) -> Result<ExitStatus, RunnerError> {
-    let ChildrenCurve { loads, options, .. } = curve;
+pub(super) fn curve(
+    curve: ChildrenCurve<'_>,
+    mut task: RunTask,
+) -> Result<ExitStatus, RunnerError> {
+    let ChildrenCurve {
+        server,
+        ways,
+        loads,
+        options,
+    } = curve;
     let answer = answer_options(options)?;
     output::check_answer(&answer, &[])?;
-    add_gate(&options.gate, &mut plan)?;
-    let settings = Settings {
-        run_id: name_of(Some(&curve.settings.run_id))?,
-        ..curve.settings.clone()
+    add_gate(&options.gate, &mut task.plan)?;
+    let task = Arc::new(task);
+    let shown = Arc::new(SeriesProgress::new(SeriesPace::Planned, options.quiet));
+    let seed = ways.run.seed.unwrap_or_else(state::new_seed);
+    let with = LocalSeries {
+        ways,
+        inside: InsideRequest::default(),
+        save: options.save.as_deref(),
+        sides: None,
+        shown: Arc::clone(&shown),
     };
-    let (mut made, mut ran) = (Vec::new(), Vec::new());
-    let curve = ChildrenCurve {
-        settings: &settings,
-        ..*curve
-    };
-    let ended = measure(&curve, &plan, |one: KeptRun, children| {
-        made.push(tried(f64::from(children), true, &one.summary));
-        ran.push(one);
-    })
-    .err();
+    let mut runner = LocalRunner::new(vec![server], [&*task], with)?;
+    let step = |(place, children): (usize, &u32)| step(place, *children, loads, &task, seed);
+    let remark =
+        |past: &PastStep<RunStep, StepRuns>| told(&past.outcome.runs[0], past.step.runs[0].users);
+    let steps = loads.children.iter().enumerate().map(step);
+    let mut steps = Listed::new(steps).remarking(&remark);
+    shown.plan(steps.steps());
+    let series = series::perform(&mut steps, &mut runner);
+    runner.end();
+    let ran: Vec<&KeptRun> = series.history.whole().collect();
+    let ended = series.ended.as_ref().map(|end| &end.why);
+    let made = loads.children.iter().zip(&ran);
+    let made: Vec<Tried> = made
+        .map(|(children, one)| tried(f64::from(*children), true, &one.summary))
+        .collect();
     if !made.is_empty() {
-        let found = found(&plan, &settings, &ran, made, ended.as_ref());
-        let common = Common::of(&found.target, ran.iter().map(KeptRun::side));
+        let target = runner.reported_names().swap_remove(0);
+        let ended = ended.map(|why| runner.anonymous().shown(&why.to_string()));
+        let found = SearchResult {
+            counted: CountedUnit::Pages,
+            what: format!("{}: {}", task.plan.suite.name, task.plan.suite.title),
+            inconclusive: ended.or_else(|| inconclusive(&ran)),
+            ..found(Find::Users, target, made, &ran)
+        };
+        let common = Common::of(&found.target, ran.iter().map(|ran| ran.side()));
         print(&found, common, &answer)?;
     }
-    if let Some(why) = ended {
-        return Err(why);
+    if let Some(end) = series.ended {
+        return Err(end.why);
     }
     let points: Vec<RunAtPoint<'_>> = loads.children.iter().zip(&ran).map(at_point).collect();
     let by_constraints = by_constraints(&points);
@@ -73,49 +97,29 @@ pub(super) fn curve(curve: &ChildrenCurve<'_>, mut plan: Plan) -> Result<ExitSta
     }
 }
 
+/// The run with so many children.
+fn step(place: usize, children: u32, loads: &Loads<'_>, task: &Arc<RunTask>, seed: u64) -> RunStep {
+    RunStep {
+        start: (place == 0).then(|| ServerStart::in_order(1)),
+        title: None,
+        runs: vec![StepRun {
+            server: 0,
+            group: place,
+            name: (place + 1).to_string(),
+            task: Arc::clone(task),
+            users: children,
+            drive: loads.drive(children),
+            seed,
+        }],
+    }
+}
+
 /// A run, at its number of children.
-fn at_point<'r>((children, ran): (&u32, &'r KeptRun)) -> RunAtPoint<'r> {
+fn at_point<'r>((children, ran): (&u32, &&'r KeptRun)) -> RunAtPoint<'r> {
     RunAtPoint {
         point: CountedUnit::Pages.amount(Find::Users, f64::from(*children)),
         summary: &ran.summary,
     }
-}
-
-fn measure(
-    curve: &ChildrenCurve<'_>,
-    plan: &Plan,
-    mut take: impl FnMut(KeptRun, u32),
-) -> Result<(), RunnerError> {
-    let ChildrenCurve {
-        suite,
-        settings,
-        loads,
-        background,
-        options,
-    } = curve;
-    let cancel = Cancel::default();
-    let _interruptible = on_interrupt(cancel.clone(), None)?;
-    let shown = Arc::new(SeriesProgress::new(options.quiet));
-    for (group, children) in loads.children.iter().enumerate() {
-        shown.plan(group, plan, &loads.settings(settings, *children));
-    }
-    for (group, children) in loads.children.iter().enumerate() {
-        let settings = Settings {
-            run_id: format!("{}-{}", settings.run_id, group + 1),
-            ..loads.settings(settings, *children)
-        };
-        let save = options.save.as_deref();
-        let job = PlannedRun::of_series(plan, &suite.text, settings, save, *background)?;
-        let ran = job
-            .keep(&cancel, (&shown, group), None)
-            .map_err(|ended| ended.why)?;
-        shown.tell_left_behind(&[]);
-        if !options.quiet {
-            shown.say(&told(&ran, *children));
-        }
-        take(ran, *children);
-    }
-    Ok(())
 }
 
 fn told(ran: &KeptRun, children: u32) -> String {
@@ -132,42 +136,13 @@ fn told(ran: &KeptRun, children: u32) -> String {
 }
 
 /// In how many runs rows are inconclusive.
-fn inconclusive(ran: &[KeptRun]) -> Option<String> {
+fn inconclusive(ran: &[&KeptRun]) -> Option<String> {
     let why = ran
         .iter()
         .filter_map(|one| report::inconclusive(&one.summary));
     let why: Vec<String> = why.collect();
     let first = why.first()?;
     Some(format!("{} of {} runs: {first}", why.len(), ran.len()))
-}
-
-fn found(
-    plan: &Plan,
-    settings: &Settings,
-    ran: &[KeptRun],
-    made: Vec<Tried>,
-    ended: Option<&RunnerError>,
-) -> SearchResult {
-    let server = ran.last().and_then(|ran| ran.run.env.server.as_ref());
-    SearchResult {
-        find: Find::Users,
-        condition: None,
-        counted: CountedUnit::Pages,
-        target: settings
-            .label
-            .clone()
-            .unwrap_or_else(|| settings.endpoint.target.url()),
-        software: server.and_then(|server| server.software.clone()),
-        what: format!("{}: {}", plan.suite.name, plan.suite.title),
-        answer: SearchOutcome::default(),
-        knee: knee(&made),
-        inconclusive: ended
-            .map(|why| shown_reason(why, settings))
-            .or_else(|| inconclusive(ran)),
-        caveats: origins(ran),
-        notes: report::notes_of(ran.iter().map(|one| &one.run.plan)),
-        trials: made,
-    }
 }
 
 /// Where the curve goes. What is about a single run is refused.

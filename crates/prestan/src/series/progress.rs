@@ -9,6 +9,7 @@ use engine::{Observer, Progress, Settings};
 use record::{Event, EventKind, LeftBehind};
 use suite::Plan;
 
+use super::local::RunStep;
 use crate::bar::{BarOf, TerminalBar};
 use crate::forecast::{Meter, RunMeter, roughly};
 use crate::output::tell;
@@ -38,14 +39,33 @@ impl Observer for ProgressOfRun {
     }
 }
 
+/// How long a series goes on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum SeriesPace {
+    /// Until all runs are made that are planned with [`SeriesProgress::plan`].
+    Planned,
+    /// For so long at most.
+    Within(Duration),
+    /// Until something is known.
+    Open,
+}
+
+impl SeriesPace {
+    fn bar(self) -> BarOf {
+        match self {
+            SeriesPace::Planned | SeriesPace::Within(_) => BarOf::Suite,
+            SeriesPace::Open => BarOf::Trial,
+        }
+    }
+}
+
 /// How far all runs are, on standard error.
 pub(crate) struct SeriesProgress {
     bar: Option<TerminalBar>,
     following: Mutex<Option<Following>>,
     quiet: bool,
     meter: Arc<Meter>,
-    /// The series ends by itself, by then at the latest.
-    budget: Option<Duration>,
+    pace: SeriesPace,
     /// Tenths of all that a line was written for.
     told: AtomicUsize,
     /// What is on servers, by URL; nothing more where it was told.
@@ -53,23 +73,18 @@ pub(crate) struct SeriesProgress {
 }
 
 impl SeriesProgress {
-    /// Of runs that are planned with [`SeriesProgress::plan`].
-    pub(crate) fn new(quiet: bool) -> SeriesProgress {
-        SeriesProgress::within(None, quiet)
-    }
-
-    /// Of runs that take so long from now on, or less, where that is given.
-    pub(crate) fn within(budget: Option<Duration>, quiet: bool) -> SeriesProgress {
+    pub(crate) fn new(pace: SeriesPace, quiet: bool) -> SeriesProgress {
         let meter = Arc::new(Meter::default());
         let bar = if quiet {
             None
         } else {
-            TerminalBar::begin(BarOf::Suite)
+            TerminalBar::begin(pace.bar())
         };
         let drawn = Arc::clone(&meter);
-        let draw = move |bar: &TerminalBar| match budget {
-            Some(budget) => draw_budget(bar, &drawn, budget),
-            None => draw_outlook(bar, &drawn, ""),
+        let draw = move |bar: &TerminalBar| match pace {
+            SeriesPace::Within(budget) => draw_budget(bar, &drawn, budget),
+            SeriesPace::Planned => draw_outlook(bar, &drawn, ""),
+            SeriesPace::Open => bar.tick(),
         };
         let following = bar
             .is_some()
@@ -79,15 +94,25 @@ impl SeriesProgress {
             following: Mutex::new(following),
             quiet,
             meter,
-            budget,
+            pace,
             told: AtomicUsize::new(0),
             left: Mutex::default(),
         }
     }
 
-    /// Adds a run, of a group of runs alike, to what is planned.
-    pub(crate) fn plan(&self, group: usize, plan: &Plan, settings: &Settings) {
-        self.meter.plan(group, plan, settings);
+    /// Adds steps to what is planned.
+    pub(crate) fn plan<'s>(&self, steps: impl Iterator<Item = &'s RunStep>) {
+        for run in steps.flat_map(|step| &step.runs) {
+            self.meter
+                .plan(run.group, &run.task.plan, (run.users, &run.drive));
+        }
+    }
+
+    /// A step begins.
+    pub(super) fn begin_step(&self, title: Option<&str>) {
+        if let (Some(bar), Some(title)) = (&self.bar, title) {
+            bar.set_message(title);
+        }
     }
 
     pub(crate) fn of_run(
@@ -98,14 +123,20 @@ impl SeriesProgress {
     ) -> ProgressOfRun {
         ProgressOfRun {
             series: Arc::clone(self),
-            meter: RunMeter::new(&self.meter, group, progress, (plan, settings)),
+            meter: RunMeter::new(
+                &self.meter,
+                group,
+                progress,
+                (plan, settings.users, &settings.drive),
+            ),
             tests: plan.tests.iter().map(|test| test.name.clone()).collect(),
         }
     }
 
     fn begin_test(&self, name: &str) {
-        if let Some(bar) = &self.bar {
-            bar.set_message(name);
+        match &self.bar {
+            Some(bar) if self.pace != SeriesPace::Open => bar.set_message(name),
+            _ => {}
         }
     }
 
@@ -114,13 +145,14 @@ impl SeriesProgress {
         if self.quiet || self.bar.is_some() {
             return;
         }
-        let (share, left) = match self.budget {
-            Some(budget) => {
+        let (share, left) = match self.pace {
+            SeriesPace::Open => return,
+            SeriesPace::Within(budget) => {
                 let share = share_of(&self.meter, budget);
                 let left = budget.saturating_sub(self.meter.elapsed());
                 (share, Some(at_most(left)))
             }
-            None => {
+            SeriesPace::Planned => {
                 let outlook = self.meter.outlook();
                 (outlook.share, time_left(&outlook))
             }
@@ -151,7 +183,7 @@ impl SeriesProgress {
     }
 
     /// Names what stays on servers, but for those that are gone.
-    pub(crate) fn tell_left_behind(&self, gone: &[String]) {
+    pub(super) fn tell_left_behind(&self, gone: &[String]) {
         let mut known = self.left.lock().unwrap_or_else(PoisonError::into_inner);
         for (url, left) in known.iter_mut() {
             let is_gone = gone.iter().any(|server| url.starts_with(server));
@@ -161,7 +193,14 @@ impl SeriesProgress {
         }
     }
 
-    pub(crate) fn say(&self, line: &str) {
+    /// Says what a step came to, unless nothing is to be said.
+    pub(super) fn remark(&self, line: &str) {
+        if !self.quiet {
+            self.say(line);
+        }
+    }
+
+    fn say(&self, line: &str) {
         match &self.bar {
             Some(bar) => bar.suspend(|| tell(line)),
             None => tell(line),

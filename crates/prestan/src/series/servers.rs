@@ -1,41 +1,31 @@
-//! Runs of a series: each is kept, none has a report of its own.
-
-mod progress;
+//! Servers that are measured: those that run already, and those that are started here.
 
 use std::slice;
 use std::time::Duration;
 
-use engine::{Cancel, LONGEST_RUN_ID, Settings};
+use engine::{LONGEST_RUN_ID, Settings};
 use record::Processors;
-use runner::RunnerError;
-use runner::access::{ServerAccess, labels_of, to_own_server};
-use runner::inside::{InsideRequest, WatchedServer};
-use runner::place::server_place;
-use runner::state;
 use testbed::RealServer;
 use testbed::real::{EndedServer, Recipe};
 use wire::target::Target;
 
-use crate::args::{
-    ClockOptions, ConnectOptions, InsideOptions, LoadOptions, Login, RunningOptions,
-};
-use crate::command::run::{credentials_of, recipe, settings, version_of};
-use crate::connect::{connection, route};
+use super::SeriesProgress;
+use crate::command::run::{credentials_of, recipe, version_of};
 use crate::output::number_of;
-use crate::signals::{Interruptible, on_interrupt};
+use runner::RunnerError;
+use runner::access::{
+    AccessRequest, RunRequest, ServerAccess, labels_of, one_label, read_target, to_own_server,
+};
+use runner::inside::{InsideRequest, WatchedServer};
+use runner::place::server_place;
+use runner::state;
 
-pub(crate) use progress::SeriesProgress;
-
-/// A series of runs of these servers: what all of them have in common.
-pub(crate) struct RunSeries {
-    /// The names of its runs begin with it.
-    pub(crate) name: String,
-    pub(crate) servers: Vec<TestedServer>,
-    /// Those that the servers which run now, and what measures them, are kept to.
-    pub(crate) processors: Option<Processors>,
-    /// What Ctrl-C ends.
-    pub(crate) cancel: Cancel,
-    _interruptible: Interruptible,
+/// How servers are reached, and what all runs of a series have in common.
+pub(crate) struct RunWays<'a> {
+    pub(crate) access: AccessRequest,
+    pub(crate) run: RunRequest,
+    /// What is different in all runs.
+    pub(crate) adjust: &'a dyn Fn(&mut Settings),
 }
 
 /// Servers at these URLs, and those of these recipes.
@@ -58,6 +48,15 @@ pub(crate) fn labelled(
         server.label = label;
     }
     Ok(servers)
+}
+
+/// The same server, called so in reports, where that is said.
+pub(crate) fn one_labelled(
+    mut server: TestedServer,
+    labels: &[String],
+) -> Result<TestedServer, RunnerError> {
+    server.label = one_label(labels)?;
+    Ok(server)
 }
 
 /// The same servers; those that run already have these processes: all of them, or none.
@@ -83,71 +82,15 @@ pub(crate) fn with_pids(
     Ok(servers)
 }
 
-impl RunSeries {
-    /// For these servers; those that are to be started are, in this order, on these processors. Ctrl-C is looked after
-    /// before they are.
-    pub(crate) fn of(
-        mut servers: Vec<TestedServer>,
-        run_id: Option<&str>,
-        processors: Option<Processors>,
-        order: &[usize],
-    ) -> Result<RunSeries, RunnerError> {
-        let name = name_of(run_id)?;
-        let cancel = Cancel::default();
-        let interruptible = on_interrupt(cancel.clone(), collections(&servers, &name))?;
-        for place in order {
-            servers[*place].start(processors.as_ref())?;
-            if cancel.is_cancelled() {
-                let why = "interrupted before anything was measured";
-                return Err(RunnerError::Interrupted(why.to_owned()));
-            }
-        }
-        Ok(RunSeries {
-            name,
-            servers,
-            processors,
-            cancel,
-            _interruptible: interruptible,
-        })
-    }
-
-    /// Stops all servers that were started here, and starts them again in this order, on these processors.
-    pub(crate) fn start_anew(
-        &mut self,
-        processors: Option<Processors>,
-        order: &[usize],
-    ) -> Result<(), RunnerError> {
-        self.processors = processors;
-        self.servers.iter_mut().for_each(TestedServer::stop);
-        let mut order = order.iter();
-        order.try_for_each(|place| self.servers[*place].start(self.processors.as_ref()))
-    }
-
-    /// How its servers are known, for what reports say of them.
-    pub(crate) fn anonymous(&self) -> AnonymousServers {
-        let known = |server: &TestedServer| (server.label.clone(), server.known_as());
-        AnonymousServers(self.servers.iter().map(known).collect())
-    }
-
-    /// Why the series ends with the runs of this number: a server that was started here has ended by itself.
-    /// Of the others, what these runs could not remove there is named.
-    pub(crate) fn ended_server(
-        &mut self,
-        run: usize,
-        shown: &SeriesProgress,
-    ) -> Option<RunnerError> {
-        let servers = self.servers.iter_mut();
-        let ended = servers.filter_map(|server| server.ended(run, shown));
-        let (gone, reasons): (Vec<String>, Vec<RunnerError>) = ended.unzip();
-        shown.tell_left_behind(&gone);
-        reasons.into_iter().next()
-    }
-}
-
 /// The labels of the servers of a series, each with the names and URLs of its server.
 pub(crate) struct AnonymousServers(Vec<(Option<String>, Vec<String>)>);
 
 impl AnonymousServers {
+    pub(super) fn of(servers: &[TestedServer]) -> AnonymousServers {
+        let known = |server: &TestedServer| (server.label.clone(), server.known_as());
+        AnonymousServers(servers.iter().map(known).collect())
+    }
+
     /// A message as reports may show it. It may be about any of the servers, whichever was measured when it arose.
     pub(crate) fn shown(&self, text: &str) -> String {
         let labels = self.0.iter().flat_map(|(label, known_as)| {
@@ -177,7 +120,7 @@ const LONGEST_END: usize = 14;
 pub(crate) const ENDS_WITHIN: Duration = Duration::from_millis(200);
 
 /// The name of a series: the one that was asked for, or a new one.
-pub(crate) fn name_of(run_id: Option<&str>) -> Result<String, RunnerError> {
+pub(super) fn name_of(run_id: Option<&str>) -> Result<String, RunnerError> {
     match run_id {
         Some(name) if name.len() + LONGEST_END > LONGEST_RUN_ID => {
             Err(RunnerError::Usage(format!(
@@ -196,8 +139,8 @@ pub(crate) fn name_of(run_id: Option<&str>) -> Result<String, RunnerError> {
 }
 
 /// What the runs of a series make on servers that are not ours.
-fn collections(servers: &[TestedServer], name: &str) -> Option<String> {
-    let is_running = |server: &&TestedServer| matches!(server.origin, ServerOrigin::Url(_));
+pub(super) fn collections(servers: &[TestedServer], name: &str) -> Option<String> {
+    let is_running = |server: &&TestedServer| !server.is_own();
     let names = servers.iter().filter(is_running).map(|server| {
         let collections = engine::collection_name(&format!("{name}-"));
         format!("{}{collections}...", server.name)
@@ -215,12 +158,14 @@ pub(crate) struct TestedServer {
     /// Its first process, where one that runs already is to be looked into.
     pid: Option<u32>,
     origin: ServerOrigin,
+    /// How its runs are done, but for what differs between them; `None` until it is known where it listens.
+    settings: Option<Settings>,
 }
 
 /// How it is reached.
 enum ServerOrigin {
-    /// As it was typed, maybe with a password.
-    Url(String),
+    /// One that runs, maybe with a password, and further ways to it.
+    Running(Vec<Target>),
     Own {
         recipe: Box<Recipe>,
         running: Option<Box<RealServer>>,
@@ -231,12 +176,18 @@ impl TestedServer {
     /// One that runs, by its URL.
     fn at(url: &str) -> Result<TestedServer, RunnerError> {
         let target = Target::parse(url).map_err(|error| RunnerError::Usage(error.to_string()))?;
-        Ok(TestedServer {
-            name: target.url(),
+        Ok(TestedServer::running(vec![target]))
+    }
+
+    /// One that runs, by its resource, at least one, or by several over which users are spread.
+    pub(crate) fn running(targets: Vec<Target>) -> TestedServer {
+        TestedServer {
+            name: targets[0].url(),
             label: None,
             pid: None,
-            origin: ServerOrigin::Url(url.to_owned()),
-        })
+            origin: ServerOrigin::Running(targets),
+            settings: None,
+        }
     }
 
     /// One that is started here.
@@ -249,6 +200,7 @@ impl TestedServer {
                 recipe: Box::new(recipe),
                 running: None,
             },
+            settings: None,
         }
     }
 
@@ -258,14 +210,14 @@ impl TestedServer {
     }
 
     /// Stops it, if it was started here.
-    fn stop(&mut self) {
+    pub(super) fn stop(&mut self) {
         if let ServerOrigin::Own { running, .. } = &mut self.origin {
             drop(running.take());
         }
     }
 
     /// Starts it, if it is to be started here; one that runs already is stopped first.
-    pub(crate) fn start(&mut self, processors: Option<&Processors>) -> Result<(), RunnerError> {
+    pub(super) fn start(&mut self, processors: Option<&Processors>) -> Result<(), RunnerError> {
         // Before the next one starts, which may want the same port.
         self.stop();
         if let ServerOrigin::Own { recipe, running } = &mut self.origin {
@@ -279,7 +231,11 @@ impl TestedServer {
     }
 
     /// Its URL, and why no more can be measured there, if it was started here and has ended by itself.
-    fn ended(&mut self, run: usize, shown: &SeriesProgress) -> Option<(String, RunnerError)> {
+    pub(super) fn ended(
+        &mut self,
+        run: usize,
+        shown: &SeriesProgress,
+    ) -> Option<(String, RunnerError)> {
         let ServerOrigin::Own { running, .. } = &mut self.origin else {
             return None;
         };
@@ -295,36 +251,53 @@ impl TestedServer {
         Some((url, server_ended(&self.name, &format!("run {run}"), &ended)))
     }
 
-    /// How its runs are to be done, but for what differs between them. Called once for each server:
-    /// warnings are printed once, a password is read once, and all runs go to the same address.
-    pub(crate) fn settings(
-        &self,
-        connect: &ConnectOptions,
-        load: &LoadOptions,
-        clock: ClockOptions,
-    ) -> Result<Settings, RunnerError> {
-        let connection = match &self.origin {
-            ServerOrigin::Own { running, .. } => self.own_connection(running.as_deref(), connect),
-            ServerOrigin::Url(url) => connection(url, &Login::default(), connect),
-        };
-        let load = LoadOptions {
-            running: RunningOptions {
-                label: self.label.iter().cloned().collect(),
-                ..load.running.clone()
-            },
-            ..load.clone()
-        };
-        settings(connection?, &load, clock)
+    /// Finds the way to it, or to the process that runs now. Only the first time, warnings are printed and a password is
+    /// read; all runs go to the same address.
+    pub(super) fn find(&mut self, ways: &RunWays<'_>) -> Result<(), RunnerError> {
+        match self.settings.take() {
+            None => self.settings = Some(self.settings_of_run(ways)?),
+            Some(mut settings) => {
+                self.follow(&ways.access, &mut settings)?;
+                self.settings = Some(settings);
+            }
+        }
+        Ok(())
     }
 
-    /// What messages call it: its name, and its URL where it was started here.
-    fn known_as(&self) -> Vec<String> {
-        let running = match &self.origin {
-            ServerOrigin::Own { running, .. } => running.as_deref(),
-            ServerOrigin::Url(_) => None,
+    /// Settings of runs there, as they are found now.
+    pub(crate) fn settings_of_run(&self, ways: &RunWays<'_>) -> Result<Settings, RunnerError> {
+        let access = match &self.origin {
+            ServerOrigin::Own { running, .. } => {
+                self.own_connection(running.as_deref(), &ways.access)
+            }
+            ServerOrigin::Running(targets) => connections_to(targets, &ways.access),
         };
-        let running = running.and_then(|server| Some(own_target(server).ok()?.url()));
-        std::iter::once(self.name.clone()).chain(running).collect()
+        let run = RunRequest {
+            labels: self.label.iter().cloned().collect(),
+            ..ways.run.clone()
+        };
+        let mut settings = access?.settings_of_run(run)?;
+        (ways.adjust)(&mut settings);
+        Ok(settings)
+    }
+
+    /// How its runs are done, but for what differs between them.
+    pub(super) fn settings(&self) -> Result<&Settings, RunnerError> {
+        let settings = self.settings.as_ref();
+        settings.ok_or_else(|| RunnerError::Local(format!("{} does not run", self.name)))
+    }
+
+    /// What messages call it: its name, its URLs.
+    fn known_as(&self) -> Vec<String> {
+        let urls = match &self.origin {
+            ServerOrigin::Own { running, .. } => {
+                let target = running.as_deref().map(own_target);
+                target.into_iter().flatten().map(|own| own.url()).collect()
+            }
+            ServerOrigin::Running(targets) => targets.iter().skip(1).map(Target::url).collect(),
+        };
+        let urls: Vec<String> = urls;
+        std::iter::once(self.name.clone()).chain(urls).collect()
     }
 
     /// What reports call it.
@@ -333,33 +306,29 @@ impl TestedServer {
     }
 
     /// Its processes, where they are to be looked into.
-    pub(crate) fn watched(
+    pub(super) fn watched(
         &self,
-        options: &InsideOptions,
+        asked: &InsideRequest,
     ) -> Result<Option<WatchedServer>, RunnerError> {
         let running = match &self.origin {
             ServerOrigin::Own { running, .. } => running.as_deref(),
-            ServerOrigin::Url(_) => None,
+            ServerOrigin::Running(_) => None,
         };
-        let request = InsideRequest {
+        let own = InsideRequest {
             pids: self.pid.into_iter().collect(),
-            ..options.request()
+            ..asked.clone()
         };
-        let watched = WatchedServer::of(&request, running)?;
+        let watched = WatchedServer::of(&own, running)?;
         Ok(watched.map(WatchedServer::compared))
     }
 
     /// Points the settings of an earlier start at the process that runs now.
-    pub(crate) fn follow(
-        &self,
-        connect: &ConnectOptions,
-        settings: &mut Settings,
-    ) -> Result<(), RunnerError> {
+    fn follow(&self, access: &AccessRequest, settings: &mut Settings) -> Result<(), RunnerError> {
         if let ServerOrigin::Own { running, .. } = &self.origin {
-            let server = self.running(running.as_deref())?;
+            let server = self.under_way(running.as_deref())?;
             let mut target = own_target(server)?;
             target.take_user_info();
-            settings.endpoint.route = route(&target, connect)?;
+            settings.endpoint.route = access.route(&target)?;
             settings.endpoint.target = target;
         }
         Ok(())
@@ -369,18 +338,36 @@ impl TestedServer {
     fn own_connection(
         &self,
         running: Option<&RealServer>,
-        connect: &ConnectOptions,
+        access: &AccessRequest,
     ) -> Result<ServerAccess, RunnerError> {
-        let server = self.running(running)?;
+        let server = self.under_way(running)?;
         if server.recipe().is_command() {
-            return connection(&server.url(), &Login::default(), connect);
+            return access.at(read_target(&server.url())?);
         }
         to_own_server(&server.url(), credentials_of(server), version_of(server))
     }
 
-    fn running<'s>(&self, running: Option<&'s RealServer>) -> Result<&'s RealServer, RunnerError> {
+    fn under_way<'s>(
+        &self,
+        running: Option<&'s RealServer>,
+    ) -> Result<&'s RealServer, RunnerError> {
         running.ok_or_else(|| RunnerError::Local(format!("{} does not run", self.name)))
     }
+}
+
+/// The way to the first of these, and to the others.
+fn connections_to(targets: &[Target], access: &AccessRequest) -> Result<ServerAccess, RunnerError> {
+    let mut ways = targets.iter().map(|target| access.at(target.clone()));
+    let first = ways
+        .next()
+        .unwrap_or_else(|| unreachable!("there is one"))?;
+    let others = ways
+        .map(|way| Ok(way?.endpoint))
+        .collect::<Result<Vec<_>, RunnerError>>()?;
+    Ok(ServerAccess {
+        others: [first.others, others].concat(),
+        ..first
+    })
 }
 
 /// Where a server that was started here listens.

@@ -1,0 +1,129 @@
+//! Suites of a diagnosis: one after the other, then once more what has been seen once, then with several users.
+
+use std::sync::Arc;
+
+use engine::{Drive, Rounds};
+use report::NotMeasured;
+
+use crate::series::local::{RunStep, RunTask, ServerStart, StepRun, StepRuns};
+use crate::series::{NextStep, PastStep, Policy, SeriesHistory};
+use runner::RunnerError;
+
+/// A suite that is to be measured, with everything decided.
+pub(crate) struct PlannedSuite {
+    pub(crate) name: String,
+    pub(crate) task: Arc<RunTask>,
+    pub(crate) users: u32,
+    pub(crate) is_repeat: bool,
+}
+
+impl PlannedSuite {
+    /// How a report names it if it does not go through.
+    fn not_measured(&self) -> NotMeasured {
+        NotMeasured {
+            suite: self.name.clone(),
+            users: self.users,
+            is_repeat: self.is_repeat,
+        }
+    }
+
+    fn said(&self) -> String {
+        let users = match self.users {
+            1 => String::new(),
+            users => format!(", {users} users"),
+        };
+        let again = if self.is_repeat { ", once more" } else { "" };
+        format!("suite {}{users}{again}", self.name)
+    }
+}
+
+/// The parts of the first suites which are to show once more what they showed.
+type OnceMore<'a> =
+    dyn Fn(&SeriesHistory<RunStep, StepRuns>) -> Result<Vec<PlannedSuite>, RunnerError> + 'a;
+
+/// The suites of a diagnosis.
+pub(crate) struct DiagnosisSuites<'a> {
+    /// All that is known to be measured, in this order.
+    suites: Vec<PlannedSuite>,
+    /// How many come before it is known what is seen once.
+    firsts: usize,
+    are_repeats_known: bool,
+    once_more: &'a OnceMore<'a>,
+    warmup: u32,
+    seed: u64,
+}
+
+impl<'a> DiagnosisSuites<'a> {
+    pub(crate) fn new(
+        firsts: Vec<PlannedSuite>,
+        with_several_users: Vec<PlannedSuite>,
+        once_more: &'a OnceMore<'a>,
+        (warmup, seed): (u32, u64),
+    ) -> DiagnosisSuites<'a> {
+        let count = firsts.len();
+        DiagnosisSuites {
+            suites: firsts.into_iter().chain(with_several_users).collect(),
+            firsts: count,
+            are_repeats_known: false,
+            once_more,
+            warmup,
+            seed,
+        }
+    }
+
+    /// The steps that are known.
+    pub(crate) fn steps(&self) -> impl Iterator<Item = RunStep> {
+        (0..self.suites.len()).map(|place| self.step(place))
+    }
+
+    /// What was planned and not made, when so many suites were.
+    pub(crate) fn not_measured(&self, made: usize) -> Vec<NotMeasured> {
+        let missing = self.suites.iter().skip(made);
+        missing.map(PlannedSuite::not_measured).collect()
+    }
+
+    fn step(&self, place: usize) -> RunStep {
+        let suite = &self.suites[place];
+        RunStep {
+            start: (place == 0).then(|| ServerStart::in_order(1)),
+            title: Some(suite.said()),
+            runs: vec![StepRun {
+                server: 0,
+                group: place,
+                name: (place + 1).to_string(),
+                task: Arc::clone(&suite.task),
+                users: suite.users,
+                drive: Drive::Rounds(Rounds {
+                    warmup: self.warmup,
+                    ..Rounds::default()
+                }),
+                seed: self.seed.wrapping_add(place as u64),
+            }],
+        }
+    }
+}
+
+impl Policy for DiagnosisSuites<'_> {
+    type Step = RunStep;
+    type Outcome = StepRuns;
+
+    fn next(
+        &mut self,
+        history: &SeriesHistory<RunStep, StepRuns>,
+    ) -> Result<NextStep<RunStep>, RunnerError> {
+        let made = history.steps.len();
+        if made == self.firsts && !self.are_repeats_known {
+            let repeats = (self.once_more)(history)?;
+            self.suites.splice(made..made, repeats);
+            self.are_repeats_known = true;
+        }
+        let said = |last: &PastStep<RunStep, StepRuns>| {
+            let title = last.step.title.as_deref().unwrap_or_default();
+            format!("{title}: kept in {}", last.outcome.runs[0].path)
+        };
+        Ok(NextStep {
+            remark: history.steps.last().map(said),
+            step: (made < self.suites.len()).then(|| self.step(made)),
+        })
+    }
+}

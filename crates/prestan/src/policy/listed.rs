@@ -1,0 +1,54 @@
+//! Steps that are all known before the first one.
+
+use std::collections::VecDeque;
+
+use crate::series::local::{RunStep, StepRuns};
+use crate::series::{NextStep, PastStep, Policy, SeriesHistory};
+use runner::RunnerError;
+
+/// What is said of a step that went through.
+type Remark<'a> = dyn Fn(&PastStep<RunStep, StepRuns>) -> String + 'a;
+
+/// Steps in an order that was decided before.
+pub(crate) struct Listed<'a> {
+    steps: VecDeque<RunStep>,
+    remark: Option<&'a Remark<'a>>,
+}
+
+impl<'a> Listed<'a> {
+    pub(crate) fn new(steps: impl IntoIterator<Item = RunStep>) -> Listed<'a> {
+        Listed {
+            steps: steps.into_iter().collect(),
+            remark: None,
+        }
+    }
+
+    /// The same, with something to be said of each step.
+    pub(crate) fn remarking(self, remark: &'a Remark<'a>) -> Listed<'a> {
+        Listed {
+            remark: Some(remark),
+            ..self
+        }
+    }
+
+    /// The steps that are still to be made.
+    pub(crate) fn steps(&self) -> impl Iterator<Item = &RunStep> {
+        self.steps.iter()
+    }
+}
+
+impl Policy for Listed<'_> {
+    type Step = RunStep;
+    type Outcome = StepRuns;
+
+    fn next(
+        &mut self,
+        history: &SeriesHistory<RunStep, StepRuns>,
+    ) -> Result<NextStep<RunStep>, RunnerError> {
+        let last = history.steps.last();
+        Ok(NextStep {
+            remark: last.zip(self.remark).map(|(last, remark)| remark(last)),
+            step: self.steps.pop_front(),
+        })
+    }
+}

@@ -1,0 +1,281 @@
+//! Trials of a search: under which load is the next one, and did the condition hold?
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use engine::{Drive, LoadDrive, Pacing};
+use record::Outcome;
+use report::{Find, Tried};
+use stats::{Conclusion, OfferedLoad, PagesSummary, Search, Summary, Tally, TestSummary};
+
+use crate::command::kept::KeptRun;
+use crate::forecast::roughly;
+use crate::series::local::{RunStep, RunTask, ServerStart, StepRun, StepRuns};
+use crate::series::{NextStep, Policy, SeriesHistory};
+use runner::RunnerError;
+use runner::load::pace;
+
+/// Inconclusive trials in a row, before the search ends: a single one may be a neighbour's fault.
+const PATIENCE: u32 = 3;
+
+/// How a trial is done, but for its load.
+pub(crate) struct TrialLoad {
+    pub(crate) find: Find,
+    pub(crate) duration: Duration,
+    pub(crate) warmup: u32,
+    /// Operations come in their order, and are not drawn.
+    pub(crate) in_turn: bool,
+    /// Connections over which a rate is spread.
+    pub(crate) connections: u32,
+    pub(crate) seed: u64,
+}
+
+/// Trials until the largest load is found under which the condition holds.
+pub(crate) struct Trials {
+    search: Search,
+    load: TrialLoad,
+    task: Arc<RunTask>,
+    /// Trials of the load that is under way which may still be inconclusive.
+    patience: u32,
+    /// The conclusive trials, each with the number of its step, from 0.
+    made: Vec<(usize, Tried)>,
+}
+
+impl Trials {
+    pub(crate) fn new(search: Search, load: TrialLoad, task: Arc<RunTask>) -> Trials {
+        Trials {
+            search,
+            load,
+            task,
+            patience: PATIENCE,
+            made: Vec::new(),
+        }
+    }
+
+    pub(crate) fn find(&self) -> Find {
+        self.load.find
+    }
+
+    pub(crate) fn search(&self) -> &Search {
+        &self.search
+    }
+
+    /// The conclusive trials, with their runs.
+    pub(crate) fn made<'h>(
+        &self,
+        history: &'h SeriesHistory<RunStep, StepRuns>,
+    ) -> (Vec<Tried>, Vec<&'h KeptRun>) {
+        let run = |(step, tried): &(usize, Tried)| (*tried, &history.steps[*step].outcome.runs[0]);
+        self.made.iter().map(run).unzip()
+    }
+
+    /// The load of the trial that could not be made, in words.
+    pub(crate) fn under_way(&self) -> Option<String> {
+        let load = self.search.next_load()?;
+        Some(self.load.find.amount(load))
+    }
+
+    /// Learns from a trial under that load; what is to be said of it.
+    fn learn(
+        &mut self,
+        load: OfferedLoad,
+        history: &SeriesHistory<RunStep, StepRuns>,
+    ) -> Result<Option<String>, RunnerError> {
+        let number = history.steps.len();
+        let Some(last) = history.steps.last() else {
+            return Ok(None);
+        };
+        let amount = self.load.find.amount(load);
+        let summary = &last.outcome.runs[0].summary;
+        if let Some(rows) = report::inconclusive(summary) {
+            return self
+                .once_more(number, format!("{amount}: {rows}"))
+                .map(Some);
+        }
+        if let Some(row) = idle(summary) {
+            return Err(RunnerError::Usage(format!(
+                "{amount}: no request of {row} was sent in a trial, so the condition cannot be evaluated; \
+                 give a longer --duration"
+            )));
+        }
+        let condition = summary.constraints.last();
+        let held = condition.is_some_and(|own| own.verdict == Conclusion::Pass);
+        let tried = tried(load, held && is_there(summary), summary);
+        // Where nothing failed, the server is not the reason.
+        if let (Some(condition), 0) = (condition, tried.failures)
+            && condition.verdict == Conclusion::Inconclusive
+        {
+            let words = report::constraint_in_words(condition);
+            let why = format!("{amount}: the condition is not decided: {words}");
+            return self.once_more(number, why).map(Some);
+        }
+        self.patience = PATIENCE;
+        self.search.learn(load, tried.held);
+        self.made.push((number - 1, tried));
+        Ok(Some(self.outcome(number, &tried, history)))
+    }
+
+    /// A trial said nothing: it is repeated, or there is no patience left.
+    fn once_more(&mut self, number: usize, why: String) -> Result<String, RunnerError> {
+        self.patience -= 1;
+        if self.patience == 0 {
+            return Err(RunnerError::inconclusive(why));
+        }
+        Ok(format!("prestan: trial {number}, {why}; repeated"))
+    }
+
+    fn outcome(
+        &self,
+        number: usize,
+        tried: &Tried,
+        history: &SeriesHistory<RunStep, StepRuns>,
+    ) -> String {
+        let p99 = tried.times.map_or("no response".to_owned(), |times| {
+            format!("p99 {}", report::human(times.p99 as f64))
+        });
+        let trials = self.search.trials_of(tried.load);
+        format!(
+            "prestan: trial {number}, {}: {} ({p99}, {:.0} responses/s, {} failures), held in {} of {}{}",
+            self.load.find.amount(tried.load),
+            if tried.held { "holds" } else { "fails" },
+            tried.per_second,
+            tried.failures,
+            trials.held,
+            trials.trials(),
+            self.time_left(history),
+        )
+    }
+
+    /// What is said of the trial under that load, which is about to begin.
+    fn title(&self, load: OfferedLoad, history: &SeriesHistory<RunStep, StepRuns>) -> String {
+        let so_far = match self.search.trials_of(load) {
+            trials if trials.trials() == 0 => String::new(),
+            Tally { held, failed } => format!(", held in {held} of {} so far", held + failed),
+        };
+        format!(
+            "trial {}: {}{so_far}{}",
+            history.steps.len() + 1,
+            self.load.find.amount(load),
+            self.time_left(history)
+        )
+    }
+
+    /// How long the search may still take; nothing before the first trial and after the last.
+    fn time_left(&self, history: &SeriesHistory<RunStep, StepRuns>) -> String {
+        if self.search.next_load().is_none() || history.steps.is_empty() {
+            return String::new();
+        }
+        let each = history.elapsed.as_secs_f64() / history.steps.len() as f64;
+        let left = self.search.left();
+        let time = |trials: u32| roughly(each * f64::from(trials));
+        let likely = if left.is_least { "at least" } else { "about" };
+        format!(
+            "; {likely} {} left, at most {}",
+            time(left.likely),
+            time(left.most)
+        )
+    }
+
+    fn step(&self, load: OfferedLoad, history: &SeriesHistory<RunStep, StepRuns>) -> RunStep {
+        let number = history.steps.len() + 1;
+        let (users, pacing) = match self.load.find {
+            Find::Users => (load as u32, Pacing::Closed),
+            Find::Rate => (
+                self.load.connections,
+                pace::at_rate(load, self.load.duration),
+            ),
+        };
+        let run = StepRun {
+            server: 0,
+            group: 0,
+            name: number.to_string(),
+            task: Arc::clone(&self.task),
+            users,
+            drive: Drive::Load(LoadDrive {
+                pacing,
+                duration: Some(self.load.duration),
+                warmup: self.load.warmup,
+                in_turn: self.load.in_turn,
+                ..LoadDrive::default()
+            }),
+            seed: self.load.seed.wrapping_add(number as u64),
+        };
+        RunStep {
+            start: (number == 1).then(|| ServerStart::in_order(1)),
+            runs: vec![run],
+            title: Some(self.title(load, history)),
+        }
+    }
+}
+
+impl Policy for Trials {
+    type Step = RunStep;
+    type Outcome = StepRuns;
+
+    fn next(
+        &mut self,
+        history: &SeriesHistory<RunStep, StepRuns>,
+    ) -> Result<NextStep<RunStep>, RunnerError> {
+        let remark = match self.search.next_load() {
+            Some(load) => self.learn(load, history)?,
+            None => None,
+        };
+        let next = self.search.next_load();
+        Ok(NextStep {
+            remark,
+            step: next.map(|load| self.step(load, history)),
+        })
+    }
+}
+
+/// A row that nothing was asked of.
+fn idle(summary: &Summary) -> Option<&str> {
+    let is_idle = |row: &&TestSummary| row.operations() == 0 && row.failed() == 0;
+    summary.tests.iter().find(is_idle).map(|row| &*row.name)
+}
+
+/// Whether the server took all connections. One that is gone holds no load, whatever the condition says:
+/// its figures are those of the time before.
+fn is_there(summary: &Summary) -> bool {
+    let refused = |row: &TestSummary| {
+        let all = row.outcomes.plus(&row.left_out_outcomes);
+        all.of(Outcome::ConnectFailed)
+    };
+    summary.tests.iter().map(refused).sum::<u64>() == 0
+}
+
+/// What a trial came to. With a mix of requests, the times are those of the slowest of them, and
+/// with pages, those of the pages.
+pub(crate) fn tried(load: OfferedLoad, held: bool, summary: &Summary) -> Tried {
+    if let Some(pages) = &summary.pages {
+        return of_pages(load, held, pages);
+    }
+    let rows = || summary.tests.iter();
+    let slowest = rows()
+        .filter_map(|row| row.waited())
+        .max_by(|one, other| one.mean.total_cmp(&other.mean));
+    Tried {
+        load,
+        held,
+        per_second: rows().filter_map(|row| row.per_second).sum(),
+        per_second_ci95: match &summary.tests[..] {
+            [only] => only.per_second_ci95,
+            _ => None,
+        },
+        times: slowest.copied(),
+        failures: rows().map(|row| row.failed()).sum(),
+    }
+}
+
+fn of_pages(load: OfferedLoad, held: bool, pages: &PagesSummary) -> Tried {
+    Tried {
+        load,
+        held,
+        per_second: pages.per_minute / 60.0,
+        per_second_ci95: pages
+            .per_minute_ci95
+            .map(|(low, high)| (low / 60.0, high / 60.0)),
+        times: pages.all.load,
+        failures: pages.all.incomplete + pages.left_out.incomplete,
+    }
+}
