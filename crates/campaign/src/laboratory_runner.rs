@@ -1,7 +1,7 @@
 //! The laboratory as the runner of a campaign.
 
 use std::path::PathBuf;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use engine::Cancel;
 use experiment::{PlannedTrial, TrialRecord, TrialSetup};
@@ -10,8 +10,8 @@ use runner::RunnerError;
 use crate::CampaignObserver;
 use crate::asked::AskedCampaign;
 use crate::directory::OpenCampaign;
-use crate::series::Runner;
 use crate::trial::{TrialFailure, TrialOutcome, TrialTask};
+use runner::series::{MadeStep, Runner};
 
 /// Makes each trial in a laboratory of its own, and keeps what came of it.
 pub(crate) struct LaboratoryRunner<'a> {
@@ -23,13 +23,29 @@ pub(crate) struct LaboratoryRunner<'a> {
     pub(crate) captures: PathBuf,
     pub(crate) observer: &'a mut dyn CampaignObserver,
     pub(crate) cancel: &'a Cancel,
+    pub(crate) begun: Instant,
 }
 
 impl Runner for LaboratoryRunner<'_> {
     type Step = PlannedTrial;
     type Outcome = TrialRecord;
 
-    fn run(&mut self, planned: &PlannedTrial) -> Result<TrialRecord, RunnerError> {
+    fn run(&mut self, _: usize, planned: &PlannedTrial) -> MadeStep<TrialRecord> {
+        self.made(planned).into()
+    }
+
+    fn elapsed(&self) -> Duration {
+        self.begun.elapsed()
+    }
+
+    fn say(&self, remark: &str) {
+        log::info!("{remark}");
+    }
+}
+
+impl LaboratoryRunner<'_> {
+    /// Makes a trial, and keeps its record.
+    fn made(&mut self, planned: &PlannedTrial) -> Result<TrialRecord, RunnerError> {
         let setup = self.asked.setup(&planned.cell);
         let cell = self.asked.name_of(&planned.cell);
         let trial = format!("{cell}, repetition {}", planned.repetition);
@@ -46,9 +62,7 @@ impl Runner for LaboratoryRunner<'_> {
         self.campaign.add(record.clone())?;
         Ok(record)
     }
-}
 
-impl LaboratoryRunner<'_> {
     fn task<'a>(&'a self, setup: &'a TrialSetup, planned: &PlannedTrial) -> TrialTask<'a> {
         let seed = self.campaign.kept.record.seed;
         let number = self.all.iter().position(|own| own == planned).unwrap_or(0);

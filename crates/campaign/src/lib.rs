@@ -17,14 +17,13 @@ mod forecast;
 mod laboratory_runner;
 mod policy;
 mod request;
-mod series;
 mod trial;
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use engine::Cancel;
 use experiment::{TrialRecord, planned_trials};
-use runner::RunnerError;
+use runner::{RunnerError, series};
 
 use laboratory_runner::LaboratoryRunner;
 use policy::CampaignPolicy;
@@ -78,8 +77,10 @@ pub fn measure(
         all: trials(&[]),
         observer,
         cancel,
+        begun: Instant::now(),
     };
-    let ended = series::perform(&mut policy, &mut laboratory);
+    let ended = series::perform(&mut policy, &mut laboratory).ended;
+    let ended = ended.map_or(Ok(()), |end| Err(end.why));
     Ok(MeasuredCampaign::new(campaign.kept, ended))
 }
 

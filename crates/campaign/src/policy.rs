@@ -3,7 +3,7 @@
 use experiment::{PlannedTrial, TrialRecord};
 use runner::RunnerError;
 
-use crate::series::Policy;
+use runner::series::{NextStep, Policy, SeriesHistory};
 
 /// So many trials in a row that fail for the same reason end a campaign: the next ones would, too.
 const SAME_FAILURES: usize = 3;
@@ -27,21 +27,22 @@ impl Policy for CampaignPolicy {
 
     fn next(
         &mut self,
-        made: &[(PlannedTrial, TrialRecord)],
-    ) -> Result<Option<PlannedTrial>, RunnerError> {
-        match repeated_failure(made) {
+        history: &SeriesHistory<PlannedTrial, TrialRecord>,
+    ) -> Result<NextStep<PlannedTrial>, RunnerError> {
+        let made: Vec<&TrialRecord> = history.outcomes().collect();
+        match repeated_failure(&made) {
             Some(why) => Err(RunnerError::Target(format!(
                 "{SAME_FAILURES} trials in a row failed: {why}"
             ))),
-            None => Ok(self.open.get(made.len()).cloned()),
+            None => Ok(self.open.get(made.len()).cloned().into()),
         }
     }
 }
 
 /// Why the last trials failed, where it is the same reason of each.
-fn repeated_failure(made: &[(PlannedTrial, TrialRecord)]) -> Option<&str> {
+fn repeated_failure<'r>(made: &[&'r TrialRecord]) -> Option<&'r str> {
     let (_, last) = made.split_at_checked(made.len().checked_sub(SAME_FAILURES)?)?;
-    let mut reasons = last.iter().map(|(_, trial)| trial.failed.as_deref());
+    let mut reasons = last.iter().map(|trial| trial.failed.as_deref());
     let first = reasons.next()??;
     let is_same = |own: Option<&str>| own.is_some_and(|own| is_same_reason(own, first));
     reasons.all(is_same).then_some(first)
@@ -59,13 +60,14 @@ fn is_same_reason(one: &str, other: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;
+    use std::time::Duration;
 
     use experiment::{LevelCombination, last_of_each, planned_trials};
     use rand::rngs::StdRng;
     use rand::{RngExt as _, SeedableRng as _};
 
     use super::*;
-    use crate::series::{Runner, perform};
+    use runner::series::{MadeStep, Runner, perform};
 
     const FAILURES: [&str; 2] = ["no answer at port 1", "the capture cannot be read"];
 
@@ -84,17 +86,23 @@ mod tests {
         type Step = PlannedTrial;
         type Outcome = TrialRecord;
 
-        fn run(&mut self, planned: &PlannedTrial) -> Result<TrialRecord, RunnerError> {
+        fn run(&mut self, _: usize, planned: &PlannedTrial) -> MadeStep<TrialRecord> {
             self.made.push(planned.clone());
             if self.random.random_bool(self.interrupted) {
-                return Err(RunnerError::Interrupted("interrupted".to_owned()));
+                return Err(RunnerError::Interrupted("interrupted".to_owned())).into();
             }
             let failed = self.random.random_bool(self.failed);
             let reason = FAILURES[self.random.random_range(0..FAILURES.len())];
             let trial = trial(planned, failed.then_some(reason));
             self.recorded.push(trial.clone());
-            Ok(trial)
+            Ok(trial).into()
         }
+
+        fn elapsed(&self) -> Duration {
+            Duration::ZERO
+        }
+
+        fn say(&self, _: &str) {}
     }
 
     fn trial(planned: &PlannedTrial, failed: Option<&str>) -> TrialRecord {
@@ -166,17 +174,17 @@ mod tests {
                     (0..=before).all(|end| !ends_alike(&recorded[..end])),
                     "{seed}"
                 );
-                match ended {
-                    Ok(()) => assert_eq!(recorded.len(), open.len(), "{seed}"),
-                    Err(RunnerError::Target(why)) => {
+                match ended.ended.map(|end| end.why) {
+                    None => assert_eq!(recorded.len(), open.len(), "{seed}"),
+                    Some(RunnerError::Target(why)) => {
                         assert!(
                             ends_alike(recorded) && why.starts_with("3 trials in a row failed: ")
                         );
                     }
-                    Err(RunnerError::Interrupted(_)) => {
+                    Some(RunnerError::Interrupted(_)) => {
                         assert_eq!(laboratory.made.len(), recorded.len() + 1, "{seed}");
                     }
-                    Err(other) => panic!("{seed}: {other}"),
+                    Some(other) => panic!("{seed}: {other}"),
                 }
             }
             assert!(attempts <= 20, "{seed}");

@@ -14,6 +14,7 @@ pub mod laboratory;
 pub mod live;
 pub mod load;
 pub mod place;
+pub mod series;
 pub mod state;
 pub mod steering;
 pub mod suite_text;

@@ -15,12 +15,13 @@ use crate::output;
 use crate::policy::{TrialLoad, Trials};
 use crate::series::local::{LocalRunner, LocalSeries, RunTask};
 use crate::series::servers::{RunWays, TestedServer, one_labelled};
-use crate::series::{self, SeriesEnd, SeriesPace, SeriesProgress};
+use crate::series::{SeriesPace, SeriesProgress};
 use runner::RunnerError;
 use runner::background::AskedBackground;
 use runner::fitting::constraint_for;
 use runner::inside::InsideRequest;
 use runner::load::{LoadWorkload, guard::Permission, pace};
+use runner::series::{self, SeriesEnd};
 use runner::state;
 
 /// Greatest loads that are tried, unless something else is said.

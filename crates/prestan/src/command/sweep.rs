@@ -20,14 +20,17 @@ use crate::command::run::overrides;
 use crate::exit::ExitStatus;
 use crate::output::{self, tell};
 use crate::policy::Listed;
-use crate::series::local::{LocalRunner, LocalSeries, RunStep, RunTask, ServerStart, StepRun};
+use crate::series::local::{
+    LocalRunner, LocalSeries, RunStep, RunTask, ServerStart, StepRun, whole,
+};
 use crate::series::servers::{
     AnonymousServers, LOG_FOLLOWS, RunWays, labelled, tested_servers, with_pids,
 };
-use crate::series::{self, CompletedSeries, SeriesEnd, SeriesPace, SeriesProgress};
+use crate::series::{SeriesPace, SeriesProgress};
 use runner::RunnerError;
 use runner::background::AskedBackground;
 use runner::load::{guard, pace};
+use runner::series::{self, CompletedSeries, SeriesEnd};
 use runner::state;
 use runner::suite_text::SuiteText;
 
@@ -81,7 +84,7 @@ pub(crate) fn sweep(args: &SweepArgs) -> Result<ExitStatus, RunnerError> {
     shown.plan(steps.steps());
     let CompletedSeries { history, ended } = series::perform(&mut steps, &mut runner);
     runner.end();
-    let done: Done<'_> = order.iter().copied().zip(history.whole()).collect();
+    let done: Done<'_> = order.iter().copied().zip(whole(&history)).collect();
     let caveats = caveats(
         args,
         (&done, &order, ended.as_ref()),

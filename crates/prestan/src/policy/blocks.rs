@@ -21,8 +21,8 @@ use crate::command::kept::KeptRun;
 use crate::forecast::roughly;
 use crate::output::number_of;
 use crate::series::local::{RunStep, RunTask, ServerStart, StepRun, StepRuns};
-use crate::series::{NextStep, Policy, SeriesHistory};
 use runner::RunnerError;
+use runner::series::{NextStep, Policy, SeriesHistory};
 
 /// The runs of each server have a letter of their own.
 pub(crate) const LETTERS: &str = "abcdefghijklmnopqrstuvwxyz";

@@ -6,8 +6,8 @@ use engine::{Drive, Rounds};
 use report::NotMeasured;
 
 use crate::series::local::{RunStep, RunTask, ServerStart, StepRun, StepRuns};
-use crate::series::{NextStep, PastStep, Policy, SeriesHistory};
 use runner::RunnerError;
+use runner::series::{NextStep, PastStep, Policy, SeriesHistory};
 
 /// A suite that is to be measured, with everything decided.
 pub(crate) struct PlannedSuite {

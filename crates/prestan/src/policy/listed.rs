@@ -3,8 +3,8 @@
 use std::collections::VecDeque;
 
 use crate::series::local::{RunStep, StepRuns};
-use crate::series::{NextStep, PastStep, Policy, SeriesHistory};
 use runner::RunnerError;
+use runner::series::{NextStep, PastStep, Policy, SeriesHistory};
 
 /// What is said of a step that went through.
 type Remark<'a> = dyn Fn(&PastStep<RunStep, StepRuns>) -> String + 'a;

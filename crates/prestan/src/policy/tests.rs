@@ -15,10 +15,10 @@ use stats::{Conclusion, Search};
 use super::*;
 use crate::command::kept::KeptRun;
 use crate::series::local::{RunStep, RunTask, ServerStart, StepRun, StepRuns};
-use crate::series::{
+use runner::RunnerError;
+use runner::series::{
     CompletedSeries, MadeStep, Policy, Runner, SeriesHistory, StepFailure, perform,
 };
-use runner::RunnerError;
 
 const SECOND: Duration = Duration::from_secs(1);
 

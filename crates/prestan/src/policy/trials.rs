@@ -11,9 +11,9 @@ use stats::{Conclusion, OfferedLoad, PagesSummary, Search, Summary, Tally, TestS
 use crate::command::kept::KeptRun;
 use crate::forecast::roughly;
 use crate::series::local::{RunStep, RunTask, ServerStart, StepRun, StepRuns};
-use crate::series::{NextStep, Policy, SeriesHistory};
 use runner::RunnerError;
 use runner::load::pace;
+use runner::series::{NextStep, Policy, SeriesHistory};
 
 /// Inconclusive trials in a row, before the search ends: a single one may be a neighbour's fault.
 const PATIENCE: u32 = 3;

@@ -16,8 +16,8 @@ use record::Processors;
 use stats::Completeness;
 use suite::{Plan, Workspace};
 
+use super::SeriesProgress;
 use super::servers::{AnonymousServers, RunWays, TestedServer, name_of};
-use super::{MadeStep, Runner, SeriesHistory, SeriesProgress, StepFailure};
 use crate::command::completed::IncompleteRun;
 use crate::command::kept::KeptRun;
 use crate::command::planned::{PARTNER_ENDED, PlannedRun};
@@ -25,6 +25,7 @@ use crate::signals::{Interruptible, on_interrupt};
 use runner::RunnerError;
 use runner::background::{self, AskedBackground, BackgroundShare};
 use runner::inside::{InsideRequest, WatchedServer};
+use runner::series::{MadeStep, Runner, SeriesHistory, StepFailure};
 
 /// Runs that are made at the same time.
 pub(crate) struct RunStep {
@@ -86,12 +87,10 @@ pub(crate) struct StepRuns {
     pub(crate) is_whole: bool,
 }
 
-impl SeriesHistory<RunStep, StepRuns> {
-    /// The runs that went through to their end.
-    pub(crate) fn whole(&self) -> impl Iterator<Item = &KeptRun> {
-        let whole = self.outcomes().filter(|made| made.is_whole);
-        whole.flat_map(|made| &made.runs)
-    }
+/// The runs of a series that went through to their end.
+pub(crate) fn whole(history: &SeriesHistory<RunStep, StepRuns>) -> impl Iterator<Item = &KeptRun> {
+    let whole = history.outcomes().filter(|made| made.is_whole);
+    whole.flat_map(|made| &made.runs)
 }
 
 /// What a series on this machine is made with.

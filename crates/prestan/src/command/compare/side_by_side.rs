@@ -12,9 +12,10 @@ use crate::command::run::overrides;
 use crate::policy::{BlockFrame, BudgetedBlocks, LETTERS, Listed};
 use crate::series::local::{LocalRunner, LocalSeries, RunTask};
 use crate::series::servers::{RunWays, TestedServer};
-use crate::series::{self, SeriesPace, SeriesProgress};
+use crate::series::{SeriesPace, SeriesProgress};
 use runner::RunnerError;
 use runner::background::AskedBackground;
+use runner::series;
 use runner::state;
 use runner::suite_text::SuiteText;
 

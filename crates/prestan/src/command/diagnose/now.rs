@@ -13,12 +13,13 @@ use crate::args::{DiagnoseArgs, LoadOptions, RunningOptions, WARMUP, defaults};
 use crate::command::kept::KeptRun;
 use crate::command::run::overrides;
 use crate::policy::{DiagnosisSuites, PlannedSuite};
-use crate::series::local::{LocalRunner, LocalSeries, RunStep, RunTask, StepRuns};
+use crate::series::local::{LocalRunner, LocalSeries, RunStep, RunTask, StepRuns, whole};
 use crate::series::servers::{RunWays, labelled, tested_servers, with_pids};
-use crate::series::{self, SeriesHistory, SeriesPace, SeriesProgress};
+use crate::series::{SeriesPace, SeriesProgress};
 use runner::RunnerError;
 use runner::background::{AskedBackground, BackgroundRequest};
 use runner::intake::pooled;
+use runner::series::{self, SeriesHistory};
 use runner::state;
 use runner::suite_text::SuiteText;
 
@@ -66,9 +67,7 @@ pub(super) fn measure(args: &DiagnoseArgs) -> Result<Runs, RunnerError> {
     shown.plan(steps.iter());
     let made = series::perform(&mut policy, &mut runner);
     runner.end();
-    let paths: Vec<PathBuf> = made
-        .history
-        .whole()
+    let paths: Vec<PathBuf> = whole(&made.history)
         .map(|run| PathBuf::from(&run.path))
         .collect();
     let not_measured = policy.not_measured(paths.len());
@@ -152,7 +151,7 @@ fn once_more(
     suites: &[AskedSuite],
     history: &SeriesHistory<RunStep, StepRuns>,
 ) -> Result<Vec<PlannedSuite>, RunnerError> {
-    let runs = history.whole().map(seen);
+    let runs = whole(history).map(seen);
     let runs: Vec<Material> = runs.collect::<Result<_, _>>()?;
     let seen = stats::diagnose(&runs).seen_once;
     let of_suite = |(suite, run): (&AskedSuite, &Material)| {

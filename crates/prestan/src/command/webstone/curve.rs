@@ -16,12 +16,13 @@ use crate::exit::ExitStatus;
 use crate::output;
 use crate::policy::{Listed, tried};
 use crate::series::local::{
-    LocalRunner, LocalSeries, RunStep, RunTask, ServerStart, StepRun, StepRuns,
+    LocalRunner, LocalSeries, RunStep, RunTask, ServerStart, StepRun, StepRuns, whole,
 };
 use crate::series::servers::{RunWays, TestedServer};
-use crate::series::{self, PastStep, SeriesPace, SeriesProgress};
+use crate::series::{SeriesPace, SeriesProgress};
 use runner::RunnerError;
 use runner::inside::InsideRequest;
+use runner::series::{self, PastStep};
 use runner::state;
 
 /// A run for each number of children.
@@ -65,7 +66,7 @@ pub(super) fn curve(
     shown.plan(steps.steps());
     let series = series::perform(&mut steps, &mut runner);
     runner.end();
-    let ran: Vec<&KeptRun> = series.history.whole().collect();
+    let ran: Vec<&KeptRun> = whole(&series.history).collect();
     let ended = series.ended.as_ref().map(|end| &end.why);
     let made = loads.children.iter().zip(&ran);
     let made: Vec<Tried> = made
