@@ -47,12 +47,12 @@ pub fn campaigns_directory() -> Result<PathBuf, RunnerError> {
 }
 
 /// Where tokens of locks are kept while a run holds them; nowhere without a home directory.
-pub fn lock_tokens() -> Option<PathBuf> {
+pub(crate) fn lock_tokens() -> Option<PathBuf> {
     Some(state_directory()?.join("locks"))
 }
 
 /// Where files that runs make at their target are noted; nowhere without a home directory.
-pub fn made_files() -> Option<PathBuf> {
+pub(crate) fn made_files() -> Option<PathBuf> {
     Some(state_directory()?.join("made"))
 }
 
