@@ -165,7 +165,7 @@ impl SamplerState {
 
 #[cfg(test)]
 mod tests {
-    use std::hint::black_box;
+    use std::hint::{black_box, spin_loop};
 
     use record::FlameStack;
 
@@ -215,7 +215,10 @@ mod tests {
         spins(200);
         sampler.begin(Some(MeasureId(1)));
         sampler.begin(Some(MeasureId(0)));
-        thread::sleep(Duration::from_millis(50));
+        let other = Instant::now();
+        while other.elapsed() < Duration::from_millis(50) {
+            spin_loop();
+        }
         sampler.begin(None);
         spins(30);
         let rows = sampler.end();

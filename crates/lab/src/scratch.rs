@@ -148,7 +148,8 @@ mod tests {
             std::thread::yield_now();
         }
         kill_process_group(Pid::from_child(&made.remover), Signal::TERM).unwrap();
-        std::thread::sleep(std::time::Duration::from_millis(100));
-        assert_eq!(made.remover.try_wait().unwrap(), None);
+        drop(made.life.take());
+        assert!(made.remover.wait().unwrap().success());
+        assert!(!made.path().exists());
     }
 }

@@ -65,7 +65,7 @@ fn what_children_did_is_counted_once_whether_they_were_seen_or_not() {
         while looks && begun.elapsed() < Duration::from_millis(300) {
             counters.look_again();
             all.add(&counters.read());
-            thread::sleep(Duration::from_millis(20));
+            thread::yield_now();
         }
         output.read_exact(&mut [0]).unwrap();
         all.add(&counters.read());
@@ -114,7 +114,7 @@ fn processes_that_start_and_end_are_told() {
     let processes = counters.processes();
     assert_eq!(processes.len(), 1, "{processes:?}");
     assert_eq!((processes[0].pid, processes[0].threads), (shell.id(), 1));
-    thread::sleep(LOOK);
+    counters.look_again();
     counters.read();
     assert_eq!(counters.doubts(), [""; 0]);
 
@@ -123,7 +123,7 @@ fn processes_that_start_and_end_are_told() {
         let deadline = Instant::now() + Duration::from_secs(10);
         while counters.processes().len() != processes {
             assert!(Instant::now() < deadline, "{:?}", counters.processes());
-            thread::sleep(LOOK / 4);
+            counters.look_again();
             counters.read();
         }
         counters.doubts().join("; ")

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
+use crate::support::faulty::status;
 use crate::support::load::{file, plain};
 use crate::support::{Outcome, attempts};
 use serde_json::Value;
@@ -38,13 +39,24 @@ fn crowded(limit: u32) -> FaultServer {
     builder.start().unwrap()
 }
 
-/// A server that does one request after the other, each in that time.
+/// A server that does one request after the other, each in that time: it asks a slow server over one connection.
 fn one_by_one(time: Duration) -> String {
-    let busy = Arc::new(Mutex::new(()));
+    let delay = Rule::new(Fault::Delay(time));
+    let builder = FaultServer::builder().rule(delay);
+    let slow = builder
+        .rule(Rule::new(status(200, &[], "")))
+        .start()
+        .unwrap();
+    let connection = TcpStream::connect(slow.addr().unwrap()).unwrap();
+    let one = Arc::new(Mutex::new((connection, slow)));
     let address = serve(move |stream| {
         answer(stream, |_| {
-            let _turn = busy.lock().unwrap();
-            thread::sleep(time);
+            let (connection, _) = &mut *one.lock().unwrap();
+            connection
+                .write_all(b"GET / HTTP/1.1\r\nHost: slow\r\n\r\n")
+                .unwrap();
+            let head = BufReader::with_capacity(1, connection).lines();
+            assert!(head.map(Result::unwrap).any(|line| line.is_empty()));
             "200 OK"
         });
     });

@@ -2,6 +2,7 @@
 
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::process::{Command, Stdio};
+use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use lab::{BuiltLab, ForwarderSettings, LabError};
@@ -202,13 +203,15 @@ fn a_hub_is_one_medium_for_all_stations() {
     let received: usize = std::thread::scope(|scope| {
         let threads = [("heintel", "ltpc8"), ("ltpc15", "ltpc26")].map(|(from, to)| {
             let (sender, receiver) = pair(from, to);
+            let (arrived, arrivals) = mpsc::channel();
+            // Ten blocks are under way all the time.
+            for _ in 0..10 {
+                sender.send(&[0; 1472]).unwrap();
+            }
             scope.spawn(move || {
-                let start = Instant::now();
-                while start.elapsed() < seconds {
-                    for _ in 0..10 {
-                        sender.send(&[0; 1472]).unwrap();
-                    }
-                    std::thread::sleep(Duration::from_millis(10));
+                for () in arrivals {
+                    // The receiver may have ended.
+                    let _ = sender.send(&[0; 1472]);
                 }
             });
             scope.spawn(move || {
@@ -216,6 +219,7 @@ fn a_hub_is_one_medium_for_all_stations() {
                 let mut count = 0;
                 while start.elapsed() < seconds && receiver.recv(&mut [0; 2000]).is_ok() {
                     count += 1;
+                    arrived.send(()).unwrap();
                 }
                 count
             })
