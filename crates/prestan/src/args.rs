@@ -48,7 +48,7 @@ pub(crate) use capture::CaptureArgs;
 pub(crate) use compare::{CompareArgs, Gate, Question};
 pub(crate) use connect::{AuthArg, CONNECTING, ConnectOptions, HttpArg, TlsResumptionArg};
 pub(crate) use diagnose::DiagnoseArgs;
-pub(crate) use figures::{FigureOptions, PagePlace};
+pub(crate) use figures::FigureOptions;
 pub(crate) use gallery::GalleryArgs;
 pub(crate) use lab::{
     CampaignDocuments, LabAction, LabArgs, LabExecArgs, LabLinkArgs, LabOptions, LabReportArgs,

@@ -6,8 +6,10 @@ use std::process::ExitCode;
 use runner::RunnerError;
 use stats::{Conclusion, Summary};
 
+use terminal::output::{print_described, tell, tell_formatted};
+use terminal::screen::{ColorChoice, Screen};
+
 use crate::args::InconclusiveArg;
-use crate::output::tell;
 
 /// Exit status, as `--help` documents it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -67,6 +69,28 @@ impl ExitStatus {
 impl From<ExitStatus> for ExitCode {
     fn from(code: ExitStatus) -> ExitCode {
         ExitCode::from(code.number())
+    }
+}
+
+/// Says why a command line is refused, or what `--help` says, and with which status the program ends.
+pub(crate) fn tell_usage(error: &clap::Error) -> i32 {
+    let text = error.render();
+    let (plain, colored) = (text.to_string(), text.ansi().to_string());
+    if error.use_stderr() {
+        tell_formatted(&plain, &colored);
+        return error.exit_code();
+    }
+    let text = if Screen::Output.has_colors(ColorChoice::Auto) {
+        colored
+    } else {
+        plain
+    };
+    match print_described(&text) {
+        Ok(()) => error.exit_code(),
+        Err(failed) => {
+            tell(&format!("prestan: {failed}"));
+            i32::from(ExitStatus::of(&failed).number())
+        }
     }
 }
 

@@ -1,30 +1,18 @@
 //! `prestan`: parse the command line, do it, say how it went.
 
 mod args;
-mod bar;
 mod command;
 mod connect;
-mod document_file;
 mod exit;
-mod figures;
-mod forecast;
-mod last_words;
-mod live;
-mod log;
-mod lookout;
-mod messages;
-mod output;
 mod policy;
-mod screen;
 mod series;
 mod signals;
-mod standard_output;
-mod watch;
 
 use std::env;
 use std::process::{self, ExitCode};
 
 use clap::Parser;
+use terminal::{bar, document_file, forecast, last_words, messages, output, watch};
 
 use args::{Cli, Command};
 use exit::ExitStatus;
@@ -36,7 +24,7 @@ fn main() -> ExitCode {
     let (inconclusive, ended) = match args::refuse_mistyped_command(env::args_os().nth(1)) {
         Ok(()) => {
             let cli = Cli::try_parse().unwrap_or_else(|error| {
-                process::exit(output::tell_usage(&error));
+                process::exit(exit::tell_usage(&error));
             });
             (cli.inconclusive(), dispatch(cli))
         }

@@ -25,7 +25,7 @@ const LICENCES: [&str; 6] = [
 
 /// What is part of the program, of others, and no crate.
 const EMBEDDED: [EmbeddedFile; 1] = [EmbeddedFile {
-    directory: "crates/prestan/font",
+    directory: "crates/terminal/font",
     name: "NotoSans-Regular.ttf",
     version: "2.004",
     copyright: "Copyright 2015 Google LLC. All Rights Reserved.",

@@ -6,7 +6,9 @@ use clap::Args;
 use report::FormulaName;
 use trace::rto::{RtoFormula, RtoWeights};
 
-use super::{ColorArg, PagePlace, duration};
+use terminal::figure_files::PagePlace;
+
+use super::{ColorArg, duration};
 
 #[derive(Debug, Args)]
 pub(crate) struct AnalyzeArgs {

@@ -5,6 +5,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use terminal::output::AnswerRequest;
+
 use super::{ColorArg, FigureOptions, InconclusiveArg};
 
 /// Where the answer goes.
@@ -29,6 +31,17 @@ pub(crate) struct AnswerOptions {
     /// When to use colours
     #[arg(long, value_enum, default_value_t = ColorArg::Auto, value_name = "WHEN")]
     pub(crate) color: ColorArg,
+}
+
+impl AnswerOptions {
+    pub(crate) fn request(&self) -> AnswerRequest {
+        AnswerRequest {
+            output: self.output.clone(),
+            json: self.json.clone(),
+            figures: self.figures.request(),
+            color: self.color.into(),
+        }
+    }
 }
 
 /// What becomes of the runs.

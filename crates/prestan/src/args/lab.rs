@@ -4,10 +4,11 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
+use terminal::figure_files::PagePlace;
 use topology::QueueSpec;
 use traffic::{BitRate, Percentage, TimeSpan};
 
-use super::{Cli, ColorArg, Command, PagePlace, whole};
+use super::{Cli, ColorArg, Command, whole};
 
 #[derive(Debug, Args)]
 pub(crate) struct LabArgs {

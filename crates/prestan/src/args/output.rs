@@ -5,6 +5,11 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use constraint::Constraint;
 
+use report::TextLayout;
+use terminal::output::{AnswerRequest, ReportRequest};
+use terminal::screen::ColorChoice;
+use terminal::watch::{ConsoleRequest, Talk};
+
 use super::{FigureOptions, constraint};
 
 #[derive(Debug, Clone, Args)]
@@ -54,6 +59,24 @@ pub(crate) struct OutputOptions {
     pub(crate) debug: bool,
 }
 
+impl OutputOptions {
+    pub(crate) fn request(&self) -> ReportRequest {
+        self.formats.request(&self.output)
+    }
+
+    /// What is shown while the run goes on.
+    pub(crate) fn console(&self) -> ConsoleRequest {
+        ConsoleRequest {
+            talk: match (self.quiet, self.verbose) {
+                (true, _) => Talk::Quiet,
+                (_, true) => Talk::Verbose,
+                _ => Talk::Normal,
+            },
+            shows_heads: self.debug,
+        }
+    }
+}
+
 /// What a run fails by.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Output")]
@@ -98,6 +121,24 @@ pub(crate) struct FormatOptions {
     pub(crate) color: ColorArg,
 }
 
+impl FormatOptions {
+    /// Of a report whose text goes there.
+    pub(crate) fn request(&self, output: &Option<PathBuf>) -> ReportRequest {
+        ReportRequest {
+            answer: AnswerRequest {
+                output: output.clone(),
+                json: self.json.clone(),
+                figures: self.figures.request(),
+                color: self.color.into(),
+            },
+            csv: self.csv.clone(),
+            junit: self.junit.clone(),
+            log: self.log.clone(),
+            layout: self.layout.map_or(TextLayout::Full, TextLayout::from),
+        }
+    }
+}
+
 /// Layout of the report of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub(crate) enum LayoutArg {
@@ -113,6 +154,17 @@ pub(crate) enum LayoutArg {
     Calls,
 }
 
+impl From<LayoutArg> for TextLayout {
+    fn from(layout: LayoutArg) -> TextLayout {
+        match layout {
+            LayoutArg::Full => TextLayout::Full,
+            LayoutArg::Brief => TextLayout::Brief,
+            LayoutArg::Of2004 => TextLayout::Of2004,
+            LayoutArg::Calls => TextLayout::Calls,
+        }
+    }
+}
+
 /// When to use colours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub(crate) enum ColorArg {
@@ -123,6 +175,16 @@ pub(crate) enum ColorArg {
     Always,
     /// Never
     Never,
+}
+
+impl From<ColorArg> for ColorChoice {
+    fn from(when: ColorArg) -> ColorChoice {
+        match when {
+            ColorArg::Auto => ColorChoice::Auto,
+            ColorArg::Always => ColorChoice::Always,
+            ColorArg::Never => ColorChoice::Never,
+        }
+    }
 }
 
 /// What an inconclusive result counts as.

@@ -235,7 +235,7 @@ fn print(analysis: &CaptureAnalysis, args: &AnalyzeArgs) -> Result<(), RunnerErr
     output::print_all(
         json.into_iter().chain(csv).chain(html).collect(),
         out.output.as_deref(),
-        out.color,
+        out.color.into(),
         Some(|color, width| report::analysis_text(analysis, color, width)),
     )
 }

@@ -30,7 +30,7 @@ pub(crate) const SAME_WITHIN: f64 = 0.02;
 
 /// Measures, or reads, and compares.
 pub(crate) fn compare(args: &CompareArgs) -> Result<ExitStatus, RunnerError> {
-    output::check_answer(&args.answer, &[&args.markdown, &args.junit])?;
+    output::check_answer(&args.answer.request(), &[&args.markdown, &args.junit])?;
     let asked = asked(args)?;
     let labels = &args.load.running.label;
     let is_measured = matches!(asked, ComparedRuns::Now);
@@ -348,7 +348,7 @@ fn print(
     let more = markdown.into_iter().chain(junit);
     let json = || report::compare_json(comparisons);
     let text = |color, width| report::compare_text(comparisons, color, width);
-    output::print_answer(page, &args.answer, json, more, text)
+    output::print_answer(page, &args.answer.request(), json, more, text)
 }
 
 fn rows(comparisons: &Comparisons) -> impl Iterator<Item = &Compared> {

@@ -4,16 +4,17 @@ use std::path::Path;
 
 use engine::Finished;
 use record::Run;
+use report::BesideResult;
 use report::page::PageRun;
 use rundir::{Recorded, RunDir, Samples};
 use runner::RunnerError;
 use runner::intake::{Drawn, drawn};
 use stats::{Completeness, MeasurementWindow, Summary};
+use terminal::sample_log;
 
 use super::kept::KeptRun;
 use crate::args::OutputOptions;
 use crate::exit::{ExitStatus, code_of_all};
-use crate::log;
 use crate::output;
 
 /// A run that is over.
@@ -140,7 +141,9 @@ impl CompletedRun {
                     samples,
                 };
                 let log = formats.log.as_deref();
-                let logged = log.map_or(Ok(()), |log| log::write(log, &recorded, Some(windows)));
+                let logged = log.map_or(Ok(()), |log| {
+                    sample_log::write(log, &recorded, Some(windows))
+                });
                 let drawn = formats.figures.any().then(|| draw(&recorded)).flatten();
                 (logged, drawn, recorded.into_run())
             }
@@ -162,15 +165,8 @@ impl CompletedRun {
             details,
         };
         let path = path.filter(|_| saved.is_ok());
-        let printed = output::print(
-            shown,
-            diagnosed,
-            &beside,
-            formats,
-            output.output.as_deref(),
-            path,
-        );
-        printed?;
+        let loads: Vec<BesideResult<'_>> = beside.iter().map(KeptRun::beside).collect();
+        output::print(shown, diagnosed, &loads, &output.request(), path)?;
         // The last that went wrong is the answer, and of the others it is told as well.
         let own = [logged, saved, went_through_all(&summary)];
         let mut failures: Vec<RunnerError> = own.into_iter().filter_map(Result::err).collect();

@@ -20,7 +20,7 @@ use crate::output;
 
 /// Measures, or reads, and says what is conspicuous.
 pub(crate) fn diagnose(args: &DiagnoseArgs) -> Result<ExitStatus, RunnerError> {
-    output::check_answer(&args.answer, &[])?;
+    output::check_answer(&args.answer.request(), &[])?;
     let Runs {
         paths: runs,
         early_end,
@@ -209,5 +209,5 @@ fn print(
     };
     let json = || report::diagnose_json(diagnosed);
     let text = |color, width| report::diagnose_text(diagnosed, color, width);
-    output::print_answer(&page, options, json, None, text)
+    output::print_answer(&page, &options.request(), json, None, text)
 }

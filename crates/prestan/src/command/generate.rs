@@ -9,8 +9,8 @@ use runner::RunnerError;
 use crate::args::Cli;
 use crate::document_file;
 use crate::exit::ExitStatus;
-use crate::figures;
 use crate::output::print_text;
+use terminal::figure_files;
 
 pub(crate) fn completions(shell: Shell) -> Result<ExitStatus, RunnerError> {
     let mut script = Vec::new();
@@ -29,7 +29,7 @@ pub(crate) fn man(directory: Option<&Path>) -> Result<ExitStatus, RunnerError> {
         print_text(&page(program.clone(), "prestan")?)?;
         return Ok(ExitStatus::Done);
     };
-    figures::make_directory(directory)?;
+    figure_files::make_directory(directory)?;
     for (title, command) in pages(&program) {
         let path = directory.join(format!("{title}.1"));
         document_file::write_drawn(&path, page(command, &title)?.as_bytes())?;

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use record::{ConstraintRecord, EventKind, Run};
-use report::Diagnosed;
 use report::page::PageRun;
+use report::{BesideResult, Diagnosed};
 use rundir::{Recorded, RunDirError, RunFolder};
 use runner::RunnerError;
 use runner::intake::{Drawn, drawn, summary_of_kept};
@@ -37,6 +37,15 @@ impl KeptRun {
 
     pub(crate) fn read(path: &Path, reading: RecordReading<'_>) -> Result<KeptRun, RunnerError> {
         KeptRun::of(RunFolder::open(path), reading)
+    }
+
+    /// A load of this name that went on beside another run, as a report shows it.
+    pub(crate) fn beside((name, load): &(String, KeptRun)) -> BesideResult<'_> {
+        BesideResult {
+            name,
+            run: &load.run,
+            summary: &load.summary,
+        }
     }
 
     /// Reads the run of a directory.

@@ -15,7 +15,7 @@ use crate::output;
 
 /// Drives the request.
 pub(crate) fn load(args: &LoadArgs) -> Result<ExitStatus, RunnerError> {
-    output::check_report(&args.output.formats, &args.output.output)?;
+    output::check_report(&args.output.request())?;
     let LoadWorkload {
         plan,
         suite_text,

@@ -337,7 +337,13 @@ impl PlannedRun {
         let Settings { users, drive, .. } = &self.settings;
         meter.plan(0, &self.plan, (*users, drive));
         let meter = RunMeter::new(&meter, 0, &progress, (&self.plan, *users, drive));
-        let console = Console::new(output, Arc::clone(&progress), &self.record, live, meter);
+        let console = Console::new(
+            output.console(),
+            Arc::clone(&progress),
+            &self.record,
+            live,
+            meter,
+        );
         let console = Arc::new(console);
         let watch = Watch {
             cancel,

@@ -4,22 +4,23 @@ use std::path::{Path, PathBuf};
 
 use record::{ConstraintRecord, ConstraintSense, PlanRecord};
 use report::page::ReportPage;
-use report::{Comparisons, Diagnosed, Versus};
+use report::{BesideResult, Comparisons, Diagnosed, Versus};
 use rundir::RunFolder;
 use runner::RunnerError;
 use runner::access::labels_of;
 use runner::state;
 use runner::text_file;
+use terminal::sample_log;
 
 use super::compare::SAME_WITHIN;
 use super::gates::GATE;
 use super::kept::{KeptRun, RecordReading, open};
 use crate::args::{FormatOptions, ReportArgs};
 use crate::exit::{ExitStatus, code_of_all};
-use crate::{log, output};
+use crate::output;
 
 pub(crate) fn report(args: &ReportArgs) -> Result<ExitStatus, RunnerError> {
-    output::check_report(&args.formats, &args.output)?;
+    output::check_report(&args.formats.request(&args.output))?;
     match &args.runs[..] {
         [] | [_] => one(args),
         _ if args.judge.is_some() || args.fail_if.is_some() => Err(RunnerError::Usage(
@@ -46,12 +47,13 @@ fn one(args: &ReportArgs) -> Result<ExitStatus, RunnerError> {
     } else {
         KeptRun::read(&path, reading)?
     };
+    let beside = loads_beside(&kept, &path, reading.label)?;
+    let beside: Vec<BesideResult<'_>> = beside.iter().map(KeptRun::beside).collect();
     let printed = output::print(
         kept.page_run(None),
         kept.diagnosed.clone(),
-        &loads_beside(&kept, &path, reading.label)?,
-        &args.formats,
-        args.output.as_deref(),
+        &beside,
+        &args.formats.request(&args.output),
         Some(kept.path.clone()),
     );
     printed.and(logged)?;
@@ -122,7 +124,7 @@ fn loads_beside(
 
 fn write_log(file: &Path, run: &Path) -> Result<(), RunnerError> {
     let recorded = open(run)?;
-    log::write(file, &recorded, None)
+    sample_log::write(file, &recorded, None)
 }
 
 fn side_by_side(paths: &[PathBuf], args: &ReportArgs) -> Result<ExitStatus, RunnerError> {
@@ -171,7 +173,7 @@ fn side_by_side(paths: &[PathBuf], args: &ReportArgs) -> Result<ExitStatus, Runn
     page.diagnosed = Some(&diagnosed);
     let comparison = compared(&kept, &page.names());
     page.comparison = comparison.as_ref();
-    output::draw(&page, figures)?;
+    output::draw(&page, &figures.request())?;
     Ok(ExitStatus::Done)
 }
 

@@ -154,7 +154,7 @@ impl<'a> SuiteTask<'a> {
         output: &'a OutputOptions,
         may_post: bool,
     ) -> Result<Self, RunnerError> {
-        output::check_report(&output.formats, &output.output)?;
+        output::check_report(&output.request())?;
         let suite = SuiteText::find(suite)?;
         let plan = suite.resolved(&Overrides {
             may_post,

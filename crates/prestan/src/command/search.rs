@@ -9,7 +9,7 @@ use report::{CountedUnit, Find, SearchResult, Tried};
 use stats::{OfferedLoad, Search, SearchOutcome, Trial};
 
 use super::kept::{KeptRun, origins};
-use crate::args::{AnswerOptions, FindArg, SearchArgs, SearchOptions};
+use crate::args::{FindArg, SearchArgs, SearchOptions};
 use crate::exit::ExitStatus;
 use crate::output;
 use crate::policy::{TrialLoad, Trials};
@@ -23,6 +23,7 @@ use runner::inside::InsideRequest;
 use runner::load::{LoadWorkload, guard::Permission, pace};
 use runner::series::{self, SeriesEnd};
 use runner::state;
+use terminal::output::AnswerRequest;
 
 /// Greatest loads that are tried, unless something else is said.
 const MOST_USERS: f64 = 4096.0;
@@ -35,7 +36,7 @@ const REQUESTS_AT_LEAST: f64 = 10.0;
 
 /// Tries loads until the largest is found.
 pub(crate) fn search(args: &SearchArgs) -> Result<ExitStatus, RunnerError> {
-    output::check_answer(&args.answer, &[])?;
+    output::check_answer(&args.answer.request(), &[])?;
     let words: Vec<&str> = args.request.iter().map(String::as_str).collect();
     let mut sending = LoadWorkload::of(&words, &args.options.request())?;
     if sending.permission == Permission::IfAbsent {
@@ -122,7 +123,7 @@ fn made(
     drop(runner);
     if ended.is_none() || !ran.is_empty() {
         let common = Common::of(&found.target, ran.iter().map(|ran| ran.side()));
-        print(&found, common, &args.answer)?;
+        print(&found, common, &args.answer.request())?;
     }
     match ended {
         Some(why) => Err(why),
@@ -243,7 +244,7 @@ fn counted(ran: &[&KeptRun]) -> CountedUnit {
 pub(super) fn print(
     found: &SearchResult,
     common: Common,
-    options: &AnswerOptions,
+    request: &AnswerRequest,
 ) -> Result<(), RunnerError> {
     let page = ReportPage {
         search: Some(found),
@@ -251,5 +252,5 @@ pub(super) fn print(
         ..ReportPage::default()
     };
     let text = |color, width| report::search_text(found, color, width);
-    output::print_answer(&page, options, || report::search_json(found), None, text)
+    output::print_answer(&page, request, || report::search_json(found), None, text)
 }

@@ -43,7 +43,7 @@ const MOST_RATE: f64 = 1e7;
 
 /// Measures at all points, and says how times grow.
 pub(crate) fn sweep(args: &SweepArgs) -> Result<ExitStatus, RunnerError> {
-    output::check_answer(&args.answer, &[])?;
+    output::check_answer(&args.answer.request(), &[])?;
     check(args)?;
     let suite = SuiteText::find(&args.plan.suite)?;
     let points = points(&args.plan.vary, args.plan.design);
@@ -513,5 +513,11 @@ fn print(sweep: &Sweep, common: Vec<Common>, options: &AnswerOptions) -> Result<
         ..ReportPage::default()
     };
     let text = |color, width| report::sweep_text(sweep, color, width);
-    output::print_answer(&page, options, || report::sweep_json(sweep), None, text)
+    output::print_answer(
+        &page,
+        &options.request(),
+        || report::sweep_json(sweep),
+        None,
+        text,
+    )
 }

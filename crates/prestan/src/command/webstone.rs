@@ -34,7 +34,7 @@ const USUAL_DURATION: Duration = Duration::from_secs(60);
 
 /// Makes a suite of the pages, and runs it.
 pub(crate) fn webstone(args: &WebstoneArgs) -> Result<ExitStatus, RunnerError> {
-    output::check_report(&args.output.formats, &args.output.output)?;
+    output::check_report(&args.output.request())?;
     let PageWorkload { list, title, urls } = PageWorkload::of(args)?;
     let text = list.suite_text(&title);
     let suite = SuiteText {

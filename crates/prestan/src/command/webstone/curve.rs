@@ -7,7 +7,7 @@ use report::{CountedUnit, Find, SearchResult, Tried};
 use stats::Conclusion;
 
 use super::Loads;
-use crate::args::{AnswerOptions, OutputOptions};
+use crate::args::OutputOptions;
 use crate::command::gates::add_gate;
 use crate::command::kept::KeptRun;
 use crate::command::point_verdicts::{RunAtPoint, by_constraints};
@@ -24,6 +24,7 @@ use runner::RunnerError;
 use runner::inside::InsideRequest;
 use runner::series::{self, PastStep};
 use runner::state;
+use terminal::output::AnswerRequest;
 
 /// A run for each number of children.
 pub(super) struct ChildrenCurve<'a> {
@@ -44,7 +45,7 @@ pub(super) fn curve(
         loads,
         options,
     } = curve;
-    let answer = answer_options(options)?;
+    let answer = answer_request(options)?;
     output::check_answer(&answer, &[])?;
     add_gate(&options.gate, &mut task.plan)?;
     let task = Arc::new(task);
@@ -147,7 +148,7 @@ fn inconclusive(ran: &[&KeptRun]) -> Option<String> {
 }
 
 /// Where the curve goes. What is about a single run is refused.
-fn answer_options(options: &OutputOptions) -> Result<AnswerOptions, RunnerError> {
+fn answer_request(options: &OutputOptions) -> Result<AnswerRequest, RunnerError> {
     let formats = &options.formats;
     let of_one_run = [
         ("--csv", formats.csv.is_some()),
@@ -163,12 +164,6 @@ fn answer_options(options: &OutputOptions) -> Result<AnswerOptions, RunnerError>
         Some((option, _)) => Err(RunnerError::Usage(format!(
             "{option} is for one run, and several --children are a run each"
         ))),
-        None => Ok(AnswerOptions {
-            output: options.output.clone(),
-            json: formats.json.clone(),
-            figures: formats.figures.clone(),
-            inconclusive: options.inconclusive,
-            color: formats.color,
-        }),
+        None => Ok(options.request().answer),
     }
 }

@@ -10,7 +10,7 @@ const LIBRARIES: [&str; 2] = ["runner", "campaign"];
 struct MessageLogger;
 
 /// From now on their messages are told.
-pub(crate) fn listen() {
+pub fn listen() {
     // It fails only where there is a logger already.
     let _ = log::set_logger(&MessageLogger);
     log::set_max_level(LevelFilter::Info);

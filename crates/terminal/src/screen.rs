@@ -4,8 +4,6 @@ use std::env;
 use std::io::{self, IsTerminal};
 use std::ops::RangeInclusive;
 
-use crate::args::ColorArg;
-
 /// Narrowest and widest output on a terminal, in columns.
 const WIDTHS: RangeInclusive<usize> = 40..=160;
 
@@ -37,9 +35,21 @@ const SIGNS: [(char, &str); 20] = [
     ('█', "#"),
 ];
 
+/// When there are colours.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ColorChoice {
+    /// On a terminal, unless the environment says otherwise.
+    #[default]
+    Auto,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
+}
+
 /// Where something is printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Screen {
+pub enum Screen {
     /// Standard output.
     Output,
     /// Standard error.
@@ -47,7 +57,8 @@ pub(crate) enum Screen {
 }
 
 impl Screen {
-    pub(crate) fn is_terminal(self) -> bool {
+    /// Whether somebody looks at it.
+    pub fn is_terminal(self) -> bool {
         match self {
             Screen::Output => io::stdout().is_terminal(),
             Screen::Messages => io::stderr().is_terminal(),
@@ -55,16 +66,17 @@ impl Screen {
     }
 
     /// What is drawn can be drawn anew.
-    pub(crate) fn has_bars(self) -> bool {
+    pub fn has_bars(self) -> bool {
         self.is_terminal() && obeys(variable)
     }
 
-    pub(crate) fn has_colors(self, when: ColorArg) -> bool {
+    /// Whether it has colours, of which this was said.
+    pub fn has_colors(self, when: ColorChoice) -> bool {
         has_colors(when, self.is_terminal(), variable)
     }
 
     /// Columns to keep to: those that `COLUMNS` says, or those of the terminal.
-    pub(crate) fn columns(self) -> Option<usize> {
+    pub fn columns(self) -> Option<usize> {
         let measured = || {
             let (width, _) = terminal_size::terminal_size().filter(|_| self.is_terminal())?;
             Some(within_widths(width.0.into()))
@@ -72,12 +84,13 @@ impl Screen {
         said_columns().or_else(measured)
     }
 
-    pub(crate) fn is_ascii(self) -> bool {
+    /// Whether nothing but ASCII is shown.
+    pub fn is_ascii(self) -> bool {
         is_ascii(self.is_terminal(), variable)
     }
 
     /// A text with line breaks of its own.
-    pub(crate) fn shown(self, text: &str) -> String {
+    pub fn shown(self, text: &str) -> String {
         let text = self.in_its_signs(text);
         match self.columns() {
             Some(columns) if columns < NARROW => report::fold(columns, &text),
@@ -86,7 +99,7 @@ impl Screen {
     }
 
     /// A line, folded. One that begins with a blank is an excerpt or an example, and is folded only where it must be.
-    pub(crate) fn line(self, line: &str, indent: &str) -> String {
+    pub fn line(self, line: &str, indent: &str) -> String {
         let line = self.in_its_signs(line);
         match self.columns() {
             // Where there is little room, what continues an item does not stand below its second column.
@@ -97,7 +110,7 @@ impl Screen {
     }
 
     /// A text without signs that are not shown.
-    pub(crate) fn in_its_signs(self, text: &str) -> String {
+    pub fn in_its_signs(self, text: &str) -> String {
         if self.is_ascii() {
             in_ascii(text)
         } else {
@@ -107,7 +120,7 @@ impl Screen {
 }
 
 /// The columns that `COLUMNS` says.
-pub(crate) fn said_columns() -> Option<usize> {
+pub fn said_columns() -> Option<usize> {
     let columns = variable("COLUMNS")?.parse().ok()?;
     Some(within_widths(columns))
 }
@@ -128,17 +141,19 @@ fn obeys(variable: impl Fn(&str) -> Option<String>) -> bool {
 
 /// As <https://no-color.org> and <https://bixense.com/clicolors> have it.
 fn has_colors(
-    when: ColorArg,
+    when: ColorChoice,
     to_terminal: bool,
     variable: impl Fn(&str) -> Option<String>,
 ) -> bool {
     let is = |name, wanted: fn(&str) -> bool| variable(name).is_some_and(|value| wanted(&value));
     match when {
-        ColorArg::Always => true,
-        ColorArg::Never => false,
-        ColorArg::Auto if is("NO_COLOR", |value| !value.is_empty()) => false,
-        ColorArg::Auto if is("CLICOLOR_FORCE", |value| !["", "0"].contains(&value)) => true,
-        ColorArg::Auto => to_terminal && obeys(&variable) && !is("CLICOLOR", |value| value == "0"),
+        ColorChoice::Always => true,
+        ColorChoice::Never => false,
+        ColorChoice::Auto if is("NO_COLOR", |value| !value.is_empty()) => false,
+        ColorChoice::Auto if is("CLICOLOR_FORCE", |value| !["", "0"].contains(&value)) => true,
+        ColorChoice::Auto => {
+            to_terminal && obeys(&variable) && !is("CLICOLOR", |value| value == "0")
+        }
     }
 }
 
@@ -218,14 +233,14 @@ mod tests {
             (&[XTERM, ("CLICOLOR", "0")], false, false),
         ];
         for (set, on_terminal, elsewhere) in table {
-            let colors = |to_terminal| has_colors(ColorArg::Auto, to_terminal, of(set));
+            let colors = |to_terminal| has_colors(ColorChoice::Auto, to_terminal, of(set));
             assert_eq!(
                 (colors(true), colors(false)),
                 (on_terminal, elsewhere),
                 "{set:?}"
             );
-            assert!(has_colors(ColorArg::Always, false, of(set)));
-            assert!(!has_colors(ColorArg::Never, true, of(set)));
+            assert!(has_colors(ColorChoice::Always, false, of(set)));
+            assert!(!has_colors(ColorChoice::Never, true, of(set)));
         }
         assert!(obeys(of(&[XTERM])) && !obeys(of(&[("TERM", "")])));
     }

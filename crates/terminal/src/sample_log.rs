@@ -11,7 +11,7 @@ use crate::output;
 
 /// Writes the samples of a run, piece by piece. Where the windows of its measures are not known, the samples are read
 /// for them.
-pub(crate) fn write(
+pub fn write(
     path: &Path,
     run: &Recorded,
     windows: Option<Vec<MeasurementWindow>>,

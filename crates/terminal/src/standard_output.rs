@@ -11,20 +11,20 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// What is said then.
-pub(crate) const CLOSED: &str = "writing to standard output failed: it is closed";
+pub const CLOSED: &str = "writing to standard output failed: it is closed";
 
 /// Stands for it where a file could stand.
-pub(crate) const NAME: &str = "-";
+pub const NAME: &str = "-";
 
 static WAS_CLOSED: AtomicBool = AtomicBool::new(false);
 
 /// Whether nobody gets what is written to it.
-pub(crate) fn was_closed() -> bool {
+pub fn was_closed() -> bool {
     WAS_CLOSED.load(Ordering::Relaxed)
 }
 
 /// Whether this is standard output: `-`, or another name of what it goes to (/dev/stdout).
-pub(crate) fn is(place: &Path) -> bool {
+pub fn is(place: &Path) -> bool {
     let is_same = || {
         let there = fs::metadata(place).ok()?;
         let own = rustix::fs::fstat(io::stdout()).ok()?;
@@ -34,7 +34,7 @@ pub(crate) fn is(place: &Path) -> bool {
 }
 
 /// Whether nothing is kept of what is written there (/dev/null), whatever its name.
-pub(crate) fn discards(place: &Path) -> bool {
+pub fn discards(place: &Path) -> bool {
     /// Its numbers, on all machines (null(4)).
     const NULL: (u32, u32) = (1, 3);
     let there = fs::metadata(place);

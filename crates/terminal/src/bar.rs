@@ -14,7 +14,7 @@ const USUAL: usize = 80;
 
 /// What a bar is of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum BarOf {
+pub enum BarOf {
     /// A suite: what it is at, and how far it is.
     Suite,
     /// A load run: how far it is, and how the last seconds were.
@@ -48,14 +48,14 @@ impl BarOf {
 
 /// A bar. Copies of it are the same one.
 #[derive(Debug, Clone)]
-pub(crate) struct TerminalBar {
+pub struct TerminalBar {
     bar: ProgressBar,
     room: usize,
 }
 
 impl TerminalBar {
     /// `None` where none can be drawn.
-    pub(crate) fn begin(of: BarOf) -> Option<TerminalBar> {
+    pub fn begin(of: BarOf) -> Option<TerminalBar> {
         if !Screen::Messages.has_bars() {
             return None;
         }
@@ -73,11 +73,13 @@ impl TerminalBar {
         Some(TerminalBar { bar, room })
     }
 
-    pub(crate) fn set_prefix(&self, words: &str) {
+    /// Words in front of its figures, cut to fit.
+    pub fn set_prefix(&self, words: &str) {
         self.bar.set_prefix(self.fitted(words));
     }
 
-    pub(crate) fn set_message(&self, words: &str) {
+    /// What it is at, cut to fit.
+    pub fn set_message(&self, words: &str) {
         self.bar.set_message(self.fitted(words));
     }
 
@@ -87,21 +89,22 @@ impl TerminalBar {
     }
 
     /// So many thousandths are done.
-    pub(crate) fn set_position(&self, share: f64) {
+    pub fn set_position(&self, share: f64) {
         self.bar.set_position((share * 1000.0) as u64);
     }
 
     /// Draws it.
-    pub(crate) fn tick(&self) {
+    pub fn tick(&self) {
         self.bar.tick();
     }
 
     /// Takes it away while something else is written.
-    pub(crate) fn suspend(&self, write: impl FnOnce()) {
+    pub fn suspend(&self, write: impl FnOnce()) {
         self.bar.suspend(write);
     }
 
-    pub(crate) fn finish_and_clear(&self) {
+    /// Takes it away.
+    pub fn finish_and_clear(&self) {
         self.bar.finish_and_clear();
     }
 }

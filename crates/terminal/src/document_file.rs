@@ -30,7 +30,7 @@ const COMPUTED_ATTRIBUTES: [&[u8]; 2] = [b"security.evm", b"security.ima"];
 static OLDER: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
 
 /// Remembers that a file is to be written, so that [`untouched`] names it where that does not happen.
-pub(crate) fn announce(place: &Path) {
+pub fn announce(place: &Path) {
     let there = fs::metadata(place);
     if there.is_ok_and(|there| there.is_file() && there.len() > 0) {
         older(|all| all.insert(place.to_owned()));
@@ -38,7 +38,7 @@ pub(crate) fn announce(place: &Path) {
 }
 
 /// The same of files with this ending in a directory where such files are to be written.
-pub(crate) fn announce_all(directory: &Path, ending: &str) {
+pub fn announce_all(directory: &Path, ending: &str) {
     let entries = fs::read_dir(directory).into_iter().flatten().flatten();
     let places = entries.map(|entry| entry.path());
     let alike = places.filter(|place| is_with(place, ending));
@@ -46,7 +46,7 @@ pub(crate) fn announce_all(directory: &Path, ending: &str) {
 }
 
 /// All files with this ending that were to be written into a directory are there: others are not about this run.
-pub(crate) fn all_written(directory: &Path, ending: &str) {
+pub fn all_written(directory: &Path, ending: &str) {
     let is_one = |place: &PathBuf| place.parent() == Some(directory) && is_with(place, ending);
     older(|all| all.retain(|place| !is_one(place)));
 }
@@ -56,7 +56,7 @@ fn is_with(place: &Path, ending: &str) -> bool {
 }
 
 /// The files that were announced, and still have what they had before.
-pub(crate) fn untouched() -> Option<String> {
+pub fn untouched() -> Option<String> {
     let names = older(|all| {
         let names = all.iter().map(|place| place.display().to_string());
         names.collect::<Vec<String>>()
@@ -86,7 +86,7 @@ fn older<T>(look: impl FnOnce(&mut BTreeSet<PathBuf>) -> T) -> T {
 }
 
 /// Has a file that grows beyond its limit (setrlimit(2)) be an error of who writes it, and no end of the program.
-pub(crate) fn outlive_size_limits() {
+pub fn outlive_size_limits() {
     extern "C" fn go_on(_: libc::c_int) {}
     let go_on = go_on as extern "C" fn(libc::c_int);
     // SAFETY: the handler does nothing, and a signal that is ignored already stays so.
@@ -98,12 +98,12 @@ pub(crate) fn outlive_size_limits() {
 }
 
 /// Writes a file.
-pub(crate) fn write(place: &Path, bytes: &[u8]) -> Result<(), RunnerError> {
+pub fn write(place: &Path, bytes: &[u8]) -> Result<(), RunnerError> {
     write_with(place, |file| file.write_all(bytes))
 }
 
 /// Writes a file that is filled piece by piece.
-pub(crate) fn write_with(
+pub fn write_with(
     place: &Path,
     fill: impl FnOnce(&mut dyn Write) -> io::Result<()>,
 ) -> Result<(), RunnerError> {
@@ -114,7 +114,7 @@ pub(crate) fn write_with(
 }
 
 /// Writes one of many small files that can be made again from a record or by this program: none waits for the disk.
-pub(crate) fn write_drawn(place: &Path, bytes: &[u8]) -> Result<(), RunnerError> {
+pub fn write_drawn(place: &Path, bytes: &[u8]) -> Result<(), RunnerError> {
     write_document(place, |document| document.file.write_all(bytes))
 }
 

@@ -15,7 +15,7 @@ struct LastWords {
 static WORDS: AtomicPtr<LastWords> = AtomicPtr::new(ptr::null_mut());
 
 /// From now on, an abort tells what is `left`, for as long as it is not `over`.
-pub(crate) fn say_when_aborted(left: &str, over: &Arc<AtomicBool>) {
+pub fn say_when_aborted(left: &str, over: &Arc<AtomicBool>) {
     let words = LastWords {
         text: format!("prestan: aborted{left}\n"),
         over: Arc::clone(over),

@@ -8,14 +8,11 @@ use report::{BesideResult, Diagnosed, TextLayout, TextOptions};
 use runner::RunnerError;
 use rustix::fs::Access;
 
-pub(crate) use runner::words::number_of;
+pub use runner::words::number_of;
 
-use crate::args::{AnswerOptions, ColorArg, FigureOptions, FormatOptions, LayoutArg, PagePlace};
-use crate::command::kept::KeptRun;
 use crate::document_file;
-use crate::exit::ExitStatus;
-use crate::figures;
-use crate::screen::{self, Screen};
+use crate::figure_files::{self, FigureRequest, PagePlace};
+use crate::screen::{self, ColorChoice, Screen};
 use crate::standard_output;
 
 /// Width where there is no terminal to ask.
@@ -25,113 +22,114 @@ const INDENT: &str = "  ";
 
 /// Says something to the user on standard error. Text of a server may stand in it, so control
 /// characters are made visible; and a closed pipe is no reason to fail.
-pub(crate) fn tell(text: &str) {
+pub fn tell(text: &str) {
     let line = |line| Screen::Messages.line(&report::clean(line), INDENT);
     let lines: Vec<String> = text.split('\n').map(line).collect();
     let _ = writeln!(io::stderr(), "{}", lines.join("\n"));
 }
 
+/// Tells what another program has formatted, `colored` where it fits and otherwise as [`tell`] does.
+pub fn tell_formatted(plain: &str, colored: &str) {
+    let fits = |line: &str| Screen::Messages.line(line, INDENT) == line;
+    if plain.lines().all(fits) {
+        let text = if Screen::Messages.has_colors(ColorChoice::Auto) {
+            colored
+        } else {
+            plain
+        };
+        let _ = write!(io::stderr(), "{text}");
+    } else {
+        tell(plain.trim_end());
+    }
+}
+
 /// Shows lines on standard error that are not ours to fold.
-pub(crate) fn show(lines: &[String]) {
+pub fn show(lines: &[String]) {
     let lines: Vec<String> = lines.iter().map(|line| report::clean(line)).collect();
     let _ = writeln!(io::stderr(), "{}", lines.join("\n"));
 }
 
-/// Says why a command line is refused, or what `--help` says, and with which status the program ends.
-pub(crate) fn tell_usage(error: &clap::Error) -> i32 {
-    let text = error.render();
-    let plain = text.to_string();
-    let colored = |screen: Screen| {
-        if screen.has_colors(ColorArg::Auto) {
-            text.ansi().to_string()
-        } else {
-            plain.clone()
-        }
-    };
-    if !error.use_stderr() {
-        let printed = print_described(&colored(Screen::Output));
-        return printed.map_or_else(
-            |failed| {
-                tell(&format!("prestan: {failed}"));
-                i32::from(ExitStatus::of(&failed).number())
-            },
-            |()| error.exit_code(),
-        );
-    }
-    let fits = |line: &str| Screen::Messages.line(line, INDENT) == line;
-    if plain.lines().all(fits) {
-        let _ = write!(io::stderr(), "{}", colored(Screen::Messages));
-    } else {
-        tell(plain.trim_end());
-    }
-    error.exit_code()
+/// The answer to a question from several runs: in which formats, and where each goes.
+#[derive(Debug, Clone, Default)]
+pub struct AnswerRequest {
+    /// Where the text goes, instead of standard output.
+    pub output: Option<PathBuf>,
+    /// The JSON document.
+    pub json: Option<PathBuf>,
+    /// The page, and figures in files.
+    pub figures: FigureRequest,
+    /// When the text has colours.
+    pub color: ColorChoice,
 }
 
-/// The same as [`check`] for a report, in all formats that are wanted.
-pub(crate) fn check_report(
-    formats: &FormatOptions,
-    output: &Option<PathBuf>,
-) -> Result<(), RunnerError> {
-    if takes_standard_output(formats) && Screen::Output.is_terminal() {
+/// The report of a run, likewise.
+#[derive(Debug, Clone, Default)]
+pub struct ReportRequest {
+    /// What all answers have.
+    pub answer: AnswerRequest,
+    /// Rows as CSV.
+    pub csv: Option<PathBuf>,
+    /// Rows and constraints as test cases.
+    pub junit: Option<PathBuf>,
+    /// Samples as CSV.
+    pub log: Option<PathBuf>,
+    /// Layout of the text.
+    pub layout: TextLayout,
+}
+
+impl ReportRequest {
+    /// Whether the samples are on standard output, instead of the text.
+    fn logs_to_output(&self) -> bool {
+        self.log.as_deref().is_some_and(standard_output::is)
+    }
+}
+
+/// Refuses two documents of a report in one file, and places where nothing can be written, before anything is measured
+/// for them. Directories for pages and figures are made.
+pub fn check_report(report: &ReportRequest) -> Result<(), RunnerError> {
+    if report.logs_to_output() && Screen::Output.is_terminal() {
         return Err(RunnerError::Usage(
             "--log needs a file or a pipe: there are too many rows for a terminal".to_owned(),
         ));
     }
-    let documents = [
-        &formats.json,
-        &formats.csv,
-        &formats.junit,
-        &formats.log,
-        output,
-    ];
-    check(&documents, &formats.figures)
+    check_answer(&report.answer, &[&report.csv, &report.junit, &report.log])
 }
 
-/// Whether the rows of `--log` are on standard output, instead of the report.
-fn takes_standard_output(formats: &FormatOptions) -> bool {
-    formats.log.as_deref().is_some_and(standard_output::is)
-}
-
-/// The same as [`check`] for an answer, and more documents that go with it.
-pub(crate) fn check_answer(
-    answer: &AnswerOptions,
-    more: &[&Option<PathBuf>],
-) -> Result<(), RunnerError> {
+/// The same as [`check_report`] for an answer, and more documents that go with it.
+pub fn check_answer(answer: &AnswerRequest, more: &[&Option<PathBuf>]) -> Result<(), RunnerError> {
     let documents = [&[&answer.json, &answer.output], more].concat();
     check(&documents, &answer.figures)
 }
 
-/// The same as [`check`] for documents and a page without figures in files.
-pub(crate) fn check_documents(
+/// The same as [`check_report`] for documents and a page without figures in files.
+pub fn check_documents(
     documents: &[&Option<PathBuf>],
     html: Option<&PagePlace>,
 ) -> Result<(), RunnerError> {
-    let figures = FigureOptions {
+    let figures = FigureRequest {
         html: html.cloned(),
-        ..FigureOptions::default()
+        ..FigureRequest::default()
     };
     check(documents, &figures)
 }
 
-/// Refuses two documents in one file, and places where nothing can be written, before anything is
-/// measured for them. Directories for pages and figures are made.
-fn check(documents: &[&Option<PathBuf>], figures: &FigureOptions) -> Result<(), RunnerError> {
+fn check(documents: &[&Option<PathBuf>], figures: &FigureRequest) -> Result<(), RunnerError> {
     let documents = documents.iter().copied().flatten();
     let places = documents.chain(figures.html.iter().flat_map(PagePlace::files));
     let places: Vec<&Path> = places.map(PathBuf::as_path).collect();
     refuse_twice(&places)?;
     if let Some(PagePlace::Directory { directory, .. }) = &figures.html {
-        figures::make_directory(directory)?;
+        figure_files::make_directory(directory)?;
     }
     for place in places.iter().filter(|place| !standard_output::is(place)) {
         document_file::announce(place);
         check_place(place)?;
     }
-    figures::make_directories(figures)
+    figure_files::make_directories(figures)
 }
 
 /// Whether a file can be written there, as far as that can be known without writing it.
-pub(crate) fn check_place(place: &Path) -> Result<(), RunnerError> {
+pub fn check_place(place: &Path) -> Result<(), RunnerError> {
     let directory = match place.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),
@@ -172,36 +170,30 @@ fn refuse_twice(places: &[&Path]) -> Result<(), RunnerError> {
 
 /// Prints a run, with what went on beside it, in all formats that were asked for. Each is attempted, so that a full disk for
 /// one does not take the others along.
-pub(crate) fn print(
+pub fn print(
     shown: PageRun<'_>,
     diagnosed: Option<Diagnosed>,
-    beside: &[(String, KeptRun)],
-    formats: &FormatOptions,
-    output: Option<&Path>,
+    beside: &[BesideResult<'_>],
+    request: &ReportRequest,
     saved_to: Option<String>,
 ) -> Result<(), RunnerError> {
     let PageRun { run, summary, .. } = shown;
-    let beside: Vec<BesideResult<'_>> = beside
-        .iter()
-        .map(|(name, load)| BesideResult {
-            name,
-            run: &load.run,
-            summary: &load.summary,
-        })
-        .collect();
+    let ReportRequest {
+        answer,
+        csv,
+        junit,
+        layout,
+        ..
+    } = request;
     let kept = saved_to
         .as_ref()
         .map(|path| format!("; the run itself is kept, `prestan report {path}` prints it again"));
-    let json = formats
+    let json = answer
         .json
         .as_deref()
-        .map(|path| (path, report::json(run, summary, &beside)));
-    let csv = formats
-        .csv
-        .as_deref()
-        .map(|path| (path, report::csv(run, summary)));
-    let junit = formats
-        .junit
+        .map(|path| (path, report::json(run, summary, beside)));
+    let csv = csv.as_deref().map(|path| (path, report::csv(run, summary)));
+    let junit = junit
         .as_deref()
         .map(|path| (path, report::junit(run, summary)));
     let page = ReportPage {
@@ -214,17 +206,12 @@ pub(crate) fn print(
         let options = TextOptions {
             color,
             width,
-            layout: match formats.layout.unwrap_or_default() {
-                LayoutArg::Full => TextLayout::Full,
-                LayoutArg::Brief => TextLayout::Brief,
-                LayoutArg::Of2004 => TextLayout::Of2004,
-                LayoutArg::Calls => TextLayout::Calls,
-            },
+            layout: *layout,
             saved_to,
         };
-        report::text(run, summary, &beside, &options)
+        report::text(run, summary, beside, &options)
     };
-    if formats.layout == Some(LayoutArg::Of2004) && !summary.warnings.is_empty() {
+    if *layout == TextLayout::Of2004 && !summary.warnings.is_empty() {
         let count = summary.warnings.len();
         let warnings = number_of(count, "warning");
         let them = if count == 1 { "it" } else { "them" };
@@ -233,15 +220,8 @@ pub(crate) fn print(
              {them}"
         ));
     }
-    let has_text = output.is_some() || !takes_standard_output(formats);
-    let printed = print_page(
-        &page,
-        &formats.figures,
-        documents,
-        output,
-        formats.color,
-        has_text.then_some(text),
-    );
+    let has_text = answer.output.is_some() || !request.logs_to_output();
+    let printed = print_page(&page, answer, documents, has_text.then_some(text));
     printed.map_err(|failed| match failed {
         RunnerError::Local(why) => RunnerError::Local(format!("{why}{}", kept.unwrap_or_default())),
         other => other,
@@ -249,17 +229,17 @@ pub(crate) fn print(
 }
 
 /// Writes a page and its figures, and no text.
-pub(crate) fn draw(page: &ReportPage<'_>, options: &FigureOptions) -> Result<(), RunnerError> {
-    let mut documents = figures::documents(page, options).into_iter();
+pub fn draw(page: &ReportPage<'_>, options: &FigureRequest) -> Result<(), RunnerError> {
+    let mut documents = figure_files::documents(page, options).into_iter();
     let written = documents.try_for_each(|(path, text)| write(path, &text));
-    written.and(figures::write(page, options))
+    written.and(figure_files::write(page, options))
 }
 
 /// Prints an answer: as a text, as JSON and with more documents where they are wanted, and the page
 /// that goes with it with its figures.
-pub(crate) fn print_answer<'a>(
+pub fn print_answer<'a>(
     page: &ReportPage<'_>,
-    answer: &'a AnswerOptions,
+    answer: &'a AnswerRequest,
     json: impl FnOnce() -> String,
     more: impl IntoIterator<Item = (&'a Path, String)>,
     text: impl FnOnce(bool, usize) -> String,
@@ -267,10 +247,8 @@ pub(crate) fn print_answer<'a>(
     let json = answer.json.as_deref().map(|path| (path, json()));
     print_page(
         page,
-        &answer.figures,
+        answer,
         json.into_iter().chain(more).collect(),
-        answer.output.as_deref(),
-        answer.color,
         Some(text),
     )
 }
@@ -279,23 +257,21 @@ pub(crate) fn print_answer<'a>(
 /// figures, where they are wanted. Each is attempted.
 fn print_page<'a>(
     page: &ReportPage<'_>,
-    figures: &'a FigureOptions,
+    answer: &'a AnswerRequest,
     mut documents: Vec<(&'a Path, String)>,
-    output: Option<&'a Path>,
-    color: ColorArg,
     text: Option<impl FnOnce(bool, usize) -> String>,
 ) -> Result<(), RunnerError> {
-    documents.extend(figures::documents(page, figures));
-    let printed = print_all(documents, output, color, text);
-    printed.and(figures::write(page, figures))
+    documents.extend(figure_files::documents(page, &answer.figures));
+    let printed = print_all(documents, answer.output.as_deref(), answer.color, text);
+    printed.and(figure_files::write(page, &answer.figures))
 }
 
 /// Prints documents and, unless one of them takes standard output, the text that is made for these
 /// colours and this width, if there is one. Each is attempted.
-pub(crate) fn print_all<'a>(
+pub fn print_all<'a>(
     mut documents: Vec<(&'a Path, String)>,
     output: Option<&'a Path>,
-    color: ColorArg,
+    color: ColorChoice,
     text: Option<impl FnOnce(bool, usize) -> String>,
 ) -> Result<(), RunnerError> {
     let taken = documents.iter().any(|(path, _)| standard_output::is(path));
@@ -310,7 +286,7 @@ pub(crate) fn print_all<'a>(
             Screen::Output.shown(&text(Screen::Output.has_colors(color), width))
         } else {
             text(
-                color == ColorArg::Always,
+                color == ColorChoice::Always,
                 screen::said_columns().unwrap_or(USUAL_WIDTH),
             )
         };
@@ -329,7 +305,7 @@ pub(crate) fn print_all<'a>(
 
 /// Prints a list as a JSON document where that is wanted, and unless it takes standard output, as a
 /// text of this width.
-pub(crate) fn print_documents(
+pub fn print_documents(
     json: Option<(&Path, String)>,
     text: impl FnOnce(usize) -> String,
 ) -> Result<(), RunnerError> {
@@ -337,7 +313,7 @@ pub(crate) fn print_documents(
     print_all(
         documents,
         None,
-        ColorArg::Never,
+        ColorChoice::Never,
         Some(|_, width| text(width)),
     )
 }
@@ -348,7 +324,7 @@ fn write(path: &Path, text: &str) -> Result<(), RunnerError> {
 }
 
 /// Writes a file, or standard output for `-`, that is filled piece by piece.
-pub(crate) fn write_with(
+pub fn write_with(
     path: &Path,
     fill: impl FnOnce(&mut dyn Write) -> io::Result<()>,
 ) -> Result<(), RunnerError> {
@@ -370,7 +346,7 @@ pub(crate) fn write_with(
 }
 
 /// Prints a list; `indent` stands before the second line of an item that takes several.
-pub(crate) fn print_list(
+pub fn print_list(
     items: impl IntoIterator<Item = String>,
     indent: &str,
 ) -> Result<(), RunnerError> {
@@ -380,11 +356,11 @@ pub(crate) fn print_list(
 }
 
 /// Prints a text for people, which has its own line breaks.
-pub(crate) fn print_described(text: &str) -> Result<(), RunnerError> {
+pub fn print_described(text: &str) -> Result<(), RunnerError> {
     print_text(&Screen::Output.shown(text))
 }
 
 /// Prints a text as it is.
-pub(crate) fn print_text(text: &str) -> Result<(), RunnerError> {
+pub fn print_text(text: &str) -> Result<(), RunnerError> {
     write(Path::new(standard_output::NAME), text)
 }

@@ -10,7 +10,6 @@ use engine::{Observer, Progress, Said};
 use record::{Event, EventKind, LeftBehind, Pace, PlanRecord, TestId};
 use runner::live::LiveStatistics;
 
-use crate::args::OutputOptions;
 use crate::bar::{BarOf, TerminalBar};
 use crate::forecast::{Meter, Outlook, RunMeter, roughly};
 use crate::live::{History, line_of, share_done};
@@ -18,24 +17,34 @@ use crate::lookout::Lookout;
 use crate::output::{show, tell};
 
 /// How often something is drawn.
-pub(crate) const FRAME: Duration = Duration::from_millis(100);
+pub const FRAME: Duration = Duration::from_millis(100);
 
 /// A warm-up that takes so many seconds more than was asked for is told of.
 const SLOW_BEGINNING_S: f64 = 5.0;
 
 /// How much is told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Talk {
+pub enum Talk {
+    /// What must be known.
     Quiet,
+    /// How far all is, and warnings.
     Normal,
+    /// Each test and its events, too.
     Verbose,
 }
 
+/// What is shown of a run.
+#[derive(Debug, Clone, Copy)]
+pub struct ConsoleRequest {
+    /// How much is told.
+    pub talk: Talk,
+    /// Whether the heads of requests and responses are shown, too.
+    pub shows_heads: bool,
+}
+
 /// Shows a run on standard error: a bar on a terminal, plain lines elsewhere.
-pub(crate) struct Console {
-    talk: Talk,
-    /// Heads of requests and responses are shown, too.
-    shows_heads: bool,
+pub struct Console {
+    request: ConsoleRequest,
     bar: Option<TerminalBar>,
     progress: Arc<Progress>,
     plan: PlanRecord,
@@ -50,29 +59,24 @@ pub(crate) struct Console {
 }
 
 impl Console {
-    pub(crate) fn new(
-        output: &OutputOptions,
+    /// Of a run with these counts and figures.
+    pub fn new(
+        request: ConsoleRequest,
         progress: Arc<Progress>,
         plan: &PlanRecord,
         live: Arc<LiveStatistics>,
         meter: RunMeter,
     ) -> Self {
-        let talk = match (output.quiet, output.verbose) {
-            (true, _) => Talk::Quiet,
-            (_, true) => Talk::Verbose,
-            _ => Talk::Normal,
-        };
         let of = match plan.load.pace {
             Pace::Rounds => BarOf::Suite,
             Pace::Closed | Pace::Open { .. } => BarOf::Load,
         };
-        let bar = match talk {
+        let bar = match request.talk {
             Talk::Quiet => None,
             Talk::Normal | Talk::Verbose => TerminalBar::begin(of),
         };
         Console {
-            talk,
-            shows_heads: output.debug,
+            request,
             bar,
             progress,
             plan: plan.clone(),
@@ -86,12 +90,12 @@ impl Console {
 
     /// Shows how far the run is until it is over; on a thread of its own, so that the run is not
     /// disturbed.
-    pub(crate) fn follow(self: &Arc<Self>) -> Following {
+    pub fn follow(self: &Arc<Self>) -> Following {
         let is_suite = self.plan.load.pace == Pace::Rounds;
         let shows = if is_suite {
             self.bar.is_some()
         } else {
-            self.talk != Talk::Quiet
+            self.request.talk != Talk::Quiet
         };
         let console = Arc::clone(self);
         let follow = move |over: &AtomicBool| {
@@ -216,7 +220,7 @@ impl Console {
     }
 
     fn line(&self, kind: &EventKind) -> Option<String> {
-        let verbose = self.talk == Talk::Verbose;
+        let verbose = self.request.talk == Talk::Verbose;
         let plain = self.bar.is_none();
         match kind {
             EventKind::TestStarted { test } => {
@@ -285,7 +289,7 @@ impl Console {
 
 impl Observer for Console {
     fn wants_heads(&self) -> bool {
-        self.shows_heads
+        self.request.shows_heads
     }
 
     fn said(&self, client: u32, said: &Said) {
@@ -317,7 +321,7 @@ impl Observer for Console {
         // What is left on a server is reported in any case.
         let must = matches!(&event.kind, EventKind::LeftBehind(left) if left.own);
         if let Some(line) = self.line(&event.kind)
-            && (must || self.talk != Talk::Quiet)
+            && (must || self.request.talk != Talk::Quiet)
         {
             // One event is one line, whatever a server wrote.
             self.say(&report::clean(&line));
@@ -338,7 +342,7 @@ fn seconds_of(plan: &PlanRecord) -> Option<f64> {
 }
 
 /// Moves a bar to where the runs are: `1200 of 5000 requests, 2 failed  8 s, about 20 s left`.
-pub(crate) fn draw_outlook(bar: &TerminalBar, meter: &Meter, failed: &str) {
+pub fn draw_outlook(bar: &TerminalBar, meter: &Meter, failed: &str) {
     let outlook = meter.outlook();
     let requests = match meter.requests() {
         // More than planned where users went on until the slowest was through.
@@ -353,7 +357,7 @@ pub(crate) fn draw_outlook(bar: &TerminalBar, meter: &Meter, failed: &str) {
 }
 
 /// `about 20 s left`; nothing where it is not known, or when all is done.
-pub(crate) fn time_left(outlook: &Outlook) -> Option<String> {
+pub fn time_left(outlook: &Outlook) -> Option<String> {
     let left = outlook.left.filter(|left| !left.is_zero())?;
     Some(format!("about {} left", roughly(left.as_secs_f64())))
 }
@@ -370,7 +374,7 @@ fn heads(client: u32, said: &Said) -> Vec<String> {
 }
 
 /// Shows the heads of what happens outside of runs, and nothing else.
-pub(crate) struct HeadsOnly;
+pub struct HeadsOnly;
 
 impl Observer for HeadsOnly {
     fn event(&self, _: &Event) {}
@@ -385,12 +389,12 @@ impl Observer for HeadsOnly {
 }
 
 /// What a run could not remove.
-pub(crate) fn still_there(left: &LeftBehind) -> String {
+pub fn still_there(left: &LeftBehind) -> String {
     format!("still on the server: {} ({})", left.url, left.reason)
 }
 
 /// Something that is being shown; what is drawn goes when this goes.
-pub(crate) struct Following {
+pub struct Following {
     bar: Option<TerminalBar>,
     over: Arc<AtomicBool>,
     thread: Option<thread::JoinHandle<()>>,
@@ -398,7 +402,7 @@ pub(crate) struct Following {
 
 impl Following {
     /// Draws a bar again and again, with so much time between, until all is over.
-    pub(crate) fn drawing(
+    pub fn drawing(
         bar: Option<TerminalBar>,
         each: Duration,
         draw: impl Fn(&TerminalBar) + Send + 'static,
@@ -415,7 +419,7 @@ impl Following {
     }
 
     /// Draws on a thread of its own, which `draw` ends when it is told that all is over.
-    pub(crate) fn begin<F>(bar: Option<TerminalBar>, draw: Option<F>) -> Following
+    pub fn begin<F>(bar: Option<TerminalBar>, draw: Option<F>) -> Following
     where
         F: FnOnce(&AtomicBool) + Send + 'static,
     {

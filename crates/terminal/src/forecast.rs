@@ -51,11 +51,11 @@ pub(crate) struct TestUnderWay {
 
 /// How far runs are.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Outlook {
+pub struct Outlook {
     /// The share of all time that is over.
-    pub(crate) share: f64,
+    pub share: f64,
     /// `None` as long as there is nothing to estimate it from.
-    pub(crate) left: Option<Duration>,
+    pub left: Option<Duration>,
 }
 
 impl Forecast {
@@ -171,7 +171,7 @@ impl TestUnderWay {
 
 /// Follows the tests of runs on the clock of this machine.
 #[derive(Debug)]
-pub(crate) struct Meter {
+pub struct Meter {
     begun: Instant,
     state: Mutex<MeterState>,
 }
@@ -212,7 +212,7 @@ impl Default for Meter {
 
 impl Meter {
     /// Adds the tests of a run to what is planned; see [`Forecast::plan`].
-    pub(crate) fn plan(&self, group: usize, plan: &Plan, force: (u32, &Drive)) {
+    pub fn plan(&self, group: usize, plan: &Plan, force: (u32, &Drive)) {
         self.state().forecast.plan(group, plan, force);
     }
 
@@ -255,12 +255,12 @@ impl Meter {
     }
 
     /// How long the runs have been going on.
-    pub(crate) fn elapsed(&self) -> Duration {
+    pub fn elapsed(&self) -> Duration {
         self.begun.elapsed()
     }
 
     /// How far they are.
-    pub(crate) fn outlook(&self) -> Outlook {
+    pub fn outlook(&self) -> Outlook {
         let state = self.state();
         let tests = state.running.iter().filter_map(|run| {
             let test = run.test.as_ref()?;
@@ -276,7 +276,7 @@ impl Meter {
     }
 
     /// Requests sent, and those that are planned where their number is known.
-    pub(crate) fn requests(&self) -> (u64, Option<u64>) {
+    pub fn requests(&self) -> (u64, Option<u64>) {
         let state = self.state();
         let running = state.running.iter().map(|run| run.progress.requests());
         let sent = state.sent + running.sum::<u64>();
@@ -298,7 +298,7 @@ impl MeterState {
 
 /// Tells a meter of the tests of one run.
 #[derive(Debug)]
-pub(crate) struct RunMeter {
+pub struct RunMeter {
     pub(crate) meter: Arc<Meter>,
     group: usize,
     progress: Arc<Progress>,
@@ -310,7 +310,7 @@ pub(crate) struct RunMeter {
 
 impl RunMeter {
     /// Of a run of this plan, of a group of runs alike, which raises these counts.
-    pub(crate) fn new(
+    pub fn new(
         meter: &Arc<Meter>,
         group: usize,
         progress: &Arc<Progress>,
@@ -329,7 +329,8 @@ impl RunMeter {
         }
     }
 
-    pub(crate) fn event(&self, event: &Event) {
+    /// A test begins or ends, or something else happens.
+    pub fn event(&self, event: &Event) {
         match &event.kind {
             EventKind::TestStarted { test } if !self.is_load => {
                 if let Some((name, planned)) = self.tests.get(usize::from(test.0)) {
@@ -391,7 +392,7 @@ fn of_load(load: &LoadDrive) -> UserWork {
 }
 
 /// A time that is an estimate: `40 s`, `12 min`, `2.5 h`.
-pub(crate) fn roughly(seconds: f64) -> String {
+pub fn roughly(seconds: f64) -> String {
     match seconds {
         s if s < 9.5 => format!("{:.0} s", s.max(1.0)),
         s if s < 95.0 => format!("{:.0} s", (s / 10.0).round() * 10.0),
