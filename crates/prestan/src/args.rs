@@ -45,7 +45,7 @@ pub(crate) use analyze::AnalyzeArgs;
 pub(crate) use answer::{AnswerOptions, RunsOptions};
 pub(crate) use beside::{BesideArg, BesideOptions};
 pub(crate) use capture::CaptureArgs;
-pub(crate) use compare::{CompareArgs, Gate, Question};
+pub(crate) use compare::{CompareArgs, Question};
 pub(crate) use connect::{AuthArg, CONNECTING, ConnectOptions, HttpArg, TlsResumptionArg};
 pub(crate) use diagnose::DiagnoseArgs;
 pub(crate) use figures::FigureOptions;

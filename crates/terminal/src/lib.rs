@@ -14,5 +14,6 @@ pub mod messages;
 pub mod output;
 pub mod sample_log;
 pub mod screen;
+pub mod sink_watch;
 pub mod standard_output;
 pub mod watch;

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use constraint::Constraint;
+use runner::gate::Gate;
 use stats::ComparedTimes;
 
 use super::{
@@ -152,15 +152,6 @@ pub(crate) struct SeriesOptions {
     /// Number of runs of each server, with all tests, instead of a time
     #[arg(long, value_name = "N", value_parser = whole(1..=1000_u32))]
     pub(crate) repeat: Option<u32>,
-}
-
-/// What a comparison fails by.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Gate {
-    /// It fails if this is true of a test.
-    pub(crate) condition: Constraint,
-    /// A test of which this is not known fails, too.
-    pub(crate) undecided: bool,
 }
 
 /// Reads `2%`.

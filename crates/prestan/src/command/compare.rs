@@ -1,6 +1,5 @@
 //! `prestan compare`: servers side by side, or runs that were recorded before.
 
-mod gate;
 mod recorded;
 pub(crate) mod side_by_side;
 
@@ -9,19 +8,19 @@ use std::path::PathBuf;
 
 use report::page::ReportPage;
 use report::{Comparisons, Versus};
-use stats::{Compared, ComparedTimes, Side};
+use stats::{ComparedTimes, Side};
 use testbed::real::Recipe;
 
 use super::kept::{KeptRun, RecordReading};
-use crate::args::{CompareArgs, HttpArg, is_given};
+use crate::args::{CompareArgs, HttpArg, Question, is_given};
 use crate::command::report::diagnosed;
 use crate::command::run::overrides;
 use crate::exit::ExitStatus;
 use crate::output;
 use crate::series::servers::{TestedServer, labelled, tested_servers, with_pids};
-use runner::RunnerError;
 use runner::state;
 use runner::suite_text::SuiteText;
+use runner::{RunnerError, gate};
 
 use side_by_side::{Extent, MeasuredSeries, SideBySide};
 
@@ -58,9 +57,15 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<ExitStatus, RunnerError> {
     )?;
     let first = servers.first().and_then(|server| server.runs.first());
     let params = first.map_or_else(BTreeMap::new, |run| run.run.plan.params.clone());
-    let gate = gate::for_rows(&args.question, &comparisons, &params)?;
+    let Question {
+        fail_if,
+        same_within,
+        ..
+    } = &args.question;
+    let checked = |gate| gate::for_rows(gate, *same_within, &comparisons, &params);
+    let gate = fail_if.as_ref().map(checked).transpose()?;
     // Where not all could be done, what was is told all the same.
-    if ended.is_none() || rows(&comparisons).any(|row| row.ratio.is_some()) {
+    if ended.is_none() || gate::rows(&comparisons).any(|row| row.ratio.is_some()) {
         print(&comparisons, &servers, gate.as_ref(), args)?;
     }
     if is_measured && ended.is_none() && args.runs.save.is_none() && !args.runs.quiet {
@@ -68,10 +73,20 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<ExitStatus, RunnerError> {
     }
     match ended {
         Some(why) => {
-            gate::not_judged(gate.as_ref());
+            if gate.is_some() {
+                output::tell(
+                    "prestan: --fail-if has no result, because the measurement ended early",
+                );
+            }
             Err(why)
         }
-        None => gate::judge(&comparisons, gate.as_ref()),
+        None => gate::judge(&comparisons, gate.as_ref()).map(|fails| {
+            if fails {
+                ExitStatus::TestFailed
+            } else {
+                ExitStatus::Done
+            }
+        }),
     }
 }
 
@@ -88,7 +103,14 @@ fn tell_name(servers: &[MeasuredServer]) {
 
 fn measure(args: &CompareArgs) -> Result<MeasuredSeries, RunnerError> {
     let plan = SuiteText::find(&args.series.suite)?.resolved(&overrides(&args.load))?;
-    gate::check(&args.question, &plan, is_given(&args.inside))?;
+    if let Some(gate) = &args.question.fail_if {
+        gate::check(
+            gate,
+            args.question.same_within,
+            &plan,
+            is_given(&args.inside),
+        )?;
+    }
     let how = SideBySide {
         suite: &args.series.suite,
         // A report without the commands does not tell which build is which.
@@ -349,9 +371,4 @@ fn print(
     let json = || report::compare_json(comparisons);
     let text = |color, width| report::compare_text(comparisons, color, width);
     output::print_answer(page, &args.answer.request(), json, more, text)
-}
-
-fn rows(comparisons: &Comparisons) -> impl Iterator<Item = &Compared> {
-    let versus = comparisons.versus.iter();
-    versus.flat_map(|versus| &versus.comparison.rows)
 }

@@ -1,7 +1,6 @@
 //! `prestan webstone`: pages, fetched by many children.
 
 mod curve;
-mod files;
 
 use std::env;
 use std::fs;
@@ -18,10 +17,10 @@ use crate::exit::ExitStatus;
 use crate::output;
 use crate::series::local::RunTask;
 use crate::series::servers::{RunWays, TestedServer, one_labelled};
-use runner::RunnerError;
 use runner::background::AskedBackground;
 use runner::load::pace::set_http;
 use runner::suite_text::SuiteText;
+use runner::{RunnerError, page_files};
 use wire::shown::{redacted_command, redacted_target};
 use wire::target::Target;
 
@@ -46,7 +45,10 @@ pub(crate) fn webstone(args: &WebstoneArgs) -> Result<ExitStatus, RunnerError> {
         return Ok(ExitStatus::Done);
     }
     if let Some(directory) = &args.pages.generate {
-        return files::generate(&list, directory, args.load.running.seed);
+        let (files, bytes) = page_files::generate(&list, directory, args.load.running.seed)?;
+        let place = directory.display();
+        output::print_text(&format!("{files} files, {bytes} bytes, are in {place}\n"))?;
+        return Ok(ExitStatus::Done);
     }
     if urls.is_empty() {
         return Err(RunnerError::Usage(
@@ -61,7 +63,7 @@ pub(crate) fn webstone(args: &WebstoneArgs) -> Result<ExitStatus, RunnerError> {
     })?;
     let files = if args.pages.prepare {
         plan.workspace = Workspace::Furnished;
-        files::to_be_put(&plan, &list, args.load.running.seed)?
+        page_files::to_be_put(&plan, &list, args.load.running.seed)?
     } else {
         Vec::new()
     };

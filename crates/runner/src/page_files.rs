@@ -1,4 +1,4 @@
-//! The files of the pages: on disk, or for the run to put on the server.
+//! The files of pages: on disk, or for a run to put on its server.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
@@ -7,25 +7,23 @@ use std::path::Path;
 use std::sync::Arc;
 
 use engine::Publish;
-use runner::RunnerError;
 use suite::{Plan, Text};
 use webstone::{FileList, content, pieces};
 
-use crate::exit::ExitStatus;
-use crate::output;
+use crate::RunnerError;
 
 /// Seed of the files, unless something else is said: the same everywhere.
 const USUAL_SEED: u64 = 0;
 /// Largest file that is put on a server and read again: so much of an answer is kept.
 const LARGEST: u64 = 64 << 20;
 
-/// Writes the files of a list below a directory. What is there already stays as it is, and must be
-/// the same.
-pub(super) fn generate(
+/// Writes the files of a list below a directory: how many there are, and how many bytes. What is there already stays as
+/// it is, and must be the same.
+pub fn generate(
     list: &FileList,
     directory: &Path,
     seed: Option<u64>,
-) -> Result<ExitStatus, RunnerError> {
+) -> Result<(usize, u64), RunnerError> {
     let files = sized(list)?;
     let seed = seed.unwrap_or(USUAL_SEED);
     let local = |place: &Path, error: &io::Error| {
@@ -39,12 +37,7 @@ pub(super) fn generate(
         let written = write_new(&place, || pieces(path, *size, seed));
         written.map_err(|error| local(&place, &error))?;
     }
-    output::print_text(&format!(
-        "{} files, {bytes} bytes, are in {}\n",
-        files.len(),
-        directory.display()
-    ))?;
-    Ok(ExitStatus::Done)
+    Ok((files.len(), bytes))
 }
 
 /// A disk that would be full in the end is not filled.
@@ -102,7 +95,7 @@ fn holds(place: &Path, mut content: impl Iterator<Item = Vec<u8>>) -> io::Result
 }
 
 /// The files of a plan that was made of a list, each once.
-pub(super) fn to_be_put(
+pub fn to_be_put(
     plan: &Plan,
     list: &FileList,
     seed: Option<u64>,

@@ -7,33 +7,37 @@ use constraint::{
     Statistic,
 };
 use report::{CaseEnd, Comparisons, Versus, calls_that_differ, compared_in_words};
-use runner::RunnerError;
 use stats::{Compared, Comparison, CostVerdict, LEAST_STARTS, Verdict};
 use suite::Plan;
 
-use super::rows;
-use crate::args::{Gate, Question};
-use crate::exit::ExitStatus;
-use crate::output::tell;
+use crate::RunnerError;
+
+/// What a comparison fails by.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Gate {
+    /// It fails if this is true of a test.
+    pub condition: Constraint,
+    /// A test of which this is not known fails, too.
+    pub undecided: bool,
+}
 
 /// Why a gate is refused where there is one run of each.
 const ONE_RUN: &str = "--fail-if needs several runs of each server, because one run of each does not \
                        show how much runs of one server differ";
 
 /// Refuses a gate where there is one run of each; `remedy` says how to get more.
-pub(super) fn refuse(remedy: &str) -> RunnerError {
+pub fn refuse(remedy: &str) -> RunnerError {
     RunnerError::Usage(format!("{ONE_RUN}: {remedy}"))
 }
 
-/// Checks the condition of a gate, for a comparison of runs of this plan.
-pub(super) fn check(
-    question: &Question,
+/// Checks the condition of a gate, for a comparison of runs of this plan, in which differences up to `same_within` count as
+/// the same.
+pub fn check(
+    gate: &Gate,
+    same_within: f64,
     plan: &Plan,
     are_looked_into: bool,
 ) -> Result<(), RunnerError> {
-    let Some(gate) = &question.fail_if else {
-        return Ok(());
-    };
     let names = stats::compared_names(&plan.measures, &plan.pages);
     let condition = checked(gate, &names, &plan.params)?;
     if !are_looked_into {
@@ -41,7 +45,7 @@ pub(super) fn check(
                       runs already";
         refuse_inside(&condition, remedy)?;
     }
-    refuse_finer(&condition, question)
+    refuse_finer(&condition, gate, same_within)
 }
 
 /// Refuses what is known only of servers that were looked into; `remedy` says how to get it.
@@ -79,16 +83,12 @@ fn checked(
 }
 
 /// Refuses to tell differences from each other that count as the same.
-fn refuse_finer(condition: &CheckedConstraint, question: &Question) -> Result<(), RunnerError> {
-    let Question {
-        fail_if: Some(gate),
-        same_within,
-        ..
-    } = question
-    else {
-        return Ok(());
-    };
-    if !stats::is_finer(condition, *same_within) {
+fn refuse_finer(
+    condition: &CheckedConstraint,
+    gate: &Gate,
+    same_within: f64,
+) -> Result<(), RunnerError> {
+    if !stats::is_finer(condition, same_within) {
         return Ok(());
     }
     Err(RunnerError::Usage(format!(
@@ -98,43 +98,34 @@ fn refuse_finer(condition: &CheckedConstraint, question: &Question) -> Result<()
     )))
 }
 
-/// Reports that a gate has no result, because the measurement ended early.
-pub(super) fn not_judged(gate: Option<&CheckedGate<'_>>) {
-    if gate.is_some() {
-        tell("prestan: --fail-if has no result, because the measurement ended early");
-    }
-}
-
 /// A gate with its condition, for the rows of comparisons.
-pub(super) type CheckedGate<'a> = (&'a Gate, CheckedConstraint);
+pub type CheckedGate<'a> = (&'a Gate, CheckedConstraint);
 
 /// Checks the condition of a gate, for comparisons of runs with these parameters.
-pub(super) fn for_rows<'a>(
-    question: &'a Question,
+pub fn for_rows<'a>(
+    gate: &'a Gate,
+    same_within: f64,
     comparisons: &Comparisons,
     params: &BTreeMap<String, serde_json::Value>,
-) -> Result<Option<CheckedGate<'a>>, RunnerError> {
-    let Some(gate) = &question.fail_if else {
-        return Ok(None);
-    };
+) -> Result<CheckedGate<'a>, RunnerError> {
     let names: Vec<String> = rows(comparisons).map(|row| row.name.clone()).collect();
     let condition = checked(gate, &names, params)?;
     if rows(comparisons).all(|row| row.inside.is_none()) {
         let remedy = "measure again with --inside, or with --pid of the processes that respond";
         refuse_inside(&condition, remedy)?;
     }
-    refuse_finer(&condition, question)?;
-    Ok(Some((gate, condition)))
+    refuse_finer(&condition, gate, same_within)?;
+    Ok((gate, condition))
 }
 
-/// Judges all rows of all comparisons.
-pub(super) fn judge(
+/// Judges all rows of all comparisons: whether they fail. Which ones is logged.
+pub fn judge(
     comparisons: &Comparisons,
     gate: Option<&CheckedGate<'_>>,
-) -> Result<ExitStatus, RunnerError> {
+) -> Result<bool, RunnerError> {
     let disqualified = disqualified(comparisons);
     let Some((gate, condition)) = gate else {
-        return disqualified.map_or(Ok(ExitStatus::Done), Err);
+        return disqualified.map_or(Ok(false), Err);
     };
     let named = |wanted: Option<bool>| -> Vec<String> {
         let of_server = |versus: &Versus| -> Vec<String> {
@@ -150,36 +141,32 @@ pub(super) fn judge(
     };
     let (failed, undecided) = (named(Some(true)), named(None));
     if !failed.is_empty() {
-        tell(&format!("prestan: failed: {}", failed.join(", ")));
+        log::info!("failed: {}", failed.join(", "));
     }
     let is_nothing = rows(comparisons).all(|row| row.verdict == Verdict::NotCompared);
     if is_nothing {
-        tell("prestan: failed: no test could be compared");
+        log::info!("failed: no test could be compared");
     } else if !undecided.is_empty() {
-        tell(&format!(
-            "prestan: undecided ({} may be true of them, or they could not be compared): {}{}",
+        log::info!(
+            "undecided ({} may be true of them, or they could not be compared): {}{}",
             gate.condition,
             undecided.join(", "),
             why_undecided(condition, comparisons)
-        ));
+        );
     }
     let is_failed = is_nothing || !failed.is_empty() || (gate.undecided && !undecided.is_empty());
     match (is_failed, disqualified) {
         (true, Some(why)) => {
-            tell(&format!("prestan: {why}"));
-            Ok(ExitStatus::TestFailed)
+            log::info!("{why}");
+            Ok(true)
         }
-        (true, None) => Ok(ExitStatus::TestFailed),
         (false, Some(why)) => Err(why),
-        (false, None) => Ok(ExitStatus::Done),
+        (is_failed, None) => Ok(is_failed),
     }
 }
 
 /// What becomes of each row of each comparison as a test case. Without a gate, none fails.
-pub(super) fn case_ends(
-    comparisons: &Comparisons,
-    gate: Option<&CheckedGate<'_>>,
-) -> Vec<Vec<CaseEnd>> {
+pub fn case_ends(comparisons: &Comparisons, gate: Option<&CheckedGate<'_>>) -> Vec<Vec<CaseEnd>> {
     let of_server = |versus: &Versus| -> Vec<CaseEnd> {
         let comparison = &versus.comparison;
         let judged = gate.map_or_else(Vec::new, |(_, condition)| comparison.judged_by(condition));
@@ -313,6 +300,12 @@ fn disqualified(comparisons: &Comparisons) -> Option<RunnerError> {
             names.join(", ")
         ))
     })
+}
+
+/// All rows of all comparisons.
+pub fn rows(comparisons: &Comparisons) -> impl Iterator<Item = &Compared> {
+    let versus = comparisons.versus.iter();
+    versus.flat_map(|versus| &versus.comparison.rows)
 }
 
 /// The name of a row, with that of the server where several are compared with A.
