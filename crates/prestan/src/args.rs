@@ -61,7 +61,7 @@ pub(crate) use options::{
 pub(crate) use output::{
     ColorArg, FormatOptions, GateOptions, InconclusiveArg, LayoutArg, OutputOptions,
 };
-pub(crate) use runs::{PruneArgs, RunsAction, RunsArgs};
+pub(crate) use runs::{RunsAction, RunsArgs};
 pub(crate) use search::{FindArg, SearchArgs, SearchOptions};
 pub(crate) use suites::{SuitesAction, SuitesArgs};
 pub(crate) use sweep::{DesignArg, SweepArgs, Vary};

@@ -11,6 +11,7 @@ mod generators;
 mod running;
 mod suite_text;
 mod task;
+mod written;
 
 use std::path::Path;
 
@@ -24,9 +25,9 @@ pub use generators::recorded as shown_generators;
 pub use running::{EndedBackground, LOOK, RunningBackground, UnstableBackground};
 pub use suite_text::recorded_suite;
 pub use task::{
-    BackgroundOptions, BackgroundTask, STABLE_PERCENT, SinkPlace, TrafficEnds, TrafficFile,
-    components_of,
+    BackgroundOptions, BackgroundTask, SinkPlace, TrafficEnds, TrafficFile, components_of,
 };
+pub use written::stable_percent;
 
 /// The variable of the environment that has the token where no file is given.
 const TOKEN_VARIABLE: &str = "PRESTAN_TRAFFIC_TOKEN";

@@ -12,6 +12,7 @@ pub mod gate;
 pub mod inside;
 pub mod intake;
 pub mod laboratory;
+pub mod listing;
 pub mod live;
 pub mod load;
 pub mod page_files;

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
+use runner::listing::KeepLimits;
 
 use super::{duration, run_id, size, whole};
 
@@ -80,4 +81,15 @@ pub(crate) struct PruneArgs {
     /// Only list what would be removed
     #[arg(short = 'n', long)]
     pub(crate) dry_run: bool,
+}
+
+impl PruneArgs {
+    pub(crate) fn limits(&self) -> KeepLimits {
+        KeepLimits {
+            older_than: self.older_than,
+            keep_size: self.keep_size,
+            keep: self.keep,
+            named: self.named,
+        }
+    }
 }

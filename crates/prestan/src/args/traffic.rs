@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand};
 use runner::background::{
-    BackgroundRequest, RequestedTraffic, STABLE_PERCENT, SinkPlace, TrafficEnds,
+    BackgroundRequest, RequestedTraffic, SinkPlace, TrafficEnds, stable_percent,
 };
 use traffic::BitRate;
 
@@ -99,7 +99,7 @@ pub(crate) struct TrafficRunArgs {
     pub(crate) duration: Option<Duration>,
 
     /// How far from its mean each of three seconds may be for a load of constant rates to be stable
-    #[arg(long, value_name = "PERCENT", default_value = "5%", value_parser = percent)]
+    #[arg(long, value_name = "PERCENT", default_value = "5%", value_parser = stable_percent)]
     pub(crate) stable: f64,
 
     /// Seed of the schedules [default: a random one, which is printed]
@@ -120,7 +120,7 @@ pub(crate) struct TrafficRunArgs {
 pub(crate) struct SinkOptions {
     /// Sink of background traffic (`prestan traffic sink`), as HOST:PORT, or NAME=HOST:PORT for the flows to
     /// one host of the traffic file; may be repeated, for each host and version of IP [default: a sink in this process, on loopback]
-    #[arg(long, value_name = "[NAME=]HOST:PORT", value_parser = sink)]
+    #[arg(long, value_name = "[NAME=]HOST:PORT")]
     pub(crate) sink: Vec<SinkPlace>,
 
     /// Send only the flows of this host of the traffic file
@@ -148,7 +148,7 @@ pub(crate) struct BackgroundArgs {
     ///
     /// They start before the measurement, which waits until flows with constant rates are stable (within 5 %, or
     /// `stable`), and stop at its end. What the sinks see is in the record and in every report.
-    #[arg(long, value_name = "FILE[,KEY=VALUE...]", value_parser = background)]
+    #[arg(long, value_name = "FILE[,KEY=VALUE...]")]
     pub(crate) background: Option<RequestedTraffic>,
 
     #[command(flatten)]
@@ -167,35 +167,6 @@ impl BackgroundArgs {
             token_file: self.sink_token_file.clone(),
         }
     }
-}
-
-fn background(text: &str) -> Result<RequestedTraffic, String> {
-    let mut parts = text.split(',');
-    let file = parts.next().unwrap_or_default();
-    if file.is_empty() {
-        return Err(format!(
-            "`{text}` does not begin with a traffic file; write load.yaml,load=busy for example"
-        ));
-    }
-    let mut found = RequestedTraffic {
-        file: file.into(),
-        load: None,
-        stable_percent: STABLE_PERCENT,
-        duration: None,
-    };
-    for part in parts {
-        match part.split_once('=') {
-            Some(("load", name)) if !name.is_empty() => found.load = Some(name.to_owned()),
-            Some(("stable", share)) => found.stable_percent = percent(share)?,
-            Some(("for", time)) => found.duration = Some(positive_duration(time)?),
-            _ => {
-                return Err(format!(
-                    "`{part}` is no option of background traffic; use load=NAME, stable=PERCENT or for=TIME"
-                ));
-            }
-        }
-    }
-    Ok(found)
 }
 
 /// The most that a sink agrees to.
@@ -239,73 +210,9 @@ fn network(text: &str) -> Result<AllowedNetwork, String> {
     Ok(AllowedNetwork::Network(address, bits))
 }
 
-fn sink(text: &str) -> Result<SinkPlace, String> {
-    let (name, address) = match text.split_once('=') {
-        Some((name, address)) => (Some(name.to_owned()), address),
-        None => (None, text),
-    };
-    let is_port = |(host, port): (&str, &str)| !host.is_empty() && port.parse::<u16>().is_ok();
-    if name.as_deref() == Some("") || !address.rsplit_once(':').is_some_and(is_port) {
-        return Err(format!(
-            "`{text}` is no sink; write 192.0.2.1:7000, or there=192.0.2.1:7000 for the flows to one host"
-        ));
-    }
-    Ok(SinkPlace {
-        name,
-        address: address.to_owned(),
-    })
-}
-
-/// Reads `5%`.
-fn percent(text: &str) -> Result<f64, String> {
-    let number = text.strip_suffix('%').map(str::trim);
-    let number: Option<f64> = number.and_then(|number| number.parse().ok());
-    number
-        .filter(|percent| (0.1..=100.0).contains(percent))
-        .ok_or_else(|| format!("`{text}` is no share; write 5% (0.1% to 100%)"))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn sinks_have_an_address_and_may_have_a_name() {
-        let named = sink("there=sink.example:7000").unwrap();
-        assert_eq!(named.name.as_deref(), Some("there"));
-        assert_eq!(named.address, "sink.example:7000");
-        assert_eq!(sink("[::1]:7").unwrap().address, "[::1]:7");
-        for wrong in ["", "host", ":7", "host:x", "=host:7", "host:70000"] {
-            assert!(sink(wrong).is_err(), "{wrong}");
-        }
-    }
-
-    #[test]
-    fn background_traffic_is_a_file_with_a_few_keys() {
-        let whole = background("a/load.yaml,load=busy,stable=20%,for=3h").unwrap();
-        let expected = RequestedTraffic {
-            file: "a/load.yaml".into(),
-            load: Some("busy".to_owned()),
-            stable_percent: 20.0,
-            duration: Some(Duration::from_secs(3 * 3600)),
-        };
-        assert_eq!(whole, expected);
-        assert_eq!(
-            background("load.yaml").unwrap().stable_percent,
-            STABLE_PERCENT
-        );
-        for wrong in [
-            "",
-            ",load=a",
-            "a,load=",
-            "a,stable=0%",
-            "a,stable=5",
-            "a,for=0s",
-            "a,b",
-        ] {
-            assert!(background(wrong).is_err(), "{wrong}");
-        }
-    }
 
     #[test]
     fn networks_are_addresses_with_a_number_of_bits() {
@@ -327,7 +234,5 @@ mod tests {
         ] {
             assert_eq!(of(wrong), None, "{wrong}");
         }
-        assert_eq!(percent("5%"), Ok(5.0));
-        assert!(percent("0%").is_err() && percent("5").is_err() && percent("NaN%").is_err());
     }
 }

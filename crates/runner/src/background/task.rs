@@ -23,7 +23,7 @@ const LONGEST_ELSEWHERE: Duration = Duration::from_secs(3600);
 pub(super) const LONGEST_HERE: Duration = Duration::from_secs(366 * 24 * 3600);
 
 /// Largest deviation from the mean of a load that is stable, in percent.
-pub const STABLE_PERCENT: f64 = 5.0;
+pub(super) const STABLE_PERCENT: f64 = 5.0;
 
 /// A sink, and the host of the traffic file that it is.
 #[derive(Debug, Clone, PartialEq)]

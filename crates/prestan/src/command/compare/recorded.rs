@@ -7,6 +7,7 @@ use record::{Pace, PlanRecord};
 use report::ListedGroup;
 use runner::RunnerError;
 use runner::access::labels_of;
+use runner::listing;
 use runner::state;
 use runner::suite_text::SuiteText;
 use stats::Completeness;
@@ -14,7 +15,6 @@ use suite::{Builtin, Overrides};
 
 use super::MeasuredServer;
 use crate::command::kept::{KeptRun, RecordReading};
-use crate::command::runs;
 
 /// Whether this names recorded runs.
 pub(super) fn is_recorded(side: &str) -> bool {
@@ -31,7 +31,7 @@ pub(super) fn series(name: &str) -> Result<Option<Vec<PathBuf>>, RunnerError> {
     if state::find_run(Some(Path::new(name))).is_ok() {
         return Ok(None);
     }
-    let of_comparison = runs::series(name)?.filter(|group| {
+    let of_comparison = listing::series(name)?.filter(|group| {
         let mut runs = group.runs.iter();
         runs.all(|run| place_of(&run.name).is_some())
     });
