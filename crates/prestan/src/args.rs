@@ -43,7 +43,7 @@ use testbed::Slowdown;
 
 pub(crate) use analyze::AnalyzeArgs;
 pub(crate) use answer::{AnswerOptions, RunsOptions};
-pub(crate) use beside::{BesideArg, BesideOptions};
+pub(crate) use beside::BesideOptions;
 pub(crate) use capture::CaptureArgs;
 pub(crate) use compare::{CompareArgs, Question};
 pub(crate) use connect::{AuthArg, CONNECTING, ConnectOptions, HttpArg, TlsResumptionArg};

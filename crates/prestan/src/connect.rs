@@ -38,7 +38,11 @@ impl ConnectOptions {
     }
 }
 
-fn access(login: &Login, options: &ConnectOptions) -> Result<AccessRequest, RunnerError> {
+/// What is asked for of the access to servers.
+pub(crate) fn access(
+    login: &Login,
+    options: &ConnectOptions,
+) -> Result<AccessRequest, RunnerError> {
     // Not as the command line is parsed, which shows what it refuses: a value may be a secret.
     let header = |text: &String| {
         read_header(text).map_err(|what| RunnerError::Usage(format!("--header: {what}")))

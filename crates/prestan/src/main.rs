@@ -4,15 +4,14 @@ mod args;
 mod command;
 mod connect;
 mod exit;
-mod policy;
-mod series;
+mod progress;
 mod signals;
 
 use std::env;
 use std::process::{self, ExitCode};
 
 use clap::Parser;
-use terminal::{bar, document_file, forecast, last_words, messages, output, watch};
+use terminal::{document_file, last_words, messages, output};
 
 use args::{Cli, Command};
 use exit::ExitStatus;

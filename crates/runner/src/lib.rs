@@ -4,20 +4,27 @@
 
 pub mod access;
 pub mod background;
+pub mod beside;
 pub mod capture;
+pub mod console;
 mod error;
 pub mod failing;
 pub mod fitting;
 pub mod gate;
 pub mod inside;
 pub mod intake;
+pub mod kept;
 pub mod laboratory;
 pub mod listing;
 pub mod live;
 pub mod load;
+pub mod local;
 pub mod page_files;
 pub mod place;
+pub mod policy;
+pub mod run;
 pub mod series;
+pub mod servers;
 pub mod state;
 pub mod steering;
 pub mod suite_text;

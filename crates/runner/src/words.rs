@@ -1,5 +1,7 @@
 //! Words of command lines and of messages.
 
+use record::LeftBehind;
+
 /// Whether a text can be a URL: `localhost`, or with a dot, a slash or a colon in it; a path that
 /// begins with a dot or a slash cannot.
 pub fn may_be_url(text: &str) -> bool {
@@ -12,6 +14,16 @@ pub fn may_be_url(text: &str) -> bool {
 pub fn number_of(count: usize, unit: &str) -> String {
     let plural = if count == 1 { "" } else { "s" };
     format!("{count} {unit}{plural}")
+}
+
+/// A time that is an estimate: `40 s`, `12 min`, `2.5 h`.
+pub fn roughly(seconds: f64) -> String {
+    match seconds {
+        s if s < 9.5 => format!("{:.0} s", s.max(1.0)),
+        s if s < 95.0 => format!("{:.0} s", (s / 10.0).round() * 10.0),
+        s if s < 5700.0 => format!("{:.0} min", s / 60.0),
+        s => format!("{:.1} h", s / 3600.0),
+    }
 }
 
 #[cfg(test)]
@@ -34,4 +46,9 @@ mod tests {
             assert!(!may_be_url(word), "{word}");
         }
     }
+}
+
+/// What a run could not remove.
+pub fn still_there(left: &LeftBehind) -> String {
+    format!("still on the server: {} ({})", left.url, left.reason)
 }

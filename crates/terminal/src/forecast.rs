@@ -391,16 +391,6 @@ fn of_load(load: &LoadDrive) -> UserWork {
     }
 }
 
-/// A time that is an estimate: `40 s`, `12 min`, `2.5 h`.
-pub fn roughly(seconds: f64) -> String {
-    match seconds {
-        s if s < 9.5 => format!("{:.0} s", s.max(1.0)),
-        s if s < 95.0 => format!("{:.0} s", (s / 10.0).round() * 10.0),
-        s if s < 5700.0 => format!("{:.0} min", s / 60.0),
-        s => format!("{:.1} h", s / 3600.0),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

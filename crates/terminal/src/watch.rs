@@ -7,14 +7,16 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use engine::{Observer, Progress, Said};
-use record::{Event, EventKind, LeftBehind, Pace, PlanRecord, TestId};
+use record::{Event, EventKind, Pace, PlanRecord, TestId};
 use runner::live::LiveStatistics;
+use runner::words::still_there;
 
 use crate::bar::{BarOf, TerminalBar};
-use crate::forecast::{Meter, Outlook, RunMeter, roughly};
+use crate::forecast::{Meter, Outlook, RunMeter};
 use crate::live::{History, line_of, share_done};
 use crate::lookout::Lookout;
 use crate::output::{show, tell};
+use runner::words::roughly;
 
 /// How often something is drawn.
 pub const FRAME: Duration = Duration::from_millis(100);
@@ -386,11 +388,6 @@ impl Observer for HeadsOnly {
     fn said(&self, client: u32, said: &Said) {
         show(&heads(client, said));
     }
-}
-
-/// What a run could not remove.
-pub fn still_there(left: &LeftBehind) -> String {
-    format!("still on the server: {} ({})", left.url, left.reason)
 }
 
 /// Something that is being shown; what is drawn goes when this goes.

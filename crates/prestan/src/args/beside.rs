@@ -1,6 +1,7 @@
 //! Loads beside a run, on the command line.
 
 use clap::Args;
+use runner::beside::BesideRequest;
 
 /// What goes on beside a run.
 #[derive(Debug, Clone, Default, PartialEq, Args)]
@@ -13,7 +14,7 @@ pub(crate) struct BesideOptions {
     /// loop, or with rate an open loop (operations per second, Poisson arrivals). May be repeated. Each
     /// load is recorded and reported under its name (default: the name of the suite).
     #[arg(long, value_name = "SUITE[,KEY=VALUE...]", value_parser = beside)]
-    pub(crate) beside: Vec<BesideArg>,
+    pub(crate) beside: Vec<BesideRequest>,
 
     /// Do the tests of the suite at the same time instead of one after another
     ///
@@ -23,25 +24,12 @@ pub(crate) struct BesideOptions {
     pub(crate) compete: bool,
 }
 
-/// A load beside a run.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct BesideArg {
-    /// A built-in suite, or a file.
-    pub(crate) suite: String,
-    pub(crate) name: Option<String>,
-    pub(crate) users: Option<u32>,
-    /// Operations a second.
-    pub(crate) rate: Option<f64>,
-    /// Tests, by name or pattern; all of the suite where there is none.
-    pub(crate) only: Vec<String>,
-}
-
 /// Users that one load may have.
 const MOST_USERS: u32 = 100_000;
 
-fn beside(text: &str) -> Result<BesideArg, String> {
+fn beside(text: &str) -> Result<BesideRequest, String> {
     let mut parts = text.split(',');
-    let mut found = BesideArg {
+    let mut found = BesideRequest {
         suite: parts.next().unwrap_or_default().to_owned(),
         name: None,
         users: None,
@@ -94,7 +82,7 @@ mod tests {
     #[test]
     fn a_load_beside_a_run_is_a_suite_with_a_few_keys() {
         let whole = beside("listing,name=readers,users=8,rate=50/s,only=A,only=B*").unwrap();
-        let expected = BesideArg {
+        let expected = BesideRequest {
             suite: "listing".to_owned(),
             name: Some("readers".to_owned()),
             users: Some(8),

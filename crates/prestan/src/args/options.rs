@@ -37,17 +37,6 @@ pub(crate) struct RunOptions {
     pub(crate) output: OutputOptions,
 }
 
-impl RunOptions {
-    /// What is looked at inside of the server: flame graphs are a part of that.
-    pub(crate) fn looks_inside(&self) -> InsideRequest {
-        let request = self.inside.request();
-        InsideRequest {
-            is_wanted: request.is_wanted || self.flame.flame,
-            ..request
-        }
-    }
-}
-
 #[derive(Debug, Clone, PartialEq, Args)]
 #[command(next_help_heading = "Workload")]
 pub(crate) struct LoadOptions {

@@ -10,7 +10,7 @@ use crate::args::CleanArgs;
 use crate::connect::connection;
 use crate::exit::ExitStatus;
 use crate::output::{print_list, tell};
-use crate::watch::HeadsOnly;
+use terminal::watch::HeadsOnly;
 
 pub(crate) fn clean(args: &CleanArgs) -> Result<ExitStatus, RunnerError> {
     let mut settings = connection(&args.url, &args.login, &args.connect)?.settings();

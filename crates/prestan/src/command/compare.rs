@@ -11,13 +11,13 @@ use report::{Comparisons, Versus};
 use stats::{ComparedTimes, Side};
 use testbed::real::Recipe;
 
-use super::kept::{KeptRun, RecordReading};
 use crate::args::{CompareArgs, HttpArg, Question, is_given};
 use crate::command::report::diagnosed;
 use crate::command::run::overrides;
 use crate::exit::ExitStatus;
 use crate::output;
-use crate::series::servers::{TestedServer, labelled, tested_servers, with_pids};
+use runner::kept::{KeptRun, RecordReading};
+use runner::servers::{TestedServer, labelled, tested_servers, with_pids};
 use runner::state;
 use runner::suite_text::SuiteText;
 use runner::{RunnerError, gate};

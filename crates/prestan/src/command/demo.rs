@@ -4,13 +4,13 @@ use std::fs;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 
-use record::HttpVersion;
 use runner::RunnerError;
-use runner::access::to_own_server;
+use runner::access::read_target;
+use runner::servers::TestedServer;
 use testbed::{DemoServer, Root, Slowdown};
 
-use crate::args::{DemoArgs, LayoutArg, ServeArgs};
-use crate::command::run::{SuiteTask, measure};
+use crate::args::{ConnectOptions, DemoArgs, LayoutArg, ServeArgs};
+use crate::command::run::{SuiteLook, SuiteTask, measure};
 use crate::exit::ExitStatus;
 use crate::output::print_list;
 use crate::signals::Signals;
@@ -21,8 +21,12 @@ pub(crate) fn demo(args: &DemoArgs) -> Result<ExitStatus, RunnerError> {
     output.formats.layout.get_or_insert(LayoutArg::Brief);
     let task = SuiteTask::new("prestan", &args.load, &output)?;
     let server = start(Root::Temporary, 0, None)?;
-    let connection = to_own_server(&server.url(), None, HttpVersion::Http11)?;
-    measure(task, args.clock, connection, None)
+    let target = TestedServer::running(vec![read_target(&server.url())?]);
+    let look = SuiteLook {
+        clock: args.clock,
+        ..SuiteLook::default()
+    };
+    measure(task, target, ConnectOptions::default().request()?, look)
 }
 
 /// Serves a directory until Ctrl-C.

@@ -13,10 +13,10 @@ use runner::intake;
 use runner::state;
 use stats::{Material, Pooled, Resolution};
 
-use super::kept::{KeptRun, open};
 use crate::args::{AnswerOptions, DiagnoseArgs, is_given};
 use crate::exit::ExitStatus;
 use crate::output;
+use runner::kept::{KeptRun, open};
 
 /// Measures, or reads, and says what is conspicuous.
 pub(crate) fn diagnose(args: &DiagnoseArgs) -> Result<ExitStatus, RunnerError> {

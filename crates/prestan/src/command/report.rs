@@ -14,10 +14,10 @@ use terminal::sample_log;
 
 use super::compare::SAME_WITHIN;
 use super::gates::GATE;
-use super::kept::{KeptRun, RecordReading, open};
 use crate::args::{FormatOptions, ReportArgs};
 use crate::exit::{ExitStatus, code_of_all};
 use crate::output;
+use runner::kept::{KeptRun, RecordReading, open};
 
 pub(crate) fn report(args: &ReportArgs) -> Result<ExitStatus, RunnerError> {
     output::check_report(&args.formats.request(&args.output))?;

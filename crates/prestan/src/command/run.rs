@@ -1,36 +1,31 @@
 //! `prestan URL` and `prestan run`: plan, measure, keep, report.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
-use engine::{Drive, Rounds, Settings};
-use record::HttpVersion;
+use engine::{Drive, Rounds};
+use runner::RunnerError;
+use runner::access::{AccessRequest, read_target};
+use runner::beside::BesideTask;
+use runner::inside::InsideRequest;
+use runner::local::RunTask;
+use runner::run::RunEnds;
+use runner::servers::{RunWays, TestedServer, one_labelled, recipe};
+use runner::suite_text::SuiteText;
 use suite::{Overrides, Plan, Selection};
-use testbed::RealServer;
-use testbed::real::Recipe;
-use wire::auth::{Credentials, Secret};
 
 use crate::args::{ClassicArgs, ClockOptions, LoadOptions, OutputOptions, RunArgs, RunOptions};
-use crate::command::beside::BesideTask;
-use crate::command::planned::PlannedRun;
-use crate::connect::connection;
+use crate::command::single::{SingleRun, single};
+use crate::connect::access;
 use crate::exit::ExitStatus;
 use crate::output;
-use crate::series::servers::{ENDS_WITHIN, server_ended};
-use runner::RunnerError;
-use runner::access::{ServerAccess, to_own_server};
-use runner::background::AskedBackground;
-use runner::inside::WatchedServer;
-use runner::place::server_place;
-use runner::suite_text::SuiteText;
 
 /// `prestan URL [USER PASSWORD] [options]`: the line of 2004.
 pub(crate) fn classic(args: &ClassicArgs) -> Result<ExitStatus, RunnerError> {
     let url = args.url.as_deref().unwrap_or_default();
-    let connection = connection(url, &args.login, &args.options.connect)?;
+    let server = TestedServer::running(vec![read_target(url)?]);
     let task = SuiteTask::allowed("prestan", &args.options, false)?;
-    let watched = watched(&args.options, None)?;
-    measure(task, args.options.clock, connection, watched)
+    let access = access(&args.login, &args.options.connect)?;
+    measure(task, server, access, SuiteLook::of(&args.options))
 }
 
 /// `prestan run SUITE URL` or `prestan run SUITE --server NAME`.
@@ -43,58 +38,15 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitStatus, RunnerError> {
     if args.beside.compete {
         task.compete(&args.suite)?;
     }
-    let Some(name) = &args.server else {
-        let url = args.url.as_deref().unwrap_or_default();
-        let connection = connection(url, &args.login, &args.options.connect)?;
-        let watched = watched(&args.options, None)?;
-        return measure(task, args.options.clock, connection, watched);
-    };
-    let place = server_place()?;
-    let server = RealServer::start_at(&recipe(name)?, &[], place.as_ref());
-    let mut server = server.map_err(|error| RunnerError::Target(error.to_string()))?;
-    let connection = to_own_server(&server.url(), credentials_of(&server), version_of(&server))?;
-    let watched = watched(&args.options, Some(&server))?;
-    let watched = watched.map(|watched| watched.with_log(&server));
-    let measured = measure(task, args.options.clock, connection, watched);
-    // A server that fails may be about to end.
-    let within = match measured {
-        Ok(ExitStatus::Done) => Duration::ZERO,
-        _ => ENDS_WITHIN,
-    };
-    match (server.ended(within), measured) {
-        (None, measured) => measured,
-        (Some(_), Err(why @ RunnerError::Interrupted(_))) => Err(why),
-        (Some(ended), measured) => {
-            if let Err(why) = measured {
-                output::tell(&format!("prestan: warning: {why}"));
-            }
-            Err(server_ended(name, "the run", &ended))
+    let server = match &args.server {
+        Some(name) => TestedServer::of_recipe(recipe(name)?),
+        None => {
+            let url = args.url.as_deref().unwrap_or_default();
+            TestedServer::running(vec![read_target(url)?])
         }
-    }
-}
-
-/// Who may use a server of our own.
-pub(crate) fn credentials_of(server: &RealServer) -> Option<Credentials> {
-    let (user, password) = server.credentials()?;
-    Some(Credentials::Password {
-        user,
-        password: Secret::new(password),
-    })
-}
-
-/// The version of HTTP that a server of our own is for.
-pub(crate) fn version_of(server: &RealServer) -> HttpVersion {
-    if server.recipe().is_http2 {
-        HttpVersion::Http2
-    } else {
-        HttpVersion::Http11
-    }
-}
-
-/// The recipe of that name, with its parameters.
-pub(crate) fn recipe(text: &str) -> Result<Recipe, RunnerError> {
-    let recipe = Recipe::with_parameters(text);
-    recipe.map_err(|error| RunnerError::Usage(format!("--server {text}: {error}")))
+    };
+    let access = access(&args.login, &args.options.connect)?;
+    measure(task, server, access, SuiteLook::of(&args.options))
 }
 
 pub(crate) fn overrides(load: &LoadOptions) -> Overrides {
@@ -191,50 +143,51 @@ impl SuiteTask<'_> {
     }
 }
 
-/// What is watched of a server that these options name, or of one that was started.
-fn watched(
-    options: &RunOptions,
-    server: Option<&RealServer>,
-) -> Result<Option<WatchedServer>, RunnerError> {
-    let watched = WatchedServer::of(&options.looks_inside(), server)?;
-    Ok(watched.map(|watched| watched.with_flames(options.flame.flame)))
+/// How a run of a suite is timed, and what is looked at.
+#[derive(Default)]
+pub(crate) struct SuiteLook {
+    pub(crate) clock: ClockOptions,
+    pub(crate) inside: InsideRequest,
+    pub(crate) flames: bool,
 }
 
-/// Runs a suite on a server, which may be looked into, keeps the run, prints the report.
+impl SuiteLook {
+    fn of(options: &RunOptions) -> SuiteLook {
+        SuiteLook {
+            clock: options.clock,
+            inside: options.inside.request(),
+            flames: options.flame.flame,
+        }
+    }
+}
+
+/// Runs a suite on a server, keeps the run, prints the report.
 pub(crate) fn measure(
     task: SuiteTask<'_>,
-    clock: ClockOptions,
-    connection: ServerAccess,
-    watched: Option<WatchedServer>,
+    server: TestedServer,
+    access: AccessRequest,
+    look: SuiteLook,
 ) -> Result<ExitStatus, RunnerError> {
-    let mut settings = settings(connection, task.load, clock)?;
-    let (plan, output) = (task.plan, task.output);
-    let background = AskedBackground::of(&task.load.running.background.request(), &plan)?;
-    if watched.is_some() && !task.beside.is_empty() {
-        return Err(RunnerError::Usage(
-            "what the server does for the loads beside the run cannot be told apart from what it does for the run; leave \
-             out --inside and --pid, or --beside and --compete"
-                .to_owned(),
-        ));
-    }
-    settings.inside = watched.as_ref().map(WatchedServer::record);
-    let beside = (task.beside, background.as_ref());
-    let run = PlannedRun::beside(plan, &task.suite.text, settings, output, beside)?;
-    run.watching(watched).report(output)
-}
-
-/// How a run is to be done.
-pub(crate) fn settings(
-    connection: ServerAccess,
-    load: &LoadOptions,
-    clock: ClockOptions,
-) -> Result<Settings, RunnerError> {
-    Ok(Settings {
+    let (load, running) = (task.load, &task.load.running);
+    let run = SingleRun {
+        server: one_labelled(server, &running.label)?,
+        ways: RunWays {
+            access,
+            run: running.request(look.clock),
+            adjust: &|_| (),
+        },
+        task: RunTask {
+            beside: task.beside,
+            ..RunTask::new(task.plan, task.suite.text, &running.background.request())?
+        },
         users: load.concurrency.unwrap_or(1),
         drive: Drive::Rounds(Rounds {
             warmup: load.warmup,
             ..Rounds::default()
         }),
-        ..connection.settings_of_run(load.running.request(clock))?
-    })
+        ends: RunEnds::default(),
+        inside: look.inside,
+        flames: look.flames,
+    };
+    single(run, task.output)
 }

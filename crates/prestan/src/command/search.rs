@@ -8,20 +8,18 @@ use report::page::{Common, ReportPage};
 use report::{CountedUnit, Find, SearchResult, Tried};
 use stats::{OfferedLoad, Search, SearchOutcome, Trial};
 
-use super::kept::{KeptRun, origins};
 use crate::args::{FindArg, SearchArgs, SearchOptions};
 use crate::exit::ExitStatus;
 use crate::output;
-use crate::policy::{TrialLoad, Trials};
-use crate::series::local::{LocalRunner, LocalSeries, RunTask};
-use crate::series::servers::{RunWays, TestedServer, one_labelled};
-use crate::series::{SeriesPace, SeriesProgress};
+use crate::progress::{SeriesPace, SeriesProgress};
 use runner::RunnerError;
-use runner::background::AskedBackground;
 use runner::fitting::constraint_for;
-use runner::inside::InsideRequest;
+use runner::kept::{KeptRun, origins};
 use runner::load::{LoadWorkload, guard::Permission, pace};
+use runner::local::{LocalRunner, LocalSeries, RunPlace, RunTask};
+use runner::policy::{TrialLoad, Trials};
 use runner::series::{self, SeriesEnd};
+use runner::servers::{RunWays, TestedServer, one_labelled};
 use runner::state;
 use terminal::output::AnswerRequest;
 
@@ -77,11 +75,12 @@ fn made(
     search: Search,
 ) -> Result<ExitStatus, RunnerError> {
     let running = &args.search.running;
-    let task = Arc::new(RunTask {
-        background: AskedBackground::of(&running.background.request(), &sending.plan)?,
-        plan: sending.plan,
-        suite_text: sending.suite_text,
-    });
+    let task = RunTask::new(
+        sending.plan,
+        sending.suite_text,
+        &running.background.request(),
+    )?;
+    let task = Arc::new(task);
     let load = TrialLoad {
         find: find(&args.search),
         duration: args.search.duration,
@@ -92,21 +91,17 @@ fn made(
     };
     let server = TestedServer::running(vec![sending.target]);
     let servers = vec![one_labelled(server, &running.label)?];
-    let with = LocalSeries {
-        ways: RunWays {
-            access: args.connect.request()?,
-            run: running.request(args.clock),
-            adjust: &|_| {},
-        },
-        inside: InsideRequest::default(),
-        save: args.runs.save.as_deref(),
-        sides: None,
-        shown: Arc::new(SeriesProgress::new(SeriesPace::Open, args.runs.quiet)),
+    let shown = SeriesProgress::new(SeriesPace::Open, args.runs.quiet);
+    let ways = RunWays {
+        access: args.connect.request()?,
+        run: running.request(args.clock),
+        adjust: &|_| (),
     };
+    let with = LocalSeries::new(ways, RunPlace::Series(args.runs.save.clone()), &shown);
     let mut runner = LocalRunner::new(servers, [&*task], with)?;
     let mut trials = Trials::new(search, load, task);
     let series = series::perform(&mut trials, &mut runner);
-    runner.end();
+    shown.end();
     let ended = series.ended.map(|end| not_tried(end, &trials));
     let (made, ran) = trials.made(&series.history);
     let target = runner.reported_names().swap_remove(0);

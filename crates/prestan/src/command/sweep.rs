@@ -13,24 +13,23 @@ use stats::{Swept, Warning, WarningKind};
 use suite::Limit;
 
 use super::gates::add_gate;
-use super::kept::{KeptRun, origins};
 use super::point_verdicts::{RunAtPoint, by_constraints};
 use crate::args::{AnswerOptions, DesignArg, SweepArgs, Vary};
 use crate::command::run::overrides;
 use crate::exit::ExitStatus;
 use crate::output::{self, tell};
-use crate::policy::Listed;
-use crate::series::local::{
-    LocalRunner, LocalSeries, RunStep, RunTask, ServerStart, StepRun, whole,
+use crate::progress::{SeriesPace, SeriesProgress};
+use runner::RunnerError;
+use runner::kept::{KeptRun, origins};
+use runner::load::{guard, pace};
+use runner::local::{
+    LocalRunner, LocalSeries, RunPlace, RunStep, RunTask, ServerStart, StepRun, whole,
 };
-use crate::series::servers::{
+use runner::policy::Listed;
+use runner::series::{self, CompletedSeries, SeriesEnd};
+use runner::servers::{
     AnonymousServers, LOG_FOLLOWS, RunWays, labelled, tested_servers, with_pids,
 };
-use crate::series::{SeriesPace, SeriesProgress};
-use runner::RunnerError;
-use runner::background::AskedBackground;
-use runner::load::{guard, pace};
-use runner::series::{self, CompletedSeries, SeriesEnd};
 use runner::state;
 use runner::suite_text::SuiteText;
 
@@ -56,17 +55,15 @@ pub(crate) fn sweep(args: &SweepArgs) -> Result<ExitStatus, RunnerError> {
     let servers = tested_servers(&args.urls, &args.server)?;
     let servers = labelled(servers, &args.load.running.label)?;
     let servers = with_pids(servers, &args.inside.pid)?;
-    let shown = Arc::new(SeriesProgress::new(SeriesPace::Planned, args.runs.quiet));
+    let shown = SeriesProgress::new(SeriesPace::Planned, args.runs.quiet);
+    let ways = RunWays {
+        access: args.connect.request()?,
+        run: args.load.running.request(args.clock),
+        adjust: &|_| (),
+    };
     let with = LocalSeries {
-        ways: RunWays {
-            access: args.connect.request()?,
-            run: args.load.running.request(args.clock),
-            adjust: &|_| {},
-        },
         inside: args.inside.request(),
-        save: args.runs.save.as_deref(),
-        sides: None,
-        shown: Arc::clone(&shown),
+        ..LocalSeries::new(ways, RunPlace::Series(args.runs.save.clone()), &shown)
     };
     let tasks = plans.iter().map(|point| &*point.task);
     let mut runner = LocalRunner::new(servers, tasks, with)?;
@@ -83,7 +80,7 @@ pub(crate) fn sweep(args: &SweepArgs) -> Result<ExitStatus, RunnerError> {
     let mut steps = Listed::new(order.iter().enumerate().map(step));
     shown.plan(steps.steps());
     let CompletedSeries { history, ended } = series::perform(&mut steps, &mut runner);
-    runner.end();
+    shown.end();
     let done: Done<'_> = order.iter().copied().zip(whole(&history)).collect();
     let caveats = caveats(
         args,
@@ -278,11 +275,11 @@ fn plans(
         let of_a_rate = rate.map(|_| pace::OPEN_CONNECTIONS);
         let users = users.or(args.load.concurrency).or(of_a_rate);
         Ok(AtPoint {
-            task: Arc::new(RunTask {
-                background: AskedBackground::of(&args.load.running.background.request(), &plan)?,
+            task: Arc::new(RunTask::new(
                 plan,
-                suite_text: suite.text.clone(),
-            }),
+                suite.text.clone(),
+                &args.load.running.background.request(),
+            )?),
             users: users.unwrap_or(1),
             drive: drive(args, rate),
         })
@@ -386,7 +383,7 @@ fn step(
         runs: vec![StepRun {
             server: slot.server,
             group: slot.point * servers + slot.server,
-            name: (number + 1).to_string(),
+            name: Some((number + 1).to_string()),
             task: Arc::clone(&point.task),
             users: point.users,
             drive: point.drive.clone(),

@@ -12,13 +12,14 @@ use suite::{Overrides, Workspace};
 use webstone::{FileList, Mix};
 
 use crate::args::{ChildrenOptions, PagesOptions, WebstoneArgs};
-use crate::command::planned::PlannedRun;
+use crate::command::single::{SingleRun, single};
 use crate::exit::ExitStatus;
 use crate::output;
-use crate::series::local::RunTask;
-use crate::series::servers::{RunWays, TestedServer, one_labelled};
-use runner::background::AskedBackground;
+use runner::inside::InsideRequest;
 use runner::load::pace::set_http;
+use runner::local::RunTask;
+use runner::run::RunEnds;
+use runner::servers::{RunWays, TestedServer, one_labelled};
 use runner::suite_text::SuiteText;
 use runner::{RunnerError, page_files};
 use wire::shown::{redacted_command, redacted_target};
@@ -76,37 +77,33 @@ pub(crate) fn webstone(args: &WebstoneArgs) -> Result<ExitStatus, RunnerError> {
             .map(|times| times * list.pages.len() as u64),
         load: load(&args.load),
     };
-    let background = AskedBackground::of(&args.load.running.background.request(), &plan)?;
     let adjust = |settings: &mut Settings| adjust(args, &files, settings);
     let ways = RunWays {
         access: args.connect.request()?,
         run: args.load.running.request(args.clock),
         adjust: &adjust,
     };
-    let server = one_labelled(
-        TestedServer::running(targets(&urls)?),
-        &args.load.running.label,
-    )?;
+    let server = TestedServer::running(targets(&urls)?);
+    let server = one_labelled(server, &args.load.running.label)?;
+    let task = RunTask::new(plan, suite.text, &args.load.running.background.request())?;
     if let [children] = loads.children[..] {
-        let settings = Settings {
+        let run = SingleRun {
+            server,
+            ways,
+            task,
             users: children,
             drive: loads.drive(children),
-            ..server.settings_of_run(&ways)?
+            ends: RunEnds::default(),
+            inside: InsideRequest::default(),
+            flames: false,
         };
-        let background = background.as_ref();
-        return PlannedRun::single(plan, &suite.text, settings, &args.output, background)?
-            .report(&args.output);
+        return single(run, &args.output);
     }
     let curve = ChildrenCurve {
         server,
         ways,
         loads: &loads,
         options: &args.output,
-    };
-    let task = RunTask {
-        plan,
-        suite_text: suite.text,
-        background,
     };
     curve::curve(curve, task)
 }

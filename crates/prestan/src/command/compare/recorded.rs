@@ -14,7 +14,7 @@ use stats::Completeness;
 use suite::{Builtin, Overrides};
 
 use super::MeasuredServer;
-use crate::command::kept::{KeptRun, RecordReading};
+use runner::kept::{KeptRun, RecordReading};
 
 /// Whether this names recorded runs.
 pub(super) fn is_recorded(side: &str) -> bool {

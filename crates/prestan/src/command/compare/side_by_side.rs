@@ -9,13 +9,12 @@ use stats::{ComparedTimes, LEAST_STARTS};
 use super::MeasuredServer;
 use crate::args::{ClockOptions, ConnectOptions, InsideOptions, LoadOptions, is_given};
 use crate::command::run::overrides;
-use crate::policy::{BlockFrame, BudgetedBlocks, LETTERS, Listed};
-use crate::series::local::{LocalRunner, LocalSeries, RunTask};
-use crate::series::servers::{RunWays, TestedServer};
-use crate::series::{SeriesPace, SeriesProgress};
+use crate::progress::{SeriesPace, SeriesProgress};
 use runner::RunnerError;
-use runner::background::AskedBackground;
+use runner::local::{LocalRunner, LocalSeries, RunPlace, RunTask};
+use runner::policy::{BlockFrame, BudgetedBlocks, LETTERS, Listed};
 use runner::series;
+use runner::servers::{RunWays, TestedServer};
 use runner::state;
 use runner::suite_text::SuiteText;
 
@@ -68,11 +67,7 @@ pub(crate) fn measure(
     let running = &how.load.running;
     let task = |load: &LoadOptions| {
         let plan = suite.resolved(&overrides(load))?;
-        Ok(RunTask {
-            background: AskedBackground::of(&running.background.request(), &plan)?,
-            plan,
-            suite_text: suite.text.clone(),
-        })
+        RunTask::new(plan, suite.text.clone(), &running.background.request())
     };
     let whole = Arc::new(task(how.load)?);
     let frame = BlockFrame {
@@ -99,17 +94,16 @@ pub(crate) fn measure(
         Extent::Runs(_) => SeriesPace::Planned,
         Extent::Within(budget, ..) => SeriesPace::Within(budget),
     };
-    let shown = Arc::new(SeriesProgress::new(pace, how.quiet));
+    let shown = SeriesProgress::new(pace, how.quiet);
+    let ways = RunWays {
+        access: how.connect.request()?,
+        run: running.request(how.clock),
+        adjust: &|_| (),
+    };
     let with = LocalSeries {
-        ways: RunWays {
-            access: how.connect.request()?,
-            run: running.request(how.clock),
-            adjust: &|_| {},
-        },
         inside: how.inside.request(),
-        save: how.save,
         sides: Some(names),
-        shown: Arc::clone(&shown),
+        ..LocalSeries::new(ways, RunPlace::Series(how.save.map(Path::to_owned)), &shown)
     };
     let mut runner = LocalRunner::new(servers, [&*whole], with)?;
     let series = match how.extent {
@@ -132,7 +126,7 @@ pub(crate) fn measure(
             series::perform(&mut blocks, &mut runner)
         }
     };
-    runner.end();
+    shown.end();
     for made in series.history.steps {
         for (server, run) in measured.iter_mut().zip(made.outcome.runs) {
             server.runs.push(run);

@@ -10,16 +10,16 @@ use stats::Material;
 
 use super::{EarlyEnd, Runs};
 use crate::args::{DiagnoseArgs, LoadOptions, RunningOptions, WARMUP, defaults};
-use crate::command::kept::KeptRun;
 use crate::command::run::overrides;
-use crate::policy::{DiagnosisSuites, PlannedSuite};
-use crate::series::local::{LocalRunner, LocalSeries, RunStep, RunTask, StepRuns, whole};
-use crate::series::servers::{RunWays, labelled, tested_servers, with_pids};
-use crate::series::{SeriesPace, SeriesProgress};
+use crate::progress::{SeriesPace, SeriesProgress};
 use runner::RunnerError;
-use runner::background::{AskedBackground, BackgroundRequest};
+use runner::background::BackgroundRequest;
 use runner::intake::pooled;
+use runner::kept::KeptRun;
+use runner::local::{LocalRunner, LocalSeries, RunPlace, RunStep, RunTask, StepRuns, whole};
+use runner::policy::{DiagnosisSuites, PlannedSuite};
 use runner::series::{self, SeriesHistory};
+use runner::servers::{RunWays, labelled, tested_servers, with_pids};
 use runner::state;
 use runner::suite_text::SuiteText;
 
@@ -40,17 +40,15 @@ pub(super) fn measure(args: &DiagnoseArgs) -> Result<Runs, RunnerError> {
     let servers = labelled(servers, &args.measuring.label)?;
     let servers = with_pids(servers, &args.inside.pid)?;
     let load = load_options(args);
-    let shown = Arc::new(SeriesProgress::new(SeriesPace::Planned, args.runs.quiet));
+    let shown = SeriesProgress::new(SeriesPace::Planned, args.runs.quiet);
+    let ways = RunWays {
+        access: args.connect.request()?,
+        run: load.running.request(args.clock),
+        adjust: &|_| (),
+    };
     let with = LocalSeries {
-        ways: RunWays {
-            access: args.connect.request()?,
-            run: load.running.request(args.clock),
-            adjust: &|_| {},
-        },
         inside: args.inside.request(),
-        save: args.runs.save.as_deref(),
-        sides: None,
-        shown: Arc::clone(&shown),
+        ..LocalSeries::new(ways, RunPlace::Series(args.runs.save.clone()), &shown)
     };
     let firsts = suites.iter().map(|suite| suite.planned(suite.load.clone()));
     let firsts = firsts.collect::<Result<Vec<_>, _>>()?;
@@ -66,7 +64,7 @@ pub(super) fn measure(args: &DiagnoseArgs) -> Result<Runs, RunnerError> {
     let steps: Vec<_> = policy.steps().collect();
     shown.plan(steps.iter());
     let made = series::perform(&mut policy, &mut runner);
-    runner.end();
+    shown.end();
     let paths: Vec<PathBuf> = whole(&made.history)
         .map(|run| PathBuf::from(&run.path))
         .collect();
@@ -123,11 +121,11 @@ impl AskedSuite {
             name: self.name.clone(),
             users: load.concurrency.unwrap_or(1),
             is_repeat: false,
-            task: Arc::new(RunTask {
-                background: AskedBackground::of(&BackgroundRequest::default(), &plan)?,
+            task: Arc::new(RunTask::new(
                 plan,
-                suite_text: self.text.text.clone(),
-            }),
+                self.text.text.clone(),
+                &BackgroundRequest::default(),
+            )?),
         })
     }
 

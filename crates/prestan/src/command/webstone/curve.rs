@@ -9,20 +9,19 @@ use stats::Conclusion;
 use super::Loads;
 use crate::args::OutputOptions;
 use crate::command::gates::add_gate;
-use crate::command::kept::KeptRun;
 use crate::command::point_verdicts::{RunAtPoint, by_constraints};
 use crate::command::search::{found, print};
 use crate::exit::ExitStatus;
 use crate::output;
-use crate::policy::{Listed, tried};
-use crate::series::local::{
-    LocalRunner, LocalSeries, RunStep, RunTask, ServerStart, StepRun, StepRuns, whole,
-};
-use crate::series::servers::{RunWays, TestedServer};
-use crate::series::{SeriesPace, SeriesProgress};
+use crate::progress::{SeriesPace, SeriesProgress};
 use runner::RunnerError;
-use runner::inside::InsideRequest;
+use runner::kept::KeptRun;
+use runner::local::{
+    LocalRunner, LocalSeries, RunPlace, RunStep, RunTask, ServerStart, StepRun, StepRuns, whole,
+};
+use runner::policy::{Listed, tried};
 use runner::series::{self, PastStep};
+use runner::servers::{RunWays, TestedServer};
 use runner::state;
 use terminal::output::AnswerRequest;
 
@@ -49,15 +48,9 @@ pub(super) fn curve(
     output::check_answer(&answer, &[])?;
     add_gate(&options.gate, &mut task.plan)?;
     let task = Arc::new(task);
-    let shown = Arc::new(SeriesProgress::new(SeriesPace::Planned, options.quiet));
+    let shown = SeriesProgress::new(SeriesPace::Planned, options.quiet);
     let seed = ways.run.seed.unwrap_or_else(state::new_seed);
-    let with = LocalSeries {
-        ways,
-        inside: InsideRequest::default(),
-        save: options.save.as_deref(),
-        sides: None,
-        shown: Arc::clone(&shown),
-    };
+    let with = LocalSeries::new(ways, RunPlace::Series(options.save.clone()), &shown);
     let mut runner = LocalRunner::new(vec![server], [&*task], with)?;
     let step = |(place, children): (usize, &u32)| step(place, *children, loads, &task, seed);
     let remark =
@@ -66,7 +59,7 @@ pub(super) fn curve(
     let mut steps = Listed::new(steps).remarking(&remark);
     shown.plan(steps.steps());
     let series = series::perform(&mut steps, &mut runner);
-    runner.end();
+    shown.end();
     let ran: Vec<&KeptRun> = whole(&series.history).collect();
     let ended = series.ended.as_ref().map(|end| &end.why);
     let made = loads.children.iter().zip(&ran);
@@ -107,7 +100,7 @@ fn step(place: usize, children: u32, loads: &Loads<'_>, task: &Arc<RunTask>, see
         runs: vec![StepRun {
             server: 0,
             group: place,
-            name: (place + 1).to_string(),
+            name: Some((place + 1).to_string()),
             task: Arc::clone(task),
             users: children,
             drive: loads.drive(children),

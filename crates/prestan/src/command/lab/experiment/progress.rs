@@ -5,10 +5,10 @@ use std::time::{Duration, Instant};
 
 use campaign::{CampaignForecast, CampaignObserver};
 
-use crate::bar::{BarOf, TerminalBar};
-use crate::forecast::roughly;
 use crate::output::tell;
-use crate::watch::{FRAME, Following};
+use runner::words::roughly;
+use terminal::bar::{BarOf, TerminalBar};
+use terminal::watch::{FRAME, Following};
 
 /// Shows a campaign on standard error.
 #[derive(Default)]

@@ -5,19 +5,21 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use engine::{Observer, Progress, Settings};
-use record::{Event, EventKind, LeftBehind};
-use suite::Plan;
-
-use super::local::RunStep;
-use crate::bar::{BarOf, TerminalBar};
-use crate::forecast::{Meter, RunMeter, roughly};
 use crate::output::tell;
-use crate::watch::{FRAME, Following, draw_outlook, still_there, time_left};
+use crate::signals::on_interrupt;
+use engine::{Cancel, Observer};
+use record::{Event, EventKind, LeftBehind};
+use runner::RunnerError;
+use runner::console::{Guard, RunDisplay, SeriesConsole, ShownRun};
+use runner::local::RunStep;
+use runner::words::{roughly, still_there};
+use terminal::bar::{BarOf, TerminalBar};
+use terminal::forecast::{Meter, RunMeter};
+use terminal::watch::{FRAME, Following, draw_outlook, time_left};
 
 /// Counts a run towards the progress of its series.
 pub(crate) struct ProgressOfRun {
-    series: Arc<SeriesProgress>,
+    series: Arc<SharedProgress>,
     meter: RunMeter,
     /// By [`record::TestId`].
     tests: Vec<String>,
@@ -60,7 +62,10 @@ impl SeriesPace {
 }
 
 /// How far all runs are, on standard error.
-pub(crate) struct SeriesProgress {
+pub(crate) struct SeriesProgress(Arc<SharedProgress>);
+
+/// What all runs of a series count towards.
+struct SharedProgress {
     bar: Option<TerminalBar>,
     following: Mutex<Option<Following>>,
     quiet: bool,
@@ -89,7 +94,7 @@ impl SeriesProgress {
         let following = bar
             .is_some()
             .then(|| Following::drawing(bar.clone(), FRAME, draw));
-        SeriesProgress {
+        SeriesProgress(Arc::new(SharedProgress {
             bar,
             following: Mutex::new(following),
             quiet,
@@ -97,42 +102,86 @@ impl SeriesProgress {
             pace,
             told: AtomicUsize::new(0),
             left: Mutex::default(),
-        }
+        }))
     }
 
     /// Adds steps to what is planned.
     pub(crate) fn plan<'s>(&self, steps: impl Iterator<Item = &'s RunStep>) {
         for run in steps.flat_map(|step| &step.runs) {
-            self.meter
+            self.0
+                .meter
                 .plan(run.group, &run.task.plan, (run.users, &run.drive));
         }
     }
 
-    /// A step begins.
-    pub(super) fn begin_step(&self, title: Option<&str>) {
-        if let (Some(bar), Some(title)) = (&self.bar, title) {
+    /// Shows no longer how far the series is.
+    pub(crate) fn end(&self) {
+        let mut following = self
+            .0
+            .following
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        drop(following.take());
+    }
+}
+
+impl SeriesConsole for SeriesProgress {
+    fn show(&self, run: ShownRun<'_>) -> RunDisplay {
+        let tests = run.plan.tests.iter().map(|test| test.name.clone());
+        let observer = ProgressOfRun {
+            series: Arc::clone(&self.0),
+            meter: RunMeter::new(
+                &self.0.meter,
+                run.group,
+                run.progress,
+                (run.plan, run.users, run.drive),
+            ),
+            tests: tests.collect(),
+        };
+        RunDisplay {
+            observer: Arc::new(observer),
+            following: None,
+        }
+    }
+
+    fn begin_step(&self, title: Option<&str>) {
+        if let (Some(bar), Some(title)) = (&self.0.bar, title) {
             bar.set_message(title);
         }
     }
 
-    pub(crate) fn of_run(
-        self: &Arc<Self>,
-        group: usize,
-        progress: &Arc<Progress>,
-        (plan, settings): (&Plan, &Settings),
-    ) -> ProgressOfRun {
-        ProgressOfRun {
-            series: Arc::clone(self),
-            meter: RunMeter::new(
-                &self.meter,
-                group,
-                progress,
-                (plan, settings.users, &settings.drive),
-            ),
-            tests: plan.tests.iter().map(|test| test.name.clone()).collect(),
+    fn remark(&self, line: &str) {
+        if !self.0.quiet {
+            self.0.say(line);
         }
     }
 
+    fn has_left_behind(&self, server: &str) -> bool {
+        let known = self.0.left.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut untold = known.iter().filter(|(_, left)| left.is_some());
+        untold.any(|(url, _)| url.starts_with(server))
+    }
+
+    fn tell_left_behind(&self, gone: &[String]) {
+        let mut known = self.0.left.lock().unwrap_or_else(PoisonError::into_inner);
+        for (url, left) in known.iter_mut() {
+            let is_gone = gone.iter().any(|server| url.starts_with(server));
+            if let Some(left) = left.take().filter(|_| !is_gone) {
+                self.0.say(&still_there(&left));
+            }
+        }
+    }
+
+    fn on_interrupt(&self, cancel: &Cancel, made: Option<String>) -> Result<Guard, RunnerError> {
+        Ok(Box::new(on_interrupt(cancel.clone(), made)?))
+    }
+
+    fn is_quiet(&self) -> bool {
+        self.0.quiet
+    }
+}
+
+impl SharedProgress {
     fn begin_test(&self, name: &str) {
         match &self.bar {
             Some(bar) if self.pace != SeriesPace::Open => bar.set_message(name),
@@ -175,44 +224,11 @@ impl SeriesProgress {
         }
     }
 
-    /// Whether there is something at that server that is still to be told.
-    pub(super) fn has_left_behind(&self, server: &str) -> bool {
-        let known = self.left.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut untold = known.iter().filter(|(_, left)| left.is_some());
-        untold.any(|(url, _)| url.starts_with(server))
-    }
-
-    /// Names what stays on servers, but for those that are gone.
-    pub(super) fn tell_left_behind(&self, gone: &[String]) {
-        let mut known = self.left.lock().unwrap_or_else(PoisonError::into_inner);
-        for (url, left) in known.iter_mut() {
-            let is_gone = gone.iter().any(|server| url.starts_with(server));
-            if let Some(left) = left.take().filter(|_| !is_gone) {
-                self.say(&still_there(&left));
-            }
-        }
-    }
-
-    /// Says what a step came to, unless nothing is to be said.
-    pub(super) fn remark(&self, line: &str) {
-        if !self.quiet {
-            self.say(line);
-        }
-    }
-
     fn say(&self, line: &str) {
         match &self.bar {
             Some(bar) => bar.suspend(|| tell(line)),
             None => tell(line),
         }
-    }
-
-    pub(crate) fn end(&self) {
-        let mut following = self
-            .following
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        drop(following.take());
     }
 }
 

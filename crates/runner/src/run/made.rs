@@ -2,11 +2,10 @@
 
 use engine::{Cancel, Finished, RunError, Settings};
 use record::{EventKind, LeftBehind};
-use runner::load::guard;
 use suite::Plan;
 
 use super::{RunRecorder, add};
-use crate::output;
+use crate::load::guard;
 
 /// URLs of what the run makes on the server and removes at the end.
 pub(super) fn created_urls(plan: &Plan, settings: &Settings, makes_target: bool) -> Option<String> {
@@ -35,11 +34,11 @@ pub(super) fn may_have_sent(error: &RunError) -> bool {
 pub(super) fn note_target(plan: &Plan, settings: &Settings) -> bool {
     let noted = engine::note_target(settings, guard::length_of_made(plan));
     if let Err(why) = &noted {
-        output::tell(&format!(
-            "prestan: warning: {} is not noted for `prestan clean`: {why}; if this run is killed, \
+        log::warn!(
+            "{} is not noted for `prestan clean`: {why}; if this run is killed, \
              remove it by hand",
             settings.endpoint.target.url()
-        ));
+        );
     }
     noted.is_ok()
 }

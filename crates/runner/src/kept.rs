@@ -4,28 +4,31 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use crate::RunnerError;
+use crate::intake::{Drawn, drawn, summary_of_kept};
 use record::{ConstraintRecord, EventKind, Run};
 use report::page::PageRun;
 use report::{BesideResult, Diagnosed};
 use rundir::{Recorded, RunDirError, RunFolder};
-use runner::RunnerError;
-use runner::intake::{Drawn, drawn, summary_of_kept};
 use stats::{Details, Side, Summary};
 
 /// A kept run, or several of one server, pooled.
-pub(crate) struct KeptRun {
+pub struct KeptRun {
     /// The record; of several runs that of the first with the most rows.
-    pub(crate) run: Run,
-    pub(crate) summary: Summary,
+    pub run: Run,
+    /// What it came to.
+    pub summary: Summary,
     /// What figures need, where they are wanted.
-    pub(crate) details: Option<Vec<Details>>,
-    pub(crate) diagnosed: Option<Diagnosed>,
+    pub details: Option<Vec<Details>>,
+    /// What is conspicuous, where that is shown.
+    pub diagnosed: Option<Diagnosed>,
     /// Where `run` is kept.
-    pub(crate) path: String,
+    pub path: String,
 }
 
 impl KeptRun {
-    pub(crate) fn new(run: Run, summary: Summary, path: String) -> KeptRun {
+    /// A run that was just made.
+    pub fn new(run: Run, summary: Summary, path: String) -> KeptRun {
         KeptRun {
             run,
             summary,
@@ -35,12 +38,17 @@ impl KeptRun {
         }
     }
 
-    pub(crate) fn read(path: &Path, reading: RecordReading<'_>) -> Result<KeptRun, RunnerError> {
+    /// Reads the run of a directory.
+    ///
+    /// # Errors
+    ///
+    /// It is none, or cannot be read.
+    pub fn read(path: &Path, reading: RecordReading<'_>) -> Result<KeptRun, RunnerError> {
         KeptRun::of(RunFolder::open(path), reading)
     }
 
     /// A load of this name that went on beside another run, as a report shows it.
-    pub(crate) fn beside((name, load): &(String, KeptRun)) -> BesideResult<'_> {
+    pub fn beside((name, load): &(String, KeptRun)) -> BesideResult<'_> {
         BesideResult {
             name,
             run: &load.run,
@@ -49,7 +57,7 @@ impl KeptRun {
     }
 
     /// Reads the run of a directory.
-    pub(crate) fn of(
+    pub fn of(
         folder: Result<RunFolder, RunDirError>,
         reading: RecordReading<'_>,
     ) -> Result<KeptRun, RunnerError> {
@@ -61,7 +69,7 @@ impl KeptRun {
     }
 
     /// Reads and pools runs of one server, at least one, with the details for figures of so many servers.
-    pub(crate) fn pooled(
+    pub fn pooled(
         paths: &[PathBuf],
         servers: usize,
         reading: RecordReading<'_>,
@@ -83,7 +91,8 @@ impl KeptRun {
         })
     }
 
-    pub(crate) fn side(&self) -> Side<'_> {
+    /// The run as one side of a comparison.
+    pub fn side(&self) -> Side<'_> {
         Side {
             plan: &self.run.plan,
             env: &self.run.env,
@@ -91,7 +100,8 @@ impl KeptRun {
         }
     }
 
-    pub(crate) fn page_run(&self, name: Option<String>) -> PageRun<'_> {
+    /// The run as a page shows it, called so.
+    pub fn page_run(&self, name: Option<String>) -> PageRun<'_> {
         PageRun {
             name,
             run: &self.run,
@@ -101,7 +111,7 @@ impl KeptRun {
     }
 
     /// How long each test took, with its preparation and its clean-up.
-    pub(crate) fn time_of_tests(&self) -> BTreeMap<String, Duration> {
+    pub fn time_of_tests(&self) -> BTreeMap<String, Duration> {
         let mut started = BTreeMap::new();
         let mut times = BTreeMap::new();
         for event in &self.run.events {
@@ -124,16 +134,16 @@ impl KeptRun {
 
 /// What is read differently from what a record has.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct RecordReading<'a> {
+pub struct RecordReading<'a> {
     /// By these constraints it is judged, in place of its own.
-    pub(crate) constraints: Option<&'a [ConstraintRecord]>,
+    pub constraints: Option<&'a [ConstraintRecord]>,
     /// What reports call the server, in place of its own label.
-    pub(crate) label: Option<&'a str>,
+    pub label: Option<&'a str>,
 }
 
 impl RecordReading<'_> {
     /// Opens a record, for a report of it.
-    pub(crate) fn open(self, path: &Path) -> Result<Recorded, RunnerError> {
+    pub fn open(self, path: &Path) -> Result<Recorded, RunnerError> {
         self.labelled(rundir::open(path))
     }
 
@@ -153,12 +163,17 @@ impl RecordReading<'_> {
     }
 }
 
-pub(crate) fn open(path: &Path) -> Result<Recorded, RunnerError> {
+/// Opens a record, for a report of it.
+///
+/// # Errors
+///
+/// There is none, or it cannot be read.
+pub fn open(path: &Path) -> Result<Recorded, RunnerError> {
     RecordReading::default().open(path)
 }
 
 /// What reports say of caches and addresses that responded in these runs.
-pub(crate) fn origins<'r>(ran: impl IntoIterator<Item = &'r KeptRun>) -> Vec<String> {
+pub fn origins<'r>(ran: impl IntoIterator<Item = &'r KeptRun>) -> Vec<String> {
     let warnings = stats::origin_warnings(ran.into_iter().map(|one| &one.summary));
     warnings.iter().map(report::warning).collect()
 }

@@ -8,30 +8,34 @@ use record::Outcome;
 use report::{Find, Tried};
 use stats::{Conclusion, OfferedLoad, PagesSummary, Search, Summary, Tally, TestSummary};
 
-use crate::command::kept::KeptRun;
-use crate::forecast::roughly;
-use crate::series::local::{RunStep, RunTask, ServerStart, StepRun, StepRuns};
-use runner::RunnerError;
-use runner::load::pace;
-use runner::series::{NextStep, Policy, SeriesHistory};
+use crate::RunnerError;
+use crate::kept::KeptRun;
+use crate::load::pace;
+use crate::local::{RunStep, RunTask, ServerStart, StepRun, StepRuns};
+use crate::series::{NextStep, Policy, SeriesHistory};
+use crate::words::roughly;
 
 /// Inconclusive trials in a row, before the search ends: a single one may be a neighbour's fault.
 const PATIENCE: u32 = 3;
 
 /// How a trial is done, but for its load.
-pub(crate) struct TrialLoad {
-    pub(crate) find: Find,
-    pub(crate) duration: Duration,
-    pub(crate) warmup: u32,
+pub struct TrialLoad {
+    /// What is searched for.
+    pub find: Find,
+    /// How long a trial is measured.
+    pub duration: Duration,
+    /// Operations of each user before that.
+    pub warmup: u32,
     /// Operations come in their order, and are not drawn.
-    pub(crate) in_turn: bool,
+    pub in_turn: bool,
     /// Connections over which a rate is spread.
-    pub(crate) connections: u32,
-    pub(crate) seed: u64,
+    pub connections: u32,
+    /// The first trial has the seed behind it.
+    pub seed: u64,
 }
 
 /// Trials until the largest load is found under which the condition holds.
-pub(crate) struct Trials {
+pub struct Trials {
     search: Search,
     load: TrialLoad,
     task: Arc<RunTask>,
@@ -42,7 +46,8 @@ pub(crate) struct Trials {
 }
 
 impl Trials {
-    pub(crate) fn new(search: Search, load: TrialLoad, task: Arc<RunTask>) -> Trials {
+    /// Trials of this search.
+    pub fn new(search: Search, load: TrialLoad, task: Arc<RunTask>) -> Trials {
         Trials {
             search,
             load,
@@ -52,16 +57,18 @@ impl Trials {
         }
     }
 
-    pub(crate) fn find(&self) -> Find {
+    /// What is searched for.
+    pub fn find(&self) -> Find {
         self.load.find
     }
 
-    pub(crate) fn search(&self) -> &Search {
+    /// What is known by now.
+    pub fn search(&self) -> &Search {
         &self.search
     }
 
     /// The conclusive trials, with their runs.
-    pub(crate) fn made<'h>(
+    pub fn made<'h>(
         &self,
         history: &'h SeriesHistory<RunStep, StepRuns>,
     ) -> (Vec<Tried>, Vec<&'h KeptRun>) {
@@ -70,7 +77,7 @@ impl Trials {
     }
 
     /// The load of the trial that could not be made, in words.
-    pub(crate) fn under_way(&self) -> Option<String> {
+    pub fn under_way(&self) -> Option<String> {
         let load = self.search.next_load()?;
         Some(self.load.find.amount(load))
     }
@@ -188,7 +195,7 @@ impl Trials {
         let run = StepRun {
             server: 0,
             group: 0,
-            name: number.to_string(),
+            name: Some(number.to_string()),
             task: Arc::clone(&self.task),
             users,
             drive: Drive::Load(LoadDrive {
@@ -246,7 +253,7 @@ fn is_there(summary: &Summary) -> bool {
 
 /// What a trial came to. With a mix of requests, the times are those of the slowest of them, and
 /// with pages, those of the pages.
-pub(crate) fn tried(load: OfferedLoad, held: bool, summary: &Summary) -> Tried {
+pub fn tried(load: OfferedLoad, held: bool, summary: &Summary) -> Tried {
     if let Some(pages) = &summary.pages {
         return of_pages(load, held, pages);
     }

@@ -1,5 +1,12 @@
-//! A run with everything decided: it is made, recorded, and reported or handed on.
+//! A run on this machine, from its plan to its record.
+//!
+//! ```text
+//! PlannedRun --begin--> what goes on beside it --measure--> Finished --after--> Concluded --conclude--> CompletedRun
+//! (a directory)         (capture, loads)       (engine)     (what is repeated,   (statistics)           (complete record)
+//!                                                            removed, added)
+//! ```
 
+mod completed;
 mod made;
 
 use std::path::{Path, PathBuf};
@@ -16,179 +23,113 @@ use rundir::{RunDir, RunDirError, Samples};
 use stats::{MeasurementWindow, Until};
 use suite::Plan;
 
-use crate::args::OutputOptions;
-use crate::command::beside::{self, BesideLoad, BesideLoads, BesideTask};
-use crate::command::completed::{CompletedRun, IncompleteRun, not_saved};
-use crate::command::gates::add_gate;
-use crate::command::kept::KeptRun;
-use crate::exit::ExitStatus;
-use crate::forecast::{Meter, RunMeter};
-use crate::series::SeriesProgress;
-use crate::series::local::RunTask;
-use crate::signals::on_interrupt;
-use crate::watch::Console;
-use runner::RunnerError;
-use runner::background::{
-    self, AskedBackground, BackgroundRecorder, BackgroundShare, BackgroundTask, recorded_suite,
-};
-use runner::capture::RunCapture;
-use runner::failing::MaxFailures;
-use runner::fitting::check_background;
-use runner::fitting::settings_for;
-use runner::inside::{WatchedServer, logged};
-use runner::intake::{Concluded, Intake};
-use runner::live::LiveStatistics;
-use runner::state;
-use runner::steering::{AdaptingLoad, BackgroundFeed};
+use crate::RunnerError;
+use crate::background::{BackgroundRecorder, BackgroundShare, recorded_suite};
+use crate::beside::{self, BesideLoad, BesideLoads};
+use crate::capture::RunCapture;
+use crate::console::{Guard, RunDisplay, SeriesConsole, ShownRun};
+use crate::failing::MaxFailures;
+use crate::fitting::{check_background, settings_for};
+use crate::inside::{WatchedServer, logged};
+use crate::intake::{Concluded, Intake};
+use crate::live::LiveStatistics;
+use crate::local::RunTask;
+use crate::state;
+use crate::steering::{AdaptingLoad, BackgroundFeed};
 
+use completed::not_saved;
 use made::{created_urls, may_have_sent, note_target, remove_target};
+
+pub use completed::{CompletedRun, IncompleteRun};
 
 /// Why a run ends that takes turns with one that ended early.
 pub(crate) const PARTNER_ENDED: &str = "the run of another server in this block ended early";
 
+/// What a run is to its record.
+#[derive(Debug, Clone, Copy)]
+pub enum RunRole<'a> {
+    /// It stands for itself.
+    Single,
+    /// It is one of a series, and of a server that is called so where servers are compared.
+    OfSeries(Option<&'a str>),
+}
+
+/// When a run ends before its time.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct RunEnds {
+    /// When a load run has measured enough.
+    pub until: Option<Until>,
+    /// How much of it may fail before it is ended; `None` for a suite.
+    pub max_failures: Option<MaxFailures>,
+}
+
 /// A run with everything decided.
-pub(crate) struct PlannedRun {
+pub struct PlannedRun {
     plan: Plan,
     settings: Settings,
     record: PlanRecord,
     /// `None` for a run that is not kept.
     directory: Option<RunDir>,
-    /// When a load run has measured enough.
-    pub(crate) until: Option<Until>,
-    /// How much of it may fail before it is ended.
-    pub(crate) max_failures: Option<MaxFailures>,
+    ends: RunEnds,
     /// The run makes the target itself, where nothing was: it is removed at the end.
-    pub(crate) makes_target: bool,
-    /// What goes on beside it.
+    makes_target: bool,
+    /// The loads that go on beside it.
     beside: Vec<BesideLoad>,
-    /// Background traffic to start before it.
-    background: Option<BackgroundTask>,
     /// Its part in background traffic that has started.
-    pub(crate) traffic: Option<BackgroundShare>,
+    traffic: Option<BackgroundShare>,
     /// Its packets, while they are recorded.
     captured: Option<RunCapture>,
     /// The server, where it is looked into.
     watched: Option<WatchedServer>,
+    /// Its samples are needed after it, also where it is not kept.
+    needs_samples: bool,
 }
 
 impl PlannedRun {
-    /// A run on its own, kept where these options say, beside this background traffic.
-    pub(crate) fn single(
-        plan: Plan,
-        suite_text: &str,
-        settings: Settings,
-        output: &OutputOptions,
-        background: Option<&AskedBackground>,
-    ) -> Result<PlannedRun, RunnerError> {
-        let beside = (Vec::new(), background);
-        PlannedRun::beside(plan, suite_text, settings, output, beside)
-    }
-
-    /// A run with loads and background traffic beside it, kept where these options say.
-    pub(crate) fn beside(
-        mut plan: Plan,
-        suite_text: &str,
-        mut settings: Settings,
-        output: &OutputOptions,
-        (tasks, background): (Vec<BesideTask>, Option<&AskedBackground>),
-    ) -> Result<PlannedRun, RunnerError> {
-        settings = settings_for(&plan, settings)?;
-        let background = background.map(|asked| asked.task(&mut settings));
-        let background = background.transpose()?;
-        add_gate(&output.gate, &mut plan)?;
-        check_background(&plan, settings.background.as_ref())?;
-        let directory = match &output.save {
-            _ if output.no_save => None,
-            Some(path) => Some(path.clone()),
-            None => Some(state::run_directory(&settings.run_id)?),
-        };
-        let loads = beside::decided(tasks, &mut settings)?;
-        let run = PlannedRun::new(plan, suite_text, settings, directory.clone())
-            .map_err(|why| why.followed_by(", or keep no record with --no-save"))?;
-        Ok(PlannedRun {
-            beside: beside::planned(loads, directory.as_deref())?,
-            background,
-            ..run
-        })
-    }
-
-    /// A run of a series, kept below `save`; one that compares servers has a name for its own.
-    pub(crate) fn of_series(
-        side: Option<&str>,
+    /// A run of this task, kept in that directory.
+    ///
+    /// # Errors
+    ///
+    /// The settings do not fit the plan, or the directory cannot be made.
+    pub fn new(
         task: &RunTask,
         settings: Settings,
-        save: Option<&Path>,
-    ) -> Result<PlannedRun, RunnerError> {
-        let RunTask {
-            plan, suite_text, ..
-        } = task;
-        let users = settings.users;
-        if plan.adapt.is_some() {
-            return Err(RunnerError::Usage(format!(
-                "the suite {} changes the number of its users (`adapt`), which a series of runs sets; use \
-                 `prestan load --mix`",
-                plan.suite.name
-            )));
-        }
-        let settings = settings_for(plan, settings)?;
-        if settings.users != users {
-            // Points and reports of a series would have another number than its runs.
-            return Err(RunnerError::Usage(format!(
-                "the suite {} needs {} users in each run of a series; set their number to that",
-                plan.suite.name, settings.users
-            )));
-        }
-        check_background(plan, settings.background.as_ref())?;
-        let directory = state::directory_of(&settings.run_id, save)?;
-        let record = PlanRecord {
-            series: Some(state::series_of(&settings.run_id).to_owned()),
-            side: side.map(str::to_owned),
-            ..engine::plan_record(plan, &settings)
-        };
-        PlannedRun::recorded(plan.clone(), suite_text, settings, record, Some(directory))
-    }
-
-    pub(super) fn new(
-        plan: Plan,
-        suite_text: &str,
-        settings: Settings,
+        role: RunRole<'_>,
         directory: Option<PathBuf>,
     ) -> Result<PlannedRun, RunnerError> {
-        let settings = settings_for(&plan, settings)?;
+        let plan = task.plan.clone();
+        if let RunRole::OfSeries(_) = role {
+            check_for_series(&plan, &settings)?;
+        }
+        let mut settings = settings_for(&plan, settings)?;
+        check_background(&plan, settings.background.as_ref())?;
+        let loads = beside::decided(&task.beside, &mut settings)?;
         let record = engine::plan_record(&plan, &settings);
-        PlannedRun::recorded(plan, suite_text, settings, record, directory)
-    }
-
-    fn recorded(
-        plan: Plan,
-        suite_text: &str,
-        settings: Settings,
-        record: PlanRecord,
-        directory: Option<PathBuf>,
-    ) -> Result<PlannedRun, RunnerError> {
-        let create = |path: PathBuf| {
-            let suite_text = recorded_suite(suite_text, &plan)?;
-            let created = RunDir::create(&path, &record, &suite_text, &engine::environment());
-            created.map_err(|error| {
-                RunnerError::Local(match error {
-                    RunDirError::PlanTooLarge(_) => error.to_string(),
-                    _ => format!("{error}; choose another directory with --save DIR"),
-                })
-            })
+        let record = match role {
+            RunRole::Single => record,
+            RunRole::OfSeries(side) => PlanRecord {
+                series: Some(state::series_of(&settings.run_id).to_owned()),
+                side: side.map(str::to_owned),
+                ..record
+            },
         };
+        let kept = directory.as_deref().map(|path| {
+            let suite_text = recorded_suite(&task.suite_text, &plan)?;
+            let created = RunDir::create(path, &record, &suite_text, &engine::environment());
+            created.map_err(|error| not_created(&error, role))
+        });
         Ok(PlannedRun {
-            directory: directory.map(create).transpose()?,
+            directory: kept.transpose()?,
+            beside: beside::planned(&task.beside, loads, directory.as_deref())?,
             plan,
             settings,
             record,
-            until: None,
-            max_failures: None,
+            ends: RunEnds::default(),
             makes_target: false,
-            beside: Vec::new(),
-            background: None,
             traffic: None,
             captured: None,
             watched: None,
+            needs_samples: false,
         })
     }
 
@@ -197,50 +138,41 @@ impl PlannedRun {
         PlannedRun { watched, ..self }
     }
 
-    /// Makes the run and prints its report.
-    pub(crate) fn report(mut self, output: &OutputOptions) -> Result<ExitStatus, RunnerError> {
-        let cancel = Cancel::default();
-        let _interruptible = on_interrupt(cancel.clone(), self.created_urls())?;
-        self.start_what_is_beside(output.capture.as_deref(), &cancel, output.quiet)?;
-        let beside = BesideLoads::start(std::mem::take(&mut self.beside), &cancel)?;
-        let completed = self.on_console(output, cancel);
-        let beside = beside.end();
-        completed?.report(output, beside)
+    /// The same run, which ends by these.
+    pub(crate) fn ending(self, ends: RunEnds) -> PlannedRun {
+        PlannedRun { ends, ..self }
     }
 
-    /// Starts to record its packets, in this file or as the suite says, and its background traffic. Where that
-    /// fails, the record has nothing in it, and goes.
-    fn start_what_is_beside(
-        &mut self,
-        capture: Option<&Path>,
-        cancel: &Cancel,
-        is_quiet: bool,
-    ) -> Result<(), RunnerError> {
-        let started = self.try_to_start(capture, cancel, is_quiet);
-        if started.is_err() {
-            if let Some(captured) = self.captured.take() {
-                captured.discard();
-            }
-            self.discard();
+    /// The same run, which makes the target itself, or not.
+    pub(crate) fn making_target(self, makes_target: bool) -> PlannedRun {
+        PlannedRun {
+            makes_target,
+            ..self
         }
-        started
     }
 
-    /// Nothing is kept of a run that has not begun.
-    pub(crate) fn discard(&self) {
-        // The reason that is about to be reported is the one that matters.
-        let _ = self.directory.as_ref().map(RunDir::discard);
+    /// The same run, whose samples are needed after it, or not.
+    pub(crate) fn needing_samples(self, needs_samples: bool) -> PlannedRun {
+        PlannedRun {
+            needs_samples,
+            ..self
+        }
     }
 
-    fn try_to_start(
+    /// Gives it a part in background traffic.
+    pub(crate) fn share(&mut self, traffic: BackgroundShare) {
+        self.traffic = Some(traffic);
+    }
+
+    /// Starts to record its packets, in this file or as the suite says.
+    pub(crate) fn start_capture(
         &mut self,
-        capture: Option<&Path>,
-        cancel: &Cancel,
+        file: Option<&Path>,
         is_quiet: bool,
     ) -> Result<(), RunnerError> {
         let planned = self.plan.capture;
-        let file = match (capture, planned, &self.directory) {
-            (Some(file), _, _) => Some(file.to_owned()),
+        let file = match (file, planned, &self.directory) {
+            (Some(file), _, _) => file.to_owned(),
             (None, Some(_), None) => {
                 return Err(RunnerError::Usage(
                     "the suite keeps the packets of the run (`capture`) in its record, and there is none; leave out \
@@ -248,20 +180,24 @@ impl PlannedRun {
                         .to_owned(),
                 ));
             }
-            (None, Some(_), Some(directory)) => Some(directory.path().join(rundir::PACKETS)),
-            (None, None, _) => None,
+            (None, Some(_), Some(directory)) => directory.path().join(rundir::PACKETS),
+            (None, None, _) => return Ok(()),
         };
-        let start = |file: PathBuf| RunCapture::start(&file, planned, &self.settings, is_quiet);
-        self.captured = file.map(start).transpose()?;
-        if let Some(task) = self.background.take() {
-            let running = background::started(task, cancel, is_quiet)?;
-            self.traffic = BackgroundShare::among(1, running)?.pop();
-        }
+        self.captured = Some(RunCapture::start(&file, planned, &self.settings, is_quiet)?);
         Ok(())
     }
 
+    /// Nothing is kept of a run that does not begin.
+    pub(crate) fn discard(self) {
+        if let Some(captured) = self.captured {
+            captured.discard();
+        }
+        // The reason that is about to be reported is the one that matters.
+        let _ = self.directory.as_ref().map(RunDir::discard);
+    }
+
     /// URLs of what it makes on the server and removes at the end, and what goes on beside it.
-    pub(super) fn created_urls(&self) -> Option<String> {
+    pub(crate) fn created_urls(&self) -> Option<String> {
         let beside = self.beside.iter().filter_map(BesideLoad::created_urls);
         let own = created_urls(&self.plan, &self.settings, self.makes_target);
         let all: Vec<String> = own.into_iter().chain(beside).collect();
@@ -269,13 +205,13 @@ impl PlannedRun {
     }
 
     /// Makes a run that goes on until it is told that that is enough.
-    pub(super) fn keep_until_told(
+    pub(crate) fn keep_until_told(
         self,
         cancel: &Cancel,
         observer: Arc<dyn Observer>,
         enough: Arc<AtomicBool>,
-    ) -> Result<KeptRun, IncompleteRun> {
-        let intake = self.intake(None, Arc::default());
+    ) -> Result<crate::kept::KeptRun, IncompleteRun> {
+        let intake = self.intake(Arc::default()).until_told(enough);
         let watch = Watch {
             cancel: cancel.clone(),
             progress: Arc::default(),
@@ -285,79 +221,82 @@ impl PlannedRun {
             rows: None,
             is_alone: false,
         };
-        self.measure(intake.until_told(enough), watch, None).keep()
-    }
-
-    /// Makes a run of a series, of a group of runs alike, in turns with others where `turn` is given.
-    pub(crate) fn keep(
-        self,
-        cancel: &Cancel,
-        (series, group): (&Arc<SeriesProgress>, usize),
-        turn: Option<Turn>,
-    ) -> Result<KeptRun, IncompleteRun> {
-        let intake = self.intake(None, Arc::default());
-        let progress = Arc::default();
-        let observer = series.of_run(group, &progress, (&self.plan, &self.settings));
-        let watch = Watch {
-            cancel: cancel.clone(),
-            progress,
-            observer: Arc::new(observer),
-            is_alone: turn.is_none(),
-            turn: turn.map(Arc::new),
-            conditions: Arc::default(),
-            rows: None,
-        };
         self.measure(intake, watch, None).keep()
     }
 
-    /// Takes its samples. What is made of them has the label of the server.
-    fn intake(&self, until: Option<Until>, live: Arc<LiveStatistics>) -> Intake {
-        let mut plan = self.record.clone();
-        report::apply_label(&mut plan, &mut engine::environment(), &mut []);
-        Intake::new(&plan, self.directory.as_ref(), until, live)
+    /// Makes the run, with the loads beside it; in turns with others where `turn` is given.
+    ///
+    /// # Errors
+    ///
+    /// Loads beside it did not begin, or there is no file for its samples.
+    pub(crate) fn make(
+        mut self,
+        cancel: &Cancel,
+        (console, group): (&dyn SeriesConsole, usize),
+        turn: Option<Turn>,
+    ) -> Result<CompletedRun, RunnerError> {
+        let beside = match BesideLoads::start(std::mem::take(&mut self.beside), cancel) {
+            Ok(beside) => beside,
+            Err(why) => {
+                self.discard();
+                return Err(why);
+            }
+        };
+        let made = self.make_alone(cancel, (console, group), turn);
+        let beside = beside.end();
+        Ok(CompletedRun { beside, ..made? })
     }
 
-    fn on_console(
+    fn make_alone(
         self,
-        output: &OutputOptions,
-        cancel: Cancel,
+        cancel: &Cancel,
+        (console, group): (&dyn SeriesConsole, usize),
+        turn: Option<Turn>,
     ) -> Result<CompletedRun, RunnerError> {
         let (live, progress) = (
             Arc::new(LiveStatistics::default()),
             Arc::new(Progress::default()),
         );
-        let mut intake = self.intake(self.until, Arc::clone(&live));
-        if let Some(limit) = self.max_failures {
+        let mut intake = self.intake(Arc::clone(&live));
+        if let Some(limit) = self.ends.max_failures {
             intake = intake.limited(limit);
         }
-        if output.formats.figures.any() || output.formats.log.is_some() {
+        if self.needs_samples {
             intake = intake.with_file()?;
         }
-        let meter = Arc::new(Meter::default());
-        let Settings { users, drive, .. } = &self.settings;
-        meter.plan(0, &self.plan, (*users, drive));
-        let meter = RunMeter::new(&meter, 0, &progress, (&self.plan, *users, drive));
-        let console = Console::new(
-            output.console(),
-            Arc::clone(&progress),
-            &self.record,
-            live,
-            meter,
-        );
-        let console = Arc::new(console);
+        let display = console.show(ShownRun {
+            group,
+            plan: &self.plan,
+            record: &self.record,
+            users: self.settings.users,
+            drive: &self.settings.drive,
+            progress: &progress,
+            live: &live,
+        });
+        let RunDisplay {
+            observer,
+            following,
+        } = display;
         let watch = Watch {
-            cancel,
+            cancel: cancel.clone(),
             progress,
-            observer: Arc::clone(&console) as Arc<dyn Observer>,
-            turn: None,
+            observer,
+            is_alone: turn.is_none() && self.record.beside.is_empty(),
+            turn: turn.map(Arc::new),
             conditions: Arc::default(),
             rows: None,
-            is_alone: self.record.beside.is_empty(),
         };
-        Ok(self.measure(intake, watch, Some(&console)))
+        Ok(self.measure(intake, watch, following))
     }
 
-    fn measure(self, intake: Intake, watch: Watch, console: Option<&Arc<Console>>) -> CompletedRun {
+    /// Takes its samples. What is made of them has the label of the server.
+    fn intake(&self, live: Arc<LiveStatistics>) -> Intake {
+        let mut plan = self.record.clone();
+        report::apply_label(&mut plan, &mut engine::environment(), &mut []);
+        Intake::new(&plan, self.directory.as_ref(), self.ends.until, live)
+    }
+
+    fn measure(self, intake: Intake, watch: Watch, following: Option<Guard>) -> CompletedRun {
         let PlannedRun {
             plan,
             settings,
@@ -390,7 +329,6 @@ impl PlannedRun {
             share.record(Arc::clone(&recorder) as Arc<dyn BackgroundRecorder>);
         }
         let note = self.makes_target.then(|| note_target(&plan, &settings));
-        let following = console.map(Console::follow);
         let rows = watched.map(|watched| watched.watch(&plan, &settings));
         let watch = Watch {
             observer: Arc::clone(&recorder) as Arc<dyn Observer>,
@@ -473,8 +411,41 @@ impl PlannedRun {
             summary,
             samples,
             windows,
+            beside: Vec::new(),
         }
     }
+}
+
+/// Refuses what a series decides itself.
+fn check_for_series(plan: &Plan, settings: &Settings) -> Result<(), RunnerError> {
+    let suite = &plan.suite.name;
+    if plan.adapt.is_some() {
+        return Err(RunnerError::Usage(format!(
+            "the suite {suite} changes the number of its users (`adapt`), which a series of runs sets; use \
+             `prestan load --mix`"
+        )));
+    }
+    let users = settings_for(plan, settings.clone())?.users;
+    if users != settings.users {
+        // Points and reports of a series would have another number than its runs.
+        return Err(RunnerError::Usage(format!(
+            "the suite {suite} needs {users} users in each run of a series; set their number to that"
+        )));
+    }
+    Ok(())
+}
+
+/// The directory of a run cannot be made.
+fn not_created(error: &RunDirError, role: RunRole<'_>) -> RunnerError {
+    let otherwise = match (error, role) {
+        (RunDirError::PlanTooLarge(_), RunRole::OfSeries(_)) => "",
+        (RunDirError::PlanTooLarge(_), RunRole::Single) => ", or keep no record with --no-save",
+        (_, RunRole::OfSeries(_)) => "; choose another directory with --save DIR",
+        (_, RunRole::Single) => {
+            "; choose another directory with --save DIR, or keep no record with --no-save"
+        }
+    };
+    RunnerError::Local(format!("{error}{otherwise}"))
 }
 
 /// Which operations count, for readers of the record.

@@ -4,32 +4,33 @@ use std::slice;
 use std::time::Duration;
 
 use engine::{LONGEST_RUN_ID, Settings};
-use record::Processors;
+use record::{HttpVersion, Processors};
 use testbed::RealServer;
 use testbed::real::{EndedServer, Recipe};
+use wire::auth::{Credentials, Secret};
 use wire::target::Target;
 
-use super::SeriesProgress;
-use crate::command::run::{credentials_of, recipe, version_of};
-use crate::output::number_of;
-use runner::RunnerError;
-use runner::access::{
+use crate::RunnerError;
+use crate::access::{
     AccessRequest, RunRequest, ServerAccess, labels_of, one_label, read_target, to_own_server,
 };
-use runner::inside::{InsideRequest, WatchedServer};
-use runner::place::server_place;
-use runner::state;
+use crate::inside::{InsideRequest, WatchedServer};
+use crate::place::server_place;
+use crate::state;
+use crate::words::number_of;
 
 /// How servers are reached, and what all runs of a series have in common.
-pub(crate) struct RunWays<'a> {
-    pub(crate) access: AccessRequest,
-    pub(crate) run: RunRequest,
+pub struct RunWays<'a> {
+    /// How servers are reached.
+    pub access: AccessRequest,
+    /// What holds for each run.
+    pub run: RunRequest,
     /// What is different in all runs.
-    pub(crate) adjust: &'a dyn Fn(&mut Settings),
+    pub adjust: &'a dyn Fn(&mut Settings),
 }
 
 /// Servers at these URLs, and those of these recipes.
-pub(crate) fn tested_servers(
+pub fn tested_servers(
     urls: &[String],
     recipes: &[String],
 ) -> Result<Vec<TestedServer>, RunnerError> {
@@ -39,7 +40,7 @@ pub(crate) fn tested_servers(
 }
 
 /// The same servers, called so in reports: all of them, or none.
-pub(crate) fn labelled(
+pub fn labelled(
     mut servers: Vec<TestedServer>,
     labels: &[String],
 ) -> Result<Vec<TestedServer>, RunnerError> {
@@ -51,7 +52,7 @@ pub(crate) fn labelled(
 }
 
 /// The same server, called so in reports, where that is said.
-pub(crate) fn one_labelled(
+pub fn one_labelled(
     mut server: TestedServer,
     labels: &[String],
 ) -> Result<TestedServer, RunnerError> {
@@ -60,7 +61,7 @@ pub(crate) fn one_labelled(
 }
 
 /// The same servers; those that run already have these processes: all of them, or none.
-pub(crate) fn with_pids(
+pub fn with_pids(
     mut servers: Vec<TestedServer>,
     pids: &[u32],
 ) -> Result<Vec<TestedServer>, RunnerError> {
@@ -77,22 +78,22 @@ pub(crate) fn with_pids(
         )));
     }
     for (server, pid) in running.into_iter().zip(pids) {
-        server.pid = Some(*pid);
+        server.pids = vec![*pid];
     }
     Ok(servers)
 }
 
 /// The labels of the servers of a series, each with the names and URLs of its server.
-pub(crate) struct AnonymousServers(Vec<(Option<String>, Vec<String>)>);
+pub struct AnonymousServers(Vec<(Option<String>, Vec<String>)>);
 
 impl AnonymousServers {
-    pub(super) fn of(servers: &[TestedServer]) -> AnonymousServers {
+    pub(crate) fn of(servers: &[TestedServer]) -> AnonymousServers {
         let known = |server: &TestedServer| (server.label.clone(), server.known_as());
         AnonymousServers(servers.iter().map(known).collect())
     }
 
     /// A message as reports may show it. It may be about any of the servers, whichever was measured when it arose.
-    pub(crate) fn shown(&self, text: &str) -> String {
+    pub fn shown(&self, text: &str) -> String {
         let labels = self.0.iter().flat_map(|(label, known_as)| {
             let names = known_as.iter().map(slice::from_ref);
             names.filter_map(|name| Some((label.as_deref()?, name)))
@@ -102,10 +103,10 @@ impl AnonymousServers {
 }
 
 /// Before the end of the logs of a server.
-pub(crate) const LOG_FOLLOWS: &str = "; its logs end with\n";
+pub const LOG_FOLLOWS: &str = "; its logs end with\n";
 
 /// The failure of a server that was started here and ended by itself meanwhile.
-pub(crate) fn server_ended(name: &str, during: &str, ended: &EndedServer) -> RunnerError {
+pub fn server_ended(name: &str, during: &str, ended: &EndedServer) -> RunnerError {
     let EndedServer { status, log } = ended;
     // What it wrote must not pass for a line of ours: each of its lines begins with the name of its file.
     RunnerError::Target(format!(
@@ -117,10 +118,10 @@ pub(crate) fn server_ended(name: &str, during: &str, ended: &EndedServer) -> Run
 const LONGEST_END: usize = 14;
 
 /// Time from the last connection that a server accepts to its end.
-pub(crate) const ENDS_WITHIN: Duration = Duration::from_millis(200);
+pub const ENDS_WITHIN: Duration = Duration::from_millis(200);
 
 /// The name of a series: the one that was asked for, or a new one.
-pub(super) fn name_of(run_id: Option<&str>) -> Result<String, RunnerError> {
+pub(crate) fn name_of(run_id: Option<&str>) -> Result<String, RunnerError> {
     match run_id {
         Some(name) if name.len() + LONGEST_END > LONGEST_RUN_ID => {
             Err(RunnerError::Usage(format!(
@@ -139,7 +140,7 @@ pub(super) fn name_of(run_id: Option<&str>) -> Result<String, RunnerError> {
 }
 
 /// What the runs of a series make on servers that are not ours.
-pub(super) fn collections(servers: &[TestedServer], name: &str) -> Option<String> {
+pub(crate) fn collections(servers: &[TestedServer], name: &str) -> Option<String> {
     let is_running = |server: &&TestedServer| !server.is_own();
     let names = servers.iter().filter(is_running).map(|server| {
         let collections = engine::collection_name(&format!("{name}-"));
@@ -150,13 +151,13 @@ pub(super) fn collections(servers: &[TestedServer], name: &str) -> Option<String
 }
 
 /// A server that is to be measured. It is stopped when this goes, if it was started here.
-pub(crate) struct TestedServer {
+pub struct TestedServer {
     /// Its URL, without a password, its recipe, or the command that starts it.
-    pub(crate) name: String,
+    pub name: String,
     /// What reports call it instead.
-    pub(crate) label: Option<String>,
-    /// Its first process, where one that runs already is to be looked into.
-    pid: Option<u32>,
+    pub label: Option<String>,
+    /// Its first processes, where one that runs already is to be looked into.
+    pids: Vec<u32>,
     origin: ServerOrigin,
     /// How its runs are done, but for what differs between them; `None` until it is known where it listens.
     settings: Option<Settings>,
@@ -180,22 +181,22 @@ impl TestedServer {
     }
 
     /// One that runs, by its resource, at least one, or by several over which users are spread.
-    pub(crate) fn running(targets: Vec<Target>) -> TestedServer {
+    pub fn running(targets: Vec<Target>) -> TestedServer {
         TestedServer {
             name: targets[0].url(),
             label: None,
-            pid: None,
+            pids: Vec::new(),
             origin: ServerOrigin::Running(targets),
             settings: None,
         }
     }
 
     /// One that is started here.
-    pub(crate) fn of_recipe(recipe: Recipe) -> TestedServer {
+    pub fn of_recipe(recipe: Recipe) -> TestedServer {
         TestedServer {
             name: recipe.name.clone(),
             label: None,
-            pid: None,
+            pids: Vec::new(),
             origin: ServerOrigin::Own {
                 recipe: Box::new(recipe),
                 running: None,
@@ -205,19 +206,19 @@ impl TestedServer {
     }
 
     /// Whether it is started here.
-    pub(crate) fn is_own(&self) -> bool {
+    pub fn is_own(&self) -> bool {
         matches!(self.origin, ServerOrigin::Own { .. })
     }
 
     /// Stops it, if it was started here.
-    pub(super) fn stop(&mut self) {
+    pub(crate) fn stop(&mut self) {
         if let ServerOrigin::Own { running, .. } = &mut self.origin {
             drop(running.take());
         }
     }
 
     /// Starts it, if it is to be started here; one that runs already is stopped first.
-    pub(super) fn start(&mut self, processors: Option<&Processors>) -> Result<(), RunnerError> {
+    pub(crate) fn start(&mut self, processors: Option<&Processors>) -> Result<(), RunnerError> {
         // Before the next one starts, which may want the same port.
         self.stop();
         if let ServerOrigin::Own { recipe, running } = &mut self.origin {
@@ -231,10 +232,10 @@ impl TestedServer {
     }
 
     /// Its URL, and why no more can be measured there, if it was started here and has ended by itself.
-    pub(super) fn ended(
+    pub(crate) fn ended(
         &mut self,
-        run: usize,
-        shown: &SeriesProgress,
+        during: &str,
+        may_be_ending: impl Fn(&str) -> bool,
     ) -> Option<(String, RunnerError)> {
         let ServerOrigin::Own { running, .. } = &mut self.origin else {
             return None;
@@ -242,18 +243,18 @@ impl TestedServer {
         let server = running.as_mut()?;
         let url = own_target(server).ok()?.url();
         // It refuses connections a little before the system has its exit status.
-        let within = if shown.has_left_behind(&url) {
+        let within = if may_be_ending(&url) {
             ENDS_WITHIN
         } else {
             Duration::ZERO
         };
         let ended = server.ended(within)?;
-        Some((url, server_ended(&self.name, &format!("run {run}"), &ended)))
+        Some((url, server_ended(&self.name, during, &ended)))
     }
 
     /// Finds the way to it, or to the process that runs now. Only the first time, warnings are printed and a password is
     /// read; all runs go to the same address.
-    pub(super) fn find(&mut self, ways: &RunWays<'_>) -> Result<(), RunnerError> {
+    pub(crate) fn find(&mut self, ways: &RunWays<'_>) -> Result<(), RunnerError> {
         match self.settings.take() {
             None => self.settings = Some(self.settings_of_run(ways)?),
             Some(mut settings) => {
@@ -265,7 +266,7 @@ impl TestedServer {
     }
 
     /// Settings of runs there, as they are found now.
-    pub(crate) fn settings_of_run(&self, ways: &RunWays<'_>) -> Result<Settings, RunnerError> {
+    pub fn settings_of_run(&self, ways: &RunWays<'_>) -> Result<Settings, RunnerError> {
         let access = match &self.origin {
             ServerOrigin::Own { running, .. } => {
                 self.own_connection(running.as_deref(), &ways.access)
@@ -282,7 +283,7 @@ impl TestedServer {
     }
 
     /// How its runs are done, but for what differs between them.
-    pub(super) fn settings(&self) -> Result<&Settings, RunnerError> {
+    pub(crate) fn settings(&self) -> Result<&Settings, RunnerError> {
         let settings = self.settings.as_ref();
         settings.ok_or_else(|| RunnerError::Local(format!("{} does not run", self.name)))
     }
@@ -301,12 +302,12 @@ impl TestedServer {
     }
 
     /// What reports call it.
-    pub(crate) fn reported_name(&self) -> &String {
+    pub fn reported_name(&self) -> &String {
         self.label.as_ref().unwrap_or(&self.name)
     }
 
     /// Its processes, where they are to be looked into.
-    pub(super) fn watched(
+    pub(crate) fn watched(
         &self,
         asked: &InsideRequest,
     ) -> Result<Option<WatchedServer>, RunnerError> {
@@ -315,11 +316,21 @@ impl TestedServer {
             ServerOrigin::Running(_) => None,
         };
         let own = InsideRequest {
-            pids: self.pid.into_iter().collect(),
+            pids: [&self.pids[..], &asked.pids].concat(),
             ..asked.clone()
         };
-        let watched = WatchedServer::of(&own, running)?;
-        Ok(watched.map(WatchedServer::compared))
+        WatchedServer::of(&own, running)
+    }
+
+    /// The same, and its access log is read where that has the times of requests. It must have been started for this run.
+    pub(crate) fn with_log(&self, watched: WatchedServer) -> WatchedServer {
+        match &self.origin {
+            ServerOrigin::Own {
+                running: Some(server),
+                ..
+            } => watched.with_log(server),
+            _ => watched,
+        }
     }
 
     /// Points the settings of an earlier start at the process that runs now.
@@ -373,6 +384,34 @@ fn connections_to(targets: &[Target], access: &AccessRequest) -> Result<ServerAc
 /// Where a server that was started here listens.
 fn own_target(server: &RealServer) -> Result<Target, RunnerError> {
     Target::parse(&server.url()).map_err(|error| RunnerError::Local(error.to_string()))
+}
+
+/// Who may use a server of our own.
+fn credentials_of(server: &RealServer) -> Option<Credentials> {
+    let (user, password) = server.credentials()?;
+    Some(Credentials::Password {
+        user,
+        password: Secret::new(password),
+    })
+}
+
+/// The version of HTTP that a server of our own is for.
+fn version_of(server: &RealServer) -> HttpVersion {
+    if server.recipe().is_http2 {
+        HttpVersion::Http2
+    } else {
+        HttpVersion::Http11
+    }
+}
+
+/// The recipe of that name, with its parameters.
+///
+/// # Errors
+///
+/// There is none, or it has no such parameter.
+pub fn recipe(text: &str) -> Result<Recipe, RunnerError> {
+    let recipe = Recipe::with_parameters(text);
+    recipe.map_err(|error| RunnerError::Usage(format!("--server {text}: {error}")))
 }
 
 #[cfg(test)]

@@ -5,16 +5,20 @@ use std::sync::Arc;
 use engine::{Drive, Rounds};
 use report::NotMeasured;
 
-use crate::series::local::{RunStep, RunTask, ServerStart, StepRun, StepRuns};
-use runner::RunnerError;
-use runner::series::{NextStep, PastStep, Policy, SeriesHistory};
+use crate::RunnerError;
+use crate::local::{RunStep, RunTask, ServerStart, StepRun, StepRuns};
+use crate::series::{NextStep, PastStep, Policy, SeriesHistory};
 
 /// A suite that is to be measured, with everything decided.
-pub(crate) struct PlannedSuite {
-    pub(crate) name: String,
-    pub(crate) task: Arc<RunTask>,
-    pub(crate) users: u32,
-    pub(crate) is_repeat: bool,
+pub struct PlannedSuite {
+    /// The suite, as it was asked for.
+    pub name: String,
+    /// What its run does.
+    pub task: Arc<RunTask>,
+    /// Users at work at the same time.
+    pub users: u32,
+    /// It is to show once more what it showed.
+    pub is_repeat: bool,
 }
 
 impl PlannedSuite {
@@ -42,7 +46,7 @@ type OnceMore<'a> =
     dyn Fn(&SeriesHistory<RunStep, StepRuns>) -> Result<Vec<PlannedSuite>, RunnerError> + 'a;
 
 /// The suites of a diagnosis.
-pub(crate) struct DiagnosisSuites<'a> {
+pub struct DiagnosisSuites<'a> {
     /// All that is known to be measured, in this order.
     suites: Vec<PlannedSuite>,
     /// How many come before it is known what is seen once.
@@ -54,7 +58,9 @@ pub(crate) struct DiagnosisSuites<'a> {
 }
 
 impl<'a> DiagnosisSuites<'a> {
-    pub(crate) fn new(
+    /// These suites, then what is to be shown once more, then these with several users.
+    /// All begin with so many rounds of warming up, and with seeds from this one on.
+    pub fn new(
         firsts: Vec<PlannedSuite>,
         with_several_users: Vec<PlannedSuite>,
         once_more: &'a OnceMore<'a>,
@@ -72,12 +78,12 @@ impl<'a> DiagnosisSuites<'a> {
     }
 
     /// The steps that are known.
-    pub(crate) fn steps(&self) -> impl Iterator<Item = RunStep> {
+    pub fn steps(&self) -> impl Iterator<Item = RunStep> {
         (0..self.suites.len()).map(|place| self.step(place))
     }
 
     /// What was planned and not made, when so many suites were.
-    pub(crate) fn not_measured(&self, made: usize) -> Vec<NotMeasured> {
+    pub fn not_measured(&self, made: usize) -> Vec<NotMeasured> {
         let missing = self.suites.iter().skip(made);
         missing.map(PlannedSuite::not_measured).collect()
     }
@@ -90,7 +96,7 @@ impl<'a> DiagnosisSuites<'a> {
             runs: vec![StepRun {
                 server: 0,
                 group: place,
-                name: (place + 1).to_string(),
+                name: Some((place + 1).to_string()),
                 task: Arc::clone(&suite.task),
                 users: suite.users,
                 drive: Drive::Rounds(Rounds {

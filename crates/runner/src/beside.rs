@@ -14,19 +14,18 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use crate::background::BackgroundRequest;
+use crate::kept::KeptRun;
+use crate::load::{guard, pace};
+use crate::local::RunTask;
+use crate::run::{IncompleteRun, PlannedRun, RunRole};
+use crate::suite_text::SuiteText;
+use crate::{RunnerError, start_thread};
 use engine::{Cancel, Drive, LONGEST_RUN_ID, LoadDrive, Observer, Settings};
 use record::{BesideRecord, Event, EventKind};
-use runner::load::{guard, pace};
-use runner::suite_text::SuiteText;
-use runner::{RunnerError, start_thread};
 use suite::{Overrides, Plan, TestPlan};
 
-use crate::args::BesideArg;
-use crate::command::completed::IncompleteRun;
-use crate::command::kept::KeptRun;
-use crate::command::planned::PlannedRun;
-use crate::output::tell;
-use crate::watch::still_there;
+use crate::words::still_there;
 
 /// Users of a load, unless something else is said.
 const USERS: u32 = 1;
@@ -36,20 +35,34 @@ const LONG: Duration = Duration::from_secs(366 * 24 * 3600);
 /// a rate that the server does not take.
 const DRAIN: Duration = Duration::from_secs(1);
 
+/// A load beside a run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct BesideRequest {
+    /// A built-in suite, or a file.
+    pub suite: String,
+    /// Its name; `None`: that of the suite.
+    pub name: Option<String>,
+    /// Users at work at the same time; `None`: as many as usual.
+    pub users: Option<u32>,
+    /// Operations a second.
+    pub rate: Option<f64>,
+    /// Tests, by name or pattern; all of the suite where there is none.
+    pub only: Vec<String>,
+}
+
 /// A load that was asked for, made sense of before anything is begun.
-pub(crate) struct BesideTask {
+pub struct BesideTask {
     name: String,
-    suite: SuiteText,
-    plan: Plan,
+    task: RunTask,
     users: u32,
     drive: LoadDrive,
 }
 
 impl BesideTask {
     /// The loads of these options.
-    pub(crate) fn all(options: &[BesideArg]) -> Result<Vec<BesideTask>, RunnerError> {
+    pub fn all(options: &[BesideRequest]) -> Result<Vec<BesideTask>, RunnerError> {
         let mut names = BTreeSet::new();
-        let task = |option: &BesideArg| {
+        let task = |option: &BesideRequest| {
             let task = BesideTask::of(option, Overrides::default())?;
             if names.insert(task.name.clone()) {
                 return Ok(task);
@@ -64,14 +77,14 @@ impl BesideTask {
     }
 
     /// All tests of a plan but the first, each a load with so many users: what competes with the first.
-    pub(crate) fn competing(
+    pub fn competing(
         suite: &str,
         plan: &Plan,
         users: u32,
         overrides: &Overrides,
     ) -> Result<Vec<BesideTask>, RunnerError> {
         let of_test = |test: &TestPlan| {
-            let option = BesideArg {
+            let option = BesideRequest {
                 suite: suite.to_owned(),
                 name: Some(test.name.clone()),
                 users: Some(users),
@@ -83,7 +96,7 @@ impl BesideTask {
         plan.tests.iter().skip(1).map(of_test).collect()
     }
 
-    fn of(option: &BesideArg, mut overrides: Overrides) -> Result<BesideTask, RunnerError> {
+    fn of(option: &BesideRequest, mut overrides: Overrides) -> Result<BesideTask, RunnerError> {
         let suite = SuiteText::find(&option.suite)?;
         overrides.selection.only.clone_from(&option.only);
         let mut plan = suite.resolved(&overrides)?;
@@ -102,8 +115,7 @@ impl BesideTask {
         let usual = option.rate.map_or(USERS, |_| pace::OPEN_CONNECTIONS);
         Ok(BesideTask {
             name,
-            suite,
-            plan,
+            task: RunTask::new(plan, suite.text, &BackgroundRequest::default())?,
             users: option.users.unwrap_or(usual),
             drive: match option.rate {
                 None => LoadDrive::default(),
@@ -140,12 +152,6 @@ impl BesideTask {
     }
 }
 
-/// A load of which all is decided, before anything of it is kept.
-pub(crate) struct DecidedLoad {
-    task: BesideTask,
-    settings: Settings,
-}
-
 /// A load that is to be done beside a run.
 pub(crate) struct BesideLoad {
     name: String,
@@ -154,44 +160,45 @@ pub(crate) struct BesideLoad {
 
 impl BesideLoad {
     /// URLs of what it makes on the server and removes at the end.
-    pub(super) fn created_urls(&self) -> Option<String> {
+    pub(crate) fn created_urls(&self) -> Option<String> {
         self.run.created_urls()
     }
 }
 
-/// Decides on the loads beside a run, and notes them in its settings.
+/// Decides how the loads beside a run are done, and notes them in its settings.
 pub(crate) fn decided(
-    tasks: Vec<BesideTask>,
+    tasks: &[BesideTask],
     main: &mut Settings,
-) -> Result<Vec<DecidedLoad>, RunnerError> {
-    let mut loads = Vec::new();
-    for (task, place) in tasks.into_iter().zip(1..) {
-        let settings = task.settings(main, place)?;
-        let record = engine::plan_record(&task.plan, &settings);
+) -> Result<Vec<Settings>, RunnerError> {
+    let mut decided = Vec::new();
+    for (load, place) in tasks.iter().zip(1..) {
+        let settings = load.settings(main, place)?;
+        let record = engine::plan_record(&load.task.plan, &settings);
         main.beside.push(BesideRecord {
-            name: task.name.clone(),
+            name: load.name.clone(),
             run_id: record.run_id,
             suite: record.suite,
             load: record.load,
         });
-        loads.push(DecidedLoad { task, settings });
+        decided.push(settings);
     }
-    Ok(loads)
+    Ok(decided)
 }
 
 /// Plans the loads beside a run that is kept in `directory`.
 pub(crate) fn planned(
-    loads: Vec<DecidedLoad>,
+    tasks: &[BesideTask],
+    settings: Vec<Settings>,
     directory: Option<&Path>,
 ) -> Result<Vec<BesideLoad>, RunnerError> {
-    let planned = |DecidedLoad { task, settings }| {
-        let directory = directory.map(|main| main.join(rundir::BESIDE).join(&task.name));
+    let planned = |(load, settings): (&BesideTask, Settings)| {
+        let directory = directory.map(|main| main.join(rundir::BESIDE).join(&load.name));
         Ok(BesideLoad {
-            run: PlannedRun::new(task.plan, &task.suite.text, settings, directory)?,
-            name: task.name,
+            run: PlannedRun::new(&load.task, settings, RunRole::Single, directory)?,
+            name: load.name.clone(),
         })
     };
-    loads.into_iter().map(planned).collect()
+    tasks.iter().zip(settings).map(planned).collect()
 }
 
 /// Who ended a load.
@@ -278,10 +285,7 @@ impl BesideLoads {
     fn give_up(self) {
         for (name, ended) in self.end() {
             if let Err(failed) = ended {
-                tell(&format!(
-                    "prestan: warning: the load {name} beside the run: {}",
-                    failed.why
-                ));
+                log::warn!("the load {name} beside the run: {}", failed.why);
             }
         }
     }
@@ -329,7 +333,7 @@ impl Observer for BesideObserver {
             EventKind::MeasuringEnded { .. } if !self.ending.enough.load(Ordering::SeqCst) => {
                 self.ending.by_itself.store(true, Ordering::SeqCst);
             }
-            EventKind::LeftBehind(left) if left.own => tell(&still_there(left)),
+            EventKind::LeftBehind(left) if left.own => log::info!("{}", still_there(left)),
             _ => {}
         }
     }

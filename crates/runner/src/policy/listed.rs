@@ -2,21 +2,22 @@
 
 use std::collections::VecDeque;
 
-use crate::series::local::{RunStep, StepRuns};
-use runner::RunnerError;
-use runner::series::{NextStep, PastStep, Policy, SeriesHistory};
+use crate::RunnerError;
+use crate::local::{RunStep, StepRuns};
+use crate::series::{NextStep, PastStep, Policy, SeriesHistory};
 
 /// What is said of a step that went through.
 type Remark<'a> = dyn Fn(&PastStep<RunStep, StepRuns>) -> String + 'a;
 
 /// Steps in an order that was decided before.
-pub(crate) struct Listed<'a> {
+pub struct Listed<'a> {
     steps: VecDeque<RunStep>,
     remark: Option<&'a Remark<'a>>,
 }
 
 impl<'a> Listed<'a> {
-    pub(crate) fn new(steps: impl IntoIterator<Item = RunStep>) -> Listed<'a> {
+    /// These steps, in this order.
+    pub fn new(steps: impl IntoIterator<Item = RunStep>) -> Listed<'a> {
         Listed {
             steps: steps.into_iter().collect(),
             remark: None,
@@ -24,7 +25,7 @@ impl<'a> Listed<'a> {
     }
 
     /// The same, with something to be said of each step.
-    pub(crate) fn remarking(self, remark: &'a Remark<'a>) -> Listed<'a> {
+    pub fn remarking(self, remark: &'a Remark<'a>) -> Listed<'a> {
         Listed {
             remark: Some(remark),
             ..self
@@ -32,7 +33,7 @@ impl<'a> Listed<'a> {
     }
 
     /// The steps that are still to be made.
-    pub(crate) fn steps(&self) -> impl Iterator<Item = &RunStep> {
+    pub fn steps(&self) -> impl Iterator<Item = &RunStep> {
         self.steps.iter()
     }
 }

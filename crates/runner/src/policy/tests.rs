@@ -13,10 +13,11 @@ use stats::testing::RunBuilder;
 use stats::{Conclusion, Search};
 
 use super::*;
-use crate::command::kept::KeptRun;
-use crate::series::local::{RunStep, RunTask, ServerStart, StepRun, StepRuns};
-use runner::RunnerError;
-use runner::series::{
+use crate::RunnerError;
+use crate::background::BackgroundRequest;
+use crate::kept::KeptRun;
+use crate::local::{RunStep, RunTask, ServerStart, StepRun, StepRuns};
+use crate::series::{
     CompletedSeries, MadeStep, Policy, Runner, SeriesHistory, StepFailure, perform,
 };
 
@@ -36,7 +37,11 @@ impl<F: FnMut(usize, &RunStep) -> MadeStep<StepRuns>> Runner for Simulated<F> {
 
     fn run(&mut self, number: usize, step: &RunStep) -> MadeStep<StepRuns> {
         self.now += SECOND;
-        let names: Vec<&str> = step.runs.iter().map(|run| &*run.name).collect();
+        let names: Vec<&str> = step
+            .runs
+            .iter()
+            .filter_map(|run| run.name.as_deref())
+            .collect();
         self.made.push(names.join(" "));
         (self.make)(number, step)
     }
@@ -112,11 +117,9 @@ fn task() -> Arc<RunTask> {
     let text =
         "suite: s\nneeds: http\ntests:\n  - name: Get\n    loop:\n      - {GET: a, measure: Get}\n";
     let spec = suite::parse("s", text).unwrap();
-    Arc::new(RunTask {
-        plan: suite::resolve("s", text, &spec, &suite::Overrides::default()).unwrap(),
-        suite_text: text.to_owned(),
-        background: None,
-    })
+    let plan = suite::resolve("s", text, &spec, &suite::Overrides::default()).unwrap();
+    let background = BackgroundRequest::default();
+    Arc::new(RunTask::new(plan, text.to_owned(), &background).unwrap())
 }
 
 fn trials(search: Search) -> Trials {
@@ -138,7 +141,7 @@ fn one_run(place: usize) -> RunStep {
         runs: vec![StepRun {
             server: 0,
             group: place,
-            name: (place + 1).to_string(),
+            name: Some((place + 1).to_string()),
             task: task(),
             users: 1,
             drive: Drive::Rounds(engine::Rounds::default()),
@@ -296,10 +299,17 @@ fn a_comparison_goes_on_until_it_is_decided_or_its_time_is_over() {
         let rng = &mut StdRng::seed_from_u64(seed);
         let mut runner = simulated(|_, step| {
             let us = [100, other].map(|us| us + rng.random_range(0..4));
-            let names: BTreeSet<&str> = step.runs.iter().map(|run| &*run.name).collect();
+            let names: BTreeSet<&str> = step
+                .runs
+                .iter()
+                .filter_map(|run| run.name.as_deref())
+                .collect();
             assert_eq!(names.len(), 2, "runs of a block have names of their own");
-            let named =
-                |(of, us): (&StepRun, u64)| run(us, |run| run.plan.run_id.clone_from(&of.name));
+            let named = |(of, us): (&StepRun, u64)| {
+                run(us, |run| {
+                    run.plan.run_id = of.name.clone().unwrap_or_default()
+                })
+            };
             whole(step.runs.iter().zip(us).map(named).collect())
         });
         let budget = (SECOND * 30, 0);

@@ -17,37 +17,38 @@ use suite::{Limit, Plan};
 
 use super::budget::{Blocks, LEAST_BLOCKS, TestBlock};
 use super::starts::start_order;
-use crate::command::kept::KeptRun;
-use crate::forecast::roughly;
-use crate::output::number_of;
-use crate::series::local::{RunStep, RunTask, ServerStart, StepRun, StepRuns};
-use runner::RunnerError;
-use runner::series::{NextStep, Policy, SeriesHistory};
+use crate::RunnerError;
+use crate::kept::KeptRun;
+use crate::local::{RunStep, RunTask, ServerStart, StepRun, StepRuns};
+use crate::series::{NextStep, Policy, SeriesHistory};
+use crate::words::number_of;
+use crate::words::roughly;
 
 /// The runs of each server have a letter of their own.
-pub(crate) const LETTERS: &str = "abcdefghijklmnopqrstuvwxyz";
+pub const LETTERS: &str = "abcdefghijklmnopqrstuvwxyz";
 
 /// What all blocks of a comparison have in common.
 #[derive(Clone)]
-pub(crate) struct BlockFrame {
+pub struct BlockFrame {
     /// Runs of a block do the same, also where chance decides what.
-    pub(crate) seed: u64,
+    pub seed: u64,
     /// Of each server, whether it is started for each block.
-    pub(crate) are_started: Vec<bool>,
+    pub are_started: Vec<bool>,
     /// Servers and what measures them are kept to processors of their own.
-    pub(crate) are_kept_apart: bool,
-    pub(crate) users: u32,
+    pub are_kept_apart: bool,
+    /// Users at work at the same time.
+    pub users: u32,
     /// Times each user goes through a loop before measuring.
-    pub(crate) warmup: u32,
+    pub warmup: u32,
 }
 
 impl BlockFrame {
     /// The block of that number, from 1: a run of each server, after a fresh start where they are started here.
-    pub(crate) fn block(&self, number: u32, task: &Arc<RunTask>) -> RunStep {
+    pub fn block(&self, number: u32, task: &Arc<RunTask>) -> RunStep {
         let run = |((server, is_started), letter): ((usize, &bool), char)| StepRun {
             server,
             group: server,
-            name: format!("{letter}{number}"),
+            name: Some(format!("{letter}{number}")),
             task: Arc::clone(task),
             users: self.users,
             drive: self.rounds(*is_started, &task.plan),
@@ -91,7 +92,7 @@ fn measured_for(plan: &Plan) -> Duration {
 type TaskOfBlock<'a> = dyn Fn(Vec<String>, Duration) -> Result<RunTask, RunnerError> + 'a;
 
 /// Blocks until all is decided, or a budget of time is spent.
-pub(crate) struct BudgetedBlocks<'a> {
+pub struct BudgetedBlocks<'a> {
     frame: BlockFrame,
     budget: Blocks,
     /// All tests.
@@ -105,7 +106,7 @@ pub(crate) struct BudgetedBlocks<'a> {
 
 impl<'a> BudgetedBlocks<'a> {
     /// Blocks of the tests of a plan; each test needs so many of them.
-    pub(crate) fn new(
+    pub fn new(
         frame: BlockFrame,
         (budget, needed): (Duration, u32),
         whole: Plan,

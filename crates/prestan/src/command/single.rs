@@ -1,0 +1,279 @@
+//! A run on its own: it is made, and its report is printed.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use engine::{Cancel, Drive, Finished};
+use record::Run;
+use report::BesideResult;
+use report::page::PageRun;
+use rundir::Recorded;
+use runner::RunnerError;
+use runner::console::{Guard, RunDisplay, SeriesConsole, ShownRun};
+use runner::inside::InsideRequest;
+use runner::intake::{Drawn, drawn};
+use runner::kept::KeptRun;
+use runner::local::{LocalRunner, LocalSeries, RunPlace, RunStep, RunTask, ServerStart, StepRun};
+use runner::run::RunEnds;
+use runner::run::{CompletedRun, IncompleteRun};
+use runner::servers::{RunWays, TestedServer};
+use runner::state;
+use stats::{Completeness, Summary};
+
+use super::gates::add_gate;
+use crate::args::OutputOptions;
+use crate::exit::{ExitStatus, code_of_all};
+use crate::output;
+use crate::signals::on_interrupt;
+use terminal::forecast::{Meter, RunMeter};
+use terminal::sample_log;
+use terminal::watch::Console;
+
+/// A run that stands for itself.
+pub(crate) struct SingleRun<'a> {
+    pub(crate) server: TestedServer,
+    pub(crate) ways: RunWays<'a>,
+    pub(crate) task: RunTask,
+    pub(crate) users: u32,
+    pub(crate) drive: Drive,
+    pub(crate) ends: RunEnds,
+    pub(crate) inside: InsideRequest,
+    pub(crate) flames: bool,
+}
+
+/// Makes the run, keeps it, prints its report.
+pub(crate) fn single(
+    run: SingleRun<'_>,
+    output: &OutputOptions,
+) -> Result<ExitStatus, RunnerError> {
+    let SingleRun {
+        server,
+        ways,
+        mut task,
+        users,
+        drive,
+        ends,
+        inside,
+        flames,
+    } = run;
+    add_gate(&output.gate, &mut task.plan)?;
+    let seed = ways.run.seed.unwrap_or_else(state::new_seed);
+    let console = SingleConsole(output);
+    let formats = &output.formats;
+    let place = if output.no_save {
+        RunPlace::Nowhere
+    } else {
+        RunPlace::Single(output.save.clone())
+    };
+    let with = LocalSeries {
+        inside,
+        flames,
+        capture: output.capture.clone(),
+        ends,
+        needs_samples: formats.figures.any() || formats.log.is_some(),
+        ..LocalSeries::new(ways, place, &console)
+    };
+    let mut runner = LocalRunner::new(vec![server], [&task], with)?;
+    let step = RunStep {
+        start: Some(ServerStart::in_order(1)),
+        title: None,
+        runs: vec![StepRun {
+            server: 0,
+            group: 0,
+            name: None,
+            task: Arc::new(task),
+            users,
+            drive,
+            seed,
+        }],
+    };
+    let (completed, gone) = runner.single(&step)?;
+    let reported = report(completed, output);
+    let Some(gone) = gone else { return reported };
+    if let Err(why) = reported {
+        output::tell(&format!("prestan: warning: {why}"));
+    }
+    Err(gone)
+}
+
+/// Shows a run on its own.
+struct SingleConsole<'a>(&'a OutputOptions);
+
+impl SeriesConsole for SingleConsole<'_> {
+    fn show(&self, run: ShownRun<'_>) -> RunDisplay {
+        let meter = Arc::new(Meter::default());
+        meter.plan(run.group, run.plan, (run.users, run.drive));
+        let work = (run.plan, run.users, run.drive);
+        let meter = RunMeter::new(&meter, run.group, run.progress, work);
+        let (progress, live) = (Arc::clone(run.progress), Arc::clone(run.live));
+        let console = Arc::new(Console::new(
+            self.0.console(),
+            progress,
+            run.record,
+            live,
+            meter,
+        ));
+        RunDisplay {
+            following: Some(Box::new(console.follow())),
+            observer: console,
+        }
+    }
+
+    fn begin_step(&self, _: Option<&str>) {}
+
+    fn remark(&self, line: &str) {
+        output::tell(line);
+    }
+
+    fn has_left_behind(&self, _: &str) -> bool {
+        false
+    }
+
+    fn tell_left_behind(&self, _: &[String]) {}
+
+    fn on_interrupt(&self, cancel: &Cancel, made: Option<String>) -> Result<Guard, RunnerError> {
+        Ok(Box::new(on_interrupt(cancel.clone(), made)?))
+    }
+
+    fn is_quiet(&self) -> bool {
+        self.0.quiet
+    }
+}
+
+/// Prints the report of a run on its own. The reason of a run that did not go through goes before that of
+/// one that is not saved, and both are told.
+fn report(completed: CompletedRun, output: &OutputOptions) -> Result<ExitStatus, RunnerError> {
+    let CompletedRun {
+        finished,
+        summary,
+        samples,
+        windows,
+        path,
+        saved,
+        beside,
+    } = completed;
+    let warn = |why: &RunnerError| output::tell(&format!("prestan: warning: {why}"));
+    let (beside, mut broken_off) = measured_beside(beside);
+    let Finished {
+        plan,
+        env,
+        events,
+        error,
+    } = finished;
+    if let Some(error) = error {
+        let record = match (saved, path) {
+            (Ok(()), Some(path)) => format!("; the record of the run is in {path}"),
+            (Ok(()), None) => String::new(),
+            (Err(why), _) => format!("; {why}"),
+        };
+        broken_off.iter().for_each(warn);
+        return Err(RunnerError::from(error).followed_by(&record));
+    }
+    let summary = summary.map_err(|why| {
+        broken_off.iter().for_each(warn);
+        RunnerError::Local(why)
+    })?;
+    let formats = &output.formats;
+    let (logged, drawn, run) = match samples {
+        Some(samples) => {
+            let recorded = Recorded {
+                plan,
+                env,
+                events,
+                samples,
+            };
+            let log = formats.log.as_deref();
+            let logged = log.map_or(Ok(()), |log| {
+                sample_log::write(log, &recorded, Some(windows))
+            });
+            let drawn = formats.figures.any().then(|| draw(&recorded)).flatten();
+            (logged, drawn, recorded.into_run())
+        }
+        None => {
+            let run = Run {
+                plan,
+                env,
+                events,
+                samples: Vec::new(),
+            };
+            (not_logged(formats.log.as_deref()), None, run)
+        }
+    };
+    let (details, diagnosed) = drawn.map(|drawn| (drawn.details, drawn.diagnosed)).unzip();
+    let shown = PageRun {
+        name: None,
+        run: &run,
+        summary: &summary,
+        details,
+    };
+    let path = path.filter(|_| saved.is_ok());
+    let loads: Vec<BesideResult<'_>> = beside.iter().map(KeptRun::beside).collect();
+    output::print(shown, diagnosed, &loads, &output.request(), path)?;
+    // The last that went wrong is the answer, and of the others it is told as well.
+    let own = [logged, saved, went_through_all(&summary)];
+    let mut failures: Vec<RunnerError> = own.into_iter().filter_map(Result::err).collect();
+    // What the run itself came to goes before what became of a load.
+    failures.splice(0..0, broken_off.drain(..));
+    let Some(last) = failures.pop() else {
+        let of_beside = beside.iter().map(|(_, load)| &load.summary);
+        return code_of_all(std::iter::once(&summary).chain(of_beside));
+    };
+    failures.iter().for_each(warn);
+    Err(last)
+}
+
+/// What was measured beside a run, and why some of these loads did not go on to their end.
+fn measured_beside(
+    ended: Vec<(String, Result<KeptRun, IncompleteRun>)>,
+) -> (Vec<(String, KeptRun)>, Vec<RunnerError>) {
+    let (mut measured, mut broken_off) = (Vec::new(), Vec::new());
+    for (name, ended) in ended {
+        match ended {
+            Ok(run) => measured.push((name, run)),
+            Err(IncompleteRun { why, run }) => {
+                measured.extend(run.map(|run| (name.clone(), *run)));
+                let what = format!("the load {name} beside the run: {why}");
+                broken_off.push(match why {
+                    RunnerError::Interrupted(_) => RunnerError::Interrupted(what),
+                    _ => RunnerError::Local(what),
+                });
+            }
+        }
+    }
+    (measured, broken_off)
+}
+
+/// Without samples there is nothing for `--log`.
+fn not_logged(log: Option<&Path>) -> Result<(), RunnerError> {
+    log.map_or(Ok(()), |file| {
+        Err(RunnerError::Local(format!(
+            "{} is not written: the samples of the run are lost",
+            file.display()
+        )))
+    })
+}
+
+/// What figures need; without it they show less, which is said.
+fn draw(recorded: &Recorded) -> Option<Drawn> {
+    let rows = recorded.plan.measures.len();
+    drawn(std::slice::from_ref(recorded), rows)
+        .inspect_err(|why| {
+            output::tell(&format!(
+                "prestan: warning: distributions are not drawn: {why}"
+            ));
+        })
+        .ok()
+}
+
+fn went_through_all(summary: &Summary) -> Result<(), RunnerError> {
+    match &summary.complete {
+        Completeness::Interrupted => Err(RunnerError::Interrupted(
+            "the run was interrupted; the report is of what was done".to_owned(),
+        )),
+        Completeness::Aborted(reason) => Err(RunnerError::Local(format!(
+            "the run could not be finished: {}",
+            report::abort_reason(reason.as_deref())
+        ))),
+        Completeness::Complete => Ok(()),
+    }
+}

@@ -1,0 +1,531 @@
+//! Steps of a series on this machine: runs of the engine, one or several at a time.
+//!
+//! ```text
+//! step    start servers anew -> plan the runs -> make them, in turns where they are several -> which server ended?
+//! ```
+//!
+//! The runs of a step are whole runs, each on a thread of its own with its own record.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use engine::{Cancel, Drive, Settings, Turn, Turns};
+use record::Processors;
+use stats::Completeness;
+use suite::{Plan, Workspace};
+
+use crate::RunnerError;
+use crate::background::{self, AskedBackground, BackgroundRequest, BackgroundShare};
+use crate::beside::BesideTask;
+use crate::console::{Guard, SeriesConsole};
+use crate::inside::{InsideRequest, WatchedServer};
+use crate::kept::KeptRun;
+use crate::load::guard::{self, Permission};
+use crate::run::{CompletedRun, IncompleteRun, PARTNER_ENDED, PlannedRun, RunEnds, RunRole};
+use crate::series::{MadeStep, Runner, SeriesHistory, StepFailure};
+use crate::servers::{AnonymousServers, RunWays, TestedServer, collections, name_of};
+use crate::state;
+
+/// Runs that are made at the same time.
+pub struct RunStep {
+    /// How the servers that are started here are started for it; `None` leaves them as they are.
+    pub start: Option<ServerStart>,
+    /// In turns, where there are several.
+    pub runs: Vec<StepRun>,
+    /// What a bar says of it.
+    pub title: Option<String>,
+}
+
+/// A start of all servers.
+pub struct ServerStart {
+    /// Their places, in the order in which they are started.
+    pub order: Vec<usize>,
+    /// How the processors are divided between them and what measures them, by the number of the step; `None` leaves
+    /// that to the system.
+    pub division: Option<u32>,
+}
+
+impl ServerStart {
+    /// Of so many servers, in their order.
+    pub fn in_order(servers: usize) -> ServerStart {
+        ServerStart {
+            order: (0..servers).collect(),
+            division: None,
+        }
+    }
+}
+
+/// A run that is to be made.
+#[derive(Clone)]
+pub struct StepRun {
+    /// The place of its server.
+    pub server: usize,
+    /// Runs that are alike have the same number, by which it is known how long the others take.
+    pub group: usize,
+    /// What follows the name of the series in its own: `3`, `a12`; nothing for a run that stands for itself.
+    pub name: Option<String>,
+    /// What it does.
+    pub task: Arc<RunTask>,
+    /// Users at work at the same time.
+    pub users: u32,
+    /// How they are driven.
+    pub drive: Drive,
+    /// Seed of everything random.
+    pub seed: u64,
+}
+
+/// What a run does.
+pub struct RunTask {
+    /// Its plan.
+    pub plan: Plan,
+    /// The text of its suite, for the record.
+    pub suite_text: String,
+    /// What is sent beside it.
+    pub background: Option<AskedBackground>,
+    /// Loads that go on beside it.
+    pub beside: Vec<BesideTask>,
+    /// What may be done to its target, where a load may change it, and whether that was allowed.
+    pub permission: Option<(Permission, bool)>,
+}
+
+impl RunTask {
+    /// With this background traffic, or else that of its suite, and nothing else beside it.
+    ///
+    /// # Errors
+    ///
+    /// The traffic makes no sense, or cannot be read.
+    pub fn new(
+        plan: Plan,
+        suite_text: String,
+        background: &BackgroundRequest,
+    ) -> Result<RunTask, RunnerError> {
+        Ok(RunTask {
+            background: AskedBackground::of(background, &plan)?,
+            plan,
+            suite_text,
+            beside: Vec::new(),
+            permission: None,
+        })
+    }
+}
+
+/// Where runs are kept.
+#[derive(Debug, Clone)]
+pub enum RunPlace {
+    /// Nowhere: it is a single run.
+    Nowhere,
+    /// A single run in this directory; `None`: where all runs are kept.
+    Single(Option<PathBuf>),
+    /// Runs of a series below this directory; `None`: where all runs are kept.
+    Series(Option<PathBuf>),
+}
+
+/// The runs of a step.
+pub struct StepRuns {
+    /// As many as there were to be.
+    pub runs: Vec<KeptRun>,
+    /// Whether all of them went through to their end.
+    pub is_whole: bool,
+}
+
+/// The runs of a series that went through to their end.
+pub fn whole(history: &SeriesHistory<RunStep, StepRuns>) -> impl Iterator<Item = &KeptRun> {
+    let whole = history.outcomes().filter(|made| made.is_whole);
+    whole.flat_map(|made| &made.runs)
+}
+
+/// What a series on this machine is made with.
+pub struct LocalSeries<'a> {
+    /// How its servers are reached.
+    pub ways: RunWays<'a>,
+    /// Which servers are looked into.
+    pub inside: InsideRequest,
+    /// Whether stacks of servers are sampled.
+    pub flames: bool,
+    /// Where its runs are kept.
+    pub place: RunPlace,
+    /// What the record of a run calls its server, where servers are compared.
+    pub sides: Option<Vec<String>>,
+    /// The file for the packets of a single run.
+    pub capture: Option<PathBuf>,
+    /// When its runs end before their time.
+    pub ends: RunEnds,
+    /// Samples are needed after the runs, also where these are not kept.
+    pub needs_samples: bool,
+    /// What shows it.
+    pub console: &'a dyn SeriesConsole,
+}
+
+impl<'a> LocalSeries<'a> {
+    /// A series kept here, with nothing special.
+    pub fn new(
+        ways: RunWays<'a>,
+        place: RunPlace,
+        console: &'a dyn SeriesConsole,
+    ) -> LocalSeries<'a> {
+        LocalSeries {
+            ways,
+            inside: InsideRequest::default(),
+            flames: false,
+            place,
+            sides: None,
+            capture: None,
+            ends: RunEnds::default(),
+            needs_samples: false,
+            console,
+        }
+    }
+
+    fn is_single(&self) -> bool {
+        !matches!(self.place, RunPlace::Series(_))
+    }
+}
+
+/// Makes the runs of a series. The servers that were started for it are stopped when this goes.
+pub struct LocalRunner<'a> {
+    /// The names of its runs begin with it.
+    name: String,
+    servers: Vec<TestedServer>,
+    with: LocalSeries<'a>,
+    /// Those that the servers which run now, and what measures them, are kept to.
+    processors: Option<Processors>,
+    /// What Ctrl-C ends.
+    cancel: Cancel,
+    begun: Instant,
+    _interruptible: Option<Guard>,
+}
+
+impl<'a> LocalRunner<'a> {
+    /// For these servers, of which those that run already are looked up. Ctrl-C is looked after from now on; it may find
+    /// what these tasks make on servers.
+    ///
+    /// # Errors
+    ///
+    /// The name is taken, a server has no address, or signals cannot be waited for.
+    pub fn new<'t>(
+        mut servers: Vec<TestedServer>,
+        tasks: impl IntoIterator<Item = &'t RunTask>,
+        with: LocalSeries<'a>,
+    ) -> Result<LocalRunner<'a>, RunnerError> {
+        let run_id = with.ways.run.run_id.as_deref();
+        let name = if with.is_single() {
+            run_id.map_or_else(state::new_run_id, str::to_owned)
+        } else {
+            name_of(run_id)?
+        };
+        let cancel = Cancel::default();
+        let interruptible = if with.is_single() {
+            // It is known later what it makes.
+            None
+        } else {
+            let mut tasks = tasks.into_iter();
+            let makes_collections = tasks.any(|task| task.plan.workspace != Workspace::ReadOnly);
+            let made = collections(&servers, &name).filter(|_| makes_collections);
+            Some(with.console.on_interrupt(&cancel, made)?)
+        };
+        let mut running = servers.iter_mut().filter(|server| !server.is_own());
+        running.try_for_each(|server| server.find(&with.ways))?;
+        Ok(LocalRunner {
+            name,
+            servers,
+            with,
+            processors: None,
+            cancel,
+            begun: Instant::now(),
+            _interruptible: interruptible,
+        })
+    }
+
+    /// Makes a run that stands for itself. The error beside it is why its server ended.
+    ///
+    /// # Errors
+    ///
+    /// It could not begin.
+    pub fn single(
+        &mut self,
+        step: &RunStep,
+    ) -> Result<(CompletedRun, Option<RunnerError>), RunnerError> {
+        let run = self.begin(step)?.swap_remove(0);
+        let made = run.created_urls();
+        let _interruptible = self.with.console.on_interrupt(&self.cancel, made)?;
+        let completed = run.make(&self.cancel, (self.with.console, 0), None)?;
+        let ended = self.ended_server("the run", !completed.is_well());
+        let was_interrupted = completed.was_interrupted();
+        Ok((completed, ended.filter(|_| !was_interrupted)))
+    }
+
+    /// How its servers are known, for what reports say of them.
+    pub fn anonymous(&self) -> AnonymousServers {
+        AnonymousServers::of(&self.servers)
+    }
+
+    /// What reports call its servers.
+    pub fn reported_names(&self) -> Vec<String> {
+        let names = self.servers.iter().map(TestedServer::reported_name);
+        names.cloned().collect()
+    }
+
+    /// Stops all servers that were started here, and starts them again.
+    fn start(&mut self, ServerStart { order, division }: &ServerStart) -> Result<(), RunnerError> {
+        self.processors = division.and_then(engine::processors::divide);
+        self.servers.iter_mut().for_each(TestedServer::stop);
+        for place in order {
+            let server = &mut self.servers[*place];
+            server.start(self.processors.as_ref())?;
+            if server.is_own() && self.cancel.is_cancelled() {
+                let why = "interrupted before anything was measured";
+                return Err(RunnerError::Interrupted(why.to_owned()));
+            }
+            server.find(&self.with.ways)?;
+        }
+        Ok(())
+    }
+
+    /// The runs of a step, which are about to be made. Where one of them cannot begin, nothing is kept of the others.
+    fn begin(&mut self, step: &RunStep) -> Result<Vec<PlannedRun>, RunnerError> {
+        self.with.console.begin_step(step.title.as_deref());
+        if let Some(start) = &step.start {
+            self.start(start)?;
+        }
+        let mut runs = Vec::new();
+        match self.plan_all(step, &mut runs) {
+            Ok(()) => Ok(runs),
+            Err(why) => {
+                runs.into_iter().for_each(PlannedRun::discard);
+                Err(why)
+            }
+        }
+    }
+
+    fn plan_all(&self, step: &RunStep, runs: &mut Vec<PlannedRun>) -> Result<(), RunnerError> {
+        let (with, is_quiet) = (&self.with, self.is_quiet());
+        let mut traffic = None;
+        for run in &step.runs {
+            let server = &self.servers[run.server];
+            let watched = self.watched(server, run)?;
+            let mut settings = Settings {
+                run_id: self.run_id(run),
+                users: run.users,
+                drive: run.drive.clone(),
+                seed: run.seed,
+                inside: watched.as_ref().map(WatchedServer::record),
+                processors: self.processors.clone(),
+                start_place: start_place(step, run.server).filter(|_| server.is_own()),
+                ..server.settings()?.clone()
+            };
+            let makes_target = match run.task.permission {
+                Some((permission, writes)) => guard::look(permission, &settings, writes)?,
+                None => false,
+            };
+            if let Some(asked) = &run.task.background {
+                traffic = Some(asked.task(&mut settings)?);
+            }
+            let (role, directory) = (self.role(run), self.directory(&settings.run_id)?);
+            let planned = PlannedRun::new(&run.task, settings, role, directory)?;
+            runs.push(
+                planned
+                    .watching(watched)
+                    .ending(with.ends)
+                    .making_target(makes_target)
+                    .needing_samples(with.needs_samples),
+            );
+        }
+        for run in runs.iter_mut() {
+            run.start_capture(with.capture.as_deref(), is_quiet)?;
+        }
+        if let Some(task) = traffic {
+            let running = background::started(task, &self.cancel, is_quiet)?;
+            let shares = BackgroundShare::among(runs.len(), running)?;
+            for (run, share) in runs.iter_mut().zip(shares) {
+                run.share(share);
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether nothing is said of what goes on beside a run.
+    fn is_quiet(&self) -> bool {
+        !self.with.is_single() || self.with.console.is_quiet()
+    }
+
+    fn run_id(&self, run: &StepRun) -> String {
+        match &run.name {
+            Some(name) => format!("{}-{name}", self.name),
+            None => self.name.clone(),
+        }
+    }
+
+    fn role(&self, run: &StepRun) -> RunRole<'_> {
+        if self.with.is_single() {
+            return RunRole::Single;
+        }
+        let sides = self.with.sides.as_ref();
+        RunRole::OfSeries(sides.map(|names| &*names[run.server]))
+    }
+
+    fn directory(&self, run_id: &str) -> Result<Option<PathBuf>, RunnerError> {
+        match &self.with.place {
+            RunPlace::Nowhere => Ok(None),
+            RunPlace::Single(Some(path)) => Ok(Some(path.clone())),
+            RunPlace::Single(None) => state::run_directory(run_id).map(Some),
+            RunPlace::Series(save) => state::directory_of(run_id, save.as_deref()).map(Some),
+        }
+    }
+
+    /// What is watched of a server for a run.
+    fn watched(
+        &self,
+        server: &TestedServer,
+        run: &StepRun,
+    ) -> Result<Option<WatchedServer>, RunnerError> {
+        let asked = InsideRequest {
+            is_wanted: self.with.inside.is_wanted || self.with.flames,
+            // Servers of a series have their own.
+            pids: if self.with.is_single() {
+                self.with.inside.pids.clone()
+            } else {
+                Vec::new()
+            },
+            ..self.with.inside
+        };
+        let watched = server.watched(&asked)?;
+        if watched.is_some() && !run.task.beside.is_empty() {
+            return Err(RunnerError::Usage(
+                "what the server does for the loads beside the run cannot be told apart from what it does for the run; leave \
+                 out --inside and --pid, or --beside and --compete"
+                    .to_owned(),
+            ));
+        }
+        let watched = watched.map(|watched| watched.with_flames(self.with.flames));
+        Ok(watched.map(|watched| {
+            if self.with.is_single() {
+                server.with_log(watched)
+            } else {
+                watched.compared()
+            }
+        }))
+    }
+
+    /// Why nothing can follow: a server that was started here has ended by itself. One that failed may be about to.
+    /// Of the others, what runs could not remove there is named.
+    fn ended_server(&mut self, during: &str, failed: bool) -> Option<RunnerError> {
+        let console = self.with.console;
+        let servers = self.servers.iter_mut();
+        let ended = servers.filter_map(|server| {
+            server.ended(during, |url| failed || console.has_left_behind(url))
+        });
+        let (gone, reasons): (Vec<String>, Vec<RunnerError>) = ended.unzip();
+        console.tell_left_behind(&gone);
+        reasons.into_iter().next()
+    }
+}
+
+/// Where a server comes, from 1, among those that are started for the runs of a step side by side.
+fn start_place(step: &RunStep, server: usize) -> Option<u32> {
+    let ServerStart { order, .. } = step.start.as_ref().filter(|_| step.runs.len() > 1)?;
+    let place = order.iter().position(|place| *place == server)?;
+    u32::try_from(place + 1).ok()
+}
+
+impl Runner for LocalRunner<'_> {
+    type Step = RunStep;
+    type Outcome = StepRuns;
+
+    fn run(&mut self, number: usize, step: &RunStep) -> MadeStep<StepRuns> {
+        let runs = match self.begin(step) {
+            Ok(runs) => runs,
+            Err(why) => return MadeStep::not_begun(why),
+        };
+        let groups = step.runs.iter().map(|run| run.group);
+        let (ran, failed) = side_by_side(
+            groups.zip(runs),
+            Turns::among(step.runs.len(), number),
+            &self.cancel,
+            self.with.console,
+        );
+        let gone = self.ended_server(&format!("run {number}"), failed.is_some());
+        // What failed after a server had ended says nothing of it.
+        let is_there = gone.is_none() && ran.len() == step.runs.len();
+        let why = match failed {
+            Some(RunnerError::Interrupted(_)) => failed,
+            failed => gone.or(failed),
+        };
+        MadeStep {
+            outcome: is_there.then(|| StepRuns {
+                runs: ran,
+                is_whole: why.is_none(),
+            }),
+            ended: why.map(|why| StepFailure {
+                why,
+                has_begun: true,
+            }),
+        }
+    }
+
+    fn elapsed(&self) -> Duration {
+        self.begun.elapsed()
+    }
+
+    fn say(&self, remark: &str) {
+        self.with.console.remark(remark);
+    }
+}
+
+/// Makes all runs, each on a thread of its own; they wait for each other, and end together.
+fn side_by_side(
+    runs: impl Iterator<Item = (usize, PlannedRun)>,
+    turns: Vec<Turn>,
+    cancel: &Cancel,
+    console: &dyn SeriesConsole,
+) -> (Vec<KeptRun>, Option<RunnerError>) {
+    let is_alone = turns.len() == 1;
+    let ended: Vec<Result<KeptRun, IncompleteRun>> = thread::scope(|scope| {
+        let start = |((group, job), turn): ((usize, PlannedRun), Turn)| {
+            let keep = move || {
+                let turn = (!is_alone).then_some(turn);
+                let made = job.make(cancel, (console, group), turn);
+                let ran = made
+                    .map_err(IncompleteRun::from)
+                    .and_then(CompletedRun::keep);
+                if ran.is_err() && !is_alone {
+                    // Nothing more of this step can be compared.
+                    cancel.cancel_because(PARTNER_ENDED);
+                }
+                ran
+            };
+            thread::Builder::new()
+                .spawn_scoped(scope, keep)
+                .map_err(|error| {
+                    cancel.cancel_because(PARTNER_ENDED);
+                    IncompleteRun::from(RunnerError::no_thread(&error))
+                })
+        };
+        let threads: Vec<_> = runs.zip(turns).map(start).collect();
+        let lost = |_| {
+            let why = "a run was lost by a defect of prestan";
+            Err(IncompleteRun::from(RunnerError::Local(why.to_owned())))
+        };
+        let ended = threads
+            .into_iter()
+            .map(|run| run.and_then(|run| run.join().unwrap_or_else(lost)));
+        ended.collect()
+    });
+    let mut ran = Vec::new();
+    let mut reasons = Vec::new();
+    for run in ended {
+        match run {
+            Ok(whole) => ran.push(whole),
+            Err(IncompleteRun { why, run: part }) => {
+                let ended = part.as_ref().map(|part| &part.summary.complete);
+                let is_consequence = matches!(why, RunnerError::Interrupted(_))
+                    || matches!(ended, Some(Completeness::Aborted(Some(why))) if why == PARTNER_ENDED);
+                reasons.push((is_consequence, why));
+                ran.extend(part.map(|part| *part));
+            }
+        }
+    }
+    reasons.sort_by_key(|(is_consequence, _)| *is_consequence);
+    (ran, reasons.into_iter().next().map(|(_, why)| why))
+}
