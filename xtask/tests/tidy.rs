@@ -164,6 +164,11 @@ fn pure_crates_know_no_clock_socket_file_or_terminal() {
         let found = impurities(text);
         assert_eq!(found.len(), expected, "{text}\n{found:?}");
     }
+    // A policy sees a history, and nothing else.
+    let policies = files(&root().join("crates/runner/src/policy"), &[".rs"]);
+    assert!(policies.len() > 4);
+    let policies = policies.into_iter().filter(|path| !is_test_file(path));
+    assert_none(&check(policies.collect(), impurities));
     for (name, _) in PURE {
         let source = root().join("crates").join(name).join("src");
         let compiled = files_of(&source);
@@ -218,6 +223,25 @@ fn one_library_knows_the_terminal_and_only_the_binary_its_arguments_and_its_end(
             "{name} knows clap"
         );
     }
+}
+
+/// Where a step of a series is made.
+fn made_steps(text: &str) -> Vec<String> {
+    let lines = text.lines().enumerate();
+    let made = lines.filter(|(_, line)| line.contains("runner.run("));
+    made.map(|(number, line)| format!("line {}: {}", number + 1, line.trim()))
+        .collect()
+}
+
+#[test]
+fn steps_of_a_series_are_made_in_one_place() {
+    let series = root().join("crates/runner/src/series.rs");
+    assert_eq!(made_steps(&fs::read_to_string(&series).unwrap()).len(), 1);
+    let sources = ours().into_iter().flat_map(|name| {
+        let sources = files(&root().join("crates").join(name).join("src"), &[".rs"]);
+        sources.into_iter().filter(|path| *path != series)
+    });
+    assert_none(&check(sources.collect(), made_steps));
 }
 
 fn is_test_file(path: &Path) -> bool {

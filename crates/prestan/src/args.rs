@@ -21,8 +21,11 @@ mod options;
 mod output;
 mod runs;
 mod search;
+mod server;
 mod suites;
 mod sweep;
+#[cfg(test)]
+mod tests;
 mod traffic;
 mod webstone;
 
@@ -56,13 +59,16 @@ pub(crate) use lab::{
 };
 pub(crate) use load::{LoadArgs, RequestOptions};
 pub(crate) use options::{
-    ClockArg, ClockOptions, InsideOptions, LoadOptions, RunOptions, RunningOptions, WARMUP,
+    ClockArg, ClockOptions, FlameOptions, InsideOptions, LoadOptions, RunOptions, RunningOptions,
+    WARMUP,
 };
 pub(crate) use output::{
-    ColorArg, FormatOptions, GateOptions, InconclusiveArg, LayoutArg, OutputOptions,
+    CaptureFileOptions, ColorArg, FormatOptions, GateOptions, InconclusiveArg, LayoutArg,
+    MarkdownOptions, OutputOptions,
 };
 pub(crate) use runs::{RunsAction, RunsArgs};
 pub(crate) use search::{FindArg, SearchArgs, SearchOptions};
+pub(crate) use server::{ServerOptions, ServersOptions, StartOptions, of_command};
 pub(crate) use suites::{SuitesAction, SuitesArgs};
 pub(crate) use sweep::{DesignArg, SweepArgs, Vary};
 pub(crate) use traffic::{
@@ -335,15 +341,18 @@ pub(crate) struct RunArgs {
     pub(crate) suite: String,
 
     /// Collection to measure in: [http[s]://]host[:port]/path
-    #[arg(value_name = "URL", required_unless_present = "server")]
+    #[arg(
+        value_name = "URL",
+        required_unless_present_any = ["server", "start"],
+        conflicts_with_all = ["server", "start"]
+    )]
     pub(crate) url: Option<String>,
 
     #[command(flatten)]
     pub(crate) login: Login,
 
-    /// Start this server (see `prestan servers`), measure it, stop it
-    #[arg(long, value_name = "NAME", conflicts_with = "url", conflicts_with_all = CONNECTING)]
-    pub(crate) server: Option<String>,
+    #[command(flatten)]
+    pub(crate) server: ServerOptions,
 
     /// Send the POST requests of a suite with `needs: cgi`, whose effects on the server remain
     #[arg(long)]

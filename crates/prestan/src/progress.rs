@@ -19,7 +19,7 @@ use terminal::watch::{FRAME, Following, draw_outlook, time_left};
 
 /// Counts a run towards the progress of its series.
 pub(crate) struct ProgressOfRun {
-    series: Arc<SharedProgress>,
+    series: Arc<RunsTogether>,
     meter: RunMeter,
     /// By [`record::TestId`].
     tests: Vec<String>,
@@ -62,10 +62,10 @@ impl SeriesPace {
 }
 
 /// How far all runs are, on standard error.
-pub(crate) struct SeriesProgress(Arc<SharedProgress>);
+pub(crate) struct SeriesProgress(Arc<RunsTogether>);
 
 /// What all runs of a series count towards.
-struct SharedProgress {
+struct RunsTogether {
     bar: Option<TerminalBar>,
     following: Mutex<Option<Following>>,
     quiet: bool,
@@ -94,7 +94,7 @@ impl SeriesProgress {
         let following = bar
             .is_some()
             .then(|| Following::drawing(bar.clone(), FRAME, draw));
-        SeriesProgress(Arc::new(SharedProgress {
+        SeriesProgress(Arc::new(RunsTogether {
             bar,
             following: Mutex::new(following),
             quiet,
@@ -181,7 +181,7 @@ impl SeriesConsole for SeriesProgress {
     }
 }
 
-impl SharedProgress {
+impl RunsTogether {
     fn begin_test(&self, name: &str) {
         match &self.bar {
             Some(bar) if self.pace != SeriesPace::Open => bar.set_message(name),

@@ -148,7 +148,7 @@ pub struct LocalSeries<'a> {
     pub place: RunPlace,
     /// What the record of a run calls its server, where servers are compared.
     pub sides: Option<Vec<String>>,
-    /// The file for the packets of a single run.
+    /// The file for the packets of its runs.
     pub capture: Option<PathBuf>,
     /// When its runs end before their time.
     pub ends: RunEnds,
@@ -332,8 +332,8 @@ impl<'a> LocalRunner<'a> {
                     .needing_samples(with.needs_samples),
             );
         }
-        for run in runs.iter_mut() {
-            run.start_capture(with.capture.as_deref(), is_quiet)?;
+        for (run, planned) in step.runs.iter().zip(runs.iter_mut()) {
+            planned.start_capture(self.capture(run).as_deref(), is_quiet)?;
         }
         if let Some(task) = traffic {
             let running = background::started(task, &self.cancel, is_quiet)?;
@@ -343,6 +343,19 @@ impl<'a> LocalRunner<'a> {
             }
         }
         Ok(())
+    }
+
+    /// The file for the packets of a run: one of a series has its name before the ending.
+    fn capture(&self, run: &StepRun) -> Option<PathBuf> {
+        let file = self.with.capture.as_ref()?;
+        let Some(name) = &run.name else {
+            return Some(file.clone());
+        };
+        let stem = file.file_stem().unwrap_or_default().to_string_lossy();
+        let ending = file.extension().map_or(String::new(), |ending| {
+            format!(".{}", ending.to_string_lossy())
+        });
+        Some(file.with_file_name(format!("{stem}-{name}{ending}")))
     }
 
     /// Whether nothing is said of what goes on beside a run.

@@ -170,6 +170,8 @@ enum ServerOrigin {
     Own {
         recipe: Box<Recipe>,
         running: Option<Box<RealServer>>,
+        /// A resource on it, below its collection; `None`: the collection.
+        path: Option<String>,
     },
 }
 
@@ -200,9 +202,18 @@ impl TestedServer {
             origin: ServerOrigin::Own {
                 recipe: Box::new(recipe),
                 running: None,
+                path: None,
             },
             settings: None,
         }
+    }
+
+    /// The same, of which this resource is measured, where it is started here: `/index.html`.
+    pub fn at_path(mut self, of_it: &str) -> TestedServer {
+        if let ServerOrigin::Own { path, .. } = &mut self.origin {
+            *path = Some(of_it.trim_start_matches('/').to_owned());
+        }
+        self
     }
 
     /// Whether it is started here.
@@ -221,7 +232,10 @@ impl TestedServer {
     pub(crate) fn start(&mut self, processors: Option<&Processors>) -> Result<(), RunnerError> {
         // Before the next one starts, which may want the same port.
         self.stop();
-        if let ServerOrigin::Own { recipe, running } = &mut self.origin {
+        if let ServerOrigin::Own {
+            recipe, running, ..
+        } = &mut self.origin
+        {
             let processors = processors.map_or(&[][..], |own| &own.server);
             let place = server_place()?;
             let server = RealServer::start_at(recipe, processors, place.as_ref());
@@ -241,7 +255,7 @@ impl TestedServer {
             return None;
         };
         let server = running.as_mut()?;
-        let url = own_target(server).ok()?.url();
+        let url = own_target(server, None).ok()?.url();
         // It refuses connections a little before the system has its exit status.
         let within = if may_be_ending(&url) {
             ENDS_WITHIN
@@ -278,6 +292,7 @@ impl TestedServer {
             ..ways.run.clone()
         };
         let mut settings = access?.settings_of_run(run)?;
+        self.follow(&ways.access, &mut settings)?;
         (ways.adjust)(&mut settings);
         Ok(settings)
     }
@@ -292,7 +307,7 @@ impl TestedServer {
     fn known_as(&self) -> Vec<String> {
         let urls = match &self.origin {
             ServerOrigin::Own { running, .. } => {
-                let target = running.as_deref().map(own_target);
+                let target = running.as_deref().map(|server| own_target(server, None));
                 target.into_iter().flatten().map(|own| own.url()).collect()
             }
             ServerOrigin::Running(targets) => targets.iter().skip(1).map(Target::url).collect(),
@@ -335,9 +350,9 @@ impl TestedServer {
 
     /// Points the settings of an earlier start at the process that runs now.
     fn follow(&self, access: &AccessRequest, settings: &mut Settings) -> Result<(), RunnerError> {
-        if let ServerOrigin::Own { running, .. } = &self.origin {
+        if let ServerOrigin::Own { running, path, .. } = &self.origin {
             let server = self.under_way(running.as_deref())?;
-            let mut target = own_target(server)?;
+            let mut target = own_target(server, path.as_deref())?;
             target.take_user_info();
             settings.endpoint.route = access.route(&target)?;
             settings.endpoint.target = target;
@@ -382,8 +397,12 @@ fn connections_to(targets: &[Target], access: &AccessRequest) -> Result<ServerAc
 }
 
 /// Where a server that was started here listens.
-fn own_target(server: &RealServer) -> Result<Target, RunnerError> {
-    Target::parse(&server.url()).map_err(|error| RunnerError::Local(error.to_string()))
+fn own_target(server: &RealServer, path: Option<&str>) -> Result<Target, RunnerError> {
+    let target = match path {
+        Some(path) => Target::resource(&format!("{}{path}", server.url())),
+        None => Target::parse(&server.url()),
+    };
+    target.map_err(|error| RunnerError::Local(error.to_string()))
 }
 
 /// Who may use a server of our own.

@@ -26,6 +26,11 @@ pub fn roughly(seconds: f64) -> String {
     }
 }
 
+/// What a run could not remove.
+pub fn still_there(left: &LeftBehind) -> String {
+    format!("still on the server: {} ({})", left.url, left.reason)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -46,9 +51,18 @@ mod tests {
             assert!(!may_be_url(word), "{word}");
         }
     }
-}
 
-/// What a run could not remove.
-pub fn still_there(left: &LeftBehind) -> String {
-    format!("still on the server: {} ({})", left.url, left.reason)
+    #[test]
+    fn estimates_are_rounded() {
+        let table = [
+            (0.2, "1 s"),
+            (7.4, "7 s"),
+            (44.0, "40 s"),
+            (700.0, "12 min"),
+            (9000.0, "2.5 h"),
+        ];
+        for (seconds, expected) in table {
+            assert_eq!(roughly(seconds), expected);
+        }
+    }
 }

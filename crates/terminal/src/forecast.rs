@@ -494,18 +494,4 @@ mod tests {
             Some(0.0)
         );
     }
-
-    #[test]
-    fn estimates_are_rounded() {
-        let table = [
-            (0.2, "1 s"),
-            (7.4, "7 s"),
-            (44.0, "40 s"),
-            (700.0, "12 min"),
-            (9000.0, "2.5 h"),
-        ];
-        for (seconds, expected) in table {
-            assert_eq!(roughly(seconds), expected);
-        }
-    }
 }

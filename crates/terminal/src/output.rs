@@ -56,6 +56,8 @@ pub struct AnswerRequest {
     pub output: Option<PathBuf>,
     /// The JSON document.
     pub json: Option<PathBuf>,
+    /// Where it goes as Markdown.
+    pub markdown: Option<PathBuf>,
     /// The page, and figures in files.
     pub figures: FigureRequest,
     /// When the text has colours.
@@ -97,7 +99,7 @@ pub fn check_report(report: &ReportRequest) -> Result<(), RunnerError> {
 
 /// The same as [`check_report`] for an answer, and more documents that go with it.
 pub fn check_answer(answer: &AnswerRequest, more: &[&Option<PathBuf>]) -> Result<(), RunnerError> {
-    let documents = [&[&answer.json, &answer.output], more].concat();
+    let documents = [&[&answer.json, &answer.markdown, &answer.output], more].concat();
     check(&documents, &answer.figures)
 }
 
@@ -201,13 +203,12 @@ pub fn print(
         diagnosed: diagnosed.as_ref().map(std::slice::from_ref),
         ..ReportPage::default()
     };
-    let documents = json.into_iter().chain(csv).chain(junit).collect();
     let text = |color, width| {
         let options = TextOptions {
             color,
             width,
             layout: *layout,
-            saved_to,
+            saved_to: saved_to.clone(),
         };
         report::text(run, summary, beside, &options)
     };
@@ -221,11 +222,20 @@ pub fn print(
         ));
     }
     let has_text = answer.output.is_some() || !request.logs_to_output();
-    let printed = print_page(&page, answer, documents, has_text.then_some(text));
+    let documents = json.into_iter().chain(csv).chain(junit).collect();
+    let printed = print_page(&page, answer, documents, (has_text, text));
     printed.map_err(|failed| match failed {
         RunnerError::Local(why) => RunnerError::Local(format!("{why}{}", kept.unwrap_or_default())),
         other => other,
     })
+}
+
+/// A report as a block of Markdown, which no line of it can end.
+fn in_markdown(text: &impl Fn(bool, usize) -> String) -> String {
+    let text = text(false, USUAL_WIDTH);
+    let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
+    let fence = "`".repeat(longest.max(2) + 1);
+    format!("{fence}text\n{}\n{fence}\n", text.trim_end())
 }
 
 /// Writes a page and its figures, and no text.
@@ -242,14 +252,14 @@ pub fn print_answer<'a>(
     answer: &'a AnswerRequest,
     json: impl FnOnce() -> String,
     more: impl IntoIterator<Item = (&'a Path, String)>,
-    text: impl FnOnce(bool, usize) -> String,
+    text: impl Fn(bool, usize) -> String,
 ) -> Result<(), RunnerError> {
     let json = answer.json.as_deref().map(|path| (path, json()));
     print_page(
         page,
         answer,
         json.into_iter().chain(more).collect(),
-        Some(text),
+        (true, text),
     )
 }
 
@@ -259,9 +269,14 @@ fn print_page<'a>(
     page: &ReportPage<'_>,
     answer: &'a AnswerRequest,
     mut documents: Vec<(&'a Path, String)>,
-    text: Option<impl FnOnce(bool, usize) -> String>,
+    (is_printed, text): (bool, impl Fn(bool, usize) -> String),
 ) -> Result<(), RunnerError> {
+    // A comparison has a table of its own.
+    let markdown = answer.markdown.as_deref();
+    let markdown = markdown.filter(|path| documents.iter().all(|(other, _)| other != path));
+    documents.extend(markdown.map(|path| (path, in_markdown(&text))));
     documents.extend(figure_files::documents(page, &answer.figures));
+    let text = is_printed.then_some(text);
     let printed = print_all(documents, answer.output.as_deref(), answer.color, text);
     printed.and(figure_files::write(page, &answer.figures))
 }

@@ -7,7 +7,7 @@ use clap::Args;
 
 use terminal::output::AnswerRequest;
 
-use super::{ColorArg, FigureOptions, InconclusiveArg};
+use super::{ColorArg, FigureOptions, InconclusiveArg, MarkdownOptions};
 
 /// Where the answer goes.
 #[derive(Debug, Clone, Args)]
@@ -20,6 +20,9 @@ pub(crate) struct AnswerOptions {
     /// Write the result as a JSON document; - is standard output, instead of the report
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) markdown: MarkdownOptions,
 
     #[command(flatten)]
     pub(crate) figures: FigureOptions,
@@ -38,6 +41,7 @@ impl AnswerOptions {
         AnswerRequest {
             output: self.output.clone(),
             json: self.json.clone(),
+            markdown: self.markdown.markdown.clone(),
             figures: self.figures.request(),
             color: self.color.into(),
         }

@@ -8,8 +8,8 @@ use runner::gate::Gate;
 use stats::ComparedTimes;
 
 use super::{
-    AnswerOptions, CONNECTING, ClockOptions, ConnectOptions, InsideOptions, LabOptions,
-    LoadOptions, RunsOptions, constraint, whole,
+    AnswerOptions, CaptureFileOptions, ClockOptions, ConnectOptions, FlameOptions, InsideOptions,
+    LabOptions, LoadOptions, RunsOptions, ServersOptions, constraint, whole,
 };
 
 #[derive(Debug, Args)]
@@ -23,13 +23,8 @@ pub(crate) struct CompareArgs {
     #[arg(value_name = "A B")]
     pub(crate) sides: Vec<String>,
 
-    /// Start this server (see `prestan servers`) before each run and stop it afterwards; once for each server
-    ///
-    /// Parameters follow the name, separated by commas: program=PATH, arg=ARGUMENT, env.NAME=VALUE, and
-    /// file.NAME=PATH for one of its configuration files. `--server apache
-    /// --server apache,program=/opt/httpd/bin/httpd` compares two builds.
-    #[arg(long, value_name = "NAME", conflicts_with_all = CONNECTING)]
-    pub(crate) server: Vec<String>,
+    #[command(flatten)]
+    pub(crate) servers: ServersOptions,
 
     /// Start A by this command before each run, and stop it afterwards
     ///
@@ -73,11 +68,13 @@ pub(crate) struct CompareArgs {
     pub(crate) inside: InsideOptions,
 
     #[command(flatten)]
-    pub(crate) answer: AnswerOptions,
+    pub(crate) flame: FlameOptions,
 
-    /// Write the result as Markdown, for a pull request; - is standard output, instead of the report
-    #[arg(long, value_name = "FILE", help_heading = "Output")]
-    pub(crate) markdown: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) capture: CaptureFileOptions,
+
+    #[command(flatten)]
+    pub(crate) answer: AnswerOptions,
 
     /// Write rows as test cases for CI systems: JUnit XML; those of which --fail-if is true have failed
     #[arg(long, value_name = "FILE", help_heading = "Output")]

@@ -2,11 +2,9 @@
 
 use clap::Args;
 
-use record::NoteRecord;
-
 use super::{
-    AnswerOptions, CONNECTING, ClockOptions, ConnectOptions, InsideOptions, LabOptions,
-    RunsOptions, label, note, whole,
+    AnswerOptions, CaptureFileOptions, ClockOptions, ConnectOptions, FlameOptions, GateOptions,
+    InsideOptions, LabOptions, RunningOptions, RunsOptions, ServerOptions, whole,
 };
 
 #[derive(Debug, Args)]
@@ -15,12 +13,11 @@ use super::{
                             prestan diagnose [OPTIONS] --server <NAME>")]
 pub(crate) struct DiagnoseArgs {
     /// Recorded runs, given by directory or name, or the URL of a server to measure
-    #[arg(value_name = "RUN or URL")]
+    #[arg(value_name = "RUN or URL", conflicts_with_all = ["server", "start"])]
     pub(crate) subjects: Vec<String>,
 
-    /// Start this server (see `prestan servers`), measure it, stop it
-    #[arg(long, value_name = "NAME", conflicts_with = "subjects", conflicts_with_all = CONNECTING)]
-    pub(crate) server: Option<String>,
+    #[command(flatten)]
+    pub(crate) server: ServerOptions,
 
     #[command(flatten)]
     pub(crate) measuring: Measuring,
@@ -35,7 +32,16 @@ pub(crate) struct DiagnoseArgs {
     pub(crate) inside: InsideOptions,
 
     #[command(flatten)]
+    pub(crate) flame: FlameOptions,
+
+    #[command(flatten)]
+    pub(crate) capture: CaptureFileOptions,
+
+    #[command(flatten)]
     pub(crate) answer: AnswerOptions,
+
+    #[command(flatten)]
+    pub(crate) gate: GateOptions,
 
     #[command(flatten)]
     pub(crate) runs: RunsOptions,
@@ -74,13 +80,6 @@ pub(crate) struct Measuring {
     #[arg(long, value_name = "TEST", value_delimiter = ',')]
     pub(crate) skip: Vec<String>,
 
-    /// Note for the report: hardware, software, tuning ('disk=NVMe, ext4'); may be repeated
-    #[arg(long = "note", value_name = "NAME=TEXT", value_parser = note)]
-    pub(crate) notes: Vec<NoteRecord>,
-
-    /// Name of the server in all reports, in place of its URL, addresses and Server header
-    ///
-    /// The records of the runs keep all; do not publish them.
-    #[arg(long, value_name = "NAME", value_parser = label)]
-    pub(crate) label: Vec<String>,
+    #[command(flatten)]
+    pub(crate) running: RunningOptions,
 }

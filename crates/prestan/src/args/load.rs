@@ -10,8 +10,8 @@ use runner::load::LoadRequest;
 use runner::load::pace::PaceRequest;
 
 use super::{
-    ClockOptions, ConnectOptions, InsideOptions, LabOptions, OutputOptions, RunningOptions, WARMUP,
-    duration, positive_duration, size, verify, whole,
+    ClockOptions, ConnectOptions, InsideOptions, LabOptions, OutputOptions, RunningOptions,
+    ServerOptions, WARMUP, duration, positive_duration, size, verify, whole,
 };
 
 #[derive(Debug, Args)]
@@ -27,7 +27,7 @@ use super::{
 )]
 pub(crate) struct LoadArgs {
     /// Method: GET, PROPFIND, PUT... [default: GET, or POST with a body]; none with --mix
-    #[arg(value_name = "METHOD", required_unless_present = "urls")]
+    #[arg(value_name = "METHOD", required_unless_present_any = ["urls", "server", "start"])]
     pub(crate) first: Option<String>,
 
     /// Resource, or collection with --mix: [http[s]://]host[:port]/path[?query]
@@ -41,6 +41,9 @@ pub(crate) struct LoadArgs {
     #[arg(short = 'X', long, value_name = "METHOD", conflicts_with_all = ["second", "mix"],
           help_heading = "Request")]
     pub(crate) method: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) server: ServerOptions,
 
     #[command(flatten)]
     pub(crate) request: RequestOptions,

@@ -37,11 +37,8 @@ pub(crate) struct OutputOptions {
     #[arg(long)]
     pub(crate) no_save: bool,
 
-    /// Record the packets between this machine and the server in this file (pcapng)
-    ///
-    /// At most 1 GiB. It has whole packets, with what is secret in them, and needs root or CAP_NET_RAW.
-    #[arg(long, value_name = "FILE")]
-    pub(crate) capture: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) capture: CaptureFileOptions,
 
     /// Do not show progress
     #[arg(short, long, conflicts_with = "verbose")]
@@ -77,6 +74,27 @@ impl OutputOptions {
     }
 }
 
+/// The report as Markdown.
+#[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "Output")]
+pub(crate) struct MarkdownOptions {
+    /// Write the result as Markdown, for a pull request; - is standard output, instead of the report
+    #[arg(long, value_name = "FILE")]
+    pub(crate) markdown: Option<PathBuf>,
+}
+
+/// The packets of runs.
+#[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "Output")]
+pub(crate) struct CaptureFileOptions {
+    /// Record the packets between this machine and the server in this file (pcapng)
+    ///
+    /// At most 1 GiB. It has whole packets, with what is secret in them, and needs root or CAP_NET_RAW. Where several runs
+    /// are made, each has a file of its own: x.pcapng becomes x-1.pcapng, x-2.pcapng and so on.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) capture: Option<PathBuf>,
+}
+
 /// What a run fails by.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Output")]
@@ -110,6 +128,9 @@ pub(crate) struct FormatOptions {
     pub(crate) log: Option<PathBuf>,
 
     #[command(flatten)]
+    pub(crate) markdown: MarkdownOptions,
+
+    #[command(flatten)]
     pub(crate) figures: FigureOptions,
 
     /// Layout of the report [default: full; brief for demo]
@@ -128,6 +149,7 @@ impl FormatOptions {
             answer: AnswerRequest {
                 output: output.clone(),
                 json: self.json.clone(),
+                markdown: self.markdown.markdown.clone(),
                 figures: self.figures.request(),
                 color: self.color.into(),
             },

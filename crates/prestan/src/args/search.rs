@@ -6,8 +6,9 @@ use clap::{Args, ValueEnum};
 use constraint::Constraint;
 
 use super::{
-    AnswerOptions, ClockOptions, ConnectOptions, LabOptions, RequestOptions, RunningOptions,
-    RunsOptions, WARMUP, constraint, load, positive_duration, whole,
+    AnswerOptions, CaptureFileOptions, ClockOptions, ConnectOptions, InsideOptions, LabOptions,
+    RequestOptions, RunningOptions, RunsOptions, ServerOptions, WARMUP, constraint, load,
+    positive_duration, whole,
 };
 
 #[derive(Debug, Args)]
@@ -17,8 +18,11 @@ use super::{
 )]
 pub(crate) struct SearchArgs {
     /// Method [default: GET] and resource; only a collection with --mix
-    #[arg(value_name = "METHOD URL", required_unless_present = "urls", num_args = 1..=2)]
+    #[arg(value_name = "METHOD URL", required_unless_present_any = ["urls", "server", "start"], num_args = 1..=2)]
     pub(crate) request: Vec<String>,
+
+    #[command(flatten)]
+    pub(crate) server: ServerOptions,
 
     #[command(flatten)]
     pub(crate) options: RequestOptions,
@@ -31,6 +35,12 @@ pub(crate) struct SearchArgs {
 
     #[command(flatten)]
     pub(crate) connect: ConnectOptions,
+
+    #[command(flatten)]
+    pub(crate) inside: InsideOptions,
+
+    #[command(flatten)]
+    pub(crate) capture: CaptureFileOptions,
 
     #[command(flatten)]
     pub(crate) answer: AnswerOptions,

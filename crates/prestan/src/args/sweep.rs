@@ -3,8 +3,9 @@
 use clap::{Args, ValueEnum};
 
 use super::{
-    AnswerOptions, CONNECTING, ClockOptions, ConnectOptions, GateOptions, InsideOptions,
-    LabOptions, LoadOptions, RunsOptions, compare, whole,
+    AnswerOptions, CaptureFileOptions, ClockOptions, ConnectOptions, FlameOptions, GateOptions,
+    InsideOptions, LabOptions, LoadOptions, RunsOptions, ServersOptions, StartOptions, compare,
+    whole,
 };
 
 #[derive(Debug, Args)]
@@ -14,12 +15,14 @@ use super::{
 )]
 pub(crate) struct SweepArgs {
     /// Collections to measure in: of one server, or of several
-    #[arg(value_name = "URL", required_unless_present = "server")]
+    #[arg(value_name = "URL", required_unless_present_any = ["server", "start"], conflicts_with_all = ["server", "start"])]
     pub(crate) urls: Vec<String>,
 
-    /// Start this server (see `prestan servers`), measure it, stop it; may be repeated
-    #[arg(long, value_name = "NAME", conflicts_with = "urls", conflicts_with_all = CONNECTING)]
-    pub(crate) server: Vec<String>,
+    #[command(flatten)]
+    pub(crate) servers: ServersOptions,
+
+    #[command(flatten)]
+    pub(crate) start: StartOptions,
 
     #[command(flatten)]
     pub(crate) plan: SweepOptions,
@@ -35,6 +38,12 @@ pub(crate) struct SweepArgs {
 
     #[command(flatten)]
     pub(crate) inside: InsideOptions,
+
+    #[command(flatten)]
+    pub(crate) flame: FlameOptions,
+
+    #[command(flatten)]
+    pub(crate) capture: CaptureFileOptions,
 
     #[command(flatten)]
     pub(crate) answer: AnswerOptions,

@@ -6,8 +6,8 @@ use std::time::Duration;
 use clap::Args;
 
 use super::{
-    ClockOptions, ConnectOptions, LabOptions, OutputOptions, RunningOptions, duration,
-    positive_duration, whole,
+    ClockOptions, ConnectOptions, InsideOptions, LabOptions, OutputOptions, RunningOptions,
+    ServerOptions, duration, positive_duration, whole,
 };
 
 /// Most children of a run.
@@ -61,6 +61,9 @@ pub(crate) struct WebstoneArgs {
     pub(crate) things: Vec<String>,
 
     #[command(flatten)]
+    pub(crate) server: ServerOptions,
+
+    #[command(flatten)]
     pub(crate) pages: PagesOptions,
 
     #[command(flatten)]
@@ -71,6 +74,9 @@ pub(crate) struct WebstoneArgs {
 
     #[command(flatten)]
     pub(crate) connect: ConnectOptions,
+
+    #[command(flatten)]
+    pub(crate) inside: InsideOptions,
 
     #[command(flatten)]
     pub(crate) output: OutputOptions,

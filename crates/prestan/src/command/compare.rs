@@ -9,9 +9,8 @@ use std::path::PathBuf;
 use report::page::ReportPage;
 use report::{Comparisons, Versus};
 use stats::{ComparedTimes, Side};
-use testbed::real::Recipe;
 
-use crate::args::{CompareArgs, HttpArg, Question, is_given};
+use crate::args::{CompareArgs, Question, is_given, of_command};
 use crate::command::report::diagnosed;
 use crate::command::run::overrides;
 use crate::exit::ExitStatus;
@@ -29,7 +28,7 @@ pub(crate) const SAME_WITHIN: f64 = 0.02;
 
 /// Measures, or reads, and compares.
 pub(crate) fn compare(args: &CompareArgs) -> Result<ExitStatus, RunnerError> {
-    output::check_answer(&args.answer.request(), &[&args.markdown, &args.junit])?;
+    output::check_answer(&args.answer.request(), &[&args.junit])?;
     let asked = asked(args)?;
     let labels = &args.load.running.label;
     let is_measured = matches!(asked, ComparedRuns::Now);
@@ -127,6 +126,8 @@ fn measure(args: &CompareArgs) -> Result<MeasuredSeries, RunnerError> {
         clock: args.clock,
         connect: &args.connect,
         inside: &args.inside,
+        flames: args.flame.flame,
+        capture: args.capture.capture.as_deref(),
         save: args.runs.save.as_deref(),
         quiet: args.runs.quiet,
     };
@@ -138,7 +139,7 @@ fn measure(args: &CompareArgs) -> Result<MeasuredSeries, RunnerError> {
 /// The servers to measure.
 fn servers_of(args: &CompareArgs) -> Result<Vec<TestedServer>, RunnerError> {
     let Some((a, b)) = commands(args) else {
-        return tested_servers(&args.sides, &args.server);
+        return tested_servers(&args.sides, &args.servers.server);
     };
     let urls = match &args.sides[..] {
         [] => [None, None],
@@ -151,16 +152,9 @@ fn servers_of(args: &CompareArgs) -> Result<Vec<TestedServer>, RunnerError> {
         }
     };
     let start = |((name, command), url): ((&str, &String), Option<&String>)| {
-        let mut recipe = Recipe::of_command(name, command, url.map(String::as_str));
-        if recipe.lacks_port() {
-            return Err(RunnerError::Usage(format!(
-                "--start-{}: the command has no {{{{ port }}}}, so the server cannot listen where it is \
-                 measured; put it into the command, or give the URL of the server",
-                name.to_lowercase()
-            )));
-        }
-        recipe.is_http2 = args.connect.http == HttpArg::Http2;
-        Ok(TestedServer::of_recipe(recipe))
+        let option = format!("--start-{}", name.to_lowercase());
+        let url = url.map(String::as_str);
+        of_command(&option, name, (command, url), &args.connect)
     };
     [("A", a), ("B", b)]
         .into_iter()
@@ -208,8 +202,8 @@ fn asked(args: &CompareArgs) -> Result<ComparedRuns<'_>, RunnerError> {
             Ok(ComparedRuns::Now)
         };
     }
-    let sides = args.sides.len() + args.server.len();
-    if let ([name], []) = (&args.sides[..], &args.server[..])
+    let sides = args.sides.len() + args.servers.server.len();
+    if let ([name], []) = (&args.sides[..], &args.servers.server[..])
         && let Some(runs) = recorded::series(name)?
     {
         refuse_measuring(args)?;
@@ -245,7 +239,7 @@ fn asked(args: &CompareArgs) -> Result<ComparedRuns<'_>, RunnerError> {
             }
         }
         _ => {
-            let servers: Vec<&str> = args.server.iter().map(String::as_str).collect();
+            let servers: Vec<&str> = args.servers.server.iter().map(String::as_str).collect();
             Err(recorded::refuse_mixed(&names, &servers))
         }
     }
@@ -361,7 +355,7 @@ fn print(
         comparison: Some(comparisons),
         ..ReportPage::default()
     };
-    let markdown = args.markdown.as_deref();
+    let markdown = args.answer.markdown.markdown.as_deref();
     let markdown = markdown.map(|path| (path, report::compare_markdown(comparisons)));
     let junit = args.junit.as_deref().map(|path| {
         let ends = gate::case_ends(comparisons, gate);

@@ -13,6 +13,7 @@ use runner::intake;
 use runner::state;
 use stats::{Material, Pooled, Resolution};
 
+use super::point_verdicts::{RunAtPoint, by_constraints};
 use crate::args::{AnswerOptions, DiagnoseArgs, is_given};
 use crate::exit::ExitStatus;
 use crate::output;
@@ -34,7 +35,30 @@ pub(crate) fn diagnose(args: &DiagnoseArgs) -> Result<ExitStatus, RunnerError> {
         .map(|patient| diagnosed(patient, incomplete))
         .collect();
     print(&patients, &diagnosed, &args.answer)?;
-    early_end.map_or_else(|| judge(&diagnosed), |end| Err(end.why))
+    if let Some(end) = early_end {
+        return Err(end.why);
+    }
+    let gated = by_gate(args, &patients);
+    match judge(&diagnosed) {
+        Ok(ExitStatus::Done) => gated,
+        judged if matches!(gated, Ok(ExitStatus::Done) | Err(_)) => judged,
+        _ => gated,
+    }
+}
+
+/// What the runs come to by `--fail-if`.
+fn by_gate(args: &DiagnoseArgs, patients: &[Patient]) -> Result<ExitStatus, RunnerError> {
+    if args.gate.fail_if.is_none() {
+        return Ok(ExitStatus::Done);
+    }
+    let runs = patients.iter().flat_map(|patient| &patient.kept);
+    let points: Vec<RunAtPoint<'_>> = runs
+        .map(|kept| RunAtPoint {
+            point: format!("the suite {}", kept.run.plan.suite.name),
+            summary: &kept.summary,
+        })
+        .collect();
+    by_constraints(&points)
 }
 
 /// The runs to look at.
@@ -79,13 +103,14 @@ fn runs(args: &DiagnoseArgs) -> Result<Runs, RunnerError> {
     let subjects = &args.subjects;
     let is_run = |subject: &&String| state::is_run_or_no_url(subject);
     let found = subjects.iter().filter(is_run).count();
-    if args.server.is_some() || (subjects.len() == 1 && found == 0) {
+    if args.server.is_given() || (subjects.len() == 1 && found == 0) {
         return now::measure(args);
     }
     let is_said = is_given(&args.measuring)
         || is_given(&args.clock)
         || is_given(&args.connect)
         || is_given(&args.inside)
+        || args.gate.fail_if.is_some()
         || args.runs.save.is_some();
     if is_said {
         return Err(RunnerError::Usage(

@@ -50,6 +50,8 @@ pub(crate) fn gallery(args: &GalleryArgs) -> Result<ExitStatus, RunnerError> {
         clock: args.clock,
         connect: &ConnectOptions::default(),
         inside: &inside,
+        flames: false,
+        capture: None,
         save: args.runs.save.as_deref(),
         quiet: args.runs.quiet,
     };

@@ -6,7 +6,7 @@ use runner::failing::MaxFailures;
 use runner::load::{LoadWorkload, pace};
 use runner::local::RunTask;
 use runner::run::RunEnds;
-use runner::servers::{RunWays, TestedServer, one_labelled};
+use runner::servers::{RunWays, one_labelled};
 
 use crate::args::LoadArgs;
 use crate::command::single::{SingleRun, single};
@@ -16,6 +16,9 @@ use crate::output;
 /// Drives the request.
 pub(crate) fn load(args: &LoadArgs) -> Result<ExitStatus, RunnerError> {
     output::check_report(&args.output.request())?;
+    let words = args.words();
+    let (words, path) = args.server.words_and_path(&words)?;
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let LoadWorkload {
         plan,
         suite_text,
@@ -23,7 +26,7 @@ pub(crate) fn load(args: &LoadArgs) -> Result<ExitStatus, RunnerError> {
         permission,
         in_turn,
         ..
-    } = LoadWorkload::of(&args.words(), &args.request.request())?;
+    } = LoadWorkload::of(&words, &args.request.request())?;
     let (pace, paced) = (&args.pace, args.pace.request());
     pace::check(&paced, args.connect.http.into(), &plan)?;
     let max_failures = pace.max_failures.unwrap_or_default();
@@ -43,7 +46,10 @@ pub(crate) fn load(args: &LoadArgs) -> Result<ExitStatus, RunnerError> {
         pace::set_http(connections, !pace.no_keep_alive, pace.pipeline);
     };
     let run = SingleRun {
-        server: one_labelled(TestedServer::running(vec![target]), &pace.running.label)?,
+        server: one_labelled(
+            args.server.serving(target, &path, &args.connect)?,
+            &pace.running.label,
+        )?,
         ways: RunWays {
             access: args.connect.request()?,
             run: pace.running.request(args.clock),

@@ -133,6 +133,7 @@ fn side_by_side(paths: &[PathBuf], args: &ReportArgs) -> Result<ExitStatus, Runn
         csv,
         log,
         junit,
+        markdown,
         figures,
         layout,
         color: _,
@@ -143,7 +144,7 @@ fn side_by_side(paths: &[PathBuf], args: &ReportArgs) -> Result<ExitStatus, Runn
                 .to_owned(),
         ));
     }
-    let of_one_run = [json, csv, junit, log, &args.output];
+    let of_one_run = [json, csv, junit, log, &markdown.markdown, &args.output];
     let is_of_one_run = of_one_run.iter().any(|file| file.is_some()) || layout.is_some();
     if is_of_one_run || !figures.any() {
         return Err(RunnerError::Usage(

@@ -9,7 +9,7 @@ use runner::beside::BesideTask;
 use runner::inside::InsideRequest;
 use runner::local::RunTask;
 use runner::run::RunEnds;
-use runner::servers::{RunWays, TestedServer, one_labelled, recipe};
+use runner::servers::{RunWays, TestedServer, one_labelled};
 use runner::suite_text::SuiteText;
 use suite::{Overrides, Plan, Selection};
 
@@ -38,12 +38,10 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitStatus, RunnerError> {
     if args.beside.compete {
         task.compete(&args.suite)?;
     }
-    let server = match &args.server {
-        Some(name) => TestedServer::of_recipe(recipe(name)?),
-        None => {
-            let url = args.url.as_deref().unwrap_or_default();
-            TestedServer::running(vec![read_target(url)?])
-        }
+    let url = args.url.as_deref();
+    let server = match args.server.tested(&args.options.connect)? {
+        Some(server) => server,
+        None => TestedServer::running(vec![read_target(url.unwrap_or_default())?]),
     };
     let access = access(&args.login, &args.options.connect)?;
     measure(task, server, access, SuiteLook::of(&args.options))

@@ -19,7 +19,7 @@ use runner::load::{LoadWorkload, guard::Permission, pace};
 use runner::local::{LocalRunner, LocalSeries, RunPlace, RunTask};
 use runner::policy::{TrialLoad, Trials};
 use runner::series::{self, SeriesEnd};
-use runner::servers::{RunWays, TestedServer, one_labelled};
+use runner::servers::{RunWays, one_labelled, with_pids};
 use runner::state;
 use terminal::output::AnswerRequest;
 
@@ -36,6 +36,8 @@ const REQUESTS_AT_LEAST: f64 = 10.0;
 pub(crate) fn search(args: &SearchArgs) -> Result<ExitStatus, RunnerError> {
     output::check_answer(&args.answer.request(), &[])?;
     let words: Vec<&str> = args.request.iter().map(String::as_str).collect();
+    let (words, path) = args.server.words_and_path(&words)?;
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let mut sending = LoadWorkload::of(&words, &args.options.request())?;
     if sending.permission == Permission::IfAbsent {
         if !args.options.writes {
@@ -65,13 +67,13 @@ pub(crate) fn search(args: &SearchArgs) -> Result<ExitStatus, RunnerError> {
         ));
     }
     let search = begin(&args.search)?;
-    made(args, sending, search)
+    made(args, (sending, &path), search)
 }
 
 /// Makes the trials, and says what they found.
 fn made(
     args: &SearchArgs,
-    sending: LoadWorkload,
+    (sending, path): (LoadWorkload, &str),
     search: Search,
 ) -> Result<ExitStatus, RunnerError> {
     let running = &args.search.running;
@@ -89,15 +91,20 @@ fn made(
         connections: args.search.connections.unwrap_or(pace::OPEN_CONNECTIONS),
         seed: running.seed.unwrap_or_else(state::new_seed),
     };
-    let server = TestedServer::running(vec![sending.target]);
-    let servers = vec![one_labelled(server, &running.label)?];
+    let server = args.server.serving(sending.target, path, &args.connect)?;
+    let server = one_labelled(server, &running.label)?;
+    let servers = with_pids(vec![server], &args.inside.pid)?;
     let shown = SeriesProgress::new(SeriesPace::Open, args.runs.quiet);
     let ways = RunWays {
         access: args.connect.request()?,
         run: running.request(args.clock),
         adjust: &|_| (),
     };
-    let with = LocalSeries::new(ways, RunPlace::Series(args.runs.save.clone()), &shown);
+    let with = LocalSeries {
+        inside: args.inside.request(),
+        capture: args.capture.capture.clone(),
+        ..LocalSeries::new(ways, RunPlace::Series(args.runs.save.clone()), &shown)
+    };
     let mut runner = LocalRunner::new(servers, [&*task], with)?;
     let mut trials = Trials::new(search, load, task);
     let series = series::perform(&mut trials, &mut runner);

@@ -68,7 +68,7 @@ pub(crate) fn single(
     let with = LocalSeries {
         inside,
         flames,
-        capture: output.capture.clone(),
+        capture: output.capture.capture.clone(),
         ends,
         needs_samples: formats.figures.any() || formats.log.is_some(),
         ..LocalSeries::new(ways, place, &console)

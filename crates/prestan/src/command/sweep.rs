@@ -28,7 +28,7 @@ use runner::local::{
 use runner::policy::Listed;
 use runner::series::{self, CompletedSeries, SeriesEnd};
 use runner::servers::{
-    AnonymousServers, LOG_FOLLOWS, RunWays, labelled, tested_servers, with_pids,
+    AnonymousServers, LOG_FOLLOWS, RunWays, TestedServer, labelled, tested_servers, with_pids,
 };
 use runner::state;
 use runner::suite_text::SuiteText;
@@ -47,12 +47,11 @@ pub(crate) fn sweep(args: &SweepArgs) -> Result<ExitStatus, RunnerError> {
     let suite = SuiteText::find(&args.plan.suite)?;
     let points = points(&args.plan.vary, args.plan.design);
     let plans = plans(args, &suite, &points)?;
-    let servers = args.urls.len() + args.server.len();
+    let servers = servers(args)?;
     let seed = args.load.running.seed.unwrap_or_else(state::new_seed);
-    let order = order(points.len(), servers, args.plan.repeat, seed);
+    let order = order(points.len(), servers.len(), args.plan.repeat, seed);
     tell_budget(args, &plans, &order);
 
-    let servers = tested_servers(&args.urls, &args.server)?;
     let servers = labelled(servers, &args.load.running.label)?;
     let servers = with_pids(servers, &args.inside.pid)?;
     let shown = SeriesProgress::new(SeriesPace::Planned, args.runs.quiet);
@@ -63,6 +62,8 @@ pub(crate) fn sweep(args: &SweepArgs) -> Result<ExitStatus, RunnerError> {
     };
     let with = LocalSeries {
         inside: args.inside.request(),
+        flames: args.flame.flame,
+        capture: args.capture.capture.clone(),
         ..LocalSeries::new(ways, RunPlace::Series(args.runs.save.clone()), &shown)
     };
     let tasks = plans.iter().map(|point| &*point.task);
@@ -116,6 +117,13 @@ pub(crate) fn sweep(args: &SweepArgs) -> Result<ExitStatus, RunnerError> {
         ExitStatus::Done => constraints,
         status => Ok(status),
     }
+}
+
+/// The servers to measure.
+fn servers(args: &SweepArgs) -> Result<Vec<TestedServer>, RunnerError> {
+    let started = args.start.tested(&args.connect)?;
+    let servers = tested_servers(&args.urls, &args.servers.server)?;
+    Ok(servers.into_iter().chain(started).collect())
 }
 
 /// Each run with its point, in the order of the points and of the servers.

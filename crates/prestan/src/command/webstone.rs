@@ -15,7 +15,6 @@ use crate::args::{ChildrenOptions, PagesOptions, WebstoneArgs};
 use crate::command::single::{SingleRun, single};
 use crate::exit::ExitStatus;
 use crate::output;
-use runner::inside::InsideRequest;
 use runner::load::pace::set_http;
 use runner::local::RunTask;
 use runner::run::RunEnds;
@@ -51,7 +50,7 @@ pub(crate) fn webstone(args: &WebstoneArgs) -> Result<ExitStatus, RunnerError> {
         output::print_text(&format!("{files} files, {bytes} bytes, are in {place}\n"))?;
         return Ok(ExitStatus::Done);
     }
-    if urls.is_empty() {
+    if urls.is_empty() && !args.server.is_given() {
         return Err(RunnerError::Usage(
             "no server is given; write its URL last: `prestan webstone general \
              http://127.0.0.1:8080/` for example"
@@ -83,7 +82,16 @@ pub(crate) fn webstone(args: &WebstoneArgs) -> Result<ExitStatus, RunnerError> {
         run: args.load.running.request(args.clock),
         adjust: &adjust,
     };
-    let server = TestedServer::running(targets(&urls)?);
+    let server = match args.server.tested(&args.connect)? {
+        Some(_) if !urls.is_empty() => {
+            return Err(RunnerError::Usage(
+                "URLs are given, and a server that is to be started; leave out one of them"
+                    .to_owned(),
+            ));
+        }
+        Some(server) => server,
+        None => TestedServer::running(targets(&urls)?),
+    };
     let server = one_labelled(server, &args.load.running.label)?;
     let task = RunTask::new(plan, suite.text, &args.load.running.background.request())?;
     if let [children] = loads.children[..] {
@@ -94,7 +102,7 @@ pub(crate) fn webstone(args: &WebstoneArgs) -> Result<ExitStatus, RunnerError> {
             users: children,
             drive: loads.drive(children),
             ends: RunEnds::default(),
-            inside: InsideRequest::default(),
+            inside: args.inside.request(),
             flames: false,
         };
         return single(run, &args.output);
@@ -103,6 +111,7 @@ pub(crate) fn webstone(args: &WebstoneArgs) -> Result<ExitStatus, RunnerError> {
         server,
         ways,
         loads: &loads,
+        inside: args.inside.request(),
         options: &args.output,
     };
     curve::curve(curve, task)

@@ -56,9 +56,6 @@ fn the_packets_of_a_run_are_recorded_beside_it() {
     // What is there is not replaced.
     let again = prestan!(outcome.again() => "run prestan {url} --capture {}", file).ends(2);
     assert!(again.stderr.contains("is there already"), "{again}");
-    let many = outcome.again();
-    let many = prestan!(many => "webstone general {url} -c 1,2 --capture x.pcapng").run();
-    assert!(many.stderr.contains("--capture is for one run"), "{many}");
 
     // A run that cannot begin leaves no file, so that the same command can be tried again.
     let refused = prestan!(background::prestan() => "run prestan {url} --capture none.pcapng \

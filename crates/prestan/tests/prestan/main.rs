@@ -57,6 +57,8 @@ mod early_responses;
 #[cfg(test)]
 mod endings;
 #[cfg(test)]
+mod every_command;
+#[cfg(test)]
 mod experiments;
 #[cfg(test)]
 mod faults;

@@ -29,6 +29,9 @@ pub(crate) struct SideBySide<'a> {
     pub(crate) clock: ClockOptions,
     pub(crate) connect: &'a ConnectOptions,
     pub(crate) inside: &'a InsideOptions,
+    pub(crate) flames: bool,
+    /// The file for the packets of the runs.
+    pub(crate) capture: Option<&'a Path>,
     /// Below which directory the runs are kept.
     pub(crate) save: Option<&'a Path>,
     pub(crate) quiet: bool,
@@ -102,6 +105,8 @@ pub(crate) fn measure(
     };
     let with = LocalSeries {
         inside: how.inside.request(),
+        flames: how.flames,
+        capture: how.capture.map(Path::to_owned),
         sides: Some(names),
         ..LocalSeries::new(ways, RunPlace::Series(how.save.map(Path::to_owned)), &shown)
     };

@@ -9,11 +9,11 @@ use report::Incomplete;
 use stats::Material;
 
 use super::{EarlyEnd, Runs};
-use crate::args::{DiagnoseArgs, LoadOptions, RunningOptions, WARMUP, defaults};
+use crate::args::{DiagnoseArgs, GateOptions, LoadOptions, WARMUP, defaults};
+use crate::command::gates::add_gate;
 use crate::command::run::overrides;
 use crate::progress::{SeriesPace, SeriesProgress};
 use runner::RunnerError;
-use runner::background::BackgroundRequest;
 use runner::intake::pooled;
 use runner::kept::KeptRun;
 use runner::local::{LocalRunner, LocalSeries, RunPlace, RunStep, RunTask, StepRuns, whole};
@@ -36,8 +36,11 @@ const LOAD_REQUESTS: u32 = 25;
 pub(super) fn measure(args: &DiagnoseArgs) -> Result<Runs, RunnerError> {
     // What is wrong with a suite is said before anything is measured.
     let suites = suites(args)?;
-    let servers = tested_servers(&args.subjects, args.server.as_slice())?;
-    let servers = labelled(servers, &args.measuring.label)?;
+    let servers = match args.server.tested(&args.connect)? {
+        Some(server) => vec![server],
+        None => tested_servers(&args.subjects, &[])?,
+    };
+    let servers = labelled(servers, &args.measuring.running.label)?;
     let servers = with_pids(servers, &args.inside.pid)?;
     let load = load_options(args);
     let shown = SeriesProgress::new(SeriesPace::Planned, args.runs.quiet);
@@ -48,6 +51,8 @@ pub(super) fn measure(args: &DiagnoseArgs) -> Result<Runs, RunnerError> {
     };
     let with = LocalSeries {
         inside: args.inside.request(),
+        flames: args.flame.flame,
+        capture: args.capture.capture.clone(),
         ..LocalSeries::new(ways, RunPlace::Series(args.runs.save.clone()), &shown)
     };
     let firsts = suites.iter().map(|suite| suite.planned(suite.load.clone()));
@@ -59,7 +64,7 @@ pub(super) fn measure(args: &DiagnoseArgs) -> Result<Runs, RunnerError> {
         firsts,
         with_several_users(args, &suites),
         &once_more,
-        (WARMUP, state::new_seed()),
+        (WARMUP, load.running.seed.unwrap_or_else(state::new_seed)),
     );
     let steps: Vec<_> = policy.steps().collect();
     shown.plan(steps.iter());
@@ -111,12 +116,15 @@ struct AskedSuite {
     name: String,
     text: SuiteText,
     load: LoadOptions,
+    /// What its run fails by.
+    gate: GateOptions,
 }
 
 impl AskedSuite {
     /// The suite with these options.
     fn planned(&self, load: LoadOptions) -> Result<PlannedSuite, RunnerError> {
-        let plan = self.text.resolved(&overrides(&load))?;
+        let mut plan = self.text.resolved(&overrides(&load))?;
+        add_gate(&self.gate, &mut plan)?;
         Ok(PlannedSuite {
             name: self.name.clone(),
             users: load.concurrency.unwrap_or(1),
@@ -124,7 +132,7 @@ impl AskedSuite {
             task: Arc::new(RunTask::new(
                 plan,
                 self.text.text.clone(),
-                &BackgroundRequest::default(),
+                &load.running.background.request(),
             )?),
         })
     }
@@ -207,7 +215,7 @@ fn with_several_users(args: &DiagnoseArgs, suites: &[AskedSuite]) -> Vec<Planned
     if users <= measuring.concurrency.unwrap_or(1) {
         return Vec::new();
     }
-    let is_asked = args.server.is_some() || measuring.load_users.is_some();
+    let is_asked = args.server.is_given() || measuring.load_users.is_some();
     let plan = |(name, tests, delicate): &(&str, &[&str], &[&str])| {
         let suite = suites.iter().find(|suite| suite.name == *name)?;
         let is_asked = |test: &&&str| is_asked || !delicate.contains(test);
@@ -232,6 +240,7 @@ fn suites(args: &DiagnoseArgs) -> Result<Vec<AskedSuite>, RunnerError> {
             name: name.clone(),
             text: SuiteText::find(name)?,
             load: load_of(&load_options(args), name),
+            gate: args.gate.clone(),
         });
     }
     for pattern in &args.measuring.skip {
@@ -261,10 +270,7 @@ fn load_options(args: &DiagnoseArgs) -> LoadOptions {
     LoadOptions {
         requests: measuring.requests,
         concurrency: measuring.concurrency,
-        running: RunningOptions {
-            notes: measuring.notes.clone(),
-            ..defaults()
-        },
+        running: measuring.running.clone(),
         ..defaults()
     }
 }

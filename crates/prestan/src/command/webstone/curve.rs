@@ -15,6 +15,7 @@ use crate::exit::ExitStatus;
 use crate::output;
 use crate::progress::{SeriesPace, SeriesProgress};
 use runner::RunnerError;
+use runner::inside::InsideRequest;
 use runner::kept::KeptRun;
 use runner::local::{
     LocalRunner, LocalSeries, RunPlace, RunStep, RunTask, ServerStart, StepRun, StepRuns, whole,
@@ -30,6 +31,7 @@ pub(super) struct ChildrenCurve<'a> {
     pub(super) server: TestedServer,
     pub(super) ways: RunWays<'a>,
     pub(super) loads: &'a Loads<'a>,
+    pub(super) inside: InsideRequest,
     pub(super) options: &'a OutputOptions,
 }
 
@@ -42,6 +44,7 @@ pub(super) fn curve(
         server,
         ways,
         loads,
+        inside,
         options,
     } = curve;
     let answer = answer_request(options)?;
@@ -50,7 +53,11 @@ pub(super) fn curve(
     let task = Arc::new(task);
     let shown = SeriesProgress::new(SeriesPace::Planned, options.quiet);
     let seed = ways.run.seed.unwrap_or_else(state::new_seed);
-    let with = LocalSeries::new(ways, RunPlace::Series(options.save.clone()), &shown);
+    let with = LocalSeries {
+        inside,
+        capture: options.capture.capture.clone(),
+        ..LocalSeries::new(ways, RunPlace::Series(options.save.clone()), &shown)
+    };
     let mut runner = LocalRunner::new(vec![server], [&*task], with)?;
     let step = |(place, children): (usize, &u32)| step(place, *children, loads, &task, seed);
     let remark =
@@ -149,7 +156,6 @@ fn answer_request(options: &OutputOptions) -> Result<AnswerRequest, RunnerError>
         ("--junit", formats.junit.is_some()),
         ("--layout", formats.layout.is_some()),
         ("--no-save", options.no_save),
-        ("--capture", options.capture.is_some()),
         ("--verbose", options.verbose),
         ("--debug", options.debug),
     ];

@@ -208,11 +208,10 @@ fn a_signal_to_all_programs_reaches_the_command_once() {
     until("the command has begun", || {
         running.home().join("begun").exists()
     });
-    let signals = running.home().join("signals");
     let group = Pid::from_raw(i32::try_from(running.id()).unwrap()).unwrap();
     kill_process_group(group, Signal::TERM).unwrap();
-    running.ends(9);
-    let got = fs::read_to_string(signals).unwrap();
+    let ended = running.ends(9);
+    let got = fs::read_to_string(ended.home().join("signals")).unwrap();
     assert_eq!(got, "got\n");
 }
 

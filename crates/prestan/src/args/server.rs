@@ -1,0 +1,141 @@
+//! Servers that Prestan starts. The comments on fields are what `--help` prints.
+
+use clap::Args;
+use runner::RunnerError;
+use runner::servers::{TestedServer, recipe};
+use testbed::real::Recipe;
+use wire::shown::redacted_target;
+use wire::target::Target;
+
+use super::{CONNECTING, ConnectOptions, HttpArg};
+
+/// One server that is started, measured and stopped.
+#[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "Server that Prestan starts")]
+pub(crate) struct ServerOptions {
+    /// Start this server (see `prestan servers`), measure it, stop it
+    ///
+    /// A command that measures a single resource takes a path on it instead of a URL: /index.html.
+    #[arg(long, value_name = "NAME", conflicts_with_all = CONNECTING)]
+    pub(crate) server: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) start: StartOptions,
+}
+
+/// Servers that are started, measured and stopped.
+#[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "Server that Prestan starts")]
+pub(crate) struct ServersOptions {
+    /// Start this server (see `prestan servers`), measure it, stop it; once for each server
+    ///
+    /// Parameters follow the name, separated by commas: program=PATH, arg=ARGUMENT, env.NAME=VALUE, and
+    /// file.NAME=PATH for one of its configuration files. `prestan compare --server apache
+    /// --server apache,program=/opt/httpd/bin/httpd` compares two builds.
+    #[arg(long, value_name = "NAME", conflicts_with_all = CONNECTING)]
+    pub(crate) server: Vec<String>,
+}
+
+/// A server that a command starts.
+#[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "Server that Prestan starts")]
+pub(crate) struct StartOptions {
+    /// Start a server by this command, measure it, stop it
+    ///
+    /// A shell runs the command in the current directory; it must stay in the foreground and end on
+    /// SIGTERM. In the command, {{ port }} is a free port, {{ storage }} a new directory that is removed with the
+    /// server, and {{ dir }} the parent of that directory. The server is at http://127.0.0.1:{{ port }}/.
+    #[arg(long, value_name = "COMMAND", conflicts_with_all = ["server", "unix_socket"])]
+    pub(crate) start: Option<String>,
+}
+
+impl StartOptions {
+    /// The server of the command, which is called so.
+    pub(crate) fn tested(
+        &self,
+        connect: &ConnectOptions,
+    ) -> Result<Option<TestedServer>, RunnerError> {
+        let start = self.start.as_ref();
+        let tested = |command: &String| of_command("--start", "server", (command, None), connect);
+        start.map(tested).transpose()
+    }
+}
+
+impl ServerOptions {
+    /// Whether a server is to be started.
+    pub(crate) fn is_given(&self) -> bool {
+        self.server.is_some() || self.start.start.is_some()
+    }
+
+    /// The server that is to be started, if one is.
+    pub(crate) fn tested(
+        &self,
+        connect: &ConnectOptions,
+    ) -> Result<Option<TestedServer>, RunnerError> {
+        match &self.server {
+            Some(name) => Ok(Some(TestedServer::of_recipe(recipe(name)?))),
+            None => self.start.tested(connect),
+        }
+    }
+}
+
+/// Where a path on a server stands that is not started yet.
+const NOT_STARTED: &str = "http://localhost";
+
+impl ServerOptions {
+    /// The words of a request, `METHOD URL`, and the path that is meant, where the server is to be started and a path stands
+    /// in place of the URL.
+    pub(crate) fn words_and_path(
+        &self,
+        words: &[&str],
+    ) -> Result<(Vec<String>, String), RunnerError> {
+        let mut words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+        if !self.is_given() {
+            return Ok((words, String::new()));
+        }
+        if let Some(url) = words.iter().find(|word| word.contains("://")) {
+            return Err(RunnerError::Usage(format!(
+                "`{}` is given, and a server that is to be started; write a path on it, /index.html for example",
+                redacted_target(url)
+            )));
+        }
+        let path = match words.last() {
+            Some(word) if word.starts_with('/') => words.pop().unwrap_or_default(),
+            _ => "/".to_owned(),
+        };
+        words.push(format!("{NOT_STARTED}{path}"));
+        Ok((words, path))
+    }
+
+    /// The server to which such a request goes: the one that is to be started, or that of the target.
+    pub(crate) fn serving(
+        &self,
+        target: Target,
+        path: &str,
+        connect: &ConnectOptions,
+    ) -> Result<TestedServer, RunnerError> {
+        Ok(match self.tested(connect)? {
+            Some(server) if path == "/" => server,
+            Some(server) => server.at_path(path),
+            None => TestedServer::running(vec![target]),
+        })
+    }
+}
+
+/// A server that a command of that option starts, called so; where it serves, unless it is at a free port.
+pub(crate) fn of_command(
+    option: &str,
+    name: &str,
+    (command, url): (&str, Option<&str>),
+    connect: &ConnectOptions,
+) -> Result<TestedServer, RunnerError> {
+    let mut recipe = Recipe::of_command(name, command, url);
+    if recipe.lacks_port() {
+        return Err(RunnerError::Usage(format!(
+            "{option}: the command has no {{{{ port }}}}, so the server cannot listen where it is measured; put it into the \
+             command, or give the URL of the server"
+        )));
+    }
+    recipe.is_http2 = connect.http == HttpArg::Http2;
+    Ok(TestedServer::of_recipe(recipe))
+}

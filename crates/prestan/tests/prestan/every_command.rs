@@ -1,0 +1,85 @@
+//! What every command that measures can do, by each of them.
+
+use std::fs;
+
+use testbed::need_or;
+
+use crate::support::Prestan;
+
+/// Starts the embedded server.
+fn serve() -> String {
+    let program = env!("CARGO_BIN_EXE_prestan");
+    format!("exec '{program}' serve --port {{{{ port }}}} {{{{ storage }}}}")
+}
+
+/// Each command that measures one server, without that server: as short as it can be.
+const SHORT: [&str; 7] = [
+    "run listing --only Infinityx10 -r 3",
+    "load OPTIONS / --total 20",
+    "search OPTIONS / --find users --to 2 --while 'failures == 0' --duration 50ms",
+    "sweep --suite listing --only Infinityx10 --vary users=1,2 --repeat 2 -r 3",
+    "diagnose --suite locks -r 3 --load-users 1",
+    "webstone --page file1k.html --prepare --repeat 3",
+    "webstone --page file1k.html --prepare --repeat 3 --children 1,2",
+];
+
+#[test]
+fn a_server_is_started_by_a_command_measured_and_stopped() {
+    let start = serve();
+    for short in SHORT {
+        let outcome =
+            prestan!(Prestan::new().words(short) => "--inconclusive pass --start {start}").run();
+        assert_eq!(outcome.code, 0, "{short}: {outcome}");
+        assert!(!outcome.runs().is_empty(), "{short}: {outcome}");
+    }
+}
+
+#[test]
+fn packets_of_each_run_are_in_a_file_of_its_own() {
+    let Some(()) = need_or(capture::available()) else {
+        return;
+    };
+    let start = serve();
+    for short in SHORT {
+        let prestan = Prestan::new().words(short);
+        let file = prestan.home().join("x.pcapng");
+        let outcome =
+            prestan!(prestan => "--inconclusive pass --start {start} --capture {}", file).run();
+        assert_eq!(outcome.code, 0, "{short}: {outcome}");
+        let names = fs::read_dir(outcome.home()).unwrap();
+        let names = names.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        let captured = names.filter(|name| name.ends_with(".pcapng")).count();
+        assert_eq!(captured, outcome.runs().len(), "{short}: {outcome}");
+    }
+}
+
+#[test]
+fn the_report_is_written_for_a_pull_request() {
+    let start = serve();
+    for short in SHORT {
+        let prestan = Prestan::new().words(short);
+        let outcome = prestan!(prestan => "--inconclusive pass --start {start} --markdown -").run();
+        assert_eq!(outcome.code, 0, "{short}: {outcome}");
+        let lines: Vec<&str> = outcome.stdout.lines().collect();
+        assert_eq!(lines.first(), Some(&"```text"), "{short}: {outcome}");
+        assert_eq!(lines.last(), Some(&"```"), "{short}: {outcome}");
+        assert!(lines.len() > 4, "{short}: {outcome}");
+    }
+}
+
+#[test]
+fn a_url_and_a_server_that_is_started_contradict_each_other() {
+    let start = serve();
+    for command in [
+        "load GET http://127.0.0.1:1/",
+        "search http://127.0.0.1:1/ --find users --while 'failures == 0'",
+        "webstone http://127.0.0.1:1/",
+    ] {
+        let outcome = prestan!(Prestan::new().words(command) => "--start {start}").run();
+        assert_eq!(outcome.code, 2, "{command}: {outcome}");
+        assert!(
+            outcome.stderr.contains("to be started"),
+            "{command}: {outcome}"
+        );
+    }
+}
