@@ -3,6 +3,7 @@
 //! This library knows no command line and prints nothing: it is given requests, and it returns values and errors.
 
 pub mod access;
+pub mod analysis;
 pub mod background;
 pub mod beside;
 pub mod capture;
