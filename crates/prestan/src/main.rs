@@ -4,14 +4,13 @@ mod args;
 mod command;
 mod connect;
 mod exit;
-mod progress;
 mod signals;
 
 use std::env;
 use std::process::{self, ExitCode};
 
 use clap::Parser;
-use terminal::{document_file, last_words, messages, output};
+use terminal::{document_file, messages, output};
 
 use args::{Cli, Command};
 use exit::ExitStatus;

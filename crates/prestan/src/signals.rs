@@ -8,13 +8,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 
 use engine::Cancel;
+use runner::console::Guard;
 use runner::{RunnerError, start_thread};
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::exit::ExitStatus;
-use crate::last_words::say_when_aborted;
-use crate::output::tell;
+use terminal::last_words::say_when_aborted;
+use terminal::output::tell;
 
 /// Number of the last of them that came; 0 before.
 static RECEIVED: AtomicI32 = AtomicI32::new(0);
@@ -51,7 +52,7 @@ pub(crate) fn end_by_signal() -> ! {
 pub(crate) fn on_interrupt(
     cancel: Cancel,
     collections: Option<String>,
-) -> Result<Interruptible, RunnerError> {
+) -> Result<Guard, RunnerError> {
     let left = collections.map(|collections| format!("; still on the server: {collections}"));
     let left = left.unwrap_or_default();
     let mut signals = Signals::listen()?;
@@ -79,12 +80,11 @@ pub(crate) fn on_interrupt(
         });
     };
     start_thread(wait)?;
-    Ok(guard)
+    Ok(Box::new(guard))
 }
 
 /// Something is being measured as long as this is there.
-#[must_use = "what is measured is over when this goes"]
-pub(crate) struct Interruptible(Arc<AtomicBool>);
+struct Interruptible(Arc<AtomicBool>);
 
 impl Drop for Interruptible {
     fn drop(&mut self) {

@@ -12,6 +12,7 @@ mod live;
 mod lookout;
 pub mod messages;
 pub mod output;
+pub mod progress;
 pub mod sample_log;
 pub mod screen;
 pub mod sink_watch;

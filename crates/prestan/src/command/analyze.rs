@@ -6,7 +6,7 @@ use runner::analysis::{AnalysisRequest, analyse};
 
 use crate::args::AnalyzeArgs;
 use crate::exit::ExitStatus;
-use crate::output;
+use terminal::output;
 
 /// Reads the capture and prints what it says. A file that is damaged behind its header fails, but what stands before
 /// the damage is printed.

@@ -18,8 +18,8 @@ use runner::{RunnerError, start_thread};
 
 use crate::args::CaptureArgs;
 use crate::exit::ExitStatus;
-use crate::output::{print_list, tell};
 use crate::signals::{Signals, received};
+use terminal::output::{print_list, tell};
 
 /// How long a program may take to end after SIGTERM.
 const STOP_PATIENCE: Duration = Duration::from_secs(5);

@@ -9,7 +9,7 @@ use runner::state;
 use crate::args::CleanArgs;
 use crate::connect::connection;
 use crate::exit::ExitStatus;
-use crate::output::{print_list, tell};
+use terminal::output::{print_list, tell};
 use terminal::watch::HeadsOnly;
 
 pub(crate) fn clean(args: &CleanArgs) -> Result<ExitStatus, RunnerError> {

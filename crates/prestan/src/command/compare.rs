@@ -14,12 +14,12 @@ use crate::args::{CompareArgs, Question, is_given, of_command};
 use crate::command::report::diagnosed;
 use crate::command::run::overrides;
 use crate::exit::ExitStatus;
-use crate::output;
 use runner::kept::{KeptRun, RecordReading};
 use runner::servers::{TestedServer, labelled, tested_servers, with_pids};
 use runner::state;
 use runner::suite_text::SuiteText;
 use runner::{RunnerError, gate};
+use terminal::output;
 
 use side_by_side::{Extent, MeasuredSeries, SideBySide};
 

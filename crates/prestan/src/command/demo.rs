@@ -12,8 +12,8 @@ use testbed::{DemoServer, Root, Slowdown};
 use crate::args::{ConnectOptions, DemoArgs, LayoutArg, ServeArgs};
 use crate::command::run::{SuiteLook, SuiteTask, measure};
 use crate::exit::ExitStatus;
-use crate::output::print_list;
 use crate::signals::Signals;
+use terminal::output::print_list;
 
 /// Starts the embedded server, measures it, and leaves the run for `prestan report`.
 pub(crate) fn demo(args: &DemoArgs) -> Result<ExitStatus, RunnerError> {

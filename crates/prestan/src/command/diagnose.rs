@@ -16,8 +16,8 @@ use stats::{Material, Pooled, Resolution};
 use super::point_verdicts::{RunAtPoint, by_constraints};
 use crate::args::{AnswerOptions, DiagnoseArgs, is_given};
 use crate::exit::ExitStatus;
-use crate::output;
 use runner::kept::{KeptRun, open};
+use terminal::output;
 
 /// Measures, or reads, and says what is conspicuous.
 pub(crate) fn diagnose(args: &DiagnoseArgs) -> Result<ExitStatus, RunnerError> {

@@ -12,11 +12,11 @@ use testbed::real::{Recipe, UrlScheme, recipes};
 use super::compare::side_by_side::{self, Extent, MeasuredSeries, SideBySide};
 use super::compare::{MeasuredServer, SAME_WITHIN, compared, shown};
 use crate::args::{ClockArg, ConnectOptions, GalleryArgs, InsideOptions, WARMUP, is_given};
-use crate::document_file;
 use crate::exit::ExitStatus;
-use crate::output::{self, tell};
 use runner::kept::KeptRun;
 use runner::servers::tested_servers;
+use terminal::document_file;
+use terminal::output::{self, tell};
 
 /// Servers that nothing can be shown of would be no gallery.
 const LEAST: usize = 2;

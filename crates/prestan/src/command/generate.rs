@@ -7,10 +7,10 @@ use clap_complete::Shell;
 use runner::RunnerError;
 
 use crate::args::Cli;
-use crate::document_file;
 use crate::exit::ExitStatus;
-use crate::output::print_text;
+use terminal::document_file;
 use terminal::figure_files;
+use terminal::output::print_text;
 
 pub(crate) fn completions(shell: Shell) -> Result<ExitStatus, RunnerError> {
     let mut script = Vec::new();

@@ -13,9 +13,9 @@ use runner::{RunnerError, laboratory, text_file};
 use topology::{BUILTIN_LABS, BuiltinLab, LabHostSpec, LabLinkSpec, LabNetwork, LabSpec};
 
 use crate::args::{LabAction, LabArgs, LabLinkArgs, LabOptions};
-use crate::document_file;
 use crate::exit::ExitStatus;
-use crate::output::{check_place, print_described, print_list, print_text, tell};
+use terminal::document_file;
+use terminal::output::{check_place, print_described, print_list, print_text, tell};
 
 /// Runs this command, without the options of its lab, inside of that.
 pub(crate) fn run_inside(options: &LabOptions) -> Result<ExitStatus, RunnerError> {

@@ -11,7 +11,7 @@ use runner::servers::{RunWays, one_labelled};
 use crate::args::LoadArgs;
 use crate::command::single::{SingleRun, single};
 use crate::exit::ExitStatus;
-use crate::output;
+use terminal::output;
 
 /// Drives the request.
 pub(crate) fn load(args: &LoadArgs) -> Result<ExitStatus, RunnerError> {

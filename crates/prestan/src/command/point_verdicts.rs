@@ -5,7 +5,7 @@ use stats::{Conclusion, Summary};
 
 use super::gates::GATE;
 use crate::exit::ExitStatus;
-use crate::output::tell;
+use terminal::output::tell;
 
 /// A run of a series, and the point at which it was made, in words.
 pub(crate) struct RunAtPoint<'r> {

@@ -16,8 +16,8 @@ use super::compare::SAME_WITHIN;
 use super::gates::GATE;
 use crate::args::{FormatOptions, ReportArgs};
 use crate::exit::{ExitStatus, code_of_all};
-use crate::output;
 use runner::kept::{KeptRun, RecordReading, open};
+use terminal::output;
 
 pub(crate) fn report(args: &ReportArgs) -> Result<ExitStatus, RunnerError> {
     output::check_report(&args.formats.request(&args.output))?;

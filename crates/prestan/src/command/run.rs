@@ -17,7 +17,7 @@ use crate::args::{ClassicArgs, ClockOptions, LoadOptions, OutputOptions, RunArgs
 use crate::command::single::{SingleRun, single};
 use crate::connect::access;
 use crate::exit::ExitStatus;
-use crate::output;
+use terminal::output;
 
 /// `prestan URL [USER PASSWORD] [options]`: the line of 2004.
 pub(crate) fn classic(args: &ClassicArgs) -> Result<ExitStatus, RunnerError> {

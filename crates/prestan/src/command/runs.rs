@@ -9,7 +9,7 @@ use runner::state;
 
 use crate::args::{RunsAction, RunsArgs};
 use crate::exit::ExitStatus;
-use crate::output;
+use terminal::output;
 
 pub(crate) fn runs(args: &RunsArgs) -> Result<ExitStatus, RunnerError> {
     let json = args.json.as_deref();

@@ -10,8 +10,7 @@ use stats::{OfferedLoad, Search, SearchOutcome, Trial};
 
 use crate::args::{FindArg, SearchArgs, SearchOptions};
 use crate::exit::ExitStatus;
-use crate::output;
-use crate::progress::{SeriesPace, SeriesProgress};
+use crate::signals::on_interrupt;
 use runner::RunnerError;
 use runner::fitting::constraint_for;
 use runner::kept::{KeptRun, origins};
@@ -21,7 +20,9 @@ use runner::policy::{TrialLoad, Trials};
 use runner::series::{self, SeriesEnd};
 use runner::servers::{RunWays, one_labelled, with_pids};
 use runner::state;
+use terminal::output;
 use terminal::output::AnswerRequest;
+use terminal::progress::{SeriesPace, SeriesProgress};
 
 /// Greatest loads that are tried, unless something else is said.
 const MOST_USERS: f64 = 4096.0;
@@ -94,7 +95,7 @@ fn made(
     let server = args.server.serving(sending.target, path, &args.connect)?;
     let server = one_labelled(server, &running.label)?;
     let servers = with_pids(vec![server], &args.inside.pid)?;
-    let shown = SeriesProgress::new(SeriesPace::Open, args.runs.quiet);
+    let shown = SeriesProgress::new(SeriesPace::Open, args.runs.quiet, on_interrupt);
     let ways = RunWays {
         access: args.connect.request()?,
         run: running.request(args.clock),

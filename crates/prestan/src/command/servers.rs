@@ -5,7 +5,7 @@ use testbed::real::{Recipe, recipes};
 
 use crate::args::ServersArgs;
 use crate::exit::ExitStatus;
-use crate::output::print_list;
+use terminal::output::print_list;
 
 pub(crate) fn servers(_: &ServersArgs) -> Result<ExitStatus, RunnerError> {
     let width = recipes()

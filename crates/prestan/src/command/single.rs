@@ -23,9 +23,9 @@ use stats::{Completeness, Summary};
 use super::gates::add_gate;
 use crate::args::OutputOptions;
 use crate::exit::{ExitStatus, code_of_all};
-use crate::output;
 use crate::signals::on_interrupt;
 use terminal::forecast::{Meter, RunMeter};
+use terminal::output;
 use terminal::sample_log;
 use terminal::watch::Console;
 
@@ -132,7 +132,7 @@ impl SeriesConsole for SingleConsole<'_> {
     fn tell_left_behind(&self, _: &[String]) {}
 
     fn on_interrupt(&self, cancel: &Cancel, made: Option<String>) -> Result<Guard, RunnerError> {
-        Ok(Box::new(on_interrupt(cancel.clone(), made)?))
+        on_interrupt(cancel.clone(), made)
     }
 
     fn is_quiet(&self) -> bool {

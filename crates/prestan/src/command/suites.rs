@@ -10,9 +10,9 @@ use runner::text_file;
 use suite::{OperationKind, Plan};
 
 use crate::args::{SuitesAction, SuitesArgs};
-use crate::document_file;
 use crate::exit::ExitStatus;
-use crate::output::{number_of, print_list, print_text, tell};
+use terminal::document_file;
+use terminal::output::{number_of, print_list, print_text, tell};
 
 pub(crate) fn suites(args: &SuitesArgs) -> Result<ExitStatus, RunnerError> {
     match args.action.as_ref().unwrap_or(&SuitesAction::List) {

@@ -17,8 +17,7 @@ use super::point_verdicts::{RunAtPoint, by_constraints};
 use crate::args::{AnswerOptions, DesignArg, SweepArgs, Vary};
 use crate::command::run::overrides;
 use crate::exit::ExitStatus;
-use crate::output::{self, tell};
-use crate::progress::{SeriesPace, SeriesProgress};
+use crate::signals::on_interrupt;
 use runner::RunnerError;
 use runner::kept::{KeptRun, origins};
 use runner::load::{guard, pace};
@@ -32,6 +31,8 @@ use runner::servers::{
 };
 use runner::state;
 use runner::suite_text::SuiteText;
+use terminal::output::{self, tell};
+use terminal::progress::{SeriesPace, SeriesProgress};
 
 /// Parameters that are not the suite's: how many users there are, and how many requests a second.
 const USERS: &str = "users";
@@ -54,7 +55,7 @@ pub(crate) fn sweep(args: &SweepArgs) -> Result<ExitStatus, RunnerError> {
 
     let servers = labelled(servers, &args.load.running.label)?;
     let servers = with_pids(servers, &args.inside.pid)?;
-    let shown = SeriesProgress::new(SeriesPace::Planned, args.runs.quiet);
+    let shown = SeriesProgress::new(SeriesPace::Planned, args.runs.quiet, on_interrupt);
     let ways = RunWays {
         access: args.connect.request()?,
         run: args.load.running.request(args.clock),

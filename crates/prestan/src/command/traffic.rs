@@ -12,7 +12,7 @@ use runner::background::{TrafficFile, components_of, shown_generators};
 
 use crate::args::{TrafficAction, TrafficArgs};
 use crate::exit::ExitStatus;
-use crate::output::{number_of, print_described, print_text};
+use terminal::output::{number_of, print_described, print_text};
 
 pub(crate) fn traffic(args: &TrafficArgs) -> Result<ExitStatus, RunnerError> {
     match &args.action {

@@ -14,13 +14,13 @@ use webstone::{FileList, Mix};
 use crate::args::{ChildrenOptions, PagesOptions, WebstoneArgs};
 use crate::command::single::{SingleRun, single};
 use crate::exit::ExitStatus;
-use crate::output;
 use runner::load::pace::set_http;
 use runner::local::RunTask;
 use runner::run::RunEnds;
 use runner::servers::{RunWays, TestedServer, one_labelled};
 use runner::suite_text::SuiteText;
 use runner::{RunnerError, page_files};
+use terminal::output;
 use wire::shown::{redacted_command, redacted_target};
 use wire::target::Target;
 

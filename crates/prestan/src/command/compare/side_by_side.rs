@@ -9,7 +9,7 @@ use stats::{ComparedTimes, LEAST_STARTS};
 use super::MeasuredServer;
 use crate::args::{ClockOptions, ConnectOptions, InsideOptions, LoadOptions, is_given};
 use crate::command::run::overrides;
-use crate::progress::{SeriesPace, SeriesProgress};
+use crate::signals::on_interrupt;
 use runner::RunnerError;
 use runner::local::{LocalRunner, LocalSeries, RunPlace, RunTask};
 use runner::policy::{BlockFrame, BudgetedBlocks, LETTERS, Listed};
@@ -17,6 +17,7 @@ use runner::series;
 use runner::servers::{RunWays, TestedServer};
 use runner::state;
 use runner::suite_text::SuiteText;
+use terminal::progress::{SeriesPace, SeriesProgress};
 
 /// How servers are measured side by side.
 pub(crate) struct SideBySide<'a> {
@@ -97,7 +98,7 @@ pub(crate) fn measure(
         Extent::Runs(_) => SeriesPace::Planned,
         Extent::Within(budget, ..) => SeriesPace::Within(budget),
     };
-    let shown = SeriesProgress::new(pace, how.quiet);
+    let shown = SeriesProgress::new(pace, how.quiet, on_interrupt);
     let ways = RunWays {
         access: how.connect.request()?,
         run: running.request(how.clock),

@@ -12,7 +12,7 @@ use super::{EarlyEnd, Runs};
 use crate::args::{DiagnoseArgs, GateOptions, LoadOptions, WARMUP, defaults};
 use crate::command::gates::add_gate;
 use crate::command::run::overrides;
-use crate::progress::{SeriesPace, SeriesProgress};
+use crate::signals::on_interrupt;
 use runner::RunnerError;
 use runner::intake::pooled;
 use runner::kept::KeptRun;
@@ -22,6 +22,7 @@ use runner::series::{self, SeriesHistory};
 use runner::servers::{RunWays, labelled, tested_servers, with_pids};
 use runner::state;
 use runner::suite_text::SuiteText;
+use terminal::progress::{SeriesPace, SeriesProgress};
 
 /// Times each user goes through each test of the suite `prestan`: a course has 50 operations at
 /// least, and 100 have a p99.
@@ -43,7 +44,7 @@ pub(super) fn measure(args: &DiagnoseArgs) -> Result<Runs, RunnerError> {
     let servers = labelled(servers, &args.measuring.running.label)?;
     let servers = with_pids(servers, &args.inside.pid)?;
     let load = load_options(args);
-    let shown = SeriesProgress::new(SeriesPace::Planned, args.runs.quiet);
+    let shown = SeriesProgress::new(SeriesPace::Planned, args.runs.quiet, on_interrupt);
     let ways = RunWays {
         access: args.connect.request()?,
         run: load.running.request(args.clock),

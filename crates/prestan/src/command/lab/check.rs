@@ -10,7 +10,7 @@ use topology::{JudgedWire, LabNetwork, measured_json, measured_table};
 
 use super::{become_root, warn_of_lateness};
 use crate::exit::ExitStatus;
-use crate::output::{check_documents, number_of, print_documents, tell};
+use terminal::output::{check_documents, number_of, print_documents, tell};
 
 /// Wires that take longer are announced.
 const SOON: Duration = Duration::from_secs(5);

@@ -11,9 +11,9 @@ use runner::RunnerError;
 use super::become_root;
 use crate::args::LabRunArgs;
 use crate::exit::ExitStatus;
-use crate::output::{check_documents, number_of, print_described, print_list};
 use crate::signals::on_interrupt;
 use runner::words::roughly;
+use terminal::output::{check_documents, number_of, print_described, print_list};
 
 use progress::CampaignConsole;
 

@@ -13,8 +13,8 @@ use runner::state;
 
 use crate::args::TrafficRunArgs;
 use crate::exit::ExitStatus;
-use crate::output::{print_documents, print_text, tell};
 use crate::signals::on_interrupt;
+use terminal::output::{print_documents, print_text, tell};
 
 /// Most seconds that the document has: those of a day.
 const MOST_SECONDS: usize = 86_400;
@@ -133,7 +133,7 @@ fn heading(record: &BackgroundRecord) -> String {
         "load {} of {}: {}{}, seed {}{ends}; each time is the end of a second\n",
         record.load,
         report::clean(&record.file),
-        crate::output::number_of(flows as usize, "flow"),
+        terminal::output::number_of(flows as usize, "flow"),
         super::and_generators(record.generators.len()),
         record.seed
     )

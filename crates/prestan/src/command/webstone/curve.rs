@@ -12,8 +12,7 @@ use crate::command::gates::add_gate;
 use crate::command::point_verdicts::{RunAtPoint, by_constraints};
 use crate::command::search::{found, print};
 use crate::exit::ExitStatus;
-use crate::output;
-use crate::progress::{SeriesPace, SeriesProgress};
+use crate::signals::on_interrupt;
 use runner::RunnerError;
 use runner::inside::InsideRequest;
 use runner::kept::KeptRun;
@@ -24,7 +23,9 @@ use runner::policy::{Listed, tried};
 use runner::series::{self, PastStep};
 use runner::servers::{RunWays, TestedServer};
 use runner::state;
+use terminal::output;
 use terminal::output::AnswerRequest;
+use terminal::progress::{SeriesPace, SeriesProgress};
 
 /// A run for each number of children.
 pub(super) struct ChildrenCurve<'a> {
@@ -51,7 +52,7 @@ pub(super) fn curve(
     output::check_answer(&answer, &[])?;
     add_gate(&options.gate, &mut task.plan)?;
     let task = Arc::new(task);
-    let shown = SeriesProgress::new(SeriesPace::Planned, options.quiet);
+    let shown = SeriesProgress::new(SeriesPace::Planned, options.quiet, on_interrupt);
     let seed = ways.run.seed.unwrap_or_else(state::new_seed);
     let with = LocalSeries {
         inside,

@@ -5,9 +5,9 @@ use std::time::{Duration, Instant};
 
 use campaign::{CampaignForecast, CampaignObserver};
 
-use crate::output::tell;
 use runner::words::roughly;
 use terminal::bar::{BarOf, TerminalBar};
+use terminal::output::tell;
 use terminal::watch::{FRAME, Following};
 
 /// Shows a campaign on standard error.

@@ -13,9 +13,9 @@ use topology::LabNetwork;
 
 use super::usage;
 use crate::args::{CampaignDocuments, LabReportArgs};
-use crate::document_file;
 use crate::exit::ExitStatus;
-use crate::output::{check_documents, print_all, tell};
+use terminal::document_file;
+use terminal::output::{check_documents, print_all, tell};
 
 /// Prints the report of a campaign again.
 pub(in super::super) fn report(args: &LabReportArgs) -> Result<ExitStatus, RunnerError> {

@@ -5,20 +5,20 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use crate::output::tell;
-use crate::signals::on_interrupt;
 use engine::{Cancel, Observer};
 use record::{Event, EventKind, LeftBehind};
 use runner::RunnerError;
 use runner::console::{Guard, RunDisplay, SeriesConsole, ShownRun};
 use runner::local::RunStep;
 use runner::words::{roughly, still_there};
-use terminal::bar::{BarOf, TerminalBar};
-use terminal::forecast::{Meter, RunMeter};
-use terminal::watch::{FRAME, Following, draw_outlook, time_left};
+
+use crate::bar::{BarOf, TerminalBar};
+use crate::forecast::{Meter, RunMeter};
+use crate::output::tell;
+use crate::watch::{FRAME, Following, draw_outlook, time_left};
 
 /// Counts a run towards the progress of its series.
-pub(crate) struct ProgressOfRun {
+struct ProgressOfRun {
     series: Arc<RunsTogether>,
     meter: RunMeter,
     /// By [`record::TestId`].
@@ -43,7 +43,7 @@ impl Observer for ProgressOfRun {
 
 /// How long a series goes on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum SeriesPace {
+pub enum SeriesPace {
     /// Until all runs are made that are planned with [`SeriesProgress::plan`].
     Planned,
     /// For so long at most.
@@ -61,8 +61,14 @@ impl SeriesPace {
     }
 }
 
+/// Has Ctrl-C cancel what is measured as long as the guard is there; see [`SeriesConsole::on_interrupt`].
+pub type OnInterrupt = fn(Cancel, Option<String>) -> Result<Guard, RunnerError>;
+
 /// How far all runs are, on standard error.
-pub(crate) struct SeriesProgress(Arc<RunsTogether>);
+pub struct SeriesProgress {
+    together: Arc<RunsTogether>,
+    on_interrupt: OnInterrupt,
+}
 
 /// What all runs of a series count towards.
 struct RunsTogether {
@@ -78,7 +84,8 @@ struct RunsTogether {
 }
 
 impl SeriesProgress {
-    pub(crate) fn new(pace: SeriesPace, quiet: bool) -> SeriesProgress {
+    /// Of a series that has not begun.
+    pub fn new(pace: SeriesPace, quiet: bool, on_interrupt: OnInterrupt) -> SeriesProgress {
         let meter = Arc::new(Meter::default());
         let bar = if quiet {
             None
@@ -94,7 +101,7 @@ impl SeriesProgress {
         let following = bar
             .is_some()
             .then(|| Following::drawing(bar.clone(), FRAME, draw));
-        SeriesProgress(Arc::new(RunsTogether {
+        let together = Arc::new(RunsTogether {
             bar,
             following: Mutex::new(following),
             quiet,
@@ -102,22 +109,26 @@ impl SeriesProgress {
             pace,
             told: AtomicUsize::new(0),
             left: Mutex::default(),
-        }))
+        });
+        SeriesProgress {
+            together,
+            on_interrupt,
+        }
     }
 
     /// Adds steps to what is planned.
-    pub(crate) fn plan<'s>(&self, steps: impl Iterator<Item = &'s RunStep>) {
+    pub fn plan<'s>(&self, steps: impl Iterator<Item = &'s RunStep>) {
         for run in steps.flat_map(|step| &step.runs) {
-            self.0
+            self.together
                 .meter
                 .plan(run.group, &run.task.plan, (run.users, &run.drive));
         }
     }
 
     /// Shows no longer how far the series is.
-    pub(crate) fn end(&self) {
+    pub fn end(&self) {
         let mut following = self
-            .0
+            .together
             .following
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
@@ -129,9 +140,9 @@ impl SeriesConsole for SeriesProgress {
     fn show(&self, run: ShownRun<'_>) -> RunDisplay {
         let tests = run.plan.tests.iter().map(|test| test.name.clone());
         let observer = ProgressOfRun {
-            series: Arc::clone(&self.0),
+            series: Arc::clone(&self.together),
             meter: RunMeter::new(
-                &self.0.meter,
+                &self.together.meter,
                 run.group,
                 run.progress,
                 (run.plan, run.users, run.drive),
@@ -145,39 +156,47 @@ impl SeriesConsole for SeriesProgress {
     }
 
     fn begin_step(&self, title: Option<&str>) {
-        if let (Some(bar), Some(title)) = (&self.0.bar, title) {
+        if let (Some(bar), Some(title)) = (&self.together.bar, title) {
             bar.set_message(title);
         }
     }
 
     fn remark(&self, line: &str) {
-        if !self.0.quiet {
-            self.0.say(line);
+        if !self.together.quiet {
+            self.together.say(line);
         }
     }
 
     fn has_left_behind(&self, server: &str) -> bool {
-        let known = self.0.left.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = self
+            .together
+            .left
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         let mut untold = known.iter().filter(|(_, left)| left.is_some());
         untold.any(|(url, _)| url.starts_with(server))
     }
 
     fn tell_left_behind(&self, gone: &[String]) {
-        let mut known = self.0.left.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self
+            .together
+            .left
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         for (url, left) in known.iter_mut() {
             let is_gone = gone.iter().any(|server| url.starts_with(server));
             if let Some(left) = left.take().filter(|_| !is_gone) {
-                self.0.say(&still_there(&left));
+                self.together.say(&still_there(&left));
             }
         }
     }
 
     fn on_interrupt(&self, cancel: &Cancel, made: Option<String>) -> Result<Guard, RunnerError> {
-        Ok(Box::new(on_interrupt(cancel.clone(), made)?))
+        (self.on_interrupt)(cancel.clone(), made)
     }
 
     fn is_quiet(&self) -> bool {
-        self.0.quiet
+        self.together.quiet
     }
 }
 
