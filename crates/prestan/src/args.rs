@@ -59,8 +59,8 @@ pub(crate) use lab::{
 };
 pub(crate) use load::{LoadArgs, RequestOptions};
 pub(crate) use options::{
-    ClockArg, ClockOptions, FlameOptions, InsideOptions, LoadOptions, RunOptions, RunningOptions,
-    WARMUP,
+    ClockArg, ClockOptions, FlameOptions, LoadOptions, MeasuringOptions, RunOptions,
+    RunningOptions, WARMUP,
 };
 pub(crate) use output::{
     CaptureFileOptions, ColorArg, FormatOptions, GateOptions, InconclusiveArg, LayoutArg,
@@ -68,7 +68,7 @@ pub(crate) use output::{
 };
 pub(crate) use runs::{RunsAction, RunsArgs};
 pub(crate) use search::{FindArg, SearchArgs, SearchOptions};
-pub(crate) use server::{ServerOptions, ServersOptions, StartOptions, of_command};
+pub(crate) use server::{ServerOptions, ServersArgs, ServersOptions, StartOptions, of_command};
 pub(crate) use suites::{SuitesAction, SuitesArgs};
 pub(crate) use sweep::{DesignArg, SweepArgs, Vary};
 pub(crate) use traffic::{
@@ -440,12 +440,12 @@ pub(crate) struct ReportArgs {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct ServersArgs {}
-
-#[derive(Debug, Args)]
 pub(crate) struct DemoArgs {
     #[command(flatten)]
     pub(crate) load: LoadOptions,
+
+    #[command(flatten)]
+    pub(crate) packets: CaptureFileOptions,
 
     #[command(flatten)]
     pub(crate) clock: ClockOptions,

@@ -59,6 +59,7 @@ pub(crate) fn access(
             password_file: options.password_file.clone(),
             token_file: options.token_file.clone(),
             netrc: options.netrc,
+            is_nobody: false,
         },
         auth: match options.auth {
             AuthArg::Auto => AuthScheme::Auto,

@@ -73,7 +73,7 @@ impl WatchedServer {
             ([], true, None) => {
                 return Err(RunnerError::Usage(
                     "--inside and --flame look into a server that runs on this machine, and do not know which process it is; \
-                     start it with --server NAME, or name its process with --pid PID"
+                     start it with --server NAME or --start COMMAND, or name its process with --pid PID"
                         .to_owned(),
                 ));
             }

@@ -6,110 +6,30 @@
 //!
 //! The runs of a step are whole runs, each on a thread of its own with its own record.
 
-use std::path::PathBuf;
-use std::sync::Arc;
+mod step;
+
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use engine::{Cancel, Drive, Settings, Turn, Turns};
 use record::Processors;
 use stats::Completeness;
-use suite::{Plan, Workspace};
+use suite::Workspace;
 
 use crate::RunnerError;
-use crate::background::{self, AskedBackground, BackgroundRequest, BackgroundShare};
-use crate::beside::BesideTask;
+use crate::background::{self, BackgroundShare};
 use crate::console::{Guard, SeriesConsole};
 use crate::inside::{InsideRequest, WatchedServer};
 use crate::kept::KeptRun;
-use crate::load::guard::{self, Permission};
+use crate::load::guard;
 use crate::run::{CompletedRun, IncompleteRun, PARTNER_ENDED, PlannedRun, RunEnds, RunRole};
-use crate::series::{MadeStep, Runner, SeriesHistory, StepFailure};
+use crate::series::{MadeStep, Runner, StepFailure};
 use crate::servers::{AnonymousServers, RunWays, TestedServer, collections, name_of};
 use crate::state;
 
-/// Runs that are made at the same time.
-pub struct RunStep {
-    /// How the servers that are started here are started for it; `None` leaves them as they are.
-    pub start: Option<ServerStart>,
-    /// In turns, where there are several.
-    pub runs: Vec<StepRun>,
-    /// What a bar says of it.
-    pub title: Option<String>,
-}
-
-/// A start of all servers.
-pub struct ServerStart {
-    /// Their places, in the order in which they are started.
-    pub order: Vec<usize>,
-    /// How the processors are divided between them and what measures them, by the number of the step; `None` leaves
-    /// that to the system.
-    pub division: Option<u32>,
-}
-
-impl ServerStart {
-    /// Of so many servers, in their order.
-    pub fn in_order(servers: usize) -> ServerStart {
-        ServerStart {
-            order: (0..servers).collect(),
-            division: None,
-        }
-    }
-}
-
-/// A run that is to be made.
-#[derive(Clone)]
-pub struct StepRun {
-    /// The place of its server.
-    pub server: usize,
-    /// Runs that are alike have the same number, by which it is known how long the others take.
-    pub group: usize,
-    /// What follows the name of the series in its own: `3`, `a12`; nothing for a run that stands for itself.
-    pub name: Option<String>,
-    /// What it does.
-    pub task: Arc<RunTask>,
-    /// Users at work at the same time.
-    pub users: u32,
-    /// How they are driven.
-    pub drive: Drive,
-    /// Seed of everything random.
-    pub seed: u64,
-}
-
-/// What a run does.
-pub struct RunTask {
-    /// Its plan.
-    pub plan: Plan,
-    /// The text of its suite, for the record.
-    pub suite_text: String,
-    /// What is sent beside it.
-    pub background: Option<AskedBackground>,
-    /// Loads that go on beside it.
-    pub beside: Vec<BesideTask>,
-    /// What may be done to its target, where a load may change it, and whether that was allowed.
-    pub permission: Option<(Permission, bool)>,
-}
-
-impl RunTask {
-    /// With this background traffic, or else that of its suite, and nothing else beside it.
-    ///
-    /// # Errors
-    ///
-    /// The traffic makes no sense, or cannot be read.
-    pub fn new(
-        plan: Plan,
-        suite_text: String,
-        background: &BackgroundRequest,
-    ) -> Result<RunTask, RunnerError> {
-        Ok(RunTask {
-            background: AskedBackground::of(background, &plan)?,
-            plan,
-            suite_text,
-            beside: Vec::new(),
-            permission: None,
-        })
-    }
-}
+pub use step::{RunStep, RunTask, ServerStart, StepRun, StepRuns, whole};
 
 /// Where runs are kept.
 #[derive(Debug, Clone)]
@@ -120,20 +40,6 @@ pub enum RunPlace {
     Single(Option<PathBuf>),
     /// Runs of a series below this directory; `None`: where all runs are kept.
     Series(Option<PathBuf>),
-}
-
-/// The runs of a step.
-pub struct StepRuns {
-    /// As many as there were to be.
-    pub runs: Vec<KeptRun>,
-    /// Whether all of them went through to their end.
-    pub is_whole: bool,
-}
-
-/// The runs of a series that went through to their end.
-pub fn whole(history: &SeriesHistory<RunStep, StepRuns>) -> impl Iterator<Item = &KeptRun> {
-    let whole = history.outcomes().filter(|made| made.is_whole);
-    whole.flat_map(|made| &made.runs)
 }
 
 /// What a series on this machine is made with.
@@ -220,6 +126,7 @@ impl<'a> LocalRunner<'a> {
             // It is known later what it makes.
             None
         } else {
+            refuse_captures(with.capture.as_deref())?;
             let mut tasks = tasks.into_iter();
             let makes_collections = tasks.any(|task| task.plan.workspace != Workspace::ReadOnly);
             let made = collections(&servers, &name).filter(|_| makes_collections);
@@ -247,13 +154,25 @@ impl<'a> LocalRunner<'a> {
         &mut self,
         step: &RunStep,
     ) -> Result<(CompletedRun, Option<RunnerError>), RunnerError> {
-        let run = self.begin(step)?.swap_remove(0);
-        let made = run.created_urls();
-        let _interruptible = self.with.console.on_interrupt(&self.cancel, made)?;
-        let completed = run.make(&self.cancel, (self.with.console, 0), None)?;
+        let completed = self.make_single(step).map_err(|why| {
+            let gone = self.ended_server("the run", true);
+            first_reason(why, gone)
+        })?;
         let ended = self.ended_server("the run", !completed.is_well());
         let was_interrupted = completed.was_interrupted();
         Ok((completed, ended.filter(|_| !was_interrupted)))
+    }
+
+    fn make_single(&mut self, step: &RunStep) -> Result<CompletedRun, RunnerError> {
+        let console = self.with.console;
+        let starting = console.on_interrupt(&self.cancel, None)?;
+        let mut runs = self.begin(step)?;
+        let made = runs[0].created_urls();
+        let _interruptible = console.on_interrupt(&self.cancel, made)?;
+        drop(starting);
+        self.attend(step, &mut runs)?;
+        let run = runs.swap_remove(0);
+        run.make(&self.cancel, (console, 0), None)
     }
 
     /// How its servers are known, for what reports say of them.
@@ -275,7 +194,7 @@ impl<'a> LocalRunner<'a> {
             let server = &mut self.servers[*place];
             server.start(self.processors.as_ref())?;
             if server.is_own() && self.cancel.is_cancelled() {
-                let why = "interrupted before anything was measured";
+                let why = "interrupted while servers were started";
                 return Err(RunnerError::Interrupted(why.to_owned()));
             }
             server.find(&self.with.ways)?;
@@ -283,7 +202,7 @@ impl<'a> LocalRunner<'a> {
         Ok(())
     }
 
-    /// The runs of a step, which are about to be made. Where one of them cannot begin, nothing is kept of the others.
+    /// Starts servers, and plans the runs of a step. Where one of them cannot be, nothing is kept of the others.
     fn begin(&mut self, step: &RunStep) -> Result<Vec<PlannedRun>, RunnerError> {
         self.with.console.begin_step(step.title.as_deref());
         if let Some(start) = &step.start {
@@ -300,8 +219,7 @@ impl<'a> LocalRunner<'a> {
     }
 
     fn plan_all(&self, step: &RunStep, runs: &mut Vec<PlannedRun>) -> Result<(), RunnerError> {
-        let (with, is_quiet) = (&self.with, self.is_quiet());
-        let mut traffic = None;
+        let with = &self.with;
         for run in &step.runs {
             let server = &self.servers[run.server];
             let watched = self.watched(server, run)?;
@@ -319,9 +237,8 @@ impl<'a> LocalRunner<'a> {
                 Some((permission, writes)) => guard::look(permission, &settings, writes)?,
                 None => false,
             };
-            if let Some(asked) = &run.task.background {
-                traffic = Some(asked.task(&mut settings)?);
-            }
+            let traffic = run.task.background.as_ref();
+            let traffic = traffic.map(|asked| asked.task(&mut settings)).transpose()?;
             let (role, directory) = (self.role(run), self.directory(&settings.run_id)?);
             let planned = PlannedRun::new(&run.task, settings, role, directory)?;
             runs.push(
@@ -329,12 +246,28 @@ impl<'a> LocalRunner<'a> {
                     .watching(watched)
                     .ending(with.ends)
                     .making_target(makes_target)
-                    .needing_samples(with.needs_samples),
+                    .needing_samples(with.needs_samples)
+                    .sending(traffic),
             );
         }
+        Ok(())
+    }
+
+    /// Starts what goes on beside the runs of a step. Where that fails, nothing is kept of them.
+    fn attend(&self, step: &RunStep, runs: &mut Vec<PlannedRun>) -> Result<(), RunnerError> {
+        let attended = self.attend_all(step, runs);
+        if attended.is_err() {
+            runs.drain(..).for_each(PlannedRun::discard);
+        }
+        attended
+    }
+
+    fn attend_all(&self, step: &RunStep, runs: &mut [PlannedRun]) -> Result<(), RunnerError> {
+        let is_quiet = self.is_quiet();
         for (run, planned) in step.runs.iter().zip(runs.iter_mut()) {
             planned.start_capture(self.capture(run).as_deref(), is_quiet)?;
         }
+        let traffic = runs.iter_mut().filter_map(PlannedRun::take_traffic).last();
         if let Some(task) = traffic {
             let running = background::started(task, &self.cancel, is_quiet)?;
             let shares = BackgroundShare::among(runs.len(), running)?;
@@ -395,13 +328,7 @@ impl<'a> LocalRunner<'a> {
     ) -> Result<Option<WatchedServer>, RunnerError> {
         let asked = InsideRequest {
             is_wanted: self.with.inside.is_wanted || self.with.flames,
-            // Servers of a series have their own.
-            pids: if self.with.is_single() {
-                self.with.inside.pids.clone()
-            } else {
-                Vec::new()
-            },
-            ..self.with.inside
+            ..self.with.inside.clone()
         };
         let watched = server.watched(&asked)?;
         if watched.is_some() && !run.task.beside.is_empty() {
@@ -412,13 +339,13 @@ impl<'a> LocalRunner<'a> {
             ));
         }
         let watched = watched.map(|watched| watched.with_flames(self.with.flames));
-        Ok(watched.map(|watched| {
-            if self.with.is_single() {
-                server.with_log(watched)
-            } else {
-                watched.compared()
-            }
-        }))
+        Ok(
+            watched.map(|watched| match (self.with.is_single(), &run.drive) {
+                (true, Drive::Rounds(_)) => server.with_log(watched),
+                (true, Drive::Load(_)) => watched,
+                (false, _) => watched.compared(),
+            }),
+        )
     }
 
     /// Why nothing can follow: a server that was started here has ended by itself. One that failed may be about to.
@@ -435,6 +362,42 @@ impl<'a> LocalRunner<'a> {
     }
 }
 
+/// Refuses a file for the packets of a series where files of another series are.
+fn refuse_captures(file: Option<&Path>) -> Result<(), RunnerError> {
+    let Some((file, stem)) = file.and_then(|file| Some((file, file.file_stem()?))) else {
+        return Ok(());
+    };
+    let begin = format!("{}-", stem.to_string_lossy());
+    let directory = file
+        .parent()
+        .filter(|directory| *directory != Path::new(""));
+    let entries = fs::read_dir(directory.unwrap_or(Path::new(".")));
+    let paths = entries
+        .into_iter()
+        .flatten()
+        .flatten()
+        .map(|entry| entry.path());
+    let mut there = paths.filter(|path| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        name.starts_with(&begin) && path.extension() == file.extension()
+    });
+    match there.next() {
+        Some(there) => Err(RunnerError::Usage(format!(
+            "{} is there already, and the captures of these runs would stand among others; choose another name",
+            there.display()
+        ))),
+        None => Ok(()),
+    }
+}
+
+/// Which reason goes first: an interruption, a server that ended, what else failed.
+fn first_reason(failed: RunnerError, gone: Option<RunnerError>) -> RunnerError {
+    match (failed, gone) {
+        (failed @ RunnerError::Interrupted(_), _) | (failed, None) => failed,
+        (_, Some(gone)) => gone,
+    }
+}
+
 /// Where a server comes, from 1, among those that are started for the runs of a step side by side.
 fn start_place(step: &RunStep, server: usize) -> Option<u32> {
     let ServerStart { order, .. } = step.start.as_ref().filter(|_| step.runs.len() > 1)?;
@@ -447,10 +410,18 @@ impl Runner for LocalRunner<'_> {
     type Outcome = StepRuns;
 
     fn run(&mut self, number: usize, step: &RunStep) -> MadeStep<StepRuns> {
-        let runs = match self.begin(step) {
+        let during = format!("run {number}");
+        let mut runs = match self.begin(step) {
             Ok(runs) => runs,
-            Err(why) => return MadeStep::not_begun(why),
+            Err(why) => {
+                let gone = self.ended_server(&during, true);
+                return MadeStep::not_begun(first_reason(why, gone));
+            }
         };
+        if let Err(why) = self.attend(step, &mut runs) {
+            let gone = self.ended_server(&during, true);
+            return Err(first_reason(why, gone)).into();
+        }
         let groups = step.runs.iter().map(|run| run.group);
         let (ran, failed) = side_by_side(
             groups.zip(runs),
@@ -458,12 +429,12 @@ impl Runner for LocalRunner<'_> {
             &self.cancel,
             self.with.console,
         );
-        let gone = self.ended_server(&format!("run {number}"), failed.is_some());
+        let gone = self.ended_server(&during, failed.is_some());
         // What failed after a server had ended says nothing of it.
         let is_there = gone.is_none() && ran.len() == step.runs.len();
         let why = match failed {
-            Some(RunnerError::Interrupted(_)) => failed,
-            failed => gone.or(failed),
+            Some(why) => Some(first_reason(why, gone)),
+            None => gone,
         };
         MadeStep {
             outcome: is_there.then(|| StepRuns {

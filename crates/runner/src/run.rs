@@ -24,7 +24,7 @@ use stats::{MeasurementWindow, Until};
 use suite::Plan;
 
 use crate::RunnerError;
-use crate::background::{BackgroundRecorder, BackgroundShare, recorded_suite};
+use crate::background::{BackgroundRecorder, BackgroundShare, BackgroundTask, recorded_suite};
 use crate::beside::{self, BesideLoad, BesideLoads};
 use crate::capture::RunCapture;
 use crate::console::{Guard, RunDisplay, SeriesConsole, ShownRun};
@@ -75,6 +75,8 @@ pub struct PlannedRun {
     makes_target: bool,
     /// The loads that go on beside it.
     beside: Vec<BesideLoad>,
+    /// Background traffic to start before it.
+    background: Option<BackgroundTask>,
     /// Its part in background traffic that has started.
     traffic: Option<BackgroundShare>,
     /// Its packets, while they are recorded.
@@ -126,6 +128,7 @@ impl PlannedRun {
             record,
             ends: RunEnds::default(),
             makes_target: false,
+            background: None,
             traffic: None,
             captured: None,
             watched: None,
@@ -157,6 +160,16 @@ impl PlannedRun {
             needs_samples,
             ..self
         }
+    }
+
+    /// The same run, beside this background traffic.
+    pub(crate) fn sending(self, background: Option<BackgroundTask>) -> PlannedRun {
+        PlannedRun { background, ..self }
+    }
+
+    /// The background traffic that is to be started for it.
+    pub(crate) fn take_traffic(&mut self) -> Option<BackgroundTask> {
+        self.background.take()
     }
 
     /// Gives it a part in background traffic.

@@ -141,10 +141,13 @@ pub(crate) fn name_of(run_id: Option<&str>) -> Result<String, RunnerError> {
 
 /// What the runs of a series make on servers that are not ours.
 pub(crate) fn collections(servers: &[TestedServer], name: &str) -> Option<String> {
-    let is_running = |server: &&TestedServer| !server.is_own();
-    let names = servers.iter().filter(is_running).map(|server| {
+    let targets = servers.iter().flat_map(|server| match &server.origin {
+        ServerOrigin::Running(targets) => &targets[..],
+        ServerOrigin::Own { .. } => &[],
+    });
+    let names = targets.map(|target| {
         let collections = engine::collection_name(&format!("{name}-"));
-        format!("{}{collections}...", server.name)
+        format!("{}{collections}...", target.url())
     });
     let names: Vec<String> = names.collect();
     (!names.is_empty()).then(|| format!("what `prestan clean` finds of {}", names.join(" and ")))
@@ -214,6 +217,23 @@ impl TestedServer {
             *path = Some(of_it.trim_start_matches('/').to_owned());
         }
         self
+    }
+
+    /// The same, which is looked into by these first processes of it.
+    pub fn looked_into(self, pids: &[u32]) -> TestedServer {
+        TestedServer {
+            pids: pids.to_vec(),
+            ..self
+        }
+    }
+
+    /// The version of HTTP of one that a recipe starts.
+    pub fn version(&self) -> Option<HttpVersion> {
+        match &self.origin {
+            ServerOrigin::Own { recipe, .. } if recipe.is_http2 => Some(HttpVersion::Http2),
+            ServerOrigin::Own { .. } => Some(HttpVersion::Http11),
+            ServerOrigin::Running(_) => None,
+        }
     }
 
     /// Whether it is started here.
@@ -313,7 +333,10 @@ impl TestedServer {
             ServerOrigin::Running(targets) => targets.iter().skip(1).map(Target::url).collect(),
         };
         let urls: Vec<String> = urls;
-        std::iter::once(self.name.clone()).chain(urls).collect()
+        let others = self.settings.iter().flat_map(|known| &known.others);
+        let others = others.map(|other| other.target.url());
+        let names = std::iter::once(self.name.clone()).chain(urls);
+        names.chain(others).collect()
     }
 
     /// What reports call it.
@@ -331,7 +354,7 @@ impl TestedServer {
             ServerOrigin::Running(_) => None,
         };
         let own = InsideRequest {
-            pids: [&self.pids[..], &asked.pids].concat(),
+            pids: self.pids.clone(),
             ..asked.clone()
         };
         WatchedServer::of(&own, running)

@@ -92,18 +92,9 @@ impl SeriesProgress {
         } else {
             TerminalBar::begin(pace.bar())
         };
-        let drawn = Arc::clone(&meter);
-        let draw = move |bar: &TerminalBar| match pace {
-            SeriesPace::Within(budget) => draw_budget(bar, &drawn, budget),
-            SeriesPace::Planned => draw_outlook(bar, &drawn, ""),
-            SeriesPace::Open => bar.tick(),
-        };
-        let following = bar
-            .is_some()
-            .then(|| Following::drawing(bar.clone(), FRAME, draw));
         let together = Arc::new(RunsTogether {
             bar,
-            following: Mutex::new(following),
+            following: Mutex::default(),
             quiet,
             meter,
             pace,
@@ -156,8 +147,12 @@ impl SeriesConsole for SeriesProgress {
     }
 
     fn begin_step(&self, title: Option<&str>) {
-        if let (Some(bar), Some(title)) = (&self.together.bar, title) {
-            bar.set_message(title);
+        // Not before: what is said of servers and passwords would come into the bar.
+        self.together.follow();
+        match (&self.together.bar, title) {
+            (Some(bar), Some(title)) => bar.set_message(title),
+            (None, Some(title)) if self.together.pace == SeriesPace::Planned => self.remark(title),
+            _ => {}
         }
     }
 
@@ -201,6 +196,23 @@ impl SeriesConsole for SeriesProgress {
 }
 
 impl RunsTogether {
+    /// Draws the bar from now on.
+    fn follow(&self) {
+        let mut following = self
+            .following
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        if self.bar.is_some() && following.is_none() {
+            let (pace, meter) = (self.pace, Arc::clone(&self.meter));
+            let draw = move |bar: &TerminalBar| match pace {
+                SeriesPace::Within(budget) => draw_budget(bar, &meter, budget),
+                SeriesPace::Planned => draw_outlook(bar, &meter, ""),
+                SeriesPace::Open => bar.tick(),
+            };
+            *following = Some(Following::drawing(self.bar.clone(), FRAME, draw));
+        }
+    }
+
     fn begin_test(&self, name: &str) {
         match &self.bar {
             Some(bar) if self.pace != SeriesPace::Open => bar.set_message(name),

@@ -8,8 +8,8 @@ use runner::gate::Gate;
 use stats::ComparedTimes;
 
 use super::{
-    AnswerOptions, CaptureFileOptions, ClockOptions, ConnectOptions, FlameOptions, InsideOptions,
-    LabOptions, LoadOptions, RunsOptions, ServersOptions, constraint, whole,
+    AnswerOptions, FlameOptions, LabOptions, LoadOptions, MeasuringOptions, RunsOptions,
+    ServersOptions, constraint, whole,
 };
 
 #[derive(Debug, Args)]
@@ -59,19 +59,10 @@ pub(crate) struct CompareArgs {
     pub(crate) load: LoadOptions,
 
     #[command(flatten)]
-    pub(crate) clock: ClockOptions,
-
-    #[command(flatten)]
-    pub(crate) connect: ConnectOptions,
-
-    #[command(flatten)]
-    pub(crate) inside: InsideOptions,
+    pub(crate) how: MeasuringOptions,
 
     #[command(flatten)]
     pub(crate) flame: FlameOptions,
-
-    #[command(flatten)]
-    pub(crate) capture: CaptureFileOptions,
 
     #[command(flatten)]
     pub(crate) answer: AnswerOptions,

@@ -3,8 +3,8 @@
 use clap::Args;
 
 use super::{
-    AnswerOptions, CaptureFileOptions, ClockOptions, ConnectOptions, FlameOptions, GateOptions,
-    InsideOptions, LabOptions, RunningOptions, RunsOptions, ServerOptions, whole,
+    AnswerOptions, FlameOptions, GateOptions, LabOptions, MeasuringOptions, RunningOptions,
+    RunsOptions, ServerOptions, whole,
 };
 
 #[derive(Debug, Args)]
@@ -23,19 +23,10 @@ pub(crate) struct DiagnoseArgs {
     pub(crate) measuring: Measuring,
 
     #[command(flatten)]
-    pub(crate) clock: ClockOptions,
-
-    #[command(flatten)]
-    pub(crate) connect: ConnectOptions,
-
-    #[command(flatten)]
-    pub(crate) inside: InsideOptions,
+    pub(crate) how: MeasuringOptions,
 
     #[command(flatten)]
     pub(crate) flame: FlameOptions,
-
-    #[command(flatten)]
-    pub(crate) capture: CaptureFileOptions,
 
     #[command(flatten)]
     pub(crate) answer: AnswerOptions,

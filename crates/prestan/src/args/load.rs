@@ -10,15 +10,16 @@ use runner::load::LoadRequest;
 use runner::load::pace::PaceRequest;
 
 use super::{
-    ClockOptions, ConnectOptions, InsideOptions, LabOptions, OutputOptions, RunningOptions,
-    ServerOptions, WARMUP, duration, positive_duration, size, verify, whole,
+    LabOptions, MeasuringOptions, OutputOptions, RunningOptions, ServerOptions, WARMUP, duration,
+    positive_duration, size, verify, whole,
 };
 
 #[derive(Debug, Args)]
 #[command(
     override_usage = "prestan load [OPTIONS] [METHOD] <URL>\n       \
                             prestan load [OPTIONS] --urls <FILE> [METHOD] [URL]\n       \
-                            prestan load [OPTIONS] --mix <SUITE> <URL>",
+                            prestan load [OPTIONS] --mix <SUITE> <URL>\n       \
+                            prestan load [OPTIONS] --server <NAME> [METHOD] <PATH>",
     // The letters that curl has for them. In the line of 2004, -d is the depth.
     mut_arg("body", |arg| arg.short('d')),
     mut_arg("header", |arg| arg.short('H')),
@@ -52,13 +53,7 @@ pub(crate) struct LoadArgs {
     pub(crate) pace: PaceOptions,
 
     #[command(flatten)]
-    pub(crate) clock: ClockOptions,
-
-    #[command(flatten)]
-    pub(crate) connect: ConnectOptions,
-
-    #[command(flatten)]
-    pub(crate) inside: InsideOptions,
+    pub(crate) how: MeasuringOptions,
 
     #[command(flatten)]
     pub(crate) output: OutputOptions,

@@ -1,26 +1,29 @@
 //! Options of everything that measures. The comments on fields are what `--help` prints.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
+use engine::Settings;
+use runner::RunnerError;
+use runner::console::SeriesConsole;
 use runner::inside::InsideRequest;
+use runner::local::{LocalSeries, RunPlace};
+use runner::servers::RunWays;
 
 use record::NoteRecord;
 
 use super::{
-    BackgroundArgs, ConnectOptions, OutputOptions, duration, label, name_and_value, note,
-    positive_duration, run_id, verify, whole,
+    BackgroundArgs, CaptureFileOptions, ConnectOptions, OutputOptions, duration, label,
+    name_and_value, note, positive_duration, run_id, verify, whole,
 };
 
 /// Times each user goes through each test before measuring, unless something else is said.
 pub(crate) const WARMUP: u32 = 3;
 
-/// Options of everything that measures.
-#[derive(Debug, Clone, Args)]
-pub(crate) struct RunOptions {
-    #[command(flatten)]
-    pub(crate) load: LoadOptions,
-
+/// How servers are reached, timed and looked at: options of everything that measures.
+#[derive(Debug, Clone, Default, PartialEq, Args)]
+pub(crate) struct MeasuringOptions {
     #[command(flatten)]
     pub(crate) clock: ClockOptions,
 
@@ -29,6 +32,48 @@ pub(crate) struct RunOptions {
 
     #[command(flatten)]
     pub(crate) inside: InsideOptions,
+
+    #[command(flatten)]
+    pub(crate) packets: CaptureFileOptions,
+}
+
+impl MeasuringOptions {
+    /// The ways of a series or of a run to its servers.
+    pub(crate) fn ways<'a>(
+        &self,
+        running: &RunningOptions,
+        adjust: &'a dyn Fn(&mut Settings),
+    ) -> Result<RunWays<'a>, RunnerError> {
+        Ok(RunWays {
+            access: self.connect.request()?,
+            run: running.request(self.clock),
+            adjust,
+        })
+    }
+
+    /// The same as for a series with nothing special, with what is looked at.
+    pub(crate) fn series<'a>(
+        &self,
+        ways: RunWays<'a>,
+        save: &Option<PathBuf>,
+        console: &'a dyn SeriesConsole,
+    ) -> LocalSeries<'a> {
+        LocalSeries {
+            inside: self.inside.request(),
+            capture: self.packets.capture.clone(),
+            ..LocalSeries::new(ways, RunPlace::Series(save.clone()), console)
+        }
+    }
+}
+
+/// Options of the line of 2004, and of `prestan run`.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct RunOptions {
+    #[command(flatten)]
+    pub(crate) load: LoadOptions,
+
+    #[command(flatten)]
+    pub(crate) how: MeasuringOptions,
 
     #[command(flatten)]
     pub(crate) flame: FlameOptions,
@@ -167,9 +212,9 @@ pub(crate) struct RunningOptions {
 pub(crate) struct InsideOptions {
     /// Look inside of the server: processor time, waiting, system calls and bytes of each operation
     ///
-    /// For a server that runs on this machine: one that --server starts, or one that --pid names. Figures are told for
-    /// rows that can be told apart: all of a single user; of several users, those of tests with one kind of request. In
-    /// `prestan run`, times in the access log of a server that --server starts stand beside ours, too.
+    /// For a server that runs on this machine: one that --server or --start starts, or one that --pid names. Figures are told for
+    /// rows that can be told apart: all of a single user; of several users, those of tests with one kind of request. Where
+    /// `prestan run` starts the server, times in its access log stand beside ours, too.
     #[arg(long)]
     pub(crate) inside: bool,
 

@@ -37,9 +37,6 @@ pub(crate) struct OutputOptions {
     #[arg(long)]
     pub(crate) no_save: bool,
 
-    #[command(flatten)]
-    pub(crate) capture: CaptureFileOptions,
-
     /// Do not show progress
     #[arg(short, long, conflicts_with = "verbose")]
     pub(crate) quiet: bool,
@@ -84,7 +81,7 @@ pub(crate) struct MarkdownOptions {
 }
 
 /// The packets of runs.
-#[derive(Debug, Clone, Default, Args)]
+#[derive(Debug, Clone, Default, PartialEq, Args)]
 #[command(next_help_heading = "Output")]
 pub(crate) struct CaptureFileOptions {
     /// Record the packets between this machine and the server in this file (pcapng)

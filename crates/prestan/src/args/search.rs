@@ -6,15 +6,15 @@ use clap::{Args, ValueEnum};
 use constraint::Constraint;
 
 use super::{
-    AnswerOptions, CaptureFileOptions, ClockOptions, ConnectOptions, InsideOptions, LabOptions,
-    RequestOptions, RunningOptions, RunsOptions, ServerOptions, WARMUP, constraint, load,
-    positive_duration, whole,
+    AnswerOptions, LabOptions, MeasuringOptions, RequestOptions, RunningOptions, RunsOptions,
+    ServerOptions, WARMUP, constraint, load, positive_duration, whole,
 };
 
 #[derive(Debug, Args)]
 #[command(
     override_usage = "prestan search [OPTIONS] --find <WHAT> --while <CONSTRAINT> [METHOD] <URL>\n       \
-                            prestan search [OPTIONS] --find <WHAT> --while <CONSTRAINT> --mix <SUITE> <URL>"
+                            prestan search [OPTIONS] --find <WHAT> --while <CONSTRAINT> --mix <SUITE> <URL>\n       \
+                            prestan search [OPTIONS] --find <WHAT> --while <CONSTRAINT> --server <NAME> [METHOD] <PATH>"
 )]
 pub(crate) struct SearchArgs {
     /// Method [default: GET] and resource; only a collection with --mix
@@ -31,16 +31,7 @@ pub(crate) struct SearchArgs {
     pub(crate) search: SearchOptions,
 
     #[command(flatten)]
-    pub(crate) clock: ClockOptions,
-
-    #[command(flatten)]
-    pub(crate) connect: ConnectOptions,
-
-    #[command(flatten)]
-    pub(crate) inside: InsideOptions,
-
-    #[command(flatten)]
-    pub(crate) capture: CaptureFileOptions,
+    pub(crate) how: MeasuringOptions,
 
     #[command(flatten)]
     pub(crate) answer: AnswerOptions,

@@ -3,11 +3,15 @@
 use clap::Args;
 use runner::RunnerError;
 use runner::servers::{TestedServer, recipe};
+use runner::words::may_be_url;
 use testbed::real::Recipe;
 use wire::shown::redacted_target;
 use wire::target::Target;
 
 use super::{CONNECTING, ConnectOptions, HttpArg};
+
+#[derive(Debug, Args)]
+pub(crate) struct ServersArgs {}
 
 /// One server that is started, measured and stopped.
 #[derive(Debug, Clone, Default, Args)]
@@ -83,41 +87,48 @@ impl ServerOptions {
 const NOT_STARTED: &str = "http://localhost";
 
 impl ServerOptions {
-    /// The words of a request, `METHOD URL`, and the path that is meant, where the server is to be started and a path stands
-    /// in place of the URL.
-    pub(crate) fn words_and_path(
-        &self,
-        words: &[&str],
-    ) -> Result<(Vec<String>, String), RunnerError> {
+    /// The words of a request, `METHOD URL`; where the server is to be started, a path stands in place of the URL.
+    pub(crate) fn words(&self, words: &[&str]) -> Result<Vec<String>, RunnerError> {
         let mut words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
         if !self.is_given() {
-            return Ok((words, String::new()));
-        }
-        if let Some(url) = words.iter().find(|word| word.contains("://")) {
-            return Err(RunnerError::Usage(format!(
-                "`{}` is given, and a server that is to be started; write a path on it, /index.html for example",
-                redacted_target(url)
-            )));
+            return Ok(words);
         }
         let path = match words.last() {
             Some(word) if word.starts_with('/') => words.pop().unwrap_or_default(),
             _ => "/".to_owned(),
         };
+        match &words[..] {
+            [] => {}
+            [method] if !may_be_url(method) => {}
+            [.., url] => {
+                return Err(RunnerError::Usage(format!(
+                    "`{}` is given, and a server that is to be started; write a path on it, /index.html for example",
+                    redacted_target(url)
+                )));
+            }
+        }
         words.push(format!("{NOT_STARTED}{path}"));
-        Ok((words, path))
+        Ok(words)
     }
 
-    /// The server to which such a request goes: the one that is to be started, or that of the target.
+    /// The server to which requests for that target go: the one that is to be started, or that of the target.
     pub(crate) fn serving(
         &self,
         target: Target,
-        path: &str,
         connect: &ConnectOptions,
     ) -> Result<TestedServer, RunnerError> {
-        Ok(match self.tested(connect)? {
-            Some(server) if path == "/" => server,
-            Some(server) => server.at_path(path),
-            None => TestedServer::running(vec![target]),
+        let Some(server) = self.tested(connect)? else {
+            return Ok(TestedServer::running(vec![target]));
+        };
+        if !target.url().starts_with(NOT_STARTED) {
+            return Err(RunnerError::Usage(format!(
+                "{} is listed, and a server that is to be started; list paths on it, /index.html for example",
+                target.url()
+            )));
+        }
+        Ok(match target.path() {
+            "/" => server,
+            path => server.at_path(path),
         })
     }
 }

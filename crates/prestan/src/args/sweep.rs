@@ -3,9 +3,8 @@
 use clap::{Args, ValueEnum};
 
 use super::{
-    AnswerOptions, CaptureFileOptions, ClockOptions, ConnectOptions, FlameOptions, GateOptions,
-    InsideOptions, LabOptions, LoadOptions, RunsOptions, ServersOptions, StartOptions, compare,
-    whole,
+    AnswerOptions, FlameOptions, GateOptions, LabOptions, LoadOptions, MeasuringOptions,
+    RunsOptions, ServersOptions, StartOptions, compare, whole,
 };
 
 #[derive(Debug, Args)]
@@ -31,19 +30,10 @@ pub(crate) struct SweepArgs {
     pub(crate) load: LoadOptions,
 
     #[command(flatten)]
-    pub(crate) clock: ClockOptions,
-
-    #[command(flatten)]
-    pub(crate) connect: ConnectOptions,
-
-    #[command(flatten)]
-    pub(crate) inside: InsideOptions,
+    pub(crate) how: MeasuringOptions,
 
     #[command(flatten)]
     pub(crate) flame: FlameOptions,
-
-    #[command(flatten)]
-    pub(crate) capture: CaptureFileOptions,
 
     #[command(flatten)]
     pub(crate) answer: AnswerOptions,

@@ -6,8 +6,8 @@ use std::time::Duration;
 use clap::Args;
 
 use super::{
-    ClockOptions, ConnectOptions, InsideOptions, LabOptions, OutputOptions, RunningOptions,
-    ServerOptions, duration, positive_duration, whole,
+    LabOptions, MeasuringOptions, OutputOptions, RunningOptions, ServerOptions, duration,
+    positive_duration, whole,
 };
 
 /// Most children of a run.
@@ -52,7 +52,8 @@ fn children(text: &str) -> Result<Children, String> {
 #[derive(Debug, Args)]
 #[command(
     override_usage = "prestan webstone [OPTIONS] [MIX|FILELIST] <URL>...\n       \
-                            prestan webstone [OPTIONS] --page <FILES> <URL>..."
+                            prestan webstone [OPTIONS] --page <FILES> <URL>...\n       \
+                            prestan webstone [OPTIONS] --server <NAME> [MIX|FILELIST]"
 )]
 pub(crate) struct WebstoneArgs {
     /// Mix (general-modem, general, media-rich, general-and-media-rich, webstone-1995) or file list
@@ -70,13 +71,7 @@ pub(crate) struct WebstoneArgs {
     pub(crate) load: ChildrenOptions,
 
     #[command(flatten)]
-    pub(crate) clock: ClockOptions,
-
-    #[command(flatten)]
-    pub(crate) connect: ConnectOptions,
-
-    #[command(flatten)]
-    pub(crate) inside: InsideOptions,
+    pub(crate) how: MeasuringOptions,
 
     #[command(flatten)]
     pub(crate) output: OutputOptions,

@@ -103,12 +103,7 @@ fn tell_name(servers: &[MeasuredServer]) {
 fn measure(args: &CompareArgs) -> Result<MeasuredSeries, RunnerError> {
     let plan = SuiteText::find(&args.series.suite)?.resolved(&overrides(&args.load))?;
     if let Some(gate) = &args.question.fail_if {
-        gate::check(
-            gate,
-            args.question.same_within,
-            &plan,
-            is_given(&args.inside),
-        )?;
+        gate::check(gate, args.question.same_within, &plan, looks_inside(args))?;
     }
     let how = SideBySide {
         suite: &args.series.suite,
@@ -123,17 +118,20 @@ fn measure(args: &CompareArgs) -> Result<MeasuredSeries, RunnerError> {
             ),
         },
         load: &args.load,
-        clock: args.clock,
-        connect: &args.connect,
-        inside: &args.inside,
+        measuring: &args.how,
         flames: args.flame.flame,
-        capture: args.capture.capture.as_deref(),
-        save: args.runs.save.as_deref(),
+        looks_inside: looks_inside(args),
+        save: &args.runs.save,
         quiet: args.runs.quiet,
     };
     let servers = labelled(servers_of(args)?, &args.load.running.label)?;
-    let servers = with_pids(servers, &args.inside.pid)?;
+    let servers = with_pids(servers, &args.how.inside.pid)?;
     side_by_side::measure(&how, servers)
+}
+
+/// Whether it is asked what goes on inside of the servers.
+fn looks_inside(args: &CompareArgs) -> bool {
+    is_given(&args.how.inside) || args.flame.flame
 }
 
 /// The servers to measure.
@@ -154,7 +152,7 @@ fn servers_of(args: &CompareArgs) -> Result<Vec<TestedServer>, RunnerError> {
     let start = |((name, command), url): ((&str, &String), Option<&String>)| {
         let option = format!("--start-{}", name.to_lowercase());
         let url = url.map(String::as_str);
-        of_command(&option, name, (command, url), &args.connect)
+        of_command(&option, name, (command, url), &args.how.connect)
     };
     [("A", a), ("B", b)]
         .into_iter()
@@ -252,9 +250,8 @@ fn refuse_measuring(args: &CompareArgs) -> Result<(), RunnerError> {
     load.running.label.clear();
     let is_said = is_given(&args.series)
         || is_given(&load)
-        || is_given(&args.clock)
-        || is_given(&args.connect)
-        || is_given(&args.inside)
+        || is_given(&args.how)
+        || is_given(&args.flame)
         || args.runs.save.is_some();
     if is_said {
         Err(RunnerError::Usage(

@@ -9,7 +9,7 @@ use runner::access::read_target;
 use runner::servers::TestedServer;
 use testbed::{DemoServer, Root, Slowdown};
 
-use crate::args::{ConnectOptions, DemoArgs, LayoutArg, ServeArgs};
+use crate::args::{ConnectOptions, DemoArgs, LayoutArg, MeasuringOptions, ServeArgs};
 use crate::command::run::{SuiteLook, SuiteTask, measure};
 use crate::exit::ExitStatus;
 use crate::signals::Signals;
@@ -23,10 +23,16 @@ pub(crate) fn demo(args: &DemoArgs) -> Result<ExitStatus, RunnerError> {
     let server = start(Root::Temporary, 0, None)?;
     let target = TestedServer::running(vec![read_target(&server.url())?]);
     let look = SuiteLook {
-        clock: args.clock,
+        how: MeasuringOptions {
+            clock: args.clock,
+            packets: args.packets.clone(),
+            ..MeasuringOptions::default()
+        },
         ..SuiteLook::default()
     };
-    measure(task, target, ConnectOptions::default().request()?, look)
+    let mut access = ConnectOptions::default().request()?;
+    access.credentials.is_nobody = true;
+    measure(task, target, access, look)
 }
 
 /// Serves a directory until Ctrl-C.

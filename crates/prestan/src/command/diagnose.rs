@@ -107,9 +107,8 @@ fn runs(args: &DiagnoseArgs) -> Result<Runs, RunnerError> {
         return now::measure(args);
     }
     let is_said = is_given(&args.measuring)
-        || is_given(&args.clock)
-        || is_given(&args.connect)
-        || is_given(&args.inside)
+        || is_given(&args.how)
+        || is_given(&args.flame)
         || args.gate.fail_if.is_some()
         || args.runs.save.is_some();
     if is_said {

@@ -11,7 +11,7 @@ use testbed::real::{Recipe, UrlScheme, recipes};
 
 use super::compare::side_by_side::{self, Extent, MeasuredSeries, SideBySide};
 use super::compare::{MeasuredServer, SAME_WITHIN, compared, shown};
-use crate::args::{ClockArg, ConnectOptions, GalleryArgs, InsideOptions, WARMUP, is_given};
+use crate::args::{ClockArg, GalleryArgs, MeasuringOptions, WARMUP, is_given};
 use crate::exit::ExitStatus;
 use runner::kept::KeptRun;
 use runner::servers::tested_servers;
@@ -41,18 +41,19 @@ pub(crate) fn gallery(args: &GalleryArgs) -> Result<ExitStatus, RunnerError> {
     let recipes = chosen(&args.server)?;
     check(&args.directory)?;
     let names: Vec<String> = recipes.iter().map(|recipe| recipe.name.clone()).collect();
-    let inside = InsideOptions::default();
+    let measuring = MeasuringOptions {
+        clock: args.clock,
+        ..MeasuringOptions::default()
+    };
     let how = SideBySide {
         names: None,
         suite: &args.suite,
         extent: Extent::Runs(args.repeat),
         load: &args.load,
-        clock: args.clock,
-        connect: &ConnectOptions::default(),
-        inside: &inside,
+        measuring: &measuring,
         flames: false,
-        capture: None,
-        save: args.runs.save.as_deref(),
+        looks_inside: false,
+        save: &args.runs.save,
         quiet: args.runs.quiet,
     };
     let MeasuredSeries { servers, ended } =

@@ -6,7 +6,7 @@ use runner::failing::MaxFailures;
 use runner::load::{LoadWorkload, pace};
 use runner::local::RunTask;
 use runner::run::RunEnds;
-use runner::servers::{RunWays, one_labelled};
+use runner::servers::one_labelled;
 
 use crate::args::LoadArgs;
 use crate::command::single::{SingleRun, single};
@@ -17,7 +17,7 @@ use terminal::output;
 pub(crate) fn load(args: &LoadArgs) -> Result<ExitStatus, RunnerError> {
     output::check_report(&args.output.request())?;
     let words = args.words();
-    let (words, path) = args.server.words_and_path(&words)?;
+    let words = args.server.words(&words)?;
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let LoadWorkload {
         plan,
@@ -28,7 +28,10 @@ pub(crate) fn load(args: &LoadArgs) -> Result<ExitStatus, RunnerError> {
         ..
     } = LoadWorkload::of(&words, &args.request.request())?;
     let (pace, paced) = (&args.pace, args.pace.request());
-    pace::check(&paced, args.connect.http.into(), &plan)?;
+    let server = args.server.serving(target, &args.how.connect)?;
+    let version = server.version();
+    let version = version.unwrap_or_else(|| args.how.connect.http.into());
+    pace::check(&paced, version, &plan)?;
     let max_failures = pace.max_failures.unwrap_or_default();
     let drive = Drive::Load(LoadDrive {
         pacing: pace::pacing(&paced),
@@ -46,15 +49,8 @@ pub(crate) fn load(args: &LoadArgs) -> Result<ExitStatus, RunnerError> {
         pace::set_http(connections, !pace.no_keep_alive, pace.pipeline);
     };
     let run = SingleRun {
-        server: one_labelled(
-            args.server.serving(target, &path, &args.connect)?,
-            &pace.running.label,
-        )?,
-        ways: RunWays {
-            access: args.connect.request()?,
-            run: pace.running.request(args.clock),
-            adjust: &adjust,
-        },
+        server: one_labelled(server, &pace.running.label)?,
+        ways: args.how.ways(&pace.running, &adjust)?,
         task: RunTask {
             permission: Some((permission, args.request.writes)),
             ..RunTask::new(plan, suite_text, &pace.running.background.request())?
@@ -65,7 +61,8 @@ pub(crate) fn load(args: &LoadArgs) -> Result<ExitStatus, RunnerError> {
             until: pace.until,
             max_failures: Some(max_failures),
         },
-        inside: args.inside.request(),
+        inside: args.how.inside.request(),
+        capture: args.how.packets.capture.clone(),
         flames: false,
     };
     single(run, &args.output)

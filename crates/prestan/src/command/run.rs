@@ -6,14 +6,13 @@ use engine::{Drive, Rounds};
 use runner::RunnerError;
 use runner::access::{AccessRequest, read_target};
 use runner::beside::BesideTask;
-use runner::inside::InsideRequest;
 use runner::local::RunTask;
 use runner::run::RunEnds;
 use runner::servers::{RunWays, TestedServer, one_labelled};
 use runner::suite_text::SuiteText;
 use suite::{Overrides, Plan, Selection};
 
-use crate::args::{ClassicArgs, ClockOptions, LoadOptions, OutputOptions, RunArgs, RunOptions};
+use crate::args::{ClassicArgs, LoadOptions, MeasuringOptions, OutputOptions, RunArgs, RunOptions};
 use crate::command::single::{SingleRun, single};
 use crate::connect::access;
 use crate::exit::ExitStatus;
@@ -24,7 +23,7 @@ pub(crate) fn classic(args: &ClassicArgs) -> Result<ExitStatus, RunnerError> {
     let url = args.url.as_deref().unwrap_or_default();
     let server = TestedServer::running(vec![read_target(url)?]);
     let task = SuiteTask::allowed("prestan", &args.options, false)?;
-    let access = access(&args.login, &args.options.connect)?;
+    let access = access(&args.login, &args.options.how.connect)?;
     measure(task, server, access, SuiteLook::of(&args.options))
 }
 
@@ -39,11 +38,11 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitStatus, RunnerError> {
         task.compete(&args.suite)?;
     }
     let url = args.url.as_deref();
-    let server = match args.server.tested(&args.options.connect)? {
+    let server = match args.server.tested(&args.options.how.connect)? {
         Some(server) => server,
         None => TestedServer::running(vec![read_target(url.unwrap_or_default())?]),
     };
-    let access = access(&args.login, &args.options.connect)?;
+    let access = access(&args.login, &args.options.how.connect)?;
     measure(task, server, access, SuiteLook::of(&args.options))
 }
 
@@ -144,16 +143,14 @@ impl SuiteTask<'_> {
 /// How a run of a suite is timed, and what is looked at.
 #[derive(Default)]
 pub(crate) struct SuiteLook {
-    pub(crate) clock: ClockOptions,
-    pub(crate) inside: InsideRequest,
+    pub(crate) how: MeasuringOptions,
     pub(crate) flames: bool,
 }
 
 impl SuiteLook {
     fn of(options: &RunOptions) -> SuiteLook {
         SuiteLook {
-            clock: options.clock,
-            inside: options.inside.request(),
+            how: options.how.clone(),
             flames: options.flame.flame,
         }
     }
@@ -171,7 +168,7 @@ pub(crate) fn measure(
         server: one_labelled(server, &running.label)?,
         ways: RunWays {
             access,
-            run: running.request(look.clock),
+            run: running.request(look.how.clock),
             adjust: &|_| (),
         },
         task: RunTask {
@@ -184,7 +181,8 @@ pub(crate) fn measure(
             ..Rounds::default()
         }),
         ends: RunEnds::default(),
-        inside: look.inside,
+        inside: look.how.inside.request(),
+        capture: look.how.packets.capture,
         flames: look.flames,
     };
     single(run, task.output)

@@ -15,10 +15,10 @@ use runner::RunnerError;
 use runner::fitting::constraint_for;
 use runner::kept::{KeptRun, origins};
 use runner::load::{LoadWorkload, guard::Permission, pace};
-use runner::local::{LocalRunner, LocalSeries, RunPlace, RunTask};
+use runner::local::{LocalRunner, RunTask};
 use runner::policy::{TrialLoad, Trials};
 use runner::series::{self, SeriesEnd};
-use runner::servers::{RunWays, one_labelled, with_pids};
+use runner::servers::{one_labelled, with_pids};
 use runner::state;
 use terminal::output;
 use terminal::output::AnswerRequest;
@@ -37,7 +37,7 @@ const REQUESTS_AT_LEAST: f64 = 10.0;
 pub(crate) fn search(args: &SearchArgs) -> Result<ExitStatus, RunnerError> {
     output::check_answer(&args.answer.request(), &[])?;
     let words: Vec<&str> = args.request.iter().map(String::as_str).collect();
-    let (words, path) = args.server.words_and_path(&words)?;
+    let words = args.server.words(&words)?;
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let mut sending = LoadWorkload::of(&words, &args.options.request())?;
     if sending.permission == Permission::IfAbsent {
@@ -48,11 +48,13 @@ pub(crate) fn search(args: &SearchArgs) -> Result<ExitStatus, RunnerError> {
                     .to_owned(),
             ));
         }
-        output::tell(&format!(
-            "prestan: the search does not remove what {} makes at {}",
-            sending.what,
-            sending.target.url()
-        ));
+        if !args.server.is_given() {
+            output::tell(&format!(
+                "prestan: the search does not remove what {} makes at {}",
+                sending.what,
+                sending.target.url()
+            ));
+        }
     }
     // A suite of its own may have constraints, on whole runs: a trial is judged by the condition.
     sending.plan.constraints = vec![constraint_for(
@@ -68,13 +70,13 @@ pub(crate) fn search(args: &SearchArgs) -> Result<ExitStatus, RunnerError> {
         ));
     }
     let search = begin(&args.search)?;
-    made(args, (sending, &path), search)
+    made(args, sending, search)
 }
 
 /// Makes the trials, and says what they found.
 fn made(
     args: &SearchArgs,
-    (sending, path): (LoadWorkload, &str),
+    sending: LoadWorkload,
     search: Search,
 ) -> Result<ExitStatus, RunnerError> {
     let running = &args.search.running;
@@ -92,20 +94,12 @@ fn made(
         connections: args.search.connections.unwrap_or(pace::OPEN_CONNECTIONS),
         seed: running.seed.unwrap_or_else(state::new_seed),
     };
-    let server = args.server.serving(sending.target, path, &args.connect)?;
+    let server = args.server.serving(sending.target, &args.how.connect)?;
     let server = one_labelled(server, &running.label)?;
-    let servers = with_pids(vec![server], &args.inside.pid)?;
+    let servers = with_pids(vec![server], &args.how.inside.pid)?;
     let shown = SeriesProgress::new(SeriesPace::Open, args.runs.quiet, on_interrupt);
-    let ways = RunWays {
-        access: args.connect.request()?,
-        run: running.request(args.clock),
-        adjust: &|_| (),
-    };
-    let with = LocalSeries {
-        inside: args.inside.request(),
-        capture: args.capture.capture.clone(),
-        ..LocalSeries::new(ways, RunPlace::Series(args.runs.save.clone()), &shown)
-    };
+    let ways = args.how.ways(running, &|_| ())?;
+    let with = args.how.series(ways, &args.runs.save, &shown);
     let mut runner = LocalRunner::new(servers, [&*task], with)?;
     let mut trials = Trials::new(search, load, task);
     let series = series::perform(&mut trials, &mut runner);

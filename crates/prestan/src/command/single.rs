@@ -1,6 +1,6 @@
 //! A run on its own: it is made, and its report is printed.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use engine::{Cancel, Drive, Finished};
@@ -39,6 +39,8 @@ pub(crate) struct SingleRun<'a> {
     pub(crate) ends: RunEnds,
     pub(crate) inside: InsideRequest,
     pub(crate) flames: bool,
+    /// The file for its packets.
+    pub(crate) capture: Option<PathBuf>,
 }
 
 /// Makes the run, keeps it, prints its report.
@@ -55,8 +57,10 @@ pub(crate) fn single(
         ends,
         inside,
         flames,
+        capture,
     } = run;
     add_gate(&output.gate, &mut task.plan)?;
+    let server = server.looked_into(&inside.pids);
     let seed = ways.run.seed.unwrap_or_else(state::new_seed);
     let console = SingleConsole(output);
     let formats = &output.formats;
@@ -68,7 +72,7 @@ pub(crate) fn single(
     let with = LocalSeries {
         inside,
         flames,
-        capture: output.capture.capture.clone(),
+        capture,
         ends,
         needs_samples: formats.figures.any() || formats.log.is_some(),
         ..LocalSeries::new(ways, place, &console)

@@ -21,13 +21,11 @@ use crate::signals::on_interrupt;
 use runner::RunnerError;
 use runner::kept::{KeptRun, origins};
 use runner::load::{guard, pace};
-use runner::local::{
-    LocalRunner, LocalSeries, RunPlace, RunStep, RunTask, ServerStart, StepRun, whole,
-};
+use runner::local::{LocalRunner, LocalSeries, RunStep, RunTask, ServerStart, StepRun, whole};
 use runner::policy::Listed;
 use runner::series::{self, CompletedSeries, SeriesEnd};
 use runner::servers::{
-    AnonymousServers, LOG_FOLLOWS, RunWays, TestedServer, labelled, tested_servers, with_pids,
+    AnonymousServers, LOG_FOLLOWS, TestedServer, labelled, tested_servers, with_pids,
 };
 use runner::state;
 use runner::suite_text::SuiteText;
@@ -54,18 +52,12 @@ pub(crate) fn sweep(args: &SweepArgs) -> Result<ExitStatus, RunnerError> {
     tell_budget(args, &plans, &order);
 
     let servers = labelled(servers, &args.load.running.label)?;
-    let servers = with_pids(servers, &args.inside.pid)?;
+    let servers = with_pids(servers, &args.how.inside.pid)?;
     let shown = SeriesProgress::new(SeriesPace::Planned, args.runs.quiet, on_interrupt);
-    let ways = RunWays {
-        access: args.connect.request()?,
-        run: args.load.running.request(args.clock),
-        adjust: &|_| (),
-    };
+    let ways = args.how.ways(&args.load.running, &|_| ())?;
     let with = LocalSeries {
-        inside: args.inside.request(),
         flames: args.flame.flame,
-        capture: args.capture.capture.clone(),
-        ..LocalSeries::new(ways, RunPlace::Series(args.runs.save.clone()), &shown)
+        ..args.how.series(ways, &args.runs.save, &shown)
     };
     let tasks = plans.iter().map(|point| &*point.task);
     let mut runner = LocalRunner::new(servers, tasks, with)?;
@@ -122,7 +114,7 @@ pub(crate) fn sweep(args: &SweepArgs) -> Result<ExitStatus, RunnerError> {
 
 /// The servers to measure.
 fn servers(args: &SweepArgs) -> Result<Vec<TestedServer>, RunnerError> {
-    let started = args.start.tested(&args.connect)?;
+    let started = args.start.tested(&args.how.connect)?;
     let servers = tested_servers(&args.urls, &args.servers.server)?;
     Ok(servers.into_iter().chain(started).collect())
 }

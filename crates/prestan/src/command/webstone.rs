@@ -17,7 +17,7 @@ use crate::exit::ExitStatus;
 use runner::load::pace::set_http;
 use runner::local::RunTask;
 use runner::run::RunEnds;
-use runner::servers::{RunWays, TestedServer, one_labelled};
+use runner::servers::{TestedServer, one_labelled};
 use runner::suite_text::SuiteText;
 use runner::{RunnerError, page_files};
 use terminal::output;
@@ -77,12 +77,8 @@ pub(crate) fn webstone(args: &WebstoneArgs) -> Result<ExitStatus, RunnerError> {
         load: load(&args.load),
     };
     let adjust = |settings: &mut Settings| adjust(args, &files, settings);
-    let ways = RunWays {
-        access: args.connect.request()?,
-        run: args.load.running.request(args.clock),
-        adjust: &adjust,
-    };
-    let server = match args.server.tested(&args.connect)? {
+    let ways = args.how.ways(&args.load.running, &adjust)?;
+    let server = match args.server.tested(&args.how.connect)? {
         Some(_) if !urls.is_empty() => {
             return Err(RunnerError::Usage(
                 "URLs are given, and a server that is to be started; leave out one of them"
@@ -102,7 +98,8 @@ pub(crate) fn webstone(args: &WebstoneArgs) -> Result<ExitStatus, RunnerError> {
             users: children,
             drive: loads.drive(children),
             ends: RunEnds::default(),
-            inside: args.inside.request(),
+            inside: args.how.inside.request(),
+            capture: args.how.packets.capture.clone(),
             flames: false,
         };
         return single(run, &args.output);
@@ -111,7 +108,7 @@ pub(crate) fn webstone(args: &WebstoneArgs) -> Result<ExitStatus, RunnerError> {
         server,
         ways,
         loads: &loads,
-        inside: args.inside.request(),
+        how: &args.how,
         options: &args.output,
     };
     curve::curve(curve, task)

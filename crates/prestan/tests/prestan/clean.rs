@@ -33,8 +33,7 @@ fn putting(server: &Faulty, url: &str) -> Running {
 /// Kills it; nobody cleans up.
 fn kill(running: Running) -> Outcome {
     send(&running, Signal::KILL);
-    let outcome = running.ends(-9);
-    outcome
+    running.ends(-9)
 }
 
 /// Kills it, and waits until the server has done what it was sent last.
@@ -50,10 +49,9 @@ fn kill_putting(running: Running, server: &Faulty) -> Outcome {
 #[track_caller]
 fn clean(outcome: &Outcome, url: &str, options: &[&str]) -> Outcome {
     let options = options.iter().copied();
-    let cleaned = prestan!(outcome.again() => "clean {url}")
+    prestan!(outcome.again() => "clean {url}")
         .args(options)
-        .ends(0);
-    cleaned
+        .ends(0)
 }
 
 /// The notes on files in a home.

@@ -396,8 +396,7 @@ fn every_command_has_a_manual_page_of_its_own() {
 /// One run of two tests that every server can do, in all formats.
 fn a_run() -> Outcome {
     let line = "demo -q --only Get1K,Locks -r 3 --run-id shape --save run --json - --csv rows.csv";
-    let outcome = prestan(line).ends(0);
-    outcome
+    prestan(line).ends(0)
 }
 
 #[test]

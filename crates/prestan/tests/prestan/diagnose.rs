@@ -33,8 +33,7 @@ fn measured(url: &str, only: &str, requests: &str) -> Outcome {
         .args(trust)
         .env("PRESTAN_USER", USER)
         .env("PRESTAN_PASSWORD", PASSWORD);
-    let outcome = prestan.ends(0);
-    outcome
+    prestan.ends(0)
 }
 
 /// The findings in the last run, by their rules. A run that was spoilt by what else this machine does

@@ -68,6 +68,43 @@ fn the_report_is_written_for_a_pull_request() {
 }
 
 #[test]
+fn a_path_on_a_server_that_is_started_is_the_one_that_is_asked_for() {
+    let start = serve();
+    let put = prestan!("load PUT /a%20b.txt --writes --body x --total 5 --start {start} --json -");
+    let outcome = put.ends(0);
+    let target = outcome.json()["target"].as_str().unwrap().to_owned();
+    assert!(target.ends_with("/a%20b.txt"), "{target}");
+    prestan!("load GET '/f{{{{ n }}}}' --expect 404 --total 5 --start {start}").ends(0);
+    for wrong in [
+        "load GET index.html",
+        "load GET 127.0.0.1:8080/x",
+        "load GET a/b",
+    ] {
+        let outcome = prestan!(Prestan::new().words(wrong) => "--start {start}").ends(2);
+        assert!(outcome.stderr.contains("write a path on it"), "{outcome}");
+    }
+}
+
+#[test]
+fn what_is_asked_of_other_servers_does_not_concern_the_demo() {
+    let prestan = prestan!("demo --only Get1K -r 3").env("PRESTAN_USER", "ann");
+    prestan.ends(0);
+}
+
+#[test]
+fn a_gate_of_a_diagnosis_is_about_the_suites_that_have_its_row() {
+    let start = serve();
+    let suites = "--suite locks,listing --skip '*x1000,*x10000' -r 50 --load-users 1";
+    let gated = |gate: &str| {
+        let prestan = Prestan::new().words("diagnose").words(suites);
+        prestan!(prestan => "--start {start} --fail-if {gate}").run()
+    };
+    let outcome = gated("mean(PutHeldx0) > 1 ns");
+    assert!(outcome.stderr.contains("at the suite locks"), "{outcome}");
+    assert_eq!(gated("p99(Nonsense) > 1 s").code, 2);
+}
+
+#[test]
 fn a_url_and_a_server_that_is_started_contradict_each_other() {
     let start = serve();
     for command in [

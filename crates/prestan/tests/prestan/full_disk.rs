@@ -9,8 +9,7 @@ use crate::support::{Outcome, Prestan, in_a_shell};
 
 /// A run in `run`, and its document.
 fn a_run() -> Outcome {
-    let outcome = prestan!("demo -q --only Get1K -r 3 --save run --json out.json").ends(0);
-    outcome
+    prestan!("demo -q --only Get1K -r 3 --save run --json out.json").ends(0)
 }
 
 #[test]

@@ -199,8 +199,7 @@ fn has_event(run: &Path, event: &str) -> bool {
 /// Kills it; nobody cleans up.
 pub(crate) fn kill(running: Running) -> Outcome {
     send(&running, Signal::KILL);
-    let outcome = running.ends(-9);
-    outcome
+    running.ends(-9)
 }
 
 #[test]

@@ -23,8 +23,7 @@ fn interrupted(server: &Faulty, prestan: Prestan, method: &str) -> Outcome {
         seen(server, method).len() > 30
     });
     send(&running, Signal::INT);
-    let outcome = running.ends(-Signal::INT.as_raw());
-    outcome
+    running.ends(-Signal::INT.as_raw())
 }
 
 #[test]

@@ -17,9 +17,7 @@ use stats::{Diagnosis, Evidence, Finding, Resolution, summarise};
 
 /// Runs all 23 tests on the embedded server; the page is `page.html` in its home.
 fn demo() -> Outcome {
-    let outcome =
-        prestan!("demo -r 12 -p 2 -d 2 -w 2 --warmup 1 --html page.html --json -").ends(0);
-    outcome
+    prestan!("demo -r 12 -p 2 -d 2 -w 2 --warmup 1 --html page.html --json -").ends(0)
 }
 
 pub(crate) fn open(path: &Path) -> Option<Browser> {

@@ -14,12 +14,11 @@ use crate::support::{Outcome, Prestan, schema};
 
 /// Two users, so that not all operations count.
 fn measured() -> Outcome {
-    let outcome = prestan!(
+    prestan!(
         "demo -c 2 -r 20 --only Get1K,Put1K --run-id one -q --html page/ --csv rows.csv --junit \
         rows.xml --log operations.csv --json - --seed 18446744073709551615"
     )
-    .ends(0);
-    outcome
+    .ends(0)
 }
 
 /// Serves the files of a directory with the policy of Jenkins, and scripts beside the page permitted.

@@ -29,8 +29,7 @@ fn get(server: &Faulty, options: &[&str]) -> Prestan {
 fn kill(running: Running) -> Outcome {
     let pid = Pid::from_raw(i32::try_from(running.id()).unwrap()).unwrap();
     kill_process(pid, Signal::KILL).unwrap();
-    let outcome = running.ends(-9);
-    outcome
+    running.ends(-9)
 }
 
 fn recorded(run: &Path) -> u64 {

@@ -29,8 +29,7 @@ fn home_with(names: &[&str]) -> Outcome {
 }
 
 fn short(prestan: Prestan, name: &str) -> Outcome {
-    let outcome = prestan!(prestan => "demo -q --only Get1K -r 2 --run-id {name}").ends(0);
-    outcome
+    prestan!(prestan => "demo -q --only Get1K -r 2 --run-id {name}").ends(0)
 }
 
 fn prestan(home: &Outcome, line: &str) -> Outcome {

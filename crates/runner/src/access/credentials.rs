@@ -34,6 +34,8 @@ pub struct CredentialRequest {
     pub token_file: Option<PathBuf>,
     /// They are in a netrc file.
     pub netrc: bool,
+    /// Nobody: the server is one of our own, which nothing that is said of others concerns.
+    pub is_nobody: bool,
 }
 
 /// Finds the credentials: command line, URL, netrc, environment, in this order.
@@ -42,6 +44,9 @@ pub(super) fn find(
     url_user: Option<(String, Option<String>)>,
     host: &str,
 ) -> Result<(Option<Credentials>, Exposure), RunnerError> {
+    if request.is_nobody {
+        return Ok((None, Exposure::None));
+    }
     if let Some((user, password)) = &request.login {
         return Ok((Some(password_of(user, password)), Exposure::ProcessList));
     }

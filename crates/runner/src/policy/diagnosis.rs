@@ -45,6 +45,9 @@ impl PlannedSuite {
 type OnceMore<'a> =
     dyn Fn(&SeriesHistory<RunStep, StepRuns>) -> Result<Vec<PlannedSuite>, RunnerError> + 'a;
 
+/// Groups of repeats begin with this number.
+const REPEATS: usize = 1_000;
+
 /// The suites of a diagnosis.
 pub struct DiagnosisSuites<'a> {
     /// All that is known to be measured, in this order.
@@ -88,6 +91,14 @@ impl<'a> DiagnosisSuites<'a> {
         missing.map(PlannedSuite::not_measured).collect()
     }
 
+    /// Repeats were not planned when the others were.
+    fn group(&self, place: usize) -> usize {
+        let is_repeat = self.suites[place].is_repeat;
+        let before = self.suites[..place].iter();
+        let before = before.filter(|suite| suite.is_repeat == is_repeat);
+        before.count() + usize::from(is_repeat) * REPEATS
+    }
+
     fn step(&self, place: usize) -> RunStep {
         let suite = &self.suites[place];
         RunStep {
@@ -95,7 +106,7 @@ impl<'a> DiagnosisSuites<'a> {
             title: Some(suite.said()),
             runs: vec![StepRun {
                 server: 0,
-                group: place,
+                group: self.group(place),
                 name: Some((place + 1).to_string()),
                 task: Arc::clone(&suite.task),
                 users: suite.users,

@@ -2,9 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use runner::RunnerError;
-
 #[cfg(not(feature = "png"))]
+use runner::RunnerError;
 
 /// Refuses a picture that this program cannot make, before anything is measured for it.
 #[cfg(not(feature = "png"))]

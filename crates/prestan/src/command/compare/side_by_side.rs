@@ -1,20 +1,20 @@
 //! Servers measured now, side by side.
 
-use std::path::Path;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use stats::{ComparedTimes, LEAST_STARTS};
 
 use super::MeasuredServer;
-use crate::args::{ClockOptions, ConnectOptions, InsideOptions, LoadOptions, is_given};
+use crate::args::{LoadOptions, MeasuringOptions};
 use crate::command::run::overrides;
 use crate::signals::on_interrupt;
 use runner::RunnerError;
-use runner::local::{LocalRunner, LocalSeries, RunPlace, RunTask};
+use runner::local::{LocalRunner, LocalSeries, RunTask};
 use runner::policy::{BlockFrame, BudgetedBlocks, LETTERS, Listed};
 use runner::series;
-use runner::servers::{RunWays, TestedServer};
+use runner::servers::TestedServer;
 use runner::state;
 use runner::suite_text::SuiteText;
 use terminal::progress::{SeriesPace, SeriesProgress};
@@ -27,14 +27,11 @@ pub(crate) struct SideBySide<'a> {
     pub(crate) names: Option<[&'a String; 2]>,
     pub(crate) extent: Extent,
     pub(crate) load: &'a LoadOptions,
-    pub(crate) clock: ClockOptions,
-    pub(crate) connect: &'a ConnectOptions,
-    pub(crate) inside: &'a InsideOptions,
+    pub(crate) measuring: &'a MeasuringOptions,
     pub(crate) flames: bool,
-    /// The file for the packets of the runs.
-    pub(crate) capture: Option<&'a Path>,
+    pub(crate) looks_inside: bool,
     /// Below which directory the runs are kept.
-    pub(crate) save: Option<&'a Path>,
+    pub(crate) save: &'a Option<PathBuf>,
     pub(crate) quiet: bool,
 }
 
@@ -69,11 +66,9 @@ pub(crate) fn measure(
     }
     let suite = SuiteText::find(how.suite)?;
     let running = &how.load.running;
-    let task = |load: &LoadOptions| {
-        let plan = suite.resolved(&overrides(load))?;
-        RunTask::new(plan, suite.text.clone(), &running.background.request())
-    };
-    let whole = Arc::new(task(how.load)?);
+    let plan = suite.resolved(&overrides(how.load))?;
+    let whole = RunTask::new(plan, suite.text.clone(), &running.background.request())?;
+    let whole = Arc::new(whole);
     let frame = BlockFrame {
         seed: running.seed.unwrap_or_else(state::new_seed),
         are_started: servers.iter().map(TestedServer::is_own).collect(),
@@ -99,17 +94,11 @@ pub(crate) fn measure(
         Extent::Within(budget, ..) => SeriesPace::Within(budget),
     };
     let shown = SeriesProgress::new(pace, how.quiet, on_interrupt);
-    let ways = RunWays {
-        access: how.connect.request()?,
-        run: running.request(how.clock),
-        adjust: &|_| (),
-    };
+    let ways = how.measuring.ways(running, &|_| ())?;
     let with = LocalSeries {
-        inside: how.inside.request(),
         flames: how.flames,
-        capture: how.capture.map(Path::to_owned),
         sides: Some(names),
-        ..LocalSeries::new(ways, RunPlace::Series(how.save.map(Path::to_owned)), &shown)
+        ..how.measuring.series(ways, how.save, &shown)
     };
     let mut runner = LocalRunner::new(servers, [&*whole], with)?;
     let series = match how.extent {
@@ -119,13 +108,12 @@ pub(crate) fn measure(
             series::perform(&mut blocks, &mut runner)
         }
         Extent::Within(budget, same_within, times) => {
-            let needed = if is_given(how.inside) {
-                LEAST_STARTS
-            } else {
-                0
-            };
+            let needed = if how.looks_inside { LEAST_STARTS } else { 0 };
             let needed = u32::try_from(needed).unwrap_or(0);
-            let part = |rows, measured| task(&part_of(how.load, rows, measured));
+            let part = |rows, measured| {
+                let part = part_of(how.load, rows, measured);
+                Ok(whole.part(suite.resolved(&overrides(&part))?))
+            };
             let question = (same_within, times);
             let plan = whole.plan.clone();
             let mut blocks = BudgetedBlocks::new(frame, (budget, needed), plan, question, &part);

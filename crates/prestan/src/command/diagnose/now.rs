@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use report::Incomplete;
 use stats::Material;
+use suite::Plan;
 
 use super::{EarlyEnd, Runs};
 use crate::args::{DiagnoseArgs, GateOptions, LoadOptions, WARMUP, defaults};
@@ -16,10 +17,10 @@ use crate::signals::on_interrupt;
 use runner::RunnerError;
 use runner::intake::pooled;
 use runner::kept::KeptRun;
-use runner::local::{LocalRunner, LocalSeries, RunPlace, RunStep, RunTask, StepRuns, whole};
+use runner::local::{LocalRunner, LocalSeries, RunStep, RunTask, StepRuns, whole};
 use runner::policy::{DiagnosisSuites, PlannedSuite};
 use runner::series::{self, SeriesHistory};
-use runner::servers::{RunWays, labelled, tested_servers, with_pids};
+use runner::servers::{labelled, tested_servers, with_pids};
 use runner::state;
 use runner::suite_text::SuiteText;
 use terminal::progress::{SeriesPace, SeriesProgress};
@@ -37,27 +38,29 @@ const LOAD_REQUESTS: u32 = 25;
 pub(super) fn measure(args: &DiagnoseArgs) -> Result<Runs, RunnerError> {
     // What is wrong with a suite is said before anything is measured.
     let suites = suites(args)?;
-    let servers = match args.server.tested(&args.connect)? {
+    let servers = match args.server.tested(&args.how.connect)? {
         Some(server) => vec![server],
         None => tested_servers(&args.subjects, &[])?,
     };
     let servers = labelled(servers, &args.measuring.running.label)?;
-    let servers = with_pids(servers, &args.inside.pid)?;
+    let servers = with_pids(servers, &args.how.inside.pid)?;
     let load = load_options(args);
     let shown = SeriesProgress::new(SeriesPace::Planned, args.runs.quiet, on_interrupt);
-    let ways = RunWays {
-        access: args.connect.request()?,
-        run: load.running.request(args.clock),
-        adjust: &|_| (),
-    };
+    let ways = args.how.ways(&load.running, &|_| ())?;
     let with = LocalSeries {
-        inside: args.inside.request(),
         flames: args.flame.flame,
-        capture: args.capture.capture.clone(),
-        ..LocalSeries::new(ways, RunPlace::Series(args.runs.save.clone()), &shown)
+        ..args.how.series(ways, &args.runs.save, &shown)
     };
-    let firsts = suites.iter().map(|suite| suite.planned(suite.load.clone()));
+    let firsts = suites.iter().map(|suite| suite.gated(&args.gate));
     let firsts = firsts.collect::<Result<Vec<_>, _>>()?;
+    let mut fits = firsts
+        .iter()
+        .map(|first| gate_fits(&args.gate, &first.task.plan));
+    if let Some(Err(why)) = fits.clone().next()
+        && fits.all(|fits| fits.is_err())
+    {
+        return Err(why);
+    }
     let tasks: Vec<_> = firsts.iter().map(|first| Arc::clone(&first.task)).collect();
     let mut runner = LocalRunner::new(servers, tasks.iter().map(|task| &**task), with)?;
     let once_more = |history: &SeriesHistory<RunStep, StepRuns>| once_more(args, &suites, history);
@@ -93,6 +96,11 @@ pub(super) fn measure(args: &DiagnoseArgs) -> Result<Runs, RunnerError> {
     }
 }
 
+/// Whether a gate is about what a plan measures.
+fn gate_fits(gate: &GateOptions, plan: &Plan) -> Result<(), RunnerError> {
+    add_gate(gate, &mut plan.clone())
+}
+
 /// What a run showed.
 fn seen(run: &KeptRun) -> Result<Material, RunnerError> {
     let recorded = rundir::open(run.path.as_ref());
@@ -117,15 +125,25 @@ struct AskedSuite {
     name: String,
     text: SuiteText,
     load: LoadOptions,
-    /// What its run fails by.
-    gate: GateOptions,
 }
 
 impl AskedSuite {
     /// The suite with these options.
     fn planned(&self, load: LoadOptions) -> Result<PlannedSuite, RunnerError> {
-        let mut plan = self.text.resolved(&overrides(&load))?;
-        add_gate(&self.gate, &mut plan)?;
+        let plan = self.text.resolved(&overrides(&load))?;
+        self.with_plan(load, plan)
+    }
+
+    /// The same, and its run is judged by the gate, if that is about it.
+    fn gated(&self, gate: &GateOptions) -> Result<PlannedSuite, RunnerError> {
+        let mut plan = self.text.resolved(&overrides(&self.load))?;
+        if gate_fits(gate, &plan).is_ok() {
+            add_gate(gate, &mut plan)?;
+        }
+        self.with_plan(self.load.clone(), plan)
+    }
+
+    fn with_plan(&self, load: LoadOptions, plan: Plan) -> Result<PlannedSuite, RunnerError> {
         Ok(PlannedSuite {
             name: self.name.clone(),
             users: load.concurrency.unwrap_or(1),
@@ -241,7 +259,6 @@ fn suites(args: &DiagnoseArgs) -> Result<Vec<AskedSuite>, RunnerError> {
             name: name.clone(),
             text: SuiteText::find(name)?,
             load: load_of(&load_options(args), name),
-            gate: args.gate.clone(),
         });
     }
     for pattern in &args.measuring.skip {

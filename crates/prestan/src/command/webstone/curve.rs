@@ -7,18 +7,15 @@ use report::{CountedUnit, Find, SearchResult, Tried};
 use stats::Conclusion;
 
 use super::Loads;
-use crate::args::OutputOptions;
+use crate::args::{MeasuringOptions, OutputOptions};
 use crate::command::gates::add_gate;
 use crate::command::point_verdicts::{RunAtPoint, by_constraints};
 use crate::command::search::{found, print};
 use crate::exit::ExitStatus;
 use crate::signals::on_interrupt;
 use runner::RunnerError;
-use runner::inside::InsideRequest;
 use runner::kept::KeptRun;
-use runner::local::{
-    LocalRunner, LocalSeries, RunPlace, RunStep, RunTask, ServerStart, StepRun, StepRuns, whole,
-};
+use runner::local::{LocalRunner, RunStep, RunTask, ServerStart, StepRun, StepRuns, whole};
 use runner::policy::{Listed, tried};
 use runner::series::{self, PastStep};
 use runner::servers::{RunWays, TestedServer};
@@ -32,7 +29,7 @@ pub(super) struct ChildrenCurve<'a> {
     pub(super) server: TestedServer,
     pub(super) ways: RunWays<'a>,
     pub(super) loads: &'a Loads<'a>,
-    pub(super) inside: InsideRequest,
+    pub(super) how: &'a MeasuringOptions,
     pub(super) options: &'a OutputOptions,
 }
 
@@ -45,7 +42,7 @@ pub(super) fn curve(
         server,
         ways,
         loads,
-        inside,
+        how,
         options,
     } = curve;
     let answer = answer_request(options)?;
@@ -54,12 +51,8 @@ pub(super) fn curve(
     let task = Arc::new(task);
     let shown = SeriesProgress::new(SeriesPace::Planned, options.quiet, on_interrupt);
     let seed = ways.run.seed.unwrap_or_else(state::new_seed);
-    let with = LocalSeries {
-        inside,
-        capture: options.capture.capture.clone(),
-        ..LocalSeries::new(ways, RunPlace::Series(options.save.clone()), &shown)
-    };
-    let mut runner = LocalRunner::new(vec![server], [&*task], with)?;
+    let with = how.series(ways, &options.save, &shown);
+    let mut runner = LocalRunner::new(vec![server.looked_into(&how.inside.pid)], [&*task], with)?;
     let step = |(place, children): (usize, &u32)| step(place, *children, loads, &task, seed);
     let remark =
         |past: &PastStep<RunStep, StepRuns>| told(&past.outcome.runs[0], past.step.runs[0].users);

@@ -136,7 +136,7 @@ impl Peer {
                 let (sent, received) = fields[4].split_once(':').unwrap_or_default();
                 let is =
                     |from: &str, to: &str| fields[1].ends_with(from) && fields[2].ends_with(to);
-                let is_left = |count: &str| count.trim_matches('0') != "";
+                let is_left = |count: &str| !count.trim_matches('0').is_empty();
                 !(is(&own, &client) && is_left(sent) || is(&client, &own) && is_left(received))
             })
         });

@@ -1,0 +1,121 @@
+//! What a step on this machine is, and what comes of it.
+
+use std::sync::Arc;
+
+use engine::Drive;
+use suite::Plan;
+
+use crate::RunnerError;
+use crate::background::{AskedBackground, BackgroundRequest};
+use crate::beside::BesideTask;
+use crate::kept::KeptRun;
+use crate::load::guard::Permission;
+use crate::series::SeriesHistory;
+
+/// Runs that are made at the same time.
+pub struct RunStep {
+    /// How the servers that are started here are started for it; `None` leaves them as they are.
+    pub start: Option<ServerStart>,
+    /// In turns, where there are several.
+    pub runs: Vec<StepRun>,
+    /// What a bar says of it.
+    pub title: Option<String>,
+}
+
+/// A start of all servers.
+pub struct ServerStart {
+    /// Their places, in the order in which they are started.
+    pub order: Vec<usize>,
+    /// How the processors are divided between them and what measures them, by the number of the step; `None` leaves
+    /// that to the system.
+    pub division: Option<u32>,
+}
+
+impl ServerStart {
+    /// Of so many servers, in their order.
+    pub fn in_order(servers: usize) -> ServerStart {
+        ServerStart {
+            order: (0..servers).collect(),
+            division: None,
+        }
+    }
+}
+
+/// A run that is to be made.
+#[derive(Clone)]
+pub struct StepRun {
+    /// The place of its server.
+    pub server: usize,
+    /// Runs that are alike have the same number, by which it is known how long the others take.
+    pub group: usize,
+    /// What follows the name of the series in its own: `3`, `a12`; nothing for a run that stands for itself.
+    pub name: Option<String>,
+    /// What it does.
+    pub task: Arc<RunTask>,
+    /// Users at work at the same time.
+    pub users: u32,
+    /// How they are driven.
+    pub drive: Drive,
+    /// Seed of everything random.
+    pub seed: u64,
+}
+
+/// What a run does.
+pub struct RunTask {
+    /// Its plan.
+    pub plan: Plan,
+    /// The text of its suite, for the record.
+    pub suite_text: String,
+    /// What is sent beside it.
+    pub background: Option<Arc<AskedBackground>>,
+    /// Loads that go on beside it.
+    pub beside: Vec<BesideTask>,
+    /// What may be done to its target, where a load may change it, and whether that was allowed.
+    pub permission: Option<(Permission, bool)>,
+}
+
+impl RunTask {
+    /// With this background traffic, or else that of its suite, and nothing else beside it.
+    ///
+    /// # Errors
+    ///
+    /// The traffic makes no sense, or cannot be read.
+    pub fn new(
+        plan: Plan,
+        suite_text: String,
+        background: &BackgroundRequest,
+    ) -> Result<RunTask, RunnerError> {
+        Ok(RunTask {
+            background: AskedBackground::of(background, &plan)?.map(Arc::new),
+            plan,
+            suite_text,
+            beside: Vec::new(),
+            permission: None,
+        })
+    }
+
+    /// The same beside the same traffic, for a part of its plan.
+    pub fn part(&self, plan: Plan) -> RunTask {
+        RunTask {
+            plan,
+            suite_text: self.suite_text.clone(),
+            background: self.background.clone(),
+            beside: Vec::new(),
+            permission: None,
+        }
+    }
+}
+
+/// The runs of a step.
+pub struct StepRuns {
+    /// As many as there were to be.
+    pub runs: Vec<KeptRun>,
+    /// Whether all of them went through to their end.
+    pub is_whole: bool,
+}
+
+/// The runs of a series that went through to their end.
+pub fn whole(history: &SeriesHistory<RunStep, StepRuns>) -> impl Iterator<Item = &KeptRun> {
+    let whole = history.outcomes().filter(|made| made.is_whole);
+    whole.flat_map(|made| &made.runs)
+}
