@@ -165,11 +165,9 @@ impl<'a> LocalRunner<'a> {
 
     fn make_single(&mut self, step: &RunStep) -> Result<CompletedRun, RunnerError> {
         let console = self.with.console;
-        let starting = console.on_interrupt(&self.cancel, None)?;
         let mut runs = self.begin(step)?;
         let made = runs[0].created_urls();
         let _interruptible = console.on_interrupt(&self.cancel, made)?;
-        drop(starting);
         self.attend(step, &mut runs)?;
         let run = runs.swap_remove(0);
         run.make(&self.cancel, (console, 0), None)

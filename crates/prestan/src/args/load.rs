@@ -19,7 +19,7 @@ use super::{
     override_usage = "prestan load [OPTIONS] [METHOD] <URL>\n       \
                             prestan load [OPTIONS] --urls <FILE> [METHOD] [URL]\n       \
                             prestan load [OPTIONS] --mix <SUITE> <URL>\n       \
-                            prestan load [OPTIONS] --server <NAME> [METHOD] <PATH>",
+                            prestan load [OPTIONS] --server <NAME> [PATH]",
     // The letters that curl has for them. In the line of 2004, -d is the depth.
     mut_arg("body", |arg| arg.short('d')),
     mut_arg("header", |arg| arg.short('H')),

@@ -14,7 +14,7 @@ use super::{
 #[command(
     override_usage = "prestan search [OPTIONS] --find <WHAT> --while <CONSTRAINT> [METHOD] <URL>\n       \
                             prestan search [OPTIONS] --find <WHAT> --while <CONSTRAINT> --mix <SUITE> <URL>\n       \
-                            prestan search [OPTIONS] --find <WHAT> --while <CONSTRAINT> --server <NAME> [METHOD] <PATH>"
+                            prestan search [OPTIONS] --find <WHAT> --while <CONSTRAINT> --server <NAME> [PATH]"
 )]
 pub(crate) struct SearchArgs {
     /// Method [default: GET] and resource; only a collection with --mix
