@@ -54,7 +54,17 @@ fn control_frames_in_a_pause_are_acknowledged_with_the_next_request() {
         peer.send(WINDOW_UPDATE, 0, 0, &[0, 0, 1, 0]);
         true
     });
-    let (outcome, run) = run_at(&url, "POST", &[&PACE[..], &["--writes"]].concat());
+    // A client that is kept from its processor for the whole of a pause has none, so it is longer here.
+    let options = [
+        "--rate",
+        "2",
+        "--arrivals",
+        "constant",
+        "-c",
+        "1",
+        "--writes",
+    ];
+    let (outcome, run) = run_at(&url, "POST", &options);
     assert_eq!(ended(&run, Ended::Ok), 6, "{outcome}");
     // A request that failed would have begun a connection, and with it the numbers of streams, anew.
     let streams = run.samples.iter().map(|sample| sample.stream);
