@@ -211,7 +211,7 @@ impl Default for Meter {
 }
 
 impl Meter {
-    /// Adds the tests of a run to what is planned; see [`Forecast::plan`].
+    /// Adds the tests of a run to what is planned.
     pub fn plan(&self, group: usize, plan: &Plan, force: (u32, &Drive)) {
         self.state().forecast.plan(group, plan, force);
     }
