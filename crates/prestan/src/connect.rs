@@ -3,33 +3,12 @@
 use engine::{ClockChoice, Family, TlsOptions};
 use record::Http;
 use runner::RunnerError;
-use runner::access::{
-    AccessRequest, CredentialRequest, RunRequest, ServerAccess, read_header, read_target,
-};
+use runner::access::{AccessRequest, CredentialRequest, RunRequest, read_header};
 use wire::auth::AuthScheme;
-use wire::target::Target;
 
 use crate::args::{
     AuthArg, ClockArg, ClockOptions, ConnectOptions, Login, RunningOptions, TlsResumptionArg,
 };
-
-/// The access to the server of a URL.
-pub(crate) fn connection(
-    url: &str,
-    login: &Login,
-    options: &ConnectOptions,
-) -> Result<ServerAccess, RunnerError> {
-    connection_to(read_target(url)?, login, options)
-}
-
-/// The same for a target that may be any resource.
-pub(crate) fn connection_to(
-    target: Target,
-    login: &Login,
-    options: &ConnectOptions,
-) -> Result<ServerAccess, RunnerError> {
-    access(login, options)?.at(target)
-}
 
 impl ConnectOptions {
     /// What is asked for, where no login stands beside the URL.
@@ -102,7 +81,6 @@ impl RunningOptions {
             run_id: self.run_id.clone(),
             seed: self.seed,
             notes: self.notes.clone(),
-            labels: self.label.clone(),
             threads: self.threads,
             timeout: self.timeout,
             nagle: self.nagle,

@@ -137,13 +137,12 @@ pub fn read_target(url: &str) -> Result<Target, RunnerError> {
 }
 
 /// The way to a server that we started ourselves: nothing the user says of others concerns it.
-pub fn to_own_server(
-    url: &str,
+pub(crate) fn to_own_server(
+    target: Target,
     credentials: Option<Credentials>,
     version: HttpVersion,
 ) -> Result<ServerAccess, RunnerError> {
-    let target = Target::parse(url).map_err(|error| RunnerError::Local(error.to_string()))?;
-    let route = engine::look_up(&target, Family::Any, &[]).map_err(RunnerError::Local)?;
+    let route = route_to_own(&target)?;
     let tls =
         engine::tls_config(&TlsOptions::default(), target.scheme()).map_err(RunnerError::Local)?;
     Ok(ServerAccess {
@@ -167,8 +166,13 @@ pub fn to_own_server(
     })
 }
 
+/// How connections get to such a server.
+pub(crate) fn route_to_own(target: &Target) -> Result<Route, RunnerError> {
+    engine::look_up(target, Family::Any, &[]).map_err(RunnerError::Local)
+}
+
 /// The label of a run of one server.
-pub fn one_label(labels: &[String]) -> Result<Option<String>, RunnerError> {
+pub(crate) fn one_label(labels: &[String]) -> Result<Option<String>, RunnerError> {
     match labels {
         [] => Ok(None),
         [label] => Ok(Some(label.clone())),
@@ -202,8 +206,6 @@ pub struct RunRequest {
     pub seed: Option<u64>,
     /// Notes for the report.
     pub notes: Vec<NoteRecord>,
-    /// Names of servers in all reports.
-    pub labels: Vec<String>,
     /// Worker threads.
     pub threads: u32,
     /// How long an operation may take.
@@ -240,8 +242,8 @@ impl ServerAccess {
     ///
     /// # Errors
     ///
-    /// The clock cannot be had, there are several labels, or the connections contradict the request.
-    pub fn settings_of_run(self, request: RunRequest) -> Result<Settings, RunnerError> {
+    /// The clock cannot be had, or the connections contradict the request.
+    pub(crate) fn settings_of_run(self, request: RunRequest) -> Result<Settings, RunnerError> {
         let clock = request.clock_on(&self.endpoint.route)?;
         let mut settings = self.settings();
         let connections = &mut settings.http.connections;
@@ -256,7 +258,6 @@ impl ServerAccess {
         Ok(Settings {
             run_id: request.run_id.unwrap_or_else(state::new_run_id),
             seed: request.seed.unwrap_or_else(state::new_seed),
-            label: one_label(&request.labels)?,
             notes: request.notes,
             threads: request.threads,
             http: HttpOptions {

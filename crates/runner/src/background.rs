@@ -23,7 +23,7 @@ pub use asked::{AskedBackground, BackgroundRequest, RequestedTraffic};
 pub use follower::{BackgroundRecorder, BackgroundShare, started};
 pub use generators::recorded as shown_generators;
 pub use running::{EndedBackground, LOOK, RunningBackground, UnstableBackground};
-pub use suite_text::recorded_suite;
+pub(crate) use suite_text::recorded_suite;
 pub use task::{
     BackgroundOptions, BackgroundTask, SinkPlace, TrafficEnds, TrafficFile, components_of,
 };

@@ -40,7 +40,7 @@ fn adapting(plan: &Plan, adapt: &AdaptPlan, settings: Settings) -> Result<Settin
 
 /// The settings with as many users as a plan needs, by its roles or because their number changes, and its
 /// targets in its order.
-pub fn settings_for(plan: &Plan, settings: Settings) -> Result<Settings, RunnerError> {
+pub(crate) fn settings_for(plan: &Plan, settings: Settings) -> Result<Settings, RunnerError> {
     let is_of_http1 = |http: &Http| http.version != HttpVersion::Http2;
     let own = plan
         .tests

@@ -128,7 +128,7 @@ impl WatchedServer {
 
     /// The same, and its access log is read where that has the times of requests. The server must be for this run only: a run
     /// before it has the same numbers of requests.
-    pub fn with_log(self, server: &RealServer) -> WatchedServer {
+    pub(crate) fn with_log(self, server: &RealServer) -> WatchedServer {
         WatchedServer {
             log: LogFile::of(server),
             ..self
@@ -136,7 +136,7 @@ impl WatchedServer {
     }
 
     /// The same, and there are flame graphs, or not.
-    pub fn with_flames(self, flames: bool) -> WatchedServer {
+    pub(crate) fn with_flames(self, flames: bool) -> WatchedServer {
         WatchedServer { flames, ..self }
     }
 

@@ -119,7 +119,7 @@ impl Intake {
     }
 
     /// For a run whose steps have these conditions, and which may end by a constraint.
-    pub fn steering(
+    pub(crate) fn steering(
         self,
         expressions: &[String],
         load: Option<AdaptingLoad>,
@@ -134,7 +134,7 @@ impl Intake {
     }
 
     /// Whether conditions are looked at while it runs.
-    pub fn is_steered(&self) -> bool {
+    pub(crate) fn is_steered(&self) -> bool {
         self.steering.is_some()
     }
 
@@ -147,12 +147,12 @@ impl Intake {
     }
 
     /// Why the run was ended before its end, if too much of it has failed.
-    pub fn failed_too_often(&self) -> Option<&str> {
+    pub(crate) fn failed_too_often(&self) -> Option<&str> {
         self.limit.as_ref()?.reached()
     }
 
     /// For a run that goes on until it is told that that is enough.
-    pub fn until_told(self, enough: Arc<AtomicBool>) -> Intake {
+    pub(crate) fn until_told(self, enough: Arc<AtomicBool>) -> Intake {
         Intake {
             enough: Some(enough),
             ..self
@@ -160,7 +160,7 @@ impl Intake {
     }
 
     /// Has all samples in a file, also where nothing is to be kept: for figures.
-    pub fn with_file(mut self) -> Result<Intake, RunDirError> {
+    pub(crate) fn with_file(mut self) -> Result<Intake, RunDirError> {
         if let SampleFile::None = self.file {
             self.file = SampleFile::Open(Box::new(SamplesWriter::temporary(&self.plan)?));
         }
@@ -323,7 +323,7 @@ pub struct Drawn {
 }
 
 /// What a recorded run says. It is read piece by piece: a long run is larger than the memory.
-pub fn summary_of_kept(recorded: &Recorded) -> Result<Summary, String> {
+pub(crate) fn summary_of_kept(recorded: &Recorded) -> Result<Summary, String> {
     let Recorded {
         plan,
         env,

@@ -111,7 +111,7 @@ impl KeptRun {
     }
 
     /// How long each test took, with its preparation and its clean-up.
-    pub fn time_of_tests(&self) -> BTreeMap<String, Duration> {
+    pub(crate) fn time_of_tests(&self) -> BTreeMap<String, Duration> {
         let mut started = BTreeMap::new();
         let mut times = BTreeMap::new();
         for event in &self.run.events {

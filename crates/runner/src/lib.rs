@@ -27,7 +27,7 @@ pub mod run;
 pub mod series;
 pub mod servers;
 pub mod state;
-pub mod steering;
+mod steering;
 pub mod suite_text;
 pub mod text_file;
 pub mod words;

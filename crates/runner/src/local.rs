@@ -19,7 +19,7 @@ use stats::Completeness;
 use suite::Workspace;
 
 use crate::RunnerError;
-use crate::background::{self, BackgroundShare};
+use crate::background::{self, BackgroundShare, BackgroundTask};
 use crate::console::{Guard, SeriesConsole};
 use crate::inside::{InsideRequest, WatchedServer};
 use crate::kept::KeptRun;
@@ -165,11 +165,10 @@ impl<'a> LocalRunner<'a> {
 
     fn make_single(&mut self, step: &RunStep) -> Result<CompletedRun, RunnerError> {
         let console = self.with.console;
-        let mut runs = self.begin(step)?;
-        let made = runs[0].created_urls();
+        let planned = self.begin(step)?;
+        let made = planned.runs[0].created_urls();
         let _interruptible = console.on_interrupt(&self.cancel, made)?;
-        self.attend(step, &mut runs)?;
-        let run = runs.swap_remove(0);
+        let run = self.attend(step, planned)?.swap_remove(0);
         run.make(&self.cancel, (console, 0), None)
     }
 
@@ -201,22 +200,19 @@ impl<'a> LocalRunner<'a> {
     }
 
     /// Starts servers, and plans the runs of a step. Where one of them cannot be, nothing is kept of the others.
-    fn begin(&mut self, step: &RunStep) -> Result<Vec<PlannedRun>, RunnerError> {
+    fn begin(&mut self, step: &RunStep) -> Result<PlannedStep, RunnerError> {
         self.with.console.begin_step(step.title.as_deref());
         if let Some(start) = &step.start {
             self.start(start)?;
         }
-        let mut runs = Vec::new();
-        match self.plan_all(step, &mut runs) {
-            Ok(()) => Ok(runs),
-            Err(why) => {
-                runs.into_iter().for_each(PlannedRun::discard);
-                Err(why)
-            }
+        let mut planned = PlannedStep::default();
+        match self.plan_all(step, &mut planned) {
+            Ok(()) => Ok(planned),
+            Err(why) => Err(planned.discarded(why)),
         }
     }
 
-    fn plan_all(&self, step: &RunStep, runs: &mut Vec<PlannedRun>) -> Result<(), RunnerError> {
+    fn plan_all(&self, step: &RunStep, planned: &mut PlannedStep) -> Result<(), RunnerError> {
         let with = &self.with;
         for run in &step.runs {
             let server = &self.servers[run.server];
@@ -235,42 +231,40 @@ impl<'a> LocalRunner<'a> {
                 Some((permission, writes)) => guard::look(permission, &settings, writes)?,
                 None => false,
             };
-            let traffic = run.task.background.as_ref();
-            let traffic = traffic.map(|asked| asked.task(&mut settings)).transpose()?;
+            if let Some(asked) = &run.task.background {
+                planned.traffic = Some(asked.task(&mut settings)?);
+            }
             let (role, directory) = (self.role(run), self.directory(&settings.run_id)?);
-            let planned = PlannedRun::new(&run.task, settings, role, directory)?;
-            runs.push(
-                planned
-                    .watching(watched)
-                    .ending(with.ends)
-                    .making_target(makes_target)
-                    .needing_samples(with.needs_samples)
-                    .sending(traffic),
-            );
+            let mut run = PlannedRun::new(&run.task, settings, role, directory)?;
+            (run.watched, run.makes_target) = (watched, makes_target);
+            (run.ends, run.needs_samples) = (with.ends, with.needs_samples);
+            planned.runs.push(run);
         }
         Ok(())
     }
 
     /// Starts what goes on beside the runs of a step. Where that fails, nothing is kept of them.
-    fn attend(&self, step: &RunStep, runs: &mut Vec<PlannedRun>) -> Result<(), RunnerError> {
-        let attended = self.attend_all(step, runs);
-        if attended.is_err() {
-            runs.drain(..).for_each(PlannedRun::discard);
+    fn attend(
+        &self,
+        step: &RunStep,
+        mut planned: PlannedStep,
+    ) -> Result<Vec<PlannedRun>, RunnerError> {
+        match self.attend_all(step, &mut planned) {
+            Ok(()) => Ok(planned.runs),
+            Err(why) => Err(planned.discarded(why)),
         }
-        attended
     }
 
-    fn attend_all(&self, step: &RunStep, runs: &mut [PlannedRun]) -> Result<(), RunnerError> {
-        let is_quiet = self.is_quiet();
+    fn attend_all(&self, step: &RunStep, planned: &mut PlannedStep) -> Result<(), RunnerError> {
+        let (is_quiet, runs) = (self.is_quiet(), &mut planned.runs);
         for (run, planned) in step.runs.iter().zip(runs.iter_mut()) {
             planned.start_capture(self.capture(run).as_deref(), is_quiet)?;
         }
-        let traffic = runs.iter_mut().filter_map(PlannedRun::take_traffic).last();
-        if let Some(task) = traffic {
+        if let Some(task) = planned.traffic.take() {
             let running = background::started(task, &self.cancel, is_quiet)?;
             let shares = BackgroundShare::among(runs.len(), running)?;
             for (run, share) in runs.iter_mut().zip(shares) {
-                run.share(share);
+                run.traffic = Some(share);
             }
         }
         Ok(())
@@ -360,6 +354,22 @@ impl<'a> LocalRunner<'a> {
     }
 }
 
+/// The runs of a step, which are about to be made.
+#[derive(Default)]
+struct PlannedStep {
+    runs: Vec<PlannedRun>,
+    /// What is to be started beside all of them.
+    traffic: Option<BackgroundTask>,
+}
+
+impl PlannedStep {
+    /// Keeps nothing of the runs, which are not made for this reason.
+    fn discarded(self, why: RunnerError) -> RunnerError {
+        self.runs.into_iter().for_each(PlannedRun::discard);
+        why
+    }
+}
+
 /// Refuses a file for the packets of a series where files of another series are.
 fn refuse_captures(file: Option<&Path>) -> Result<(), RunnerError> {
     let Some((file, stem)) = file.and_then(|file| Some((file, file.file_stem()?))) else {
@@ -409,17 +419,20 @@ impl Runner for LocalRunner<'_> {
 
     fn run(&mut self, number: usize, step: &RunStep) -> MadeStep<StepRuns> {
         let during = format!("run {number}");
-        let mut runs = match self.begin(step) {
-            Ok(runs) => runs,
+        let planned = match self.begin(step) {
+            Ok(planned) => planned,
             Err(why) => {
                 let gone = self.ended_server(&during, true);
                 return MadeStep::not_begun(first_reason(why, gone));
             }
         };
-        if let Err(why) = self.attend(step, &mut runs) {
-            let gone = self.ended_server(&during, true);
-            return Err(first_reason(why, gone)).into();
-        }
+        let runs = match self.attend(step, planned) {
+            Ok(runs) => runs,
+            Err(why) => {
+                let gone = self.ended_server(&during, true);
+                return Err(first_reason(why, gone)).into();
+            }
+        };
         let groups = step.runs.iter().map(|run| run.group);
         let (ran, failed) = side_by_side(
             groups.zip(runs),

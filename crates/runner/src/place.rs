@@ -12,7 +12,7 @@ use crate::error::RunnerError;
 /// # Errors
 ///
 /// What the environment says of the laboratory is invalid.
-pub fn server_place() -> Result<Option<ServerPlace>, RunnerError> {
+pub(crate) fn server_place() -> Result<Option<ServerPlace>, RunnerError> {
     Ok(ServerPlace::around(surroundings()?.as_ref())?)
 }
 

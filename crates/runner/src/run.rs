@@ -24,7 +24,7 @@ use stats::{MeasurementWindow, Until};
 use suite::Plan;
 
 use crate::RunnerError;
-use crate::background::{BackgroundRecorder, BackgroundShare, BackgroundTask, recorded_suite};
+use crate::background::{BackgroundRecorder, BackgroundShare, recorded_suite};
 use crate::beside::{self, BesideLoad, BesideLoads};
 use crate::capture::RunCapture;
 use crate::console::{Guard, RunDisplay, SeriesConsole, ShownRun};
@@ -70,21 +70,19 @@ pub struct PlannedRun {
     record: PlanRecord,
     /// `None` for a run that is not kept.
     directory: Option<RunDir>,
-    ends: RunEnds,
+    pub(crate) ends: RunEnds,
     /// The run makes the target itself, where nothing was: it is removed at the end.
-    makes_target: bool,
+    pub(crate) makes_target: bool,
     /// The loads that go on beside it.
     beside: Vec<BesideLoad>,
-    /// Background traffic to start before it.
-    background: Option<BackgroundTask>,
     /// Its part in background traffic that has started.
-    traffic: Option<BackgroundShare>,
+    pub(crate) traffic: Option<BackgroundShare>,
     /// Its packets, while they are recorded.
     captured: Option<RunCapture>,
     /// The server, where it is looked into.
-    watched: Option<WatchedServer>,
+    pub(crate) watched: Option<WatchedServer>,
     /// Its samples are needed after it, also where it is not kept.
-    needs_samples: bool,
+    pub(crate) needs_samples: bool,
 }
 
 impl PlannedRun {
@@ -128,53 +126,11 @@ impl PlannedRun {
             record,
             ends: RunEnds::default(),
             makes_target: false,
-            background: None,
             traffic: None,
             captured: None,
             watched: None,
             needs_samples: false,
         })
-    }
-
-    /// The same run, which looks into this server.
-    pub(crate) fn watching(self, watched: Option<WatchedServer>) -> PlannedRun {
-        PlannedRun { watched, ..self }
-    }
-
-    /// The same run, which ends by these.
-    pub(crate) fn ending(self, ends: RunEnds) -> PlannedRun {
-        PlannedRun { ends, ..self }
-    }
-
-    /// The same run, which makes the target itself, or not.
-    pub(crate) fn making_target(self, makes_target: bool) -> PlannedRun {
-        PlannedRun {
-            makes_target,
-            ..self
-        }
-    }
-
-    /// The same run, whose samples are needed after it, or not.
-    pub(crate) fn needing_samples(self, needs_samples: bool) -> PlannedRun {
-        PlannedRun {
-            needs_samples,
-            ..self
-        }
-    }
-
-    /// The same run, beside this background traffic.
-    pub(crate) fn sending(self, background: Option<BackgroundTask>) -> PlannedRun {
-        PlannedRun { background, ..self }
-    }
-
-    /// The background traffic that is to be started for it.
-    pub(crate) fn take_traffic(&mut self) -> Option<BackgroundTask> {
-        self.background.take()
-    }
-
-    /// Gives it a part in background traffic.
-    pub(crate) fn share(&mut self, traffic: BackgroundShare) {
-        self.traffic = Some(traffic);
     }
 
     /// Starts to record its packets, in this file or as the suite says.

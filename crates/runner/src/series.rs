@@ -72,7 +72,7 @@ pub struct MadeStep<O> {
 
 impl<O> MadeStep<O> {
     /// The step could not begin.
-    pub fn not_begun(why: RunnerError) -> MadeStep<O> {
+    pub(crate) fn not_begun(why: RunnerError) -> MadeStep<O> {
         MadeStep {
             outcome: None,
             ended: Some(StepFailure {

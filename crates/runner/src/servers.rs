@@ -12,7 +12,8 @@ use wire::target::Target;
 
 use crate::RunnerError;
 use crate::access::{
-    AccessRequest, RunRequest, ServerAccess, labels_of, one_label, read_target, to_own_server,
+    AccessRequest, RunRequest, ServerAccess, labels_of, one_label, read_target, route_to_own,
+    to_own_server,
 };
 use crate::inside::{InsideRequest, WatchedServer};
 use crate::place::server_place;
@@ -106,7 +107,7 @@ impl AnonymousServers {
 pub const LOG_FOLLOWS: &str = "; its logs end with\n";
 
 /// The failure of a server that was started here and ended by itself meanwhile.
-pub fn server_ended(name: &str, during: &str, ended: &EndedServer) -> RunnerError {
+fn server_ended(name: &str, during: &str, ended: &EndedServer) -> RunnerError {
     let EndedServer { status, log } = ended;
     // What it wrote must not pass for a line of ours: each of its lines begins with the name of its file.
     RunnerError::Target(format!(
@@ -118,7 +119,7 @@ pub fn server_ended(name: &str, during: &str, ended: &EndedServer) -> RunnerErro
 const LONGEST_END: usize = 14;
 
 /// Time from the last connection that a server accepts to its end.
-pub const ENDS_WITHIN: Duration = Duration::from_millis(200);
+const ENDS_WITHIN: Duration = Duration::from_millis(200);
 
 /// The name of a series: the one that was asked for, or a new one.
 pub(crate) fn name_of(run_id: Option<&str>) -> Result<String, RunnerError> {
@@ -181,8 +182,7 @@ enum ServerOrigin {
 impl TestedServer {
     /// One that runs, by its URL.
     fn at(url: &str) -> Result<TestedServer, RunnerError> {
-        let target = Target::parse(url).map_err(|error| RunnerError::Usage(error.to_string()))?;
-        Ok(TestedServer::running(vec![target]))
+        Ok(TestedServer::running(vec![read_target(url)?]))
     }
 
     /// One that runs, by its resource, at least one, or by several over which users are spread.
@@ -230,8 +230,7 @@ impl TestedServer {
     /// The version of HTTP of one that a recipe starts.
     pub fn version(&self) -> Option<HttpVersion> {
         match &self.origin {
-            ServerOrigin::Own { recipe, .. } if recipe.is_http2 => Some(HttpVersion::Http2),
-            ServerOrigin::Own { .. } => Some(HttpVersion::Http11),
+            ServerOrigin::Own { recipe, .. } => Some(version_of(recipe)),
             ServerOrigin::Running(_) => None,
         }
     }
@@ -300,19 +299,15 @@ impl TestedServer {
     }
 
     /// Settings of runs there, as they are found now.
-    pub fn settings_of_run(&self, ways: &RunWays<'_>) -> Result<Settings, RunnerError> {
+    fn settings_of_run(&self, ways: &RunWays<'_>) -> Result<Settings, RunnerError> {
         let access = match &self.origin {
-            ServerOrigin::Own { running, .. } => {
-                self.own_connection(running.as_deref(), &ways.access)
-            }
+            ServerOrigin::Own { path, .. } => self.own_access(path.as_deref(), &ways.access),
             ServerOrigin::Running(targets) => connections_to(targets, &ways.access),
         };
-        let run = RunRequest {
-            labels: self.label.iter().cloned().collect(),
-            ..ways.run.clone()
+        let mut settings = Settings {
+            label: self.label.clone(),
+            ..access?.settings_of_run(ways.run.clone())?
         };
-        let mut settings = access?.settings_of_run(run)?;
-        self.follow(&ways.access, &mut settings)?;
         (ways.adjust)(&mut settings);
         Ok(settings)
     }
@@ -325,22 +320,16 @@ impl TestedServer {
 
     /// What messages call it: its name, its URLs.
     fn known_as(&self) -> Vec<String> {
-        let urls = match &self.origin {
-            ServerOrigin::Own { running, .. } => {
-                let target = running.as_deref().map(|server| own_target(server, None));
-                target.into_iter().flatten().map(|own| own.url()).collect()
-            }
-            ServerOrigin::Running(targets) => targets.iter().skip(1).map(Target::url).collect(),
-        };
-        let urls: Vec<String> = urls;
+        let own = self.own_server().map(|server| own_target(server, None));
+        let own = own.into_iter().flatten().map(|own| own.url());
         let others = self.settings.iter().flat_map(|known| &known.others);
         let others = others.map(|other| other.target.url());
-        let names = std::iter::once(self.name.clone()).chain(urls);
+        let names = std::iter::once(self.name.clone()).chain(own);
         names.chain(others).collect()
     }
 
     /// What reports call it.
-    pub fn reported_name(&self) -> &String {
+    pub(crate) fn reported_name(&self) -> &String {
         self.label.as_ref().unwrap_or(&self.name)
     }
 
@@ -349,58 +338,62 @@ impl TestedServer {
         &self,
         asked: &InsideRequest,
     ) -> Result<Option<WatchedServer>, RunnerError> {
-        let running = match &self.origin {
-            ServerOrigin::Own { running, .. } => running.as_deref(),
-            ServerOrigin::Running(_) => None,
-        };
         let own = InsideRequest {
             pids: self.pids.clone(),
             ..asked.clone()
         };
-        WatchedServer::of(&own, running)
+        WatchedServer::of(&own, self.own_server())
     }
 
     /// The same, and its access log is read where that has the times of requests. It must have been started for this run.
     pub(crate) fn with_log(&self, watched: WatchedServer) -> WatchedServer {
-        match &self.origin {
-            ServerOrigin::Own {
-                running: Some(server),
-                ..
-            } => watched.with_log(server),
-            _ => watched,
+        match self.own_server() {
+            Some(server) => watched.with_log(server),
+            None => watched,
         }
     }
 
     /// Points the settings of an earlier start at the process that runs now.
     fn follow(&self, access: &AccessRequest, settings: &mut Settings) -> Result<(), RunnerError> {
-        if let ServerOrigin::Own { running, path, .. } = &self.origin {
-            let server = self.under_way(running.as_deref())?;
+        if let ServerOrigin::Own { path, .. } = &self.origin {
+            let server = self.under_way()?;
             let mut target = own_target(server, path.as_deref())?;
             target.take_user_info();
-            settings.endpoint.route = access.route(&target)?;
+            settings.endpoint.route = if server.recipe().is_command() {
+                access.route(&target)?
+            } else {
+                route_to_own(&target)?
+            };
             settings.endpoint.target = target;
         }
         Ok(())
     }
 
     /// One of a recipe is reached as that says, and one of a command as the options do.
-    fn own_connection(
+    fn own_access(
         &self,
-        running: Option<&RealServer>,
+        path: Option<&str>,
         access: &AccessRequest,
     ) -> Result<ServerAccess, RunnerError> {
-        let server = self.under_way(running)?;
+        let server = self.under_way()?;
+        let target = own_target(server, path)?;
         if server.recipe().is_command() {
-            return access.at(read_target(&server.url())?);
+            return access.at(target);
         }
-        to_own_server(&server.url(), credentials_of(server), version_of(server))
+        to_own_server(target, credentials_of(server), version_of(server.recipe()))
     }
 
-    fn under_way<'s>(
-        &self,
-        running: Option<&'s RealServer>,
-    ) -> Result<&'s RealServer, RunnerError> {
-        running.ok_or_else(|| RunnerError::Local(format!("{} does not run", self.name)))
+    /// The server, where it was started here and runs.
+    fn own_server(&self) -> Option<&RealServer> {
+        match &self.origin {
+            ServerOrigin::Own { running, .. } => running.as_deref(),
+            ServerOrigin::Running(_) => None,
+        }
+    }
+
+    fn under_way(&self) -> Result<&RealServer, RunnerError> {
+        let server = self.own_server();
+        server.ok_or_else(|| RunnerError::Local(format!("{} does not run", self.name)))
     }
 }
 
@@ -438,8 +431,8 @@ fn credentials_of(server: &RealServer) -> Option<Credentials> {
 }
 
 /// The version of HTTP that a server of our own is for.
-fn version_of(server: &RealServer) -> HttpVersion {
-    if server.recipe().is_http2 {
+fn version_of(recipe: &Recipe) -> HttpVersion {
+    if recipe.is_http2 {
         HttpVersion::Http2
     } else {
         HttpVersion::Http11

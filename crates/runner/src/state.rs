@@ -57,12 +57,12 @@ pub(crate) fn made_files() -> Option<PathBuf> {
 }
 
 /// Where a run of that name is kept when the user does not say.
-pub fn run_directory(run_id: &str) -> Result<PathBuf, RunnerError> {
+pub(crate) fn run_directory(run_id: &str) -> Result<PathBuf, RunnerError> {
     Ok(runs_directory()?.join(run_id))
 }
 
 /// Where a run of a series is kept: below `save`, or where runs are kept.
-pub fn directory_of(run_id: &str, save: Option<&Path>) -> Result<PathBuf, RunnerError> {
+pub(crate) fn directory_of(run_id: &str, save: Option<&Path>) -> Result<PathBuf, RunnerError> {
     match save {
         Some(directory) => Ok(directory.join(run_id)),
         None => run_directory(run_id),
@@ -201,13 +201,13 @@ pub fn series_of(run_id: &str) -> &str {
 
 /// The series of a run whose record does not tell it, because it is old or cannot be read: that of a name which no
 /// user gave, with the number of a run behind it.
-pub fn series_by_name(run: &str) -> Option<String> {
+pub(crate) fn series_by_name(run: &str) -> Option<String> {
     let series = without_number(run)?;
     is_generated(series).then(|| series.to_owned())
 }
 
 /// Whether runs of a series of this name are kept.
-pub fn is_series(name: &str) -> bool {
+pub(crate) fn is_series(name: &str) -> bool {
     let runs = all_runs().unwrap_or_default();
     let mut names = runs.iter().map(|path| name_of(path));
     names.any(|run| without_number(&run) == Some(name))
@@ -224,7 +224,7 @@ fn without_number(run: &str) -> Option<&str> {
 }
 
 /// Whether [`new_run_id`] may have made this name, so that no user gave it.
-pub fn is_generated(name: &str) -> bool {
+pub(crate) fn is_generated(name: &str) -> bool {
     let shape = |(place, c): (usize, char)| match place {
         8 => c == 'T',
         15 => c == '-',

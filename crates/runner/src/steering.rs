@@ -16,7 +16,7 @@ const LOOK: Duration = Duration::from_millis(200);
 const REST: u32 = 20;
 
 /// Readings of background traffic on their way to conditions.
-pub type BackgroundFeed = Arc<Mutex<Vec<Event>>>;
+pub(crate) type BackgroundFeed = Arc<Mutex<Vec<Event>>>;
 
 fn taken(feed: &BackgroundFeed) -> Vec<Event> {
     let mut feed = feed.lock().unwrap_or_else(PoisonError::into_inner);
@@ -34,7 +34,7 @@ pub(crate) struct Steering {
 }
 
 /// A load whose number of users changes.
-pub struct AdaptingLoad {
+pub(crate) struct AdaptingLoad {
     adaptation: Adaptation,
     every: Duration,
     /// Places of the conditions for more and for fewer users.
@@ -45,7 +45,7 @@ pub struct AdaptingLoad {
 
 impl AdaptingLoad {
     /// `None` where steps of the suite change the number of users.
-    pub fn new(plan: &AdaptPlan) -> Option<AdaptingLoad> {
+    pub(crate) fn new(plan: &AdaptPlan) -> Option<AdaptingLoad> {
         let (adaptation, wishes) = match &plan.rule {
             AdaptRule::Ladder(rungs) => (Adaptation::ladder(rungs), None),
             AdaptRule::Steer { raise, lower } => {
@@ -63,7 +63,7 @@ impl AdaptingLoad {
     }
 
     /// Users at work now.
-    pub fn users(&self) -> u32 {
+    pub(crate) fn users(&self) -> u32 {
         self.adaptation.users()
     }
 

@@ -104,7 +104,7 @@ impl TerminalBar {
     }
 
     /// Takes it away.
-    pub fn finish_and_clear(&self) {
+    pub(crate) fn finish_and_clear(&self) {
         self.bar.finish_and_clear();
     }
 }

@@ -157,7 +157,7 @@ pub fn documents<'a>(page: &ReportPage<'_>, options: &'a FigureRequest) -> Vec<(
 }
 
 /// Makes the directories that are wanted, and refuses options for files where there are none.
-pub fn make_directories(options: &FigureRequest) -> Result<(), RunnerError> {
+pub(crate) fn make_directories(options: &FigureRequest) -> Result<(), RunnerError> {
     if options.is_without_files() {
         return Err(RunnerError::Usage(
             "--figure, --figure-width and --font are for figures in files; add --svg DIR or --png \

@@ -6,9 +6,8 @@ use std::path::{Path, PathBuf};
 use report::page::{PageRun, ReportPage};
 use report::{BesideResult, Diagnosed, TextLayout, TextOptions};
 use runner::RunnerError;
+use runner::words::number_of;
 use rustix::fs::Access;
-
-pub use runner::words::number_of;
 
 use crate::document_file;
 use crate::figure_files::{self, FigureRequest, PagePlace};

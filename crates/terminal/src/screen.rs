@@ -66,7 +66,7 @@ impl Screen {
     }
 
     /// What is drawn can be drawn anew.
-    pub fn has_bars(self) -> bool {
+    pub(crate) fn has_bars(self) -> bool {
         self.is_terminal() && obeys(variable)
     }
 
@@ -110,7 +110,7 @@ impl Screen {
     }
 
     /// A text without signs that are not shown.
-    pub fn in_its_signs(self, text: &str) -> String {
+    pub(crate) fn in_its_signs(self, text: &str) -> String {
         if self.is_ascii() {
             in_ascii(text)
         } else {
@@ -120,7 +120,7 @@ impl Screen {
 }
 
 /// The columns that `COLUMNS` says.
-pub fn said_columns() -> Option<usize> {
+pub(crate) fn said_columns() -> Option<usize> {
     let columns = variable("COLUMNS")?.parse().ok()?;
     Some(within_widths(columns))
 }

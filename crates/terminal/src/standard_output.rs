@@ -19,7 +19,7 @@ pub const NAME: &str = "-";
 static WAS_CLOSED: AtomicBool = AtomicBool::new(false);
 
 /// Whether nobody gets what is written to it.
-pub fn was_closed() -> bool {
+pub(crate) fn was_closed() -> bool {
     WAS_CLOSED.load(Ordering::Relaxed)
 }
 
@@ -34,7 +34,7 @@ pub fn is(place: &Path) -> bool {
 }
 
 /// Whether nothing is kept of what is written there (/dev/null), whatever its name.
-pub fn discards(place: &Path) -> bool {
+pub(crate) fn discards(place: &Path) -> bool {
     /// Its numbers, on all machines (null(4)).
     const NULL: (u32, u32) = (1, 3);
     let there = fs::metadata(place);

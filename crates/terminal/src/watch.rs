@@ -344,7 +344,7 @@ fn seconds_of(plan: &PlanRecord) -> Option<f64> {
 }
 
 /// Moves a bar to where the runs are: `1200 of 5000 requests, 2 failed  8 s, about 20 s left`.
-pub fn draw_outlook(bar: &TerminalBar, meter: &Meter, failed: &str) {
+pub(crate) fn draw_outlook(bar: &TerminalBar, meter: &Meter, failed: &str) {
     let outlook = meter.outlook();
     let requests = match meter.requests() {
         // More than planned where users went on until the slowest was through.

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use runner::local::RunPlace;
 use terminal::output::AnswerRequest;
 
 use super::{ColorArg, FigureOptions, InconclusiveArg, MarkdownOptions};
@@ -59,4 +60,11 @@ pub(crate) struct RunsOptions {
     /// Do not show progress
     #[arg(short, long)]
     pub(crate) quiet: bool,
+}
+
+impl RunsOptions {
+    /// Where the runs of a series are kept.
+    pub(crate) fn place(&self) -> RunPlace {
+        RunPlace::Series(self.save.clone())
+    }
 }

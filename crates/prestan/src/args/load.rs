@@ -64,9 +64,9 @@ pub(crate) struct LoadArgs {
 
 impl LoadArgs {
     /// Method and URL, as far as they are given.
-    pub(crate) fn words(&self) -> Vec<&str> {
+    pub(crate) fn words(&self) -> Vec<String> {
         let words = [&self.method, &self.first, &self.second];
-        words.into_iter().flatten().map(String::as_str).collect()
+        words.into_iter().flatten().cloned().collect()
     }
 }
 

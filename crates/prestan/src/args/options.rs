@@ -1,6 +1,5 @@
 //! Options of everything that measures. The comments on fields are what `--help` prints.
 
-use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
@@ -51,17 +50,17 @@ impl MeasuringOptions {
         })
     }
 
-    /// The same as for a series with nothing special, with what is looked at.
+    /// A series that is kept there, with what these options look at.
     pub(crate) fn series<'a>(
         &self,
         ways: RunWays<'a>,
-        save: &Option<PathBuf>,
+        place: RunPlace,
         console: &'a dyn SeriesConsole,
     ) -> LocalSeries<'a> {
         LocalSeries {
             inside: self.inside.request(),
             capture: self.packets.capture.clone(),
-            ..LocalSeries::new(ways, RunPlace::Series(save.clone()), console)
+            ..LocalSeries::new(ways, place, console)
         }
     }
 }

@@ -65,6 +65,9 @@ impl StartOptions {
     }
 }
 
+/// Where a path on a server stands that is not started yet.
+const NOT_STARTED: &str = "http://localhost";
+
 impl ServerOptions {
     /// Whether a server is to be started.
     pub(crate) fn is_given(&self) -> bool {
@@ -81,15 +84,9 @@ impl ServerOptions {
             None => self.start.tested(connect),
         }
     }
-}
 
-/// Where a path on a server stands that is not started yet.
-const NOT_STARTED: &str = "http://localhost";
-
-impl ServerOptions {
     /// The words of a request, `METHOD URL`; where the server is to be started, a path stands in place of the URL.
-    pub(crate) fn words(&self, words: &[&str]) -> Result<Vec<String>, RunnerError> {
-        let mut words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+    pub(crate) fn words(&self, mut words: Vec<String>) -> Result<Vec<String>, RunnerError> {
         if !self.is_given() {
             return Ok(words);
         }

@@ -4,16 +4,19 @@ use std::sync::Arc;
 
 use engine::{Observer, Settings, Silent};
 use runner::RunnerError;
+use runner::access::read_target;
 use runner::state;
 
 use crate::args::CleanArgs;
-use crate::connect::connection;
+use crate::connect::access;
 use crate::exit::ExitStatus;
 use terminal::output::{print_list, tell};
 use terminal::watch::HeadsOnly;
 
 pub(crate) fn clean(args: &CleanArgs) -> Result<ExitStatus, RunnerError> {
-    let mut settings = connection(&args.url, &args.login, &args.connect)?.settings();
+    let mut settings = access(&args.login, &args.connect)?
+        .at(read_target(&args.url)?)?
+        .settings();
     let others = std::mem::take(&mut settings.others);
     let mut ended = clean_one(args, &settings);
     // That one cannot be reached is no reason to leave the others alone.

@@ -121,8 +121,7 @@ fn measure(args: &CompareArgs) -> Result<MeasuredSeries, RunnerError> {
         measuring: &args.how,
         flames: args.flame.flame,
         looks_inside: looks_inside(args),
-        save: &args.runs.save,
-        quiet: args.runs.quiet,
+        runs: &args.runs,
     };
     let servers = labelled(servers_of(args)?, &args.load.running.label)?;
     let servers = with_pids(servers, &args.how.inside.pid)?;

@@ -9,8 +9,8 @@ use runner::access::read_target;
 use runner::servers::TestedServer;
 use testbed::{DemoServer, Root, Slowdown};
 
-use crate::args::{ConnectOptions, DemoArgs, LayoutArg, MeasuringOptions, ServeArgs};
-use crate::command::run::{SuiteLook, SuiteTask, measure};
+use crate::args::{DemoArgs, LayoutArg, MeasuringOptions, ServeArgs};
+use crate::command::run::{SuiteTask, measure};
 use crate::exit::ExitStatus;
 use crate::signals::Signals;
 use terminal::output::print_list;
@@ -22,17 +22,14 @@ pub(crate) fn demo(args: &DemoArgs) -> Result<ExitStatus, RunnerError> {
     let task = SuiteTask::new("prestan", &args.load, &output)?;
     let server = start(Root::Temporary, 0, None)?;
     let target = TestedServer::running(vec![read_target(&server.url())?]);
-    let look = SuiteLook {
-        how: MeasuringOptions {
-            clock: args.clock,
-            packets: args.packets.clone(),
-            ..MeasuringOptions::default()
-        },
-        ..SuiteLook::default()
+    let how = MeasuringOptions {
+        clock: args.clock,
+        packets: args.packets.clone(),
+        ..MeasuringOptions::default()
     };
-    let mut access = ConnectOptions::default().request()?;
+    let mut access = how.connect.request()?;
     access.credentials.is_nobody = true;
-    measure(task, target, access, look)
+    measure(task, target, access, (&how, false))
 }
 
 /// Serves a directory until Ctrl-C.

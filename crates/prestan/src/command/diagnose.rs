@@ -11,6 +11,7 @@ use report::{Diagnosed, DiagnosedRun, Incomplete};
 use runner::RunnerError;
 use runner::intake;
 use runner::state;
+use runner::words::number_of;
 use stats::{Material, Pooled, Resolution};
 
 use super::point_verdicts::{RunAtPoint, by_constraints};
@@ -93,7 +94,7 @@ fn judge(all: &[Diagnosed]) -> Result<ExitStatus, RunnerError> {
         0 => Ok(ExitStatus::Done),
         rows => Err(RunnerError::inconclusive(format!(
             "nothing was found, but {} could not be checked",
-            output::number_of(rows, "row")
+            number_of(rows, "row")
         ))),
     }
 }

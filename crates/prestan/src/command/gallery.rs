@@ -53,8 +53,7 @@ pub(crate) fn gallery(args: &GalleryArgs) -> Result<ExitStatus, RunnerError> {
         measuring: &measuring,
         flames: false,
         looks_inside: false,
-        save: &args.runs.save,
-        quiet: args.runs.quiet,
+        runs: &args.runs,
     };
     let MeasuredSeries { servers, ended } =
         side_by_side::measure(&how, tested_servers(&[], &names)?)?;

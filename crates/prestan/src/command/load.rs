@@ -16,9 +16,7 @@ use terminal::output;
 /// Drives the request.
 pub(crate) fn load(args: &LoadArgs) -> Result<ExitStatus, RunnerError> {
     output::check_report(&args.output.request())?;
-    let words = args.words();
-    let words = args.server.words(&words)?;
-    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let words = args.server.words(args.words())?;
     let LoadWorkload {
         plan,
         suite_text,
@@ -61,8 +59,7 @@ pub(crate) fn load(args: &LoadArgs) -> Result<ExitStatus, RunnerError> {
             until: pace.until,
             max_failures: Some(max_failures),
         },
-        inside: args.how.inside.request(),
-        capture: args.how.packets.capture.clone(),
+        how: &args.how,
         flames: false,
     };
     single(run, &args.output)

@@ -24,7 +24,8 @@ pub(crate) fn classic(args: &ClassicArgs) -> Result<ExitStatus, RunnerError> {
     let server = TestedServer::running(vec![read_target(url)?]);
     let task = SuiteTask::allowed("prestan", &args.options, false)?;
     let access = access(&args.login, &args.options.how.connect)?;
-    measure(task, server, access, SuiteLook::of(&args.options))
+    let RunOptions { how, flame, .. } = &args.options;
+    measure(task, server, access, (how, flame.flame))
 }
 
 /// `prestan run SUITE URL` or `prestan run SUITE --server NAME`.
@@ -43,7 +44,8 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitStatus, RunnerError> {
         None => TestedServer::running(vec![read_target(url.unwrap_or_default())?]),
     };
     let access = access(&args.login, &args.options.how.connect)?;
-    measure(task, server, access, SuiteLook::of(&args.options))
+    let RunOptions { how, flame, .. } = &args.options;
+    measure(task, server, access, (how, flame.flame))
 }
 
 pub(crate) fn overrides(load: &LoadOptions) -> Overrides {
@@ -140,35 +142,19 @@ impl SuiteTask<'_> {
     }
 }
 
-/// How a run of a suite is timed, and what is looked at.
-#[derive(Default)]
-pub(crate) struct SuiteLook {
-    pub(crate) how: MeasuringOptions,
-    pub(crate) flames: bool,
-}
-
-impl SuiteLook {
-    fn of(options: &RunOptions) -> SuiteLook {
-        SuiteLook {
-            how: options.how.clone(),
-            flames: options.flame.flame,
-        }
-    }
-}
-
 /// Runs a suite on a server, keeps the run, prints the report.
 pub(crate) fn measure(
     task: SuiteTask<'_>,
     server: TestedServer,
     access: AccessRequest,
-    look: SuiteLook,
+    (how, flames): (&MeasuringOptions, bool),
 ) -> Result<ExitStatus, RunnerError> {
     let (load, running) = (task.load, &task.load.running);
     let run = SingleRun {
         server: one_labelled(server, &running.label)?,
         ways: RunWays {
             access,
-            run: running.request(look.how.clock),
+            run: running.request(how.clock),
             adjust: &|_| (),
         },
         task: RunTask {
@@ -181,9 +167,8 @@ pub(crate) fn measure(
             ..Rounds::default()
         }),
         ends: RunEnds::default(),
-        inside: look.how.inside.request(),
-        capture: look.how.packets.capture,
-        flames: look.flames,
+        how,
+        flames,
     };
     single(run, task.output)
 }

@@ -6,6 +6,7 @@ use report::{ListedGroup, ListedRun};
 use runner::RunnerError;
 use runner::listing::{all, beyond, found, rename};
 use runner::state;
+use runner::words::number_of;
 
 use crate::args::{RunsAction, RunsArgs};
 use crate::exit::ExitStatus;
@@ -117,7 +118,7 @@ fn remove(
     let size = report::bytes(removed.iter().map(|run| run.bytes).sum());
     lines.push(match removed.len() {
         0 => format!("no run {words}"),
-        runs => format!("{} {words}, {size}", output::number_of(runs, "run")),
+        runs => format!("{} {words}, {size}", number_of(runs, "run")),
     });
     match json {
         Some(_) => print(&removed, json, |_| String::new())?,

@@ -36,9 +36,7 @@ const REQUESTS_AT_LEAST: f64 = 10.0;
 /// Tries loads until the largest is found.
 pub(crate) fn search(args: &SearchArgs) -> Result<ExitStatus, RunnerError> {
     output::check_answer(&args.answer.request(), &[])?;
-    let words: Vec<&str> = args.request.iter().map(String::as_str).collect();
-    let words = args.server.words(&words)?;
-    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let words = args.server.words(args.request.clone())?;
     let mut sending = LoadWorkload::of(&words, &args.options.request())?;
     if sending.permission == Permission::IfAbsent {
         if !args.options.writes {
@@ -99,7 +97,7 @@ fn made(
     let servers = with_pids(vec![server], &args.how.inside.pid)?;
     let shown = SeriesProgress::new(SeriesPace::Open, args.runs.quiet, on_interrupt);
     let ways = args.how.ways(running, &|_| ())?;
-    let with = args.how.series(ways, &args.runs.save, &shown);
+    let with = args.how.series(ways, args.runs.place(), &shown);
     let mut runner = LocalRunner::new(servers, [&*task], with)?;
     let mut trials = Trials::new(search, load, task);
     let series = series::perform(&mut trials, &mut runner);

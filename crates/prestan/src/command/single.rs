@@ -1,6 +1,6 @@
 //! A run on its own: it is made, and its report is printed.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use engine::{Cancel, Drive, Finished};
@@ -10,18 +10,16 @@ use report::page::PageRun;
 use rundir::Recorded;
 use runner::RunnerError;
 use runner::console::{Guard, RunDisplay, SeriesConsole, ShownRun};
-use runner::inside::InsideRequest;
 use runner::intake::{Drawn, drawn};
 use runner::kept::KeptRun;
 use runner::local::{LocalRunner, LocalSeries, RunPlace, RunStep, RunTask, ServerStart, StepRun};
-use runner::run::RunEnds;
-use runner::run::{CompletedRun, IncompleteRun};
+use runner::run::{CompletedRun, IncompleteRun, RunEnds};
 use runner::servers::{RunWays, TestedServer};
 use runner::state;
 use stats::{Completeness, Summary};
 
 use super::gates::add_gate;
-use crate::args::OutputOptions;
+use crate::args::{MeasuringOptions, OutputOptions};
 use crate::exit::{ExitStatus, code_of_all};
 use crate::signals::on_interrupt;
 use terminal::forecast::{Meter, RunMeter};
@@ -37,10 +35,8 @@ pub(crate) struct SingleRun<'a> {
     pub(crate) users: u32,
     pub(crate) drive: Drive,
     pub(crate) ends: RunEnds,
-    pub(crate) inside: InsideRequest,
+    pub(crate) how: &'a MeasuringOptions,
     pub(crate) flames: bool,
-    /// The file for its packets.
-    pub(crate) capture: Option<PathBuf>,
 }
 
 /// Makes the run, keeps it, prints its report.
@@ -55,12 +51,11 @@ pub(crate) fn single(
         users,
         drive,
         ends,
-        inside,
+        how,
         flames,
-        capture,
     } = run;
     add_gate(&output.gate, &mut task.plan)?;
-    let server = server.looked_into(&inside.pids);
+    let server = server.looked_into(&how.inside.pid);
     let seed = ways.run.seed.unwrap_or_else(state::new_seed);
     let console = SingleConsole(output);
     let formats = &output.formats;
@@ -70,12 +65,10 @@ pub(crate) fn single(
         RunPlace::Single(output.save.clone())
     };
     let with = LocalSeries {
-        inside,
         flames,
-        capture,
         ends,
         needs_samples: formats.figures.any() || formats.log.is_some(),
-        ..LocalSeries::new(ways, place, &console)
+        ..how.series(ways, place, &console)
     };
     let mut runner = LocalRunner::new(vec![server], [&task], with)?;
     let step = RunStep {

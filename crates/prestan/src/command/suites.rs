@@ -7,12 +7,13 @@ use runner::background::{AskedBackground, BackgroundRequest};
 use runner::fitting::check_background;
 use runner::suite_text::SuiteText;
 use runner::text_file;
+use runner::words::number_of;
 use suite::{OperationKind, Plan};
 
 use crate::args::{SuitesAction, SuitesArgs};
 use crate::exit::ExitStatus;
 use terminal::document_file;
-use terminal::output::{number_of, print_list, print_text, tell};
+use terminal::output::{print_list, print_text, tell};
 
 pub(crate) fn suites(args: &SuitesArgs) -> Result<ExitStatus, RunnerError> {
     match args.action.as_ref().unwrap_or(&SuitesAction::List) {

@@ -57,7 +57,7 @@ pub(crate) fn sweep(args: &SweepArgs) -> Result<ExitStatus, RunnerError> {
     let ways = args.how.ways(&args.load.running, &|_| ())?;
     let with = LocalSeries {
         flames: args.flame.flame,
-        ..args.how.series(ways, &args.runs.save, &shown)
+        ..args.how.series(ways, args.runs.place(), &shown)
     };
     let tasks = plans.iter().map(|point| &*point.task);
     let mut runner = LocalRunner::new(servers, tasks, with)?;

@@ -9,10 +9,11 @@ use ::traffic::PlannedFlow;
 use record::BackgroundComponent;
 use runner::RunnerError;
 use runner::background::{TrafficFile, components_of, shown_generators};
+use runner::words::number_of;
 
 use crate::args::{TrafficAction, TrafficArgs};
 use crate::exit::ExitStatus;
-use terminal::output::{number_of, print_described, print_text};
+use terminal::output::{print_described, print_text};
 
 pub(crate) fn traffic(args: &TrafficArgs) -> Result<ExitStatus, RunnerError> {
     match &args.action {

@@ -98,8 +98,7 @@ pub(crate) fn webstone(args: &WebstoneArgs) -> Result<ExitStatus, RunnerError> {
             users: children,
             drive: loads.drive(children),
             ends: RunEnds::default(),
-            inside: args.how.inside.request(),
-            capture: args.how.packets.capture.clone(),
+            how: &args.how,
             flames: false,
         };
         return single(run, &args.output);

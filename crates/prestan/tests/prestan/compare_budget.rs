@@ -6,9 +6,9 @@ use std::net::Ipv4Addr;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use crate::support::Prestan;
 use crate::support::faulty::Faulty;
 use crate::support::load::plain;
+use crate::support::{Prestan, serve};
 use record::PlanRecord;
 use serde_json::Value;
 use testbed::fault::{Fault, Rule};
@@ -16,12 +16,6 @@ use testbed::fault::{Fault, Rule};
 /// A comparison of two quick tests.
 fn compare() -> Prestan {
     prestan!("compare --only Get1K,Put1K --warmup 1")
-}
-
-/// A command that serves what `{{ storage }}` has.
-fn serve() -> String {
-    let program = env!("CARGO_BIN_EXE_prestan");
-    format!("exec '{program}' serve --port {{{{ port }}}} '{{{{ storage }}}}'")
 }
 
 fn row<'a>(document: &'a Value, name: &str) -> &'a Value {

@@ -4,13 +4,7 @@ use std::fs;
 
 use testbed::need_or;
 
-use crate::support::Prestan;
-
-/// Starts the embedded server.
-fn serve() -> String {
-    let program = env!("CARGO_BIN_EXE_prestan");
-    format!("exec '{program}' serve --port {{{{ port }}}} {{{{ storage }}}}")
-}
+use crate::support::{Prestan, serve};
 
 /// Each command that measures one server, without that server: as short as it can be.
 const SHORT: [&str; 7] = [

@@ -14,7 +14,7 @@ use crate::error::RunnerError;
 ///
 /// # Errors
 /// A secret is written in another way than it is read, so that it cannot be left out.
-pub fn recorded_suite<'a>(text: &'a str, plan: &Plan) -> Result<Cow<'a, str>, RunnerError> {
+pub(crate) fn recorded_suite<'a>(text: &'a str, plan: &Plan) -> Result<Cow<'a, str>, RunnerError> {
     let Some(BackgroundPlan {
         traffic: TrafficOrigin::Here(described),
         ..

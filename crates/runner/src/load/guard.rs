@@ -139,7 +139,7 @@ pub fn look(
 }
 
 /// Bytes of the resource that the one request of a plan makes; `None` where they may change.
-pub fn length_of_made(plan: &Plan) -> Option<u64> {
+pub(crate) fn length_of_made(plan: &Plan) -> Option<u64> {
     let request = plan.requests().next()?;
     match &request.body {
         _ if request.method == "LOCK" => Some(0),

@@ -31,7 +31,7 @@ pub struct LoadWorkload {
 impl LoadWorkload {
     /// `METHOD URL`, `URL` for a GET, for a POST of a body, and for a mix; with a list of URLs each may be left
     /// out.
-    pub fn of(words: &[&str], options: &LoadRequest) -> Result<LoadWorkload, RunnerError> {
+    pub fn of(words: &[String], options: &LoadRequest) -> Result<LoadWorkload, RunnerError> {
         if let Some(suite) = &options.mix {
             request::refuse_with_mix(options)?;
             return match words {
@@ -48,9 +48,9 @@ impl LoadWorkload {
             "GET"
         };
         let (method, url) = match words {
-            [method, url, ..] => (*method, Some(*url)),
-            [url] if may_be_url(url) => (usual, Some(*url)),
-            [method] => (*method, None),
+            [method, url, ..] => (method.as_str(), Some(url.as_str())),
+            [url] if may_be_url(url) => (usual, Some(url.as_str())),
+            [method] => (method.as_str(), None),
             [] => (usual, None),
         };
         let resources = match (&options.urls, url) {

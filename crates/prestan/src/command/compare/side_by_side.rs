@@ -1,13 +1,12 @@
 //! Servers measured now, side by side.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use stats::{ComparedTimes, LEAST_STARTS};
 
 use super::MeasuredServer;
-use crate::args::{LoadOptions, MeasuringOptions};
+use crate::args::{LoadOptions, MeasuringOptions, RunsOptions};
 use crate::command::run::overrides;
 use crate::signals::on_interrupt;
 use runner::RunnerError;
@@ -30,9 +29,7 @@ pub(crate) struct SideBySide<'a> {
     pub(crate) measuring: &'a MeasuringOptions,
     pub(crate) flames: bool,
     pub(crate) looks_inside: bool,
-    /// Below which directory the runs are kept.
-    pub(crate) save: &'a Option<PathBuf>,
-    pub(crate) quiet: bool,
+    pub(crate) runs: &'a RunsOptions,
 }
 
 /// How much is measured.
@@ -93,12 +90,12 @@ pub(crate) fn measure(
         Extent::Runs(_) => SeriesPace::Planned,
         Extent::Within(budget, ..) => SeriesPace::Within(budget),
     };
-    let shown = SeriesProgress::new(pace, how.quiet, on_interrupt);
+    let shown = SeriesProgress::new(pace, how.runs.quiet, on_interrupt);
     let ways = how.measuring.ways(running, &|_| ())?;
     let with = LocalSeries {
         flames: how.flames,
         sides: Some(names),
-        ..how.measuring.series(ways, how.save, &shown)
+        ..how.measuring.series(ways, how.runs.place(), &shown)
     };
     let mut runner = LocalRunner::new(servers, [&*whole], with)?;
     let series = match how.extent {

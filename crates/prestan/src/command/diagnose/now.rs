@@ -49,15 +49,13 @@ pub(super) fn measure(args: &DiagnoseArgs) -> Result<Runs, RunnerError> {
     let ways = args.how.ways(&load.running, &|_| ())?;
     let with = LocalSeries {
         flames: args.flame.flame,
-        ..args.how.series(ways, &args.runs.save, &shown)
+        ..args.how.series(ways, args.runs.place(), &shown)
     };
-    let firsts = suites.iter().map(|suite| suite.gated(&args.gate));
-    let firsts = firsts.collect::<Result<Vec<_>, _>>()?;
-    let mut fits = firsts
-        .iter()
-        .map(|first| gate_fits(&args.gate, &first.task.plan));
-    if let Some(Err(why)) = fits.clone().next()
-        && fits.all(|fits| fits.is_err())
+    let gated = suites.iter().map(|suite| suite.gated(&args.gate));
+    let gated = gated.collect::<Result<Vec<_>, _>>()?;
+    let (firsts, refused): (Vec<_>, Vec<_>) = gated.into_iter().unzip();
+    if refused.iter().all(Option::is_some)
+        && let Some(why) = refused.into_iter().flatten().next()
     {
         return Err(why);
     }
@@ -96,11 +94,6 @@ pub(super) fn measure(args: &DiagnoseArgs) -> Result<Runs, RunnerError> {
     }
 }
 
-/// Whether a gate is about what a plan measures.
-fn gate_fits(gate: &GateOptions, plan: &Plan) -> Result<(), RunnerError> {
-    add_gate(gate, &mut plan.clone())
-}
-
 /// What a run showed.
 fn seen(run: &KeptRun) -> Result<Material, RunnerError> {
     let recorded = rundir::open(run.path.as_ref());
@@ -134,13 +127,15 @@ impl AskedSuite {
         self.with_plan(load, plan)
     }
 
-    /// The same, and its run is judged by the gate, if that is about it.
-    fn gated(&self, gate: &GateOptions) -> Result<PlannedSuite, RunnerError> {
+    /// The suite as it was asked for, judged by the gate; or why the gate is not about what it measures.
+    fn gated(
+        &self,
+        gate: &GateOptions,
+    ) -> Result<(PlannedSuite, Option<RunnerError>), RunnerError> {
         let mut plan = self.text.resolved(&overrides(&self.load))?;
-        if gate_fits(gate, &plan).is_ok() {
-            add_gate(gate, &mut plan)?;
-        }
-        self.with_plan(self.load.clone(), plan)
+        let refused = add_gate(gate, &mut plan).err();
+        let planned = self.with_plan(self.load.clone(), plan)?;
+        Ok((planned, refused))
     }
 
     fn with_plan(&self, load: LoadOptions, plan: Plan) -> Result<PlannedSuite, RunnerError> {

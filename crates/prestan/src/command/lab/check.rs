@@ -5,12 +5,13 @@ use std::time::{Duration, Instant};
 
 use campaign::refusal;
 use lab::BuiltLab;
+use runner::words::number_of;
 use runner::{RunnerError, laboratory};
 use topology::{JudgedWire, LabNetwork, measured_json, measured_table};
 
 use super::{become_root, warn_of_lateness};
 use crate::exit::ExitStatus;
-use terminal::output::{check_documents, number_of, print_documents, tell};
+use terminal::output::{check_documents, print_documents, tell};
 
 /// Wires that take longer are announced.
 const SOON: Duration = Duration::from_secs(5);

@@ -7,13 +7,14 @@ use campaign::{AskedCampaign, CampaignRequest, SuiteRequest};
 use engine::Cancel;
 use experiment::{BUILTIN_EXPERIMENTS, BuiltinExperiment, ExperimentError, ExperimentSpec};
 use runner::RunnerError;
+use runner::words::number_of;
 
 use super::become_root;
 use crate::args::LabRunArgs;
 use crate::exit::ExitStatus;
 use crate::signals::on_interrupt;
 use runner::words::roughly;
-use terminal::output::{check_documents, number_of, print_described, print_list};
+use terminal::output::{check_documents, print_described, print_list};
 
 use progress::CampaignConsole;
 

@@ -10,6 +10,7 @@ use runner::background::{
     UnstableBackground,
 };
 use runner::state;
+use runner::words::number_of;
 
 use crate::args::TrafficRunArgs;
 use crate::exit::ExitStatus;
@@ -133,7 +134,7 @@ fn heading(record: &BackgroundRecord) -> String {
         "load {} of {}: {}{}, seed {}{ends}; each time is the end of a second\n",
         record.load,
         report::clean(&record.file),
-        terminal::output::number_of(flows as usize, "flow"),
+        number_of(flows as usize, "flow"),
         super::and_generators(record.generators.len()),
         record.seed
     )

@@ -15,7 +15,9 @@ use crate::exit::ExitStatus;
 use crate::signals::on_interrupt;
 use runner::RunnerError;
 use runner::kept::KeptRun;
-use runner::local::{LocalRunner, RunStep, RunTask, ServerStart, StepRun, StepRuns, whole};
+use runner::local::{
+    LocalRunner, RunPlace, RunStep, RunTask, ServerStart, StepRun, StepRuns, whole,
+};
 use runner::policy::{Listed, tried};
 use runner::series::{self, PastStep};
 use runner::servers::{RunWays, TestedServer};
@@ -51,7 +53,7 @@ pub(super) fn curve(
     let task = Arc::new(task);
     let shown = SeriesProgress::new(SeriesPace::Planned, options.quiet, on_interrupt);
     let seed = ways.run.seed.unwrap_or_else(state::new_seed);
-    let with = how.series(ways, &options.save, &shown);
+    let with = how.series(ways, RunPlace::Series(options.save.clone()), &shown);
     let mut runner = LocalRunner::new(vec![server.looked_into(&how.inside.pid)], [&*task], with)?;
     let step = |(place, children): (usize, &u32)| step(place, *children, loads, &task, seed);
     let remark =

@@ -55,6 +55,12 @@ const LIMIT: Duration = Duration::from_secs(120);
 /// Exit status of a run in which the generator was the bottleneck.
 const INCONCLUSIVE: i32 = 3;
 
+/// A command that serves what `{{ storage }}` has.
+pub(crate) fn serve() -> String {
+    let program = env!("CARGO_BIN_EXE_prestan");
+    format!("exec '{program}' serve --port {{{{ port }}}} '{{{{ storage }}}}'")
+}
+
 /// The program, for which no signal is ignored: a shell that runs these tests in its background ignores Ctrl-C for them,
 /// and what is ignored on entry stays ignored.
 pub(crate) fn program() -> Command {
