@@ -6,6 +6,7 @@ use crate::root;
 
 /// The crates without clock, socket, file or printing, and whom of us each may know.
 pub(crate) const PURE: &[(&str, &[&str])] = &[
+    ("cases", &[]),
     ("nearest", &[]),
     ("yaml", &["nearest"]),
     ("template", &["nearest"]),

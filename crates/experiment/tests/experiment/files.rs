@@ -75,22 +75,13 @@ fn cells_are_those_of_the_file_of_short_and_of_scenarios() {
         chosen(false, &["load=100", "nginx"]).unwrap(),
         ["C1 100 nginx"]
     );
-    let table = [
-        (
-            "mx=C1",
-            "--scenario: no factor is called `mx`; known are mix, load, server",
-        ),
-        (
-            "mix=C4",
-            "--scenario: no level of `mix` is called `C4`; known are C1, C2",
-        ),
-        (
-            "apach",
-            "--scenario: no level is called `apach`; did you mean `apache`?",
-        ),
-        ("", "--scenario: no level is called ``"),
-    ];
-    for (scenario, expected) in table {
+    let table = "
+        => --scenario: no level is called ``
+        mx=C1 => --scenario: no factor is called `mx`; known are mix, load, server
+        mix=C4 => --scenario: no level of `mix` is called `C4`; known are C1, C2
+        apach => --scenario: no level is called `apach`; did you mean `apache`?
+    ";
+    for [scenario, expected] in cases::rows(table) {
         let error = chosen(false, &[scenario]).unwrap_err();
         assert!(error.starts_with(expected), "{scenario}: {error}");
     }

@@ -210,33 +210,18 @@ fn made(value: &str, template: &str, changes: &[(&str, &str)]) -> Result<String,
 
 #[test]
 fn a_parameter_has_a_type_for_conditions_and_arithmetic() {
-    for (value, template, expected) in [
-        (
-            "1.10",
-            "{{ p == 1.1 }}-{{ p * 10 }}-{{ p }}",
-            "true-11.0-1.10",
-        ),
-        (
-            "1e3",
-            "{{ p + 1 }}-{{ p | int }}-{{ -p }}",
-            "1001-1000--1000",
-        ),
-        ("0x1F", "{{ p // 2 }}", "15"),
-        (
-            "12345678901234567890123",
-            "{{ p - 1 }}",
-            "12345678901234567890122",
-        ),
-        (
-            "1",
-            "{{ [5, 6][p] }}{{ 'abc'[p:] }}{{ range(p) | length }}",
-            "6bc1",
-        ),
-        ("[1e1, 9]", "{{ p | max }}-{{ p | sum }}", "1e1-19"),
-        ("False", "{% if p %}on{% else %}off{% endif %}", "off"),
-        ("no", "{% if p == 'no' %}text{% endif %}", "text"),
-        ("007", "{% if p == '007' %}text{% endif %}", "text"),
-    ] {
+    let table = "
+        1.10 => {{ p == 1.1 }}-{{ p * 10 }}-{{ p }} => true-11.0-1.10
+        1e3 => {{ p + 1 }}-{{ p | int }}-{{ -p }} => 1001-1000--1000
+        0x1F => {{ p // 2 }} => 15
+        12345678901234567890123 => {{ p - 1 }} => 12345678901234567890122
+        1 => {{ [5, 6][p] }}{{ 'abc'[p:] }}{{ range(p) | length }} => 6bc1
+        [1e1, 9] => {{ p | max }}-{{ p | sum }} => 1e1-19
+        False => {% if p %}on{% else %}off{% endif %} => off
+        no => {% if p == 'no' %}text{% endif %} => text
+        007 => {% if p == '007' %}text{% endif %} => text
+    ";
+    for [value, template, expected] in cases::rows(table) {
         let made = made(value, template, &[]);
         assert_eq!(made, Ok(expected.to_owned()), "{value} {template}");
     }
