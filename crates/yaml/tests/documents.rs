@@ -228,94 +228,32 @@ fn said<T: DeserializeOwned>(text: &str) -> String {
 
 #[test]
 fn what_is_said_of_a_wrong_value() {
-    let cases = [
-        ("port: 1", "line 1, column 1: missing field `name`"),
-        (
-            "name: x\nprt: 1",
-            "line 2, column 1: unknown field `prt`; did you mean `port`?",
-        ),
-        (
-            "- a",
-            "line 1, column 1: expected keys with values, found a list",
-        ),
-        (
-            "x",
-            "line 1, column 1: expected keys with values, found `x`",
-        ),
-        (
-            "name:\nport: 1",
-            "line 1, column 5: expected a text, found nothing",
-        ),
-        (
-            "name: [a]",
-            "line 1, column 7: expected a text, found a list",
-        ),
-        (
-            "{name: x, port: http}",
-            "line 1, column 17: expected a whole number, found `http`",
-        ),
-        (
-            "{name: x, port: 70000}",
-            "line 1, column 17: expected a whole number up to 65535, found `70000`",
-        ),
-        (
-            "{name: x, port: -1}",
-            "line 1, column 17: expected a whole number up to 65535, found `-1`",
-        ),
-        (
-            "{name: x, port: 1.5}",
-            "line 1, column 17: expected a whole number up to 65535, found `1.5`",
-        ),
-        (
-            "{name: x, share: 5 %}",
-            "line 1, column 18: expected a number, found `5 %`",
-        ),
-        (
-            "{name: x, is_on: maybe}",
-            "line 1, column 18: expected true or false, found `maybe`",
-        ),
-        (
-            "{name: x, list: a}",
-            "line 1, column 17: expected a list, found `a`",
-        ),
-        (
-            "{name: x, list: [{}]}",
-            "line 1, column 18: expected a text, found keys with values",
-        ),
-        (
-            "{name: x, pair: [1]}",
-            "line 1, column 17: invalid length 1, expected a tuple of size 2",
-        ),
-        (
-            "{name: x, kind: big}",
-            "line 1, column 17: unknown name `big`, expected one of plain, sized, both, keys",
-        ),
-        (
-            "{name: x, kind: sized}",
-            "line 1, column 17: `sized` needs a value",
-        ),
-        (
-            "{name: x, kind: {plain: 1}}",
-            "line 1, column 25: expected nothing, found `1`",
-        ),
-        (
-            "{name: x, kind: {sized: 1, both: 1}}",
-            "line 1, column 17: expected a single key with its value, found keys with values",
-        ),
-        (
-            "{name: x, either: []}",
-            "line 1, column 19: data did not match any variant of untagged enum Either",
-        ),
-        (
-            "{name: x, by_number: {a: b}}",
-            "line 1, column 23: expected a whole number, found `a`",
-        ),
-        (
-            "{name: x, ? [1] : 2}",
-            "line 1, column 13: expected a text, found a list",
-        ),
-    ];
-    for (text, expected) in cases {
+    let table = "
+        port: 1 => line 1, column 1: missing field `name`
+        name: x↵prt: 1 => line 2, column 1: unknown field `prt`; did you mean `port`?
+        - a => line 1, column 1: expected keys with values, found a list
+        x => line 1, column 1: expected keys with values, found `x`
+        name:↵port: 1 => line 1, column 5: expected a text, found nothing
+        name: [a] => line 1, column 7: expected a text, found a list
+        {name: x, port: http} => line 1, column 17: expected a whole number, found `http`
+        {name: x, port: 70000} => line 1, column 17: expected a whole number up to 65535, found `70000`
+        {name: x, port: -1} => line 1, column 17: expected a whole number up to 65535, found `-1`
+        {name: x, port: 1.5} => line 1, column 17: expected a whole number up to 65535, found `1.5`
+        {name: x, share: 5 %} => line 1, column 18: expected a number, found `5 %`
+        {name: x, is_on: maybe} => line 1, column 18: expected true or false, found `maybe`
+        {name: x, list: a} => line 1, column 17: expected a list, found `a`
+        {name: x, list: [{}]} => line 1, column 18: expected a text, found keys with values
+        {name: x, pair: [1]} => line 1, column 17: invalid length 1, expected a tuple of size 2
+        {name: x, kind: big} => line 1, column 17: unknown name `big`, expected one of plain, sized, both, keys
+        {name: x, kind: sized} => line 1, column 17: `sized` needs a value
+        {name: x, kind: {plain: 1}} => line 1, column 25: expected nothing, found `1`
+        {name: x, kind: {sized: 1, both: 1}}
+            => line 1, column 17: expected a single key with its value, found keys with values
+        {name: x, either: []} => line 1, column 19: data did not match any variant of untagged enum Either
+        {name: x, by_number: {a: b}} => line 1, column 23: expected a whole number, found `a`
+        {name: x, ? [1] : 2} => line 1, column 13: expected a text, found a list
+    ";
+    for [text, expected] in cases::rows(table) {
         assert_eq!(said::<Everything>(text), expected, "{text}");
     }
     let long = said::<u32>(&"ü".repeat(100));
@@ -349,98 +287,36 @@ fn a_written_value_has_a_type_and_its_characters() {
 
 #[test]
 fn what_is_said_of_a_wrong_document() {
-    let cases = [
-        ("", "line 1, column 1: there is nothing to be read"),
-        (
-            "# nothing\n",
-            "line 1, column 1: there is nothing to be read",
-        ),
-        (
-            "a: 1\n---\nb: 2\n",
-            "line 2, column 1: a second document begins, and only one is read",
-        ),
-        (
-            "a: 1\nb: 2\na: 3\n",
-            "line 3, column 1: `a` is here a second time",
-        ),
-        (
-            "a: !secret 1",
-            "line 1, column 12: the tag `!secret` has no meaning here",
-        ),
-        (
-            "a: !!int abc",
-            "line 1, column 10: the tag `!!int` does not fit this value",
-        ),
-        (
-            "!!int 1.5",
-            "line 1, column 7: the tag `!!int` does not fit this value",
-        ),
-        (
-            "!!float x",
-            "line 1, column 9: the tag `!!float` does not fit this value",
-        ),
-        (
-            "!!bool yes",
-            "line 1, column 8: the tag `!!bool` does not fit this value",
-        ),
-        (
-            "!!null x",
-            "line 1, column 8: the tag `!!null` does not fit this value",
-        ),
-        (
-            "!!seq {a: 1}",
-            "line 1, column 7: the tag `!!seq` does not fit this value",
-        ),
-        (
-            "!!map [1]",
-            "line 1, column 7: the tag `!!map` does not fit this value",
-        ),
-        (
-            "!!str [1]",
-            "line 1, column 7: the tag `!!str` does not fit this value",
-        ),
-        (
-            "!!seq x",
-            "line 1, column 7: the tag `!!seq` does not fit this value",
-        ),
-        (
-            "a: 18446744073709551616",
-            "line 1, column 4: `18446744073709551616` has more than 64 bits; put it in quotes if it is a text, or write \
-             a point or an exponent",
-        ),
-        (
-            "-9223372036854775809",
-            "line 1, column 1: `-9223372036854775809` has more than 64 bits; put it in quotes if it is a text, or \
-             write a point or an exponent",
-        ),
-        (
-            "0x10000000000000000",
-            "line 1, column 1: `0x10000000000000000` has more than 64 bits; put it in quotes if it is a text, or \
-             write a point or an exponent",
-        ),
-        (
-            "a: &x [*x]",
-            "line 1, column 8: this alias stands for something that it is in",
-        ),
-        (
-            "Accept: */*",
-            "line 1, column 9: nothing above has the `&name` for which this `*name` stands; a text that begins with `*` or \
-             `&` needs quotes",
-        ),
-        (
-            "a: b: c",
-            "line 1, column 5: `:` is not expected here; a text with a colon and a blank in it needs quotes",
-        ),
-        (
-            "a:\n  - b\n c",
-            "line 3, column 2: another key of the mapping above is expected here; look at quotes and indentation",
-        ),
-        (
-            "{<<: 1}",
-            "line 1, column 6: what `<<` takes over is keys with values, or a list of these",
-        ),
-    ];
-    for (text, expected) in cases {
+    let table = "
+        => line 1, column 1: there is nothing to be read
+        # nothing↵ => line 1, column 1: there is nothing to be read
+        a: 1↵---↵b: 2↵ => line 2, column 1: a second document begins, and only one is read
+        a: 1↵b: 2↵a: 3↵ => line 3, column 1: `a` is here a second time
+        a: !secret 1 => line 1, column 12: the tag `!secret` has no meaning here
+        a: !!int abc => line 1, column 10: the tag `!!int` does not fit this value
+        !!int 1.5 => line 1, column 7: the tag `!!int` does not fit this value
+        !!float x => line 1, column 9: the tag `!!float` does not fit this value
+        !!bool yes => line 1, column 8: the tag `!!bool` does not fit this value
+        !!null x => line 1, column 8: the tag `!!null` does not fit this value
+        !!seq {a: 1} => line 1, column 7: the tag `!!seq` does not fit this value
+        !!map [1] => line 1, column 7: the tag `!!map` does not fit this value
+        !!str [1] => line 1, column 7: the tag `!!str` does not fit this value
+        !!seq x => line 1, column 7: the tag `!!seq` does not fit this value
+        a: 18446744073709551616
+            => line 1, column 4: `18446744073709551616` has more than 64 bits; put it in quotes if it is a text, or write a point or an exponent
+        -9223372036854775809
+            => line 1, column 1: `-9223372036854775809` has more than 64 bits; put it in quotes if it is a text, or write a point or an exponent
+        0x10000000000000000
+            => line 1, column 1: `0x10000000000000000` has more than 64 bits; put it in quotes if it is a text, or write a point or an exponent
+        a: &x [*x] => line 1, column 8: this alias stands for something that it is in
+        Accept: */*
+            => line 1, column 9: nothing above has the `&name` for which this `*name` stands; a text that begins with `*` or `&` needs quotes
+        a: b: c => line 1, column 5: `:` is not expected here; a text with a colon and a blank in it needs quotes
+        a:↵  - b↵ c
+            => line 3, column 2: another key of the mapping above is expected here; look at quotes and indentation
+        {<<: 1} => line 1, column 6: what `<<` takes over is keys with values, or a list of these
+    ";
+    for [text, expected] in cases::rows(table) {
         assert_eq!(said::<Value>(text), expected, "{text}");
     }
     for text in ["a: [1", "a: {b", "a: \"b", "a: *x", "%YAML 9.0\n---\na"] {

@@ -72,28 +72,19 @@ fn features_are_those_of_the_preset_but_for_what_is_given() {
 #[test]
 fn what_is_wrong_is_named_with_its_key() {
     let place = "hosts.server.bare.";
-    let table = [
-        ("{alpha: 0}", "alpha: alpha and beta"),
-        ("{beta: 1.5}", "beta: alpha and beta"),
-        ("{k: -1}", "k: the factor K"),
-        ("{granularity: 100ns}", "granularity: the granularity G"),
-        (
-            "{rto_min: 2m}",
-            "rto_min: the minimum and the initial timeout",
-        ),
-        ("{rto_initial: 2m}", "rto_initial: the minimum"),
-        ("{rto_max: 2h}", "rto_max: the minimum"),
-        ("{initial_window: 0}", "initial_window: the initial window"),
-        (
-            "{fast_recovery: true}",
-            "fast_recovery: fast recovery needs",
-        ),
-        (
-            "{preset: conventional, fast_retransmit: false}",
-            "fast_retransmit: fast recovery needs",
-        ),
-    ];
-    for (bare, expected) in table {
+    let table = "
+        {alpha: 0} => alpha: alpha and beta
+        {beta: 1.5} => beta: alpha and beta
+        {k: -1} => k: the factor K
+        {granularity: 100ns} => granularity: the granularity G
+        {rto_min: 2m} => rto_min: the minimum and the initial timeout
+        {rto_initial: 2m} => rto_initial: the minimum
+        {rto_max: 2h} => rto_max: the minimum
+        {initial_window: 0} => initial_window: the initial window
+        {fast_recovery: true} => fast_recovery: fast recovery needs
+        {preset: conventional, fast_retransmit: false} => fast_retransmit: fast recovery needs
+    ";
+    for [bare, expected] in cases::rows(table) {
         let error = LabNetwork::parse("x", &lab(bare)).unwrap_err().to_string();
         assert!(
             error.starts_with(&format!("{place}{expected}")),
@@ -118,38 +109,14 @@ fn what_is_wrong_is_named_with_its_key() {
 
 #[test]
 fn what_a_bare_host_cannot_have_is_refused() {
-    let table = [
-        (
-            "bare: {}",
-            "bare: {}, congestion: reno",
-            "hosts.server.congestion: is for the TCP of the kernel",
-        ),
-        (
-            "bare: {}",
-            "bare: {}, sysctl: {net.ipv4.tcp_sack: 0}",
-            "hosts.server.sysctl: is for the TCP of the kernel",
-        ),
-        (
-            "hosts:\n",
-            "every_host: {bare: {}}\nhosts:\n",
-            "every_host.bare: belongs to single hosts",
-        ),
-        (
-            "hosts:\n",
-            "server_host: server\nhosts:\n",
-            "server_host: `server` is a bare host",
-        ),
-        (
-            "  - {ends: [client, r]}\n",
-            "  - {ends: [client, r]}\n  - {ends: [client, server]}\n",
-            "hosts.server: has several links",
-        ),
-    ];
-    for (from, to, expected) in table {
-        let text = lab("{}").replacen(from, to, 1);
-        let error = LabNetwork::parse("x", &text).unwrap_err().to_string();
-        assert!(error.starts_with(expected), "{to}: {error}");
-    }
+    let defects = "
+        bare: {} => bare: {}, congestion: reno => hosts.server.congestion: is for the TCP of the kernel
+        bare: {} => bare: {}, sysctl: {net.ipv4.tcp_sack: 0} => hosts.server.sysctl: is for the TCP of the kernel
+        hosts:↵ => every_host: {bare: {}}↵hosts:↵ => every_host.bare: belongs to single hosts
+        hosts:↵ => server_host: server↵hosts:↵ => server_host: `server` is a bare host
+        - {ends: [client, r]}↵ => - {ends: [client, r]}↵  - {ends: [client, server]}↵ => hosts.server: has several links
+    ";
+    cases::assert_refused(&lab("{}"), defects, |text| LabNetwork::parse("x", text));
 }
 
 #[test]

@@ -70,34 +70,19 @@ fn queues_are_numbers_sizes_and_disciplines() {
 
 #[test]
 fn what_is_wrong_with_a_queue_is_named_with_its_key() {
-    let table = [
-        ("-1", "x:3:"),
-        ("{codel: {limit: 0}}", "links[0].queue.codel.limit: is 0"),
-        (
-            "{codel: {target: 200ms}}",
-            "links[0].queue.codel.target: is not more than 0",
-        ),
-        (
-            "{codel: {interval: 0}}",
-            "links[0].queue.codel.interval: is not",
-        ),
-        (
-            "{fq-codel: {flows: 0}}",
-            "links[0].queue.fq-codel.flows: is not",
-        ),
-        (
-            "{fq-codel: {quantum: 1}}",
-            "links[0].queue.fq-codel.quantum: is",
-        ),
-        (
-            "{fq-codel: {target: 0}}",
-            "links[0].queue.fq-codel.target: is",
-        ),
-        ("{red: {}}", "x:3:"),
-        ("{codel: {targt: 2ms}}", "x:3:"),
-        ("[codel]", "x:3:"),
-    ];
-    for (queue, expected) in table {
+    let table = "
+        -1 => x:3:
+        {codel: {limit: 0}} => links[0].queue.codel.limit: is 0
+        {codel: {target: 200ms}} => links[0].queue.codel.target: is not more than 0
+        {codel: {interval: 0}} => links[0].queue.codel.interval: is not
+        {fq-codel: {flows: 0}} => links[0].queue.fq-codel.flows: is not
+        {fq-codel: {quantum: 1}} => links[0].queue.fq-codel.quantum: is
+        {fq-codel: {target: 0}} => links[0].queue.fq-codel.target: is
+        {red: {}} => x:3:
+        {codel: {targt: 2ms}} => x:3:
+        [codel] => x:3:
+    ";
+    for [queue, expected] in cases::rows(table) {
         let error = LabNetwork::parse("x", &lab(queue)).unwrap_err().to_string();
         assert!(error.starts_with(expected), "{queue}: {error}");
     }

@@ -54,102 +54,31 @@ fn generators_are_planned_with_their_ports() {
 }
 
 /// What is replaced, by what, and the message.
-const DEFECTS: &[(&str, &str, &str)] = &[
-    (
-        "-c, '{destination}', -p",
-        "-c, 192.0.2.1, -p",
-        "generators.g.source.command: has no argument with {destination}",
-    ),
-    (
-        "command: [sh, -c, 'send $0', '{destination}']",
-        "command: ['{destination}']",
-        "generators.h.source.command: has no argument with {destination}",
-    ),
-    (
-        "command: [iperf3, -s, -1, -p, '{port}']",
-        "command: []",
-        "generators.g.sink.command: names no program",
-    ),
-    (
-        "ready: {line: begun}",
-        "ready: {line: ''}",
-        "generators.h.source.ready.line: is no part of a line",
-    ),
-    (
-        "ready: {line: begun}",
-        "ready: listening",
-        "generators.h.source.ready: waits for {port}, which neither",
-    ),
-    (
-        "ready: {line: begun}",
-        "report: {figures: {}}",
-        "generators.h.source.report.figures: has no text",
-    ),
-    (
-        "ready: {line: begun}",
-        "decoder: [ITGDec, x]",
-        "generators.h.source.decoder: prints a report, and",
-    ),
-    (
-        "port: 5201",
-        "port: 0",
-        "generators.g.port: is 0; ports begin at 1",
-    ),
-    (
-        "port: 5201",
-        "ready_within: 11m",
-        "generators.g.ready_within: is not more than 0 s and at most 10 min",
-    ),
-    (
-        "port: 5201",
-        "stop_within: 11s",
-        "generators.g.stop_within: is more than 10 s",
-    ),
-    (
-        "port: 5201",
-        "port: 65535",
-        "loads.l.generators[0].n: 65535 is the last port",
-    ),
-    (
-        "port: 5201",
-        "port: 6999",
-        "loads.l.generators[0].generator: port 7000 of instance 1 has another use",
-    ),
-    (
-        "{generator: g, n: 2}",
-        "{generator: x}",
-        "loads.l.generators[0].generator: there is no generator `x`",
-    ),
-    (
-        "{generator: g, n: 2}",
-        "{generator: g, n: 0}",
-        "loads.l.generators[0].n: is 0",
-    ),
-    (
-        "{generator: g, n: 2}",
-        "{generator: g, n: 63}",
-        "loads.l.generators: 65 generators are too many",
-    ),
-    (
-        "only: {generators: [{generator: h}]}",
-        "only: {start: 1s}",
-        "loads.only.flows: is missing or empty",
-    ),
-    ("  h:", "  h h:", "generators.h h: a name has letters"),
-    ("ready: {line: begun}", "redy: started", "x:12:"),
-];
+const DEFECTS: &str = "
+    -c, '{destination}', -p => -c, 192.0.2.1, -p => generators.g.source.command: has no argument with {destination}
+    command: [sh, -c, 'send $0', '{destination}'] => command: ['{destination}']
+        => generators.h.source.command: has no argument with {destination}
+    command: [iperf3, -s, -1, -p, '{port}'] => command: [] => generators.g.sink.command: names no program
+    ready: {line: begun} => ready: {line: ''} => generators.h.source.ready.line: is no part of a line
+    ready: {line: begun} => ready: listening => generators.h.source.ready: waits for {port}, which neither
+    ready: {line: begun} => report: {figures: {}} => generators.h.source.report.figures: has no text
+    ready: {line: begun} => decoder: [ITGDec, x] => generators.h.source.decoder: prints a report, and
+    port: 5201 => port: 0 => generators.g.port: is 0; ports begin at 1
+    port: 5201 => ready_within: 11m => generators.g.ready_within: is not more than 0 s and at most 10 min
+    port: 5201 => stop_within: 11s => generators.g.stop_within: is more than 10 s
+    port: 5201 => port: 65535 => loads.l.generators[0].n: 65535 is the last port
+    port: 5201 => port: 6999 => loads.l.generators[0].generator: port 7000 of instance 1 has another use
+    {generator: g, n: 2} => {generator: x} => loads.l.generators[0].generator: there is no generator `x`
+    {generator: g, n: 2} => {generator: g, n: 0} => loads.l.generators[0].n: is 0
+    {generator: g, n: 2} => {generator: g, n: 63} => loads.l.generators: 65 generators are too many
+    only: {generators: [{generator: h}]} => only: {start: 1s} => loads.only.flows: is missing or empty
+    ↵  h: => ↵  h h: => generators.h h: a name has letters
+    ready: {line: begun} => redy: started => x:12:
+";
 
 #[test]
 fn defects_are_named_with_their_key() {
-    for (from, to, message) in DEFECTS {
-        let text = RIGHT.replacen(from, to, 1);
-        assert_ne!(text, RIGHT, "{from} is not there");
-        let error = match Traffic::parse("x", &text) {
-            Ok(_) => panic!("{to} is taken"),
-            Err(error) => error.to_string(),
-        };
-        assert!(error.starts_with(message), "{to}\n{error}\n{message}");
-    }
+    cases::assert_refused(RIGHT, DEFECTS, |text| Traffic::parse("x", text));
 }
 
 proptest! {
