@@ -47,42 +47,24 @@ fn checked(text: &str) -> Result<CheckedConstraint, ConstraintError> {
 
 #[test]
 fn what_is_written_differently_is_printed_in_one_way() {
-    let table = [
-        ("p99(Get)<5ms", "p99(Get) < 5 ms"),
-        ("p99.9( Get ) <= 1.5s", "p99.9(Get) <= 1.5 s"),
-        ("(mean(Get)) < (5 ms)", "mean(Get) < 5 ms"),
-        (
-            "mean(Get) < 2*(mean(Put)+1 ms)",
-            "mean(Get) < 2 * (mean(Put) + 1 ms)",
-        ),
-        (
-            "mean(Get) < (2*mean(Put))+1 ms",
-            "mean(Get) < 2 * mean(Put) + 1 ms",
-        ),
-        (
-            "mean(Get)-(mean(Put)-1ms)<0s",
-            "mean(Get) - (mean(Put) - 1 ms) < 0 s",
-        ),
-        (
-            "not(failures(Get)>0 or p50<1us)",
-            "not (failures(Get) > 0 or p50 < 1 us)",
-        ),
-        (
-            "not failures > 0 and p50 < 1 s",
-            "not failures > 0 and p50 < 1 s",
-        ),
-        ("rate(Get) >= 1000/s", "rate(Get) >= 1000 /s"),
-        ("goodput(Get) > 10 MB/s", "goodput(Get) > 10 MB/s"),
-        ("bytes_sent(Get) / 2 < 1KiB", "bytes_sent(Get) / 2 < 1 KiB"),
-        ("p99(Get) +- 5%", "p99(Get) ± 5 %"),
-        (
-            "p99(\"to open\", samples>=100, over >= 1 min) < 1 s",
-            "p99(\"to open\", samples >= 100, over >= 60 s) < 1 s",
-        ),
-        ("-mean(Get) > -5 ms", "-mean(Get) > -5 ms"),
-        ("width * mean(Get) < 1 s", "width * mean(Get) < 1 s"),
-    ];
-    for (text, expected) in table {
+    let table = r#"
+        p99(Get)<5ms => p99(Get) < 5 ms
+        p99.9( Get ) <= 1.5s => p99.9(Get) <= 1.5 s
+        (mean(Get)) < (5 ms) => mean(Get) < 5 ms
+        mean(Get) < 2*(mean(Put)+1 ms) => mean(Get) < 2 * (mean(Put) + 1 ms)
+        mean(Get) < (2*mean(Put))+1 ms => mean(Get) < 2 * mean(Put) + 1 ms
+        mean(Get)-(mean(Put)-1ms)<0s => mean(Get) - (mean(Put) - 1 ms) < 0 s
+        not(failures(Get)>0 or p50<1us) => not (failures(Get) > 0 or p50 < 1 us)
+        not failures > 0 and p50 < 1 s => not failures > 0 and p50 < 1 s
+        rate(Get) >= 1000/s => rate(Get) >= 1000 /s
+        goodput(Get) > 10 MB/s => goodput(Get) > 10 MB/s
+        bytes_sent(Get) / 2 < 1KiB => bytes_sent(Get) / 2 < 1 KiB
+        p99(Get) +- 5% => p99(Get) ± 5 %
+        p99("to open", samples>=100, over >= 1 min) < 1 s => p99("to open", samples >= 100, over >= 60 s) < 1 s
+        -mean(Get) > -5 ms => -mean(Get) > -5 ms
+        width * mean(Get) < 1 s => width * mean(Get) < 1 s
+    "#;
+    for [text, expected] in cases::rows(table) {
         let constraint = Constraint::parse(text).unwrap_or_else(|why| panic!("{text}: {why:?}"));
         assert_eq!(constraint.to_string(), expected);
         assert_eq!(Constraint::parse(expected).as_ref(), Ok(&constraint));
@@ -96,51 +78,31 @@ fn what_is_written_differently_is_printed_in_one_way() {
 
 #[test]
 fn background_traffic_has_components_in_place_of_rows() {
-    let table = [
-        ("background_loss<1%", "background_loss < 1 %"),
-        ("background_loss(voice)<=0", "background_loss(voice) <= 0"),
-        (
-            "background_rate( last 10s ) > 1MB/s",
-            "background_rate(last 10 s) > 1 MB/s",
-        ),
-        ("background_rate > 10mbit", "background_rate > 10 Mbit/s"),
-        ("background_rate > 10 Mbit/s", "background_rate > 10 Mbit/s"),
-        (
-            "background_rate > 1.5 gbit/s",
-            "background_rate > 1.5 Gbit/s",
-        ),
-        ("goodput(Get) > 64kbit", "goodput(Get) > 64 kbit/s"),
-        (
-            "background_jitter(bulk.backward, last 10 s, over >= 5 s) < 1 ms",
-            "background_jitter(bulk.backward, last 10 s, over >= 5 s) < 1 ms",
-        ),
-        (
-            "background_delay_variation(over>=5s) < 1 ms",
-            "background_delay_variation(over >= 5 s) < 1 ms",
-        ),
-    ];
-    for (text, expected) in table {
+    let table = "
+        background_loss<1% => background_loss < 1 %
+        background_loss(voice)<=0 => background_loss(voice) <= 0
+        background_rate( last 10s ) > 1MB/s => background_rate(last 10 s) > 1 MB/s
+        background_rate > 10mbit => background_rate > 10 Mbit/s
+        background_rate > 10 Mbit/s => background_rate > 10 Mbit/s
+        background_rate > 1.5 gbit/s => background_rate > 1.5 Gbit/s
+        goodput(Get) > 64kbit => goodput(Get) > 64 kbit/s
+        background_jitter(bulk.backward, last 10 s, over >= 5 s) < 1 ms
+            => background_jitter(bulk.backward, last 10 s, over >= 5 s) < 1 ms
+        background_delay_variation(over>=5s) < 1 ms => background_delay_variation(over >= 5 s) < 1 ms
+    ";
+    for [text, expected] in cases::rows(table) {
         let constraint = Constraint::parse(text).unwrap();
         assert_eq!(constraint.to_string(), expected);
         assert!(constraint.check(&scope()).is_ok(), "{text}");
     }
-    let wrong = [
-        (
-            "background_loss(Get) < 1 %",
-            "no component of the background traffic is called `Get`",
-        ),
-        ("background_loss < 1 ms", "a share"),
-        (
-            "background_loss(voice, stage 2) < 1 %",
-            "stages are those of the load",
-        ),
-        (
-            "background_rate(voice) ± 5 %",
-            "only estimates have intervals",
-        ),
-        ("p99(last 10 s) < 1 ms", "`)` is expected"),
-    ];
-    for (text, expected) in wrong {
+    let wrong = "
+        background_loss(Get) < 1 % => no component of the background traffic is called `Get`
+        background_loss < 1 ms => a share
+        background_loss(voice, stage 2) < 1 % => stages are those of the load
+        background_rate(voice) ± 5 % => only estimates have intervals
+        p99(last 10 s) < 1 ms => `)` is expected
+    ";
+    for [text, expected] in cases::rows(wrong) {
         let error = checked(text).unwrap_err().to_string();
         assert!(error.contains(expected), "{text}: {error}");
     }

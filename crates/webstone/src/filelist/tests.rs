@@ -81,68 +81,36 @@ fn sizes_in_names() {
 /// What is wrong, and what is said of it.
 #[test]
 fn errors_name_the_line() {
-    let table = [
-        ("", "dir/my.list: there is no page in it"),
-        ("# nothing\n\n", "dir/my.list: there is no page in it"),
-        (
-            "/a.html\n",
-            "dir/my.list:1: `/a.html` stands where a page should begin",
-        ),
-        (
-            "1 2\n/a\n",
-            "dir/my.list:1: the page has 2 files, and only 1 follow",
-        ),
-        (
-            "1 2\n/a\n\n3 1\n/b\n",
-            "dir/my.list:1: the page has 2 files, and only 1 follow: line 4 begins another page",
-        ),
-        (
-            "1 1\n/a\n/b\n",
-            "dir/my.list:3: `/b` stands where a page should begin",
-        ),
-        ("1 0\n", "dir/my.list:1: `0` is no number of files"),
-        ("1 1.5\n/a\n", "dir/my.list:1: `1.5` is no number of files"),
-        ("-1 1\n/a\n", "dir/my.list:1: `-1` is no weight"),
-        ("nan 1\n/a\n", "dir/my.list:1: `nan` is no weight"),
-        ("#\n0 1\n/a\n", "dir/my.list:2: no page has a weight"),
-        (
-            "3\n1 1\n/a\n",
-            "dir/my.list:1: 3 pages are announced, and there are 1",
-        ),
-        ("1 1\nhttp://h/a\n", "dir/my.list:2: `http://h/a` is a URL"),
-        (
-            "1 1\n/a?b\"c\n",
-            "dir/my.list:2: `/a?b\"c` cannot be requested: a query is sent as it is",
-        ),
-        (
-            "1 1\n/a?x=1&%5fmethod=PUT\n",
-            "dir/my.list:2: `/a?x=1&%5fmethod=PUT` cannot be requested: a query that names a method",
-        ),
-        ("1 1\n/a?{{x}}\n", "dir/my.list:2: `/a?{{x}}` has braces"),
-        (
-            "1 2\n/a?b 3\n/a?b 4\n",
-            "dir/my.list:3: /a?b has 4 bytes here, and 3 in line 2",
-        ),
-        ("1 1\n/../a\n", "dir/my.list:2: `/../a` leads out"),
-        ("1 1\n/%2e%2e/a\n", "dir/my.list:2: `/%2e%2e/a` leads out"),
-        ("1 1\n//a\n", "dir/my.list:2: `//a` leads out"),
-        ("1 1\n/%ff\n", "dir/my.list:2: `/%ff` is not UTF-8"),
-        (
-            "1 1\n/a%0d%0aHost:\n",
-            "dir/my.list:2: \"/a%0d%0aHost:\" has a character",
-        ),
-        ("1 1\n/{{x}}\n", "dir/my.list:2: `/{{x}}` has braces"),
-        (
-            "1 1\n/a 3 KiB\n",
-            "dir/my.list:2: `KiB` follows a file and its size",
-        ),
-        ("1 1\n/a big\n", "dir/my.list:2: "),
-        (
-            "1 2\n/a 3\n/a 4\n",
-            "dir/my.list:3: /a has 4 bytes here, and 3 in line 2",
-        ),
-    ];
-    for (text, message) in table {
+    let table = r#"
+        => dir/my.list: there is no page in it
+        # nothing↵↵ => dir/my.list: there is no page in it
+        /a.html↵ => dir/my.list:1: `/a.html` stands where a page should begin
+        1 2↵/a↵ => dir/my.list:1: the page has 2 files, and only 1 follow
+        1 2↵/a↵↵3 1↵/b↵ => dir/my.list:1: the page has 2 files, and only 1 follow: line 4 begins another page
+        1 1↵/a↵/b↵ => dir/my.list:3: `/b` stands where a page should begin
+        1 0↵ => dir/my.list:1: `0` is no number of files
+        1 1.5↵/a↵ => dir/my.list:1: `1.5` is no number of files
+        -1 1↵/a↵ => dir/my.list:1: `-1` is no weight
+        nan 1↵/a↵ => dir/my.list:1: `nan` is no weight
+        #↵0 1↵/a↵ => dir/my.list:2: no page has a weight
+        3↵1 1↵/a↵ => dir/my.list:1: 3 pages are announced, and there are 1
+        1 1↵http://h/a↵ => dir/my.list:2: `http://h/a` is a URL
+        1 1↵/a?b"c↵ => dir/my.list:2: `/a?b"c` cannot be requested: a query is sent as it is
+        1 1↵/a?x=1&%5fmethod=PUT↵
+            => dir/my.list:2: `/a?x=1&%5fmethod=PUT` cannot be requested: a query that names a method
+        1 1↵/a?{{x}}↵ => dir/my.list:2: `/a?{{x}}` has braces
+        1 2↵/a?b 3↵/a?b 4↵ => dir/my.list:3: /a?b has 4 bytes here, and 3 in line 2
+        1 1↵/../a↵ => dir/my.list:2: `/../a` leads out
+        1 1↵/%2e%2e/a↵ => dir/my.list:2: `/%2e%2e/a` leads out
+        1 1↵//a↵ => dir/my.list:2: `//a` leads out
+        1 1↵/%ff↵ => dir/my.list:2: `/%ff` is not UTF-8
+        1 1↵/a%0d%0aHost:↵ => dir/my.list:2: "/a%0d%0aHost:" has a character
+        1 1↵/{{x}}↵ => dir/my.list:2: `/{{x}}` has braces
+        1 1↵/a 3 KiB↵ => dir/my.list:2: `KiB` follows a file and its size
+        1 1↵/a big↵ => dir/my.list:2:
+        1 2↵/a 3↵/a 4↵ => dir/my.list:3: /a has 4 bytes here, and 3 in line 2
+    "#;
+    for [text, message] in cases::rows(table) {
         let error = parse(text).unwrap_err();
         assert!(error.starts_with(message), "{text:?}: {error}");
     }

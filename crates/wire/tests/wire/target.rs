@@ -160,76 +160,40 @@ fn names_of_other_scripts_are_those_that_are_looked_up() {
 
 #[test]
 fn what_cannot_be_meant_is_refused_and_says_why() {
-    let cases = [
-        ("", "the URL is empty"),
-        (
-            "ftp://h/",
-            r#"the scheme is "ftp", and only http and https can be measured"#,
-        ),
-        (
-            "webdav+TLS://h/",
-            r#"the scheme is "webdav+tls", and only http and https can be measured"#,
-        ),
-        (
-            "http:h/x",
-            r#"the URL begins with "http:" but not with "http://""#,
-        ),
-        (
-            "https:/h/x",
-            r#"the URL begins with "https:" but not with "https://""#,
-        ),
-        (
-            "http://h/x#y",
-            r##"the URL has a fragment ("#..."), which cannot name a collection on a server"##,
-        ),
-        (
-            "http://h/x#",
-            r##"the URL has a fragment ("#..."), which cannot name a collection on a server"##,
-        ),
-        (
-            "http://h/x?y",
-            r#"the URL has a query ("?..."), and a collection is named by its path alone"#,
-        ),
-        (
-            "h?",
-            r#"the URL has a query ("?..."), and a collection is named by its path alone"#,
-        ),
-        ("http://", "the URL names no host"),
-        ("http:///x", "the URL names no host"),
-        ("//h/x", "the URL names no host"),
-        ("/x", "the URL names no host"),
-        ("http://u@/x", "the URL is malformed: empty host"),
-        (":80/x", "the URL is malformed: empty host"),
-        ("h:port/x", "the URL is malformed: invalid port number"),
-        ("mailto:me", "the URL is malformed: invalid port number"),
-        ("h:65536", "the URL is malformed: invalid port number"),
-        (
-            "http://[::1/x",
-            "the URL is malformed: invalid IPv6 address",
-        ),
-        (
-            "http://a<b/x",
-            "the URL is malformed: invalid international domain name",
-        ),
-        (
-            "h/a b",
-            "' ' cannot stand in a URL; write it percent-encoded",
-        ),
-        (" h", "' ' cannot stand in a URL; write it percent-encoded"),
-        (
-            "h/a\tb",
-            "'\\t' cannot stand in a URL; write it percent-encoded",
-        ),
-        (
-            "h/a\r\nb",
-            "'\\r' cannot stand in a URL; write it percent-encoded",
-        ),
-        (
-            "http:\\\\h\\x",
-            "'\\\\' cannot stand in a URL; write it percent-encoded",
-        ),
-    ];
-    for (text, expected) in cases {
+    let table = r##"
+        => the URL is empty
+        ftp://h/ => the scheme is "ftp", and only http and https can be measured
+        webdav+TLS://h/ => the scheme is "webdav+tls", and only http and https can be measured
+        http:h/x => the URL begins with "http:" but not with "http://"
+        https:/h/x => the URL begins with "https:" but not with "https://"
+        http://h/x#y => the URL has a fragment ("#..."), which cannot name a collection on a server
+        http://h/x# => the URL has a fragment ("#..."), which cannot name a collection on a server
+        http://h/x?y => the URL has a query ("?..."), and a collection is named by its path alone
+        h? => the URL has a query ("?..."), and a collection is named by its path alone
+        http:// => the URL names no host
+        http:///x => the URL names no host
+        //h/x => the URL names no host
+        /x => the URL names no host
+        http://u@/x => the URL is malformed: empty host
+        :80/x => the URL is malformed: empty host
+        h:port/x => the URL is malformed: invalid port number
+        mailto:me => the URL is malformed: invalid port number
+        h:65536 => the URL is malformed: invalid port number
+        http://[::1/x => the URL is malformed: invalid IPv6 address
+        http://a<b/x => the URL is malformed: invalid international domain name
+    "##;
+    for [text, expected] in cases::rows(table) {
+        let error = Target::parse(text).expect_err(text);
+        assert_eq!(error.to_string(), expected, "{text:?}");
+    }
+    for (text, character) in [
+        ("h/a b", ' '),
+        (" h", ' '),
+        ("h/a\tb", '\t'),
+        ("h/a\r\nb", '\r'),
+        (r"http:\\h\x", '\\'),
+    ] {
+        let expected = format!("{character:?} cannot stand in a URL; write it percent-encoded");
         let error = Target::parse(text).expect_err(text);
         assert_eq!(error.to_string(), expected, "{text:?}");
     }
