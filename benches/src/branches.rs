@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use testbed::real::Recipe;
 
+use crate::BenchSize;
 use crate::comparison::Attainment;
 use crate::load::{self, Prestan};
 use crate::machine::BenchMachine;
@@ -53,29 +54,6 @@ const BRANCHES: [Branch; 2] = [
     },
 ];
 
-/// How often is compared.
-#[derive(Debug, Clone, Copy)]
-pub struct BranchesSize {
-    /// With each branch.
-    with_branch: u32,
-    /// Of the server with itself.
-    with_itself: u32,
-}
-
-impl BranchesSize {
-    /// What the documents show: 80 minutes.
-    pub const FULL: BranchesSize = BranchesSize {
-        with_branch: 20,
-        with_itself: 40,
-    };
-
-    /// A first look.
-    pub const QUICK: BranchesSize = BranchesSize {
-        with_branch: 2,
-        with_itself: 2,
-    };
-}
-
 /// Everything that was measured.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct BranchesReport {
@@ -106,7 +84,9 @@ pub struct FoundBranch {
 ///
 /// # Errors
 /// Where the server or a program is missing or fails.
-pub fn run(prestan: &Prestan, size: BranchesSize) -> Result<BranchesReport> {
+pub fn run(prestan: &Prestan, size: BenchSize) -> Result<BranchesReport> {
+    // With each branch, and of the server with itself: 80 minutes in full.
+    let (with_branch, with_itself) = size.of((20, 40), (2, 2));
     let is_installed = Recipe::named(SERVER).is_some_and(|it| it.installed().is_ok());
     ensure!(
         is_installed,
@@ -115,7 +95,7 @@ pub fn run(prestan: &Prestan, size: BranchesSize) -> Result<BranchesReport> {
     let mut report = BranchesReport {
         machine: BenchMachine::this(),
         branches: Vec::new(),
-        with_itself: size.with_itself,
+        with_itself,
         wrong: Vec::new(),
         wrong_with_itself: 0,
     };
@@ -127,10 +107,10 @@ pub fn run(prestan: &Prestan, size: BranchesSize) -> Result<BranchesReport> {
                 branch.call,
                 branch.rows.join(" and ")
             ),
-            comparisons: size.with_branch,
+            comparisons: with_branch,
             found: 0,
         };
-        for number in 1..=size.with_branch {
+        for number in 1..=with_branch {
             let differences = compare(prestan, &branch.server(), branch.options)?;
             let (right, wrong): (Vec<_>, Vec<_>) =
                 differences.into_iter().partition(|own| branch.is(own));
@@ -149,7 +129,7 @@ pub fn run(prestan: &Prestan, size: BranchesSize) -> Result<BranchesReport> {
         }
         report.branches.push(found);
     }
-    for number in 1..=size.with_itself {
+    for number in 1..=with_itself {
         let branch = &BRANCHES[number as usize % BRANCHES.len()];
         let differences = compare(prestan, SERVER, branch.options)?;
         report.wrong_with_itself += u32::from(!differences.is_empty());

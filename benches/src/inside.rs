@@ -9,6 +9,7 @@ use serde_json::Value;
 use testbed::RealServer;
 use testbed::real::Recipe;
 
+use crate::BenchSize;
 use crate::comparison::Attainment;
 use crate::cost::{interval, order, ratios};
 use crate::load::{self, Prestan};
@@ -24,27 +25,6 @@ const TESTS: [&str; 2] = ["Put1K", "Get1K"];
 const AT_MOST: f64 = 1.01;
 /// Whoever lacks this right reads two files of each thread.
 const OF_TASK_STATS: &str = "net_admin";
-
-/// How much is done.
-#[derive(Debug, Clone, Copy)]
-pub struct InsideSize {
-    rounds: usize,
-    requests: u32,
-}
-
-impl InsideSize {
-    /// What the documents show.
-    pub const FULL: InsideSize = InsideSize {
-        rounds: 101,
-        requests: 400,
-    };
-
-    /// A first look.
-    pub const QUICK: InsideSize = InsideSize {
-        rounds: 5,
-        requests: 100,
-    };
-}
 
 /// Everything that was measured.
 #[derive(Debug, Serialize, Deserialize)]
@@ -94,19 +74,20 @@ type FoundMedians = [Vec<BTreeMap<String, f64>>; LOOKS.len()];
 ///
 /// # Errors
 /// Where a program is missing or fails.
-pub fn run(prestan: &Prestan, size: InsideSize) -> Result<InsideReport> {
+pub fn run(prestan: &Prestan, size: BenchSize) -> Result<InsideReport> {
+    let (rounds, requests) = size.of((101, 400), (5, 100));
     let mut machine = BenchMachine::this();
     let mut tests = Vec::new();
     for name in SERVERS {
         let recipe = Recipe::named(name).with_context(|| format!("{name} is no recipe"))?;
         let server = RealServer::start(recipe)?;
         machine.add(&format!("{name} {}", server.installed().version));
-        let measure = |look: Look| medians(prestan, &server, size.requests, look);
+        let measure = |look: Look| medians(prestan, &server, requests, look);
         // Not measured: it warms the server up.
         measure(Look::Not)?;
         let mut found = FoundMedians::default();
-        for round in 0..size.rounds {
-            eprintln!("inside: {name}, round {} of {}", round + 1, size.rounds);
+        for round in 0..rounds {
+            eprintln!("inside: {name}, round {} of {rounds}", round + 1);
             for way in order(round, LOOKS.len()) {
                 found[way].push(measure(LOOKS[way])?);
             }
@@ -115,8 +96,8 @@ pub fn run(prestan: &Prestan, size: InsideSize) -> Result<InsideReport> {
     }
     Ok(InsideReport {
         machine,
-        rounds: size.rounds,
-        requests: size.requests,
+        rounds,
+        requests,
         tests,
     })
 }

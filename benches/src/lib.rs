@@ -38,3 +38,22 @@ pub mod table;
 pub mod threads;
 pub mod verdicts;
 pub mod verify;
+
+/// How much is done.
+#[derive(Debug, Clone, Copy)]
+pub enum BenchSize {
+    /// What the documents show.
+    Full,
+    /// A first look.
+    Quick,
+}
+
+impl BenchSize {
+    /// The one or the other.
+    pub fn of<T>(self, full: T, quick: T) -> T {
+        match self {
+            BenchSize::Full => full,
+            BenchSize::Quick => quick,
+        }
+    }
+}

@@ -15,8 +15,8 @@ use benches::load::Prestan;
 use benches::machine::BenchMachine;
 use benches::table::BenchTable;
 use benches::{
-    accuracy, branches, builds, cost, docs, floor, inside, pages, scale, suite, threads, verdicts,
-    verify,
+    BenchSize, accuracy, branches, builds, cost, docs, floor, inside, pages, scale, suite, threads,
+    verdicts, verify,
 };
 
 /// Measures Prestan as a measuring instrument.
@@ -180,7 +180,9 @@ fn dispatch(what: What) -> Result<()> {
         } => floor::run(server, &path, connections, requests),
         What::Serve { port, slow, by_ns } => verdicts::serve(port, slow.as_deref().zip(by_ns)),
         What::Accuracy(Versions { how, http2 }) => {
-            let size = how.size((accuracy::AccuracySize::FULL, accuracy::AccuracySize::QUICK));
+            let size = how
+                .size()
+                .of(accuracy::AccuracySize::FULL, accuracy::AccuracySize::QUICK);
             if !http2 {
                 perform("accuracy", &how, |prestan| accuracy::run(prestan, size))?;
             }
@@ -189,64 +191,49 @@ fn dispatch(what: What) -> Result<()> {
             })
         }
         What::Branches(how) => perform("branches", &how, |prestan| {
-            let sizes = (branches::BranchesSize::FULL, branches::BranchesSize::QUICK);
-            branches::run(prestan, how.size(sizes))
+            branches::run(prestan, how.size())
         }),
         What::Cost {
             versions: Versions { how, .. },
             beside: Some(other),
         } => perform("cost-builds", &how, |prestan| {
-            let size = how.size((cost::CostSize::FULL, cost::CostSize::QUICK));
+            let size = how.size().of(cost::CostSize::FULL, cost::CostSize::QUICK);
             builds::run(prestan, &Prestan::at(other), size)
         }),
         What::Cost {
             versions: Versions { how, http2 },
             beside: None,
         } => {
-            let size = how.size((cost::CostSize::FULL, cost::CostSize::QUICK));
+            let size = how.size().of(cost::CostSize::FULL, cost::CostSize::QUICK);
             if !http2 {
                 perform("cost", &how, |prestan| cost::run(prestan, size))?;
             }
             perform("cost-http2", &how, |prestan| cost::run_http2(prestan, size))
         }
-        What::Inside(how) => perform("inside", &how, |prestan| {
-            let sizes = (inside::InsideSize::FULL, inside::InsideSize::QUICK);
-            inside::run(prestan, how.size(sizes))
-        }),
-        What::Pages(how) => perform("pages", &how, |prestan| {
-            pages::run(
-                prestan,
-                how.size((pages::PagesSize::FULL, pages::PagesSize::QUICK)),
-            )
-        }),
+        What::Inside(how) => perform("inside", &how, |prestan| inside::run(prestan, how.size())),
+        What::Pages(how) => perform("pages", &how, |prestan| pages::run(prestan, how.size())),
         What::Scale { how, full } => perform("scale", &how, |prestan| {
-            let size = how.size((scale::ScaleSize::FULL, scale::ScaleSize::QUICK));
+            let size = how
+                .size()
+                .of(scale::ScaleSize::FULL, scale::ScaleSize::QUICK);
             scale::run(prestan, size, full.then_some(10_000_000))
         }),
-        What::Suite(how) => perform("suite", &how, |prestan| {
-            suite::run(
-                prestan,
-                how.size((suite::SuiteSize::FULL, suite::SuiteSize::QUICK)),
-            )
-        }),
-        What::Threads(how) => perform("threads", &how, |prestan| {
-            let sizes = (threads::ThreadsSize::FULL, threads::ThreadsSize::QUICK);
-            threads::run(prestan, how.size(sizes))
-        }),
+        What::Suite(how) => perform("suite", &how, |prestan| suite::run(prestan, how.size())),
+        What::Threads(how) => perform("threads", &how, |prestan| threads::run(prestan, how.size())),
         What::Verdicts(how) => perform("verdicts", &how, |prestan| {
-            let sizes = (verdicts::VerdictsSize::FULL, verdicts::VerdictsSize::QUICK);
-            verdicts::run(prestan, how.size(sizes))
+            verdicts::run(prestan, how.size())
         }),
-        What::Verify(how) => perform("verify", &how, |prestan| {
-            let sizes = (verify::VerifySize::FULL, verify::VerifySize::QUICK);
-            verify::run(prestan, how.size(sizes))
-        }),
+        What::Verify(how) => perform("verify", &how, |prestan| verify::run(prestan, how.size())),
     }
 }
 
 impl How {
-    fn size<T>(&self, (full, quick): (T, T)) -> T {
-        if self.quick { quick } else { full }
+    fn size(&self) -> BenchSize {
+        if self.quick {
+            BenchSize::Quick
+        } else {
+            BenchSize::Full
+        }
     }
 }
 

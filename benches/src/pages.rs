@@ -13,6 +13,7 @@ use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::BenchSize;
 use crate::child::{self, FinishedChild};
 use crate::comparison::Attainment;
 use crate::cost::{interval, order, ratios};
@@ -29,27 +30,6 @@ const MIX: &str = "general";
 const CHILDREN: u32 = 24;
 /// What a file may cost, as a multiple of the cheapest other one.
 const AT_MOST: f64 = 1.1;
-
-/// How much is done.
-#[derive(Debug, Clone, Copy)]
-pub struct PagesSize {
-    rounds: usize,
-    seconds: u64,
-}
-
-impl PagesSize {
-    /// What the documents show.
-    pub const FULL: PagesSize = PagesSize {
-        rounds: 11,
-        seconds: 5,
-    };
-
-    /// A first look.
-    pub const QUICK: PagesSize = PagesSize {
-        rounds: 3,
-        seconds: 1,
-    };
-}
 
 /// Everything that was measured.
 #[derive(Debug, Serialize, Deserialize)]
@@ -119,7 +99,8 @@ struct List<'a> {
 ///
 /// # Errors
 /// Where a program is missing or fails.
-pub fn run(prestan: &Prestan, size: PagesSize) -> Result<PagesReport> {
+pub fn run(prestan: &Prestan, size: BenchSize) -> Result<PagesReport> {
+    let (rounds, seconds) = size.of((11, 5), (3, 1));
     let nginx = BenchServer::nginx()?;
     let mut generate = prestan.command();
     generate
@@ -131,7 +112,7 @@ pub fn run(prestan: &Prestan, size: PagesSize) -> Result<PagesReport> {
         prestan,
         url: nginx.root(),
         list: List::write(lists.path(), &nginx.root())?,
-        seconds: size.seconds,
+        seconds,
     };
     let is_comparable = |peer: &Peer| [Peer::Wrk, Peer::H2load].contains(peer);
     let peers: Vec<Peer> = Peer::installed().filter(is_comparable).collect();
@@ -143,8 +124,8 @@ pub fn run(prestan: &Prestan, size: PagesSize) -> Result<PagesReport> {
     // Not measured: it warms the server up.
     bench.turn(contenders[0])?;
     let mut turns: Vec<Vec<PagesTurn>> = vec![Vec::new(); contenders.len()];
-    for round in 0..size.rounds {
-        eprintln!("pages: round {} of {}", round + 1, size.rounds);
+    for round in 0..rounds {
+        eprintln!("pages: round {} of {rounds}", round + 1);
         for index in order(round, contenders.len()) {
             turns[index].push(bench.turn(contenders[index])?);
         }
@@ -154,8 +135,8 @@ pub fn run(prestan: &Prestan, size: PagesSize) -> Result<PagesReport> {
     peers.iter().for_each(|peer| machine.add(&peer.version()));
     Ok(PagesReport {
         machine,
-        rounds: size.rounds,
-        seconds: size.seconds,
+        rounds,
+        seconds,
         clients: clients(&contenders, &turns).context("no rounds")?,
     })
 }

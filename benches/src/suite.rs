@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use testbed::RealServer;
 use testbed::real::Recipe;
 
+use crate::BenchSize;
 use crate::comparison::Attainment;
 use crate::load::{self, Prestan};
 use crate::machine::BenchMachine;
@@ -22,20 +23,6 @@ use trace::TracedRequest;
 
 /// Share of the wall time in which a request is to be at the server.
 const WANTED: f64 = 0.9;
-
-/// How often each test is done.
-#[derive(Debug, Clone, Copy)]
-pub struct SuiteSize {
-    requests: u32,
-}
-
-impl SuiteSize {
-    /// What the documents show.
-    pub const FULL: SuiteSize = SuiteSize { requests: 100 };
-
-    /// A first look.
-    pub const QUICK: SuiteSize = SuiteSize { requests: 10 };
-}
 
 /// Everything that was measured.
 #[derive(Debug, Serialize, Deserialize)]
@@ -60,7 +47,8 @@ pub struct SuiteReport {
 ///
 /// # Errors
 /// Where a program is missing or fails, and where packets cannot be captured.
-pub fn run(prestan: &Prestan, size: SuiteSize) -> Result<SuiteReport> {
+pub fn run(prestan: &Prestan, size: BenchSize) -> Result<SuiteReport> {
+    let each = size.of(100_u32, 10);
     let recipe = Recipe::named("apache").context("no recipe `apache` in servers/")?;
     let server = RealServer::start(recipe)?;
     let mut machine = BenchMachine::this();
@@ -69,14 +57,14 @@ pub fn run(prestan: &Prestan, size: SuiteSize) -> Result<SuiteReport> {
     let mut command = prestan.command();
     command
         .args([&server.url(), "--quiet"])
-        .args(["--requests", &size.requests.to_string()])
+        .args(["--requests", &each.to_string()])
         .arg("--save")
         .arg(save.path().join("run"));
     let port = port_of(&server.url())?;
     let (finished, requests) = observe(port, || load::run(&mut command))?;
     Ok(SuiteReport {
         machine,
-        requests: size.requests,
+        requests: each,
         exchanges: requests.len(),
         wall_s: finished.wall.as_secs_f64(),
         cpu_s: finished.cpu.as_secs_f64(),

@@ -11,6 +11,7 @@ use serde_json::Value;
 use testbed::RealServer;
 use testbed::real::Recipe;
 
+use crate::BenchSize;
 use crate::load::{self, Prestan};
 use crate::machine::BenchMachine;
 use crate::numbers::Median;
@@ -19,27 +20,6 @@ use crate::table::BenchTable;
 
 const SERVERS: [&str; 2] = ["nginx", "apache"];
 const USERS: u32 = 64;
-
-/// How much is done.
-#[derive(Debug, Clone, Copy)]
-pub struct ThreadsSize {
-    rounds: usize,
-    seconds: u32,
-}
-
-impl ThreadsSize {
-    /// What the documents show.
-    pub const FULL: ThreadsSize = ThreadsSize {
-        rounds: 20,
-        seconds: 2,
-    };
-
-    /// A first look.
-    pub const QUICK: ThreadsSize = ThreadsSize {
-        rounds: 3,
-        seconds: 1,
-    };
-}
 
 /// Everything that was measured.
 #[derive(Debug, Serialize, Deserialize)]
@@ -79,16 +59,17 @@ struct ThreadsRun {
 ///
 /// # Errors
 /// Where a program is missing or fails.
-pub fn run(prestan: &Prestan, size: ThreadsSize) -> Result<ThreadsReport> {
+pub fn run(prestan: &Prestan, size: BenchSize) -> Result<ThreadsReport> {
+    let (rounds, seconds) = size.of((20, 2), (3, 1));
     let threads = std::thread::available_parallelism().context("count the processors")?;
     let threads = u32::try_from(threads.get()).unwrap_or(u32::MAX).max(2);
     let mut machine = BenchMachine::this();
-    let trials = SERVERS.map(|name| trial(prestan, name, threads, size, &mut machine));
+    let trials = SERVERS.map(|name| trial(prestan, name, threads, (rounds, seconds), &mut machine));
     Ok(ThreadsReport {
         servers: trials.into_iter().collect::<Result<_>>()?,
         machine,
         threads,
-        rounds: size.rounds,
+        rounds,
     })
 }
 
@@ -96,7 +77,7 @@ fn trial(
     prestan: &Prestan,
     name: &str,
     threads: u32,
-    size: ThreadsSize,
+    (rounds, seconds): (usize, u32),
     machine: &mut BenchMachine,
 ) -> Result<ThreadsTrial> {
     eprintln!("threads: {name}");
@@ -106,9 +87,9 @@ fn trial(
     let file = server.storage().join("1k.bin");
     fs::write(&file, [b'x'; FILE_BYTES]).with_context(|| format!("write {}", file.display()))?;
     let url = format!("{}1k.bin", server.url());
-    let measure = |threads| outcome(prestan, &url, threads, size.seconds);
+    let measure = |threads| outcome(prestan, &url, threads, seconds);
     let (mut one, mut several) = (Vec::new(), Vec::new());
-    for round in 0..size.rounds {
+    for round in 0..rounds {
         if round % 2 == 0 {
             one.push(measure(1)?);
             several.push(measure(threads)?);

@@ -16,6 +16,7 @@ use serde_json::Value;
 use testbed::real::Recipe;
 use testbed::{DemoServer, Root, Slowdown};
 
+use crate::BenchSize;
 use crate::comparison::Attainment;
 use crate::load::{self, Prestan};
 use crate::machine::BenchMachine;
@@ -45,29 +46,6 @@ const BUDGET: &str = "60s";
 const BUDGET_OF_ITSELF: &str = "15s";
 /// A comparison may take so long, in seconds: its budget, and what it takes to end.
 const LONGEST: f64 = 65.0;
-
-/// How often is compared.
-#[derive(Debug, Clone, Copy)]
-pub struct VerdictsSize {
-    /// Of servers with themselves.
-    itself: u32,
-    /// Of a server with a slower one.
-    slowed: u32,
-}
-
-impl VerdictsSize {
-    /// What the documents show: 70 minutes.
-    pub const FULL: VerdictsSize = VerdictsSize {
-        itself: 100,
-        slowed: 40,
-    };
-
-    /// A first look: 20 minutes.
-    pub const QUICK: VerdictsSize = VerdictsSize {
-        itself: 20,
-        slowed: 10,
-    };
-}
 
 /// Everything that was measured.
 #[derive(Debug, Serialize, Deserialize)]
@@ -124,7 +102,9 @@ pub fn serve(port: u16, slowed: Option<(&str, u64)>) -> Result<()> {
 ///
 /// # Errors
 /// Where a program is missing or fails.
-pub fn run(prestan: &Prestan, size: VerdictsSize) -> Result<VerdictsReport> {
+pub fn run(prestan: &Prestan, size: BenchSize) -> Result<VerdictsReport> {
+    // Of servers with themselves, and of a server with a slower one: 70 minutes, or 20.
+    let (of_itself, of_slower) = size.of((100_u32, 40), (20, 10));
     let save = tempfile::tempdir()?;
     let kept_in = save.path().to_str().context("a directory with a name")?;
     let compare = |sides: &[&str], budget: &str| -> Result<(Value, f64)> {
@@ -142,11 +122,8 @@ pub fn run(prestan: &Prestan, size: VerdictsSize) -> Result<VerdictsReport> {
     let servers: Vec<&str> = SERVERS.into_iter().filter(is_installed).collect();
     let mut itself = ComparisonSeries::default();
     let (mut not_turned, mut not_same) = (0, 0);
-    for (number, server) in (1..=size.itself).zip(servers.iter().cycle()) {
-        eprintln!(
-            "verdicts: two processes of {server}, {number} of {}",
-            size.itself
-        );
+    for (number, server) in (1..=of_itself).zip(servers.iter().cycle()) {
+        eprintln!("verdicts: two processes of {server}, {number} of {of_itself}");
         let sides = ["--server", server, "--server", server];
         let (document, seconds) = compare(&sides, BUDGET_OF_ITSELF)?;
         itself.add(&document, seconds, |_| false)?;
@@ -175,14 +152,14 @@ pub fn run(prestan: &Prestan, size: VerdictsSize) -> Result<VerdictsReport> {
     let plain = format!("exec {program} serve {{{{ port }}}}");
     let (mut slowed, mut pilots) = (ComparisonSeries::default(), ComparisonSeries::default());
     let mut means_us = [100.0; SLOWED.len()];
-    for number in 0..PILOTS + size.slowed {
+    for number in 0..PILOTS + of_slower {
         let is_pilot = number < PILOTS;
         let at = number as usize % SLOWED.len();
         let test = SLOWED[at];
         eprintln!(
             "verdicts: {test} is slower, {} of {} with {PILOTS} to learn from",
             number + 1,
-            PILOTS + size.slowed
+            PILOTS + of_slower
         );
         let added_us = means_us[at] * BY / price([&pilots, &slowed]);
         let slow = format!("{plain} --slow {test} --by-ns {}", (added_us * 1e3) as u64);

@@ -10,6 +10,7 @@ use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::BenchSize;
 use crate::comparison::Attainment;
 use crate::cost::{interval, order, ratios};
 use crate::load::{self, Prestan};
@@ -38,27 +39,6 @@ const WAYS: [&str; 4] = ["none", "head", "first", "full"];
 const JUDGED: &str = "full";
 /// The least page rate, as a share of that without verification.
 const AT_LEAST: f64 = 0.9;
-
-/// How much is done.
-#[derive(Debug, Clone, Copy)]
-pub struct VerifySize {
-    rounds: usize,
-    seconds: u64,
-}
-
-impl VerifySize {
-    /// What the documents show.
-    pub const FULL: VerifySize = VerifySize {
-        rounds: 11,
-        seconds: 3,
-    };
-
-    /// A first look.
-    pub const QUICK: VerifySize = VerifySize {
-        rounds: 3,
-        seconds: 1,
-    };
-}
 
 /// Everything that was measured.
 #[derive(Debug, Serialize, Deserialize)]
@@ -92,7 +72,8 @@ pub struct VerifiedPage {
 ///
 /// # Errors
 /// Where a program is missing or fails.
-pub fn run(prestan: &Prestan, size: VerifySize) -> Result<VerifyReport> {
+pub fn run(prestan: &Prestan, size: BenchSize) -> Result<VerifyReport> {
+    let (rounds, seconds) = size.of((11, 3), (3, 1));
     let nginx = BenchServer::nginx()?;
     let suites = tempfile::tempdir()?;
     let mut ways = Vec::new();
@@ -110,15 +91,15 @@ pub fn run(prestan: &Prestan, size: VerifySize) -> Result<VerifyReport> {
                 .args(["load", "--mix"])
                 .arg(&suite)
                 .args([&nginx.root(), "--quiet", "--no-save", "--json", "-"])
-                .args(["--duration", &format!("{}s", size.seconds)])
+                .args(["--duration", &format!("{seconds}s")])
                 .args(["--verify", verify]);
             pages_a_second(&load::run(&mut command)?.stdout)
         };
         // Not measured: it warms the server up.
         rate(JUDGED)?;
         let mut rates = vec![Vec::new(); WAYS.len()];
-        for round in 0..size.rounds {
-            eprintln!("verify: {page}, round {} of {}", round + 1, size.rounds);
+        for round in 0..rounds {
+            eprintln!("verify: {page}, round {} of {rounds}", round + 1);
             for index in order(round, WAYS.len()) {
                 rates[index].push(rate(WAYS[index])?);
             }
@@ -129,8 +110,8 @@ pub fn run(prestan: &Prestan, size: VerifySize) -> Result<VerifyReport> {
     machine.add(&nginx.version());
     Ok(VerifyReport {
         machine,
-        rounds: size.rounds,
-        seconds: size.seconds,
+        rounds,
+        seconds,
         ways,
     })
 }
