@@ -10,6 +10,7 @@ mod analyze;
 mod answer;
 mod beside;
 mod capture;
+mod choices;
 mod compare;
 mod connect;
 mod diagnose;
@@ -44,12 +45,15 @@ use runner::RunnerError;
 use runner::words::may_be_url;
 use testbed::Slowdown;
 
+use crate::exit::ExitStatus;
+
 pub(crate) use analyze::AnalyzeArgs;
 pub(crate) use answer::{AnswerOptions, RunsOptions};
 pub(crate) use beside::BesideOptions;
 pub(crate) use capture::CaptureArgs;
+use choices::{INCONCLUSIVE, choice};
 pub(crate) use compare::{CompareArgs, Question};
-pub(crate) use connect::{AuthArg, CONNECTING, ConnectOptions, HttpArg, TlsResumptionArg};
+pub(crate) use connect::{CONNECTING, ConnectOptions};
 pub(crate) use diagnose::DiagnoseArgs;
 pub(crate) use figures::FigureOptions;
 pub(crate) use gallery::GalleryArgs;
@@ -59,18 +63,16 @@ pub(crate) use lab::{
 };
 pub(crate) use load::{LoadArgs, RequestOptions};
 pub(crate) use options::{
-    ClockArg, ClockOptions, FlameOptions, LoadOptions, MeasuringOptions, RunOptions,
-    RunningOptions, WARMUP,
+    ClockOptions, FlameOptions, LoadOptions, MeasuringOptions, RunOptions, RunningOptions, WARMUP,
 };
 pub(crate) use output::{
-    CaptureFileOptions, ColorArg, FormatOptions, GateOptions, InconclusiveArg, LayoutArg,
-    MarkdownOptions, OutputOptions,
+    CaptureFileOptions, FormatOptions, GateOptions, MarkdownOptions, OutputOptions,
 };
 pub(crate) use runs::{RunsAction, RunsArgs};
-pub(crate) use search::{FindArg, SearchArgs, SearchOptions};
+pub(crate) use search::{SearchArgs, SearchOptions};
 pub(crate) use server::{ServerOptions, ServersArgs, ServersOptions, StartOptions, of_command};
 pub(crate) use suites::{SuitesAction, SuitesArgs};
-pub(crate) use sweep::{DesignArg, SweepArgs, Vary};
+pub(crate) use sweep::{SweepArgs, Vary};
 pub(crate) use traffic::{
     AllowedNetwork, BackgroundArgs, MaxRate, TrafficAction, TrafficArgs, TrafficRunArgs,
     TrafficSinkArgs,
@@ -150,7 +152,7 @@ pub(crate) struct Cli {
 
 impl Cli {
     /// What an inconclusive result counts as; `None` for a command that has none, too.
-    pub(crate) fn inconclusive(&self) -> Option<InconclusiveArg> {
+    pub(crate) fn inconclusive(&self) -> Option<ExitStatus> {
         let Some(command) = &self.command else {
             return self.classic.options.output.inconclusive;
         };
@@ -426,8 +428,8 @@ pub(crate) struct ReportArgs {
     pub(crate) fail_if: Option<Constraint>,
 
     /// With --judge or --fail-if: exit status of an inconclusive result: pass (0) or fail (1) instead of 3
-    #[arg(long, value_enum, value_name = "AS")]
-    pub(crate) inconclusive: Option<InconclusiveArg>,
+    #[arg(long, value_parser = choice(INCONCLUSIVE), value_name = "AS")]
+    pub(crate) inconclusive: Option<ExitStatus>,
 
     /// Name of the server in the report, in place of its URL, addresses and Server header
     ///
@@ -591,9 +593,6 @@ fn label(text: &str) -> Result<String, String> {
 }
 
 fn run_id(text: &str) -> Result<String, String> {
-    if engine::is_run_id(text) {
-        Ok(text.to_owned())
-    } else {
-        Err("use up to 64 letters, digits, - and _".to_owned())
-    }
+    let id = engine::is_run_id(text).then(|| text.to_owned());
+    id.ok_or_else(|| "use up to 64 letters, digits, - and _".to_owned())
 }

@@ -1,14 +1,11 @@
 //! From options to the access to a server.
 
-use engine::{ClockChoice, Family, TlsOptions};
+use engine::{Family, TlsOptions};
 use record::Http;
 use runner::RunnerError;
 use runner::access::{AccessRequest, CredentialRequest, RunRequest, read_header};
-use wire::auth::AuthScheme;
 
-use crate::args::{
-    AuthArg, ClockArg, ClockOptions, ConnectOptions, Login, RunningOptions, TlsResumptionArg,
-};
+use crate::args::{ClockOptions, ConnectOptions, Login, RunningOptions};
 
 impl ConnectOptions {
     /// What is asked for, where no login stands beside the URL.
@@ -30,7 +27,6 @@ pub(crate) fn access(
         let key = options.key.clone().unwrap_or_else(|| cert.clone());
         (cert, key)
     });
-    let full_handshakes = options.tls_resumption == TlsResumptionArg::Off;
     Ok(AccessRequest {
         credentials: CredentialRequest {
             login: login.login_user.clone().zip(login.login_password.clone()),
@@ -40,12 +36,7 @@ pub(crate) fn access(
             netrc: options.netrc,
             is_nobody: false,
         },
-        auth: match options.auth {
-            AuthArg::Auto => AuthScheme::Auto,
-            AuthArg::Basic => AuthScheme::Basic,
-            AuthArg::Digest => AuthScheme::Digest,
-            AuthArg::Bearer => AuthScheme::Bearer,
-        },
+        auth: options.auth,
         unix_socket: options.unix_socket.clone(),
         family: match (options.ipv4, options.ipv6) {
             (true, _) => Family::V4,
@@ -57,12 +48,12 @@ pub(crate) fn access(
             cacert: options.cacert.clone(),
             insecure: options.insecure,
             identity,
-            without_resumption: full_handshakes,
+            without_resumption: options.full_handshakes,
         },
         connections: Http {
-            version: options.http.into(),
-            full_handshakes,
-            addresses: options.addresses.into(),
+            version: options.http,
+            full_handshakes: options.full_handshakes,
+            addresses: options.addresses,
             haproxy_protocol: options.haproxy_protocol,
             ..Http::default()
         },
@@ -85,11 +76,7 @@ impl RunningOptions {
             timeout: self.timeout,
             nagle: self.nagle,
             two_writes: self.two_writes,
-            clock: match clock.clock {
-                ClockArg::Auto => ClockChoice::Auto,
-                ClockArg::Kernel => ClockChoice::Kernel,
-                ClockArg::User => ClockChoice::User,
-            },
+            clock: clock.clock,
             acks: clock.acks,
         }
     }

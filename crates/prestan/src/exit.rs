@@ -9,8 +9,6 @@ use stats::{Conclusion, Summary};
 use terminal::output::{print_described, tell, tell_formatted};
 use terminal::screen::{ColorChoice, Screen};
 
-use crate::args::InconclusiveArg;
-
 /// Exit status, as `--help` documents it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ExitStatus {
@@ -57,10 +55,9 @@ impl ExitStatus {
     }
 
     /// The same where an inconclusive result is to count as something else.
-    pub(crate) fn with(self, inconclusive: Option<InconclusiveArg>) -> ExitStatus {
+    pub(crate) fn with(self, inconclusive: Option<ExitStatus>) -> ExitStatus {
         match (self, inconclusive) {
-            (ExitStatus::Inconclusive, Some(InconclusiveArg::Pass)) => ExitStatus::Done,
-            (ExitStatus::Inconclusive, Some(InconclusiveArg::Fail)) => ExitStatus::TestFailed,
+            (ExitStatus::Inconclusive, Some(counted_as)) => counted_as,
             (code, _) => code,
         }
     }
@@ -150,8 +147,8 @@ mod tests {
     fn only_an_inconclusive_result_counts_as_something_else() {
         let numbers = |counts_as| CODES.map(|code| code.with(counts_as).number());
         assert_eq!(numbers(None), [0, 1, 2, 3, 4, 130]);
-        assert_eq!(numbers(Some(InconclusiveArg::Pass)), [0, 1, 2, 0, 4, 130]);
-        assert_eq!(numbers(Some(InconclusiveArg::Fail)), [0, 1, 2, 1, 4, 130]);
+        assert_eq!(numbers(Some(ExitStatus::Done)), [0, 1, 2, 0, 4, 130]);
+        assert_eq!(numbers(Some(ExitStatus::TestFailed)), [0, 1, 2, 1, 4, 130]);
     }
 
     #[test]
@@ -172,7 +169,7 @@ mod tests {
             "diagnose",
             "report",
         ] {
-            assert_eq!(read(line).ok(), Some(Some(InconclusiveArg::Pass)), "{line}");
+            assert_eq!(read(line).ok(), Some(Some(ExitStatus::Done)), "{line}");
         }
         for line in [
             "runs",

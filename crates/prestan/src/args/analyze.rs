@@ -7,8 +7,10 @@ use report::FormulaName;
 use trace::rto::{RtoFormula, RtoWeights};
 
 use terminal::figure_files::PagePlace;
+use terminal::screen::ColorChoice;
 
-use super::{ColorArg, duration};
+use super::choices::{COLOR, choice};
+use super::duration;
 
 #[derive(Debug, Args)]
 pub(crate) struct AnalyzeArgs {
@@ -65,8 +67,8 @@ pub(crate) struct AnalysisOutput {
     pub(crate) html: Option<PagePlace>,
 
     /// When to use colours
-    #[arg(long, value_enum, default_value_t = ColorArg::Auto, value_name = "WHEN")]
-    pub(crate) color: ColorArg,
+    #[arg(long, value_parser = choice(COLOR), default_value = "auto", value_name = "WHEN")]
+    pub(crate) color: ColorChoice,
 }
 
 /// Reads `W1-W9`, or `alpha=1/8,beta=1/4,k=4,g=250us,min=0.2`.

@@ -7,8 +7,11 @@ use clap::Args;
 
 use runner::local::RunPlace;
 use terminal::output::AnswerRequest;
+use terminal::screen::ColorChoice;
 
-use super::{ColorArg, FigureOptions, InconclusiveArg, MarkdownOptions};
+use super::choices::{COLOR, INCONCLUSIVE, choice};
+use super::{FigureOptions, MarkdownOptions};
+use crate::exit::ExitStatus;
 
 /// Where the answer goes.
 #[derive(Debug, Clone, Args)]
@@ -29,12 +32,12 @@ pub(crate) struct AnswerOptions {
     pub(crate) figures: FigureOptions,
 
     /// Exit status of an inconclusive result: pass (0) or fail (1) instead of 3
-    #[arg(long, value_enum, value_name = "AS")]
-    pub(crate) inconclusive: Option<InconclusiveArg>,
+    #[arg(long, value_parser = choice(INCONCLUSIVE), value_name = "AS")]
+    pub(crate) inconclusive: Option<ExitStatus>,
 
     /// When to use colours
-    #[arg(long, value_enum, default_value_t = ColorArg::Auto, value_name = "WHEN")]
-    pub(crate) color: ColorArg,
+    #[arg(long, value_parser = choice(COLOR), default_value = "auto", value_name = "WHEN")]
+    pub(crate) color: ColorChoice,
 }
 
 impl AnswerOptions {
@@ -44,7 +47,7 @@ impl AnswerOptions {
             json: self.json.clone(),
             markdown: self.markdown.markdown.clone(),
             figures: self.figures.request(),
-            color: self.color.into(),
+            color: self.color,
         }
     }
 }

@@ -3,10 +3,11 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use runner::gate::Gate;
 use stats::ComparedTimes;
 
+use super::choices::{TIMES, choice};
 use super::{
     AnswerOptions, FlameOptions, LabOptions, LoadOptions, MeasuringOptions, RunsOptions,
     ServersOptions, constraint, whole,
@@ -89,8 +90,8 @@ pub(crate) struct Question {
     pub(crate) same_within: f64,
 
     /// Times to compare: to the first byte of the response, or total times, to its last byte
-    #[arg(long, value_enum, value_name = "TIMES", default_value = "response")]
-    pub(crate) times: TimesArg,
+    #[arg(long, value_parser = choice(TIMES), value_name = "TIMES", default_value = "response")]
+    pub(crate) times: ComparedTimes,
 
     /// Exit with status 1 if this is true of any test: slower, 'slower > 5 % or inconclusive'
     ///
@@ -102,24 +103,6 @@ pub(crate) struct Question {
     /// undecided; with 'slower > 5 %, undecided' these fail it as well.
     #[arg(long, value_name = "CONDITION", value_parser = gate)]
     pub(crate) fail_if: Option<Gate>,
-}
-
-/// Which times are compared.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum TimesArg {
-    /// Response times
-    Response,
-    /// Total times
-    Total,
-}
-
-impl From<TimesArg> for ComparedTimes {
-    fn from(times: TimesArg) -> ComparedTimes {
-        match times {
-            TimesArg::Response => ComparedTimes::ToFirstByte,
-            TimesArg::Total => ComparedTimes::Total,
-        }
-    }
 }
 
 #[derive(Debug, Clone, PartialEq, Args)]

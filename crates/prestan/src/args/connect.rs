@@ -2,9 +2,11 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
+use clap::{ArgAction, Args};
 use record::{AddressChoice, HttpVersion};
+use wire::auth::AuthScheme;
 
+use super::choices::{ADDRESSES, AUTH, HTTP, TLS_RESUMPTION, choice};
 use super::name_and_value;
 
 /// The options of [`ConnectOptions`]: nothing is to be said of them where the server is one that is
@@ -51,8 +53,8 @@ pub(crate) struct ConnectOptions {
     pub(crate) netrc: bool,
 
     /// Authentication scheme
-    #[arg(long, value_enum, default_value_t = AuthArg::Auto, value_name = "SCHEME")]
-    pub(crate) auth: AuthArg,
+    #[arg(long, value_parser = choice(AUTH), default_value = "auto", value_name = "SCHEME")]
+    pub(crate) auth: AuthScheme,
 
     /// Use IPv4 only
     #[arg(short = '4', long, conflicts_with = "ipv6")]
@@ -71,8 +73,8 @@ pub(crate) struct ConnectOptions {
     /// Where an address does not answer within 250 ms, or refuses a connection, the next one is tried, and remembered
     /// for the run (RFC 8305). The report has the connections to each address, and rows with responses from several
     /// have a warning.
-    #[arg(long, value_enum, default_value_t = AddressesArg::First, value_name = "CHOICE")]
-    pub(crate) addresses: AddressesArg,
+    #[arg(long, value_parser = choice(ADDRESSES), default_value = "first", value_name = "CHOICE")]
+    pub(crate) addresses: AddressChoice,
 
     /// Begin each connection with a line of the PROXY protocol (version 1), as behind HAProxy
     ///
@@ -86,8 +88,8 @@ pub(crate) struct ConnectOptions {
 
     /// HTTP version; 2 needs a server that offers it over TLS, or for http:// one that speaks nothing else
     /// first (prior knowledge)
-    #[arg(long, value_enum, default_value_t = HttpArg::Http11, value_name = "VERSION")]
-    pub(crate) http: HttpArg,
+    #[arg(long, value_parser = choice(HTTP), default_value = "1.1", value_name = "VERSION")]
+    pub(crate) http: HttpVersion,
 
     /// Server of a suite that has several `targets`; the first is that of the URL; may be repeated
     ///
@@ -117,77 +119,9 @@ pub(crate) struct ConnectOptions {
     pub(crate) key: Option<PathBuf>,
 
     /// Whether connections resume TLS sessions
-    #[arg(long, value_enum, default_value_t = TlsResumptionArg::On, value_name = "SWITCH")]
-    pub(crate) tls_resumption: TlsResumptionArg,
-}
-
-/// Which of the addresses of a host connections go to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
-pub(crate) enum AddressesArg {
-    /// The first that answers, in the order of the resolver
-    #[default]
-    First,
-    /// One at random for each connection
-    Random,
-    /// One after the other
-    RoundRobin,
-}
-
-impl From<AddressesArg> for AddressChoice {
-    fn from(choice: AddressesArg) -> AddressChoice {
-        match choice {
-            AddressesArg::First => AddressChoice::First,
-            AddressesArg::Random => AddressChoice::Random,
-            AddressesArg::RoundRobin => AddressChoice::RoundRobin,
-        }
-    }
-}
-
-/// Version of HTTP in requests.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
-pub(crate) enum HttpArg {
-    #[value(name = "1.0")]
-    Http10,
-    #[default]
-    #[value(name = "1.1")]
-    Http11,
-    #[value(name = "2")]
-    Http2,
-}
-
-impl From<HttpArg> for HttpVersion {
-    fn from(version: HttpArg) -> HttpVersion {
-        match version {
-            HttpArg::Http10 => HttpVersion::Http10,
-            HttpArg::Http11 => HttpVersion::Http11,
-            HttpArg::Http2 => HttpVersion::Http2,
-        }
-    }
-}
-
-/// Whether TLS sessions are resumed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
-pub(crate) enum TlsResumptionArg {
-    /// If the server offers it
-    #[default]
-    On,
-    /// Never: each handshake is a full one
-    Off,
-}
-
-/// How to authenticate.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
-pub(crate) enum AuthArg {
-    /// Digest if the server offers it, otherwise Basic; Bearer for a token. Basic and Bearer are sent
-    /// without a challenge only over TLS, a Unix socket or loopback
-    #[default]
-    Auto,
-    /// Basic, from the first request on
-    Basic,
-    /// Digest only: the password is never sent
-    Digest,
-    /// Bearer, from the first request on
-    Bearer,
+    #[arg(long = "tls-resumption", action = ArgAction::Set, value_parser = choice(TLS_RESUMPTION), default_value = "on",
+          value_name = "SWITCH")]
+    pub(crate) full_handshakes: bool,
 }
 
 fn resolve(text: &str) -> Result<engine::Resolve, String> {

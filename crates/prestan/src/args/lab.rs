@@ -5,10 +5,12 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use terminal::figure_files::PagePlace;
+use terminal::screen::ColorChoice;
 use topology::QueueSpec;
 use traffic::{BitRate, Percentage, TimeSpan};
 
-use super::{Cli, ColorArg, Command, whole};
+use super::choices::{COLOR, choice};
+use super::{Cli, Command, whole};
 
 #[derive(Debug, Args)]
 pub(crate) struct LabArgs {
@@ -335,8 +337,8 @@ pub(crate) struct CampaignDocuments {
     pub(crate) markdown: Option<PathBuf>,
 
     /// When to use colours
-    #[arg(long, value_enum, default_value_t = ColorArg::Auto, value_name = "WHEN")]
-    pub(crate) color: ColorArg,
+    #[arg(long, value_parser = choice(COLOR), default_value = "auto", value_name = "WHEN")]
+    pub(crate) color: ColorChoice,
 }
 
 impl CampaignDocuments {

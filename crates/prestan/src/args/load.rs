@@ -3,12 +3,13 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use record::Arrivals;
 use runner::failing::MaxFailures;
 use runner::load::LoadRequest;
 use runner::load::pace::PaceRequest;
 
+use super::choices::{ARRIVALS, choice};
 use super::{
     LabOptions, MeasuringOptions, OutputOptions, RunningOptions, ServerOptions, WARMUP, duration,
     positive_duration, size, verify, whole,
@@ -149,8 +150,8 @@ pub(crate) struct PaceOptions {
     pub(crate) stages: Option<Stages>,
 
     /// Open loop: distribution of arrivals [default: poisson]
-    #[arg(long, value_enum, value_name = "HOW")]
-    pub(crate) arrivals: Option<ArrivalsArg>,
+    #[arg(long, value_parser = choice(ARRIVALS), value_name = "HOW")]
+    pub(crate) arrivals: Option<Arrivals>,
 
     /// Open loop: requests that may wait for a free connection [default: 10000]
     ///
@@ -215,7 +216,7 @@ impl PaceOptions {
             users: self.users,
             rate: self.rate,
             stages: self.stages.as_ref().map(|stages| stages.0.clone()),
-            arrivals: self.arrivals.map(Arrivals::from),
+            arrivals: self.arrivals,
             max_waiting: self.max_waiting,
             spin: self.spin,
             requests: self.requests,
@@ -223,25 +224,6 @@ impl PaceOptions {
             until: self.until,
             keep_alive: !self.no_keep_alive,
             pipeline: self.pipeline,
-        }
-    }
-}
-
-/// How the planned moments of an open loop are spread.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
-pub(crate) enum ArrivalsArg {
-    /// Equal intervals
-    Constant,
-    /// Random and independent, as from many independent users
-    #[default]
-    Poisson,
-}
-
-impl From<ArrivalsArg> for Arrivals {
-    fn from(arrivals: ArrivalsArg) -> Arrivals {
-        match arrivals {
-            ArrivalsArg::Constant => Arrivals::Constant,
-            ArrivalsArg::Poisson => Arrivals::Poisson,
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use engine::Settings;
+use engine::{ClockChoice, Settings};
 use runner::RunnerError;
 use runner::console::SeriesConsole;
 use runner::inside::InsideRequest;
@@ -12,6 +12,7 @@ use runner::servers::RunWays;
 
 use record::NoteRecord;
 
+use super::choices::{CLOCK, choice};
 use super::{
     BackgroundArgs, CaptureFileOptions, ConnectOptions, OutputOptions, duration, label,
     name_and_value, note, positive_duration, run_id, verify, whole,
@@ -256,23 +257,10 @@ pub(crate) struct FlameOptions {
 #[command(next_help_heading = "Timing")]
 pub(crate) struct ClockOptions {
     /// Clock for the moments at which requests leave and responses arrive
-    #[arg(long, value_enum, default_value_t = ClockArg::Auto, value_name = "CLOCK")]
-    pub(crate) clock: ClockArg,
+    #[arg(long, value_parser = choice(CLOCK), default_value = "auto", value_name = "CLOCK")]
+    pub(crate) clock: ClockChoice,
 
     /// Also record when the server's TCP had acknowledged the whole request (kernel clock only)
     #[arg(long)]
     pub(crate) acks: bool,
-}
-
-/// Which clock to use.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
-pub(crate) enum ClockArg {
-    /// Kernel time stamps if available, otherwise the user clock with a warning
-    #[default]
-    Auto,
-    /// Kernel time stamps of packets
-    Kernel,
-    /// Clock read before and after the system calls: less overhead, but includes the wake-up of the
-    /// client
-    User,
 }

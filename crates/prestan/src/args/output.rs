@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use constraint::Constraint;
 
 use report::TextLayout;
@@ -10,7 +10,9 @@ use terminal::output::{AnswerRequest, ReportRequest};
 use terminal::screen::ColorChoice;
 use terminal::watch::{ConsoleRequest, Talk};
 
+use super::choices::{COLOR, INCONCLUSIVE, LAYOUT, choice};
 use super::{FigureOptions, constraint};
+use crate::exit::ExitStatus;
 
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Output")]
@@ -26,8 +28,8 @@ pub(crate) struct OutputOptions {
     pub(crate) gate: GateOptions,
 
     /// Exit status of an inconclusive result: pass (0) or fail (1) instead of 3
-    #[arg(long, value_enum, value_name = "AS")]
-    pub(crate) inconclusive: Option<InconclusiveArg>,
+    #[arg(long, value_parser = choice(INCONCLUSIVE), value_name = "AS")]
+    pub(crate) inconclusive: Option<ExitStatus>,
 
     /// Save the run in this directory [default: a new one in ~/.local/state/prestan/runs]
     #[arg(long, value_name = "DIR", conflicts_with = "no_save")]
@@ -131,12 +133,12 @@ pub(crate) struct FormatOptions {
     pub(crate) figures: FigureOptions,
 
     /// Layout of the report [default: full; brief for demo]
-    #[arg(long, value_enum, value_name = "LAYOUT")]
-    pub(crate) layout: Option<LayoutArg>,
+    #[arg(long, value_parser = choice(LAYOUT), value_name = "LAYOUT")]
+    pub(crate) layout: Option<TextLayout>,
 
     /// When to use colours
-    #[arg(long, value_enum, default_value_t = ColorArg::Auto, value_name = "WHEN")]
-    pub(crate) color: ColorArg,
+    #[arg(long, value_parser = choice(COLOR), default_value = "auto", value_name = "WHEN")]
+    pub(crate) color: ColorChoice,
 }
 
 impl FormatOptions {
@@ -148,69 +150,12 @@ impl FormatOptions {
                 json: self.json.clone(),
                 markdown: self.markdown.markdown.clone(),
                 figures: self.figures.request(),
-                color: self.color.into(),
+                color: self.color,
             },
             csv: self.csv.clone(),
             junit: self.junit.clone(),
             log: self.log.clone(),
-            layout: self.layout.map_or(TextLayout::Full, TextLayout::from),
+            layout: self.layout.unwrap_or_default(),
         }
     }
-}
-
-/// Layout of the report of a run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
-pub(crate) enum LayoutArg {
-    /// Figures first, then their limits, then how they were measured
-    #[default]
-    Full,
-    /// Figures, and one sentence about their limits
-    Brief,
-    /// The report of 2004 (Xu, section 5.6), to the letter
-    #[value(name = "2004")]
-    Of2004,
-    /// Every system call of the server that --inside or --pid has counted
-    Calls,
-}
-
-impl From<LayoutArg> for TextLayout {
-    fn from(layout: LayoutArg) -> TextLayout {
-        match layout {
-            LayoutArg::Full => TextLayout::Full,
-            LayoutArg::Brief => TextLayout::Brief,
-            LayoutArg::Of2004 => TextLayout::Of2004,
-            LayoutArg::Calls => TextLayout::Calls,
-        }
-    }
-}
-
-/// When to use colours.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
-pub(crate) enum ColorArg {
-    /// On a terminal, unless NO_COLOR is set or TERM is dumb; elsewhere with CLICOLOR_FORCE
-    #[default]
-    Auto,
-    /// Always
-    Always,
-    /// Never
-    Never,
-}
-
-impl From<ColorArg> for ColorChoice {
-    fn from(when: ColorArg) -> ColorChoice {
-        match when {
-            ColorArg::Auto => ColorChoice::Auto,
-            ColorArg::Always => ColorChoice::Always,
-            ColorArg::Never => ColorChoice::Never,
-        }
-    }
-}
-
-/// What an inconclusive result counts as.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum InconclusiveArg {
-    /// Exit status 0
-    Pass,
-    /// Exit status 1
-    Fail,
 }

@@ -2,9 +2,11 @@
 
 use std::time::Duration;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use constraint::Constraint;
+use report::Find;
 
+use super::choices::{FIND, choice};
 use super::{
     AnswerOptions, LabOptions, MeasuringOptions, RequestOptions, RunningOptions, RunsOptions,
     ServerOptions, WARMUP, constraint, load, positive_duration, whole,
@@ -47,8 +49,8 @@ pub(crate) struct SearchArgs {
 #[command(next_help_heading = "Search")]
 pub(crate) struct SearchOptions {
     /// Load to maximise
-    #[arg(long, value_enum, value_name = "WHAT")]
-    pub(crate) find: FindArg,
+    #[arg(long, value_parser = choice(FIND), value_name = "WHAT")]
+    pub(crate) find: Find,
 
     /// Condition that must hold in at least 9 of 10 trials: 'p99 < 50 ms and failures == 0'
     ///
@@ -81,13 +83,4 @@ pub(crate) struct SearchOptions {
 
     #[command(flatten)]
     pub(crate) running: RunningOptions,
-}
-
-/// What to find the most of.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum FindArg {
-    /// Concurrent users, each of which waits for its responses (closed loop)
-    Users,
-    /// Requests per second, whatever the server does (open loop)
-    Rate,
 }

@@ -1,6 +1,7 @@
 //! Servers that Prestan starts. The comments on fields are what `--help` prints.
 
 use clap::Args;
+use record::HttpVersion;
 use runner::RunnerError;
 use runner::servers::{TestedServer, recipe};
 use runner::words::may_be_url;
@@ -8,7 +9,7 @@ use testbed::real::Recipe;
 use wire::shown::redacted_target;
 use wire::target::Target;
 
-use super::{CONNECTING, ConnectOptions, HttpArg};
+use super::{CONNECTING, ConnectOptions};
 
 #[derive(Debug, Args)]
 pub(crate) struct ServersArgs {}
@@ -144,6 +145,6 @@ pub(crate) fn of_command(
              command, or give the URL of the server"
         )));
     }
-    recipe.is_http2 = connect.http == HttpArg::Http2;
+    recipe.is_http2 = connect.http == HttpVersion::Http2;
     Ok(TestedServer::of_recipe(recipe))
 }

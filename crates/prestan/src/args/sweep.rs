@@ -1,7 +1,9 @@
 //! The command line of `prestan sweep`. The comments on its fields are what `--help` prints.
 
-use clap::{Args, ValueEnum};
+use clap::Args;
+use report::Design;
 
+use super::choices::{DESIGN, choice};
 use super::{
     AnswerOptions, FlameOptions, GateOptions, LabOptions, LoadOptions, MeasuringOptions,
     RunsOptions, ServersOptions, StartOptions, compare, whole,
@@ -58,8 +60,8 @@ pub(crate) struct SweepOptions {
     pub(crate) vary: Vec<Vary>,
 
     /// Combinations of values to measure
-    #[arg(long, value_enum, default_value_t = DesignArg::Grid, value_name = "DESIGN")]
-    pub(crate) design: DesignArg,
+    #[arg(long, value_parser = choice(DESIGN), default_value = "grid", value_name = "DESIGN")]
+    pub(crate) design: Design,
 
     /// Number of runs of each combination
     #[arg(long, value_name = "N", default_value_t = 5,
@@ -81,15 +83,6 @@ pub(crate) struct SweepOptions {
     /// Allow a mix that changes the server, in a collection of the run
     #[arg(long, requires = "mix")]
     pub(crate) writes: bool,
-}
-
-/// Which points to measure.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum DesignArg {
-    /// All combinations
-    Grid,
-    /// Each parameter alone, with the others at their first value
-    One,
 }
 
 /// A parameter with its values.

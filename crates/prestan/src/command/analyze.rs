@@ -41,7 +41,7 @@ fn print(analysis: &CaptureAnalysis, args: &AnalyzeArgs) -> Result<(), RunnerErr
     output::print_all(
         json.into_iter().chain(csv).chain(html).collect(),
         out.output.as_deref(),
-        out.color.into(),
+        out.color,
         Some(|color, width| report::analysis_text(analysis, color, width)),
     )
 }

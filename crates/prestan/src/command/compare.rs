@@ -49,11 +49,7 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<ExitStatus, RunnerError> {
         }
         ComparedRuns::Now => measure(args)?,
     };
-    let comparisons = compared(
-        &servers,
-        args.question.same_within,
-        args.question.times.into(),
-    )?;
+    let comparisons = compared(&servers, args.question.same_within, args.question.times)?;
     let first = servers.first().and_then(|server| server.runs.first());
     let params = first.map_or_else(BTreeMap::new, |run| run.run.plan.params.clone());
     let Question {
@@ -114,7 +110,7 @@ fn measure(args: &CompareArgs) -> Result<MeasuredSeries, RunnerError> {
             None => Extent::Within(
                 args.series.budget,
                 args.question.same_within,
-                args.question.times.into(),
+                args.question.times,
             ),
         },
         load: &args.load,

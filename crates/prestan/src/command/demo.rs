@@ -4,12 +4,13 @@ use std::fs;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 
+use report::TextLayout;
 use runner::RunnerError;
 use runner::access::read_target;
 use runner::servers::TestedServer;
 use testbed::{DemoServer, Root, Slowdown};
 
-use crate::args::{DemoArgs, LayoutArg, MeasuringOptions, ServeArgs};
+use crate::args::{DemoArgs, MeasuringOptions, ServeArgs};
 use crate::command::run::{SuiteTask, measure};
 use crate::exit::ExitStatus;
 use crate::signals::Signals;
@@ -18,7 +19,7 @@ use terminal::output::print_list;
 /// Starts the embedded server, measures it, and leaves the run for `prestan report`.
 pub(crate) fn demo(args: &DemoArgs) -> Result<ExitStatus, RunnerError> {
     let mut output = args.output.clone();
-    output.formats.layout.get_or_insert(LayoutArg::Brief);
+    output.formats.layout.get_or_insert(TextLayout::Brief);
     let task = SuiteTask::new("prestan", &args.load, &output)?;
     let server = start(Root::Temporary, 0, None)?;
     let target = TestedServer::running(vec![read_target(&server.url())?]);

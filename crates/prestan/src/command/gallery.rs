@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::Path;
 
+use engine::ClockChoice;
 use report::Comparisons;
 use report::gallery::{Exhibit, Gallery, SiteFile};
 use runner::RunnerError;
@@ -11,7 +12,7 @@ use testbed::real::{Recipe, UrlScheme, recipes};
 
 use super::compare::side_by_side::{self, Extent, MeasuredSeries, SideBySide};
 use super::compare::{MeasuredServer, SAME_WITHIN, compared, shown};
-use crate::args::{ClockArg, GalleryArgs, MeasuringOptions, WARMUP, is_given};
+use crate::args::{GalleryArgs, MeasuringOptions, WARMUP, is_given};
 use crate::exit::ExitStatus;
 use runner::kept::KeptRun;
 use runner::servers::tested_servers;
@@ -186,7 +187,7 @@ fn command(args: &GalleryArgs, servers: &[MeasuredServer]) -> String {
     ];
     let param = |(name, value): &(String, String)| ("--param", Some(format!("{name}={value}")));
     options.extend(load.params.iter().map(param));
-    if args.clock.clock == ClockArg::User {
+    if args.clock.clock == ClockChoice::User {
         options.push(("--clock", Some("user".to_owned())));
     }
     let given = options

@@ -8,7 +8,7 @@ use report::page::{Common, ReportPage};
 use report::{CountedUnit, Find, SearchResult, Tried};
 use stats::{OfferedLoad, Search, SearchOutcome, Trial};
 
-use crate::args::{FindArg, SearchArgs, SearchOptions};
+use crate::args::{SearchArgs, SearchOptions};
 use crate::exit::ExitStatus;
 use crate::signals::on_interrupt;
 use runner::RunnerError;
@@ -85,7 +85,7 @@ fn made(
     )?;
     let task = Arc::new(task);
     let load = TrialLoad {
-        find: find(&args.search),
+        find: args.search.find,
         duration: args.search.duration,
         warmup: args.search.warmup,
         in_turn: sending.in_turn,
@@ -163,20 +163,13 @@ pub(super) fn found(
     }
 }
 
-fn find(options: &SearchOptions) -> Find {
-    match options.find {
-        FindArg::Users => Find::Users,
-        FindArg::Rate => Find::Rate,
-    }
-}
-
 fn begin(options: &SearchOptions) -> Result<Search, RunnerError> {
     let (from, to) = match options.find {
-        FindArg::Users => (
+        Find::Users => (
             options.from.unwrap_or(1.0),
             options.to.unwrap_or(MOST_USERS),
         ),
-        FindArg::Rate => (
+        Find::Rate => (
             options.from.unwrap_or(FIRST_RATE),
             options.to.unwrap_or(MOST_RATE),
         ),
@@ -187,11 +180,11 @@ fn begin(options: &SearchOptions) -> Result<Search, RunnerError> {
         )));
     }
     match options.find {
-        FindArg::Users if options.connections.is_some() => Err(RunnerError::Usage(
+        Find::Users if options.connections.is_some() => Err(RunnerError::Usage(
             "--connections is for --find rate: with --find users, each user has one connection"
                 .to_owned(),
         )),
-        FindArg::Rate => {
+        Find::Rate => {
             let least = REQUESTS_AT_LEAST / options.duration.as_secs_f64();
             if from < least {
                 return Err(RunnerError::Usage(format!(
@@ -203,15 +196,13 @@ fn begin(options: &SearchOptions) -> Result<Search, RunnerError> {
             }
             Ok(Search::of_rate(from, to, least))
         }
-        FindArg::Users
-            if from.fract() != 0.0 || to.fract() != 0.0 || to > 100_000.0 || from < 1.0 =>
-        {
+        Find::Users if from.fract() != 0.0 || to.fract() != 0.0 || to > 100_000.0 || from < 1.0 => {
             Err(RunnerError::Usage(
                 "the number of users is a whole number from 1 to 100000; change --from or --to"
                     .to_owned(),
             ))
         }
-        FindArg::Users => Ok(Search::of_users(from as u32, to as u32)),
+        Find::Users => Ok(Search::of_users(from as u32, to as u32)),
     }
 }
 

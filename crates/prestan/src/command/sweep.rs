@@ -14,7 +14,7 @@ use suite::Limit;
 
 use super::gates::add_gate;
 use super::point_verdicts::{RunAtPoint, by_constraints};
-use crate::args::{AnswerOptions, DesignArg, SweepArgs, Vary};
+use crate::args::{AnswerOptions, SweepArgs, Vary};
 use crate::command::run::overrides;
 use crate::exit::ExitStatus;
 use crate::signals::on_interrupt;
@@ -223,12 +223,12 @@ fn check(args: &SweepArgs) -> Result<(), RunnerError> {
 /// For each point, which value of each parameter: an index.
 type Levels = Vec<usize>;
 
-fn points(vary: &[Vary], design: DesignArg) -> Vec<Levels> {
+fn points(vary: &[Vary], design: Design) -> Vec<Levels> {
     let mut points: Vec<Levels> = vec![vec![0; vary.len()]];
     for (of, varied) in vary.iter().enumerate() {
         let from = match design {
-            DesignArg::Grid => points.clone(),
-            DesignArg::One => vec![vec![0; vary.len()]],
+            Design::Grid => points.clone(),
+            Design::OneAtATime => vec![vec![0; vary.len()]],
         };
         for level in 1..varied.values.len() {
             points.extend(from.iter().map(|point| {
@@ -438,10 +438,7 @@ fn result(
     Sweep {
         suite: suite.to_owned(),
         vary: vary.collect(),
-        design: match args.plan.design {
-            DesignArg::Grid => Design::Grid,
-            DesignArg::One => Design::OneAtATime,
-        },
+        design: args.plan.design,
         repeats: args.plan.repeat as usize,
         seed,
         same_within: args.plan.same_within,

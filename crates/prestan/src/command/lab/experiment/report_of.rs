@@ -91,5 +91,5 @@ fn write(report: &CampaignReport<'_>, documents: &CampaignDocuments) -> Result<(
         all.extend(place.documents(&campaign_page(report)));
     }
     let text = |color, width| campaign_text(report, color, width);
-    print_all(all, None, documents.color.into(), Some(text))
+    print_all(all, None, documents.color, Some(text))
 }

@@ -1,0 +1,118 @@
+//! Options of which the value is one of a few words.
+
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use engine::ClockChoice;
+use record::{AddressChoice, Arrivals, HttpVersion};
+use report::{Design, Find, TextLayout};
+use stats::ComparedTimes;
+use terminal::screen::ColorChoice;
+use wire::auth::AuthScheme;
+
+use crate::exit::ExitStatus;
+
+/// Words, what each means, and what `--help` says of it.
+type Choices<T, const N: usize> = [(&'static str, T, &'static str); N];
+
+/// Reads one of these words.
+pub(super) fn choice<T: Copy + Send + Sync + 'static, const N: usize>(
+    choices: Choices<T, N>,
+) -> impl TypedValueParser<Value = T> {
+    let shown = choices.map(|(word, _, help)| match help {
+        "" => PossibleValue::new(word),
+        help => PossibleValue::new(word).help(help),
+    });
+    PossibleValuesParser::new(shown).try_map(move |word| {
+        let chosen = choices.iter().find(|(own, ..)| *own == word);
+        chosen.map(|(_, meaning, _)| *meaning).ok_or("no such word")
+    })
+}
+
+/// Which of the addresses of a host connections go to.
+#[rustfmt::skip]
+pub(super) const ADDRESSES: Choices<AddressChoice, 3> = [
+    ("first", AddressChoice::First, "The first that answers, in the order of the resolver"),
+    ("random", AddressChoice::Random, "One at random for each connection"),
+    ("round-robin", AddressChoice::RoundRobin, "One after the other"),
+];
+
+/// How the planned moments of an open loop are spread.
+#[rustfmt::skip]
+pub(super) const ARRIVALS: Choices<Arrivals, 2> = [
+    ("constant", Arrivals::Constant, "Equal intervals"),
+    ("poisson", Arrivals::Poisson, "Random and independent, as from many independent users"),
+];
+
+/// How to authenticate.
+#[rustfmt::skip]
+pub(super) const AUTH: Choices<AuthScheme, 4> = [
+    ("auto", AuthScheme::Auto, "Digest if the server offers it, otherwise Basic; Bearer for a token. Basic and Bearer are \
+                                sent without a challenge only over TLS, a Unix socket or loopback"),
+    ("basic", AuthScheme::Basic, "Basic, from the first request on"),
+    ("digest", AuthScheme::Digest, "Digest only: the password is never sent"),
+    ("bearer", AuthScheme::Bearer, "Bearer, from the first request on"),
+];
+
+/// Which clock to use.
+#[rustfmt::skip]
+pub(super) const CLOCK: Choices<ClockChoice, 3> = [
+    ("auto", ClockChoice::Auto, "Kernel time stamps if available, otherwise the user clock with a warning"),
+    ("kernel", ClockChoice::Kernel, "Kernel time stamps of packets"),
+    ("user", ClockChoice::User, "Clock read before and after the system calls: less overhead, but includes the wake-up of \
+                                 the client"),
+];
+
+/// When to use colours.
+#[rustfmt::skip]
+pub(super) const COLOR: Choices<ColorChoice, 3> = [
+    ("auto", ColorChoice::Auto, "On a terminal, unless NO_COLOR is set or TERM is dumb; elsewhere with CLICOLOR_FORCE"),
+    ("always", ColorChoice::Always, "Always"),
+    ("never", ColorChoice::Never, "Never"),
+];
+
+/// Which points of a sweep to measure.
+#[rustfmt::skip]
+pub(super) const DESIGN: Choices<Design, 2> = [
+    ("grid", Design::Grid, "All combinations"),
+    ("one", Design::OneAtATime, "Each parameter alone, with the others at their first value"),
+];
+
+/// What to find the most of.
+#[rustfmt::skip]
+pub(super) const FIND: Choices<Find, 2> = [
+    ("users", Find::Users, "Concurrent users, each of which waits for its responses (closed loop)"),
+    ("rate", Find::Rate, "Requests per second, whatever the server does (open loop)"),
+];
+
+/// Version of HTTP in requests.
+pub(super) const HTTP: Choices<HttpVersion, 3> = [
+    ("1.0", HttpVersion::Http10, ""),
+    ("1.1", HttpVersion::Http11, ""),
+    ("2", HttpVersion::Http2, ""),
+];
+
+/// What an inconclusive result counts as.
+pub(super) const INCONCLUSIVE: Choices<ExitStatus, 2> = [
+    ("pass", ExitStatus::Done, "Exit status 0"),
+    ("fail", ExitStatus::TestFailed, "Exit status 1"),
+];
+
+/// Layout of the report of a run.
+#[rustfmt::skip]
+pub(super) const LAYOUT: Choices<TextLayout, 4> = [
+    ("full", TextLayout::Full, "Figures first, then their limits, then how they were measured"),
+    ("brief", TextLayout::Brief, "Figures, and one sentence about their limits"),
+    ("2004", TextLayout::Of2004, "The report of 2004 (Xu, section 5.6), to the letter"),
+    ("calls", TextLayout::Calls, "Every system call of the server that --inside or --pid has counted"),
+];
+
+/// Which times are compared.
+pub(super) const TIMES: Choices<ComparedTimes, 2> = [
+    ("response", ComparedTimes::ToFirstByte, "Response times"),
+    ("total", ComparedTimes::Total, "Total times"),
+];
+
+/// Whether each TLS handshake is a full one.
+pub(super) const TLS_RESUMPTION: Choices<bool, 2> = [
+    ("on", false, "If the server offers it"),
+    ("off", true, "Never: each handshake is a full one"),
+];
