@@ -15,7 +15,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use engine::{Drive, Endpoint, HttpOptions, KnownWindow, LoadDrive, Pacing, Settings, Sink, Watch};
+use engine::{
+    Drive, Endpoint, HttpOptions, KnownWindow, LoadDrive, Pacing, RunPlace, RunSpec, Sink, Watch,
+};
 use record::{Arrivals, Clock, Http, Sample, Stage};
 
 struct Counting;
@@ -86,12 +88,10 @@ impl Sink for Count {
     }
 }
 
-fn settings(address: SocketAddr, clock: Clock, pacing: Pacing, pipeline: u32) -> Settings {
+fn place(address: SocketAddr, clock: Clock, pipeline: u32) -> RunPlace {
     let target = wire::target::Target::resource(&format!("http://{address}/x?y")).unwrap();
     let tls = engine::TlsOptions::default();
-    Settings {
-        run_id: "test".to_owned(),
-        seed: 1,
+    RunPlace {
         endpoint: Endpoint {
             tls: engine::tls_config(&tls, target.scheme()).unwrap(),
             route: engine::Route::Tcp(vec![address]),
@@ -112,33 +112,16 @@ fn settings(address: SocketAddr, clock: Clock, pacing: Pacing, pipeline: u32) ->
         files: Vec::new(),
         lock_tokens: None,
         made_files: None,
-        users: 4,
         threads: 1,
-        drive: Drive::Load(LoadDrive {
-            pacing,
-            connect_rate: 1e6,
-            warmup: 100,
-            ..LoadDrive::default()
-        }),
         clock,
         acks: false,
-        start_place: None,
-        beside: Vec::new(),
-        background: None,
         inside: None,
         processors: None,
-        notes: Vec::new(),
-        command: None,
-        label: None,
     }
 }
 
 /// Allocations of a run with so many operations.
-fn allocations(settings: &Settings, requests: u64) -> u64 {
-    let mut settings = settings.clone();
-    if let Drive::Load(load) = &mut settings.drive {
-        load.requests = Some(requests);
-    }
+fn allocations(place: &RunPlace, pacing: &Pacing, requests: u64) -> u64 {
     let (plan, _) = suite::single(&suite::Single {
         method: "GET".to_owned(),
         paths: suite::RequestedPaths::Target,
@@ -147,6 +130,25 @@ fn allocations(settings: &Settings, requests: u64) -> u64 {
         status: None,
     })
     .unwrap();
+    let spec = RunSpec {
+        run_id: "test".to_owned(),
+        plan: Arc::new(plan),
+        seed: 1,
+        users: 4,
+        drive: Drive::Load(LoadDrive {
+            pacing: pacing.clone(),
+            requests: Some(requests),
+            connect_rate: 1e6,
+            warmup: 100,
+            ..LoadDrive::default()
+        }),
+        start_place: None,
+        command: None,
+        notes: Vec::new(),
+        label: None,
+        beside: Vec::new(),
+        background: None,
+    };
     let watch = Watch {
         turn: None,
         rows: None,
@@ -158,7 +160,7 @@ fn allocations(settings: &Settings, requests: u64) -> u64 {
     };
     let mut count = Count::default();
     let before = ALLOCATIONS.load(Ordering::Relaxed);
-    let finished = engine::run(plan, &settings, &watch, &mut count);
+    let finished = engine::run(&spec, place, &watch, &mut count);
     let after = ALLOCATIONS.load(Ordering::Relaxed);
     assert_eq!(finished.error, None);
     assert_eq!(count.0, requests, "{:?}", finished.events);
@@ -186,10 +188,10 @@ fn an_operation_allocates_nothing() {
         ("open loop", Clock::Kernel, open, 1),
     ];
     for (name, clock, pacing, pipeline) in cases {
-        let settings = settings(address, clock, pacing, pipeline);
-        allocations(&settings, FEW);
-        let few = allocations(&settings, FEW);
-        let many = allocations(&settings, MANY);
+        let place = place(address, clock, pipeline);
+        allocations(&place, &pacing, FEW);
+        let few = allocations(&place, &pacing, FEW);
+        let many = allocations(&place, &pacing, MANY);
         let more = many.saturating_sub(few);
         assert!(
             more * 100 < MANY - FEW,

@@ -1,4 +1,4 @@
-//! How servers are reached, as whom, and with which settings.
+//! How servers are reached, and as whom.
 
 mod credentials;
 mod headers;
@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use engine::{
-    ClockChoice, Drive, Endpoint, Family, HttpOptions, Resolve, Rounds, Route, Settings, TlsOptions,
+    ClockChoice, Endpoint, Family, HttpOptions, Publish, Resolve, Route, RunPlace, TlsOptions,
 };
 use record::{Clock, Http, HttpVersion, NoteRecord};
 use wire::auth::{AuthScheme, Credentials};
@@ -46,40 +46,28 @@ pub struct AccessRequest {
     pub targets: Vec<(String, String)>,
 }
 
-/// How the server is reached, and who we are.
-pub struct ServerAccess {
-    /// The server.
-    pub endpoint: Endpoint,
-    /// Further targets of a suite.
-    pub others: Vec<Endpoint>,
-    /// What all requests have in common.
-    pub http: HttpOptions,
-}
-
 impl AccessRequest {
-    /// The access to a server: looks its host up, and reads credentials and certificates. Warns of a password that
-    /// others can read.
+    /// The way to a server, for a few requests of one user: looks its host up, and reads credentials and certificates.
+    /// Warns of a password that others can read.
     ///
     /// # Errors
     ///
     /// One of these is not there or is invalid.
-    pub fn at(&self, target: Target) -> Result<ServerAccess, RunnerError> {
+    pub fn at(&self, target: Target) -> Result<RunPlace, RunnerError> {
         let other = |(name, url): &(String, String)| -> Result<Endpoint, RunnerError> {
             Ok(Endpoint {
                 name: Some(name.clone()),
                 ..self.endpoint(read_target(url)?)?
             })
         };
-        Ok(ServerAccess {
-            endpoint: self.endpoint(target)?,
-            others: self.targets.iter().map(other).collect::<Result<_, _>>()?,
-            http: HttpOptions {
-                connections: self.connections,
-                headers: self.headers.clone(),
-                auth: self.auth,
-                timeout: TIMEOUT,
-            },
-        })
+        let http = HttpOptions {
+            connections: self.connections,
+            headers: self.headers.clone(),
+            auth: self.auth,
+            timeout: TIMEOUT,
+        };
+        let others = self.targets.iter().map(other).collect::<Result<_, _>>()?;
+        Ok(place_of(self.endpoint(target)?, others, http))
     }
 
     /// The way to one of the servers.
@@ -141,29 +129,42 @@ pub(crate) fn to_own_server(
     target: Target,
     credentials: Option<Credentials>,
     version: HttpVersion,
-) -> Result<ServerAccess, RunnerError> {
-    let route = route_to_own(&target)?;
-    let tls =
-        engine::tls_config(&TlsOptions::default(), target.scheme()).map_err(RunnerError::Local)?;
-    Ok(ServerAccess {
-        endpoint: Endpoint {
-            target,
-            route,
-            tls,
-            credentials,
-            name: None,
+) -> Result<RunPlace, RunnerError> {
+    let tls = engine::tls_config(&TlsOptions::default(), target.scheme());
+    let endpoint = Endpoint {
+        route: route_to_own(&target)?,
+        tls: tls.map_err(RunnerError::Local)?,
+        target,
+        credentials,
+        name: None,
+    };
+    let http = HttpOptions {
+        connections: Http {
+            version,
+            ..Http::default()
         },
-        others: Vec::new(),
-        http: HttpOptions {
-            connections: Http {
-                version,
-                ..Http::default()
-            },
-            headers: Vec::new(),
-            auth: AuthScheme::Auto,
-            timeout: TIMEOUT,
-        },
-    })
+        headers: Vec::new(),
+        auth: AuthScheme::Auto,
+        timeout: TIMEOUT,
+    };
+    Ok(place_of(endpoint, Vec::new(), http))
+}
+
+/// Where one user sends a few requests to these endpoints; a run has more to say.
+fn place_of(endpoint: Endpoint, others: Vec<Endpoint>, http: HttpOptions) -> RunPlace {
+    RunPlace {
+        endpoint,
+        others,
+        http,
+        files: Vec::new(),
+        lock_tokens: state::lock_tokens(),
+        made_files: state::made_files(),
+        threads: 1,
+        clock: Clock::User,
+        acks: false,
+        inside: None,
+        processors: None,
+    }
 }
 
 /// How connections get to such a server.
@@ -206,10 +207,22 @@ pub struct RunRequest {
     pub seed: Option<u64>,
     /// Notes for the report.
     pub notes: Vec<NoteRecord>,
+    /// The command line, where reports repeat it, with redacted credentials.
+    pub command: Option<String>,
+    /// Put into the collection of the run before it measures.
+    pub files: Vec<Publish>,
     /// Worker threads.
     pub threads: u32,
     /// How long an operation may take.
     pub timeout: Duration,
+    /// Whether HTTP/1.0 is spoken, whatever the server is for.
+    pub is_http10: bool,
+    /// Whether a connection is used for more than one operation.
+    pub keep_alive: bool,
+    /// Requests that may be under way on one connection at a time.
+    pub pipeline: u32,
+    /// Connections of one user, for the files of a page.
+    pub parallel: u32,
     /// Whether Nagle's algorithm is on.
     pub nagle: bool,
     /// Whether head and body of a request are sent in two writes.
@@ -235,120 +248,46 @@ impl RunRequest {
         }
         Ok(clock)
     }
-}
 
-impl ServerAccess {
-    /// Settings of a run; what it does is still to be said.
+    /// Where a run is done whose servers are reached from there.
     ///
     /// # Errors
     ///
     /// The clock cannot be had, or the connections contradict the request.
-    pub(crate) fn settings_of_run(self, request: RunRequest) -> Result<Settings, RunnerError> {
-        let clock = request.clock_on(&self.endpoint.route)?;
-        let mut settings = self.settings();
-        let connections = &mut settings.http.connections;
-        (connections.nagle, connections.two_writes) = (request.nagle, request.two_writes);
-        if request.two_writes && connections.version == HttpVersion::Http2 {
+    pub(crate) fn place(&self, reached: RunPlace) -> Result<RunPlace, RunnerError> {
+        let clock = self.clock_on(&reached.endpoint.route)?;
+        let usual = reached.http.connections;
+        let version = if self.is_http10 {
+            HttpVersion::Http10
+        } else {
+            usual.version
+        };
+        if self.two_writes && version == HttpVersion::Http2 {
             return Err(RunnerError::Usage(
                 "--two-writes is about HTTP/1: with HTTP/2, head and body are frames of one stream; leave out one \
                  of --two-writes and --http 2"
                     .to_owned(),
             ));
         }
-        Ok(Settings {
-            run_id: request.run_id.unwrap_or_else(state::new_run_id),
-            seed: request.seed.unwrap_or_else(state::new_seed),
-            notes: request.notes,
-            threads: request.threads,
+        Ok(RunPlace {
             http: HttpOptions {
-                timeout: request.timeout,
-                ..settings.http
+                connections: Http {
+                    version,
+                    keep_alive: self.keep_alive,
+                    pipeline: self.pipeline,
+                    parallel: self.parallel,
+                    nagle: self.nagle,
+                    two_writes: self.two_writes,
+                    ..usual
+                },
+                timeout: self.timeout,
+                ..reached.http
             },
+            files: self.files.clone(),
+            threads: self.threads,
             clock,
-            acks: request.acks,
-            ..settings
+            acks: self.acks,
+            ..reached
         })
-    }
-
-    /// Settings of one user who sends a few requests; a run has more to say.
-    pub fn settings(self) -> Settings {
-        Settings {
-            run_id: state::new_run_id(),
-            seed: state::new_seed(),
-            http: self.http,
-            endpoint: self.endpoint,
-            others: self.others,
-            files: Vec::new(),
-            lock_tokens: state::lock_tokens(),
-            made_files: state::made_files(),
-            users: 1,
-            threads: 1,
-            drive: Drive::Rounds(Rounds::default()),
-            clock: Clock::User,
-            acks: false,
-            start_place: None,
-            beside: Vec::new(),
-            background: None,
-            inside: None,
-            processors: None,
-            command: None,
-            notes: Vec::new(),
-            label: None,
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Requests over a local socket, for which no host is looked up.
-    fn over_a_socket(user: Option<&str>) -> AccessRequest {
-        AccessRequest {
-            credentials: CredentialRequest {
-                user: user.map(str::to_owned),
-                ..CredentialRequest::default()
-            },
-            unix_socket: Some("/run/dav".into()),
-            targets: vec![("other".to_owned(), "http://b:pw-b@h:81/x/".to_owned())],
-            ..AccessRequest::default()
-        }
-    }
-
-    fn user_of(endpoint: &Endpoint) -> Option<&str> {
-        match &endpoint.credentials {
-            Some(Credentials::Password { user, .. }) => Some(user),
-            _ => None,
-        }
-    }
-
-    #[test]
-    fn each_target_has_its_own_credentials_unless_a_user_is_named() {
-        let target = || read_target("http://a:pw-a@h/dav/").unwrap();
-        let access = over_a_socket(None).at(target()).unwrap();
-        assert_eq!(access.endpoint.target.url(), "http://h/dav/");
-        assert_eq!(user_of(&access.endpoint), Some("a"));
-        let [other] = &access.others[..] else {
-            panic!("{} others", access.others.len());
-        };
-        assert_eq!(other.name.as_deref(), Some("other"));
-        assert_eq!(
-            (other.target.url(), user_of(other)),
-            ("http://h:81/x/".to_owned(), Some("b"))
-        );
-
-        let access = over_a_socket(Some("c:pw-c")).at(target()).unwrap();
-        let all = [&access.endpoint, &access.others[0]];
-        assert_eq!(all.map(user_of), [Some("c"), Some("c")]);
-    }
-
-    #[test]
-    fn labels_are_for_all_servers_or_for_none() {
-        let labels = ["one".to_owned(), "two".to_owned()];
-        assert_eq!(labels_of(&[], 2).unwrap(), [None, None]);
-        assert_eq!(labels_of(&labels, 2).unwrap(), labels.clone().map(Some));
-        assert!(labels_of(&labels, 3).is_err());
-        assert_eq!(one_label(&labels[..1]).unwrap().as_deref(), Some("one"));
-        assert!(one_label(&labels).is_err());
     }
 }

@@ -21,7 +21,7 @@ use crate::local::RunTask;
 use crate::run::{IncompleteRun, PlannedRun, RunRole};
 use crate::suite_text::SuiteText;
 use crate::{RunnerError, start_thread};
-use engine::{Cancel, Drive, LONGEST_RUN_ID, LoadDrive, Observer, Settings};
+use engine::{Cancel, Drive, LONGEST_RUN_ID, LoadDrive, Observer, RunPlace, RunSpec};
 use record::{BesideRecord, Event, EventKind};
 use suite::{Overrides, Plan, TestPlan};
 
@@ -128,8 +128,8 @@ impl BesideTask {
         })
     }
 
-    /// How it is done beside a run with these settings, of which it is the `place`th load.
-    fn settings(&self, main: &Settings, place: u64) -> Result<Settings, RunnerError> {
+    /// What it does beside this run, of which it is the load with this number.
+    fn spec(&self, main: &RunSpec, number: u64) -> Result<RunSpec, RunnerError> {
         let run_id = format!("{}-{}", main.run_id, self.name);
         if !engine::is_run_id(&run_id) {
             return Err(RunnerError::Usage(format!(
@@ -138,12 +138,11 @@ impl BesideTask {
                 self.name, self.name
             )));
         }
-        Ok(Settings {
+        Ok(RunSpec {
             run_id,
-            seed: main.seed.wrapping_add(place),
+            plan: Arc::new(self.task.plan.clone()),
+            seed: main.seed.wrapping_add(number),
             users: self.users,
-            threads: 1,
-            files: Vec::new(),
             beside: Vec::new(),
             background: None,
             drive: Drive::Load(self.drive.clone()),
@@ -165,22 +164,28 @@ impl BesideLoad {
     }
 }
 
-/// Decides how the loads beside a run are done, and notes them in its settings.
+/// Decides what the loads beside a run do, and where, and notes them in the run.
 pub(crate) fn decided(
     tasks: &[BesideTask],
-    main: &mut Settings,
-) -> Result<Vec<Settings>, RunnerError> {
+    main: &mut RunSpec,
+    place: &RunPlace,
+) -> Result<Vec<(RunSpec, RunPlace)>, RunnerError> {
     let mut decided = Vec::new();
-    for (load, place) in tasks.iter().zip(1..) {
-        let settings = load.settings(main, place)?;
-        let record = engine::plan_record(&load.task.plan, &settings);
+    for (load, number) in tasks.iter().zip(1..) {
+        let spec = load.spec(main, number)?;
+        let place = RunPlace {
+            threads: 1,
+            files: Vec::new(),
+            ..place.clone()
+        };
+        let record = engine::plan_record(&spec, &place);
         main.beside.push(BesideRecord {
             name: load.name.clone(),
             run_id: record.run_id,
             suite: record.suite,
             load: record.load,
         });
-        decided.push(settings);
+        decided.push((spec, place));
     }
     Ok(decided)
 }
@@ -188,17 +193,17 @@ pub(crate) fn decided(
 /// Plans the loads beside a run that is kept in `directory`.
 pub(crate) fn planned(
     tasks: &[BesideTask],
-    settings: Vec<Settings>,
+    decided: Vec<(RunSpec, RunPlace)>,
     directory: Option<&Path>,
 ) -> Result<Vec<BesideLoad>, RunnerError> {
-    let planned = |(load, settings): (&BesideTask, Settings)| {
+    let planned = |(load, run): (&BesideTask, (RunSpec, RunPlace))| {
         let directory = directory.map(|main| main.join(rundir::BESIDE).join(&load.name));
         Ok(BesideLoad {
-            run: PlannedRun::new(&load.task, settings, RunRole::Single, directory)?,
+            run: PlannedRun::new(&load.task, run, RunRole::Single, directory)?,
             name: load.name.clone(),
         })
     };
-    tasks.iter().zip(settings).map(planned).collect()
+    tasks.iter().zip(decided).map(planned).collect()
 }
 
 /// Who ended a load.

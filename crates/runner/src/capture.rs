@@ -9,7 +9,7 @@ use capture::{
     CaptureError, CaptureLimits, PacketSelection, Recording, RecordingEnd, RecordingOptions,
     RecordingSummary,
 };
-use engine::{Route, Settings};
+use engine::{Route, RunPlace};
 use suite::CapturePlan;
 
 use crate::error::RunnerError;
@@ -84,7 +84,7 @@ impl RunCapture {
     pub fn start(
         file: &Path,
         planned: Option<CapturePlan>,
-        settings: &Settings,
+        (run_id, place): (&str, &RunPlace),
         is_quiet: bool,
     ) -> Result<RunCapture, RunnerError> {
         check_absent(file)?;
@@ -92,9 +92,8 @@ impl RunCapture {
         let snap = planned.and_then(|planned| planned.snap_length);
         let snap = snap.and_then(|bytes| u32::try_from(bytes).ok());
         let most_bytes = planned.and_then(|planned| planned.most_bytes);
-        let endpoints = std::iter::once(&settings.endpoint).chain(&settings.others);
         let (mut hosts, mut ports): (Vec<IpAddr>, Vec<u16>) = Default::default();
-        for endpoint in endpoints {
+        for endpoint in place.endpoints() {
             let Route::Tcp(addresses) = &endpoint.route else {
                 return Err(RunnerError::Usage(format!(
                     "--capture: {} is reached by a local socket, which has no packets",
@@ -115,7 +114,7 @@ impl RunCapture {
                 ..CaptureLimits::default()
             },
             snap_length: snap.map_or(usual.snap_length, |snap| snap.min(usual.snap_length)),
-            comment: Some(format!("run {}", settings.run_id)),
+            comment: Some(format!("run {run_id}")),
             ..usual
         };
         let recording = Recording::start(file, &options, Arc::default());

@@ -1,35 +1,36 @@
-//! Whether settings fit a plan, and what follows from the plan: how many users there are, where its targets
+//! Whether a run fits its plan, and what follows from the plan: how many users there are, where its targets
 //! are, and the constraints of the command line.
 
 use constraint::Constraint;
-use engine::{Drive, Endpoint, Pacing, Settings};
+use engine::{Drive, Endpoint, Pacing, RunPlace, RunSpec};
 use record::{BackgroundRecord, ConstraintRecord, ConstraintSense, Http, HttpVersion};
 use suite::{AdaptPlan, Plan};
 
 use crate::error::RunnerError;
 
-/// The settings with as many users as a load that changes may need.
-fn adapting(plan: &Plan, adapt: &AdaptPlan, settings: Settings) -> Result<Settings, RunnerError> {
-    let suite = &plan.suite.name;
+/// As many users as a load that changes may need.
+fn adapting(
+    adapt: &AdaptPlan,
+    spec: &RunSpec,
+    RunPlace { http, .. }: &RunPlace,
+) -> Result<u32, RunnerError> {
+    let suite = &spec.plan.suite.name;
     let is_closed =
-        matches!(&settings.drive, Drive::Load(load) if matches!(load.pacing, Pacing::Closed));
+        matches!(&spec.drive, Drive::Load(load) if matches!(load.pacing, Pacing::Closed));
     if !is_closed {
         return Err(RunnerError::Usage(format!(
             "the suite {suite} changes the number of users while it runs (`adapt`), which only a closed loop \
              can: use `prestan load --mix {suite}`, without --rate and --stages"
         )));
     }
-    if settings.http.connections.pipeline > 1 {
+    if http.connections.pipeline > 1 {
         return Err(RunnerError::Usage(format!(
             "the suite {suite} changes the number of users while it runs (`adapt`), and --pipeline cannot be \
              combined with that; leave it out"
         )));
     }
-    match settings.users {
-        users if users == 1 || users == adapt.most => Ok(Settings {
-            users: adapt.most,
-            ..settings
-        }),
+    match spec.users {
+        users if users == 1 || users == adapt.most => Ok(adapt.most),
         users => Err(RunnerError::Usage(format!(
             "the suite {suite} says how many users there are (`adapt`: {} to {}), and --users {users} says \
              something else; leave it out",
@@ -38,30 +39,39 @@ fn adapting(plan: &Plan, adapt: &AdaptPlan, settings: Settings) -> Result<Settin
     }
 }
 
-/// The settings with as many users as a plan needs, by its roles or because their number changes, and its
+/// Gives a run as many users as its plan needs, by its roles or because their number changes, and its
 /// targets in its order.
-pub(crate) fn settings_for(plan: &Plan, settings: Settings) -> Result<Settings, RunnerError> {
+pub(crate) fn fit(spec: &mut RunSpec, place: &mut RunPlace) -> Result<(), RunnerError> {
+    let plan = &spec.plan;
     let is_of_http1 = |http: &Http| http.version != HttpVersion::Http2;
     let own = plan
         .tests
         .iter()
         .find(|test| test.http.as_ref().is_some_and(is_of_http1));
-    if let (HttpVersion::Http2, Some(test)) = (settings.http.connections.version, own) {
+    if let (HttpVersion::Http2, Some(test)) = (place.http.connections.version, own) {
         return Err(RunnerError::Usage(format!(
             "the suite {} says how the test {} uses connections (`http`), which is about HTTP/1; leave out \
              --http 2, or http=2 of the server",
             plan.suite.name, test.name
         )));
     }
-    let settings = with_targets_of(plan, settings)?;
-    if let Some(adapt) = &plan.adapt {
-        return adapting(plan, adapt, settings);
-    }
-    if plan.roles.is_empty() {
-        return Ok(settings);
-    }
+    place.others = targets_of(plan, std::mem::take(&mut place.others))?;
+    spec.users = match &plan.adapt {
+        Some(adapt) => adapting(adapt, spec, place)?,
+        None if plan.roles.is_empty() => spec.users,
+        None => with_roles(spec)?,
+    };
+    Ok(())
+}
+
+/// As many users as the roles of a run need.
+fn with_roles(
+    RunSpec {
+        plan, drive, users, ..
+    }: &RunSpec,
+) -> Result<u32, RunnerError> {
     let suite = &plan.suite.name;
-    if let Drive::Load(load) = &settings.drive
+    if let Drive::Load(load) = drive
         && !matches!(load.pacing, Pacing::Closed)
     {
         return Err(RunnerError::Usage(format!(
@@ -74,12 +84,9 @@ pub(crate) fn settings_for(plan: &Plan, settings: Settings) -> Result<Settings, 
             "the suite {suite} has roles whose numbers of users fit no number of users together"
         ))
     })?;
-    match settings.users {
-        1 => Ok(Settings {
-            users: least,
-            ..settings
-        }),
-        users if users % least == 0 => Ok(settings),
+    match *users {
+        1 => Ok(least),
+        users if users % least == 0 => Ok(users),
         users => Err(RunnerError::Usage(format!(
             "the roles of the suite {suite} are written for {least} users; {users} users do not have them in \
              the same proportion: use {least}, or a multiple of it"
@@ -87,13 +94,11 @@ pub(crate) fn settings_for(plan: &Plan, settings: Settings) -> Result<Settings, 
     }
 }
 
-/// The settings with the targets of a plan in its order.
-fn with_targets_of(plan: &Plan, settings: Settings) -> Result<Settings, RunnerError> {
+/// The further targets of a plan, in its order.
+fn targets_of(plan: &Plan, others: Vec<Endpoint>) -> Result<Vec<Endpoint>, RunnerError> {
     let suite = &plan.suite.name;
-    let (named, spread): (Vec<Endpoint>, Vec<Endpoint>) = settings
-        .others
-        .into_iter()
-        .partition(|other| other.name.is_some());
+    let (named, spread): (Vec<Endpoint>, Vec<Endpoint>) =
+        others.into_iter().partition(|other| other.name.is_some());
     let is_known = |other: &&Endpoint| {
         let mut further = plan.targets.iter().skip(1);
         further.any(|name| Some(name) == other.name.as_ref())
@@ -134,7 +139,7 @@ fn with_targets_of(plan: &Plan, settings: Settings) -> Result<Settings, RunnerEr
             }
         }
     }
-    Ok(Settings { others, ..settings })
+    Ok(others)
 }
 
 /// A constraint of the command line, for a plan.

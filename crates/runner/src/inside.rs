@@ -15,7 +15,7 @@ mod traced;
 use std::sync::Arc;
 use std::time::Duration;
 
-use engine::{Cancel, RowWatch, Settings, Sink};
+use engine::{Cancel, RowWatch, RunPlace, RunSpec, Sink};
 use inside::processes::{descendants, process_of};
 use inside::{InsideAccounts, NamedProcesses, ServerCounters, group_members};
 use record::{EventKind, InsideRecord, MeasureId};
@@ -159,17 +159,16 @@ impl WatchedServer {
     }
 
     /// What it counts for the rows of a run.
-    pub fn watch(self, plan: &Plan, settings: &Settings) -> Arc<WatchedRows> {
-        let is_load = matches!(settings.drive, engine::Drive::Load(_));
+    pub fn watch(self, spec: &RunSpec) -> Arc<WatchedRows> {
+        let is_load = matches!(spec.drive, engine::Drive::Load(_));
         let shortest = if is_load { OF_LOAD } else { OF_SUITE };
         Arc::new(WatchedRows {
             accounts: InsideAccounts::new(self.counters, shortest, self.later),
-            is_told_apart: told_apart(plan, settings.users),
+            is_told_apart: told_apart(&spec.plan, spec.users),
             // A load has no rounds to repeat, and may be about a file that exists.
             again: (!is_load).then(|| RepeatedTests {
                 server: self.traced,
                 is_traced: self.is_traced,
-                plan: plan.clone(),
                 flames: self.flames,
             }),
             log: self.log,
@@ -191,7 +190,6 @@ pub struct WatchedRows {
 struct RepeatedTests {
     server: TracedServer,
     is_traced: bool,
-    plan: Plan,
     flames: bool,
 }
 
@@ -217,17 +215,17 @@ impl WatchedRows {
 
     /// Repeats operations of each row, and counts the system calls of the server; then again for flame graphs, if they are
     /// wanted: for the record, too.
-    pub fn repeat(&self, settings: &Settings, cancel: &Cancel) -> Vec<EventKind> {
+    pub fn repeat(&self, run: (&RunSpec, &RunPlace), cancel: &Cancel) -> Vec<EventKind> {
         let Some(again) = &self.again else {
             return Vec::new();
         };
         let mut told = Vec::new();
         if again.is_traced {
-            told.extend(again.server.pass(&again.plan, settings, cancel));
+            told.extend(again.server.pass(run, cancel));
         }
         if again.flames && !cancel.is_cancelled() {
             let roots = &again.server.roots;
-            told.extend(sampled::pass(roots, &again.plan, settings, cancel));
+            told.extend(sampled::pass(roots, run, cancel));
         }
         told.extend(cancel.is_cancelled().then_some(EventKind::Interrupted));
         told

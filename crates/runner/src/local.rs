@@ -10,10 +10,11 @@ mod step;
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use engine::{Cancel, Drive, Settings, Turn, Turns};
+use engine::{Cancel, Drive, RunPlace, RunSpec, Turn, Turns};
 use record::Processors;
 use stats::Completeness;
 use suite::Workspace;
@@ -33,7 +34,7 @@ pub use step::{RunStep, RunTask, ServerStart, StepRun, StepRuns, whole};
 
 /// Where runs are kept.
 #[derive(Debug, Clone)]
-pub enum RunPlace {
+pub enum RunStorage {
     /// Nowhere: it is a single run.
     Nowhere,
     /// A single run in this directory; `None`: where all runs are kept.
@@ -45,13 +46,13 @@ pub enum RunPlace {
 /// What a series on this machine is made with.
 pub struct LocalSeries<'a> {
     /// How its servers are reached.
-    pub ways: RunWays<'a>,
+    pub ways: RunWays,
     /// Which servers are looked into.
     pub inside: InsideRequest,
     /// Whether stacks of servers are sampled.
     pub flames: bool,
     /// Where its runs are kept.
-    pub place: RunPlace,
+    pub storage: RunStorage,
     /// What the record of a run calls its server, where servers are compared.
     pub sides: Option<Vec<String>>,
     /// The file for the packets of its runs.
@@ -67,15 +68,15 @@ pub struct LocalSeries<'a> {
 impl<'a> LocalSeries<'a> {
     /// A series kept here, with nothing special.
     pub fn new(
-        ways: RunWays<'a>,
-        place: RunPlace,
+        ways: RunWays,
+        storage: RunStorage,
         console: &'a dyn SeriesConsole,
     ) -> LocalSeries<'a> {
         LocalSeries {
             ways,
             inside: InsideRequest::default(),
             flames: false,
-            place,
+            storage,
             sides: None,
             capture: None,
             ends: RunEnds::default(),
@@ -85,7 +86,7 @@ impl<'a> LocalSeries<'a> {
     }
 
     fn is_single(&self) -> bool {
-        !matches!(self.place, RunPlace::Series(_))
+        !matches!(self.storage, RunStorage::Series(_))
     }
 }
 
@@ -217,25 +218,33 @@ impl<'a> LocalRunner<'a> {
         for run in &step.runs {
             let server = &self.servers[run.server];
             let watched = self.watched(server, run)?;
-            let mut settings = Settings {
+            let mut spec = RunSpec {
                 run_id: self.run_id(run),
+                plan: Arc::new(run.task.plan.clone()),
+                seed: run.seed,
                 users: run.users,
                 drive: run.drive.clone(),
-                seed: run.seed,
+                start_place: start_place(step, run.server).filter(|_| server.is_own()),
+                command: with.ways.run.command.clone(),
+                notes: with.ways.run.notes.clone(),
+                label: server.label.clone(),
+                beside: Vec::new(),
+                background: None,
+            };
+            let place = RunPlace {
                 inside: watched.as_ref().map(WatchedServer::record),
                 processors: self.processors.clone(),
-                start_place: start_place(step, run.server).filter(|_| server.is_own()),
-                ..server.settings()?.clone()
+                ..server.place()?.clone()
             };
             let makes_target = match run.task.permission {
-                Some((permission, writes)) => guard::look(permission, &settings, writes)?,
+                Some((permission, writes)) => guard::look(permission, &place, writes)?,
                 None => false,
             };
             if let Some(asked) = &run.task.background {
-                planned.traffic = Some(asked.task(&mut settings)?);
+                planned.traffic = Some(asked.task(&mut spec)?);
             }
-            let (role, directory) = (self.role(run), self.directory(&settings.run_id)?);
-            let mut run = PlannedRun::new(&run.task, settings, role, directory)?;
+            let (role, directory) = (self.role(run), self.directory(&spec.run_id)?);
+            let mut run = PlannedRun::new(&run.task, (spec, place), role, directory)?;
             (run.watched, run.makes_target) = (watched, makes_target);
             (run.ends, run.needs_samples) = (with.ends, with.needs_samples);
             planned.runs.push(run);
@@ -304,11 +313,11 @@ impl<'a> LocalRunner<'a> {
     }
 
     fn directory(&self, run_id: &str) -> Result<Option<PathBuf>, RunnerError> {
-        match &self.with.place {
-            RunPlace::Nowhere => Ok(None),
-            RunPlace::Single(Some(path)) => Ok(Some(path.clone())),
-            RunPlace::Single(None) => state::run_directory(run_id).map(Some),
-            RunPlace::Series(save) => state::directory_of(run_id, save.as_deref()).map(Some),
+        match &self.with.storage {
+            RunStorage::Nowhere => Ok(None),
+            RunStorage::Single(Some(path)) => Ok(Some(path.clone())),
+            RunStorage::Single(None) => state::run_directory(run_id).map(Some),
+            RunStorage::Series(save) => state::directory_of(run_id, save.as_deref()).map(Some),
         }
     }
 

@@ -15,13 +15,12 @@ use std::sync::{Arc, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use engine::{
-    Cancel, Conditions, Finished, Observer, Progress, RowWatch, RunError, Said, Settings, Turn,
-    Watch,
+    Cancel, Conditions, Finished, Observer, Progress, RowWatch, RunError, RunPlace, RunSpec, Said,
+    Turn, Watch,
 };
 use record::{CountedSpan, Environment, Event, EventKind, Nanos, PlanRecord};
 use rundir::{RunDir, RunDirError, Samples};
 use stats::{MeasurementWindow, Until};
-use suite::Plan;
 
 use crate::RunnerError;
 use crate::background::{BackgroundRecorder, BackgroundShare, recorded_suite};
@@ -29,7 +28,7 @@ use crate::beside::{self, BesideLoad, BesideLoads};
 use crate::capture::RunCapture;
 use crate::console::{Guard, RunDisplay, SeriesConsole, ShownRun};
 use crate::failing::MaxFailures;
-use crate::fitting::{check_background, settings_for};
+use crate::fitting::{check_background, fit};
 use crate::inside::{WatchedServer, logged};
 use crate::intake::{Concluded, Intake};
 use crate::live::LiveStatistics;
@@ -65,8 +64,8 @@ pub struct RunEnds {
 
 /// A run with everything decided.
 pub struct PlannedRun {
-    plan: Plan,
-    settings: Settings,
+    spec: RunSpec,
+    place: RunPlace,
     record: PlanRecord,
     /// `None` for a run that is not kept.
     directory: Option<RunDir>,
@@ -90,39 +89,40 @@ impl PlannedRun {
     ///
     /// # Errors
     ///
-    /// The settings do not fit the plan, or the directory cannot be made.
+    /// The run does not fit its plan, or the directory cannot be made.
     pub fn new(
         task: &RunTask,
-        settings: Settings,
+        (mut spec, mut place): (RunSpec, RunPlace),
         role: RunRole<'_>,
         directory: Option<PathBuf>,
     ) -> Result<PlannedRun, RunnerError> {
-        let plan = task.plan.clone();
+        let asked = spec.users;
+        let fitted = fit(&mut spec, &mut place);
         if let RunRole::OfSeries(_) = role {
-            check_for_series(&plan, &settings)?;
+            check_for_series(&spec, asked)?;
         }
-        let mut settings = settings_for(&plan, settings)?;
-        check_background(&plan, settings.background.as_ref())?;
-        let loads = beside::decided(&task.beside, &mut settings)?;
-        let record = engine::plan_record(&plan, &settings);
+        fitted?;
+        check_background(&spec.plan, spec.background.as_ref())?;
+        let loads = beside::decided(&task.beside, &mut spec, &place)?;
+        let record = engine::plan_record(&spec, &place);
         let record = match role {
             RunRole::Single => record,
             RunRole::OfSeries(side) => PlanRecord {
-                series: Some(state::series_of(&settings.run_id).to_owned()),
+                series: Some(state::series_of(&spec.run_id).to_owned()),
                 side: side.map(str::to_owned),
                 ..record
             },
         };
         let kept = directory.as_deref().map(|path| {
-            let suite_text = recorded_suite(&task.suite_text, &plan)?;
+            let suite_text = recorded_suite(&task.suite_text, &spec.plan)?;
             let created = RunDir::create(path, &record, &suite_text, &engine::environment());
             created.map_err(|error| not_created(&error, role))
         });
         Ok(PlannedRun {
             directory: kept.transpose()?,
             beside: beside::planned(&task.beside, loads, directory.as_deref())?,
-            plan,
-            settings,
+            spec,
+            place,
             record,
             ends: RunEnds::default(),
             makes_target: false,
@@ -139,7 +139,7 @@ impl PlannedRun {
         file: Option<&Path>,
         is_quiet: bool,
     ) -> Result<(), RunnerError> {
-        let planned = self.plan.capture;
+        let planned = self.spec.plan.capture;
         let file = match (file, planned, &self.directory) {
             (Some(file), _, _) => file.to_owned(),
             (None, Some(_), None) => {
@@ -152,7 +152,8 @@ impl PlannedRun {
             (None, Some(_), Some(directory)) => directory.path().join(rundir::PACKETS),
             (None, None, _) => return Ok(()),
         };
-        self.captured = Some(RunCapture::start(&file, planned, &self.settings, is_quiet)?);
+        let run = (&*self.spec.run_id, &self.place);
+        self.captured = Some(RunCapture::start(&file, planned, run, is_quiet)?);
         Ok(())
     }
 
@@ -168,7 +169,7 @@ impl PlannedRun {
     /// URLs of what it makes on the server and removes at the end, and what goes on beside it.
     pub(crate) fn created_urls(&self) -> Option<String> {
         let beside = self.beside.iter().filter_map(BesideLoad::created_urls);
-        let own = created_urls(&self.plan, &self.settings, self.makes_target);
+        let own = created_urls(&self.spec, &self.place, self.makes_target);
         let all: Vec<String> = own.into_iter().chain(beside).collect();
         (!all.is_empty()).then(|| all.join(" and "))
     }
@@ -235,10 +236,10 @@ impl PlannedRun {
         }
         let display = console.show(ShownRun {
             group,
-            plan: &self.plan,
+            plan: &self.spec.plan,
             record: &self.record,
-            users: self.settings.users,
-            drive: &self.settings.drive,
+            users: self.spec.users,
+            drive: &self.spec.drive,
             progress: &progress,
             live: &live,
         });
@@ -267,13 +268,14 @@ impl PlannedRun {
 
     fn measure(self, intake: Intake, watch: Watch, following: Option<Guard>) -> CompletedRun {
         let PlannedRun {
-            plan,
-            settings,
+            spec,
+            place,
             traffic,
             captured,
             watched,
             ..
         } = self;
+        let plan = &spec.plan;
         let adaptation = plan.adapt.as_ref().and_then(AdaptingLoad::new);
         let conditions = Conditions::new(plan.conditions.len());
         let conditions = Arc::new(match (&adaptation, &plan.adapt) {
@@ -297,8 +299,8 @@ impl PlannedRun {
         if let Some(share) = &traffic {
             share.record(Arc::clone(&recorder) as Arc<dyn BackgroundRecorder>);
         }
-        let note = self.makes_target.then(|| note_target(&plan, &settings));
-        let rows = watched.map(|watched| watched.watch(&plan, &settings));
+        let note = self.makes_target.then(|| note_target(&spec, &place));
+        let rows = watched.map(|watched| watched.watch(&spec));
         let watch = Watch {
             observer: Arc::clone(&recorder) as Arc<dyn Observer>,
             conditions,
@@ -306,8 +308,8 @@ impl PlannedRun {
             ..watch
         };
         let cancel = watch.cancel.clone();
-        let mut sink = logged(&mut intake, rows.as_deref(), &plan);
-        let mut finished = engine::run(plan, &settings, &watch, &mut sink);
+        let mut sink = logged(&mut intake, rows.as_deref(), plan);
+        let mut finished = engine::run(&spec, &place, &watch, &mut sink);
         drop(following);
         // Runs that share the traffic wait for each other from here on.
         drop(watch);
@@ -320,7 +322,7 @@ impl PlannedRun {
                 add(&mut finished, &recorder, counted);
             }
             if went_through(&finished) {
-                for counted in rows.repeat(&settings, &cancel) {
+                for counted in rows.repeat((&spec, &place), &cancel) {
                     add(&mut finished, &recorder, counted);
                 }
             }
@@ -328,10 +330,10 @@ impl PlannedRun {
 
         let was_sent = finished.error.as_ref().is_none_or(may_have_sent);
         if let Some(is_noted) = note {
-            let asked = (&settings, &cancel);
+            let asked = (&place, &cancel);
             let is_removed = !was_sent || remove_target(asked, &mut finished, &recorder, is_noted);
             if is_removed {
-                engine::forget_target(&settings);
+                engine::forget_target(&spec.run_id, &place);
             }
         }
         if let Some((goal, missed)) = intake.goal() {
@@ -386,16 +388,15 @@ impl PlannedRun {
 }
 
 /// Refuses what a series decides itself.
-fn check_for_series(plan: &Plan, settings: &Settings) -> Result<(), RunnerError> {
-    let suite = &plan.suite.name;
-    if plan.adapt.is_some() {
+fn check_for_series(spec: &RunSpec, asked: u32) -> Result<(), RunnerError> {
+    let (suite, users) = (&spec.plan.suite.name, spec.users);
+    if spec.plan.adapt.is_some() {
         return Err(RunnerError::Usage(format!(
             "the suite {suite} changes the number of its users (`adapt`), which a series of runs sets; use \
              `prestan load --mix`"
         )));
     }
-    let users = settings_for(plan, settings.clone())?.users;
-    if users != settings.users {
+    if users != asked {
         // Points and reports of a series would have another number than its runs.
         return Err(RunnerError::Usage(format!(
             "the suite {suite} needs {users} users in each run of a series; set their number to that"

@@ -3,7 +3,7 @@
 use std::slice;
 use std::time::Duration;
 
-use engine::{LONGEST_RUN_ID, Settings};
+use engine::{LONGEST_RUN_ID, RunPlace};
 use record::{HttpVersion, Processors};
 use testbed::RealServer;
 use testbed::real::{EndedServer, Recipe};
@@ -12,8 +12,7 @@ use wire::target::Target;
 
 use crate::RunnerError;
 use crate::access::{
-    AccessRequest, RunRequest, ServerAccess, labels_of, one_label, read_target, route_to_own,
-    to_own_server,
+    AccessRequest, RunRequest, labels_of, one_label, read_target, route_to_own, to_own_server,
 };
 use crate::inside::{InsideRequest, WatchedServer};
 use crate::place::server_place;
@@ -21,13 +20,11 @@ use crate::state;
 use crate::words::number_of;
 
 /// How servers are reached, and what all runs of a series have in common.
-pub struct RunWays<'a> {
+pub struct RunWays {
     /// How servers are reached.
     pub access: AccessRequest,
     /// What holds for each run.
     pub run: RunRequest,
-    /// What is different in all runs.
-    pub adjust: &'a dyn Fn(&mut Settings),
 }
 
 /// Servers at these URLs, and those of these recipes.
@@ -163,8 +160,8 @@ pub struct TestedServer {
     /// Its first processes, where one that runs already is to be looked into.
     pids: Vec<u32>,
     origin: ServerOrigin,
-    /// How its runs are done, but for what differs between them; `None` until it is known where it listens.
-    settings: Option<Settings>,
+    /// Where its runs are done, but for what differs between them; `None` until it is known where it listens.
+    place: Option<RunPlace>,
 }
 
 /// How it is reached.
@@ -192,7 +189,7 @@ impl TestedServer {
             label: None,
             pids: Vec::new(),
             origin: ServerOrigin::Running(targets),
-            settings: None,
+            place: None,
         }
     }
 
@@ -207,7 +204,7 @@ impl TestedServer {
                 running: None,
                 path: None,
             },
-            settings: None,
+            place: None,
         }
     }
 
@@ -287,42 +284,33 @@ impl TestedServer {
 
     /// Finds the way to it, or to the process that runs now. Only the first time, warnings are printed and a password is
     /// read; all runs go to the same address.
-    pub(crate) fn find(&mut self, ways: &RunWays<'_>) -> Result<(), RunnerError> {
-        match self.settings.take() {
-            None => self.settings = Some(self.settings_of_run(ways)?),
-            Some(mut settings) => {
-                self.follow(&ways.access, &mut settings)?;
-                self.settings = Some(settings);
-            }
-        }
+    pub(crate) fn find(&mut self, ways: &RunWays) -> Result<(), RunnerError> {
+        self.place = Some(match self.place.take() {
+            None => ways.run.place(self.reached(&ways.access)?)?,
+            Some(place) => self.followed(&ways.access, place)?,
+        });
         Ok(())
     }
 
-    /// Settings of runs there, as they are found now.
-    fn settings_of_run(&self, ways: &RunWays<'_>) -> Result<Settings, RunnerError> {
-        let access = match &self.origin {
-            ServerOrigin::Own { path, .. } => self.own_access(path.as_deref(), &ways.access),
-            ServerOrigin::Running(targets) => connections_to(targets, &ways.access),
-        };
-        let mut settings = Settings {
-            label: self.label.clone(),
-            ..access?.settings_of_run(ways.run.clone())?
-        };
-        (ways.adjust)(&mut settings);
-        Ok(settings)
+    /// The way to it, as it is found now.
+    fn reached(&self, access: &AccessRequest) -> Result<RunPlace, RunnerError> {
+        match &self.origin {
+            ServerOrigin::Own { path, .. } => self.own_access(path.as_deref(), access),
+            ServerOrigin::Running(targets) => connections_to(targets, access),
+        }
     }
 
-    /// How its runs are done, but for what differs between them.
-    pub(crate) fn settings(&self) -> Result<&Settings, RunnerError> {
-        let settings = self.settings.as_ref();
-        settings.ok_or_else(|| RunnerError::Local(format!("{} does not run", self.name)))
+    /// Where its runs are done, but for what differs between them.
+    pub(crate) fn place(&self) -> Result<&RunPlace, RunnerError> {
+        let place = self.place.as_ref();
+        place.ok_or_else(|| RunnerError::Local(format!("{} does not run", self.name)))
     }
 
     /// What messages call it: its name, its URLs.
     fn known_as(&self) -> Vec<String> {
         let own = self.own_server().map(|server| own_target(server, None));
         let own = own.into_iter().flatten().map(|own| own.url());
-        let others = self.settings.iter().flat_map(|known| &known.others);
+        let others = self.place.iter().flat_map(|known| &known.others);
         let others = others.map(|other| other.target.url());
         let names = std::iter::once(self.name.clone()).chain(own);
         names.chain(others).collect()
@@ -353,20 +341,24 @@ impl TestedServer {
         }
     }
 
-    /// Points the settings of an earlier start at the process that runs now.
-    fn follow(&self, access: &AccessRequest, settings: &mut Settings) -> Result<(), RunnerError> {
+    /// The place of an earlier start, at the process that runs now.
+    fn followed(
+        &self,
+        access: &AccessRequest,
+        mut place: RunPlace,
+    ) -> Result<RunPlace, RunnerError> {
         if let ServerOrigin::Own { path, .. } = &self.origin {
             let server = self.under_way()?;
             let mut target = own_target(server, path.as_deref())?;
             target.take_user_info();
-            settings.endpoint.route = if server.recipe().is_command() {
+            place.endpoint.route = if server.recipe().is_command() {
                 access.route(&target)?
             } else {
                 route_to_own(&target)?
             };
-            settings.endpoint.target = target;
+            place.endpoint.target = target;
         }
-        Ok(())
+        Ok(place)
     }
 
     /// One of a recipe is reached as that says, and one of a command as the options do.
@@ -374,7 +366,7 @@ impl TestedServer {
         &self,
         path: Option<&str>,
         access: &AccessRequest,
-    ) -> Result<ServerAccess, RunnerError> {
+    ) -> Result<RunPlace, RunnerError> {
         let server = self.under_way()?;
         let target = own_target(server, path)?;
         if server.recipe().is_command() {
@@ -398,7 +390,7 @@ impl TestedServer {
 }
 
 /// The way to the first of these, and to the others.
-fn connections_to(targets: &[Target], access: &AccessRequest) -> Result<ServerAccess, RunnerError> {
+fn connections_to(targets: &[Target], access: &AccessRequest) -> Result<RunPlace, RunnerError> {
     let mut ways = targets.iter().map(|target| access.at(target.clone()));
     let first = ways
         .next()
@@ -406,7 +398,7 @@ fn connections_to(targets: &[Target], access: &AccessRequest) -> Result<ServerAc
     let others = ways
         .map(|way| Ok(way?.endpoint))
         .collect::<Result<Vec<_>, RunnerError>>()?;
-    Ok(ServerAccess {
+    Ok(RunPlace {
         others: [first.others, others].concat(),
         ..first
     })

@@ -27,9 +27,10 @@ pub(crate) mod worker;
 use std::time::Duration;
 
 use record::{Arrivals, Pace, Stage};
+use serde::{Deserialize, Serialize};
 
 /// Who decides when an operation begins, and for how long.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub enum Drive {
     /// Users go through the tests of a suite, round by round.
     Rounds(Rounds),
@@ -38,7 +39,7 @@ pub enum Drive {
 }
 
 /// How users go through the tests of a suite. How often, or for how long, is in the plan.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Rounds {
     /// Times each user goes through a loop before measuring.
     pub warmup: u32,
@@ -48,7 +49,7 @@ pub struct Rounds {
 }
 
 /// Operations over and over.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct LoadDrive {
     /// Who decides when the next one begins.
     pub pacing: Pacing,
@@ -76,7 +77,7 @@ pub struct LoadDrive {
 }
 
 /// Who decides when the next operation of a load begins.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub enum Pacing {
     /// Each user, when its last one has ended.
     Closed,

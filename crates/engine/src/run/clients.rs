@@ -22,7 +22,7 @@ use crate::error::RunError;
 use crate::event_loop::cancel::Cancel;
 use crate::event_loop::patience::Watchdog;
 use crate::event_loop::within;
-use crate::run::settings::Settings;
+use crate::run::settings::RunPlace;
 use crate::watch::exhaustion::Exhaustion;
 use crate::watch::heads::Heads;
 use crate::watch::journal::Journal;
@@ -42,18 +42,21 @@ pub(super) struct ClientResources {
 }
 
 /// Where connections to each of the endpoints go to, for all clients of a run.
-pub(super) fn destinations(settings: &Settings, journal: &Arc<Journal>) -> Vec<Destination> {
-    let choice = settings.http.connections.addresses;
-    let endpoints = settings.endpoints();
-    let destination =
-        |endpoint: &Endpoint| Destination::of(&endpoint.route, choice, settings.seed, journal);
+pub(super) fn destinations(
+    place: &RunPlace,
+    seed: u64,
+    journal: &Arc<Journal>,
+) -> Vec<Destination> {
+    let choice = place.http.connections.addresses;
+    let endpoints = place.endpoints();
+    let destination = |endpoint: &Endpoint| Destination::of(&endpoint.route, choice, seed, journal);
     endpoints.map(destination).collect()
 }
 
-/// How clients ask the server of an endpoint, given with its place, below `root`.
+/// How clients ask the server of an endpoint, given with its number, below `root`.
 pub(super) fn client_config(
-    settings: &Settings,
-    (place, endpoint): (usize, &Endpoint),
+    place: &RunPlace,
+    (number, endpoint): (usize, &Endpoint),
     root: String,
     means: &ClientResources,
     watchdog: &Rc<Watchdog>,
@@ -61,23 +64,23 @@ pub(super) fn client_config(
     let Endpoint { target, tls, .. } = endpoint;
     let dialer = Dialer::new(
         target.clone(),
-        means.destinations[place].clone(),
-        for_version(tls, settings.http.connections.version),
+        means.destinations[number].clone(),
+        for_version(tls, place.http.connections.version),
         Arc::clone(&means.time),
         Arc::clone(&means.exhaustion),
         Arc::clone(&means.opened),
-        settings.http.timeout,
+        place.http.timeout,
     )
-    .beginning_as(&settings.http.connections);
+    .beginning_as(&place.http.connections);
     ClientConfig {
         dialer,
         target: target.clone(),
         root,
         authority: target.authority(),
-        headers: settings.http.headers.clone(),
-        http: settings.http.connections,
+        headers: place.http.headers.clone(),
+        http: place.http.connections,
         time: Arc::clone(&means.time),
-        timeout: settings.http.timeout,
+        timeout: place.http.timeout,
         watchdog: Rc::clone(watchdog),
         scratch: scratch(),
         heads: means.heads.clone(),
@@ -87,27 +90,28 @@ pub(super) fn client_config(
 
 /// A client for a few requests outside of any run, whose heads the observer may want.
 pub(crate) fn with_client<T>(
-    settings: &Settings,
+    place: &RunPlace,
     observer: &Arc<dyn Observer>,
     cancel: &Cancel,
     work: impl AsyncFnOnce(&mut Client) -> Result<T, RunError>,
 ) -> Result<T, RunError> {
     let clock = RunClock::start();
     let journal = Arc::new(Journal::new(clock, Arc::clone(observer), 0));
+    let seed = rand::random();
     let means = ClientResources {
         time: Arc::new(Timekeeper::plain(clock)),
-        destinations: destinations(settings, &journal),
+        destinations: destinations(place, seed, &journal),
         exhaustion: Arc::default(),
-        heads: Heads::wanted_by(observer, &settings.http.headers),
+        heads: Heads::wanted_by(observer, &place.http.headers),
         closes: Arc::default(),
         opened: Arc::default(),
     };
     let watchdog = Rc::new(Watchdog::new(means.time.clock));
-    let endpoint = &settings.endpoint;
+    let endpoint = &place.endpoint;
     let root = endpoint.target.path().to_owned();
-    let config = client_config(settings, (0, endpoint), root, &means, &watchdog);
-    let nonces = ChaCha8Rng::seed_from_u64(settings.seed);
-    let auth = endpoint.authenticator(settings.http.auth);
+    let config = client_config(place, (0, endpoint), root, &means, &watchdog);
+    let nonces = ChaCha8Rng::seed_from_u64(seed);
+    let auth = endpoint.authenticator(place.http.auth);
     let mut client = Client::new(Rc::new(config), auth, nonces);
     let limit = Duration::from_secs(3600);
     let bounded = async {

@@ -13,7 +13,7 @@ use crate::connection::client::{Client, PlainRequest};
 use crate::error::RunError;
 use crate::event_loop::cancel::Cancel;
 use crate::run::clients::with_client;
-use crate::run::settings::Settings;
+use crate::run::settings::RunPlace;
 use crate::site::probe::{INSTEAD, RESOURCETYPE, probe, propfind_request, reached};
 use crate::site::workspace::made::{self, noted, remove_resource};
 use crate::site::workspace::{self, Leftover, LeftoverKind, held};
@@ -37,12 +37,9 @@ pub enum Presence {
 ///
 /// # Errors
 /// When the target cannot be reached, or wants another user.
-pub fn look(settings: &Settings) -> Result<Presence, RunError> {
-    with_client(settings, &silent(), &Cancel::default(), async |client| {
-        let (path, url) = (
-            settings.endpoint.target.path(),
-            settings.endpoint.target.url(),
-        );
+pub fn look(place: &RunPlace) -> Result<Presence, RunError> {
+    with_client(place, &silent(), &Cancel::default(), async |client| {
+        let (path, url) = (place.endpoint.target.path(), place.endpoint.target.url());
         // A first request that is sure to be understood: who we are, for example.
         probe(client, path, &url, Workspace::ReadOnly, INSTEAD).await?;
         let head = client
@@ -88,9 +85,9 @@ async fn look_by_propfind(
 ///
 /// # Errors
 /// Why it is still there, as far as we know.
-pub fn remove(settings: &Settings, cancel: &Cancel) -> Result<(), String> {
-    let target = &settings.endpoint.target;
-    with_client(settings, &silent(), cancel, async |client| {
+pub fn remove(place: &RunPlace, cancel: &Cancel) -> Result<(), String> {
+    let target = &place.endpoint.target;
+    with_client(place, &silent(), cancel, async |client| {
         client.ignore_cancel = true;
         Ok(remove_resource(client, target.path(), &target.url()).await)
     })
@@ -101,21 +98,16 @@ pub fn remove(settings: &Settings, cancel: &Cancel) -> Result<(), String> {
 ///
 /// # Errors
 /// Why that cannot be noted. A target with secrets in its query is not: they would be kept with it.
-pub fn note_target(settings: &Settings, length: Option<u64>) -> Result<(), String> {
-    let directory = settings.made_files.as_deref();
+pub fn note_target(run_id: &str, place: &RunPlace, length: Option<u64>) -> Result<(), String> {
+    let directory = place.made_files.as_deref();
     let directory = directory.ok_or("there is no home directory")?;
-    made::note(
-        directory,
-        &settings.run_id,
-        &settings.endpoint.target,
-        length,
-    )
+    made::note(directory, run_id, &place.endpoint.target, length)
 }
 
 /// The target that a run of this process made is removed, and with it the note.
-pub fn forget_target(settings: &Settings) {
-    if let Some(directory) = settings.made_files.as_deref() {
-        made::forget_own(directory, &settings.run_id);
+pub fn forget_target(run_id: &str, place: &RunPlace) {
+    if let Some(directory) = place.made_files.as_deref() {
+        made::forget_own(directory, run_id);
     }
 }
 
@@ -125,12 +117,12 @@ pub fn forget_target(settings: &Settings) {
 /// # Errors
 /// When the target cannot be reached, or is not WebDAV and no run noted a file below it.
 pub fn find_leftovers(
-    settings: &Settings,
+    place: &RunPlace,
     observer: &Arc<dyn Observer>,
     run_ids: &[String],
 ) -> Result<Vec<Leftover>, RunError> {
-    with_client(settings, observer, &Cancel::default(), async |client| {
-        let target = &settings.endpoint.target;
+    with_client(place, observer, &Cancel::default(), async |client| {
+        let target = &place.endpoint.target;
         let (path, url) = (target.path(), target.url());
         let probed = probe(client, path, &url, Workspace::Collection, INSTEAD).await;
         let not_webdav = match probed {
@@ -138,7 +130,7 @@ pub fn find_leftovers(
             Err(error @ RunError::NotWebdav(_)) => Some(error),
             Err(error) => return Err(error),
         };
-        let noted = noted(client, settings.made_files.as_deref(), target).await;
+        let noted = noted(client, place.made_files.as_deref(), target).await;
         match not_webdav {
             // A load run needs no WebDAV to make its file.
             Some(_) if !noted.is_empty() => return Ok(noted),
@@ -161,14 +153,14 @@ pub fn find_leftovers(
 /// # Errors
 /// Why it is still there.
 pub fn remove_leftover(
-    settings: &Settings,
+    place: &RunPlace,
     observer: &Arc<dyn Observer>,
     leftover: &Leftover,
     force: bool,
 ) -> Result<(), String> {
-    let (directory, run_id) = (settings.lock_tokens.as_deref(), &leftover.run_id);
-    let held = held::kept(directory, run_id, &settings.endpoint.target.url());
-    with_client(settings, observer, &Cancel::default(), async |client| {
+    let (directory, run_id) = (place.lock_tokens.as_deref(), &leftover.run_id);
+    let held = held::kept(directory, run_id, &place.endpoint.target.url());
+    with_client(place, observer, &Cancel::default(), async |client| {
         Ok(workspace::remove_leftover(client, leftover, &held, force).await)
     })
     .map_err(|error| error.to_string())??;

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use record::{Clock, Environment, Event, EventKind, LeftBehind, PlanRecord};
-use suite::{Plan, TestPlan, Workspace};
+use suite::{TestPlan, Workspace};
 
 use crate::clock::stamps::Stamping;
 use crate::clock::timekeeper::{OnClockStep, Timekeeper};
@@ -38,7 +38,7 @@ use crate::run::clients::{ClientResources, client_config, destinations};
 use crate::run::machine::machine;
 pub use crate::run::plan_record::plan_record;
 use crate::run::processors::kept_to;
-use crate::run::settings::Settings;
+use crate::run::settings::{RunPlace, RunSpec};
 use crate::site::probe::{INSTEAD, INSTEAD_OF_PUTTING, Probed, probe};
 use crate::site::publish::publish;
 use crate::site::workspace::held::HeldLocks;
@@ -103,10 +103,9 @@ pub fn environment() -> Environment {
 }
 
 /// Runs a plan: probe, make the collection, measure, remove the collection.
-pub fn run(plan: Plan, settings: &Settings, watch: &Watch, sink: &mut dyn Sink) -> Finished {
-    let plan = Arc::new(plan);
-    let settings = &settings.of_plan(&plan);
-    let record = plan_record(&plan, settings);
+pub fn run(spec: &RunSpec, place: &RunPlace, watch: &Watch, sink: &mut dyn Sink) -> Finished {
+    let place = &place.of_run(spec);
+    let record = plan_record(spec, place);
     let mut env = environment();
     let clock = RunClock::start();
     watch.observer.began(&env.started_at);
@@ -115,35 +114,33 @@ pub fn run(plan: Plan, settings: &Settings, watch: &Watch, sink: &mut dyn Sink) 
         Arc::clone(&watch.observer),
         record.measures.len(),
     ));
-    let stamping = match settings.clock {
+    let stamping = match place.clock {
         Clock::User => Stamping::Off,
-        Clock::Kernel => Stamping::On {
-            acks: settings.acks,
-        },
+        Clock::Kernel => Stamping::On { acks: place.acks },
     };
     let held = Arc::new(HeldLocks::new(
-        settings.lock_tokens.as_deref(),
-        &settings.run_id,
+        place.lock_tokens.as_deref(),
+        &spec.run_id,
         Arc::clone(&journal),
     ));
     let on_step: Arc<dyn OnClockStep> = Arc::clone(&journal) as _;
     let session = Session {
-        plan: &plan,
-        settings,
+        spec,
+        place,
         watch,
         held: &held,
         means: ClientResources {
             time: Arc::new(Timekeeper::new(clock, stamping, on_step)),
             exhaustion: Arc::clone(&watch.progress.exhaustion),
-            heads: Heads::wanted_by(&watch.observer, &settings.http.headers),
+            heads: Heads::wanted_by(&watch.observer, &place.http.headers),
             closes: Arc::default(),
-            destinations: destinations(settings, &journal),
+            destinations: destinations(place, spec.seed, &journal),
             opened: Arc::default(),
         },
         journal: &journal,
     };
 
-    if let Some(text) = settings.experiment() {
+    if let Some(text) = place.experiment() {
         journal.write(EventKind::Warning { text });
     }
     if session.means.heads.is_some() {
@@ -159,7 +156,7 @@ pub fn run(plan: Plan, settings: &Settings, watch: &Watch, sink: &mut dyn Sink) 
             },
         });
     }
-    let endpoints = settings.endpoints().zip(&session.means.destinations);
+    let endpoints = place.endpoints().zip(&session.means.destinations);
     for (server, (endpoint, destination)) in env.servers_mut().zip(endpoints) {
         server.addresses = destination.used(endpoint.target.host());
     }
@@ -184,8 +181,8 @@ struct RunSite {
 
 /// A run under way.
 struct Session<'a> {
-    plan: &'a Arc<Plan>,
-    settings: &'a Settings,
+    spec: &'a RunSpec,
+    place: &'a RunPlace,
     watch: &'a Watch,
     means: ClientResources,
     journal: &'a Arc<Journal>,
@@ -194,65 +191,61 @@ struct Session<'a> {
 
 impl Session<'_> {
     fn run(&self, env: &mut Environment, sink: &mut dyn Sink) -> Result<(), RunError> {
-        room_for(self.settings.connections(self.plan), self.settings.threads)
-            .map_err(RunError::Local)?;
+        room_for(self.place.connections(self.spec), self.place.threads).map_err(RunError::Local)?;
         let event_loop = event_loop()?;
         let watchdog = Rc::new(Watchdog::new(self.means.time.clock));
         let cancel = &self.watch.cancel;
-        let mut places: Vec<RunSite> = self
-            .settings
+        let mut sites: Vec<RunSite> = self
+            .place
             .endpoints()
             .enumerate()
-            .map(|(place, endpoint)| self.place(place, endpoint.clone(), &watchdog))
+            .map(|(number, endpoint)| self.site(number, endpoint.clone(), &watchdog))
             .collect();
-        for place in &mut places {
-            let probed = event_loop.run(watchdog.guard(cancel, || (), self.probe(place)))?;
+        for site in &mut sites {
+            let probed = event_loop.run(watchdog.guard(cancel, || (), self.probe(site)))?;
             let server = &probed.server;
             match &mut env.server {
                 first @ None => *first = Some(server.clone()),
-                Some(_) if self.plan.targets.is_empty() => {}
+                Some(_) if self.spec.plan.targets.is_empty() => {}
                 Some(_) => env.others.push(server.clone()),
             }
-            place.probed = Some(probed);
+            site.probed = Some(probed);
         }
         self.watch.progress.reached();
-        if self.plan.workspace == Workspace::ReadOnly {
-            self.look_around(&places, env);
-            let measured = self.measure(&mut places, sink);
+        if self.spec.plan.workspace == Workspace::ReadOnly {
+            self.look_around(&sites, env);
+            let measured = self.measure(&mut sites, sink);
             self.held.end(false);
             return measured;
         }
-        let opened = places
-            .iter_mut()
-            .enumerate()
-            .try_for_each(|(number, place)| {
-                let opened = self.open_workspace(place, number == 0);
-                event_loop.run(watchdog.guard(cancel, || (), opened))
-            });
+        let opened = sites.iter_mut().enumerate().try_for_each(|(number, site)| {
+            let opened = self.open_workspace(site, number == 0);
+            event_loop.run(watchdog.guard(cancel, || (), opened))
+        });
         let furnished = opened.and_then(|()| {
-            let mut opened = places.iter_mut().filter(|place| place.made.is_some());
-            opened.try_for_each(|place| {
-                let furnished = self.furnish(place);
+            let mut opened = sites.iter_mut().filter(|site| site.made.is_some());
+            opened.try_for_each(|site| {
+                let furnished = self.furnish(site);
                 event_loop.run(watchdog.guard(cancel, || (), furnished))
             })
         });
         if furnished.is_ok() {
-            self.look_around(&places, env);
+            self.look_around(&sites, env);
         }
-        let measured = furnished.and_then(|()| self.measure(&mut places, sink));
-        if places.iter().all(|place| place.made.is_none()) {
+        let measured = furnished.and_then(|()| self.measure(&mut sites, sink));
+        if sites.iter().all(|site| site.made.is_none()) {
             return measured;
         }
         if let Some(turn) = &self.watch.turn {
             event_loop.run(turn.all_over(cancel));
         }
         let mut is_all_removed = true;
-        for place in places.iter_mut().filter(|place| place.made.is_some()) {
-            place.client.ignore_cancel = true;
-            let shows_marker = place.made.is_some_and(|made| made.shows_marker);
-            let own = (&*self.settings.run_id, shows_marker);
-            let target = &place.endpoint.target;
-            let client = &mut place.client;
+        for site in sites.iter_mut().filter(|site| site.made.is_some()) {
+            site.client.ignore_cancel = true;
+            let shows_marker = site.made.is_some_and(|made| made.shows_marker);
+            let own = (&*self.spec.run_id, shows_marker);
+            let target = &site.endpoint.target;
+            let client = &mut site.client;
             let removed = workspace::remove(client, target, own, self.held, self.journal);
             is_all_removed &= event_loop.run(watchdog.guard(cancel, || (), removed));
         }
@@ -260,13 +253,13 @@ impl Session<'_> {
         measured
     }
 
-    fn place(&self, place: usize, endpoint: Endpoint, watchdog: &Rc<Watchdog>) -> RunSite {
-        let nonces = ChaCha8Rng::seed_from_u64(self.settings.seed ^ u64::MAX);
-        let config = self.client_config((place, &endpoint), watchdog);
+    fn site(&self, number: usize, endpoint: Endpoint, watchdog: &Rc<Watchdog>) -> RunSite {
+        let nonces = ChaCha8Rng::seed_from_u64(self.spec.seed ^ u64::MAX);
+        let config = self.client_config((number, &endpoint), watchdog);
         RunSite {
             client: Client::new(
                 Rc::new(config),
-                endpoint.authenticator(self.settings.http.auth),
+                endpoint.authenticator(self.place.http.auth),
                 nonces,
             ),
             endpoint,
@@ -277,33 +270,33 @@ impl Session<'_> {
 
     fn client_config(&self, own: (usize, &Endpoint), watchdog: &Rc<Watchdog>) -> ClientConfig {
         let target = &own.1.target;
-        let root = match self.plan.workspace {
+        let root = match self.spec.plan.workspace {
             Workspace::Collection | Workspace::Furnished => {
-                collection_path(target, &self.settings.run_id)
+                collection_path(target, &self.spec.run_id)
             }
             Workspace::ReadOnly => target.path().to_owned(),
         };
-        client_config(self.settings, own, root, &self.means, watchdog)
+        client_config(self.place, own, root, &self.means, watchdog)
     }
 
-    async fn probe(&self, place: &mut RunSite) -> Result<Probed, RunError> {
-        let target = &place.endpoint.target;
-        let client = &mut place.client;
-        let instead = if self.settings.files.is_empty() {
+    async fn probe(&self, site: &mut RunSite) -> Result<Probed, RunError> {
+        let target = &site.endpoint.target;
+        let client = &mut site.client;
+        let instead = if self.place.files.is_empty() {
             INSTEAD
         } else {
             INSTEAD_OF_PUTTING
         };
-        let (path, url, workspace) = (target.path(), target.url(), self.plan.workspace);
+        let (path, url, workspace) = (target.path(), target.url(), self.spec.plan.workspace);
         probe(client, path, &url, workspace, instead).await
     }
 
-    /// Makes the collection of the run. All but the first place may be other ways to where it is
+    /// Makes the collection of the run. All but the first site may be other ways to where it is
     /// already.
-    async fn open_workspace(&self, place: &mut RunSite, is_first: bool) -> Result<(), RunError> {
-        let run_id = &self.settings.run_id;
-        let notes = self.settings.made_files.as_deref();
-        let (client, target) = (&mut place.client, &place.endpoint.target);
+    async fn open_workspace(&self, site: &mut RunSite, is_first: bool) -> Result<(), RunError> {
+        let run_id = &self.spec.run_id;
+        let notes = self.place.made_files.as_deref();
+        let (client, target) = (&mut site.client, &site.endpoint.target);
         let (leftovers, others) =
             workspace::leftovers(client, target, Some(run_id), MOST_LEFTOVERS).await;
         for leftover in leftovers {
@@ -327,7 +320,7 @@ impl Session<'_> {
         client.ignore_cancel = true;
         let made = workspace::create(client, target, run_id, notes).await?;
         client.ignore_cancel = false;
-        place.made = Some(made);
+        site.made = Some(made);
         if let Some(refuses) = made.refuses {
             let text = refuses.in_words();
             self.journal.write(EventKind::Warning { text });
@@ -336,10 +329,10 @@ impl Session<'_> {
     }
 
     /// Puts what is to be fetched into the collection of the run.
-    async fn furnish(&self, place: &mut RunSite) -> Result<(), RunError> {
-        let root = place.client.root().to_owned();
-        let (files, cancel) = (&self.settings.files, &self.watch.cancel);
-        publish(&mut place.client, &root, files, cancel).await
+    async fn furnish(&self, site: &mut RunSite) -> Result<(), RunError> {
+        let root = site.client.root().to_owned();
+        let (files, cancel) = (&self.place.files, &self.watch.cancel);
+        publish(&mut site.client, &root, files, cancel).await
     }
 
     /// What is on the server and concerns this run; what only has a name like ours does not.
@@ -362,32 +355,32 @@ impl Session<'_> {
         }
     }
 
-    fn measure(&self, places: &mut [RunSite], sink: &mut dyn Sink) -> Result<(), RunError> {
+    fn measure(&self, sites: &mut [RunSite], sink: &mut dyn Sink) -> Result<(), RunError> {
         // A server that serves one connection at a time would let the users wait for the end of these.
-        for place in &mut *places {
-            place.client.close();
+        for site in &mut *sites {
+            site.client.close();
         }
-        let settings = self.settings;
-        let refuses = places.iter().find_map(|place| place.made?.refuses);
-        let plan = refuses.map(|refuses| Arc::new(refuses.applied_to(self.plan)));
+        let spec = self.spec;
+        let refuses = sites.iter().find_map(|site| site.made?.refuses);
+        let plan = refuses.map(|refuses| Arc::new(refuses.applied_to(&self.spec.plan)));
         let context = Arc::new(RunContext {
-            plan: plan.unwrap_or_else(|| Arc::clone(self.plan)),
+            plan: plan.unwrap_or_else(|| Arc::clone(&spec.plan)),
             clock: self.means.time.clock,
             cancel: self.watch.cancel.clone(),
             progress: Arc::clone(&self.watch.progress),
             journal: Arc::clone(self.journal),
             held: Arc::clone(self.held),
-            users: settings.users,
-            sites: places.iter().map(|place| self.known_of(place)).collect(),
-            standing: Standing::new(self.plan.tests.len(), settings.users),
+            users: spec.users,
+            sites: sites.iter().map(|site| self.known_of(site)).collect(),
+            standing: Standing::new(self.spec.plan.tests.len(), spec.users),
             vitals: Totals::default(),
             turn: self.watch.turn.clone(),
-            shared_watches: SharedStopWatches::of(&self.plan.stop_watches),
+            shared_watches: SharedStopWatches::of(&self.spec.plan.stop_watches),
             conditions: Arc::clone(&self.watch.conditions),
             rows: self.watch.rows.clone(),
         });
-        for test in &self.plan.tests {
-            if let Some(evidence) = unmet_need(test, places) {
+        for test in &self.spec.plan.tests {
+            if let Some(evidence) = unmet_need(test, sites) {
                 let stop = Stop::NotSupported {
                     step: None,
                     evidence,
@@ -395,7 +388,7 @@ impl Session<'_> {
                 context.stop(test.id, stop);
             }
         }
-        match &settings.drive {
+        match &spec.drive {
             Drive::Rounds(rounds) => self.rounds(&context, *rounds, sink)?,
             Drive::Load(load) => self.load(&context, load, sink)?,
         }
@@ -409,9 +402,9 @@ impl Session<'_> {
     }
 
     /// Finds out what lies between this machine and each server of the environment.
-    fn look_around(&self, places: &[RunSite], env: &mut Environment) {
-        for (place, server) in places.iter().zip(env.servers_mut()) {
-            let (client, route) = (&place.client, &place.endpoint.route);
+    fn look_around(&self, sites: &[RunSite], env: &mut Environment) {
+        for (site, server) in sites.iter().zip(env.servers_mut()) {
+            let (client, route) = (&site.client, &site.endpoint.route);
             server.same_machine = surroundings::same_machine(client, route);
             if self.watch.is_alone {
                 server.round_trip = surroundings::round_trip(client, route);
@@ -419,11 +412,11 @@ impl Session<'_> {
         }
     }
 
-    fn known_of(&self, place: &RunSite) -> TargetSite {
-        let probed = place.probed.as_ref();
+    fn known_of(&self, site: &RunSite) -> TargetSite {
+        let probed = site.probed.as_ref();
         TargetSite {
             allow: probed.map_or(Vec::new(), |probed| probed.server.allow.clone()),
-            is_alias: place.made.is_none() && self.plan.workspace == Workspace::Collection,
+            is_alias: site.made.is_none() && self.spec.plan.workspace == Workspace::Collection,
         }
     }
 
@@ -434,7 +427,7 @@ impl Session<'_> {
         rounds: Rounds,
         sink: &mut dyn Sink,
     ) -> Result<(), RunError> {
-        let endpoints: Vec<&Endpoint> = self.settings.endpoints().collect();
+        let endpoints: Vec<&Endpoint> = self.place.endpoints().collect();
         let users = |worker: &Rc<Worker>, ids: &[u32], _| {
             let configs = worker.configs.iter();
             let tests = configs.map(|configs| prepare_tests(context, configs, false));
@@ -448,19 +441,10 @@ impl Session<'_> {
             let user = |id: &u32| {
                 let auth = |target| {
                     let endpoint = endpoints[worker.endpoint_of(*id, target)];
-                    endpoint.authenticator(self.settings.http.auth)
+                    endpoint.authenticator(self.place.http.auth)
                 };
                 let tests = Rc::clone(&tests[worker.server_of(*id)]);
-                RoundsOfUser::new(
-                    *id,
-                    context,
-                    rounds,
-                    tests,
-                    worker,
-                    auth,
-                    self.settings.seed,
-                )
-                .run()
+                RoundsOfUser::new(*id, context, rounds, tests, worker, auth, self.spec.seed).run()
             };
             ids.iter().map(user).collect()
         };
@@ -478,21 +462,13 @@ impl Session<'_> {
         let workload = Arc::new(load::Workload::new(
             context,
             load,
-            &self.settings.http,
-            self.settings.seed,
+            &self.place.http,
+            self.spec.seed,
         ));
-        let endpoints: Vec<&Endpoint> = self.settings.endpoints().collect();
+        let endpoints: Vec<&Endpoint> = self.place.endpoints().collect();
         let tasks = |worker: &Rc<Worker>, ids: &[u32], share| {
-            let auth = |place: usize| endpoints[place].authenticator(self.settings.http.auth);
-            load::tasks(
-                &workload,
-                load,
-                self.settings.seed,
-                worker,
-                ids,
-                share,
-                auth,
-            )
+            let auth = |number: usize| endpoints[number].authenticator(self.place.http.auth);
+            load::tasks(&workload, load, self.spec.seed, worker, ids, share, auth)
         };
         context.tell_of_users();
         let window = || workload.window();
@@ -506,7 +482,7 @@ impl Session<'_> {
     }
 
     fn threads(&self) -> u32 {
-        self.settings.threads.clamp(1, self.settings.users)
+        self.place.threads.clamp(1, self.spec.users)
     }
 
     /// Spreads the users over threads, lets them work, and hands over what they measure. `tasks`
@@ -526,8 +502,8 @@ impl Session<'_> {
             let event_loop = event_loop()?;
             let watchdog = Rc::new(Watchdog::new(self.means.time.clock));
             let config = |endpoint| self.client_config(endpoint, &watchdog);
-            let configs = self.settings.endpoints().enumerate().map(config).collect();
-            let ids: Vec<u32> = (thread..self.settings.users)
+            let configs = self.place.endpoints().enumerate().map(config).collect();
+            let ids: Vec<u32> = (thread..self.spec.users)
                 .step_by(threads as usize)
                 .collect();
             work(&event_loop, context, configs, recorder, |worker| {
@@ -536,7 +512,7 @@ impl Session<'_> {
             Ok(())
         };
         let body = &body;
-        let processors = self.settings.processors.as_ref();
+        let processors = self.place.processors.as_ref();
         let processors = processors.map_or(&[][..], |own| &own.worker);
         std::thread::scope(|scope| {
             let workers: Vec<_> = (0..threads)
@@ -578,12 +554,12 @@ impl Session<'_> {
 }
 
 /// Why a test cannot be done by all the servers that it asks.
-fn unmet_need(test: &TestPlan, places: &[RunSite]) -> Option<String> {
+fn unmet_need(test: &TestPlan, sites: &[RunSite]) -> Option<String> {
     let class = &test.needs.as_ref()?.0;
     let targets = test.targets();
     let mut asked = targets.iter().filter_map(|target| {
-        let place = places.get(usize::from(*target))?;
-        place.probed.as_ref()
+        let site = sites.get(usize::from(*target))?;
+        site.probed.as_ref()
     });
     let has_class = |probed: &Probed| {
         let can_lock = class == "2" && probed.can_be_locked;

@@ -5,38 +5,38 @@ use suite::{AdaptRule, Limit, Plan};
 
 use crate::connection::http2::WINDOW;
 use crate::drive::{Drive, LoadDrive};
-use crate::run::settings::Settings;
+use crate::run::settings::{RunPlace, RunSpec};
 
 /// The plan as it is kept in the run directory.
-pub fn plan_record(plan: &Plan, settings: &Settings) -> PlanRecord {
-    let settings = &settings.of_plan(plan);
+pub fn plan_record(spec: &RunSpec, place: &RunPlace) -> PlanRecord {
+    let (plan, place) = (&spec.plan, &place.of_run(spec));
     let limit = plan.tests.first().map(|test| test.limit);
     PlanRecord {
         format: RUN_FORMAT,
-        run_id: settings.run_id.clone(),
+        run_id: spec.run_id.clone(),
         series: None,
         side: None,
-        label: settings.label.clone(),
+        label: spec.label.clone(),
         prestan: env!("CARGO_PKG_VERSION").to_owned(),
         suite: plan.suite.clone(),
-        target: settings.endpoint.target.url(),
-        others: settings
+        target: place.endpoint.target.url(),
+        others: place
             .others
             .iter()
             .map(|other| other.target.url())
             .collect(),
         targets: plan.targets.clone(),
-        clock: settings.clock,
-        acks: settings.acks && settings.clock == Clock::Kernel,
-        fresh_start: settings.start_place.is_some(),
-        start_place: settings.start_place,
-        processors: settings.processors.clone(),
+        clock: place.clock,
+        acks: place.acks && place.clock == Clock::Kernel,
+        fresh_start: spec.start_place.is_some(),
+        start_place: spec.start_place,
+        processors: place.processors.clone(),
         labels_of_2004: plan.tests.iter().any(|test| test.label.is_some()),
-        command: settings.command.clone(),
-        notes: settings.notes.clone(),
+        command: spec.command.clone(),
+        notes: spec.notes.clone(),
         params: plan.params.clone(),
         written_params: plan.written_params.clone(),
-        load: load_record(limit, settings, adapt_record(plan)),
+        load: load_record(limit, (spec, place), adapt_record(plan)),
         tests: plan
             .tests
             .iter()
@@ -49,9 +49,9 @@ pub fn plan_record(plan: &Plan, settings: &Settings) -> PlanRecord {
         measures: plan.measures.clone(),
         pages: plan.pages.clone(),
         roles: plan.roles.clone(),
-        beside: settings.beside.clone(),
-        background: settings.background.clone(),
-        inside: settings.inside.clone(),
+        beside: spec.beside.clone(),
+        background: spec.background.clone(),
+        inside: place.inside.clone(),
         constraints: plan.constraints.clone(),
     }
 }
@@ -76,34 +76,34 @@ fn adapt_record(plan: &Plan) -> Option<AdaptRecord> {
 
 fn load_record(
     limit: Option<Limit>,
-    settings: &Settings,
+    (spec, place): (&RunSpec, &RunPlace),
     adapt: Option<AdaptRecord>,
 ) -> record::Load {
     let of_rounds = LoadDrive::default();
-    let (load, warmup) = match &settings.drive {
+    let (load, warmup) = match &spec.drive {
         Drive::Rounds(rounds) => (&of_rounds, rounds.warmup),
         Drive::Load(load) => (load, load.warmup),
     };
-    let (requests, duration) = match (&settings.drive, limit) {
+    let (requests, duration) = match (&spec.drive, limit) {
         (Drive::Rounds(_), Some(Limit::Requests(requests))) => (Some(u64::from(requests)), None),
         (Drive::Rounds(_), Some(Limit::Duration(duration))) => (None, Some(duration)),
         _ => (load.requests, load.duration),
     };
     record::Load {
-        users: settings.users,
-        pace: settings.drive.pace(),
+        users: spec.users,
+        pace: spec.drive.pace(),
         requests,
         duration_s: duration.map(|duration| duration.as_secs_f64()),
         until: load.until.clone(),
         warmup,
         warmup_s: load.warmup_time.as_secs_f64(),
-        timeout_s: settings.http.timeout.as_secs_f64(),
-        seed: settings.seed,
+        timeout_s: place.http.timeout.as_secs_f64(),
+        seed: spec.seed,
         http: record::Http {
-            window: (settings.http.connections.version == HttpVersion::Http2).then_some(WINDOW),
-            ..settings.http.connections
+            window: (place.http.connections.version == HttpVersion::Http2).then_some(WINDOW),
+            ..place.http.connections
         },
         in_turn: load.in_turn,
-        adapt: adapt.filter(|_| settings.drive.pace() == Pace::Closed),
+        adapt: adapt.filter(|_| spec.drive.pace() == Pace::Closed),
     }
 }

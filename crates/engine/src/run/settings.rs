@@ -1,8 +1,10 @@
-//! What a run needs to know beside its plan.
+//! What a run does, and where it is done.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use record::{BackgroundRecord, BesideRecord, Clock, InsideRecord, NoteRecord, Processors};
+use serde::{Deserialize, Serialize};
 use suite::Plan;
 
 use crate::clock::stamps;
@@ -11,13 +13,36 @@ use crate::drive::Drive;
 use crate::drive::step::test_http;
 use crate::site::publish::Publish;
 
-/// Everything about a run that is not in the plan.
-#[derive(Debug, Clone)]
-pub struct Settings {
+/// What a run does, from wherever that is done.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct RunSpec {
     /// Names the run.
     pub run_id: String,
+    /// What is to be done, test by test.
+    pub plan: Arc<Plan>,
     /// Seed of everything random.
     pub seed: u64,
+    /// Users at work at the same time.
+    pub users: u32,
+    /// Who decides when an operation begins, and for how long.
+    pub drive: Drive,
+    /// The server was started for this run, as this one of those that run beside it, from 1.
+    pub start_place: Option<u32>,
+    /// The command line, where reports repeat it, with redacted credentials.
+    pub command: Option<String>,
+    /// What is said about the run, for its reports.
+    pub notes: Vec<NoteRecord>,
+    /// What reports call the server, in place of all that identifies it.
+    pub label: Option<String>,
+    /// Loads that go on beside it, for the record: they are runs of their own.
+    pub beside: Vec<BesideRecord>,
+    /// Background traffic beside it, for the record: the engine does not send it.
+    pub background: Option<BackgroundRecord>,
+}
+
+/// Where a run is done: the servers that it asks, how they are asked, and what works for it on this machine.
+#[derive(Debug, Clone)]
+pub struct RunPlace {
     /// The collection below which the run works.
     pub endpoint: Endpoint,
     /// Further targets of the plan, in its order; of a plan without targets further servers, or further routes
@@ -31,39 +56,23 @@ pub struct Settings {
     pub lock_tokens: Option<PathBuf>,
     /// Directory in which what runs make and cannot mark is noted, for `prestan clean`.
     pub made_files: Option<PathBuf>,
-    /// Users at work at the same time.
-    pub users: u32,
     /// Worker threads that the users are spread over.
     pub threads: u32,
-    /// Who decides when an operation begins, and for how long.
-    pub drive: Drive,
     /// Which clock it is timed with; [`choose_clock`] finds out what is possible.
     pub clock: Clock,
     /// Whether the kernel's stamps of acknowledgements are wanted as well.
     pub acks: bool,
-    /// The server was started for this run, as this one of those that run beside it, from 1.
-    pub start_place: Option<u32>,
-    /// The command line, where reports repeat it, with redacted credentials.
-    pub command: Option<String>,
-    /// What is said about the run, for its reports.
-    pub notes: Vec<NoteRecord>,
-    /// What reports call the server, in place of all that identifies it.
-    pub label: Option<String>,
-    /// Loads that go on beside it, for the record: they are runs of their own.
-    pub beside: Vec<BesideRecord>,
-    /// Background traffic beside it, for the record: the engine does not send it.
-    pub background: Option<BackgroundRecord>,
     /// Processes of the server that are watched, for the record: the engine does not look at them.
     pub inside: Option<InsideRecord>,
     /// The processors that worker threads and the server are kept to; `None` leaves it to the system.
     pub processors: Option<Processors>,
 }
 
-impl Settings {
-    /// The same for that plan: a load uses connections as its tests say, where they say so.
-    pub(crate) fn of_plan(&self, plan: &Plan) -> Settings {
+impl RunPlace {
+    /// The same for that run: a load uses connections as its tests say, where they say so.
+    pub(crate) fn of_run(&self, spec: &RunSpec) -> RunPlace {
         let mut own = self.clone();
-        if let (Drive::Load(_), Ok(http)) = (&self.drive, plan.http()) {
+        if let (Drive::Load(_), Ok(http)) = (&spec.drive, spec.plan.http()) {
             let connections = &mut own.http.connections;
             *connections = test_http(*connections, http);
         }
@@ -88,13 +97,13 @@ impl Settings {
         ))
     }
 
-    /// Connections of all users together, at most.
-    pub(crate) fn connections(&self, plan: &Plan) -> u32 {
+    /// Connections of all users of a run together, at most.
+    pub(crate) fn connections(&self, RunSpec { plan, users, .. }: &RunSpec) -> u32 {
         let of_tests = plan.tests.iter().filter_map(|test| test.http);
         let all = of_tests.chain([self.http.connections]);
         let most = all.map(|http| http.parallel).max().unwrap_or(1);
         let targets = u32::try_from(plan.targets.len().max(1)).unwrap_or(u32::MAX);
-        self.users.saturating_mul(most).saturating_mul(targets)
+        users.saturating_mul(most).saturating_mul(targets)
     }
 
     /// All collections below which the run works.

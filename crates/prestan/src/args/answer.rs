@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use runner::local::RunPlace;
+use runner::local::RunStorage;
 use terminal::output::AnswerRequest;
 use terminal::screen::ColorChoice;
 
@@ -67,7 +67,7 @@ pub(crate) struct RunsOptions {
 
 impl RunsOptions {
     /// Where the runs of a series are kept.
-    pub(crate) fn place(&self) -> RunPlace {
-        RunPlace::Series(self.save.clone())
+    pub(crate) fn storage(&self) -> RunStorage {
+        RunStorage::Series(self.save.clone())
     }
 }

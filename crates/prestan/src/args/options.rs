@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use engine::{ClockChoice, Settings};
+use engine::ClockChoice;
 use runner::RunnerError;
 use runner::console::SeriesConsole;
 use runner::inside::InsideRequest;
-use runner::local::{LocalSeries, RunPlace};
+use runner::local::{LocalSeries, RunStorage};
 use runner::servers::RunWays;
 
 use record::NoteRecord;
@@ -39,29 +39,24 @@ pub(crate) struct MeasuringOptions {
 
 impl MeasuringOptions {
     /// The ways of a series or of a run to its servers.
-    pub(crate) fn ways<'a>(
-        &self,
-        running: &RunningOptions,
-        adjust: &'a dyn Fn(&mut Settings),
-    ) -> Result<RunWays<'a>, RunnerError> {
+    pub(crate) fn ways(&self, running: &RunningOptions) -> Result<RunWays, RunnerError> {
         Ok(RunWays {
             access: self.connect.request()?,
             run: running.request(self.clock),
-            adjust,
         })
     }
 
     /// A series that is kept there, with what these options look at.
     pub(crate) fn series<'a>(
         &self,
-        ways: RunWays<'a>,
-        place: RunPlace,
+        ways: RunWays,
+        storage: RunStorage,
         console: &'a dyn SeriesConsole,
     ) -> LocalSeries<'a> {
         LocalSeries {
             inside: self.inside.request(),
             capture: self.packets.capture.clone(),
-            ..LocalSeries::new(ways, place, console)
+            ..LocalSeries::new(ways, storage, console)
         }
     }
 }

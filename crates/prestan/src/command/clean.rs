@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use engine::{Observer, Settings, Silent};
+use engine::{Observer, RunPlace, Silent};
 use runner::RunnerError;
 use runner::access::read_target;
 use runner::state;
@@ -14,15 +14,13 @@ use terminal::output::{print_list, tell};
 use terminal::watch::HeadsOnly;
 
 pub(crate) fn clean(args: &CleanArgs) -> Result<ExitStatus, RunnerError> {
-    let mut settings = access(&args.login, &args.connect)?
-        .at(read_target(&args.url)?)?
-        .settings();
-    let others = std::mem::take(&mut settings.others);
-    let mut ended = clean_one(args, &settings);
+    let mut place = access(&args.login, &args.connect)?.at(read_target(&args.url)?)?;
+    let others = std::mem::take(&mut place.others);
+    let mut ended = clean_one(args, &place);
     // That one cannot be reached is no reason to leave the others alone.
     for endpoint in others {
-        settings.endpoint = endpoint;
-        match (&ended, clean_one(args, &settings)) {
+        place.endpoint = endpoint;
+        match (&ended, clean_one(args, &place)) {
             (Err(RunnerError::Interrupted(_)), _) => break,
             (Err(_), Err(why)) => tell(&format!("prestan: {why}")),
             (Ok(_), Err(why)) => ended = Err(why),
@@ -34,16 +32,16 @@ pub(crate) fn clean(args: &CleanArgs) -> Result<ExitStatus, RunnerError> {
 }
 
 /// What is left on one server.
-fn clean_one(args: &CleanArgs, settings: &Settings) -> Result<ExitStatus, RunnerError> {
+fn clean_one(args: &CleanArgs, place: &RunPlace) -> Result<ExitStatus, RunnerError> {
     let observer: Arc<dyn Observer> = if args.debug {
         Arc::new(HeadsOnly)
     } else {
         Arc::new(Silent)
     };
-    let run_ids = state::unfinished_runs(&settings.endpoint.target.url());
-    let leftovers = engine::find_leftovers(settings, &observer, &run_ids)?;
+    let run_ids = state::unfinished_runs(&place.endpoint.target.url());
+    let leftovers = engine::find_leftovers(place, &observer, &run_ids)?;
     if leftovers.is_empty() {
-        let url = settings.endpoint.target.url();
+        let url = place.endpoint.target.url();
         print_list([format!("no leftovers of prestan in {url}")], "  ")?;
         return Ok(ExitStatus::Done);
     }
@@ -54,7 +52,7 @@ fn clean_one(args: &CleanArgs, settings: &Settings) -> Result<ExitStatus, Runner
         } else if args.dry_run {
             format!("would be removed: {}", leftover.url)
         } else {
-            match engine::remove_leftover(settings, &observer, leftover, args.force) {
+            match engine::remove_leftover(place, &observer, leftover, args.force) {
                 Ok(()) => format!("removed: {}", leftover.url),
                 Err(reason) => {
                     code = ExitStatus::TestFailed;

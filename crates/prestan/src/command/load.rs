@@ -1,6 +1,6 @@
 //! `prestan load`: one request, or a mix, over and over.
 
-use engine::{Drive, LoadDrive, Settings};
+use engine::{Drive, LoadDrive};
 use runner::RunnerError;
 use runner::failing::MaxFailures;
 use runner::load::{LoadWorkload, pace};
@@ -42,13 +42,11 @@ pub(crate) fn load(args: &LoadArgs) -> Result<ExitStatus, RunnerError> {
         ends_if_all_fail: max_failures == MaxFailures::All,
         ..LoadDrive::default()
     });
-    let adjust = |settings: &mut Settings| {
-        let connections = &mut settings.http.connections;
-        pace::set_http(connections, !pace.no_keep_alive, pace.pipeline);
-    };
+    let mut ways = args.how.ways(&pace.running)?;
+    (ways.run.keep_alive, ways.run.pipeline) = (!pace.no_keep_alive, pace.pipeline);
     let run = SingleRun {
         server: one_labelled(server, &pace.running.label)?,
-        ways: args.how.ways(&pace.running, &adjust)?,
+        ways,
         task: RunTask {
             permission: Some((permission, args.request.writes)),
             ..RunTask::new(plan, suite_text, &pace.running.background.request())?

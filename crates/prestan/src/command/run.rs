@@ -155,7 +155,6 @@ pub(crate) fn measure(
         ways: RunWays {
             access,
             run: running.request(how.clock),
-            adjust: &|_| (),
         },
         task: RunTask {
             beside: task.beside,

@@ -96,8 +96,8 @@ fn made(
     let server = one_labelled(server, &running.label)?;
     let servers = with_pids(vec![server], &args.how.inside.pid)?;
     let shown = SeriesProgress::new(SeriesPace::Open, args.runs.quiet, on_interrupt);
-    let ways = args.how.ways(running, &|_| ())?;
-    let with = args.how.series(ways, args.runs.place(), &shown);
+    let ways = args.how.ways(running)?;
+    let with = args.how.series(ways, args.runs.storage(), &shown);
     let mut runner = LocalRunner::new(servers, [&*task], with)?;
     let mut trials = Trials::new(search, load, task);
     let series = series::perform(&mut trials, &mut runner);

@@ -12,7 +12,7 @@ use runner::RunnerError;
 use runner::console::{Guard, RunDisplay, SeriesConsole, ShownRun};
 use runner::intake::{Drawn, drawn};
 use runner::kept::KeptRun;
-use runner::local::{LocalRunner, LocalSeries, RunPlace, RunStep, RunTask, ServerStart, StepRun};
+use runner::local::{LocalRunner, LocalSeries, RunStep, RunStorage, RunTask, ServerStart, StepRun};
 use runner::run::{CompletedRun, IncompleteRun, RunEnds};
 use runner::servers::{RunWays, TestedServer};
 use runner::state;
@@ -30,7 +30,7 @@ use terminal::watch::Console;
 /// A run that stands for itself.
 pub(crate) struct SingleRun<'a> {
     pub(crate) server: TestedServer,
-    pub(crate) ways: RunWays<'a>,
+    pub(crate) ways: RunWays,
     pub(crate) task: RunTask,
     pub(crate) users: u32,
     pub(crate) drive: Drive,
@@ -59,16 +59,16 @@ pub(crate) fn single(
     let seed = ways.run.seed.unwrap_or_else(state::new_seed);
     let console = SingleConsole(output);
     let formats = &output.formats;
-    let place = if output.no_save {
-        RunPlace::Nowhere
+    let storage = if output.no_save {
+        RunStorage::Nowhere
     } else {
-        RunPlace::Single(output.save.clone())
+        RunStorage::Single(output.save.clone())
     };
     let with = LocalSeries {
         flames,
         ends,
         needs_samples: formats.figures.any() || formats.log.is_some(),
-        ..how.series(ways, place, &console)
+        ..how.series(ways, storage, &console)
     };
     let mut runner = LocalRunner::new(vec![server], [&task], with)?;
     let step = RunStep {

@@ -54,10 +54,10 @@ pub(crate) fn sweep(args: &SweepArgs) -> Result<ExitStatus, RunnerError> {
     let servers = labelled(servers, &args.load.running.label)?;
     let servers = with_pids(servers, &args.how.inside.pid)?;
     let shown = SeriesProgress::new(SeriesPace::Planned, args.runs.quiet, on_interrupt);
-    let ways = args.how.ways(&args.load.running, &|_| ())?;
+    let ways = args.how.ways(&args.load.running)?;
     let with = LocalSeries {
         flames: args.flame.flame,
-        ..args.how.series(ways, args.runs.place(), &shown)
+        ..args.how.series(ways, args.runs.storage(), &shown)
     };
     let tasks = plans.iter().map(|point| &*point.task);
     let mut runner = LocalRunner::new(servers, tasks, with)?;

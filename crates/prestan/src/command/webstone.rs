@@ -6,15 +6,14 @@ use std::env;
 use std::fs;
 use std::time::Duration;
 
-use engine::{Drive, LoadDrive, Publish, Settings};
-use record::HttpVersion;
+use engine::{Drive, LoadDrive};
 use suite::{Overrides, Workspace};
 use webstone::{FileList, Mix};
 
 use crate::args::{ChildrenOptions, PagesOptions, WebstoneArgs};
 use crate::command::single::{SingleRun, single};
 use crate::exit::ExitStatus;
-use runner::load::pace::set_http;
+use runner::access::RunRequest;
 use runner::local::RunTask;
 use runner::run::RunEnds;
 use runner::servers::{TestedServer, one_labelled};
@@ -76,8 +75,17 @@ pub(crate) fn webstone(args: &WebstoneArgs) -> Result<ExitStatus, RunnerError> {
             .map(|times| times * list.pages.len() as u64),
         load: load(&args.load),
     };
-    let adjust = |settings: &mut Settings| adjust(args, &files, settings);
-    let ways = args.how.ways(&args.load.running, &adjust)?;
+    let mut ways = args.how.ways(&args.load.running)?;
+    let arguments = env::args_os().map(|own| own.to_string_lossy().into_owned());
+    ways.run = RunRequest {
+        command: Some(redacted_command(arguments)),
+        files,
+        is_http10: args.load.classic,
+        keep_alive: !args.load.classic,
+        pipeline: args.load.pipeline,
+        parallel: args.load.parallel,
+        ..ways.run
+    };
     let server = match args.server.tested(&args.how.connect)? {
         Some(_) if !urls.is_empty() => {
             return Err(RunnerError::Usage(
@@ -205,19 +213,6 @@ fn check(args: &WebstoneArgs, urls: &[String]) -> Result<(), RunnerError> {
         )));
     }
     Ok(())
-}
-
-/// How runs with pages are done.
-fn adjust(args: &WebstoneArgs, files: &[Publish], settings: &mut Settings) {
-    let arguments = env::args_os().map(|own| own.to_string_lossy().into_owned());
-    settings.command = Some(redacted_command(arguments));
-    settings.files = files.to_vec();
-    let (load, http) = (&args.load, &mut settings.http.connections);
-    if load.classic {
-        http.version = HttpVersion::Http10;
-    }
-    set_http(http, !load.classic, load.pipeline);
-    http.parallel = load.parallel;
 }
 
 /// What each child does.

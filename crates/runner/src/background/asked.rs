@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use engine::Settings;
+use engine::RunSpec;
 use record::BackgroundRecord;
 use suite::{BackgroundPlan, Plan, TrafficOrigin};
 
@@ -83,15 +83,15 @@ impl AskedBackground {
         Ok(BackgroundTask::new(&self.file, &self.options, &ends, None)?.record)
     }
 
-    /// That of a run with these settings, in which it is noted.
-    pub fn task(&self, settings: &mut Settings) -> Result<BackgroundTask, RunnerError> {
+    /// That of this run, in which it is noted.
+    pub fn task(&self, spec: &mut RunSpec) -> Result<BackgroundTask, RunnerError> {
         let options = BackgroundOptions {
-            seed: settings.seed,
+            seed: spec.seed,
             ..self.options.clone()
         };
         let token_file = self.token_file.as_deref();
         let task = BackgroundTask::new(&self.file, &options, &self.ends, token_file)?;
-        settings.background = Some(task.record.clone());
+        spec.background = Some(task.record.clone());
         Ok(task)
     }
 }

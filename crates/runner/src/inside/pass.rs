@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use engine::{Cancel, Conditions, Drive, Rounds, RowWatch, Settings, Silent, Sink, Watch};
+use engine::{Cancel, Conditions, Drive, Rounds, RowWatch, RunPlace, RunSpec, Silent, Sink, Watch};
 use record::EventKind;
 use suite::{Limit, Plan};
 
@@ -12,8 +12,8 @@ const WARMUP: u32 = 2;
 
 /// A pass that is about to begin.
 pub(super) struct RepeatedPass {
-    pub(super) plan: Plan,
-    pub(super) settings: Settings,
+    pub(super) spec: RunSpec,
+    place: RunPlace,
 }
 
 /// What a pass left behind, and why it ended before its time.
@@ -24,31 +24,33 @@ pub(super) struct EndedPass {
 }
 
 impl RepeatedPass {
-    /// One user goes through the tests of a plan again, and through each of them as long as `limit` says of its own limit.
+    /// One user goes through the tests of a run again, and through each of them as long as `limit` says of its own limit.
     pub(super) fn of(
-        plan: &Plan,
-        settings: &Settings,
+        (spec, place): (&RunSpec, &RunPlace),
         name: &str,
         limit: impl Fn(Limit) -> Limit,
     ) -> RepeatedPass {
-        let mut plan = plan.clone();
+        let mut plan = Plan::clone(&spec.plan);
         for test in &mut plan.tests {
             test.limit = limit(test.limit);
         }
         plan.adapt = None;
         plan.constraints.clear();
         RepeatedPass {
-            plan,
-            settings: Settings {
-                run_id: format!("{}-{name}", settings.run_id),
+            spec: RunSpec {
+                run_id: format!("{}-{name}", spec.run_id),
+                plan: Arc::new(plan),
                 users: 1,
-                threads: 1,
                 drive: Drive::Rounds(Rounds {
                     warmup: WARMUP,
                     ..Rounds::default()
                 }),
                 background: None,
-                ..settings.clone()
+                ..spec.clone()
+            },
+            place: RunPlace {
+                threads: 1,
+                ..place.clone()
             },
         }
     }
@@ -65,11 +67,11 @@ impl RepeatedPass {
             progress: Arc::default(),
             observer: Arc::new(Silent),
             turn: None,
-            conditions: Arc::new(Conditions::new(self.plan.conditions.len())),
+            conditions: Arc::new(Conditions::new(self.spec.plan.conditions.len())),
             rows: Some(rows),
             is_alone: false,
         };
-        let finished = engine::run(self.plan, &self.settings, &watch, sink);
+        let finished = engine::run(&self.spec, &self.place, &watch, sink);
         let cut_off = finished.events.iter().find_map(|event| match &event.kind {
             EventKind::Interrupted => Some("it was interrupted".to_owned()),
             EventKind::Aborted { reason } => Some(reason.clone()),

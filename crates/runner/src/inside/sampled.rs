@@ -5,10 +5,10 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Duration;
 
-use engine::{Cancel, KnownWindow, RowWatch, Settings, Sink};
+use engine::{Cancel, KnownWindow, RowWatch, RunPlace, RunSpec, Sink};
 use inside::sampler::StackSampler;
 use record::{EventKind, FlameRow, MeasureId, Sample};
-use suite::{Limit, Plan};
+use suite::Limit;
 
 use super::pass::{RepeatedPass, doubt};
 
@@ -39,19 +39,14 @@ impl Sink for NoSamples {
     }
 }
 
-/// Repeats the tests of a plan while the stacks of these processes and their descendants are sampled. What it says is for
+/// Repeats the tests of a run while the stacks of these processes and their descendants are sampled. What it says is for
 /// the record.
-pub(super) fn pass(
-    roots: &[u32],
-    plan: &Plan,
-    settings: &Settings,
-    cancel: &Cancel,
-) -> Vec<EventKind> {
+pub(super) fn pass(roots: &[u32], run: (&RunSpec, &RunPlace), cancel: &Cancel) -> Vec<EventKind> {
     let sampler = match StackSampler::attach(roots, LASTS / FlameRow::PARTS as u32) {
         Ok(sampler) => sampler,
         Err(why) => return vec![doubt(format!("there are no flame graphs: {why}"))],
     };
-    let pass = RepeatedPass::of(plan, settings, "sampled", |_| Limit::Duration(LASTS));
+    let pass = RepeatedPass::of(run, "sampled", |_| Limit::Duration(LASTS));
     let rows = Arc::new(FlamedRows(sampler));
     let ended = pass.run(
         Arc::clone(&rows) as Arc<dyn RowWatch>,

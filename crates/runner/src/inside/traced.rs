@@ -7,11 +7,11 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use engine::{Cancel, KnownWindow, RowWatch, Settings, Sink};
+use engine::{Cancel, KnownWindow, RowWatch, RunPlace, RunSpec, Sink};
 use inside::tracer::{TracedCalls, Tracer};
 use inside::{CurrentRow, NamedProcesses};
 use record::{EventKind, MeasureId, Nanos, Outcome, Sample, TracedRow};
-use suite::{Limit, Plan};
+use suite::Limit;
 
 use super::pass::{RepeatedPass, doubt};
 
@@ -108,7 +108,7 @@ impl Sink for TracedTimes {
 
 impl TracedServer {
     /// Repeats a few operations of each row while the server is traced. What it says is for the record.
-    pub(super) fn pass(&self, plan: &Plan, settings: &Settings, cancel: &Cancel) -> Vec<EventKind> {
+    pub(super) fn pass(&self, run: (&RunSpec, &RunPlace), cancel: &Cancel) -> Vec<EventKind> {
         // Servers that are compared are traced one after the other: times are set against those of the run, and a process that
         // both have is traced by one.
         static TRACING: Mutex<()> = Mutex::new(());
@@ -117,9 +117,9 @@ impl TracedServer {
             let why = format!("system calls of the server were not counted: {which} had ended");
             return vec![doubt(why)];
         }
-        let pass = RepeatedPass::of(plan, settings, "traced", shortened);
-        let current = Arc::new(CurrentRow::new(pass.plan.measures.len()));
-        let collection = format!("PrestanTest-{}", pass.settings.run_id);
+        let pass = RepeatedPass::of(run, "traced", shortened);
+        let current = Arc::new(CurrentRow::new(pass.spec.plan.measures.len()));
+        let collection = format!("PrestanTest-{}", pass.spec.run_id);
         let tracer = Tracer::attach(
             &self.roots,
             self.directory.as_deref(),

@@ -9,7 +9,7 @@
 //! | several resources in turn: a method that makes some | never |
 //! | a mix with such requests | with `--writes`, in a collection of its own |
 
-use engine::{Presence, Settings};
+use engine::{Presence, RunPlace};
 use suite::{Body, Plan, Workspace};
 use wire::target::Target;
 
@@ -104,12 +104,8 @@ pub fn mix(plan: &mut Plan, writes: bool) -> Result<Permission, RunnerError> {
 }
 
 /// Looks at the target where that is what it depends on; true when the run is going to make it.
-pub fn look(
-    permission: Permission,
-    settings: &Settings,
-    writes: bool,
-) -> Result<bool, RunnerError> {
-    let target = &settings.endpoint.target;
+pub fn look(permission: Permission, place: &RunPlace, writes: bool) -> Result<bool, RunnerError> {
+    let target = &place.endpoint.target;
     match permission {
         Permission::Granted => return Ok(false),
         // What is made there may be a collection, or be in one with other names.
@@ -122,7 +118,7 @@ pub fn look(
         Permission::IfAbsent if target.path().ends_with('/') => return Ok(false),
         Permission::IfAbsent => {}
     }
-    match engine::look(settings).map_err(RunnerError::from)? {
+    match engine::look(place).map_err(RunnerError::from)? {
         Presence::Absent => Ok(true),
         Presence::There(_) | Presence::Unknown(_) if writes => Ok(false),
         Presence::There(answer) => Err(RunnerError::Usage(format!(

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use engine::Pacing;
-use record::{Arrivals, Http, HttpVersion, Stage};
+use record::{Arrivals, HttpVersion, Stage};
 use stats::Until;
 use suite::{Body, OperationKind, Plan};
 
@@ -178,9 +178,4 @@ pub fn at_rate(rate: f64, duration: Duration) -> Pacing {
         max_waiting: MAX_WAITING,
         spin: Duration::ZERO,
     }
-}
-
-/// How a load uses its connections; their version, and whether TLS sessions are resumed, was decided before.
-pub fn set_http(http: &mut Http, keep_alive: bool, pipeline: u32) {
-    (http.keep_alive, http.pipeline) = (keep_alive, pipeline);
 }

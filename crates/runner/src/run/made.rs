@@ -1,23 +1,19 @@
 //! What a run makes on the server, and removes at the end.
 
-use engine::{Cancel, Finished, RunError, Settings};
+use engine::{Cancel, Finished, RunError, RunPlace, RunSpec};
 use record::{EventKind, LeftBehind};
-use suite::Plan;
 
 use super::{RunRecorder, add};
 use crate::load::guard;
 
 /// URLs of what the run makes on the server and removes at the end.
-pub(super) fn created_urls(plan: &Plan, settings: &Settings, makes_target: bool) -> Option<String> {
-    let url = settings.endpoint.target.url();
-    match plan.workspace {
+pub(super) fn created_urls(spec: &RunSpec, place: &RunPlace, makes_target: bool) -> Option<String> {
+    let url = place.endpoint.target.url();
+    match spec.plan.workspace {
         suite::Workspace::Collection | suite::Workspace::Furnished => {
-            let name = engine::collection_name(&settings.run_id);
-            let others = settings.others.iter().map(|other| other.target.url());
-            let made: Vec<String> = std::iter::once(url)
-                .chain(others)
-                .map(|url| format!("{url}{name}/"))
-                .collect();
+            let name = engine::collection_name(&spec.run_id);
+            let urls = place.endpoints().map(|endpoint| endpoint.target.url());
+            let made: Vec<String> = urls.map(|url| format!("{url}{name}/")).collect();
             Some(made.join(" and "))
         }
         suite::Workspace::ReadOnly => makes_target.then_some(url),
@@ -31,13 +27,13 @@ pub(super) fn may_have_sent(error: &RunError) -> bool {
 
 /// Notes the target, which the run makes, for `prestan clean`, should the run be killed; says why
 /// where that is not possible. Whether it is noted.
-pub(super) fn note_target(plan: &Plan, settings: &Settings) -> bool {
-    let noted = engine::note_target(settings, guard::length_of_made(plan));
+pub(super) fn note_target(spec: &RunSpec, place: &RunPlace) -> bool {
+    let noted = engine::note_target(&spec.run_id, place, guard::length_of_made(&spec.plan));
     if let Err(why) = &noted {
         log::warn!(
             "{} is not noted for `prestan clean`: {why}; if this run is killed, \
              remove it by hand",
-            settings.endpoint.target.url()
+            place.endpoint.target.url()
         );
     }
     noted.is_ok()
@@ -46,15 +42,15 @@ pub(super) fn note_target(plan: &Plan, settings: &Settings) -> bool {
 /// Removes the target, which the run made; what cannot be removed is written down. Whether it is
 /// gone.
 pub(super) fn remove_target(
-    (settings, cancel): (&Settings, &Cancel),
+    (place, cancel): (&RunPlace, &Cancel),
     finished: &mut Finished,
     recorder: &RunRecorder,
     is_noted: bool,
 ) -> bool {
-    let Err(reason) = engine::remove(settings, cancel) else {
+    let Err(reason) = engine::remove(place, cancel) else {
         return true;
     };
-    let url = settings.endpoint.target.url();
+    let url = place.endpoint.target.url();
     let remedy = if is_noted {
         let collection = collection_above(&url);
         format!("`prestan clean {collection}` removes it later")

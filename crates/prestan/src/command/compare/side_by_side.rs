@@ -91,11 +91,11 @@ pub(crate) fn measure(
         Extent::Within(budget, ..) => SeriesPace::Within(budget),
     };
     let shown = SeriesProgress::new(pace, how.runs.quiet, on_interrupt);
-    let ways = how.measuring.ways(running, &|_| ())?;
+    let ways = how.measuring.ways(running)?;
     let with = LocalSeries {
         flames: how.flames,
         sides: Some(names),
-        ..how.measuring.series(ways, how.runs.place(), &shown)
+        ..how.measuring.series(ways, how.runs.storage(), &shown)
     };
     let mut runner = LocalRunner::new(servers, [&*whole], with)?;
     let series = match how.extent {

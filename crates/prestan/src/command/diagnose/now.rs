@@ -46,10 +46,10 @@ pub(super) fn measure(args: &DiagnoseArgs) -> Result<Runs, RunnerError> {
     let servers = with_pids(servers, &args.how.inside.pid)?;
     let load = load_options(args);
     let shown = SeriesProgress::new(SeriesPace::Planned, args.runs.quiet, on_interrupt);
-    let ways = args.how.ways(&load.running, &|_| ())?;
+    let ways = args.how.ways(&load.running)?;
     let with = LocalSeries {
         flames: args.flame.flame,
-        ..args.how.series(ways, args.runs.place(), &shown)
+        ..args.how.series(ways, args.runs.storage(), &shown)
     };
     let gated = suites.iter().map(|suite| suite.gated(&args.gate));
     let gated = gated.collect::<Result<Vec<_>, _>>()?;

@@ -16,7 +16,7 @@ use crate::signals::on_interrupt;
 use runner::RunnerError;
 use runner::kept::KeptRun;
 use runner::local::{
-    LocalRunner, RunPlace, RunStep, RunTask, ServerStart, StepRun, StepRuns, whole,
+    LocalRunner, RunStep, RunStorage, RunTask, ServerStart, StepRun, StepRuns, whole,
 };
 use runner::policy::{Listed, tried};
 use runner::series::{self, PastStep};
@@ -29,7 +29,7 @@ use terminal::progress::{SeriesPace, SeriesProgress};
 /// A run for each number of children.
 pub(super) struct ChildrenCurve<'a> {
     pub(super) server: TestedServer,
-    pub(super) ways: RunWays<'a>,
+    pub(super) ways: RunWays,
     pub(super) loads: &'a Loads<'a>,
     pub(super) how: &'a MeasuringOptions,
     pub(super) options: &'a OutputOptions,
@@ -53,7 +53,7 @@ pub(super) fn curve(
     let task = Arc::new(task);
     let shown = SeriesProgress::new(SeriesPace::Planned, options.quiet, on_interrupt);
     let seed = ways.run.seed.unwrap_or_else(state::new_seed);
-    let with = how.series(ways, RunPlace::Series(options.save.clone()), &shown);
+    let with = how.series(ways, RunStorage::Series(options.save.clone()), &shown);
     let mut runner = LocalRunner::new(vec![server.looked_into(&how.inside.pid)], [&*task], with)?;
     let step = |(place, children): (usize, &u32)| step(place, *children, loads, &task, seed);
     let remark =
