@@ -18,7 +18,7 @@ use crate::background::BackgroundRequest;
 use crate::kept::KeptRun;
 use crate::load::{guard, pace};
 use crate::local::RunTask;
-use crate::run::{IncompleteRun, PlannedRun, RunRole};
+use crate::run::{Companion, EndedRun, IncompleteRun, PlannedRun, RunRole};
 use crate::suite_text::SuiteText;
 use crate::{RunnerError, start_thread};
 use engine::{Cancel, Drive, LONGEST_RUN_ID, LoadDrive, Observer, RunPlace, RunSpec};
@@ -288,7 +288,7 @@ impl BesideLoads {
 
     /// Ends them, because the run beside them does not begin.
     fn give_up(self) {
-        for (name, ended) in self.end() {
+        for (name, ended) in self.stop() {
             if let Err(failed) = ended {
                 log::warn!("the load {name} beside the run: {}", failed.why);
             }
@@ -297,7 +297,7 @@ impl BesideLoads {
 
     /// Ends them, and hands on what they measured under their names; the error of one that ended by itself
     /// says so.
-    pub(crate) fn end(self) -> Vec<(String, Result<KeptRun, IncompleteRun>)> {
+    fn stop(self) -> Vec<(String, Result<KeptRun, IncompleteRun>)> {
         for load in &self.0 {
             load.ending.enough.store(true, Ordering::SeqCst);
         }
@@ -317,6 +317,16 @@ impl BesideLoads {
             )
         });
         joined.collect()
+    }
+}
+
+impl Companion for BesideLoads {
+    fn end(self: Box<Self>, run: &mut EndedRun<'_>) {
+        run.beside = self.stop();
+    }
+
+    fn discard(self: Box<Self>) {
+        self.give_up();
     }
 }
 

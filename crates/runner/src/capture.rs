@@ -13,6 +13,7 @@ use engine::{Route, RunPlace};
 use suite::CapturePlan;
 
 use crate::error::RunnerError;
+use crate::run::{Companion, EndedRun};
 use crate::words::number_of;
 
 /// The longest file of a run.
@@ -129,15 +130,8 @@ impl RunCapture {
         })
     }
 
-    /// Ends it, and removes its file: the run that it was for did not begin.
-    pub fn discard(self) {
-        // How it ended is of no interest any more.
-        let _ = self.recording.stop();
-        let _ = fs::remove_file(&self.file);
-    }
-
     /// Ends it, and tells what there is.
-    pub fn end(self) -> Result<(), RunnerError> {
+    fn stop(self) -> Result<(), RunnerError> {
         let RunCapture {
             recording,
             file,
@@ -151,5 +145,17 @@ impl RunCapture {
         }
         warn_of_lost(&summary);
         Ok(())
+    }
+}
+
+impl Companion for RunCapture {
+    fn end(self: Box<Self>, run: &mut EndedRun<'_>) {
+        run.saved = self.stop();
+    }
+
+    fn discard(self: Box<Self>) {
+        // How it ended is of no interest any more.
+        let _ = self.recording.stop();
+        let _ = fs::remove_file(&self.file);
     }
 }

@@ -12,20 +12,22 @@ mod pass;
 mod sampled;
 mod traced;
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use engine::{Cancel, RowWatch, RunPlace, RunSpec, Sink};
+use engine::{Cancel, RowWatch, RunPlace, RunSpec};
 use inside::processes::{descendants, process_of};
 use inside::{InsideAccounts, NamedProcesses, ServerCounters, group_members};
 use record::{EventKind, InsideRecord, MeasureId};
 use suite::Plan;
 use testbed::RealServer;
 
-use logged::{LogFile, LoggedSink};
+pub(crate) use logged::LoggedSink;
+use logged::{LogFile, LoggedOperations};
 use traced::TracedServer;
 
 use crate::error::RunnerError;
+use crate::run::{Companion, EndedRun};
 
 /// Shortest batch of operations of a suite, which are done one after the other.
 const OF_SUITE: Duration = Duration::from_millis(2);
@@ -171,7 +173,7 @@ impl WatchedServer {
                 is_traced: self.is_traced,
                 flames: self.flames,
             }),
-            log: self.log,
+            log: self.log.map(|file| Mutex::new(Some(file.open(&spec.plan)))),
         })
     }
 }
@@ -182,8 +184,8 @@ pub struct WatchedRows {
     /// Whether what the server does can be said to be for a row, by their places.
     is_told_apart: Vec<bool>,
     again: Option<RepeatedTests>,
-    /// The access log of the server.
-    log: Option<LogFile>,
+    /// The access log of the server, until it is joined.
+    log: Option<Mutex<Option<LoggedOperations>>>,
 }
 
 /// What is repeated after the run, to count system calls and to sample stacks.
@@ -193,18 +195,15 @@ struct RepeatedTests {
     flames: bool,
 }
 
-/// Hands the samples of a run on, and keeps what is needed to join them with the access log of a server that is watched.
-pub fn logged<'s>(
-    sink: &'s mut dyn Sink,
-    rows: Option<&WatchedRows>,
-    plan: &Plan,
-) -> LoggedSink<'s> {
-    LoggedSink::new(sink, rows.and_then(|rows| rows.log.as_ref()), plan)
-}
-
 impl WatchedRows {
+    /// Nothing of the access log is kept where there is none, and once it is joined.
+    fn logged(&self) -> Option<MutexGuard<'_, Option<LoggedOperations>>> {
+        let log = self.log.as_ref()?;
+        Some(log.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
     /// What was counted, for the record.
-    pub fn end(&self) -> Vec<EventKind> {
+    fn counted(&self) -> Vec<EventKind> {
         let batches = self.accounts.end().into_iter().map(EventKind::Inside);
         let unseen = self.accounts.unseen();
         let unseen = unseen.map(|by| EventKind::UnseenCalls { by });
@@ -215,7 +214,7 @@ impl WatchedRows {
 
     /// Repeats operations of each row, and counts the system calls of the server; then again for flame graphs, if they are
     /// wanted: for the record, too.
-    pub fn repeat(&self, run: (&RunSpec, &RunPlace), cancel: &Cancel) -> Vec<EventKind> {
+    fn repeat(&self, run: (&RunSpec, &RunPlace), cancel: &Cancel) -> Vec<EventKind> {
         let Some(again) = &self.again else {
             return Vec::new();
         };
@@ -229,6 +228,22 @@ impl WatchedRows {
         }
         told.extend(cancel.is_cancelled().then_some(EventKind::Interrupted));
         told
+    }
+}
+
+impl Companion for Arc<WatchedRows> {
+    fn end(self: Box<Self>, run: &mut EndedRun<'_>) {
+        // Before the passes that follow, whose requests have the same numbers.
+        let log = self.logged().and_then(|mut log| log.take());
+        let joined = log.map_or(Vec::new(), |log| log.join(run.cancel));
+        for counted in self.counted().into_iter().chain(joined) {
+            run.add(counted);
+        }
+        if run.went_through() {
+            for counted in self.repeat((run.spec, run.place), run.cancel) {
+                run.add(counted);
+            }
+        }
     }
 }
 

@@ -273,10 +273,11 @@ impl<'a> LocalRunner<'a> {
             let running = background::started(task, &self.cancel, is_quiet)?;
             let shares = BackgroundShare::among(runs.len(), running)?;
             for (run, share) in runs.iter_mut().zip(shares) {
-                run.traffic = Some(share);
+                run.companions.push(Box::new(share));
             }
         }
-        Ok(())
+        runs.iter_mut()
+            .try_for_each(|run| run.start_loads(&self.cancel))
     }
 
     /// The file for the packets of a run: one of a series has its name before the ending.

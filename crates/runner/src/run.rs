@@ -1,45 +1,42 @@
 //! A run on this machine, from its plan to its record.
 //!
 //! ```text
-//! PlannedRun --begin--> what goes on beside it --measure--> Finished --after--> Concluded --conclude--> CompletedRun
-//! (a directory)         (capture, loads)       (engine)     (what is repeated,   (statistics)           (complete record)
-//!                                                            removed, added)
+//! PlannedRun --measure--> EndedRun --conclude--> CompletedRun
+//! (a directory,           (events that its       (statistics, a complete record)
+//!  companions)             companions add)
 //! ```
 
 mod completed;
+mod ended;
 mod made;
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, OnceLock, PoisonError};
-use std::time::{Duration, Instant};
+use std::sync::{Arc, OnceLock};
 
-use engine::{
-    Cancel, Conditions, Finished, Observer, Progress, RowWatch, RunError, RunPlace, RunSpec, Said,
-    Turn, Watch,
-};
-use record::{CountedSpan, Environment, Event, EventKind, Nanos, PlanRecord};
-use rundir::{RunDir, RunDirError, Samples};
-use stats::{MeasurementWindow, Until};
+use engine::{Cancel, Conditions, Observer, Progress, RowWatch, RunPlace, RunSpec, Turn, Watch};
+use record::PlanRecord;
+use rundir::{RunDir, RunDirError};
+use stats::Until;
 
 use crate::RunnerError;
-use crate::background::{BackgroundRecorder, BackgroundShare, recorded_suite};
+use crate::background::recorded_suite;
 use crate::beside::{self, BesideLoad, BesideLoads};
 use crate::capture::RunCapture;
 use crate::console::{Guard, RunDisplay, SeriesConsole, ShownRun};
 use crate::failing::MaxFailures;
 use crate::fitting::{check_background, fit};
-use crate::inside::{WatchedServer, logged};
-use crate::intake::{Concluded, Intake};
+use crate::inside::{LoggedSink, WatchedServer};
+use crate::intake::Intake;
 use crate::live::LiveStatistics;
 use crate::local::RunTask;
 use crate::state;
 use crate::steering::{AdaptingLoad, BackgroundFeed};
 
-use completed::not_saved;
-use made::{created_urls, may_have_sent, note_target, remove_target};
+use made::{created_urls, note_target, remove_target};
 
 pub use completed::{CompletedRun, IncompleteRun};
+pub(crate) use ended::{Companion, EndedRun, RunRecorder};
 
 /// Why a run ends that takes turns with one that ended early.
 pub(crate) const PARTNER_ENDED: &str = "the run of another server in this block ended early";
@@ -72,12 +69,10 @@ pub struct PlannedRun {
     pub(crate) ends: RunEnds,
     /// The run makes the target itself, where nothing was: it is removed at the end.
     pub(crate) makes_target: bool,
-    /// The loads that go on beside it.
-    beside: Vec<BesideLoad>,
-    /// Its part in background traffic that has started.
-    pub(crate) traffic: Option<BackgroundShare>,
-    /// Its packets, while they are recorded.
-    captured: Option<RunCapture>,
+    /// The loads that are to go on beside it.
+    loads: Vec<BesideLoad>,
+    /// What goes on beside it, in the order in which that began and ends.
+    pub(crate) companions: Vec<Box<dyn Companion>>,
     /// The server, where it is looked into.
     pub(crate) watched: Option<WatchedServer>,
     /// Its samples are needed after it, also where it is not kept.
@@ -120,14 +115,13 @@ impl PlannedRun {
         });
         Ok(PlannedRun {
             directory: kept.transpose()?,
-            beside: beside::planned(&task.beside, loads, directory.as_deref())?,
+            loads: beside::planned(&task.beside, loads, directory.as_deref())?,
             spec,
             place,
             record,
             ends: RunEnds::default(),
             makes_target: false,
-            traffic: None,
-            captured: None,
+            companions: Vec::new(),
             watched: None,
             needs_samples: false,
         })
@@ -153,14 +147,22 @@ impl PlannedRun {
             (None, None, _) => return Ok(()),
         };
         let run = (&*self.spec.run_id, &self.place);
-        self.captured = Some(RunCapture::start(&file, planned, run, is_quiet)?);
+        let capture = RunCapture::start(&file, planned, run, is_quiet)?;
+        self.companions.push(Box::new(capture));
+        Ok(())
+    }
+
+    /// Starts the loads beside it.
+    pub(crate) fn start_loads(&mut self, cancel: &Cancel) -> Result<(), RunnerError> {
+        let loads = BesideLoads::start(std::mem::take(&mut self.loads), cancel)?;
+        self.companions.push(Box::new(loads));
         Ok(())
     }
 
     /// Nothing is kept of a run that does not begin.
     pub(crate) fn discard(self) {
-        if let Some(captured) = self.captured {
-            captured.discard();
+        for companion in self.companions {
+            companion.discard();
         }
         // The reason that is about to be reported is the one that matters.
         let _ = self.directory.as_ref().map(RunDir::discard);
@@ -168,7 +170,7 @@ impl PlannedRun {
 
     /// URLs of what it makes on the server and removes at the end, and what goes on beside it.
     pub(crate) fn created_urls(&self) -> Option<String> {
-        let beside = self.beside.iter().filter_map(BesideLoad::created_urls);
+        let beside = self.loads.iter().filter_map(BesideLoad::created_urls);
         let own = created_urls(&self.spec, &self.place, self.makes_target);
         let all: Vec<String> = own.into_iter().chain(beside).collect();
         (!all.is_empty()).then(|| all.join(" and "))
@@ -194,30 +196,12 @@ impl PlannedRun {
         self.measure(intake, watch, None).keep()
     }
 
-    /// Makes the run, with the loads beside it; in turns with others where `turn` is given.
+    /// Makes the run; in turns with others where `turn` is given.
     ///
     /// # Errors
     ///
-    /// Loads beside it did not begin, or there is no file for its samples.
+    /// There is no file for its samples.
     pub(crate) fn make(
-        mut self,
-        cancel: &Cancel,
-        (console, group): (&dyn SeriesConsole, usize),
-        turn: Option<Turn>,
-    ) -> Result<CompletedRun, RunnerError> {
-        let beside = match BesideLoads::start(std::mem::take(&mut self.beside), cancel) {
-            Ok(beside) => beside,
-            Err(why) => {
-                self.discard();
-                return Err(why);
-            }
-        };
-        let made = self.make_alone(cancel, (console, group), turn);
-        let beside = beside.end();
-        Ok(CompletedRun { beside, ..made? })
-    }
-
-    fn make_alone(
         self,
         cancel: &Cancel,
         (console, group): (&dyn SeriesConsole, usize),
@@ -232,7 +216,13 @@ impl PlannedRun {
             intake = intake.limited(limit);
         }
         if self.needs_samples {
-            intake = intake.with_file()?;
+            intake = match intake.with_file() {
+                Ok(intake) => intake,
+                Err(why) => {
+                    self.discard();
+                    return Err(why.into());
+                }
+            };
         }
         let display = console.show(ShownRun {
             group,
@@ -270,8 +260,7 @@ impl PlannedRun {
         let PlannedRun {
             spec,
             place,
-            traffic,
-            captured,
+            mut companions,
             watched,
             ..
         } = self;
@@ -296,11 +285,15 @@ impl PlannedRun {
             // Nobody takes from it where nothing is steered.
             feed: intake.is_steered().then_some(feed),
         });
-        if let Some(share) = &traffic {
-            share.record(Arc::clone(&recorder) as Arc<dyn BackgroundRecorder>);
-        }
         let note = self.makes_target.then(|| note_target(&spec, &place));
         let rows = watched.map(|watched| watched.watch(&spec));
+        companions.extend(
+            rows.clone()
+                .map(|rows| Box::new(rows) as Box<dyn Companion>),
+        );
+        for companion in &companions {
+            companion.run_begins(&recorder);
+        }
         let watch = Watch {
             observer: Arc::clone(&recorder) as Arc<dyn Observer>,
             conditions,
@@ -308,82 +301,32 @@ impl PlannedRun {
             ..watch
         };
         let cancel = watch.cancel.clone();
-        let mut sink = logged(&mut intake, rows.as_deref(), plan);
-        let mut finished = engine::run(&spec, &place, &watch, &mut sink);
+        let mut sink = LoggedSink {
+            sink: &mut intake,
+            rows: rows.as_deref(),
+        };
+        let finished = engine::run(&spec, &place, &watch, &mut sink);
         drop(following);
         // Runs that share the traffic wait for each other from here on.
         drop(watch);
-        let counted = traffic.map_or(Vec::new(), |share| share.end(went_through(&finished)));
-        finished.events.extend(counted);
-        let captured = captured.map_or(Ok(()), RunCapture::end);
-        if let Some(rows) = rows {
-            // Before the passes that follow, whose requests have the same numbers.
-            for counted in rows.end().into_iter().chain(sink.join(&cancel)) {
-                add(&mut finished, &recorder, counted);
-            }
-            if went_through(&finished) {
-                for counted in rows.repeat((&spec, &place), &cancel) {
-                    add(&mut finished, &recorder, counted);
-                }
-            }
-        }
 
-        let was_sent = finished.error.as_ref().is_none_or(may_have_sent);
-        if let Some(is_noted) = note {
-            let asked = (&place, &cancel);
-            let is_removed = !was_sent || remove_target(asked, &mut finished, &recorder, is_noted);
-            if is_removed {
-                engine::forget_target(&spec.run_id, &place);
-            }
-        }
-        if let Some((goal, missed)) = intake.goal() {
-            add(&mut finished, &recorder, EventKind::Goal(goal));
-            if let Some(text) = missed.filter(|_| went_through(&finished)) {
-                add(&mut finished, &recorder, EventKind::Warning { text });
-            }
-        }
-        if let Some(reason) = intake
-            .failed_too_often()
-            .filter(|_| went_through(&finished))
-        {
-            let reason = reason.to_owned();
-            add(&mut finished, &recorder, EventKind::Aborted { reason });
-        }
-        let recorded = finished.env.clone();
-        let is_unreachable = was_unreachable(&finished);
-        report::apply_label(&mut finished.plan, &mut finished.env, &mut finished.events);
-        let Concluded {
-            written,
-            summary,
-            samples,
-            windows,
-        } = intake.conclude(&finished);
-        finished.env.conclusion = summary.as_ref().ok().map(|summary| {
-            let conclusion = summary.conclusion();
-            conclusion.name().to_owned()
-        });
-        let recorded = Environment {
-            conclusion: finished.env.conclusion.clone(),
-            samples: samples.as_ref().map(Samples::count),
-            counted: counted_spans(&finished.plan, &windows),
-            ..recorded
-        };
-        let is_worthless = |directory: &&RunDir| is_unreachable && directory.discard().is_ok();
-        let directory = recorder.directory.as_ref();
-        let directory = directory.filter(|directory| !is_worthless(directory));
-        let complete = |directory: &RunDir| {
-            let completed = directory.complete(recorded, written);
-            completed.map_err(|why| not_saved(&why, directory))
-        };
-        CompletedRun {
-            saved: captured.and(directory.map_or(Ok(()), complete)),
-            path: directory.map(|directory| directory.path().display().to_string()),
+        let mut ended = EndedRun {
+            spec: &spec,
+            place: &place,
+            cancel: &cancel,
+            recorder: &recorder,
             finished,
-            summary,
-            samples,
-            windows,
+            saved: Ok(()),
             beside: Vec::new(),
+        };
+        for companion in companions {
+            companion.end(&mut ended);
         }
+        if let Some(is_noted) = note {
+            remove_target(&mut ended, is_noted);
+        }
+        ended.note_end(&intake);
+        ended.conclude(intake)
     }
 }
 
@@ -416,96 +359,4 @@ fn not_created(error: &RunDirError, role: RunRole<'_>) -> RunnerError {
         }
     };
     RunnerError::Local(format!("{error}{otherwise}"))
-}
-
-/// Which operations count, for readers of the record.
-fn counted_spans(plan: &PlanRecord, windows: &[MeasurementWindow]) -> Vec<CountedSpan> {
-    let of_measures = plan.measures.iter().zip(windows);
-    let named = of_measures.filter_map(|(measure, window)| window.named(&measure.name));
-    named.collect()
-}
-
-/// Whether the server did not answer at all: then the record has nothing in it.
-fn was_unreachable(finished: &Finished) -> bool {
-    matches!(finished.error, Some(RunError::Unreachable(_))) && finished.env.server.is_none()
-}
-
-/// Writes the events of a run to its directory, and passes everything on to what displays it.
-struct RunRecorder {
-    display: Arc<dyn Observer>,
-    directory: Option<RunDir>,
-    /// What is cancelled when the run is aborted: the runs that take turns with it.
-    cancel: Option<Cancel>,
-    /// When the run began.
-    begun: OnceLock<Instant>,
-    /// Where readings of background traffic go for conditions.
-    feed: Option<BackgroundFeed>,
-}
-
-impl BackgroundRecorder for RunRecorder {
-    fn now(&self) -> Option<Nanos> {
-        let begun = self.begun.get()?;
-        Nanos::try_from(begun.elapsed().as_nanos()).ok()
-    }
-
-    fn record(&self, event: &Event) {
-        self.pass(event);
-        if let Some(feed) = &self.feed {
-            let mut feed = feed.lock().unwrap_or_else(PoisonError::into_inner);
-            feed.push(event.clone());
-        }
-    }
-}
-
-impl RunRecorder {
-    fn pass(&self, event: &Event) {
-        self.display.event(event);
-        if let Some(directory) = &self.directory {
-            directory.append(event);
-        }
-    }
-}
-
-impl Observer for RunRecorder {
-    fn wants_heads(&self) -> bool {
-        self.display.wants_heads()
-    }
-
-    fn said(&self, client: u32, said: &Said) {
-        self.display.said(client, said);
-    }
-
-    fn began(&self, started_at: &str) {
-        if let Some(directory) = &self.directory {
-            directory.began(started_at);
-        }
-    }
-
-    fn event(&self, event: &Event) {
-        let now = Instant::now();
-        self.begun.get_or_init(|| {
-            let begun = now.checked_sub(Duration::from_nanos(event.at));
-            begun.unwrap_or(now)
-        });
-        self.pass(event);
-        if let (EventKind::Aborted { .. }, Some(cancel)) = (&event.kind, &self.cancel) {
-            cancel.cancel_because(PARTNER_ENDED);
-        }
-    }
-}
-
-fn went_through(finished: &Finished) -> bool {
-    let cut_off = |event: &Event| {
-        let kind = &event.kind;
-        matches!(kind, EventKind::Interrupted | EventKind::Aborted { .. })
-    };
-    finished.error.is_none() && !finished.events.iter().any(cut_off)
-}
-
-/// Something to be known of a run that is over.
-fn add(finished: &mut Finished, recorder: &RunRecorder, kind: EventKind) {
-    let at = finished.events.last().map_or(0, |event| event.at);
-    let event = Event { at, kind };
-    recorder.event(&event);
-    finished.events.push(event);
 }

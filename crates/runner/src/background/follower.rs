@@ -10,6 +10,7 @@ use record::{Event, EventKind, Nanos};
 use super::running::{EndedBackground, LOOK, PolledReading, RunningBackground, UnstableBackground};
 use super::task::BackgroundTask;
 use crate::error::{RunnerError, start_thread};
+use crate::run::{Companion, EndedRun, RunRecorder};
 
 /// Most readings in a record: those of a day.
 const MOST_READINGS: usize = 86_400;
@@ -161,6 +162,17 @@ impl BackgroundShare {
             self.has_ended = true;
             self.shared.state().runs -= 1;
         }
+    }
+}
+
+impl Companion for BackgroundShare {
+    fn run_begins(&self, recorder: &Arc<RunRecorder>) {
+        self.record(Arc::clone(recorder) as Arc<dyn BackgroundRecorder>);
+    }
+
+    fn end(self: Box<Self>, run: &mut EndedRun<'_>) {
+        let counted = BackgroundShare::end(*self, run.went_through());
+        run.finished.events.extend(counted);
     }
 }
 

@@ -13,6 +13,8 @@ use suite::Plan;
 use testbed::RealServer;
 use testbed::real::LoggedTime;
 
+use super::WatchedRows;
+
 /// Longest time until a server has written its log: lighttpd does so every four seconds.
 const WRITTEN_WITHIN: Duration = Duration::from_secs(6);
 /// Between two looks at it.
@@ -35,40 +37,42 @@ impl LogFile {
         let path = logs.access?;
         Some(LogFile { path, unit })
     }
+
+    /// Reads it from its end on, for the operations of this plan.
+    pub(super) fn open(&self, plan: &Plan) -> LoggedOperations {
+        let rows = plan.measures.iter().map(|own| own.name.clone()).collect();
+        LoggedOperations {
+            log: AccessLog::open(&self.path, self.unit, &plan.suite.name, rows),
+            is_stop_watch: plan.measures.iter().map(|own| own.stop_watch).collect(),
+        }
+    }
 }
 
-/// Hands samples on, and keeps what is needed to find them in the log of the server.
-pub struct LoggedSink<'s> {
-    sink: &'s mut dyn Sink,
+/// What is needed to find operations in the log of the server.
+pub(super) struct LoggedOperations {
     /// The error is why there is none.
-    log: Option<io::Result<AccessLog>>,
+    log: io::Result<AccessLog>,
     /// By place of the row: it is the time between two steps, and no request.
     is_stop_watch: Vec<bool>,
 }
 
-impl<'s> LoggedSink<'s> {
-    pub(super) fn new(
-        sink: &'s mut dyn Sink,
-        file: Option<&LogFile>,
-        plan: &Plan,
-    ) -> LoggedSink<'s> {
-        let open = |file: &LogFile| {
-            let rows = plan.measures.iter().map(|own| own.name.clone()).collect();
-            AccessLog::open(&file.path, file.unit, &plan.suite.name, rows)
+impl LoggedOperations {
+    fn look_for(&mut self, samples: &[Sample]) {
+        let Ok(log) = &mut self.log else {
+            return;
         };
-        LoggedSink {
-            sink,
-            log: file.map(open),
-            is_stop_watch: plan.measures.iter().map(|own| own.stop_watch).collect(),
+        for sample in samples.iter().filter(|own| own.outcome == Outcome::Ok) {
+            let place = usize::from(sample.measure.0);
+            let is_request = self.is_stop_watch.get(place) == Some(&false);
+            if let Some(total) = sample.moments.total().filter(|_| is_request) {
+                log.look_for(sample.number, sample.measure, total);
+            }
         }
     }
 
     /// Joins the log with the operations, for the record. Until the server has written it, some time may pass.
-    pub fn join(self, cancel: &Cancel) -> Vec<EventKind> {
-        let Some(log) = self.log else {
-            return Vec::new();
-        };
-        let joined = log.and_then(|mut log| {
+    pub(super) fn join(self, cancel: &Cancel) -> Vec<EventKind> {
+        let joined = self.log.and_then(|mut log| {
             let begun = Instant::now();
             while !log.read()? && begun.elapsed() < WRITTEN_WITHIN && !cancel.is_cancelled() {
                 thread::sleep(LOOK);
@@ -87,17 +91,21 @@ impl<'s> LoggedSink<'s> {
     }
 }
 
+/// Hands samples on, and keeps what is needed to find them in the log of a server that is watched.
+pub(crate) struct LoggedSink<'s> {
+    pub(crate) sink: &'s mut dyn Sink,
+    pub(crate) rows: Option<&'s WatchedRows>,
+}
+
 impl Sink for LoggedSink<'_> {
     fn take(&mut self, samples: &[Sample], window: KnownWindow) -> ControlFlow<()> {
-        if let Some(Ok(log)) = &mut self.log {
-            let is_ok = |sample: &&Sample| sample.outcome == Outcome::Ok;
-            for sample in samples.iter().filter(is_ok) {
-                let place = usize::from(sample.measure.0);
-                let is_request = self.is_stop_watch.get(place) == Some(&false);
-                if let Some(total) = sample.moments.total().filter(|_| is_request) {
-                    log.look_for(sample.number, sample.measure, total);
-                }
-            }
+        if let Some(operations) = self
+            .rows
+            .and_then(WatchedRows::logged)
+            .as_deref_mut()
+            .and_then(Option::as_mut)
+        {
+            operations.look_for(samples);
         }
         self.sink.take(samples, window)
     }

@@ -1,11 +1,13 @@
 //! A run that is over.
 
 use engine::{Finished, RunError};
-use record::Run;
+use record::{CountedSpan, Environment, EventKind, PlanRecord, Run};
 use rundir::{RunDir, Samples};
 use stats::{Completeness, Conclusion, MeasurementWindow, Summary};
 
+use super::ended::EndedRun;
 use crate::RunnerError;
+use crate::intake::{Concluded, Intake};
 use crate::kept::KeptRun;
 
 /// A run that is over.
@@ -110,8 +112,77 @@ impl CompletedRun {
     }
 }
 
+impl EndedRun<'_> {
+    /// Notes whether the goal of the run was reached, and that it failed too often.
+    pub(super) fn note_end(&mut self, intake: &Intake) {
+        if let Some((goal, missed)) = intake.goal() {
+            self.add(EventKind::Goal(goal));
+            if let Some(text) = missed.filter(|_| self.went_through()) {
+                self.add(EventKind::Warning { text });
+            }
+        }
+        let failed = intake.failed_too_often();
+        if let Some(reason) = failed.filter(|_| self.went_through()) {
+            let reason = reason.to_owned();
+            self.add(EventKind::Aborted { reason });
+        }
+    }
+
+    /// Adds the samples up, and completes the record.
+    pub(super) fn conclude(self, intake: Intake) -> CompletedRun {
+        let mut finished = self.finished;
+        let recorded = finished.env.clone();
+        let is_unreachable = was_unreachable(&finished);
+        report::apply_label(&mut finished.plan, &mut finished.env, &mut finished.events);
+        let Concluded {
+            written,
+            summary,
+            samples,
+            windows,
+        } = intake.conclude(&finished);
+        finished.env.conclusion = summary.as_ref().ok().map(|summary| {
+            let conclusion = summary.conclusion();
+            conclusion.name().to_owned()
+        });
+        let recorded = Environment {
+            conclusion: finished.env.conclusion.clone(),
+            samples: samples.as_ref().map(Samples::count),
+            counted: counted_spans(&finished.plan, &windows),
+            ..recorded
+        };
+        let is_worthless = |directory: &&RunDir| is_unreachable && directory.discard().is_ok();
+        let directory = self.recorder.directory.as_ref();
+        let directory = directory.filter(|directory| !is_worthless(directory));
+        let complete = |directory: &RunDir| {
+            let completed = directory.complete(recorded, written);
+            completed.map_err(|why| not_saved(&why, directory))
+        };
+        CompletedRun {
+            saved: self.saved.and(directory.map_or(Ok(()), complete)),
+            path: directory.map(|directory| directory.path().display().to_string()),
+            finished,
+            summary,
+            samples,
+            windows,
+            beside: self.beside,
+        }
+    }
+}
+
+/// Which operations count, for readers of the record.
+fn counted_spans(plan: &PlanRecord, windows: &[MeasurementWindow]) -> Vec<CountedSpan> {
+    let of_measures = plan.measures.iter().zip(windows);
+    let named = of_measures.filter_map(|(measure, window)| window.named(&measure.name));
+    named.collect()
+}
+
+/// Whether the server did not answer at all: then the record has nothing in it.
+fn was_unreachable(finished: &Finished) -> bool {
+    matches!(finished.error, Some(RunError::Unreachable(_))) && finished.env.server.is_none()
+}
+
 /// The record of a run is not complete, for this reason.
-pub(super) fn not_saved(why: &str, kept: &RunDir) -> RunnerError {
+fn not_saved(why: &str, kept: &RunDir) -> RunnerError {
     let saved = if kept.has_samples() {
         let path = kept.path().display();
         format!("what was saved until then can be read with `prestan report {path}`")

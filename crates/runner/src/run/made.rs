@@ -1,9 +1,9 @@
 //! What a run makes on the server, and removes at the end.
 
-use engine::{Cancel, Finished, RunError, RunPlace, RunSpec};
+use engine::{RunError, RunPlace, RunSpec};
 use record::{EventKind, LeftBehind};
 
-use super::{RunRecorder, add};
+use super::ended::EndedRun;
 use crate::load::guard;
 
 /// URLs of what the run makes on the server and removes at the end.
@@ -21,7 +21,7 @@ pub(super) fn created_urls(spec: &RunSpec, place: &RunPlace, makes_target: bool)
 }
 
 /// Whether a run that ended so can have changed the server.
-pub(super) fn may_have_sent(error: &RunError) -> bool {
+fn may_have_sent(error: &RunError) -> bool {
     matches!(error, RunError::Interrupted | RunError::Local(_))
 }
 
@@ -39,18 +39,19 @@ pub(super) fn note_target(spec: &RunSpec, place: &RunPlace) -> bool {
     noted.is_ok()
 }
 
-/// Removes the target, which the run made; what cannot be removed is written down. Whether it is
-/// gone.
-pub(super) fn remove_target(
-    (place, cancel): (&RunPlace, &Cancel),
-    finished: &mut Finished,
-    recorder: &RunRecorder,
-    is_noted: bool,
-) -> bool {
-    let Err(reason) = engine::remove(place, cancel) else {
-        return true;
+/// Removes the target, which the run made, and its note; what cannot be removed is written down.
+pub(super) fn remove_target(run: &mut EndedRun<'_>, is_noted: bool) {
+    let was_sent = run.finished.error.as_ref().is_none_or(may_have_sent);
+    let removed = if was_sent {
+        engine::remove(run.place, run.cancel)
+    } else {
+        Ok(())
     };
-    let url = place.endpoint.target.url();
+    let Err(reason) = removed else {
+        engine::forget_target(&run.spec.run_id, run.place);
+        return;
+    };
+    let url = run.place.endpoint.target.url();
     let remedy = if is_noted {
         let collection = collection_above(&url);
         format!("`prestan clean {collection}` removes it later")
@@ -62,8 +63,7 @@ pub(super) fn remove_target(
         url,
         own: true,
     };
-    add(finished, recorder, EventKind::LeftBehind(left));
-    false
+    run.add(EventKind::LeftBehind(left));
 }
 
 /// The URL of the collection that a resource is in.
