@@ -120,24 +120,23 @@ mod tests {
 
     use super::*;
 
-    /// What this process counts of itself while one of its threads sleeps this often.
-    fn counted(source: &ThreadSource, sleeps: u32) -> InsideCounts {
+    /// What this process counts of itself while one of its threads waits this often, for what does not come.
+    fn counted(source: &ThreadSource, often: u32) -> InsideCounts {
+        let wait = || thread::park_timeout(Duration::from_micros(100));
         let mut threads = ProcessThreads::of(std::process::id());
         let mut before = InsideCounts::default();
-        thread::sleep(Duration::from_micros(100));
+        wait();
         threads.look(source, &mut before);
         threads.read(source, &mut before);
         let mut counted = InsideCounts::default();
-        for _ in 0..sleeps {
-            thread::sleep(Duration::from_micros(100));
-        }
+        (0..often).for_each(|_| wait());
         threads.read(source, &mut counted);
         assert!(before.waits > 0, "{before:?}");
         counted
     }
 
     #[test]
-    fn a_thread_that_sleeps_waits_by_both_means() {
+    fn a_thread_that_waits_is_seen_by_both_means() {
         let waits = counted(&ThreadSource::Each(1_000), 200).waits;
         assert!(waits >= 200, "{waits}");
         let Some(task_stats) = TaskStats::open() else {

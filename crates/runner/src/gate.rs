@@ -315,3 +315,6 @@ fn of(comparisons: &Comparisons, versus: &Versus, name: String) -> String {
         _ => format!("{name} of {}", versus.name),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -6,6 +6,7 @@ mod estimated;
 mod generator;
 mod inside;
 mod intervals;
+mod judged;
 mod live;
 mod load;
 mod pooled;

@@ -1,10 +1,11 @@
 //! Policies, with a runner that makes up what came of their steps.
 
+use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use engine::Drive;
+use engine::{Drive, Pacing};
 use rand::rngs::StdRng;
 use rand::{RngExt as _, SeedableRng as _};
 use record::{ConstraintRecord, ConstraintSense, Run};
@@ -23,10 +24,14 @@ use crate::series::{
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// A runner without servers, each of whose steps takes a second.
+/// A runner without servers.
 struct Simulated<F> {
     make: F,
     now: Duration,
+    /// How long a step takes.
+    each: Duration,
+    /// What was said, line by line.
+    said: RefCell<Vec<String>>,
     /// Steps that were made, by the names of their runs.
     made: Vec<String>,
 }
@@ -36,7 +41,7 @@ impl<F: FnMut(usize, &RunStep) -> MadeStep<StepRuns>> Runner for Simulated<F> {
     type Outcome = StepRuns;
 
     fn run(&mut self, number: usize, step: &RunStep) -> MadeStep<StepRuns> {
-        self.now += SECOND;
+        self.now += self.each;
         let names: Vec<&str> = step
             .runs
             .iter()
@@ -50,13 +55,18 @@ impl<F: FnMut(usize, &RunStep) -> MadeStep<StepRuns>> Runner for Simulated<F> {
         self.now
     }
 
-    fn say(&self, _: &str) {}
+    fn say(&self, remark: &str) {
+        self.said.borrow_mut().push(remark.to_owned());
+    }
 }
 
+/// Each step takes a second.
 fn simulated<F: FnMut(usize, &RunStep) -> MadeStep<StepRuns>>(make: F) -> Simulated<F> {
     Simulated {
         make,
         now: Duration::ZERO,
+        each: SECOND,
+        said: RefCell::default(),
         made: Vec::new(),
     }
 }
@@ -122,9 +132,9 @@ fn task() -> Arc<RunTask> {
     Arc::new(RunTask::new(plan, text.to_owned(), &background).unwrap())
 }
 
-fn trials(search: Search) -> Trials {
+fn trials(find: Find, search: Search) -> Trials {
     let load = TrialLoad {
-        find: Find::Users,
+        find,
         duration: SECOND,
         warmup: 0,
         in_turn: false,
@@ -206,7 +216,7 @@ fn ends_where_a_step_fails<P: Policy<Step = RunStep, Outcome = StepRuns>>(
 #[test]
 fn whatever_the_policy_a_series_ends_with_the_step_that_fails() {
     ends_where_a_step_fails(|| Listed::new((0..5).map(one_run)), 5, 1);
-    ends_where_a_step_fails(|| trials(Search::of_users(1, 64)), 9, 1);
+    ends_where_a_step_fails(|| trials(Find::Users, Search::of_users(1, 64)), 9, 1);
     let nothing = |_: &_| Ok(Vec::new());
     let suites = || {
         let firsts = vec![suite_of("a", 1), suite_of("b", 1)];
@@ -228,8 +238,20 @@ fn quick_and_slow() -> [[KeptRun; 2]; 2] {
     [100, 2_000].map(|us| [false, true].map(|undecided| trial(us, undecided)))
 }
 
-/// How many users a simulated server takes, what a search found, and how it ended.
+/// Users, or operations a second, of a step.
+fn offered(step: &RunStep) -> f64 {
+    match &step.runs[0].drive {
+        Drive::Load(load) => match &load.pacing {
+            Pacing::Open { stages, .. } => stages[0].rate,
+            Pacing::Closed => f64::from(step.runs[0].users),
+        },
+        other => panic!("{other:?}"),
+    }
+}
+
+/// How much a simulated server takes, what a search found, and how it ended.
 fn searched(
+    find: Find,
     made: &[[KeptRun; 2]; 2],
     seed: u64,
     inconclusive: f64,
@@ -240,13 +262,17 @@ fn searched(
     let mut longest = 0;
     let mut runner = simulated(|_, step: &RunStep| {
         let undecided = rng.random_bool(inconclusive);
-        let like = &made[usize::from(step.runs[0].users > capacity)][usize::from(undecided)];
+        let like = &made[usize::from(offered(step) > f64::from(capacity))][usize::from(undecided)];
         in_a_row = if undecided { in_a_row + 1 } else { 0 };
         longest = longest.max(in_a_row);
         let copy = KeptRun::new(like.run.clone(), like.summary.clone(), String::new());
         whole(vec![copy])
     });
-    let mut policy = trials(Search::of_users(1, 4096));
+    let search = match find {
+        Find::Users => Search::of_users(1, 4096),
+        Find::Rate => Search::of_rate(20.0, 4096.0, 1.0),
+    };
+    let mut policy = trials(find, search);
     let CompletedSeries { history, ended } = perform(&mut policy, &mut runner);
     drop(runner);
     let (tried, ran) = policy.made(&history);
@@ -268,10 +294,10 @@ fn is_near(holds: Option<f64>, capacity: u32) -> bool {
 #[test]
 fn a_search_finds_what_a_server_takes() {
     let made = quick_and_slow();
-    for seed in 0..1000 {
-        let (capacity, holds, ended, _) = searched(&made, seed, 0.0);
+    for (seed, find) in (0..500).flat_map(|seed| [(seed, Find::Users), (seed, Find::Rate)]) {
+        let (capacity, holds, ended, _) = searched(find, &made, seed, 0.0);
         assert!(ended.is_none(), "{ended:?}");
-        assert!(is_near(holds, capacity), "seed {seed}");
+        assert!(is_near(holds, capacity), "{find:?}, seed {seed}");
     }
 }
 
@@ -280,7 +306,7 @@ fn a_search_has_patience_with_three_trials_in_a_row() {
     let mut given_up = 0;
     let made = quick_and_slow();
     for seed in 0..1000 {
-        let (capacity, holds, ended, longest) = searched(&made, seed, 0.1);
+        let (capacity, holds, ended, longest) = searched(Find::Users, &made, seed, 0.1);
         assert_eq!(ended.is_some(), longest == 3, "seed {seed}");
         if let Some(why) = &ended {
             assert!(matches!(why, RunnerError::Inconclusive(_)), "{why}");
@@ -332,6 +358,82 @@ fn a_comparison_goes_on_until_it_is_decided_or_its_time_is_over() {
             assert_eq!(order, expected, "pairs of blocks are started both ways");
         }
     }
+}
+
+/// A suite of two tests, each with a row.
+fn task_of_two(rows: &[String]) -> RunTask {
+    let text = "suite: s\nneeds: http\ntests:\n  - name: Fetch\n    loop:\n      - {GET: a, measure: Get}\n  \
+                - name: Look\n    loop:\n      - {HEAD: a, measure: Head}\n";
+    let spec = suite::parse("s", text).unwrap();
+    let mut overrides = suite::Overrides::default();
+    overrides.selection.only = rows.to_vec();
+    let plan = suite::resolve("s", text, &spec, &overrides).unwrap();
+    RunTask::new(plan, text.to_owned(), &BackgroundRequest::default()).unwrap()
+}
+
+/// A run of these rows, which take so many microseconds.
+fn run_of_two(step: &StepRun, (get_us, head_us): (u64, u64)) -> KeptRun {
+    let mut builder = RunBuilder::new(1);
+    for measure in &step.task.plan.measures {
+        let (test, row, us) = match &*measure.name {
+            "Get" => ("Fetch", "Get", get_us),
+            _ => ("Look", "Head", head_us),
+        };
+        builder = builder.test(test, &[(row, "GET")]);
+        builder = builder.ok(row, 200, |place| us + place % 7);
+    }
+    let name = step.name.clone().unwrap_or_default();
+    kept(builder.with(|run| run.plan.run_id = name).build())
+}
+
+#[test]
+fn a_test_that_is_decided_leaves_its_time_to_the_others() {
+    let asked = RefCell::new(Vec::new());
+    let task_of = |rows: Vec<String>, _: Duration| {
+        let task = task_of_two(&rows);
+        asked.borrow_mut().push(rows);
+        Ok(task)
+    };
+    let rng = &mut StdRng::seed_from_u64(1);
+    let mut runner = simulated(|_, step: &RunStep| {
+        let run = |(side, own): (usize, &StepRun)| {
+            let noise = rng.random_range(0..5);
+            run_of_two(own, ([100, 10_000][side] + noise, 100 + noise))
+        };
+        whole(step.runs.iter().enumerate().map(run).collect())
+    });
+    let question = (0.0, stats::ComparedTimes::ToFirstByte);
+    let plan = task_of_two(&[]).plan;
+    let mut policy = BudgetedBlocks::new(frame(), (SECOND * 24, 0), plan, question, &task_of);
+    assert!(perform(&mut policy, &mut runner).ended.is_none());
+    let asked = asked.into_inner();
+    let with = |row: &str| {
+        asked
+            .iter()
+            .filter(|rows| rows.iter().any(|own| own == row))
+            .count()
+    };
+    assert!(with("Get") >= 2 && with("Get") < with("Head"), "{asked:?}");
+    assert_eq!(asked[0], ["Get", "Head"]);
+    assert_eq!(asked.last().unwrap(), &["Head"]);
+}
+
+#[test]
+fn a_budget_that_cannot_be_kept_is_told_once_with_what_it_takes() {
+    let task_of = |_: Vec<String>, _: Duration| Ok(Arc::into_inner(task()).unwrap());
+    let mut runner = simulated(|_, _| whole(vec![run(100, |_| ()), run(100, |_| ())]));
+    runner.each = SECOND * 20;
+    let question = (0.02, stats::ComparedTimes::ToFirstByte);
+    let plan = task().plan.clone();
+    let mut policy = BudgetedBlocks::new(frame(), (SECOND, 0), plan, question, &task_of);
+    assert!(perform(&mut policy, &mut runner).ended.is_none());
+    let said = runner.said.into_inner();
+    assert_eq!(said.len(), 1, "{said:?}");
+    let told = "longer than --for: 1 test on each server take part in 2 blocks at least";
+    assert!(
+        said[0].contains(told) && said[0].contains("(--only)"),
+        "{said:?}"
+    );
 }
 
 #[test]

@@ -194,6 +194,83 @@ const FILES: &str = r#"
         => a: &a [x,x,x,x,x,x,x,x,x]↵b: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a]↵c: &c [*b,*b,*b,*b,*b,*b,*b,*b,*b]↵d: &d [*c,*c,*c,*c,*c,*c,*c,*c,*c]↵e: &e [*d,*d,*d,*d,*d,*d,*d,*d,*d]↵f: [*e,*e,*e,*e,*e,*e,*e,*e,*e]
 "#;
 
+/// Users with roles and stop-watches.
+const ROLES: &str = "suite: s
+stopwatches:
+  Handover: {across: users}
+tests:
+  - name: Editing
+    shared: true
+    roles:
+      writer:
+        pace: 15ms
+        loop:
+          - start: Open
+          - PUT: doc
+            body: {size: 1KiB}
+            measure: Write
+          - stop: Open
+          - start: Handover
+      reader:
+        users: 2
+        loop:
+          - GET: doc
+            measure: Read
+          - stop: Handover
+";
+
+/// What makes it wrong.
+const CHANGES_OF_ROLES: &[(&str, &str)] = &[
+    ("pace: 15ms", "pace: soon"),
+    ("          - stop: Open\n", ""),
+    ("          - start: Open\n", ""),
+    ("start: Open", "start: Write"),
+    ("stopwatches:\n  Handover: {across: users}\n", ""),
+    ("  Handover: {across", "  Hangover: {across"),
+    ("across: users", "across: everybody"),
+    ("measure: Read", "measure: Write"),
+    ("users: 2", "users: 0"),
+    (
+        "- stop: Handover",
+        "- stop: Handover\n          - when: p50(Raed) > 1 ms\n            steps: [{end: test}]",
+    ),
+    (
+        "- stop: Handover",
+        "- stop: Handover\n          - when: p50(Read) > 1 ms",
+    ),
+    (
+        "    shared: true\n",
+        "    shared: true\n    loop: [{GET: doc}]\n",
+    ),
+];
+
+/// What a suite says of its number of users, and a step that changes it.
+const ADAPT: &[(&str, &str)] = &[
+    ("{users: [1, 6], every: 300ms}", "users: 7"),
+    ("{users: [1, 6], every: 300ms}", "users: many"),
+    ("{users: [1, 6], every: 300ms}", "HEAD: a"),
+    ("{users: [1, 6], every: 300ms, ladder: [1, 2]}", "users: 2"),
+    ("{users: [1, 6], every: 300ms, ladder: [7]}", "HEAD: a"),
+    ("{users: [6, 1], every: 300ms, ladder: [1]}", "HEAD: a"),
+    ("{users: [1, 6], every: 1ms, ladder: [1]}", "HEAD: a"),
+    (
+        "{users: [1, 6], every: 1s, raise: p50(Raed) < 1 s, lower: p50(Read) > 2 s}",
+        "HEAD: a",
+    ),
+];
+
+/// Constraints that are none of a suite that measures `Get` and has the parameter `least`.
+const CONSTRAINTS: &[&str] = &[
+    "fast: p99(Gte) < 5 ms",
+    "fast: p99(Get) < 5",
+    "fast: \"p99(Get) < 5 parsecs\"",
+    "fast: p99(Get) <",
+    "fast: not fast",
+    "least: p99(Get) < 5 ms",
+    "p99: p99(Get) < 5 ms",
+    "fast: failures < 0",
+];
+
 #[test]
 fn what_is_said_about_every_wrong_file() {
     let mut said = String::new();
@@ -208,6 +285,26 @@ fn what_is_said_about_every_wrong_file() {
     }
     for [what, steps] in cases::rows(STEPS) {
         note(what, &with_loop(steps));
+    }
+    for (from, to) in CHANGES_OF_ROLES {
+        assert!(ROLES.contains(from), "{from}");
+        let what = format!("roles with `{}` for `{}`", to.trim(), from.trim());
+        note(&what, &ROLES.replacen(from, to, 1));
+    }
+    for (adapt, step) in ADAPT {
+        let loops = format!("[{{name: T, loop: [{{GET: a, measure: Read}}, {{{step}}}]}}]");
+        let text = format!("suite: s\nadapt: {adapt}\ntests: {loops}");
+        note(&format!("{adapt}, {step}"), &text);
+    }
+    note(
+        "users without adapt",
+        &with_loop("- GET: a\n  measure: M\n- users: 2"),
+    );
+    for constraint in CONSTRAINTS {
+        let loops = "[{name: T, loop: [{GET: a, measure: Get}]}]";
+        let text =
+            format!("suite: s\nparams: {{least: 2}}\nconstraints:\n  {constraint}\ntests: {loops}");
+        note(constraint, &text);
     }
     for [what, step, http] in cases::rows(CONNECTIONS) {
         let step = match step {

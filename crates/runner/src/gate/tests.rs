@@ -1,0 +1,126 @@
+//! Gates of comparisons of recorded runs.
+
+use record::{EventKind, Outcome, Run};
+use stats::testing::{self, RunBuilder};
+
+use super::*;
+use crate::kept::KeptRun;
+
+/// A run whose operations took so many microseconds, and so many of which failed.
+fn run(name: &str, us: u64, failed: u64) -> RunBuilder {
+    let builder = RunBuilder::new(1).with(|run| run.plan.run_id = name.to_owned());
+    let builder = builder.test("Fetch", &[("Get", "GET")]);
+    let builder = builder.ok("Get", 60 - failed, |place| us + place % 7);
+    builder.ops("Get", failed, Outcome::WrongStatus, |_| us)
+}
+
+/// Nothing is known of the times of its row.
+fn disqualified(builder: RunBuilder) -> RunBuilder {
+    builder.event("Get", |test, _| {
+        let mut generator = testing::generator(test);
+        generator.cpu = generator.wall * u64::from(generator.workers);
+        EventKind::Generator(generator)
+    })
+}
+
+fn comparisons(pairs: Vec<(RunBuilder, RunBuilder)>) -> Comparisons {
+    let kept = |run: Run| {
+        let summary = stats::summarise(&run);
+        KeptRun::new(run, summary, String::new())
+    };
+    let (a, b): (Vec<KeptRun>, Vec<KeptRun>) = pairs
+        .into_iter()
+        .map(|(a, b)| (kept(a.build()), kept(b.build())))
+        .unzip();
+    let [a, b] = [&a, &b].map(|runs| runs.iter().map(KeptRun::side).collect::<Vec<_>>());
+    let comparison = stats::compare(&a, &b, 0.02).unwrap();
+    let versus = Versus {
+        name: "B".to_owned(),
+        runs: Vec::new(),
+        notes: Vec::new(),
+        comparison,
+    };
+    Comparisons {
+        name: "A".to_owned(),
+        runs: Vec::new(),
+        notes: Vec::new(),
+        versus: vec![versus],
+    }
+}
+
+/// So many pairs, the B of each with so many microseconds and failures.
+fn pairs(b: impl IntoIterator<Item = (u64, u64)>) -> Vec<(RunBuilder, RunBuilder)> {
+    let pair = |(place, (us, failed)): (usize, (u64, u64))| {
+        let a = run(&format!("a{place}"), 100 + place as u64 % 3, 0);
+        (a, run(&format!("b{place}"), us, failed))
+    };
+    b.into_iter().enumerate().map(pair).collect()
+}
+
+fn gate(condition: &str, undecided: bool) -> Gate {
+    Gate {
+        condition: Constraint::parse(condition).unwrap(),
+        undecided,
+    }
+}
+
+/// Whether the comparison fails, and what becomes of its row as a test case.
+fn judged(comparisons: &Comparisons, gate: &Gate) -> (Result<bool, RunnerError>, CaseEnd) {
+    let checked = for_rows(gate, 0.02, comparisons, &BTreeMap::new()).unwrap();
+    let mut ends = case_ends(comparisons, Some(&checked)).remove(0);
+    (judge(comparisons, Some(&checked)), ends.remove(0))
+}
+
+#[test]
+fn a_slower_row_fails_although_one_of_its_operations_failed() {
+    let all = comparisons(pairs(
+        (0..8).map(|place| (200 + place % 2, u64::from(place == 3))),
+    ));
+    let (fails, end) = judged(&all, &gate("slower >= 5 %", false));
+    assert!(fails.unwrap());
+    assert!(matches!(end, CaseEnd::Failed(says) if says.contains("slower")));
+    let (fails, end) = judged(&all, &gate("slower >= 500 %", false));
+    // Whether that one operation is a difference is not known.
+    assert!(!fails.unwrap());
+    assert!(matches!(end, CaseEnd::Skipped(says) if says.starts_with("undecided: ")));
+}
+
+#[test]
+fn what_is_undecided_fails_where_that_is_asked_for() {
+    let all = comparisons(pairs([(100, 0), (300, 0)]));
+    let (fails, end) = judged(&all, &gate("slower >= 2 %", false));
+    assert!(!fails.unwrap());
+    assert!(matches!(end, CaseEnd::Skipped(_)));
+    let (fails, end) = judged(&all, &gate("slower >= 2 %", true));
+    assert!(fails.unwrap());
+    assert!(matches!(end, CaseEnd::Failed(_)));
+    let finer = gate("slower > 0.1 %", false);
+    let refused = for_rows(&finer, 0.02, &all, &BTreeMap::new()).unwrap_err();
+    assert!(refused.to_string().contains("--same-within"), "{refused}");
+}
+
+#[test]
+fn rows_of_which_too_little_is_left_are_inconclusive_and_hide_no_failure() {
+    let with_one_left_out = |failed: u64| {
+        let mut pairs = pairs([(100, failed), (101, failed)]);
+        let (a, b) = pairs.remove(0);
+        pairs.insert(0, (a, disqualified(b)));
+        comparisons(pairs)
+    };
+    let gate = gate("slower >= 5 %", false);
+    let alike = with_one_left_out(0);
+    for ungated in [judge(&alike, None), judged(&alike, &gate).0] {
+        assert!(
+            matches!(ungated, Err(RunnerError::Inconclusive(_))),
+            "{ungated:?}"
+        );
+    }
+    assert!(judged(&with_one_left_out(60), &gate).0.unwrap());
+}
+
+#[test]
+fn what_nobody_could_compare_fails() {
+    let broken = |side: &str| [0, 1].map(|place| run(&format!("{side}{place}"), 100, 60));
+    let all = comparisons(broken("a").into_iter().zip(broken("b")).collect());
+    assert!(judged(&all, &gate("slower", false)).0.unwrap());
+}
