@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
-use crate::support::load::{file, plain, seen, send, until};
+use crate::support::load::{file, plain, reading, seen, send, until};
 use crate::support::{Outcome, Prestan, program};
 
 const TRAFFIC: &str = "
@@ -475,23 +475,14 @@ fn ctrl_c_stops_the_background_and_keeps_what_was_counted() {
 fn a_condition_reads_what_the_sinks_see_while_the_run_goes_on() {
     let server = plain();
     let prestan = prestan();
-    let suite = "
-suite: steered
-tests:
-  - name: Reading
-    setup:
-      - PUT: doc
-        body: {size: 1KiB}
-    loop:
-      - GET: doc
-        measure: Read
+    let steps = "
       - when: background_rate(voice, last 30 s) > 1 kB/s
         steps:
           - HEAD: doc
             measure: Late
           - end: test
 ";
-    prestan.file("suite.yaml", suite);
+    prestan.file("suite.yaml", &reading("", steps));
     let outcome = prestan!(prestan => "run suite.yaml {server} -r 1000000 --json - --background \
         load.yaml,load=voice-only,stable=100%")
     .ends(0);

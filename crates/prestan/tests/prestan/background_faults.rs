@@ -2,7 +2,6 @@
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
-use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -12,7 +11,7 @@ use serde_json::Value;
 
 use crate::background::{SinkProcess, component, prestan};
 use crate::page::open;
-use crate::support::load::{file, kept, plain};
+use crate::support::load::{file, kept, plain, reading};
 
 /// Loads beside the ones of [`prestan`].
 const TRAFFIC: &str = "
@@ -24,13 +23,10 @@ models:
   rare:
     # Nothing arrives at all in half a minute, but once in 120,000 runs.
     cbr: {every: 1000h, block: 500}
-  bulk:
-    full: {}
 components:
   voice: {model: steady, protocol: udp, port: 1}
   stream: {model: stream, protocol: tcp, port: 2}
   rare: {model: rare, protocol: udp, port: 1}
-  bulk: {model: bulk, protocol: tcp, port: 2}
   anywhere: {model: steady, protocol: udp}
 loads:
   unstable:
@@ -42,8 +38,6 @@ loads:
     flows: [{component: stream}]
   two:
     flows: [{component: voice}, {component: stream}]
-  bulky:
-    flows: [{component: voice}, {component: bulk}]
   to-both:
     flows: [{component: anywhere, direction: both}]
 ";
@@ -62,21 +56,8 @@ fn traffic() -> String {
     traffic.replace("port: 2}", &format!("port: {}}}", tcp.port()))
 }
 
-/// What a relay does with bytes of a stream.
-enum Relayed {
-    /// It passes them on.
-    Passes,
-    /// It waits for so long before.
-    Waits(Duration),
-    /// It ends the connection.
-    Ends,
-}
-
-type RelayRule = dyn Fn(Duration) -> Relayed + Send + Sync;
-
-/// A relay to a sink: it passes on the control connection, and of streams what `rule` lets it, by the time since
-/// they began.
-fn relay(sink: SocketAddr, rule: Arc<RelayRule>) -> SocketAddr {
+/// A relay to a sink: it passes on the control connection, and streams until they are that old, when it ends them.
+fn relay(sink: SocketAddr, ends: Duration) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     thread::spawn(move || {
@@ -88,7 +69,7 @@ fn relay(sink: SocketAddr, rule: Arc<RelayRule>) -> SocketAddr {
             let _ = std::io::copy(&mut from_source, &mut to_sink);
             let _ = to_sink.shutdown(std::net::Shutdown::Both);
         });
-        while let Some(message) = relayed_message(&mut sink, &rule) {
+        while let Some(message) = relayed_message(&mut sink, ends) {
             // The source may have ended.
             let _ = source.write_all(&message);
         }
@@ -98,7 +79,7 @@ fn relay(sink: SocketAddr, rule: Arc<RelayRule>) -> SocketAddr {
 }
 
 /// The next message of a sink, with ports of relays in place of those of streams. Those of datagrams stay.
-fn relayed_message(sink: &mut TcpStream, rule: &Arc<RelayRule>) -> Option<Vec<u8>> {
+fn relayed_message(sink: &mut TcpStream, ends: Duration) -> Option<Vec<u8>> {
     let mut length = [0; 4];
     sink.read_exact(&mut length).ok()?;
     let mut body = vec![0; u32::from_be_bytes(length) as usize];
@@ -109,7 +90,7 @@ fn relayed_message(sink: &mut TcpStream, rule: &Arc<RelayRule>) -> Option<Vec<u8
             // Only streams have a congestion control.
             if group["congestion_control"].is_string() {
                 let port = u16::try_from(group["port"].as_u64().unwrap()).unwrap();
-                group["port"] = relay_streams(port, Arc::clone(rule)).into();
+                group["port"] = relay_streams(port, ends).into();
             }
         }
     }
@@ -118,7 +99,7 @@ fn relayed_message(sink: &mut TcpStream, rule: &Arc<RelayRule>) -> Option<Vec<u8
     Some([&length[..], body.as_bytes()].concat())
 }
 
-fn relay_streams(port: u16, rule: Arc<RelayRule>) -> u16 {
+fn relay_streams(port: u16, ends: Duration) -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let own = listener.local_addr().unwrap().port();
     thread::spawn(move || {
@@ -127,12 +108,7 @@ fn relay_streams(port: u16, rule: Arc<RelayRule>) -> u16 {
         let begun = Instant::now();
         let mut buffer = [0; 1 << 16];
         while let Ok(count @ 1..) = source.read(&mut buffer) {
-            match rule(begun.elapsed()) {
-                Relayed::Passes => {}
-                Relayed::Waits(time) => thread::park_timeout(time),
-                Relayed::Ends => break,
-            }
-            if sink.write_all(&buffer[..count]).is_err() {
+            if begun.elapsed() >= ends || sink.write_all(&buffer[..count]).is_err() {
                 break;
             }
         }
@@ -141,13 +117,13 @@ fn relay_streams(port: u16, rule: Arc<RelayRule>) -> u16 {
 }
 
 /// A load on a server, beside a load of [`TRAFFIC`] through a relay.
-fn beside_relayed(load: &str, duration: &str, rule: Arc<RelayRule>) -> (Value, String) {
+fn beside_relayed(load: &str, duration: &str, ends: Duration) -> (Value, String) {
     let server = plain();
     let url = file(&server, "doc");
     let prestan = prestan();
     prestan.file("faults.yaml", &traffic());
     let sink = SinkProcess::start(prestan.home(), &["--max-rate", "none"]);
-    let relay = relay(sink.address.parse().unwrap(), rule).to_string();
+    let relay = relay(sink.address.parse().unwrap(), ends).to_string();
     let background = format!("faults.yaml,load={load},stable=100%");
     let outcome = prestan!(prestan => "load GET {url} --duration {duration} --json - --background {background} --html \
         page.html --sink {relay} --sink-token-file token").ends(0);
@@ -173,16 +149,8 @@ fn warnings(document: &Value) -> Vec<&str> {
 #[test]
 fn a_connection_that_fails_disqualifies_what_is_measured_beside_the_rest() {
     // Stable after three seconds: the connection fails while the run measures.
-    let ends = |after: u64| {
-        Arc::new(move |time: Duration| {
-            if time.as_secs() >= after {
-                Relayed::Ends
-            } else {
-                Relayed::Passes
-            }
-        })
-    };
-    let (document, text) = beside_relayed("two", "8s", ends(6));
+    let ends = Duration::from_secs;
+    let (document, text) = beside_relayed("two", "6s", ends(5));
     assert_eq!(document["inconclusive"], true, "{document}");
     let found = warnings(&document);
     assert!(found.contains(&"background_flows_failed"), "{text}");
@@ -213,12 +181,8 @@ fn a_load_of_which_all_connections_fail_has_failed() {
     let prestan = prestan();
     prestan.file("faults.yaml", &traffic());
     let sink = SinkProcess::start(prestan.home(), &[]);
-    let ends = |time: Duration| match time.as_secs() {
-        0 => Relayed::Passes,
-        _ => Relayed::Ends,
-    };
-    let relay = relay(sink.address.parse().unwrap(), Arc::new(ends)).to_string();
-    let outcome = prestan!(prestan => "traffic run faults.yaml --load stream --for 6s --sink {relay} --token-file \
+    let relay = relay(sink.address.parse().unwrap(), Duration::from_secs(1)).to_string();
+    let outcome = prestan!(prestan => "traffic run faults.yaml --load stream --for 4s --sink {relay} --token-file \
         token").ends(4);
     assert!(
         outcome.stderr.contains("the connection of its flow failed"),
@@ -342,30 +306,6 @@ fn a_check_of_a_suite_reads_its_traffic() {
     }
 }
 
-#[test]
-fn stalls_of_streams_are_recorded_and_reported() {
-    let waits = |time: Duration| match time.as_millis() {
-        // Once, in the second second of the measurement or so.
-        5_000..5_400 => Relayed::Waits(Duration::from_millis(400)),
-        // So that the stream is not as fast as memory.
-        _ => Relayed::Waits(Duration::from_millis(5)),
-    };
-    let (document, text) = beside_relayed("bulky", "6s", Arc::new(waits));
-    let background = &document["background"];
-    let stream = component(background, "bulk");
-    let measured = &stream["measured"];
-    assert!(measured["stalls"].as_u64().unwrap() >= 1, "{stream}");
-    let stalled = measured["stalled_s"].as_f64().unwrap();
-    assert!((0.3..6.0).contains(&stalled), "{stream}");
-    assert!(text.contains(" stall"), "{text}");
-    let voice = component(background, "voice");
-    assert!(voice["measured"]["stalls"].is_null(), "{voice}");
-    let count = |second: &Value| second["components"][1]["stalls"].as_u64().unwrap();
-    let seconds = background["seconds"].as_array().unwrap();
-    let in_seconds: u64 = seconds.iter().map(count).sum();
-    assert!(in_seconds <= stream["totals"]["stalls"].as_u64().unwrap());
-}
-
 /// A run beside a load of [`TRAFFIC`] that cannot begin: nothing is measured, sent to the server or reported, and the
 /// traffic has ended.
 #[track_caller]
@@ -396,16 +336,7 @@ fn a_load_that_ends_too_soon_ends_the_run_and_leaves_nothing() {
     nothing_begins("short", "ended before the measurement began");
 }
 
-const STEERED: &str = "
-suite: steered
-tests:
-  - name: Reading
-    setup:
-      - PUT: doc
-        body: {size: 1KiB}
-    loop:
-      - GET: doc
-        measure: Read
+const STEPS: &str = "
       - when: background_loss(voice, last 30 s) > 50 %
         steps:
           - HEAD: doc
@@ -421,7 +352,7 @@ tests:
 fn a_condition_reads_the_loss_of_background_traffic() {
     let server = plain();
     let prestan = prestan();
-    prestan.file("suite.yaml", STEERED);
+    prestan.file("suite.yaml", &reading("", STEPS));
     let outcome = prestan!(prestan => "run suite.yaml {server} -r 1000000 --json - --background \
         load.yaml,load=voice-only,stable=100%")
     .ends(0);
@@ -456,7 +387,7 @@ tests:
 ";
     prestan.file("mix.yaml", &suite.replace("RULE", rule));
     let outcome =
-        prestan!(prestan => "load --mix mix.yaml {server} --duration 5s --json - --background \
+        prestan!(prestan => "load --mix mix.yaml {server} --duration 3s --json - --background \
         load.yaml,load=voice-only,stable=100%")
         .ends(0);
     let run = kept(&outcome);

@@ -5,11 +5,10 @@ use std::fs;
 
 use crate::support::faulty::{Faulty, status};
 use crate::support::load::{send, until};
+use crate::support::real::started;
 use crate::support::rows::{assert_adds_up, names, row, statuses};
 use rustix::process::Signal;
 use testbed::fault::Rule;
-use testbed::real::Recipe;
-use testbed::{RealServer, need_or};
 
 const CALENDAR: [&str; 9] = [
     "MkCalendar",
@@ -25,11 +24,7 @@ const CALENDAR: [&str; 9] = [
 
 /// The whole suite against one server, which keeps what it had and nothing else.
 fn all_of_calendar(name: &str) {
-    let recipe = Recipe::named(name).unwrap();
-    if need_or(recipe.installed()).is_none() {
-        return;
-    }
-    let server = RealServer::start(recipe).unwrap_or_else(|error| panic!("{error}"));
+    let Some(server) = started(name) else { return };
     let before = server.contents().unwrap();
     let url = server.url();
     let outcome = prestan!("run calendar {url} --json - -r 5 -c 2 --param members=10").ends(0);

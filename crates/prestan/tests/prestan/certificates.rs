@@ -3,7 +3,7 @@
 use std::fs;
 
 use crate::support::faulty::{Faulty, short_run, went_nowhere};
-use crate::support::nginx_tls::nginx_tls;
+use crate::support::real::nginx_tls;
 use crate::support::{Outcome, Prestan};
 use testbed::RealServer;
 use testbed::fault::{Authority, Certificate};

@@ -224,16 +224,18 @@ fn who_is_busy_for_a_moment_is_asked_again() {
                 .tag("(workspace)"),
         ),
     ];
-    for (what, rule) in table {
+    // All at once: each of them waits for its server.
+    let running = table.map(|(what, rule)| {
         let server = Faulty::new(|builder| builder.rule(rule));
-        let outcome = short_run(&server.server.url(), "Get1K").run();
+        let running = short_run(&server.server.url(), "Get1K").spawn();
+        (what, server, running)
+    });
+    for (what, server, running) in running {
+        let outcome = running.wait();
         let result = checked(&outcome);
         assert_eq!(row(&result, "Get1K")["status"], "ok", "{what}: {outcome}");
-        assert_eq!(
-            result["left_behind"].as_array().unwrap().len(),
-            0,
-            "{what}: {outcome}"
-        );
+        let left = result["left_behind"].as_array().unwrap();
+        assert_eq!(left.len(), 0, "{what}: {outcome}");
         assert_eq!(server.left(), NONE, "{what}: {outcome}");
     }
 }

@@ -6,19 +6,9 @@ use record::{EndedBy, EventKind, Outcome as Ended};
 
 use crate::roles::{load_of, row, run, verdict, write};
 use crate::support::Outcome;
-use crate::support::load::{file, kept, plain};
+use crate::support::load::{kept, plain, reading};
 
-const STEERED: &str = "
-suite: steered
-params: {requests: 30000}
-tests:
-  - name: Reading
-    setup:
-      - PUT: doc
-        body: {size: 1KiB}
-    loop:
-      - GET: doc
-        measure: Read
+const STEPS: &str = "
       - when: operations(Read, last 60 s) > 100 and p50(Read) > 1 ns
         steps:
           - HEAD: doc
@@ -34,12 +24,10 @@ tests:
     loop:
       - GET: doc
         measure: After
-        requests: 3
 ";
 
 fn steered(ends: &str, options: &[&str]) -> Outcome {
-    let text = STEERED.replace("WHAT", ends);
-    let text = text.replace("        requests: 3\n", "");
+    let text = reading("", &STEPS.replace("WHAT", ends));
     run(&plain(), &text, options)
 }
 
@@ -74,23 +62,14 @@ fn a_condition_chooses_steps_and_ends_a_test_or_the_run() {
 #[test]
 fn a_hopeless_run_is_ended_by_its_constraint() {
     const PLANNED: u64 = 200_000;
-    let text = "
-suite: hopeless
-constraints:
+    let constraints = "constraints:
   few: {expression: operations(Read) < 20, abort: true}
   all: {expression: operations(Read) >= 200000, abort: true}
-tests:
-  - name: Reading
-    setup:
-      - PUT: doc
-        body: {size: 1KiB}
-    loop:
-      - GET: doc
-        measure: Read
 ";
     // Counts are known, whatever the load generator did; the second one may still be reached until the end.
     let server = plain();
-    let outcome = run(&server, text, &["-r", &PLANNED.to_string()]);
+    let text = reading(constraints, "");
+    let outcome = run(&server, &text, &["-r", &PLANNED.to_string()]);
     assert_eq!(outcome.code, 1, "{outcome}");
     assert_eq!(verdict(&outcome, "few"), "fail", "{outcome}");
     assert_eq!(
@@ -104,21 +83,11 @@ tests:
 
 #[test]
 fn a_load_is_ended_by_a_constraint_that_cannot_be_fulfilled() {
-    let text = "
-suite: hopeless
-constraints:
+    let constraints = "constraints:
   fast: {expression: max(Read) < 1 ns, abort: true}
   enough: {expression: operations(Read) > 1000000000, abort: true}
-tests:
-  - name: Reading
-    setup:
-      - PUT: doc
-        body: {size: 1KiB}
-    loop:
-      - GET: doc
-        measure: Read
 ";
-    let (_directory, path) = write(text);
+    let (_directory, path) = write(&reading(constraints, ""));
     let server = plain();
     let begun = std::time::Instant::now();
     let path = path.display();
@@ -137,29 +106,6 @@ tests:
             .all(|sample| sample.outcome == Ended::Ok)
     );
     assert_eq!(server.left(), [""; 0]);
-}
-
-#[test]
-fn stages_and_the_last_seconds_have_figures_of_their_own() {
-    let server = plain();
-    let url = file(&server, "a.txt");
-    let condition = "operations(GET, stage 1) != 40 or operations(GET, stage 2) != 100";
-    let outcome = prestan!(
-        "load GET {url} --json - --stages 40/s@1s,100/s@1s --arrivals constant -q --fail-if \
-        {condition}"
-    )
-    .run();
-    assert_eq!(
-        outcome.json()["constraints"][0]["verdict"],
-        "pass",
-        "{outcome}"
-    );
-
-    let last = "constraints:\n  ending: operations(GET, last 500 ms) < 60 and operations(GET, last 500 ms) > 40\n  \
-                none: operations(GET, stage 3) > 0\n";
-    let judged = outcome.judged_by(last);
-    assert_eq!(verdict(&judged, "ending"), "pass", "{judged}");
-    assert_eq!(verdict(&judged, "none"), "inconclusive", "{judged}");
 }
 
 #[test]

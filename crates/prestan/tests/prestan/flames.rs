@@ -3,14 +3,9 @@
 use std::process::Command;
 
 use serde_json::Value;
-use testbed::real::Recipe;
-use testbed::{RealServer, need_or};
 
 use crate::support::Prestan;
-
-fn is_installed(server: &str) -> bool {
-    need_or(Recipe::named(server).unwrap().installed()).is_some()
-}
+use crate::support::real::{is_installed, started};
 
 /// Stacks of a row with a function whose name contains this, and their samples.
 fn samples_with(row: &Value, function: &str) -> u64 {
@@ -101,7 +96,7 @@ fn where_sampling_is_not_allowed_the_rest_is_measured() {
         eprintln!("skipped: everybody may sample here, or nobody may give rights up");
         return;
     }
-    let server = RealServer::start(Recipe::named("nginx").unwrap()).unwrap();
+    let server = started("nginx").unwrap();
     let outcome = setpriv(env!("CARGO_BIN_EXE_prestan"))
         .args(["run", "prestan", &server.url(), "--pid"])
         .arg(server.pid().to_string())

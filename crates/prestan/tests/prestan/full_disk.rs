@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 
 use testbed::need_or;
 
-use crate::support::{Outcome, Prestan, in_a_shell};
+use crate::support::{Outcome, Prestan, can_mount, in_a_shell};
 
 /// A run in `run`, and its document.
 fn a_run() -> Outcome {
@@ -38,12 +38,7 @@ fn a_document_that_is_too_large_leaves_the_old_one() {
 
 #[test]
 fn a_full_disk_keeps_what_it_has() {
-    let works = Command::new("unshare")
-        .args(["-rm", "mount", "-t", "tmpfs", "tmpfs", "/mnt"])
-        .stderr(Stdio::null())
-        .status();
-    let works = works.is_ok_and(|status| status.success());
-    if need_or(works.then_some(()).ok_or("a mount namespace (unshare -rm)")).is_none() {
+    if !can_mount() {
         return;
     }
     let outcome = a_run();

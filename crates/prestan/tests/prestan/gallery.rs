@@ -4,6 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use crate::support::browser::Browser;
+use crate::support::real::is_installed;
 use serde_json::Value;
 use testbed::need_or;
 use testbed::real::{Recipe, UrlScheme, recipes, tool_cache};
@@ -33,16 +34,22 @@ fn pointed_to(site: &Path) -> Vec<(String, String)> {
 #[test]
 fn servers_are_shown_side_by_side() {
     for name in ["apache", "lighttpd", "nginx"] {
-        let recipe = Recipe::named(name).unwrap();
-        if need_or(recipe.installed()).is_none() {
+        if !is_installed(name) {
             return;
         }
     }
     let home = tempfile::TempDir::new().unwrap();
     let site = home.path().join("site");
     let directory = site.to_string_lossy().into_owned();
+    let older = "--server lighttpd,nginx --repeat 2 -r 1 --warmup 0 --only Get1K";
+    prestan!("gallery {directory}").words(older).ends(0);
+    fs::write(site.join("test-Old.html"), "old").unwrap();
+    fs::write(site.join("note.txt"), "mine").unwrap();
+
     let options = "--server lighttpd,nginx,apache --repeat 3 -r 4 -w 3 -d 2 --only Put1K,Get1K,ProppatchSingle";
     let outcome = prestan!("gallery {directory}").words(options).ends(0);
+    // What is left of an older gallery goes, and nothing else.
+    assert!(!site.join("test-Old.html").exists() && site.join("note.txt").exists());
     assert!(outcome.stderr.contains("open index.html"), "{outcome}");
 
     let table = fs::read_to_string(site.join("table.md")).unwrap();
@@ -69,12 +76,6 @@ fn servers_are_shown_side_by_side() {
     let comparison = fs::read_to_string(site.join("comparison.html")).unwrap();
     let place = outcome.home().to_string_lossy().into_owned();
     assert!(!comparison.contains(&place), "{place}");
-
-    // What is left of an older gallery goes, and nothing else.
-    fs::write(site.join("test-Old.html"), "old").unwrap();
-    fs::write(site.join("note.txt"), "mine").unwrap();
-    prestan!("gallery {directory}").words(options).ends(0);
-    assert!(!site.join("test-Old.html").exists() && site.join("note.txt").exists());
 
     let Some(mut browser) = Browser::start() else {
         return;

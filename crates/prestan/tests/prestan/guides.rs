@@ -18,8 +18,8 @@ use tempfile::TempDir;
 use testbed::fault::{Authority, Certificate};
 use testbed::{DemoServer, RealServer, Root, Slowdown};
 
-use crate::in_front::nginx;
 use crate::support::faulty::LOOPBACK;
+use crate::support::real::nginx;
 
 /// What takes long, and what is run in its place.
 const QUICKLY: [(&str, &str); 15] = [

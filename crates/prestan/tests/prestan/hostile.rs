@@ -260,24 +260,6 @@ fn a_closed_pipe_does_not_end_the_run() {
 }
 
 #[test]
-fn what_has_worked_is_supported_and_fails_later() {
-    let server = DemoServer::start(Root::Temporary, (Ipv4Addr::LOCALHOST, 0).into()).unwrap();
-    let prestan = Prestan::new();
-    let suite = prestan.file(
-        "twice.yaml",
-        "suite: twice\ntests:\n- name: T\n  loop:\n  - MKCOL: same/\n    measure: Make\n",
-    );
-    let outcome =
-        prestan!(prestan => "run {} {} -r3 --warmup 0 --json -", suite, server.url()).ends(1);
-    let result = outcome.json();
-    assert_adds_up(&result);
-    let make = row(&result, "Make");
-    assert_eq!(make["status"], "failed", "{make:#}");
-    assert_eq!(make["outcomes"]["ok"], 1, "{make:#}");
-    assert_eq!(make["outcomes"]["wrong_status"], 2, "{make:#}");
-}
-
-#[test]
 fn an_operation_without_what_it_needs_is_counted_as_dropped() {
     let server = DemoServer::start(Root::Temporary, (Ipv4Addr::LOCALHOST, 0).into()).unwrap();
     let prestan = Prestan::new();

@@ -13,10 +13,9 @@ use crate::support::peer::{
     ACK, Asked, CONTINUATION, DATA, END_HEADERS, END_STREAM, HEADERS, INTERNAL_ERROR, OK, PADDED,
     PING, PRIORITISED, PUSH_PROMISE, Peer, REFUSED, Script, WINDOW_UPDATE, scripted,
 };
+use crate::support::real::started;
 use record::{HttpVersion, Outcome as Ended, Run, Sample};
 use serde_json::Value;
-use testbed::real::Recipe;
-use testbed::{RealServer, need_or};
 
 /// Six operations of one user against such a server.
 fn run_of(script: Script, options: &[&str]) -> (Outcome, Run) {
@@ -487,17 +486,12 @@ fn a_server_without_http2_is_said_so() {
     );
 }
 
-/// Starts a real server with HTTP/2, or skips the test.
-fn real(recipe: &str) -> Option<RealServer> {
-    let recipe = Recipe::with_parameters(recipe).unwrap();
-    need_or(recipe.installed())?;
-    Some(RealServer::start(&recipe).unwrap_or_else(|error| panic!("{error}")))
-}
-
 #[test]
 fn loads_of_real_servers() {
     for recipe in ["apache,http=2", "nginx,http=2"] {
-        let Some(server) = real(recipe) else { continue };
+        let Some(server) = started(recipe) else {
+            continue;
+        };
         fs::write(server.storage().join("a.bin"), vec![7; 100_000]).unwrap();
         let url = format!("{}a.bin", server.url());
         for streams in ["1", "8"] {
@@ -520,7 +514,9 @@ fn loads_of_real_servers() {
 #[test]
 fn pages_of_real_servers() {
     for recipe in ["apache,http=2", "nginx,http=2"] {
-        let Some(server) = real(recipe) else { continue };
+        let Some(server) = started(recipe) else {
+            continue;
+        };
         generate(&server.storage());
         for streams in ["1", "4"] {
             let outcome =

@@ -5,11 +5,11 @@ use std::process::Command;
 
 use serde_json::Value;
 use testbed::fault::{Fault, Rule};
-use testbed::real::Recipe;
-use testbed::{RealServer, need_or};
+use testbed::need_or;
 
 use crate::support::faulty::Faulty;
 use crate::support::load::{kept, plain};
+use crate::support::real::{is_installed, started};
 use crate::support::rows::row;
 use crate::support::{Outcome, Prestan};
 
@@ -114,11 +114,9 @@ fn every_case_opens_the_connections_that_it_is_about() {
 
 #[test]
 fn the_cases_are_the_same_on_nginx() {
-    let recipe = Recipe::named("nginx").unwrap();
-    let Some(_) = need_or(recipe.installed()) else {
+    let Some(server) = started("nginx") else {
         return;
     };
-    let server = RealServer::start(recipe).unwrap_or_else(|error| panic!("{error}"));
     let outcome = run(&server.url()).run();
     assert_connections(&outcome);
     // In text, a line for each page with what one download took.
@@ -137,9 +135,9 @@ fn the_cases_are_the_same_on_nginx() {
 /// Streams of one connection instead of a pipeline. The other cases are about HTTP/1, and are refused before anything is sent.
 #[test]
 fn two_of_the_cases_are_there_with_http_2() {
-    let Some(_) = need_or(Recipe::named("apache").unwrap().installed()) else {
+    if !is_installed("apache") {
         return;
-    };
+    }
     let of = |only: &str| {
         prestan!(
             "run http-versions --server apache,http=2 --param version=2 --only {only} -r 4 --json -"

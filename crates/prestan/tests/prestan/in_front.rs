@@ -9,30 +9,10 @@ use std::time::Duration;
 use crate::support::Outcome;
 use crate::support::faulty::Faulty;
 use crate::support::load::{counted, kept};
-use crate::support::nginx_tls::nginx_tls;
+use crate::support::real::{nginx, nginx_tls, started};
 use crate::support::rows::row;
 use serde_json::{Value, json};
 use testbed::fault::{Authority, Certificate, Fault, Rule};
-use testbed::real::Recipe;
-use testbed::{RealServer, need_or};
-
-/// nginx with these servers.
-const NGINX: &str = "
-    load_module /usr/lib/nginx/modules/ngx_http_dav_ext_module.so;
-    daemon off;
-    pid {{ dir }}/nginx.pid;
-    error_log {{ dir }}/log/error.log warn;
-    events {}
-    http {
-      access_log off;
-      client_body_temp_path {{ dir }}/tmp/body;
-      proxy_temp_path {{ dir }}/tmp/proxy;
-      fastcgi_temp_path {{ dir }}/tmp/fastcgi;
-      uwsgi_temp_path {{ dir }}/tmp/uwsgi;
-      scgi_temp_path {{ dir }}/tmp/scgi;
-      SERVERS
-    }
-";
 
 /// A cache in front of a server that names itself.
 const CACHE: &str = "
@@ -75,17 +55,6 @@ const PREFIX: &str = "
       location / { proxy_pass BEHIND; proxy_set_header Host other.example; }
     }
 ";
-
-/// Starts nginx with these servers, or skips the test.
-pub(crate) fn nginx(servers: &str) -> Option<RealServer> {
-    let files = tempfile::tempdir().unwrap();
-    let conf = files.path().join("nginx.conf");
-    fs::write(&conf, NGINX.replace("SERVERS", servers)).unwrap();
-    let recipe = format!("nginx,file.nginx.conf={}", conf.display());
-    let recipe = Recipe::with_parameters(&recipe).unwrap();
-    need_or(recipe.installed())?;
-    Some(RealServer::start(&recipe).unwrap_or_else(|error| panic!("{error}")))
-}
 
 fn warnings(outcome: &Outcome) -> Vec<Value> {
     let result = outcome.json();
@@ -192,13 +161,6 @@ fn a_connection_begins_with_a_line_of_the_proxy_protocol() {
     assert!(!outcome.stderr.contains("perhaps"), "{outcome}");
 }
 
-/// Starts a server that a proxy is to be put in front of, or skips the test.
-fn behind(recipe: &str) -> Option<RealServer> {
-    let recipe = Recipe::named(recipe).unwrap();
-    need_or(recipe.installed())?;
-    Some(RealServer::start(recipe).unwrap_or_else(|error| panic!("{error}")))
-}
-
 /// Runs tests that cannot succeed because of the destination, and checks what is said of each.
 fn declined(url: &str, only: &str, said: &str) {
     let outcome = prestan!(
@@ -215,7 +177,7 @@ fn declined(url: &str, only: &str, said: &str) {
 
 #[test]
 fn a_destination_with_another_scheme_or_host_is_explained_where_it_is_answered_400() {
-    let Some(server) = behind("nginx") else {
+    let Some(server) = started("nginx") else {
         return;
     };
     let Some(proxy) = nginx(&PREFIX.replace("BEHIND", &server.url())) else {
@@ -240,7 +202,7 @@ fn a_destination_with_another_scheme_or_host_is_explained_where_it_is_answered_4
 
 #[test]
 fn a_prefix_that_a_proxy_removes_is_no_missing_feature() {
-    let Some(server) = behind("apache") else {
+    let Some(server) = started("apache") else {
         return;
     };
     let Some(proxy) = nginx(&PREFIX.replace("BEHIND", &server.url())) else {

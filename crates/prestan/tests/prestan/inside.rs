@@ -3,19 +3,14 @@
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
-use testbed::real::Recipe;
-use testbed::{RealServer, need_or};
 
 use crate::support::Prestan;
+use crate::support::real::{is_installed, started};
 
 /// The row of that name in what a run says about the inside of its server.
 fn row<'v>(document: &'v Value, name: &str) -> Option<&'v Value> {
     let rows = document["inside"]["rows"].as_array()?;
     rows.iter().find(|row| row["measure"] == name)
-}
-
-fn is_installed(server: &str) -> bool {
-    need_or(Recipe::named(server).unwrap().installed()).is_some()
 }
 
 /// Calls of a row by name and target, per operation.
@@ -171,10 +166,9 @@ impl Drop for MadeGroup {
 
 #[test]
 fn processes_of_a_control_group_belong_to_a_server() {
-    if !is_installed("nginx") {
+    let Some(server) = started("nginx") else {
         return;
-    }
-    let server = RealServer::start(Recipe::named("nginx").unwrap()).unwrap();
+    };
     let all = inside::processes::descendants(&[server.pid()]);
     let worker = *all.iter().find(|pid| **pid != server.pid()).unwrap();
     let watched = |pid: u32| {
@@ -199,10 +193,9 @@ fn processes_of_a_control_group_belong_to_a_server() {
 
 #[test]
 fn a_load_is_set_against_the_processor_time_of_a_process() {
-    if !is_installed("nginx") {
+    let Some(server) = started("nginx") else {
         return;
-    }
-    let server = RealServer::start(Recipe::named("nginx").unwrap()).unwrap();
+    };
     std::fs::write(server.storage().join("file"), vec![b'x'; 1000]).unwrap();
     let pid = server.pid().to_string();
     let url = server.url();
@@ -250,10 +243,9 @@ fn where_nobody_can_look_is_said() {
 
 #[test]
 fn a_server_that_was_traced_goes_on() {
-    if !is_installed("nginx") {
+    let Some(server) = started("nginx") else {
         return;
-    }
-    let server = RealServer::start(Recipe::named("nginx").unwrap()).unwrap();
+    };
     let (url, pid) = (server.url(), server.pid());
     let outcome = prestan!("run prestan {url} --only Get1K -r 5 --pid {pid} --json -").ends(0);
     let document: Value = serde_json::from_str(&outcome.stdout).unwrap();

@@ -6,13 +6,12 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::support::faulty::Faulty;
-use crate::support::load::{at_work, send, until};
+use crate::support::load::{at_work, plain, send, until};
+use crate::support::real::started;
 use crate::support::rows::{assert_adds_up, row};
 use crate::support::{Outcome, Prestan, Running};
 use rustix::process::Signal;
 use testbed::fault::{Fault, Rule};
-use testbed::real::Recipe;
-use testbed::{RealServer, need_or};
 
 /// A lock is held, and the user thinks about it for longer than a test may take.
 const HELD: &str = r#"
@@ -38,10 +37,6 @@ tests:
         headers: {Lock-Token: "{{ token }}"}
 "#;
 
-fn demo() -> Faulty {
-    Faulty::new(|builder| builder)
-}
-
 /// A run of Get1K that has measured something, kept in `run` below its home.
 fn kept_at_work(server: &Faulty, run_id: &str) -> (Running, PathBuf) {
     let prestan = prestan!("--save run");
@@ -59,7 +54,7 @@ fn holding_a_lock(url: &str, run_id: &str) -> Running {
 
 /// Ends a run and checks what every interrupted run must be.
 fn ended_in_order_by(signal: Signal) {
-    let server = demo();
+    let server = plain();
     let (running, kept) = kept_at_work(&server, "cut");
 
     send(&running, signal);
@@ -115,7 +110,7 @@ fn state_of(pid: u32) -> (String, Duration) {
 
 #[test]
 fn a_suite_of_20000_tests_ends_soon_after_sigterm() {
-    let server = demo();
+    let server = plain();
     let prestan = Prestan::new();
     let test =
         |number| format!("  - {{name: T{number}, loop: [{{GET: file, measure: M{number}}}]}}\n");
@@ -139,7 +134,7 @@ fn a_suite_of_20000_tests_ends_soon_after_sigterm() {
 
 #[test]
 fn ctrl_c_ends_a_pause_and_releases_the_lock_held_in_it() {
-    let server = demo();
+    let server = plain();
     let running = holding_a_lock(&server.server.url(), "held");
     until("the lock is there", || !server.measured("Lock").is_empty());
 
@@ -157,7 +152,7 @@ fn ctrl_c_ends_a_pause_and_releases_the_lock_held_in_it() {
 
 #[test]
 fn many_users_in_their_set_up_are_interrupted_as_well() {
-    let server = demo();
+    let server = plain();
     let running = prestan!("{server} --only CopyCol -c 20 -w 100000 --save run").spawn();
     until("the trees are growing", || {
         server.server.exchanges().len() > 200
@@ -204,7 +199,7 @@ pub(crate) fn kill(running: Running) -> Outcome {
 
 #[test]
 fn what_a_killed_run_left_is_named_listed_and_removed_and_nothing_else() {
-    let server = demo();
+    let server = plain();
     let root = server.demo.root();
     fs::create_dir(root.join("PrestanTest-xyz")).unwrap();
     fs::write(root.join("PrestanTest-xyz/thesis.tex"), "not ours").unwrap();
@@ -269,7 +264,7 @@ fn what_a_killed_run_left_is_named_listed_and_removed_and_nothing_else() {
 
 #[test]
 fn nothing_to_clean_is_said() {
-    let server = demo();
+    let server = plain();
     let url = server.server.url();
     let outcome = prestan!("clean {url}").ends(0);
     assert_eq!(
@@ -280,7 +275,7 @@ fn nothing_to_clean_is_said() {
 
 #[test]
 fn a_marker_of_another_collection_is_none() {
-    let server = demo();
+    let server = plain();
     let (running, _) = kept_at_work(&server, "killed");
     let outcome = kill(running);
     let root = server.demo.root();
@@ -298,7 +293,7 @@ fn a_marker_of_another_collection_is_none() {
 /// The number of a process is given to another one, sooner or later.
 #[test]
 fn the_number_of_a_living_process_does_not_make_a_run_go_on() {
-    let server = demo();
+    let server = plain();
     let (running, _) = kept_at_work(&server, "killed");
     let number = format!("\"pid\": {},", running.id());
     let outcome = kill(running);
@@ -410,23 +405,21 @@ fn is_locked(url: &str) -> bool {
 
 #[test]
 fn a_lock_in_what_was_left_is_released() {
-    let server = demo();
+    let server = plain();
     a_lock_is_no_obstacle(&server.server.url(), server.demo.root());
 }
 
 #[test]
 fn a_lock_in_what_was_left_is_released_on_apache() {
-    let recipe = Recipe::named("apache").unwrap();
-    if need_or(recipe.installed()).is_none() {
+    let Some(server) = started("apache") else {
         return;
-    }
-    let server = RealServer::start(recipe).unwrap();
+    };
     a_lock_is_no_obstacle(&server.url(), &server.storage());
 }
 
 #[test]
 fn a_run_that_goes_on_is_left_alone() {
-    let server = demo();
+    let server = plain();
     let (running, _) = kept_at_work(&server, "busy");
 
     let clean = prestan!("clean {server}").run();
@@ -449,23 +442,8 @@ fn a_run_that_goes_on_is_left_alone() {
 }
 
 #[test]
-fn a_name_that_is_taken_is_refused() {
-    let server = demo();
-    let taken = server.demo.root().join("PrestanTest-mine");
-    fs::create_dir(&taken).unwrap();
-    fs::write(taken.join("thesis.tex"), "not ours").unwrap();
-
-    let outcome = prestan!("{server} --run-id mine").run();
-
-    assert_eq!(outcome.code, 4, "{outcome}");
-    assert!(outcome.stderr.contains("is there already"), "{outcome}");
-    assert!(outcome.stderr.contains("--run-id"), "{outcome}");
-    assert_eq!(fs::read_dir(&taken).unwrap().count(), 1);
-}
-
-#[test]
 fn a_run_that_cannot_be_kept_is_not_begun() {
-    let server = demo();
+    let server = plain();
     let prestan = Prestan::new();
     let file = prestan.file("file", "");
     let below_a_file = file.join("run");
@@ -480,7 +458,7 @@ fn a_run_that_cannot_be_kept_is_not_begun() {
 
 #[test]
 fn a_run_is_never_written_over_another() {
-    let server = demo();
+    let server = plain();
     let first = prestan!("{server} --only Get1K -r 1 --save run").ends(0);
     let seen = server.server.exchanges().len();
 
@@ -498,7 +476,7 @@ fn a_run_is_never_written_over_another() {
 
 #[test]
 fn a_full_disk_for_one_report_does_not_take_the_others_along() {
-    let server = demo();
+    let server = plain();
 
     let outcome = prestan!("{server} --only Get1K -r 1 --json /dev/full --csv rows.csv").run();
 
@@ -518,7 +496,7 @@ fn a_full_disk_for_one_report_does_not_take_the_others_along() {
 
 #[test]
 fn progress_names_no_test_that_was_not_reached() {
-    let server = demo();
+    let server = plain();
     let running = prestan!("{server} --only Get1K,Copy,Move -r 1000000").spawn();
     let reached = |test| !server.measured(test).is_empty();
     until("a test is measured", || {

@@ -3,10 +3,10 @@
 
 use std::fs;
 
-use crate::support::load::counted;
+use crate::support::load::kept;
+use crate::support::real::started;
 use record::Outcome;
 use testbed::real::{Recipe, recipes};
-use testbed::{RealServer, need_or};
 
 /// Radicale closes the connection after each response and lets five clients wait to be accepted: of 64
 /// users some meet their time limit while they connect.
@@ -16,15 +16,14 @@ fn users_of(recipe: &Recipe) -> u64 {
 
 fn users_list_a_collection(recipe: &Recipe) {
     let users = users_of(recipe);
-    let Some(_) = need_or(recipe.installed()) else {
+    let Some(server) = started(&recipe.name) else {
         return;
     };
-    let server = RealServer::start(recipe).unwrap_or_else(|error| panic!("{error}"));
     for name in ["a.txt", "b.txt", "c.txt"] {
         fs::write(server.storage().join(name), name).unwrap();
     }
     let mut prestan = prestan!("load PROPFIND {} --json -", server.url());
-    prestan = prestan!(prestan => "--depth 1 --total 256");
+    prestan = prestan!(prestan => "--depth 1 --total 128 --warmup 1");
     prestan = prestan!(prestan => "--users {users}");
     if let Some((user, password)) = server.credentials() {
         let file = prestan.file("password", &password);
@@ -32,7 +31,7 @@ fn users_list_a_collection(recipe: &Recipe) {
     }
     let outcome = prestan.run();
     assert_eq!(outcome.code, 0, "{}: {outcome}", recipe.name);
-    let (result, run) = counted(&outcome);
+    let (result, run) = (outcome.json(), kept(&outcome));
     let name = &recipe.name;
     assert!(run.samples.len() as u64 > users, "{name}: {outcome}");
     for sample in &run.samples {
@@ -48,11 +47,9 @@ fn users_list_a_collection(recipe: &Recipe) {
 /// Apache answers HEAD of a collection as if nothing were there.
 #[test]
 fn nothing_that_was_there_is_removed() {
-    let apache = Recipe::named("apache").unwrap();
-    let Some(_) = need_or(apache.installed()) else {
+    let Some(server) = started("apache") else {
         return;
     };
-    let server = RealServer::start(apache).unwrap_or_else(|error| panic!("{error}"));
     let directory = server.storage().join("mine");
     fs::create_dir(&directory).unwrap();
     fs::write(directory.join("diary.txt"), "dear diary").unwrap();

@@ -236,30 +236,6 @@ fn a_method_that_is_missing_is_not_supported() {
     }
 }
 
-/// Servers without dead properties say so inside a 207, with 403 (x/net) or 404 (xandikos).
-#[test]
-fn dead_properties_that_are_declined_inside_a_207_are_not_supported() {
-    for status in ["403 Forbidden", "404 Not Found"] {
-        let declined = Fault::RewriteBody {
-            from: "200 OK".to_owned(),
-            to: status.to_owned(),
-        };
-        let declined = Rule::new(declined).method("PROPPATCH");
-        let (_, outcome, result) = run_with([declined], "Propp*,PropfindDead*,Put1K");
-        assert_eq!(outcome.code, 0, "{outcome}");
-        for row in rows(&result) {
-            if row["measure"] == "Put1K" {
-                assert_eq!(row["status"], "ok");
-                continue;
-            }
-            assert_eq!(row["status"], word(row, "PROPPATCH"), "{row:#}");
-            let evidence = row["evidence"].as_str().unwrap();
-            let says = format!("PROPPATCH prop: 207 with {status} inside for prop0");
-            assert!(evidence.contains(&says), "{evidence}");
-        }
-    }
-}
-
 /// A server without COPY of collections: DELETE of one is not missing, it was never asked for.
 #[test]
 fn a_row_whose_set_up_is_missing_is_skipped_and_says_what_it_needs() {
@@ -292,20 +268,6 @@ fn a_row_whose_set_up_is_missing_is_skipped_and_says_what_it_needs() {
         row.contains(" skipped ") && row.contains(" needs COPY"),
         "{text}"
     );
-}
-
-#[test]
-fn a_live_property_that_is_missing_is_noted() {
-    // The demo server has no content language.
-    let (_, outcome, result) = run_with([], "PropfindLive*");
-    assert_eq!(outcome.code, 0, "{outcome}");
-    let notes = row(&result, "PropfindLiveMult")["notes"].to_string();
-    assert!(
-        notes.contains("does not give getcontentlanguage"),
-        "{notes}"
-    );
-    let notes = row(&result, "PropfindLiveSingle")["notes"].to_string();
-    assert!(!notes.contains("does not give"), "{notes}");
 }
 
 #[test]

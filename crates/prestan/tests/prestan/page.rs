@@ -370,7 +370,7 @@ fn pages_that_were_loaded_have_a_figure_and_a_table() {
 
 #[test]
 fn a_finger_scrolls_the_page_over_a_time_line() {
-    let outcome = demo();
+    let outcome = prestan!("demo -r 12 --only Get1K,Put1K --warmup 1 --html page.html").ends(0);
     let Some(mut browser) = Browser::start() else {
         return;
     };

@@ -1,15 +1,14 @@
 //! What other programs read: pages under the policy of a web server, the files of a run, sheets.
 
 use std::fs;
-use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream};
-use std::path::Path;
-use std::thread;
+use std::net::SocketAddr;
+use std::path::PathBuf;
 
 use record::{Outcome as Ending, Timing};
 use serde_json::Value;
 
 use crate::support::browser::Browser;
+use crate::support::heads::answering;
 use crate::support::{Outcome, Prestan, schema};
 
 /// Two users, so that not all operations count.
@@ -22,12 +21,10 @@ fn measured() -> Outcome {
 }
 
 /// Serves the files of a directory with the policy of Jenkins, and scripts beside the page permitted.
-fn serve(listener: &TcpListener, directory: &Path) {
+fn serve(directory: PathBuf) -> SocketAddr {
     const POLICY: &str = "default-src 'none'; style-src 'self'; img-src 'self'; script-src 'self'";
-    let answer = |mut stream: TcpStream| -> std::io::Result<()> {
-        let mut head = [0; 4096];
-        let length = stream.read(&mut head)?;
-        let head = String::from_utf8_lossy(&head[..length]);
+    answering(move |head| {
+        let head = String::from_utf8_lossy(head);
         let path = head.split(' ').nth(1).unwrap_or_default();
         let body = fs::read(directory.join(path.trim_start_matches('/'))).unwrap_or_default();
         let kind = match path.rsplit('.').next() {
@@ -36,17 +33,12 @@ fn serve(listener: &TcpListener, directory: &Path) {
             _ => "text/html",
         };
         let length = body.len();
-        write!(
-            stream,
+        let head = format!(
             "HTTP/1.1 200 OK\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\n\
              Content-Security-Policy: {POLICY}\r\nConnection: close\r\n\r\n"
-        )?;
-        stream.write_all(&body)
-    };
-    for stream in listener.incoming().flatten() {
-        // A browser opens connections that it does not use.
-        let _ = answer(stream);
-    }
+        );
+        ([head.into_bytes(), body].concat(), false)
+    })
 }
 
 #[test]
@@ -69,9 +61,7 @@ fn a_page_in_a_directory_has_nothing_that_a_policy_strips() {
     let Some(mut browser) = Browser::start() else {
         return;
     };
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let server = format!("http://{}/", listener.local_addr().unwrap());
-    thread::spawn(move || serve(&listener, &directory));
+    let server = format!("http://{}/", serve(directory));
     browser.open_served(&server, "index.html");
     browser.until("document.documentElement.dataset.ready === 'true'");
     let shown = "getComputedStyle(document.querySelector('.box, .wide, figure')).borderRadius + document.styleSheets.length";

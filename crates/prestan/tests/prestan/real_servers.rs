@@ -8,12 +8,12 @@ use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::support::real::{is_installed, started};
 use crate::support::rows::{self, assert_adds_up, rows, statuses};
 use crate::support::{Outcome, Prestan};
 use record::{Run, Sample};
 use serde_json::Value;
-use testbed::real::Recipe;
-use testbed::{RealServer, need_or};
+use testbed::RealServer;
 
 /// Measured operations of a row of a run with [`SMALL`]; MkCol makes three levels and five
 /// collections in the lowest.
@@ -206,9 +206,7 @@ const XANDIKOS: Known = Known {
 
 /// Starts a server, or skips the test. It serves a file of its owner, which must survive.
 fn start(recipe: &str) -> Option<RealServer> {
-    let recipe = Recipe::with_parameters(recipe).unwrap();
-    need_or(recipe.installed())?;
-    let server = RealServer::start(&recipe).unwrap_or_else(|error| panic!("{error}"));
+    let server = started(recipe)?;
     fs::write(server.storage().join("precious.txt"), "not ours").unwrap();
     Some(server)
 }
@@ -493,15 +491,18 @@ fn a_hundred_requests_of_everything_with_the_classic_line() {
     };
     let before = server.contents().unwrap();
 
-    let outcome = prestan!("{} -r 100 --json -", server.url()).run();
+    let outcome = prestan!("{} -r 100 -d 3 -w 5 --json -", server.url()).run();
 
     assert_eq!(outcome.code, 0, "{outcome}");
     let document = outcome.json();
     assert_adds_up(&document);
     assert_eq!(rows::names(&document), rows::PRESTAN);
     for row in rows(&document) {
-        // MkCol: ten levels and a hundred collections in the lowest.
-        let each = if row["measure"] == "MkCol" { 110 } else { 1 };
+        let each = if row["measure"] == "MkCol" {
+            MKCOLS / 5
+        } else {
+            1
+        };
         assert_eq!(row["status"], "ok", "{row:#}");
         assert_eq!(row["outcomes"]["ok"], 100 * each, "{row:#}");
     }
@@ -510,7 +511,7 @@ fn a_hundred_requests_of_everything_with_the_classic_line() {
 
 #[test]
 fn prestan_starts_a_server_by_itself() {
-    if need_or(Recipe::named("apache-digest").unwrap().installed()).is_none() {
+    if !is_installed("apache-digest") {
         return;
     }
     let outcome =

@@ -2,34 +2,23 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use crate::interruption::kill;
 use crate::support::faulty::Faulty;
-use crate::support::load::until;
+use crate::support::load::{plain, send, until};
 use crate::support::rows::{assert_adds_up, row};
-use crate::support::{Outcome, Prestan, Running, in_a_shell};
-use rustix::process::{Pid, Signal, kill_process};
+use crate::support::{Outcome, Prestan, can_mount, in_a_shell};
+use rustix::process::Signal;
 use serde_json::Value;
 use testbed::fault::{Fault, Rule};
-use testbed::need_or;
 
 /// More than any of these runs gets to.
 const ENDLESS: [&str; 2] = ["-r", "1000000"];
 
-fn demo() -> Faulty {
-    Faulty::new(|builder| builder)
-}
-
 /// A run of Get1K that is saved in `run` below its home.
 fn get(server: &Faulty, options: &[&str]) -> Prestan {
     prestan!("{server} --only Get1K --save run").args(options)
-}
-
-fn kill(running: Running) -> Outcome {
-    let pid = Pid::from_raw(i32::try_from(running.id()).unwrap()).unwrap();
-    kill_process(pid, Signal::KILL).unwrap();
-    running.ends(-9)
 }
 
 fn recorded(run: &Path) -> u64 {
@@ -49,7 +38,7 @@ fn report(outcome: &Outcome) -> (Value, Outcome) {
 
 #[test]
 fn of_a_killed_run_all_but_the_last_second_is_there() {
-    let server = demo();
+    let server = plain();
     let running = get(&server, &ENDLESS).spawn();
     let kept = running.home().join("run");
     until("something was measured", || {
@@ -124,12 +113,7 @@ fn filling() -> (Faulty, Vec<String>) {
 
 #[test]
 fn what_was_recorded_before_the_disk_was_full_can_be_read() {
-    let works = Command::new("unshare")
-        .args(["-rm", "mount", "-t", "tmpfs", "tmpfs", "/mnt"])
-        .stderr(Stdio::null())
-        .status();
-    let works = works.is_ok_and(|status| status.success());
-    if need_or(works.then_some(()).ok_or("a mount namespace (unshare -rm)")).is_none() {
+    if !can_mount() {
         return;
     }
     let (_server, args) = filling();
@@ -145,7 +129,7 @@ fn what_was_recorded_before_the_disk_was_full_can_be_read() {
 /// Only files without samples fit.
 #[test]
 fn a_record_without_samples_says_so() {
-    let server = demo();
+    let server = plain();
     let prestan = Prestan::new();
     let suite = "suite: small\ntests:\n  - name: Save\n    loop: [{PUT: file, body: {size: 16}, measure: Save}]\n";
     let suite = prestan.file("small.yaml", suite);
@@ -178,7 +162,7 @@ fn what_was_recorded_before_a_file_was_too_large_can_be_read() {
 
 #[test]
 fn a_directory_that_vanishes_is_missed_aloud() {
-    let server = demo();
+    let server = plain();
     let running = get(&server, &ENDLESS).spawn();
     let kept = running.home().join("run");
     until("something was measured", || {
@@ -186,8 +170,7 @@ fn a_directory_that_vanishes_is_missed_aloud() {
     });
     fs::remove_dir_all(&kept).unwrap();
 
-    let pid = Pid::from_raw(i32::try_from(running.id()).unwrap()).unwrap();
-    kill_process(pid, Signal::INT).unwrap();
+    send(&running, Signal::INT);
     let outcome = running.wait();
 
     assert_eq!(outcome.code, -Signal::INT.as_raw(), "{outcome}");
@@ -201,7 +184,7 @@ fn a_directory_that_vanishes_is_missed_aloud() {
 /// Others may have put links there, which must not lead to files of the user.
 #[test]
 fn nothing_is_measured_into_a_directory_with_links_of_our_names() {
-    let server = demo();
+    let server = plain();
     for name in ["plan.yaml", "env.json", "events.jsonl"] {
         let prestan = get(&server, &["-r", "1"]);
         let victim = prestan.file("victim", "precious");

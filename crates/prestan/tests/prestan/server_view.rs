@@ -5,10 +5,9 @@ use std::time::Duration;
 
 use serde_json::Value;
 use testbed::fault::{Fault, Rule};
-use testbed::need_or;
-use testbed::real::Recipe;
 
 use crate::support::faulty::{Faulty, run_of};
+use crate::support::real::is_installed;
 use crate::support::{Outcome, Prestan};
 
 /// The times of a row that the server gives there.
@@ -22,10 +21,6 @@ fn number(value: &Value) -> f64 {
     value
         .as_f64()
         .unwrap_or_else(|| panic!("{value} is no number"))
-}
-
-fn is_installed(server: &str) -> bool {
-    need_or(Recipe::named(server).unwrap().installed()).is_some()
 }
 
 fn sends(header: &str) -> Fault {
@@ -124,25 +119,6 @@ fn of_a_failed_operation_no_time_is_told() {
 }
 
 #[test]
-fn a_server_that_says_too_much_is_cut_short() {
-    let names: Vec<String> = (0..200).map(|place| format!("m{place:03};dur=1")).collect();
-    let faulty =
-        Faulty::new(|builder| builder.rule(Rule::new(sends(&names.join(","))).tag("(Get1K)")));
-    let outcome = run_of(&faulty.server.url(), "Get1K", 3).ends(0);
-    let document = outcome.json();
-    assert_eq!(
-        document["server_view"]["rows"].as_array().unwrap().len(),
-        16
-    );
-    assert!(
-        document["tests"]
-            .to_string()
-            .contains("more metrics in Server-Timing"),
-        "{outcome}"
-    );
-}
-
-#[test]
 fn the_header_is_read_over_http2() {
     if !is_installed("nginx") {
         return;
@@ -164,17 +140,16 @@ fn the_header_is_read_over_http2() {
 #[test]
 fn the_log_of_a_server_is_joined_with_its_operations() {
     for (server, resolution) in [("apache", 1.0), ("nginx", 1000.0), ("lighttpd", 1.0)] {
-        // A server that loses its processor between a response and its log takes longer than that response.
-        let is_within = is_installed(server).then(|| {
-            let mut runs = (0..5).map(|_| is_log_within_operations(server, resolution));
-            runs.any(|is_within| is_within)
-        });
-        assert_ne!(is_within, Some(false), "{server}");
+        if is_installed(server) {
+            assert_log_is_joined(server, resolution);
+        }
     }
 }
 
-/// Checks a run; returns whether the times of the server are within those of the operations.
-fn is_log_within_operations(server: &str, resolution: f64) -> bool {
+/// More than a server loses on the mean of forty operations, and less than a wrong unit makes of one.
+const LOST_US: f64 = 50_000.0;
+
+fn assert_log_is_joined(server: &str, resolution: f64) {
     let outcome = started(server, "--inside --json -").ends(0);
     let document = outcome.json();
     let log = &document["server_view"]["access_log"];
@@ -189,7 +164,7 @@ fn is_log_within_operations(server: &str, resolution: f64) -> bool {
     }
     // DELETE, warm-up and what comes before and after.
     assert!(number(&log["other_lines"]) > 40.0, "{server}: {log}");
-    ["Put1K", "Get1K"].iter().all(|name| {
+    for name in ["Put1K", "Get1K"] {
         let own = row(&document, name, None).unwrap();
         assert_eq!(own["timed"], 40, "{own}");
         assert_eq!(number(&own["resolution_us"]), resolution, "{own}");
@@ -200,9 +175,16 @@ fn is_log_within_operations(server: &str, resolution: f64) -> bool {
                 "{own}"
             );
         }
-        // What counts in milliseconds may round up.
-        theirs < ours + resolution
-    })
+        // What counts in milliseconds may round up, and a server may lose its processor between a response and its log.
+        assert!(theirs < ours + resolution + LOST_US, "{own}");
+    }
+    let again = prestan!(outcome.again() => "report --json -").ends(0);
+    assert_eq!(document["server_view"], again.json()["server_view"]);
+    let events = fs::read_to_string(outcome.run().join("events.jsonl")).unwrap();
+    assert!(
+        !events.contains("PrestanTest-"),
+        "no line of the log is kept"
+    );
 }
 
 #[test]
@@ -261,20 +243,5 @@ fn what_is_not_in_a_log_is_said() {
     assert!(
         words.contains("reading the access log of the server failed: No such file"),
         "{none}"
-    );
-}
-
-#[test]
-fn figures_of_a_recorded_run_are_the_same() {
-    if !is_installed("lighttpd") {
-        return;
-    }
-    let outcome = started("lighttpd", "--inside --json -").ends(0);
-    let again = prestan!(outcome.again() => "report --json -").ends(0);
-    assert_eq!(outcome.json()["server_view"], again.json()["server_view"]);
-    let events = fs::read_to_string(outcome.run().join("events.jsonl")).unwrap();
-    assert!(
-        !events.contains("PrestanTest-"),
-        "no line of the log is kept"
     );
 }

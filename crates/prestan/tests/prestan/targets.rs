@@ -2,13 +2,12 @@
 
 use serde_json::{Value, json};
 use testbed::fault::Rule;
-use testbed::real::Recipe;
-use testbed::{RealServer, need_or};
 
 use crate::interruption::kill;
 use crate::roles::write;
 use crate::support::faulty::{Faulty, status};
 use crate::support::load::until;
+use crate::support::real::started;
 use crate::support::{Outcome, Prestan};
 
 /// What is written to the origin is read at the other.
@@ -225,10 +224,4 @@ fn real_servers_are_targets_of_one_suite() {
     assert!(software(0).contains("apache") && software(1).contains("nginx"));
     let left = [&apache, &nginx].map(|server| server.contents().unwrap());
     assert_eq!(left, before);
-}
-
-fn started(name: &str) -> Option<RealServer> {
-    let recipe = Recipe::named(name).unwrap();
-    need_or(recipe.installed())?;
-    Some(RealServer::start(recipe).unwrap_or_else(|error| panic!("{error}")))
 }

@@ -93,7 +93,7 @@ fn a_certificate_is_trusted_or_it_is_said_why_not() {
         let tls = authority.server(certificate);
         let pem = tls.pem().to_owned();
         let faulty = behind(tls);
-        let prestan = faulty.prestan("Put1K,Get1024K");
+        let prestan = faulty.prestan("Put1K");
         let prestan = trusting_in(prestan, &authority, trust, &pem);
         let outcome = prestan.run();
         match says {

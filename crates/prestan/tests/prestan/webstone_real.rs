@@ -8,9 +8,8 @@ use std::time::{Duration, Instant};
 
 use crate::support::faulty::checked;
 use crate::support::load::kept;
+use crate::support::real::started;
 use record::Run;
-use testbed::real::Recipe;
-use testbed::{RealServer, need_or};
 
 /// Number, status and bytes of a request.
 type Request = (u64, u16, u64);
@@ -69,11 +68,7 @@ fn assert_log_tells_the_same(log: &Path, run: &Run) {
 }
 
 fn agrees_with_its_log(name: &str, options: &str) {
-    let recipe = Recipe::named(name).unwrap();
-    let Some(_) = need_or(recipe.installed()) else {
-        return;
-    };
-    let server = RealServer::start(recipe).unwrap_or_else(|error| panic!("{error}"));
+    let Some(server) = started(name) else { return };
     let url = server.url();
     let outcome = prestan!("webstone general {url} --prepare --children 24 --duration 2s --json -")
         .words(options)
@@ -114,11 +109,9 @@ fn nginx_and_its_log_agree() {
 
 #[test]
 fn the_log_agrees_where_a_file_is_missing() {
-    let recipe = Recipe::named("nginx").unwrap();
-    let Some(_) = need_or(recipe.installed()) else {
+    let Some(server) = started("nginx") else {
         return;
     };
-    let server = RealServer::start(recipe).unwrap_or_else(|error| panic!("{error}"));
     prestan!("webstone general --generate {}", server.storage()).ends(0);
     fs::remove_file(server.storage().join("file50k.gif")).unwrap();
     let url = server.url();

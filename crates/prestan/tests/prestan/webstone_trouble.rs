@@ -1,13 +1,13 @@
 //! `prestan webstone` and servers that do not deliver: nothing they do inflates the number.
 
 use std::fs;
-use std::io::{BufRead, BufReader, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::SocketAddr;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::support::Prestan;
-use crate::support::faulty::{Faulty, LOOPBACK, status};
+use crate::support::faulty::{Faulty, status};
+use crate::support::heads::answering;
 use crate::support::load::{send, until};
 use crate::support::pages::{counted, furnished, generate, lasting, listed, number, webstone};
 use record::Outcome as Ended;
@@ -131,37 +131,15 @@ fn a_page_of_many_slow_files_does_not_hold_the_run() {
     }
 }
 
-/// Answers every GET so often and after so long, one after the other, until the process ends.
+/// Answers every GET so often and after so long, one after the other.
 fn answers(often: usize, delay: Duration) -> SocketAddr {
-    let listener = TcpListener::bind(LOOPBACK).unwrap();
-    let address = listener.local_addr().unwrap();
-    let serve = move |stream: TcpStream| {
-        let answer = format!("HTTP/1.1 200 OK\r\nContent-Length: 1024\r\n\r\n{:1024}", "");
-        let mut lines = BufReader::new(stream.try_clone().unwrap()).lines();
-        let mut stream = stream;
-        let mut asked = String::new();
-        while let Some(Ok(line)) = lines.next() {
-            match line.is_empty() {
-                false if asked.is_empty() => asked = line,
-                false => {}
-                true => {
-                    let is_get = asked.starts_with("GET");
-                    asked.clear();
-                    let times = if is_get { often } else { 1 };
-                    thread::park_timeout(if is_get { delay } else { Duration::ZERO });
-                    if stream.write_all(answer.repeat(times).as_bytes()).is_err() {
-                        return;
-                    }
-                }
-            }
-        }
-    };
-    thread::spawn(move || {
-        for stream in listener.incoming().flatten() {
-            thread::spawn(move || serve(stream));
-        }
-    });
-    address
+    let answer = format!("HTTP/1.1 200 OK\r\nContent-Length: 1024\r\n\r\n{:1024}", "");
+    answering(move |head| {
+        let is_get = head.starts_with(b"GET");
+        let times = if is_get { often } else { 1 };
+        thread::park_timeout(if is_get { delay } else { Duration::ZERO });
+        (answer.repeat(times).into_bytes(), true)
+    })
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::fs;
 
 use crate::support::load::{counted, ended};
-use crate::support::nginx_tls::nginx_tls;
+use crate::support::real::nginx_tls;
 use record::{HttpVersion, Outcome as Ended, Timing};
 use testbed::RealServer;
 use testbed::fault::{Authority, Certificate};

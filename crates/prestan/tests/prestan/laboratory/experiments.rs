@@ -7,20 +7,15 @@ use std::process::Command;
 use experiment::{RecordedTrials, TrialRecord};
 use rustix::process::Signal;
 use testbed::need_or;
-use testbed::real::Recipe;
 
 use super::commands::can_build;
 use crate::labs::{NGINX, experiment};
 use crate::support::Prestan;
 use crate::support::load::{send, until};
+use crate::support::real::is_installed;
 
 const BARE: &str =
     "{name: bare, values: {host: {bare: {}}, servers: {server: {recipe: bare, ipv6: true}}}}";
-
-/// Whether nginx is there.
-fn has_nginx() -> bool {
-    need_or(Recipe::named("nginx").unwrap().installed()).is_some()
-}
 
 /// `prestan lab run` of a file in its home, which keeps the campaign there.
 fn run(prestan: Prestan, more: &str) -> Prestan {
@@ -71,10 +66,7 @@ const EXPECTED: [(&str, f64, f64); 9] = [
 
 #[test]
 fn a_campaign_has_all_trials_and_is_reported_from_its_record() {
-    if !can_build() {
-        return;
-    }
-    if !has_nginx() {
+    if !can_build() || !is_installed("nginx") {
         return;
     }
     let prestan = Prestan::new();
@@ -145,10 +137,7 @@ fn users_of(directory: &Path) -> usize {
 
 #[test]
 fn nothing_is_left_of_a_campaign_that_was_killed_and_it_goes_on_where_it_was() {
-    if !can_build() {
-        return;
-    }
-    if !has_nginx() {
+    if !can_build() || !is_installed("nginx") {
         return;
     }
     let prestan = Prestan::new();
@@ -180,10 +169,7 @@ fn nothing_is_left_of_a_campaign_that_was_killed_and_it_goes_on_where_it_was() {
 
 #[test]
 fn an_interrupted_campaign_says_how_it_goes_on() {
-    if !can_build() {
-        return;
-    }
-    if !has_nginx() {
+    if !can_build() || !is_installed("nginx") {
         return;
     }
     let prestan = Prestan::new();
@@ -205,10 +191,7 @@ fn an_interrupted_campaign_says_how_it_goes_on() {
 
 #[test]
 fn trials_that_all_fail_alike_end_a_campaign_and_are_measured_again() {
-    if !can_build() {
-        return;
-    }
-    if !has_nginx() {
+    if !can_build() || !is_installed("nginx") {
         return;
     }
     let wrong = NGINX.replace("recipe: nginx", "recipe: \"nginx,program=/bin/false\"");
@@ -233,10 +216,7 @@ fn trials_that_all_fail_alike_end_a_campaign_and_are_measured_again() {
 
 #[test]
 fn a_suite_is_measured_beside_the_background_of_an_experiment() {
-    if !can_build() {
-        return;
-    }
-    if !has_nginx() {
+    if !can_build() || !is_installed("nginx") {
         return;
     }
     let prestan = Prestan::new();

@@ -7,10 +7,11 @@ use std::thread;
 /// What is done with a head: what is sent, and whether the connection stays.
 pub(crate) type Response = (Vec<u8>, bool);
 
-/// Starts it. Bodies stay unread, and its threads end with the process of the test.
+/// Starts it; each connection has a copy of what responds. Bodies stay unread, and its threads end with the process of the
+/// test.
 pub(crate) fn answering<F>(respond: F) -> SocketAddr
 where
-    F: Fn(&[u8]) -> Response + Clone + Send + 'static,
+    F: FnMut(&[u8]) -> Response + Clone + Send + 'static,
 {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     let address = listener.local_addr().unwrap();
@@ -23,7 +24,7 @@ where
     address
 }
 
-fn serve(stream: &TcpStream, respond: impl Fn(&[u8]) -> Response) {
+fn serve(stream: &TcpStream, mut respond: impl FnMut(&[u8]) -> Response) {
     let mut reader = BufReader::with_capacity(512, stream);
     let mut stays = true;
     while stays {

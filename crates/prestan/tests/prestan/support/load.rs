@@ -3,7 +3,7 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-use record::{EventKind, Outcome as Ended, Run, Sample};
+use record::{EventKind, Outcome as Ended, Run};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use testbed::fault::ServedExchange;
@@ -21,6 +21,14 @@ pub(crate) fn file(server: &Faulty, name: &str) -> String {
 /// The demo server behind a fault server without faults.
 pub(crate) fn plain() -> Faulty {
     Faulty::new(|builder| builder)
+}
+
+/// A suite whose only test reads a file again and again, with these lines above it and these steps behind each reading.
+pub(crate) fn reading(above: &str, steps: &str) -> String {
+    format!(
+        "suite: reading\n{above}tests:\n  - name: Reading\n    setup:\n      - PUT: doc\n        body: {{size: 1KiB}}\n    \
+         loop:\n      - GET: doc\n        measure: Read\n{steps}"
+    )
 }
 
 /// A run of Get1K without end that has measured something.
@@ -49,12 +57,6 @@ pub(crate) fn begun(run: &Run) -> u64 {
 pub(crate) fn ended(run: &Run, outcome: Ended) -> usize {
     let samples = run.samples.iter();
     samples.filter(|sample| sample.outcome == outcome).count()
-}
-
-/// Samples whose time, in milliseconds, is at least that.
-pub(crate) fn at_least(run: &Run, ms: u64, time: impl Fn(&Sample) -> Option<u64>) -> usize {
-    let times = run.samples.iter().filter_map(time);
-    times.filter(|time| *time >= ms * 1_000_000).count()
 }
 
 /// Requests of the run that the server saw, warm-up included, and neither the probe nor errands.

@@ -27,9 +27,9 @@ pub(crate) mod browser;
 pub(crate) mod faulty;
 pub(crate) mod heads;
 pub(crate) mod load;
-pub(crate) mod nginx_tls;
 pub(crate) mod pages;
 pub(crate) mod peer;
+pub(crate) mod real;
 pub(crate) mod rows;
 pub(crate) mod shape;
 pub(crate) mod words;
@@ -87,6 +87,16 @@ pub(crate) fn in_a_shell(home: &Path, shell: &str, script: &str, args: &[String]
         .unwrap();
     let said = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
     (output.status.code().unwrap(), said.into_owned())
+}
+
+/// Whether a disk can be mounted in a namespace of its own.
+pub(crate) fn can_mount() -> bool {
+    let works = Command::new("unshare")
+        .args(["-rm", "mount", "-t", "tmpfs", "tmpfs", "/mnt"])
+        .stderr(Stdio::null())
+        .status();
+    let works = works.is_ok_and(|status| status.success());
+    testbed::need_or(works.then_some(()).ok_or("a mount namespace (unshare -rm)")).is_some()
 }
 
 /// The published schema of that name.
