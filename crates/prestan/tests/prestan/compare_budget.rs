@@ -4,7 +4,7 @@ use std::fs;
 use std::io;
 use std::net::Ipv4Addr;
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crate::support::faulty::Faulty;
 use crate::support::load::plain;
@@ -28,54 +28,6 @@ fn plans(directory: &Path) -> Vec<PlanRecord> {
     let entries = fs::read_dir(directory).unwrap();
     let plan = |entry: io::Result<fs::DirEntry>| rundir::open(&entry.unwrap().path()).unwrap().plan;
     entries.map(plan).collect()
-}
-
-#[test]
-fn a_budget_that_cannot_be_kept_is_told_with_what_it_takes() {
-    let rule = || Rule::new(Fault::Delay(Duration::from_secs(1))).tag("(Get1K)");
-    let a = Faulty::new(|builder| builder.rule(rule()));
-    let b = Faulty::new(|builder| builder.rule(rule()));
-    let (a, b) = (a.server.url(), b.server.url());
-    let outcome = prestan!(compare() => "{a} {b} --for 1s").run();
-    let told = "longer than --for: 2 tests on each server take part in 2 blocks at least";
-    assert_eq!(outcome.stderr.matches(told).count(), 1, "{outcome}");
-    assert!(outcome.stderr.contains("(--only)"), "{outcome}");
-}
-
-#[test]
-fn a_budget_is_kept_and_a_decided_row_leaves_its_time_to_the_others() {
-    let a = plain();
-    let rule = Rule::new(Fault::Delay(Duration::from_millis(10))).tag("(Get1K)");
-    let b = Faulty::new(|builder| builder.rule(rule));
-    let kept = tempfile::tempdir().unwrap();
-    let (a, b) = (a.server.url(), b.server.url());
-    let save = kept.path().to_str().unwrap();
-    let begun = Instant::now();
-    let outcome = prestan!(compare() => "{a} {b} --for 8s --save {save} --json -").run();
-    // Half as much again for a machine that is busy.
-    assert!(
-        begun.elapsed() < Duration::from_secs(12),
-        "{:?}",
-        begun.elapsed()
-    );
-    assert_eq!(outcome.code, 0, "{outcome}");
-    let document = outcome.json();
-    assert_eq!(row(&document, "Get1K")["verdict"], "slower", "{document:#}");
-    let caveats = document["b"][0]["caveats"].to_string() + &document["caveats"].to_string();
-    assert!(caveats.contains("not restarted"), "{document:#}");
-    let plans = plans(kept.path());
-    let with = |name: &str| {
-        let has = |plan: &&PlanRecord| plan.tests.iter().any(|test| test.name == name);
-        plans.iter().filter(has).count()
-    };
-    assert!(with("Put1K") >= 8, "{} runs", with("Put1K"));
-    assert!(
-        with("Get1K") < with("Put1K"),
-        "{} {}",
-        with("Get1K"),
-        with("Put1K")
-    );
-    assert!(plans.iter().all(|plan| !plan.fresh_start));
 }
 
 #[test]
@@ -182,6 +134,10 @@ fn a_command_that_does_not_serve_is_shown_with_what_it_said() {
             "cannot be used with",
         ),
         (
+            prestan!(compare() => "--start-a {command} --start-b {command} --repeat 1 --fail-if 'slower 5%'"),
+            "several runs of each server",
+        ),
+        (
             // Options of connections are for them, too.
             prestan!(compare() => "--start-a {command} --start-b {command} --cacert none.pem"),
             "none.pem",
@@ -246,26 +202,23 @@ fn a_server_that_ends_by_itself_ends_the_comparison_and_is_named() {
 }
 
 #[test]
-fn every_block_has_the_rows_that_were_asked_for_and_no_others() {
+fn blocks_go_on_for_a_while_with_the_rows_that_were_asked_for_and_no_others() {
     let (a, b) = (plain(), plain());
     let (a, b) = (a.server.url(), b.server.url());
     // Lock and UnLock are rows of one test.
-    for selection in [
-        "--only Lock,Get1K --skip Get1K",
-        "--only Lock*,UnLock --skip UnLock,LockCol,UnLockCol",
-    ] {
-        let outcome = prestan!("compare {a} {b} --warmup 1 --for 2s --json -")
-            .words(selection)
-            .ends(0);
-        let document = outcome.json();
-        let rows = document["tests"].as_array().unwrap().iter();
-        let names: Vec<&Value> = rows.map(|row| &row["measure"]).collect();
-        assert_eq!(names, ["Lock"], "{document:#}");
-        assert!(
-            document["b"][0]["pairs"].as_u64().unwrap() > 2,
-            "{document:#}"
-        );
-    }
+    let selection = "--only Lock*,UnLock --skip UnLock,LockCol,UnLockCol";
+    let outcome = prestan!("compare {a} {b} --warmup 1 --for 2s --json -")
+        .words(selection)
+        .ends(0);
+    let document = outcome.json();
+    let rows = document["tests"].as_array().unwrap().iter();
+    let names: Vec<&Value> = rows.map(|row| &row["measure"]).collect();
+    assert_eq!(names, ["Lock"], "{document:#}");
+    let pairs = document["b"][0]["pairs"].as_u64().unwrap();
+    assert!(pairs > 2, "{document:#}");
+    assert!(outcome.stdout.contains("not restarted"), "{outcome}");
+    let kept = outcome.home().join("state/prestan/runs");
+    assert!(plans(&kept).iter().all(|plan| !plan.fresh_start));
 }
 
 #[test]
@@ -303,18 +256,6 @@ fn a_run_that_takes_turns_has_the_window_in_which_it_measured() {
         seen += 1;
     }
     assert_eq!(seen, 4);
-}
-
-#[test]
-fn a_gate_on_one_run_of_each_is_refused() {
-    let command = serve();
-    let outcome = prestan!(compare() => "--start-a {command} --start-b {command} --repeat 1 \
-        --fail-if 'slower 5%'")
-    .ends(2);
-    assert!(
-        outcome.stderr.contains("several runs of each server"),
-        "{outcome}"
-    );
 }
 
 #[test]

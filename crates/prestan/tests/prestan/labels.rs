@@ -210,6 +210,7 @@ fn a_server_that_ends_is_named_by_its_label_whichever_is_measured() {
         outcome.stdout.contains(": First ended during run "),
         "{outcome}"
     );
+    assert!(!outcome.stderr.contains("still on the server"), "{outcome}");
     for name in ["s.json", "s.html"] {
         let text = fs::read_to_string(outcome.home().join(name)).unwrap();
         assert!(text.contains("First ended during run "), "{name}");

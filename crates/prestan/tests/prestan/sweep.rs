@@ -49,7 +49,7 @@ fn a_known_law_is_found() {
     let (server, (_directory, suite)) = (linear(), suite(SUITE));
     let (url, suite) = (server.server.url(), suite.to_string_lossy().into_owned());
     let outcome = prestan!(
-        "sweep {url} --suite {suite} --vary k=8,1,2,4 --vary other=1,3 --repeat 3 --json -"
+        "sweep {url} --suite {suite} --vary k=8,1,2,4 --vary other=1,3 --repeat 3 --warmup 0 --json -"
     )
     .ends(0);
     assert!(
@@ -83,26 +83,30 @@ fn a_known_law_is_found() {
 }
 
 #[test]
-fn a_point_that_fails_the_gate_is_named() {
-    let fails = Rule::new(Fault::Status {
-        code: 507,
-        headers: Vec::new(),
-        body: Vec::new(),
-    });
-    let server = Faulty::new(|builder| builder.rule(fails.method("GET").path("/k8-")));
-    let (_directory, suite) = suite(SUITE);
-    let (url, suite) = (server.server.url(), suite.to_string_lossy().into_owned());
-    let gated = |condition: &str| {
-        prestan!("sweep {url} --suite {suite} --vary k=1,8 --repeat 2 --fail-if {condition}").run()
+fn a_point_that_fails_the_gate_or_a_constraint_of_the_suite_is_named() {
+    let fails = Rule::new(status(507, &[], "")).method("GET").path("/k8-");
+    let server = Faulty::new(|builder| builder.rule(fails));
+    let swept = |constraint: &str, gate: &str| {
+        let (_directory, suite) = suite(&format!("{SUITE}constraints:\n  own: {constraint}\n"));
+        let sweep = prestan!("sweep {server} --suite {} --vary k=1,8 --repeat 2", suite);
+        prestan!(sweep => "--warmup 0 --fail-if").words(gate).run()
     };
     // Counts are known, whatever the load generator did.
-    let failed = gated("failures > 0");
+    let failed = swept("failures(Slow) == 0", "'failures > 0'");
     assert_eq!(failed.code, 1, "{failed}");
-    let told = format!("prestan: failed: --fail-if at k=8 of {url} (2 of 2 runs)");
-    assert!(failed.stderr.contains(&told), "{failed}");
-    assert_eq!(gated("operations > 1000").code, 0);
-    assert!(gated("p99 > 1 s").inconclusive);
-    let mistyped = gated("min(Slwo) > 1 s");
+    for told in ["--fail-if", "constraint own"] {
+        let at = format!("{told} at k=8 of {} (2 of 2 runs)", server.server.url());
+        assert!(failed.stderr.contains(&at), "{at}: {failed}");
+    }
+    let kept = swept("operations(Slow) < 1000", "'operations > 1000'");
+    assert_eq!((kept.code, kept.inconclusive), (0, false), "{kept}");
+    // Four operations are too few for it.
+    let few = "p99(Slow) < 1 s or failures(Slow) > 0";
+    let undecided = swept(few, "'operations > 1000'");
+    assert!(undecided.inconclusive, "{undecided}");
+    let passed = swept(few, "'p99 > 1 s' --inconclusive pass");
+    assert_eq!((passed.code, passed.inconclusive), (0, false), "{passed}");
+    let mistyped = swept(few, "'min(Slwo) > 1 s'");
     assert_eq!(mistyped.code, 2, "{mistyped}");
     assert!(
         mistyped.stderr.contains("did you mean `Slow`?"),
@@ -112,45 +116,14 @@ fn a_point_that_fails_the_gate_is_named() {
 }
 
 #[test]
-fn a_point_that_breaks_a_constraint_of_the_suite_is_named() {
-    let fails = Rule::new(status(507, &[], "")).method("GET");
-    let server = Faulty::new(|builder| builder.rule(fails.path("/k8-")));
-    let url = server.server.url();
-    let swept = |constraint: &str, options: &str| {
-        let (_directory, suite) = suite(&format!("{SUITE}constraints:\n  own: {constraint}\n"));
-        prestan!("sweep {url} --suite {} --vary k=1,8 --repeat 2", suite)
-            .words(options)
-            .run()
-    };
-    // Counts are known, whatever the load generator did.
-    let failed = swept("failures(Slow) == 0", "");
-    assert_eq!(failed.code, 1, "{failed}");
-    let told = format!("prestan: failed: constraint own at k=8 of {url} (2 of 2 runs)\n");
-    assert!(failed.stderr.contains(&told), "{failed}");
-    let kept = swept("operations(Slow) < 1000", "");
-    assert_eq!(kept.code, 0, "{kept}");
-    // Four operations are too few for it.
-    let few = "p99(Slow) < 1 s or failures(Slow) > 0";
-    let undecided = swept(few, "");
-    assert!(undecided.inconclusive, "{undecided}");
-    let passed = swept(few, "--inconclusive pass");
-    assert_eq!((passed.code, passed.inconclusive), (0, false), "{passed}");
-    assert_eq!(server.left(), [""; 0]);
-}
-
-#[test]
 fn users_are_varied_and_a_failing_point_is_left_out() {
-    let fails = Rule::new(Fault::Status {
-        code: 507,
-        headers: Vec::new(),
-        body: Vec::new(),
-    });
+    let fails = Rule::new(status(507, &[], ""));
     let server = Faulty::new(|builder| builder.rule(fails.method("GET").path("/k2-")));
     let (_directory, suite) = suite(SUITE);
     let (url, suite) = (server.server.url(), suite.to_string_lossy().into_owned());
     let document = prestan!(
         "sweep {url} --suite {suite} --vary k=1,2,3 --vary users=1,3 --design one --repeat 2 -r \
-        20 --quiet --json -"
+        5 --quiet --json -"
     )
     .run()
     .json();
@@ -183,8 +156,8 @@ fn users_are_varied_and_a_failing_point_is_left_out() {
             .collect::<Vec<_>>()
     );
     assert_eq!(points[2]["mean_us"], Value::Null);
-    // Twice twenty for each user; whoever is through goes on until the last one is.
-    assert!(server.measured("Slow").len() >= 6 * 40);
+    // Twice five for each user; whoever is through goes on until the last one is.
+    assert!(server.measured("Slow").len() >= 6 * 10);
 }
 
 #[test]

@@ -325,14 +325,6 @@ impl Running {
     }
 }
 
-/// Numbers of attempts at what a busy machine may spoil: six, and more until two minutes have passed.
-pub(crate) fn attempts() -> impl Iterator<Item = usize> {
-    const AT_LEAST: usize = 6;
-    const PATIENCE: Duration = Duration::from_secs(120);
-    let begun = Instant::now();
-    (1..).take_while(move |number| *number <= AT_LEAST || begun.elapsed() < PATIENCE)
-}
-
 /// Whether a report says that a test failed.
 pub(crate) fn any_failed(report: &str) -> bool {
     match serde_json::from_str::<Value>(report) {
