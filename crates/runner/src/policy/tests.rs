@@ -294,7 +294,7 @@ fn is_near(holds: Option<f64>, capacity: u32) -> bool {
 #[test]
 fn a_search_finds_what_a_server_takes() {
     let made = quick_and_slow();
-    for (seed, find) in (0..500).flat_map(|seed| [(seed, Find::Users), (seed, Find::Rate)]) {
+    for (seed, find) in (0..1000).flat_map(|seed| [(seed, Find::Users), (seed, Find::Rate)]) {
         let (capacity, holds, ended, _) = searched(find, &made, seed, 0.0);
         assert!(ended.is_none(), "{ended:?}");
         assert!(is_near(holds, capacity), "{find:?}, seed {seed}");
