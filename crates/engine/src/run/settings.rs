@@ -150,3 +150,53 @@ pub fn choose_clock(choice: ClockChoice, route: &Route) -> Result<(Clock, Option
         )),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use record::{Arrivals, Stage};
+    use suite::Overrides;
+
+    use super::*;
+    use crate::drive::{LoadDrive, Pacing, Rounds};
+
+    #[test]
+    fn what_a_run_does_can_be_written_down_and_read_again() {
+        let text = "suite: s\ntests:\n  - name: T\n    loop:\n      - PUT: a\n        body: {size: 1KiB}\n        measure: Put\n";
+        let spec = suite::parse("s", text).unwrap();
+        let plan = Arc::new(suite::resolve("s", text, &spec, &Overrides::default()).unwrap());
+        let open = Pacing::Open {
+            arrivals: Arrivals::Poisson,
+            stages: vec![Stage {
+                rate: 12.5,
+                duration_s: 3.0,
+            }],
+            max_waiting: 7,
+            spin: Duration::from_micros(50),
+        };
+        let load = LoadDrive {
+            pacing: open,
+            ..LoadDrive::default()
+        };
+        for drive in [Drive::Rounds(Rounds::default()), Drive::Load(load)] {
+            let spec = RunSpec {
+                run_id: "r".to_owned(),
+                plan: Arc::clone(&plan),
+                seed: u64::MAX,
+                users: 3,
+                drive,
+                start_place: Some(1),
+                command: None,
+                notes: Vec::new(),
+                label: Some("A".to_owned()),
+                beside: Vec::new(),
+                background: None,
+            };
+            let written = serde_json::to_string(&spec).unwrap();
+            let read: RunSpec = serde_json::from_str(&written).unwrap();
+            assert_eq!(read.plan, plan);
+            assert_eq!(serde_json::to_string(&read).unwrap(), written);
+        }
+    }
+}

@@ -10,6 +10,7 @@ use testbed::fault::{Fault, Rule};
 use crate::support::Outcome;
 use crate::support::faulty::{Faulty, status};
 use crate::support::load::{kept, plain};
+use crate::support::rows::lacks_estimates;
 
 /// Readers beside a writer, with a time of each session of the writer and one from a writing to the next reading.
 const EDITING: &str = "
@@ -219,13 +220,11 @@ fn a_declared_unit_is_that_of_all_times_of_a_row() {
     assert!(told, "{refused}");
 }
 
-/// These are the verdicts, but for rows that a busy machine disqualifies: of their times, nothing is known.
+/// These are the verdicts, but for times of which a busy machine leaves too little to estimate them.
 #[track_caller]
 fn assert_verdicts(outcome: &Outcome, wanted: [&str; 5]) {
     let found = all_verdicts(outcome);
-    let is_busy = rows(outcome)
-        .iter()
-        .any(|row| row["disqualified"].is_string());
+    let is_busy = lacks_estimates(&outcome.json());
     for (place, (found, wanted)) in found.iter().zip(wanted).enumerate() {
         let is_about_times = place < FIVE_ABOUT_TIMES;
         let is_unknown = is_busy && is_about_times && found == INCONCLUSIVE;
