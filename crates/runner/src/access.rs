@@ -60,6 +60,7 @@ impl AccessRequest {
                 ..self.endpoint(read_target(url)?)?
             })
         };
+        let endpoint = self.endpoint(target)?;
         let http = HttpOptions {
             connections: self.connections,
             headers: self.headers.clone(),
@@ -67,7 +68,7 @@ impl AccessRequest {
             timeout: TIMEOUT,
         };
         let others = self.targets.iter().map(other).collect::<Result<_, _>>()?;
-        Ok(place_of(self.endpoint(target)?, others, http))
+        Ok(place_of(endpoint, others, http))
     }
 
     /// The way to one of the servers.
@@ -289,5 +290,60 @@ impl RunRequest {
             acks: self.acks,
             ..reached
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Requests over a local socket, for which no host is looked up.
+    fn over_a_socket(user: Option<&str>) -> AccessRequest {
+        AccessRequest {
+            credentials: CredentialRequest {
+                user: user.map(str::to_owned),
+                ..CredentialRequest::default()
+            },
+            unix_socket: Some("/run/dav".into()),
+            targets: vec![("other".to_owned(), "http://b:pw-b@h:81/x/".to_owned())],
+            ..AccessRequest::default()
+        }
+    }
+
+    fn user_of(endpoint: &Endpoint) -> Option<&str> {
+        match &endpoint.credentials {
+            Some(Credentials::Password { user, .. }) => Some(user),
+            _ => None,
+        }
+    }
+
+    #[test]
+    fn each_target_has_its_own_credentials_unless_a_user_is_named() {
+        let target = || read_target("http://a:pw-a@h/dav/").unwrap();
+        let access = over_a_socket(None).at(target()).unwrap();
+        assert_eq!(access.endpoint.target.url(), "http://h/dav/");
+        assert_eq!(user_of(&access.endpoint), Some("a"));
+        let [other] = &access.others[..] else {
+            panic!("{} others", access.others.len());
+        };
+        assert_eq!(other.name.as_deref(), Some("other"));
+        assert_eq!(
+            (other.target.url(), user_of(other)),
+            ("http://h:81/x/".to_owned(), Some("b"))
+        );
+
+        let access = over_a_socket(Some("c:pw-c")).at(target()).unwrap();
+        let all = [&access.endpoint, &access.others[0]];
+        assert_eq!(all.map(user_of), [Some("c"), Some("c")]);
+    }
+
+    #[test]
+    fn labels_are_for_all_servers_or_for_none() {
+        let labels = ["one".to_owned(), "two".to_owned()];
+        assert_eq!(labels_of(&[], 2).unwrap(), [None, None]);
+        assert_eq!(labels_of(&labels, 2).unwrap(), labels.clone().map(Some));
+        assert!(labels_of(&labels, 3).is_err());
+        assert_eq!(one_label(&labels[..1]).unwrap().as_deref(), Some("one"));
+        assert!(one_label(&labels).is_err());
     }
 }

@@ -233,12 +233,11 @@ impl WatchedRows {
 
 impl Companion for Arc<WatchedRows> {
     fn end(self: Box<Self>, run: &mut EndedRun<'_>) {
+        let mut counted = self.counted();
         // Before the passes that follow, whose requests have the same numbers.
         let log = self.logged().and_then(|mut log| log.take());
-        let joined = log.map_or(Vec::new(), |log| log.join(run.cancel));
-        for counted in self.counted().into_iter().chain(joined) {
-            run.add(counted);
-        }
+        counted.extend(log.map_or(Vec::new(), |log| log.join(run.cancel)));
+        counted.into_iter().for_each(|counted| run.add(counted));
         if run.went_through() {
             for counted in self.repeat((run.spec, run.place), run.cancel) {
                 run.add(counted);

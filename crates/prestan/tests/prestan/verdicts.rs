@@ -91,13 +91,13 @@ fn a_fine_server_passes() {
 
 #[test]
 fn a_slow_server_fails_and_is_named_everywhere() {
-    // So long that no stall of this machine matters beside it.
+    // The shortest time is known however busy this machine is, and is no estimate.
     let slow = Rule::new(Fault::Delay(Duration::from_millis(40))).tag("(Get)");
     let server = Faulty::new(|builder| builder.rule(slow));
     let directory = TempDir::new().unwrap();
     let junit = directory.path().join("junit.xml");
-    let constraints = ["fast: p50(Get) < 1 ms", "fine: p50(Put) < 10 s"];
-    let options = ["-r", "60", "--junit", junit.to_str().unwrap()];
+    let constraints = ["fast: min(Get) < 1 ms", "fine: p50(Put) < 10 s"];
+    let options = ["-r", "20", "--junit", junit.to_str().unwrap()];
     let outcome = run(&server, &constraints, &options);
     assert_eq!(outcome.code, 1, "{outcome}");
     assert_eq!(verdict(&outcome, "fast"), "fail");
@@ -106,18 +106,14 @@ fn a_slow_server_fails_and_is_named_everywhere() {
     assert!(outcome.stderr.contains(told), "{outcome}");
     let annotated = outcome
         .stderr
-        .contains("::error title=prestan::fast: fail (p50(Get) < 1 ms)");
+        .contains("::error title=prestan::fast: fail (min(Get) < 1 ms)");
     assert!(annotated, "{outcome}");
     let reading = &outcome.json()["constraints"][0]["readings"][0];
-    assert_eq!(reading["characteristic"], "p50(Get)");
-    let (value, low) = (reading["value"].as_f64(), reading["interval"][0].as_f64());
-    assert!(
-        value.unwrap() >= 40_000.0 && low.unwrap() >= 39_000.0,
-        "{reading}"
-    );
+    assert_eq!(reading["characteristic"], "min(Get)");
+    assert!(reading["value"].as_f64().unwrap() >= 40_000.0, "{reading}");
 
     let xml = std::fs::read_to_string(&junit).unwrap();
-    assert!(xml.contains("name=\"fast\" time=\"0.000000\">\n      <failure message=\"fast: fail (p50(Get) &lt; 1 ms); p50(Get) is "), "{xml}");
+    assert!(xml.contains("name=\"fast\" time=\"0.000000\">\n      <failure message=\"fast: fail (min(Get) &lt; 1 ms); min(Get) is "), "{xml}");
     assert!(
         xml.starts_with(
             "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites tests=\"4\" failures=\"1\""
@@ -128,18 +124,18 @@ fn a_slow_server_fails_and_is_named_everywhere() {
     let text = prestan!(outcome.again() => "report").run();
     assert!(
         text.stdout
-            .contains("\n- fast: fail (p50(Get) < 1 ms); p50(Get) is "),
+            .contains("\n- fast: fail (min(Get) < 1 ms); min(Get) is "),
         "{text}"
     );
 
     // The record can be judged by others.
     let other = text.home().join("other.yaml");
-    std::fs::write(&other, "constraints:\n  loose: p50(Get) < 10 s\n").unwrap();
+    std::fs::write(&other, "constraints:\n  loose: min(Get) < 10 s\n").unwrap();
     let judged = |name: &str| prestan!(outcome.again() => "report --judge {name} --json -").run();
     let loose = judged("other.yaml");
     assert_eq!(loose.code, 0, "{loose}");
     assert_eq!(verdict(&loose, "loose"), "pass");
-    std::fs::write(&other, "constraints:\n  strict: p50(Get) < 2 ms\n").unwrap();
+    std::fs::write(&other, "constraints:\n  strict: min(Get) < 2 ms\n").unwrap();
     assert_eq!(judged("other.yaml").code, 1);
     std::fs::write(&other, "constraints:\n  strict: p50(Got) < 2 ms\n").unwrap();
     let gated = |condition: &str| {
@@ -153,7 +149,7 @@ fn a_slow_server_fails_and_is_named_everywhere() {
         "{passed}"
     );
     assert_eq!(verdict(&passed, "--fail-if"), "pass");
-    let failed = gated("p50(Get) > 2 ms");
+    let failed = gated("min(Get) > 2 ms");
     assert_eq!(verdict(&failed, "--fail-if"), "fail", "{failed}");
     let mistyped = gated("p50(Got) > 2 ms");
     assert_eq!(mistyped.code, 2, "{mistyped}");

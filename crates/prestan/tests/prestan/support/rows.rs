@@ -113,10 +113,13 @@ pub(crate) fn assert_adds_up(document: &Value) {
     assert_eq!(contradictions(document), [] as [&str; 0]);
 }
 
-/// Whether a constraint asks for something that cannot be estimated: too little was measured, or a busy machine left too
-/// little of it.
+/// Whether a constraint asks for something that cannot be estimated, or only from one side: too little was measured, or a
+/// busy machine left too little of it.
 pub(crate) fn lacks_estimates(document: &Value) -> bool {
     let constraints = document["constraints"].as_array().unwrap().iter();
     let mut readings = constraints.flat_map(|own| own["readings"].as_array().unwrap());
-    readings.any(|reading| reading["unknown"].is_string())
+    readings.any(|reading| {
+        let mut ends = reading["interval"].as_array().into_iter().flatten();
+        reading["unknown"].is_string() || ends.any(Value::is_null)
+    })
 }
