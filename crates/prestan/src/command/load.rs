@@ -28,7 +28,7 @@ pub(crate) fn load(args: &LoadArgs) -> Result<ExitStatus, RunnerError> {
     let (pace, paced) = (&args.pace, args.pace.request());
     let server = args.server.serving(target, &args.how.connect)?;
     let version = server.version();
-    let version = version.unwrap_or_else(|| args.how.connect.http.into());
+    let version = version.unwrap_or(args.how.connect.http);
     pace::check(&paced, version, &plan)?;
     let max_failures = pace.max_failures.unwrap_or_default();
     let drive = Drive::Load(LoadDrive {
