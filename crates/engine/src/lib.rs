@@ -39,7 +39,7 @@ pub use run::errand::{
     Presence, find_leftovers, forget_target, look, note_target, remove, remove_leftover,
 };
 pub use run::machine::machine;
-pub use run::settings::{ClockChoice, RunPlace, RunSpec, choose_clock};
+pub use run::spec::{ClockChoice, RunPlace, RunSpec, choose_clock};
 pub use run::{Finished, Watch, environment, plan_record, processors, run};
 pub use site::publish::Publish;
 pub use site::workspace::{

@@ -20,7 +20,7 @@ use flow::{FlowError, SharedToken};
 use crate::error::RunnerError;
 
 pub use asked::{AskedBackground, BackgroundRequest, RequestedTraffic};
-pub use follower::{BackgroundRecorder, BackgroundShare, started};
+pub(crate) use follower::{BackgroundShare, started};
 pub use generators::recorded as shown_generators;
 pub use running::{EndedBackground, LOOK, RunningBackground, UnstableBackground};
 pub(crate) use suite_text::recorded_suite;

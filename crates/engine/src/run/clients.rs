@@ -22,7 +22,7 @@ use crate::error::RunError;
 use crate::event_loop::cancel::Cancel;
 use crate::event_loop::patience::Watchdog;
 use crate::event_loop::within;
-use crate::run::settings::RunPlace;
+use crate::run::spec::RunPlace;
 use crate::watch::exhaustion::Exhaustion;
 use crate::watch::heads::Heads;
 use crate::watch::journal::Journal;

@@ -13,7 +13,7 @@ use crate::connection::client::{Client, PlainRequest};
 use crate::error::RunError;
 use crate::event_loop::cancel::Cancel;
 use crate::run::clients::with_client;
-use crate::run::settings::RunPlace;
+use crate::run::spec::RunPlace;
 use crate::site::probe::{INSTEAD, RESOURCETYPE, probe, propfind_request, reached};
 use crate::site::workspace::made::{self, noted, remove_resource};
 use crate::site::workspace::{self, Leftover, LeftoverKind, held};

@@ -5,7 +5,7 @@ pub(crate) mod errand;
 pub(crate) mod machine;
 mod plan_record;
 pub mod processors;
-pub(crate) mod settings;
+pub(crate) mod spec;
 mod surroundings;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -38,7 +38,7 @@ use crate::run::clients::{ClientResources, client_config, destinations};
 use crate::run::machine::machine;
 pub use crate::run::plan_record::plan_record;
 use crate::run::processors::kept_to;
-use crate::run::settings::{RunPlace, RunSpec};
+use crate::run::spec::{RunPlace, RunSpec};
 use crate::site::probe::{INSTEAD, INSTEAD_OF_PUTTING, Probed, probe};
 use crate::site::publish::publish;
 use crate::site::workspace::held::HeldLocks;

@@ -5,7 +5,7 @@ use suite::{AdaptRule, Limit, Plan};
 
 use crate::connection::http2::WINDOW;
 use crate::drive::{Drive, LoadDrive};
-use crate::run::settings::{RunPlace, RunSpec};
+use crate::run::spec::{RunPlace, RunSpec};
 
 /// The plan as it is kept in the run directory.
 pub fn plan_record(spec: &RunSpec, place: &RunPlace) -> PlanRecord {

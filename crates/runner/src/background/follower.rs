@@ -5,7 +5,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
 use engine::Cancel;
-use record::{Event, EventKind, Nanos};
+use record::{Event, EventKind};
 
 use super::running::{EndedBackground, LOOK, PolledReading, RunningBackground, UnstableBackground};
 use super::task::BackgroundTask;
@@ -15,17 +15,8 @@ use crate::run::{Companion, EndedRun, RunRecorder};
 /// Most readings in a record: those of a day.
 const MOST_READINGS: usize = 86_400;
 
-/// Who records background traffic.
-pub trait BackgroundRecorder: Send + Sync + 'static {
-    /// Nanoseconds since the run began; `None` where it has not begun.
-    fn now(&self) -> Option<Nanos>;
-
-    /// Records an event.
-    fn record(&self, event: &Event);
-}
-
 /// Starts background traffic, and waits until it is stable.
-pub fn started(
+pub(crate) fn started(
     task: BackgroundTask,
     cancel: &Cancel,
     is_quiet: bool,
@@ -79,7 +70,7 @@ fn ended_by_itself(has_only_flows: bool) -> &'static str {
 }
 
 /// The part of one run in background traffic, which stops when all runs that share it have ended.
-pub struct BackgroundShare {
+pub(crate) struct BackgroundShare {
     shared: Arc<SharedBackground>,
     place: usize,
     has_ended: bool,
@@ -102,14 +93,14 @@ struct SharedState {
 
 /// A run that records.
 struct RunThatRecords {
-    recorder: Arc<dyn BackgroundRecorder>,
+    recorder: Arc<RunRecorder>,
     events: Vec<Event>,
     readings: usize,
 }
 
 impl BackgroundShare {
     /// Shares for so many runs.
-    pub fn among(
+    pub(crate) fn among(
         runs: usize,
         running: RunningBackground,
     ) -> Result<Vec<BackgroundShare>, RunnerError> {
@@ -133,30 +124,6 @@ impl BackgroundShare {
         Ok((0..runs).map(share).collect())
     }
 
-    /// From now on the run records it.
-    pub fn record(&self, recorder: Arc<dyn BackgroundRecorder>) {
-        self.shared.state().listeners[self.place] = Some(RunThatRecords {
-            recorder,
-            events: Vec::new(),
-            readings: 0,
-        });
-    }
-
-    /// The run has ended: waits for the others that share it, if it `went_through` as they will, and returns all
-    /// events that were recorded.
-    pub fn end(mut self, went_through: bool) -> Vec<Event> {
-        self.leave();
-        let state = self.shared.state();
-        let mut state = if went_through || state.runs == 0 {
-            drop(state);
-            self.shared.wait_until_over()
-        } else {
-            state
-        };
-        let listener = state.listeners[self.place].take();
-        listener.map_or(Vec::new(), |listener| listener.events)
-    }
-
     fn leave(&mut self) {
         if !self.has_ended {
             self.has_ended = true;
@@ -167,12 +134,26 @@ impl BackgroundShare {
 
 impl Companion for BackgroundShare {
     fn run_begins(&self, recorder: &Arc<RunRecorder>) {
-        self.record(Arc::clone(recorder) as Arc<dyn BackgroundRecorder>);
+        self.shared.state().listeners[self.place] = Some(RunThatRecords {
+            recorder: Arc::clone(recorder),
+            events: Vec::new(),
+            readings: 0,
+        });
     }
 
-    fn end(self: Box<Self>, run: &mut EndedRun<'_>) {
-        let counted = BackgroundShare::end(*self, run.went_through());
-        run.finished.events.extend(counted);
+    /// Waits for the other runs that share it, if this one went through as they will.
+    fn end(mut self: Box<Self>, run: &mut EndedRun<'_>) {
+        self.leave();
+        let state = self.shared.state();
+        let mut state = if run.went_through() || state.runs == 0 {
+            drop(state);
+            self.shared.wait_until_over()
+        } else {
+            state
+        };
+        let listener = state.listeners[self.place].take();
+        let recorded = listener.map_or(Vec::new(), |listener| listener.events);
+        run.finished.events.extend(recorded);
     }
 }
 

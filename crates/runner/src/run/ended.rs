@@ -1,4 +1,4 @@
-//! A run that the engine has ended, and that is not concluded yet.
+//! What goes on beside a run, what records it, and a run that the engine has ended and that is not concluded yet.
 
 use std::sync::{Arc, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
@@ -9,7 +9,6 @@ use rundir::RunDir;
 
 use super::{IncompleteRun, PARTNER_ENDED};
 use crate::RunnerError;
-use crate::background::BackgroundRecorder;
 use crate::kept::KeptRun;
 use crate::steering::BackgroundFeed;
 
@@ -70,22 +69,22 @@ pub(crate) struct RunRecorder {
     pub(super) feed: Option<BackgroundFeed>,
 }
 
-impl BackgroundRecorder for RunRecorder {
-    fn now(&self) -> Option<Nanos> {
+impl RunRecorder {
+    /// Nanoseconds since the run began; `None` where it has not begun.
+    pub(crate) fn now(&self) -> Option<Nanos> {
         let begun = self.begun.get()?;
         Nanos::try_from(begun.elapsed().as_nanos()).ok()
     }
 
-    fn record(&self, event: &Event) {
+    /// Records what was seen of background traffic.
+    pub(crate) fn record(&self, event: &Event) {
         self.pass(event);
         if let Some(feed) = &self.feed {
             let mut feed = feed.lock().unwrap_or_else(PoisonError::into_inner);
             feed.push(event.clone());
         }
     }
-}
 
-impl RunRecorder {
     fn pass(&self, event: &Event) {
         self.display.event(event);
         if let Some(directory) = &self.directory {
