@@ -86,7 +86,9 @@ fn target(name: &str) -> Result<(&'static str, Option<&'static str>)> {
 
 fn fuzz(name: &str, seeds: Option<&str>, time: Duration) -> Result<()> {
     let corpus = Path::new("fuzz/corpus").join(name).display().to_string();
-    let mut arguments = vec!["fuzz".to_owned(), "run".to_owned(), name.to_owned()];
+    let mut arguments = ["fuzz", "run", "--features=libfuzzer", name]
+        .map(str::to_owned)
+        .to_vec();
     if let Some(seeds) = seeds {
         // New inputs go to the first of them, which cargo-fuzz makes only where it is alone.
         fs::create_dir_all(root()?.join(&corpus)).with_context(|| format!("making {corpus}"))?;

@@ -44,14 +44,35 @@ pub(crate) struct ControlLink {
     buffer: Box<[u8]>,
     /// When the other side was heard last.
     heard: Instant,
+    /// When nothing came last, though this side listened: while it does not run, the other one is not silent.
+    unheard: Instant,
     /// When this side wrote last.
     written: Instant,
     /// When it wrote something else than a heartbeat last.
     spoke: Instant,
     life: Option<LifeLine>,
     longest_silence: Duration,
+    progress: Progress,
     /// How much longer the other side may be silent, by the acknowledgments of heartbeats. Until it is heard again.
     allowance: Duration,
+}
+
+/// When the other side was last seen to acknowledge something, or to owe nothing.
+#[derive(Debug, Clone, Copy)]
+struct Progress {
+    acknowledged_bytes: u32,
+    at: Instant,
+}
+
+impl Progress {
+    /// For how long what was written has waited for another acknowledgment, `now` that the connection shows `facts`.
+    fn waited(&mut self, facts: TcpFacts, now: Instant) -> Duration {
+        if facts.unacknowledged == 0 || facts.acknowledged_bytes != self.acknowledged_bytes {
+            self.acknowledged_bytes = facts.acknowledged_bytes;
+            self.at = now;
+        }
+        now - self.at
+    }
 }
 
 /// Datagrams from the sink to the source, as often as heartbeats.
@@ -115,10 +136,15 @@ impl ControlLink {
             decoder: FrameDecoder::new(LONGEST_FROM_STRANGER),
             buffer: vec![0; 16 << 10].into(),
             heard: now,
+            unheard: now,
             written: now,
             spoke: now,
             life: None,
             longest_silence,
+            progress: Progress {
+                acknowledged_bytes: 0,
+                at: now,
+            },
             allowance: Duration::ZERO,
         })
     }
@@ -173,11 +199,15 @@ impl ControlLink {
     }
 
     /// How much longer than usual it takes until something is heard: acknowledgments are late, or round trips are long.
-    pub(crate) fn delay_of_path(&self) -> Duration {
-        let facts = tcp_facts(self.stream.as_fd());
-        facts.map_or(Duration::ZERO, |facts| {
-            delay_by(facts, self.spoke.elapsed())
-        })
+    pub(crate) fn delay_of_path(&mut self) -> Duration {
+        self.look().map_or(Duration::ZERO, |(_, delay)| delay)
+    }
+
+    /// What the system knows of the connection, and the delay of its path by that.
+    fn look(&mut self) -> Option<(TcpFacts, Duration)> {
+        let facts = tcp_facts(self.stream.as_fd())?;
+        let waited = self.progress.waited(facts, Instant::now());
+        Some((facts, delay_by(facts, waited, self.spoke.elapsed())))
     }
 
     /// Whether what was written is acknowledged before the next heartbeat is due.
@@ -211,15 +241,14 @@ impl ControlLink {
             self.other_side_lives();
         }
         let is_due = self.written.elapsed() >= HEARTBEAT;
-        if is_due
-            && let Some(facts) = tcp_facts(self.stream.as_fd())
+        if let Some((facts, delay)) = self.look()
+            && is_due
             && facts.unacknowledged > 0
         {
-            let delay = delay_by(facts, self.spoke.elapsed());
             self.allowance = self.allowance.max(delay);
         }
         let patience = self.longest_silence + self.allowance;
-        if self.heard.elapsed() > patience {
+        if self.unheard.saturating_duration_since(self.heard) > patience {
             let seconds = (patience.as_secs_f64() * 10.0).round() / 10.0;
             let silent = format!("silent for {seconds} s");
             return Err(FlowError::ControlLost(silent));
@@ -258,7 +287,10 @@ impl ControlLink {
             Err(error) => match error.kind() {
                 io::ErrorKind::WouldBlock
                 | io::ErrorKind::TimedOut
-                | io::ErrorKind::Interrupted => Ok(None),
+                | io::ErrorKind::Interrupted => {
+                    self.unheard = Instant::now();
+                    Ok(None)
+                }
                 _ => Err(lost(error)),
             },
         }
@@ -316,10 +348,11 @@ impl ControlLink {
     }
 }
 
-/// How much longer it takes on such a path until something is heard. Since `quiet`, nothing but heartbeats was written.
-fn delay_by(facts: TcpFacts, quiet: Duration) -> Duration {
+/// How much longer it takes on such a path until something is heard. What was written has `waited` for another
+/// acknowledgment; since `quiet`, nothing but heartbeats was written.
+fn delay_by(facts: TcpFacts, waited: Duration, quiet: Duration) -> Duration {
     let round_trip = Duration::from_micros(facts.round_trip_us.into());
-    if is_slow(facts, round_trip, quiet) {
+    if is_slow(facts, round_trip, waited, quiet) {
         SLOW_PATH.max(2 * round_trip)
     } else {
         2 * round_trip
@@ -327,7 +360,7 @@ fn delay_by(facts: TcpFacts, quiet: Duration) -> Duration {
 }
 
 /// Whether acknowledgments are later than those of a path with such round trips.
-fn is_slow(facts: TcpFacts, round_trip: Duration, quiet: Duration) -> bool {
+fn is_slow(facts: TcpFacts, round_trip: Duration, waited: Duration, quiet: Duration) -> bool {
     if facts.unacknowledged == 0 {
         return facts.probes >= UNANSWERED_PROBES;
     }
@@ -336,7 +369,7 @@ fn is_slow(facts: TcpFacts, round_trip: Duration, quiet: Duration) -> bool {
     let are_heartbeats = quiet > LONG_MESSAGE * round_trip;
     // Where segments are lost, what comes from the other side may acknowledge old ones again and again.
     facts.timeouts > 0
-        || Duration::from_millis(facts.acknowledged_ms.into()) > ACKNOWLEDGMENTS_APART
+        || waited > ACKNOWLEDGMENTS_APART
         || are_heartbeats && u128::from(facts.unacknowledged) > under_way
 }
 
@@ -353,10 +386,19 @@ pub(crate) fn out_of_turn() -> FlowError {
 mod tests {
     use super::*;
 
+    const AT_REST: TcpFacts = TcpFacts {
+        round_trip_us: 1000,
+        retransmissions: 0,
+        unacknowledged: 0,
+        timeouts: 0,
+        probes: 0,
+        acknowledged_bytes: 0,
+    };
+
     #[test]
     fn late_acknowledgments_make_a_path_slow_and_long_round_trips_do_not() {
         let table = [
-            // Round trip in ms, segments under way, time-outs, ms since the last acknowledgment, probes; how much longer, in ms.
+            // Round trip in ms, segments under way, time-outs, ms without another acknowledgment, probes; how much longer, in ms.
             (1, 0, 0, 100, 0, 2),
             (1, 1, 0, 250, 0, 2),
             // Of a program that hangs, the system goes on to acknowledge heartbeats.
@@ -372,36 +414,69 @@ mod tests {
             (1, 0, 0, 1100, 1, 2),
             (1, 0, 0, 2100, 2, 15_000),
         ];
-        for (round_trip_ms, unacknowledged, timeouts, acknowledged_ms, probes, expected_ms) in table
-        {
+        for (round_trip_ms, unacknowledged, timeouts, waited_ms, probes, expected_ms) in table {
             let facts = TcpFacts {
                 round_trip_us: round_trip_ms * 1000,
-                retransmissions: 0,
                 unacknowledged,
                 timeouts,
                 probes,
-                acknowledged_ms,
+                ..AT_REST
             };
             let expected = Duration::from_millis(expected_ms);
             let quiet = Duration::from_secs(3600);
-            assert_eq!(delay_by(facts, quiet), expected, "{facts:?}");
+            let waited = Duration::from_millis(waited_ms);
+            assert_eq!(delay_by(facts, waited, quiet), expected, "{facts:?}");
         }
         // The counts of a thousand flows, of which the other system acknowledges a part with each round trip.
         let counts = TcpFacts {
             round_trip_us: 600_000,
-            retransmissions: 0,
             unacknowledged: 40,
-            timeouts: 0,
-            probes: 0,
-            acknowledged_ms: 250,
+            ..AT_REST
         };
-        let delay = |counts, quiet_ms| delay_by(counts, Duration::from_millis(quiet_ms));
-        assert_eq!(delay(counts, 900), Duration::from_millis(1200));
-        assert_eq!(delay(counts, 5000), SLOW_PATH);
-        let late = TcpFacts {
-            acknowledged_ms: 800,
-            ..counts
+        let ms = Duration::from_millis;
+        assert_eq!(delay_by(counts, ms(250), ms(900)), ms(1200));
+        assert_eq!(delay_by(counts, ms(250), ms(5000)), SLOW_PATH);
+        assert_eq!(delay_by(counts, ms(800), ms(900)), SLOW_PATH);
+    }
+
+    #[test]
+    fn what_was_written_waits_until_it_is_acknowledged() {
+        let begun = Instant::now();
+        let mut progress = Progress {
+            acknowledged_bytes: 0,
+            at: begun,
         };
-        assert_eq!(delay(late, 900), SLOW_PATH);
+        let mut waited_ms = |at_ms, unacknowledged, acknowledged_bytes| {
+            let facts = TcpFacts {
+                unacknowledged,
+                acknowledged_bytes,
+                ..AT_REST
+            };
+            let at = begun + Duration::from_millis(at_ms);
+            progress.waited(facts, at).as_millis()
+        };
+        // Nothing is owed, for however long.
+        assert_eq!(waited_ms(100, 0, 10), 0);
+        assert_eq!(waited_ms(5100, 0, 10), 0);
+        // Whatever else arrives meanwhile, such as probes of a side that waits for a message behind a queue.
+        assert_eq!(waited_ms(5800, 3, 10), 700);
+        assert_eq!(waited_ms(6300, 5, 10), 1200);
+        // A part is acknowledged, and the rest waits again.
+        assert_eq!(waited_ms(6400, 4, 20), 0);
+        assert_eq!(waited_ms(6600, 4, 20), 200);
+    }
+
+    #[test]
+    fn who_did_not_listen_calls_nobody_silent() {
+        let listener = std::net::TcpListener::bind(("127.0.0.1", 0)).unwrap();
+        let stream = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let _silent = listener.accept().unwrap();
+        let mut link = ControlLink::new(stream, Duration::from_secs(1)).unwrap();
+        let long_ago = Instant::now() - Duration::from_secs(10);
+        (link.heard, link.unheard) = (long_ago, long_ago);
+        assert!(link.keep_alive().is_ok());
+        assert!(link.receive(Duration::ZERO).unwrap().is_none());
+        let silent = link.keep_alive().unwrap_err().to_string();
+        assert!(silent.contains("silent for 1 s"), "{silent}");
     }
 }

@@ -252,20 +252,25 @@ pub(crate) struct TcpFacts {
     pub(crate) timeouts: u8,
     /// Probes of [`probe_when_idle`] since the last acknowledgment.
     pub(crate) probes: u8,
-    /// How long ago the last acknowledgment came, in milliseconds: that of a segment, of a probe, or with data.
-    pub(crate) acknowledged_ms: u32,
+    /// Bytes that the other side has acknowledged, modulo 2^32. What it sends of its own accord, data or probes, adds
+    /// none, so that `tcpi_last_ack_recv`, which counts these packets, does not tell of a slow path.
+    pub(crate) acknowledged_bytes: u32,
 }
 
 /// Numbers of 32 bits of `struct tcp_info` (`linux/tcp.h`) as far as they are read here, and the
-/// places of `tcpi_unacked`, `tcpi_last_ack_recv`, `tcpi_rtt` and `tcpi_total_retrans` among them; `tcpi_retransmits`
-/// and `tcpi_probes` are the third and fourth byte.
-const TCP_WORDS: usize = 26;
+/// places of `tcpi_unacked`, `tcpi_rtt`, `tcpi_total_retrans` and the lower half of `tcpi_bytes_acked` (from Linux 4.1 on)
+/// among them; `tcpi_retransmits` and `tcpi_probes` are the third and fourth byte.
+const TCP_WORDS: usize = 32;
 const TIMEOUTS_BYTE: usize = 2;
 const PROBES_BYTE: usize = 3;
 const UNACKNOWLEDGED: usize = 6;
-const ACKNOWLEDGED: usize = 14;
 const ROUND_TRIP: usize = 17;
 const RETRANSMISSIONS: usize = 25;
+const ACKNOWLEDGED: usize = if cfg!(target_endian = "little") {
+    30
+} else {
+    31
+};
 
 /// Reads `TCP_INFO`; `None` where the system does not tell.
 pub(crate) fn tcp_facts(socket: BorrowedFd<'_>) -> Option<TcpFacts> {
@@ -289,7 +294,7 @@ pub(crate) fn tcp_facts(socket: BorrowedFd<'_>) -> Option<TcpFacts> {
         unacknowledged: words[UNACKNOWLEDGED],
         timeouts: words[0].to_ne_bytes()[TIMEOUTS_BYTE],
         probes: words[0].to_ne_bytes()[PROBES_BYTE],
-        acknowledged_ms: words[ACKNOWLEDGED],
+        acknowledged_bytes: words[ACKNOWLEDGED],
     })
 }
 

@@ -14,10 +14,6 @@ use socket2::{Domain, Protocol, Socket, Type};
 
 use super::support::{DEADLINE, DatagramPath, can_build, delay, forth, wait_until};
 
-/// How often a measurement of time is repeated before it counts as failed: other programs use the
-/// processors, too.
-const ATTEMPTS: usize = 20;
-
 #[test]
 fn nothing_passes_an_unused_link() {
     if !can_build() {
@@ -98,7 +94,7 @@ fn a_round_trip_takes_the_delay_of_both_directions() {
         undelayed: Duration::MAX,
     };
     // Other programs lengthen single times of both links, and less often the shortest of many.
-    for number in 0..50 * ATTEMPTS as u16 {
+    for number in 0..1_000 {
         shortest.undelayed = shortest.undelayed.min(ping(&undelayed_socket, number));
         shortest.delayed = shortest.delayed.min(ping(&delayed_socket, number));
         if shortest.show(DELAY) {
@@ -199,9 +195,9 @@ fn a_chosen_segment_lost_is_resent_once() {
         ),
     ];
     for (impairment, expected) in table {
-        // When this machine stalls for longer than the retransmission timeout, more is resent.
-        let mut results = (0..ATTEMPTS).map(|_| resent(impairment.clone()));
-        assert!(results.any(|result| result == expected), "{impairment:?}");
+        // When this machine stalls for longer than the retransmission timeout, more is resent, and never less.
+        let results = [(); 4].map(|()| resent(impairment.clone()));
+        assert_eq!(results.iter().min(), Some(&expected), "{results:?}");
     }
 }
 
@@ -232,8 +228,9 @@ fn frames_held_back_are_overtaken() {
     assert_eq!(hosts.forwarder.stop().unwrap().forth.reordered, 9);
 }
 
-/// Time between the first and the last of 1,000 datagrams.
-fn time_at_rate(bits_per_second: u64) -> Duration {
+/// The time between two of 1,000 datagrams: of each of the first half and the one 500 later, the median. Those that a busy
+/// machine delivers late are few, and the others are on time again.
+fn gap_at_rate(bits_per_second: u64) -> Duration {
     let hosts = TwoHosts::new(&forth(Impairment {
         bandwidth: Some(Bandwidth {
             bits_per_second,
@@ -249,7 +246,14 @@ fn time_at_rate(bits_per_second: u64) -> Duration {
         path.send(1_000, 1_358);
         receiver.join().unwrap()
     });
-    received[999].1 - received[0].1
+    let (first, second) = received.split_at(500);
+    let mut times: Vec<Duration> = first
+        .iter()
+        .zip(second)
+        .map(|((_, earlier), (_, later))| *later - *earlier)
+        .collect();
+    times.sort();
+    times[250] / 500
 }
 
 #[test]
@@ -257,25 +261,12 @@ fn a_limited_rate_is_kept_within_two_percent() {
     if !can_build() {
         return;
     }
-    // 1424 bytes each, with the headers of UDP, IPv4 and Ethernet and the overhead.
-    let expected = |rate: u64| Duration::from_secs_f64(999.0 * 1424.0 * 8.0 / rate as f64);
-    let is_within = |time: Duration, rate| {
-        (time.as_secs_f64() / expected(rate).as_secs_f64() - 1.0).abs() <= 0.02
-    };
     for rate in [20_000_000, 50_000_000] {
-        let times: Vec<Duration> = (0..ATTEMPTS)
-            .map(|_| time_at_rate(rate))
-            .scan(false, |is_done, time| {
-                (!std::mem::replace(is_done, is_within(time, rate))).then_some(time)
-            })
-            .collect();
-        let last = times[times.len() - 1];
-        assert!(
-            is_within(last, rate),
-            "{rate} bit/s: {times:?}, expected {:?}",
-            expected(rate)
-        );
-        assert!(!is_within(last, rate * 105 / 100));
+        let gap = gap_at_rate(rate).as_secs_f64();
+        // 1424 bytes each, with the headers of UDP, IPv4 and Ethernet and the overhead.
+        let is_of = |rate: u64| (gap * rate as f64 / (1424.0 * 8.0) - 1.0).abs() <= 0.02;
+        assert!(is_of(rate), "{rate} bit/s: {gap} s between datagrams");
+        assert!(!is_of(rate * 105 / 100));
     }
 }
 
