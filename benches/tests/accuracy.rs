@@ -1,8 +1,8 @@
 //! The kernel's clock against packets, small: what `cargo xtask bench accuracy` measures at length.
 //!
 //! Tolerances are wider than those of the benchmark, because other tests and other guests of the
-//! machine run at the same time. They can spoil a measurement, never improve it: so what is out of
-//! tolerance is measured again, at most three times.
+//! machine run at the same time. They can spoil a measurement, never improve it: so the best of
+//! three counts.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -26,7 +26,7 @@ const WANTED: Tolerance = Tolerance {
     p50: 5.0,
     p99: 50.0,
 };
-const ATTEMPTS: u32 = 3;
+const ROUNDS: u32 = 3;
 
 /// The program of the same build: `cargo test --workspace` makes it, `cargo test -p benches` only
 /// finds it.
@@ -73,17 +73,17 @@ fn judged(observed: &Observed) -> (Attainment, Attainment, String) {
 }
 
 fn holds(prestan: &Prestan, load: Closed<'_>) {
-    for attempt in 1..=ATTEMPTS {
-        let observed = observe_load(prestan, load).unwrap();
-        assert_eq!(observed.reported.len() as u64, load.requests, "{load:?}");
-        let (right, wrong, told) = judged(&observed);
-        assert_eq!(wrong, Attainment::Missed, "{load:?}: {told}");
-        if right == Attainment::Ok {
-            return;
-        }
-        eprintln!("attempt {attempt} at {load:?}: {told}");
-    }
-    panic!("{load:?} was out of tolerance {ATTEMPTS} times");
+    let rounds: Vec<(Attainment, String)> = (0..ROUNDS)
+        .map(|_| {
+            let observed = observe_load(prestan, load).unwrap();
+            assert_eq!(observed.reported.len() as u64, load.requests, "{load:?}");
+            let (right, wrong, told) = judged(&observed);
+            assert_eq!(wrong, Attainment::Missed, "{load:?}: {told}");
+            (right, told)
+        })
+        .collect();
+    let is_right = rounds.iter().any(|(right, _)| *right == Attainment::Ok);
+    assert!(is_right, "{load:?}: {rounds:#?}");
 }
 
 #[test]
@@ -92,7 +92,7 @@ fn times_of_the_kernel_are_those_of_the_wire() {
         return;
     };
     for users in [1, 15] {
-        holds(&prestan, nginx.get(users, 2_000, RequestedClock::Kernel));
+        holds(&prestan, nginx.get(users, 1_000, RequestedClock::Kernel));
     }
     holds(&prestan, nginx.put(1, 50, RequestedClock::Kernel));
 }
@@ -108,7 +108,7 @@ fn times_of_streams_are_those_of_their_frames_on_the_wire() {
             continue;
         };
         for users in [1, 15] {
-            holds(&prestan, server.get(users, 2_000, RequestedClock::Kernel));
+            holds(&prestan, server.get(users, 1_000, RequestedClock::Kernel));
         }
         holds(&prestan, server.put(1, 50, RequestedClock::Kernel));
     }

@@ -52,19 +52,19 @@ pub(crate) struct ControlLink {
     spoke: Instant,
     life: Option<LifeLine>,
     longest_silence: Duration,
-    progress: Progress,
+    progress: AcknowledgmentProgress,
     /// How much longer the other side may be silent, by the acknowledgments of heartbeats. Until it is heard again.
     allowance: Duration,
 }
 
 /// When the other side was last seen to acknowledge something, or to owe nothing.
 #[derive(Debug, Clone, Copy)]
-struct Progress {
+struct AcknowledgmentProgress {
     acknowledged_bytes: u32,
     at: Instant,
 }
 
-impl Progress {
+impl AcknowledgmentProgress {
     /// For how long what was written has waited for another acknowledgment, `now` that the connection shows `facts`.
     fn waited(&mut self, facts: TcpFacts, now: Instant) -> Duration {
         if facts.unacknowledged == 0 || facts.acknowledged_bytes != self.acknowledged_bytes {
@@ -141,7 +141,7 @@ impl ControlLink {
             spoke: now,
             life: None,
             longest_silence,
-            progress: Progress {
+            progress: AcknowledgmentProgress {
                 acknowledged_bytes: 0,
                 at: now,
             },
@@ -442,7 +442,7 @@ mod tests {
     #[test]
     fn what_was_written_waits_until_it_is_acknowledged() {
         let begun = Instant::now();
-        let mut progress = Progress {
+        let mut progress = AcknowledgmentProgress {
             acknowledged_bytes: 0,
             at: begun,
         };

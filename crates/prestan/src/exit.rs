@@ -35,7 +35,7 @@ impl ExitStatus {
             RunnerError::Usage(_) => ExitStatus::Usage,
             RunnerError::Inconclusive(_) => ExitStatus::Inconclusive,
             RunnerError::Target(_) => ExitStatus::Target,
-            RunnerError::Local(_) => ExitStatus::TestFailed,
+            RunnerError::Local(_) | RunnerError::Resources(_) => ExitStatus::TestFailed,
             RunnerError::Interrupted(_) => ExitStatus::Interrupted,
             RunnerError::ProgramNotFound(_) => ExitStatus::Program(127),
             RunnerError::ProgramNotStarted(_) => ExitStatus::Program(126),

@@ -16,9 +16,12 @@ pub enum RunnerError {
     /// The server could not be reached, or is not the expected one.
     #[error("{0}")]
     Target(String),
-    /// A file, a thread or another resource of this machine was not available.
+    /// Something on this machine failed, such as a write to a disk that is full.
     #[error("{0}")]
     Local(String),
+    /// This machine has not enough threads, open files or memory for such a load.
+    #[error("{0}")]
+    Resources(String),
     /// A signal ended the work.
     #[error("{0}")]
     Interrupted(String),
@@ -38,7 +41,7 @@ impl RunnerError {
 
     /// A thread could not be started.
     pub fn no_thread(error: &io::Error) -> RunnerError {
-        RunnerError::Local(engine::no_thread(error))
+        RunnerError::Resources(engine::no_thread(error))
     }
 
     /// The same failure, with more behind its message.
@@ -54,6 +57,7 @@ impl RunnerError {
             | RunnerError::Inconclusive(message)
             | RunnerError::Target(message)
             | RunnerError::Local(message)
+            | RunnerError::Resources(message)
             | RunnerError::Interrupted(message)
             | RunnerError::ProgramNotFound(message)
             | RunnerError::ProgramNotStarted(message) => message,
@@ -67,7 +71,7 @@ impl From<engine::RunError> for RunnerError {
         let message = report::clean(&error.to_string());
         match error {
             engine::RunError::Interrupted => RunnerError::Interrupted(message),
-            engine::RunError::Local(_) => RunnerError::Local(message),
+            engine::RunError::Local(_) => RunnerError::Resources(message),
             engine::RunError::Unreachable(_)
             | engine::RunError::NotWebdav(_)
             | engine::RunError::Unauthorized(_)

@@ -102,7 +102,7 @@ fn made(
     let mut trials = Trials::new(search, load, task);
     let series = series::perform(&mut trials, &mut runner);
     shown.end();
-    let ended = series.ended.map(|end| not_tried(end, &trials));
+    let ended = series.ended.map(|end| not_tried(end, trials.under_way()));
     let (made, ran) = trials.made(&series.history);
     let target = runner.reported_names().swap_remove(0);
     let mut found = SearchResult {
@@ -128,10 +128,10 @@ fn made(
     }
 }
 
-/// Why there are no more trials. Where one of a load cannot be made here, the limit is this machine's.
-fn not_tried(end: SeriesEnd, trials: &Trials) -> RunnerError {
-    match (end.why, trials.under_way()) {
-        (RunnerError::Local(why), Some(load)) if end.has_begun => RunnerError::Inconclusive(
+/// Why there are no more trials. Where this machine has no room for the load `under_way`, the limit is its own.
+fn not_tried(end: SeriesEnd, under_way: Option<String>) -> RunnerError {
+    match (end.why, under_way) {
+        (RunnerError::Resources(why), Some(load)) if end.has_begun => RunnerError::Inconclusive(
             format!("inconclusive, because {load} could not be tried: {why}"),
         ),
         (why, _) => why,
@@ -239,4 +239,28 @@ pub(super) fn print(
     };
     let text = |color, width| report::search_text(found, color, width);
     output::print_answer(&page, request, || report::search_json(found), None, text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_load_for_which_there_is_no_room_is_beyond_this_machine() {
+        let ended = |why: fn(String) -> RunnerError, has_begun| SeriesEnd {
+            why: why("no".to_owned()),
+            step: Some(3),
+            has_begun,
+        };
+        let load = || Some("800 users".to_owned());
+        let beyond = not_tried(ended(RunnerError::Resources, true), load());
+        assert!(
+            matches!(&beyond, RunnerError::Inconclusive(why) if why.contains("800 users could not be tried: no")),
+            "{beyond}"
+        );
+        let full_disk = not_tried(ended(RunnerError::Local, true), load());
+        assert!(matches!(full_disk, RunnerError::Local(_)), "{full_disk}");
+        let before = not_tried(ended(RunnerError::Resources, false), load());
+        assert!(matches!(before, RunnerError::Resources(_)), "{before}");
+    }
 }

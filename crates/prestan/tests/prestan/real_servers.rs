@@ -411,25 +411,22 @@ fn every_recipe_is_measured_here() {
         APACHE,
         APACHE_BASIC,
         APACHE_DIGEST,
-        NGINX,
-        LIGHTTPD,
-        RCLONE,
-        WSGIDAV,
-        DUFS,
         CHEZDAV,
+        DUFS,
+        LIGHTTPD,
+        NGINX,
+        RADICALE,
+        RCLONE,
+        SABREDAV,
         TOMCAT,
         TOMCAT_DIGEST,
-        SABREDAV,
-        XNET,
-        RADICALE,
+        WSGIDAV,
         XANDIKOS,
+        XNET,
     ];
     let recipes = testbed::real::recipes().iter();
-    assert!(
-        recipes
-            .map(|recipe| &*recipe.name)
-            .eq(here.iter().map(|known| known.recipe))
-    );
+    let names: Vec<&str> = recipes.map(|recipe| &*recipe.name).collect();
+    assert_eq!(names, here.map(|known| known.recipe));
 }
 
 /// Fifteen users, as in 2004.
