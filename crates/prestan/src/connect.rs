@@ -48,7 +48,6 @@ pub(crate) fn access(
             cacert: options.cacert.clone(),
             insecure: options.insecure,
             identity,
-            without_resumption: options.full_handshakes,
         },
         connections: Http {
             version: options.http,

@@ -36,7 +36,7 @@ pub struct AccessRequest {
     pub family: Family,
     /// Addresses of hosts, in place of those that the resolver has.
     pub resolve: Vec<Resolve>,
-    /// Certificates, and whether sessions are resumed.
+    /// Certificates.
     pub tls: TlsOptions,
     /// How connections are used.
     pub connections: Http,

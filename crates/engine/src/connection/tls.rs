@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use record::HttpVersion;
+use record::{Http, HttpVersion};
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::client::{Resumption, WebPkiServerVerifier, verify_server_name};
 use rustls::crypto::{CryptoProvider, ring};
@@ -31,8 +31,6 @@ pub struct TlsOptions {
     pub insecure: bool,
     /// PEM files with our certificate and its key, perhaps the same.
     pub identity: Option<(PathBuf, PathBuf)>,
-    /// Every handshake is a full one: no session is resumed.
-    pub without_resumption: bool,
 }
 
 /// Makes the TLS configuration. The system's roots, a few hundred certificates, are read only for
@@ -73,17 +71,17 @@ pub fn tls_config(options: &TlsOptions, scheme: Scheme) -> Result<Arc<ClientConf
         }
     };
     config.alpn_protocols = vec![b"http/1.1".to_vec()];
-    if options.without_resumption {
-        config.resumption = Resumption::disabled();
-    }
     Ok(Arc::new(config))
 }
 
-/// The same for connections of that version. Sessions to be resumed are shared.
-pub(crate) fn for_version(tls: &Arc<ClientConfig>, version: HttpVersion) -> Arc<ClientConfig> {
+/// The same for connections that are used in this way. Sessions to be resumed are shared.
+pub(crate) fn for_connections(tls: &Arc<ClientConfig>, http: &Http) -> Arc<ClientConfig> {
     let mut tls = Arc::clone(tls);
-    if version == HttpVersion::Http2 {
+    if http.version == HttpVersion::Http2 {
         Arc::make_mut(&mut tls).alpn_protocols = vec![H2.to_vec()];
+    }
+    if http.full_handshakes {
+        Arc::make_mut(&mut tls).resumption = Resumption::disabled();
     }
     tls
 }

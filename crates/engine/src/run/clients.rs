@@ -16,7 +16,7 @@ use crate::connection::dial::Dialer;
 use crate::connection::http1::scratch;
 use crate::connection::route::Endpoint;
 use crate::connection::silent_closes::SilentCloses;
-use crate::connection::tls::for_version;
+use crate::connection::tls::for_connections;
 use crate::drive::worker::event_loop;
 use crate::error::RunError;
 use crate::event_loop::cancel::Cancel;
@@ -65,7 +65,7 @@ pub(super) fn client_config(
     let dialer = Dialer::new(
         target.clone(),
         means.destinations[number].clone(),
-        for_version(tls, place.http.connections.version),
+        for_connections(tls, &place.http.connections),
         Arc::clone(&means.time),
         Arc::clone(&means.exhaustion),
         Arc::clone(&means.opened),
