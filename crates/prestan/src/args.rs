@@ -7,7 +7,6 @@
 )]
 
 mod analyze;
-mod answer;
 mod beside;
 mod capture;
 mod choices;
@@ -48,12 +47,11 @@ use testbed::Slowdown;
 use crate::exit::ExitStatus;
 
 pub(crate) use analyze::AnalyzeArgs;
-pub(crate) use answer::{AnswerOptions, RunsOptions};
 pub(crate) use beside::BesideOptions;
 pub(crate) use capture::CaptureArgs;
-use choices::{INCONCLUSIVE, choice};
-pub(crate) use compare::{CompareArgs, Question};
-pub(crate) use connect::{CONNECTING, ConnectOptions};
+pub(crate) use compare::{CompareArgs, SideOptions, VerdictOptions};
+pub(crate) use connect::ConnectOptions;
+use connect::connecting;
 pub(crate) use diagnose::DiagnoseArgs;
 pub(crate) use figures::FigureOptions;
 pub(crate) use gallery::GalleryArgs;
@@ -63,10 +61,13 @@ pub(crate) use lab::{
 };
 pub(crate) use load::{LoadArgs, RequestOptions};
 pub(crate) use options::{
-    ClockOptions, FlameOptions, LoadOptions, MeasuringOptions, RunOptions, RunningOptions, WARMUP,
+    ClockOptions, FlameOptions, LabelOptions, LoadOptions, MeasuringOptions, PipelineOptions,
+    RoundsOptions, RunOptions, RunningOptions, SuiteOptions, VerifyOptions, WARMUP, WarmupOptions,
+    WritesOptions,
 };
 pub(crate) use output::{
-    CaptureFileOptions, FormatOptions, GateOptions, MarkdownOptions, OutputOptions,
+    AnswerOptions, CaptureFileOptions, FormatOptions, GateOptions, JunitOptions, OutputOptions,
+    RunsOptions,
 };
 pub(crate) use runs::{RunsAction, RunsArgs};
 pub(crate) use search::{SearchArgs, SearchOptions};
@@ -154,18 +155,18 @@ impl Cli {
     /// What an inconclusive result counts as; `None` for a command that has none, too.
     pub(crate) fn inconclusive(&self) -> Option<ExitStatus> {
         let Some(command) = &self.command else {
-            return self.classic.options.output.inconclusive;
+            return self.classic.options.output.answer.inconclusive;
         };
         match command {
-            Command::Run(args) => args.options.output.inconclusive,
-            Command::Load(args) => args.output.inconclusive,
-            Command::Webstone(args) => args.output.inconclusive,
-            Command::Demo(args) => args.output.inconclusive,
+            Command::Run(args) => args.options.output.answer.inconclusive,
+            Command::Load(args) => args.output.answer.inconclusive,
+            Command::Webstone(args) => args.output.answer.inconclusive,
+            Command::Demo(args) => args.output.answer.inconclusive,
             Command::Compare(args) => args.answer.inconclusive,
             Command::Sweep(args) => args.answer.inconclusive,
             Command::Search(args) => args.answer.inconclusive,
             Command::Diagnose(args) => args.answer.inconclusive,
-            Command::Report(args) => args.inconclusive,
+            Command::Report(args) => args.answer.inconclusive,
             Command::Runs(_)
             | Command::Gallery(_)
             | Command::Analyze(_)
@@ -356,9 +357,8 @@ pub(crate) struct RunArgs {
     #[command(flatten)]
     pub(crate) server: ServerOptions,
 
-    /// Send the POST requests of a suite with `needs: cgi`, whose effects on the server remain
-    #[arg(long)]
-    pub(crate) writes: bool,
+    #[command(flatten)]
+    pub(crate) writes: WritesOptions,
 
     #[command(flatten)]
     pub(crate) beside: BesideOptions,
@@ -411,31 +411,20 @@ pub(crate) struct ReportArgs {
     #[arg(value_name = "RUN")]
     pub(crate) runs: Vec<PathBuf>,
 
-    /// Write the report to a file instead of standard output
-    #[arg(short, long, value_name = "FILE")]
-    pub(crate) output: Option<PathBuf>,
-
     /// Judge the run by the constraints of this file instead of its own: a suite, or `constraints:` alone
     ///
     /// The exit status is then that of the verdict: 0, 1 (fail) or 3 (inconclusive).
     #[arg(long, value_name = "FILE")]
     pub(crate) judge: Option<PathBuf>,
 
-    /// Exit with status 1 if this is true of any row: 'p99 > 50 ms or failures > 0'
-    ///
-    /// As --fail-if of runs, beside the constraints of the run, or of --judge.
-    #[arg(long, value_name = "CONSTRAINT", value_parser = constraint)]
-    pub(crate) fail_if: Option<Constraint>,
+    #[command(flatten)]
+    pub(crate) gate: GateOptions,
 
-    /// With --judge or --fail-if: exit status of an inconclusive result: pass (0) or fail (1) instead of 3
-    #[arg(long, value_parser = choice(INCONCLUSIVE), value_name = "AS")]
-    pub(crate) inconclusive: Option<ExitStatus>,
+    #[command(flatten)]
+    pub(crate) labels: LabelOptions,
 
-    /// Name of the server in the report, in place of its URL, addresses and Server header
-    ///
-    /// May be repeated: one for each run, in their order. The record of the run is not changed.
-    #[arg(long, value_name = "NAME", value_parser = label)]
-    pub(crate) label: Vec<String>,
+    #[command(flatten)]
+    pub(crate) answer: AnswerOptions,
 
     #[command(flatten)]
     pub(crate) formats: FormatOptions,
@@ -447,10 +436,16 @@ pub(crate) struct DemoArgs {
     pub(crate) load: LoadOptions,
 
     #[command(flatten)]
-    pub(crate) packets: CaptureFileOptions,
+    pub(crate) labels: LabelOptions,
+
+    #[command(flatten)]
+    pub(crate) background: BackgroundArgs,
 
     #[command(flatten)]
     pub(crate) clock: ClockOptions,
+
+    #[command(flatten)]
+    pub(crate) packets: CaptureFileOptions,
 
     #[command(flatten)]
     pub(crate) output: OutputOptions,

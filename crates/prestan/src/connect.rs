@@ -4,6 +4,7 @@ use engine::{Family, TlsOptions};
 use record::Http;
 use runner::RunnerError;
 use runner::access::{AccessRequest, CredentialRequest, RunRequest, read_header};
+use runner::state;
 
 use crate::args::{ClockOptions, ConnectOptions, Login, RunningOptions};
 
@@ -69,7 +70,7 @@ impl RunningOptions {
     pub(crate) fn request(&self, clock: ClockOptions) -> RunRequest {
         RunRequest {
             run_id: self.run_id.clone(),
-            seed: self.seed,
+            seed: self.seed.unwrap_or_else(state::new_seed),
             notes: self.notes.clone(),
             command: None,
             files: Vec::new(),

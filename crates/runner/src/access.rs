@@ -204,8 +204,8 @@ pub fn labels_of(labels: &[String], servers: usize) -> Result<Vec<Option<String>
 pub struct RunRequest {
     /// Its name; `None`: one is generated.
     pub run_id: Option<String>,
-    /// Seed of all random numbers; `None`: a random one.
-    pub seed: Option<u64>,
+    /// Seed of all random numbers.
+    pub seed: u64,
     /// Notes for the report.
     pub notes: Vec<NoteRecord>,
     /// The command line, where reports repeat it, with redacted credentials.

@@ -7,7 +7,7 @@ use constraint::{
     Statistic,
 };
 use report::{CaseEnd, Comparisons, Versus, calls_that_differ, compared_in_words};
-use stats::{Compared, Comparison, CostVerdict, LEAST_STARTS, Verdict};
+use stats::{Compared, ComparedBy, Comparison, CostVerdict, LEAST_STARTS, Verdict};
 use suite::Plan;
 
 use crate::RunnerError;
@@ -30,11 +30,10 @@ pub fn refuse(remedy: &str) -> RunnerError {
     RunnerError::Usage(format!("{ONE_RUN}: {remedy}"))
 }
 
-/// Checks the condition of a gate, for a comparison of runs of this plan, in which differences up to `same_within` count as
-/// the same.
+/// Checks the condition of a gate, for a comparison of runs of this plan.
 pub fn check(
     gate: &Gate,
-    same_within: f64,
+    by: ComparedBy,
     plan: &Plan,
     are_looked_into: bool,
 ) -> Result<(), RunnerError> {
@@ -45,7 +44,7 @@ pub fn check(
                       runs already";
         refuse_inside(&condition, remedy)?;
     }
-    refuse_finer(&condition, gate, same_within)
+    refuse_finer(&condition, gate, by.same_within)
 }
 
 /// Refuses what is known only of servers that were looked into; `remedy` says how to get it.
@@ -104,7 +103,6 @@ pub type CheckedGate<'a> = (&'a Gate, CheckedConstraint);
 /// Checks the condition of a gate, for comparisons of runs with these parameters.
 pub fn for_rows<'a>(
     gate: &'a Gate,
-    same_within: f64,
     comparisons: &Comparisons,
     params: &BTreeMap<String, serde_json::Value>,
 ) -> Result<CheckedGate<'a>, RunnerError> {
@@ -114,7 +112,9 @@ pub fn for_rows<'a>(
         let remedy = "measure again with --inside, or with --pid of the processes that respond";
         refuse_inside(&condition, remedy)?;
     }
-    refuse_finer(&condition, gate, same_within)?;
+    for versus in &comparisons.versus {
+        refuse_finer(&condition, gate, versus.comparison.same_within)?;
+    }
     Ok((gate, condition))
 }
 

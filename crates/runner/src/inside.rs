@@ -41,12 +41,10 @@ const SELDOM: u64 = 16;
 const OFTEN: u64 = 4;
 
 /// What is looked at inside of a server.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct InsideRequest {
     /// Whether a server that Prestan starts is looked into.
     pub is_wanted: bool,
-    /// Processes of a server that runs already.
-    pub pids: Vec<u32>,
     /// System calls are not counted.
     pub no_trace: bool,
 }
@@ -65,12 +63,13 @@ pub struct WatchedServer {
 }
 
 impl WatchedServer {
-    /// Those that the request names, or of a server that Prestan has started.
-    pub fn of(
-        request: &InsideRequest,
+    /// Those of a server that runs already, by its first processes, or of one that Prestan has started.
+    pub(crate) fn of(
+        request: InsideRequest,
+        pids: &[u32],
         server: Option<&RealServer>,
     ) -> Result<Option<WatchedServer>, RunnerError> {
-        let roots: Vec<u32> = match (&request.pids[..], request.is_wanted, server) {
+        let roots: Vec<u32> = match (pids, request.is_wanted, server) {
             ([], false, _) => return Ok(None),
             ([], true, None) => {
                 return Err(RunnerError::Usage(
@@ -105,7 +104,7 @@ impl WatchedServer {
             )));
         }
         let named = Arc::new(NamedProcesses::of(&roots));
-        let group = request.pids.iter().flat_map(|pid| group_members(*pid));
+        let group = pids.iter().flat_map(|pid| group_members(*pid));
         let mut roots: Vec<u32> = roots.iter().copied().chain(group).collect();
         roots.sort_unstable();
         roots.dedup();

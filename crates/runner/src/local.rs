@@ -330,9 +330,9 @@ impl<'a> LocalRunner<'a> {
     ) -> Result<Option<WatchedServer>, RunnerError> {
         let asked = InsideRequest {
             is_wanted: self.with.inside.is_wanted || self.with.flames,
-            ..self.with.inside.clone()
+            ..self.with.inside
         };
-        let watched = server.watched(&asked)?;
+        let watched = server.watched(asked)?;
         if watched.is_some() && !run.task.beside.is_empty() {
             return Err(RunnerError::Usage(
                 "what the server does for the loads beside the run cannot be told apart from what it does for the run; leave \

@@ -324,13 +324,9 @@ impl TestedServer {
     /// Its processes, where they are to be looked into.
     pub(crate) fn watched(
         &self,
-        asked: &InsideRequest,
+        asked: InsideRequest,
     ) -> Result<Option<WatchedServer>, RunnerError> {
-        let own = InsideRequest {
-            pids: self.pids.clone(),
-            ..asked.clone()
-        };
-        WatchedServer::of(&own, self.own_server())
+        WatchedServer::of(asked, &self.pids, self.own_server())
     }
 
     /// The same, and its access log is read where that has the times of requests. It must have been started for this run.

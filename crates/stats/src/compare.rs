@@ -66,6 +66,15 @@ pub enum ComparedTimes {
     Total,
 }
 
+/// What is asked of a comparison.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ComparedBy {
+    /// Share by which times may differ and still count as the same.
+    pub same_within: f64,
+    /// The times that are compared.
+    pub times: ComparedTimes,
+}
+
 /// A run to compare: its plan, and what it says.
 #[derive(Debug, Clone, Copy)]
 pub struct Side<'a> {
@@ -268,18 +277,18 @@ impl Verdict {
 /// # Errors
 /// Where they did not do the same.
 pub fn compare(a: &[Side<'_>], b: &[Side<'_>], same_within: f64) -> Result<Comparison, Difference> {
-    compare_times(a, b, same_within, ComparedTimes::ToFirstByte)
+    let times = ComparedTimes::ToFirstByte;
+    compare_by(a, b, ComparedBy { same_within, times })
 }
 
-/// The same for these times.
+/// The same for what is asked.
 ///
 /// # Errors
 /// Where both did not do the same.
-pub fn compare_times(
+pub fn compare_by(
     a: &[Side<'_>],
     b: &[Side<'_>],
-    same_within: f64,
-    times: ComparedTimes,
+    ComparedBy { same_within, times }: ComparedBy,
 ) -> Result<Comparison, Difference> {
     let mut caveats = alike::check(a, b)?;
     let since = match times {

@@ -81,6 +81,11 @@ pub struct FigureRequest {
 }
 
 impl FigureRequest {
+    /// Something is to be drawn.
+    pub fn any(&self) -> bool {
+        self.html.is_some() || self.svg.is_some() || self.png.is_some()
+    }
+
     /// Something is said of figures in files, and there are none.
     fn is_without_files(&self) -> bool {
         let is_styled = !self.names.is_empty() || self.width.is_some() || self.font.is_some();

@@ -1,16 +1,15 @@
 //! The command line of `prestan compare`. The comments on its fields are what `--help` prints.
 
-use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
 use runner::gate::Gate;
-use stats::ComparedTimes;
+use stats::{ComparedBy, ComparedTimes};
 
 use super::choices::{TIMES, choice};
 use super::{
-    AnswerOptions, FlameOptions, LabOptions, LoadOptions, MeasuringOptions, RunsOptions,
-    ServersOptions, constraint, whole,
+    AnswerOptions, FlameOptions, JunitOptions, LabOptions, LoadOptions, MeasuringOptions,
+    RunsOptions, ServersOptions, SuiteOptions, constraint, whole,
 };
 
 #[derive(Debug, Args)]
@@ -51,13 +50,21 @@ pub(crate) struct CompareArgs {
     pub(crate) start_b: Option<String>,
 
     #[command(flatten)]
+    pub(crate) side: SideOptions,
+
+    #[command(flatten)]
     pub(crate) series: SeriesOptions,
 
-    #[command(flatten)]
-    pub(crate) question: Question,
-
-    #[command(flatten)]
-    pub(crate) load: LoadOptions,
+    /// Exit with status 1 if this is true of any test: slower, 'slower > 5 % or inconclusive'
+    ///
+    /// In the language of constraints (docs/SUITES.md), with slower and faster (shares of time), broken,
+    /// repaired, lost, gained and inconclusive, of each test, or of one: 'slower(Get1K) > 5 %'. With --inside also cpu (the
+    /// share by which B uses more processor time) and system calls on the storage, by how many B makes more: 'cpu > 2% or
+    /// fsync > 0'. Tests that fail more often with B, or that only A supports, are slower than any share. 'slower 5%' is short for
+    /// 'slower >= 5 %'. Tests of which it may be true, or that could not be compared, are listed as
+    /// undecided; with 'slower > 5 %, undecided' these fail it as well.
+    #[arg(long, value_name = "CONDITION", value_parser = gate, help_heading = "Verdicts")]
+    pub(crate) fail_if: Option<Gate>,
 
     #[command(flatten)]
     pub(crate) how: MeasuringOptions,
@@ -68,9 +75,8 @@ pub(crate) struct CompareArgs {
     #[command(flatten)]
     pub(crate) answer: AnswerOptions,
 
-    /// Write rows as test cases for CI systems: JUnit XML; those of which --fail-if is true have failed
-    #[arg(long, value_name = "FILE", help_heading = "Output")]
-    pub(crate) junit: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) cases: JunitOptions,
 
     #[command(flatten)]
     pub(crate) runs: RunsOptions,
@@ -79,9 +85,23 @@ pub(crate) struct CompareArgs {
     pub(crate) lab: LabOptions,
 }
 
+/// What servers do side by side, and how that is compared: options of a comparison and of a gallery.
 #[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Suite and duration")]
+pub(crate) struct SideOptions {
+    #[command(flatten)]
+    pub(crate) suite: SuiteOptions,
+
+    #[command(flatten)]
+    pub(crate) verdicts: VerdictOptions,
+
+    #[command(flatten)]
+    pub(crate) load: LoadOptions,
+}
+
+#[derive(Debug, Clone, Copy, Args)]
 #[command(next_help_heading = "Verdicts")]
-pub(crate) struct Question {
+pub(crate) struct VerdictOptions {
     /// Largest difference that counts as the same
     ///
     /// A test is the same if the 95 % intervals of the ratios of means and of medians both lie within
@@ -92,26 +112,20 @@ pub(crate) struct Question {
     /// Times to compare: to the first byte of the response, or total times, to its last byte
     #[arg(long, value_parser = choice(TIMES), value_name = "TIMES", default_value = "response")]
     pub(crate) times: ComparedTimes,
+}
 
-    /// Exit with status 1 if this is true of any test: slower, 'slower > 5 % or inconclusive'
-    ///
-    /// In the language of constraints (docs/SUITES.md), with slower and faster (shares of time), broken,
-    /// repaired, lost, gained and inconclusive, of each test, or of one: 'slower(Get1K) > 5 %'. With --inside also cpu (the
-    /// share by which B uses more processor time) and system calls on the storage, by how many B makes more: 'cpu > 2% or
-    /// fsync > 0'. Tests that fail more often with B, or that only A supports, are slower than any share. 'slower 5%' is short for
-    /// 'slower >= 5 %'. Tests of which it may be true, or that could not be compared, are listed as
-    /// undecided; with 'slower > 5 %, undecided' these fail it as well.
-    #[arg(long, value_name = "CONDITION", value_parser = gate)]
-    pub(crate) fail_if: Option<Gate>,
+impl VerdictOptions {
+    pub(crate) fn by(self) -> ComparedBy {
+        ComparedBy {
+            same_within: self.same_within,
+            times: self.times,
+        }
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Args)]
 #[command(next_help_heading = "Suite and duration")]
 pub(crate) struct SeriesOptions {
-    /// Suite to run: a built-in one, or a suite file
-    #[arg(long, value_name = "SUITE", default_value = "prestan")]
-    pub(crate) suite: String,
-
     /// Measure for this time; runs of the undecided tests are repeated until it is over
     ///
     /// A longer time finds smaller differences. When all rows of a test are decided, the remaining

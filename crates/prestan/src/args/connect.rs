@@ -2,33 +2,19 @@
 
 use std::path::PathBuf;
 
-use clap::{ArgAction, Args};
+use clap::{ArgAction, Args, Command, Id};
 use record::{AddressChoice, HttpVersion};
 use wire::auth::AuthScheme;
 
 use super::choices::{ADDRESSES, AUTH, HTTP, TLS_RESUMPTION, choice};
 use super::name_and_value;
 
-/// The options of [`ConnectOptions`]: nothing is to be said of them where the server is one that is
-/// started for it.
-pub(crate) const CONNECTING: [&str; 16] = [
-    "user",
-    "password_file",
-    "token_file",
-    "netrc",
-    "auth",
-    "ipv4",
-    "ipv6",
-    "resolve",
-    "unix_socket",
-    "header",
-    "cacert",
-    "insecure",
-    "cert",
-    "key",
-    "http",
-    "targets",
-];
+/// The options of [`ConnectOptions`]: nothing is to be said of them where the server is one that a recipe starts.
+pub(crate) fn connecting() -> Vec<Id> {
+    let command = ConnectOptions::augment_args(Command::new(""));
+    let options = command.get_arguments();
+    options.map(|option| option.get_id().clone()).collect()
+}
 
 #[derive(Debug, Clone, Default, PartialEq, Args)]
 #[command(next_help_heading = "Connection")]

@@ -3,8 +3,8 @@
 use clap::Args;
 
 use super::{
-    AnswerOptions, FlameOptions, GateOptions, LabOptions, MeasuringOptions, RunningOptions,
-    RunsOptions, ServerOptions, whole,
+    AnswerOptions, FlameOptions, GateOptions, LabOptions, MeasuringOptions, RoundsOptions,
+    RunningOptions, RunsOptions, ServerOptions, WritesOptions, whole,
 };
 
 #[derive(Debug, Args)]
@@ -49,15 +49,11 @@ pub(crate) struct Measuring {
           default_values_t = ["prestan", "listing", "locks", "features"].map(String::from))]
     pub(crate) suite: Vec<String>,
 
-    /// Iterations of each test for each user [default: 100 for prestan, as in the
-    /// suite for others]
-    #[arg(short, long, value_name = "N", value_parser = whole(1_u32..))]
-    pub(crate) requests: Option<u32>,
+    #[command(flatten)]
+    pub(crate) rounds: RoundsOptions,
 
-    /// Concurrent users, each with its own connection and collection [default: 1]
-    #[arg(short, long, visible_alias = "users", value_name = "N",
-          value_parser = whole(1..=100_000_u32))]
-    pub(crate) concurrency: Option<u32>,
+    #[command(flatten)]
+    pub(crate) writes: WritesOptions,
 
     /// Users of an additional short run, which finds requests that fail under load or whose throughput
     /// does not scale; 1 disables it [default: 8]
@@ -66,10 +62,6 @@ pub(crate) struct Measuring {
     /// damage the lock database of mod_dav_fs.
     #[arg(long, value_name = "N", value_parser = whole(1..=1_000_u32))]
     pub(crate) load_users: Option<u32>,
-
-    /// Not these tests, by name or pattern ('*x10000'); may be repeated
-    #[arg(long, value_name = "TEST", value_delimiter = ',')]
-    pub(crate) skip: Vec<String>,
 
     #[command(flatten)]
     pub(crate) running: RunningOptions,

@@ -52,9 +52,4 @@ impl FigureOptions {
             font: self.font.clone(),
         }
     }
-
-    /// Something is to be drawn.
-    pub(crate) fn any(&self) -> bool {
-        self.html.is_some() || self.svg.is_some() || self.png.is_some()
-    }
 }

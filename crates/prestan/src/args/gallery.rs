@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::{ClockOptions, LabOptions, LoadOptions, RunsOptions, whole};
+use super::{CaptureFileOptions, ClockOptions, LabOptions, RunsOptions, SideOptions, whole};
 
 #[derive(Debug, Args)]
 pub(crate) struct GalleryArgs {
@@ -17,20 +17,19 @@ pub(crate) struct GalleryArgs {
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     pub(crate) server: Vec<String>,
 
-    /// Suite to run: a built-in one, or a suite file
-    #[arg(long, value_name = "SUITE", default_value = "prestan")]
-    pub(crate) suite: String,
-
     /// Number of runs of each server, side by side
     #[arg(long, value_name = "N", default_value_t = 10,
-          value_parser = whole(2..=200_u32))]
+          value_parser = whole(2..=200_u32), help_heading = "Suite and duration")]
     pub(crate) repeat: u32,
 
     #[command(flatten)]
-    pub(crate) load: LoadOptions,
+    pub(crate) side: SideOptions,
 
     #[command(flatten)]
     pub(crate) clock: ClockOptions,
+
+    #[command(flatten)]
+    pub(crate) packets: CaptureFileOptions,
 
     #[command(flatten)]
     pub(crate) runs: RunsOptions,

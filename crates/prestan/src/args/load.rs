@@ -11,8 +11,8 @@ use runner::load::pace::PaceRequest;
 
 use super::choices::{ARRIVALS, choice};
 use super::{
-    LabOptions, MeasuringOptions, OutputOptions, RunningOptions, ServerOptions, WARMUP, duration,
-    positive_duration, size, verify, whole,
+    LabOptions, MeasuringOptions, OutputOptions, PipelineOptions, RunningOptions, ServerOptions,
+    VerifyOptions, WarmupOptions, WritesOptions, duration, positive_duration, size, whole,
 };
 
 #[derive(Debug, Args)]
@@ -105,16 +105,11 @@ pub(crate) struct RequestOptions {
     #[arg(long, value_name = "STATUS", value_parser = status)]
     pub(crate) expect: Vec<suite::StatusTest>,
 
-    /// How much of the responses is verified: full, first, head or none [default: first, or as in the suite]
-    ///
-    /// full and first compare bodies where a suite gives their content; head compares status, headers and
-    /// length. With none every complete response is the expected one.
-    #[arg(long, value_name = "WHAT", value_parser = verify)]
-    pub(crate) verify: Option<record::Verify>,
+    #[command(flatten)]
+    pub(crate) verify: VerifyOptions,
 
-    /// Allow a method that changes the server, or a PUT that replaces a resource
-    #[arg(long)]
-    pub(crate) writes: bool,
+    #[command(flatten)]
+    pub(crate) writes: WritesOptions,
 }
 
 impl RequestOptions {
@@ -127,8 +122,8 @@ impl RequestOptions {
             body_file: self.body_file.clone(),
             body_size: self.body_size,
             expect: self.expect.clone(),
-            verify: self.verify,
-            writes: self.writes,
+            verify: self.verify.verify,
+            writes: self.writes.writes,
         }
     }
 }
@@ -185,18 +180,15 @@ pub(crate) struct PaceOptions {
     #[arg(long, value_name = "N|P%|none")]
     pub(crate) max_failures: Option<MaxFailures>,
 
-    /// Requests of each user before measuring, not recorded
-    #[arg(long, value_name = "N", default_value_t = WARMUP, value_parser = whole(0_u32..))]
-    pub(crate) warmup: u32,
+    #[command(flatten)]
+    pub(crate) warmup: WarmupOptions,
 
     /// Open a new connection for each request
     #[arg(long)]
     pub(crate) no_keep_alive: bool,
 
-    /// Requests in flight on each connection: a pipeline, or with --http 2 streams
-    #[arg(long, value_name = "N", default_value_t = 1,
-          value_parser = whole(1..=1_000_u32))]
-    pub(crate) pipeline: u32,
+    #[command(flatten)]
+    pub(crate) pipeline: PipelineOptions,
 
     /// Connections to open per second before measuring
     #[arg(long, value_name = "N", default_value = "2000", value_parser = rate)]
@@ -223,7 +215,10 @@ impl PaceOptions {
             duration: self.duration,
             until: self.until,
             keep_alive: !self.no_keep_alive,
-            pipeline: self.pipeline,
+            pipeline: self.pipeline.pipeline,
+            max_failures: self.max_failures.unwrap_or_default(),
+            warmup: self.warmup.warmup,
+            connect_rate: self.connect_rate,
         }
     }
 }

@@ -25,6 +25,12 @@ pub(crate) const WARMUP: u32 = 3;
 #[derive(Debug, Clone, Default, PartialEq, Args)]
 pub(crate) struct MeasuringOptions {
     #[command(flatten)]
+    pub(crate) labels: LabelOptions,
+
+    #[command(flatten)]
+    pub(crate) background: BackgroundArgs,
+
+    #[command(flatten)]
     pub(crate) clock: ClockOptions,
 
     #[command(flatten)]
@@ -77,10 +83,10 @@ pub(crate) struct RunOptions {
     pub(crate) output: OutputOptions,
 }
 
-#[derive(Debug, Clone, PartialEq, Args)]
-#[command(next_help_heading = "Workload")]
-pub(crate) struct LoadOptions {
-    /// Iterations of each test for each user [default: 10, or as in the suite]
+/// How often tests are done, by how many users, and which are not.
+#[derive(Debug, Clone, Default, PartialEq, Args)]
+pub(crate) struct RoundsOptions {
+    /// Iterations of each test for each user [default: 10, or as in the suite; of a diagnosis, 100 for prestan]
     #[arg(short, long, value_name = "N", value_parser = whole(1_u32..))]
     pub(crate) requests: Option<u32>,
 
@@ -88,6 +94,23 @@ pub(crate) struct LoadOptions {
     #[arg(short, long, visible_alias = "users", value_name = "N",
           value_parser = whole(1..=100_000_u32))]
     pub(crate) concurrency: Option<u32>,
+
+    /// Not these tests, by name or pattern ('*x10000'); may be repeated
+    #[arg(long, value_name = "TEST", value_delimiter = ',')]
+    pub(crate) skip: Vec<String>,
+}
+
+impl RoundsOptions {
+    pub(crate) fn users(&self) -> u32 {
+        self.concurrency.unwrap_or(1)
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Args)]
+#[command(next_help_heading = "Workload")]
+pub(crate) struct LoadOptions {
+    #[command(flatten)]
+    pub(crate) rounds: RoundsOptions,
 
     /// Dead properties to write and read [default: 10]
     #[arg(short, long, value_name = "N", value_parser = whole(1..=10_000_u32))]
@@ -110,25 +133,15 @@ pub(crate) struct LoadOptions {
     #[arg(long, value_name = "TEST", value_delimiter = ',')]
     pub(crate) only: Vec<String>,
 
-    /// Not these tests, by name or pattern; may be repeated
-    #[arg(long, value_name = "TEST", value_delimiter = ',')]
-    pub(crate) skip: Vec<String>,
-
     /// Measure each test for this time (250ms, 30s, 10m) instead of a number of requests
     #[arg(long, value_name = "TIME", conflicts_with = "requests", value_parser = duration)]
     pub(crate) duration: Option<Duration>,
 
-    /// How much of the responses is verified: full, first, head or none [default: as in the suite]
-    ///
-    /// full compares the whole body of every response, first that of the first response of each user; both
-    /// where the suite gives the content. head compares status, headers and length. With none every complete
-    /// response is the expected one.
-    #[arg(long, value_name = "WHAT", value_parser = verify)]
-    pub(crate) verify: Option<record::Verify>,
+    #[command(flatten)]
+    pub(crate) verify: VerifyOptions,
 
-    /// Iterations of each test for each user before measuring, not recorded
-    #[arg(long, value_name = "N", default_value_t = WARMUP, value_parser = whole(0_u32..))]
-    pub(crate) warmup: u32,
+    #[command(flatten)]
+    pub(crate) warmup: WarmupOptions,
 
     /// Value of X-Prestan in requests [default: suite, number of the request, and name of the measure]
     ///
@@ -179,13 +192,6 @@ pub(crate) struct RunningOptions {
     #[arg(long = "note", value_name = "NAME=TEXT", value_parser = note)]
     pub(crate) notes: Vec<NoteRecord>,
 
-    /// Name of the server in all reports, in place of its URL, addresses and Server header
-    ///
-    /// For results of servers that are not to be named. May be repeated: one for each server of a comparison or
-    /// sweep, in their order. The record of the run keeps all; do not publish it.
-    #[arg(long, value_name = "NAME", value_parser = label)]
-    pub(crate) label: Vec<String>,
-
     /// Worker threads, among which the users are divided
     ///
     /// One thread is enough for hundreds of users. Further threads take processor time from a server
@@ -197,9 +203,69 @@ pub(crate) struct RunningOptions {
     /// Name of the run, and of its collections on the server [default: time and a random part]
     #[arg(long, value_name = "NAME", value_parser = run_id)]
     pub(crate) run_id: Option<String>,
+}
+
+/// What reports call servers.
+#[derive(Debug, Clone, Default, PartialEq, Args)]
+#[command(next_help_heading = "Run")]
+pub(crate) struct LabelOptions {
+    /// Name of the server in reports, in place of its URL, addresses and Server header
+    ///
+    /// For results of servers that are not to be named. May be repeated: one for each server of a comparison or
+    /// sweep, or for each run that `prestan report` shows, in their order. Records keep all; do not publish them.
+    #[arg(long, value_name = "NAME", value_parser = label)]
+    pub(crate) label: Vec<String>,
+}
+
+/// The suite of a series of runs.
+#[derive(Debug, Clone, PartialEq, Args)]
+pub(crate) struct SuiteOptions {
+    /// Suite to run: a built-in one, or a suite file
+    #[arg(long, value_name = "SUITE", default_value = "prestan")]
+    pub(crate) suite: String,
 
     #[command(flatten)]
-    pub(crate) background: BackgroundArgs,
+    pub(crate) writes: WritesOptions,
+}
+
+/// Whether what remains on the server may be sent.
+#[derive(Debug, Clone, Copy, PartialEq, Args)]
+pub(crate) struct WritesOptions {
+    /// Allow requests whose effects on the server remain, or that change what is there
+    ///
+    /// Of load and search, methods that do not only read, and PUT where a resource is replaced; of a suite as a load (--mix),
+    /// one that changes the server, in a collection of the run. Of a suite with `needs: cgi` and of a list of pages, POST.
+    #[arg(long)]
+    pub(crate) writes: bool,
+}
+
+/// What is compared with what was expected.
+#[derive(Debug, Clone, Copy, PartialEq, Args)]
+pub(crate) struct VerifyOptions {
+    /// How much of the responses is verified: full, first, head or none [default: as in the suite; first for
+    /// one request]
+    ///
+    /// full compares the whole body of every response, first that of the first response of each user; both
+    /// where the suite gives the content. head compares status, headers and length. With none every complete
+    /// response is the expected one.
+    #[arg(long, value_name = "WHAT", value_parser = verify)]
+    pub(crate) verify: Option<record::Verify>,
+}
+
+/// What precedes a measurement.
+#[derive(Debug, Clone, Copy, PartialEq, Args)]
+pub(crate) struct WarmupOptions {
+    /// Iterations of each test or request for each user before measuring, not recorded
+    #[arg(long, value_name = "N", default_value_t = WARMUP, value_parser = whole(0_u32..))]
+    pub(crate) warmup: u32,
+}
+
+/// Requests that do not wait for each other.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct PipelineOptions {
+    /// Requests in flight on each connection: a pipeline, or with --http 2 streams
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = whole(1..=1_000_u32))]
+    pub(crate) pipeline: u32,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Args)]
@@ -231,7 +297,6 @@ impl InsideOptions {
     pub(crate) fn request(&self) -> InsideRequest {
         InsideRequest {
             is_wanted: self.inside,
-            pids: self.pid.clone(),
             no_trace: self.no_trace,
         }
     }

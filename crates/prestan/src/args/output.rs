@@ -1,4 +1,5 @@
-//! Where the report of a run goes, and in which formats. The comments on fields are what `--help` prints.
+//! Where reports and answers go, in which formats, and what becomes of runs. The comments on fields are what `--help`
+//! prints.
 
 use std::path::PathBuf;
 
@@ -6,6 +7,7 @@ use clap::Args;
 use constraint::Constraint;
 
 use report::TextLayout;
+use runner::local::RunStorage;
 use terminal::output::{AnswerRequest, ReportRequest};
 use terminal::screen::ColorChoice;
 use terminal::watch::{ConsoleRequest, Talk};
@@ -14,12 +16,52 @@ use super::choices::{COLOR, INCONCLUSIVE, LAYOUT, choice};
 use super::{FigureOptions, constraint};
 use crate::exit::ExitStatus;
 
+/// Where an answer goes: the report of a run, or what several runs say.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Output")]
-pub(crate) struct OutputOptions {
+pub(crate) struct AnswerOptions {
     /// Write the report to a file instead of standard output
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
+
+    /// Write the result as a JSON document; - is standard output, instead of the report
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
+
+    /// Write the result as Markdown, for a pull request; - is standard output, instead of the report
+    #[arg(long, value_name = "FILE")]
+    pub(crate) markdown: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) figures: FigureOptions,
+
+    /// Exit status of an inconclusive result: pass (0) or fail (1) instead of 3
+    #[arg(long, value_parser = choice(INCONCLUSIVE), value_name = "AS")]
+    pub(crate) inconclusive: Option<ExitStatus>,
+
+    /// When to use colours
+    #[arg(long, value_parser = choice(COLOR), default_value = "auto", value_name = "WHEN")]
+    pub(crate) color: ColorChoice,
+}
+
+impl AnswerOptions {
+    pub(crate) fn request(&self) -> AnswerRequest {
+        AnswerRequest {
+            output: self.output.clone(),
+            json: self.json.clone(),
+            markdown: self.markdown.clone(),
+            figures: self.figures.request(),
+            color: self.color,
+        }
+    }
+}
+
+/// Where the report of a run goes, and what becomes of the run.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Output")]
+pub(crate) struct OutputOptions {
+    #[command(flatten)]
+    pub(crate) answer: AnswerOptions,
 
     #[command(flatten)]
     pub(crate) formats: FormatOptions,
@@ -27,24 +69,15 @@ pub(crate) struct OutputOptions {
     #[command(flatten)]
     pub(crate) gate: GateOptions,
 
-    /// Exit status of an inconclusive result: pass (0) or fail (1) instead of 3
-    #[arg(long, value_parser = choice(INCONCLUSIVE), value_name = "AS")]
-    pub(crate) inconclusive: Option<ExitStatus>,
-
-    /// Save the run in this directory [default: a new one in ~/.local/state/prestan/runs]
-    #[arg(long, value_name = "DIR", conflicts_with = "no_save")]
-    pub(crate) save: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) runs: RunsOptions,
 
     /// Do not save the run
-    #[arg(long)]
+    #[arg(long, conflicts_with = "save")]
     pub(crate) no_save: bool,
 
-    /// Do not show progress
-    #[arg(short, long, conflicts_with = "verbose")]
-    pub(crate) quiet: bool,
-
     /// Print each test and its events during the run
-    #[arg(short, long)]
+    #[arg(short, long, conflicts_with = "quiet")]
     pub(crate) verbose: bool,
 
     /// Print the heads of all requests and responses to standard error, with redacted credentials
@@ -57,13 +90,13 @@ pub(crate) struct OutputOptions {
 
 impl OutputOptions {
     pub(crate) fn request(&self) -> ReportRequest {
-        self.formats.request(&self.output)
+        self.formats.request(&self.answer)
     }
 
     /// What is shown while the run goes on.
     pub(crate) fn console(&self) -> ConsoleRequest {
         ConsoleRequest {
-            talk: match (self.quiet, self.verbose) {
+            talk: match (self.runs.quiet, self.verbose) {
                 (true, _) => Talk::Quiet,
                 (_, true) => Talk::Verbose,
                 _ => Talk::Normal,
@@ -73,13 +106,25 @@ impl OutputOptions {
     }
 }
 
-/// The report as Markdown.
-#[derive(Debug, Clone, Default, Args)]
+/// What becomes of runs.
+#[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Output")]
-pub(crate) struct MarkdownOptions {
-    /// Write the result as Markdown, for a pull request; - is standard output, instead of the report
-    #[arg(long, value_name = "FILE")]
-    pub(crate) markdown: Option<PathBuf>,
+pub(crate) struct RunsOptions {
+    /// Save the run in this directory, or those of a series below it [default: new directories in
+    /// ~/.local/state/prestan/runs]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) save: Option<PathBuf>,
+
+    /// Do not show progress
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
+}
+
+impl RunsOptions {
+    /// Where the runs of a series are kept.
+    pub(crate) fn storage(&self) -> RunStorage {
+        RunStorage::Series(self.save.clone())
+    }
 }
 
 /// The packets of runs.
@@ -100,60 +145,51 @@ pub(crate) struct CaptureFileOptions {
 pub(crate) struct GateOptions {
     /// Exit with status 1 if this is true of any row: 'p99 > 50 ms or failures > 0'
     ///
-    /// In the language of constraints (docs/SUITES.md). It is judged with 99.8 % intervals: if they do not
-    /// decide it, the result is inconclusive (status 3). 'p99(Get1K) > 50 ms' is about one row. Of several
-    /// runs, each is judged on its own.
+    /// In the language of constraints (docs/SUITES.md). It is judged with 99.8 % intervals, beside the constraints of the
+    /// suite: if they do not decide it, the result is inconclusive (status 3). 'p99(Get1K) > 50 ms' is about one row. Of
+    /// several runs, each is judged on its own.
     #[arg(long, value_name = "CONSTRAINT", value_parser = constraint)]
     pub(crate) fail_if: Option<Constraint>,
 }
 
-/// Formats beside the text.
+/// Rows as test cases.
 #[derive(Debug, Clone, Default, Args)]
-pub(crate) struct FormatOptions {
-    /// Write the result as a JSON document; - is standard output, instead of the report
+#[command(next_help_heading = "Output")]
+pub(crate) struct JunitOptions {
+    /// Write rows and constraints as test cases for CI systems: JUnit XML
+    ///
+    /// Of a comparison, the rows of which --fail-if is true have failed.
     #[arg(long, value_name = "FILE")]
-    pub(crate) json: Option<PathBuf>,
+    pub(crate) junit: Option<PathBuf>,
+}
 
+/// Formats of the report of a run, beside those of all answers.
+#[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "Output")]
+pub(crate) struct FormatOptions {
     /// Write one CSV row per test; - is standard output, instead of the report
     #[arg(long, value_name = "FILE")]
     pub(crate) csv: Option<PathBuf>,
 
-    /// Write rows and constraints as test cases for CI systems: JUnit XML
-    #[arg(long, value_name = "FILE")]
-    pub(crate) junit: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) cases: JunitOptions,
 
     /// Write one CSV row per operation: all samples of the run; - is standard output, instead of the report
     #[arg(long, value_name = "FILE")]
     pub(crate) log: Option<PathBuf>,
 
-    #[command(flatten)]
-    pub(crate) markdown: MarkdownOptions,
-
-    #[command(flatten)]
-    pub(crate) figures: FigureOptions,
-
     /// Layout of the report [default: full; brief for demo]
     #[arg(long, value_parser = choice(LAYOUT), value_name = "LAYOUT")]
     pub(crate) layout: Option<TextLayout>,
-
-    /// When to use colours
-    #[arg(long, value_parser = choice(COLOR), default_value = "auto", value_name = "WHEN")]
-    pub(crate) color: ColorChoice,
 }
 
 impl FormatOptions {
-    /// Of a report whose text goes there.
-    pub(crate) fn request(&self, output: &Option<PathBuf>) -> ReportRequest {
+    /// Of a report that goes there.
+    pub(crate) fn request(&self, answer: &AnswerOptions) -> ReportRequest {
         ReportRequest {
-            answer: AnswerRequest {
-                output: output.clone(),
-                json: self.json.clone(),
-                markdown: self.markdown.markdown.clone(),
-                figures: self.figures.request(),
-                color: self.color,
-            },
+            answer: answer.request(),
             csv: self.csv.clone(),
-            junit: self.junit.clone(),
+            junit: self.cases.junit.clone(),
             log: self.log.clone(),
             layout: self.layout.unwrap_or_default(),
         }

@@ -9,7 +9,7 @@ use report::Find;
 use super::choices::{FIND, choice};
 use super::{
     AnswerOptions, LabOptions, MeasuringOptions, RequestOptions, RunningOptions, RunsOptions,
-    ServerOptions, WARMUP, constraint, load, positive_duration, whole,
+    ServerOptions, WarmupOptions, constraint, load, positive_duration, whole,
 };
 
 #[derive(Debug, Args)]
@@ -77,9 +77,8 @@ pub(crate) struct SearchOptions {
     #[arg(long, value_name = "N", value_parser = whole(1..=100_000_u32))]
     pub(crate) connections: Option<u32>,
 
-    /// Requests of each user before measuring, not recorded
-    #[arg(long, value_name = "N", default_value_t = WARMUP, value_parser = whole(0_u32..))]
-    pub(crate) warmup: u32,
+    #[command(flatten)]
+    pub(crate) warmup: WarmupOptions,
 
     #[command(flatten)]
     pub(crate) running: RunningOptions,

@@ -9,7 +9,7 @@ use testbed::real::Recipe;
 use wire::shown::redacted_target;
 use wire::target::Target;
 
-use super::{CONNECTING, ConnectOptions};
+use super::{ConnectOptions, connecting};
 
 #[derive(Debug, Args)]
 pub(crate) struct ServersArgs {}
@@ -21,7 +21,7 @@ pub(crate) struct ServerOptions {
     /// Start this server (see `prestan servers`), measure it, stop it
     ///
     /// A command that measures a single resource takes a path on it instead of a URL: /index.html.
-    #[arg(long, value_name = "NAME", conflicts_with_all = CONNECTING)]
+    #[arg(long, value_name = "NAME", conflicts_with_all = connecting())]
     pub(crate) server: Option<String>,
 
     #[command(flatten)]
@@ -37,7 +37,7 @@ pub(crate) struct ServersOptions {
     /// Parameters follow the name, separated by commas: program=PATH, arg=ARGUMENT, env.NAME=VALUE, and
     /// file.NAME=PATH for one of its configuration files. `prestan compare --server apache
     /// --server apache,program=/opt/httpd/bin/httpd` compares two builds.
-    #[arg(long, value_name = "NAME", conflicts_with_all = CONNECTING)]
+    #[arg(long, value_name = "NAME", conflicts_with_all = connecting())]
     pub(crate) server: Vec<String>,
 }
 

@@ -6,7 +6,7 @@ use report::Design;
 use super::choices::{DESIGN, choice};
 use super::{
     AnswerOptions, FlameOptions, GateOptions, LabOptions, LoadOptions, MeasuringOptions,
-    RunsOptions, ServersOptions, StartOptions, compare, whole,
+    RunsOptions, ServersOptions, StartOptions, SuiteOptions, compare, whole,
 };
 
 #[derive(Debug, Args)]
@@ -72,17 +72,12 @@ pub(crate) struct SweepOptions {
     #[arg(long, value_name = "PERCENT", default_value = "5%", value_parser = compare::share)]
     pub(crate) same_within: f64,
 
-    /// Suite to run: a built-in one, or a suite file
-    #[arg(long, value_name = "SUITE", default_value = "prestan")]
-    pub(crate) suite: String,
+    #[command(flatten)]
+    pub(crate) suite: SuiteOptions,
 
     /// Repeat the loops of the suite as a load, at full speed or at a rate, with set-up and clean-up
     #[arg(long, requires = "duration")]
     pub(crate) mix: bool,
-
-    /// Allow a mix that changes the server, in a collection of the run
-    #[arg(long, requires = "mix")]
-    pub(crate) writes: bool,
 }
 
 /// A parameter with its values.

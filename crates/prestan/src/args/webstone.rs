@@ -6,8 +6,8 @@ use std::time::Duration;
 use clap::Args;
 
 use super::{
-    LabOptions, MeasuringOptions, OutputOptions, RunningOptions, ServerOptions, duration,
-    positive_duration, whole,
+    LabOptions, MeasuringOptions, OutputOptions, PipelineOptions, RunningOptions, ServerOptions,
+    WritesOptions, duration, positive_duration, whole,
 };
 
 /// Most children of a run.
@@ -95,9 +95,8 @@ pub(crate) struct PagesOptions {
     #[arg(long, value_name = "DIR", conflicts_with = "prepare")]
     pub(crate) generate: Option<PathBuf>,
 
-    /// Send the POST requests of the list, whose effects on the server remain
-    #[arg(long)]
-    pub(crate) writes: bool,
+    #[command(flatten)]
+    pub(crate) writes: WritesOptions,
 
     /// Print the pages as a suite, for use with other commands, and exit
     #[arg(long, conflicts_with_all = ["prepare", "generate"])]
@@ -136,10 +135,8 @@ pub(crate) struct ChildrenOptions {
           value_parser = whole(1..=64_u32))]
     pub(crate) parallel: u32,
 
-    /// Requests in flight on the connection of a child: a pipeline, or with --http 2 streams
-    #[arg(long, value_name = "N", default_value_t = 1,
-          value_parser = whole(1..=1_000_u32))]
-    pub(crate) pipeline: u32,
+    #[command(flatten)]
+    pub(crate) pipeline: PipelineOptions,
 
     #[command(flatten)]
     pub(crate) running: RunningOptions,

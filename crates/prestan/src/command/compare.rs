@@ -4,33 +4,29 @@ mod recorded;
 pub(crate) mod side_by_side;
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use report::page::ReportPage;
 use report::{Comparisons, Versus};
-use stats::{ComparedTimes, Side};
+use stats::{ComparedBy, Side};
 
-use crate::args::{CompareArgs, Question, is_given, of_command};
+use crate::args::{CompareArgs, SideOptions, defaults, is_given, of_command};
 use crate::command::report::diagnosed;
-use crate::command::run::overrides;
 use crate::exit::ExitStatus;
 use runner::kept::{KeptRun, RecordReading};
 use runner::servers::{TestedServer, labelled, tested_servers, with_pids};
 use runner::state;
-use runner::suite_text::SuiteText;
 use runner::{RunnerError, gate};
-use terminal::output;
+use terminal::output::{self, AnswerRequest};
 
-use side_by_side::{Extent, MeasuredSeries, SideBySide};
-
-/// Differences up to this share count as the same, where nobody says otherwise (`--same-within`).
-pub(crate) const SAME_WITHIN: f64 = 0.02;
+use side_by_side::{Extent, MeasuredSeries, SideBySide, SideSuite};
 
 /// Measures, or reads, and compares.
 pub(crate) fn compare(args: &CompareArgs) -> Result<ExitStatus, RunnerError> {
-    output::check_answer(&args.answer.request(), &[&args.junit])?;
+    let answer = args.answer.request();
+    output::check_answer(&answer, &[&args.cases.junit])?;
     let asked = asked(args)?;
-    let labels = &args.load.running.label;
+    let labels = &args.how.labels.label;
     let is_measured = matches!(asked, ComparedRuns::Now);
     let MeasuredSeries { servers, ended } = match asked {
         ComparedRuns::Recorded(sides) => MeasuredSeries {
@@ -39,7 +35,7 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<ExitStatus, RunnerError> {
         },
         ComparedRuns::Series(runs) => {
             let servers = recorded::read_series(&runs, labels)?;
-            if args.question.fail_if.is_some() && servers[0].runs.len() == 1 {
+            if args.fail_if.is_some() && servers[0].runs.len() == 1 {
                 return Err(gate::refuse("measure again, for longer"));
             }
             MeasuredSeries {
@@ -49,19 +45,15 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<ExitStatus, RunnerError> {
         }
         ComparedRuns::Now => measure(args)?,
     };
-    let comparisons = compared(&servers, args.question.same_within, args.question.times)?;
+    let comparisons = compared(&servers, args.side.verdicts.by())?;
     let first = servers.first().and_then(|server| server.runs.first());
     let params = first.map_or_else(BTreeMap::new, |run| run.run.plan.params.clone());
-    let Question {
-        fail_if,
-        same_within,
-        ..
-    } = &args.question;
-    let checked = |gate| gate::for_rows(gate, *same_within, &comparisons, &params);
-    let gate = fail_if.as_ref().map(checked).transpose()?;
+    let checked = |gate| gate::for_rows(gate, &comparisons, &params);
+    let gate = args.fail_if.as_ref().map(checked).transpose()?;
     // Where not all could be done, what was is told all the same.
     if ended.is_none() || gate::rows(&comparisons).any(|row| row.ratio.is_some()) {
-        print(&comparisons, &servers, gate.as_ref(), args)?;
+        let junit = args.cases.junit.as_deref();
+        print(&comparisons, &servers, gate.as_ref(), (&answer, junit))?;
     }
     if is_measured && ended.is_none() && args.runs.save.is_none() && !args.runs.quiet {
         tell_name(&servers);
@@ -97,36 +89,30 @@ fn tell_name(servers: &[MeasuredServer]) {
 }
 
 fn measure(args: &CompareArgs) -> Result<MeasuredSeries, RunnerError> {
-    let plan = SuiteText::find(&args.series.suite)?.resolved(&overrides(&args.load))?;
-    if let Some(gate) = &args.question.fail_if {
-        gate::check(gate, args.question.same_within, &plan, looks_inside(args))?;
-    }
+    let suite = SideSuite::of(&args.side)?;
     let how = SideBySide {
-        suite: &args.series.suite,
+        side: &args.side,
         // A report without the commands does not tell which build is which.
         names: commands(args).map(|(a, b)| [a, b]),
         extent: match args.series.repeat {
             Some(runs) => Extent::Runs(runs),
-            None => Extent::Within(
-                args.series.budget,
-                args.question.same_within,
-                args.question.times,
-            ),
+            None => Extent::Within(args.series.budget),
         },
-        load: &args.load,
         measuring: &args.how,
         flames: args.flame.flame,
-        looks_inside: looks_inside(args),
         runs: &args.runs,
     };
-    let servers = labelled(servers_of(args)?, &args.load.running.label)?;
+    if let Some(gate) = &args.fail_if {
+        gate::check(
+            gate,
+            args.side.verdicts.by(),
+            &suite.plan,
+            how.looks_inside(),
+        )?;
+    }
+    let servers = labelled(servers_of(args)?, &args.how.labels.label)?;
     let servers = with_pids(servers, &args.how.inside.pid)?;
-    side_by_side::measure(&how, servers)
-}
-
-/// Whether it is asked what goes on inside of the servers.
-fn looks_inside(args: &CompareArgs) -> bool {
-    is_given(&args.how.inside) || args.flame.flame
+    side_by_side::measure(&how, suite, servers)
 }
 
 /// The servers to measure.
@@ -185,7 +171,7 @@ enum ComparedRuns<'a> {
 }
 
 fn asked(args: &CompareArgs) -> Result<ComparedRuns<'_>, RunnerError> {
-    let is_gated = args.question.fail_if.is_some();
+    let is_gated = args.fail_if.is_some();
     let is_one_run = is_gated && args.series.repeat == Some(1);
     let one_run = || gate::refuse("leave out --repeat 1, or give a larger number");
     if commands(args).is_some() {
@@ -241,11 +227,13 @@ fn asked(args: &CompareArgs) -> Result<ComparedRuns<'_>, RunnerError> {
 /// Recorded runs are as they are.
 fn refuse_measuring(args: &CompareArgs) -> Result<(), RunnerError> {
     // What servers are called is no question of how they are measured.
-    let mut load = args.load.clone();
-    load.running.label.clear();
-    let is_said = is_given(&args.series)
-        || is_given(&load)
-        || is_given(&args.how)
+    let mut how = args.how.clone();
+    how.labels = defaults();
+    let SideOptions { suite, load, .. } = &args.side;
+    let is_said = is_given(suite)
+        || is_given(&args.series)
+        || is_given(load)
+        || is_given(&how)
         || is_given(&args.flame)
         || args.runs.save.is_some();
     if is_said {
@@ -276,8 +264,7 @@ pub(crate) fn shown(servers: &[MeasuredServer]) -> Result<Vec<KeptRun>, RunnerEr
 
 pub(crate) fn compared(
     servers: &[MeasuredServer],
-    same_within: f64,
-    times: ComparedTimes,
+    by: ComparedBy,
 ) -> Result<Comparisons, RunnerError> {
     let paths = |server: &MeasuredServer| server.runs.iter().map(|run| run.path.clone()).collect();
     let notes =
@@ -285,7 +272,7 @@ pub(crate) fn compared(
     let names = told_apart(servers);
     let (a, others) = (&servers[0], &servers[1..]);
     let versus = others.iter().zip(&names[1..]).map(|(b, name)| {
-        let comparison = stats::compare_times(&a.sides(), &b.sides(), same_within, times);
+        let comparison = stats::compare_by(&a.sides(), &b.sides(), by);
         let comparison = comparison.map_err(|error| {
             let error = report::difference(&error);
             RunnerError::Usage(format!("{} and {}: {error}", a.name, b.name))
@@ -324,9 +311,9 @@ fn print(
     comparisons: &Comparisons,
     servers: &[MeasuredServer],
     gate: Option<&gate::CheckedGate<'_>>,
-    args: &CompareArgs,
+    (answer, junit): (&AnswerRequest, Option<&Path>),
 ) -> Result<(), RunnerError> {
-    let is_drawn = args.answer.figures.any();
+    let is_drawn = answer.figures.any();
     // A disk that was full may have kept no run; the comparison is there all the same.
     let undrawn = |why: RunnerError| {
         output::tell(&format!("prestan: warning: runs are not drawn: {why}"));
@@ -347,14 +334,14 @@ fn print(
         comparison: Some(comparisons),
         ..ReportPage::default()
     };
-    let markdown = args.answer.markdown.markdown.as_deref();
+    let markdown = answer.markdown.as_deref();
     let markdown = markdown.map(|path| (path, report::compare_markdown(comparisons)));
-    let junit = args.junit.as_deref().map(|path| {
+    let junit = junit.map(|path| {
         let ends = gate::case_ends(comparisons, gate);
         (path, report::compare_junit(comparisons, ends))
     });
     let more = markdown.into_iter().chain(junit);
     let json = || report::compare_json(comparisons);
     let text = |color, width| report::compare_text(comparisons, color, width);
-    output::print_answer(page, &args.answer.request(), json, more, text)
+    output::print_answer(page, answer, json, more, text)
 }

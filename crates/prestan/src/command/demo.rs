@@ -10,7 +10,7 @@ use runner::access::read_target;
 use runner::servers::TestedServer;
 use testbed::{DemoServer, Root, Slowdown};
 
-use crate::args::{DemoArgs, MeasuringOptions, ServeArgs};
+use crate::args::{DemoArgs, MeasuringOptions, ServeArgs, defaults};
 use crate::command::run::{SuiteTask, measure};
 use crate::exit::ExitStatus;
 use crate::signals::Signals;
@@ -20,10 +20,12 @@ use terminal::output::print_list;
 pub(crate) fn demo(args: &DemoArgs) -> Result<ExitStatus, RunnerError> {
     let mut output = args.output.clone();
     output.formats.layout.get_or_insert(TextLayout::Brief);
-    let task = SuiteTask::new("prestan", &args.load, &output)?;
+    let task = SuiteTask::of("prestan", &args.load, &output, defaults())?;
     let server = start(Root::Temporary, 0, None)?;
     let target = TestedServer::running(vec![read_target(&server.url())?]);
     let how = MeasuringOptions {
+        labels: args.labels.clone(),
+        background: args.background.clone(),
         clock: args.clock,
         packets: args.packets.clone(),
         ..MeasuringOptions::default()

@@ -15,19 +15,20 @@ use runner::words::number_of;
 use stats::{Material, Pooled, Resolution};
 
 use super::point_verdicts::{RunAtPoint, by_constraints};
-use crate::args::{AnswerOptions, DiagnoseArgs, is_given};
+use crate::args::{DiagnoseArgs, is_given};
 use crate::exit::ExitStatus;
 use runner::kept::{KeptRun, open};
-use terminal::output;
+use terminal::output::{self, AnswerRequest};
 
 /// Measures, or reads, and says what is conspicuous.
 pub(crate) fn diagnose(args: &DiagnoseArgs) -> Result<ExitStatus, RunnerError> {
-    output::check_answer(&args.answer.request(), &[])?;
+    let answer = args.answer.request();
+    output::check_answer(&answer, &[])?;
     let Runs {
         paths: runs,
         early_end,
     } = runs(args)?;
-    let drawn = args.answer.figures.any().then_some(runs.len());
+    let drawn = answer.figures.any().then_some(runs.len());
     let runs = runs.into_iter().map(|path| read(&path, drawn));
     let patients = patients(runs.collect::<Result<_, _>>()?);
     let incomplete = early_end.as_ref().map(|end| &end.incomplete);
@@ -35,7 +36,7 @@ pub(crate) fn diagnose(args: &DiagnoseArgs) -> Result<ExitStatus, RunnerError> {
         .iter()
         .map(|patient| diagnosed(patient, incomplete))
         .collect();
-    print(&patients, &diagnosed, &args.answer)?;
+    print(&patients, &diagnosed, &answer)?;
     if let Some(end) = early_end {
         return Err(end.why);
     }
@@ -220,7 +221,7 @@ fn diagnosed(Patient { materials, kept }: &Patient, incomplete: Option<&Incomple
 fn print(
     patients: &[Patient],
     diagnosed: &[Diagnosed],
-    options: &AnswerOptions,
+    answer: &AnswerRequest,
 ) -> Result<(), RunnerError> {
     let page = ReportPage {
         runs: patients
@@ -234,5 +235,5 @@ fn print(
     };
     let json = || report::diagnose_json(diagnosed);
     let text = |color, width| report::diagnose_text(diagnosed, color, width);
-    output::print_answer(&page, &options.request(), json, None, text)
+    output::print_answer(&page, answer, json, None, text)
 }

@@ -10,9 +10,9 @@ use runner::RunnerError;
 use stats::ComparedTimes;
 use testbed::real::{Recipe, UrlScheme, recipes};
 
-use super::compare::side_by_side::{self, Extent, MeasuredSeries, SideBySide};
-use super::compare::{MeasuredServer, SAME_WITHIN, compared, shown};
-use crate::args::{GalleryArgs, MeasuringOptions, WARMUP, is_given};
+use super::compare::side_by_side::{self, Extent, MeasuredSeries, SideBySide, SideSuite};
+use super::compare::{MeasuredServer, compared, shown};
+use crate::args::{GalleryArgs, MeasuringOptions, SideOptions, VerdictOptions, WARMUP, defaults};
 use crate::exit::ExitStatus;
 use runner::kept::KeptRun;
 use runner::servers::tested_servers;
@@ -28,40 +28,31 @@ const MARK: &str = "assets/prestan.js";
 
 /// Measures the servers and writes the site.
 pub(crate) fn gallery(args: &GalleryArgs) -> Result<ExitStatus, RunnerError> {
-    if !args.load.running.label.is_empty() {
-        return Err(RunnerError::Usage(
-            "--label: a gallery is about the servers that it names; leave it out".to_owned(),
-        ));
-    }
-    if is_given(&args.load.running.background) {
-        return Err(RunnerError::Usage(
-            "--background: a gallery is measured without other traffic; `prestan compare` does it beside some"
-                .to_owned(),
-        ));
-    }
     let recipes = chosen(&args.server)?;
     check(&args.directory)?;
     let names: Vec<String> = recipes.iter().map(|recipe| recipe.name.clone()).collect();
     let measuring = MeasuringOptions {
         clock: args.clock,
+        packets: args.packets.clone(),
         ..MeasuringOptions::default()
     };
     let how = SideBySide {
         names: None,
-        suite: &args.suite,
+        side: &args.side,
         extent: Extent::Runs(args.repeat),
-        load: &args.load,
         measuring: &measuring,
         flames: false,
-        looks_inside: false,
         runs: &args.runs,
     };
-    let MeasuredSeries { servers, ended } =
-        side_by_side::measure(&how, tested_servers(&[], &names)?)?;
+    let MeasuredSeries { servers, ended } = side_by_side::measure(
+        &how,
+        SideSuite::of(&args.side)?,
+        tested_servers(&[], &names)?,
+    )?;
     if let Some(why) = ended {
         return Err(why);
     }
-    let comparison = without_places(compared(&servers, SAME_WITHIN, ComparedTimes::ToFirstByte)?);
+    let comparison = without_places(compared(&servers, args.side.verdicts.by())?);
     let kept = shown(&servers)?;
     let runs = servers.first().map_or(0, |server| server.runs.len());
     let gallery = Gallery {
@@ -155,7 +146,8 @@ fn exhibit<'a>((recipe, kept): (&&'a Recipe, &'a KeptRun)) -> Exhibit<'a> {
 /// The command line, for whoever wants to do it again: what differs from the defaults, and nothing of
 /// this machine.
 fn command(args: &GalleryArgs, servers: &[MeasuredServer]) -> String {
-    let load = &args.load;
+    let SideOptions { verdicts, load, .. } = &args.side;
+    let usual: VerdictOptions = defaults();
     let number = |number: Option<u32>| number.map(|number| number.to_string());
     let list = |list: &[String]| (!list.is_empty()).then(|| list.join(","));
     let suite = servers.iter().flat_map(|server| &server.runs).next();
@@ -164,26 +156,35 @@ fn command(args: &GalleryArgs, servers: &[MeasuredServer]) -> String {
         ("--server", list(&args.server)),
         ("--suite", suite.filter(|name| name != "prestan")),
         ("--repeat", Some(args.repeat.to_string())),
-        ("-r", number(load.requests)),
-        ("-c", number(load.concurrency)),
+        ("-r", number(load.rounds.requests)),
+        ("-c", number(load.rounds.concurrency)),
         ("-p", number(load.properties)),
         ("-d", number(load.depth)),
         ("-w", number(load.width)),
         ("--only", list(&load.only)),
-        ("--skip", list(&load.skip)),
+        ("--skip", list(&load.rounds.skip)),
         (
             "--duration",
             load.duration.map(|time| format!("{}s", time.as_secs_f64())),
         ),
         (
             "--warmup",
-            (load.warmup != WARMUP).then(|| load.warmup.to_string()),
+            (load.warmup.warmup != WARMUP).then(|| load.warmup.warmup.to_string()),
         ),
         (
             "--threads",
             (load.running.threads != 1).then(|| load.running.threads.to_string()),
         ),
         ("--seed", load.running.seed.map(|seed| seed.to_string())),
+        (
+            "--same-within",
+            (verdicts.same_within != usual.same_within)
+                .then(|| format!("{}%", verdicts.same_within * 100.0)),
+        ),
+        (
+            "--times",
+            (verdicts.times == ComparedTimes::Total).then(|| "total".to_owned()),
+        ),
     ];
     let param = |(name, value): &(String, String)| ("--param", Some(format!("{name}={value}")));
     options.extend(load.params.iter().map(param));

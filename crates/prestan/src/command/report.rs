@@ -12,37 +12,37 @@ use runner::state;
 use runner::text_file;
 use terminal::sample_log;
 
-use super::compare::SAME_WITHIN;
 use super::gates::GATE;
-use crate::args::{FormatOptions, ReportArgs};
+use crate::args::{AnswerOptions, FormatOptions, ReportArgs, VerdictOptions, defaults};
 use crate::exit::{ExitStatus, code_of_all};
 use runner::kept::{KeptRun, RecordReading, open};
-use terminal::output;
+use terminal::output::{self, ReportRequest};
 
 pub(crate) fn report(args: &ReportArgs) -> Result<ExitStatus, RunnerError> {
-    output::check_report(&args.formats.request(&args.output))?;
+    let request = args.formats.request(&args.answer);
+    output::check_report(&request)?;
     match &args.runs[..] {
-        [] | [_] => one(args),
-        _ if args.judge.is_some() || args.fail_if.is_some() => Err(RunnerError::Usage(
+        [] | [_] => one(args, &request),
+        _ if args.judge.is_some() || args.gate.fail_if.is_some() => Err(RunnerError::Usage(
             "--judge and --fail-if are for one run; judge one after the other".to_owned(),
         )),
         several => side_by_side(several, args),
     }
 }
 
-fn one(args: &ReportArgs) -> Result<ExitStatus, RunnerError> {
+fn one(args: &ReportArgs, request: &ReportRequest) -> Result<ExitStatus, RunnerError> {
     let path = state::find_run(args.runs.first().map(PathBuf::as_path))?;
-    let logged = match &args.formats.log {
+    let logged = match &request.log {
         Some(file) => write_log(file, &path),
         None => Ok(()),
     };
     let constraints = constraints(args, &path)?;
-    let labels = labels_of(&args.label, 1)?;
+    let labels = labels_of(&args.labels.label, 1)?;
     let reading = RecordReading {
         constraints: constraints.as_deref(),
         label: labels[0].as_deref(),
     };
-    let kept = if args.formats.figures.any() {
+    let kept = if request.answer.figures.any() {
         KeptRun::pooled(std::slice::from_ref(&path), 1, reading)?
     } else {
         KeptRun::read(&path, reading)?
@@ -53,7 +53,7 @@ fn one(args: &ReportArgs) -> Result<ExitStatus, RunnerError> {
         kept.page_run(None),
         kept.diagnosed.clone(),
         &beside,
-        &args.formats.request(&args.output),
+        request,
         Some(kept.path.clone()),
     );
     printed.and(logged)?;
@@ -74,8 +74,8 @@ fn constraints(
     args: &ReportArgs,
     run: &Path,
 ) -> Result<Option<Vec<ConstraintRecord>>, RunnerError> {
-    if args.judge.is_none() && args.fail_if.is_none() {
-        return match args.inconclusive {
+    if args.judge.is_none() && args.gate.fail_if.is_none() {
+        return match args.answer.inconclusive {
             Some(_) => Err(RunnerError::Usage(
                 "--inconclusive is about --judge or --fail-if; give one of them as well".to_owned(),
             )),
@@ -87,7 +87,7 @@ fn constraints(
         Some(file) => constraints_of(file, &plan)?,
         None => plan.constraints.clone(),
     };
-    if let Some(condition) = &args.fail_if {
+    if let Some(condition) = &args.gate.fail_if {
         constraints.retain(|own| own.name != GATE);
         let gate = suite::constraint_for_recorded(GATE, condition, ConstraintSense::FailsIf, &plan);
         constraints.push(gate.map_err(RunnerError::Usage)?);
@@ -129,22 +129,27 @@ fn write_log(file: &Path, run: &Path) -> Result<(), RunnerError> {
 
 fn side_by_side(paths: &[PathBuf], args: &ReportArgs) -> Result<ExitStatus, RunnerError> {
     let FormatOptions {
-        json,
         csv,
+        cases,
         log,
-        junit,
+        layout,
+    } = &args.formats;
+    let AnswerOptions {
+        output,
+        json,
         markdown,
         figures,
-        layout,
+        inconclusive,
         color: _,
-    } = &args.formats;
-    if args.inconclusive.is_some() {
+    } = &args.answer;
+    if inconclusive.is_some() {
         return Err(RunnerError::Usage(
             "--inconclusive is about a run that is judged, and several runs are not; leave it out"
                 .to_owned(),
         ));
     }
-    let of_one_run = [json, csv, junit, log, &markdown.markdown, &args.output];
+    let figures = figures.request();
+    let of_one_run = [json, csv, &cases.junit, log, markdown, output];
     let is_of_one_run = of_one_run.iter().any(|file| file.is_some()) || layout.is_some();
     if is_of_one_run || !figures.any() {
         return Err(RunnerError::Usage(
@@ -153,7 +158,7 @@ fn side_by_side(paths: &[PathBuf], args: &ReportArgs) -> Result<ExitStatus, Runn
                 .to_owned(),
         ));
     }
-    let labels = labels_of(&args.label, paths.len())?;
+    let labels = labels_of(&args.labels.label, paths.len())?;
     let read = |(run, label): (&PathBuf, &Option<String>)| {
         let reading = RecordReading {
             label: label.as_deref(),
@@ -174,7 +179,7 @@ fn side_by_side(paths: &[PathBuf], args: &ReportArgs) -> Result<ExitStatus, Runn
     page.diagnosed = Some(&diagnosed);
     let comparison = compared(&kept, &page.names());
     page.comparison = comparison.as_ref();
-    output::draw(&page, &figures.request())?;
+    output::draw(&page, &figures)?;
     Ok(ExitStatus::Done)
 }
 
@@ -187,8 +192,9 @@ pub(crate) fn diagnosed(kept: &[KeptRun]) -> Vec<Diagnosed> {
 /// All others beside the first, where they did the same.
 fn compared(kept: &[KeptRun], names: &[String]) -> Option<Comparisons> {
     let (a, others) = kept.split_first()?;
+    let by = defaults::<VerdictOptions>().by();
     let versus = |(b, name): (&KeptRun, &String)| {
-        let comparison = stats::compare(&[a.side()], &[b.side()], SAME_WITHIN)?;
+        let comparison = stats::compare_by(&[a.side()], &[b.side()], by)?;
         Ok(Versus {
             name: name.clone(),
             runs: vec![b.path.clone()],

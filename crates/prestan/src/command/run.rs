@@ -12,7 +12,10 @@ use runner::servers::{RunWays, TestedServer, one_labelled};
 use runner::suite_text::SuiteText;
 use suite::{Overrides, Plan, Selection};
 
-use crate::args::{ClassicArgs, LoadOptions, MeasuringOptions, OutputOptions, RunArgs, RunOptions};
+use crate::args::{
+    ClassicArgs, LoadOptions, MeasuringOptions, OutputOptions, RunArgs, RunOptions, WritesOptions,
+    defaults,
+};
 use crate::command::single::{SingleRun, single};
 use crate::connect::access;
 use crate::exit::ExitStatus;
@@ -21,36 +24,46 @@ use terminal::output;
 /// `prestan URL [USER PASSWORD] [options]`: the line of 2004.
 pub(crate) fn classic(args: &ClassicArgs) -> Result<ExitStatus, RunnerError> {
     let url = args.url.as_deref().unwrap_or_default();
+    let RunOptions {
+        load,
+        how,
+        flame,
+        output,
+    } = &args.options;
     let server = TestedServer::running(vec![read_target(url)?]);
-    let task = SuiteTask::allowed("prestan", &args.options, false)?;
-    let access = access(&args.login, &args.options.how.connect)?;
-    let RunOptions { how, flame, .. } = &args.options;
+    let task = SuiteTask::of("prestan", load, output, defaults())?;
+    let access = access(&args.login, &how.connect)?;
     measure(task, server, access, (how, flame.flame))
 }
 
 /// `prestan run SUITE URL` or `prestan run SUITE --server NAME`.
 pub(crate) fn run(args: &RunArgs) -> Result<ExitStatus, RunnerError> {
+    let RunOptions {
+        load,
+        how,
+        flame,
+        output,
+    } = &args.options;
     // A bad suite file or option is reported before a server is started for it.
     let mut task = SuiteTask {
         beside: BesideTask::all(&args.beside.beside)?,
-        ..SuiteTask::allowed(&args.suite, &args.options, args.writes)?
+        ..SuiteTask::of(&args.suite, load, output, args.writes)?
     };
     if args.beside.compete {
         task.compete(&args.suite)?;
     }
     let url = args.url.as_deref();
-    let server = match args.server.tested(&args.options.how.connect)? {
+    let server = match args.server.tested(&how.connect)? {
         Some(server) => server,
         None => TestedServer::running(vec![read_target(url.unwrap_or_default())?]),
     };
-    let access = access(&args.login, &args.options.how.connect)?;
-    let RunOptions { how, flame, .. } = &args.options;
+    let access = access(&args.login, &how.connect)?;
     measure(task, server, access, (how, flame.flame))
 }
 
-pub(crate) fn overrides(load: &LoadOptions) -> Overrides {
+pub(crate) fn overrides(load: &LoadOptions, writes: WritesOptions) -> Overrides {
     let numbers = [
-        ("requests", load.requests),
+        ("requests", load.rounds.requests),
         ("properties", load.properties),
         ("depth", load.depth),
         ("width", load.width),
@@ -62,15 +75,15 @@ pub(crate) fn overrides(load: &LoadOptions) -> Overrides {
     params.extend(load.params.iter().cloned());
     let selection = Selection {
         only: load.only.clone(),
-        skip: load.skip.clone(),
+        skip: load.rounds.skip.clone(),
     };
     Overrides {
         params,
         duration: load.duration,
         selection,
-        verify: load.verify,
+        verify: load.verify.verify,
         labels_of_2004: load.x_prestan.is_some(),
-        may_post: false,
+        may_post: writes.writes,
     }
 }
 
@@ -78,6 +91,7 @@ pub(crate) fn overrides(load: &LoadOptions) -> Overrides {
 pub(crate) struct SuiteTask<'a> {
     suite: SuiteText,
     plan: Plan,
+    overrides: Overrides,
     load: &'a LoadOptions,
     output: &'a OutputOptions,
     /// What goes on beside it.
@@ -86,34 +100,19 @@ pub(crate) struct SuiteTask<'a> {
 
 impl<'a> SuiteTask<'a> {
     /// The suite of that name, or in that file, with these options.
-    pub(crate) fn new(
+    pub(crate) fn of(
         suite: &str,
         load: &'a LoadOptions,
         output: &'a OutputOptions,
-    ) -> Result<Self, RunnerError> {
-        SuiteTask::of(suite, load, output, false)
-    }
-
-    /// The same, and a suite with `needs: cgi` may send POST where `writes` says so.
-    fn allowed(suite: &str, options: &'a RunOptions, writes: bool) -> Result<Self, RunnerError> {
-        SuiteTask::of(suite, &options.load, &options.output, writes)
-    }
-
-    fn of(
-        suite: &str,
-        load: &'a LoadOptions,
-        output: &'a OutputOptions,
-        may_post: bool,
+        writes: WritesOptions,
     ) -> Result<Self, RunnerError> {
         output::check_report(&output.request())?;
         let suite = SuiteText::find(suite)?;
-        let plan = suite.resolved(&Overrides {
-            may_post,
-            ..overrides(load)
-        })?;
+        let overrides = overrides(load, writes);
         Ok(SuiteTask {
+            plan: suite.resolved(&overrides)?,
             suite,
-            plan,
+            overrides,
             load,
             output,
             beside: Vec::new(),
@@ -130,13 +129,12 @@ impl SuiteTask<'_> {
                 self.plan.suite.name
             )));
         };
-        let mut overrides = overrides(self.load);
-        let users = self.load.concurrency.unwrap_or(1);
+        let users = self.load.rounds.users();
         // The names are those that --skip has left.
-        overrides.selection = Selection::default();
-        let competing = BesideTask::competing(suite, &self.plan, users, &overrides)?;
-        overrides.selection.only = vec![first.name.clone()];
-        self.plan = self.suite.resolved(&overrides)?;
+        self.overrides.selection = Selection::default();
+        let competing = BesideTask::competing(suite, &self.plan, users, &self.overrides)?;
+        self.overrides.selection.only = vec![first.name.clone()];
+        self.plan = self.suite.resolved(&self.overrides)?;
         self.beside = competing;
         Ok(())
     }
@@ -151,18 +149,18 @@ pub(crate) fn measure(
 ) -> Result<ExitStatus, RunnerError> {
     let (load, running) = (task.load, &task.load.running);
     let run = SingleRun {
-        server: one_labelled(server, &running.label)?,
+        server: one_labelled(server, &how.labels.label)?,
         ways: RunWays {
             access,
             run: running.request(how.clock),
         },
         task: RunTask {
             beside: task.beside,
-            ..RunTask::new(task.plan, task.suite.text, &running.background.request())?
+            ..RunTask::new(task.plan, task.suite.text, &how.background.request())?
         },
-        users: load.concurrency.unwrap_or(1),
+        users: load.rounds.users(),
         drive: Drive::Rounds(Rounds {
-            warmup: load.warmup,
+            warmup: load.warmup.warmup,
             ..Rounds::default()
         }),
         ends: RunEnds::default(),

@@ -19,7 +19,6 @@ use runner::local::{LocalRunner, RunTask};
 use runner::policy::{TrialLoad, Trials};
 use runner::series::{self, SeriesEnd};
 use runner::servers::{one_labelled, with_pids};
-use runner::state;
 use terminal::output;
 use terminal::output::AnswerRequest;
 use terminal::progress::{SeriesPace, SeriesProgress};
@@ -35,11 +34,12 @@ const REQUESTS_AT_LEAST: f64 = 10.0;
 
 /// Tries loads until the largest is found.
 pub(crate) fn search(args: &SearchArgs) -> Result<ExitStatus, RunnerError> {
-    output::check_answer(&args.answer.request(), &[])?;
+    let answer = args.answer.request();
+    output::check_answer(&answer, &[])?;
     let words = args.server.words(args.request.clone())?;
     let mut sending = LoadWorkload::of(&words, &args.options.request())?;
-    if sending.permission == Permission::IfAbsent {
-        if !args.options.writes {
+    if let (Permission::IfAbsent, may_write) = sending.permission {
+        if !may_write {
             return Err(RunnerError::Usage(
                 "a search with PUT writes the resource repeatedly and does not remove it; allow that \
                  with --writes"
@@ -68,35 +68,34 @@ pub(crate) fn search(args: &SearchArgs) -> Result<ExitStatus, RunnerError> {
         ));
     }
     let search = begin(&args.search)?;
-    made(args, sending, search)
+    made(args, (sending, search), &answer)
 }
 
 /// Makes the trials, and says what they found.
 fn made(
     args: &SearchArgs,
-    sending: LoadWorkload,
-    search: Search,
+    (sending, search): (LoadWorkload, Search),
+    answer: &AnswerRequest,
 ) -> Result<ExitStatus, RunnerError> {
-    let running = &args.search.running;
     let task = RunTask::new(
         sending.plan,
         sending.suite_text,
-        &running.background.request(),
+        &args.how.background.request(),
     )?;
     let task = Arc::new(task);
+    let ways = args.how.ways(&args.search.running)?;
     let load = TrialLoad {
         find: args.search.find,
         duration: args.search.duration,
-        warmup: args.search.warmup,
+        warmup: args.search.warmup.warmup,
         in_turn: sending.in_turn,
         connections: args.search.connections.unwrap_or(pace::OPEN_CONNECTIONS),
-        seed: running.seed.unwrap_or_else(state::new_seed),
+        seed: ways.run.seed,
     };
     let server = args.server.serving(sending.target, &args.how.connect)?;
-    let server = one_labelled(server, &running.label)?;
+    let server = one_labelled(server, &args.how.labels.label)?;
     let servers = with_pids(vec![server], &args.how.inside.pid)?;
     let shown = SeriesProgress::new(SeriesPace::Open, args.runs.quiet, on_interrupt);
-    let ways = args.how.ways(running)?;
     let with = args.how.series(ways, args.runs.storage(), &shown);
     let mut runner = LocalRunner::new(servers, [&*task], with)?;
     let mut trials = Trials::new(search, load, task);
@@ -118,7 +117,7 @@ fn made(
     drop(runner);
     if ended.is_none() || !ran.is_empty() {
         let common = Common::of(&found.target, ran.iter().map(|ran| ran.side()));
-        print(&found, common, &args.answer.request())?;
+        print(&found, common, answer)?;
     }
     match ended {
         Some(why) => Err(why),

@@ -15,7 +15,6 @@ use runner::kept::KeptRun;
 use runner::local::{LocalRunner, LocalSeries, RunStep, RunStorage, RunTask, ServerStart, StepRun};
 use runner::run::{CompletedRun, IncompleteRun, RunEnds};
 use runner::servers::{RunWays, TestedServer};
-use runner::state;
 use stats::{Completeness, Summary};
 
 use super::gates::add_gate;
@@ -23,7 +22,7 @@ use crate::args::{MeasuringOptions, OutputOptions};
 use crate::exit::{ExitStatus, code_of_all};
 use crate::signals::on_interrupt;
 use terminal::forecast::{Meter, RunMeter};
-use terminal::output;
+use terminal::output::{self, ReportRequest};
 use terminal::sample_log;
 use terminal::watch::Console;
 
@@ -56,18 +55,18 @@ pub(crate) fn single(
     } = run;
     add_gate(&output.gate, &mut task.plan)?;
     let server = server.looked_into(&how.inside.pid);
-    let seed = ways.run.seed.unwrap_or_else(state::new_seed);
+    let seed = ways.run.seed;
     let console = SingleConsole(output);
-    let formats = &output.formats;
+    let request = output.request();
     let storage = if output.no_save {
         RunStorage::Nowhere
     } else {
-        RunStorage::Single(output.save.clone())
+        RunStorage::Single(output.runs.save.clone())
     };
     let with = LocalSeries {
         flames,
         ends,
-        needs_samples: formats.figures.any() || formats.log.is_some(),
+        needs_samples: request.answer.figures.any() || request.log.is_some(),
         ..how.series(ways, storage, &console)
     };
     let mut runner = LocalRunner::new(vec![server], [&task], with)?;
@@ -85,7 +84,7 @@ pub(crate) fn single(
         }],
     };
     let (completed, gone) = runner.single(&step)?;
-    let reported = report(completed, output);
+    let reported = report(completed, &request);
     let Some(gone) = gone else { return reported };
     if let Err(why) = reported {
         output::tell(&format!("prestan: warning: {why}"));
@@ -133,13 +132,13 @@ impl SeriesConsole for SingleConsole<'_> {
     }
 
     fn is_quiet(&self) -> bool {
-        self.0.quiet
+        self.0.runs.quiet
     }
 }
 
 /// Prints the report of a run on its own. The reason of a run that did not go through goes before that of
 /// one that is not saved, and both are told.
-fn report(completed: CompletedRun, output: &OutputOptions) -> Result<ExitStatus, RunnerError> {
+fn report(completed: CompletedRun, request: &ReportRequest) -> Result<ExitStatus, RunnerError> {
     let CompletedRun {
         finished,
         summary,
@@ -170,7 +169,6 @@ fn report(completed: CompletedRun, output: &OutputOptions) -> Result<ExitStatus,
         broken_off.iter().for_each(warn);
         RunnerError::Local(why)
     })?;
-    let formats = &output.formats;
     let (logged, drawn, run) = match samples {
         Some(samples) => {
             let recorded = Recorded {
@@ -179,11 +177,16 @@ fn report(completed: CompletedRun, output: &OutputOptions) -> Result<ExitStatus,
                 events,
                 samples,
             };
-            let log = formats.log.as_deref();
+            let log = request.log.as_deref();
             let logged = log.map_or(Ok(()), |log| {
                 sample_log::write(log, &recorded, Some(windows))
             });
-            let drawn = formats.figures.any().then(|| draw(&recorded)).flatten();
+            let drawn = request
+                .answer
+                .figures
+                .any()
+                .then(|| draw(&recorded))
+                .flatten();
             (logged, drawn, recorded.into_run())
         }
         None => {
@@ -193,7 +196,7 @@ fn report(completed: CompletedRun, output: &OutputOptions) -> Result<ExitStatus,
                 events,
                 samples: Vec::new(),
             };
-            (not_logged(formats.log.as_deref()), None, run)
+            (not_logged(request.log.as_deref()), None, run)
         }
     };
     let (details, diagnosed) = drawn.map(|drawn| (drawn.details, drawn.diagnosed)).unzip();
@@ -205,7 +208,7 @@ fn report(completed: CompletedRun, output: &OutputOptions) -> Result<ExitStatus,
     };
     let path = path.filter(|_| saved.is_ok());
     let loads: Vec<BesideResult<'_>> = beside.iter().map(KeptRun::beside).collect();
-    output::print(shown, diagnosed, &loads, &output.request(), path)?;
+    output::print(shown, diagnosed, &loads, request, path)?;
     // The last that went wrong is the answer, and of the others it is told as well.
     let own = [logged, saved, went_through_all(&summary)];
     let mut failures: Vec<RunnerError> = own.into_iter().filter_map(Result::err).collect();

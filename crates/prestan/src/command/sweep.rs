@@ -14,7 +14,7 @@ use suite::Limit;
 
 use super::gates::add_gate;
 use super::point_verdicts::{RunAtPoint, by_constraints};
-use crate::args::{AnswerOptions, SweepArgs, Vary};
+use crate::args::{SweepArgs, Vary};
 use crate::command::run::overrides;
 use crate::exit::ExitStatus;
 use crate::signals::on_interrupt;
@@ -27,9 +27,8 @@ use runner::series::{self, CompletedSeries, SeriesEnd};
 use runner::servers::{
     AnonymousServers, LOG_FOLLOWS, TestedServer, labelled, tested_servers, with_pids,
 };
-use runner::state;
 use runner::suite_text::SuiteText;
-use terminal::output::{self, tell};
+use terminal::output::{self, AnswerRequest, tell};
 use terminal::progress::{SeriesPace, SeriesProgress};
 
 /// Parameters that are not the suite's: how many users there are, and how many requests a second.
@@ -41,20 +40,21 @@ const MOST_RATE: f64 = 1e7;
 
 /// Measures at all points, and says how times grow.
 pub(crate) fn sweep(args: &SweepArgs) -> Result<ExitStatus, RunnerError> {
-    output::check_answer(&args.answer.request(), &[])?;
+    let answer = args.answer.request();
+    output::check_answer(&answer, &[])?;
     check(args)?;
-    let suite = SuiteText::find(&args.plan.suite)?;
+    let suite = SuiteText::find(&args.plan.suite.suite)?;
     let points = points(&args.plan.vary, args.plan.design);
     let plans = plans(args, &suite, &points)?;
     let servers = servers(args)?;
-    let seed = args.load.running.seed.unwrap_or_else(state::new_seed);
+    let ways = args.how.ways(&args.load.running)?;
+    let seed = ways.run.seed;
     let order = order(points.len(), servers.len(), args.plan.repeat, seed);
     tell_budget(args, &plans, &order);
 
-    let servers = labelled(servers, &args.load.running.label)?;
+    let servers = labelled(servers, &args.how.labels.label)?;
     let servers = with_pids(servers, &args.how.inside.pid)?;
     let shown = SeriesProgress::new(SeriesPace::Planned, args.runs.quiet, on_interrupt);
-    let ways = args.how.ways(&args.load.running)?;
     let with = LocalSeries {
         flames: args.flame.flame,
         ..args.how.series(ways, args.runs.storage(), &shown)
@@ -98,7 +98,7 @@ pub(crate) fn sweep(args: &SweepArgs) -> Result<ExitStatus, RunnerError> {
         let own = done.iter().filter(|(at, _)| at.server == place);
         Common::of(server, own.map(|(_, ran)| ran.side()))
     });
-    print(&result, common.collect(), &args.answer)?;
+    print(&result, common.collect(), &answer)?;
     if let Some(why) = ended {
         return Err(why);
     }
@@ -185,10 +185,10 @@ fn disqualified(done: &Done<'_>) -> Option<String> {
 fn check(args: &SweepArgs) -> Result<(), RunnerError> {
     let vary = &args.plan.vary;
     let usage = |text: String| Err(RunnerError::Usage(text));
-    let fixed = overrides(&args.load).params;
+    let fixed = overrides(&args.load, args.plan.suite.writes).params;
     for (place, varied) in vary.iter().enumerate() {
         let name = &varied.name;
-        if fixed.contains_key(name) || name == USERS && args.load.concurrency.is_some() {
+        if fixed.contains_key(name) || name == USERS && args.load.rounds.concurrency.is_some() {
             return usage(format!(
                 "`{name}` is varied, and has a value of its own as well; leave one of them out"
             ));
@@ -255,7 +255,7 @@ fn plans(
 ) -> Result<Vec<AtPoint>, RunnerError> {
     let at = |levels: &Levels| {
         let (mut users, mut rate) = (None, None);
-        let mut overrides = overrides(&args.load);
+        let mut overrides = overrides(&args.load, args.plan.suite.writes);
         for (varied, level) in args.plan.vary.iter().zip(levels) {
             let (value, written) = &varied.values[*level];
             match varied.name.as_str() {
@@ -267,19 +267,18 @@ fn plans(
                 }
             }
         }
-        overrides.may_post = args.plan.writes;
         let mut plan = suite.resolved(&overrides)?;
         if args.plan.mix {
-            guard::mix(&mut plan, args.plan.writes)?;
+            guard::mix(&mut plan, args.plan.suite.writes.writes)?;
         }
         add_gate(&args.gate, &mut plan)?;
         let of_a_rate = rate.map(|_| pace::OPEN_CONNECTIONS);
-        let users = users.or(args.load.concurrency).or(of_a_rate);
+        let users = users.or(args.load.rounds.concurrency).or(of_a_rate);
         Ok(AtPoint {
             task: Arc::new(RunTask::new(
                 plan,
                 suite.text.clone(),
-                &args.load.running.background.request(),
+                &args.how.background.request(),
             )?),
             users: users.unwrap_or(1),
             drive: drive(args, rate),
@@ -353,7 +352,7 @@ fn tell_budget(args: &SweepArgs, plans: &[AtPoint], order: &[SweepSlot]) {
 
 /// How the runs at a point are driven, at that rate.
 fn drive(args: &SweepArgs, rate: Option<f64>) -> Drive {
-    let warmup = args.load.warmup;
+    let warmup = args.load.warmup.warmup;
     if !args.plan.mix {
         return Drive::Rounds(Rounds {
             warmup,
@@ -501,18 +500,12 @@ fn caveats(
     caveats
 }
 
-fn print(sweep: &Sweep, common: Vec<Common>, options: &AnswerOptions) -> Result<(), RunnerError> {
+fn print(sweep: &Sweep, common: Vec<Common>, answer: &AnswerRequest) -> Result<(), RunnerError> {
     let page = ReportPage {
         sweep: Some(sweep),
         common,
         ..ReportPage::default()
     };
     let text = |color, width| report::sweep_text(sweep, color, width);
-    output::print_answer(
-        &page,
-        &options.request(),
-        || report::sweep_json(sweep),
-        None,
-        text,
-    )
+    output::print_answer(&page, answer, || report::sweep_json(sweep), None, text)
 }

@@ -57,7 +57,7 @@ pub(crate) fn webstone(args: &WebstoneArgs) -> Result<ExitStatus, RunnerError> {
         ));
     }
     let mut plan = suite.resolved(&Overrides {
-        may_post: args.pages.writes,
+        may_post: args.pages.writes.writes,
         ..Overrides::default()
     })?;
     let files = if args.pages.prepare {
@@ -82,7 +82,7 @@ pub(crate) fn webstone(args: &WebstoneArgs) -> Result<ExitStatus, RunnerError> {
         files,
         is_http10: args.load.classic,
         keep_alive: !args.load.classic,
-        pipeline: args.load.pipeline,
+        pipeline: args.load.pipeline.pipeline,
         parallel: args.load.parallel,
         ..ways.run
     };
@@ -96,8 +96,8 @@ pub(crate) fn webstone(args: &WebstoneArgs) -> Result<ExitStatus, RunnerError> {
         Some(server) => server,
         None => TestedServer::running(targets(&urls)?),
     };
-    let server = one_labelled(server, &args.load.running.label)?;
-    let task = RunTask::new(plan, suite.text, &args.load.running.background.request())?;
+    let server = one_labelled(server, &args.how.labels.label)?;
+    let task = RunTask::new(plan, suite.text, &args.how.background.request())?;
     if let [children] = loads.children[..] {
         let run = SingleRun {
             server,

@@ -66,7 +66,7 @@ fn gate(condition: &str, undecided: bool) -> Gate {
 
 /// Whether the comparison fails, and what becomes of its row as a test case.
 fn judged(comparisons: &Comparisons, gate: &Gate) -> (Result<bool, RunnerError>, CaseEnd) {
-    let checked = for_rows(gate, 0.02, comparisons, &BTreeMap::new()).unwrap();
+    let checked = for_rows(gate, comparisons, &BTreeMap::new()).unwrap();
     let mut ends = case_ends(comparisons, Some(&checked)).remove(0);
     (judge(comparisons, Some(&checked)), ends.remove(0))
 }
@@ -95,7 +95,7 @@ fn what_is_undecided_fails_where_that_is_asked_for() {
     assert!(fails.unwrap());
     assert!(matches!(end, CaseEnd::Failed(_)));
     let finer = gate("slower > 0.1 %", false);
-    let refused = for_rows(&finer, 0.02, &all, &BTreeMap::new()).unwrap_err();
+    let refused = for_rows(&finer, &all, &BTreeMap::new()).unwrap_err();
     assert!(refused.to_string().contains("--same-within"), "{refused}");
 }
 

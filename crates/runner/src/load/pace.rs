@@ -2,12 +2,14 @@
 
 use std::time::Duration;
 
-use engine::Pacing;
+use engine::{Drive, LoadDrive, Pacing};
 use record::{Arrivals, HttpVersion, Stage};
 use stats::Until;
 use suite::{Body, OperationKind, Plan};
 
 use crate::error::RunnerError;
+use crate::failing::MaxFailures;
+use crate::run::RunEnds;
 
 /// Connections of an open loop, unless something else is said.
 pub const OPEN_CONNECTIONS: u32 = 64;
@@ -46,6 +48,12 @@ pub struct PaceRequest {
     pub keep_alive: bool,
     /// Requests in flight on each connection.
     pub pipeline: u32,
+    /// How much of it may fail before it is ended.
+    pub max_failures: MaxFailures,
+    /// Requests of each user before measuring.
+    pub warmup: u32,
+    /// Connections to open per second before measuring.
+    pub connect_rate: f64,
 }
 
 /// Refuses what contradicts itself.
@@ -135,8 +143,31 @@ fn is_open(pace: &PaceRequest) -> bool {
     pace.rate.is_some() || pace.stages.is_some()
 }
 
+/// What users do; where operations come `in_turn`, they are not drawn.
+pub fn drive(pace: &PaceRequest, in_turn: bool) -> Drive {
+    Drive::Load(LoadDrive {
+        pacing: pacing(pace),
+        requests: pace.requests,
+        duration: duration(pace),
+        until: pace.until.map(|until| until.to_string()),
+        connect_rate: pace.connect_rate,
+        warmup: pace.warmup,
+        in_turn,
+        ends_if_all_fail: pace.max_failures == MaxFailures::All,
+        ..LoadDrive::default()
+    })
+}
+
+/// When it ends before its time.
+pub fn ends(pace: &PaceRequest) -> RunEnds {
+    RunEnds {
+        until: pace.until,
+        max_failures: Some(pace.max_failures),
+    }
+}
+
 /// How long is measured; in an open loop the stages say it.
-pub fn duration(pace: &PaceRequest) -> Option<Duration> {
+fn duration(pace: &PaceRequest) -> Option<Duration> {
     if pace.stages.is_some() {
         return None;
     }
@@ -149,7 +180,7 @@ pub fn duration(pace: &PaceRequest) -> Option<Duration> {
 }
 
 /// When operations begin.
-pub fn pacing(pace: &PaceRequest) -> Pacing {
+fn pacing(pace: &PaceRequest) -> Pacing {
     let stages = match (&pace.stages, pace.rate) {
         (Some(stages), _) => stages.clone(),
         // With a number of requests only, the schedule goes on until they are through.

@@ -22,8 +22,8 @@ pub struct LoadWorkload {
     pub suite_text: String,
     /// Where it is sent.
     pub target: Target,
-    /// Whether that may be sent.
-    pub permission: Permission,
+    /// Whether that may be sent, and whether the server may be changed.
+    pub permission: (Permission, bool),
     /// Operations come in their order, and are not drawn.
     pub in_turn: bool,
 }
@@ -96,7 +96,7 @@ impl LoadWorkload {
         };
         Ok(LoadWorkload {
             what: method.to_owned(),
-            permission,
+            permission: (permission, options.writes),
             plan,
             suite_text,
             target,
@@ -120,7 +120,7 @@ impl LoadWorkload {
         let permission = guard::mix(&mut plan, options.writes)?;
         Ok(LoadWorkload {
             what: format!("mix {}", plan.suite.name),
-            permission,
+            permission: (permission, options.writes),
             plan,
             suite_text: suite.text,
             target: Target::parse(url).map_err(|error| RunnerError::Usage(error.to_string()))?,

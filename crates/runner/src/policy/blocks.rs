@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use engine::{Drive, Rounds};
 use record::{MeasureRecord, PlanRecord};
-use stats::{ComparedTimes, Side};
+use stats::{ComparedBy, Side};
 use suite::{Limit, Plan};
 
 use super::budget::{Blocks, LEAST_BLOCKS, TestBlock};
@@ -98,8 +98,7 @@ pub struct BudgetedBlocks<'a> {
     /// All tests.
     whole: Plan,
     task: &'a TaskOfBlock<'a>,
-    same_within: f64,
-    times: ComparedTimes,
+    by: ComparedBy,
     /// The one under way.
     block: Option<TestBlock>,
 }
@@ -110,7 +109,7 @@ impl<'a> BudgetedBlocks<'a> {
         frame: BlockFrame,
         (budget, needed): (Duration, u32),
         whole: Plan,
-        (same_within, times): (f64, ComparedTimes),
+        by: ComparedBy,
         task: &'a TaskOfBlock<'a>,
     ) -> BudgetedBlocks<'a> {
         let tests = whole.tests.iter().map(|test| test.name.clone());
@@ -120,8 +119,7 @@ impl<'a> BudgetedBlocks<'a> {
             frame,
             whole,
             task,
-            same_within,
-            times,
+            by,
             block: None,
         }
     }
@@ -155,8 +153,7 @@ impl<'a> BudgetedBlocks<'a> {
         let first = side(0);
         let mut open = BTreeSet::new();
         for other in 1..self.frame.are_started.len() {
-            let compared =
-                stats::compare_times(&first, &side(other), self.same_within, self.times).ok()?;
+            let compared = stats::compare_by(&first, &side(other), self.by).ok()?;
             let rows = compared.rows.into_iter().filter(|row| row.is_open);
             open.extend(rows.map(|row| row.name));
         }

@@ -11,7 +11,7 @@ use rand::{RngExt as _, SeedableRng as _};
 use record::{ConstraintRecord, ConstraintSense, Run};
 use report::Find;
 use stats::testing::RunBuilder;
-use stats::{Conclusion, Search};
+use stats::{ComparedBy, ComparedTimes, Conclusion, Search};
 
 use super::*;
 use crate::RunnerError;
@@ -23,6 +23,12 @@ use crate::series::{
 };
 
 const SECOND: Duration = Duration::from_secs(1);
+
+/// Response times are compared.
+fn question(same_within: f64) -> ComparedBy {
+    let times = ComparedTimes::ToFirstByte;
+    ComparedBy { same_within, times }
+}
 
 /// A runner without servers.
 struct Simulated<F> {
@@ -227,7 +233,7 @@ fn whatever_the_policy_a_series_ends_with_the_step_that_fails() {
     let task_of = |_: Vec<String>, _: Duration| Ok(Arc::into_inner(task()).unwrap());
     let blocks = || {
         let budget = (SECOND * 60, 0);
-        let question = (0.02, stats::ComparedTimes::ToFirstByte);
+        let question = question(0.02);
         BudgetedBlocks::new(frame(), budget, task().plan.clone(), question, &task_of)
     };
     ends_where_a_step_fails(blocks, 2, 2);
@@ -339,7 +345,7 @@ fn a_comparison_goes_on_until_it_is_decided_or_its_time_is_over() {
             whole(step.runs.iter().zip(us).map(named).collect())
         });
         let budget = (SECOND * 30, 0);
-        let question = (0.02, stats::ComparedTimes::ToFirstByte);
+        let question = question(0.02);
         let plan = task().plan.clone();
         let mut policy = BudgetedBlocks::new(frame(), budget, plan, question, &task_of);
         let CompletedSeries { history, ended } = perform(&mut policy, &mut runner);
@@ -402,7 +408,7 @@ fn a_test_that_is_decided_leaves_its_time_to_the_others() {
         };
         whole(step.runs.iter().enumerate().map(run).collect())
     });
-    let question = (0.0, stats::ComparedTimes::ToFirstByte);
+    let question = question(0.0);
     let plan = task_of_two(&[]).plan;
     let mut policy = BudgetedBlocks::new(frame(), (SECOND * 24, 0), plan, question, &task_of);
     assert!(perform(&mut policy, &mut runner).ended.is_none());
@@ -423,7 +429,7 @@ fn a_budget_that_cannot_be_kept_is_told_once_with_what_it_takes() {
     let task_of = |_: Vec<String>, _: Duration| Ok(Arc::into_inner(task()).unwrap());
     let mut runner = simulated(|_, _| whole(vec![run(100, |_| ()), run(100, |_| ())]));
     runner.each = SECOND * 20;
-    let question = (0.02, stats::ComparedTimes::ToFirstByte);
+    let question = question(0.02);
     let plan = task().plan.clone();
     let mut policy = BudgetedBlocks::new(frame(), (SECOND, 0), plan, question, &task_of);
     assert!(perform(&mut policy, &mut runner).ended.is_none());

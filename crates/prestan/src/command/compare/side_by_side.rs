@@ -3,10 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use stats::{ComparedTimes, LEAST_STARTS};
+use stats::LEAST_STARTS;
+use suite::Plan;
 
 use super::MeasuredServer;
-use crate::args::{LoadOptions, MeasuringOptions, RunsOptions};
+use crate::args::{LoadOptions, MeasuringOptions, RunsOptions, SideOptions, is_given};
 use crate::command::run::overrides;
 use crate::signals::on_interrupt;
 use runner::RunnerError;
@@ -14,22 +15,39 @@ use runner::local::{LocalRunner, LocalSeries, RunTask};
 use runner::policy::{BlockFrame, BudgetedBlocks, LETTERS, Listed};
 use runner::series;
 use runner::servers::TestedServer;
-use runner::state;
 use runner::suite_text::SuiteText;
 use terminal::progress::{SeriesPace, SeriesProgress};
 
 /// How servers are measured side by side.
 pub(crate) struct SideBySide<'a> {
-    /// With which suite.
-    pub(crate) suite: &'a str,
+    pub(crate) side: &'a SideOptions,
     /// What the report calls the servers, where these are not their own names.
     pub(crate) names: Option<[&'a String; 2]>,
     pub(crate) extent: Extent,
-    pub(crate) load: &'a LoadOptions,
     pub(crate) measuring: &'a MeasuringOptions,
     pub(crate) flames: bool,
-    pub(crate) looks_inside: bool,
     pub(crate) runs: &'a RunsOptions,
+}
+
+impl SideBySide<'_> {
+    /// Whether it is asked what goes on inside of the servers.
+    pub(crate) fn looks_inside(&self) -> bool {
+        is_given(&self.measuring.inside) || self.flames
+    }
+}
+
+/// The suite that they do.
+pub(crate) struct SideSuite {
+    text: SuiteText,
+    pub(crate) plan: Plan,
+}
+
+impl SideSuite {
+    pub(crate) fn of(side: &SideOptions) -> Result<SideSuite, RunnerError> {
+        let text = SuiteText::find(&side.suite.suite)?;
+        let plan = text.resolved(&overrides(&side.load, side.suite.writes))?;
+        Ok(SideSuite { text, plan })
+    }
 }
 
 /// How much is measured.
@@ -37,8 +55,8 @@ pub(crate) struct SideBySide<'a> {
 pub(crate) enum Extent {
     /// So many runs of each server.
     Runs(u32),
-    /// As many as fit into this time, of the tests that are still undecided, where this share counts as the same.
-    Within(Duration, f64, ComparedTimes),
+    /// As many as fit into this time, of the tests that are still undecided.
+    Within(Duration),
 }
 
 /// What was measured side by side.
@@ -52,6 +70,7 @@ pub(crate) struct MeasuredSeries {
 /// has a run: what they have all done can be compared.
 pub(crate) fn measure(
     how: &SideBySide<'_>,
+    SideSuite { text, plan }: SideSuite,
     servers: Vec<TestedServer>,
 ) -> Result<MeasuredSeries, RunnerError> {
     if servers.len() > LETTERS.len() {
@@ -61,17 +80,16 @@ pub(crate) fn measure(
             LETTERS.len()
         )));
     }
-    let suite = SuiteText::find(how.suite)?;
-    let running = &how.load.running;
-    let plan = suite.resolved(&overrides(how.load))?;
-    let whole = RunTask::new(plan, suite.text.clone(), &running.background.request())?;
+    let load = &how.side.load;
+    let whole = RunTask::new(plan, text.text.clone(), &how.measuring.background.request())?;
     let whole = Arc::new(whole);
+    let ways = how.measuring.ways(&load.running)?;
     let frame = BlockFrame {
-        seed: running.seed.unwrap_or_else(state::new_seed),
+        seed: ways.run.seed,
         are_started: servers.iter().map(TestedServer::is_own).collect(),
-        are_kept_apart: servers.iter().all(TestedServer::is_own) && has_one_user(how.load),
-        users: how.load.concurrency.unwrap_or(1),
-        warmup: how.load.warmup,
+        are_kept_apart: servers.iter().all(TestedServer::is_own) && has_one_user(load),
+        users: load.rounds.users(),
+        warmup: load.warmup.warmup,
     };
     let names: Vec<String> = match how.names {
         Some(names) => names.map(Clone::clone).into(),
@@ -88,10 +106,9 @@ pub(crate) fn measure(
     let mut measured: Vec<MeasuredServer> = measured.collect();
     let pace = match how.extent {
         Extent::Runs(_) => SeriesPace::Planned,
-        Extent::Within(budget, ..) => SeriesPace::Within(budget),
+        Extent::Within(budget) => SeriesPace::Within(budget),
     };
     let shown = SeriesProgress::new(pace, how.runs.quiet, on_interrupt);
-    let ways = how.measuring.ways(running)?;
     let with = LocalSeries {
         flames: how.flames,
         sides: Some(names),
@@ -104,14 +121,14 @@ pub(crate) fn measure(
             shown.plan(blocks.steps());
             series::perform(&mut blocks, &mut runner)
         }
-        Extent::Within(budget, same_within, times) => {
-            let needed = if how.looks_inside { LEAST_STARTS } else { 0 };
+        Extent::Within(budget) => {
+            let needed = if how.looks_inside() { LEAST_STARTS } else { 0 };
             let needed = u32::try_from(needed).unwrap_or(0);
             let part = |rows, measured| {
-                let part = part_of(how.load, rows, measured);
-                Ok(whole.part(suite.resolved(&overrides(&part))?))
+                let part = part_of(load, rows, measured);
+                Ok(whole.part(text.resolved(&overrides(&part, how.side.suite.writes))?))
             };
-            let question = (same_within, times);
+            let question = how.side.verdicts.by();
             let plan = whole.plan.clone();
             let mut blocks = BudgetedBlocks::new(frame, (budget, needed), plan, question, &part);
             series::perform(&mut blocks, &mut runner)
@@ -135,13 +152,13 @@ pub(crate) fn measure(
 /// One user needs one worker thread, and one server at a time. With more of them servers want all processors
 /// that there are.
 fn has_one_user(load: &LoadOptions) -> bool {
-    load.concurrency.unwrap_or(1) == 1 && load.running.threads == 1
+    load.rounds.users() == 1 && load.running.threads == 1
 }
 
 /// Options of the runs of a block: of the rows that were asked for, these. What is said of how much a run does holds for
 /// each of them.
 fn part_of(given: &LoadOptions, rows: Vec<String>, measured: Duration) -> LoadOptions {
-    let is_said = given.requests.is_some() || given.duration.is_some();
+    let is_said = given.rounds.requests.is_some() || given.duration.is_some();
     LoadOptions {
         only: rows,
         duration: if is_said {

@@ -10,7 +10,7 @@ use stats::Material;
 use suite::Plan;
 
 use super::{EarlyEnd, Runs};
-use crate::args::{DiagnoseArgs, GateOptions, LoadOptions, WARMUP, defaults};
+use crate::args::{DiagnoseArgs, GateOptions, LoadOptions, RoundsOptions, WARMUP, defaults};
 use crate::command::gates::add_gate;
 use crate::command::run::overrides;
 use crate::signals::on_interrupt;
@@ -21,7 +21,6 @@ use runner::local::{LocalRunner, LocalSeries, RunStep, RunTask, StepRuns, whole}
 use runner::policy::{DiagnosisSuites, PlannedSuite};
 use runner::series::{self, SeriesHistory};
 use runner::servers::{labelled, tested_servers, with_pids};
-use runner::state;
 use runner::suite_text::SuiteText;
 use terminal::progress::{SeriesPace, SeriesProgress};
 
@@ -42,11 +41,11 @@ pub(super) fn measure(args: &DiagnoseArgs) -> Result<Runs, RunnerError> {
         Some(server) => vec![server],
         None => tested_servers(&args.subjects, &[])?,
     };
-    let servers = labelled(servers, &args.measuring.running.label)?;
+    let servers = labelled(servers, &args.how.labels.label)?;
     let servers = with_pids(servers, &args.how.inside.pid)?;
-    let load = load_options(args);
     let shown = SeriesProgress::new(SeriesPace::Planned, args.runs.quiet, on_interrupt);
-    let ways = args.how.ways(&load.running)?;
+    let ways = args.how.ways(&args.measuring.running)?;
+    let seed = ways.run.seed;
     let with = LocalSeries {
         flames: args.flame.flame,
         ..args.how.series(ways, args.runs.storage(), &shown)
@@ -66,7 +65,7 @@ pub(super) fn measure(args: &DiagnoseArgs) -> Result<Runs, RunnerError> {
         firsts,
         with_several_users(args, &suites),
         &once_more,
-        (WARMUP, load.running.seed.unwrap_or_else(state::new_seed)),
+        (WARMUP, seed),
     );
     let steps: Vec<_> = policy.steps().collect();
     shown.plan(steps.iter());
@@ -114,16 +113,22 @@ fn without_report(why: RunnerError) -> RunnerError {
 }
 
 /// A suite that was asked for.
-struct AskedSuite {
+struct AskedSuite<'a> {
     name: String,
     text: SuiteText,
     load: LoadOptions,
+    args: &'a DiagnoseArgs,
 }
 
-impl AskedSuite {
+impl AskedSuite<'_> {
+    fn resolved(&self, load: &LoadOptions) -> Result<Plan, RunnerError> {
+        let overrides = overrides(load, self.args.measuring.writes);
+        self.text.resolved(&overrides)
+    }
+
     /// The suite with these options.
     fn planned(&self, load: LoadOptions) -> Result<PlannedSuite, RunnerError> {
-        let plan = self.text.resolved(&overrides(&load))?;
+        let plan = self.resolved(&load)?;
         self.with_plan(load, plan)
     }
 
@@ -132,7 +137,7 @@ impl AskedSuite {
         &self,
         gate: &GateOptions,
     ) -> Result<(PlannedSuite, Option<RunnerError>), RunnerError> {
-        let mut plan = self.text.resolved(&overrides(&self.load))?;
+        let mut plan = self.resolved(&self.load)?;
         let refused = add_gate(gate, &mut plan).err();
         let planned = self.with_plan(self.load.clone(), plan)?;
         Ok((planned, refused))
@@ -141,12 +146,12 @@ impl AskedSuite {
     fn with_plan(&self, load: LoadOptions, plan: Plan) -> Result<PlannedSuite, RunnerError> {
         Ok(PlannedSuite {
             name: self.name.clone(),
-            users: load.concurrency.unwrap_or(1),
+            users: load.rounds.users(),
             is_repeat: false,
             task: Arc::new(RunTask::new(
                 plan,
                 self.text.text.clone(),
-                &load.running.background.request(),
+                &self.args.how.background.request(),
             )?),
         })
     }
@@ -155,9 +160,9 @@ impl AskedSuite {
     fn part(&self, mut load: LoadOptions, skip: &[String]) -> Result<PlannedSuite, RunnerError> {
         for pattern in skip {
             let mut skipping = load.clone();
-            skipping.skip.push(pattern.clone());
+            skipping.rounds.skip.push(pattern.clone());
             // A pattern may mean nothing in this part.
-            if self.text.resolved(&overrides(&skipping)).is_ok() {
+            if self.resolved(&skipping).is_ok() {
                 load = skipping;
             }
         }
@@ -168,13 +173,13 @@ impl AskedSuite {
 /// The tests whose rows show something that is a finding only if they show it again.
 fn once_more(
     args: &DiagnoseArgs,
-    suites: &[AskedSuite],
+    suites: &[AskedSuite<'_>],
     history: &SeriesHistory<RunStep, StepRuns>,
 ) -> Result<Vec<PlannedSuite>, RunnerError> {
     let runs = whole(history).map(seen);
     let runs: Vec<Material> = runs.collect::<Result<_, _>>()?;
     let seen = stats::diagnose(&runs).seen_once;
-    let of_suite = |(suite, run): (&AskedSuite, &Material)| {
+    let of_suite = |(suite, run): (&AskedSuite<'_>, &Material)| {
         let rows = seen.iter().flat_map(|finding| &finding.tests);
         let measures = &run.plan.measures;
         let test = |row: &String| {
@@ -192,7 +197,7 @@ fn once_more(
         (!load.only.is_empty()).then(|| {
             Ok(PlannedSuite {
                 is_repeat: true,
-                ..suite.part(load, &args.measuring.skip)?
+                ..suite.part(load, &args.measuring.rounds.skip)?
             })
         })
     };
@@ -223,10 +228,10 @@ const SHARED: [(&str, &[&str], &[&str]); 2] = [
 ];
 
 /// The runs with several users; those of suites that are measured.
-fn with_several_users(args: &DiagnoseArgs, suites: &[AskedSuite]) -> Vec<PlannedSuite> {
+fn with_several_users(args: &DiagnoseArgs, suites: &[AskedSuite<'_>]) -> Vec<PlannedSuite> {
     let measuring = &args.measuring;
     let users = measuring.load_users.unwrap_or(LOAD_USERS);
-    if users <= measuring.concurrency.unwrap_or(1) {
+    if users <= measuring.rounds.users() {
         return Vec::new();
     }
     let is_asked = args.server.is_given() || measuring.load_users.is_some();
@@ -236,37 +241,41 @@ fn with_several_users(args: &DiagnoseArgs, suites: &[AskedSuite]) -> Vec<Planned
         let only = tests.iter().filter(is_asked).map(|test| (*test).to_owned());
         let load = LoadOptions {
             only: only.collect(),
-            requests: Some(LOAD_REQUESTS),
-            concurrency: Some(users),
+            rounds: RoundsOptions {
+                requests: Some(LOAD_REQUESTS),
+                concurrency: Some(users),
+                skip: Vec::new(),
+            },
             ..load_options(args)
         };
         // What is left of the suite may have none of these.
-        (!load.only.is_empty()).then(|| suite.part(load, &measuring.skip).ok())?
+        (!load.only.is_empty()).then(|| suite.part(load, &measuring.rounds.skip).ok())?
     };
     SHARED.iter().filter_map(plan).collect()
 }
 
 /// The suites that are to be measured; each is told of the patterns of `--skip` that mean something in it.
-fn suites(args: &DiagnoseArgs) -> Result<Vec<AskedSuite>, RunnerError> {
+fn suites(args: &DiagnoseArgs) -> Result<Vec<AskedSuite<'_>>, RunnerError> {
     let mut suites = Vec::new();
     for name in &args.measuring.suite {
         suites.push(AskedSuite {
             name: name.clone(),
             text: SuiteText::find(name)?,
             load: load_of(&load_options(args), name),
+            args,
         });
     }
-    for pattern in &args.measuring.skip {
+    for pattern in &args.measuring.rounds.skip {
         let mut is_known = Err(RunnerError::Usage("there is no suite".to_owned()));
-        for AskedSuite { text, load, .. } in &mut suites {
+        for suite in &mut suites {
             let only = LoadOptions {
                 only: vec![pattern.clone()],
-                skip: Vec::new(),
-                ..load.clone()
+                rounds: RoundsOptions::default(),
+                ..suite.load.clone()
             };
-            match text.resolved(&overrides(&only)) {
+            match suite.resolved(&only) {
                 Ok(_) => {
-                    load.skip.push(pattern.clone());
+                    suite.load.rounds.skip.push(pattern.clone());
                     is_known = Ok(());
                 }
                 Err(error) if is_known.is_err() => is_known = Err(error),
@@ -281,8 +290,10 @@ fn suites(args: &DiagnoseArgs) -> Result<Vec<AskedSuite>, RunnerError> {
 fn load_options(args: &DiagnoseArgs) -> LoadOptions {
     let measuring = &args.measuring;
     LoadOptions {
-        requests: measuring.requests,
-        concurrency: measuring.concurrency,
+        rounds: RoundsOptions {
+            skip: Vec::new(),
+            ..measuring.rounds.clone()
+        },
         running: measuring.running.clone(),
         ..defaults()
     }
@@ -292,7 +303,7 @@ fn load_options(args: &DiagnoseArgs) -> LoadOptions {
 fn load_of(load: &LoadOptions, suite: &str) -> LoadOptions {
     let mut load = load.clone();
     if suite == "prestan" {
-        load.requests = load.requests.or(Some(REQUESTS));
+        load.rounds.requests.get_or_insert(REQUESTS);
     }
     load
 }

@@ -15,13 +15,10 @@ use crate::exit::ExitStatus;
 use crate::signals::on_interrupt;
 use runner::RunnerError;
 use runner::kept::KeptRun;
-use runner::local::{
-    LocalRunner, RunStep, RunStorage, RunTask, ServerStart, StepRun, StepRuns, whole,
-};
+use runner::local::{LocalRunner, RunStep, RunTask, ServerStart, StepRun, StepRuns, whole};
 use runner::policy::{Listed, tried};
 use runner::series::{self, PastStep};
 use runner::servers::{RunWays, TestedServer};
-use runner::state;
 use terminal::output;
 use terminal::output::AnswerRequest;
 use terminal::progress::{SeriesPace, SeriesProgress};
@@ -51,9 +48,9 @@ pub(super) fn curve(
     output::check_answer(&answer, &[])?;
     add_gate(&options.gate, &mut task.plan)?;
     let task = Arc::new(task);
-    let shown = SeriesProgress::new(SeriesPace::Planned, options.quiet, on_interrupt);
-    let seed = ways.run.seed.unwrap_or_else(state::new_seed);
-    let with = how.series(ways, RunStorage::Series(options.save.clone()), &shown);
+    let shown = SeriesProgress::new(SeriesPace::Planned, options.runs.quiet, on_interrupt);
+    let seed = ways.run.seed;
+    let with = how.series(ways, options.runs.storage(), &shown);
     let mut runner = LocalRunner::new(vec![server.looked_into(&how.inside.pid)], [&*task], with)?;
     let step = |(place, children): (usize, &u32)| step(place, *children, loads, &task, seed);
     let remark =
@@ -149,7 +146,7 @@ fn answer_request(options: &OutputOptions) -> Result<AnswerRequest, RunnerError>
     let of_one_run = [
         ("--csv", formats.csv.is_some()),
         ("--log", formats.log.is_some()),
-        ("--junit", formats.junit.is_some()),
+        ("--junit", formats.cases.junit.is_some()),
         ("--layout", formats.layout.is_some()),
         ("--no-save", options.no_save),
         ("--verbose", options.verbose),
@@ -159,6 +156,6 @@ fn answer_request(options: &OutputOptions) -> Result<AnswerRequest, RunnerError>
         Some((option, _)) => Err(RunnerError::Usage(format!(
             "{option} is for one run, and several --children are a run each"
         ))),
-        None => Ok(options.request().answer),
+        None => Ok(options.answer.request()),
     }
 }
