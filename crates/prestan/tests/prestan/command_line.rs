@@ -8,33 +8,9 @@ use std::path::Path;
 use crate::support::faulty::{Faulty, no_secret_in};
 use crate::support::rows::{self, assert_adds_up, statuses};
 use crate::support::shape;
-use crate::support::{Outcome, Prestan};
+use crate::support::{Outcome, Prestan, sub_commands};
 use insta::assert_snapshot;
 use serde_json::Value;
-
-const SUB_COMMANDS: [&str; 21] = [
-    "run",
-    "load",
-    "report",
-    "runs",
-    "compare",
-    "sweep",
-    "search",
-    "webstone",
-    "diagnose",
-    "gallery",
-    "analyze",
-    "suites",
-    "servers",
-    "demo",
-    "serve",
-    "traffic",
-    "capture",
-    "lab",
-    "clean",
-    "completions",
-    "man",
-];
 
 /// A command line in a terminal of 100 columns, as the words between blanks.
 fn prestan(line: &str) -> Prestan {
@@ -61,7 +37,7 @@ fn help_short_and_long() {
 
 #[test]
 fn help_of_each_sub_command() {
-    for name in SUB_COMMANDS {
+    for name in sub_commands() {
         assert_snapshot!(format!("help_{name}"), printed(&format!("{name} --help")));
     }
     let actions = ["list", "show", "check", "schema"];
@@ -274,10 +250,8 @@ fn the_line_of_2004() {
 fn completions_know_the_sub_commands() {
     for shell in ["bash", "zsh", "fish"] {
         let script = printed(&format!("completions {shell}"));
-        let missing: Vec<&str> = SUB_COMMANDS
-            .into_iter()
-            .filter(|name| !script.contains(name))
-            .collect();
+        let mut missing = sub_commands();
+        missing.retain(|name| !script.contains(name));
         assert_eq!(missing, [] as [&str; 0], "{shell}");
         assert!(script.contains("password-file"), "{shell}");
     }
@@ -351,7 +325,7 @@ fn the_manual_page_mentions_every_option() {
     let page: String = every_page().into_values().collect();
     let none = [] as [&str; 0];
     let mut seen = 0;
-    for name in [""].into_iter().chain(SUB_COMMANDS) {
+    for name in [String::new()].into_iter().chain(sub_commands()) {
         let help = printed(&format!("{name} --help"));
         let options = options_of(&help);
         seen += options.len();
@@ -383,7 +357,7 @@ fn every_command_has_a_manual_page_of_its_own() {
     let pages = tempfile::tempdir().unwrap();
     let directory = pages.path().join("man1");
     assert_eq!(printed(&format!("man {}", directory.display())), "");
-    for name in SUB_COMMANDS {
+    for name in sub_commands() {
         let page = fs::read_to_string(directory.join(format!("prestan-{name}.1"))).unwrap();
         assert!(page.contains(&format!(".TH prestan-{name} 1")), "{page}");
     }

@@ -1,12 +1,13 @@
 //! What every command that measures can do, by each of them.
 
+use std::collections::BTreeSet;
 use std::fs;
 
 use testbed::need_or;
 
-use crate::support::{Prestan, serve};
+use crate::support::{Prestan, serve, sub_commands};
 
-/// Each command that measures one server, without that server: as short as it can be.
+/// Each command that measures a server that a command starts, without that server: as short as it can be.
 const SHORT: [&str; 7] = [
     "run listing --only Infinityx10 -r 3",
     "load OPTIONS / --total 20",
@@ -19,6 +20,16 @@ const SHORT: [&str; 7] = [
 
 #[test]
 fn a_server_is_started_and_measured_with_its_packets_for_a_pull_request() {
+    let starting = |name: &String| {
+        prestan!("{name} --help")
+            .run()
+            .stdout
+            .contains("--start <COMMAND>")
+    };
+    let starting: BTreeSet<String> = sub_commands().into_iter().filter(starting).collect();
+    let short = SHORT.map(|line| line.split(' ').next().unwrap().to_owned());
+    assert_eq!(BTreeSet::from(short), starting);
+
     let start = serve();
     let captures = need_or(capture::available()).is_some();
     for short in SHORT {
@@ -46,6 +57,25 @@ fn a_server_is_started_and_measured_with_its_packets_for_a_pull_request() {
             if captures { runs } else { 0 },
             "{short}: {outcome}"
         );
+    }
+}
+
+#[test]
+fn a_series_sends_post_where_that_is_allowed() {
+    let suite = "suite: posts\nneeds: cgi\ntests:\n  - name: Post\n    loop:\n      - POST: a\n        measure: Post\n";
+    for command in [
+        "compare http://127.0.0.1:1/ http://127.0.0.1:1/x/",
+        "sweep http://127.0.0.1:1/ --vary users=1,2",
+        "diagnose http://127.0.0.1:1/",
+    ] {
+        let prestan = Prestan::new().words(command);
+        let file = prestan.file("posts.yaml", suite);
+        let refused = prestan!(prestan => "--suite {}", file).ends(2);
+        assert!(refused.stderr.contains("give --writes"), "{refused}");
+        let prestan = Prestan::new().words(command);
+        let file = prestan.file("posts.yaml", suite);
+        // Nobody listens there.
+        prestan!(prestan => "--writes --suite {}", file).ends(4);
     }
 }
 

@@ -55,6 +55,17 @@ const LIMIT: Duration = Duration::from_secs(120);
 /// Exit status of a run in which the generator was the bottleneck.
 const INCONCLUSIVE: i32 = 3;
 
+/// The commands of the program, as it lists them.
+pub(crate) fn sub_commands() -> Vec<String> {
+    let help = prestan!("-h").run().stdout;
+    let (_, list) = help.split_once("More commands:\n").unwrap();
+    let lines = list.lines().take_while(|line| !line.is_empty());
+    let names = lines.filter_map(|line| line.strip_prefix("  ")?.split(' ').next());
+    // A description may go on in the next line.
+    let names = names.filter(|name| !["", "help"].contains(name));
+    names.map(str::to_owned).collect()
+}
+
 /// A command that serves what `{{ storage }}` has.
 pub(crate) fn serve() -> String {
     let program = env!("CARGO_BIN_EXE_prestan");
