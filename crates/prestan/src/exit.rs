@@ -132,7 +132,7 @@ mod tests {
     use clap::Parser as _;
 
     use super::*;
-    use crate::args::Cli;
+    use crate::command::Cli;
 
     const CODES: [ExitStatus; 6] = [
         ExitStatus::Done,

@@ -14,7 +14,7 @@ use crate::exit::ExitStatus;
 type Choices<T, const N: usize> = [(&'static str, T, &'static str); N];
 
 /// Reads one of these words.
-pub(super) fn choice<T: Copy + Send + Sync + 'static, const N: usize>(
+pub(crate) fn choice<T: Copy + Send + Sync + 'static, const N: usize>(
     choices: Choices<T, N>,
 ) -> impl TypedValueParser<Value = T> {
     let shown = choices.map(|(word, _, help)| match help {
@@ -29,7 +29,7 @@ pub(super) fn choice<T: Copy + Send + Sync + 'static, const N: usize>(
 
 /// Which of the addresses of a host connections go to.
 #[rustfmt::skip]
-pub(super) const ADDRESSES: Choices<AddressChoice, 3> = [
+pub(crate) const ADDRESSES: Choices<AddressChoice, 3> = [
     ("first", AddressChoice::First, "The first that answers, in the order of the resolver"),
     ("random", AddressChoice::Random, "One at random for each connection"),
     ("round-robin", AddressChoice::RoundRobin, "One after the other"),
@@ -37,14 +37,14 @@ pub(super) const ADDRESSES: Choices<AddressChoice, 3> = [
 
 /// How the planned moments of an open loop are spread.
 #[rustfmt::skip]
-pub(super) const ARRIVALS: Choices<Arrivals, 2> = [
+pub(crate) const ARRIVALS: Choices<Arrivals, 2> = [
     ("constant", Arrivals::Constant, "Equal intervals"),
     ("poisson", Arrivals::Poisson, "Random and independent, as from many independent users"),
 ];
 
 /// How to authenticate.
 #[rustfmt::skip]
-pub(super) const AUTH: Choices<AuthScheme, 4> = [
+pub(crate) const AUTH: Choices<AuthScheme, 4> = [
     ("auto", AuthScheme::Auto, "Digest if the server offers it, otherwise Basic; Bearer for a token. Basic and Bearer are \
                                 sent without a challenge only over TLS, a Unix socket or loopback"),
     ("basic", AuthScheme::Basic, "Basic, from the first request on"),
@@ -54,7 +54,7 @@ pub(super) const AUTH: Choices<AuthScheme, 4> = [
 
 /// Which clock to use.
 #[rustfmt::skip]
-pub(super) const CLOCK: Choices<ClockChoice, 3> = [
+pub(crate) const CLOCK: Choices<ClockChoice, 3> = [
     ("auto", ClockChoice::Auto, "Kernel time stamps if available, otherwise the user clock with a warning"),
     ("kernel", ClockChoice::Kernel, "Kernel time stamps of packets"),
     ("user", ClockChoice::User, "Clock read before and after the system calls: less overhead, but includes the wake-up of \
@@ -63,7 +63,7 @@ pub(super) const CLOCK: Choices<ClockChoice, 3> = [
 
 /// When to use colours.
 #[rustfmt::skip]
-pub(super) const COLOR: Choices<ColorChoice, 3> = [
+pub(crate) const COLOR: Choices<ColorChoice, 3> = [
     ("auto", ColorChoice::Auto, "On a terminal, unless NO_COLOR is set or TERM is dumb; elsewhere with CLICOLOR_FORCE"),
     ("always", ColorChoice::Always, "Always"),
     ("never", ColorChoice::Never, "Never"),
@@ -71,34 +71,34 @@ pub(super) const COLOR: Choices<ColorChoice, 3> = [
 
 /// Which points of a sweep to measure.
 #[rustfmt::skip]
-pub(super) const DESIGN: Choices<Design, 2> = [
+pub(crate) const DESIGN: Choices<Design, 2> = [
     ("grid", Design::Grid, "All combinations"),
     ("one", Design::OneAtATime, "Each parameter alone, with the others at their first value"),
 ];
 
 /// What to find the most of.
 #[rustfmt::skip]
-pub(super) const FIND: Choices<Find, 2> = [
+pub(crate) const FIND: Choices<Find, 2> = [
     ("users", Find::Users, "Concurrent users, each of which waits for its responses (closed loop)"),
     ("rate", Find::Rate, "Requests per second, whatever the server does (open loop)"),
 ];
 
 /// Version of HTTP in requests.
-pub(super) const HTTP: Choices<HttpVersion, 3> = [
+pub(crate) const HTTP: Choices<HttpVersion, 3> = [
     ("1.0", HttpVersion::Http10, ""),
     ("1.1", HttpVersion::Http11, ""),
     ("2", HttpVersion::Http2, ""),
 ];
 
 /// What an inconclusive result counts as.
-pub(super) const INCONCLUSIVE: Choices<ExitStatus, 2> = [
+pub(crate) const INCONCLUSIVE: Choices<ExitStatus, 2> = [
     ("pass", ExitStatus::Done, "Exit status 0"),
     ("fail", ExitStatus::TestFailed, "Exit status 1"),
 ];
 
 /// Layout of the report of a run.
 #[rustfmt::skip]
-pub(super) const LAYOUT: Choices<TextLayout, 4> = [
+pub(crate) const LAYOUT: Choices<TextLayout, 4> = [
     ("full", TextLayout::Full, "Figures first, then their limits, then how they were measured"),
     ("brief", TextLayout::Brief, "Figures, and one sentence about their limits"),
     ("2004", TextLayout::Of2004, "The report of 2004 (Xu, section 5.6), to the letter"),
@@ -106,13 +106,13 @@ pub(super) const LAYOUT: Choices<TextLayout, 4> = [
 ];
 
 /// Which times are compared.
-pub(super) const TIMES: Choices<ComparedTimes, 2> = [
+pub(crate) const TIMES: Choices<ComparedTimes, 2> = [
     ("response", ComparedTimes::ToFirstByte, "Response times"),
     ("total", ComparedTimes::Total, "Total times"),
 ];
 
 /// Whether each TLS handshake is a full one.
-pub(super) const TLS_RESUMPTION: Choices<bool, 2> = [
+pub(crate) const TLS_RESUMPTION: Choices<bool, 2> = [
     ("on", false, "If the server offers it"),
     ("off", true, "Never: each handshake is a full one"),
 ];

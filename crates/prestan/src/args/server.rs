@@ -11,9 +11,6 @@ use wire::target::Target;
 
 use super::{ConnectOptions, connecting};
 
-#[derive(Debug, Args)]
-pub(crate) struct ServersArgs {}
-
 /// One server that is started, measured and stopped.
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Server that Prestan starts")]

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use clap::error::ErrorKind;
 use clap::{Arg, CommandFactory as _, Parser as _};
 
-use super::Cli;
+use crate::command::Cli;
 
 /// The commands that measure no server by what their options say. All others have every option that not all of them have
 /// decided otherwise.

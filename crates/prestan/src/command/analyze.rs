@@ -1,11 +1,13 @@
 //! `prestan analyze`: what a capture says about connections and requests, and why transfers were slow.
 
+mod args;
+
 use report::CaptureAnalysis;
 use runner::RunnerError;
 use runner::analysis::{AnalysisRequest, analyse};
 
-use crate::args::AnalyzeArgs;
 use crate::exit::ExitStatus;
+pub(crate) use args::AnalyzeArgs;
 use terminal::output;
 
 /// Reads the capture and prints what it says. A file that is damaged behind its header fails, but what stands before

@@ -1,5 +1,7 @@
 //! `prestan capture`.
 
+mod args;
+
 use std::fs;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, Command, ExitStatus as ProcessStatus};
@@ -16,9 +18,9 @@ use lab::{Namespace, user_namespace};
 use runner::capture::{check_absent, described, failed, warn_of_lost};
 use runner::{RunnerError, start_thread};
 
-use crate::args::CaptureArgs;
 use crate::exit::ExitStatus;
 use crate::signals::{Signals, received};
+pub(crate) use args::CaptureArgs;
 use terminal::output::{print_list, tell};
 
 /// How long a program may take to end after SIGTERM.

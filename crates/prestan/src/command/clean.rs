@@ -7,11 +7,37 @@ use runner::RunnerError;
 use runner::access::read_target;
 use runner::state;
 
-use crate::args::CleanArgs;
+use crate::args::{ConnectOptions, Login};
 use crate::connect::access;
 use crate::exit::ExitStatus;
+use clap::Args;
 use terminal::output::{print_list, tell};
 use terminal::watch::HeadsOnly;
+
+#[derive(Debug, Args)]
+pub(crate) struct CleanArgs {
+    /// Collection in which the run worked: [http[s]://]host[:port]/path
+    #[arg(value_name = "URL")]
+    pub(crate) url: String,
+
+    #[command(flatten)]
+    pub(crate) login: Login,
+
+    /// Only list what would be removed
+    #[arg(short = 'n', long)]
+    pub(crate) dry_run: bool,
+
+    /// Also remove collections of other machines or containers, whose runs may still be in progress
+    #[arg(long)]
+    pub(crate) force: bool,
+
+    /// Print the heads of requests and responses, with redacted credentials
+    #[arg(long)]
+    pub(crate) debug: bool,
+
+    #[command(flatten)]
+    pub(crate) connect: ConnectOptions,
+}
 
 pub(crate) fn clean(args: &CleanArgs) -> Result<ExitStatus, RunnerError> {
     let mut place = access(&args.login, &args.connect)?.at(read_target(&args.url)?)?;

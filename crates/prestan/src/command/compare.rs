@@ -1,5 +1,6 @@
 //! `prestan compare`: servers side by side, or runs that were recorded before.
 
+mod args;
 mod recorded;
 pub(crate) mod side_by_side;
 
@@ -10,9 +11,10 @@ use report::page::ReportPage;
 use report::{Comparisons, Versus};
 use stats::{ComparedBy, Side};
 
-use crate::args::{CompareArgs, SideOptions, defaults, is_given, of_command};
+use crate::args::{SideOptions, defaults, is_given, of_command};
 use crate::command::report::diagnosed;
 use crate::exit::ExitStatus;
+pub(crate) use args::CompareArgs;
 use runner::kept::{KeptRun, RecordReading};
 use runner::servers::{TestedServer, labelled, tested_servers, with_pids};
 use runner::state;

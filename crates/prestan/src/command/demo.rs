@@ -3,6 +3,8 @@
 use std::fs;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+use std::time::Duration;
 
 use report::TextLayout;
 use runner::RunnerError;
@@ -10,11 +12,70 @@ use runner::access::read_target;
 use runner::servers::TestedServer;
 use testbed::{DemoServer, Root, Slowdown};
 
-use crate::args::{DemoArgs, MeasuringOptions, ServeArgs, defaults};
+use crate::args::{
+    BackgroundArgs, CaptureFileOptions, ClockOptions, LabelOptions, LoadOptions, MeasuringOptions,
+    OutputOptions, defaults, positive_duration, whole,
+};
 use crate::command::run::{SuiteTask, measure};
 use crate::exit::ExitStatus;
 use crate::signals::Signals;
+use clap::Args;
 use terminal::output::print_list;
+
+#[derive(Debug, Args)]
+pub(crate) struct DemoArgs {
+    #[command(flatten)]
+    pub(crate) load: LoadOptions,
+
+    #[command(flatten)]
+    pub(crate) labels: LabelOptions,
+
+    #[command(flatten)]
+    pub(crate) background: BackgroundArgs,
+
+    #[command(flatten)]
+    pub(crate) clock: ClockOptions,
+
+    #[command(flatten)]
+    pub(crate) packets: CaptureFileOptions,
+
+    #[command(flatten)]
+    pub(crate) output: OutputOptions,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ServeArgs {
+    /// Directory to serve [default: a temporary one, removed at the end]
+    #[arg(value_name = "DIR")]
+    pub(crate) directory: Option<PathBuf>,
+
+    /// Port on 127.0.0.1; 0 selects a free port
+    #[arg(long, value_name = "PORT", default_value_t = 0, value_parser = whole(0..=65_535_u16))]
+    pub(crate) port: u16,
+
+    /// Delay each response to METHOD by this time, to try out comparisons: PROPFIND=50us
+    ///
+    /// The server computes for this time before it responds.
+    #[arg(long, value_name = "METHOD=TIME", value_parser = slowdown)]
+    pub(crate) slow: Option<Slowdown>,
+}
+
+fn slowdown(text: &str) -> Result<Slowdown, String> {
+    let (method, time) = text
+        .split_once('=')
+        .ok_or("expected a method and a time: PROPFIND=50us")?;
+    let by = positive_duration(time)?;
+    if by > LONGEST_DELAY {
+        return Err(format!("the longest delay is {LONGEST_DELAY:?}"));
+    }
+    Ok(Slowdown {
+        of: method.to_ascii_uppercase(),
+        by,
+    })
+}
+
+/// The server works so long for each request.
+const LONGEST_DELAY: Duration = Duration::from_secs(1);
 
 /// Starts the embedded server, measures it, and leaves the run for `prestan report`.
 pub(crate) fn demo(args: &DemoArgs) -> Result<ExitStatus, RunnerError> {

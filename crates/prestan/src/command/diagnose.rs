@@ -1,5 +1,6 @@
 //! `prestan diagnose`: what should be fixed first, from recorded runs or from a server measured now.
 
+mod args;
 mod now;
 
 use std::path::{Path, PathBuf};
@@ -15,8 +16,9 @@ use runner::words::number_of;
 use stats::{Material, Pooled, Resolution};
 
 use super::point_verdicts::{RunAtPoint, by_constraints};
-use crate::args::{DiagnoseArgs, is_given};
+use crate::args::is_given;
 use crate::exit::ExitStatus;
+pub(crate) use args::DiagnoseArgs;
 use runner::kept::{KeptRun, open};
 use terminal::output::{self, AnswerRequest};
 

@@ -1,5 +1,7 @@
 //! `prestan gallery`: all servers that are installed, side by side, as a site.
 
+mod args;
+
 use std::fs;
 use std::path::Path;
 
@@ -12,8 +14,9 @@ use testbed::real::{Recipe, UrlScheme, recipes};
 
 use super::compare::side_by_side::{self, Extent, MeasuredSeries, SideBySide, SideSuite};
 use super::compare::{MeasuredServer, compared, shown};
-use crate::args::{GalleryArgs, MeasuringOptions, SideOptions, VerdictOptions, WARMUP, defaults};
+use crate::args::{MeasuringOptions, SideOptions, VerdictOptions, WARMUP, defaults};
 use crate::exit::ExitStatus;
+pub(crate) use args::GalleryArgs;
 use runner::kept::KeptRun;
 use runner::servers::tested_servers;
 use terminal::document_file;

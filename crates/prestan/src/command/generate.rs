@@ -6,7 +6,7 @@ use clap::{Command, CommandFactory};
 use clap_complete::Shell;
 use runner::RunnerError;
 
-use crate::args::Cli;
+use crate::command::Cli;
 use crate::exit::ExitStatus;
 use terminal::document_file;
 use terminal::figure_files;

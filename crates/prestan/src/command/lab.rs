@@ -1,5 +1,6 @@
 //! `prestan lab`: networks of hosts and links on this machine.
 
+mod args;
 mod check;
 mod experiment;
 mod program;
@@ -12,8 +13,12 @@ use lab::{BuiltLab, user_namespace};
 use runner::{RunnerError, laboratory, text_file};
 use topology::{BUILTIN_LABS, BuiltinLab, LabHostSpec, LabLinkSpec, LabNetwork, LabSpec};
 
-use crate::args::{LabAction, LabArgs, LabLinkArgs, LabOptions};
+use crate::args::LabOptions;
 use crate::exit::ExitStatus;
+pub(crate) use args::{
+    CampaignDocuments, LabAction, LabArgs, LabExecArgs, LabLinkArgs, LabReportArgs, LabRunArgs,
+    LabShellArgs, WhichLab,
+};
 use terminal::document_file;
 use terminal::output::{check_place, print_described, print_list, print_text, tell};
 

@@ -1,13 +1,15 @@
 //! `prestan load`: one request, or a mix, over and over.
 
+mod args;
+
 use runner::RunnerError;
 use runner::load::{LoadWorkload, pace};
 use runner::local::RunTask;
 use runner::servers::one_labelled;
 
-use crate::args::LoadArgs;
 use crate::command::single::{SingleRun, single};
 use crate::exit::ExitStatus;
+pub(crate) use args::LoadArgs;
 use terminal::output;
 
 /// Drives the request.

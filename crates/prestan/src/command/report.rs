@@ -13,10 +13,40 @@ use runner::text_file;
 use terminal::sample_log;
 
 use super::gates::GATE;
-use crate::args::{AnswerOptions, FormatOptions, ReportArgs, VerdictOptions, defaults};
+use crate::args::{
+    AnswerOptions, FormatOptions, GateOptions, LabelOptions, VerdictOptions, defaults,
+};
 use crate::exit::{ExitStatus, code_of_all};
+use clap::Args;
 use runner::kept::{KeptRun, RecordReading, open};
 use terminal::output::{self, ReportRequest};
+
+#[derive(Debug, Args)]
+pub(crate) struct ReportArgs {
+    /// Name of the run, its beginning, or directory [default: the latest run]
+    ///
+    /// Several runs are shown side by side, with --html, --svg or --png.
+    #[arg(value_name = "RUN")]
+    pub(crate) runs: Vec<PathBuf>,
+
+    /// Judge the run by the constraints of this file instead of its own: a suite, or `constraints:` alone
+    ///
+    /// The exit status is then that of the verdict: 0, 1 (fail) or 3 (inconclusive).
+    #[arg(long, value_name = "FILE")]
+    pub(crate) judge: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) gate: GateOptions,
+
+    #[command(flatten)]
+    pub(crate) labels: LabelOptions,
+
+    #[command(flatten)]
+    pub(crate) answer: AnswerOptions,
+
+    #[command(flatten)]
+    pub(crate) formats: FormatOptions,
+}
 
 pub(crate) fn report(args: &ReportArgs) -> Result<ExitStatus, RunnerError> {
     let request = args.formats.request(&args.answer);

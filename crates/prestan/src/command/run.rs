@@ -1,5 +1,7 @@
 //! `prestan URL` and `prestan run`: plan, measure, keep, report.
 
+mod args;
+
 use std::collections::BTreeMap;
 
 use engine::{Drive, Rounds};
@@ -13,12 +15,12 @@ use runner::suite_text::SuiteText;
 use suite::{Overrides, Plan, Selection};
 
 use crate::args::{
-    ClassicArgs, LoadOptions, MeasuringOptions, OutputOptions, RunArgs, RunOptions, WritesOptions,
-    defaults,
+    LoadOptions, MeasuringOptions, OutputOptions, RunOptions, WritesOptions, defaults,
 };
 use crate::command::single::{SingleRun, single};
 use crate::connect::access;
 use crate::exit::ExitStatus;
+pub(crate) use args::{ClassicArgs, RunArgs};
 use terminal::output;
 
 /// `prestan URL [USER PASSWORD] [options]`: the line of 2004.

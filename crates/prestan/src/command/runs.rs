@@ -1,5 +1,7 @@
 //! `prestan runs`: what is recorded, and what becomes of it.
 
+mod args;
+
 use std::path::Path;
 
 use report::{ListedGroup, ListedRun};
@@ -8,8 +10,8 @@ use runner::listing::{all, beyond, found, rename};
 use runner::state;
 use runner::words::number_of;
 
-use crate::args::{RunsAction, RunsArgs};
 use crate::exit::ExitStatus;
+pub(crate) use args::{RunsAction, RunsArgs};
 use terminal::output;
 
 pub(crate) fn runs(args: &RunsArgs) -> Result<ExitStatus, RunnerError> {

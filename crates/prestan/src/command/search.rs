@@ -1,5 +1,7 @@
 //! `prestan search`: the largest load under which a condition holds.
 
+mod args;
+
 use std::sync::Arc;
 
 use constraint::{Characteristic, PartOfRun};
@@ -8,9 +10,9 @@ use report::page::{Common, ReportPage};
 use report::{CountedUnit, Find, SearchResult, Tried};
 use stats::{OfferedLoad, Search, SearchOutcome, Trial};
 
-use crate::args::{SearchArgs, SearchOptions};
 use crate::exit::ExitStatus;
 use crate::signals::on_interrupt;
+pub(crate) use args::{SearchArgs, SearchOptions};
 use runner::RunnerError;
 use runner::fitting::constraint_for;
 use runner::kept::{KeptRun, origins};

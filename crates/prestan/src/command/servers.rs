@@ -3,9 +3,13 @@
 use runner::RunnerError;
 use testbed::real::{Recipe, recipes};
 
-use crate::args::ServersArgs;
+use clap::Args;
+
 use crate::exit::ExitStatus;
 use terminal::output::print_list;
+
+#[derive(Debug, Args)]
+pub(crate) struct ServersArgs {}
 
 pub(crate) fn servers(_: &ServersArgs) -> Result<ExitStatus, RunnerError> {
     let width = recipes()

@@ -1,5 +1,7 @@
 //! `prestan suites`: what is built in, and whether a file is right.
 
+mod args;
+
 use std::path::Path;
 
 use runner::RunnerError;
@@ -10,8 +12,8 @@ use runner::text_file;
 use runner::words::number_of;
 use suite::{OperationKind, Plan};
 
-use crate::args::{SuitesAction, SuitesArgs};
 use crate::exit::ExitStatus;
+pub(crate) use args::{SuitesAction, SuitesArgs};
 use terminal::document_file;
 use terminal::output::{print_list, print_text, tell};
 

@@ -1,5 +1,7 @@
 //! `prestan sweep`: the same suite with other parameters, and how times grow.
 
+mod args;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -14,10 +16,11 @@ use suite::Limit;
 
 use super::gates::add_gate;
 use super::point_verdicts::{RunAtPoint, by_constraints};
-use crate::args::{SweepArgs, Vary};
+
 use crate::command::run::overrides;
 use crate::exit::ExitStatus;
 use crate::signals::on_interrupt;
+pub(crate) use args::{SweepArgs, Vary};
 use runner::RunnerError;
 use runner::kept::{KeptRun, origins};
 use runner::load::{guard, pace};

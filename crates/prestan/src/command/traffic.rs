@@ -1,5 +1,6 @@
 //! `prestan traffic`: background traffic without a measurement.
 
+mod args;
 mod run;
 mod sink;
 
@@ -11,8 +12,10 @@ use runner::RunnerError;
 use runner::background::{TrafficFile, components_of, shown_generators};
 use runner::words::number_of;
 
-use crate::args::{TrafficAction, TrafficArgs};
 use crate::exit::ExitStatus;
+pub(crate) use args::{
+    AllowedNetwork, MaxRate, TrafficAction, TrafficArgs, TrafficRunArgs, TrafficSinkArgs,
+};
 use terminal::output::{print_described, print_text};
 
 pub(crate) fn traffic(args: &TrafficArgs) -> Result<ExitStatus, RunnerError> {

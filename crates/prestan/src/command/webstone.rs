@@ -1,5 +1,6 @@
 //! `prestan webstone`: pages, fetched by many children.
 
+mod args;
 mod curve;
 
 use std::env;
@@ -10,9 +11,9 @@ use engine::{Drive, LoadDrive};
 use suite::{Overrides, Workspace};
 use webstone::{FileList, Mix};
 
-use crate::args::{ChildrenOptions, PagesOptions, WebstoneArgs};
 use crate::command::single::{SingleRun, single};
 use crate::exit::ExitStatus;
+pub(crate) use args::{ChildrenOptions, PagesOptions, WebstoneArgs};
 use runner::access::RunRequest;
 use runner::local::RunTask;
 use runner::run::RunEnds;

@@ -10,7 +10,8 @@ use stats::Material;
 use suite::Plan;
 
 use super::{EarlyEnd, Runs};
-use crate::args::{DiagnoseArgs, GateOptions, LoadOptions, RoundsOptions, WARMUP, defaults};
+use crate::args::{GateOptions, LoadOptions, RoundsOptions, WARMUP, defaults};
+use crate::command::diagnose::DiagnoseArgs;
 use crate::command::gates::add_gate;
 use crate::command::run::overrides;
 use crate::signals::on_interrupt;

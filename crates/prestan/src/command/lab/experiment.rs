@@ -10,7 +10,7 @@ use runner::RunnerError;
 use runner::words::number_of;
 
 use super::become_root;
-use crate::args::LabRunArgs;
+use crate::command::lab::LabRunArgs;
 use crate::exit::ExitStatus;
 use crate::signals::on_interrupt;
 use runner::words::roughly;

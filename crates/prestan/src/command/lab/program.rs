@@ -18,7 +18,8 @@ use tokio::signal::unix::SignalKind;
 use topology::{LabNetwork, LabNodeKind};
 
 use super::{become_root, find, warn_of_lateness};
-use crate::args::{LabExecArgs, LabOptions, LabShellArgs, WhichLab};
+use crate::args::LabOptions;
+use crate::command::lab::{LabExecArgs, LabShellArgs, WhichLab};
 use crate::exit::ExitStatus;
 use crate::signals::{self, Signals};
 

@@ -12,7 +12,7 @@ use runner::background::{
 use runner::state;
 use runner::words::number_of;
 
-use crate::args::TrafficRunArgs;
+use crate::command::traffic::TrafficRunArgs;
 use crate::exit::ExitStatus;
 use crate::signals::on_interrupt;
 use terminal::output::{print_documents, print_text, tell};

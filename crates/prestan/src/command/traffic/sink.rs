@@ -10,7 +10,7 @@ use runner::background::token;
 use runner::{RunnerError, start_thread};
 use terminal::sink_watch::SinkWatch;
 
-use crate::args::{AllowedNetwork, MaxRate, TrafficSinkArgs};
+use crate::command::traffic::{AllowedNetwork, MaxRate, TrafficSinkArgs};
 use crate::exit::ExitStatus;
 use crate::signals::Signals;
 

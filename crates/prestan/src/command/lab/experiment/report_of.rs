@@ -12,7 +12,7 @@ use runner::RunnerError;
 use topology::LabNetwork;
 
 use super::usage;
-use crate::args::{CampaignDocuments, LabReportArgs};
+use crate::command::lab::{CampaignDocuments, LabReportArgs};
 use crate::exit::ExitStatus;
 use terminal::document_file;
 use terminal::output::{check_documents, print_all, tell};

@@ -9,8 +9,8 @@ use trace::rto::{RtoFormula, RtoWeights};
 use terminal::figure_files::PagePlace;
 use terminal::screen::ColorChoice;
 
-use super::choices::{COLOR, choice};
-use super::duration;
+use crate::args::choices::{COLOR, choice};
+use crate::args::duration;
 
 #[derive(Debug, Args)]
 pub(crate) struct AnalyzeArgs {

@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use super::{
+use crate::args::{
     AnswerOptions, FlameOptions, GateOptions, LabOptions, MeasuringOptions, RoundsOptions,
     RunningOptions, RunsOptions, ServerOptions, WritesOptions, whole,
 };

@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::{Args, Subcommand};
 use runner::listing::KeepLimits;
 
-use super::{duration, run_id, size, whole};
+use crate::args::{duration, run_id, size, whole};
 
 #[derive(Debug, Args)]
 pub(crate) struct RunsArgs {

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::{CaptureFileOptions, ClockOptions, LabOptions, RunsOptions, SideOptions, whole};
+use crate::args::{CaptureFileOptions, ClockOptions, LabOptions, RunsOptions, SideOptions, whole};
 
 #[derive(Debug, Args)]
 pub(crate) struct GalleryArgs {

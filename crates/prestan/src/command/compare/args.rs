@@ -4,12 +4,10 @@ use std::time::Duration;
 
 use clap::Args;
 use runner::gate::Gate;
-use stats::{ComparedBy, ComparedTimes};
 
-use super::choices::{TIMES, choice};
-use super::{
-    AnswerOptions, FlameOptions, JunitOptions, LabOptions, LoadOptions, MeasuringOptions,
-    RunsOptions, ServersOptions, SuiteOptions, constraint, whole,
+use crate::args::{
+    AnswerOptions, FlameOptions, JunitOptions, LabOptions, MeasuringOptions, RunsOptions,
+    ServersOptions, SideOptions, constraint, positive_duration, share, whole,
 };
 
 #[derive(Debug, Args)]
@@ -85,44 +83,6 @@ pub(crate) struct CompareArgs {
     pub(crate) lab: LabOptions,
 }
 
-/// What servers do side by side, and how that is compared: options of a comparison and of a gallery.
-#[derive(Debug, Clone, Args)]
-#[command(next_help_heading = "Suite and duration")]
-pub(crate) struct SideOptions {
-    #[command(flatten)]
-    pub(crate) suite: SuiteOptions,
-
-    #[command(flatten)]
-    pub(crate) verdicts: VerdictOptions,
-
-    #[command(flatten)]
-    pub(crate) load: LoadOptions,
-}
-
-#[derive(Debug, Clone, Copy, Args)]
-#[command(next_help_heading = "Verdicts")]
-pub(crate) struct VerdictOptions {
-    /// Largest difference that counts as the same
-    ///
-    /// A test is the same if the 95 % intervals of the ratios of means and of medians both lie within
-    /// this difference. This is not corrected for the number of tests.
-    #[arg(long, value_name = "PERCENT", default_value = "2%", value_parser = share)]
-    pub(crate) same_within: f64,
-
-    /// Times to compare: to the first byte of the response, or total times, to its last byte
-    #[arg(long, value_parser = choice(TIMES), value_name = "TIMES", default_value = "response")]
-    pub(crate) times: ComparedTimes,
-}
-
-impl VerdictOptions {
-    pub(crate) fn by(self) -> ComparedBy {
-        ComparedBy {
-            same_within: self.same_within,
-            times: self.times,
-        }
-    }
-}
-
 #[derive(Debug, Clone, PartialEq, Args)]
 #[command(next_help_heading = "Suite and duration")]
 pub(crate) struct SeriesOptions {
@@ -131,21 +91,12 @@ pub(crate) struct SeriesOptions {
     /// A longer time finds smaller differences. When all rows of a test are decided, the remaining
     /// time goes to the other tests. There are at least two runs of each server.
     #[arg(long = "for", value_name = "TIME", default_value = "60s", conflicts_with = "repeat",
-          value_parser = super::positive_duration)]
+          value_parser = positive_duration)]
     pub(crate) budget: Duration,
 
     /// Number of runs of each server, with all tests, instead of a time
     #[arg(long, value_name = "N", value_parser = whole(1..=1000_u32))]
     pub(crate) repeat: Option<u32>,
-}
-
-/// Reads `2%`.
-pub(super) fn share(text: &str) -> Result<f64, String> {
-    let number = text.strip_suffix('%').map(str::trim);
-    match number.and_then(|number| number.parse::<f64>().ok()) {
-        Some(percent) if percent >= 0.0 && percent.is_finite() => Ok(percent / 100.0),
-        _ => Err("write a share with its sign, 5% for example".to_owned()),
-    }
 }
 
 /// Reads a condition, with `, undecided` or without; its names are checked when the rows are known.

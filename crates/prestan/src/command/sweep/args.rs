@@ -3,10 +3,10 @@
 use clap::Args;
 use report::Design;
 
-use super::choices::{DESIGN, choice};
-use super::{
+use crate::args::choices::{DESIGN, choice};
+use crate::args::{
     AnswerOptions, FlameOptions, GateOptions, LabOptions, LoadOptions, MeasuringOptions,
-    RunsOptions, ServersOptions, StartOptions, SuiteOptions, compare, whole,
+    RunsOptions, ServersOptions, StartOptions, SuiteOptions, share, whole,
 };
 
 #[derive(Debug, Args)]
@@ -69,7 +69,7 @@ pub(crate) struct SweepOptions {
     pub(crate) repeat: u32,
 
     /// Largest effect that counts as none
-    #[arg(long, value_name = "PERCENT", default_value = "5%", value_parser = compare::share)]
+    #[arg(long, value_name = "PERCENT", default_value = "5%", value_parser = share)]
     pub(crate) same_within: f64,
 
     #[command(flatten)]

@@ -6,10 +6,10 @@ use clap::Args;
 use constraint::Constraint;
 use report::Find;
 
-use super::choices::{FIND, choice};
-use super::{
+use crate::args::choices::{FIND, choice};
+use crate::args::{
     AnswerOptions, LabOptions, MeasuringOptions, RequestOptions, RunningOptions, RunsOptions,
-    ServerOptions, WarmupOptions, constraint, load, positive_duration, whole,
+    ServerOptions, WarmupOptions, constraint, positive_duration, rate, whole,
 };
 
 #[derive(Debug, Args)]
@@ -62,11 +62,11 @@ pub(crate) struct SearchOptions {
     pub(crate) condition: Constraint,
 
     /// First load to try [default: 1 user, 10 requests/s]
-    #[arg(long, value_name = "N", value_parser = load::rate)]
+    #[arg(long, value_name = "N", value_parser = rate)]
     pub(crate) from: Option<f64>,
 
     /// Largest load to try [default: 4096 users, 1000000 requests/s]
-    #[arg(long, value_name = "N", value_parser = load::rate)]
+    #[arg(long, value_name = "N", value_parser = rate)]
     pub(crate) to: Option<f64>,
 
     /// Length of each trial

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::{
+use crate::args::{
     LabOptions, MeasuringOptions, OutputOptions, PipelineOptions, RunningOptions, ServerOptions,
     WritesOptions, duration, positive_duration, whole,
 };

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::{positive_duration, size, whole};
+use crate::args::{positive_duration, size, whole};
 
 /// What is captured, and for how long.
 #[derive(Debug, Args)]
