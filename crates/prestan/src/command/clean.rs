@@ -2,17 +2,17 @@
 
 use std::sync::Arc;
 
+use clap::Args;
 use engine::{Observer, RunPlace, Silent};
 use runner::RunnerError;
 use runner::access::read_target;
 use runner::state;
+use terminal::output::{print_list, tell};
+use terminal::watch::HeadsOnly;
 
 use crate::args::{ConnectOptions, Login};
 use crate::connect::access;
 use crate::exit::ExitStatus;
-use clap::Args;
-use terminal::output::{print_list, tell};
-use terminal::watch::HeadsOnly;
 
 #[derive(Debug, Args)]
 pub(crate) struct CleanArgs {

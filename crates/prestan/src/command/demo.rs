@@ -6,10 +6,12 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use clap::Args;
 use report::TextLayout;
 use runner::RunnerError;
 use runner::access::read_target;
 use runner::servers::TestedServer;
+use terminal::output::print_list;
 use testbed::{DemoServer, Root, Slowdown};
 
 use crate::args::{
@@ -19,8 +21,6 @@ use crate::args::{
 use crate::command::run::{SuiteTask, measure};
 use crate::exit::ExitStatus;
 use crate::signals::Signals;
-use clap::Args;
-use terminal::output::print_list;
 
 #[derive(Debug, Args)]
 pub(crate) struct DemoArgs {
@@ -81,7 +81,7 @@ const LONGEST_DELAY: Duration = Duration::from_secs(1);
 pub(crate) fn demo(args: &DemoArgs) -> Result<ExitStatus, RunnerError> {
     let mut output = args.output.clone();
     output.formats.layout.get_or_insert(TextLayout::Brief);
-    let task = SuiteTask::of("prestan", &args.load, &output, defaults())?;
+    let task = SuiteTask::of("prestan", (&args.load, &output), defaults())?;
     let server = start(Root::Temporary, 0, None)?;
     let target = TestedServer::running(vec![read_target(&server.url())?]);
     let how = MeasuringOptions {

@@ -1,26 +1,59 @@
 //! `prestan gallery`: all servers that are installed, side by side, as a site.
 
-mod args;
-
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+use clap::Args;
 use engine::ClockChoice;
 use report::Comparisons;
 use report::gallery::{Exhibit, Gallery, SiteFile};
 use runner::RunnerError;
+use runner::kept::KeptRun;
+use runner::servers::tested_servers;
 use stats::ComparedTimes;
+use terminal::document_file;
+use terminal::output::{self, tell};
 use testbed::real::{Recipe, UrlScheme, recipes};
 
 use super::compare::side_by_side::{self, Extent, MeasuredSeries, SideBySide, SideSuite};
 use super::compare::{MeasuredServer, compared, shown};
-use crate::args::{MeasuringOptions, SideOptions, VerdictOptions, WARMUP, defaults};
+use crate::args::{
+    CaptureFileOptions, ClockOptions, LabOptions, MeasuringOptions, RunsOptions, SideOptions,
+    VerdictOptions, WARMUP, defaults, whole,
+};
 use crate::exit::ExitStatus;
-pub(crate) use args::GalleryArgs;
-use runner::kept::KeptRun;
-use runner::servers::tested_servers;
-use terminal::document_file;
-use terminal::output::{self, tell};
+
+#[derive(Debug, Args)]
+pub(crate) struct GalleryArgs {
+    /// Directory of the site; it must be new, empty, or a gallery
+    #[arg(value_name = "DIR")]
+    pub(crate) directory: PathBuf,
+
+    /// Only these servers (see `prestan servers`); may be repeated [default: all installed ones that
+    /// require no password]
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    pub(crate) server: Vec<String>,
+
+    /// Number of runs of each server, side by side
+    #[arg(long, value_name = "N", default_value_t = 10,
+          value_parser = whole(2..=200_u32), help_heading = "Suite and duration")]
+    pub(crate) repeat: u32,
+
+    #[command(flatten)]
+    pub(crate) side: SideOptions,
+
+    #[command(flatten)]
+    pub(crate) clock: ClockOptions,
+
+    #[command(flatten)]
+    pub(crate) packets: CaptureFileOptions,
+
+    #[command(flatten)]
+    pub(crate) runs: RunsOptions,
+
+    #[command(flatten)]
+    pub(crate) lab: LabOptions,
+}
 
 /// Servers that nothing can be shown of would be no gallery.
 const LEAST: usize = 2;

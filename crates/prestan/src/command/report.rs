@@ -2,14 +2,17 @@
 
 use std::path::{Path, PathBuf};
 
+use clap::Args;
 use record::{ConstraintRecord, ConstraintSense, PlanRecord};
 use report::page::ReportPage;
 use report::{BesideResult, Comparisons, Diagnosed, Versus};
 use rundir::RunFolder;
 use runner::RunnerError;
 use runner::access::labels_of;
+use runner::kept::{KeptRun, RecordReading, open};
 use runner::state;
 use runner::text_file;
+use terminal::output::{self, ReportRequest};
 use terminal::sample_log;
 
 use super::gates::GATE;
@@ -17,9 +20,6 @@ use crate::args::{
     AnswerOptions, FormatOptions, GateOptions, LabelOptions, VerdictOptions, defaults,
 };
 use crate::exit::{ExitStatus, code_of_all};
-use clap::Args;
-use runner::kept::{KeptRun, RecordReading, open};
-use terminal::output::{self, ReportRequest};
 
 #[derive(Debug, Args)]
 pub(crate) struct ReportArgs {
@@ -158,29 +158,23 @@ fn write_log(file: &Path, run: &Path) -> Result<(), RunnerError> {
 }
 
 fn side_by_side(paths: &[PathBuf], args: &ReportArgs) -> Result<ExitStatus, RunnerError> {
-    let FormatOptions {
-        csv,
-        cases,
-        log,
-        layout,
-    } = &args.formats;
-    let AnswerOptions {
-        output,
-        json,
-        markdown,
-        figures,
-        inconclusive,
-        color: _,
-    } = &args.answer;
-    if inconclusive.is_some() {
+    let (answer, formats) = (&args.answer, &args.formats);
+    if answer.inconclusive.is_some() {
         return Err(RunnerError::Usage(
             "--inconclusive is about a run that is judged, and several runs are not; leave it out"
                 .to_owned(),
         ));
     }
-    let figures = figures.request();
-    let of_one_run = [json, csv, &cases.junit, log, markdown, output];
-    let is_of_one_run = of_one_run.iter().any(|file| file.is_some()) || layout.is_some();
+    let figures = answer.figures.request();
+    let of_one_run = [
+        &answer.output,
+        &answer.json,
+        &answer.markdown,
+        &formats.csv,
+        &formats.cases.junit,
+        &formats.log,
+    ];
+    let is_of_one_run = of_one_run.iter().any(|file| file.is_some()) || formats.layout.is_some();
     if is_of_one_run || !figures.any() {
         return Err(RunnerError::Usage(
             "several runs are drawn side by side: write --html FILE, --svg DIR or --png DIR; as \

@@ -14,9 +14,7 @@ use runner::servers::{RunWays, TestedServer, one_labelled};
 use runner::suite_text::SuiteText;
 use suite::{Overrides, Plan, Selection};
 
-use crate::args::{
-    LoadOptions, MeasuringOptions, OutputOptions, RunOptions, WritesOptions, defaults,
-};
+use crate::args::{LoadOptions, MeasuringOptions, OutputOptions, WritesOptions, defaults};
 use crate::command::single::{SingleRun, single};
 use crate::connect::access;
 use crate::exit::ExitStatus;
@@ -26,41 +24,31 @@ use terminal::output;
 /// `prestan URL [USER PASSWORD] [options]`: the line of 2004.
 pub(crate) fn classic(args: &ClassicArgs) -> Result<ExitStatus, RunnerError> {
     let url = args.url.as_deref().unwrap_or_default();
-    let RunOptions {
-        load,
-        how,
-        flame,
-        output,
-    } = &args.options;
+    let options = &args.options;
     let server = TestedServer::running(vec![read_target(url)?]);
-    let task = SuiteTask::of("prestan", load, output, defaults())?;
-    let access = access(&args.login, &how.connect)?;
-    measure(task, server, access, (how, flame.flame))
+    let task = SuiteTask::of("prestan", (&options.load, &options.output), defaults())?;
+    let access = access(&args.login, &options.how.connect)?;
+    measure(task, server, access, (&options.how, options.flame.flame))
 }
 
 /// `prestan run SUITE URL` or `prestan run SUITE --server NAME`.
 pub(crate) fn run(args: &RunArgs) -> Result<ExitStatus, RunnerError> {
-    let RunOptions {
-        load,
-        how,
-        flame,
-        output,
-    } = &args.options;
+    let options = &args.options;
     // A bad suite file or option is reported before a server is started for it.
     let mut task = SuiteTask {
         beside: BesideTask::all(&args.beside.beside)?,
-        ..SuiteTask::of(&args.suite, load, output, args.writes)?
+        ..SuiteTask::of(&args.suite, (&options.load, &options.output), args.writes)?
     };
     if args.beside.compete {
         task.compete(&args.suite)?;
     }
     let url = args.url.as_deref();
-    let server = match args.server.tested(&how.connect)? {
+    let server = match args.server.tested(&options.how.connect)? {
         Some(server) => server,
         None => TestedServer::running(vec![read_target(url.unwrap_or_default())?]),
     };
-    let access = access(&args.login, &how.connect)?;
-    measure(task, server, access, (how, flame.flame))
+    let access = access(&args.login, &options.how.connect)?;
+    measure(task, server, access, (&options.how, options.flame.flame))
 }
 
 pub(crate) fn overrides(load: &LoadOptions, writes: WritesOptions) -> Overrides {
@@ -104,8 +92,7 @@ impl<'a> SuiteTask<'a> {
     /// The suite of that name, or in that file, with these options.
     pub(crate) fn of(
         suite: &str,
-        load: &'a LoadOptions,
-        output: &'a OutputOptions,
+        (load, output): (&'a LoadOptions, &'a OutputOptions),
         writes: WritesOptions,
     ) -> Result<Self, RunnerError> {
         output::check_report(&output.request())?;

@@ -1,12 +1,11 @@
 //! `prestan servers`: what `--server` can start.
 
+use clap::Args;
 use runner::RunnerError;
+use terminal::output::print_list;
 use testbed::real::{Recipe, recipes};
 
-use clap::Args;
-
 use crate::exit::ExitStatus;
-use terminal::output::print_list;
 
 #[derive(Debug, Args)]
 pub(crate) struct ServersArgs {}

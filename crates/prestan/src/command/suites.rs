@@ -1,9 +1,8 @@
 //! `prestan suites`: what is built in, and whether a file is right.
 
-mod args;
+use std::path::{Path, PathBuf};
 
-use std::path::Path;
-
+use clap::{Args, Subcommand};
 use runner::RunnerError;
 use runner::background::{AskedBackground, BackgroundRequest};
 use runner::fitting::check_background;
@@ -11,11 +10,42 @@ use runner::suite_text::SuiteText;
 use runner::text_file;
 use runner::words::number_of;
 use suite::{OperationKind, Plan};
-
-use crate::exit::ExitStatus;
-pub(crate) use args::{SuitesAction, SuitesArgs};
 use terminal::document_file;
 use terminal::output::{print_list, print_text, tell};
+
+use crate::exit::ExitStatus;
+
+#[derive(Debug, Args)]
+pub(crate) struct SuitesArgs {
+    #[command(subcommand)]
+    pub(crate) action: Option<SuitesAction>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum SuitesAction {
+    /// List the built-in suites
+    List,
+    /// Print a built-in suite: a starting point for another one
+    Show {
+        /// Name of the suite
+        name: String,
+    },
+    /// Check a suite file
+    Check {
+        /// Suite file, or name of a built-in suite
+        file: String,
+    },
+    /// Format the expressions of a suite file: constraints and conditions
+    Fmt {
+        /// Suite file, which is changed
+        file: PathBuf,
+        /// Change nothing; exit status 1 if the file is not formatted
+        #[arg(long)]
+        check: bool,
+    },
+    /// Print the JSON schema of suite files, for editors
+    Schema,
+}
 
 pub(crate) fn suites(args: &SuitesArgs) -> Result<ExitStatus, RunnerError> {
     match args.action.as_ref().unwrap_or(&SuitesAction::List) {
