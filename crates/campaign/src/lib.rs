@@ -15,7 +15,6 @@ mod directory;
 mod facts;
 mod forecast;
 mod laboratory_runner;
-mod policy;
 mod request;
 mod trial;
 
@@ -23,10 +22,10 @@ use std::time::{Duration, Instant};
 
 use engine::Cancel;
 use experiment::{TrialRecord, planned_trials};
+use runner::policy::CampaignPolicy;
 use runner::{RunnerError, series};
 
 use laboratory_runner::LaboratoryRunner;
-use policy::CampaignPolicy;
 
 pub use asked::{AskedCampaign, find_experiment};
 pub use bottleneck::refusal;

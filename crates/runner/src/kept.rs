@@ -10,7 +10,7 @@ use record::{ConstraintRecord, EventKind, Run};
 use report::page::PageRun;
 use report::{BesideResult, Diagnosed};
 use rundir::{Recorded, RunDirError, RunFolder};
-use stats::{Details, Side, Summary};
+use stats::{Details, Material, Side, Summary};
 
 /// A kept run, or several of one server, pooled.
 pub struct KeptRun {
@@ -22,6 +22,8 @@ pub struct KeptRun {
     pub details: Option<Vec<Details>>,
     /// What is conspicuous, where that is shown.
     pub diagnosed: Option<Diagnosed>,
+    /// What a diagnosis needs, where its series is diagnosed.
+    pub material: Option<Material>,
     /// Where `run` is kept.
     pub path: String,
 }
@@ -34,6 +36,7 @@ impl KeptRun {
             summary,
             details: None,
             diagnosed: None,
+            material: None,
             path,
         }
     }

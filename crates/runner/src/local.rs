@@ -16,7 +16,6 @@ use std::time::{Duration, Instant};
 
 use engine::{Cancel, Drive, RunPlace, RunSpec, Turn, Turns};
 use record::Processors;
-use stats::Completeness;
 use suite::Workspace;
 
 use crate::RunnerError;
@@ -29,6 +28,8 @@ use crate::run::{CompletedRun, IncompleteRun, PARTNER_ENDED, PlannedRun, RunEnds
 use crate::series::{MadeStep, Runner, StepFailure};
 use crate::servers::{AnonymousServers, RunWays, TestedServer, collections, name_of};
 use crate::state;
+
+use step::first_reason;
 
 pub use step::{RunStep, RunTask, ServerStart, StepRun, StepRuns, whole};
 
@@ -61,6 +62,8 @@ pub struct LocalSeries<'a> {
     pub ends: RunEnds,
     /// Samples are needed after the runs, also where these are not kept.
     pub needs_samples: bool,
+    /// Its history has what a diagnosis needs of its runs.
+    pub is_diagnosed: bool,
     /// What shows it.
     pub console: &'a dyn SeriesConsole,
 }
@@ -81,6 +84,7 @@ impl<'a> LocalSeries<'a> {
             capture: None,
             ends: RunEnds::default(),
             needs_samples: false,
+            is_diagnosed: false,
             console,
         }
     }
@@ -198,6 +202,24 @@ impl<'a> LocalRunner<'a> {
             server.find(&self.with.ways)?;
         }
         Ok(())
+    }
+
+    /// Makes the runs of a step.
+    fn runs(
+        &mut self,
+        number: usize,
+        step: &RunStep,
+    ) -> Result<Vec<Result<KeptRun, IncompleteRun>>, StepFailure> {
+        let failed = |has_begun| move |why| StepFailure { why, has_begun };
+        let planned = self.begin(step).map_err(failed(false))?;
+        let runs = self.attend(step, planned).map_err(failed(true))?;
+        let groups = step.runs.iter().map(|run| run.group);
+        Ok(side_by_side(
+            groups.zip(runs),
+            Turns::among(step.runs.len(), number),
+            &self.cancel,
+            (self.with.console, self.with.is_diagnosed),
+        ))
     }
 
     /// Starts servers, and plans the runs of a step. Where one of them cannot be, nothing is kept of the others.
@@ -408,14 +430,6 @@ fn refuse_captures(file: Option<&Path>) -> Result<(), RunnerError> {
     }
 }
 
-/// Which reason goes first: an interruption, a server that ended, what else failed.
-fn first_reason(failed: RunnerError, gone: Option<RunnerError>) -> RunnerError {
-    match (failed, gone) {
-        (failed @ RunnerError::Interrupted(_), _) | (failed, None) => failed,
-        (_, Some(gone)) => gone,
-    }
-}
-
 /// Where a server comes, from 1, among those that are started for the runs of a step side by side.
 fn start_place(step: &RunStep, server: usize) -> Option<u32> {
     let ServerStart { order, .. } = step.start.as_ref().filter(|_| step.runs.len() > 1)?;
@@ -428,45 +442,11 @@ impl Runner for LocalRunner<'_> {
     type Outcome = StepRuns;
 
     fn run(&mut self, number: usize, step: &RunStep) -> MadeStep<StepRuns> {
-        let during = format!("run {number}");
-        let planned = match self.begin(step) {
-            Ok(planned) => planned,
-            Err(why) => {
-                let gone = self.ended_server(&during, true);
-                return MadeStep::not_begun(first_reason(why, gone));
-            }
-        };
-        let runs = match self.attend(step, planned) {
-            Ok(runs) => runs,
-            Err(why) => {
-                let gone = self.ended_server(&during, true);
-                return Err(first_reason(why, gone)).into();
-            }
-        };
-        let groups = step.runs.iter().map(|run| run.group);
-        let (ran, failed) = side_by_side(
-            groups.zip(runs),
-            Turns::among(step.runs.len(), number),
-            &self.cancel,
-            self.with.console,
-        );
-        let gone = self.ended_server(&during, failed.is_some());
-        // What failed after a server had ended says nothing of it.
-        let is_there = gone.is_none() && ran.len() == step.runs.len();
-        let why = match failed {
-            Some(why) => Some(first_reason(why, gone)),
-            None => gone,
-        };
-        MadeStep {
-            outcome: is_there.then(|| StepRuns {
-                runs: ran,
-                is_whole: why.is_none(),
-            }),
-            ended: why.map(|why| StepFailure {
-                why,
-                has_begun: true,
-            }),
-        }
+        let runs = self.runs(number, step);
+        let ran = |runs: &Vec<_>| runs.iter().all(Result::is_ok);
+        let went_through = runs.as_ref().is_ok_and(ran);
+        let gone = self.ended_server(&format!("run {number}"), !went_through);
+        StepRuns::made(runs, gone)
     }
 
     fn elapsed(&self) -> Duration {
@@ -483,17 +463,17 @@ fn side_by_side(
     runs: impl Iterator<Item = (usize, PlannedRun)>,
     turns: Vec<Turn>,
     cancel: &Cancel,
-    console: &dyn SeriesConsole,
-) -> (Vec<KeptRun>, Option<RunnerError>) {
+    (console, is_diagnosed): (&dyn SeriesConsole, bool),
+) -> Vec<Result<KeptRun, IncompleteRun>> {
     let is_alone = turns.len() == 1;
-    let ended: Vec<Result<KeptRun, IncompleteRun>> = thread::scope(|scope| {
+    thread::scope(|scope| {
         let start = |((group, job), turn): ((usize, PlannedRun), Turn)| {
             let keep = move || {
                 let turn = (!is_alone).then_some(turn);
                 let made = job.make(cancel, (console, group), turn);
                 let ran = made
                     .map_err(IncompleteRun::from)
-                    .and_then(CompletedRun::keep);
+                    .and_then(|completed| completed.keep(is_diagnosed));
                 if ran.is_err() && !is_alone {
                     // Nothing more of this step can be compared.
                     cancel.cancel_because(PARTNER_ENDED);
@@ -516,21 +496,5 @@ fn side_by_side(
             .into_iter()
             .map(|run| run.and_then(|run| run.join().unwrap_or_else(lost)));
         ended.collect()
-    });
-    let mut ran = Vec::new();
-    let mut reasons = Vec::new();
-    for run in ended {
-        match run {
-            Ok(whole) => ran.push(whole),
-            Err(IncompleteRun { why, run: part }) => {
-                let ended = part.as_ref().map(|part| &part.summary.complete);
-                let is_consequence = matches!(why, RunnerError::Interrupted(_))
-                    || matches!(ended, Some(Completeness::Aborted(Some(why))) if why == PARTNER_ENDED);
-                reasons.push((is_consequence, why));
-                ran.extend(part.map(|part| *part));
-            }
-        }
-    }
-    reasons.sort_by_key(|(is_consequence, _)| *is_consequence);
-    (ran, reasons.into_iter().next().map(|(_, why)| why))
+    })
 }

@@ -35,7 +35,7 @@ use crate::steering::{AdaptingLoad, BackgroundFeed};
 
 use made::{created_urls, note_target, remove_target};
 
-pub use completed::{CompletedRun, IncompleteRun};
+pub use completed::{CompletedRun, IncompleteRun, cut_short, not_measured};
 pub(crate) use ended::{Companion, EndedRun, RunRecorder};
 
 /// Why a run ends that takes turns with one that ended early.
@@ -193,7 +193,7 @@ impl PlannedRun {
             rows: None,
             is_alone: false,
         };
-        self.measure(intake, watch, None).keep()
+        self.measure(intake, watch, None).keep(false)
     }
 
     /// Makes the run; in turns with others where `turn` is given.

@@ -70,19 +70,6 @@ pub struct MadeStep<O> {
     pub ended: Option<StepFailure>,
 }
 
-impl<O> MadeStep<O> {
-    /// The step could not begin.
-    pub(crate) fn not_begun(why: RunnerError) -> MadeStep<O> {
-        MadeStep {
-            outcome: None,
-            ended: Some(StepFailure {
-                why,
-                has_begun: false,
-            }),
-        }
-    }
-}
-
 impl<O> From<Result<O, RunnerError>> for MadeStep<O> {
     fn from(made: Result<O, RunnerError>) -> MadeStep<O> {
         let (outcome, why) = match made {

@@ -3,6 +3,7 @@
 use std::io;
 use std::path::Path;
 
+use suite::spec::SuiteSpec;
 use suite::{BackgroundPlan, Builtin, Overrides, Plan, TrafficOrigin};
 use wire::shown::redacted_target;
 
@@ -41,16 +42,38 @@ impl SuiteText {
         })
     }
 
+    /// What it says, for several plans.
+    pub fn parsed(&self) -> Result<ParsedSuite<'_>, RunnerError> {
+        let spec = suite::parse(&self.name, &self.text).map_err(usage)?;
+        Ok(ParsedSuite {
+            written: self,
+            spec,
+        })
+    }
+
     /// The plan, with these changes.
     pub fn resolved(&self, overrides: &Overrides) -> Result<Plan, RunnerError> {
-        let spec = suite::parse(&self.name, &self.text).map_err(usage)?;
-        let mut plan = suite::resolve(&self.name, &self.text, &spec, overrides).map_err(usage)?;
+        self.parsed()?.resolved(overrides)
+    }
+}
+
+/// A suite that was read.
+pub struct ParsedSuite<'a> {
+    written: &'a SuiteText,
+    spec: SuiteSpec,
+}
+
+impl ParsedSuite<'_> {
+    /// The plan, with these changes.
+    pub fn resolved(&self, overrides: &Overrides) -> Result<Plan, RunnerError> {
+        let SuiteText { name, text } = self.written;
+        let mut plan = suite::resolve(name, text, &self.spec, overrides).map_err(usage)?;
         if let Some(BackgroundPlan {
             traffic: TrafficOrigin::File(file),
             ..
         }) = &mut plan.background
         {
-            let beside = Path::new(&self.name).with_file_name(&*file);
+            let beside = Path::new(name).with_file_name(&*file);
             *file = beside.to_string_lossy().into_owned();
         }
         Ok(plan)

@@ -12,10 +12,9 @@ use runner::RunnerError;
 use runner::console::{Guard, RunDisplay, SeriesConsole, ShownRun};
 use runner::intake::{Drawn, drawn};
 use runner::kept::KeptRun;
-use runner::local::{LocalRunner, LocalSeries, RunStep, RunStorage, RunTask, ServerStart, StepRun};
-use runner::run::{CompletedRun, IncompleteRun, RunEnds};
+use runner::local::{LocalRunner, LocalSeries, RunStep, RunStorage, RunTask, StepRun};
+use runner::run::{CompletedRun, IncompleteRun, RunEnds, cut_short, not_measured};
 use runner::servers::{RunWays, TestedServer};
-use stats::{Completeness, Summary};
 
 use super::gates::add_gate;
 use crate::args::{MeasuringOptions, OutputOptions};
@@ -70,10 +69,10 @@ pub(crate) fn single(
         ..how.series(ways, storage, &console)
     };
     let mut runner = LocalRunner::new(vec![server], [&task], with)?;
-    let step = RunStep {
-        start: Some(ServerStart::in_order(1)),
-        title: None,
-        runs: vec![StepRun {
+    let step = RunStep::of_one(
+        0,
+        1,
+        StepRun {
             server: 0,
             group: 0,
             name: None,
@@ -81,8 +80,8 @@ pub(crate) fn single(
             users,
             drive,
             seed,
-        }],
-    };
+        },
+    );
     let (completed, gone) = runner.single(&step)?;
     let reported = report(completed, &request);
     let Some(gone) = gone else { return reported };
@@ -157,13 +156,11 @@ fn report(completed: CompletedRun, request: &ReportRequest) -> Result<ExitStatus
         error,
     } = finished;
     if let Some(error) = error {
-        let record = match (saved, path) {
-            (Ok(()), Some(path)) => format!("; the record of the run is in {path}"),
-            (Ok(()), None) => String::new(),
-            (Err(why), _) => format!("; {why}"),
-        };
         broken_off.iter().for_each(warn);
-        return Err(RunnerError::from(error).followed_by(&record));
+        let kept = path.filter(|_| saved.is_ok());
+        let why = not_measured(error, &plan.suite.name, kept.as_deref());
+        let unsaved = saved.err().map(|why| format!("; {why}"));
+        return Err(why.followed_by(&unsaved.unwrap_or_default()));
     }
     let summary = summary.map_err(|why| {
         broken_off.iter().for_each(warn);
@@ -207,11 +204,12 @@ fn report(completed: CompletedRun, request: &ReportRequest) -> Result<ExitStatus
         details,
     };
     let path = path.filter(|_| saved.is_ok());
+    let cut = cut_short(&summary.complete, &run.plan.suite.name, path.as_deref());
     let loads: Vec<BesideResult<'_>> = beside.iter().map(KeptRun::beside).collect();
     output::print(shown, diagnosed, &loads, request, path)?;
     // The last that went wrong is the answer, and of the others it is told as well.
-    let own = [logged, saved, went_through_all(&summary)];
-    let mut failures: Vec<RunnerError> = own.into_iter().filter_map(Result::err).collect();
+    let own = [logged.err(), saved.err(), cut];
+    let mut failures: Vec<RunnerError> = own.into_iter().flatten().collect();
     // What the run itself came to goes before what became of a load.
     failures.splice(0..0, broken_off.drain(..));
     let Some(last) = failures.pop() else {
@@ -263,17 +261,4 @@ fn draw(recorded: &Recorded) -> Option<Drawn> {
             ));
         })
         .ok()
-}
-
-fn went_through_all(summary: &Summary) -> Result<(), RunnerError> {
-    match &summary.complete {
-        Completeness::Interrupted => Err(RunnerError::Interrupted(
-            "the run was interrupted; the report is of what was done".to_owned(),
-        )),
-        Completeness::Aborted(reason) => Err(RunnerError::Local(format!(
-            "the run could not be finished: {}",
-            report::abort_reason(reason.as_deref())
-        ))),
-        Completeness::Complete => Ok(()),
-    }
 }

@@ -6,26 +6,22 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use engine::{Drive, LoadDrive, Pacing, Rounds};
-use rand::SeedableRng;
-use rand::rngs::StdRng;
-use rand::seq::SliceRandom;
 use report::page::{Common, ReportPage};
-use report::{Design, Sweep, SweepServer, Varied};
+use report::{Sweep, SweepServer, Varied};
 use stats::{Swept, Warning, WarningKind};
 use suite::Limit;
 
 use super::gates::add_gate;
 use super::point_verdicts::{RunAtPoint, by_constraints};
-
 use crate::command::run::overrides;
 use crate::exit::ExitStatus;
 use crate::signals::on_interrupt;
-pub(crate) use args::{SweepArgs, Vary};
+pub(crate) use args::SweepArgs;
 use runner::RunnerError;
 use runner::kept::{KeptRun, origins};
 use runner::load::{guard, pace};
-use runner::local::{LocalRunner, LocalSeries, RunStep, RunTask, ServerStart, StepRun, whole};
-use runner::policy::Listed;
+use runner::local::{LocalRunner, LocalSeries, RunTask, whole};
+use runner::policy::{self, AtPoint, Levels, Listed, SweepOrder, SweepSlot};
 use runner::series::{self, CompletedSeries, SeriesEnd};
 use runner::servers::{
     AnonymousServers, LOG_FOLLOWS, TestedServer, labelled, tested_servers, with_pids,
@@ -47,13 +43,15 @@ pub(crate) fn sweep(args: &SweepArgs) -> Result<ExitStatus, RunnerError> {
     output::check_answer(&answer, &[])?;
     check(args)?;
     let suite = SuiteText::find(&args.plan.suite.suite)?;
-    let points = points(&args.plan.vary, args.plan.design);
+    let values = args.plan.vary.iter().map(|varied| varied.values.len());
+    let points = policy::points(&values.collect::<Vec<_>>(), args.plan.design);
     let plans = plans(args, &suite, &points)?;
     let servers = servers(args)?;
     let ways = args.how.ways(&args.load.running)?;
     let seed = ways.run.seed;
-    let order = order(points.len(), servers.len(), args.plan.repeat, seed);
-    tell_budget(args, &plans, &order);
+    let order = SweepOrder::new(points.len(), servers.len(), args.plan.repeat, seed);
+    let slots = &order.slots[..];
+    tell_budget(args, &plans, slots);
 
     let servers = labelled(servers, &args.how.labels.label)?;
     let servers = with_pids(servers, &args.how.inside.pid)?;
@@ -65,29 +63,20 @@ pub(crate) fn sweep(args: &SweepArgs) -> Result<ExitStatus, RunnerError> {
     let tasks = plans.iter().map(|point| &*point.task);
     let mut runner = LocalRunner::new(servers, tasks, with)?;
     let servers = runner.reported_names();
-    let step = |(number, slot): (usize, &SweepSlot)| {
-        let start = (number == 0).then(|| ServerStart::in_order(servers.len()));
-        step(
-            &plans[slot.point],
-            (number, slot),
-            (start, servers.len()),
-            seed,
-        )
-    };
-    let mut steps = Listed::new(order.iter().enumerate().map(step));
+    let mut steps = Listed::new(order.steps(&plans));
     shown.plan(steps.steps());
     let CompletedSeries { history, ended } = series::perform(&mut steps, &mut runner);
     shown.end();
-    let done: Done<'_> = order.iter().copied().zip(whole(&history)).collect();
+    let done: Done<'_> = slots.iter().copied().zip(whole(&history)).collect();
     let caveats = caveats(
         args,
-        (&done, &order, ended.as_ref()),
+        (&done, slots, ended.as_ref()),
         &servers,
         &runner.anonymous(),
     );
     drop(runner);
     // That a run could not be made is no failure yet where something can be said already.
-    let is_enough = done.len() >= 2 * order.len() / args.plan.repeat as usize;
+    let is_enough = done.len() >= 2 * slots.len() / args.plan.repeat as usize;
     let ended = ended.map(|end| end.why);
     if !is_enough && let Some(why) = ended {
         return Err(why);
@@ -223,34 +212,6 @@ fn check(args: &SweepArgs) -> Result<(), RunnerError> {
     Ok(())
 }
 
-/// For each point, which value of each parameter: an index.
-type Levels = Vec<usize>;
-
-fn points(vary: &[Vary], design: Design) -> Vec<Levels> {
-    let mut points: Vec<Levels> = vec![vec![0; vary.len()]];
-    for (of, varied) in vary.iter().enumerate() {
-        let from = match design {
-            Design::Grid => points.clone(),
-            Design::OneAtATime => vec![vec![0; vary.len()]],
-        };
-        for level in 1..varied.values.len() {
-            points.extend(from.iter().map(|point| {
-                let mut point = point.clone();
-                point[of] = level;
-                point
-            }));
-        }
-    }
-    points
-}
-
-/// What is done at a point.
-struct AtPoint {
-    task: Arc<RunTask>,
-    users: u32,
-    drive: Drive,
-}
-
 fn plans(
     args: &SweepArgs,
     suite: &SuiteText,
@@ -288,33 +249,6 @@ fn plans(
         })
     };
     points.iter().map(at).collect()
-}
-
-/// One run to be made.
-#[derive(Debug, Clone, Copy)]
-struct SweepSlot {
-    repeat: usize,
-    point: usize,
-    server: usize,
-}
-
-/// Every point once on every server in each repeat, in an order of its own.
-fn order(points: usize, servers: usize, repeats: u32, seed: u64) -> Vec<SweepSlot> {
-    let rng = &mut StdRng::seed_from_u64(seed);
-    (0..repeats as usize)
-        .flat_map(|repeat| {
-            let places = (0..points).flat_map(|point| {
-                (0..servers).map(move |server| SweepSlot {
-                    repeat,
-                    point,
-                    server,
-                })
-            });
-            let mut places: Vec<SweepSlot> = places.collect();
-            places.shuffle(rng);
-            places
-        })
-        .collect()
 }
 
 fn tell_budget(args: &SweepArgs, plans: &[AtPoint], order: &[SweepSlot]) {
@@ -371,30 +305,6 @@ fn drive(args: &SweepArgs, rate: Option<f64>) -> Drive {
         warmup,
         ..LoadDrive::default()
     })
-}
-
-/// The run of a place in the order, on one of so many servers.
-fn step(
-    point: &AtPoint,
-    (number, slot): (usize, &SweepSlot),
-    (start, servers): (Option<ServerStart>, usize),
-    seed: u64,
-) -> RunStep {
-    RunStep {
-        start,
-        title: None,
-        runs: vec![StepRun {
-            server: slot.server,
-            group: slot.point * servers + slot.server,
-            name: Some((number + 1).to_string()),
-            task: Arc::clone(&point.task),
-            users: point.users,
-            drive: point.drive.clone(),
-            // In a repeat all points do the same, also where chance decides what; in the next
-            // something else.
-            seed: seed.wrapping_add(slot.repeat as u64),
-        }],
-    }
 }
 
 /// Runs that went through, and where.

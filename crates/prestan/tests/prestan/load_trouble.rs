@@ -383,7 +383,7 @@ fn a_load_in_which_everything_fails_ends_early() {
         };
         assert_eq!(result["complete"]["state"], state, "{outcome}");
         if let Some(reason) = reason {
-            let said = format!("prestan: the run could not be finished: {reason}");
+            let said = format!("could not be finished: {reason}");
             assert!(outcome.stderr.contains(&said), "{outcome}");
         }
     }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use engine::Drive;
+use stats::Completeness;
 use suite::Plan;
 
 use crate::RunnerError;
@@ -10,7 +11,8 @@ use crate::background::{AskedBackground, BackgroundRequest};
 use crate::beside::BesideTask;
 use crate::kept::KeptRun;
 use crate::load::guard::Permission;
-use crate::series::SeriesHistory;
+use crate::run::{IncompleteRun, PARTNER_ENDED};
+use crate::series::{MadeStep, SeriesHistory, StepFailure};
 
 /// Runs that are made at the same time.
 pub struct RunStep {
@@ -20,6 +22,17 @@ pub struct RunStep {
     pub runs: Vec<StepRun>,
     /// What a bar says of it.
     pub title: Option<String>,
+}
+
+impl RunStep {
+    /// The run at this place of a series, from 0, which starts so many servers before the first one, and keeps them.
+    pub fn of_one(place: usize, servers: usize, run: StepRun) -> RunStep {
+        RunStep {
+            start: (place == 0).then(|| ServerStart::in_order(servers)),
+            runs: vec![run],
+            title: None,
+        }
+    }
 }
 
 /// A start of all servers.
@@ -112,6 +125,74 @@ pub struct StepRuns {
     pub runs: Vec<KeptRun>,
     /// Whether all of them went through to their end.
     pub is_whole: bool,
+}
+
+impl StepRuns {
+    /// What came of a step: how its runs ended, or why there are none; and why one of its servers ended by itself.
+    pub(crate) fn made(
+        runs: Result<Vec<Result<KeptRun, IncompleteRun>>, StepFailure>,
+        gone: Option<RunnerError>,
+    ) -> MadeStep<StepRuns> {
+        let runs = match runs {
+            Ok(runs) => runs,
+            Err(StepFailure { why, has_begun }) => {
+                let why = first_reason(why, gone);
+                let ended = Some(StepFailure { why, has_begun });
+                return MadeStep {
+                    outcome: None,
+                    ended,
+                };
+            }
+        };
+        let count = runs.len();
+        let (ran, failed) = together(runs);
+        // What failed after a server had ended says nothing of it.
+        let is_there = gone.is_none() && ran.len() == count;
+        let why = match failed {
+            Some(why) => Some(first_reason(why, gone)),
+            None => gone,
+        };
+        let has_begun = true;
+        MadeStep {
+            outcome: is_there.then(|| StepRuns {
+                runs: ran,
+                is_whole: why.is_none(),
+            }),
+            ended: why.map(|why| StepFailure { why, has_begun }),
+        }
+    }
+}
+
+/// What there is of runs side by side, and why one of them did not go through: its own reason goes before what that did
+/// to the others.
+fn together(runs: Vec<Result<KeptRun, IncompleteRun>>) -> (Vec<KeptRun>, Option<RunnerError>) {
+    let mut ran = Vec::new();
+    let mut reasons = Vec::new();
+    for run in runs {
+        match run {
+            Ok(whole) => ran.push(whole),
+            Err(IncompleteRun { why, run: part }) => {
+                let ended = part.as_ref().map(|part| &part.summary.complete);
+                let rank = match (&why, ended) {
+                    (_, Some(Completeness::Aborted(Some(by)))) if by == PARTNER_ENDED => 2,
+                    (RunnerError::Interrupted(_), _) => 1,
+                    _ => 0,
+                };
+                reasons.push((rank, why));
+                ran.extend(part.map(|part| *part));
+            }
+        }
+    }
+    reasons.sort_by_key(|(rank, _)| *rank);
+    (ran, reasons.into_iter().next().map(|(_, why)| why))
+}
+
+/// Which reason goes first: an interruption, a server that ended, what else failed.
+pub(super) fn first_reason(failed: RunnerError, gone: Option<RunnerError>) -> RunnerError {
+    match (failed, gone) {
+        (failed @ RunnerError::Interrupted(_), _) | (failed, None) => failed,
+        (_, Some(gone)) => gone,
+    }
 }
 
 /// The runs of a series that went through to their end.

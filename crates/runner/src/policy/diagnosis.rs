@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use engine::{Drive, Rounds};
 use report::NotMeasured;
+use stats::Material;
 
 use crate::RunnerError;
-use crate::local::{RunStep, RunTask, ServerStart, StepRun, StepRuns};
+use crate::local::{RunStep, RunTask, StepRun, StepRuns};
 use crate::series::{NextStep, PastStep, Policy, SeriesHistory};
 
 /// A suite that is to be measured, with everything decided.
@@ -41,9 +42,8 @@ impl PlannedSuite {
     }
 }
 
-/// The parts of the first suites which are to show once more what they showed.
-type OnceMore<'a> =
-    dyn Fn(&SeriesHistory<RunStep, StepRuns>) -> Result<Vec<PlannedSuite>, RunnerError> + 'a;
+/// Of the first suite of this number, from 0, the part that has these tests.
+type PartOfSuite<'a> = dyn Fn(usize, Vec<String>) -> Result<PlannedSuite, RunnerError> + 'a;
 
 /// Groups of repeats begin with this number.
 const REPEATS: usize = 1_000;
@@ -55,18 +55,18 @@ pub struct DiagnosisSuites<'a> {
     /// How many come before it is known what is seen once.
     firsts: usize,
     are_repeats_known: bool,
-    once_more: &'a OnceMore<'a>,
+    part: &'a PartOfSuite<'a>,
     warmup: u32,
     seed: u64,
 }
 
 impl<'a> DiagnosisSuites<'a> {
-    /// These suites, then what is to be shown once more, then these with several users.
+    /// These suites, then the parts of them that are to show once more what they showed, then these with several users.
     /// All begin with so many rounds of warming up, and with seeds from this one on.
     pub fn new(
         firsts: Vec<PlannedSuite>,
         with_several_users: Vec<PlannedSuite>,
-        once_more: &'a OnceMore<'a>,
+        part: &'a PartOfSuite<'a>,
         (warmup, seed): (u32, u64),
     ) -> DiagnosisSuites<'a> {
         let count = firsts.len();
@@ -74,7 +74,7 @@ impl<'a> DiagnosisSuites<'a> {
             suites: firsts.into_iter().chain(with_several_users).collect(),
             firsts: count,
             are_repeats_known: false,
-            once_more,
+            part,
             warmup,
             seed,
         }
@@ -101,22 +101,52 @@ impl<'a> DiagnosisSuites<'a> {
 
     fn step(&self, place: usize) -> RunStep {
         let suite = &self.suites[place];
+        let run = StepRun {
+            server: 0,
+            group: self.group(place),
+            name: Some((place + 1).to_string()),
+            task: Arc::clone(&suite.task),
+            users: suite.users,
+            drive: Drive::Rounds(Rounds {
+                warmup: self.warmup,
+                ..Rounds::default()
+            }),
+            seed: self.seed.wrapping_add(place as u64),
+        };
         RunStep {
-            start: (place == 0).then(|| ServerStart::in_order(1)),
             title: Some(suite.said()),
-            runs: vec![StepRun {
-                server: 0,
-                group: self.group(place),
-                name: Some((place + 1).to_string()),
-                task: Arc::clone(&suite.task),
-                users: suite.users,
-                drive: Drive::Rounds(Rounds {
-                    warmup: self.warmup,
-                    ..Rounds::default()
-                }),
-                seed: self.seed.wrapping_add(place as u64),
-            }],
+            ..RunStep::of_one(place, 1, run)
         }
+    }
+
+    /// The tests whose rows showed something that is a finding only if they show it again.
+    fn repeats(
+        &self,
+        history: &SeriesHistory<RunStep, StepRuns>,
+    ) -> Result<Vec<PlannedSuite>, RunnerError> {
+        let runs = history.outcomes().map(|made| made.runs[0].material.clone());
+        let Some(runs) = runs.collect::<Option<Vec<Material>>>() else {
+            return Ok(Vec::new());
+        };
+        let seen = stats::diagnose(&runs).seen_once;
+        let of_suite = |(place, run): (usize, &Material)| {
+            let rows = seen.iter().flat_map(|finding| &finding.tests);
+            let measures = &run.plan.measures;
+            let test = |row: &String| {
+                let measure = measures.iter().find(|measure| measure.name == *row)?;
+                let test = run.plan.tests.get(usize::from(measure.test.0))?;
+                Some(test.name.clone())
+            };
+            let mut tests: Vec<String> = rows.filter_map(test).collect();
+            tests.sort();
+            tests.dedup();
+            let repeat = |part| PlannedSuite {
+                is_repeat: true,
+                ..part
+            };
+            (!tests.is_empty()).then(|| (self.part)(place, tests).map(repeat))
+        };
+        runs.iter().enumerate().filter_map(of_suite).collect()
     }
 }
 
@@ -130,7 +160,7 @@ impl Policy for DiagnosisSuites<'_> {
     ) -> Result<NextStep<RunStep>, RunnerError> {
         let made = history.steps.len();
         if made == self.firsts && !self.are_repeats_known {
-            let repeats = (self.once_more)(history)?;
+            let repeats = self.repeats(history)?;
             self.suites.splice(made..made, repeats);
             self.are_repeats_known = true;
         }

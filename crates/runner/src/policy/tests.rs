@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use engine::{Drive, Pacing};
+use engine::{Drive, Pacing, Rounds};
 use rand::rngs::StdRng;
 use rand::{RngExt as _, SeedableRng as _};
 use record::{ConstraintRecord, ConstraintSense, Run};
@@ -17,10 +17,10 @@ use super::*;
 use crate::RunnerError;
 use crate::background::BackgroundRequest;
 use crate::kept::KeptRun;
-use crate::local::{RunStep, RunTask, ServerStart, StepRun, StepRuns};
-use crate::series::{
-    CompletedSeries, MadeStep, Policy, Runner, SeriesHistory, StepFailure, perform,
-};
+use crate::local::{RunStep, RunTask, StepRun, StepRuns};
+use crate::series::{CompletedSeries, MadeStep, Policy, Runner, SeriesHistory, perform};
+
+mod campaign;
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -30,30 +30,28 @@ fn question(same_within: f64) -> ComparedBy {
     ComparedBy { same_within, times }
 }
 
+/// What a simulated step comes to.
+type MadeUp<'a, S, O> = dyn FnMut(usize, &S) -> MadeStep<O> + 'a;
+
 /// A runner without servers.
-struct Simulated<F> {
-    make: F,
+struct Simulated<'a, S, O> {
+    make: Box<MadeUp<'a, S, O>>,
     now: Duration,
     /// How long a step takes.
     each: Duration,
     /// What was said, line by line.
     said: RefCell<Vec<String>>,
-    /// Steps that were made, by the names of their runs.
-    made: Vec<String>,
+    /// Steps that were made.
+    made: usize,
 }
 
-impl<F: FnMut(usize, &RunStep) -> MadeStep<StepRuns>> Runner for Simulated<F> {
-    type Step = RunStep;
-    type Outcome = StepRuns;
+impl<S, O> Runner for Simulated<'_, S, O> {
+    type Step = S;
+    type Outcome = O;
 
-    fn run(&mut self, number: usize, step: &RunStep) -> MadeStep<StepRuns> {
+    fn run(&mut self, number: usize, step: &S) -> MadeStep<O> {
         self.now += self.each;
-        let names: Vec<&str> = step
-            .runs
-            .iter()
-            .filter_map(|run| run.name.as_deref())
-            .collect();
-        self.made.push(names.join(" "));
+        self.made += 1;
         (self.make)(number, step)
     }
 
@@ -67,13 +65,13 @@ impl<F: FnMut(usize, &RunStep) -> MadeStep<StepRuns>> Runner for Simulated<F> {
 }
 
 /// Each step takes a second.
-fn simulated<F: FnMut(usize, &RunStep) -> MadeStep<StepRuns>>(make: F) -> Simulated<F> {
+fn simulated<'a, S, O>(make: impl FnMut(usize, &S) -> MadeStep<O> + 'a) -> Simulated<'a, S, O> {
     Simulated {
-        make,
+        make: Box::new(make),
         now: Duration::ZERO,
         each: SECOND,
         said: RefCell::default(),
-        made: Vec::new(),
+        made: 0,
     }
 }
 
@@ -109,23 +107,15 @@ fn trial(us: u64, undecided: bool) -> KeptRun {
     kept
 }
 
+/// A step whose runs all went through.
 fn whole(runs: Vec<KeptRun>) -> MadeStep<StepRuns> {
-    MadeStep {
-        outcome: Some(StepRuns {
-            runs,
-            is_whole: true,
-        }),
-        ended: None,
-    }
+    StepRuns::made(Ok(runs.into_iter().map(Ok).collect()), None)
 }
 
-fn broken_off(why: RunnerError) -> MadeStep<StepRuns> {
-    MadeStep {
-        outcome: None,
-        ended: Some(StepFailure {
-            why,
-            has_begun: true,
-        }),
+fn copy(like: &KeptRun) -> KeptRun {
+    KeptRun {
+        material: like.material.clone(),
+        ..KeptRun::new(like.run.clone(), like.summary.clone(), like.path.clone())
     }
 }
 
@@ -138,7 +128,17 @@ fn task() -> Arc<RunTask> {
     Arc::new(RunTask::new(plan, text.to_owned(), &background).unwrap())
 }
 
-fn trials(find: Find, search: Search) -> Trials {
+/// So many points at which a task is done, each with as many users as its number from 1.
+fn at_points(points: usize, task: &Arc<RunTask>) -> Vec<AtPoint> {
+    let point = |number: usize| AtPoint {
+        task: Arc::clone(task),
+        users: number as u32,
+        drive: Drive::Rounds(Rounds::default()),
+    };
+    (1..=points).map(point).collect()
+}
+
+fn trials(find: Find, search: Search, task: &Arc<RunTask>) -> Trials {
     let load = TrialLoad {
         find,
         duration: SECOND,
@@ -147,23 +147,7 @@ fn trials(find: Find, search: Search) -> Trials {
         connections: 1,
         seed: 1,
     };
-    Trials::new(search, load, task())
-}
-
-fn one_run(place: usize) -> RunStep {
-    RunStep {
-        start: (place == 0).then(|| ServerStart::in_order(1)),
-        title: None,
-        runs: vec![StepRun {
-            server: 0,
-            group: place,
-            name: Some((place + 1).to_string()),
-            task: task(),
-            users: 1,
-            drive: Drive::Rounds(engine::Rounds::default()),
-            seed: 1,
-        }],
-    }
+    Trials::new(search, load, Arc::clone(task))
 }
 
 fn frame() -> BlockFrame {
@@ -176,67 +160,13 @@ fn frame() -> BlockFrame {
     }
 }
 
-fn suite_of(name: &str, users: u32) -> PlannedSuite {
+fn suite_of(name: &str, users: u32, task: &Arc<RunTask>) -> PlannedSuite {
     PlannedSuite {
         name: name.to_owned(),
-        task: task(),
+        task: Arc::clone(task),
         users,
         is_repeat: false,
     }
-}
-
-const REASONS: [fn(String) -> RunnerError; 5] = [
-    RunnerError::Usage,
-    RunnerError::Inconclusive,
-    RunnerError::Target,
-    RunnerError::Local,
-    RunnerError::Interrupted,
-];
-
-/// Lets each of the first steps fail for each reason, and looks how the series ends.
-fn ends_where_a_step_fails<P: Policy<Step = RunStep, Outcome = StepRuns>>(
-    policy: impl Fn() -> P,
-    steps: usize,
-    sides: usize,
-) {
-    for (failing, reason) in (1..=steps).flat_map(|step| REASONS.map(|reason| (step, reason))) {
-        let mut runner = simulated(|number, _| {
-            if number == failing {
-                broken_off(reason("this is why".to_owned()))
-            } else {
-                whole((0..sides).map(|_| trial(100, false)).collect())
-            }
-        });
-        let CompletedSeries { history, ended } = perform(&mut policy(), &mut runner);
-        assert_eq!(runner.made.len(), failing, "nothing is made after it");
-        assert_eq!(history.steps.len(), failing - 1, "what was made stays");
-        let ended = ended.unwrap();
-        assert_eq!(ended.step, Some(failing));
-        assert_eq!(
-            format!("{:?}", ended.why),
-            format!("{:?}", reason("this is why".to_owned()))
-        );
-    }
-}
-
-#[test]
-fn whatever_the_policy_a_series_ends_with_the_step_that_fails() {
-    ends_where_a_step_fails(|| Listed::new((0..5).map(one_run)), 5, 1);
-    ends_where_a_step_fails(|| trials(Find::Users, Search::of_users(1, 64)), 9, 1);
-    let nothing = |_: &_| Ok(Vec::new());
-    let suites = || {
-        let firsts = vec![suite_of("a", 1), suite_of("b", 1)];
-        let last = vec![suite_of("a", 8)];
-        DiagnosisSuites::new(firsts, last, &nothing, (3, 1))
-    };
-    ends_where_a_step_fails(suites, 3, 1);
-    let task_of = |_: Vec<String>, _: Duration| Ok(Arc::into_inner(task()).unwrap());
-    let blocks = || {
-        let budget = (SECOND * 60, 0);
-        let question = question(0.02);
-        BudgetedBlocks::new(frame(), budget, task().plan.clone(), question, &task_of)
-    };
-    ends_where_a_step_fails(blocks, 2, 2);
 }
 
 /// Trials that a server takes and that it does not take, each also undecided.
@@ -258,7 +188,7 @@ fn offered(step: &RunStep) -> f64 {
 /// How much a simulated server takes, what a search found, and how it ended.
 fn searched(
     find: Find,
-    made: &[[KeptRun; 2]; 2],
+    (made, task): (&[[KeptRun; 2]; 2], &Arc<RunTask>),
     seed: u64,
     inconclusive: f64,
 ) -> (u32, Option<f64>, Option<RunnerError>, usize) {
@@ -271,14 +201,13 @@ fn searched(
         let like = &made[usize::from(offered(step) > f64::from(capacity))][usize::from(undecided)];
         in_a_row = if undecided { in_a_row + 1 } else { 0 };
         longest = longest.max(in_a_row);
-        let copy = KeptRun::new(like.run.clone(), like.summary.clone(), String::new());
-        whole(vec![copy])
+        whole(vec![copy(like)])
     });
     let search = match find {
         Find::Users => Search::of_users(1, 4096),
         Find::Rate => Search::of_rate(20.0, 4096.0, 1.0),
     };
-    let mut policy = trials(find, search);
+    let mut policy = trials(find, search, task);
     let CompletedSeries { history, ended } = perform(&mut policy, &mut runner);
     drop(runner);
     let (tried, ran) = policy.made(&history);
@@ -299,9 +228,9 @@ fn is_near(holds: Option<f64>, capacity: u32) -> bool {
 
 #[test]
 fn a_search_finds_what_a_server_takes() {
-    let made = quick_and_slow();
+    let (made, task) = (quick_and_slow(), task());
     for (seed, find) in (0..1000).flat_map(|seed| [(seed, Find::Users), (seed, Find::Rate)]) {
-        let (capacity, holds, ended, _) = searched(find, &made, seed, 0.0);
+        let (capacity, holds, ended, _) = searched(find, (&made, &task), seed, 0.0);
         assert!(ended.is_none(), "{ended:?}");
         assert!(is_near(holds, capacity), "{find:?}, seed {seed}");
     }
@@ -310,9 +239,9 @@ fn a_search_finds_what_a_server_takes() {
 #[test]
 fn a_search_has_patience_with_three_trials_in_a_row() {
     let mut given_up = 0;
-    let made = quick_and_slow();
+    let (made, task) = (quick_and_slow(), task());
     for seed in 0..1000 {
-        let (capacity, holds, ended, longest) = searched(Find::Users, &made, seed, 0.1);
+        let (capacity, holds, ended, longest) = searched(Find::Users, (&made, &task), seed, 0.1);
         assert_eq!(ended.is_some(), longest == 3, "seed {seed}");
         if let Some(why) = &ended {
             assert!(matches!(why, RunnerError::Inconclusive(_)), "{why}");
@@ -329,7 +258,7 @@ fn a_comparison_goes_on_until_it_is_decided_or_its_time_is_over() {
     let task_of = |_: Vec<String>, _: Duration| Ok(Arc::into_inner(task()).unwrap());
     for (seed, other) in (0..40).flat_map(|seed| [100, 101, 150].map(|us| (seed, us))) {
         let rng = &mut StdRng::seed_from_u64(seed);
-        let mut runner = simulated(|_, step| {
+        let mut runner = simulated(|_, step: &RunStep| {
             let us = [100, other].map(|us| us + rng.random_range(0..4));
             let names: BTreeSet<&str> = step
                 .runs
@@ -440,43 +369,4 @@ fn a_budget_that_cannot_be_kept_is_told_once_with_what_it_takes() {
         said[0].contains(told) && said[0].contains("(--only)"),
         "{said:?}"
     );
-}
-
-#[test]
-fn a_diagnosis_repeats_what_it_saw_once_before_it_has_several_users() {
-    let once_more = |history: &SeriesHistory<RunStep, StepRuns>| {
-        assert_eq!(
-            history.steps.len(),
-            2,
-            "it is asked once, after the first runs"
-        );
-        Ok(vec![PlannedSuite {
-            is_repeat: true,
-            ..suite_of("b", 1)
-        }])
-    };
-    let firsts = vec![suite_of("a", 1), suite_of("b", 1)];
-    let last = vec![suite_of("a", 8)];
-    let mut policy = DiagnosisSuites::new(firsts, last, &once_more, (3, 1));
-    let mut titles = Vec::new();
-    let mut runner = simulated(|_, step| {
-        titles.extend(step.title.clone());
-        whole(vec![run(100, |_| ())])
-    });
-    let CompletedSeries { ended, .. } = perform(&mut policy, &mut runner);
-    assert!(ended.is_none());
-    let expected = [
-        "suite a",
-        "suite b",
-        "suite b, once more",
-        "suite a, 8 users",
-    ];
-    assert_eq!(titles, expected);
-    assert_eq!(policy.not_measured(4), []);
-    let missing = policy.not_measured(2);
-    let missing: Vec<_> = missing
-        .iter()
-        .map(|one| (&*one.suite, one.users, one.is_repeat))
-        .collect();
-    assert_eq!(missing, [("b", 1, true), ("a", 8, false)]);
 }

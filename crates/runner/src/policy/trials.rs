@@ -11,7 +11,7 @@ use stats::{Conclusion, OfferedLoad, PagesSummary, Search, Summary, Tally, TestS
 use crate::RunnerError;
 use crate::kept::KeptRun;
 use crate::load::pace;
-use crate::local::{RunStep, RunTask, ServerStart, StepRun, StepRuns};
+use crate::local::{RunStep, RunTask, StepRun, StepRuns};
 use crate::series::{NextStep, Policy, SeriesHistory};
 use crate::words::roughly;
 
@@ -208,9 +208,8 @@ impl Trials {
             seed: self.load.seed.wrapping_add(number as u64),
         };
         RunStep {
-            start: (number == 1).then(|| ServerStart::in_order(1)),
-            runs: vec![run],
             title: Some(self.title(load, history)),
+            ..RunStep::of_one(history.steps.len(), 1, run)
         }
     }
 }

@@ -56,12 +56,13 @@ impl CompletedRun {
             || summary.is_some_and(|own| own.complete == Completeness::Interrupted)
     }
 
-    /// Hands on a run that is kept and that went through to its end.
+    /// Hands on a run that is kept and that went through to its end, with what a diagnosis needs of it where it is
+    /// diagnosed.
     ///
     /// # Errors
     ///
-    /// It did not.
-    pub fn keep(self) -> Result<KeptRun, IncompleteRun> {
+    /// It did not, or its samples cannot be read again.
+    pub fn keep(self, is_diagnosed: bool) -> Result<KeptRun, IncompleteRun> {
         let path = self.path;
         let Finished {
             plan,
@@ -69,39 +70,29 @@ impl CompletedRun {
             events,
             error,
         } = self.finished;
-        let suite = format!("the run of suite {}", plan.suite.name);
+        let suite = plan.suite.name.clone();
         if let Some(error) = error {
-            let why = match RunnerError::from(error) {
-                RunnerError::Interrupted(why) => {
-                    let known = path.map(|path| format!("; its record is in {path}"));
-                    let known = known.unwrap_or_default();
-                    RunnerError::Interrupted(format!("{suite} was {why}{known}"))
-                }
-                why => why,
-            };
-            return Err(why.into());
+            return Err(not_measured(error, &suite, path.as_deref()).into());
         }
         let summary = self.summary.map_err(RunnerError::Local)?;
-        let printed = path.as_ref().map_or(String::new(), |path| {
-            format!("; `prestan report {path}` prints what it measured until then")
-        });
-        let why = match (&summary.complete, self.saved) {
-            (Completeness::Complete, saved) => saved.err(),
-            (Completeness::Interrupted, _) => Some(RunnerError::Interrupted(format!(
-                "{suite} was interrupted{printed}"
-            ))),
-            (Completeness::Aborted(reason), _) => Some(RunnerError::Local(format!(
-                "{suite} could not be finished: {}{printed}",
-                report::abort_reason(reason.as_deref())
-            ))),
-        };
+        let cut = cut_short(&summary.complete, &suite, path.as_deref());
+        let why = cut.or(self.saved.err());
+        let is_diagnosed = is_diagnosed && why.is_none();
+        let material =
+            |samples: Samples| stats::material_from(&plan, &events, &env, || samples.pieces());
+        let samples = self.samples.filter(|_| is_diagnosed);
+        let material = samples.map(material).transpose();
+        let material = material.map_err(RunnerError::from)?;
         let run = Run {
             plan,
             env,
             events,
             samples: Vec::new(),
         };
-        let run = KeptRun::new(run, summary, path.unwrap_or_default());
+        let run = KeptRun {
+            material,
+            ..KeptRun::new(run, summary, path.unwrap_or_default())
+        };
         match why {
             None => Ok(run),
             Some(why) => Err(IncompleteRun {
@@ -109,6 +100,35 @@ impl CompletedRun {
                 run: Some(Box::new(run)),
             }),
         }
+    }
+}
+
+/// Why nothing was measured by a run of this suite, and where its record is.
+pub fn not_measured(error: RunError, suite: &str, path: Option<&str>) -> RunnerError {
+    let record = path.map(|path| format!("; the record of the run is in {path}"));
+    let why = match RunnerError::from(error) {
+        RunnerError::Interrupted(why) => {
+            RunnerError::Interrupted(format!("the run of suite {suite} was {why}"))
+        }
+        why => why,
+    };
+    why.followed_by(&record.unwrap_or_default())
+}
+
+/// Why a run of this suite did not go through, where it did not, and how to see what is kept of it.
+pub fn cut_short(complete: &Completeness, suite: &str, path: Option<&str>) -> Option<RunnerError> {
+    let printed = path.map_or(String::new(), |path| {
+        format!("; `prestan report {path}` prints what it measured until then")
+    });
+    match complete {
+        Completeness::Complete => None,
+        Completeness::Interrupted => Some(RunnerError::Interrupted(format!(
+            "the run of suite {suite} was interrupted{printed}"
+        ))),
+        Completeness::Aborted(reason) => Some(RunnerError::Local(format!(
+            "the run of suite {suite} could not be finished: {}{printed}",
+            report::abort_reason(reason.as_deref())
+        ))),
     }
 }
 

@@ -81,6 +81,7 @@ pub(crate) fn measure(
         )));
     }
     let load = &how.side.load;
+    let suite = text.parsed()?;
     let whole = RunTask::new(plan, text.text.clone(), &how.measuring.background.request())?;
     let whole = Arc::new(whole);
     let ways = how.measuring.ways(&load.running)?;
@@ -126,7 +127,7 @@ pub(crate) fn measure(
             let needed = u32::try_from(needed).unwrap_or(0);
             let part = |rows, measured| {
                 let part = part_of(load, rows, measured);
-                Ok(whole.part(text.resolved(&overrides(&part, how.side.suite.writes))?))
+                Ok(whole.part(suite.resolved(&overrides(&part, how.side.suite.writes))?))
             };
             let question = how.side.verdicts.by();
             let plan = whole.plan.clone();

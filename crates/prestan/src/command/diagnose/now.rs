@@ -2,11 +2,9 @@
 //! users.
 
 use std::path::PathBuf;
-use std::slice;
 use std::sync::Arc;
 
 use report::Incomplete;
-use stats::Material;
 use suite::Plan;
 
 use super::{EarlyEnd, Runs};
@@ -16,11 +14,9 @@ use crate::command::gates::add_gate;
 use crate::command::run::overrides;
 use crate::signals::on_interrupt;
 use runner::RunnerError;
-use runner::intake::pooled;
-use runner::kept::KeptRun;
-use runner::local::{LocalRunner, LocalSeries, RunStep, RunTask, StepRuns, whole};
+use runner::local::{LocalRunner, LocalSeries, RunTask, whole};
 use runner::policy::{DiagnosisSuites, PlannedSuite};
-use runner::series::{self, SeriesHistory};
+use runner::series;
 use runner::servers::{labelled, tested_servers, with_pids};
 use runner::suite_text::SuiteText;
 use terminal::progress::{SeriesPace, SeriesProgress};
@@ -49,6 +45,7 @@ pub(super) fn measure(args: &DiagnoseArgs) -> Result<Runs, RunnerError> {
     let seed = ways.run.seed;
     let with = LocalSeries {
         flames: args.flame.flame,
+        is_diagnosed: true,
         ..args.how.series(ways, args.runs.storage(), &shown)
     };
     let gated = suites.iter().map(|suite| suite.gated(&args.gate));
@@ -61,11 +58,15 @@ pub(super) fn measure(args: &DiagnoseArgs) -> Result<Runs, RunnerError> {
     }
     let tasks: Vec<_> = firsts.iter().map(|first| Arc::clone(&first.task)).collect();
     let mut runner = LocalRunner::new(servers, tasks.iter().map(|task| &**task), with)?;
-    let once_more = |history: &SeriesHistory<RunStep, StepRuns>| once_more(args, &suites, history);
+    let part = |place: usize, only: Vec<String>| {
+        let suite: &AskedSuite = &suites[place];
+        let load = load_of(&load_options(args), &suite.name);
+        suite.part(LoadOptions { only, ..load }, &args.measuring.rounds.skip)
+    };
     let mut policy = DiagnosisSuites::new(
         firsts,
         with_several_users(args, &suites),
-        &once_more,
+        &part,
         (WARMUP, seed),
     );
     let steps: Vec<_> = policy.steps().collect();
@@ -92,14 +93,6 @@ pub(super) fn measure(args: &DiagnoseArgs) -> Result<Runs, RunnerError> {
             }),
         }),
     }
-}
-
-/// What a run showed.
-fn seen(run: &KeptRun) -> Result<Material, RunnerError> {
-    let recorded = rundir::open(run.path.as_ref());
-    let recorded = recorded.map_err(|error| RunnerError::Local(error.to_string()))?;
-    let pooled = pooled(slice::from_ref(&recorded), None).map_err(RunnerError::Local)?;
-    Ok(pooled.material)
 }
 
 /// The first run did not go through: its figures are kept, but no suite is there to be diagnosed.
@@ -169,40 +162,6 @@ impl AskedSuite<'_> {
         }
         self.planned(load)
     }
-}
-
-/// The tests whose rows show something that is a finding only if they show it again.
-fn once_more(
-    args: &DiagnoseArgs,
-    suites: &[AskedSuite<'_>],
-    history: &SeriesHistory<RunStep, StepRuns>,
-) -> Result<Vec<PlannedSuite>, RunnerError> {
-    let runs = whole(history).map(seen);
-    let runs: Vec<Material> = runs.collect::<Result<_, _>>()?;
-    let seen = stats::diagnose(&runs).seen_once;
-    let of_suite = |(suite, run): (&AskedSuite<'_>, &Material)| {
-        let rows = seen.iter().flat_map(|finding| &finding.tests);
-        let measures = &run.plan.measures;
-        let test = |row: &String| {
-            let measure = measures.iter().find(|measure| measure.name == *row)?;
-            let test = run.plan.tests.get(usize::from(measure.test.0))?;
-            Some(test.name.clone())
-        };
-        let mut only: Vec<String> = rows.filter_map(test).collect();
-        only.sort();
-        only.dedup();
-        let load = LoadOptions {
-            only,
-            ..load_of(&load_options(args), &suite.name)
-        };
-        (!load.only.is_empty()).then(|| {
-            Ok(PlannedSuite {
-                is_repeat: true,
-                ..suite.part(load, &args.measuring.rounds.skip)?
-            })
-        })
-    };
-    suites.iter().zip(&runs).filter_map(of_suite).collect()
 }
 
 /// Tests that several users go through at the same time, and what they ask a server of somebody else's for only

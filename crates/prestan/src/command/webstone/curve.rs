@@ -15,8 +15,8 @@ use crate::exit::ExitStatus;
 use crate::signals::on_interrupt;
 use runner::RunnerError;
 use runner::kept::KeptRun;
-use runner::local::{LocalRunner, RunStep, RunTask, ServerStart, StepRun, StepRuns, whole};
-use runner::policy::{Listed, tried};
+use runner::local::{LocalRunner, RunStep, RunTask, StepRuns, whole};
+use runner::policy::{Listed, curve_steps, tried};
 use runner::series::{self, PastStep};
 use runner::servers::{RunWays, TestedServer};
 use terminal::output;
@@ -52,10 +52,14 @@ pub(super) fn curve(
     let seed = ways.run.seed;
     let with = how.series(ways, options.runs.storage(), &shown);
     let mut runner = LocalRunner::new(vec![server.looked_into(&how.inside.pid)], [&*task], with)?;
-    let step = |(place, children): (usize, &u32)| step(place, *children, loads, &task, seed);
     let remark =
         |past: &PastStep<RunStep, StepRuns>| told(&past.outcome.runs[0], past.step.runs[0].users);
-    let steps = loads.children.iter().enumerate().map(step);
+    let steps = curve_steps(
+        &task,
+        loads.children,
+        |children| loads.drive(children),
+        seed,
+    );
     let mut steps = Listed::new(steps).remarking(&remark);
     shown.plan(steps.steps());
     let series = series::perform(&mut steps, &mut runner);
@@ -89,23 +93,6 @@ pub(super) fn curve(
         // The reason of a constraint names the numbers of children.
         (_, Some(why)) if by_constraints.is_ok() => Err(RunnerError::inconclusive(why)),
         _ => by_constraints,
-    }
-}
-
-/// The run with so many children.
-fn step(place: usize, children: u32, loads: &Loads<'_>, task: &Arc<RunTask>, seed: u64) -> RunStep {
-    RunStep {
-        start: (place == 0).then(|| ServerStart::in_order(1)),
-        title: None,
-        runs: vec![StepRun {
-            server: 0,
-            group: place,
-            name: Some((place + 1).to_string()),
-            task: Arc::clone(task),
-            users: children,
-            drive: loads.drive(children),
-            seed,
-        }],
     }
 }
 

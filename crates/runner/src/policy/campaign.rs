@@ -1,0 +1,58 @@
+//! Which trial of a campaign is next, and when no more are made.
+
+use experiment::{PlannedTrial, TrialRecord};
+
+use crate::RunnerError;
+use crate::series::{NextStep, Policy, SeriesHistory};
+
+/// So many trials in a row that fail for the same reason end a campaign: the next ones would, too.
+pub(super) const SAME_FAILURES: usize = 3;
+
+/// Makes the trials that are not measured, in their order. One that fails is made again when the campaign is resumed, and
+/// not before.
+pub struct CampaignPolicy {
+    open: Vec<PlannedTrial>,
+}
+
+impl CampaignPolicy {
+    /// `open`: the trials of the plan that are not measured.
+    pub fn new(open: Vec<PlannedTrial>) -> CampaignPolicy {
+        CampaignPolicy { open }
+    }
+}
+
+impl Policy for CampaignPolicy {
+    type Step = PlannedTrial;
+    type Outcome = TrialRecord;
+
+    fn next(
+        &mut self,
+        history: &SeriesHistory<PlannedTrial, TrialRecord>,
+    ) -> Result<NextStep<PlannedTrial>, RunnerError> {
+        let made: Vec<&TrialRecord> = history.outcomes().collect();
+        match repeated_failure(&made) {
+            Some(why) => Err(RunnerError::Target(format!(
+                "{SAME_FAILURES} trials in a row failed: {why}"
+            ))),
+            None => Ok(self.open.get(made.len()).cloned().into()),
+        }
+    }
+}
+
+/// Why the last trials failed, where it is the same reason of each.
+fn repeated_failure<'r>(made: &[&'r TrialRecord]) -> Option<&'r str> {
+    let (_, last) = made.split_at_checked(made.len().checked_sub(SAME_FAILURES)?)?;
+    let mut reasons = last.iter().map(|trial| trial.failed.as_deref());
+    let first = reasons.next()??;
+    let is_same = |own: Option<&str>| own.is_some_and(|own| is_same_reason(own, first));
+    reasons.all(is_same).then_some(first)
+}
+
+/// Whether two reasons are the same, but for numbers (ports, processes) and for what servers wrote to their logs.
+pub(super) fn is_same_reason(one: &str, other: &str) -> bool {
+    let plain = |reason: &str| -> String {
+        let reason = reason.split("its logs end with").next().unwrap_or_default();
+        reason.chars().filter(|c| !c.is_ascii_digit()).collect()
+    };
+    plain(one) == plain(other)
+}
