@@ -144,6 +144,24 @@ mod tests {
     ];
 
     #[test]
+    fn each_kind_of_failure_has_its_status() {
+        let kinds: [(fn(String) -> RunnerError, u8); 8] = [
+            (RunnerError::Usage, 2),
+            (RunnerError::Inconclusive, 3),
+            (RunnerError::Target, 4),
+            (RunnerError::Local, 1),
+            (RunnerError::Resources, 1),
+            (RunnerError::Interrupted, 130),
+            (RunnerError::ProgramNotFound, 127),
+            (RunnerError::ProgramNotStarted, 126),
+        ];
+        for (kind, number) in kinds {
+            let why = kind(String::new());
+            assert_eq!(ExitStatus::of(&why).number(), number, "{why:?}");
+        }
+    }
+
+    #[test]
     fn only_an_inconclusive_result_counts_as_something_else() {
         let numbers = |counts_as| CODES.map(|code| code.with(counts_as).number());
         assert_eq!(numbers(None), [0, 1, 2, 3, 4, 130]);

@@ -204,6 +204,9 @@ impl Blocks {
 
 #[cfg(test)]
 mod tests {
+    use rand::rngs::StdRng;
+    use rand::{RngExt as _, SeedableRng as _};
+
     use super::*;
 
     const MS: Duration = Duration::from_millis(1);
@@ -342,6 +345,51 @@ mod tests {
         let block = blocks.next(second * 150).unwrap();
         blocks.add(&block, second * 150, &BTreeMap::new());
         assert_eq!(blocks.beyond(second * 300), None);
+    }
+
+    #[test]
+    fn whatever_tests_take_blocks_end_within_the_budget_and_have_nothing_that_is_decided() {
+        for seed in 0..2000 {
+            let rng = &mut StdRng::seed_from_u64(seed);
+            let tests = rng.random_range(1..=4);
+            let tests: Vec<(&str, Duration, usize)> = ["a", "b", "c", "d"][..tests]
+                .iter()
+                .map(|name| {
+                    let is_decided = rng.random_bool(0.5);
+                    let after = if is_decided {
+                        rng.random_range(1..12)
+                    } else {
+                        NEVER
+                    };
+                    (*name, MS * rng.random_range(0..2_000), after)
+                })
+                .collect();
+            let overhead = MS * rng.random_range(1..1_000);
+            let (budget, needed) = (MS * rng.random_range(1..30_000), rng.random_range(0..6));
+            let (blocks, took) = played_looking(&tests, overhead, (budget, needed));
+            let of_two = |block: &TestBlock| -> Duration {
+                let own = tests
+                    .iter()
+                    .filter(|test| block.tests.iter().any(|own| own == test.0));
+                overhead
+                    + own
+                        .map(|test| test.1 + 2 * block.measured)
+                        .sum::<Duration>()
+            };
+            // Two blocks are made also where they are too long.
+            let least = blocks.iter().take(2).map(of_two).sum();
+            assert!(
+                took <= budget.max(least) + MS,
+                "seed {seed}: {took:?} of {budget:?}"
+            );
+            for (name, _, decided) in &tests {
+                assert!(count(&blocks, name) <= *decided, "seed {seed}: {name}");
+            }
+            let is_decided = tests.iter().all(|test| count(&blocks, test.0) >= test.2);
+            assert!(blocks.len() >= 2 || is_decided, "seed {seed}");
+            let is_empty = |block: &TestBlock| block.tests.is_empty();
+            assert!(!blocks.iter().any(is_empty), "seed {seed}");
+        }
     }
 
     #[test]

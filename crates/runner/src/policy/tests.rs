@@ -21,6 +21,8 @@ use crate::local::{RunStep, RunTask, StepRun, StepRuns};
 use crate::series::{CompletedSeries, MadeStep, Policy, Runner, SeriesHistory, perform};
 
 mod campaign;
+mod ends;
+mod histories;
 
 const SECOND: Duration = Duration::from_secs(1);
 
