@@ -6,6 +6,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod arrows;
+mod loops;
 mod pages;
 mod rust_code;
 
@@ -13,7 +14,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use arrows::{PURE, ours};
+use arrows::{PURE, dependencies, ours};
 use rust_code::{RustCode, files_of};
 
 /// Names that a pure crate does not use outside its tests.
@@ -164,11 +165,6 @@ fn pure_crates_know_no_clock_socket_file_or_terminal() {
         let found = impurities(text);
         assert_eq!(found.len(), expected, "{text}\n{found:?}");
     }
-    // A policy sees a history, and nothing else.
-    let policies = files(&root().join("crates/runner/src/policy"), &[".rs"]);
-    assert!(policies.len() > 4);
-    let policies = policies.into_iter().filter(|path| !is_test_file(path));
-    assert_none(&check(policies.collect(), impurities));
     for (name, _) in PURE {
         let source = root().join("crates").join(name).join("src");
         let compiled = files_of(&source);
@@ -218,30 +214,30 @@ fn one_library_knows_the_terminal_and_only_the_binary_its_arguments_and_its_end(
         assert_none(&check(sources, |text| named(text, places)));
         let manifest = root().join("crates").join(name).join("Cargo.toml");
         let text = fs::read_to_string(manifest).unwrap();
-        assert!(
-            !text.lines().any(|line| line.starts_with("clap")),
-            "{name} knows clap"
-        );
+        assert!(!knows_arguments(&text), "{name} knows clap");
     }
 }
 
-/// Where a step of a series is made.
-fn made_steps(text: &str) -> Vec<String> {
-    let lines = text.lines().enumerate();
-    let made = lines.filter(|(_, line)| line.contains("runner.run("));
-    made.map(|(number, line)| format!("line {}: {}", number + 1, line.trim()))
-        .collect()
+/// Whether a manifest names what parses command lines.
+fn knows_arguments(manifest: &str) -> bool {
+    let mut names = dependencies(manifest).into_iter();
+    names.any(|name| name.starts_with("clap"))
 }
 
 #[test]
-fn steps_of_a_series_are_made_in_one_place() {
-    let series = root().join("crates/runner/src/series.rs");
-    assert_eq!(made_steps(&fs::read_to_string(&series).unwrap()).len(), 1);
-    let sources = ours().into_iter().flat_map(|name| {
-        let sources = files(&root().join("crates").join(name).join("src"), &[".rs"]);
-        sources.into_iter().filter(|path| *path != series)
-    });
-    assert_none(&check(sources.collect(), made_steps));
+fn a_manifest_names_the_parser_of_arguments_in_any_way() {
+    for manifest in [
+        "[dependencies]\nclap.workspace = true",
+        "[dependencies.clap]\nworkspace = true",
+        "[dependencies]\nlog = \"1\"\n'clap_builder' = \"4\"",
+        "[build-dependencies]\nclap = \"4\"",
+        "[target.'cfg(unix)'.dependencies]\nwords = { package = \"clap\", version = \"4\" }",
+    ] {
+        assert!(knows_arguments(manifest), "{manifest}");
+    }
+    assert!(!knows_arguments(
+        "[package]\nname = \"a\"\n# clap\n[dependencies]\nlog = \"1\""
+    ));
 }
 
 fn is_test_file(path: &Path) -> bool {

@@ -1,6 +1,9 @@
 //! Whom of us each crate may know.
 
 use std::fs;
+use std::iter;
+
+use toml::{Table, Value};
 
 use crate::root;
 
@@ -51,6 +54,26 @@ pub(crate) const PURE: &[(&str, &[&str])] = &[
 /// Which other crates of ours an impure crate may know; the binary, its library
 /// (`runner`) and the servers may know all.
 const IMPURE_CRATES: &[(&str, &[&str])] = &[
+    (
+        "campaign",
+        &[
+            "bare",
+            "capture",
+            "engine",
+            "experiment",
+            "lab",
+            "record",
+            "report",
+            "rundir",
+            "runner",
+            "stats",
+            "suite",
+            "testbed",
+            "topology",
+            "trace",
+            "traffic",
+        ],
+    ),
     ("capture", &["trace"]),
     ("inside", &["record"]),
     ("lab", &["bare", "flow", "topology"]),
@@ -72,48 +95,55 @@ pub(crate) fn ours() -> Vec<String> {
     names.collect()
 }
 
-/// Dependencies of ours in a manifest, beside those for tests.
-fn our_dependencies(manifest: &str) -> Vec<String> {
+/// The crates that a manifest names, whatever they are called in it, beside those for tests.
+pub(crate) fn dependencies(manifest: &str) -> Vec<String> {
+    let manifest: Table = toml::from_str(manifest).unwrap();
+    let targets = manifest.get("target").and_then(Value::as_table);
+    let targets = targets.into_iter().flat_map(Table::values);
+    let places = iter::once(&manifest).chain(targets.filter_map(Value::as_table));
+    let tables = places.flat_map(|place| {
+        let tables = ["dependencies", "build-dependencies"].map(|name| place.get(name));
+        tables.into_iter().flatten().filter_map(Value::as_table)
+    });
+    let own_name = |(name, named): (&String, &Value)| {
+        let package = named.get("package").and_then(Value::as_str);
+        package.unwrap_or(name).to_owned()
+    };
+    tables.flatten().map(own_name).collect()
+}
+
+/// Crates of ours in the manifest of this crate which it may not know.
+fn strangers(name: &str, manifest: &str) -> Vec<String> {
+    let mut rules = PURE.iter().chain(IMPURE_CRATES);
+    let allowed = rules
+        .find(|(of, _)| *of == name)
+        .map(|(_, allowed)| *allowed);
     let ours = ours();
-    let mut found = Vec::new();
-    let mut inside = false;
-    for line in manifest.lines().map(str::trim) {
-        let name = match line.strip_prefix('[') {
-            Some(section) => {
-                let section = section.trim_end_matches(']');
-                let (table, name) = match section.rsplit_once('.') {
-                    Some((table, name)) if table.ends_with("dependencies") => (table, name),
-                    _ => (section, ""),
-                };
-                let is_for_tests = table.ends_with("dev-dependencies");
-                inside = table.ends_with("dependencies") && !is_for_tests;
-                name
-            }
-            None => line.split(['=', '.', ' ']).next().unwrap_or_default(),
-        };
-        if inside && ours.iter().any(|own| own == name) {
-            found.push(name.to_owned());
-        }
-    }
-    found
+    let is_strange = |own: &String| {
+        let is_known = allowed.is_none_or(|allowed| allowed.contains(&own.as_str()));
+        ours.contains(own) && !is_known
+    };
+    let found = dependencies(manifest).into_iter().filter(is_strange);
+    found.collect()
 }
 
 #[test]
 fn arrows_between_crates_point_one_way() {
     let manifest = "[dependencies]\nserde = \"1\"\nengine = { workspace = true }\nwire.workspace = true\n\
                     [dev-dependencies]\ntestbed = { workspace = true }\n[dependencies.webstone]\nworkspace = true\n\
-                    [target.'cfg(unix)'.dependencies]\nfigures.workspace = true\n[lints]\nworkspace = true";
-    assert_eq!(
-        our_dependencies(manifest),
-        ["engine", "wire", "webstone", "figures"]
-    );
+                    [target.'cfg(unix)'.dependencies]\npictures = { package = \"figures\" }\n[lints]\nworkspace = true";
+    let mut named = dependencies(manifest);
+    named.sort();
+    assert_eq!(named, ["engine", "figures", "serde", "webstone", "wire"]);
+    assert_eq!(strangers("webstone", manifest).len(), 4);
+    let to_terminal = "[dependencies]\nengine.workspace = true\nterminal.workspace = true";
+    assert_eq!(strangers("campaign", to_terminal), ["terminal"]);
     for (name, allowed) in PURE.iter().chain(IMPURE_CRATES) {
         let path = root().join("crates").join(name).join("Cargo.toml");
-        for dependency in our_dependencies(&fs::read_to_string(path).unwrap()) {
-            assert!(
-                allowed.contains(&dependency.as_str()),
-                "{name} may know {allowed:?} of us, and not {dependency}"
-            );
-        }
+        let strangers = strangers(name, &fs::read_to_string(path).unwrap());
+        assert!(
+            strangers.is_empty(),
+            "{name} may know {allowed:?} of us, and not {strangers:?}"
+        );
     }
 }
