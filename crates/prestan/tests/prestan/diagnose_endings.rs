@@ -58,6 +58,24 @@ fn interrupted_in_its_first_suite_it_names_the_run_and_claims_no_report() {
 }
 
 #[test]
+fn when_its_server_dies_it_says_why_and_what_was_not_measured() {
+    let server = Faulty::new(|builder| builder);
+    let running = prestan!("diagnose {server} --skip {NOT_GET} -r 1000000 --quiet").spawn();
+    until("the server has seen measured requests", || {
+        server.measured("Get1K").len() >= 5
+    });
+    drop(server);
+    let outcome = running.ends(4);
+    let flowed = outcome.stdout.replace('\n', " ");
+    let said = "Incomplete: the diagnosis failed (the server cannot be reached: ";
+    assert!(flowed.starts_with(said), "{outcome}");
+    assert!(
+        flowed.contains("Not measured: suite listing, suite locks"),
+        "{outcome}"
+    );
+}
+
+#[test]
 fn interrupted_later_it_says_first_what_was_not_measured() {
     let slow = Fault::AnswerAfter(Duration::from_millis(100));
     let server = Faulty::new(|builder| builder.rule(Rule::new(slow).tag("(GetUnchanged)")));

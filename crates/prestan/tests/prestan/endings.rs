@@ -5,12 +5,14 @@ use std::fs::{self, Permissions};
 use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
+use std::time::Duration;
 
 use crate::support::faulty::{Faulty, PASSWORD, no_secret_in};
 use crate::support::load::{file, plain, send, until};
 use crate::support::real::is_installed;
 use crate::support::{Outcome, Prestan, Running};
 use rustix::process::Signal;
+use testbed::fault::{Fault, Rule};
 
 /// A comparison of two servers that goes on for long.
 fn comparing(a: &Faulty, b: &Faulty, options: &str) -> Running {
@@ -85,57 +87,75 @@ fn a_second_ctrl_c_says_what_is_left_and_how_to_remove_it() {
     }
 }
 
-#[test]
-fn a_sweep_tells_what_was_done_before_the_server_died() {
-    let server = plain();
-    let running =
-        prestan!("sweep {server} --only MkCol -r 2 --warmup 0 --vary width=1,4 --repeat 100")
-            .spawn();
-    // Two rounds of a member and two of four, after the ten collections they are in.
-    until("three repeats are done", || {
-        server.measured("MkCol").len() > 3 * 2 * (11 + 14)
+/// Ends a series from outside: by a signal, or, where there is none, by the death of its server, with that status.
+fn cut(running: Running, server: Faulty, signal: Option<Signal>, dead: i32) -> Outcome {
+    let Some(signal) = signal else {
+        drop(server);
+        return running.ends(dead);
+    };
+    send(&running, signal);
+    running.ends(-signal.as_raw())
+}
+
+/// Quick answers to requests of a method: in a sweep, two repeats have a hundred, and then a run begins with its own collection
+/// and those in which it measures.
+const QUICK: usize = 105;
+
+/// The demo server behind one that answers these requests slowly after the first ones.
+fn slowing(method: &str) -> Faulty {
+    let slow = Rule::new(Fault::AnswerAfter(Duration::from_millis(100)));
+    Faulty::new(|builder| builder.rule(slow.method(method).from(QUICK as u64)))
+}
+
+fn until_slow(server: &Faulty, method: &str) {
+    until("answers come slowly", || {
+        let exchanges = server.server.exchanges();
+        exchanges.iter().filter(|own| own.method == method).count() > QUICK
     });
-    drop(server);
-    let outcome = running.wait();
-    assert_ne!(outcome.code, 0, "{outcome}");
-    assert!(outcome.stdout.contains("it ended in repeat"), "{outcome}");
-    assert!(outcome.stdout.contains("MkCol"), "{outcome}");
-}
-
-/// A search for something that is always there, in its second trial.
-fn searching(server: &Faulty) -> Running {
-    let url = file(server, "file");
-    let running =
-        prestan!("search {url} --find users --while 'failures == 0' --duration 200ms --to 2")
-            .spawn();
-    // A user of the first trial and two of the second.
-    until("the second trial", || {
-        let firsts = server.firsts_on_connections();
-        firsts.iter().filter(|first| first.method == "GET").count() > 2
-    });
-    running
-}
-
-fn has_tried_one(outcome: &Outcome) {
-    assert!(outcome.stdout.contains("1 user"), "{outcome}");
 }
 
 #[test]
-fn a_search_tells_what_it_tried_before_ctrl_c() {
-    let server = plain();
-    let running = searching(&server);
-    send(&running, Signal::INT);
-    let outcome = running.ends(-Signal::INT.as_raw());
-    has_tried_one(&outcome);
+fn a_sweep_tells_what_was_done_before_sigterm_and_before_its_server_died() {
+    for signal in [Some(Signal::TERM), None] {
+        let server = slowing("MKCOL");
+        let running =
+            prestan!("sweep {server} --only MkCol -r 2 --warmup 0 --vary width=1,2 --repeat 100")
+                .spawn();
+        until_slow(&server, "MKCOL");
+        let outcome = cut(running, server, signal, 4);
+        assert!(outcome.stdout.contains("it ended in repeat"), "{outcome}");
+        assert!(outcome.stdout.contains("MkCol"), "{outcome}");
+    }
 }
 
 #[test]
-fn a_search_tells_what_it_tried_before_the_server_died() {
-    let server = plain();
-    let running = searching(&server);
-    drop(server);
-    let outcome = running.wait();
-    has_tried_one(&outcome);
+fn a_curve_tells_what_was_done_before_ctrl_c_and_before_its_server_died() {
+    for signal in [Some(Signal::INT), None] {
+        let server = slowing("GET");
+        file(&server, "page");
+        let running = prestan!("webstone --page /page {server} --repeat 90 --children 1,2").spawn();
+        until_slow(&server, "GET");
+        let outcome = cut(running, server, signal, 1);
+        assert!(outcome.stdout.contains("1 child"), "{outcome}");
+    }
+}
+
+#[test]
+fn a_search_tells_what_it_tried_before_ctrl_c_and_before_its_server_died() {
+    for signal in [Some(Signal::INT), None] {
+        let server = plain();
+        let url = file(&server, "file");
+        let running =
+            prestan!("search {url} --find users --while 'failures == 0' --duration 200ms --to 2")
+                .spawn();
+        // A user of the first trial and two of the second.
+        until("the second trial", || {
+            let firsts = server.firsts_on_connections();
+            firsts.iter().filter(|first| first.method == "GET").count() > 2
+        });
+        let outcome = cut(running, server, signal, 4);
+        assert!(outcome.stdout.contains("1 user"), "{outcome}");
+    }
 }
 
 #[test]
