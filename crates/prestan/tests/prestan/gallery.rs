@@ -54,7 +54,7 @@ fn servers_are_shown_side_by_side() {
 
     let table = fs::read_to_string(site.join("table.md")).unwrap();
     assert!(
-        table.starts_with("| | apache | nginx | lighttpd |\n|---|---:|---:|---:|\n"),
+        table.starts_with("| | apache | lighttpd | nginx |\n|---|---:|---:|---:|\n"),
         "{table}"
     );
     let proppatch = table.lines().find(|line| line.contains("ProppatchSingle"));
