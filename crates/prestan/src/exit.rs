@@ -145,7 +145,8 @@ mod tests {
 
     #[test]
     fn each_kind_of_failure_has_its_status() {
-        let kinds: [(fn(String) -> RunnerError, u8); 8] = [
+        type Kind = fn(String) -> RunnerError;
+        let kinds: [(Kind, u8); 8] = [
             (RunnerError::Usage, 2),
             (RunnerError::Inconclusive, 3),
             (RunnerError::Target, 4),

@@ -56,7 +56,7 @@ fn measuring() -> BTreeMap<String, Vec<Arg>> {
 }
 
 /// The options that not all of these commands have, each with those that do, as the documentation says.
-fn decided<'a>(all: &'a BTreeMap<String, Vec<Arg>>) -> BTreeMap<String, BTreeSet<&'a str>> {
+fn decided(all: &BTreeMap<String, Vec<Arg>>) -> BTreeMap<String, BTreeSet<&str>> {
     let text = include_str!("../../../../docs/DECISIONS.md");
     let (_, table) = text
         .split_once("## Options that a command does not have")
