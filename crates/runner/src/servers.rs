@@ -101,7 +101,13 @@ impl AnonymousServers {
 }
 
 /// Before the end of the logs of a server.
-pub const LOG_FOLLOWS: &str = "; its logs end with\n";
+const LOG_FOLLOWS: &str = "; its logs end with\n";
+
+/// The first line of a failure, for a report: that of a server that ended has the end of its logs as well.
+pub fn without_logs(why: &RunnerError) -> String {
+    let why = why.to_string();
+    why.split(LOG_FOLLOWS).next().unwrap_or_default().to_owned()
+}
 
 /// The failure of a server that was started here and ended by itself meanwhile.
 fn server_ended(name: &str, during: &str, ended: &EndedServer) -> RunnerError {
@@ -440,6 +446,17 @@ pub fn recipe(text: &str) -> Result<Recipe, RunnerError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_report_has_no_logs_of_a_server_that_ended() {
+        let ended = EndedServer {
+            status: "signal: 9".to_owned(),
+            log: "  output.log: Killed".to_owned(),
+        };
+        let why = server_ended("A", "run 3", &ended);
+        assert!(why.to_string().ends_with(&ended.log), "{why}");
+        assert_eq!(without_logs(&why), "A ended during run 3 (signal: 9)");
+    }
 
     #[test]
     fn a_message_about_any_server_has_the_label_of_that_server() {

@@ -24,7 +24,7 @@ use runner::local::{LocalRunner, LocalSeries, RunTask, whole};
 use runner::policy::{self, AtPoint, Levels, Listed, SweepOrder, SweepSlot};
 use runner::series::{self, CompletedSeries, SeriesEnd};
 use runner::servers::{
-    AnonymousServers, LOG_FOLLOWS, TestedServer, labelled, tested_servers, with_pids,
+    AnonymousServers, TestedServer, labelled, tested_servers, with_pids, without_logs,
 };
 use runner::suite_text::SuiteText;
 use terminal::output::{self, AnswerRequest, tell};
@@ -397,11 +397,7 @@ fn caveats(
     {
         let why = match why {
             RunnerError::Interrupted(_) => "it was interrupted".to_owned(),
-            why => {
-                let why = why.to_string();
-                // Of a server that ended, the error has the logs.
-                why.split(LOG_FOLLOWS).next().unwrap_or_default().to_owned()
-            }
+            why => without_logs(why),
         };
         let caveat = format!(
             "it ended in repeat {} of {}: {why}",

@@ -428,27 +428,10 @@ mod tests {
     #[test]
     fn every_file_is_a_recipe_with_a_name_of_its_own() {
         let mut names: Vec<_> = recipes().iter().map(|recipe| &*recipe.name).collect();
-        let listed = [
-            "apache",
-            "apache-basic",
-            "apache-digest",
-            "nginx",
-            "lighttpd",
-            "rclone",
-            "wsgidav",
-            "dufs",
-            "chezdav",
-            "tomcat",
-            "tomcat-digest",
-            "sabredav",
-            "xnet",
-            "radicale",
-            "xandikos",
-        ];
-        assert_eq!(names, listed);
+        let count = names.len();
         names.sort_unstable();
         names.dedup();
-        assert_eq!(names.len(), listed.len());
+        assert_eq!(names.len(), count);
         assert_eq!(
             Recipe::named("apache-digest").unwrap().auth,
             UrlScheme::Digest

@@ -17,7 +17,7 @@ use runner::RunnerError;
 use runner::local::{LocalRunner, LocalSeries, RunTask, whole};
 use runner::policy::{DiagnosisSuites, PlannedSuite};
 use runner::series;
-use runner::servers::{labelled, tested_servers, with_pids};
+use runner::servers::{labelled, tested_servers, with_pids, without_logs};
 use runner::suite_text::SuiteText;
 use terminal::progress::{SeriesPace, SeriesProgress};
 
@@ -85,7 +85,7 @@ pub(super) fn measure(args: &DiagnoseArgs) -> Result<Runs, RunnerError> {
                 incomplete: Incomplete {
                     failure: match &why {
                         RunnerError::Interrupted(_) => None,
-                        why => Some(runner.anonymous().shown(&why.to_string())),
+                        why => Some(runner.anonymous().shown(&without_logs(why))),
                     },
                     not_measured,
                 },
