@@ -3,7 +3,7 @@
 use super::run_at;
 use crate::support::load::ended;
 use crate::support::peer::{Asked, PING, Peer, Script, WINDOW_UPDATE, scripted};
-use record::Outcome as Ended;
+use record::{Outcome as Ended, Sample};
 
 /// Between requests there are 200 ms.
 const PACE: [&str; 6] = ["--rate", "5", "--arrivals", "constant", "-c", "1"];
@@ -11,7 +11,9 @@ const PACE: [&str; 6] = ["--rate", "5", "--arrivals", "constant", "-c", "1"];
 /// A client that sends a request after GOAWAY gets no response.
 fn end_of_idle_time(peer: &mut Peer, asked: Asked) -> bool {
     peer.answer(asked.stream);
-    peer.is_read();
+    if !peer.is_read_in_a_pause() {
+        return true;
+    }
     peer.go_away(asked.stream);
     assert!(peer.asked().is_none(), "a request after GOAWAY");
     false
@@ -23,9 +25,11 @@ fn a_request_after_a_pause_in_which_the_server_said_goaway_goes_to_a_new_connect
         ("the connection stays open", end_of_idle_time),
         ("the connection ends", |peer, asked| {
             peer.answer(asked.stream);
-            peer.is_read();
-            peer.go_away(asked.stream);
-            false
+            let is_over = peer.is_read_in_a_pause();
+            if is_over {
+                peer.go_away(asked.stream);
+            }
+            !is_over
         }),
     ];
     for (what, script) in table {
@@ -34,10 +38,12 @@ fn a_request_after_a_pause_in_which_the_server_said_goaway_goes_to_a_new_connect
             let options = [&PACE[..], &["--writes", "--clock", clock]].concat();
             let (outcome, run) = run_at(&url, method, &options);
             assert_eq!(ended(&run, Ended::Ok), 6, "{what}, {method}: {outcome}");
-            for sample in &run.samples {
-                assert!(!sample.resent, "{what}, {method}: {sample:?}");
-                assert_eq!(sample.stream, Some(1), "{what}, {method}: {sample:?}");
-            }
+            let resent = run.samples.iter().any(|sample| sample.resent);
+            assert!(!resent, "{what}, {method}: {outcome}");
+            // Without GOAWAY there would be one connection.
+            let is_first = |sample: &&Sample| sample.stream == Some(1);
+            let connections = run.samples.iter().filter(is_first).count();
+            assert!(connections >= 3, "{what}, {method}: {outcome}");
         }
     }
 }
@@ -45,26 +51,19 @@ fn a_request_after_a_pause_in_which_the_server_said_goaway_goes_to_a_new_connect
 #[test]
 fn control_frames_in_a_pause_are_acknowledged_with_the_next_request() {
     let url = scripted(&[], |peer, asked| {
-        // On the measured connection every request but the first comes with one.
-        assert_eq!(peer.pongs, asked.stream as usize / 2, "{asked:?}");
+        // Each request comes with one for the pause before it.
+        assert_eq!(peer.pongs, peer.pings, "{asked:?}");
+        assert!(asked.number < Some(5) || peer.pings >= 2, "{asked:?}");
         peer.answer(asked.stream);
-        peer.is_read();
-        peer.send(PING, 0, 0, b"12345678");
-        peer.settings(&[(4, 100_000)]);
-        peer.send(WINDOW_UPDATE, 0, 0, &[0, 0, 1, 0]);
+        if peer.is_read_in_a_pause() {
+            peer.send(PING, 0, 0, b"12345678");
+            peer.settings(&[(4, 100_000)]);
+            peer.send(WINDOW_UPDATE, 0, 0, &[0, 0, 1, 0]);
+            peer.pings += 1;
+        }
         true
     });
-    // A client that is kept from its processor for the whole of a pause has none, so it is longer here.
-    let options = [
-        "--rate",
-        "2",
-        "--arrivals",
-        "constant",
-        "-c",
-        "1",
-        "--writes",
-    ];
-    let (outcome, run) = run_at(&url, "POST", &options);
+    let (outcome, run) = run_at(&url, "POST", &[&PACE[..], &["--writes"]].concat());
     assert_eq!(ended(&run, Ended::Ok), 6, "{outcome}");
     // A request that failed would have begun a connection, and with it the numbers of streams, anew.
     let streams = run.samples.iter().map(|sample| sample.stream);

@@ -1,7 +1,7 @@
 //! A server of HTTP/2 that follows a script.
 
 use std::fs;
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -44,6 +44,8 @@ pub(crate) struct Asked {
 /// One connection of a server that follows a script.
 pub(crate) struct Peer {
     pub(crate) socket: TcpStream,
+    /// PINGs that a script sent and counted.
+    pub(crate) pings: usize,
     /// Acknowledgements of PING that came.
     pub(crate) pongs: usize,
     /// Error codes of GOAWAY that came.
@@ -124,8 +126,18 @@ impl Peer {
         self.send(DATA, END_STREAM, stream, b"hello");
     }
 
+    /// Waits until the client has read what was sent: the kernel has no bytes of it any more, at neither end. False where
+    /// this server was kept from its processor until the next request came: then the client does not pause any more.
+    pub(crate) fn is_read_in_a_pause(&self) -> bool {
+        self.is_read();
+        self.socket.set_nonblocking(true).unwrap();
+        let next = self.socket.peek(&mut [0]);
+        self.socket.set_nonblocking(false).unwrap();
+        next.is_err_and(|none| none.kind() == ErrorKind::WouldBlock)
+    }
+
     /// Waits until the client has read what was sent: the kernel has no bytes of it any more, at neither end.
-    pub(crate) fn is_read(&self) {
+    fn is_read(&self) {
         let port = |address: SocketAddr| format!(":{:04X}", address.port());
         let own = port(self.socket.local_addr().unwrap());
         let client = port(self.socket.peer_addr().unwrap());
@@ -185,6 +197,7 @@ pub(crate) fn scripted(settings: &'static [(u16, u32)], script: Script) -> Strin
                 let goodbyes = Vec::new();
                 let mut peer = Peer {
                     socket,
+                    pings: 0,
                     pongs: 0,
                     goodbyes,
                     count,
