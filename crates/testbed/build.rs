@@ -16,8 +16,11 @@ fn main() {
     files.sort();
     let texts = files.iter().map(|path| {
         let name = path.file_stem().expect("it has an extension");
-        let path = fs::canonicalize(path).expect("it was listed");
-        format!("({name:?}, include_str!({path:?})),")
+        // Not where it is now: the checkout may be moved, and what was built with it.
+        format!(
+            "({name:?}, include_str!(concat!(env!(\"CARGO_MANIFEST_DIR\"), \"/{}\"))),",
+            path.display()
+        )
     });
     let list = format!("[{}]", texts.collect::<String>());
     let place = env::var_os("OUT_DIR").expect("cargo sets it");
